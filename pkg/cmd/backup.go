@@ -151,7 +151,7 @@ func (o *restoreOptions) complete(f *factory, _ ...string) (err error) {
 	if err := o.initOptions.complete(f); err != nil {
 		return err
 	}
-	o.restore.InitOptions = o.InitOptions
+	o.restore.Options = o.Options
 	o.restore.From, err = absolute(o.restore.From)
 	return err
 }

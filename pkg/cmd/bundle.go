@@ -77,7 +77,7 @@ func (o *bundleCreateOptions) complete(f *factory, args ...string) error {
 	if err := o.initOptions.complete(f); err != nil {
 		return err
 	}
-	o.bundle.InitOptions, o.bundle.Output = o.InitOptions, args[0]
+	o.bundle.Options, o.bundle.Output = o.Options, args[0]
 	if o.bundle.Programs == "releases" {
 		o.bundle.Programs, o.bundle.Releases = "", &o.releases
 	} else if o.given("kubernetes-releases") || o.given("etcd-releases") {

@@ -58,7 +58,7 @@ func (o *drillOptions) complete(f *factory, args ...string) (err error) {
 	if err := o.initOptions.complete(f); err != nil {
 		return err
 	}
-	o.drill.InitOptions = o.InitOptions
+	o.drill.Options = o.Options
 	if len(args) > 0 { // the standby
 		o.drill.Cluster = args[0]
 	}

@@ -78,7 +78,7 @@ func (o *pivotOptions) complete(f *factory, _ ...string) error {
 	if err := o.initOptions.complete(f); err != nil {
 		return err
 	}
-	o.pivot.InitOptions = o.InitOptions
+	o.pivot.Options = o.Options
 	return nil
 }
 

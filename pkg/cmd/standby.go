@@ -163,7 +163,7 @@ func (o *standbyActivateOptions) complete(f *factory, args ...string) (err error
 	if err := o.initOptions.complete(f); err != nil {
 		return err
 	}
-	a.InitOptions = o.InitOptions
+	a.Options = o.Options
 	a.Cluster = args[0]
 	a.From, err = absolute(a.From)
 	return err

@@ -14,6 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
@@ -28,7 +29,7 @@ const answerTime = 15 * time.Second
 
 // ActivateOptions of ActivateStandby.
 type ActivateOptions struct {
-	InitOptions
+	session.Options
 	// From, Snapshot, SourceIsGone and PauseElsewhere are those of RestoreOptions.
 	From, Snapshot               string
 	SourceIsGone, PauseElsewhere bool
@@ -69,13 +70,13 @@ type activation struct {
 func ActivateStandby(ctx context.Context, deps management.Deps, o ActivateOptions) (*ActivateResult, error) {
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
-	s, client, journal, done, err := openStandby(ctx, deps, o.InitOptions, "fleetctl standby activate")
+	s, client, journal, done, err := openStandby(ctx, deps, o.Options, "fleetctl standby activate")
 	if err != nil {
 		return nil, steps.TimedOut(ctx, err)
 	}
 	defer done()
 	a := &activation{restore: newRestore(newInitRun(s)), opts: o, client: client, journal: journal, result: &ActivateResult{
-		FormatVersion: "1", Outcome: "planned", Cluster: s.mgmt.Name, Of: s.standbyOf, Next: []string{},
+		FormatVersion: "1", Outcome: "planned", Cluster: s.Mgmt.Name, Of: s.StandbyOf, Next: []string{},
 	}}
 	if o.Abort {
 		return a.result, a.undo(ctx)
@@ -88,12 +89,12 @@ func ActivateStandby(ctx context.Context, deps management.Deps, o ActivateOption
 	if err := steps.Run(ctx, deps.Report, a.steps()); err != nil {
 		return nil, err
 	}
-	a.result.Outcome, a.result.Kubeconfig = "activated", s.cluster.Path(management.KubeconfigFile)
+	a.result.Outcome, a.result.Kubeconfig = "activated", s.Cluster.Path(management.KubeconfigFile)
 	a.result.Report, _ = a.report.Peek()
 	a.result.Next = append(a.result.Next,
-		"fleetctl status --management "+s.mgmt.Name+"     # the clusters, and what is wrong",
-		"fleetctl backup --management "+s.mgmt.Name+"     # the snapshots of "+s.standbyOf+" are history",
-		"fleetctl host delete --management "+s.standbyOf+"    # its host, before anybody starts it again")
+		"fleetctl status --management "+s.Mgmt.Name+"     # the clusters, and what is wrong",
+		"fleetctl backup --management "+s.Mgmt.Name+"     # the snapshots of "+s.StandbyOf+" are history",
+		"fleetctl host delete --management "+s.StandbyOf+"    # its host, before anybody starts it again")
 	return a.result, nil
 }
 
@@ -121,7 +122,7 @@ func (a *activation) settle(ctx context.Context) error {
 		return err
 	}
 	if a.snap.HandedOver != "" {
-		return refuseHandedOverSince(a.session.standbyOf, a.snap)
+		return refuseHandedOverSince(a.session.StandbyOf, a.snap)
 	}
 	if err := a.refuseOlder(); err != nil {
 		return err
@@ -135,21 +136,21 @@ func (a *activation) settle(ctx context.Context) error {
 	}
 	return diag.Errorf("if it is gone, say so: --source-is-gone. If it is not, two management clusters would act on the same machines",
 		"that the management cluster %s does not answer here does not tell that it is gone (%v); the snapshot was taken %s, by %s",
-		a.session.standbyOf, silent, ago(a.snap.Taken), a.snap.By)
+		a.session.StandbyOf, silent, ago(a.snap.Taken), a.snap.By)
 }
 
 // refuseLiving refuses to take over with a snapshot of a management cluster that answers. silent is why it is taken for one that may be gone.
 func (a *activation) refuseLiving(ctx context.Context) (silent, err error) {
 	alive, silent := a.reachSource(ctx)
 	if silent == nil {
-		return nil, diag.Errorf("to take its work over while it lives: --hand-over. If it is not to go on, end it first (`fleetctl host delete --management "+a.session.standbyOf+"`)",
-			"the management cluster %s answers at %s: it and the standby would act on the same machines", a.session.standbyOf, alive.Host())
+		return nil, diag.Errorf("to take its work over while it lives: --hand-over. If it is not to go on, end it first (`fleetctl host delete --management "+a.session.StandbyOf+"`)",
+			"the management cluster %s answers at %s: it and the standby would act on the same machines", a.session.StandbyOf, alive.Host())
 	}
 	if ctx.Err() != nil {
 		return nil, silent
 	}
 	if a.opts.SourceIsGone || a.opts.DryRun { // else the refusal says it
-		a.session.deps.Report.Warn(fmt.Sprintf("%s is taken for gone: asked from here, it did not answer (%v)", a.session.standbyOf, silent))
+		a.session.Deps.Report.Warn(fmt.Sprintf("%s is taken for gone: asked from here, it did not answer (%v)", a.session.StandbyOf, silent))
 	}
 	return silent, nil
 }
@@ -164,16 +165,16 @@ func (a *activation) refuseOlder() error {
 		return nil
 	}
 	return diag.Errorf("find out where the newer one is. To take over with the older one all the same: --snapshot "+a.snap.ID,
-		"the newest snapshot is %s, and %s was tried on %s already, which is newer", a.snap.ID, standby.Seen.Snapshot, a.session.mgmt.Name)
+		"the newest snapshot is %s, and %s was tried on %s already, which is newer", a.snap.ID, standby.Seen.Snapshot, a.session.Mgmt.Name)
 }
 
 // findIt reads the snapshot.
 func (a *activation) findIt(ctx context.Context, id string) error {
-	place, err := a.session.openPlace(a.opts.From)
+	place, err := a.session.OpenPlace(a.opts.From)
 	if err != nil {
 		return err
 	}
-	if a.snap, err = a.session.findSnapshot(ctx, place, id); err != nil {
+	if a.snap, err = findSnapshot(ctx, a.session, place, id); err != nil {
 		return err
 	}
 	a.result.Snapshot = infoOf(a.snap)
@@ -198,25 +199,25 @@ func (a *activation) settleUnderWay(ctx context.Context) error {
 
 // reachSource is a way to the management cluster that the standby takes over from, where this machine knows one and it answers.
 func (a *activation) reachSource(ctx context.Context) (*kube.Client, error) {
-	return reachNamed(ctx, a.session, a.session.standbyOf)
+	return reachNamed(ctx, a.session, a.session.StandbyOf)
 }
 
 // settleSource is settle where the other one lives, or lived when an earlier run began.
 func (a *activation) settleSource(ctx context.Context) (err error) {
 	a.source, err = a.reachSource(ctx)
 	if err != nil && a.journal.Activates && a.journal.Phase.Committed() {
-		a.session.deps.Report.Warn("what is left at " + a.session.standbyOf + " is not removed: it does not answer")
+		a.session.Deps.Report.Warn("what is left at " + a.session.StandbyOf + " is not removed: it does not answer")
 		return nil
 	}
 	if err != nil {
-		return diag.Wrap("reach "+a.session.standbyOf, err, "`fleetctl connect --management "+a.session.standbyOf+"` gives this machine a way there; where it is gone for good: undo what has begun (--abort --source-is-gone), then --source-is-gone without --hand-over")
+		return diag.Wrap("reach "+a.session.StandbyOf, err, "`fleetctl connect --management "+a.session.StandbyOf+"` gives this machine a way there; where it is gone for good: undo what has begun (--abort --source-is-gone), then --source-is-gone without --hand-over")
 	}
 	if a.journal.Tried() && a.opts.DryRun { // which only looks
-		return diag.NotReady("`fleetctl standby refresh "+a.session.mgmt.Name+"` takes away what is left of it; so does the same command without --dry-run",
-			"a try of the snapshot %s on %s was cut off, or goes on: what is there now is in the way of a plan", a.journal.Snapshot, a.session.mgmt.Name)
+		return diag.NotReady("`fleetctl standby refresh "+a.session.Mgmt.Name+"` takes away what is left of it; so does the same command without --dry-run",
+			"a try of the snapshot %s on %s was cut off, or goes on: what is there now is in the way of a plan", a.journal.Snapshot, a.session.Mgmt.Name)
 	}
 	if a.journal.Tried() { // nothing waits for it
-		if err := handover.AbortTry(ctx, a.session.side(a.client)); err != nil {
+		if err := handover.AbortTry(ctx, a.session.Side(a.client)); err != nil {
 			return err
 		}
 	}
@@ -228,7 +229,7 @@ func (a *activation) settleSource(ctx context.Context) (err error) {
 
 func (a *activation) handOptions(client *kube.Client, detail func(string)) handover.Options {
 	o := handover.Options{
-		Fleet: a.session.identity(), Source: handover.Side{Name: a.session.standbyOf, Client: a.source}, Target: a.session.side(client),
+		Fleet: a.session.Identity(), Source: handover.Side{Name: a.session.StandbyOf, Client: a.source}, Target: a.session.Side(client),
 	}
 	if detail != nil {
 		o.Progress = func(progress handover.Progress) { detail(progress.String()) }
@@ -241,11 +242,11 @@ func (a *activation) steps() []steps.Step {
 	all := a.init.stepsAround(steps.Step{
 		Name: stepTakeOver, Needs: []string{stepPush, stepFlux, stepProviders}, Work: steps.Make2(a.report, a.takeOver, a.init.client, a.init.pushed),
 		Timeout: time.Hour,
-		Hint:    "run the same command again: it goes on; until it has taken over, `fleetctl standby activate " + a.session.mgmt.Name + " --abort` undoes it",
+		Hint:    "run the same command again: it goes on; until it has taken over, `fleetctl standby activate " + a.session.Mgmt.Name + " --abort` undoes it",
 	})
 	return append(all, steps.Step{
 		Name: stepAsBefore, Needs: []string{stepSynced}, Work: steps.Do2(a.waitAsBefore, a.init.client, a.report), Timeout: 15 * time.Minute,
-		Hint: "it has taken over; `fleetctl status --management " + a.session.mgmt.Name + "` shows what is wrong",
+		Hint: "it has taken over; `fleetctl status --management " + a.session.Mgmt.Name + "` shows what is wrong",
 	}, steps.Step{
 		Name: stepDeclare, Needs: []string{stepTakeOver, stepConnect}, Work: steps.Do2(a.declare, a.init.pushed, a.init.endpoint), Timeout: 5 * time.Minute,
 		Hint: "it has taken over; run the same command again, or change fleet.yaml by hand: `fleetctl standby activate --help` says how",
@@ -271,7 +272,7 @@ func (a *activation) takeOver(ctx context.Context, client *kube.Client, commit *
 	} else {
 		report, err = handover.Restore(ctx, a.options(client, attach, detail))
 	}
-	a.session.warn(report)
+	warn(a.session, report)
 	a.init.did()
 	return report, err
 }
@@ -283,13 +284,13 @@ func (a *activation) declare(ctx context.Context, commit *pushed, endpoint *gitE
 		return err
 	}
 	p := &pushed{session: s, access: commit.access, repo: commit.repo}
-	message := s.mgmt.Name + " takes over from " + s.standbyOf + "\n\nWritten by fleetctl standby activate.\n"
-	made, nothing, err := s.commitTo(ctx, endpoint, p, message, func(_ context.Context, root string) ([]gitrepo.Change, error) {
+	message := s.Mgmt.Name + " takes over from " + s.StandbyOf + "\n\nWritten by fleetctl standby activate.\n"
+	made, nothing, err := commitTo(ctx, s, endpoint, p, message, func(_ context.Context, root string) ([]gitrepo.Change, error) {
 		repo, err := fleetrepo.Open(root)
 		if err != nil {
 			return nil, err
 		}
-		edit, err := repo.ActivateStandby(s.mgmt.Name, s.standbyOf)
+		edit, err := repo.ActivateStandby(s.Mgmt.Name, s.StandbyOf)
 		if err != nil {
 			return nil, err
 		}
@@ -309,7 +310,7 @@ func (a *activation) declare(ctx context.Context, commit *pushed, endpoint *gitE
 // remember notes on this machine, where it knows the other one, that the work has gone from there: as after a pivot, no command of this machine begins with it
 // again.
 func (a *activation) remember() error {
-	other := a.session.deps.Store.Cluster(a.session.standbyOf)
+	other := a.session.Deps.Store.Cluster(a.session.StandbyOf)
 	if _, err := other.Load(); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -326,6 +327,6 @@ func (a *activation) remember() error {
 	if err := kube.WriteKubeconfig(other.Path(management.KubeconfigFile), kubeconfig); err != nil {
 		return err
 	}
-	record.PivotedTo = a.session.mgmt.Name
+	record.PivotedTo = a.session.Mgmt.Name
 	return other.Save(*record)
 }

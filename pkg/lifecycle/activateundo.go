@@ -15,15 +15,15 @@ func (a *activation) undo(ctx context.Context) error {
 		if err := a.undoAtSource(ctx); err != nil {
 			return err
 		}
-		return a.session.forgetNotes(ctx)
+		return forgetNotes(ctx, a.session)
 	}
-	step := a.session.deps.Report.Start("undo the activation")
+	step := a.session.Deps.Report.Start("undo the activation")
 	var report *handover.Report
 	var err error
 	if a.handsOver() && !a.journal.Tried() {
 		report, err = a.undoHandOver(ctx, step.Detail)
 	} else {
-		report, err = handover.AbortRestore(ctx, a.session.side(a.client))
+		report, err = handover.AbortRestore(ctx, a.session.Side(a.client))
 	}
 	if err == nil && report == nil {
 		err = a.tookOver()
@@ -34,13 +34,13 @@ func (a *activation) undo(ctx context.Context) error {
 	}
 	step.Done()
 	a.result.Outcome, a.result.Report = "undone", report
-	return a.session.forgetNotes(ctx)
+	return forgetNotes(ctx, a.session)
 }
 
 // tookOver is the error of who would undo what has taken over already.
 func (a *activation) tookOver() error {
 	return diag.Errorf("`"+a.journal.Command()+"` finishes what may be left to do",
-		"%s has taken over from %s: it can only go forward", a.session.mgmt.Name, a.session.standbyOf)
+		"%s has taken over from %s: it can only go forward", a.session.Mgmt.Name, a.session.StandbyOf)
 }
 
 // undoAtSource undoes what a --hand-over has left at the other management cluster alone: a run may be cut off before the standby knew of it, or after the standby was at
@@ -55,14 +55,14 @@ func (a *activation) undoAtSource(ctx context.Context) (err error) {
 		return ctx.Err()
 	}
 	if err != nil {
-		a.session.deps.Report.Warn(fmt.Sprintf("%s is at rest; whether %s is fenced by a --hand-over that was cut off is not known, because it could not be asked: %v",
-			a.session.mgmt.Name, a.session.standbyOf, err))
+		a.session.Deps.Report.Warn(fmt.Sprintf("%s is at rest; whether %s is fenced by a --hand-over that was cut off is not known, because it could not be asked: %v",
+			a.session.Mgmt.Name, a.session.StandbyOf, err))
 		return nil
 	}
-	if !journal.Active() || !journal.Activates || journal.Role != handover.RoleSource || journal.Target.UID != a.session.waiting {
+	if !journal.Active() || !journal.Activates || journal.Role != handover.RoleSource || journal.Target.UID != a.session.Waiting {
 		return nil
 	}
-	step := a.session.deps.Report.Start("undo the hand-over at " + a.session.standbyOf)
+	step := a.session.Deps.Report.Start("undo the hand-over at " + a.session.StandbyOf)
 	report, err := handover.Abort(ctx, a.handOptions(a.client, step.Detail))
 	if err != nil {
 		step.Fail(err)
@@ -80,8 +80,8 @@ func (a *activation) undoHandOver(ctx context.Context, detail func(string)) (rep
 		return handover.Abort(ctx, a.handOptions(a.client, detail))
 	}
 	if ctx.Err() != nil || !a.opts.SourceIsGone {
-		return nil, diag.Wrap("reach "+a.session.standbyOf, err, "`fleetctl connect --management "+a.session.standbyOf+
+		return nil, diag.Wrap("reach "+a.session.StandbyOf, err, "`fleetctl connect --management "+a.session.StandbyOf+
 			"` gives this machine a way there; where it is gone for good: --abort --source-is-gone")
 	}
-	return handover.AbortWithoutSource(ctx, a.session.side(a.client), nil)
+	return handover.AbortWithoutSource(ctx, a.session.Side(a.client), nil)
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
 // onSuspend lets something happen at the very moment that Flux is suspended: after every list that was made before, and before any that is made
@@ -81,7 +82,7 @@ func newWorkload(namespace, name string) *clusterv1.Cluster {
 }
 
 // takeWithCluster takes the cluster as a management cluster of the fleet, and makes a Cluster there.
-func (e *existingCluster) takeWithCluster(ctx context.Context, t *testing.T) *session {
+func (e *existingCluster) takeWithCluster(ctx context.Context, t *testing.T) *session.Session {
 	t.Helper()
 	s, err := e.take(ctx, t)
 	if err != nil {

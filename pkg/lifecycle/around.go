@@ -16,6 +16,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
@@ -30,7 +31,7 @@ var restoreKind = schema.GroupVersionKind{Group: "velero.io", Version: "v1", Kin
 // around is a restore in which another tool makes the objects. It takes two runs, and whoever runs the second may be on another machine: the first one
 // makes a management cluster and fences it, the other one takes in what has come.
 type around struct {
-	session *session
+	session *session.Session
 	init    *initRun
 	opts    RestoreOptions
 
@@ -40,10 +41,10 @@ type around struct {
 	result *RestoreResult
 }
 
-func newAround(s *session, o RestoreOptions) *around {
+func newAround(s *session.Session, o RestoreOptions) *around {
 	a := &around{
 		session: s, init: newInitRun(s), opts: o, paused: map[string]string{}, warned: map[string]bool{}, report: steps.NewValue[*handover.Report]("the report of the restore"),
-		result: &RestoreResult{FormatVersion: "1", Outcome: "planned", Cluster: s.mgmt.Name, Next: []string{}},
+		result: &RestoreResult{FormatVersion: "1", Outcome: "planned", Cluster: s.Mgmt.Name, Next: []string{}},
 	}
 	a.init.goesOn, a.init.held = true, held
 	return a
@@ -56,26 +57,26 @@ func held(ctx context.Context, client *kube.Client) (bool, error) {
 }
 
 func (a *around) run(ctx context.Context) (*RestoreResult, error) {
-	if a.session.hostErr != nil {
-		return nil, a.session.hostErr
+	if a.session.HostErr != nil {
+		return nil, a.session.HostErr
 	}
-	if record, err := a.session.cluster.Load(); err == nil && record.PivotedTo != "" {
+	if record, err := a.session.Cluster.Load(); err == nil && record.PivotedTo != "" {
 		return nil, diag.Errorf("`fleetctl status` shows it", "the management cluster %s was pivoted to %s, which has its work", record.Name, record.PivotedTo)
 	}
-	there, err := a.session.findStanding(ctx)
+	there, err := findStanding(ctx, a.session)
 	if err != nil {
 		return nil, err
 	}
 	var journal *handover.Journal
 	if there != nil {
-		if err := a.session.checkClaim(there.claim); err != nil {
+		if err := a.session.CheckClaim(there.claim); err != nil {
 			return nil, err
 		}
 		if journal, err = handover.ReadJournal(ctx, there.client); err != nil {
 			return nil, err
 		}
 		if !journal.Active() || !journal.Around {
-			if err := handover.Restorable(a.session.mgmt.Name, journal); err != nil {
+			if err := handover.Restorable(a.session.Mgmt.Name, journal); err != nil {
 				return nil, err
 			}
 		}
@@ -120,7 +121,7 @@ func (a *around) begun(journal *handover.Journal, clusters func() (int, error)) 
 
 func (a *around) options(client *kube.Client) handover.AroundOptions {
 	return handover.AroundOptions{
-		Fleet: a.session.identity(), Target: handover.Side{Name: a.session.mgmt.Name, Client: client}, Admit: a.opts.Admit, Check: a.check,
+		Fleet: a.session.Identity(), Target: handover.Side{Name: a.session.Mgmt.Name, Client: client}, Admit: a.opts.Admit, Check: a.check,
 		Paused: func(cluster string) bool { return a.paused[cluster] != "" },
 	}
 }
@@ -136,11 +137,11 @@ func (a *around) fence(ctx context.Context) error {
 			return handover.FenceAround(ctx, o)
 		}, a.init.client),
 	})
-	if err := steps.Run(ctx, a.session.deps.Report, all); err != nil {
+	if err := steps.Run(ctx, a.session.Deps.Report, all); err != nil {
 		return err
 	}
 	a.result.Report, _ = a.report.Peek()
-	a.result.Outcome, a.result.Kubeconfig = "fenced", a.session.cluster.Path(management.KubeconfigFile)
+	a.result.Outcome, a.result.Kubeconfig = "fenced", a.session.Cluster.Path(management.KubeconfigFile)
 	a.result.Next = append(a.result.Next,
 		"velero restore create --from-backup BACKUP --wait    # with Velero in the namespace "+a.opts.Admit+" of this management cluster",
 		"fleetctl restore --fence-only --dry-run              # what has come, and what it lacks",
@@ -150,14 +151,14 @@ func (a *around) fence(ctx context.Context) error {
 
 // takeIn repairs what has come, gives the work to the management cluster, and goes on as init does.
 func (a *around) takeIn(ctx context.Context) error {
-	err := steps.Run(ctx, a.session.deps.Report, a.init.stepsAround(steps.Step{
+	err := steps.Run(ctx, a.session.Deps.Report, a.init.stepsAround(steps.Step{
 		Name: stepTakeIn, Needs: []string{stepPush, stepFlux, stepProviders}, Timeout: time.Hour,
 		Work: steps.Make2(a.report, func(ctx context.Context, client *kube.Client, commit *pushed, detail func(string)) (*handover.Report, error) {
 			o := a.options(client)
 			o.Attach = commit.attach
 			o.Progress = func(progress handover.Progress) { detail(progress.String()) }
 			report, err := handover.TakeIn(ctx, o)
-			a.session.warn(report)
+			warn(a.session, report)
 			a.init.did()
 			return report, err
 		}, a.init.client, a.init.pushed),
@@ -167,7 +168,7 @@ func (a *around) takeIn(ctx context.Context) error {
 		return err
 	}
 	a.result.Report, _ = a.report.Peek()
-	a.result.Outcome, a.result.Kubeconfig = "restored", a.session.cluster.Path(management.KubeconfigFile)
+	a.result.Outcome, a.result.Kubeconfig = "restored", a.session.Cluster.Path(management.KubeconfigFile)
 	a.result.Next = append(a.result.Next, "fleetctl status                # the clusters, and what is wrong")
 	return nil
 }
@@ -197,23 +198,23 @@ func (a *around) rehearse(ctx context.Context, client *kube.Client) error {
 // look finds all that stands against taking in what has come.
 func (a *around) look(ctx context.Context, arrival *handover.Arrival) ([]error, error) {
 	a.result.Arrival = arrival
-	there, err := a.session.findStanding(ctx)
+	there, err := findStanding(ctx, a.session)
 	if err != nil {
 		return nil, err
 	}
 	if there == nil {
-		return nil, diag.Errorf("run the same command again", "the management cluster %s does not run any more", a.session.mgmt.Name)
+		return nil, diag.Errorf("run the same command again", "the management cluster %s does not run any more", a.session.Mgmt.Name)
 	}
 	restores, err := there.client.ListKind(ctx, restoreKind)
 	if err != nil {
 		return nil, fmt.Errorf("look at Velero's restores: %w", err)
 	}
-	declared, problems, err := a.session.declaredClusters()
+	declared, problems, err := declaredClusters(a.session)
 	if err != nil {
 		return nil, err
 	}
 	// One that answers the first time and not the second is still another's.
-	maps.Copy(a.paused, handover.Elsewhere(ctx, arrival.Objects, a.session.identity(), a.session.mgmt.Name))
+	maps.Copy(a.paused, handover.Elsewhere(ctx, arrival.Objects, a.session.Identity(), a.session.Mgmt.Name))
 	return a.refusals(arrival, restores, absent(arrival, declared, problems)), nil
 }
 
@@ -251,7 +252,7 @@ func (a *around) refusals(arrival *handover.Arrival, restores []unstructured.Uns
 func (a *around) warn(says string) {
 	if !a.warned[says] {
 		a.warned[says] = true
-		a.session.deps.Report.Warn(says)
+		a.session.Deps.Report.Warn(says)
 	}
 }
 

@@ -13,12 +13,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/progress"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
 // What is fenced for another tool is installed whole, and follows no repo.
 func TestFenceStepsLeaveFluxAlone(t *testing.T) {
-	all := upTo(newInitRun(&session{}).initSteps(), stepHost, stepProviders, stepFlux)
+	all := upTo(newInitRun(&session.Session{}).initSteps(), stepHost, stepProviders, stepFlux)
 	var names []string
 	for _, s := range all {
 		names = append(names, s.Name)
@@ -98,7 +99,7 @@ func (r *recorder) Warn(message string) { r.warned = append(r.warned, message) }
 // A dry run tells all that stands against it, not only the first of it: Velero may be uninstalled after it.
 func TestAllThatIsRefusedIsFound(t *testing.T) {
 	r := &recorder{}
-	a := &around{session: &session{deps: management.Deps{Report: r}}, warned: map[string]bool{}, paused: map[string]string{"team/shop": "is managed by second"}}
+	a := &around{session: &session.Session{Deps: management.Deps{Report: r}}, warned: map[string]bool{}, paused: map[string]string{"team/shop": "is managed by second"}}
 	a.opts.DryRun = true
 	arrival := &handover.Arrival{Clusters: []string{"team/shop"}, Absent: []string{"Secret team/shop-ca did not come"}}
 	problems := []diag.Finding{{File: "clusters/web/cluster.yaml", Line: 3, Summary: "it is no cluster"}}
@@ -123,13 +124,13 @@ func TestAllThatIsRefusedIsFound(t *testing.T) {
 
 // init would start what the fence has stopped.
 func TestInitRefusesWhatIsFenced(t *testing.T) {
-	s := &session{mgmt: &v1alpha1.ManagementCluster{Name: "root"}}
+	s := &session.Session{Mgmt: &v1alpha1.ManagementCluster{Name: "root"}}
 	journal := &handover.Journal{Role: handover.RoleTarget, Phase: handover.PhaseFenced, Around: true, By: "somebody"}
-	if err := s.refuseJournal(journal); err == nil || !strings.Contains(diag.Hint(err), "fleetctl restore --fence-only") {
+	if err := refuseJournal(s, journal); err == nil || !strings.Contains(diag.Hint(err), "fleetctl restore --fence-only") {
 		t.Errorf("fenced: %v (%s)", err, diag.Hint(err))
 	}
 	journal.Phase = handover.PhaseReleased
-	if err := s.refuseJournal(journal); err != nil {
+	if err := refuseJournal(s, journal); err != nil {
 		t.Errorf("released: %v", err)
 	}
 }

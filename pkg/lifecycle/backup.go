@@ -21,6 +21,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/secret"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
@@ -96,15 +97,15 @@ func Backup(ctx context.Context, deps management.Deps, o BackupOptions) (*Backup
 func (o BackupOptions) place() (snapshot.Place, error) {
 	repo, err := fleetrepo.Open(o.Dir)
 	if err != nil { // in none, or in one that cannot be read: openPlace says what is missing
-		return openPlace(o.To, o.Target.Name, gitRemote{})
+		return session.OpenPlace(o.To, o.Target.Name, session.GitRemote{})
 	}
 	where := cmp.Or(o.To, repo.Fleet.Spec.Snapshots.To)
-	if o.To == "" && where != "" && !elsewhere(where) && !filepath.IsAbs(where) {
+	if o.To == "" && where != "" && !session.Elsewhere(where) && !filepath.IsAbs(where) {
 		where = filepath.Join(repo.Dir, where)
 	}
 	git := repo.Fleet.Spec.Git
-	return openPlace(where, o.Target.Name, gitRemote{
-		url: git.URL, followed: git.Branch, auth: func() (gitrepo.Auth, error) { return change.AuthFor(repo, o.Git) },
+	return session.OpenPlace(where, o.Target.Name, session.GitRemote{
+		URL: git.URL, Followed: git.Branch, Auth: func() (gitrepo.Auth, error) { return change.AuthFor(repo, o.Git) },
 	})
 }
 
@@ -179,27 +180,27 @@ func snapshotable(cluster string, j *handover.Journal) error {
 // ForgetSnapshots removes the snapshots that were taken of a management cluster which has handed all its work over and is gone: nothing of it is left that could be
 // restored, and a later one of its name begins from the fleet repo. uid is its own (handover.ClusterUID): snapshots of others, and those that cannot be read with
 // the keys of this machine, are kept and counted.
-func ForgetSnapshots(ctx context.Context, deps management.Deps, o InitOptions, uid string) (kept int, err error) {
-	s, err := readSession(ctx, deps, o)
+func ForgetSnapshots(ctx context.Context, deps management.Deps, o session.Options, uid string) (kept int, err error) {
+	s, err := session.Read(ctx, deps, o)
 	if err != nil {
 		return 0, err
 	}
-	defer s.close()
-	place, ids, err := s.snapshots(ctx)
+	defer s.Close()
+	place, ids, err := s.Snapshots(ctx)
 	if err != nil || len(ids) == 0 {
 		return 0, err
 	}
-	keys, err := fleetsecrets.LocalKeys(s.deps, s.stateFleet(), s.opts.Dir, s.opts.AgeKeyFile)
+	keys, err := fleetsecrets.LocalKeys(s.Deps, s.StateFleet(), s.Opts.Dir, s.Opts.AgeKeyFile)
 	if err != nil {
 		return 0, err
 	}
 	for _, id := range ids {
-		if snap, err := snapshot.Find(ctx, place, id, keys); err != nil || snap.Fleet != s.identity() || snap.UID != uid {
+		if snap, err := snapshot.Find(ctx, place, id, keys); err != nil || snap.Fleet != s.Identity() || snap.UID != uid {
 			kept++
 			continue
 		}
 		if err := place.Remove(ctx, id); err != nil {
-			return kept, fmt.Errorf("remove the snapshot %s of %s: %w", id, s.mgmt.Name, err)
+			return kept, fmt.Errorf("remove the snapshot %s of %s: %w", id, s.Mgmt.Name, err)
 		}
 	}
 	return kept, nil

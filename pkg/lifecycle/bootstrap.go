@@ -15,6 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/progress"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
@@ -23,7 +24,7 @@ const DefaultClustersTimeout = 45 * time.Minute
 
 // BootstrapOptions say what `fleetctl bootstrap` does on top of init.
 type BootstrapOptions struct {
-	InitOptions
+	session.Options
 	// PivotTo is the workload cluster, NAME or NAMESPACE/NAME, that becomes the management cluster; empty: none does.
 	PivotTo string
 	// KubeconfigOut is a file that gets the kubeconfig of the cluster that holds the work in the end.
@@ -82,20 +83,20 @@ func (r *BootstrapResult) ClusterNames() []string {
 func Bootstrap(ctx context.Context, deps management.Deps, o BootstrapOptions) (*BootstrapResult, error) {
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
-	s, done, err := openAlone(ctx, deps, o.InitOptions, "fleetctl bootstrap")
+	s, done, err := session.OpenAlone(ctx, deps, o.Options, "fleetctl bootstrap")
 	if err != nil {
 		return nil, err
 	}
 	defer done()
 
-	if err := s.refuseStandby(); err != nil {
+	if err := s.RefuseStandby(); err != nil {
 		return nil, err
 	}
 	b := newBootstrap(s, o)
 	if pivoted, err := b.alreadyPivoted(ctx); pivoted || err != nil {
 		return b.finish(err)
 	}
-	if err := errors.Join(b.checkPivotSource(), s.refuseChild(o.PivotTo)); err != nil {
+	if err := errors.Join(b.checkPivotSource(), s.RefuseChild(o.PivotTo)); err != nil {
 		return nil, err
 	}
 	if err := b.findHandover(ctx); err != nil {
@@ -110,7 +111,7 @@ func Bootstrap(ctx context.Context, deps management.Deps, o BootstrapOptions) (*
 }
 
 type bootstrap struct {
-	session *session
+	session *session.Session
 	opts    BootstrapOptions
 	result  *BootstrapResult
 	init    *initRun
@@ -124,12 +125,12 @@ type bootstrap struct {
 // clustersThere is the news that the declared clusters are there.
 type clustersThere struct{}
 
-func newBootstrap(s *session, o BootstrapOptions) *bootstrap {
+func newBootstrap(s *session.Session, o BootstrapOptions) *bootstrap {
 	init := newInitRun(s)
 	return &bootstrap{
 		session: s, opts: o, init: init, move: newPivot(init, o.PivotTo), clusters: steps.NewValue[clustersThere]("the declared clusters"),
 		result: &BootstrapResult{
-			FormatVersion: "1", Outcome: "failed", Fleet: s.fleet.Metadata.Name, Cluster: s.mgmt.Name,
+			FormatVersion: "1", Outcome: "failed", Fleet: s.Fleet.Metadata.Name, Cluster: s.Mgmt.Name,
 			Clusters: []ClusterResult{}, Leftovers: []string{},
 		},
 	}
@@ -149,7 +150,7 @@ func (b *bootstrap) steps() []steps.Step {
 	if b.restore != nil {
 		all = b.restore.initSteps()
 	}
-	if b.session.snapshotsTo() != "" {
+	if b.session.SnapshotsTo() != "" {
 		all = append(all, steps.Step{
 			Name: stepSnapshots, Needs: []string{stepConnect}, Work: steps.Do3(b.keepSnapshots, b.init.client, b.init.pushed, steps.Later(b.clusters)),
 			Hint: "spec.snapshots.to in fleet.yaml says where", Timeout: timeout + time.Hour,
@@ -167,7 +168,7 @@ func (b *bootstrap) steps() []steps.Step {
 		all, after = b.move.stepsGoingOn(), stepPush
 	}
 	moves := b.move.steps(after)
-	if b.session.snapshotsTo() != "" && b.move.under == nil { // none is kept after the note that the work is another's
+	if b.session.SnapshotsTo() != "" && b.move.under == nil { // none is kept after the note that the work is another's
 		for i := range moves {
 			if moves[i].Name == stepTarget {
 				moves[i].Needs = append(slices.Clone(moves[i].Needs), stepSnapshots)
@@ -183,7 +184,7 @@ func (b *bootstrap) steps() []steps.Step {
 
 // findHandover looks whether an earlier run, on whichever machine, began to hand the work over.
 func (b *bootstrap) findHandover(ctx context.Context) error {
-	if b.session.hostErr != nil {
+	if b.session.HostErr != nil {
 		return nil //nolint:nilerr // preflight tells it with all else
 	}
 	if err := b.move.look(ctx); err != nil {
@@ -191,7 +192,7 @@ func (b *bootstrap) findHandover(ctx context.Context) error {
 	}
 	if b.move.under != nil && b.opts.PivotTo == "" {
 		return diag.Usage("run it again with --pivot-to "+b.move.under.Target.Name+"; before the commit, `fleetctl pivot --abort` undoes it",
-			"the management cluster %s is being handed over to %s", b.session.mgmt.Name, b.move.under.Target.Name)
+			"the management cluster %s is being handed over to %s", b.session.Mgmt.Name, b.move.under.Target.Name)
 	}
 	return nil
 }
@@ -227,7 +228,7 @@ func (b *bootstrap) waitClusters(ctx context.Context, client *kube.Client, detai
 
 // noteClusters puts the state of each cluster into the result, also after a wait that ran out of time.
 func (b *bootstrap) noteClusters(ctx context.Context, manager *capi.Manager) error {
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	ctx, cancel := context.WithTimeout(ctx, session.LookTimeout)
 	defer cancel()
 	clusters, err := manager.Clusters(ctx)
 	if err != nil {
@@ -243,7 +244,7 @@ func (b *bootstrap) noteClusters(ctx context.Context, manager *capi.Manager) err
 // alreadyPivoted tells whether an earlier run handed the work over. What it could not finish (the bootstrap cluster's end) is finished
 // now.
 func (b *bootstrap) alreadyPivoted(ctx context.Context) (bool, error) {
-	r, err := b.session.cluster.Load()
+	r, err := b.session.Cluster.Load()
 	if err != nil || r.PivotedTo == "" {
 		return false, nil //nolint:nilerr // no record is no pivot
 	}
@@ -251,10 +252,10 @@ func (b *bootstrap) alreadyPivoted(ctx context.Context) (bool, error) {
 		return true, diag.Usage("leave --pivot-to out, or name that cluster", "the management cluster %s was pivoted to %s already", r.Name, r.PivotedTo)
 	}
 	b.result.PivotedTo = r.PivotedTo
-	if b.session.hostErr != nil {
-		return true, b.session.hostErr
+	if b.session.HostErr != nil {
+		return true, b.session.HostErr
 	}
-	st, err := b.session.host.State(ctx)
+	st, err := b.session.Host.State(ctx)
 	if err != nil {
 		return true, err
 	}
@@ -263,12 +264,12 @@ func (b *bootstrap) alreadyPivoted(ctx context.Context) (bool, error) {
 			return true, err
 		}
 	}
-	return true, b.checkPivoted(ctx, &management.Target{Name: b.session.mgmt.Name, Cluster: b.session.cluster, Record: r})
+	return true, b.checkPivoted(ctx, &management.Target{Name: b.session.Mgmt.Name, Cluster: b.session.Cluster, Record: r})
 }
 
 // checkPivoted looks, at the cluster that took over, whether all is Ready. A fleet repo without a remote is served to it from here.
 func (b *bootstrap) checkPivoted(ctx context.Context, t *management.Target) error {
-	if _, err := t.ServeAgain(ctx, b.session.deps); err != nil {
+	if _, err := t.ServeAgain(ctx, b.session.Deps); err != nil {
 		return err
 	}
 	client, err := t.Client(ctx)
@@ -300,29 +301,29 @@ func (b *bootstrap) deleteBootstrap(ctx context.Context, _ func(string)) error {
 	if err := b.checkHandedOver(ctx); err != nil {
 		return err
 	}
-	left, err := b.session.host.Delete(ctx)
+	left, err := b.session.Host.Delete(ctx)
 	b.result.Leftovers = append(b.result.Leftovers, left...)
 	return err
 }
 
 // checkHandedOver looks at the bootstrap cluster once more, which it starts for it where it was stopped.
 func (b *bootstrap) checkHandedOver(ctx context.Context) error {
-	st, err := b.session.host.State(ctx)
+	st, err := b.session.Host.State(ctx)
 	if err == nil && st == host.StateStopped {
-		st, err = b.session.host.Start(ctx, nil)
+		st, err = b.session.Host.Start(ctx, nil)
 	}
 	if err != nil || st != host.StateRunning {
 		return err
 	}
-	client, err := management.Reach(ctx, b.session.host)
+	client, err := management.Reach(ctx, b.session.Host)
 	if err != nil {
 		return err
 	}
 	clusters, err := management.Clusters(ctx, client)
 	if err != nil {
-		return diag.Wrap("list the workload clusters that are left on "+b.session.mgmt.Name, err, "")
+		return diag.Wrap("list the workload clusters that are left on "+b.session.Mgmt.Name, err, "")
 	}
-	return management.Appeared(b.session.mgmt.Name, nil, clusters, "since the others were moved")
+	return management.Appeared(b.session.Mgmt.Name, nil, clusters, "since the others were moved")
 }
 
 // finish fills the result in.
@@ -331,11 +332,11 @@ func (b *bootstrap) finish(err error) (*BootstrapResult, error) {
 	if pushed, made := b.init.pushed.Peek(); made {
 		r.Revision = pushed.revision
 	}
-	r.Branch = b.session.fleet.Spec.Git.Branch
+	r.Branch = b.session.Fleet.Spec.Git.Branch
 	if endpoint, made := b.init.endpoint.Peek(); made {
 		r.GitURL = endpoint.display
 	}
-	r.Kubeconfig = b.session.cluster.Path(management.KubeconfigFile)
+	r.Kubeconfig = b.session.Cluster.Path(management.KubeconfigFile)
 	if err == nil && b.opts.KubeconfigOut != "" {
 		err = b.copyKubeconfig()
 	}
@@ -353,7 +354,7 @@ func (b *bootstrap) finish(err error) (*BootstrapResult, error) {
 }
 
 func (b *bootstrap) copyKubeconfig() error {
-	content, err := os.ReadFile(b.session.cluster.Path(management.KubeconfigFile)) // of the cluster that holds the work now
+	content, err := os.ReadFile(b.session.Cluster.Path(management.KubeconfigFile)) // of the cluster that holds the work now
 	if err != nil {
 		return err
 	}
@@ -367,7 +368,7 @@ func (b *bootstrap) copyKubeconfig() error {
 // checkPivotSource refuses, before anything is made, a fleet repo that the cluster which is to take over could never read: what an
 // embedded host serves is on this machine's loopback.
 func (b *bootstrap) checkPivotSource() error {
-	if b.opts.PivotTo == "" || !b.session.traits().Processes || b.session.fleet.Spec.Git.Scheme() != v1alpha1.GitLocal {
+	if b.opts.PivotTo == "" || !b.session.Traits().Processes || b.session.Fleet.Spec.Git.Scheme() != v1alpha1.GitLocal {
 		return nil
 	}
 	return diag.Usage("give the fleet repo a remote with --git-url, or bootstrap with --host kind",

@@ -10,6 +10,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
@@ -26,13 +27,13 @@ const (
 func (b *bootstrap) keepSnapshots(
 	ctx context.Context, client *kube.Client, p *pushed, clusters steps.Awaited[clustersThere], detail func(string),
 ) error {
-	place, err := b.session.place()
+	place, err := b.session.Place()
 	if err != nil {
 		return err
 	}
 	last := ""
 	keep := func(ctx context.Context) error {
-		snap, _, err := takeSnapshot(ctx, client, b.session.claim())
+		snap, _, err := takeSnapshot(ctx, client, b.session.Claim())
 		if err != nil {
 			return err
 		}
@@ -62,7 +63,7 @@ func (b *bootstrap) keepSnapshots(
 		select {
 		case <-tick.C:
 			if err := keep(ctx); err != nil && ctx.Err() == nil {
-				b.session.deps.Report.Warn(fmt.Sprintf("no snapshot was kept in %s: %v", place, err))
+				b.session.Deps.Report.Warn(fmt.Sprintf("no snapshot was kept in %s: %v", place, err))
 			}
 		case <-clusters.Made():
 			return keep(ctx)
@@ -74,7 +75,7 @@ func (b *bootstrap) keepSnapshots(
 
 // late does something that the end of a run must not cut off.
 func late(ctx context.Context, do func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), session.LookTimeout)
 	defer cancel()
 	return do(ctx)
 }
@@ -82,16 +83,16 @@ func late(ctx context.Context, do func(context.Context) error) error {
 // fromSnapshot finds out what a management cluster that does not run here has left behind: a restore to go on with, a snapshot to begin from, or a reason to
 // make none. It never takes a living one for gone: the caller says so (--source-is-gone).
 func (b *bootstrap) fromSnapshot(ctx context.Context) error {
-	if b.session.hostErr != nil || b.session.connected {
+	if b.session.HostErr != nil || b.session.Connected {
 		return nil //nolint:nilerr // preflight tells it with all else
 	}
-	place, ids, err := b.session.snapshots(ctx)
+	place, ids, err := b.session.Snapshots(ctx)
 	if err != nil || len(ids) == 0 {
 		return err
 	}
-	st, err := b.session.host.State(ctx)
+	st, err := b.session.Host.State(ctx)
 	if err == nil && st == host.StateStopped {
-		st, err = b.session.host.Start(ctx, nil)
+		st, err = b.session.Host.Start(ctx, nil)
 	}
 	if err != nil || st == host.StateForeign {
 		return err // init says the rest
@@ -104,13 +105,13 @@ func (b *bootstrap) fromSnapshot(ctx context.Context) error {
 		}
 	}
 	r := newRestore(b.init)
-	if r.snap, err = b.session.findSnapshot(ctx, place, id); err != nil {
+	if r.snap, err = findSnapshot(ctx, b.session, place, id); err != nil {
 		return err
 	}
 	if err := r.check(ctx, b.opts.SourceIsGone); err != nil {
 		return err
 	}
-	b.session.deps.Report.Warn(fmt.Sprintf("going on from the snapshot %s of %s, taken %s: what was made after it is not in it", r.snap.ID, b.session.mgmt.Name, ago(r.snap.Taken)))
+	b.session.Deps.Report.Warn(fmt.Sprintf("going on from the snapshot %s of %s, taken %s: what was made after it is not in it", r.snap.ID, b.session.Mgmt.Name, ago(r.snap.Taken)))
 	b.restore, b.init.goesOn = r, true
 	return nil
 }
@@ -118,7 +119,7 @@ func (b *bootstrap) fromSnapshot(ctx context.Context) error {
 // restoring is the snapshot that an earlier run began to restore here. ours says that there is nothing to restore: the cluster has done work, or taken it
 // over, or one of the snapshots is its own. One that is neither was made by a run that was cut off before it began to restore.
 func (b *bootstrap) restoring(ctx context.Context, place snapshot.Place, ids []string) (id string, ours bool, err error) {
-	client, err := management.Reach(ctx, b.session.host)
+	client, err := management.Reach(ctx, b.session.Host)
 	if err != nil {
 		return "", false, err
 	}
@@ -127,7 +128,7 @@ func (b *bootstrap) restoring(ctx context.Context, place snapshot.Place, ids []s
 	case err != nil:
 		return "", false, err
 	case journal == nil:
-		ours, err = b.session.snapshotsAreOf(ctx, place, ids, client)
+		ours, err = snapshotsAreOf(ctx, b.session, place, ids, client)
 		return "", ours, err
 	case journal.Phase == handover.PhaseReleased || journal.Snapshot == "":
 		return "", true, nil

@@ -17,12 +17,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/hosts"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/programs"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
 // BundleOptions say what `fleetctl bundle create` fills.
 type BundleOptions struct {
-	InitOptions
+	session.Options
 	// Output is a folder, or a file that ends in .tar.zst.
 	Output string
 	// Images are added to what the fleet needs: workload clusters' images, those of charts.
@@ -56,11 +57,11 @@ const archiveSuffix = ".tar.zst"
 func BundleCreate(ctx context.Context, deps management.Deps, o BundleOptions) (*BundleResult, error) {
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
-	s, err := readSession(ctx, deps, o.InitOptions)
+	s, err := session.Read(ctx, deps, o.Options)
 	if err != nil {
 		return nil, steps.TimedOut(ctx, err)
 	}
-	defer s.close()
+	defer s.Close()
 	folder := o.Output
 	if name, packed := strings.CutSuffix(o.Output, archiveSuffix); packed {
 		folder = name + ".partial"
@@ -90,7 +91,7 @@ func BundleCreate(ctx context.Context, deps management.Deps, o BundleOptions) (*
 }
 
 type bundleRun struct {
-	session     *session
+	session     *session.Session
 	opts        BundleOptions
 	folder      string
 	files       map[string][]byte
@@ -110,7 +111,7 @@ type bundleRun struct {
 // readProviders takes the components as they were released: no variable is asked for, so a bundle is made without any credential and
 // holds none.
 func (b *bundleRun) readProviders(ctx context.Context, detail func(string)) error {
-	declared := components.DeclaredProviders(b.session.mgmt.Providers)
+	declared := components.DeclaredProviders(b.session.Mgmt.Providers)
 	source, providers, err := b.resolveProviders(ctx, declared)
 	if err != nil {
 		return err
@@ -136,7 +137,7 @@ func (b *bundleRun) readProviders(ctx context.Context, detail func(string)) erro
 
 // readFlux takes the release's own manifests, from which any choice of components can be made later.
 func (b *bundleRun) readFlux(ctx context.Context, _ func(string)) error {
-	o := b.session.fluxOptions()
+	o := fluxOptions(b.session)
 	base, err := b.fluxFrom(o.Version)
 	if err != nil {
 		return err
@@ -167,19 +168,19 @@ func (b *bundleRun) fill(ctx context.Context, _ func(string)) (err error) {
 	}
 	maps.Copy(b.files, b.fluxContent)
 	images := slices.Concat(b.provImages, b.fluxImages, b.opts.Images, b.repoImages)
-	if node := b.session.traits().NodeImage; node != "" {
+	if node := b.session.Traits().NodeImage; node != "" {
 		images = append(images, node)
 	}
 	if b.programs == nil {
-		for _, p := range hosts.Programs(b.session.mgmt.Host, b.session.mgmt.KubernetesVersion) {
+		for _, p := range hosts.Programs(b.session.Mgmt.Host, b.session.Mgmt.KubernetesVersion) {
 			images = append(images, p.Image)
 		}
 	}
 	slices.Sort(images)
 	err = bundle.Fill(ctx, w, bundle.Sources{
 		Images: slices.Compact(images), Files: b.files, Charts: b.opts.Charts, Fetched: b.repoCharts, Architecture: b.opts.Architecture,
-		Programs: b.programs, From: b.from, Mirrors: hosts.Mirrors(b.session.mgmt.Host),
-	}, b.session.deps.Report)
+		Programs: b.programs, From: b.from, Mirrors: hosts.Mirrors(b.session.Mgmt.Host),
+	}, b.session.Deps.Report)
 	if err != nil {
 		w.Discard()
 		return err

@@ -45,7 +45,7 @@ func (b *bundleRun) openFrom(ctx context.Context) (err error) {
 	if samePlace(b.opts.From, b.opts.Output) || samePlace(b.opts.From, b.folder) {
 		return diag.Usage("give the new bundle another path", "--from %s is the bundle that is to be made", b.opts.From)
 	}
-	if b.from, err = bundle.Open(ctx, b.opts.From, bundle.WithCache(filepath.Join(b.session.deps.CacheDir, "bundles"))); err != nil {
+	if b.from, err = bundle.Open(ctx, b.opts.From, bundle.WithCache(filepath.Join(b.session.Deps.CacheDir, "bundles"))); err != nil {
 		return err
 	}
 	b.cleanup = append(b.cleanup, b.from.Close)
@@ -75,7 +75,7 @@ func (b *bundleRun) resolveProviders(ctx context.Context, declared []capi.Provid
 	if b.from != nil {
 		source, err := capi.NewSource(capi.SourceOptions{ //nolint:contextcheck // it reads nothing yet
 			Providers: declared, Repository: filepath.Join(b.fromDir, "providers"),
-			CertManagerVersion: b.session.mgmt.CertManager.Version, CertManagerURL: b.session.mgmt.CertManager.URL,
+			CertManagerVersion: b.session.Mgmt.CertManager.Version, CertManagerURL: b.session.Mgmt.CertManager.URL,
 		})
 		if err != nil {
 			return nil, nil, err
@@ -87,9 +87,9 @@ func (b *bundleRun) resolveProviders(ctx context.Context, declared []capi.Provid
 		if err == nil {
 			return source, providers, nil
 		}
-		b.session.deps.Report.Warn("The components come from their releases, as " + b.opts.From + " does not have all of them: " + err.Error())
+		b.session.Deps.Report.Warn("The components come from their releases, as " + b.opts.From + " does not have all of them: " + err.Error())
 	}
-	source, err := b.session.providerSource(declared, nil, nil, b.session.mgmt.CertManager) //nolint:contextcheck // it reads nothing yet
+	source, err := providerSource(b.session, declared, nil, nil, b.session.Mgmt.CertManager) //nolint:contextcheck // it reads nothing yet
 	if err != nil {
 		return nil, nil, err
 	}
@@ -123,9 +123,9 @@ func (b *bundleRun) findPrograms(ctx context.Context, detail func(string)) (err 
 	if b.opts.Programs == "" && b.opts.Releases == nil {
 		return nil
 	}
-	needed := hosts.Programs(b.session.mgmt.Host, b.session.mgmt.KubernetesVersion)
+	needed := hosts.Programs(b.session.Mgmt.Host, b.session.Mgmt.KubernetesVersion)
 	if len(needed) == 0 {
-		return diag.Usage("leave --programs out", "a host of type %s brings its own programs along", b.session.mgmt.Host.Type)
+		return diag.Usage("leave --programs out", "a host of type %s brings its own programs along", b.session.Mgmt.Host.Type)
 	}
 	architecture := cmp.Or(b.opts.Architecture, runtime.GOARCH)
 	var found []programs.Found
@@ -157,7 +157,7 @@ func wanted(needed []host.Program) []programs.Wanted {
 func (b *bundleRun) wantedOf(needed []host.Program) []programs.Wanted {
 	all := wanted(needed)
 	for i := range all {
-		if b.session.mgmt.KubernetesVersion == "" || all[i].Name == "etcd" {
+		if b.session.Mgmt.KubernetesVersion == "" || all[i].Name == "etcd" {
 			all[i].Version = ""
 		}
 	}

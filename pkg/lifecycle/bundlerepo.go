@@ -18,13 +18,13 @@ import (
 // readRepo finds the images and the charts of what the fleet repo has clusters run: networks, features and all else that Flux applies. Networks and
 // the features that were asked for count also where nobody has them.
 func (b *bundleRun) readRepo(ctx context.Context, detail func(string)) error {
-	if b.session.newFleet {
+	if b.session.NewFleet {
 		if len(b.opts.Features) > 0 {
 			return diag.Usage("run it in the fleet repo, or name the repo with -C", "there is no fleet repo here, and so no feature %s", b.opts.Features[0])
 		}
 		return nil
 	}
-	found, err := review.Needs(ctx, review.NeedsOptions{Dir: b.opts.Dir, CacheDir: b.session.deps.CacheDir, Features: b.opts.Features})
+	found, err := review.Needs(ctx, review.NeedsOptions{Dir: b.opts.Dir, CacheDir: b.session.Deps.CacheDir, Features: b.opts.Features})
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (b *bundleRun) imagesIn(manifests [][]byte) []string {
 		all = append(all, found...)
 	}
 	if odd > 0 {
-		b.session.deps.Report.Warn("The images of " + plain.Count(odd, "object") + " cannot be told from the fleet repo: give them with --image.")
+		b.session.Deps.Report.Warn("The images of " + plain.Count(odd, "object") + " cannot be told from the fleet repo: give them with --image.")
 	}
 	slices.Sort(all)
 	return slices.Compact(all)

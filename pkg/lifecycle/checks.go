@@ -17,6 +17,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/engine"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/variables"
 	"github.com/fleetctl/fleetctl/pkg/version"
 )
@@ -31,14 +32,14 @@ func (r *initRun) preflight(ctx context.Context, _ func(string)) error {
 	for _, found := range preflight.Run(ctx, (&checks{session: s, goesOn: r.goesOn}).all()...) {
 		switch {
 		case found.Status == preflight.StatusWarn:
-			s.deps.Report.Warn(found.Name + ": " + found.Summary + hintBehind(found.Hint))
-		case found.Status == preflight.StatusFail && mayBeSkipped(found.Name) && slices.Contains(s.opts.SkipPreflight, found.Name):
-			s.deps.Report.Warn(found.Name + ": " + found.Summary + " (skipped as asked)")
+			s.Deps.Report.Warn(found.Name + ": " + found.Summary + hintBehind(found.Hint))
+		case found.Status == preflight.StatusFail && mayBeSkipped(found.Name) && slices.Contains(s.Opts.SkipPreflight, found.Name):
+			s.Deps.Report.Warn(found.Name + ": " + found.Summary + " (skipped as asked)")
 		case found.Status == preflight.StatusFail:
 			failed = append(failed, diag.Errorf(found.Hint, "%s: %s", found.Name, found.Summary))
 		}
 	}
-	if err := s.checkKeys(ctx); err != nil {
+	if err := s.CheckKeys(ctx); err != nil {
 		failed = append(failed, err)
 	}
 	switch len(failed) {
@@ -63,9 +64,9 @@ func hintBehind(hint string) string {
 }
 
 // allChecks are those that doctor makes: init's, and one that init makes where it pins the images.
-func allChecks(s *session) []preflight.Check {
+func allChecks(s *session.Session) []preflight.Check {
 	c := &checks{session: s}
-	if s.stranger != nil {
+	if s.Stranger != nil {
 		return c.all()
 	}
 	return append(c.all(), preflight.Check{Name: "image digests", Run: c.checkImageLock})
@@ -75,45 +76,45 @@ func allChecks(s *session) []preflight.Check {
 func (c *checks) all() []preflight.Check {
 	s := c.session
 	checks := []preflight.Check{
-		preflight.Disk("disk for state", s.deps.Store.Dir, minFree),
-		preflight.Disk("disk for cache", s.deps.CacheDir, minFree),
+		preflight.Disk("disk for state", s.Deps.Store.Dir, minFree),
+		preflight.Disk("disk for cache", s.Deps.CacheDir, minFree),
 		preflight.Clock(time.Now, buildDate()),
 	}
-	if s.stranger != nil { // all else would look into what is another fleet's
+	if s.Stranger != nil { // all else would look into what is another fleet's
 		return append(checks, preflight.Check{Name: checkFleetName, Run: c.checkFleet})
 	}
 	checks = append(checks,
 		preflight.Check{Name: "name", Run: c.checkName},
 		preflight.Check{Name: checkFleetName, Run: c.checkFleet}, preflight.Check{Name: checkFluxName, Run: c.checkFlux},
 		preflight.Check{Name: "provider variables", Run: c.checkVariables})
-	if tags, err := fleetrepo.New(s.opts.Dir, s.fleet).FleetTags(); err != nil || len(tags) > 0 {
+	if tags, err := fleetrepo.New(s.Opts.Dir, s.Fleet).FleetTags(); err != nil || len(tags) > 0 {
 		checks = append(checks, preflight.Check{Name: "fleet tags", Run: func(context.Context) preflight.Result { return c.checkFleetTags(tags, err) }})
 	}
-	if s.traits().Containers {
+	if s.Traits().Containers {
 		engine := preflight.NewEngine(nil)
 		checks = append(checks, engine.Checks()...)
-		if s.usesEngine() {
+		if s.UsesEngine() {
 			checks = append(checks, engine.SocketCheck())
 		}
 	}
-	if s.traits().Processes {
+	if s.Traits().Processes {
 		checks = append(checks, preflight.Check{Name: "other users", Run: c.checkNeighbours})
 	}
-	if s.traits().Processes && s.usesEngine() && (s.standbyOf == "" || c.goesOn) { // a standby runs no provider before it takes over
+	if s.Traits().Processes && s.UsesEngine() && (s.StandbyOf == "" || c.goesOn) { // a standby runs no provider before it takes over
 		checks = append(checks, preflight.Check{Name: "docker provider's port", Run: c.checkProviderPort})
 	}
-	if s.fleet.Spec.Git.Scheme() == v1alpha1.GitLocal {
+	if s.Fleet.Spec.Git.Scheme() == v1alpha1.GitLocal {
 		return append(checks,
 			preflight.Check{Name: "git", Run: checkGit}, preflight.Check{Name: "git server's port", Run: c.checkServerPort})
 	}
 	if from := c.clonedElsewhere(); from != "" {
 		return append(checks, preflight.Check{Name: "git push", Run: func(context.Context) preflight.Result {
 			return preflight.Warn("if you trust that server with your tokens: --run-commands",
-				"%s is not asked: it would be sent a token, and this clone comes from another server, %s", s.fleet.Spec.Git.URL, from)
+				"%s is not asked: it would be sent a token, and this clone comes from another server, %s", s.Fleet.Spec.Git.URL, from)
 		}})
 	}
 	checks = append(checks, preflight.Check{Name: "git push", Run: c.checkPush})
-	if s.fleet.Spec.Git.Scheme() == v1alpha1.GitSSH {
+	if s.Fleet.Spec.Git.Scheme() == v1alpha1.GitSSH {
 		checks = append(checks, preflight.Check{Name: "git deploy key", Run: c.checkDeployKey})
 	} else {
 		checks = append(checks, preflight.Check{Name: "git token for flux", Run: c.checkFluxToken})
@@ -125,10 +126,10 @@ func (c *checks) all() []preflight.Check {
 // opts.NoCommands the fleet repo may be a stranger's, and the token, which is in the environment, another fleet's. "" where there is nothing to fear.
 func (c *checks) clonedElsewhere() string {
 	s := c.session
-	if !s.opts.NoCommands || s.fleet.Spec.Git.Scheme() == v1alpha1.GitSSH || s.opts.Git.Token == "" && !s.givenOwnToken() {
+	if !s.Opts.NoCommands || s.Fleet.Spec.Git.Scheme() == v1alpha1.GitSSH || s.Opts.Git.Token == "" && !s.GivenOwnToken() {
 		return ""
 	}
-	repo, err := gitrepo.Open(s.opts.Dir)
+	repo, err := gitrepo.Open(s.Opts.Dir)
 	if err != nil {
 		return ""
 	}
@@ -140,7 +141,7 @@ func (c *checks) clonedElsewhere() string {
 	if err != nil {
 		return "" // a folder of this machine
 	}
-	named, err := s.fleet.Spec.Git.ParseURL()
+	named, err := s.Fleet.Spec.Git.ParseURL()
 	if err != nil || strings.EqualFold(from.Hostname(), named.Hostname()) {
 		return ""
 	}
@@ -158,7 +159,7 @@ func checkGit(ctx context.Context) preflight.Result {
 // checkServerPort looks whether the port on which Flux knows the fleet repo is still free, where its server has ended.
 func (c *checks) checkServerPort(ctx context.Context) preflight.Result {
 	s := c.session
-	server, err := gitserve.Status(ctx, s.cluster.Path(management.GitServeDir))
+	server, err := gitserve.Status(ctx, s.Cluster.Path(management.GitServeDir))
 	switch {
 	case err != nil:
 		return preflight.FailWith(err)
@@ -182,30 +183,30 @@ func buildDate() time.Time {
 // checkName looks whether the management cluster's name is free, or taken by our own.
 func (c *checks) checkName(ctx context.Context) preflight.Result {
 	s := c.session
-	if _, ok := errors.AsType[*engine.NotFoundError](s.hostErr); ok {
+	if _, ok := errors.AsType[*engine.NotFoundError](s.HostErr); ok {
 		return preflight.Skip("no container engine answers") // a check of its own says so, with what to do
 	}
-	if s.hostErr != nil {
-		return preflight.FailWith(s.hostErr)
+	if s.HostErr != nil {
+		return preflight.FailWith(s.HostErr)
 	}
-	st, err := s.host.State(ctx)
+	st, err := s.Host.State(ctx)
 	if err != nil {
 		return preflight.FailWith(err)
 	}
 	if st == host.StateForeign {
-		return preflight.FailWith(management.ForeignError(ctx, s.host))
+		return preflight.FailWith(management.ForeignError(ctx, s.Host))
 	}
 	if st == host.StateAbsent {
-		return preflight.OK("%s is free", s.mgmt.Name)
+		return preflight.OK("%s is free", s.Mgmt.Name)
 	}
 	// A host that fleetctl does not make may not be ours to install into.
-	if guarded, ok := s.host.(host.Guarded); ok {
+	if guarded, ok := s.Host.(host.Guarded); ok {
 		if err := guarded.CheckAccess(ctx); err != nil {
 			return preflight.FailWith(err)
 		}
-		return preflight.OK("%s is there, and we are its administrator", s.mgmt.Name)
+		return preflight.OK("%s is there, and we are its administrator", s.Mgmt.Name)
 	}
-	return preflight.OK("%s is ours, and %s", s.mgmt.Name, st)
+	return preflight.OK("%s is ours, and %s", s.Mgmt.Name, st)
 }
 
 // checkVariables resolves what fleet.yaml says of the providers' variables. Those that components need and nobody sets are found
@@ -215,15 +216,15 @@ func (c *checks) checkVariables(ctx context.Context) preflight.Result {
 	var commands []string
 	var resolved *variables.Resolved
 	var err error
-	if s.opts.NoCommands {
+	if s.Opts.NoCommands {
 		var providers []v1alpha1.Provider
-		providers, commands = variables.WithoutCommands(s.mgmt.Providers)
-		resolved, err = variables.Resolve(ctx, providers, s.sourcesDir(), s.deps)
+		providers, commands = variables.WithoutCommands(s.Mgmt.Providers)
+		resolved, err = variables.Resolve(ctx, providers, s.SourcesDir(), s.Deps)
 	} else {
-		resolved, err = s.variables(ctx)
+		resolved, err = s.Variables(ctx)
 	}
 	if err == nil && len(resolved.Vault) > 0 {
-		_, err = s.vaultClient()
+		_, err = vaultClient(s)
 	}
 	if err != nil {
 		return preflight.FailWith(err)
@@ -238,13 +239,13 @@ func (c *checks) checkVariables(ctx context.Context) preflight.Result {
 // checkPush looks whether the remote answers and takes a push to the branch, protected branches included.
 func (c *checks) checkPush(ctx context.Context) preflight.Result {
 	s := c.session
-	git := s.fleet.Spec.Git
-	auth := s.pushAuth()
+	git := s.Fleet.Spec.Git
+	auth := s.PushAuth()
 	if _, err := gitrepo.Probe(ctx, git.URL, auth, git.Branch); err != nil {
-		return preflight.FailWith(s.explainRemote(git.URL, err))
+		return preflight.FailWith(s.ExplainRemote(git.URL, err))
 	}
 	if err := gitrepo.CheckPush(ctx, git.URL, auth, git.Branch); err != nil {
-		return preflight.FailWith(s.explainRemote(git.URL, err))
+		return preflight.FailWith(s.ExplainRemote(git.URL, err))
 	}
 	return preflight.OK("%s takes pushes to %s", git.URL, git.Branch)
 }
@@ -252,13 +253,13 @@ func (c *checks) checkPush(ctx context.Context) preflight.Result {
 // checkDeployKey looks whether the remote lets Flux's own key read.
 func (c *checks) checkDeployKey(ctx context.Context) preflight.Result {
 	s := c.session
-	key, err := s.ensureDeployKey()
+	key, err := s.EnsureDeployKey()
 	if err != nil {
 		return preflight.FailWith(err)
 	}
-	auth := s.pushAuth()
+	auth := s.PushAuth()
 	auth.KeyFile, auth.Key = "", key.Private
-	git := s.fleet.Spec.Git
+	git := s.Fleet.Spec.Git
 	_, err = gitrepo.Probe(ctx, git.URL, auth, git.Branch)
 	if err == nil {
 		return preflight.OK("Flux can read %s", git.URL)
@@ -270,7 +271,7 @@ func (c *checks) checkDeployKey(ctx context.Context) preflight.Result {
 		return preflight.FailWith(err)
 	}
 	where := "as a read-only deploy key of the repository"
-	if page := deployKeyPage(git.URL); page != "" {
+	if page := session.DeployKeyPage(git.URL); page != "" {
 		where = "as a read-only deploy key at " + page
 	}
 	return preflight.Fail(fmt.Sprintf("add this key %s, then run the same command again: %s", where, strings.TrimSpace(key.Public)),

@@ -10,5 +10,5 @@ import (
 // checkProviderPort looks whether the docker provider can have its port on this machine, and names who has it.
 func (c *checks) checkProviderPort(ctx context.Context) preflight.Result {
 	s := c.session
-	return management.CheckPort(ctx, s.deps.Store, s.mgmt.Name, s.host, management.InMemoryPort)
+	return management.CheckPort(ctx, s.Deps.Store, s.Mgmt.Name, s.Host, management.InMemoryPort)
 }

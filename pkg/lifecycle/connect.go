@@ -17,6 +17,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
+	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
 // connectedFile is the way to a management cluster that another machine made.
@@ -49,23 +50,23 @@ type ConnectResult struct {
 // Connect gives this machine the way to a management cluster that another one made, or that has taken over here by a pivot. It looks whether that belongs
 // to the fleet and changes nothing there. From then on each command works with it as where it was made, but for its host.
 func Connect(ctx context.Context, deps management.Deps, o ConnectOptions) (*ConnectResult, error) {
-	s, err := readSession(ctx, deps, InitOptions{Dir: o.Dir, Cluster: o.Cluster, MergeKubeconfig: o.MergeInto})
+	s, err := session.Read(ctx, deps, session.Options{Dir: o.Dir, Cluster: o.Cluster, MergeKubeconfig: o.MergeInto})
 	if err != nil {
 		return nil, err
 	}
-	defer s.close()
-	if s.newFleet {
-		return nil, diag.Errorf("run it in a clone of the fleet repo", "there is no fleet in %s", s.opts.Dir)
+	defer s.Close()
+	if s.NewFleet {
+		return nil, diag.Errorf("run it in a clone of the fleet repo", "there is no fleet in %s", s.Opts.Dir)
 	}
-	if s.stranger != nil {
-		return nil, s.stranger
+	if s.Stranger != nil {
+		return nil, s.Stranger
 	}
-	unlock, err := s.cluster.Lock("fleetctl connect")
+	unlock, err := s.Cluster.Lock("fleetctl connect")
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	kubeconfig, err := s.wayThere(ctx, o)
+	kubeconfig, err := wayThere(ctx, s, o)
 	if err != nil {
 		return nil, err
 	}
@@ -73,50 +74,50 @@ func Connect(ctx context.Context, deps management.Deps, o ConnectOptions) (*Conn
 	if err != nil {
 		return nil, err
 	}
-	step := s.deps.Report.Start("look whether it is this fleet's")
-	result, err := s.lookThere(ctx, client)
+	step := s.Deps.Report.Start("look whether it is this fleet's")
+	result, err := lookThere(ctx, s, client)
 	if err == nil {
-		err = s.notHere(ctx, client)
+		err = notHere(ctx, s, client)
 	}
 	if err != nil {
 		step.Fail(err)
 		return nil, err
 	}
 	step.Done()
-	return result, s.rememberConnected(ctx, client, s.renewed(ctx, client, kubeconfig), result)
+	return result, rememberConnected(ctx, s, client, s.Renewed(ctx, client, kubeconfig), result)
 }
 
 // wayThere is the kubeconfig to go by.
-func (s *session) wayThere(ctx context.Context, o ConnectOptions) ([]byte, error) {
+func wayThere(ctx context.Context, s *session.Session, o ConnectOptions) ([]byte, error) {
 	if o.Kubeconfig != "" || o.Context != "" {
 		return hosts.Kubeconfig(o.Kubeconfig, o.Context)
 	}
-	record, err := s.cluster.Load()
+	record, err := s.Cluster.Load()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	switch {
 	case record != nil && (record.PivotedTo != "" || record.Connected):
-		content, err := os.ReadFile(s.cluster.Path(management.KubeconfigFile))
-		return content, diag.Wrap("read the kubeconfig of "+s.mgmt.Name, err, "give it: --kubeconfig FILE")
-	case s.mgmt.Parent != "":
-		if alone, err := s.standsAlone(); err != nil || alone {
+		content, err := os.ReadFile(s.Cluster.Path(management.KubeconfigFile))
+		return content, diag.Wrap("read the kubeconfig of "+s.Mgmt.Name, err, "give it: --kubeconfig FILE")
+	case s.Mgmt.Parent != "":
+		if alone, err := s.StandsAlone(); err != nil || alone {
 			if err != nil {
 				return nil, err
 			}
-			return s.keptWay()
+			return s.KeptWay()
 		}
-		if err := s.askParent(ctx); err != nil {
+		if err := s.AskParent(ctx); err != nil {
 			return nil, err
 		}
-		return hosts.Kubeconfig(s.cluster.Path(hosts.WorkloadKubeconfigFile), s.mgmt.Name)
+		return hosts.Kubeconfig(s.Cluster.Path(hosts.WorkloadKubeconfigFile), s.Mgmt.Name)
 	}
 	return nil, diag.Usage("give its kubeconfig: --kubeconfig FILE; where it was made, `fleetctl kubeconfig` prints it",
-		"nothing on this machine tells where the management cluster %s is", s.mgmt.Name)
+		"nothing on this machine tells where the management cluster %s is", s.Mgmt.Name)
 }
 
 // lookThere refuses a cluster that is not this management cluster, or not any more.
-func (s *session) lookThere(ctx context.Context, client *kube.Client) (*ConnectResult, error) {
+func lookThere(ctx context.Context, s *session.Session, client *kube.Client) (*ConnectResult, error) {
 	claim, err := ownership.ReadClaim(ctx, client)
 	if err != nil {
 		return nil, err
@@ -125,7 +126,7 @@ func (s *session) lookThere(ctx context.Context, client *kube.Client) (*ConnectR
 		return nil, diag.Errorf("a cluster becomes one by `fleetctl init`, with host.existing in fleet.yaml, or by `fleetctl pivot --to-kubeconfig FILE`",
 			"the cluster at %s is no management cluster: it belongs to no fleet", client.Host())
 	}
-	if err := s.checkClaim(claim); err != nil {
+	if err := s.CheckClaim(claim); err != nil {
 		return nil, err
 	}
 	journal, err := handover.ReadJournal(ctx, client)
@@ -144,29 +145,29 @@ func (s *session) lookThere(ctx context.Context, client *kube.Client) (*ConnectR
 		return nil, err
 	}
 	result := &ConnectResult{
-		FormatVersion: "1", Cluster: s.mgmt.Name, Fleet: s.fleet.Metadata.Name, Server: client.Host(), MadeBy: claim.By, Clusters: management.FullNames(clusters),
+		FormatVersion: "1", Cluster: s.Mgmt.Name, Fleet: s.Fleet.Metadata.Name, Server: client.Host(), MadeBy: claim.By, Clusters: management.FullNames(clusters),
 		Next: []string{"fleetctl status                # the clusters, and what is wrong"},
 	}
 	return result, nil
 }
 
 // notHere refuses where this machine has a host for the management cluster: it would lose sight of it.
-func (s *session) notHere(ctx context.Context, client *kube.Client) error {
-	record, err := s.cluster.Load()
+func notHere(ctx context.Context, s *session.Session, client *kube.Client) error {
+	record, err := s.Cluster.Load()
 	if errors.Is(err, fs.ErrNotExist) || err == nil && record.Connected {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	alone, err := s.standsAlone()
+	alone, err := s.StandsAlone()
 	if err != nil || alone {
 		return err
 	}
 	if record.PivotedTo != "" && hosts.TraitsOf(v1alpha1.Host{Type: v1alpha1.HostType(record.HostType)}, "").Elsewhere {
 		return nil // it is no host of this machine's
 	}
-	h, err := hosts.Remembered(ctx, record, s.cluster)
+	h, err := hosts.Remembered(ctx, record, s.Cluster)
 	if err != nil {
 		return err
 	}
@@ -184,38 +185,38 @@ func (s *session) notHere(ctx context.Context, client *kube.Client) error {
 			return err
 		}
 		if there, err := handover.ClusterUID(ctx, client); err != nil || mine == there {
-			return errors.Join(err, diag.Errorf("nothing is to be done: `fleetctl status` shows it", "the management cluster %s is on this machine", s.mgmt.Name))
+			return errors.Join(err, diag.Errorf("nothing is to be done: `fleetctl status` shows it", "the management cluster %s is on this machine", s.Mgmt.Name))
 		}
 	}
-	return diag.Errorf("`fleetctl host delete` ends it, once it has nothing left to do", "this machine has a host for the management cluster %s (%s)", s.mgmt.Name, st)
+	return diag.Errorf("`fleetctl host delete` ends it, once it has nothing left to do", "this machine has a host for the management cluster %s (%s)", s.Mgmt.Name, st)
 }
 
 // rememberConnected keeps the way there, with the keys that the management cluster decrypts the fleet's secrets with.
-func (s *session) rememberConnected(ctx context.Context, client *kube.Client, kubeconfig []byte, result *ConnectResult) error {
+func rememberConnected(ctx context.Context, s *session.Session, client *kube.Client, kubeconfig []byte, result *ConnectResult) error {
 	keys, err := fleetsecrets.ClusterKeys(ctx, client)
 	if err != nil {
 		return err
 	}
-	if err := fleetsecrets.KeepKeys(ctx, s.deps, s.stateFleet(), keys); err != nil {
+	if err := fleetsecrets.KeepKeys(ctx, s.Deps, s.StateFleet(), keys); err != nil {
 		return err
 	}
-	result.Keys, result.Kubeconfig = len(keys), s.cluster.Path(management.KubeconfigFile)
+	result.Keys, result.Kubeconfig = len(keys), s.Cluster.Path(management.KubeconfigFile)
 	if err := kube.WriteKubeconfig(result.Kubeconfig, kubeconfig); err != nil {
 		return err
 	}
-	way := s.cluster.Path(connectedFile) // a pivot from here writes the target's over the other
+	way := s.Cluster.Path(connectedFile) // a pivot from here writes the target's over the other
 	if err := kube.WriteKubeconfig(way, kubeconfig); err != nil {
 		return err
 	}
-	here := s.record()
+	here := s.Record()
 	here.Connected, here.HostType, here.KubeconfigSource, here.Context = true, string(v1alpha1.HostExisting), way, kube.CurrentContext(kubeconfig)
-	if err := s.cluster.Save(here); err != nil {
+	if err := s.Cluster.Save(here); err != nil {
 		return err
 	}
-	if s.opts.MergeKubeconfig == "" {
+	if s.Opts.MergeKubeconfig == "" {
 		return nil
 	}
-	return kube.MergeKubeconfig(ctx, s.opts.MergeKubeconfig, management.ContextName(s.mgmt.Name), kubeconfig)
+	return kube.MergeKubeconfig(ctx, s.Opts.MergeKubeconfig, management.ContextName(s.Mgmt.Name), kubeconfig)
 }
 
 // Disconnect forgets the way to a management cluster that another machine made. Nothing there is changed.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
+	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
 // DoctorReport is what all preflight checks found.
@@ -17,14 +18,14 @@ type DoctorReport struct {
 
 // Doctor runs init's preflight checks alone. It changes nothing but one thing: it makes Flux's deploy key, whose public half is what
 // the user has to give to the remote. With opts.NoCommands it runs no command that the fleet repo names.
-func Doctor(ctx context.Context, deps management.Deps, opts InitOptions) (*DoctorReport, error) {
-	s, err := readSession(ctx, deps, opts)
+func Doctor(ctx context.Context, deps management.Deps, opts session.Options) (*DoctorReport, error) {
+	s, err := session.Read(ctx, deps, opts)
 	if err != nil {
 		return nil, err
 	}
-	defer s.close()
-	if err := s.reachHost(ctx); err != nil {
-		s.hostErr = err // a check says so, beside the others
+	defer s.Close()
+	if err := s.ReachHost(ctx); err != nil {
+		s.HostErr = err // a check says so, beside the others
 	}
 	checks := preflight.Run(ctx, allChecks(s)...)
 	return &DoctorReport{

@@ -13,6 +13,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 	"github.com/fleetctl/fleetctl/pkg/state"
 	"github.com/fleetctl/fleetctl/pkg/steps"
@@ -25,7 +26,7 @@ const (
 
 // DrillOptions of Drill and RefreshStandby.
 type DrillOptions struct {
-	InitOptions
+	session.Options
 	// From and Snapshot are those of RestoreOptions.
 	From, Snapshot string
 	// MaxAge, if not 0, is how old the snapshot may be.
@@ -60,7 +61,7 @@ type DrillFinding struct {
 
 // drill is a restore into a host that is made for it and goes afterwards.
 type drill struct {
-	session *session // of the management cluster that the snapshot is of
+	session *session.Session // of the management cluster that the snapshot is of
 	opts    DrillOptions
 	snap    *snapshot.Snapshot
 	result  *DrillResult
@@ -73,23 +74,23 @@ type drill struct {
 func Drill(ctx context.Context, deps management.Deps, o DrillOptions) (*DrillResult, error) {
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
-	s, err := readSession(ctx, deps, o.InitOptions)
+	s, err := session.Read(ctx, deps, o.Options)
 	if err != nil {
 		return nil, err
 	}
-	defer s.close()
-	if s.newFleet {
-		return nil, diag.Errorf("run it in a clone of the fleet repo", "there is no fleet in %s", s.opts.Dir)
+	defer s.Close()
+	if s.NewFleet {
+		return nil, diag.Errorf("run it in a clone of the fleet repo", "there is no fleet in %s", s.Opts.Dir)
 	}
-	place, err := s.openPlace(o.From)
+	place, err := s.OpenPlace(o.From)
 	if err != nil {
 		return nil, err
 	}
 	d := &drill{session: s, opts: o}
 	d.result = &DrillResult{
-		FormatVersion: "1", Cluster: s.mgmt.Name, Place: place.String(), Restored: map[string]int{}, Findings: []DrillFinding{}, Elsewhere: []string{},
+		FormatVersion: "1", Cluster: s.Mgmt.Name, Place: place.String(), Restored: map[string]int{}, Findings: []DrillFinding{}, Elsewhere: []string{},
 	}
-	if d.snap, err = s.findSnapshot(ctx, place, o.Snapshot); err != nil {
+	if d.snap, err = findSnapshot(ctx, s, place, o.Snapshot); err != nil {
 		return nil, err
 	}
 	d.result.Snapshot = infoOf(d.snap)
@@ -114,7 +115,7 @@ func (d *drill) rehearse(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	unlock, err := s.cluster.Lock("fleetctl drill")
+	unlock, err := s.Cluster.Lock("fleetctl drill")
 	if err != nil {
 		return err
 	}
@@ -125,7 +126,7 @@ func (d *drill) rehearse(ctx context.Context) error {
 	began := time.Now()
 	failed := d.run(ctx, s)
 	d.result.Seconds = int(time.Since(began).Seconds())
-	step := s.deps.Report.Start("delete the drill's host")
+	step := s.Deps.Report.Start("delete the drill's host")
 	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute) // an interrupt leaves nothing behind either
 	defer cancel()
 	if err := removeHost(cleanup, s); err != nil {
@@ -138,27 +139,27 @@ func (d *drill) rehearse(ctx context.Context) error {
 
 // elsewhere is a session for a management cluster of the drill's own: what fleet.yaml declares, on an embedded host in a state folder that no other command
 // looks into, with values of no worth in the place of credentials.
-func (d *drill) elsewhere(ctx context.Context) (*session, error) {
-	deps := d.session.deps
+func (d *drill) elsewhere(ctx context.Context) (*session.Session, error) {
+	deps := d.session.Deps
 	deps.Store = state.Store{Dir: filepath.Join(deps.Store.Dir, "drills")}
 	d.values.real = deps.LookupEnv
 	deps.LookupEnv = d.values.lookup
-	o := d.opts.InitOptions
+	o := d.opts.Options
 	o.Ephemeral, o.MergeKubeconfig = true, ""
-	s, err := readSession(ctx, deps, o)
+	s, err := session.Read(ctx, deps, o)
 	if err != nil {
 		return nil, err
 	}
-	mgmt := *s.mgmt
+	mgmt := *s.Mgmt
 	mgmt.Host, mgmt.Parent = v1alpha1.Host{Type: v1alpha1.HostEmbedded}, ""
 	mgmt.Providers = withPlaceholders(mgmt.Providers)
-	s.mgmt, s.connected, s.stranger = &mgmt, false, nil
-	s.findHost(ctx)
-	return s, s.hostErr
+	s.Mgmt, s.Connected, s.Stranger = &mgmt, false, nil
+	s.FindHost(ctx)
+	return s, s.HostErr
 }
 
 // run is the steps of init up to Flux's controllers, then the restore up to where it would take over.
-func (d *drill) run(ctx context.Context, s *session) error {
+func (d *drill) run(ctx context.Context, s *session.Session) error {
 	init := newInitRun(s)
 	init.goesOn = true // the snapshots that there are, and where the work is now, are no matter of a host that goes again
 	wanted := []string{stepVersions, stepHost, stepManifests, stepAPI, stepFlux}
@@ -175,7 +176,7 @@ func (d *drill) run(ctx context.Context, s *session) error {
 	}, steps.Step{
 		Name: stepRehearse, Needs: []string{stepHalted, stepFlux}, Work: steps.Do1(d.takeIn, init.client), Timeout: 30 * time.Minute,
 	})
-	err := steps.Run(ctx, s.deps.Report, kept)
+	err := steps.Run(ctx, s.Deps.Report, kept)
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
@@ -205,15 +206,15 @@ func (d *drill) takeIn(ctx context.Context, client *kube.Client, detail func(str
 }
 
 // removeHost deletes the drill's host and its state.
-func removeHost(ctx context.Context, s *session) error {
-	st, err := s.host.State(ctx)
+func removeHost(ctx context.Context, s *session.Session) error {
+	st, err := s.Host.State(ctx)
 	if err != nil {
 		return err
 	}
 	if st != host.StateAbsent {
-		if _, err := s.host.Delete(ctx); err != nil {
+		if _, err := s.Host.Delete(ctx); err != nil {
 			return diag.Wrap("delete the drill's host", err, "run the same command again")
 		}
 	}
-	return s.cluster.Remove()
+	return s.Cluster.Remove()
 }

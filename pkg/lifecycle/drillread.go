@@ -20,6 +20,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/variables"
 )
 
@@ -48,7 +49,7 @@ func (d *drill) read(ctx context.Context) error {
 
 // readGit compares the clusters that Git declares with those of the snapshot.
 func (d *drill) readGit() error {
-	declared, problems, err := d.session.declaredClusters()
+	declared, problems, err := declaredClusters(d.session)
 	if err != nil {
 		return err
 	}
@@ -75,8 +76,8 @@ func (d *drill) readGit() error {
 }
 
 // declaredClusters are the names of the clusters that Git declares for the management cluster. It also returns what of Git cannot be read.
-func (s *session) declaredClusters() (map[string]bool, []diag.Finding, error) {
-	repo, err := fleetrepo.Open(s.opts.Dir)
+func declaredClusters(s *session.Session) (map[string]bool, []diag.Finding, error) {
+	repo, err := fleetrepo.Open(s.Opts.Dir)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -86,7 +87,7 @@ func (s *session) declaredClusters() (map[string]bool, []diag.Finding, error) {
 	}
 	declared := map[string]bool{}
 	for _, c := range clusters {
-		if c.ManagementCluster == s.declaredAs() {
+		if c.ManagementCluster == s.DeclaredAs() {
 			declared[c.Name] = true
 		}
 	}
@@ -95,7 +96,7 @@ func (s *session) declaredClusters() (map[string]bool, []diag.Finding, error) {
 
 // readProviders compares the providers that fleet.yaml declares with those that the objects were made by.
 func (d *drill) readProviders() {
-	declared := components.DeclaredProviders(d.session.mgmt.Providers)
+	declared := components.DeclaredProviders(d.session.Mgmt.Providers)
 	for _, was := range d.snap.Providers { // "core provider cluster-api v1.14.2"
 		i := slices.IndexFunc(declared, func(p capi.Provider) bool {
 			p.Version = ""
@@ -134,7 +135,7 @@ func (d *drill) readSecrets() {
 
 // readVariables finds out whether what init asks for outside of Git is at hand here. Values are looked at and kept nowhere.
 func (d *drill) readVariables(ctx context.Context) error {
-	for _, p := range d.session.mgmt.Providers {
+	for _, p := range d.session.Mgmt.Providers {
 		for _, v := range p.Variables {
 			if v.Value != nil {
 				continue // Git has it
@@ -144,12 +145,12 @@ func (d *drill) readVariables(ctx context.Context) error {
 			if v.Stdin || v.Vault != nil || len(v.Command) > 0 && d.opts.NoCommands {
 				continue // asked for on the day
 			}
-			if _, err := variables.Value(ctx, v, d.session.opts.Dir, d.session.deps); err != nil {
+			if _, err := variables.Value(ctx, v, d.session.Opts.Dir, d.session.Deps); err != nil {
 				d.find(diag.SeverityError, at+", is not at hand here: "+err.Error(), diag.Hint(err))
 			}
 		}
 	}
-	if d.session.fleet.Spec.Git.URL != "" {
+	if d.session.Fleet.Spec.Git.URL != "" {
 		d.result.Elsewhere = append(d.result.Elsewhere, "what Flux and fleetctl read the Git remote with")
 	}
 	return ctx.Err()

@@ -7,6 +7,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
 // Plan is what Init would do.
@@ -35,17 +36,17 @@ const placeholderURL = "https://fleetctl.invalid/fleet.git"
 
 // DryRun lists Init's steps and writes, below dir, the manifests that Init would apply (apply/) and commit (repo/). It changes nothing
 // else. Secrets are left out. Of a cluster that is there it says what its Flux follows now, where Init would change that.
-func DryRun(ctx context.Context, deps management.Deps, opts InitOptions, dir string) (*Plan, error) {
-	s, err := readSession(ctx, deps, opts)
+func DryRun(ctx context.Context, deps management.Deps, opts session.Options, dir string) (*Plan, error) {
+	s, err := session.Read(ctx, deps, opts)
 	if err != nil {
 		return nil, err
 	}
-	defer s.close()
-	if s.stranger != nil {
-		return nil, s.stranger
+	defer s.Close()
+	if s.Stranger != nil {
+		return nil, s.Stranger
 	}
-	s.findHost(ctx) // and ask no parent for a new way to it: that would be kept
-	if err := s.mustStand(ctx); err != nil {
+	s.FindHost(ctx) // and ask no parent for a new way to it: that would be kept
+	if err := mustStand(ctx, s); err != nil {
 		return nil, err
 	}
 	init := newInitRun(s)
@@ -57,9 +58,9 @@ func DryRun(ctx context.Context, deps management.Deps, opts InitOptions, dir str
 	if err != nil {
 		return nil, err
 	}
-	endpoint := &gitEndpoint{url: s.fleet.Spec.Git.URL, display: s.fleet.Spec.Git.URL}
+	endpoint := &gitEndpoint{url: s.Fleet.Spec.Git.URL, display: s.Fleet.Spec.Git.URL}
 	if endpoint.url == "" {
-		endpoint = &gitEndpoint{url: placeholderURL, display: s.opts.Dir, local: true}
+		endpoint = &gitEndpoint{url: placeholderURL, display: s.Opts.Dir, local: true}
 	}
 	endpoint.credentials = flux.SourceCredentials{Username: "git", Password: "not written"}
 	content := &repoContent{session: s, endpoint: endpoint, manifests: manifests}
@@ -72,11 +73,11 @@ func DryRun(ctx context.Context, deps management.Deps, opts InitOptions, dir str
 	if _, err := set.Apply(dir); err != nil {
 		return nil, err
 	}
-	plan := &Plan{FormatVersion: "1", Fleet: s.fleet.Metadata.Name, Cluster: s.mgmt.Name, ManifestDir: dir}
-	if plan.Flux, err = s.planFollowing(ctx, repoView{flux: manifests.flux}); err != nil {
+	plan := &Plan{FormatVersion: "1", Fleet: s.Fleet.Metadata.Name, Cluster: s.Mgmt.Name, ManifestDir: dir}
+	if plan.Flux, err = planFollowing(ctx, s, repoView{flux: manifests.flux}); err != nil {
 		return nil, err
 	}
-	if plan.Upgrades, err = s.planUpgrades(ctx, versions); err != nil {
+	if plan.Upgrades, err = planUpgrades(ctx, s, versions); err != nil {
 		return nil, diag.Wrap("look at what is installed", err, "")
 	}
 	for _, f := range set.Files() {

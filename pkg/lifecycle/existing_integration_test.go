@@ -26,6 +26,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
 	"github.com/fleetctl/fleetctl/pkg/progress"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
@@ -66,7 +67,7 @@ func newExistingCluster(t *testing.T) *existingCluster {
 }
 
 // options are those of init, with a fleet.yaml that names a context.
-func (e *existingCluster) options(t *testing.T, context string) InitOptions {
+func (e *existingCluster) options(t *testing.T, context string) session.Options {
 	t.Helper()
 	t.Setenv("CI", "true") // nobody has told git a name
 	for name, content := range map[string]string{
@@ -86,7 +87,7 @@ spec:
 			t.Fatal(err)
 		}
 	}
-	return InitOptions{Dir: e.dir, Git: change.Credentials{Token: e.git.Token}}
+	return session.Options{Dir: e.dir, Git: change.Credentials{Token: e.git.Token}}
 }
 
 // namespaces of the cluster, by which to see whether anything was installed.
@@ -131,19 +132,19 @@ func TestExistingHost(t *testing.T) {
 		}
 	})
 	t.Run("the host is there from the start", func(t *testing.T) {
-		s, err := openSession(ctx, e.deps, e.options(t, "admin"))
+		s, err := session.Open(ctx, e.deps, e.options(t, "admin"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer s.close()
-		if st, err := s.host.State(ctx); err != nil || st != host.StateRunning {
+		defer s.Close()
+		if st, err := s.Host.State(ctx); err != nil || st != host.StateRunning {
 			t.Errorf("state %s, %v", st, err)
 		}
 		answered := false
-		if err := s.host.Create(ctx, host.CreateOptions{Answers: func([]byte) { answered = true }}); err != nil || !answered {
+		if err := s.Host.Create(ctx, host.CreateOptions{Answers: func([]byte) { answered = true }}); err != nil || !answered {
 			t.Errorf("create: %v, answered %t", err, answered)
 		}
-		if err := s.cluster.Save(s.record()); err != nil {
+		if err := s.Cluster.Save(s.Record()); err != nil {
 			t.Fatal(err)
 		}
 	})

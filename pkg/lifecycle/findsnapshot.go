@@ -8,6 +8,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
 	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/secret"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 )
 
@@ -25,28 +26,28 @@ func keysInUse(root string, known, fallback secret.Keys) (secret.Keys, error) {
 
 // sealingKeys are those of the fleet's keys that a snapshot is encrypted for.
 func (p *pushed) sealingKeys() (secret.Keys, error) {
-	return keysInUse(p.session.opts.Dir, p.access.keys, p.access.keys)
+	return keysInUse(p.session.Opts.Dir, p.access.keys, p.access.keys)
 }
 
 // findSnapshot reads a snapshot of the session's management cluster, the newest where id is empty.
-func (s *session) findSnapshot(ctx context.Context, place snapshot.Place, id string) (*snapshot.Snapshot, error) {
-	keys, err := fleetsecrets.LocalKeys(s.deps, s.stateFleet(), s.opts.Dir, s.opts.AgeKeyFile)
+func findSnapshot(ctx context.Context, s *session.Session, place snapshot.Place, id string) (*snapshot.Snapshot, error) {
+	keys, err := fleetsecrets.LocalKeys(s.Deps, s.StateFleet(), s.Opts.Dir, s.Opts.AgeKeyFile)
 	if err != nil {
 		return nil, err
 	}
 	var snap *snapshot.Snapshot
 	if id == "" {
-		snap, err = s.newestButOwnNotes(ctx, place, keys)
+		snap, err = newestButOwnNotes(ctx, s, place, keys)
 	} else {
 		snap, err = snapshot.Find(ctx, place, id, keys)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := s.handedOverSince(ctx, place, snap, keys); err != nil {
+	if err := handedOverSince(ctx, s, place, snap, keys); err != nil {
 		return nil, err
 	}
-	if snap.Fleet != s.identity() || snap.ManagementCluster != s.declaredAs() {
+	if snap.Fleet != s.Identity() || snap.ManagementCluster != s.DeclaredAs() {
 		return nil, diag.Errorf("run it in that fleet's repo, and name the management cluster with --management",
 			"the snapshot %s is of management cluster %s of fleet %s (%.8s)", snap.ID, snap.ManagementCluster, snap.FleetName, snap.Fleet)
 	}
@@ -54,7 +55,7 @@ func (s *session) findSnapshot(ctx context.Context, place snapshot.Place, id str
 }
 
 // handedOverSince refuses a snapshot that is older than the note that the work was handed over: that one is about all before it.
-func (s *session) handedOverSince(ctx context.Context, place snapshot.Place, snap *snapshot.Snapshot, keys secret.Keys) error {
+func handedOverSince(ctx context.Context, s *session.Session, place snapshot.Place, snap *snapshot.Snapshot, keys secret.Keys) error {
 	ids, err := place.List(ctx)
 	if err != nil {
 		return err
@@ -67,8 +68,8 @@ func (s *session) handedOverSince(ctx context.Context, place snapshot.Place, sna
 		if err != nil {
 			return err
 		}
-		if later.HandedOver != "" && !s.ownNote(later) {
-			return refuseHandedOverSince(s.declaredAs(), later)
+		if later.HandedOver != "" && !s.OwnNote(later) {
+			return refuseHandedOverSince(s.DeclaredAs(), later)
 		}
 	}
 	return nil

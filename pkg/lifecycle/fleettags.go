@@ -19,7 +19,7 @@ func (c *checks) checkFleetTags(tags []fleetrepo.FleetTag, err error) preflight.
 	if err != nil {
 		return preflight.FailWith(err)
 	}
-	foreign := slices.DeleteFunc(slices.Clone(tags), func(t fleetrepo.FleetTag) bool { return t.Fleet == s.identity() })
+	foreign := slices.DeleteFunc(slices.Clone(tags), func(t fleetrepo.FleetTag) bool { return t.Fleet == s.Identity() })
 	if len(foreign) == 0 {
 		return preflight.OK("the tags of its clusters name this fleet")
 	}
@@ -28,7 +28,7 @@ func (c *checks) checkFleetTags(tags []fleetrepo.FleetTag, err error) preflight.
 		places = append(places, fmt.Sprintf("%s:%d names %s", t.File, t.Line, t.Fleet))
 	}
 	hint := "in a copy that is a fleet of its own, give them the identity in " + fleetrepo.IdentityFile
-	if s.provisional {
+	if s.Provisional {
 		hint = "in a copy that is to be a fleet of its own, take them away until init has made " + fleetrepo.IdentityFile + "; else bring that file back"
 	}
 	return preflight.Fail(hint, "clusters are tagged as another fleet's: %s", plain.Names(places, tagsTold))

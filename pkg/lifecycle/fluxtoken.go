@@ -13,6 +13,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 	"github.com/fleetctl/fleetctl/pkg/secret"
+	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
 // Whoever rules a cluster can read what its Flux reads the fleet repo with. A token that pushes would let them change the whole fleet. So Flux
@@ -32,11 +33,11 @@ type heldToken struct {
 }
 
 // byToken tells whether the fleet repo is at a remote that takes tokens.
-func (s *session) byToken() bool { return s.fleet.Spec.Git.Scheme() == v1alpha1.GitHTTPS }
+func byToken(s *session.Session) bool { return s.Fleet.Spec.Git.Scheme() == v1alpha1.GitHTTPS }
 
 // tokenHome is the server that a token for the fleet repo is for.
-func (s *session) tokenHome() string {
-	u, err := s.fleet.Spec.Git.ParseURL()
+func tokenHome(s *session.Session) string {
+	u, err := s.Fleet.Spec.Git.ParseURL()
 	if err != nil {
 		return "" // Validate has refused it by now
 	}
@@ -44,7 +45,7 @@ func (s *session) tokenHome() string {
 }
 
 // tokenIn is the token in a source Secret; nil where there is none.
-func (s *session) tokenIn(object *corev1.Secret) *heldToken {
+func tokenIn(s *session.Session, object *corev1.Secret) *heldToken {
 	username, password := flux.PasswordIn(object)
 	if password == "" {
 		return nil
@@ -52,7 +53,7 @@ func (s *session) tokenIn(object *corev1.Secret) *heldToken {
 	token := &heldToken{username: username, password: password}
 	switch home := object.Annotations[ownTokenAnnotation]; home {
 	case "":
-	case s.tokenHome():
+	case tokenHome(s):
 		token.own = true
 	default:
 		token.elsewhere = home
@@ -61,7 +62,7 @@ func (s *session) tokenIn(object *corev1.Secret) *heldToken {
 }
 
 // clusterToken is the token that the Flux of a management cluster reads with; nil where it has none.
-func (s *session) clusterToken(ctx context.Context, client *kube.Client) (*heldToken, error) {
+func clusterToken(ctx context.Context, s *session.Session, client *kube.Client) (*heldToken, error) {
 	there := &corev1.Secret{}
 	err := client.Get(ctx, kube.Key{Namespace: flux.Namespace, Name: flux.Name}, there)
 	if kube.IsAbsent(err) {
@@ -70,12 +71,12 @@ func (s *session) clusterToken(ctx context.Context, client *kube.Client) (*heldT
 	if err != nil {
 		return nil, diag.Wrap("look at what Flux reads with", err, "")
 	}
-	return s.tokenIn(there), nil
+	return tokenIn(s, there), nil
 }
 
 // fluxAccess is what the Flux of clusters gets to read the fleet repo, and what is encrypted there.
 type fluxAccess struct {
-	session  *session
+	session  *session.Session
 	endpoint *gitEndpoint
 	// keys are those that the fleet repo is encrypted with, the one in use first.
 	keys secret.Keys
@@ -87,23 +88,23 @@ type fluxAccess struct {
 // one; or on the workload clusters, where the management cluster was lost. It is nil where there is none, or a new one was given.
 func (a *fluxAccess) keptToken(ctx context.Context, client *kube.Client) (*heldToken, error) {
 	s := a.session
-	if !s.byToken() || s.givenOwnToken() {
+	if !byToken(s) || s.GivenOwnToken() {
 		return nil, nil
 	}
 	for _, c := range []*kube.Client{client, a.home} {
 		if c == nil {
 			continue
 		}
-		if there, err := s.clusterToken(ctx, c); err != nil || there != nil && there.own {
+		if there, err := clusterToken(ctx, s, c); err != nil || there != nil && there.own {
 			return there, err
 		}
 	}
-	for _, env := range s.fleet.Spec.Environments {
-		file, err := readCredentialsFile(s.opts.Dir, s.layout().Credentials(env.Name), a.keys)
+	for _, env := range s.Fleet.Spec.Environments {
+		file, err := readCredentialsFile(s.Opts.Dir, s.Layout().Credentials(env.Name), a.keys)
 		if err != nil {
 			return nil, err
 		}
-		there, err := s.tokenInFile(file)
+		there, err := tokenInFile(s, file)
 		if err != nil || there != nil && there.own {
 			return there, err
 		}
@@ -112,7 +113,7 @@ func (a *fluxAccess) keptToken(ctx context.Context, client *kube.Client) (*heldT
 }
 
 // tokenInFile is the token that init has put into a file for workload clusters; nil where it has not, or nobody here can read it.
-func (s *session) tokenInFile(file *credentialsFile) (*heldToken, error) {
+func tokenInFile(s *session.Session, file *credentialsFile) (*heldToken, error) {
 	if !file.managed() {
 		return nil, nil
 	}
@@ -120,7 +121,7 @@ func (s *session) tokenInFile(file *credentialsFile) (*heldToken, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.tokenIn(object), nil
+	return tokenIn(s, object), nil
 }
 
 // sourceSecret is what the Flux of a management cluster reads the fleet repo with; nil where it needs nothing.
@@ -129,8 +130,8 @@ func (a *fluxAccess) sourceSecret(ctx context.Context, client *kube.Client) (*co
 	if a.endpoint.credentials.Empty() {
 		return nil, nil
 	}
-	if s.byToken() && s.fluxPushes() && s.opts.Git.Token != "" {
-		return flux.SourceSecret(flux.SourceCredentials{Username: s.pushAuth().Username, Password: s.opts.Git.Token, CA: s.ca})
+	if byToken(s) && fluxPushes(s) && s.Opts.Git.Token != "" {
+		return flux.SourceSecret(flux.SourceCredentials{Username: s.PushAuth().Username, Password: s.Opts.Git.Token, CA: s.CA})
 	}
 	kept, err := a.keptToken(ctx, client)
 	if err != nil {
@@ -141,15 +142,15 @@ func (a *fluxAccess) sourceSecret(ctx context.Context, client *kube.Client) (*co
 }
 
 // fluxPushes tells whether the Flux of the management cluster pushes to the fleet repo, with what it reads it with.
-func (s *session) fluxPushes() bool {
-	return slices.Contains(s.fleet.Spec.Flux.Components, "image-automation-controller")
+func fluxPushes(s *session.Session) bool {
+	return slices.Contains(s.Fleet.Spec.Flux.Components, "image-automation-controller")
 }
 
 // secretWith makes a source Secret of what this run was given, with the token that is kept in the place of the one that pushes. pushes tells whether
 // it holds that one.
 func (a *fluxAccess) secretWith(kept *heldToken) (made *corev1.Secret, pushes bool, err error) {
 	s := a.session
-	credentials, own := a.endpoint.credentials, s.byToken() && s.givenOwnToken()
+	credentials, own := a.endpoint.credentials, byToken(s) && s.GivenOwnToken()
 	if !own && kept != nil && kept.own {
 		credentials.Username, credentials.Password, own = kept.username, kept.password, true
 	}
@@ -157,16 +158,16 @@ func (a *fluxAccess) secretWith(kept *heldToken) (made *corev1.Secret, pushes bo
 		return nil, false, err
 	}
 	if own {
-		made.Annotations = map[string]string{ownTokenAnnotation: s.tokenHome()}
+		made.Annotations = map[string]string{ownTokenAnnotation: tokenHome(s)}
 	}
-	return made, s.byToken() && !own && credentials.Password != "", nil
+	return made, byToken(s) && !own && credentials.Password != "", nil
 }
 
 // workloadSecret is what workload clusters read the fleet repo with, where kept is their token of their own; nil where they get nothing: there
 // is only the token that pushes, and fleet.yaml does not agree to give it to them.
 func (a *fluxAccess) workloadSecret(kept *heldToken) (*corev1.Secret, error) {
 	made, pushes, err := a.secretWith(kept)
-	if err != nil || pushes && !a.session.fleet.Spec.Git.SharePushToken {
+	if err != nil || pushes && !a.session.Fleet.Spec.Git.SharePushToken {
 		return nil, err
 	}
 	return made, nil

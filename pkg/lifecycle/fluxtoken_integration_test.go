@@ -23,6 +23,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
 	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
+	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
 // tokenFleet is a fleet repo at a real Git server that asks for a token, and its management cluster as far as an API server.
@@ -34,7 +35,7 @@ type tokenFleet struct {
 const tokenWorkload = "providers/docker/v1/clusters/dev/north/"
 
 // options write the fleet repo as it is declared to be, and are those of a run with these tokens.
-func (f *tokenFleet) options(t *testing.T, push, own string) InitOptions {
+func (f *tokenFleet) options(t *testing.T, push, own string) session.Options {
 	t.Helper()
 	o := f.existingCluster.options(t, "admin")
 	fleet := strings.Replace(string(f.read(t, v1alpha1.FileName)), "spec:\n", "spec:\n  environments: [{name: dev}]\n", 1)
@@ -97,13 +98,13 @@ func (f *tokenFleet) doctor(ctx context.Context, t *testing.T, push, own string)
 }
 
 // session is one of a run with these tokens.
-func (f *tokenFleet) session(ctx context.Context, t *testing.T, push, own string) *session {
+func (f *tokenFleet) session(ctx context.Context, t *testing.T, push, own string) *session.Session {
 	t.Helper()
-	s, err := openSession(ctx, f.deps, f.options(t, push, own))
+	s, err := session.Open(ctx, f.deps, f.options(t, push, own))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.close)
+	t.Cleanup(s.Close)
 	return s
 }
 
@@ -147,18 +148,18 @@ func (f *tokenFleet) held(ctx context.Context, t *testing.T) (cluster, workload 
 	if err != nil {
 		t.Fatal(err)
 	}
-	there, err := s.clusterToken(ctx, f.client)
+	there, err := clusterToken(ctx, s, f.client)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if there != nil {
 		cluster = there.password
 	}
-	file, err := readCredentialsFile(f.dir, s.layout().Credentials("dev"), keys)
+	file, err := readCredentialsFile(f.dir, s.Layout().Credentials("dev"), keys)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if there, err = s.tokenInFile(file); err != nil {
+	if there, err = tokenInFile(s, file); err != nil {
 		t.Fatal(err)
 	}
 	if there != nil {
@@ -173,7 +174,7 @@ func newTokenFleet(ctx context.Context, t *testing.T) *tokenFleet {
 	if err := f.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: flux.Namespace}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.session(ctx, t, "", "").claim().Create(ctx, f.client); err != nil {
+	if err := f.session(ctx, t, "", "").Claim().Create(ctx, f.client); err != nil {
 		t.Fatal(err)
 	}
 	return f
@@ -247,7 +248,7 @@ func TestFluxKeepsItsOwnToken(t *testing.T) {
 		}
 	})
 	t.Run("a lost file gets it from the cluster", func(t *testing.T) {
-		if err := os.Remove(filepath.Join(f.dir, filepath.FromSlash(f.session(ctx, t, "", "").layout().Credentials("dev")))); err != nil {
+		if err := os.Remove(filepath.Join(f.dir, filepath.FromSlash(f.session(ctx, t, "", "").Layout().Credentials("dev")))); err != nil {
 			t.Fatal(err)
 		}
 		f.run(ctx, t, push, "")

@@ -33,8 +33,8 @@ const (
 // checkFluxToken says what Flux reads the remote with, or will, on which clusters, and what whoever rules one of them could do with it. It refuses
 // to give the token that pushes to workload clusters where nobody has agreed to that.
 func (c *checks) checkFluxToken(ctx context.Context) preflight.Result {
-	if c.session.givenOwnToken() {
-		username, token := c.session.readerAuth()
+	if c.session.GivenOwnToken() {
+		username, token := c.session.ReaderAuth()
 		return c.checkReader(ctx, &heldToken{username: username, password: token, own: true}, "is given")
 	}
 	held, err := c.heldTokens(ctx)
@@ -50,10 +50,10 @@ func (c *checks) checkFluxToken(ctx context.Context) preflight.Result {
 		}
 		return result
 	}
-	if c.session.opts.Git.Token == "" {
+	if c.session.Opts.Git.Token == "" {
 		return c.checkUnknownToken(ctx, held)
 	}
-	if c.session.fleet.Spec.Git.SharePushToken {
+	if c.session.Fleet.Spec.Git.SharePushToken {
 		return preflight.Warn("a token that may only read is safer: --flux-token-file or FLEETCTL_FLUX_TOKEN",
 			"every cluster that reads the fleet repo is given the token that pushes, with all its rights, %s, as spec.git.sharePushToken agrees", inFluxSecret)
 	}
@@ -61,7 +61,7 @@ func (c *checks) checkFluxToken(ctx context.Context) preflight.Result {
 		switch token := held.files[name]; {
 		case token == nil: // somebody's own
 		case token.elsewhere != "":
-			return preflight.Fail(fluxTokenHint, "the token for Flux in %s was given for %s, and %s is not sent it", name, token.elsewhere, c.session.tokenHome())
+			return preflight.Fail(fluxTokenHint, "the token for Flux in %s was given for %s, and %s is not sent it", name, token.elsewhere, tokenHome(c.session))
 		default:
 			return preflight.Fail(fluxTokenHint+"; what workload clusters have held is known to them: revoke it",
 				"workload clusters hold a token that init was given for pushing, with all its rights, from %s", name)
@@ -97,7 +97,7 @@ func (c *checks) checkReader(ctx context.Context, token *heldToken, holds string
 		return preflight.FailWith(err)
 	case writes:
 		return preflight.Warn(readOnlyHint, "the token for Flux may push too, and every cluster that reads the fleet repo %s it, %s", holds, inFluxSecret)
-	case c.session.fluxPushes():
+	case fluxPushes(c.session):
 		return preflight.OK("each workload cluster that reads the fleet repo %s a token that only reads, %s; the management cluster holds the one that pushes, for image automation", holds, inFluxSecret)
 	}
 	return preflight.OK("every cluster that reads the fleet repo %s a token that only reads, %s", holds, inFluxSecret)
@@ -131,19 +131,19 @@ func (c *checks) checkUnknownToken(ctx context.Context, held *tokensHeld) prefli
 }
 
 func (c *checks) tokenAuth(token *heldToken) gitrepo.Auth {
-	auth := c.session.pushAuth()
+	auth := c.session.PushAuth()
 	auth.Username, auth.Token = cmp.Or(token.username, auth.Username), token.password
 	return auth
 }
 
 func (c *checks) probeWith(ctx context.Context, token *heldToken) error {
-	_, err := gitrepo.Probe(ctx, c.session.fleet.Spec.Git.URL, c.tokenAuth(token), c.session.fleet.Spec.Git.Branch)
+	_, err := gitrepo.Probe(ctx, c.session.Fleet.Spec.Git.URL, c.tokenAuth(token), c.session.Fleet.Spec.Git.Branch)
 	return err
 }
 
 // mayWrite asks the server what it begins a push with. No push is tried: the token is not there for one.
 func (c *checks) mayWrite(ctx context.Context, token *heldToken) (bool, error) {
-	return gitrepo.MayWrite(ctx, c.session.fleet.Spec.Git.URL, c.tokenAuth(token))
+	return gitrepo.MayWrite(ctx, c.session.Fleet.Spec.Git.URL, c.tokenAuth(token))
 }
 
 // tokensHeld is what the clusters of the fleet read its repo with, as far as it can be found out.
@@ -175,14 +175,14 @@ func (h *tokensHeld) names() []string { return slices.Sorted(maps.Keys(h.files))
 
 // heldTokens looks at the management cluster, where it is this fleet's and follows this remote, and at what the repo has for workload clusters.
 func (c *checks) heldTokens(ctx context.Context) (*tokensHeld, error) {
-	keys, err := fleetsecrets.LocalKeys(c.session.deps, c.session.stateFleet(), c.session.opts.Dir, c.session.opts.AgeKeyFile)
+	keys, err := fleetsecrets.LocalKeys(c.session.Deps, c.session.StateFleet(), c.session.Opts.Dir, c.session.Opts.AgeKeyFile)
 	if err != nil {
 		return nil, err
 	}
 	held := &tokensHeld{files: map[string]*heldToken{}}
 	if there := c.ours(ctx); there != nil {
 		held.asked = true
-		if held.cluster, err = c.session.clusterToken(ctx, there.client); err != nil {
+		if held.cluster, err = clusterToken(ctx, c.session, there.client); err != nil {
 			return nil, err
 		}
 		more, err := fleetsecrets.ClusterKeys(ctx, there.client)
@@ -191,8 +191,8 @@ func (c *checks) heldTokens(ctx context.Context) (*tokensHeld, error) {
 		}
 		keys = append(keys, more...)
 	}
-	for _, env := range c.session.fleet.Spec.Environments {
-		if err := c.fileToken(held, c.session.layout().Credentials(env.Name), keys); err != nil {
+	for _, env := range c.session.Fleet.Spec.Environments {
+		if err := c.fileToken(held, c.session.Layout().Credentials(env.Name), keys); err != nil {
 			return nil, err
 		}
 	}
@@ -202,11 +202,11 @@ func (c *checks) heldTokens(ctx context.Context) (*tokensHeld, error) {
 // ours is the management cluster, if it answers, is this fleet's and follows this remote: no other's token is sent there. Else it is nil, and the
 // checks of its own say why.
 func (c *checks) ours(ctx context.Context) *standing {
-	if c.session.hostErr != nil {
+	if c.session.HostErr != nil {
 		return nil
 	}
 	there, err := c.standing(ctx)
-	if err != nil || there == nil || there.claim == nil || there.claim.Fleet != c.session.identity() || !ownership.SameRepository(there.claim.URL, c.session.fleet.Spec.Git.URL) {
+	if err != nil || there == nil || there.claim == nil || there.claim.Fleet != c.session.Identity() || !ownership.SameRepository(there.claim.URL, c.session.Fleet.Spec.Git.URL) {
 		return nil
 	}
 	return there
@@ -214,11 +214,11 @@ func (c *checks) ours(ctx context.Context) *standing {
 
 // fileToken notes what a file for workload clusters has, where there is one that can be read.
 func (c *checks) fileToken(held *tokensHeld, name string, keys secret.Keys) error {
-	file, err := readCredentialsFile(c.session.opts.Dir, name, keys)
+	file, err := readCredentialsFile(c.session.Opts.Dir, name, keys)
 	if err != nil || file.plain == nil {
 		return err
 	}
-	token, err := c.session.tokenInFile(file)
+	token, err := tokenInFile(c.session, file)
 	if err == nil {
 		held.files[name] = token
 	}
@@ -227,7 +227,7 @@ func (c *checks) fileToken(held *tokensHeld, name string, keys secret.Keys) erro
 
 // readingClusters are the workload clusters of the fleet repo whose own Flux gets its credentials from init: those of environments that have none yet.
 func (c *checks) readingClusters(held *tokensHeld) []string {
-	repo, err := fleetrepo.Open(c.session.opts.Dir)
+	repo, err := fleetrepo.Open(c.session.Opts.Dir)
 	if err != nil {
 		return nil // there is none yet; what is wrong with one is found elsewhere
 	}
@@ -237,12 +237,12 @@ func (c *checks) readingClusters(held *tokensHeld) []string {
 	}
 	var names []string
 	for _, cluster := range all {
-		credentials := c.session.layout().Credentials(cluster.Environment)
+		credentials := c.session.Layout().Credentials(cluster.Environment)
 		if _, theirs := held.files[credentials]; theirs {
 			continue
 		}
 		own := filepath.ToSlash(filepath.Join(path.Dir(filepath.ToSlash(cluster.File)), layout.FluxFile))
-		content, err := within.ReadFile(c.session.opts.Dir, own, fleetrepo.MaxFile)
+		content, err := within.ReadFile(c.session.Opts.Dir, own, fleetrepo.MaxFile)
 		if err == nil && bytes.Contains(content, []byte(path.Dir(credentials))) { // else it has no Flux, or one that does not read the repo
 			names = append(names, cluster.Name)
 		}

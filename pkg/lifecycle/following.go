@@ -18,6 +18,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/plain"
+	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
 // A Flux that is pointed elsewhere deletes what it applied before and finds no more: its Kustomizations, and what those applied, Clusters with
@@ -45,24 +46,24 @@ type repoView struct {
 }
 
 // checkFollowing refuses a cluster whose Flux follows something else. there is what the cluster knows of its fleet.
-func (s *session) checkFollowing(ctx context.Context, client *kube.Client, there *ownership.Claim, have repoView) error {
+func checkFollowing(ctx context.Context, s *session.Session, client *kube.Client, there *ownership.Claim, have repoView) error {
 	now, err := flux.NewSystem(client).Following(ctx)
 	if err != nil {
 		return err
 	}
 	if now.Operator != "" {
 		return diag.Errorf("take its sync and its Flux out of the FluxInstance's hands first (annotate it with fluxcd.controlplane.io/prune=disabled and delete it); or name another cluster",
-			"Flux on the cluster %s is the Flux operator's, which would undo what init does: FluxInstance %s", s.mgmt.Name, now.Operator)
+			"Flux on the cluster %s is the Flux operator's, which would undo what init does: FluxInstance %s", s.Mgmt.Name, now.Operator)
 	}
-	if s.opts.TakeOverFlux || s.mayFollow(ctx, now, there) {
+	if s.Opts.TakeOverFlux || mayFollow(ctx, s, now, there) {
 		return nil
 	}
 	return diag.Errorf(takeOverHint, "Flux on the cluster %s follows something else: %s; init would point it at %s%s",
-		s.mgmt.Name, now, s.wanted(), s.lossOf(ctx, client, have))
+		s.Mgmt.Name, now, declaredSource(s), lossOf(ctx, s, client, have))
 }
 
 // mayFollow tells whether init may point a Flux that follows now at this fleet repo.
-func (s *session) mayFollow(ctx context.Context, now *flux.Following, there *ownership.Claim) bool {
+func mayFollow(ctx context.Context, s *session.Session, now *flux.Following, there *ownership.Claim) bool {
 	if there == nil && len(now.Others) > 0 {
 		return false // another tool's, or another team's: on a cluster of ours they are the user's own
 	}
@@ -72,17 +73,17 @@ func (s *session) mayFollow(ctx context.Context, now *flux.Following, there *own
 	if now.SourceKind != "GitRepository" && now.SourceKind != "" {
 		return false
 	}
-	if now.Path != "" && now.Path != path.Clean(s.mgmt.Dir()) {
+	if now.Path != "" && now.Path != path.Clean(s.Mgmt.Dir()) {
 		return false
 	}
-	git := s.fleet.Spec.Git
-	known := there != nil && there.Fleet == s.identity()
+	git := s.Fleet.Spec.Git
+	known := there != nil && there.Fleet == s.Identity()
 	switch {
 	case now.URL == "": // a Kustomization whose source somebody deleted
 		return known
 	case git.URL == "":
 		// Served from this machine, on a port that a lost state folder has forgotten.
-		return now.Ref == git.Branch && (s.servedHere(ctx, now.URL) || known && there.URL == "")
+		return now.Ref == git.Branch && (servedHere(ctx, s, now.URL) || known && there.URL == "")
 	case ownership.SameRepository(now.URL, git.URL):
 		return now.Ref == git.Branch
 	}
@@ -91,12 +92,12 @@ func (s *session) mayFollow(ctx context.Context, now *flux.Following, there *own
 }
 
 // servedHere tells whether a URL is that of the server that this machine has for the management cluster.
-func (s *session) servedHere(ctx context.Context, served string) bool {
-	server, err := gitserve.Status(ctx, s.cluster.Path(management.GitServeDir))
+func servedHere(ctx context.Context, s *session.Session, served string) bool {
+	server, err := gitserve.Status(ctx, s.Cluster.Path(management.GitServeDir))
 	if err != nil || server.Port == 0 {
 		return false
 	}
-	gateway, err := s.host.Gateway(ctx)
+	gateway, err := s.Host.Gateway(ctx)
 	if err != nil {
 		return false
 	}
@@ -114,13 +115,13 @@ func isServed(served string) bool {
 }
 
 // wanted is what init would have Flux follow, in words.
-func (s *session) wanted() string {
-	return fmt.Sprintf("%s, %s, path %s", s.self.Place(), s.fleet.Spec.Git.Branch, s.mgmt.Dir())
+func declaredSource(s *session.Session) string {
+	return fmt.Sprintf("%s, %s, path %s", s.Self.Place(), s.Fleet.Spec.Git.Branch, s.Mgmt.Dir())
 }
 
 // lossOf says in an error what would be deleted.
-func (s *session) lossOf(ctx context.Context, client *kube.Client, have repoView) string {
-	lost, err := s.wouldDelete(ctx, client, have)
+func lossOf(ctx context.Context, s *session.Session, client *kube.Client, have repoView) string {
+	lost, err := wouldDelete(ctx, s, client, have)
 	if err != nil || len(lost) == 0 {
 		return ""
 	}
@@ -128,8 +129,8 @@ func (s *session) lossOf(ctx context.Context, client *kube.Client, have repoView
 }
 
 // wouldDelete lists what the Flux of a cluster applied and this fleet repo does not have for it.
-func (s *session) wouldDelete(ctx context.Context, client *kube.Client, have repoView) ([]kube.Ref, error) {
-	wanted, err := s.renders(ctx, have)
+func wouldDelete(ctx context.Context, s *session.Session, client *kube.Client, have repoView) ([]kube.Ref, error) {
+	wanted, err := renders(ctx, s, have)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +141,7 @@ func (s *session) wouldDelete(ctx context.Context, client *kube.Client, have rep
 }
 
 // renders are the objects that Flux would apply to the management cluster of what is in the fleet repo, and those that init adds to it.
-func (s *session) renders(ctx context.Context, have repoView) (map[kube.Ref]bool, error) {
+func renders(ctx context.Context, s *session.Session, have repoView) (map[kube.Ref]bool, error) {
 	wanted := map[kube.Ref]bool{}
 	add := func(group, kind, namespace, name string) {
 		r := kube.Ref{Key: kube.Key{Namespace: namespace, Name: name}}
@@ -158,10 +159,10 @@ func (s *session) renders(ctx context.Context, have repoView) (map[kube.Ref]bool
 	}
 	add("source.toolkit.fluxcd.io", "GitRepository", flux.Namespace, flux.Name)
 	add("kustomize.toolkit.fluxcd.io", "Kustomization", flux.Namespace, flux.Name)
-	if s.newFleet && emptyDir(s.opts.Dir) {
+	if s.NewFleet && session.EmptyDir(s.Opts.Dir) {
 		return wanted, nil
 	}
-	objects, err := s.wantedObjects(ctx, have)
+	objects, err := wantedObjects(ctx, s, have)
 	if err != nil {
 		return nil, err
 	}
@@ -184,20 +185,20 @@ func refNames(refs []kube.Ref) []string {
 }
 
 // fluxNow is what a dry run and doctor say of a cluster that is there; nil where Flux follows nothing, or what it is to follow.
-func (s *session) fluxNow(ctx context.Context, client *kube.Client, there *ownership.Claim, have repoView) (*FluxNow, error) {
+func fluxNow(ctx context.Context, s *session.Session, client *kube.Client, there *ownership.Claim, have repoView) (*FluxNow, error) {
 	now, err := flux.NewSystem(client).Following(ctx)
-	if err != nil || now.Nothing() || now.Operator == "" && s.mayFollow(ctx, now, there) {
+	if err != nil || now.Nothing() || now.Operator == "" && mayFollow(ctx, s, now, there) {
 		return nil, err
 	}
-	out := &FluxNow{Follows: now.String(), Wanted: s.wanted(), WouldDelete: []string{}}
-	lost, err := s.wouldDelete(ctx, client, have)
+	out := &FluxNow{Follows: now.String(), Wanted: declaredSource(s), WouldDelete: []string{}}
+	lost, err := wouldDelete(ctx, s, client, have)
 	out.WouldDelete = append(out.WouldDelete, refNames(lost)...)
 	return out, err
 }
 
 // pushed is the commit that Flux is to apply, and what it gets to read it.
 type pushed struct {
-	session  *session
+	session  *session.Session
 	access   *fluxAccess
 	repo     *gitrepo.Repo // the working tree
 	revision string
@@ -211,20 +212,20 @@ func (p *pushed) view(components *flux.Components) repoView {
 // waitOptions are for the pushed revision, or what somebody has pushed on top of it.
 func (p *pushed) waitOptions(detail func(string)) flux.WaitOptions {
 	return flux.WaitOptions{Commit: p.revision, Detail: detail, Includes: func(ctx context.Context, newer string) (bool, error) {
-		return p.repo.Includes(ctx, p.session.pushAuth(), newer, p.revision)
+		return p.repo.Includes(ctx, p.session.PushAuth(), newer, p.revision)
 	}}
 }
 
 // attach points the Flux of a cluster that has taken over at the fleet repo.
 func (p *pushed) attach(ctx context.Context, target *kube.Client, detail func(string)) error {
-	sync, err := flux.GenerateSync(p.session.syncOptions(p.access.endpoint))
+	sync, err := flux.GenerateSync(syncOptions(p.session, p.access.endpoint))
 	if err != nil {
 		return err
 	}
 	if err := p.access.give(ctx, target, sync, detail); err != nil {
 		return err
 	}
-	return p.session.confirmClaim(ctx, target)
+	return p.session.ConfirmClaim(ctx, target)
 }
 
 // follow applies the sync: from then on Flux follows this fleet repo. What it follows now is looked at once more, as it may have changed since the
@@ -235,23 +236,23 @@ func (p *pushed) follow(ctx context.Context, client *kube.Client, components *fl
 	if err != nil {
 		return nil, err
 	}
-	if err := s.checkClaim(there); err != nil {
+	if err := s.CheckClaim(there); err != nil {
 		return nil, err
 	}
-	if err := s.checkFollowing(ctx, client, there, have); err != nil {
+	if err := checkFollowing(ctx, s, client, there, have); err != nil {
 		return nil, err
 	}
 	now, err := system.Following(ctx)
 	if err != nil {
 		return nil, err
 	}
-	sync, err := flux.GenerateSync(s.syncOptions(p.access.endpoint))
+	sync, err := flux.GenerateSync(syncOptions(s, p.access.endpoint))
 	if err != nil {
 		return nil, err
 	}
-	switch url := s.fleet.Spec.Git.URL; {
-	case !s.mayFollow(ctx, now, there): // --take-over-flux
-		if kept, sync, err = s.takeOver(ctx, client, have, sync); err != nil {
+	switch url := s.Fleet.Spec.Git.URL; {
+	case !mayFollow(ctx, s, now, there): // --take-over-flux
+		if kept, sync, err = takeOver(ctx, s, client, have, sync); err != nil {
 			return nil, err
 		}
 	case now.URL != "" && url != "" && !ownership.SameRepository(now.URL, url):
@@ -262,17 +263,17 @@ func (p *pushed) follow(ctx context.Context, client *kube.Client, components *fl
 	if err := p.access.give(ctx, client, sync, detail); err != nil {
 		return nil, err
 	}
-	return kept, s.confirmClaim(ctx, client)
+	return kept, s.ConfirmClaim(ctx, client)
 }
 
 // takeOver lets Flux change over to this fleet repo without a loss: it is suspended; what it applied and the repo does not have is listed, which
 // only now is the whole of it, and kept; and it goes on without pruning. Its next reconciliation, of what is in the repo, turns that on again.
-func (s *session) takeOver(ctx context.Context, client *kube.Client, have repoView, sync []byte) (kept []string, without []byte, err error) {
+func takeOver(ctx context.Context, s *session.Session, client *kube.Client, have repoView, sync []byte) (kept []string, without []byte, err error) {
 	system := flux.NewSystem(client)
 	if _, err := system.Suspend(ctx); err != nil {
 		return nil, nil, err
 	}
-	lost, err := s.wouldDelete(ctx, client, have)
+	lost, err := wouldDelete(ctx, s, client, have)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -281,7 +282,7 @@ func (s *session) takeOver(ctx context.Context, client *kube.Client, have repoVi
 	}
 	kept = refNames(lost)
 	for _, name := range kept {
-		s.deps.Report.Warn("kept, and no longer in any Git repository that Flux follows: " + name)
+		s.Deps.Report.Warn("kept, and no longer in any Git repository that Flux follows: " + name)
 	}
 	without, err = flux.WithoutPrune(sync)
 	return kept, without, err
@@ -293,7 +294,7 @@ func (p *pushed) sameHistory(ctx context.Context, now *flux.Following) error {
 	if now.Applied == "" || now.Applied == p.revision {
 		return nil
 	}
-	has, err := p.repo.Includes(ctx, s.pushAuth(), p.revision, now.Applied)
+	has, err := p.repo.Includes(ctx, s.PushAuth(), p.revision, now.Applied)
 	if err != nil || has {
 		return err
 	}
@@ -304,30 +305,30 @@ func (p *pushed) sameHistory(ctx context.Context, now *flux.Following) error {
 	case shallow:
 		return diag.Errorf("git fetch --unshallow, then run the same command again",
 			"this clone of %s has only the newest commits: it cannot be told whether the commit %.8s is below them, which Flux on %s has applied",
-			s.self.Place(), now.Applied, s.mgmt.Name)
+			s.Self.Place(), now.Applied, s.Mgmt.Name)
 	}
 	return diag.Errorf(takeOverHint, "the remote %s does not have the commit %.8s, which Flux on %s has applied: it is not the repo that Flux follows now",
-		s.self.Place(), now.Applied, s.mgmt.Name)
+		s.Self.Place(), now.Applied, s.Mgmt.Name)
 }
 
 // claimCluster makes the cluster that client reaches this fleet's before anything is done to it, or refuses: it is another's, or its Flux
 // follows something else. have is what is known of the fleet repo by then.
-func (s *session) claimCluster(ctx context.Context, client *kube.Client, have repoView) error {
+func claimCluster(ctx context.Context, s *session.Session, client *kube.Client, have repoView) error {
 	for {
 		there, err := ownership.ReadClaim(ctx, client)
 		if err != nil {
 			return err
 		}
-		if err := s.checkClaim(there); err != nil {
+		if err := s.CheckClaim(there); err != nil {
 			return err
 		}
-		if err := s.checkFollowing(ctx, client, there, have); err != nil {
+		if err := checkFollowing(ctx, s, client, there, have); err != nil {
 			return err
 		}
 		if there != nil {
 			return nil
 		}
-		err = s.claim().Create(ctx, client)
+		err = s.Claim().Create(ctx, client)
 		if !apierrors.IsAlreadyExists(err) {
 			return diag.Wrap("note in the cluster which fleet it belongs to", err, "")
 		}

@@ -10,16 +10,17 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 )
 
 // snapshotsAreOf tells whether one of the snapshots in the place, oldest first, was taken of the cluster that client reaches. One that cannot be read was not.
-func (s *session) snapshotsAreOf(ctx context.Context, place snapshot.Place, ids []string, client *kube.Client) (bool, error) {
+func snapshotsAreOf(ctx context.Context, s *session.Session, place snapshot.Place, ids []string, client *kube.Client) (bool, error) {
 	uid, err := handover.ClusterUID(ctx, client)
 	if err != nil {
 		return false, err
 	}
-	keys, err := fleetsecrets.LocalKeys(s.deps, s.stateFleet(), s.opts.Dir, s.opts.AgeKeyFile)
+	keys, err := fleetsecrets.LocalKeys(s.Deps, s.StateFleet(), s.Opts.Dir, s.Opts.AgeKeyFile)
 	if err != nil {
 		return false, err
 	}
@@ -29,7 +30,7 @@ func (s *session) snapshotsAreOf(ctx context.Context, place snapshot.Place, ids 
 	}
 	keys = fleetsecrets.Unique(slices.Concat(keys, there))
 	for _, id := range slices.Backward(ids) {
-		if snap, err := snapshot.Find(ctx, place, id, keys); err == nil && snap.Fleet == s.identity() && snap.UID == uid {
+		if snap, err := snapshot.Find(ctx, place, id, keys); err == nil && snap.Fleet == s.Identity() && snap.UID == uid {
 			return true, nil
 		}
 	}
@@ -37,38 +38,38 @@ func (s *session) snapshotsAreOf(ctx context.Context, place snapshot.Place, ids 
 }
 
 // refuseForgottenAt is refuseForgotten where there is a cluster: one that has done no work yet, beside snapshots of another one.
-func (s *session) refuseForgottenAt(ctx context.Context, client *kube.Client, journal *handover.Journal) error {
-	if s.connected || s.standbyOf != "" || journal != nil { // it has taken work over, or handed it over: see refuseHandedOver
+func refuseForgottenAt(ctx context.Context, s *session.Session, client *kube.Client, journal *handover.Journal) error {
+	if s.Connected || s.StandbyOf != "" || journal != nil { // it has taken work over, or handed it over: see refuseHandedOver
 		return nil
 	}
-	place, ids, err := s.snapshots(ctx)
+	place, ids, err := s.Snapshots(ctx)
 	if err != nil || len(ids) == 0 {
 		return err
 	}
-	if ours, err := s.snapshotsAreOf(ctx, place, ids, client); err != nil || ours {
+	if ours, err := snapshotsAreOf(ctx, s, place, ids, client); err != nil || ours {
 		return err
 	}
-	return s.forgotten(place, ids)
+	return forgotten(s, place, ids)
 }
 
 // refuseForgotten refuses to make a management cluster of which there are snapshots: another machine has it, or had.
-func (s *session) refuseForgotten(ctx context.Context) error {
-	if s.snapshotsTo() == "" || s.hostErr != nil || s.connected || s.standbyOf != "" {
+func refuseForgotten(ctx context.Context, s *session.Session) error {
+	if s.SnapshotsTo() == "" || s.HostErr != nil || s.Connected || s.StandbyOf != "" {
 		return nil //nolint:nilerr // preflight tells it with all else
 	}
-	if st, err := s.host.State(ctx); err != nil || st != host.StateAbsent {
+	if st, err := s.Host.State(ctx); err != nil || st != host.StateAbsent {
 		return err
 	}
-	place, ids, err := s.snapshots(ctx)
+	place, ids, err := s.Snapshots(ctx)
 	if err != nil || len(ids) == 0 {
 		return err
 	}
-	return s.forgotten(place, ids)
+	return forgotten(s, place, ids)
 }
 
-func (s *session) forgotten(place snapshot.Place, ids []string) error {
+func forgotten(s *session.Session, place snapshot.Place, ids []string) error {
 	return diag.Errorf(strings.Join([]string{
 		"if it lives, give this machine the way there: `fleetctl connect`", "if it is gone: `fleetctl restore --source-is-gone`",
 		"if nothing of it is left anywhere, remove the snapshots",
-	}, "; "), "another machine has the management cluster %s, or had: there are snapshots of it in %s, %s the newest", s.mgmt.Name, place, ids[len(ids)-1])
+	}, "; "), "another machine has the management cluster %s, or had: there are snapshots of it in %s, %s the newest", s.Mgmt.Name, place, ids[len(ids)-1])
 }

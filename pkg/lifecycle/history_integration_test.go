@@ -14,6 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 	"github.com/fleetctl/fleetctl/pkg/gitserve"
+	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
 // A fleet repo that was served from its folder gets a remote. Flux changes over where that has the commit which it has applied, and nowhere else.
@@ -40,13 +41,13 @@ func TestRemoteHasTheHistoryOfTheFolder(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := e.options(t, "admin")
-			s, err := openSession(ctx, e.deps, o)
+			s, err := session.Open(ctx, e.deps, o)
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer s.close()
+			defer s.Close()
 			clone := t.TempDir()
-			repo, err := gitrepo.Clone(ctx, e.git.URL, s.pushAuth(), "main", clone)
+			repo, err := gitrepo.Clone(ctx, e.git.URL, s.PushAuth(), "main", clone)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -59,7 +60,7 @@ func TestRemoteHasTheHistoryOfTheFolder(t *testing.T) {
 			e.followSomething(ctx, t, "", "", "")
 			old := (&url.URL{Scheme: "https", Host: "10.0.0.1:4000", Path: gitserve.RepoPath}).String()
 			e.follows(ctx, t, old, tc.applied)
-			there := s.claim()
+			there := s.Claim()
 			there.URL, there.Confirmed = "", true // as it was made when the fleet had no remote
 			if err := there.Create(ctx, e.client); err != nil {
 				t.Fatal(err)

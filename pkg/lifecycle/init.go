@@ -14,13 +14,14 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/progress"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
 // Init makes the management cluster that opts and fleet.yaml describe and returns when Flux has applied the pushed revision and
 // all that it applied is healthy. It converges: run again after any failure or kill, it does only what is missing. Where the host or the
 // server of the fleet repo ends while it works, it does that by itself, a few times.
-func Init(ctx context.Context, deps management.Deps, opts InitOptions) (*InitResult, error) {
+func Init(ctx context.Context, deps management.Deps, opts session.Options) (*InitResult, error) {
 	ctx, cancel := steps.WithTimeout(ctx, opts.Timeout)
 	defer cancel()
 	changed := false
@@ -40,41 +41,41 @@ func Init(ctx context.Context, deps management.Deps, opts InitOptions) (*InitRes
 }
 
 // initOnce is one run of the steps, which looks at the world anew.
-func initOnce(ctx context.Context, deps management.Deps, opts InitOptions) (*InitResult, error) {
-	s, err := openSession(ctx, deps, opts)
+func initOnce(ctx context.Context, deps management.Deps, opts session.Options) (*InitResult, error) {
+	s, err := session.Open(ctx, deps, opts)
 	if err != nil {
 		return nil, steps.TimedOut(ctx, err)
 	}
-	defer s.close()
-	return s.runInit(ctx)
+	defer s.Close()
+	return runInit(ctx, s)
 }
 
-func (s *session) runInit(ctx context.Context) (*InitResult, error) {
-	if s.stranger != nil {
-		return nil, s.stranger
+func runInit(ctx context.Context, s *session.Session) (*InitResult, error) {
+	if s.Stranger != nil {
+		return nil, s.Stranger
 	}
-	if err := s.mustStand(ctx); err != nil {
+	if err := mustStand(ctx, s); err != nil {
 		return nil, err
 	}
-	unlock, err := s.cluster.Lock("fleetctl init")
+	unlock, err := s.Cluster.Lock("fleetctl init")
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	if r, err := s.cluster.Load(); err == nil && r.PivotedTo != "" {
+	if r, err := s.Cluster.Load(); err == nil && r.PivotedTo != "" {
 		return nil, diag.Errorf("look at it with `fleetctl status`; `fleetctl host start` serves a fleet repo without a remote to it again; "+
 			"once `fleetctl host delete` has ended the old host, `fleetctl connect` lets init and upgrade work with it",
 			"the management cluster %s was pivoted to %s: init would make a second one for the same fleet", r.Name, r.PivotedTo)
 	}
-	if err := s.refuseForgotten(ctx); err != nil {
+	if err := refuseForgotten(ctx, s); err != nil {
 		return nil, err
 	}
 	// Minutes later, when there is something to commit, would be late.
-	if err := gitrepo.CheckAuthor(ctx, s.opts.Dir); err != nil {
+	if err := gitrepo.CheckAuthor(ctx, s.Opts.Dir); err != nil {
 		return nil, diag.Wrap("commit the fleet repo", err, diag.Hint(err))
 	}
 	r := newInitRun(s)
-	if s.standbyOf != "" {
+	if s.StandbyOf != "" {
 		r.held = r.restsAsDeclared
 	}
 	if err := r.runWatched(ctx); err != nil {
@@ -91,28 +92,28 @@ func (r *initRun) result() *InitResult {
 	kept, _ := r.kept.Peek()
 	installed, _ := r.installed.Peek()
 	result := &InitResult{
-		FormatVersion: "1", Fleet: s.fleet.Metadata.Name, Cluster: s.mgmt.Name, Host: string(s.mgmt.Host.Type),
-		Repo: s.opts.Dir, GitURL: endpoint.display, Branch: s.fleet.Spec.Git.Branch, Revision: pushed.revision,
-		Kubeconfig: s.cluster.Path(management.KubeconfigFile), DeployKey: string(endpoint.credentials.IdentityPub), Changed: r.changed.Load(), Kept: kept,
+		FormatVersion: "1", Fleet: s.Fleet.Metadata.Name, Cluster: s.Mgmt.Name, Host: string(s.Mgmt.Host.Type),
+		Repo: s.Opts.Dir, GitURL: endpoint.display, Branch: s.Fleet.Spec.Git.Branch, Revision: pushed.revision,
+		Kubeconfig: s.Cluster.Path(management.KubeconfigFile), DeployKey: string(endpoint.credentials.IdentityPub), Changed: r.changed.Load(), Kept: kept,
 		Upgraded: installed.upgraded, Renewed: installed.renewed, Snapshot: installed.snapshot,
 	}
-	if s.standbyOf != "" {
-		result.Next = s.standbyNext()
+	if s.StandbyOf != "" {
+		result.Next = standbyNext(s)
 		return result
 	}
 	result.Next = []string{
 		"fleetctl status                            # what runs, and what is wrong",
 		fmt.Sprintf("export KUBECONFIG=%s", result.Kubeconfig),
-		s.firstCluster(endpoint.local),
+		firstCluster(s, endpoint.local),
 	}
-	if _, err := os.Stat(filepath.Join(s.opts.Dir, ".github", "workflows")); err != nil && s.fleet.Spec.Git.ForgeType() == v1alpha1.ForgeGitHub {
+	if _, err := os.Stat(filepath.Join(s.Opts.Dir, ".github", "workflows")); err != nil && s.Fleet.Spec.Git.ForgeType() == v1alpha1.ForgeGitHub {
 		result.Next = append(result.Next, "fleetctl ci add --pr                       # checks on each pull request; takes a token that may write workflows")
 	}
 	return result
 }
 
 // Upgrade brings a management cluster that is there to the versions of fleet.yaml: it is Init, but makes no fleet and no management cluster.
-func Upgrade(ctx context.Context, deps management.Deps, opts InitOptions) (*InitResult, error) {
+func Upgrade(ctx context.Context, deps management.Deps, opts session.Options) (*InitResult, error) {
 	opts.UpgradeOnly = true
 	return Init(ctx, deps, opts)
 }

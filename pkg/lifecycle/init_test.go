@@ -6,12 +6,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
 func TestInitStepsFitTogether(t *testing.T) {
-	s := &session{fleet: &v1alpha1.Fleet{}, mgmt: &v1alpha1.ManagementCluster{}}
-	for _, s.newFleet = range []bool{true, false} {
+	s := &session.Session{Fleet: &v1alpha1.Fleet{}, Mgmt: &v1alpha1.ManagementCluster{}}
+	for _, s.NewFleet = range []bool{true, false} {
 		if err := steps.Check(newInitRun(s).initSteps()); err != nil {
 			t.Error(err)
 		}
@@ -20,7 +21,7 @@ func TestInitStepsFitTogether(t *testing.T) {
 	if err := steps.Check(newBootstrap(s, o).steps()); err != nil {
 		t.Error(err)
 	}
-	s.fleet.Spec.Snapshots.To = "/mnt/snapshots"
+	s.Fleet.Spec.Snapshots.To = "/mnt/snapshots"
 	if err := steps.Check(newBootstrap(s, o).steps()); err != nil {
 		t.Error(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
@@ -22,20 +23,20 @@ func (r *initRun) ensureHost(ctx context.Context, read steps.Awaited[*manifests]
 		}
 		return m.images, nil
 	}
-	st, err := s.host.State(ctx)
+	st, err := s.Host.State(ctx)
 	if err != nil {
 		return err
 	}
 	if st != host.StateRunning {
 		return r.createHost(ctx, images, detail)
 	}
-	if s.bundle != nil && !s.connected { // whose host is another machine's to give images to
+	if s.Bundle != nil && !s.Connected { // whose host is another machine's to give images to
 		// A create that was killed after the API server came up may lack images; loading skips those that are there.
 		archive, err := images(ctx)
 		if err != nil {
 			return err
 		}
-		if err := s.host.LoadImages(ctx, archive, func(string) {}); err != nil {
+		if err := s.Host.LoadImages(ctx, archive, func(string) {}); err != nil {
 			return err
 		}
 	}
@@ -47,24 +48,24 @@ func (r *initRun) ensureHost(ctx context.Context, read steps.Awaited[*manifests]
 
 func (r *initRun) createHost(ctx context.Context, images func(context.Context) (host.ImageArchive, error), detail func(string)) error {
 	s := r.session
-	if err := s.cluster.Save(s.record()); err != nil {
+	if err := s.Cluster.Save(s.Record()); err != nil {
 		return err
 	}
-	o := host.CreateOptions{KubernetesVersion: s.mgmt.KubernetesVersion, Fleet: s.identity(), Detail: detail, Answers: r.kubeconfig.Tell}
-	if k := s.mgmt.Host.Kind; k != nil {
+	o := host.CreateOptions{KubernetesVersion: s.Mgmt.KubernetesVersion, Fleet: s.Identity(), Detail: detail, Answers: r.kubeconfig.Tell}
+	if k := s.Mgmt.Host.Kind; k != nil {
 		o.Image = k.Image
 		for _, m := range k.ExtraMounts {
 			o.ExtraMounts = append(o.ExtraMounts, host.Mount{HostPath: m.HostPath, ContainerPath: m.ContainerPath, ReadOnly: m.ReadOnly})
 		}
 	}
-	if err := s.mountEngine(ctx, &o); err != nil {
+	if err := s.MountEngine(ctx, &o); err != nil {
 		return err
 	}
-	if s.bundle != nil {
+	if s.Bundle != nil {
 		o.Images = images
-		o.NodeImage = s.bundle.Archive()
+		o.NodeImage = s.Bundle.Archive()
 	}
-	if err := s.host.Create(ctx, o); err != nil {
+	if err := s.Host.Create(ctx, o); err != nil {
 		return err
 	}
 	r.did()
@@ -77,12 +78,12 @@ func (r *initRun) hostDone(ctx context.Context) error {
 	kubeconfig, answered := r.kubeconfig.Peek()
 	if !answered {
 		var err error
-		if kubeconfig, err = r.session.host.Kubeconfig(ctx); err != nil {
+		if kubeconfig, err = r.session.Host.Kubeconfig(ctx); err != nil {
 			return err
 		}
 		r.kubeconfig.Tell(kubeconfig)
 	}
-	return r.session.keepAccess(ctx, kubeconfig)
+	return keepAccess(ctx, r.session, kubeconfig)
 }
 
 // awaitAPI waits until objects can be made in the management cluster.
@@ -96,29 +97,29 @@ func (r *initRun) awaitAPI(ctx context.Context, answer steps.Awaited[[]byte], _ 
 		return nil, err
 	}
 	if !r.goesOn {
-		journal, err := r.session.refuseHandedOver(ctx, client)
+		journal, err := refuseHandedOver(ctx, r.session, client)
 		if err != nil {
 			return nil, err
 		}
-		if err := r.session.refuseForgottenAt(ctx, client, journal); err != nil {
+		if err := refuseForgottenAt(ctx, r.session, client, journal); err != nil {
 			return nil, err
 		}
 	}
-	return client, r.session.claimCluster(ctx, client, repoView{}) // nothing is done to it before
+	return client, claimCluster(ctx, r.session, client, repoView{}) // nothing is done to it before
 }
 
 // keepAccess writes the private kubeconfig, and the user's own where they asked for it.
-func (s *session) keepAccess(ctx context.Context, kubeconfig []byte) error {
-	if err := s.cluster.Save(s.record()); err != nil {
+func keepAccess(ctx context.Context, s *session.Session, kubeconfig []byte) error {
+	if err := s.Cluster.Save(s.Record()); err != nil {
 		return err
 	}
-	if err := kube.WriteKubeconfig(s.cluster.Path(management.KubeconfigFile), kubeconfig); err != nil {
+	if err := kube.WriteKubeconfig(s.Cluster.Path(management.KubeconfigFile), kubeconfig); err != nil {
 		return err
 	}
-	if s.opts.MergeKubeconfig == "" {
+	if s.Opts.MergeKubeconfig == "" {
 		return nil
 	}
-	return kube.MergeKubeconfig(ctx, s.opts.MergeKubeconfig, management.ContextName(s.mgmt.Name), kubeconfig)
+	return kube.MergeKubeconfig(ctx, s.Opts.MergeKubeconfig, management.ContextName(s.Mgmt.Name), kubeconfig)
 }
 
 // installed is what installing the providers changed of those that were there.
@@ -139,12 +140,12 @@ func (r *initRun) installProviders(
 	if err != nil {
 		return nil, err
 	}
-	result, err := r.session.installWith(ctx, m.versions, manager, capi.InstallOptions{
+	result, err := installWith(ctx, r.session, m.versions, manager, capi.InstallOptions{
 		Providers: m.providers, Detail: detail,
-		PodsRun: untilPodsRun(pods), Halted: r.session.standbyOf != "", // none of them ever runs there before it takes over
+		PodsRun: untilPodsRun(pods), Halted: r.session.StandbyOf != "", // none of them ever runs there before it takes over
 		BeforeUpgrade: func(ctx context.Context, upgrades []capi.Upgrade) (err error) {
 			r.did() // also where it fails on the way
-			done.snapshot, err = r.session.keepSnapshot(ctx, manager, upgrades, detail)
+			done.snapshot, err = keepSnapshot(ctx, r.session, manager, upgrades, detail)
 			return err
 		},
 	})
@@ -212,7 +213,7 @@ func (r *initRun) connect(ctx context.Context, client *kube.Client, m *manifests
 	if err != nil {
 		return nil, err
 	}
-	if err := s.cluster.Save(s.record()); err != nil { // with the identity that is in the repo now
+	if err := s.Cluster.Save(s.Record()); err != nil { // with the identity that is in the repo now
 		return nil, err
 	}
 	resumed, err := system.Resume(ctx)

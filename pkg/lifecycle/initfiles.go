@@ -16,18 +16,19 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/secret"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/version"
 )
 
 // repoContent is what init wants in the fleet repo, made of what it knows by then.
 type repoContent struct {
-	session  *session
+	session  *session.Session
 	endpoint *gitEndpoint
 	// manifests are nil for a scaffold, which reads none.
 	manifests *manifests
 	// client of the management cluster; nil for a scaffold and a dry run.
 	client *kube.Client
-	keys   keyring
+	keys   session.Keyring
 }
 
 // repoFiles is all that init wants in the fleet repo at root. What is the user's is left alone: present tells what is there already.
@@ -42,7 +43,7 @@ func (c *repoContent) repoFiles(ctx context.Context, root string, present func(m
 		return nil, err
 	}
 	files = append(files, system...)
-	channels, err := c.session.channelFiles(system)
+	channels, err := c.session.ChannelFiles(system)
 	if err != nil {
 		return nil, err
 	}
@@ -51,8 +52,8 @@ func (c *repoContent) repoFiles(ctx context.Context, root string, present func(m
 		return nil, err
 	}
 	var pipeline []manifest.File
-	if c.session.isNewRepo(root) && !slices.ContainsFunc(system, present) { // in a repo that Flux follows, what is missing was taken out
-		if pipeline, err = c.session.pipelineFiles(present); err != nil {
+	if isNewRepo(c.session, root) && !slices.ContainsFunc(system, present) { // in a repo that Flux follows, what is missing was taken out
+		if pipeline, err = pipelineFiles(c.session, present); err != nil {
 			return nil, err
 		}
 	}
@@ -73,19 +74,19 @@ func (c *repoContent) missingScaffold(ctx context.Context, present func(manifest
 }
 
 // isNewRepo tells whether no other management cluster's Flux is in the repo.
-func (s *session) isNewRepo(root string) bool {
-	return !slices.ContainsFunc(s.fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool {
+func isNewRepo(s *session.Session, root string) bool {
+	return !slices.ContainsFunc(s.Fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool {
 		_, err := os.Stat(filepath.Join(root, filepath.FromSlash(m.Dir()), flux.Name))
-		return m.Name != s.declaredAs() && err == nil
+		return m.Name != s.DeclaredAs() && err == nil
 	})
 }
 
 // pipelineFiles check each pull request, where the forge is known. GitHub takes workflows only from a token that may write them, which one that
 // may push need not be: over https they are left to `fleetctl ci add`, and init does not fail for them.
-func (s *session) pipelineFiles(present func(manifest.File) bool) ([]manifest.File, error) {
-	git := s.fleet.Spec.Git
+func pipelineFiles(s *session.Session, present func(manifest.File) bool) ([]manifest.File, error) {
+	git := s.Fleet.Spec.Git
 	forge := git.ForgeType()
-	if forge == "" || forge == v1alpha1.ForgeGitHub && s.pushesByToken() {
+	if forge == "" || forge == v1alpha1.ForgeGitHub && pushesByToken(s) {
 		return nil, nil
 	}
 	files, err := scaffold.CIFiles(forge, version.Released())
@@ -93,22 +94,22 @@ func (s *session) pipelineFiles(present func(manifest.File) bool) ([]manifest.Fi
 }
 
 // pushesByToken tells whether the remote is one that takes a token, not a key.
-func (s *session) pushesByToken() bool {
-	return s.fleet.Spec.Git.Scheme() == v1alpha1.GitHTTPS
+func pushesByToken(s *session.Session) bool {
+	return s.Fleet.Spec.Git.Scheme() == v1alpha1.GitHTTPS
 }
 
 // inMemoryFlavour needs nothing but the docker provider's manager.
 const inMemoryFlavour = "in-memory"
 
 // flavours are the charts that fleetctl brings along for the management cluster's providers, the one to begin with first.
-func (s *session) flavours() []string {
+func flavours(s *session.Session) []string {
 	var charts []string
-	for _, p := range s.mgmt.Providers {
+	for _, p := range s.Mgmt.Providers {
 		if p.Type == v1alpha1.ProviderInfrastructure {
 			charts = append(charts, scaffold.FlavoursFor(p.Name)...)
 		}
 	}
-	if i := slices.Index(charts, inMemoryFlavour); i > 0 && s.traits().Processes {
+	if i := slices.Index(charts, inMemoryFlavour); i > 0 && s.Traits().Processes {
 		// Where such a host is, there may be no engine for a cluster of containers: the README's example has to work.
 		charts = slices.Insert(slices.Delete(charts, i, i+1), 0, inMemoryFlavour)
 	}
@@ -117,13 +118,13 @@ func (s *session) flavours() []string {
 
 // firstCluster is the command that declares a cluster in a new fleet. Nothing is left for it to ask, but what only the user knows, such as a region.
 // For providers without a chart of ours it is the command that makes one.
-func (s *session) firstCluster(local bool) string {
-	flavours := s.flavours()
+func firstCluster(s *session.Session, local bool) string {
+	flavours := flavours(s)
 	if len(flavours) == 0 {
 		return "fleetctl chart add NAME --from TEMPLATE.yaml   # a flavour of clusters, made from a template of clusterctl"
 	}
 	command := "fleetctl cluster add demo --flavour " + flavours[0]
-	if environments := s.fleet.Spec.Environments; len(environments) > 0 {
+	if environments := s.Fleet.Spec.Environments; len(environments) > 0 {
 		command += " --environment " + environments[0].Name
 	}
 	if local {
@@ -135,7 +136,7 @@ func (s *session) firstCluster(local bool) string {
 // fleetFile is fleet.yaml, with the versions where they are chosen.
 func (c *repoContent) fleetFile() []byte {
 	if c.manifests == nil {
-		return c.session.fleetFile
+		return c.session.FleetFile
 	}
 	return c.manifests.fleetFile
 }
@@ -146,20 +147,20 @@ func (c *repoContent) scaffoldFiles(ctx context.Context) ([]manifest.File, error
 	if err != nil {
 		return nil, err
 	}
-	environments := make([]scaffold.Environment, 0, len(s.fleet.Spec.Environments))
-	for _, e := range s.fleet.Spec.Environments {
-		channel := s.fleet.ChannelOf(e.Name)
-		environments = append(environments, scaffold.Environment{Name: e.Name, Source: channel.Source(), Unreleased: channel.IsTag() && !s.hasSource(channel)})
+	environments := make([]scaffold.Environment, 0, len(s.Fleet.Spec.Environments))
+	for _, e := range s.Fleet.Spec.Environments {
+		channel := s.Fleet.ChannelOf(e.Name)
+		environments = append(environments, scaffold.Environment{Name: e.Name, Source: channel.Source(), Unreleased: channel.IsTag() && !s.HasSource(channel)})
 	}
 	files, err := scaffold.Repo(scaffold.RepoOptions{
-		Fleet: s.fleet.Metadata.Name, FleetYAML: c.fleetFile(), ManagementCluster: s.mgmt.Name,
-		Layout:       s.layout(),
-		Environments: environments, Charts: s.flavours(), KubernetesVersion: version, Local: c.endpoint.local,
+		Fleet: s.Fleet.Metadata.Name, FleetYAML: c.fleetFile(), ManagementCluster: s.Mgmt.Name,
+		Layout:       s.Layout(),
+		Environments: environments, Charts: flavours(s), KubernetesVersion: version, Local: c.endpoint.local,
 	})
 	for _, e := range environments {
 		if err == nil {
 			var folders []manifest.File
-			folders, err = scaffold.FolderFiles(s.layout(), e.Name)
+			folders, err = scaffold.FolderFiles(s.Layout(), e.Name)
 			files = append(files, folders...)
 		}
 	}
@@ -169,11 +170,11 @@ func (c *repoContent) scaffoldFiles(ctx context.Context) ([]manifest.File, error
 // exampleVersion is the Kubernetes version of the cluster in the new repo's README: that of the management cluster, which its host chose
 // where fleet.yaml does not say.
 func (c *repoContent) exampleVersion(ctx context.Context) (string, error) {
-	if v := c.session.mgmt.KubernetesVersion; v != "" {
+	if v := c.session.Mgmt.KubernetesVersion; v != "" {
 		return v, nil
 	}
 	if c.client == nil { // a dry run, or a scaffold
-		return c.session.traits().KubernetesVersion, nil
+		return c.session.Traits().KubernetesVersion, nil
 	}
 	v, err := c.client.ServerVersion(ctx)
 	v, _, _ = strings.Cut(v, "+") // what a distribution appends is no version of Kubernetes
@@ -181,9 +182,9 @@ func (c *repoContent) exampleVersion(ctx context.Context) (string, error) {
 }
 
 // syncOptions are for a Flux that reads the fleet repo at an endpoint.
-func (s *session) syncOptions(at *gitEndpoint) flux.SyncOptions {
+func syncOptions(s *session.Session, at *gitEndpoint) flux.SyncOptions {
 	o := flux.SyncOptions{
-		URL: at.url, Branch: s.fleet.Spec.Git.Branch, Path: s.mgmt.Dir(), Interval: s.interval(),
+		URL: at.url, Branch: s.Fleet.Spec.Git.Branch, Path: s.Mgmt.Dir(), Interval: interval(s),
 	}
 	if !at.credentials.Empty() {
 		o.SecretName = flux.Name
@@ -192,8 +193,8 @@ func (s *session) syncOptions(at *gitEndpoint) flux.SyncOptions {
 }
 
 // interval at which Flux looks for commits; Validate has checked that it parses.
-func (s *session) interval() time.Duration {
-	d, err := time.ParseDuration(s.fleet.Spec.Git.Interval)
+func interval(s *session.Session) time.Duration {
+	d, err := time.ParseDuration(s.Fleet.Spec.Git.Interval)
 	if err != nil {
 		return time.Minute
 	}
@@ -210,14 +211,14 @@ func (c *repoContent) manifestFiles(ctx context.Context) ([]manifest.File, error
 	for _, f := range applied {
 		files = append(files, manifest.File{Path: filepath.ToSlash(filepath.Join("apply", f.Name)), Content: f.Content})
 	}
-	sync, err := flux.GenerateSync(c.session.syncOptions(c.endpoint))
+	sync, err := flux.GenerateSync(syncOptions(c.session, c.endpoint))
 	if err != nil {
 		return nil, err
 	}
 	files = append(files,
 		manifest.File{Path: "apply/flux-components.yaml", Content: c.manifests.flux.Content},
 		manifest.File{Path: "apply/flux-sync.yaml", Content: sync})
-	root := c.session.opts.Dir
+	root := c.session.Opts.Dir
 	committed, err := c.repoFiles(ctx, root, func(f manifest.File) bool {
 		_, err := os.Lstat(filepath.Join(root, filepath.FromSlash(f.Path)))
 		return err == nil
@@ -233,12 +234,12 @@ func (c *repoContent) manifestFiles(ctx context.Context) ([]manifest.File, error
 
 // firstRules are the rules of encryption where the repo has none, for the key that init would take or make: secrets need them, but no cluster.
 func (c *repoContent) firstRules(ctx context.Context, root string) ([]gitrepo.Change, error) {
-	for _, dir := range []string{root, c.session.opts.Dir} { // what is committed, and what a person has on disk
+	for _, dir := range []string{root, c.session.Opts.Dir} { // what is committed, and what a person has on disk
 		if rules, err := fleetsecrets.Rules(dir); err != nil || rules != nil {
 			return nil, err
 		}
 	}
-	keys, err := c.keys.ensure(ctx, c.session, nil, root)
+	keys, err := c.keys.Ensure(ctx, c.session, nil, root)
 	if err != nil {
 		return nil, err
 	}
@@ -248,9 +249,9 @@ func (c *repoContent) firstRules(ctx context.Context, root string) ([]gitrepo.Ch
 // scaffoldedFiles are those of repoFiles that are made of what this program has in it alone.
 func (c *repoContent) scaffoldedFiles(ctx context.Context, _ string, present func(manifest.File) bool) ([]manifest.File, error) {
 	files, err := c.missingScaffold(ctx, present)
-	if err != nil || !c.session.newFleet {
+	if err != nil || !c.session.NewFleet {
 		return files, err
 	}
-	pipeline, err := c.session.pipelineFiles(present)
+	pipeline, err := pipelineFiles(c.session, present)
 	return append(files, pipeline...), err
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/variables"
 )
 
@@ -50,25 +51,25 @@ type manifests struct {
 // created, and is quick: what takes long of the manifests is read while the host starts.
 func (r *initRun) chooseVersions(ctx context.Context, detail func(string)) (*versions, error) {
 	s := r.session
-	if s.bundle != nil {
+	if s.Bundle != nil {
 		detail("unpacking the bundle's manifests")
-		if err := s.unpackManifests(ctx); err != nil {
+		if err := unpackManifests(ctx, s); err != nil {
 			return nil, err
 		}
 	}
 	detail("reading provider components")
-	certManager, err := s.preferLocked()
+	certManager, err := preferLocked(s)
 	if err != nil {
 		return nil, err
 	}
 	v := &versions{}
-	if certManager.Version, err = s.planProviders(ctx, v, certManager); err != nil {
+	if certManager.Version, err = planProviders(ctx, s, v, certManager); err != nil {
 		return nil, err
 	}
-	if v.fleetFile, err = s.pinVersions(v.providers, certManager.Version); err != nil {
+	if v.fleetFile, err = pinVersions(s, v.providers, certManager.Version); err != nil {
 		return nil, err
 	}
-	v.fleet = s.withVersions(v.providers, certManager.Version)
+	v.fleet = withVersions(s, v.providers, certManager.Version)
 	return v, nil
 }
 
@@ -79,7 +80,7 @@ func (r *initRun) readManifests(ctx context.Context, v *versions, _ func(string)
 	group, readCtx := errgroup.WithContext(ctx)
 	group.Go(func() error { return v.source.Prefetch(readCtx, v.providers) })
 	group.Go(func() (err error) {
-		m.flux, err = flux.GenerateComponents(readCtx, s.fluxOptions())
+		m.flux, err = flux.GenerateComponents(readCtx, fluxOptions(s))
 		return err
 	})
 	if err := group.Wait(); err != nil {
@@ -88,14 +89,14 @@ func (r *initRun) readManifests(ctx context.Context, v *versions, _ func(string)
 	if err := checkTuning(ctx, m); err != nil {
 		return nil, err
 	}
-	if err := s.lockManifests(ctx, m); err != nil {
+	if err := lockManifests(ctx, s, m); err != nil {
 		return nil, err
 	}
-	if err := s.lockImages(ctx, m); err != nil {
+	if err := lockImages(ctx, s, m); err != nil {
 		return nil, err
 	}
-	if s.bundle != nil {
-		if err := s.planImages(ctx, m); err != nil {
+	if s.Bundle != nil {
+		if err := planImages(ctx, s, m); err != nil {
 			return nil, err
 		}
 	}
@@ -103,15 +104,15 @@ func (r *initRun) readManifests(ctx context.Context, v *versions, _ func(string)
 }
 
 // planProviders fills v in, and returns the version of cert-manager that goes with it.
-func (s *session) planProviders(ctx context.Context, v *versions, certManager v1alpha1.CertManager) (string, error) {
-	declared := components.DeclaredProviders(s.mgmt.Providers)
-	resolved, err := s.variables(ctx)
+func planProviders(ctx context.Context, s *session.Session, v *versions, certManager v1alpha1.CertManager) (string, error) {
+	declared := components.DeclaredProviders(s.Mgmt.Providers)
+	resolved, err := s.Variables(ctx)
 	if err != nil {
 		return "", err
 	}
 	v.variables = maps.Clone(resolved.Values)
 	v.origins, v.vault = maps.Clone(resolved.Origins), resolved.Vault
-	source, err := s.providerSource(declared, v.variables, s.tuning(ctx), certManager) //nolint:contextcheck // it reads nothing yet
+	source, err := providerSource(s, declared, v.variables, s.Tuning(ctx), certManager) //nolint:contextcheck // it reads nothing yet
 	if err != nil {
 		return "", err
 	}
@@ -122,7 +123,7 @@ func (s *session) planProviders(ctx context.Context, v *versions, certManager v1
 	if v.providers, err = source.Resolve(ctx, declared); err != nil {
 		return "", err
 	}
-	found, err := s.environmentFor(ctx, source, v.providers, v.variables)
+	found, err := s.EnvironmentFor(ctx, source, v.providers, v.variables)
 	if err != nil {
 		return "", err
 	}
@@ -136,51 +137,51 @@ func (s *session) planProviders(ctx context.Context, v *versions, certManager v1
 	return version, v.source.CheckVariables(ctx, v.providers)
 }
 
-func (s *session) providerSource(
+func providerSource(s *session.Session,
 	declared []capi.Provider, variables map[string]string, tuning []kube.Tuning, certManager v1alpha1.CertManager,
 ) (*capi.Source, error) {
 	return capi.NewSource(capi.SourceOptions{
-		Providers: declared, Variables: variables, Repository: s.providerFolder(),
+		Providers: declared, Variables: variables, Repository: providerFolder(s),
 		CertManagerVersion: certManager.Version, CertManagerURL: certManager.URL,
 		Tuning: tuning,
 	})
 }
 
 // providerFolder is laid out as the provider repositories are, with cert-manager beside the providers; "" without a bundle.
-func (s *session) providerFolder() string {
-	if s.bundle == nil {
+func providerFolder(s *session.Session) string {
+	if s.Bundle == nil {
 		return ""
 	}
-	return filepath.Join(s.manifestDir, "providers")
+	return filepath.Join(s.ManifestDir, "providers")
 }
 
 // unpackManifests writes the bundle's manifests, verified, to where their readers look.
-func (s *session) unpackManifests(ctx context.Context) error {
+func unpackManifests(ctx context.Context, s *session.Session) error {
 	for _, part := range []struct{ dir, prefix string }{
-		{s.manifestDir, "providers"}, {s.manifestDir, "flux"}, {s.providerFolder(), "cert-manager"},
+		{s.ManifestDir, "providers"}, {s.ManifestDir, "flux"}, {providerFolder(s), "cert-manager"},
 	} {
-		if err := s.bundle.WriteFiles(ctx, part.dir, part.prefix); err != nil {
+		if err := s.Bundle.WriteFiles(ctx, part.dir, part.prefix); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *session) fluxOptions() flux.ComponentsOptions {
-	o := s.fleet.Spec.Flux
+func fluxOptions(s *session.Session) flux.ComponentsOptions {
+	o := s.Fleet.Spec.Flux
 	options := flux.ComponentsOptions{
 		Version: o.Version, Components: o.Components, NetworkPolicy: *o.NetworkPolicy, Registry: o.Registry, ReleasesURL: strings.TrimSuffix(o.URL, "/"),
-		Tuning: tuningOf(s.mgmt),
+		Tuning: session.TuningOf(s.Mgmt),
 	}
-	if s.bundle != nil {
-		options.ManifestsBase = filepath.Join(s.manifestDir, "flux", o.Version)
+	if s.Bundle != nil {
+		options.ManifestsBase = filepath.Join(s.ManifestDir, "flux", o.Version)
 	}
 	return options
 }
 
 // planImages finds the images of the manifests in the bundle. One that is missing is said now: later it would be a pod that never
 // starts.
-func (s *session) planImages(ctx context.Context, m *manifests) error {
+func planImages(ctx context.Context, s *session.Session, m *manifests) error {
 	needed, err := m.source.Images(ctx, m.providers)
 	if err != nil {
 		return err
@@ -189,33 +190,33 @@ func (s *session) planImages(ctx context.Context, m *manifests) error {
 		needed = append(needed, image.From)
 	}
 	for _, ref := range needed {
-		if _, err := s.bundle.Image(ref); err != nil {
-			return diag.Wrap("find image "+ref+" in the bundle "+s.opts.Bundle, err, "make a bundle for this fleet: fleetctl bundle create")
+		if _, err := s.Bundle.Image(ref); err != nil {
+			return diag.Wrap("find image "+ref+" in the bundle "+s.Opts.Bundle, err, "make a bundle for this fleet: fleetctl bundle create")
 		}
 	}
-	if !s.traits().TakesImages {
+	if !s.Traits().TakesImages {
 		return nil
 	}
 	for _, ref := range m.pinned { // nodes find an image by the name that a pod has for it, and by no other
-		if _, err := s.bundle.Image(ref); err == nil {
+		if _, err := s.Bundle.Image(ref); err == nil {
 			needed = append(needed, ref)
 		}
 	}
-	m.images = s.bundle.Archive(needed...)
+	m.images = s.Bundle.Archive(needed...)
 	return nil
 }
 
 // pinVersions is fleet.yaml with the chosen versions where it leaves them open: the next run, and every other machine, installs the same.
-func (s *session) pinVersions(chosen []capi.Provider, certManager string) ([]byte, error) {
-	file := s.fleetFile
+func pinVersions(s *session.Session, chosen []capi.Provider, certManager string) ([]byte, error) {
+	file := s.FleetFile
 	var err error
 	if certManager != "" {
-		if file, err = v1alpha1.SetCertManagerVersion(file, s.declaredAs(), certManager); err != nil {
+		if file, err = v1alpha1.SetCertManagerVersion(file, s.DeclaredAs(), certManager); err != nil {
 			return nil, err
 		}
 	}
 	for _, p := range chosen {
-		if file, err = v1alpha1.SetProviderVersion(file, s.declaredAs(), v1alpha1.ProviderType(p.Type), p.Name, p.Version); err != nil {
+		if file, err = v1alpha1.SetProviderVersion(file, s.DeclaredAs(), v1alpha1.ProviderType(p.Type), p.Name, p.Version); err != nil {
 			return nil, err
 		}
 	}
@@ -223,12 +224,12 @@ func (s *session) pinVersions(chosen []capi.Provider, certManager string) ([]byt
 }
 
 // withVersions is the fleet as pinVersions writes it.
-func (s *session) withVersions(chosen []capi.Provider, certManager string) *v1alpha1.Fleet {
-	fleet := *s.fleet
+func withVersions(s *session.Session, chosen []capi.Provider, certManager string) *v1alpha1.Fleet {
+	fleet := *s.Fleet
 	fleet.Spec.ManagementClusters = slices.Clone(fleet.Spec.ManagementClusters)
 	for i := range fleet.Spec.ManagementClusters {
 		m := &fleet.Spec.ManagementClusters[i]
-		if m.Name != s.declaredAs() {
+		if m.Name != s.DeclaredAs() {
 			continue
 		}
 		m.CertManager.Version = certManager
@@ -245,12 +246,12 @@ func (s *session) withVersions(chosen []capi.Provider, certManager string) *v1al
 }
 
 // preferLocked is the declared cert-manager, in the version that fleet.lock knows where fleet.yaml leaves it open, and there is no bundle without it.
-func (s *session) preferLocked() (v1alpha1.CertManager, error) {
-	certs := s.mgmt.CertManager
+func preferLocked(s *session.Session) (v1alpha1.CertManager, error) {
+	certs := s.Mgmt.CertManager
 	if certs.Version != "" {
 		return certs, nil
 	}
-	lock, err := v1alpha1.LoadLock(filepath.Join(s.opts.Dir, v1alpha1.LockFileName))
+	lock, err := v1alpha1.LoadLock(filepath.Join(s.Opts.Dir, v1alpha1.LockFileName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return certs, nil
 	}
@@ -258,8 +259,8 @@ func (s *session) preferLocked() (v1alpha1.CertManager, error) {
 		return certs, err
 	}
 	locked := components.LockedVersion(lock, certs)
-	if s.bundle != nil {
-		if _, err := os.Stat(filepath.Join(s.providerFolder(), "cert-manager", locked)); err != nil {
+	if s.Bundle != nil {
+		if _, err := os.Stat(filepath.Join(providerFolder(s), "cert-manager", locked)); err != nil {
 			return certs, nil //nolint:nilerr // the bundle's own it is then
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
@@ -34,38 +35,38 @@ type gitEndpoint struct {
 
 // offerRepo finds out where Flux reads the fleet repo: at its remote or, where it has none, at a server that it starts.
 func (r *initRun) offerRepo(ctx context.Context, detail func(string)) (*gitEndpoint, error) {
-	git := r.session.fleet.Spec.Git
+	git := r.session.Fleet.Spec.Git
 	if git.URL == "" {
 		return r.serveRepo(ctx, detail)
 	}
-	credentials, err := r.session.sourceCredentials()
+	credentials, err := r.session.SourceCredentials()
 	if err != nil {
 		return nil, err
 	}
-	return &gitEndpoint{url: sourceURL(git), display: git.URL, credentials: credentials}, steps.NothingToDo("Flux reads " + git.URL)
+	return &gitEndpoint{url: session.SourceURL(git), display: git.URL, credentials: credentials}, steps.NothingToDo("Flux reads " + git.URL)
 }
 
 // serveRepo serves the folder of the fleet repo, read-only, to the pods of the management cluster, from a process that outlives
 // this one.
 func (r *initRun) serveRepo(ctx context.Context, _ func(string)) (*gitEndpoint, error) {
 	s := r.session
-	gateway, err := s.host.Gateway(ctx)
+	gateway, err := s.Host.Gateway(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.prepareWorkTree(ctx); err != nil {
+	if _, err := prepareWorkTree(ctx, s); err != nil {
 		return nil, err
 	}
 	at, started, err := gitserve.Ensure(ctx, gitserve.Spec{
-		StateDir: s.cluster.Path(management.GitServeDir), RepoDir: s.opts.Dir, Listen: gateway.Listen, Host: gateway.Host,
-		Executable: s.deps.Executable, Args: []string{"git-serve", s.cluster.Path(management.GitServeDir)},
+		StateDir: s.Cluster.Path(management.GitServeDir), RepoDir: s.Opts.Dir, Listen: gateway.Listen, Host: gateway.Host,
+		Executable: s.Deps.Executable, Args: []string{"git-serve", s.Cluster.Path(management.GitServeDir)},
 	})
 	if err != nil {
 		return nil, err
 	}
 	endpoint := &gitEndpoint{
 		url:     gitserve.URL(gateway.Host, at.Port),
-		display: s.opts.Dir, local: true,
+		display: s.Opts.Dir, local: true,
 		credentials: flux.SourceCredentials{Username: at.Username, Password: at.Password, CA: []byte(at.CA)},
 	}
 	if !started {
@@ -76,23 +77,23 @@ func (r *initRun) serveRepo(ctx context.Context, _ func(string)) (*gitEndpoint, 
 }
 
 // prepareWorkTree makes the folder a working tree on the fleet's branch, with the remote that fleet.yaml names.
-func (s *session) prepareWorkTree(ctx context.Context) (*gitrepo.Repo, error) {
-	git := s.fleet.Spec.Git
-	repo, err := gitrepo.Open(s.opts.Dir)
+func prepareWorkTree(ctx context.Context, s *session.Session) (*gitrepo.Repo, error) {
+	git := s.Fleet.Spec.Git
+	repo, err := gitrepo.Open(s.Opts.Dir)
 	switch {
 	case err == nil && git.URL != "":
 		_, err = repo.EnsureRemote(git.URL)
 	case err == nil:
 	case !errors.Is(err, gitrepo.ErrNotARepository):
 	case git.URL == "":
-		repo, err = gitrepo.InitLocal(s.opts.Dir, git.Branch)
+		repo, err = gitrepo.InitLocal(s.Opts.Dir, git.Branch)
 	default:
-		repo, err = gitrepo.Clone(ctx, git.URL, s.pushAuth(), git.Branch, s.opts.Dir)
+		repo, err = gitrepo.Clone(ctx, git.URL, s.PushAuth(), git.Branch, s.Opts.Dir)
 	}
 	if err != nil {
 		return nil, err
 	}
-	repo.NoVerify = s.opts.NoVerify
+	repo.NoVerify = s.Opts.NoVerify
 	return repo, nil
 }
 
@@ -101,16 +102,16 @@ func (s *session) prepareWorkTree(ctx context.Context) (*gitrepo.Repo, error) {
 func (r *initRun) commitAndPush(ctx context.Context, endpoint *gitEndpoint, client *kube.Client, m *manifests, detail func(string)) (*pushed, error) {
 	s := r.session
 	content := &repoContent{session: s, endpoint: endpoint, client: client, manifests: m}
-	repo, err := s.prepareWorkTree(ctx)
+	repo, err := prepareWorkTree(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	message := fmt.Sprintf("Point the management cluster %s at this repository\n\nWritten by fleetctl init.\n", s.mgmt.Name)
+	message := fmt.Sprintf("Point the management cluster %s at this repository\n\nWritten by fleetctl init.\n", s.Mgmt.Name)
 	if err := repo.Recover(ctx); err != nil {
 		return nil, err
 	}
 	p := &pushed{session: s, repo: repo}
-	made, nothing, err := s.commitTo(ctx, endpoint, p, message, content.gitChanges, detail)
+	made, nothing, err := commitTo(ctx, s, endpoint, p, message, content.gitChanges, detail)
 	if err != nil {
 		return nil, err
 	}
@@ -123,16 +124,16 @@ func (r *initRun) commitAndPush(ctx context.Context, endpoint *gitEndpoint, clie
 }
 
 // commitTo makes the commit where Flux reads it, and notes it in p. nothing says in words that there was nothing to commit.
-func (s *session) commitTo(
-	ctx context.Context, endpoint *gitEndpoint, p *pushed, message string, wanted wantedChanges, detail func(string),
+func commitTo(
+	ctx context.Context, s *session.Session, endpoint *gitEndpoint, p *pushed, message string, wanted wantedChanges, detail func(string),
 ) (made bool, nothing steps.NothingToDo, err error) {
 	if endpoint.local {
 		p.revision, made, err = commitHere(ctx, p.repo, message, wanted)
 		return made, "all is committed", err
 	}
-	detail("pushing to " + s.fleet.Spec.Git.URL)
+	detail("pushing to " + s.Fleet.Spec.Git.URL)
 	intent := func(root string) ([]gitrepo.Change, error) { return wanted(ctx, root) }
-	synced, err := p.repo.Sync(ctx, s.pushAuth(), intent, message, gitrepo.Author{})
+	synced, err := p.repo.Sync(ctx, s.PushAuth(), intent, message, gitrepo.Author{})
 	if err != nil {
 		return false, "", err
 	}
@@ -163,7 +164,7 @@ func commitHere(ctx context.Context, repo *gitrepo.Repo, message string, wanted 
 
 // gitChanges are repoFiles as gitrepo commits them, where root has what is committed, with what is encrypted.
 func (c *repoContent) gitChanges(ctx context.Context, root string) ([]gitrepo.Change, error) {
-	changes, err := c.session.changesOf(ctx, root, c.repoFiles)
+	changes, err := changesOf(ctx, c.session, root, c.repoFiles)
 	if err != nil {
 		return nil, err
 	}
@@ -176,12 +177,12 @@ type wantedFiles func(ctx context.Context, root string, present func(manifest.Fi
 
 // changesOf are files and the fleet's identity as gitrepo commits them. A person's own file in no commit stays as it is; one that is just what would
 // be written is left from an earlier run.
-func (s *session) changesOf(ctx context.Context, root string, wanted wantedFiles) ([]gitrepo.Change, error) {
+func changesOf(ctx context.Context, s *session.Session, root string, wanted wantedFiles) ([]gitrepo.Change, error) {
 	files, err := wanted(ctx, root, func(f manifest.File) bool {
 		if _, err := os.Lstat(filepath.Join(root, filepath.FromSlash(f.Path))); err == nil {
 			return true
 		}
-		content, err := within.ReadFile(s.opts.Dir, f.Path, fleetrepo.MaxFile)
+		content, err := within.ReadFile(s.Opts.Dir, f.Path, fleetrepo.MaxFile)
 		if err != nil {
 			return !errors.Is(err, fs.ErrNotExist)
 		}
@@ -195,6 +196,6 @@ func (s *session) changesOf(ctx context.Context, root string, wanted wantedFiles
 		// The cluster is made from fleet.yaml as it stands on disk.
 		changes = append(changes, gitrepo.Change{Path: f.Path, Content: f.Content, Replace: f.Path == v1alpha1.FileName})
 	}
-	identity, err := s.identityFile(root)
+	identity, err := s.IdentityFile(root)
 	return append(changes, identity...), err
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
@@ -27,7 +28,7 @@ const (
 
 // initRun is one run of init's steps. The values are what these make for each other: initSteps says who makes and who takes which.
 type initRun struct {
-	session *session
+	session *session.Session
 	// goesOn says that a hand-over or a restore is under way, and that this run goes on with it. It is set before the steps begin.
 	goesOn bool
 	// held, where it is not nil, tells whether the controllers of the cluster are stopped on purpose: what is installed is then left as it
@@ -49,7 +50,7 @@ type initRun struct {
 // podsRun is the news that a host is whole.
 type podsRun struct{}
 
-func newInitRun(s *session) *initRun {
+func newInitRun(s *session.Session) *initRun {
 	return &initRun{
 		session:    s,
 		versions:   steps.NewValue[*versions]("the versions"),
@@ -119,7 +120,7 @@ func (r *initRun) initSteps() []steps.Step {
 
 // wantedSteps are those of init, or what makes a standby.
 func (r *initRun) wantedSteps() []steps.Step {
-	if r.session.standbyOf != "" {
+	if r.session.StandbyOf != "" {
 		return r.standbySteps()
 	}
 	return r.initSteps()
@@ -128,7 +129,7 @@ func (r *initRun) wantedSteps() []steps.Step {
 // beforeConnect is what Flux cannot begin without. What an existing fleet repo declares needs the providers' kinds and webhooks: Flux would
 // fail, and try again much later. A new one declares no cluster yet, so Flux applies it while the providers start.
 func (r *initRun) beforeConnect() []string {
-	if r.session.newFleet {
+	if r.session.NewFleet {
 		return []string{stepPush, stepFlux}
 	}
 	return []string{stepPush, stepFlux, stepProviders}

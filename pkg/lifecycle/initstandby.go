@@ -10,6 +10,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
@@ -48,17 +49,17 @@ func upTo(all []steps.Step, names ...string) []steps.Step {
 	return slices.DeleteFunc(slices.Clone(all), func(s steps.Step) bool { return !needed[s.Name] })
 }
 
-func (s *session) standbyNext() []string {
+func standbyNext(s *session.Session) []string {
 	return []string{
-		fmt.Sprintf("fleetctl standby refresh %s             # tries the last snapshot of %s on it; have it run by a timer", s.mgmt.Name, s.standbyOf),
-		fmt.Sprintf("fleetctl status --management %s         # how it is, and how old that snapshot is", s.mgmt.Name),
-		fmt.Sprintf("fleetctl standby activate %s            # on the day that %s is lost", s.mgmt.Name, s.standbyOf),
+		fmt.Sprintf("fleetctl standby refresh %s             # tries the last snapshot of %s on it; have it run by a timer", s.Mgmt.Name, s.StandbyOf),
+		fmt.Sprintf("fleetctl status --management %s         # how it is, and how old that snapshot is", s.Mgmt.Name),
+		fmt.Sprintf("fleetctl standby activate %s            # on the day that %s is lost", s.Mgmt.Name, s.StandbyOf),
 	}
 }
 
 // whyHeld says why what is installed is left as it is.
 func (r *initRun) whyHeld() string {
-	if r.session.standbyOf != "" {
+	if r.session.StandbyOf != "" {
 		return "it is at rest, with what fleet.yaml declares"
 	}
 	return "the restore is under way"
@@ -88,18 +89,18 @@ func (r *initRun) restsAsDeclared(ctx context.Context, client *kube.Client) (boo
 		}
 	}
 	report, err := flux.NewSystem(client).Status(ctx)
-	return err == nil && report.Version == r.session.fleet.Spec.Flux.Version, err
+	return err == nil && report.Version == r.session.Fleet.Spec.Flux.Version, err
 }
 
 // rest puts the standby to rest, or sees that it is.
 func (r *initRun) rest(ctx context.Context, client *kube.Client, detail func(string)) error {
 	s := r.session
 	changed, err := handover.MakeStandby(ctx, handover.StandbyOptions{
-		Fleet: s.identity(), Target: handover.Side{Name: s.mgmt.Name, Client: client}, Of: s.standbyOf,
+		Fleet: s.Identity(), Target: handover.Side{Name: s.Mgmt.Name, Client: client}, Of: s.StandbyOf,
 		Progress: func(progress handover.Progress) { detail(progress.String()) },
 	})
 	if err == nil && !changed {
-		return steps.NothingToDo("it is a standby of " + s.standbyOf)
+		return steps.NothingToDo("it is a standby of " + s.StandbyOf)
 	}
 	r.did()
 	return err
@@ -112,7 +113,7 @@ func (r *initRun) fetch(ctx context.Context, client *kube.Client, p *pushed, det
 	if err != nil {
 		return err
 	}
-	sync, err := flux.GenerateSync(s.syncOptions(p.access.endpoint))
+	sync, err := flux.GenerateSync(syncOptions(s, p.access.endpoint))
 	if err != nil {
 		return err
 	}
@@ -120,5 +121,5 @@ func (r *initRun) fetch(ctx context.Context, client *kube.Client, p *pushed, det
 	if _, err := flux.NewSystem(client).Fetch(ctx, secret, sync); err != nil {
 		return err
 	}
-	return s.confirmClaim(ctx, client)
+	return s.ConfirmClaim(ctx, client)
 }

@@ -27,7 +27,7 @@ const managedAnnotation = "fleetctl.dev/managed"
 // management cluster's, reading the fleet repo as that one does.
 func (c *repoContent) workloadFiles(present func(manifest.File) bool) ([]manifest.File, error) {
 	s := c.session
-	sync, err := flux.GenerateSync(s.syncOptions(c.endpoint))
+	sync, err := flux.GenerateSync(syncOptions(s, c.endpoint))
 	if err != nil {
 		return nil, err
 	}
@@ -36,9 +36,9 @@ func (c *repoContent) workloadFiles(present func(manifest.File) bool) ([]manifes
 		return nil, err
 	}
 	var files []manifest.File
-	for _, env := range s.fleet.Spec.Environments {
-		o := scaffold.WorkloadFluxOptions{Layout: s.layout(), Environment: env.Name, Components: c.manifests.flux.Content}
-		if s.fleet.ChannelOf(env.Name).Source() == flux.Name {
+	for _, env := range s.Fleet.Spec.Environments {
+		o := scaffold.WorkloadFluxOptions{Layout: s.Layout(), Environment: env.Name, Components: c.manifests.flux.Content}
+		if s.Fleet.ChannelOf(env.Name).Source() == flux.Name {
 			o.Source = source
 		}
 		all, err := scaffold.WorkloadFluxFiles(o)
@@ -57,7 +57,7 @@ func (c *repoContent) workloadFiles(present func(manifest.File) bool) ([]manifes
 // secretFiles are the rules of encryption, and the credentials of the workload clusters, encrypted, where the repo at root has others.
 func (c *repoContent) secretFiles(ctx context.Context, root string) ([]gitrepo.Change, error) {
 	s := c.session
-	keys, err := c.keys.ensure(ctx, s, c.client, root)
+	keys, err := c.keys.Ensure(ctx, s, c.client, root)
 	if err != nil {
 		return nil, err
 	}
@@ -92,8 +92,8 @@ func (c *repoContent) secretFiles(ctx context.Context, root string) ([]gitrepo.C
 	if err != nil {
 		return nil, err
 	}
-	for _, env := range s.fleet.Spec.Environments {
-		file, err := readCredentialsFile(root, s.layout().Credentials(env.Name), keys)
+	for _, env := range s.Fleet.Spec.Environments {
+		file, err := readCredentialsFile(root, s.Layout().Credentials(env.Name), keys)
 		if err != nil {
 			return nil, err
 		}
@@ -121,7 +121,7 @@ func (c *repoContent) secretFiles(ctx context.Context, root string) ([]gitrepo.C
 
 // access is what Flux gets, with the keys that were found or made by now.
 func (c *repoContent) access() *fluxAccess {
-	return &fluxAccess{session: c.session, endpoint: c.endpoint, keys: c.keys.keys, home: c.client}
+	return &fluxAccess{session: c.session, endpoint: c.endpoint, keys: c.keys.Keys, home: c.client}
 }
 
 // credentialsFile is the encrypted file with what the workload clusters of an environment read the fleet repo with.
@@ -175,7 +175,7 @@ func (f *credentialsFile) renewed(credentials []byte, rule secret.Rule, keys sec
 // workloadCredentials is the Secret that the workload clusters of an environment are to read the fleet repo with, in clear; nil where they get none.
 // A token of its own in the file stays before the one that is kept elsewhere.
 func (a *fluxAccess) workloadCredentials(file *credentialsFile, kept *heldToken) ([]byte, error) {
-	there, err := a.session.tokenInFile(file)
+	there, err := tokenInFile(a.session, file)
 	if err != nil {
 		return nil, err
 	}

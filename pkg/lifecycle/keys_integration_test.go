@@ -24,6 +24,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/secret"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
@@ -35,18 +36,18 @@ const (
 
 // initKeys does of init what is about keys, on a cluster without Flux: it looks for them before anything is made, settles the rules in the fleet
 // repo, and gives the keys to the cluster.
-func (e *existingCluster) initKeys(ctx context.Context, t *testing.T, o InitOptions) error {
+func (e *existingCluster) initKeys(ctx context.Context, t *testing.T, o session.Options) error {
 	t.Helper()
-	s, err := openSession(ctx, e.deps, o)
+	s, err := session.Open(ctx, e.deps, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.close()
+	defer s.Close()
 	content := &repoContent{session: s, client: e.client, endpoint: &gitEndpoint{}} // everybody may read the repo
-	if err := s.checkKeys(ctx); err != nil {
+	if err := s.CheckKeys(ctx); err != nil {
 		return err
 	}
-	identity, err := s.identityFile(o.Dir)
+	identity, err := s.IdentityFile(o.Dir)
 	if err != nil {
 		return err
 	}
@@ -59,7 +60,7 @@ func (e *existingCluster) initKeys(ctx context.Context, t *testing.T, o InitOpti
 	if err := e.client.Create(ctx, namespace); err != nil && !slices.Contains(e.namespaces(t), flux.Namespace) {
 		t.Fatal(err)
 	}
-	if err := s.cluster.Save(s.record()); err != nil {
+	if err := s.Cluster.Save(s.Record()); err != nil {
 		t.Fatal(err)
 	}
 	return content.access().giveKeys(ctx, flux.NewSystem(e.client))

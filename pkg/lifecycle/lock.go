@@ -16,6 +16,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
 	"github.com/fleetctl/fleetctl/pkg/progress"
+	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
 // ReadComponents reads all that the fleet of the repo that dir is in installs, from an offline bundle or over the network, and returns what its
@@ -55,8 +56,8 @@ func ReadComponents(
 }
 
 // lockManifests notes what was read, and compares it with fleet.lock before any of it is installed.
-func (s *session) lockManifests(ctx context.Context, m *manifests) error {
-	lock, err := s.lock()
+func lockManifests(ctx context.Context, s *session.Session, m *manifests) error {
+	lock, err := lock(s)
 	if err != nil {
 		return err
 	}
@@ -65,8 +66,8 @@ func (s *session) lockManifests(ctx context.Context, m *manifests) error {
 		return err
 	}
 	read := []v1alpha1.LockedComponent{
-		components.LockedFlux(s.fleet.Spec.Flux, m.flux.Digest),
-		components.LockedCertManager(certs.Version, s.mgmt.CertManager.URL, certs.YAML),
+		components.LockedFlux(s.Fleet.Spec.Flux, m.flux.Digest),
+		components.LockedCertManager(certs.Version, s.Mgmt.CertManager.URL, certs.YAML),
 	}
 	for _, p := range m.providers {
 		unread, err := m.source.Unread(ctx, p)
@@ -78,7 +79,7 @@ func (s *session) lockManifests(ctx context.Context, m *manifests) error {
 		})
 	}
 	for i := range read {
-		read[i].Bundle = s.bundle != nil
+		read[i].Bundle = s.Bundle != nil
 	}
 	var errs []error
 	for _, c := range read {
@@ -89,8 +90,8 @@ func (s *session) lockManifests(ctx context.Context, m *manifests) error {
 }
 
 // lock is the fleet repo's; nil where there is none.
-func (s *session) lock() (*v1alpha1.Lock, error) {
-	lock, err := v1alpha1.LoadLock(filepath.Join(s.opts.Dir, v1alpha1.LockFileName))
+func lock(s *session.Session) (*v1alpha1.Lock, error) {
+	lock, err := v1alpha1.LoadLock(filepath.Join(s.Opts.Dir, v1alpha1.LockFileName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -100,7 +101,7 @@ func (s *session) lock() (*v1alpha1.Lock, error) {
 // checkImageLock looks whether fleet.lock knows images: that of an older fleetctl does not.
 func (c *checks) checkImageLock(context.Context) preflight.Result {
 	s := c.session
-	lock, err := s.lock()
+	lock, err := lock(s)
 	switch {
 	case err != nil:
 		return preflight.FailWith(err)
@@ -115,8 +116,8 @@ func (c *checks) checkImageLock(context.Context) preflight.Result {
 // lockImages compares the images of what is to be installed with fleet.lock, and pins them. What a bundle has is compared before a host gets it; what comes
 // from a registry is pulled by the digest that is locked. An image that fleet.lock does not know is looked up; where no registry answers, it is run by its tag,
 // as without a fleet.lock.
-func (s *session) lockImages(ctx context.Context, m *manifests) error {
-	lock, err := s.lock()
+func lockImages(ctx context.Context, s *session.Session, m *manifests) error {
+	lock, err := lock(s)
 	if err != nil {
 		return err
 	}
@@ -124,7 +125,7 @@ func (s *session) lockImages(ctx context.Context, m *manifests) error {
 	if err != nil {
 		return err
 	}
-	source := &components.ImageSource{Bundle: s.bundle, Mirrors: hosts.Mirrors(s.mgmt.Host)}
+	source := &components.ImageSource{Bundle: s.Bundle, Mirrors: hosts.Mirrors(s.Mgmt.Host)}
 	held, err := source.Hold(ctx, images, lock)
 	switch {
 	case ctx.Err() != nil:
@@ -133,10 +134,10 @@ func (s *session) lockImages(ctx context.Context, m *manifests) error {
 		return err
 	}
 	for _, note := range held.Notes {
-		s.deps.Report.Warn(note)
+		s.Deps.Report.Warn(note)
 	}
 	if len(held.Unknown) > 0 {
-		s.deps.Report.Warn(fmt.Sprintf("The digests of %s could not be found out, so that they run by their tags: %v. `fleetctl lock` writes them to fleet.lock where the registries answer.",
+		s.Deps.Report.Warn(fmt.Sprintf("The digests of %s could not be found out, so that they run by their tags: %v. `fleetctl lock` writes them to fleet.lock where the registries answer.",
 			plain.Count(len(held.Unknown), "image"), held.Err))
 	}
 	m.locked.Images = held.Locked

@@ -16,7 +16,7 @@ import (
 // machine's owner to know.
 func (c *checks) checkNeighbours(ctx context.Context) preflight.Result {
 	s := c.session
-	among, ok := s.host.(host.Exposed)
+	among, ok := s.Host.(host.Exposed)
 	if !ok {
 		return preflight.Skip("its programs are not processes of this machine")
 	}

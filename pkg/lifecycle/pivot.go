@@ -11,6 +11,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
@@ -27,7 +28,7 @@ const (
 // pivot hands the work of a management cluster to another one, which may be one of its workload clusters. What it does to either side goes through
 // pkg/handover, so that whoever is killed, wherever, the same command goes on.
 type pivot struct {
-	session *session
+	session *session.Session
 	// init is the run of init's steps that come before.
 	init *initRun
 
@@ -102,7 +103,7 @@ func (p *pivot) reach(ctx context.Context, source *kube.Client, m *manifests, co
 		}
 		return nil, diag.Wrap("reach the API server of "+way.Name, err, hint)
 	}
-	if err := p.session.claimCluster(ctx, target.client, commit.view(m.flux)); err != nil {
+	if err := claimCluster(ctx, p.session, target.client, commit.view(m.flux)); err != nil {
 		return nil, err
 	}
 	if target.manager, err = capi.New(target.client); err != nil {
@@ -157,7 +158,7 @@ func (p *pivot) installProviders(ctx context.Context, target *pivotTarget, m *ma
 	if p.under != nil {
 		return steps.NothingToDo("the hand-over is under way") // its controllers may be stopped, which is no fault to mend
 	}
-	_, err := p.session.installWith(ctx, m.versions, target.manager, capi.InstallOptions{Providers: m.providers, Detail: detail})
+	_, err := installWith(ctx, p.session, m.versions, target.manager, capi.InstallOptions{Providers: m.providers, Detail: detail})
 	return err
 }
 
@@ -177,25 +178,25 @@ func (p *pivot) handOver(ctx context.Context, source *kube.Client, target *pivot
 		}
 	}
 	o := handover.Options{
-		Fleet: p.session.identity(), Target: handover.Side{Name: target.Name, Client: target.client}, Attach: commit.attach,
-		Source:   handover.Side{Name: p.session.mgmt.Name},
+		Fleet: p.session.Identity(), Target: handover.Side{Name: target.Name, Client: target.client}, Attach: commit.attach,
+		Source:   handover.Side{Name: p.session.Mgmt.Name},
 		Progress: func(progress handover.Progress) { detail(progress.String()) },
 	}
 	if !p.gone {
 		o.Source.Client = source
 	}
 	report, err := handover.Run(ctx, o)
-	p.session.warn(report)
+	warn(p.session, report)
 	return report, err
 }
 
 // warn tells what a hand-over found that its user has to look at.
-func (s *session) warn(report *handover.Report) {
+func warn(s *session.Session, report *handover.Report) {
 	if report == nil {
 		return
 	}
 	for _, warning := range report.Warnings {
-		s.deps.Report.Warn(warning)
+		s.Deps.Report.Warn(warning)
 	}
 }
 
@@ -204,15 +205,15 @@ func (p *pivot) waitSynced(ctx context.Context, target *pivotTarget, commit *pus
 	if err := flux.NewSystem(target.client).WaitSynced(ctx, commit.waitOptions(detail)); err != nil {
 		return err
 	}
-	if err := kube.WriteKubeconfig(p.session.cluster.Path(management.KubeconfigFile), target.Kubeconfig); err != nil {
+	if err := kube.WriteKubeconfig(p.session.Cluster.Path(management.KubeconfigFile), target.Kubeconfig); err != nil {
 		return err
 	}
-	r := p.session.record()
+	r := p.session.Record()
 	r.PivotedTo = target.Name
-	if err := p.session.cluster.Save(r); err != nil {
+	if err := p.session.Cluster.Save(r); err != nil {
 		return err
 	}
-	return removeKept(p.session.cluster)
+	return removeKept(p.session.Cluster)
 }
 
 // waitAsBefore waits until the target's Cluster API says of the clusters that were Available at the source that they are.

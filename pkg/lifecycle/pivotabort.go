@@ -10,6 +10,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 )
 
@@ -35,11 +36,11 @@ func (p *pivot) abortAtTarget(ctx context.Context) (*PivotResult, error) {
 		return nil, err
 	}
 	if !journal.Active() {
-		return &PivotResult{FormatVersion: "1", Outcome: "nothing-to-do", Next: []string{}}, removeKept(p.session.cluster)
+		return &PivotResult{FormatVersion: "1", Outcome: "nothing-to-do", Next: []string{}}, removeKept(p.session.Cluster)
 	}
-	step := p.session.deps.Report.Start("undo the hand-over at " + way.Name)
+	step := p.session.Deps.Report.Start("undo the hand-over at " + way.Name)
 	report, err := handover.AbortWithoutSource(ctx, handover.Side{Name: way.Name, Client: client}, func(ctx context.Context) error {
-		return p.session.forgetHandOver(ctx, journal.Target.Name)
+		return forgetHandOver(ctx, p.session, journal.Target.Name)
 	})
 	if err != nil {
 		step.Fail(err)
@@ -48,8 +49,8 @@ func (p *pivot) abortAtTarget(ctx context.Context) (*PivotResult, error) {
 	step.Done()
 	return &PivotResult{
 		FormatVersion: "1", Outcome: "undone", Report: report,
-		Next: []string{"fleetctl restore --source-is-gone    # makes a management cluster with what the last snapshot of " + p.session.mgmt.Name + " holds"},
-	}, removeKept(p.session.cluster)
+		Next: []string{"fleetctl restore --source-is-gone    # makes a management cluster with what the last snapshot of " + p.session.Mgmt.Name + " holds"},
+	}, removeKept(p.session.Cluster)
 }
 
 // wayToTarget is the one that the user gave, or that this machine has kept.
@@ -57,18 +58,18 @@ func (p *pivot) wayToTarget() (*handedTarget, error) {
 	if len(p.toKubeconfig) > 0 {
 		return &handedTarget{Name: p.to, Kubeconfig: p.toKubeconfig}, nil
 	}
-	kept, err := readKept(p.session.cluster)
+	kept, err := readKept(p.session.Cluster)
 	if err == nil && kept == nil {
-		err = diag.Usage("give it: --to-kubeconfig FILE", "this machine knows no way to the target of a hand-over from %s", p.session.mgmt.Name)
+		err = diag.Usage("give it: --to-kubeconfig FILE", "this machine knows no way to the target of a hand-over from %s", p.session.Mgmt.Name)
 	}
 	return kept, err
 }
 
 // refuseLivingSource refuses to undo at the target alone what the source can still go on with.
 func (p *pivot) refuseLivingSource(ctx context.Context) error {
-	name := p.session.mgmt.Name
-	if p.session.hostErr == nil {
-		switch st, err := p.session.host.State(ctx); {
+	name := p.session.Mgmt.Name
+	if p.session.HostErr == nil {
+		switch st, err := p.session.Host.State(ctx); {
 		case err != nil:
 		case st == host.StateStopped:
 			return diag.Errorf("start it (`fleetctl host start`); `fleetctl pivot --abort` undoes the hand-over on both sides then", "%s is not gone: its host on this machine is stopped", name)
@@ -83,7 +84,7 @@ func (p *pivot) refuseLivingSource(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	p.session.deps.Report.Warn(fmt.Sprintf("%s is taken for gone: asked from here, it did not answer (%v)", name, silent))
+	p.session.Deps.Report.Warn(fmt.Sprintf("%s is taken for gone: asked from here, it did not answer (%v)", name, silent))
 	return nil
 }
 
@@ -92,10 +93,10 @@ func (p *pivot) refuseOtherHandOver(target string, j *handover.Journal) error {
 	switch {
 	case j == nil:
 		return nil
-	case j.Fleet != p.session.identity() || j.Source.Name != p.session.mgmt.Name:
-		return otherFleets(target, j, p.session.mgmt.Name)
+	case j.Fleet != p.session.Identity() || j.Source.Name != p.session.Mgmt.Name:
+		return otherFleets(target, j, p.session.Mgmt.Name)
 	case j.Role == handover.RoleTarget && j.Phase.Committed() && j.Whole() && j.Snapshot == "" && !j.Around:
-		return diag.Errorf("`fleetctl pivot` finishes what may be left to do", "%s has taken over from %s: it can only go forward", target, p.session.mgmt.Name)
+		return diag.Errorf("`fleetctl pivot` finishes what may be left to do", "%s has taken over from %s: it can only go forward", target, p.session.Mgmt.Name)
 	case j.Active() && (j.Role != handover.RoleTarget || !j.Whole() || j.Snapshot != "" || j.Around || j.Activates):
 		return handover.InTheMiddle(target, j)
 	}
@@ -103,15 +104,15 @@ func (p *pivot) refuseOtherHandOver(target string, j *handover.Journal) error {
 }
 
 // forgetHandOver removes from the place of the snapshots that a management cluster takes over which never will.
-func (s *session) forgetHandOver(ctx context.Context, target string) error {
-	if s.snapshotsTo() == "" {
+func forgetHandOver(ctx context.Context, s *session.Session, target string) error {
+	if s.SnapshotsTo() == "" {
 		return nil
 	}
-	place, err := s.place()
+	place, err := s.Place()
 	if err != nil {
 		return err
 	}
-	keys, err := fleetsecrets.LocalKeys(s.deps, s.stateFleet(), s.opts.Dir, s.opts.AgeKeyFile)
+	keys, err := fleetsecrets.LocalKeys(s.Deps, s.StateFleet(), s.Opts.Dir, s.Opts.AgeKeyFile)
 	if err == nil {
 		err = removeNotesIn(ctx, place, keys, func(note *snapshot.Snapshot) bool { return note.HandedOverUID == "" && note.HandedOver == target })
 	}
@@ -119,10 +120,10 @@ func (s *session) forgetHandOver(ctx context.Context, target string) error {
 }
 
 // reachNamed is a way to a management cluster, where this machine knows one and it answers.
-func reachNamed(ctx context.Context, s *session, name string) (*kube.Client, error) {
+func reachNamed(ctx context.Context, s *session.Session, name string) (*kube.Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	target, err := management.Find(s.deps.Store, name, s.opts.Dir)
+	target, err := management.Find(s.Deps.Store, name, s.Opts.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -136,12 +137,12 @@ func reachNamed(ctx context.Context, s *session, name string) (*kube.Client, err
 
 // snapshotAgain takes a snapshot of a management cluster that keeps its work after all: it counts in the place of the note that the work was handed over.
 func (p *pivot) snapshotAgain(ctx context.Context) error {
-	if p.session.snapshotsTo() == "" {
+	if p.session.SnapshotsTo() == "" {
 		return nil
 	}
-	_, err := Backup(ctx, p.session.deps, BackupOptions{
-		Target: &management.Target{Name: p.session.mgmt.Name, Cluster: p.session.cluster}, Client: p.source, Dir: p.session.opts.Dir, To: p.session.snapshotsTo(),
-		Git: p.session.opts.Git, AgeKeyFile: p.session.opts.AgeKeyFile,
+	_, err := Backup(ctx, p.session.Deps, BackupOptions{
+		Target: &management.Target{Name: p.session.Mgmt.Name, Cluster: p.session.Cluster}, Client: p.source, Dir: p.session.Opts.Dir, To: p.session.SnapshotsTo(),
+		Git: p.session.Opts.Git, AgeKeyFile: p.session.Opts.AgeKeyFile,
 	})
 	return err
 }

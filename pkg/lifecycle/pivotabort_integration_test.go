@@ -23,6 +23,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/progress"
 	"github.com/fleetctl/fleetctl/pkg/secret"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
@@ -77,7 +78,7 @@ spec:
 			Report: progress.Discard, Store: state.Store{Dir: t.TempDir()}, CacheDir: t.TempDir(), LookupEnv: func(string) (string, bool) { return "", false },
 		},
 		o: PivotOptions{
-			InitOptions: InitOptions{Dir: dir, AgeKeyFile: filepath.Join(places, "agekey")}, ToKubeconfig: filepath.Join(dir, "target.kubeconfig"),
+			Options: session.Options{Dir: dir, AgeKeyFile: filepath.Join(places, "agekey")}, ToKubeconfig: filepath.Join(dir, "target.kubeconfig"),
 			Abort: true, SourceIsGone: true,
 		},
 	}

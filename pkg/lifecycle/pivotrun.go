@@ -15,6 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/hosts"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
@@ -29,7 +30,7 @@ func targetName(path string, kubeconfig []byte) string {
 
 // PivotOptions of Pivot.
 type PivotOptions struct {
-	InitOptions
+	session.Options
 	// To is a workload cluster of the source, NAME or NAMESPACE/NAME; or ToKubeconfig is a file with the way to any other cluster.
 	To, ToKubeconfig string
 	// Abort undoes a hand-over that is not committed, WithoutTarget at the source alone; DryRun only looks.
@@ -52,16 +53,16 @@ type PivotResult struct {
 func Pivot(ctx context.Context, deps management.Deps, o PivotOptions) (*PivotResult, error) {
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
-	s, done, err := openAlone(ctx, deps, o.InitOptions, "fleetctl pivot")
+	s, done, err := session.OpenAlone(ctx, deps, o.Options, "fleetctl pivot")
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	if err := s.refuseStandby(); err != nil {
+	if err := s.RefuseStandby(); err != nil {
 		return nil, err
 	}
 	if !o.Abort { // one that was begun goes on without a name
-		if err := s.refuseChild(o.To); err != nil {
+		if err := s.RefuseChild(o.To); err != nil {
 			return nil, err
 		}
 	}
@@ -81,8 +82,8 @@ func Pivot(ctx context.Context, deps management.Deps, o PivotOptions) (*PivotRes
 	if o.Abort || o.DryRun {
 		return p.aside(ctx, o)
 	}
-	if r, err := s.cluster.Load(); err == nil && r.PivotedTo != "" && p.under == nil {
-		return nil, diag.Errorf("`fleetctl status` shows it. To hand its work on, declare it in fleet.yaml with host.existing and the kubeconfig "+s.cluster.Path(management.KubeconfigFile),
+	if r, err := s.Cluster.Load(); err == nil && r.PivotedTo != "" && p.under == nil {
+		return nil, diag.Errorf("`fleetctl status` shows it. To hand its work on, declare it in fleet.yaml with host.existing and the kubeconfig "+s.Cluster.Path(management.KubeconfigFile),
 			"the management cluster %s was pivoted to %s already", r.Name, r.PivotedTo)
 	}
 	if p.under == nil && p.to == "" {
@@ -101,28 +102,28 @@ func Pivot(ctx context.Context, deps management.Deps, o PivotOptions) (*PivotRes
 	report, _ := p.report.Peek()
 	target, _ := p.target.Peek()
 	return &PivotResult{
-		FormatVersion: "1", Outcome: "handed-over", Report: report, Kubeconfig: s.cluster.Path(management.KubeconfigFile),
+		FormatVersion: "1", Outcome: "handed-over", Report: report, Kubeconfig: s.Cluster.Path(management.KubeconfigFile),
 		Next: []string{
 			"fleetctl status                # the clusters, at " + target.Name,
-			"fleetctl host delete           # the host of " + s.mgmt.Name + ", which has nothing left to do",
+			"fleetctl host delete           # the host of " + s.Mgmt.Name + ", which has nothing left to do",
 		},
 	}, nil
 }
 
 // noSource says why there is nothing to hand over.
 func (p *pivot) noSource(ctx context.Context) error {
-	st, err := p.session.host.State(ctx)
+	st, err := p.session.Host.State(ctx)
 	if err == nil && st == host.StateAbsent {
 		return diag.Errorf("`fleetctl init` makes it; if another cluster has taken over from it, give the way there: --to-kubeconfig FILE",
-			"the management cluster %s does not exist, and has nothing to hand over", p.session.mgmt.Name)
+			"the management cluster %s does not exist, and has nothing to hand over", p.session.Mgmt.Name)
 	}
-	return errors.Join(diag.Errorf("start it first: `fleetctl host start`", "the management cluster %s does not run (it is %s)", p.session.mgmt.Name, st), err)
+	return errors.Join(diag.Errorf("start it first: `fleetctl host start`", "the management cluster %s does not run (it is %s)", p.session.Mgmt.Name, st), err)
 }
 
 // aside is what needs no steps: a look, or an abort.
 func (p *pivot) aside(ctx context.Context, o PivotOptions) (*PivotResult, error) {
 	if p.gone {
-		return nil, diag.Errorf("run `fleetctl pivot`, which goes on from the target alone", "the source %s is not there", p.session.mgmt.Name)
+		return nil, diag.Errorf("run `fleetctl pivot`, which goes on from the target alone", "the source %s is not there", p.session.Mgmt.Name)
 	}
 	if p.source == nil {
 		return nil, p.noSource(ctx)
@@ -130,7 +131,7 @@ func (p *pivot) aside(ctx context.Context, o PivotOptions) (*PivotResult, error)
 	if o.Abort && p.under == nil && len(p.toKubeconfig) == 0 { // with a target, an earlier abort without it may have left something there
 		return &PivotResult{FormatVersion: "1", Outcome: "nothing-to-do", Next: []string{}}, nil
 	}
-	options := handover.Options{Fleet: p.session.identity(), Source: handover.Side{Name: p.session.mgmt.Name, Client: p.source}}
+	options := handover.Options{Fleet: p.session.Identity(), Source: handover.Side{Name: p.session.Mgmt.Name, Client: p.source}}
 	if o.WithoutTarget {
 		return p.abort(ctx, options, handover.AbortAlone)
 	}
@@ -159,7 +160,7 @@ func (p *pivot) aside(ctx context.Context, o PivotOptions) (*PivotResult, error)
 
 // abort undoes a hand-over in one of its ways.
 func (p *pivot) abort(ctx context.Context, options handover.Options, how func(context.Context, handover.Options) (*handover.Report, error)) (*PivotResult, error) {
-	step := p.session.deps.Report.Start("undo the hand-over")
+	step := p.session.Deps.Report.Start("undo the hand-over")
 	options.Progress = func(progress handover.Progress) { step.Detail(progress.String()) }
 	report, err := how(ctx, options)
 	if err != nil {
@@ -171,7 +172,7 @@ func (p *pivot) abort(ctx context.Context, options handover.Options, how func(co
 		return nil, err
 	}
 	if err := p.snapshotAgain(ctx); err != nil {
-		p.session.deps.Report.Warn(fmt.Sprintf("the hand-over is undone, and its place of snapshots still says that %s has taken over: run `fleetctl backup` (%v)", report.Target, err))
+		p.session.Deps.Report.Warn(fmt.Sprintf("the hand-over is undone, and its place of snapshots still says that %s has taken over: run `fleetctl backup` (%v)", report.Target, err))
 	}
 	return &PivotResult{FormatVersion: "1", Outcome: "undone", Report: report, Next: []string{}}, nil
 }

@@ -39,7 +39,7 @@ func (p *pivot) keepTarget(ctx context.Context, source *kube.Client, target *han
 	if err != nil {
 		return err
 	}
-	if err := p.session.cluster.Write(targetFile, content); err != nil {
+	if err := p.session.Cluster.Write(targetFile, content); err != nil {
 		return diag.Wrap("keep the way to "+target.Name, err, "")
 	}
 	if p.gone {
@@ -58,12 +58,12 @@ func (p *pivot) keepTarget(ctx context.Context, source *kube.Client, target *han
 		}
 		return err
 	})
-	return diag.Wrap("keep the way to "+target.Name+" at "+p.session.mgmt.Name, err, "")
+	return diag.Wrap("keep the way to "+target.Name+" at "+p.session.Mgmt.Name, err, "")
 }
 
 // keptTarget is what an earlier run has kept, here or at the source; nil where there is nothing.
 func (p *pivot) keptTarget(ctx context.Context, source *kube.Client) (*handedTarget, error) {
-	if kept, err := readKept(p.session.cluster); kept != nil || err != nil {
+	if kept, err := readKept(p.session.Cluster); kept != nil || err != nil {
 		return kept, err
 	}
 	if p.gone {
@@ -83,7 +83,7 @@ func (p *pivot) keptTarget(ctx context.Context, source *kube.Client) (*handedTar
 	// Whoever may write Secrets there could have it done here, as who runs fleetctl.
 	if reach, err := kube.ReachOf(kept.Kubeconfig); err != nil || reach.Text() != "" {
 		return nil, diag.Errorf("give the way to "+kept.Name+" yourself: --to-kubeconfig FILE",
-			"the kubeconfig in the Secret %s at %s is not used: %s", targetSecret, p.session.mgmt.Name, cmp.Or(reach.Text(), "it is none"))
+			"the kubeconfig in the Secret %s at %s is not used: %s", targetSecret, p.session.Mgmt.Name, cmp.Or(reach.Text(), "it is none"))
 	}
 	return kept, nil
 }
@@ -122,25 +122,25 @@ func (p *pivot) forgetTarget(ctx context.Context) error {
 	if err != nil && !kube.IsAbsent(err) {
 		return fmt.Errorf("delete the Secret %s: %w", targetSecret, err)
 	}
-	return removeKept(p.session.cluster)
+	return removeKept(p.session.Cluster)
 }
 
 // look finds out whether a hand-over is under way, at the source or, where that is gone, at the target that an earlier run has kept the way to. It
 // changes nothing, but for starting a source that was stopped in the middle of one.
 func (p *pivot) look(ctx context.Context) error {
-	if p.session.hostErr != nil {
-		return p.session.hostErr
+	if p.session.HostErr != nil {
+		return p.session.HostErr
 	}
-	kept, err := readKept(p.session.cluster)
+	kept, err := readKept(p.session.Cluster)
 	if err != nil {
 		return err
 	}
 	if len(p.toKubeconfig) > 0 { // another machine's run may have begun, of which this one knows nothing
 		kept = &handedTarget{Name: p.to, Kubeconfig: p.toKubeconfig}
 	}
-	st, err := p.session.host.State(ctx)
+	st, err := p.session.Host.State(ctx)
 	if err == nil && st == host.StateStopped && kept != nil {
-		st, err = p.session.host.Start(ctx, nil)
+		st, err = p.session.Host.Start(ctx, nil)
 	}
 	if err != nil {
 		return err
@@ -155,16 +155,16 @@ func (p *pivot) look(ctx context.Context) error {
 }
 
 func (p *pivot) lookAtSource(ctx context.Context) error {
-	client, err := management.Reach(ctx, p.session.host)
+	client, err := management.Reach(ctx, p.session.Host)
 	if err != nil {
 		return err
 	}
-	there, err := p.session.findStanding(ctx)
+	there, err := findStanding(ctx, p.session)
 	if err != nil {
 		return err
 	}
 	if there != nil {
-		if err := p.session.checkClaim(there.claim); err != nil {
+		if err := p.session.CheckClaim(there.claim); err != nil {
 			return err
 		}
 	}
@@ -174,7 +174,7 @@ func (p *pivot) lookAtSource(ctx context.Context) error {
 	}
 	p.source = client
 	if journal.Active() && !journal.Whole() && !journal.Detach {
-		return handover.InTheMiddle(p.session.mgmt.Name, journal)
+		return handover.InTheMiddle(p.session.Mgmt.Name, journal)
 	}
 	if journal != nil && journal.Role == handover.RoleSource && journal.Whole() {
 		p.under, p.init.goesOn = journal, true
@@ -196,15 +196,15 @@ func (p *pivot) lookAtTarget(ctx context.Context, kept *handedTarget) error {
 	if journal == nil && len(p.toKubeconfig) > 0 {
 		return nil // nothing has begun there
 	}
-	if journal != nil && (journal.Fleet != p.session.identity() || journal.Source.Name != p.session.mgmt.Name) {
-		return otherFleets(kept.Name, journal, p.session.mgmt.Name)
+	if journal != nil && (journal.Fleet != p.session.Identity() || journal.Source.Name != p.session.Mgmt.Name) {
+		return otherFleets(kept.Name, journal, p.session.Mgmt.Name)
 	}
 	if journal == nil || journal.Role != handover.RoleTarget || !journal.Whole() || !journal.Phase.Committed() {
 		hint := "go on, or undo it, on the machine that the management cluster is on; if that is gone for good: `fleetctl pivot --abort --source-is-gone`"
 		if len(p.toKubeconfig) > 0 {
 			hint += " with --to-kubeconfig, too"
 		}
-		return diag.Errorf(hint, "the management cluster %s is not there, and %s has not taken over from it", p.session.mgmt.Name, kept.Name)
+		return diag.Errorf(hint, "the management cluster %s is not there, and %s has not taken over from it", p.session.Mgmt.Name, kept.Name)
 	}
 	p.under, p.gone, p.init.goesOn = journal, true, true
 	p.init.client.Tell(client) // all that there is to ask
@@ -222,14 +222,14 @@ func (p *pivot) sameTarget(j *handover.Journal) error {
 	if p.to == "" || len(p.toKubeconfig) > 0 || sameCluster(p.to, j.Target.Name) {
 		return nil
 	}
-	return diag.Usage("name that cluster, or undo it first: `fleetctl pivot --abort`", "%s is being handed over to %s", p.session.mgmt.Name, j.Target.Name)
+	return diag.Usage("name that cluster, or undo it first: `fleetctl pivot --abort`", "%s is being handed over to %s", p.session.Mgmt.Name, j.Target.Name)
 }
 
 // checkSource refuses a fleet repo that the target could never read: what is served from here leads to the source's host alone.
 func (p *pivot) checkSource() error {
-	if p.session.fleet.Spec.Git.Scheme() != v1alpha1.GitLocal || !p.gone && !p.session.traits().Processes {
+	if p.session.Fleet.Spec.Git.Scheme() != v1alpha1.GitLocal || !p.gone && !p.session.Traits().Processes {
 		return nil
 	}
 	return diag.Usage("give the fleet repo a remote (spec.git.url in fleet.yaml)",
-		"%s cannot take over: a fleet repo without a remote is served to the management cluster %s only", cmp.Or(p.to, "the target"), p.session.mgmt.Name)
+		"%s cannot take over: a fleet repo without a remote is served to the management cluster %s only", cmp.Or(p.to, "the target"), p.session.Mgmt.Name)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
@@ -24,7 +25,7 @@ const stepRestore = "restore the snapshot"
 
 // RestoreOptions of Restore.
 type RestoreOptions struct {
-	InitOptions
+	session.Options
 	// From is the place of the snapshots; empty: what fleet.yaml declares. Snapshot is one of them by its ID; empty: the newest.
 	From, Snapshot string
 	// SourceIsGone agrees that the management cluster that the snapshot was taken of does not act any more.
@@ -73,7 +74,7 @@ func infoOf(s *snapshot.Snapshot) *SnapshotInfo {
 
 // restore is init with what a snapshot holds, taken over before Flux begins: what Flux finds is there, and nothing is made twice.
 type restore struct {
-	session *session
+	session *session.Session
 	init    *initRun
 	snap    *snapshot.Snapshot
 
@@ -99,15 +100,15 @@ func Restore(ctx context.Context, deps management.Deps, o RestoreOptions) (*Rest
 	}
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
-	s, done, err := openAlone(ctx, deps, o.InitOptions, "fleetctl restore")
+	s, done, err := session.OpenAlone(ctx, deps, o.Options, "fleetctl restore")
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	if s.newFleet {
-		return nil, diag.Errorf("run it in a clone of the fleet repo", "there is no fleet in %s", s.opts.Dir)
+	if s.NewFleet {
+		return nil, diag.Errorf("run it in a clone of the fleet repo", "there is no fleet in %s", s.Opts.Dir)
 	}
-	if err := s.refuseStandby(); err != nil {
+	if err := s.RefuseStandby(); err != nil {
 		return nil, err
 	}
 	r := newRestore(newInitRun(s))
@@ -117,14 +118,14 @@ func Restore(ctx context.Context, deps management.Deps, o RestoreOptions) (*Rest
 	if o.FenceOnly {
 		return newAround(s, o).run(ctx)
 	}
-	place, err := s.openPlace(o.From)
+	place, err := s.OpenPlace(o.From)
 	if err != nil {
 		return nil, err
 	}
-	if r.snap, err = s.findSnapshot(ctx, place, o.Snapshot); err != nil {
+	if r.snap, err = findSnapshot(ctx, s, place, o.Snapshot); err != nil {
 		return nil, err
 	}
-	result := &RestoreResult{FormatVersion: "1", Outcome: "planned", Cluster: s.mgmt.Name, Place: place.String(), Snapshot: infoOf(r.snap), Next: []string{}}
+	result := &RestoreResult{FormatVersion: "1", Outcome: "planned", Cluster: s.Mgmt.Name, Place: place.String(), Snapshot: infoOf(r.snap), Next: []string{}}
 	if result.Others, err = place.List(ctx); err != nil {
 		return nil, err
 	}
@@ -141,7 +142,7 @@ func Restore(ctx context.Context, deps management.Deps, o RestoreOptions) (*Rest
 		return nil, err
 	}
 	result.Report, _ = r.report.Peek()
-	result.Outcome, result.Kubeconfig = "restored", s.cluster.Path(management.KubeconfigFile)
+	result.Outcome, result.Kubeconfig = "restored", s.Cluster.Path(management.KubeconfigFile)
 	result.Next = append(result.Next, "fleetctl status                # the clusters, and what is wrong")
 	return result, nil
 }
@@ -149,21 +150,21 @@ func Restore(ctx context.Context, deps management.Deps, o RestoreOptions) (*Rest
 // check refuses to make a second owner of what the snapshot holds.
 func (r *restore) check(ctx context.Context, sourceIsGone bool) error {
 	if r.snap.HandedOver != "" {
-		return refuseHandedOverSince(r.session.mgmt.Name, r.snap)
+		return refuseHandedOverSince(r.session.Mgmt.Name, r.snap)
 	}
-	if record, err := r.session.cluster.Load(); err == nil && record.PivotedTo != "" {
+	if record, err := r.session.Cluster.Load(); err == nil && record.PivotedTo != "" {
 		return diag.Errorf("`fleetctl status` shows it", "the management cluster %s was pivoted to %s, which has its work", record.Name, record.PivotedTo)
 	}
-	if r.session.hostErr != nil {
-		return r.session.hostErr
+	if r.session.HostErr != nil {
+		return r.session.HostErr
 	}
-	st, err := r.session.host.State(ctx)
+	st, err := r.session.Host.State(ctx)
 	if err != nil {
 		return err
 	}
 	here := "its host on this machine is " + string(st)
 	if st == host.StateRunning {
-		client, err := management.Reach(ctx, r.session.host)
+		client, err := management.Reach(ctx, r.session.Host)
 		if err != nil {
 			return err
 		}
@@ -177,7 +178,7 @@ func (r *restore) check(ctx context.Context, sourceIsGone bool) error {
 			}
 			return r.checkOwnersAgain(ctx, journal)
 		}
-		if err := handover.Restorable(r.session.mgmt.Name, journal); err != nil {
+		if err := handover.Restorable(r.session.Mgmt.Name, journal); err != nil {
 			return err
 		}
 		uid, err := handover.ClusterUID(ctx, client)
@@ -208,7 +209,7 @@ func (r *restore) checkOwners(ctx context.Context) error {
 			"and `fleetctl cluster detach` takes them away afterwards; nothing has been changed",
 			"the snapshot %s holds what others manage since, as the clusters themselves say: %s", r.snap.ID, saysOf(others))
 	}
-	r.session.deps.Report.Warn("these come back paused, because others manage them: " + saysOf(others))
+	r.session.Deps.Report.Warn("these come back paused, because others manage them: " + saysOf(others))
 	return r.pause(slices.Sorted(maps.Keys(others)))
 }
 
@@ -270,7 +271,7 @@ func (r *restore) steps() []steps.Step {
 
 // options are those of taking the snapshot in for good.
 func (r *restore) options(client *kube.Client, attach func(context.Context, *kube.Client, func(string)) error, detail func(string)) handover.RestoreOptions {
-	o := restoreOptions(r.snap, r.session.side(client), func(progress handover.Progress) { detail(progress.String()) })
+	o := restoreOptions(r.snap, r.session.Side(client), func(progress handover.Progress) { detail(progress.String()) })
 	o.Attach, o.Pause = attach, r.paused
 	return o
 }
@@ -278,7 +279,7 @@ func (r *restore) options(client *kube.Client, attach func(context.Context, *kub
 // takeIn gives the management cluster what the snapshot holds.
 func (r *restore) takeIn(ctx context.Context, client *kube.Client, commit *pushed, detail func(string)) (*handover.Report, error) {
 	report, err := handover.Restore(ctx, r.options(client, commit.attach, detail))
-	r.session.warn(report)
+	warn(r.session, report)
 	r.init.did()
 	return report, err
 }
@@ -307,22 +308,22 @@ func waitAvailable(ctx context.Context, manager *capi.Manager, report *handover.
 
 // abort undoes a restore that has not taken over.
 func (r *restore) abort(ctx context.Context) (*RestoreResult, error) {
-	result := &RestoreResult{FormatVersion: "1", Outcome: "nothing-to-do", Cluster: r.session.mgmt.Name, Next: []string{}}
-	if r.session.hostErr != nil {
-		return nil, r.session.hostErr
+	result := &RestoreResult{FormatVersion: "1", Outcome: "nothing-to-do", Cluster: r.session.Mgmt.Name, Next: []string{}}
+	if r.session.HostErr != nil {
+		return nil, r.session.HostErr
 	}
-	there, err := r.session.findStanding(ctx)
+	there, err := findStanding(ctx, r.session)
 	if err != nil || there == nil {
 		return result, err
 	}
-	if err := r.session.checkClaim(there.claim); err != nil {
+	if err := r.session.CheckClaim(there.claim); err != nil {
 		return nil, err
 	}
 	if err := undoable(ctx, there.client); err != nil {
 		return nil, err
 	}
-	step := r.session.deps.Report.Start("undo the restore")
-	result.Report, err = handover.AbortRestore(ctx, handover.Side{Name: r.session.mgmt.Name, Client: there.client})
+	step := r.session.Deps.Report.Start("undo the restore")
+	result.Report, err = handover.AbortRestore(ctx, handover.Side{Name: r.session.Mgmt.Name, Client: there.client})
 	if err != nil {
 		step.Fail(err)
 		return nil, err
@@ -330,7 +331,7 @@ func (r *restore) abort(ctx context.Context) (*RestoreResult, error) {
 	step.Done()
 	if result.Report != nil {
 		result.Outcome = "undone"
-		result.Next = append(result.Next, fmt.Sprintf("fleetctl teardown --management %s   # the management cluster, which manages nothing", r.session.mgmt.Name))
+		result.Next = append(result.Next, fmt.Sprintf("fleetctl teardown --management %s   # the management cluster, which manages nothing", r.session.Mgmt.Name))
 	}
 	return result, nil
 }

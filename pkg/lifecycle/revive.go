@@ -43,7 +43,7 @@ func (r *initRun) runWatched(ctx context.Context) error {
 			cancel(gone)
 		}
 	}()
-	err := steps.Run(watched, r.session.deps.Report, r.wantedSteps())
+	err := steps.Run(watched, r.session.Deps.Report, r.wantedSteps())
 	cancel(nil)
 	<-done
 	if err == nil || ctx.Err() != nil {
@@ -80,13 +80,13 @@ func (r *initRun) watch(ctx context.Context) *goneError {
 // stopped names what has ended of that which ran; "" if nothing. What cannot be looked at has not ended.
 func (r *initRun) stopped(ctx context.Context) string {
 	s := r.session
-	if st, err := s.host.State(ctx); err == nil && (st == host.StateStopped || st == host.StateBroken) {
-		return "management cluster " + s.mgmt.Name
+	if st, err := s.Host.State(ctx); err == nil && (st == host.StateStopped || st == host.StateBroken) {
+		return "management cluster " + s.Mgmt.Name
 	}
 	if endpoint, made := r.endpoint.Peek(); !made || !endpoint.local {
 		return ""
 	}
-	if st, err := gitserve.Status(ctx, s.cluster.Path(management.GitServeDir)); err == nil && !st.Running {
+	if st, err := gitserve.Status(ctx, s.Cluster.Path(management.GitServeDir)); err == nil && !st.Running {
 		return "the server of the fleet repo"
 	}
 	return ""
@@ -97,10 +97,10 @@ func (r *initRun) stopped(ctx context.Context) string {
 func (r *initRun) ended(ctx context.Context, err error) string {
 	s := r.session
 	if _, whole := r.pods.Peek(); !whole {
-		if s.host == nil {
+		if s.Host == nil {
 			return ""
 		}
-		if st, lookErr := s.host.State(ctx); lookErr != nil || st != host.StateStopped {
+		if st, lookErr := s.Host.State(ctx); lookErr != nil || st != host.StateStopped {
 			return "" // it never was whole: what creates it knows more
 		}
 	}
@@ -108,7 +108,7 @@ func (r *initRun) ended(ctx context.Context, err error) string {
 		return what
 	}
 	if client, made := r.client.Peek(); made && client.Lost(err) {
-		return "the API server of management cluster " + s.mgmt.Name
+		return "the API server of management cluster " + s.Mgmt.Name
 	}
 	return ""
 }

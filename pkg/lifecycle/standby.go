@@ -13,74 +13,75 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
 // openStandby opens the session of a standby that is there. journal is its.
-func openStandby(ctx context.Context, deps management.Deps, o InitOptions, command string) (
-	s *session, client *kube.Client, journal *handover.Journal, done func(), err error,
+func openStandby(ctx context.Context, deps management.Deps, o session.Options, command string) (
+	s *session.Session, client *kube.Client, journal *handover.Journal, done func(), err error,
 ) {
-	if s, done, err = openAlone(ctx, deps, o, command); err != nil {
+	if s, done, err = session.OpenAlone(ctx, deps, o, command); err != nil {
 		return nil, nil, nil, nil, err
 	}
-	if client, journal, err = s.lookStandby(ctx); err != nil {
+	if client, journal, err = lookStandby(ctx, s); err != nil {
 		done()
 		return nil, nil, nil, nil, err
 	}
 	return s, client, journal, done, nil
 }
 
-func (s *session) lookStandby(ctx context.Context) (*kube.Client, *handover.Journal, error) {
-	if s.newFleet {
-		return nil, nil, diag.Errorf("run it in a clone of the fleet repo", "there is no fleet in %s", s.opts.Dir)
+func lookStandby(ctx context.Context, s *session.Session) (*kube.Client, *handover.Journal, error) {
+	if s.NewFleet {
+		return nil, nil, diag.Errorf("run it in a clone of the fleet repo", "there is no fleet in %s", s.Opts.Dir)
 	}
-	if s.standbyOf == "" {
-		return nil, nil, diag.Usage("where it was a standby, it has taken over: `fleetctl status --management "+s.mgmt.Name+"`. `fleetctl standby add` declares a new one",
-			"%s is no standby: fleet.yaml has it as a management cluster", s.mgmt.Name)
+	if s.StandbyOf == "" {
+		return nil, nil, diag.Usage("where it was a standby, it has taken over: `fleetctl status --management "+s.Mgmt.Name+"`. `fleetctl standby add` declares a new one",
+			"%s is no standby: fleet.yaml has it as a management cluster", s.Mgmt.Name)
 	}
-	if s.hostErr != nil {
-		return nil, nil, s.hostErr
+	if s.HostErr != nil {
+		return nil, nil, s.HostErr
 	}
-	there, err := s.findStanding(ctx)
+	there, err := findStanding(ctx, s)
 	if err != nil {
 		return nil, nil, err
 	}
 	if there == nil {
-		return nil, nil, diag.NotReady("`fleetctl host start --management "+s.mgmt.Name+"` starts one that is stopped, `fleetctl init --management "+s.mgmt.Name+"` makes one. "+
-			"Where another machine has made it: `fleetctl connect --management "+s.mgmt.Name+" --kubeconfig FILE`",
-			"the standby %s does not run here", s.mgmt.Name)
+		return nil, nil, diag.NotReady("`fleetctl host start --management "+s.Mgmt.Name+"` starts one that is stopped, `fleetctl init --management "+s.Mgmt.Name+"` makes one. "+
+			"Where another machine has made it: `fleetctl connect --management "+s.Mgmt.Name+" --kubeconfig FILE`",
+			"the standby %s does not run here", s.Mgmt.Name)
 	}
-	if err := s.checkClaim(there.claim); err != nil {
+	if err := s.CheckClaim(there.claim); err != nil {
 		return nil, nil, err
 	}
 	journal, err := handover.ReadJournal(ctx, there.client)
 	if err == nil && !journal.IsStandby() && (journal == nil || !journal.Activates) {
-		err = diag.NotReady("finish it: `fleetctl init --management "+s.mgmt.Name+"`", "%s is not at rest", s.mgmt.Name)
+		err = diag.NotReady("finish it: `fleetctl init --management "+s.Mgmt.Name+"`", "%s is not at rest", s.Mgmt.Name)
 	}
 	if err == nil {
-		err = s.checkOf(journal)
+		err = checkOf(s, journal)
 	}
 	if err == nil && (journal.IsStandby() || !journal.Phase.Committed()) {
-		s.waiting, err = handover.ClusterUID(ctx, there.client)
+		s.Waiting, err = handover.ClusterUID(ctx, there.client)
 	}
 	return there.client, journal, err
 }
 
 // checkOf refuses a standby whose journal names another management cluster than fleet.yaml does: with that one's snapshots it would take over what it is no standby of.
-func (s *session) checkOf(journal *handover.Journal) error {
+func checkOf(s *session.Session, journal *handover.Journal) error {
 	if journal.IsStandby() {
-		if journal.Standby.Of == s.standbyOf {
+		if journal.Standby.Of == s.StandbyOf {
 			return nil
 		}
-		return diag.NotReady("pull the fleet repo if it is behind; then `fleetctl init --management "+s.mgmt.Name+"` makes it a standby of "+s.standbyOf,
-			"%s is a standby of %s, and not of %s as fleet.yaml says", s.mgmt.Name, journal.Standby.Of, s.standbyOf)
+		return diag.NotReady("pull the fleet repo if it is behind; then `fleetctl init --management "+s.Mgmt.Name+"` makes it a standby of "+s.StandbyOf,
+			"%s is a standby of %s, and not of %s as fleet.yaml says", s.Mgmt.Name, journal.Standby.Of, s.StandbyOf)
 	}
-	if journal.Source.Name == s.standbyOf {
+	if journal.Source.Name == s.StandbyOf {
 		return nil
 	}
 	return diag.Errorf("pull the fleet repo if it is behind, or have fleet.yaml name "+journal.Source.Name+" again until this is finished or undone",
-		"%s takes over from %s, and not from %s as fleet.yaml says", s.mgmt.Name, journal.Source.Name, s.standbyOf)
+		"%s takes over from %s, and not from %s as fleet.yaml says", s.Mgmt.Name, journal.Source.Name, s.StandbyOf)
 }
 
 // RefreshStandby tries the last snapshot on a standby: it holds it against Git and what is at hand here, restores it up to where the standby would take over, takes
@@ -88,45 +89,45 @@ func (s *session) checkOf(journal *handover.Journal) error {
 func RefreshStandby(ctx context.Context, deps management.Deps, o DrillOptions) (*DrillResult, error) {
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
-	s, client, journal, done, err := openStandby(ctx, deps, o.InitOptions, "fleetctl standby refresh")
+	s, client, journal, done, err := openStandby(ctx, deps, o.Options, "fleetctl standby refresh")
 	if err != nil {
 		return nil, steps.TimedOut(ctx, err)
 	}
 	defer done()
 	if !journal.IsStandby() && !journal.Tried() { // it acts, or will
-		return nil, handover.IsUsed(s.mgmt.Name, journal)
+		return nil, handover.IsUsed(s.Mgmt.Name, journal)
 	}
-	place, err := s.openPlace(o.From)
+	place, err := s.OpenPlace(o.From)
 	if err != nil {
 		return nil, err
 	}
 	d := &drill{session: s, opts: o, result: &DrillResult{
-		FormatVersion: "1", Cluster: s.standbyOf, Standby: s.mgmt.Name, Place: place.String(), Restored: map[string]int{}, Findings: []DrillFinding{}, Elsewhere: []string{},
+		FormatVersion: "1", Cluster: s.StandbyOf, Standby: s.Mgmt.Name, Place: place.String(), Restored: map[string]int{}, Findings: []DrillFinding{}, Elsewhere: []string{},
 	}}
-	if d.snap, err = s.findSnapshot(ctx, place, o.Snapshot); err != nil {
+	if d.snap, err = findSnapshot(ctx, s, place, o.Snapshot); err != nil {
 		return nil, err
 	}
 	if d.snap.HandedOver != "" {
-		return nil, refuseHandedOverSince(s.standbyOf, d.snap)
+		return nil, refuseHandedOverSince(s.StandbyOf, d.snap)
 	}
 	d.result.Snapshot = infoOf(d.snap)
 	if err := d.read(ctx); err != nil {
 		return nil, err
 	}
 	if _, trouble, err := flux.NewSystem(client).Fetched(ctx); err != nil || trouble != "" {
-		d.find(diag.SeverityError, "it does not fetch the fleet repo: "+cmp.Or(trouble, fmt.Sprint(err)), "`fleetctl init --management "+s.mgmt.Name+"` gives it the way there")
+		d.find(diag.SeverityError, "it does not fetch the fleet repo: "+cmp.Or(trouble, fmt.Sprint(err)), "`fleetctl init --management "+s.Mgmt.Name+"` gives it the way there")
 	}
 	if err := d.tryOn(ctx, client); err != nil {
 		return nil, err
 	}
-	return d.result, handover.See(ctx, s.side(client), d.seen())
+	return d.result, handover.See(ctx, s.Side(client), d.seen())
 }
 
 // tryOn restores the snapshot into the standby, and undoes it.
 func (d *drill) tryOn(ctx context.Context, client *kube.Client) error {
-	step := d.session.deps.Report.Start("try the snapshot on " + d.session.mgmt.Name)
+	step := d.session.Deps.Report.Start("try the snapshot on " + d.session.Mgmt.Name)
 	began := time.Now()
-	report, err := handover.Try(ctx, restoreOptions(d.snap, d.session.side(client), func(p handover.Progress) { step.Detail(p.String()) }))
+	report, err := handover.Try(ctx, restoreOptions(d.snap, d.session.Side(client), func(p handover.Progress) { step.Detail(p.String()) }))
 	d.result.Seconds = int(time.Since(began).Seconds())
 	d.noteWarnings(report)
 	if err != nil && (ctx.Err() != nil || errors.Is(err, handover.ErrOvertaken)) { // that says nothing of the snapshot

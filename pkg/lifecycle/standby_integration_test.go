@@ -26,6 +26,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 )
 
@@ -68,7 +69,7 @@ func TestStandbyIsLeftAlone(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "is in the middle of") {
 		t.Errorf("a teardown in the middle: %v", err)
 	}
-	if _, err := s.refuseHandedOver(ctx, e.client); err == nil || !strings.Contains(err.Error(), "is taking over") {
+	if _, err := refuseHandedOver(ctx, s, e.client); err == nil || !strings.Contains(err.Error(), "is taking over") {
 		t.Errorf("init in the middle: %v", err)
 	}
 	e.standsUntouched(ctx, t, "alpha")
@@ -79,7 +80,7 @@ func TestStandbyIsLeftAlone(t *testing.T) {
 	e.writesJournal(ctx, t, handover.Journal{
 		Role: handover.RoleStandby, Phase: handover.PhaseFenced, Target: middle.Target, Standby: &handover.Standby{Of: "lost"},
 	})
-	if _, err := s.refuseHandedOver(ctx, e.client); err == nil || !strings.Contains(err.Error(), "is a standby of lost") {
+	if _, err := refuseHandedOver(ctx, s, e.client); err == nil || !strings.Contains(err.Error(), "is a standby of lost") {
 		t.Errorf("init at rest: %v", err)
 	}
 	if resting, err := handover.LookAtStandby(ctx, side); err != nil || resting == nil || resting.Of != "lost" || resting.Fenced || len(resting.Running) > 0 {
@@ -100,7 +101,7 @@ func TestStandbyThatTookOverIsNotUndone(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.writesJournal(ctx, t, over)
-	s := &session{deps: e.deps, mgmt: &v1alpha1.ManagementCluster{Name: "spare"}, standbyOf: "lost"}
+	s := &session.Session{Deps: e.deps, Mgmt: &v1alpha1.ManagementCluster{Name: "spare"}, StandbyOf: "lost"}
 	a := &activation{restore: &restore{session: s}, client: e.client, journal: &over, result: &ActivateResult{}}
 	if err := a.undo(ctx); err == nil || !strings.Contains(err.Error(), "it can only go forward") || !strings.Contains(diag.Hint(err), "`fleetctl standby activate spare` finishes") {
 		t.Errorf("%v, %q", err, diag.Hint(err))
@@ -118,11 +119,11 @@ func TestRestoreGoesOnPaused(t *testing.T) {
 	}
 	begun := handover.Journal{
 		Role: handover.RoleTarget, Phase: handover.PhasePlanned, Snapshot: "20260101T000000Z-abcdef", Pause: []string{"shop/shop"},
-		Source: handover.Party{Name: s.mgmt.Name, UID: "1"}, Target: handover.Party{Name: s.mgmt.Name, UID: "2"},
+		Source: handover.Party{Name: s.Mgmt.Name, UID: "1"}, Target: handover.Party{Name: s.Mgmt.Name, UID: "2"},
 	}
 	e.writesJournal(ctx, t, begun)
 	r := newRestore(newInitRun(s))
-	r.snap = &snapshot.Snapshot{ID: begun.Snapshot, Fleet: s.identity(), ManagementCluster: s.mgmt.Name, Objects: []capi.Portable{{Object: json.RawMessage(shop)}}}
+	r.snap = &snapshot.Snapshot{ID: begun.Snapshot, Fleet: s.Identity(), ManagementCluster: s.Mgmt.Name, Objects: []capi.Portable{{Object: json.RawMessage(shop)}}}
 	if err := r.check(ctx, true); err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +133,7 @@ func TestRestoreGoesOnPaused(t *testing.T) {
 }
 
 // asStandby has fleet.yaml declare the existing cluster as a standby of another management cluster, and returns the options of init for it.
-func (e *existingCluster) asStandby(t *testing.T) InitOptions {
+func (e *existingCluster) asStandby(t *testing.T) session.Options {
 	t.Helper()
 	o := e.options(t, "admin")
 	fleet := `apiVersion: fleetctl.dev/v1alpha1
@@ -236,12 +237,12 @@ func TestStandbyGoesOnBesideALivingOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &session{
-		deps: e.deps, opts: InitOptions{Dir: e.dir}, fleet: living.fleet, mgmt: &v1alpha1.ManagementCluster{Name: "spare"}, standbyOf: living.mgmt.Name,
+	s := &session.Session{
+		Deps: e.deps, Opts: session.Options{Dir: e.dir}, Fleet: living.Fleet, Mgmt: &v1alpha1.ManagementCluster{Name: "spare"}, StandbyOf: living.Mgmt.Name,
 	}
-	rest := &handover.Journal{Role: handover.RoleStandby, Phase: handover.PhaseFenced, Standby: &handover.Standby{Of: living.mgmt.Name}}
+	rest := &handover.Journal{Role: handover.RoleStandby, Phase: handover.PhaseFenced, Standby: &handover.Standby{Of: living.Mgmt.Name}}
 	middle := &handover.Journal{
-		Role: handover.RoleTarget, Phase: handover.PhaseCopied, Activates: true, Snapshot: "20260101T000000Z-abcdef", Source: handover.Party{Name: living.mgmt.Name}, Before: rest,
+		Role: handover.RoleTarget, Phase: handover.PhaseCopied, Activates: true, Snapshot: "20260101T000000Z-abcdef", Source: handover.Party{Name: living.Mgmt.Name}, Before: rest,
 	}
 	for _, journal := range []*handover.Journal{rest, middle} {
 		a := &activation{restore: newRestore(newInitRun(s)), opts: ActivateOptions{SourceIsGone: true}, journal: journal, result: &ActivateResult{}}

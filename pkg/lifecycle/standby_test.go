@@ -10,13 +10,14 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
 // A standby works for the management cluster that its journal names, whatever a clone of the fleet repo says.
 func TestStandbyOfWhom(t *testing.T) {
-	s := &session{mgmt: &v1alpha1.ManagementCluster{Name: "spare"}, standbyOf: "platform"}
+	s := &session.Session{Mgmt: &v1alpha1.ManagementCluster{Name: "spare"}, StandbyOf: "platform"}
 	rest := func(of string) *handover.Journal {
 		return &handover.Journal{Role: handover.RoleStandby, Standby: &handover.Standby{Of: of}}
 	}
@@ -24,12 +25,12 @@ func TestStandbyOfWhom(t *testing.T) {
 		return &handover.Journal{Role: handover.RoleTarget, Activates: true, Phase: handover.PhaseCopied, Source: handover.Party{Name: from}}
 	}
 	for _, j := range []*handover.Journal{rest("platform"), takesOver("platform")} {
-		if err := s.checkOf(j); err != nil {
+		if err := checkOf(s, j); err != nil {
 			t.Errorf("%s: %v", j.What(), err)
 		}
 	}
 	for _, j := range []*handover.Journal{rest("other"), takesOver("other")} {
-		if err := s.checkOf(j); err == nil || !strings.Contains(err.Error(), "other, and not") {
+		if err := checkOf(s, j); err == nil || !strings.Contains(err.Error(), "other, and not") {
 			t.Errorf("%s: %v", j.What(), err)
 		}
 	}
@@ -41,9 +42,9 @@ const shop = `{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Cluster","metadat
 // Who says that a management cluster is gone reads why it is taken for that: a refused login is no silence of the dead.
 func TestWhySilent(t *testing.T) {
 	r := &recorder{}
-	s := &session{
-		deps: management.Deps{Report: r, Store: state.Store{Dir: t.TempDir()}}, opts: InitOptions{Dir: t.TempDir()},
-		mgmt: &v1alpha1.ManagementCluster{Name: "spare"}, standbyOf: "platform",
+	s := &session.Session{
+		Deps: management.Deps{Report: r, Store: state.Store{Dir: t.TempDir()}}, Opts: session.Options{Dir: t.TempDir()},
+		Mgmt: &v1alpha1.ManagementCluster{Name: "spare"}, StandbyOf: "platform",
 	}
 	a := &activation{restore: newRestore(newInitRun(s)), opts: ActivateOptions{SourceIsGone: true}}
 	silent, err := a.refuseLiving(t.Context())
@@ -54,7 +55,7 @@ func TestWhySilent(t *testing.T) {
 
 // What has taken over is not undone, and the refusal says how to go on.
 func TestTookOverIsNotUndone(t *testing.T) {
-	a := &activation{restore: newRestore(newInitRun(&session{mgmt: &v1alpha1.ManagementCluster{Name: "spare"}, standbyOf: "platform"})), journal: &handover.Journal{
+	a := &activation{restore: newRestore(newInitRun(&session.Session{Mgmt: &v1alpha1.ManagementCluster{Name: "spare"}, StandbyOf: "platform"})), journal: &handover.Journal{
 		Role: handover.RoleTarget, Activates: true, Phase: handover.PhaseReleased, Target: handover.Party{Name: "spare"}, Snapshot: "20260101T000000Z-abcdef",
 	}}
 	if err := a.tookOver(); !strings.Contains(err.Error(), "spare has taken over from platform") || !strings.Contains(diag.Hint(err), "fleetctl standby activate spare") {
@@ -75,7 +76,7 @@ func TestStaysPaused(t *testing.T) {
 
 // A place that was rolled back is noticed, unless the snapshot is named.
 func TestOlderThanSeen(t *testing.T) {
-	s := &session{mgmt: &v1alpha1.ManagementCluster{Name: "spare"}}
+	s := &session.Session{Mgmt: &v1alpha1.ManagementCluster{Name: "spare"}}
 	rest := &handover.Journal{Role: handover.RoleStandby, Standby: &handover.Standby{Seen: &handover.Seen{Snapshot: "20260102T000000Z-abcdef"}}}
 	older := &restore{session: s, snap: &snapshot.Snapshot{ID: "20260101T000000Z-abcdef"}}
 	for _, j := range []*handover.Journal{rest, {Role: handover.RoleTarget, Tries: true, Before: rest}} {

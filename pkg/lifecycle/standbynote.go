@@ -9,6 +9,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/secret"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 )
 
@@ -16,9 +17,9 @@ import (
 // run that was cut off left it there.
 
 // newestButOwnNotes reads the newest of the snapshots. Errors are those of snapshot.Find.
-func (s *session) newestButOwnNotes(ctx context.Context, place snapshot.Place, keys secret.Keys) (*snapshot.Snapshot, error) {
+func newestButOwnNotes(ctx context.Context, s *session.Session, place snapshot.Place, keys secret.Keys) (*snapshot.Snapshot, error) {
 	snap, err := snapshot.Find(ctx, place, "", keys)
-	if err != nil || !s.ownNote(snap) {
+	if err != nil || !s.OwnNote(snap) {
 		return snap, err
 	}
 	ids, err := place.List(ctx)
@@ -29,15 +30,15 @@ func (s *session) newestButOwnNotes(ctx context.Context, place snapshot.Place, k
 		if id >= snap.ID {
 			continue
 		}
-		if older, err := snapshot.Find(ctx, place, id, keys); err != nil || !s.ownNote(older) {
+		if older, err := snapshot.Find(ctx, place, id, keys); err != nil || !s.OwnNote(older) {
 			return older, err
 		}
 	}
-	return nil, diag.Errorf("there is nothing to take over with", "there is no snapshot of %s in %s", s.declaredAs(), place)
+	return nil, diag.Errorf("there is nothing to take over with", "there is no snapshot of %s in %s", s.DeclaredAs(), place)
 }
 
 // notesSince are the newest note of the standby itself and of somebody else, since the snapshot since; where that is "", since the newest snapshot.
-func (s *session) notesSince(ctx context.Context, place snapshot.Place, keys secret.Keys, since string) (own, other *snapshot.Snapshot, err error) {
+func notesSince(ctx context.Context, s *session.Session, place snapshot.Place, keys secret.Keys, since string) (own, other *snapshot.Snapshot, err error) {
 	ids, err := place.List(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -54,9 +55,9 @@ func (s *session) notesSince(ctx context.Context, place snapshot.Place, keys sec
 		case snap.HandedOver == "" && since == "":
 			return own, other, nil
 		case snap.HandedOver == "":
-		case s.ownNote(snap) && own == nil:
+		case s.OwnNote(snap) && own == nil:
 			own = snap
-		case !s.ownNote(snap) && other == nil:
+		case !s.OwnNote(snap) && other == nil:
 			other = snap
 		}
 	}
@@ -65,13 +66,13 @@ func (s *session) notesSince(ctx context.Context, place snapshot.Place, keys sec
 
 // noteTakeOver notes in the place that the standby takes over. It lists again afterwards: of two standbys that note so at once, at least one sees the other and does
 // not go on.
-func (s *session) noteTakeOver(ctx context.Context, place snapshot.Place, keys, seal secret.Keys, since string) error {
-	own, other, err := s.notesSince(ctx, place, keys, since)
+func noteTakeOver(ctx context.Context, s *session.Session, place snapshot.Place, keys, seal secret.Keys, since string) error {
+	own, other, err := notesSince(ctx, s, place, keys, since)
 	if err != nil {
 		return err
 	}
 	if other != nil {
-		return refuseHandedOverSince(s.declaredAs(), other)
+		return refuseHandedOverSince(s.DeclaredAs(), other)
 	}
 	if own != nil {
 		return nil
@@ -86,26 +87,26 @@ func (s *session) noteTakeOver(ctx context.Context, place snapshot.Place, keys, 
 			at = next
 		}
 	}
-	note := s.note(s.mgmt.Name, s.waiting, at)
+	note := note(s, s.Mgmt.Name, s.Waiting, at)
 	if err := snapshot.Put(ctx, place, note, seal); err != nil {
 		return err
 	}
-	if _, other, err = s.notesSince(ctx, place, keys, since); err != nil || other == nil {
+	if _, other, err = notesSince(ctx, s, place, keys, since); err != nil || other == nil {
 		return err
 	}
 	if err := late(ctx, func(ctx context.Context) error { return place.Remove(ctx, note.ID) }); err != nil {
-		return diag.Wrap("remove the note "+note.ID+" from "+place.String(), err, "`fleetctl standby activate "+s.mgmt.Name+" --abort` removes it")
+		return diag.Wrap("remove the note "+note.ID+" from "+place.String(), err, "`fleetctl standby activate "+s.Mgmt.Name+" --abort` removes it")
 	}
-	return refuseHandedOverSince(s.declaredAs(), other)
+	return refuseHandedOverSince(s.DeclaredAs(), other)
 }
 
 // markHistory is noteTakeOver in the place of the snapshots, where the standby has not taken over yet.
 func (a *activation) markHistory(ctx context.Context, commit *pushed) error {
 	s := a.session
-	if s.snapshotsTo() == "" || s.waiting == "" {
+	if s.SnapshotsTo() == "" || s.Waiting == "" {
 		return nil
 	}
-	place, err := s.place()
+	place, err := s.Place()
 	if err != nil {
 		return err
 	}
@@ -113,7 +114,7 @@ func (a *activation) markHistory(ctx context.Context, commit *pushed) error {
 	if err != nil {
 		return err
 	}
-	keys, err := fleetsecrets.LocalKeys(s.deps, s.stateFleet(), s.opts.Dir, s.opts.AgeKeyFile)
+	keys, err := fleetsecrets.LocalKeys(s.Deps, s.StateFleet(), s.Opts.Dir, s.Opts.AgeKeyFile)
 	if err != nil {
 		return err
 	}
@@ -121,29 +122,29 @@ func (a *activation) markHistory(ctx context.Context, commit *pushed) error {
 	if a.snap != nil {
 		since = a.snap.ID
 	}
-	return s.noteTakeOver(ctx, place, fleetsecrets.Unique(slices.Concat(keys, seal)), seal, since)
+	return noteTakeOver(ctx, s, place, fleetsecrets.Unique(slices.Concat(keys, seal)), seal, since)
 }
 
 // forgetNotes removes what the standby has noted in the place of the snapshots: it has not taken over, and others may.
-func (s *session) forgetNotes(ctx context.Context) error {
-	err := s.removeNotes(ctx)
-	return diag.Wrap("remove from the place of the snapshots that "+s.mgmt.Name+" takes over", err,
+func forgetNotes(ctx context.Context, s *session.Session) error {
+	err := removeNotes(ctx, s)
+	return diag.Wrap("remove from the place of the snapshots that "+s.Mgmt.Name+" takes over", err,
 		"it has not taken over. Run the same command again: until then nobody else can take over with the snapshots")
 }
 
-func (s *session) removeNotes(ctx context.Context) error {
-	if s.snapshotsTo() == "" || s.waiting == "" {
+func removeNotes(ctx context.Context, s *session.Session) error {
+	if s.SnapshotsTo() == "" || s.Waiting == "" {
 		return nil
 	}
-	place, err := s.place()
+	place, err := s.Place()
 	if err != nil {
 		return err
 	}
-	keys, err := fleetsecrets.LocalKeys(s.deps, s.stateFleet(), s.opts.Dir, s.opts.AgeKeyFile)
+	keys, err := fleetsecrets.LocalKeys(s.Deps, s.StateFleet(), s.Opts.Dir, s.Opts.AgeKeyFile)
 	if err != nil {
 		return err
 	}
-	return removeNotesIn(ctx, place, keys, s.ownNote)
+	return removeNotesIn(ctx, place, keys, s.OwnNote)
 }
 
 // removeNotesIn removes those notes that are newer than the newest snapshot: what is older than that counts no more.
@@ -173,10 +174,10 @@ func removeNotesIn(ctx context.Context, place snapshot.Place, keys secret.Keys, 
 // commit can be, for a run that dies right after that could do it no more; an abort takes a new snapshot, which counts from then on.
 func (p *pushed) markHandedOver(ctx context.Context, to string) error {
 	s := p.session
-	if s.snapshotsTo() == "" {
+	if s.SnapshotsTo() == "" {
 		return nil
 	}
-	place, err := s.place()
+	place, err := s.Place()
 	if err != nil {
 		return err
 	}
@@ -184,14 +185,14 @@ func (p *pushed) markHandedOver(ctx context.Context, to string) error {
 	if err != nil {
 		return err
 	}
-	return snapshot.Put(ctx, place, s.note(to, "", time.Now()), keys)
+	return snapshot.Put(ctx, place, note(s, to, "", time.Now()), keys)
 }
 
 // note is what the place of the snapshots says of a work that is another's, or will be; uid is of a standby, else "".
-func (s *session) note(to, uid string, at time.Time) *snapshot.Snapshot {
+func note(s *session.Session, to, uid string, at time.Time) *snapshot.Snapshot {
 	at = at.UTC().Truncate(time.Second)
 	return &snapshot.Snapshot{
-		ID: snapshot.NewID(at), Taken: at, By: ownership.Somebody(), Fleet: s.identity(), FleetName: s.fleet.Metadata.Name, ManagementCluster: s.declaredAs(),
+		ID: snapshot.NewID(at), Taken: at, By: ownership.Somebody(), Fleet: s.Identity(), FleetName: s.Fleet.Metadata.Name, ManagementCluster: s.DeclaredAs(),
 		Providers: []string{}, Clusters: []string{}, Available: []string{}, HandedOver: to, HandedOverUID: uid,
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
+	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
 // The checks that nobody may skip: they are about what is somebody else's.
@@ -32,12 +33,12 @@ type standing struct {
 }
 
 // findStanding looks at the management cluster; nil where there is none that runs.
-func (s *session) findStanding(ctx context.Context) (*standing, error) {
-	st, err := s.host.State(ctx)
+func findStanding(ctx context.Context, s *session.Session) (*standing, error) {
+	st, err := s.Host.State(ctx)
 	if err != nil || st != host.StateRunning {
 		return nil, err
 	}
-	client, err := management.Reach(ctx, s.host)
+	client, err := management.Reach(ctx, s.Host)
 	if err != nil {
 		return nil, err
 	}
@@ -50,15 +51,15 @@ func (s *session) findStanding(ctx context.Context) (*standing, error) {
 
 // checks are those of a session. What asks the management cluster, if there is one, shares one connection, and one answer to whose it is.
 type checks struct {
-	session *session
+	session *session.Session
 	// goesOn says that a hand-over or a restore is under way, and that the run of which these are the checks goes on with it.
 	goesOn bool
-	found  lookup[*standing]
+	found  session.Lookup[*standing]
 }
 
 // standing is findStanding, once for all of them.
 func (c *checks) standing(ctx context.Context) (*standing, error) {
-	return c.found.once(func() (*standing, error) { return c.session.findStanding(ctx) })
+	return c.found.Once(func() (*standing, error) { return findStanding(ctx, c.session) })
 }
 
 const (
@@ -68,25 +69,25 @@ const (
 
 // checkFleet looks whether the management cluster belongs to this fleet, or to none.
 func (c *checks) checkFleet(ctx context.Context) preflight.Result {
-	if c.session.stranger != nil {
-		return preflight.FailWith(c.session.stranger)
+	if c.session.Stranger != nil {
+		return preflight.FailWith(c.session.Stranger)
 	}
-	if c.session.hostErr != nil {
+	if c.session.HostErr != nil {
 		return preflight.Skip(noHost)
 	}
 	there, err := c.standing(ctx)
 	switch {
 	case err != nil:
-		return c.session.unanswered(err)
+		return unanswered(c.session, err)
 	case there == nil:
-		return c.session.checkMark(ctx)
+		return checkMark(ctx, c.session)
 	}
-	if err := c.session.checkClaim(there.claim); err != nil {
+	if err := c.session.CheckClaim(there.claim); err != nil {
 		return preflight.FailWith(err)
 	}
 	if !c.goesOn {
-		if _, err := c.session.refuseHandedOver(ctx, there.client); err != nil {
-			return c.session.unanswered(err)
+		if _, err := refuseHandedOver(ctx, c.session, there.client); err != nil {
+			return unanswered(c.session, err)
 		}
 	}
 	if there.claim == nil {
@@ -96,8 +97,8 @@ func (c *checks) checkFleet(ctx context.Context) preflight.Result {
 }
 
 // checkMark looks at what can be told of a host that does not run.
-func (s *session) checkMark(ctx context.Context) preflight.Result {
-	marked, ok := s.host.(host.Marked)
+func checkMark(ctx context.Context, s *session.Session) preflight.Result {
+	marked, ok := s.Host.(host.Marked)
 	if !ok {
 		return preflight.Skip(noClusterText)
 	}
@@ -107,22 +108,22 @@ func (s *session) checkMark(ctx context.Context) preflight.Result {
 		return preflight.FailWith(err)
 	case id == "":
 		return preflight.Skip(noClusterText + ", or it does not run")
-	case id != s.identity() && !s.provisional:
-		return preflight.Fail(ownership.ChooseNameHint, "there is a management cluster %s of another fleet (%.8s), which does not run", s.mgmt.Name, id)
-	case id != s.identity():
+	case id != s.Identity() && !s.Provisional:
+		return preflight.Fail(ownership.ChooseNameHint, "there is a management cluster %s of another fleet (%.8s), which does not run", s.Mgmt.Name, id)
+	case id != s.Identity():
 		return preflight.Fail("start it first (`fleetctl host start`): then it can be asked; or "+ownership.ChooseNameHint,
-			"there is a management cluster %s that does not run, and nothing tells that it is this fleet's", s.mgmt.Name)
+			"there is a management cluster %s that does not run, and nothing tells that it is this fleet's", s.Mgmt.Name)
 	}
 	return preflight.OK("the cluster is this fleet's, and does not run")
 }
 
 // unanswered is where an API server that should answer does not. A record of ours says enough until it does: before anything is installed it is
 // asked again.
-func (s *session) unanswered(err error) preflight.Result {
+func unanswered(s *session.Session, err error) preflight.Result {
 	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
 		return preflight.Skip("the user may not look there; init refuses then: see name")
 	}
-	if record, loadErr := s.cluster.Load(); kube.IsUnreachable(err) && loadErr == nil && record.FleetID == s.identity() {
+	if record, loadErr := s.Cluster.Load(); kube.IsUnreachable(err) && loadErr == nil && record.FleetID == s.Identity() {
 		return preflight.Skip("its API server does not answer; it is asked again before anything is installed")
 	}
 	return preflight.FailWith(err)
@@ -130,23 +131,23 @@ func (s *session) unanswered(err error) preflight.Result {
 
 // checkFlux looks at what the Flux of the management cluster follows.
 func (c *checks) checkFlux(ctx context.Context) preflight.Result {
-	if c.session.stranger != nil || c.session.hostErr != nil {
+	if c.session.Stranger != nil || c.session.HostErr != nil {
 		return preflight.Skip("nothing to look at: see fleet and name")
 	}
 	there, err := c.standing(ctx)
 	switch {
 	case err != nil:
-		return c.session.unanswered(err)
+		return unanswered(c.session, err)
 	case there == nil:
 		return preflight.Skip(noClusterText)
 	}
-	if err := c.session.checkFollowing(ctx, there.client, there.claim, repoView{}); err != nil {
-		return c.session.unanswered(err)
+	if err := checkFollowing(ctx, c.session, there.client, there.claim, repoView{}); err != nil {
+		return unanswered(c.session, err)
 	}
-	now, err := c.session.fluxNow(ctx, there.client, there.claim, repoView{})
+	now, err := fluxNow(ctx, c.session, there.client, there.claim, repoView{})
 	switch {
 	case err != nil:
-		return c.session.unanswered(err)
+		return unanswered(c.session, err)
 	case now != nil: // --take-over-flux
 		return preflight.Warn("", "it follows %s, and is taken over: %d objects that it applied and this repo does not have are kept", now.Follows, len(now.WouldDelete))
 	}
@@ -154,60 +155,60 @@ func (c *checks) checkFlux(ctx context.Context) preflight.Result {
 }
 
 // planFollowing is what a dry run says of the Flux that is there; nil where there is nothing to say.
-func (s *session) planFollowing(ctx context.Context, have repoView) (*FluxNow, error) {
-	if s.hostErr != nil {
+func planFollowing(ctx context.Context, s *session.Session, have repoView) (*FluxNow, error) {
+	if s.HostErr != nil {
 		return nil, nil //nolint:nilerr // a dry run needs no host
 	}
-	there, err := s.findStanding(ctx)
+	there, err := findStanding(ctx, s)
 	if kube.IsUnreachable(err) || there == nil && err == nil {
 		return nil, nil // a dry run needs no cluster that answers
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := s.checkClaim(there.claim); err != nil {
+	if err := s.CheckClaim(there.claim); err != nil {
 		return nil, err
 	}
-	now, err := s.fluxNow(ctx, there.client, there.claim, have)
+	now, err := fluxNow(ctx, s, there.client, there.claim, have)
 	return now, diag.Wrap("look at what Flux follows", err, "")
 }
 
 // refuseHandedOver refuses to make a management cluster of one that has handed its work over, or is about to: two would act on the same machines. Nor does it make a
 // standby of one that has work: that would stop with its providers. It returns the journal that it has read; nil where there is none.
-func (s *session) refuseHandedOver(ctx context.Context, client *kube.Client) (*handover.Journal, error) {
+func refuseHandedOver(ctx context.Context, s *session.Session, client *kube.Client) (*handover.Journal, error) {
 	journal, err := handover.ReadJournal(ctx, client)
 	if err != nil {
 		return nil, err
 	}
 	if journal != nil {
-		err = s.refuseJournal(journal)
+		err = refuseJournal(s, journal)
 	}
-	if err == nil && s.standbyOf != "" {
-		err = handover.RefuseWork(ctx, s.side(client))
+	if err == nil && s.StandbyOf != "" {
+		err = handover.RefuseWork(ctx, s.Side(client))
 	}
 	return journal, err
 }
 
-func (s *session) refuseJournal(journal *handover.Journal) error {
+func refuseJournal(s *session.Session, journal *handover.Journal) error {
 	switch {
-	case journal.IsStandby() && s.standbyOf == "":
-		return handover.AtRest("the management cluster "+s.mgmt.Name, journal)
-	case journal.Activates && (journal.Active() || s.standbyOf != "" && journal.Role == handover.RoleTarget):
-		return diag.Errorf("`"+journal.Command()+"` goes on with it", "%s is taking over from %s", s.mgmt.Name, journal.Source.Name)
+	case journal.IsStandby() && s.StandbyOf == "":
+		return handover.AtRest("the management cluster "+s.Mgmt.Name, journal)
+	case journal.Activates && (journal.Active() || s.StandbyOf != "" && journal.Role == handover.RoleTarget):
+		return diag.Errorf("`"+journal.Command()+"` goes on with it", "%s is taking over from %s", s.Mgmt.Name, journal.Source.Name)
 	}
 	if journal.Snapshot != "" && journal.Phase != handover.PhaseReleased {
 		return diag.Errorf("`fleetctl restore` goes on with it, `fleetctl restore --abort` undoes it",
-			"the management cluster %s is being restored from the snapshot %s", s.mgmt.Name, journal.Snapshot)
+			"the management cluster %s is being restored from the snapshot %s", s.Mgmt.Name, journal.Snapshot)
 	}
 	if journal.Around && journal.Active() {
-		return handover.BeingFenced("the management cluster "+s.mgmt.Name, journal)
+		return handover.BeingFenced("the management cluster "+s.Mgmt.Name, journal)
 	}
 	if journal.Detach && journal.Phase != handover.PhaseReleased {
-		return handover.BeingDetached("the management cluster "+s.mgmt.Name, journal)
+		return handover.BeingDetached("the management cluster "+s.Mgmt.Name, journal)
 	}
 	if !journal.Whole() {
 		if journal.Active() && !journal.Detach {
-			return handover.InTheMiddle("the management cluster "+s.mgmt.Name, journal)
+			return handover.InTheMiddle("the management cluster "+s.Mgmt.Name, journal)
 		}
 		return nil // it goes on with its other clusters
 	}
@@ -216,8 +217,8 @@ func (s *session) refuseJournal(journal *handover.Journal) error {
 	}
 	if journal.Phase.Committed() {
 		return diag.Errorf("work with "+journal.Target.Name+"; `fleetctl pivot` finishes what may be left to do, and `fleetctl host delete` ends this one",
-			"the management cluster %s has handed its work over to %s", s.mgmt.Name, journal.Target.Name)
+			"the management cluster %s has handed its work over to %s", s.Mgmt.Name, journal.Target.Name)
 	}
 	return diag.Errorf("`fleetctl pivot` goes on with it, `fleetctl pivot --abort` undoes it",
-		"the management cluster %s is being handed over to %s", s.mgmt.Name, journal.Target.Name)
+		"the management cluster %s is being handed over to %s", s.Mgmt.Name, journal.Target.Name)
 }

@@ -20,7 +20,7 @@ func TestFailedBootstrapLeavesASupportBundle(t *testing.T) {
 	if _, err := e.take(ctx, t); err != nil {
 		t.Fatal(err)
 	}
-	o := BootstrapOptions{InitOptions: e.options(t, "admin")}
+	o := BootstrapOptions{Options: e.options(t, "admin")}
 	o.Git.Token = "nobody's"
 	result, err := Bootstrap(ctx, e.deps, o)
 	if err == nil || result == nil {

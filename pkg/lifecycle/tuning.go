@@ -12,6 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
@@ -27,7 +28,7 @@ func checkTuning(ctx context.Context, m *manifests) error {
 // systemFiles are those of flux-system that init writes. Flux's own manifests are ours to update; its kustomization.yaml is where the user
 // customises them, and says whether the tuning has an effect.
 func (c *repoContent) systemFiles(root string, present func(manifest.File) bool) ([]manifest.File, error) {
-	all, err := flux.SystemFiles(c.manifests.flux, c.session.syncOptions(c.endpoint))
+	all, err := flux.SystemFiles(c.manifests.flux, syncOptions(c.session, c.endpoint))
 	if err != nil {
 		return nil, err
 	}
@@ -41,9 +42,9 @@ func (c *repoContent) systemFiles(root string, present func(manifest.File) bool)
 		if tuned, err = usesTuning(root, f.Path); err != nil {
 			return nil, err
 		}
-		if !tuned && c.session.tunesFlux() {
+		if !tuned && tunesFlux(c.session) {
 			return nil, diag.Errorf("add `- path: "+flux.TuningFile+"` to its patches, before others; one of yours that sets the same wins",
-				"tune Flux on %s: %s does not use %s", c.session.mgmt.Name, f.Path, flux.TuningFile)
+				"tune Flux on %s: %s does not use %s", c.session.Mgmt.Name, f.Path, flux.TuningFile)
 		}
 	}
 	if tuned {
@@ -69,6 +70,6 @@ func usesTuning(root, name string) (bool, error) {
 }
 
 // tunesFlux tells whether fleet.yaml tunes one of Flux's controllers.
-func (s *session) tunesFlux() bool {
-	return slices.ContainsFunc(s.mgmt.Tuning, func(t v1alpha1.ManagerTuning) bool { return slices.Contains(v1alpha1.FluxComponents(), t.Manager) })
+func tunesFlux(s *session.Session) bool {
+	return slices.ContainsFunc(s.Mgmt.Tuning, func(t v1alpha1.ManagerTuning) bool { return slices.Contains(v1alpha1.FluxComponents(), t.Manager) })
 }

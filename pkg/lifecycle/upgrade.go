@@ -16,6 +16,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/plain"
+	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
 // Upgraded is a provider, or cert-manager, that init brings from one version to another.
@@ -46,11 +47,11 @@ func upgradedOf(all []capi.Upgrade) []Upgraded {
 
 // planUpgrades is what a dry run says of the versions on a cluster that is there; nil where nothing would be upgraded. What could not be upgraded is
 // the error that init would give.
-func (s *session) planUpgrades(ctx context.Context, v *versions) ([]Upgraded, error) {
-	if s.hostErr != nil {
+func planUpgrades(ctx context.Context, s *session.Session, v *versions) ([]Upgraded, error) {
+	if s.HostErr != nil {
 		return nil, nil //nolint:nilerr // a dry run needs no host
 	}
-	there, err := s.findStanding(ctx)
+	there, err := findStanding(ctx, s)
 	if kube.IsUnreachable(err) || there == nil && err == nil {
 		return nil, nil // a dry run needs no cluster that answers
 	}
@@ -73,17 +74,17 @@ const (
 
 // keepSnapshot writes what belongs to the Clusters to a private file of this machine, before something that acts on it is replaced. A cluster
 // without any needs none, and gets no name of a file.
-func (s *session) keepSnapshot(ctx context.Context, manager *capi.Manager, upgrades []capi.Upgrade, detail func(string)) (name string, err error) {
+func keepSnapshot(ctx context.Context, s *session.Session, manager *capi.Manager, upgrades []capi.Upgrade, detail func(string)) (name string, err error) {
 	detail("taking a snapshot of the Cluster API objects")
 	content, objects, err := manager.Snapshot(ctx)
 	if err != nil || objects == 0 {
 		return "", err
 	}
-	dir := s.cluster.Path(snapshotsDir)
+	dir := s.Cluster.Path(snapshotsDir)
 	if err := atomicfile.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("keep a snapshot: %w", err)
 	}
-	header := fmt.Sprintf("# %s of management cluster %s before %s\n", plain.Count(objects, "object"), s.mgmt.Name, names(upgrades))
+	header := fmt.Sprintf("# %s of management cluster %s before %s\n", plain.Count(objects, "object"), s.Mgmt.Name, names(upgrades))
 	name = filepath.Join(dir, "before-upgrade-"+time.Now().UTC().Format("20060102T150405Z")+".yaml")
 	if err := atomicfile.Write(name, append([]byte(header), content...), 0o600); err != nil {
 		return "", fmt.Errorf("keep a snapshot: %w", err)
@@ -114,23 +115,23 @@ func pruneSnapshots(dir string) error {
 }
 
 // mustStand refuses to make what `fleetctl upgrade apply` is to find.
-func (s *session) mustStand(ctx context.Context) error {
-	if !s.opts.UpgradeOnly {
+func mustStand(ctx context.Context, s *session.Session) error {
+	if !s.Opts.UpgradeOnly {
 		return nil
 	}
 	const hint = "make it with `fleetctl init`"
-	if s.newFleet {
-		return diag.Errorf(hint, "there is no fleet in %s to upgrade", s.opts.Dir)
+	if s.NewFleet {
+		return diag.Errorf(hint, "there is no fleet in %s to upgrade", s.Opts.Dir)
 	}
-	if s.hostErr != nil {
-		return s.hostErr
+	if s.HostErr != nil {
+		return s.HostErr
 	}
-	st, err := s.host.State(ctx)
+	st, err := s.Host.State(ctx)
 	switch {
 	case err != nil:
 		return err
 	case st == host.StateAbsent:
-		return diag.NotReady(hint, "the management cluster %s does not exist", s.mgmt.Name)
+		return diag.NotReady(hint, "the management cluster %s does not exist", s.Mgmt.Name)
 	}
 	return nil
 }

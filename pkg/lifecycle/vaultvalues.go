@@ -14,6 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/variables"
 	"github.com/fleetctl/fleetctl/pkg/vault"
 	"github.com/fleetctl/fleetctl/pkg/within"
@@ -26,9 +27,9 @@ const serviceAccountToken = "/var/run/secrets/kubernetes.io/serviceaccount/token
 const restOfLease = 3
 
 // vaultClient is the Vault of this fleet. Which server it is says the environment alone: whoever writes fleet.yaml does not say where the token goes.
-func (s *session) vaultClient() (*vault.Client, error) {
-	env := func(name string) string { value, _ := s.deps.LookupEnv(name); return value }
-	o := s.mgmt.Vault
+func vaultClient(s *session.Session) (*vault.Client, error) {
+	env := func(name string) string { value, _ := s.Deps.LookupEnv(name); return value }
+	o := s.Mgmt.Vault
 	config := vault.Config{
 		Address: env("VAULT_ADDR"), Namespace: cmp.Or(o.Namespace, env("VAULT_NAMESPACE")), Mount: o.Mount, Role: o.Role,
 		Method: vault.Method(cmp.Or(o.Method, v1alpha1.VaultToken)),
@@ -40,21 +41,21 @@ func (s *session) vaultClient() (*vault.Client, error) {
 	var err error
 	switch {
 	case o.CAFile != "":
-		config.CA, err = within.Named(s.inSources(o.CAFile), within.MostNamed)
+		config.CA, err = within.Named(s.InSources(o.CAFile), within.MostNamed)
 	case env("VAULT_CACERT") != "":
 		config.CA, err = within.Given(env("VAULT_CACERT"), within.MostNamed)
 	}
 	if err != nil {
 		return nil, diag.Wrap("read the certificate authorities of Vault", err, "vault.caFile of the management cluster in fleet.yaml, or VAULT_CACERT, names a PEM file")
 	}
-	if config.JWT, err = s.identityToken(o); err != nil {
+	if config.JWT, err = identityToken(s, o); err != nil {
 		return nil, err
 	}
 	return vault.New(config)
 }
 
 // identityToken is what an identity provider says of this run: to Vault's methods jwt and kubernetes.
-func (s *session) identityToken(o v1alpha1.Vault) (string, error) {
+func identityToken(s *session.Session, o v1alpha1.Vault) (string, error) {
 	file := o.JWTFile
 	switch {
 	case o.Method == v1alpha1.VaultKubernetes && o.JWTFile == "" && o.JWTEnv == "":
@@ -63,24 +64,24 @@ func (s *session) identityToken(o v1alpha1.Vault) (string, error) {
 		return "", nil
 	case file == "":
 		name := cmp.Or(o.JWTEnv, "VAULT_ID_TOKEN")
-		value, _ := s.deps.LookupEnv(name)
+		value, _ := s.Deps.LookupEnv(name)
 		if value == "" {
 			return "", diag.Errorf("have the pipeline make it: `id_tokens:` in GitLab, `id-token: write` in GitHub Actions",
 				"the environment variable %s, which is to log in to Vault, is not set", name)
 		}
 		return value, nil
 	}
-	raw, err := within.Named(s.inSources(file), within.MostNamed)
+	raw, err := within.Named(s.InSources(file), within.MostNamed)
 	return strings.TrimSpace(string(raw)), diag.Wrap("read the token that is to log in to Vault", err, "vault.jwtFile of the management cluster in fleet.yaml names it")
 }
 
 // installWith has the providers installed with the values of variables that come from Vault, as far as they are needed.
-func (s *session) installWith(ctx context.Context, v *versions, manager *capi.Manager, opts capi.InstallOptions) (*capi.InstallResult, error) {
+func installWith(ctx context.Context, s *session.Session, v *versions, manager *capi.Manager, opts capi.InstallOptions) (*capi.InstallResult, error) {
 	opts.Origins = v.origins
 	if len(v.vault) == 0 {
 		return manager.Install(ctx, v.source, opts)
 	}
-	client, err := s.vaultClient()
+	client, err := vaultClient(s)
 	if err != nil {
 		return nil, err
 	}

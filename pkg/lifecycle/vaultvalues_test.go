@@ -20,6 +20,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
 // awsVault is a Vault that makes a new key whenever it is asked for one, for an hour; renewed is how long a renewal lasts.
@@ -61,7 +62,7 @@ func newAWSVault(t *testing.T) *awsVault {
 	return v
 }
 
-func (v *awsVault) session(t *testing.T, env map[string]string) *session {
+func (v *awsVault) session(t *testing.T, env map[string]string) *session.Session {
 	t.Helper()
 	ca := filepath.Join(t.TempDir(), "ca.pem")
 	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: v.Certificate().Raw}), 0o600); err != nil {
@@ -69,9 +70,9 @@ func (v *awsVault) session(t *testing.T, env map[string]string) *session {
 	}
 	all := map[string]string{"VAULT_ADDR": v.URL, "VAULT_TOKEN": "hvs.canary", "VAULT_CACERT": ca}
 	maps.Copy(all, env)
-	return &session{
-		mgmt: &v1alpha1.ManagementCluster{}, opts: InitOptions{Dir: t.TempDir()},
-		deps: management.Deps{LookupEnv: func(name string) (string, bool) { value, ok := all[name]; return value, ok }},
+	return &session.Session{
+		Mgmt: &v1alpha1.ManagementCluster{}, Opts: session.Options{Dir: t.TempDir()},
+		Deps: management.Deps{LookupEnv: func(name string) (string, bool) { value, ok := all[name]; return value, ok }},
 	}
 }
 
@@ -86,7 +87,7 @@ var awsVariables = []v1alpha1.Variable{
 func TestLeases(t *testing.T) {
 	v := newAWSVault(t)
 	s := v.session(t, nil)
-	client, err := s.vaultClient()
+	client, err := vaultClient(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,14 +169,14 @@ func TestVaultConfiguration(t *testing.T) {
 		"no token file": {nil, v1alpha1.Vault{Method: v1alpha1.VaultJWT, Role: "x", JWTFile: "none"}, "log in to Vault"},
 	} {
 		s := v.session(t, c.env)
-		s.mgmt.Vault = c.vault
-		if _, err := s.vaultClient(); err == nil || !strings.Contains(err.Error(), c.want) || diag.Hint(err) == "" || strings.Contains(err.Error(), "canary") {
+		s.Mgmt.Vault = c.vault
+		if _, err := vaultClient(s); err == nil || !strings.Contains(err.Error(), c.want) || diag.Hint(err) == "" || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s: %v, hint %q", name, err, diag.Hint(err))
 		}
 	}
 	s := v.session(t, map[string]string{"VAULT_ID_TOKEN": "eyJ.x.y"})
-	s.mgmt.Vault = v1alpha1.Vault{Method: v1alpha1.VaultJWT, Role: "x"}
-	if _, err := s.vaultClient(); err != nil {
+	s.Mgmt.Vault = v1alpha1.Vault{Method: v1alpha1.VaultJWT, Role: "x"}
+	if _, err := vaultClient(s); err != nil {
 		t.Error(err)
 	}
 }

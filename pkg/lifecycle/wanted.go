@@ -12,6 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/confine"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/render"
+	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
 // wantedQuestion asks what Flux would apply to a management cluster.
@@ -46,8 +47,8 @@ func wantedTask(ctx context.Context, q wantedQuestion) ([]wantedObject, error) {
 }
 
 // wantedObjects are those of the commit that Flux is to apply, or before there is one those of the folder.
-func (s *session) wantedObjects(ctx context.Context, have repoView) ([]wantedObject, error) {
-	dir := s.opts.Dir
+func wantedObjects(ctx context.Context, s *session.Session, have repoView) ([]wantedObject, error) {
+	dir := s.Opts.Dir
 	if have.repo != nil && have.revision != "" {
 		checkout, remove, err := atomicfile.TempFolder("", "wanted")
 		if err != nil {
@@ -59,7 +60,7 @@ func (s *session) wantedObjects(ctx context.Context, have repoView) ([]wantedObj
 		}
 		dir = checkout
 	}
-	return WantedTask.Run(ctx, wantedQuestion{Dir: dir, ManagementCluster: s.mgmt.Name, Fleet: s.fleet}, confine.Needs{Read: []string{dir}})
+	return WantedTask.Run(ctx, wantedQuestion{Dir: dir, ManagementCluster: s.Mgmt.Name, Fleet: s.Fleet}, confine.Needs{Read: []string{dir}})
 }
 
 // writeCommit writes the regular files of a commit below dir, and never beside it. Nothing larger than what is rendered is needed.

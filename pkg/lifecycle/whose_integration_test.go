@@ -27,6 +27,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
@@ -39,24 +40,24 @@ func (e *existingCluster) beside(t *testing.T) *existingCluster {
 }
 
 // take does what init does to a cluster before it installs anything.
-func (e *existingCluster) take(ctx context.Context, t *testing.T, change ...func(*InitOptions)) (*session, error) {
+func (e *existingCluster) take(ctx context.Context, t *testing.T, change ...func(*session.Options)) (*session.Session, error) {
 	t.Helper()
 	o := e.options(t, "admin")
 	for _, c := range change {
 		c(&o)
 	}
-	s, err := openSession(ctx, e.deps, o)
+	s, err := session.Open(ctx, e.deps, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.close)
-	if s.stranger != nil {
-		return s, s.stranger
+	t.Cleanup(s.Close)
+	if s.Stranger != nil {
+		return s, s.Stranger
 	}
-	if err := s.claimCluster(ctx, e.client, repoView{}); err != nil {
+	if err := claimCluster(ctx, s, e.client, repoView{}); err != nil {
 		return s, err
 	}
-	return s, s.cluster.Save(s.record())
+	return s, s.Cluster.Save(s.Record())
 }
 
 // Two fleets with the same names, on one cluster: the second is told whose it is, and nothing is touched; from its own repo, cloned anywhere,
@@ -69,8 +70,8 @@ func TestAnotherFleetsCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id := s.identity()
-	if err := s.confirmClaim(ctx, first.client); err != nil {
+	id := s.Identity()
+	if err := s.ConfirmClaim(ctx, first.client); err != nil {
 		t.Fatal(err)
 	}
 	commitIdentity := func(e *existingCluster) {
@@ -104,7 +105,7 @@ func TestAnotherFleetsCluster(t *testing.T) {
 		refused(t, err, first.git.URL)
 	})
 	t.Run("bootstrap", func(t *testing.T) {
-		_, err := Bootstrap(ctx, second.deps, BootstrapOptions{InitOptions: second.options(t, "admin")})
+		_, err := Bootstrap(ctx, second.deps, BootstrapOptions{Options: second.options(t, "admin")})
 		refused(t, err, first.git.URL)
 	})
 	t.Run("doctor", func(t *testing.T) {
@@ -119,11 +120,11 @@ func TestAnotherFleetsCluster(t *testing.T) {
 	})
 	t.Run("what works with it", func(t *testing.T) {
 		// A state folder that says that it is the second's: of a cluster that was made anew meanwhile.
-		s, err := openSession(ctx, second.deps, second.options(t, "admin"))
+		s, err := session.Open(ctx, second.deps, second.options(t, "admin"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.cluster.Save(s.record()); err != nil {
+		if err := s.Cluster.Save(s.Record()); err != nil {
 			t.Fatal(err)
 		}
 		target, err := management.Find(second.deps.Store, "mgmt", second.dir)
@@ -160,15 +161,15 @@ func TestAnotherFleetsCluster(t *testing.T) {
 		clone := first.beside(t)
 		clone.git = first.git
 		commitIdentity(clone)
-		if s, err := clone.take(ctx, t); err != nil || s.identity() != id {
-			t.Errorf("%s, %v", s.identity(), err)
+		if s, err := clone.take(ctx, t); err != nil || s.Identity() != id {
+			t.Errorf("%s, %v", s.Identity(), err)
 		}
 	})
 	t.Run("a clone of before the identity was committed", func(t *testing.T) {
 		clone := first.beside(t)
 		clone.git = first.git
-		if s, err := clone.take(ctx, t); err != nil || s.identity() != id {
-			t.Errorf("%s, %v", s.identity(), err)
+		if s, err := clone.take(ctx, t); err != nil || s.Identity() != id {
+			t.Errorf("%s, %v", s.Identity(), err)
 		}
 	})
 	t.Run("the same fleet, under another name", func(t *testing.T) {
@@ -177,12 +178,12 @@ func TestAnotherFleetsCluster(t *testing.T) {
 		if err := os.WriteFile(file, []byte(strings.Replace(read(t, file), "- name: mgmt", "- name: other", 1)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s, err := openSession(ctx, first.deps, o)
+		s, err := session.Open(ctx, first.deps, o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer s.close()
-		if err := s.claimCluster(ctx, first.client, repoView{}); err == nil || !strings.Contains(err.Error(), "management cluster mgmt") {
+		defer s.Close()
+		if err := claimCluster(ctx, s, first.client, repoView{}); err == nil || !strings.Contains(err.Error(), "management cluster mgmt") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -210,19 +211,19 @@ func TestOneClaimWins(t *testing.T) {
 	defer cancel()
 	first := newExistingCluster(t)
 	const racers = 6
-	var sessions []*session
+	var sessions []*session.Session
 	for range racers {
-		s, err := openSession(ctx, first.deps, first.beside(t).options(t, "admin"))
+		s, err := session.Open(ctx, first.deps, first.beside(t).options(t, "admin"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer s.close()
+		defer s.Close()
 		sessions = append(sessions, s)
 	}
 	errs := make([]error, racers)
 	var group sync.WaitGroup
 	for i, s := range sessions {
-		group.Go(func() { errs[i] = s.claimCluster(ctx, first.client, repoView{}) })
+		group.Go(func() { errs[i] = claimCluster(ctx, s, first.client, repoView{}) })
 	}
 	group.Wait()
 	there, err := ownership.ReadClaim(ctx, first.client)
@@ -233,7 +234,7 @@ func TestOneClaimWins(t *testing.T) {
 	for i, err := range errs {
 		if err == nil {
 			won++
-			if there.Fleet != sessions[i].identity() {
+			if there.Fleet != sessions[i].Identity() {
 				t.Error("the one that was let through is not the one that the cluster knows")
 			}
 		} else if !errors.Is(err, ownership.ErrOtherFleet) {
@@ -357,7 +358,7 @@ func TestTakeOverKeepsWhatWasApplied(t *testing.T) {
 	defer cancel()
 	e := newExistingCluster(t)
 	e.followSomething(ctx, t, "https://git.example.com/theirs.git", "main", "clusters/prod")
-	s, err := e.take(ctx, t, func(o *InitOptions) { o.TakeOverFlux = true })
+	s, err := e.take(ctx, t, func(o *session.Options) { o.TakeOverFlux = true })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package lifecycle
+package session
 
 import (
 	"context"
@@ -15,39 +15,39 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
-// stateFleet is the identity and name by which the state folder files the fleet's private files.
-func (s *session) stateFleet() state.Fleet {
-	return state.Fleet{ID: s.identity(), Name: s.fleet.Metadata.Name}
+// StateFleet is the identity and name by which the state folder files the fleet's private files.
+func (s *Session) StateFleet() state.Fleet {
+	return state.Fleet{ID: s.Identity(), Name: s.Fleet.Metadata.Name}
 }
 
-// checkKeys refuses a fleet repo with secrets that this machine cannot decrypt, before anything is made. If the management cluster already exists,
+// CheckKeys refuses a fleet repo with secrets that this machine cannot decrypt, before anything is made. If the management cluster already exists,
 // it has the key: see keyring.
-func (s *session) checkKeys(ctx context.Context) error {
-	rules, err := fleetsecrets.Rules(s.opts.Dir)
+func (s *Session) CheckKeys(ctx context.Context) error {
+	rules, err := fleetsecrets.Rules(s.Opts.Dir)
 	if err != nil || rules == nil {
 		return err
 	}
-	keys, err := fleetsecrets.LocalKeys(s.deps, s.stateFleet(), s.opts.Dir, s.opts.AgeKeyFile)
+	keys, err := fleetsecrets.LocalKeys(s.Deps, s.StateFleet(), s.Opts.Dir, s.Opts.AgeKeyFile)
 	if err != nil || len(keys.For(rules.Recipients())) > 0 {
 		return err
 	}
-	if s.host != nil {
-		if st, err := s.host.State(ctx); err != nil || st == host.StateRunning || st == host.StateStopped {
+	if s.Host != nil {
+		if st, err := s.Host.State(ctx); err != nil || st == host.StateRunning || st == host.StateStopped {
 			return err
 		}
 	}
-	return s.refuseLostKey(s.opts.Dir, rules)
+	return s.refuseLostKey(s.Opts.Dir, rules)
 }
 
 // refuseLostKey returns an error if the repo has secrets that init did not write itself: with a new key nobody could read them any more.
-func (s *session) refuseLostKey(root string, rules *secret.Rules) error {
+func (s *Session) refuseLostKey(root string, rules *secret.Rules) error {
 	names, err := fleetsecrets.EncryptedFiles(root)
 	if err != nil {
 		return err
 	}
 	written := map[string]bool{}
-	for _, env := range s.fleet.Spec.Environments {
-		written[s.layout().Credentials(env.Name)] = true
+	for _, env := range s.Fleet.Spec.Environments {
+		written[s.Layout().Credentials(env.Name)] = true
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return written[name] })
 	if len(names) == 0 {
@@ -57,24 +57,24 @@ func (s *session) refuseLostKey(root string, rules *secret.Rules) error {
 		strings.Join(rules.Recipients(), ", ")), fleetsecrets.KeyHint)
 }
 
-// keyring holds the keys of the fleet repo, the key in use first, and the fleet that the state folder filed them for.
-type keyring struct {
-	keys  secret.Keys
+// Keyring holds the keys of the fleet repo, the key in use first, and the fleet that the state folder filed them for.
+type Keyring struct {
+	Keys  secret.Keys
 	fleet state.Fleet
 }
 
-// ensure finds the keys of the fleet repo at root, or makes the first key, and keeps them in the state folder. The keys come from this machine or,
+// Ensure finds the keys of the fleet repo at root, or makes the first key, and keeps them in the state folder. The keys come from this machine or,
 // if its state is lost, from the management cluster of client; nil where there is none.
-func (k *keyring) ensure(ctx context.Context, s *session, client *kube.Client, root string) (secret.Keys, error) {
-	fleet := s.stateFleet()
-	if k.keys != nil && k.fleet == fleet {
-		return k.keys, nil
+func (k *Keyring) Ensure(ctx context.Context, s *Session, client *kube.Client, root string) (secret.Keys, error) {
+	fleet := s.StateFleet()
+	if k.Keys != nil && k.fleet == fleet {
+		return k.Keys, nil
 	}
-	keys, err := fleetsecrets.LocalKeys(s.deps, fleet, root, s.opts.AgeKeyFile)
+	keys, err := fleetsecrets.LocalKeys(s.Deps, fleet, root, s.Opts.AgeKeyFile)
 	if err != nil {
 		return nil, err
 	}
-	keys = append(keys, k.keys...) // filed under an identity that another run was faster than
+	keys = append(keys, k.Keys...) // filed under an identity that another run was faster than
 	rules, err := fleetsecrets.Rules(root)
 	if err != nil {
 		return nil, err
@@ -103,9 +103,9 @@ func (k *keyring) ensure(ctx context.Context, s *session, client *kube.Client, r
 		keys = secret.Keys{key}
 	}
 	keys = fleetsecrets.Unique(keys)
-	if err := fleetsecrets.KeepKeys(ctx, s.deps, fleet, keys); err != nil {
+	if err := fleetsecrets.KeepKeys(ctx, s.Deps, fleet, keys); err != nil {
 		return nil, err
 	}
-	k.keys, k.fleet = keys, fleet
+	k.Keys, k.fleet = keys, fleet
 	return keys, nil
 }

@@ -1,4 +1,4 @@
-package lifecycle
+package session
 
 import (
 	"bytes"
@@ -25,21 +25,21 @@ func places(t *testing.T) map[string]func(cluster string) (snapshot.Place, error
 	remote := gittest.NewHTTPS(t, gittest.Options{})
 	guarded := gittest.NewHTTPS(t, gittest.Options{})
 	gittest.Git(t, guarded.Dir, "config", "receive.denyNonFastForwards", "true")
-	git := func(s *gittest.HTTPS) gitRemote {
-		return gitRemote{url: s.URL, followed: "main", auth: func() (gitrepo.Auth, error) {
+	git := func(s *gittest.HTTPS) GitRemote {
+		return GitRemote{URL: s.URL, Followed: "main", Auth: func() (gitrepo.Auth, error) {
 			return gitrepo.Auth{Username: s.Username, Token: s.Token, CA: s.CA}, nil
 		}}
 	}
 	return map[string]func(string) (snapshot.Place, error){
-		"folder": func(cluster string) (snapshot.Place, error) { return openPlace(folder, cluster, gitRemote{}) },
+		"folder": func(cluster string) (snapshot.Place, error) { return OpenPlace(folder, cluster, GitRemote{}) },
 		"registry": func(cluster string) (snapshot.Place, error) {
-			return openPlace("oci://"+registry+"/acme/snapshots", cluster, gitRemote{})
+			return OpenPlace("oci://"+registry+"/acme/snapshots", cluster, GitRemote{})
 		},
 		"branch": func(cluster string) (snapshot.Place, error) {
-			return openPlace("branch:fleetctl-snapshots", cluster, git(remote))
+			return OpenPlace("branch:fleetctl-snapshots", cluster, git(remote))
 		},
 		"branch that takes no force": func(cluster string) (snapshot.Place, error) {
-			return openPlace("branch:kept/snapshots", cluster, git(guarded))
+			return OpenPlace("branch:kept/snapshots", cluster, git(guarded))
 		},
 	}
 }
@@ -134,7 +134,7 @@ func holds(t *testing.T, place snapshot.Place, content map[string][]byte) {
 }
 
 func TestPlaceRefused(t *testing.T) {
-	remote := gitRemote{url: "https://git.example.com/fleet.git", followed: "main", auth: func() (gitrepo.Auth, error) { return gitrepo.Auth{}, nil }}
+	remote := GitRemote{URL: "https://git.example.com/fleet.git", Followed: "main", Auth: func() (gitrepo.Auth, error) { return gitrepo.Auth{}, nil }}
 	for where, words := range map[string]string{
 		"":                    "nothing says where",
 		"s3://bucket/x":       "of the kind s3://",
@@ -146,11 +146,11 @@ func TestPlaceRefused(t *testing.T) {
 		"oci://r.io/x:tag":    "is no repository",
 		"oci://r.io/x@sha256": "is no repository",
 	} {
-		if _, err := openPlace(where, "mgmt", remote); err == nil || !strings.Contains(err.Error(), words) {
+		if _, err := OpenPlace(where, "mgmt", remote); err == nil || !strings.Contains(err.Error(), words) {
 			t.Errorf("%q: %v", where, err)
 		}
 	}
-	if _, err := openPlace("branch:snapshots", "mgmt", gitRemote{}); err == nil || !strings.Contains(err.Error(), "has no remote") {
+	if _, err := OpenPlace("branch:snapshots", "mgmt", GitRemote{}); err == nil || !strings.Contains(err.Error(), "has no remote") {
 		t.Errorf("a branch without a remote: %v", err)
 	}
 }
@@ -170,7 +170,7 @@ func TestBranchOfSomethingElse(t *testing.T) {
 	if _, err := repo.Push(t.Context(), auth); err != nil {
 		t.Fatal(err)
 	}
-	place, err := openPlace("branch:work", "mgmt", gitRemote{url: server.URL, followed: "main", auth: func() (gitrepo.Auth, error) { return auth, nil }})
+	place, err := OpenPlace("branch:work", "mgmt", GitRemote{URL: server.URL, Followed: "main", Auth: func() (gitrepo.Auth, error) { return auth, nil }})
 	if err != nil {
 		t.Fatal(err)
 	}

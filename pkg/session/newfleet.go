@@ -1,4 +1,4 @@
-package lifecycle
+package session
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 
 // newFleetFile is the fleet.yaml that init writes where there is none: what the flags say, and defaults for the rest, spelled out
 // so that the next reader sees them.
-func (s *session) newFleetFile(ctx context.Context) ([]byte, error) {
-	o := s.opts
+func (s *Session) newFleetFile(ctx context.Context) ([]byte, error) {
+	o := s.Opts
 	name := o.Fleet
 	if name == "" {
 		name = nameFrom(o.Dir)
@@ -46,16 +46,16 @@ func (s *session) newFleetFile(ctx context.Context) ([]byte, error) {
 			Git: git, Environments: []v1alpha1.Environment{{Name: environment}}, ManagementClusters: []v1alpha1.ManagementCluster{mgmt},
 		},
 	}
-	v1alpha1.SetDefaults(f, defaults())
+	v1alpha1.SetDefaults(f, Defaults())
 	return v1alpha1.Marshal(f)
 }
 
 // newGit is the remote that the flags name, or the one that the folder has already.
-func (s *session) newGit() (v1alpha1.Git, error) {
+func (s *Session) newGit() (v1alpha1.Git, error) {
 	git := v1alpha1.Git{
-		URL: s.opts.GitURL, Branch: s.opts.Branch, CAFile: s.opts.Git.CAFile, Username: s.opts.Git.Username, FluxUsername: s.opts.FluxUsername,
+		URL: s.Opts.GitURL, Branch: s.Opts.Branch, CAFile: s.Opts.Git.CAFile, Username: s.Opts.Git.Username, FluxUsername: s.Opts.FluxUsername,
 	}
-	if repo, err := gitrepo.Open(s.opts.Dir); err == nil {
+	if repo, err := gitrepo.Open(s.Opts.Dir); err == nil {
 		url, branch, err := repo.Remote()
 		if err != nil {
 			return git, err
@@ -80,7 +80,7 @@ func (s *session) newGit() (v1alpha1.Git, error) {
 
 // pinnedHosts are the lines of the given or the user's known_hosts for the host of url: fleet.yaml pins them for everyone who works with
 // the fleet. A host that is in neither is an error of the first connection, with its fingerprint.
-func (s *session) pinnedHosts(url string) (string, error) {
+func (s *Session) pinnedHosts(url string) (string, error) {
 	given, err := s.givenKnownHosts()
 	if err != nil {
 		return "", err

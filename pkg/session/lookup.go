@@ -1,17 +1,17 @@
-package lifecycle
+package session
 
 import "sync"
 
 // lookup is something that is found out when it is first asked for, and not again. Steps and checks that run side by side share it.
-type lookup[T any] struct {
+type Lookup[T any] struct {
 	mu    sync.Mutex
 	found bool
 	what  T
 	err   error
 }
 
-// once returns what find said the first time, an error too.
-func (l *lookup[T]) once(find func() (T, error)) (T, error) {
+// Once returns what find said the first time, an error too.
+func (l *Lookup[T]) Once(find func() (T, error)) (T, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.found {
@@ -22,7 +22,7 @@ func (l *lookup[T]) once(find func() (T, error)) (T, error) {
 }
 
 // untilFound returns what find said the first time that it had no error.
-func (l *lookup[T]) untilFound(find func() (T, error)) (T, error) {
+func (l *Lookup[T]) untilFound(find func() (T, error)) (T, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.found {

@@ -1,4 +1,4 @@
-package lifecycle
+package session
 
 import (
 	"errors"
@@ -17,13 +17,13 @@ import (
 // refuseCommands is an error where the fleet repo has a kubeconfig, of a management cluster or of a standby, that has a command run, as kubectl runs it for a
 // user's credentials, or a file read that is not part of the repo: a token would go to the server that the kubeconfig names. A kubeconfig outside the repo is the
 // user's own.
-func (s *session) refuseCommands() error {
-	for _, m := range s.fleet.Spec.ManagementClusters {
+func (s *Session) refuseCommands() error {
+	for _, m := range s.Fleet.Spec.ManagementClusters {
 		if err := s.refuseCommandsOf("management cluster "+m.Name, m.Host.Existing); err != nil {
 			return err
 		}
 	}
-	for _, b := range s.fleet.Spec.Standbys {
+	for _, b := range s.Fleet.Spec.Standbys {
 		if err := s.refuseCommandsOf("standby "+b.Name, b.Host.Existing); err != nil {
 			return err
 		}
@@ -32,13 +32,13 @@ func (s *session) refuseCommands() error {
 }
 
 // refuseCommandsOf is refuseCommands for one of them; a nil host has no kubeconfig.
-func (s *session) refuseCommandsOf(whose string, existing *v1alpha1.ExistingHost) error {
+func (s *Session) refuseCommandsOf(whose string, existing *v1alpha1.ExistingHost) error {
 	if existing == nil || existing.Kubeconfig == "" {
 		return nil
 	}
 	named := existing.Kubeconfig
 	file := s.inRepo(named)
-	if !isOfRepo(s.opts.Dir, named) {
+	if !isOfRepo(s.Opts.Dir, named) {
 		return nil
 	}
 	content, err := within.Named(file, within.MostNamed)
@@ -56,7 +56,7 @@ func (s *session) refuseCommandsOf(whose string, existing *v1alpha1.ExistingHost
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(filepath.Dir(file), name)
 		}
-		return isFileOf(s.opts.Dir, name)
+		return isFileOf(s.Opts.Dir, name)
 	})
 	if text := reach.Text(); text != "" {
 		return diag.Errorf("look at the file, then add --run-commands", "%s: its kubeconfig %s is part of the fleet repo and %s", whose, named, text)

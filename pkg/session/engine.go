@@ -1,4 +1,4 @@
-package lifecycle
+package session
 
 import (
 	"context"
@@ -19,15 +19,15 @@ const (
 )
 
 // detectEngine looks for this machine's container engine once in a session: a client whose daemon is gone takes long to say so.
-func (s *session) detectEngine(ctx context.Context) (*engine.Engine, error) {
-	return s.onMachine.once(func() (*engine.Engine, error) { return engine.Detect(ctx) })
+func (s *Session) detectEngine(ctx context.Context) (*engine.Engine, error) {
+	return s.onMachine.Once(func() (*engine.Engine, error) { return engine.Detect(ctx) })
 }
 
-// mountEngine gives the docker provider the engine that it works with, where it is among the providers and the host has one.
-func (s *session) mountEngine(ctx context.Context, o *host.CreateOptions) error {
-	onEngine, ok := s.host.(host.OnEngine)
+// MountEngine gives the docker provider the engine that it works with, where it is among the providers and the host has one.
+func (s *Session) MountEngine(ctx context.Context, o *host.CreateOptions) error {
+	onEngine, ok := s.Host.(host.OnEngine)
 	declared := slices.ContainsFunc(o.ExtraMounts, func(m host.Mount) bool { return m.ContainerPath == dockerSocket })
-	if !s.usesEngine() || !ok || declared {
+	if !s.UsesEngine() || !ok || declared {
 		return nil
 	}
 	socket, err := onEngine.EngineSocket(ctx)
@@ -38,16 +38,16 @@ func (s *session) mountEngine(ctx context.Context, o *host.CreateOptions) error 
 	return nil
 }
 
-// usesEngine tells whether the docker provider, which works with the engine itself, is among the providers.
-func (s *session) usesEngine() bool {
-	return slices.ContainsFunc(s.mgmt.Providers, func(p v1alpha1.Provider) bool {
+// UsesEngine tells whether the docker provider, which works with the engine itself, is among the providers.
+func (s *Session) UsesEngine() bool {
+	return slices.ContainsFunc(s.Mgmt.Providers, func(p v1alpha1.Provider) bool {
 		return p.Type == v1alpha1.ProviderInfrastructure && p.Name == dockerProvider
 	})
 }
 
-// tuning is that of fleet.yaml, and how the docker provider finds the engine where its manager is a process of this machine.
-func (s *session) tuning(ctx context.Context) []kube.Tuning {
-	all := tuningOf(s.mgmt)
+// Tuning is that of fleet.yaml, and how the docker provider finds the engine where its manager is a process of this machine.
+func (s *Session) Tuning(ctx context.Context) []kube.Tuning {
+	all := TuningOf(s.Mgmt)
 	socket := s.otherSocket(ctx)
 	if socket == "" {
 		return all
@@ -63,8 +63,8 @@ func (s *session) tuning(ctx context.Context) []kube.Tuning {
 
 // otherSocket is the engine's where the docker provider would not look for it, as Podman's is; "" where it finds it, and where it makes
 // in-memory clusters only because no engine answers.
-func (s *session) otherSocket(ctx context.Context) string {
-	if !s.traits().Processes || !s.usesEngine() {
+func (s *Session) otherSocket(ctx context.Context) string {
+	if !s.Traits().Processes || !s.UsesEngine() {
 		return ""
 	}
 	if _, err := os.Stat(dockerSocket); err == nil {
@@ -81,8 +81,8 @@ func (s *session) otherSocket(ctx context.Context) string {
 	return socket
 }
 
-// tuningOf is the tuning of a management cluster in the words of those that apply it.
-func tuningOf(m *v1alpha1.ManagementCluster) []kube.Tuning {
+// TuningOf is the tuning of a management cluster in the words of those that apply it.
+func TuningOf(m *v1alpha1.ManagementCluster) []kube.Tuning {
 	all := make([]kube.Tuning, 0, len(m.Tuning))
 	for _, t := range m.Tuning {
 		all = append(all, kube.Tuning{Manager: t.Manager, Flags: t.Flags, Requests: amounts(t.Resources.Requests), Limits: amounts(t.Resources.Limits)})

@@ -1,4 +1,4 @@
-package lifecycle
+package session
 
 import (
 	"cmp"
@@ -17,21 +17,21 @@ const (
 	placeBranch   = "branch:"
 )
 
-// elsewhere tells whether a place is no folder.
-func elsewhere(where string) bool {
+// Elsewhere tells whether a place is no folder.
+func Elsewhere(where string) bool {
 	return strings.Contains(where, "://") || strings.HasPrefix(where, placeBranch)
 }
 
-// gitRemote is the fleet repo's remote, as snapshots in a branch of it need it.
-type gitRemote struct {
-	url  string
-	auth func() (gitrepo.Auth, error)
-	// followed is the branch with the fleet itself.
-	followed string
+// GitRemote is the fleet repo's remote, as snapshots in a branch of it need it.
+type GitRemote struct {
+	URL  string
+	Auth func() (gitrepo.Auth, error)
+	// Followed is the branch with the fleet itself.
+	Followed string
 }
 
-// openPlace is where the snapshots of a management cluster are kept: a folder, a repository of a registry, or a branch of the fleet repo.
-func openPlace(where, cluster string, git gitRemote) (snapshot.Place, error) {
+// OpenPlace is where the snapshots of a management cluster are kept: a folder, a repository of a registry, or a branch of the fleet repo.
+func OpenPlace(where, cluster string, git GitRemote) (snapshot.Place, error) {
 	if where == "" {
 		return nil, diag.Usage("give a folder that outlives the management cluster, oci://REGISTRY/PATH or branch:NAME; or declare one in fleet.yaml: spec.snapshots.to",
 			"nothing says where the snapshots of %s are kept", cluster)
@@ -52,45 +52,45 @@ func openPlace(where, cluster string, git gitRemote) (snapshot.Place, error) {
 	return snapshot.NewFolder(where, cluster)
 }
 
-func branchPlace(branch, cluster string, git gitRemote) (snapshot.Place, error) {
-	if git.url == "" {
+func branchPlace(branch, cluster string, git GitRemote) (snapshot.Place, error) {
+	if git.URL == "" {
 		return nil, diag.Usage("give the fleet repo a remote (spec.git.url), or name a folder", "a branch of the fleet repo keeps no snapshot of %s: the repo has no remote, and goes with this machine", cluster)
 	}
-	if branch == git.followed {
+	if branch == git.Followed {
 		return nil, diag.Usage("name another branch, as branch:fleetctl-snapshots", "the branch %s has the fleet itself", branch)
 	}
-	auth, err := git.auth()
+	auth, err := git.Auth()
 	if err != nil {
 		return nil, err
 	}
-	shelf, err := gitrepo.NewShelf(git.url, branch, auth)
+	shelf, err := gitrepo.NewShelf(git.URL, branch, auth)
 	if err != nil {
 		return nil, err
 	}
 	return snapshot.OnShelf(shelf, cluster)
 }
 
-// gitRemote is the remote of the session's fleet.
-func (s *session) gitRemote() gitRemote {
-	return gitRemote{
-		url: s.fleet.Spec.Git.URL, followed: s.fleet.Spec.Git.Branch, auth: func() (gitrepo.Auth, error) { return s.pushAuth(), nil },
+// GitRemote is the remote of the session's fleet.
+func (s *Session) gitRemote() GitRemote {
+	return GitRemote{
+		URL: s.Fleet.Spec.Git.URL, Followed: s.Fleet.Spec.Git.Branch, Auth: func() (gitrepo.Auth, error) { return s.PushAuth(), nil },
 	}
 }
 
-// openPlace is the place that was given or, where none was, the one of fleet.yaml. A standby's is that of the one which it takes over from.
-func (s *session) openPlace(given string) (snapshot.Place, error) {
-	return openPlace(cmp.Or(given, s.snapshotsTo()), s.declaredAs(), s.gitRemote())
+// OpenPlace is the place that was given or, where none was, the one of fleet.yaml. A standby's is that of the one which it takes over from.
+func (s *Session) OpenPlace(given string) (snapshot.Place, error) {
+	return OpenPlace(cmp.Or(given, s.SnapshotsTo()), s.DeclaredAs(), s.gitRemote())
 }
 
-// place is where fleet.yaml says that the session's snapshots are kept.
-func (s *session) place() (snapshot.Place, error) { return s.openPlace("") }
+// Place is where fleet.yaml says that the session's snapshots are kept.
+func (s *Session) Place() (snapshot.Place, error) { return s.OpenPlace("") }
 
-// snapshots are those that there are where fleet.yaml says, oldest first; none where it says nothing.
-func (s *session) snapshots(ctx context.Context) (snapshot.Place, []string, error) {
-	if s.snapshotsTo() == "" {
+// Snapshots are those that there are where fleet.yaml says, oldest first; none where it says nothing.
+func (s *Session) Snapshots(ctx context.Context) (snapshot.Place, []string, error) {
+	if s.SnapshotsTo() == "" {
 		return nil, nil, nil
 	}
-	place, err := s.place()
+	place, err := s.Place()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -98,10 +98,10 @@ func (s *session) snapshots(ctx context.Context) (snapshot.Place, []string, erro
 	return place, ids, err
 }
 
-// snapshotsTo is the place that fleet.yaml declares.
-func (s *session) snapshotsTo() string {
-	to := s.fleet.Spec.Snapshots.To
-	if to == "" || elsewhere(to) {
+// SnapshotsTo is the place that fleet.yaml declares.
+func (s *Session) SnapshotsTo() string {
+	to := s.Fleet.Spec.Snapshots.To
+	if to == "" || Elsewhere(to) {
 		return to
 	}
 	return s.inRepo(to)

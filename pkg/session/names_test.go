@@ -1,4 +1,4 @@
-package lifecycle
+package session
 
 import (
 	"strings"
@@ -24,7 +24,7 @@ func TestDeployKeyPage(t *testing.T) {
 		"ssh://git@git.example.com:2222/fleet": "",
 		"git@bitbucket.org:acme/fleet.git":     "https://bitbucket.org/acme/fleet/admin/access-keys/",
 	} {
-		if got := deployKeyPage(url); got != want {
+		if got := DeployKeyPage(url); got != want {
 			t.Errorf("deployKeyPage(%q) = %q, want %q", url, got, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package lifecycle
+package session
 
 import (
 	"errors"
@@ -17,17 +17,17 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-func (s *session) layout() layout.Layout { return s.mgmt.Layout() }
+func (s *Session) Layout() layout.Layout { return s.Mgmt.Layout() }
 
-// hasSource tells whether the management cluster has the source of a channel in the fleet repo.
-func (s *session) hasSource(c v1alpha1.Channel) bool {
-	_, err := os.Stat(s.inRepo(filepath.FromSlash(s.layout().SourceFile(c.Name))))
+// HasSource tells whether the management cluster has the source of a channel in the fleet repo.
+func (s *Session) HasSource(c v1alpha1.Channel) bool {
+	_, err := os.Stat(s.inRepo(filepath.FromSlash(s.Layout().SourceFile(c.Name))))
 	return c.Name == v1alpha1.MainChannel || err == nil
 }
 
-// channelFiles are the sources of the channels. Those that are there follow where Flux reads the fleet repo from, which may have moved; of a
+// ChannelFiles are the sources of the channels. Those that are there follow where Flux reads the fleet repo from, which may have moved; of a
 // channel of tags, the first promotion makes it.
-func (s *session) channelFiles(system []manifest.File) ([]manifest.File, error) {
+func (s *Session) ChannelFiles(system []manifest.File) ([]manifest.File, error) {
 	var sync []byte
 	for _, f := range system {
 		if path.Base(f.Path) == flux.SyncFile {
@@ -35,12 +35,12 @@ func (s *session) channelFiles(system []manifest.File) ([]manifest.File, error) 
 		}
 	}
 	var files []manifest.File
-	for _, c := range s.fleet.Channels() {
+	for _, c := range s.Fleet.Channels() {
 		if c.Name == v1alpha1.MainChannel {
 			continue
 		}
-		name := s.layout().SourceFile(c.Name)
-		there, err := within.ReadFile(s.opts.Dir, name, fleetrepo.MaxFile)
+		name := s.Layout().SourceFile(c.Name)
+		there, err := within.ReadFile(s.Opts.Dir, name, fleetrepo.MaxFile)
 		switch {
 		case err == nil:
 			content, err := scaffold.FollowSync(there, sync)
@@ -51,7 +51,7 @@ func (s *session) channelFiles(system []manifest.File) ([]manifest.File, error) 
 		case !errors.Is(err, fs.ErrNotExist):
 			return nil, diag.Wrap("read the source of channel "+c.Name, err, "")
 		case !c.IsTag():
-			made, err := scaffold.ChannelFile(scaffold.ChannelOptions{Name: c.Name, Branch: c.Branch, Layout: s.layout(), Sync: sync})
+			made, err := scaffold.ChannelFile(scaffold.ChannelOptions{Name: c.Name, Branch: c.Branch, Layout: s.Layout(), Sync: sync})
 			if err != nil {
 				return nil, err
 			}

@@ -1,4 +1,4 @@
-package lifecycle
+package session
 
 import (
 	"cmp"
@@ -33,24 +33,24 @@ func chosen(fleet *v1alpha1.Fleet, name string) (m *v1alpha1.ManagementCluster, 
 	return nil, "", &diag.Error{Op: "find management cluster or standby " + name, Err: v1alpha1.ErrNoManagementCluster, Hint: hint, Code: diag.ExitUsage}
 }
 
-// declaredAs is the management cluster in fleet.yaml that the session's is of: a standby's is the one that it takes over from.
-func (s *session) declaredAs() string { return cmp.Or(s.standbyOf, s.mgmt.Name) }
+// DeclaredAs is the management cluster in fleet.yaml that the session's is of: a standby's is the one that it takes over from.
+func (s *Session) DeclaredAs() string { return cmp.Or(s.StandbyOf, s.Mgmt.Name) }
 
-// refuseStandby is for a command that a management cluster with work is for.
-func (s *session) refuseStandby() error {
-	if s.standbyOf == "" {
+// RefuseStandby is for a command that a management cluster with work is for.
+func (s *Session) RefuseStandby() error {
+	if s.StandbyOf == "" {
 		return nil
 	}
-	return diag.Usage("name "+s.standbyOf+" with --management; `fleetctl standby activate "+s.mgmt.Name+"` has the standby take over",
-		"%s is a standby of %s, and manages nothing", s.mgmt.Name, s.standbyOf)
+	return diag.Usage("name "+s.StandbyOf+" with --management; `fleetctl standby activate "+s.Mgmt.Name+"` has the standby take over",
+		"%s is a standby of %s, and manages nothing", s.Mgmt.Name, s.StandbyOf)
 }
 
-// side is the session's management cluster in a hand-over.
-func (s *session) side(client *kube.Client) handover.Side {
-	return handover.Side{Name: s.mgmt.Name, Client: client, Standby: s.standbyOf != ""}
+// Side is the session's management cluster in a hand-over.
+func (s *Session) Side(client *kube.Client) handover.Side {
+	return handover.Side{Name: s.Mgmt.Name, Client: client, Standby: s.StandbyOf != ""}
 }
 
-// ownNote tells whether it is the note of the standby that the command is about.
-func (s *session) ownNote(note *snapshot.Snapshot) bool {
-	return s.waiting != "" && note.HandedOverUID == s.waiting
+// OwnNote tells whether it is the note of the standby that the command is about.
+func (s *Session) OwnNote(note *snapshot.Snapshot) bool {
+	return s.Waiting != "" && note.HandedOverUID == s.Waiting
 }

@@ -1,4 +1,4 @@
-package lifecycle
+package session
 
 import (
 	"cmp"
@@ -74,20 +74,20 @@ func environmentOf(v v1alpha1.Variable) string {
 	return cmp.Or(v.Env, v.Name)
 }
 
-// sourcesDir is the folder that the files and commands of variables are relative to.
-func (s *session) sourcesDir() string {
-	if s.opts.Sources != nil {
-		return s.opts.Sources.Dir
+// SourcesDir is the folder that the files and commands of variables are relative to.
+func (s *Session) SourcesDir() string {
+	if s.Opts.Sources != nil {
+		return s.Opts.Sources.Dir
 	}
-	return s.opts.Dir
+	return s.Opts.Dir
 }
 
-// inSources is the path of a file that says how Vault is reached.
-func (s *session) inSources(path string) string {
+// InSources is the path of a file that says how Vault is reached.
+func (s *Session) InSources(path string) string {
 	if filepath.IsAbs(path) {
 		return path
 	}
-	return filepath.Join(s.sourcesDir(), path)
+	return filepath.Join(s.SourcesDir(), path)
 }
 
 // everyCommands are the variables that programs need whatever they do.
@@ -129,9 +129,9 @@ func Narrowed(deps management.Deps, declared *v1alpha1.ManagementCluster) manage
 	return deps
 }
 
-// variables are resolved once in a run: a command may make another credential each time, and standard input is read once.
-func (s *session) variables(ctx context.Context) (*variables.Resolved, error) {
+// Variables are resolved once in a run: a command may make another credential each time, and standard input is read once.
+func (s *Session) Variables(ctx context.Context) (*variables.Resolved, error) {
 	return s.resolved.untilFound(func() (*variables.Resolved, error) {
-		return variables.Resolve(ctx, s.mgmt.Providers, s.sourcesDir(), s.deps)
+		return variables.Resolve(ctx, s.Mgmt.Providers, s.SourcesDir(), s.Deps)
 	})
 }

@@ -1,4 +1,4 @@
-package lifecycle
+package session
 
 import (
 	"context"
@@ -17,10 +17,10 @@ var othersVariables = []string{
 	"GITHUB_", "GH_", "GITLAB_", "GITEA_", "FORGEJO_", "BITBUCKET_", "ACTIONS_", "CI_", "SYSTEM_ACCESSTOKEN", "AZURE_DEVOPS_", "BUILDKITE_", "CIRCLE_", "DRONE_", "JENKINS_",
 }
 
-// environmentFor looks up, in the environment, the variables that components name and fleet.yaml says nothing about. No other part of
+// EnvironmentFor looks up, in the environment, the variables that components name and fleet.yaml says nothing about. No other part of
 // the environment is handed to them. A bundle or a release may be a stranger's, and its controllers get what it names: what is set of
 // othersVariables is an error.
-func (s *session) environmentFor(
+func (s *Session) EnvironmentFor(
 	ctx context.Context, source *capi.Source, providers []capi.Provider, known map[string]string,
 ) (map[string]string, error) {
 	found := map[string]string{}
@@ -34,7 +34,7 @@ func (s *session) environmentFor(
 			if _, ok := known[v.Name]; ok {
 				continue
 			}
-			value, _ := s.deps.LookupEnv(v.Name)
+			value, _ := s.Deps.LookupEnv(v.Name)
 			switch {
 			case value == "":
 			case slices.ContainsFunc(othersVariables, func(prefix string) bool { return strings.HasPrefix(v.Name, prefix) }):

@@ -1,4 +1,4 @@
-package lifecycle
+package session
 
 import (
 	"context"
@@ -11,11 +11,11 @@ import (
 // deployKeyFile is the private key that a management cluster reads its fleet repo with, in its state folder.
 const deployKeyFile = "deploy-key"
 
-// traits of the declared host.
-func (s *session) traits() hosts.Traits { return hosts.TraitsOf(s.mgmt.Host, s.mgmt.KubernetesVersion) }
+// Traits of the declared host.
+func (s *Session) Traits() hosts.Traits { return hosts.TraitsOf(s.Mgmt.Host, s.Mgmt.KubernetesVersion) }
 
 // settleHostTypes fills in, before defaults do, what carries the management clusters of which fleet.yaml does not say it.
-func (s *session) settleHostTypes(ctx context.Context, fleet *v1alpha1.Fleet) {
+func (s *Session) settleHostTypes(ctx context.Context, fleet *v1alpha1.Fleet) {
 	for i := range fleet.Spec.ManagementClusters {
 		m := &fleet.Spec.ManagementClusters[i]
 		if m.Parent == "" && m.Host.Type == "" && m.Host.Kind == nil && m.Host.Embedded == nil && m.Host.Existing == nil {
@@ -30,8 +30,8 @@ func (s *session) settleHostTypes(ctx context.Context, fleet *v1alpha1.Fleet) {
 }
 
 // defaultHostType is what an earlier run chose, so that an engine that starts to answer does not move a cluster.
-func (s *session) defaultHostType(ctx context.Context, cluster string) v1alpha1.HostType {
-	if r, err := s.deps.Store.Cluster(cluster).Load(); err == nil && r.HostType != "" {
+func (s *Session) defaultHostType(ctx context.Context, cluster string) v1alpha1.HostType {
+	if r, err := s.Deps.Store.Cluster(cluster).Load(); err == nil && r.HostType != "" {
 		return v1alpha1.HostType(r.HostType)
 	}
 	return hosts.Default(func() error {
@@ -40,5 +40,5 @@ func (s *session) defaultHostType(ctx context.Context, cluster string) v1alpha1.
 	})
 }
 
-// defaults are the versions that this fleetctl was built with.
-func defaults() v1alpha1.Defaults { return components.Defaults() }
+// Defaults are the versions that this fleetctl was built with.
+func Defaults() v1alpha1.Defaults { return components.Defaults() }

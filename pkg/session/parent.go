@@ -1,4 +1,4 @@
-package lifecycle
+package session
 
 import (
 	"context"
@@ -12,12 +12,12 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 )
 
-// askParent gets the way to a management cluster that is a workload cluster of another one: the kubeconfig that Cluster API has made
+// AskParent gets the way to a management cluster that is a workload cluster of another one: the kubeconfig that Cluster API has made
 // for it there. It is asked anew at each run, because Cluster API renews it.
-func (s *session) askParent(ctx context.Context) error {
-	name, parent := s.mgmt.Name, s.mgmt.Parent
+func (s *Session) AskParent(ctx context.Context) error {
+	name, parent := s.Mgmt.Name, s.Mgmt.Parent
 	op := fmt.Sprintf("ask management cluster %s for %s", parent, name)
-	above, err := management.Find(s.deps.Store, parent, s.opts.Dir)
+	above, err := management.Find(s.Deps.Store, parent, s.Opts.Dir)
 	if err != nil {
 		return diag.Wrap(op, err, "")
 	}
@@ -44,18 +44,18 @@ func (s *session) askParent(ctx context.Context) error {
 	if err != nil {
 		return diag.Wrap(op, err, "")
 	}
-	return kube.MergeKubeconfig(ctx, s.cluster.Path(hosts.WorkloadKubeconfigFile), name, kubeconfig)
+	return kube.MergeKubeconfig(ctx, s.Cluster.Path(hosts.WorkloadKubeconfigFile), name, kubeconfig)
 }
 
 // reachAsConnected has a management cluster that another machine made reached by what connect has kept, whatever fleet.yaml says of its host.
-func (s *session) reachAsConnected() {
-	record, err := s.cluster.Load()
+func (s *Session) reachAsConnected() {
+	record, err := s.Cluster.Load()
 	if err != nil || !record.Connected {
 		return
 	}
-	here := *s.mgmt // what fleet.yaml says stays as it is
+	here := *s.Mgmt // what fleet.yaml says stays as it is
 	here.Host = v1alpha1.Host{
 		Type: v1alpha1.HostExisting, Existing: &v1alpha1.ExistingHost{Kubeconfig: record.KubeconfigSource, Context: record.Context},
 	}
-	s.mgmt, s.connected = &here, true
+	s.Mgmt, s.Connected = &here, true
 }

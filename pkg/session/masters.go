@@ -1,4 +1,4 @@
-package lifecycle
+package session
 
 import (
 	"context"
@@ -18,65 +18,65 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 )
 
-// standsAlone tells whether the management cluster manages the cluster that it runs on, as the fleet repo says: its parent, which made it, has nothing of it
+// StandsAlone tells whether the management cluster manages the cluster that it runs on, as the fleet repo says: its parent, which made it, has nothing of it
 // any more, and may be gone.
-func (s *session) standsAlone() (bool, error) {
-	if s.newFleet || s.mgmt.Parent == "" {
+func (s *Session) StandsAlone() (bool, error) {
+	if s.NewFleet || s.Mgmt.Parent == "" {
 		return false, nil
 	}
-	repo, err := fleetrepo.Open(s.opts.Dir)
+	repo, err := fleetrepo.Open(s.Opts.Dir)
 	if err != nil {
 		return false, err
 	}
-	return repo.StandsAlone(s.mgmt.Name)
+	return repo.StandsAlone(s.Mgmt.Name)
 }
 
 // askAbove gets the way to a management cluster that has a parent: from that, or as an earlier run has kept it where nothing is to be asked there any more.
-func (s *session) askAbove(ctx context.Context) error {
-	alone, err := s.standsAlone()
+func (s *Session) askAbove(ctx context.Context) error {
+	alone, err := s.StandsAlone()
 	if err != nil {
 		return err
 	}
 	if !alone {
-		return s.askParent(ctx)
+		return s.AskParent(ctx)
 	}
-	_, err = os.Stat(s.cluster.Path(hosts.WorkloadKubeconfigFile))
+	_, err = os.Stat(s.Cluster.Path(hosts.WorkloadKubeconfigFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return s.noWay()
 	}
-	return diag.Wrap("look for the way to "+s.mgmt.Name, err, "")
+	return diag.Wrap("look for the way to "+s.Mgmt.Name, err, "")
 }
 
 // noWay is where a management cluster stands alone and this machine has no way to it.
-func (s *session) noWay() error {
+func (s *Session) noWay() error {
 	return diag.NotReady(fmt.Sprintf("`fleetctl connect --management %s --kubeconfig FILE`; the machine that made it prints that with `fleetctl kubeconfig --management %s`",
-		s.mgmt.Name, s.mgmt.Name),
-		"the management cluster %s stands alone: %s, which made it, has nothing of it any more, and nothing on this machine tells where it is", s.mgmt.Name, s.mgmt.Parent)
+		s.Mgmt.Name, s.Mgmt.Name),
+		"the management cluster %s stands alone: %s, which made it, has nothing of it any more, and nothing on this machine tells where it is", s.Mgmt.Name, s.Mgmt.Parent)
 }
 
-// keptWay is the kubeconfig of a management cluster that stands alone, as this machine has kept it.
-func (s *session) keptWay() ([]byte, error) {
-	content, err := hosts.Kubeconfig(s.cluster.Path(hosts.WorkloadKubeconfigFile), s.mgmt.Name)
+// KeptWay is the kubeconfig of a management cluster that stands alone, as this machine has kept it.
+func (s *Session) KeptWay() ([]byte, error) {
+	content, err := hosts.Kubeconfig(s.Cluster.Path(hosts.WorkloadKubeconfigFile), s.Mgmt.Name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, s.noWay()
 	}
 	return content, err
 }
 
-// renewed is the kubeconfig that Cluster API has by now for a management cluster that manages the cluster that it runs on; where it has none that leads to
+// Renewed is the kubeconfig that Cluster API has by now for a management cluster that manages the cluster that it runs on; where it has none that leads to
 // the same cluster, the one that is given.
-func (s *session) renewed(ctx context.Context, client *kube.Client, kubeconfig []byte) []byte {
-	alone, err := s.standsAlone()
+func (s *Session) Renewed(ctx context.Context, client *kube.Client, kubeconfig []byte) []byte {
+	alone, err := s.StandsAlone()
 	if err != nil || !alone {
 		return kubeconfig
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	ctx, cancel := context.WithTimeout(ctx, LookTimeout)
 	defer cancel()
 	manager, err := capi.New(client)
 	if err != nil {
 		return kubeconfig
 	}
-	own, err := management.FindCluster(ctx, manager, s.mgmt.Name)
+	own, err := management.FindCluster(ctx, manager, s.Mgmt.Name)
 	if err != nil {
 		return kubeconfig
 	}
@@ -98,19 +98,19 @@ func (s *session) renewed(ctx context.Context, client *kube.Client, kubeconfig [
 	return now
 }
 
-// refuseChild refuses to hand all the work of a management cluster to one that it makes: that has a folder of its own in the fleet repo, and its Flux would
+// RefuseChild refuses to hand all the work of a management cluster to one that it makes: that has a folder of its own in the fleet repo, and its Flux would
 // follow the parent's.
-func (s *session) refuseChild(to string) error {
+func (s *Session) RefuseChild(to string) error {
 	name := to[strings.LastIndex(to, "/")+1:]
-	for i := range s.fleet.Spec.ManagementClusters {
-		if m := &s.fleet.Spec.ManagementClusters[i]; m.Name == name && m.Parent == s.mgmt.Name {
+	for i := range s.Fleet.Spec.ManagementClusters {
+		if m := &s.Fleet.Spec.ManagementClusters[i]; m.Name == name && m.Parent == s.Mgmt.Name {
 			return diag.Usage("`fleetctl bootstrap --management "+name+" --stand-alone` hands it what is its own",
 				"%s is a management cluster with a folder of its own, %s: it cannot take over all that %s has, whose folder its Flux would follow",
-				name, m.Layout().Owned(), s.mgmt.Name)
+				name, m.Layout().Owned(), s.Mgmt.Name)
 		}
 	}
 	return nil
 }
 
-// lookTimeout bounds a look at the cluster that is made although the command's own time is over.
-const lookTimeout = 10 * time.Second
+// LookTimeout bounds a look at the cluster that is made although the command's own time is over.
+const LookTimeout = 10 * time.Second

@@ -1,4 +1,4 @@
-package lifecycle
+package session
 
 import (
 	"time"
@@ -9,9 +9,9 @@ import (
 // Provider is a provider named on the command line: name and, if pinned there, version.
 type Provider struct{ Name, Version string }
 
-// InitOptions says what `fleetctl init` is to make. What fleet.yaml already says wins over what a flag would only default;
+// Options say what `fleetctl init` is to make. What fleet.yaml already says wins over what a flag would only default;
 // a flag that contradicts fleet.yaml is an error.
-type InitOptions struct {
+type Options struct {
 	// Dir is the folder of the fleet repo; it may be empty or missing.
 	Dir string
 	// Cluster names the management cluster; it may be empty where the fleet has just one.

@@ -1,4 +1,4 @@
-package lifecycle
+package session
 
 import (
 	"maps"
@@ -41,9 +41,9 @@ func TestEnvironmentOfProviders(t *testing.T) {
 		t.Fatal(err)
 	}
 	lookup := func(name string) (string, bool) { value, ok := environment[name]; return value, ok }
-	s := &session{deps: management.Deps{LookupEnv: lookup}}
+	s := &Session{Deps: management.Deps{LookupEnv: lookup}}
 	aws := []capi.Provider{{Name: "aws", Type: capi.Infrastructure, Version: version}}
-	_, err = s.environmentFor(t.Context(), source, aws, nil)
+	_, err = s.EnvironmentFor(t.Context(), source, aws, nil)
 	for _, name := range stolen {
 		if err == nil || !strings.Contains(err.Error(), "asks for the environment variable "+name) || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%s: %v", name, err)
@@ -57,7 +57,7 @@ func TestEnvironmentOfProviders(t *testing.T) {
 	for _, name := range stolen {
 		said[name] = "given"
 	}
-	found, err := s.environmentFor(t.Context(), source, aws, said)
+	found, err := s.EnvironmentFor(t.Context(), source, aws, said)
 	if err != nil || !maps.Equal(found, map[string]string{"AWS_B64ENCODED_CREDENTIALS": "own"}) {
 		t.Errorf("%v, %v", found, err)
 	}
