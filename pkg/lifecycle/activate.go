@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
@@ -75,7 +76,7 @@ func ActivateStandby(ctx context.Context, deps management.Deps, o ActivateOption
 		return nil, steps.TimedOut(ctx, err)
 	}
 	defer done()
-	a := &activation{restore: newRestore(newInitRun(s)), opts: o, client: client, journal: journal, result: &ActivateResult{
+	a := &activation{restore: newRestore(converge.NewRun(s)), opts: o, client: client, journal: journal, result: &ActivateResult{
 		FormatVersion: "1", Outcome: "planned", Cluster: s.Mgmt.Name, Of: s.StandbyOf, Next: []string{},
 	}}
 	if o.Abort {
@@ -84,8 +85,8 @@ func ActivateStandby(ctx context.Context, deps management.Deps, o ActivateOption
 	if err := a.settle(ctx); err != nil || o.DryRun {
 		return a.result, err
 	}
-	a.init.goesOn = true
-	a.init.held = func(context.Context, *kube.Client) (bool, error) { return true, nil } // what init would mend is stopped on purpose
+	a.init.GoesOn = true
+	a.init.Held = func(context.Context, *kube.Client) (bool, error) { return true, nil } // what init would mend is stopped on purpose
 	if err := steps.Run(ctx, deps.Report, a.steps()); err != nil {
 		return nil, err
 	}
@@ -239,25 +240,25 @@ func (a *activation) handOptions(client *kube.Client, detail func(string)) hando
 
 // steps are init's with what gives it the work before Flux is connected, and with the fleet repo's part at the end: until then the same command goes on.
 func (a *activation) steps() []steps.Step {
-	all := a.init.stepsAround(steps.Step{
-		Name: stepTakeOver, Needs: []string{stepPush, stepFlux, stepProviders}, Work: steps.Make2(a.report, a.takeOver, a.init.client, a.init.pushed),
+	all := a.init.StepsAround(steps.Step{
+		Name: stepTakeOver, Needs: []string{converge.StepPush, converge.StepFlux, converge.StepProviders}, Work: steps.Make2(a.report, a.takeOver, a.init.Client, a.init.Pushed),
 		Timeout: time.Hour,
 		Hint:    "run the same command again: it goes on; until it has taken over, `fleetctl standby activate " + a.session.Mgmt.Name + " --abort` undoes it",
 	})
 	return append(all, steps.Step{
-		Name: stepAsBefore, Needs: []string{stepSynced}, Work: steps.Do2(a.waitAsBefore, a.init.client, a.report), Timeout: 15 * time.Minute,
+		Name: stepAsBefore, Needs: []string{converge.StepSynced}, Work: steps.Do2(a.waitAsBefore, a.init.Client, a.report), Timeout: 15 * time.Minute,
 		Hint: "it has taken over; `fleetctl status --management " + a.session.Mgmt.Name + "` shows what is wrong",
 	}, steps.Step{
-		Name: stepDeclare, Needs: []string{stepTakeOver, stepConnect}, Work: steps.Do2(a.declare, a.init.pushed, a.init.endpoint), Timeout: 5 * time.Minute,
+		Name: stepDeclare, Needs: []string{stepTakeOver, converge.StepConnect}, Work: steps.Do2(a.declare, a.init.Pushed, a.init.Endpoint), Timeout: 5 * time.Minute,
 		Hint: "it has taken over; run the same command again, or change fleet.yaml by hand: `fleetctl standby activate --help` says how",
 	})
 }
 
 // takeOver gives the standby the work. That the snapshots are history stands where they are before the commit can be: a run that dies right after it could note it no
 // more, and somebody else would take over with them, too.
-func (a *activation) takeOver(ctx context.Context, client *kube.Client, commit *pushed, detail func(string)) (report *handover.Report, err error) {
+func (a *activation) takeOver(ctx context.Context, client *kube.Client, commit *converge.Pushed, detail func(string)) (report *handover.Report, err error) {
 	attach := func(ctx context.Context, target *kube.Client, detail func(string)) error {
-		if err := commit.attach(ctx, target, detail); err != nil {
+		if err := commit.Attach(ctx, target, detail); err != nil {
 			return err
 		}
 		return flux.NewSystem(target).EndFetch(ctx)
@@ -273,19 +274,19 @@ func (a *activation) takeOver(ctx context.Context, client *kube.Client, commit *
 		report, err = handover.Restore(ctx, a.options(client, attach, detail))
 	}
 	warn(a.session, report)
-	a.init.did()
+	a.init.Did()
 	return report, err
 }
 
 // declare says in Git, and on this machine, that the standby has taken over. Both are done again without harm.
-func (a *activation) declare(ctx context.Context, commit *pushed, endpoint *gitEndpoint, detail func(string)) error {
+func (a *activation) declare(ctx context.Context, commit *converge.Pushed, endpoint *converge.GitEndpoint, detail func(string)) error {
 	s := a.session
 	if err := a.remember(); err != nil {
 		return err
 	}
-	p := &pushed{session: s, access: commit.access, repo: commit.repo}
+	p := &converge.Pushed{Session: s, Access: commit.Access, Repo: commit.Repo}
 	message := s.Mgmt.Name + " takes over from " + s.StandbyOf + "\n\nWritten by fleetctl standby activate.\n"
-	made, nothing, err := commitTo(ctx, s, endpoint, p, message, func(_ context.Context, root string) ([]gitrepo.Change, error) {
+	made, nothing, err := converge.CommitTo(ctx, s, endpoint, p, message, func(_ context.Context, root string) ([]gitrepo.Change, error) {
 		repo, err := fleetrepo.Open(root)
 		if err != nil {
 			return nil, err
@@ -300,7 +301,7 @@ func (a *activation) declare(ctx context.Context, commit *pushed, endpoint *gitE
 		}
 		return changes, nil
 	}, detail)
-	a.result.Revision = p.revision
+	a.result.Revision = p.Revision
 	if err == nil && !made {
 		return nothing
 	}
@@ -323,7 +324,7 @@ func (a *activation) remember() error {
 	if err != nil {
 		return err
 	}
-	kubeconfig, _ := a.init.kubeconfig.Peek()
+	kubeconfig, _ := a.init.Kubeconfig.Peek()
 	if err := kube.WriteKubeconfig(other.Path(management.KubeconfigFile), kubeconfig); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -32,7 +33,7 @@ var restoreKind = schema.GroupVersionKind{Group: "velero.io", Version: "v1", Kin
 // makes a management cluster and fences it, the other one takes in what has come.
 type around struct {
 	session *session.Session
-	init    *initRun
+	init    *converge.Run
 	opts    RestoreOptions
 
 	paused map[string]string // Clusters that others manage, with what they say
@@ -43,10 +44,10 @@ type around struct {
 
 func newAround(s *session.Session, o RestoreOptions) *around {
 	a := &around{
-		session: s, init: newInitRun(s), opts: o, paused: map[string]string{}, warned: map[string]bool{}, report: steps.NewValue[*handover.Report]("the report of the restore"),
+		session: s, init: converge.NewRun(s), opts: o, paused: map[string]string{}, warned: map[string]bool{}, report: steps.NewValue[*handover.Report]("the report of the restore"),
 		result: &RestoreResult{FormatVersion: "1", Outcome: "planned", Cluster: s.Mgmt.Name, Next: []string{}},
 	}
-	a.init.goesOn, a.init.held = true, held
+	a.init.GoesOn, a.init.Held = true, held
 	return a
 }
 
@@ -63,16 +64,16 @@ func (a *around) run(ctx context.Context) (*RestoreResult, error) {
 	if record, err := a.session.Cluster.Load(); err == nil && record.PivotedTo != "" {
 		return nil, diag.Errorf("`fleetctl status` shows it", "the management cluster %s was pivoted to %s, which has its work", record.Name, record.PivotedTo)
 	}
-	there, err := findStanding(ctx, a.session)
+	there, err := converge.FindStanding(ctx, a.session)
 	if err != nil {
 		return nil, err
 	}
 	var journal *handover.Journal
 	if there != nil {
-		if err := a.session.CheckClaim(there.claim); err != nil {
+		if err := a.session.CheckClaim(there.Claim); err != nil {
 			return nil, err
 		}
-		if journal, err = handover.ReadJournal(ctx, there.client); err != nil {
+		if journal, err = handover.ReadJournal(ctx, there.Client); err != nil {
 			return nil, err
 		}
 		if !journal.Active() || !journal.Around {
@@ -83,7 +84,7 @@ func (a *around) run(ctx context.Context) (*RestoreResult, error) {
 	}
 	switch {
 	case a.opts.DryRun && journal.Fenced():
-		return a.result, a.rehearse(ctx, there.client)
+		return a.result, a.rehearse(ctx, there.Client)
 	case a.opts.DryRun:
 		a.result.Next = []string{"fleetctl restore --fence-only --source-is-gone    # makes the management cluster and fences it"}
 		return a.result, nil
@@ -91,7 +92,7 @@ func (a *around) run(ctx context.Context) (*RestoreResult, error) {
 		return a.result, a.takeIn(ctx)
 	}
 	if begun, err := a.begun(journal, func() (int, error) {
-		clusters, err := management.Clusters(ctx, there.client)
+		clusters, err := management.Clusters(ctx, there.Client)
 		return len(clusters), err
 	}); err != nil || begun {
 		if err != nil {
@@ -128,14 +129,14 @@ func (a *around) options(client *kube.Client) handover.AroundOptions {
 
 // fence makes the management cluster as init does, without Flux following anything, and fences it.
 func (a *around) fence(ctx context.Context) error {
-	all := upTo(a.init.initSteps(), stepHost, stepProviders, stepFlux)
+	all := converge.UpTo(a.init.Steps(), converge.StepHost, converge.StepProviders, converge.StepFlux)
 	all = append(all, steps.Step{
-		Name: stepFence, Needs: []string{stepHost, stepProviders, stepFlux}, Timeout: 15 * time.Minute, Hint: "run the same command again: it goes on",
+		Name: stepFence, Needs: []string{converge.StepHost, converge.StepProviders, converge.StepFlux}, Timeout: 15 * time.Minute, Hint: "run the same command again: it goes on",
 		Work: steps.Make1(a.report, func(ctx context.Context, client *kube.Client, detail func(string)) (*handover.Report, error) {
 			o := a.options(client)
 			o.Progress = func(progress handover.Progress) { detail(progress.String()) }
 			return handover.FenceAround(ctx, o)
-		}, a.init.client),
+		}, a.init.Client),
 	})
 	if err := steps.Run(ctx, a.session.Deps.Report, all); err != nil {
 		return err
@@ -151,17 +152,17 @@ func (a *around) fence(ctx context.Context) error {
 
 // takeIn repairs what has come, gives the work to the management cluster, and goes on as init does.
 func (a *around) takeIn(ctx context.Context) error {
-	err := steps.Run(ctx, a.session.Deps.Report, a.init.stepsAround(steps.Step{
-		Name: stepTakeIn, Needs: []string{stepPush, stepFlux, stepProviders}, Timeout: time.Hour,
-		Work: steps.Make2(a.report, func(ctx context.Context, client *kube.Client, commit *pushed, detail func(string)) (*handover.Report, error) {
+	err := steps.Run(ctx, a.session.Deps.Report, a.init.StepsAround(steps.Step{
+		Name: stepTakeIn, Needs: []string{converge.StepPush, converge.StepFlux, converge.StepProviders}, Timeout: time.Hour,
+		Work: steps.Make2(a.report, func(ctx context.Context, client *kube.Client, commit *converge.Pushed, detail func(string)) (*handover.Report, error) {
 			o := a.options(client)
-			o.Attach = commit.attach
+			o.Attach = commit.Attach
 			o.Progress = func(progress handover.Progress) { detail(progress.String()) }
 			report, err := handover.TakeIn(ctx, o)
 			warn(a.session, report)
-			a.init.did()
+			a.init.Did()
 			return report, err
-		}, a.init.client, a.init.pushed),
+		}, a.init.Client, a.init.Pushed),
 		Hint: "run the same command again: it goes on; `fleetctl restore --abort` undoes it until the work is taken over",
 	}))
 	if err != nil {
@@ -198,14 +199,14 @@ func (a *around) rehearse(ctx context.Context, client *kube.Client) error {
 // look finds all that stands against taking in what has come.
 func (a *around) look(ctx context.Context, arrival *handover.Arrival) ([]error, error) {
 	a.result.Arrival = arrival
-	there, err := findStanding(ctx, a.session)
+	there, err := converge.FindStanding(ctx, a.session)
 	if err != nil {
 		return nil, err
 	}
 	if there == nil {
 		return nil, diag.Errorf("run the same command again", "the management cluster %s does not run any more", a.session.Mgmt.Name)
 	}
-	restores, err := there.client.ListKind(ctx, restoreKind)
+	restores, err := there.Client.ListKind(ctx, restoreKind)
 	if err != nil {
 		return nil, fmt.Errorf("look at Velero's restores: %w", err)
 	}

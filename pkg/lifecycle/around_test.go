@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/management"
@@ -19,17 +20,17 @@ import (
 
 // What is fenced for another tool is installed whole, and follows no repo.
 func TestFenceStepsLeaveFluxAlone(t *testing.T) {
-	all := upTo(newInitRun(&session.Session{}).initSteps(), stepHost, stepProviders, stepFlux)
+	all := converge.UpTo(converge.NewRun(&session.Session{}).Steps(), converge.StepHost, converge.StepProviders, converge.StepFlux)
 	var names []string
 	for _, s := range all {
 		names = append(names, s.Name)
 	}
-	for _, never := range []string{stepPush, stepConnect, stepSynced, stepServe} {
+	for _, never := range []string{converge.StepPush, converge.StepConnect, converge.StepSynced, converge.StepServe} {
 		if slices.Contains(names, never) {
 			t.Errorf("%q is among %q", never, names)
 		}
 	}
-	for _, always := range []string{stepPreflight, stepAPI, stepManifests, stepHost, stepProviders, stepFlux} {
+	for _, always := range []string{converge.StepPreflight, converge.StepAPI, converge.StepManifests, converge.StepHost, converge.StepProviders, converge.StepFlux} {
 		if !slices.Contains(names, always) {
 			t.Errorf("%q is not among %q", always, names)
 		}
@@ -126,11 +127,11 @@ func TestAllThatIsRefusedIsFound(t *testing.T) {
 func TestInitRefusesWhatIsFenced(t *testing.T) {
 	s := &session.Session{Mgmt: &v1alpha1.ManagementCluster{Name: "root"}}
 	journal := &handover.Journal{Role: handover.RoleTarget, Phase: handover.PhaseFenced, Around: true, By: "somebody"}
-	if err := refuseJournal(s, journal); err == nil || !strings.Contains(diag.Hint(err), "fleetctl restore --fence-only") {
+	if err := converge.RefuseJournal(s, journal); err == nil || !strings.Contains(diag.Hint(err), "fleetctl restore --fence-only") {
 		t.Errorf("fenced: %v (%s)", err, diag.Hint(err))
 	}
 	journal.Phase = handover.PhaseReleased
-	if err := refuseJournal(s, journal); err != nil {
+	if err := converge.RefuseJournal(s, journal); err != nil {
 		t.Errorf("released: %v", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/host"
@@ -114,7 +115,7 @@ type bootstrap struct {
 	session *session.Session
 	opts    BootstrapOptions
 	result  *BootstrapResult
-	init    *initRun
+	init    *converge.Run
 	move    *pivot
 	// restore is what the run begins from, where another runner has left a snapshot.
 	restore *restore
@@ -126,7 +127,7 @@ type bootstrap struct {
 type clustersThere struct{}
 
 func newBootstrap(s *session.Session, o BootstrapOptions) *bootstrap {
-	init := newInitRun(s)
+	init := converge.NewRun(s)
 	return &bootstrap{
 		session: s, opts: o, init: init, move: newPivot(init, o.PivotTo), clusters: steps.NewValue[clustersThere]("the declared clusters"),
 		result: &BootstrapResult{
@@ -146,18 +147,18 @@ func (b *bootstrap) steps() []steps.Step {
 	if timeout <= 0 {
 		timeout = DefaultClustersTimeout
 	}
-	all := b.init.initSteps()
+	all := b.init.Steps()
 	if b.restore != nil {
 		all = b.restore.initSteps()
 	}
 	if b.session.SnapshotsTo() != "" {
 		all = append(all, steps.Step{
-			Name: stepSnapshots, Needs: []string{stepConnect}, Work: steps.Do3(b.keepSnapshots, b.init.client, b.init.pushed, steps.Later(b.clusters)),
+			Name: stepSnapshots, Needs: []string{converge.StepConnect}, Work: steps.Do3(b.keepSnapshots, b.init.Client, b.init.Pushed, steps.Later(b.clusters)),
 			Hint: "spec.snapshots.to in fleet.yaml says where", Timeout: timeout + time.Hour,
 		})
 	}
 	all = append(all, steps.Step{
-		Name: stepClusters, Needs: []string{stepSynced}, Work: steps.Do1(b.waitClusters, b.init.client).Telling(b.clusters), Timeout: timeout,
+		Name: stepClusters, Needs: []string{converge.StepSynced}, Work: steps.Do1(b.waitClusters, b.init.Client).Telling(b.clusters), Timeout: timeout,
 		Hint: "`fleetctl status` shows why; run the same command again to go on",
 	})
 	if b.opts.PivotTo == "" {
@@ -165,7 +166,7 @@ func (b *bootstrap) steps() []steps.Step {
 	}
 	after := stepClusters
 	if b.move.under != nil { // nothing is made, and no Flux goes on, at a source that hands over
-		all, after = b.move.stepsGoingOn(), stepPush
+		all, after = b.move.stepsGoingOn(), converge.StepPush
 	}
 	moves := b.move.steps(after)
 	if b.session.SnapshotsTo() != "" && b.move.under == nil { // none is kept after the note that the work is another's
@@ -329,12 +330,12 @@ func (b *bootstrap) checkHandedOver(ctx context.Context) error {
 // finish fills the result in.
 func (b *bootstrap) finish(err error) (*BootstrapResult, error) {
 	r := b.result
-	if pushed, made := b.init.pushed.Peek(); made {
-		r.Revision = pushed.revision
+	if pushed, made := b.init.Pushed.Peek(); made {
+		r.Revision = pushed.Revision
 	}
 	r.Branch = b.session.Fleet.Spec.Git.Branch
-	if endpoint, made := b.init.endpoint.Peek(); made {
-		r.GitURL = endpoint.display
+	if endpoint, made := b.init.Endpoint.Peek(); made {
+		r.GitURL = endpoint.Display
 	}
 	r.Kubeconfig = b.session.Cluster.Path(management.KubeconfigFile)
 	if err == nil && b.opts.KubeconfigOut != "" {

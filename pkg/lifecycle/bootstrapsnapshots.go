@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -25,7 +26,7 @@ const (
 // keepSnapshots keeps a snapshot of the bootstrap cluster whenever something has changed, from when Flux begins until the clusters are there: a runner that
 // dies in between takes the only other record of what exists in a cloud with it. That the first cannot be kept is an error; later ones are tried again.
 func (b *bootstrap) keepSnapshots(
-	ctx context.Context, client *kube.Client, p *pushed, clusters steps.Awaited[clustersThere], detail func(string),
+	ctx context.Context, client *kube.Client, p *converge.Pushed, clusters steps.Awaited[clustersThere], detail func(string),
 ) error {
 	place, err := b.session.Place()
 	if err != nil {
@@ -42,7 +43,7 @@ func (b *bootstrap) keepSnapshots(
 			hash.Write(o.Object)
 		}
 		if now := string(hash.Sum(nil)); now != last {
-			keys, err := p.sealingKeys()
+			keys, err := sealingKeys(p)
 			if err != nil {
 				return err
 			}
@@ -112,7 +113,7 @@ func (b *bootstrap) fromSnapshot(ctx context.Context) error {
 		return err
 	}
 	b.session.Deps.Report.Warn(fmt.Sprintf("going on from the snapshot %s of %s, taken %s: what was made after it is not in it", r.snap.ID, b.session.Mgmt.Name, ago(r.snap.Taken)))
-	b.restore, b.init.goesOn = r, true
+	b.restore, b.init.GoesOn = r, true
 	return nil
 }
 
@@ -128,7 +129,7 @@ func (b *bootstrap) restoring(ctx context.Context, place snapshot.Place, ids []s
 	case err != nil:
 		return "", false, err
 	case journal == nil:
-		ours, err = snapshotsAreOf(ctx, b.session, place, ids, client)
+		ours, err = converge.SnapshotsAreOf(ctx, b.session, place, ids, client)
 		return "", ours, err
 	case journal.Phase == handover.PhaseReleased || journal.Snapshot == "":
 		return "", true, nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/bundle"
 	"github.com/fleetctl/fleetctl/pkg/components"
+	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/hosts"
@@ -137,7 +138,7 @@ func (b *bundleRun) readProviders(ctx context.Context, detail func(string)) erro
 
 // readFlux takes the release's own manifests, from which any choice of components can be made later.
 func (b *bundleRun) readFlux(ctx context.Context, _ func(string)) error {
-	o := fluxOptions(b.session)
+	o := converge.FluxOptions(b.session)
 	base, err := b.fluxFrom(o.Version)
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/bundle"
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/hosts"
@@ -89,7 +90,7 @@ func (b *bundleRun) resolveProviders(ctx context.Context, declared []capi.Provid
 		}
 		b.session.Deps.Report.Warn("The components come from their releases, as " + b.opts.From + " does not have all of them: " + err.Error())
 	}
-	source, err := providerSource(b.session, declared, nil, nil, b.session.Mgmt.CertManager) //nolint:contextcheck // it reads nothing yet
+	source, err := converge.ProviderSource(b.session, declared, nil, nil, b.session.Mgmt.CertManager) //nolint:contextcheck // it reads nothing yet
 	if err != nil {
 		return nil, nil, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/host"
@@ -160,21 +161,21 @@ func (d *drill) elsewhere(ctx context.Context) (*session.Session, error) {
 
 // run is the steps of init up to Flux's controllers, then the restore up to where it would take over.
 func (d *drill) run(ctx context.Context, s *session.Session) error {
-	init := newInitRun(s)
-	init.goesOn = true // the snapshots that there are, and where the work is now, are no matter of a host that goes again
-	wanted := []string{stepVersions, stepHost, stepManifests, stepAPI, stepFlux}
+	init := converge.NewRun(s)
+	init.GoesOn = true // the snapshots that there are, and where the work is now, are no matter of a host that goes again
+	wanted := []string{converge.StepVersions, converge.StepHost, converge.StepManifests, converge.StepAPI, converge.StepFlux}
 	var kept []steps.Step
-	for _, step := range init.initSteps() {
+	for _, step := range init.Steps() {
 		if slices.Contains(wanted, step.Name) {
 			step.Needs = slices.DeleteFunc(slices.Clone(step.Needs), func(need string) bool { return !slices.Contains(wanted, need) })
 			kept = append(kept, step)
 		}
 	}
 	kept = append(kept, steps.Step{
-		Name: stepHalted, Needs: []string{stepAPI, stepManifests}, Work: steps.Do3(installHalted, init.client, init.manifests, steps.Later(init.pods)),
+		Name: stepHalted, Needs: []string{converge.StepAPI, converge.StepManifests}, Work: steps.Do3(installHalted, init.Client, init.Manifests, steps.Later(init.Pods)),
 		Timeout: 15 * time.Minute,
 	}, steps.Step{
-		Name: stepRehearse, Needs: []string{stepHalted, stepFlux}, Work: steps.Do1(d.takeIn, init.client), Timeout: 30 * time.Minute,
+		Name: stepRehearse, Needs: []string{stepHalted, converge.StepFlux}, Work: steps.Do1(d.takeIn, init.Client), Timeout: 30 * time.Minute,
 	})
 	err := steps.Run(ctx, s.Deps.Report, kept)
 	if err == nil || ctx.Err() != nil {
@@ -186,12 +187,12 @@ func (d *drill) run(ctx context.Context, s *session.Session) error {
 }
 
 // installHalted installs the providers, without a pod of them.
-func installHalted(ctx context.Context, client *kube.Client, m *manifests, pods steps.Awaited[podsRun], detail func(string)) error {
+func installHalted(ctx context.Context, client *kube.Client, m *converge.Manifests, pods steps.Awaited[converge.PodsRun], detail func(string)) error {
 	manager, err := capi.New(client)
 	if err != nil {
 		return err
 	}
-	_, err = manager.Install(ctx, m.source, capi.InstallOptions{Providers: m.providers, Detail: detail, PodsRun: untilPodsRun(pods), Halted: true})
+	_, err = manager.Install(ctx, m.Source, capi.InstallOptions{Providers: m.Providers, Detail: detail, PodsRun: converge.UntilPodsRun(pods), Halted: true})
 	return err
 }
 

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"context"
 
+	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/management"
@@ -20,9 +21,9 @@ type Plan struct {
 	ManifestDir string   `json:"manifestDir"`
 	Manifests   []string `json:"manifests"`
 	// Flux is what Flux follows on a cluster that is there, where that is something else; nil where nothing changes for it.
-	Flux *FluxNow `json:"flux,omitempty"`
+	Flux *converge.FluxNow `json:"flux,omitempty"`
 	// Upgrades are what a cluster that is there would be brought to other versions of, in this order.
-	Upgrades []Upgraded `json:"upgrades,omitempty"`
+	Upgrades []converge.Upgraded `json:"upgrades,omitempty"`
 }
 
 // PlanStep is a step and the steps it waits for.
@@ -46,25 +47,25 @@ func DryRun(ctx context.Context, deps management.Deps, opts session.Options, dir
 		return nil, s.Stranger
 	}
 	s.FindHost(ctx) // and ask no parent for a new way to it: that would be kept
-	if err := mustStand(ctx, s); err != nil {
+	if err := converge.MustStand(ctx, s); err != nil {
 		return nil, err
 	}
-	init := newInitRun(s)
-	versions, err := init.chooseVersions(ctx, func(string) {})
+	init := converge.NewRun(s)
+	versions, err := init.ChooseVersions(ctx, func(string) {})
 	if err != nil {
 		return nil, err
 	}
-	manifests, err := init.readManifests(ctx, versions, func(string) {})
+	manifests, err := init.ReadManifests(ctx, versions, func(string) {})
 	if err != nil {
 		return nil, err
 	}
-	endpoint := &gitEndpoint{url: s.Fleet.Spec.Git.URL, display: s.Fleet.Spec.Git.URL}
-	if endpoint.url == "" {
-		endpoint = &gitEndpoint{url: placeholderURL, display: s.Opts.Dir, local: true}
+	endpoint := &converge.GitEndpoint{URL: s.Fleet.Spec.Git.URL, Display: s.Fleet.Spec.Git.URL}
+	if endpoint.URL == "" {
+		endpoint = &converge.GitEndpoint{URL: placeholderURL, Display: s.Opts.Dir, Local: true}
 	}
-	endpoint.credentials = flux.SourceCredentials{Username: "git", Password: "not written"}
-	content := &repoContent{session: s, endpoint: endpoint, manifests: manifests}
-	files, err := content.manifestFiles(ctx)
+	endpoint.Credentials = flux.SourceCredentials{Username: "git", Password: "not written"}
+	content := &converge.RepoContent{Session: s, Endpoint: endpoint, Manifests: manifests}
+	files, err := content.ManifestFiles(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -74,16 +75,16 @@ func DryRun(ctx context.Context, deps management.Deps, opts session.Options, dir
 		return nil, err
 	}
 	plan := &Plan{FormatVersion: "1", Fleet: s.Fleet.Metadata.Name, Cluster: s.Mgmt.Name, ManifestDir: dir}
-	if plan.Flux, err = planFollowing(ctx, s, repoView{flux: manifests.flux}); err != nil {
+	if plan.Flux, err = converge.PlanFollowing(ctx, s, converge.RepoView{Flux: manifests.Flux}); err != nil {
 		return nil, err
 	}
-	if plan.Upgrades, err = planUpgrades(ctx, s, versions); err != nil {
+	if plan.Upgrades, err = converge.PlanUpgrades(ctx, s, versions); err != nil {
 		return nil, diag.Wrap("look at what is installed", err, "")
 	}
 	for _, f := range set.Files() {
 		plan.Manifests = append(plan.Manifests, f.Path)
 	}
-	for _, step := range init.initSteps() {
+	for _, step := range init.Steps() {
 		plan.Steps = append(plan.Steps, PlanStep{Name: step.Name, Needs: append([]string{}, step.Needs...)})
 	}
 	return plan, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
 	"github.com/fleetctl/fleetctl/pkg/plain"
@@ -25,8 +26,8 @@ func keysInUse(root string, known, fallback secret.Keys) (secret.Keys, error) {
 }
 
 // sealingKeys are those of the fleet's keys that a snapshot is encrypted for.
-func (p *pushed) sealingKeys() (secret.Keys, error) {
-	return keysInUse(p.session.Opts.Dir, p.access.keys, p.access.keys)
+func sealingKeys(p *converge.Pushed) (secret.Keys, error) {
+	return keysInUse(p.Session.Opts.Dir, p.Access.Keys, p.Access.Keys)
 }
 
 // findSnapshot reads a snapshot of the session's management cluster, the newest where id is empty.

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
 	"github.com/fleetctl/fleetctl/pkg/flux"
@@ -109,33 +110,33 @@ func (f *tokenFleet) session(ctx context.Context, t *testing.T, push, own string
 }
 
 // content is what a run with these tokens that has reached the cluster wants in the fleet repo.
-func (f *tokenFleet) content(ctx context.Context, t *testing.T, push, own string) *repoContent {
+func (f *tokenFleet) content(ctx context.Context, t *testing.T, push, own string) *converge.RepoContent {
 	t.Helper()
 	s := f.session(ctx, t, push, own)
-	endpoint, err := newInitRun(s).offerRepo(ctx, func(string) {})
+	endpoint, err := converge.NewRun(s).OfferRepo(ctx, func(string) {})
 	if endpoint == nil { // that there is nothing to serve is said as an error
 		t.Fatal(err)
 	}
-	return &repoContent{session: s, endpoint: endpoint, client: f.client}
+	return &converge.RepoContent{Session: s, Endpoint: endpoint, Client: f.client}
 }
 
 // run does of init what is about credentials: it writes those of the workload clusters into the fleet repo, and gives the management cluster its own.
 func (f *tokenFleet) run(ctx context.Context, t *testing.T, push, own string) {
 	t.Helper()
 	content := f.content(ctx, t, push, own)
-	changes, err := content.secretFiles(ctx, f.dir)
+	changes, err := content.SecretFiles(ctx, f.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	writeChanges(t, f.dir, changes)
-	made, err := content.access().sourceSecret(ctx, f.client)
+	made, err := content.Access().SourceSecret(ctx, f.client)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := flux.NewSystem(f.client).ApplySecret(ctx, made); err != nil {
 		t.Fatal(err)
 	}
-	if err := content.access().giveKeys(ctx, flux.NewSystem(f.client)); err != nil {
+	if err := content.Access().GiveKeys(ctx, flux.NewSystem(f.client)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -148,22 +149,22 @@ func (f *tokenFleet) held(ctx context.Context, t *testing.T) (cluster, workload 
 	if err != nil {
 		t.Fatal(err)
 	}
-	there, err := clusterToken(ctx, s, f.client)
+	there, err := converge.ClusterToken(ctx, s, f.client)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if there != nil {
-		cluster = there.password
+		cluster = there.Password
 	}
-	file, err := readCredentialsFile(f.dir, s.Layout().Credentials("dev"), keys)
+	file, err := converge.ReadCredentialsFile(f.dir, s.Layout().Credentials("dev"), keys)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if there, err = tokenInFile(s, file); err != nil {
+	if there, err = converge.TokenInFile(s, file); err != nil {
 		t.Fatal(err)
 	}
 	if there != nil {
-		workload = there.password
+		workload = there.Password
 	}
 	return cluster, workload
 }
@@ -266,7 +267,7 @@ func TestFluxKeepsItsOwnToken(t *testing.T) {
 	})
 	t.Run("the cluster that takes over gets it", func(t *testing.T) {
 		target, _ := kubetest.Start(t)
-		made, err := f.content(ctx, t, push, "").access().sourceSecret(ctx, target)
+		made, err := f.content(ctx, t, push, "").Access().SourceSecret(ctx, target)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
@@ -54,8 +55,8 @@ func TestRemoteHasTheHistoryOfTheFolder(t *testing.T) {
 			if !tc.shallow {
 				gittest.Git(t, clone, "fetch", "--quiet", "--unshallow", e.git.Dir)
 			}
-			p := &pushed{session: s, repo: repo, revision: head, access: &fluxAccess{
-				session: s, endpoint: &gitEndpoint{url: e.git.URL, display: e.git.URL}, home: e.client,
+			p := &converge.Pushed{Session: s, Repo: repo, Revision: head, Access: &converge.FluxAccess{
+				Session: s, Endpoint: &converge.GitEndpoint{URL: e.git.URL, Display: e.git.URL}, Home: e.client,
 			}}
 			e.followSomething(ctx, t, "", "", "")
 			old := (&url.URL{Scheme: "https", Host: "10.0.0.1:4000", Path: gitserve.RepoPath}).String()
@@ -65,7 +66,7 @@ func TestRemoteHasTheHistoryOfTheFolder(t *testing.T) {
 			if err := there.Create(ctx, e.client); err != nil {
 				t.Fatal(err)
 			}
-			_, err = p.follow(ctx, e.client, nil, nil)
+			_, err = p.Follow(ctx, e.client, nil, nil)
 			switch {
 			case tc.allowed && err != nil:
 				t.Error(err)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/management"
@@ -54,7 +55,7 @@ func runInit(ctx context.Context, s *session.Session) (*InitResult, error) {
 	if s.Stranger != nil {
 		return nil, s.Stranger
 	}
-	if err := mustStand(ctx, s); err != nil {
+	if err := converge.MustStand(ctx, s); err != nil {
 		return nil, err
 	}
 	unlock, err := s.Cluster.Lock("fleetctl init")
@@ -67,44 +68,44 @@ func runInit(ctx context.Context, s *session.Session) (*InitResult, error) {
 			"once `fleetctl host delete` has ended the old host, `fleetctl connect` lets init and upgrade work with it",
 			"the management cluster %s was pivoted to %s: init would make a second one for the same fleet", r.Name, r.PivotedTo)
 	}
-	if err := refuseForgotten(ctx, s); err != nil {
+	if err := converge.RefuseForgotten(ctx, s); err != nil {
 		return nil, err
 	}
 	// Minutes later, when there is something to commit, would be late.
 	if err := gitrepo.CheckAuthor(ctx, s.Opts.Dir); err != nil {
 		return nil, diag.Wrap("commit the fleet repo", err, diag.Hint(err))
 	}
-	r := newInitRun(s)
+	r := converge.NewRun(s)
 	if s.StandbyOf != "" {
-		r.held = r.restsAsDeclared
+		r.Held = r.RestsAsDeclared
 	}
-	if err := r.runWatched(ctx); err != nil {
+	if err := runWatched(ctx, r); err != nil {
 		return nil, err
 	}
-	return r.result(), nil
+	return result(r), nil
 }
 
 // result is what steps that have all ended well did.
-func (r *initRun) result() *InitResult {
-	s := r.session
-	endpoint, _ := r.endpoint.Peek()
-	pushed, _ := r.pushed.Peek()
-	kept, _ := r.kept.Peek()
-	installed, _ := r.installed.Peek()
+func result(r *converge.Run) *InitResult {
+	s := r.Session
+	endpoint, _ := r.Endpoint.Peek()
+	pushed, _ := r.Pushed.Peek()
+	kept, _ := r.Kept.Peek()
+	installed, _ := r.Installed.Peek()
 	result := &InitResult{
 		FormatVersion: "1", Fleet: s.Fleet.Metadata.Name, Cluster: s.Mgmt.Name, Host: string(s.Mgmt.Host.Type),
-		Repo: s.Opts.Dir, GitURL: endpoint.display, Branch: s.Fleet.Spec.Git.Branch, Revision: pushed.revision,
-		Kubeconfig: s.Cluster.Path(management.KubeconfigFile), DeployKey: string(endpoint.credentials.IdentityPub), Changed: r.changed.Load(), Kept: kept,
-		Upgraded: installed.upgraded, Renewed: installed.renewed, Snapshot: installed.snapshot,
+		Repo: s.Opts.Dir, GitURL: endpoint.Display, Branch: s.Fleet.Spec.Git.Branch, Revision: pushed.Revision,
+		Kubeconfig: s.Cluster.Path(management.KubeconfigFile), DeployKey: string(endpoint.Credentials.IdentityPub), Changed: r.Changed.Load(), Kept: kept,
+		Upgraded: installed.Upgraded, Renewed: installed.Renewed, Snapshot: installed.Snapshot,
 	}
 	if s.StandbyOf != "" {
-		result.Next = standbyNext(s)
+		result.Next = converge.StandbyNext(s)
 		return result
 	}
 	result.Next = []string{
 		"fleetctl status                            # what runs, and what is wrong",
 		fmt.Sprintf("export KUBECONFIG=%s", result.Kubeconfig),
-		firstCluster(s, endpoint.local),
+		converge.FirstCluster(s, endpoint.Local),
 	}
 	if _, err := os.Stat(filepath.Join(s.Opts.Dir, ".github", "workflows")); err != nil && s.Fleet.Spec.Git.ForgeType() == v1alpha1.ForgeGitHub {
 		result.Next = append(result.Next, "fleetctl ci add --pr                       # checks on each pull request; takes a token that may write workflows")
@@ -134,10 +135,10 @@ type InitResult struct {
 	// Kept is what Flux applied before it was taken over, and the fleet repo does not have.
 	Kept []string `json:"kept,omitempty"`
 	// Upgraded is what runs in another version than before, and Snapshot the private file with the Cluster API objects as they were before that.
-	Upgraded []Upgraded `json:"upgraded,omitempty"`
-	Snapshot string     `json:"snapshot,omitempty"`
+	Upgraded []converge.Upgraded `json:"upgraded,omitempty"`
+	Snapshot string              `json:"snapshot,omitempty"`
 	// Renewed are the providers whose variables had changed.
-	Renewed []Renewed        `json:"renewed,omitempty"`
-	Steps   []progress.Event `json:"steps"`
-	Next    []string         `json:"next"`
+	Renewed []converge.Renewed `json:"renewed,omitempty"`
+	Steps   []progress.Event   `json:"steps"`
+	Next    []string           `json:"next"`
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/session"
@@ -13,7 +14,7 @@ import (
 func TestInitStepsFitTogether(t *testing.T) {
 	s := &session.Session{Fleet: &v1alpha1.Fleet{}, Mgmt: &v1alpha1.ManagementCluster{}}
 	for _, s.NewFleet = range []bool{true, false} {
-		if err := steps.Check(newInitRun(s).initSteps()); err != nil {
+		if err := steps.Check(converge.NewRun(s).Steps()); err != nil {
 			t.Error(err)
 		}
 	}
@@ -25,7 +26,7 @@ func TestInitStepsFitTogether(t *testing.T) {
 	if err := steps.Check(newBootstrap(s, o).steps()); err != nil {
 		t.Error(err)
 	}
-	if err := steps.Check(newRestore(newInitRun(s)).steps()); err != nil {
+	if err := steps.Check(newRestore(converge.NewRun(s)).steps()); err != nil {
 		t.Error(err)
 	}
 	b := newBootstrap(s, o)
@@ -39,13 +40,13 @@ func TestInitStepsFitTogether(t *testing.T) {
 		t.Error(err)
 	}
 	// Where the source is gone, the target's client stands for its.
-	p := newPivot(newInitRun(s), "x")
+	p := newPivot(converge.NewRun(s), "x")
 	p.gone, p.under = true, &handover.Journal{}
-	if err := steps.Check(append(p.stepsGoingOn(), p.steps(stepPush)...)); err == nil {
+	if err := steps.Check(append(p.stepsGoingOn(), p.steps(converge.StepPush)...)); err == nil {
 		t.Error("nobody makes the client, and that is not said")
 	}
-	p.init.client.Tell(&kube.Client{})
-	if err := steps.Check(append(p.stepsGoingOn(), p.steps(stepPush)...)); err != nil {
+	p.init.Client.Tell(&kube.Client{})
+	if err := steps.Check(append(p.stepsGoingOn(), p.steps(converge.StepPush)...)); err != nil {
 		t.Error(err)
 	}
 	if err := steps.Check((&teardown{}).steps()); err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/change"
+	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
@@ -43,7 +44,7 @@ func (e *existingCluster) initKeys(ctx context.Context, t *testing.T, o session.
 		t.Fatal(err)
 	}
 	defer s.Close()
-	content := &repoContent{session: s, client: e.client, endpoint: &gitEndpoint{}} // everybody may read the repo
+	content := &converge.RepoContent{Session: s, Client: e.client, Endpoint: &converge.GitEndpoint{}} // everybody may read the repo
 	if err := s.CheckKeys(ctx); err != nil {
 		return err
 	}
@@ -51,7 +52,7 @@ func (e *existingCluster) initKeys(ctx context.Context, t *testing.T, o session.
 	if err != nil {
 		return err
 	}
-	changes, err := content.secretFiles(ctx, o.Dir)
+	changes, err := content.SecretFiles(ctx, o.Dir)
 	if err != nil {
 		return err
 	}
@@ -63,7 +64,7 @@ func (e *existingCluster) initKeys(ctx context.Context, t *testing.T, o session.
 	if err := s.Cluster.Save(s.Record()); err != nil {
 		t.Fatal(err)
 	}
-	return content.access().giveKeys(ctx, flux.NewSystem(e.client))
+	return content.Access().GiveKeys(ctx, flux.NewSystem(e.client))
 }
 
 // keyFile is where the state folder has the keys of the fleet.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/handover"
@@ -30,7 +31,7 @@ const (
 type pivot struct {
 	session *session.Session
 	// init is the run of init's steps that come before.
-	init *initRun
+	init *converge.Run
 
 	// to is the workload cluster that is to take over, or what the cluster of toKubeconfig is called.
 	to           string
@@ -52,31 +53,31 @@ type pivotTarget struct {
 	manager *capi.Manager
 }
 
-func newPivot(init *initRun, to string) *pivot {
+func newPivot(init *converge.Run, to string) *pivot {
 	return &pivot{
-		session: init.session, init: init, to: to,
+		session: init.Session, init: init, to: to,
 		target: steps.NewValue[*pivotTarget]("the target cluster"), report: steps.NewValue[*handover.Report]("the report of the hand-over"),
 	}
 }
 
 func (p *pivot) steps(after string) []steps.Step {
 	return []steps.Step{
-		{Name: stepTarget, Needs: []string{after}, Work: steps.Make3(p.target, p.reach, p.init.client, p.init.manifests, p.init.pushed), Timeout: 5 * time.Minute},
+		{Name: stepTarget, Needs: []string{after}, Work: steps.Make3(p.target, p.reach, p.init.Client, p.init.Manifests, p.init.Pushed), Timeout: 5 * time.Minute},
 		{
-			Name: stepTargetProviders, Needs: []string{stepTarget}, Work: steps.Do2(p.installProviders, p.target, p.init.manifests), Timeout: 20 * time.Minute,
+			Name: stepTargetProviders, Needs: []string{stepTarget}, Work: steps.Do2(p.installProviders, p.target, p.init.Manifests), Timeout: 20 * time.Minute,
 			Hint: "the target must be able to pull the providers' images",
 		},
 		{
-			Name: stepTargetFlux, Needs: []string{stepTarget}, Work: steps.Do2(p.installFlux, p.target, p.init.manifests), Timeout: 15 * time.Minute,
+			Name: stepTargetFlux, Needs: []string{stepTarget}, Work: steps.Do2(p.installFlux, p.target, p.init.Manifests), Timeout: 15 * time.Minute,
 			Hint: "the target must be able to pull Flux's images",
 		},
 		{
 			Name: stepHandOver, Needs: []string{stepTargetProviders, stepTargetFlux},
-			Work: steps.Make3(p.report, p.handOver, p.init.client, p.target, p.init.pushed), Timeout: time.Hour,
+			Work: steps.Make3(p.report, p.handOver, p.init.Client, p.target, p.init.Pushed), Timeout: time.Hour,
 			Hint: "run the same command again: it goes on; before the commit, `fleetctl pivot --abort` undoes it",
 		},
 		{
-			Name: stepTargetSynced, Needs: []string{stepHandOver}, Work: steps.Do2(p.waitSynced, p.target, p.init.pushed), Timeout: 15 * time.Minute,
+			Name: stepTargetSynced, Needs: []string{stepHandOver}, Work: steps.Do2(p.waitSynced, p.target, p.init.Pushed), Timeout: 15 * time.Minute,
 			Hint: "the source is kept until the target has taken over; run the same command again",
 		},
 		{
@@ -87,7 +88,7 @@ func (p *pivot) steps(after string) []steps.Step {
 }
 
 // reach connects to the target, and keeps the way to it before the source can lose it: in the state folder, and at the source for other machines.
-func (p *pivot) reach(ctx context.Context, source *kube.Client, m *manifests, commit *pushed, _ func(string)) (*pivotTarget, error) {
+func (p *pivot) reach(ctx context.Context, source *kube.Client, m *converge.Manifests, commit *converge.Pushed, _ func(string)) (*pivotTarget, error) {
 	way, err := p.findTarget(ctx, source)
 	if err != nil {
 		return nil, err
@@ -103,7 +104,7 @@ func (p *pivot) reach(ctx context.Context, source *kube.Client, m *manifests, co
 		}
 		return nil, diag.Wrap("reach the API server of "+way.Name, err, hint)
 	}
-	if err := claimCluster(ctx, p.session, target.client, commit.view(m.flux)); err != nil {
+	if err := converge.ClaimCluster(ctx, p.session, target.client, commit.View(m.Flux)); err != nil {
 		return nil, err
 	}
 	if target.manager, err = capi.New(target.client); err != nil {
@@ -154,31 +155,31 @@ func checkOwnFlux(ctx context.Context, source *kube.Client, cluster *capi.Cluste
 	return nil
 }
 
-func (p *pivot) installProviders(ctx context.Context, target *pivotTarget, m *manifests, detail func(string)) error {
+func (p *pivot) installProviders(ctx context.Context, target *pivotTarget, m *converge.Manifests, detail func(string)) error {
 	if p.under != nil {
 		return steps.NothingToDo("the hand-over is under way") // its controllers may be stopped, which is no fault to mend
 	}
-	_, err := installWith(ctx, p.session, m.versions, target.manager, capi.InstallOptions{Providers: m.providers, Detail: detail})
+	_, err := converge.InstallWith(ctx, p.session, m.Versions, target.manager, capi.InstallOptions{Providers: m.Providers, Detail: detail})
 	return err
 }
 
-func (p *pivot) installFlux(ctx context.Context, target *pivotTarget, m *manifests, detail func(string)) error {
+func (p *pivot) installFlux(ctx context.Context, target *pivotTarget, m *converge.Manifests, detail func(string)) error {
 	if p.under != nil {
 		return steps.NothingToDo("the hand-over is under way")
 	}
-	_, err := installFlux(ctx, target.client, m.flux, flux.InstallOptions{Detail: detail})
+	_, err := converge.InstallFlux(ctx, target.client, m.Flux, flux.InstallOptions{Detail: detail})
 	return err
 }
 
 // handOver begins the hand-over, or goes on with it.
-func (p *pivot) handOver(ctx context.Context, source *kube.Client, target *pivotTarget, commit *pushed, detail func(string)) (*handover.Report, error) {
+func (p *pivot) handOver(ctx context.Context, source *kube.Client, target *pivotTarget, commit *converge.Pushed, detail func(string)) (*handover.Report, error) {
 	if p.under == nil {
-		if err := commit.markHandedOver(ctx, target.Name); err != nil {
+		if err := markHandedOver(ctx, commit, target.Name); err != nil {
 			return nil, err
 		}
 	}
 	o := handover.Options{
-		Fleet: p.session.Identity(), Target: handover.Side{Name: target.Name, Client: target.client}, Attach: commit.attach,
+		Fleet: p.session.Identity(), Target: handover.Side{Name: target.Name, Client: target.client}, Attach: commit.Attach,
 		Source:   handover.Side{Name: p.session.Mgmt.Name},
 		Progress: func(progress handover.Progress) { detail(progress.String()) },
 	}
@@ -201,8 +202,8 @@ func warn(s *session.Session, report *handover.Report) {
 }
 
 // waitSynced is where the target has taken over: from then on this machine remembers it as the management cluster.
-func (p *pivot) waitSynced(ctx context.Context, target *pivotTarget, commit *pushed, detail func(string)) error {
-	if err := flux.NewSystem(target.client).WaitSynced(ctx, commit.waitOptions(detail)); err != nil {
+func (p *pivot) waitSynced(ctx context.Context, target *pivotTarget, commit *converge.Pushed, detail func(string)) error {
+	if err := flux.NewSystem(target.client).WaitSynced(ctx, commit.WaitOptions(detail)); err != nil {
 		return err
 	}
 	if err := kube.WriteKubeconfig(p.session.Cluster.Path(management.KubeconfigFile), target.Kubeconfig); err != nil {
@@ -224,11 +225,11 @@ func (p *pivot) waitAsBefore(ctx context.Context, target *pivotTarget, report *h
 // stepsGoingOn are those of init that a hand-over needs in any case. None of them touches the source's Flux or its providers, which a hand-over that
 // is under way has stopped; where the source is gone, none of them asks for it.
 func (p *pivot) stepsGoingOn() []steps.Step {
-	left := []string{stepProviders, stepFlux, stepConnect, stepSynced}
+	left := []string{converge.StepProviders, converge.StepFlux, converge.StepConnect, converge.StepSynced}
 	if p.gone {
-		left = append(left, stepPreflight, stepHost, stepAPI)
+		left = append(left, converge.StepPreflight, converge.StepHost, converge.StepAPI)
 	}
-	kept := slices.DeleteFunc(p.init.initSteps(), func(s steps.Step) bool { return slices.Contains(left, s.Name) })
+	kept := slices.DeleteFunc(p.init.Steps(), func(s steps.Step) bool { return slices.Contains(left, s.Name) })
 	for i := range kept {
 		kept[i].Needs = slices.DeleteFunc(slices.Clone(kept[i].Needs), func(need string) bool { return slices.Contains(left, need) })
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/host"
@@ -66,7 +67,7 @@ func Pivot(ctx context.Context, deps management.Deps, o PivotOptions) (*PivotRes
 			return nil, err
 		}
 	}
-	p := newPivot(newInitRun(s), o.To)
+	p := newPivot(converge.NewRun(s), o.To)
 	if o.ToKubeconfig != "" {
 		if p.toKubeconfig, err = hosts.Kubeconfig(o.ToKubeconfig, ""); err != nil {
 			return nil, err
@@ -95,7 +96,7 @@ func Pivot(ctx context.Context, deps management.Deps, o PivotOptions) (*PivotRes
 	if err := p.checkSource(); err != nil {
 		return nil, err
 	}
-	after := stepPush
+	after := converge.StepPush
 	if err := steps.Run(ctx, deps.Report, append(p.stepsGoingOn(), p.steps(after)...)); err != nil {
 		return nil, err
 	}

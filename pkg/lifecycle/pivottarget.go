@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/host"
@@ -159,12 +160,12 @@ func (p *pivot) lookAtSource(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	there, err := findStanding(ctx, p.session)
+	there, err := converge.FindStanding(ctx, p.session)
 	if err != nil {
 		return err
 	}
 	if there != nil {
-		if err := p.session.CheckClaim(there.claim); err != nil {
+		if err := p.session.CheckClaim(there.Claim); err != nil {
 			return err
 		}
 	}
@@ -177,7 +178,7 @@ func (p *pivot) lookAtSource(ctx context.Context) error {
 		return handover.InTheMiddle(p.session.Mgmt.Name, journal)
 	}
 	if journal != nil && journal.Role == handover.RoleSource && journal.Whole() {
-		p.under, p.init.goesOn = journal, true
+		p.under, p.init.GoesOn = journal, true
 		return p.sameTarget(journal)
 	}
 	return nil
@@ -206,8 +207,8 @@ func (p *pivot) lookAtTarget(ctx context.Context, kept *handedTarget) error {
 		}
 		return diag.Errorf(hint, "the management cluster %s is not there, and %s has not taken over from it", p.session.Mgmt.Name, kept.Name)
 	}
-	p.under, p.gone, p.init.goesOn = journal, true, true
-	p.init.client.Tell(client) // all that there is to ask
+	p.under, p.gone, p.init.GoesOn = journal, true, true
+	p.init.Client.Tell(client) // all that there is to ask
 	return p.sameTarget(journal)
 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/host"
@@ -75,7 +76,7 @@ func infoOf(s *snapshot.Snapshot) *SnapshotInfo {
 // restore is init with what a snapshot holds, taken over before Flux begins: what Flux finds is there, and nothing is made twice.
 type restore struct {
 	session *session.Session
-	init    *initRun
+	init    *converge.Run
 	snap    *snapshot.Snapshot
 
 	pauseElsewhere bool
@@ -86,9 +87,9 @@ type restore struct {
 }
 
 // newRestore is one that goes on with init's steps. Which snapshot it is about is settled before these begin.
-func newRestore(init *initRun) *restore {
-	r := &restore{session: init.session, init: init, report: steps.NewValue[*handover.Report]("the report of the restore")}
-	init.held = r.underWay
+func newRestore(init *converge.Run) *restore {
+	r := &restore{session: init.Session, init: init, report: steps.NewValue[*handover.Report]("the report of the restore")}
+	init.Held = r.underWay
 	return r
 }
 
@@ -111,7 +112,7 @@ func Restore(ctx context.Context, deps management.Deps, o RestoreOptions) (*Rest
 	if err := s.RefuseStandby(); err != nil {
 		return nil, err
 	}
-	r := newRestore(newInitRun(s))
+	r := newRestore(converge.NewRun(s))
 	if o.Abort {
 		return r.abort(ctx)
 	}
@@ -137,7 +138,7 @@ func Restore(ctx context.Context, deps management.Deps, o RestoreOptions) (*Rest
 	if err := r.check(ctx, o.SourceIsGone); err != nil {
 		return nil, err
 	}
-	r.init.goesOn = true
+	r.init.GoesOn = true
 	if err := steps.Run(ctx, deps.Report, r.steps()); err != nil {
 		return nil, err
 	}
@@ -246,8 +247,8 @@ func saysOf(others map[string]string) string {
 
 // initSteps are those of init, with the snapshot before Flux is connected.
 func (r *restore) initSteps() []steps.Step {
-	return r.init.stepsAround(steps.Step{
-		Name: stepRestore, Needs: []string{stepPush, stepFlux, stepProviders}, Work: steps.Make2(r.report, r.takeIn, r.init.client, r.init.pushed),
+	return r.init.StepsAround(steps.Step{
+		Name: stepRestore, Needs: []string{converge.StepPush, converge.StepFlux, converge.StepProviders}, Work: steps.Make2(r.report, r.takeIn, r.init.Client, r.init.Pushed),
 		Timeout: time.Hour,
 		Hint:    "run the same command again: it goes on; `fleetctl restore --abort` undoes it until the work is taken over",
 	})
@@ -264,7 +265,7 @@ func (r *restore) underWay(ctx context.Context, client *kube.Client) (bool, erro
 
 func (r *restore) steps() []steps.Step {
 	return append(r.initSteps(), steps.Step{
-		Name: stepAsBefore, Needs: []string{stepSynced}, Work: steps.Do2(r.waitAsBefore, r.init.client, r.report), Timeout: 15 * time.Minute,
+		Name: stepAsBefore, Needs: []string{converge.StepSynced}, Work: steps.Do2(r.waitAsBefore, r.init.Client, r.report), Timeout: 15 * time.Minute,
 		Hint: "the snapshot is restored; `fleetctl status` shows what is wrong",
 	})
 }
@@ -277,10 +278,10 @@ func (r *restore) options(client *kube.Client, attach func(context.Context, *kub
 }
 
 // takeIn gives the management cluster what the snapshot holds.
-func (r *restore) takeIn(ctx context.Context, client *kube.Client, commit *pushed, detail func(string)) (*handover.Report, error) {
-	report, err := handover.Restore(ctx, r.options(client, commit.attach, detail))
+func (r *restore) takeIn(ctx context.Context, client *kube.Client, commit *converge.Pushed, detail func(string)) (*handover.Report, error) {
+	report, err := handover.Restore(ctx, r.options(client, commit.Attach, detail))
 	warn(r.session, report)
-	r.init.did()
+	r.init.Did()
 	return report, err
 }
 
@@ -312,18 +313,18 @@ func (r *restore) abort(ctx context.Context) (*RestoreResult, error) {
 	if r.session.HostErr != nil {
 		return nil, r.session.HostErr
 	}
-	there, err := findStanding(ctx, r.session)
+	there, err := converge.FindStanding(ctx, r.session)
 	if err != nil || there == nil {
 		return result, err
 	}
-	if err := r.session.CheckClaim(there.claim); err != nil {
+	if err := r.session.CheckClaim(there.Claim); err != nil {
 		return nil, err
 	}
-	if err := undoable(ctx, there.client); err != nil {
+	if err := undoable(ctx, there.Client); err != nil {
 		return nil, err
 	}
 	step := r.session.Deps.Report.Start("undo the restore")
-	result.Report, err = handover.AbortRestore(ctx, handover.Side{Name: r.session.Mgmt.Name, Client: there.client})
+	result.Report, err = handover.AbortRestore(ctx, handover.Side{Name: r.session.Mgmt.Name, Client: there.Client})
 	if err != nil {
 		step.Fail(err)
 		return nil, err

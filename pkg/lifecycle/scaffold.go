@@ -11,6 +11,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/components"
+	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/management"
@@ -86,7 +87,7 @@ func defaultBranch(opts *session.Options) error {
 
 func scaffoldFleet(ctx context.Context, s *session.Session) (*ScaffoldResult, error) {
 	git := s.Fleet.Spec.Git
-	content := &repoContent{session: s, endpoint: &gitEndpoint{url: git.URL, display: git.URL, local: git.URL == ""}}
+	content := &converge.RepoContent{Session: s, Endpoint: &converge.GitEndpoint{URL: git.URL, Display: git.URL, Local: git.URL == ""}}
 	repo, err := scaffoldWorkTree(s)
 	if err != nil {
 		return nil, err
@@ -97,7 +98,7 @@ func scaffoldFleet(ctx context.Context, s *session.Session) (*ScaffoldResult, er
 	r := &ScaffoldResult{
 		FormatVersion: "1", Fleet: s.Fleet.Metadata.Name, Cluster: s.Mgmt.Name, Repo: s.Opts.Dir, Files: []string{},
 		Next: []string{
-			firstCluster(s, true),
+			converge.FirstCluster(s, true),
 			"fleetctl validate                # every file, object and reference",
 			"fleetctl init                    # make the management cluster that follows this repo",
 		},
@@ -106,12 +107,12 @@ func scaffoldFleet(ctx context.Context, s *session.Session) (*ScaffoldResult, er
 		r.Next = append([]string{"git push                         # and open a pull request, or merge it as it is"}, r.Next...)
 	}
 	message := fmt.Sprintf("Declare the fleet %s\n\nWritten by fleetctl init --scaffold.\n", s.Fleet.Metadata.Name)
-	commit, made, err := commitHere(ctx, repo, message, func(ctx context.Context, root string) ([]gitrepo.Change, error) {
-		changes, err := changesOf(ctx, s, root, content.scaffoldedFiles)
+	commit, made, err := converge.CommitHere(ctx, repo, message, func(ctx context.Context, root string) ([]gitrepo.Change, error) {
+		changes, err := converge.ChangesOf(ctx, s, root, content.ScaffoldedFiles)
 		if err != nil {
 			return nil, err
 		}
-		rules, err := content.firstRules(ctx, root)
+		rules, err := content.FirstRules(ctx, root)
 		if len(rules) > 0 {
 			r.KeyFile = s.Deps.Store.KeyFile(s.StateFleet())
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/handover"
@@ -43,7 +44,7 @@ func lookStandby(ctx context.Context, s *session.Session) (*kube.Client, *handov
 	if s.HostErr != nil {
 		return nil, nil, s.HostErr
 	}
-	there, err := findStanding(ctx, s)
+	there, err := converge.FindStanding(ctx, s)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -52,10 +53,10 @@ func lookStandby(ctx context.Context, s *session.Session) (*kube.Client, *handov
 			"Where another machine has made it: `fleetctl connect --management "+s.Mgmt.Name+" --kubeconfig FILE`",
 			"the standby %s does not run here", s.Mgmt.Name)
 	}
-	if err := s.CheckClaim(there.claim); err != nil {
+	if err := s.CheckClaim(there.Claim); err != nil {
 		return nil, nil, err
 	}
-	journal, err := handover.ReadJournal(ctx, there.client)
+	journal, err := handover.ReadJournal(ctx, there.Client)
 	if err == nil && !journal.IsStandby() && (journal == nil || !journal.Activates) {
 		err = diag.NotReady("finish it: `fleetctl init --management "+s.Mgmt.Name+"`", "%s is not at rest", s.Mgmt.Name)
 	}
@@ -63,9 +64,9 @@ func lookStandby(ctx context.Context, s *session.Session) (*kube.Client, *handov
 		err = checkOf(s, journal)
 	}
 	if err == nil && (journal.IsStandby() || !journal.Phase.Committed()) {
-		s.Waiting, err = handover.ClusterUID(ctx, there.client)
+		s.Waiting, err = handover.ClusterUID(ctx, there.Client)
 	}
-	return there.client, journal, err
+	return there.Client, journal, err
 }
 
 // checkOf refuses a standby whose journal names another management cluster than fleet.yaml does: with that one's snapshots it would take over what it is no standby of.

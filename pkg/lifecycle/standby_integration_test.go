@@ -21,6 +21,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -69,7 +70,7 @@ func TestStandbyIsLeftAlone(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "is in the middle of") {
 		t.Errorf("a teardown in the middle: %v", err)
 	}
-	if _, err := refuseHandedOver(ctx, s, e.client); err == nil || !strings.Contains(err.Error(), "is taking over") {
+	if _, err := converge.RefuseHandedOver(ctx, s, e.client); err == nil || !strings.Contains(err.Error(), "is taking over") {
 		t.Errorf("init in the middle: %v", err)
 	}
 	e.standsUntouched(ctx, t, "alpha")
@@ -80,7 +81,7 @@ func TestStandbyIsLeftAlone(t *testing.T) {
 	e.writesJournal(ctx, t, handover.Journal{
 		Role: handover.RoleStandby, Phase: handover.PhaseFenced, Target: middle.Target, Standby: &handover.Standby{Of: "lost"},
 	})
-	if _, err := refuseHandedOver(ctx, s, e.client); err == nil || !strings.Contains(err.Error(), "is a standby of lost") {
+	if _, err := converge.RefuseHandedOver(ctx, s, e.client); err == nil || !strings.Contains(err.Error(), "is a standby of lost") {
 		t.Errorf("init at rest: %v", err)
 	}
 	if resting, err := handover.LookAtStandby(ctx, side); err != nil || resting == nil || resting.Of != "lost" || resting.Fenced || len(resting.Running) > 0 {
@@ -122,7 +123,7 @@ func TestRestoreGoesOnPaused(t *testing.T) {
 		Source: handover.Party{Name: s.Mgmt.Name, UID: "1"}, Target: handover.Party{Name: s.Mgmt.Name, UID: "2"},
 	}
 	e.writesJournal(ctx, t, begun)
-	r := newRestore(newInitRun(s))
+	r := newRestore(converge.NewRun(s))
 	r.snap = &snapshot.Snapshot{ID: begun.Snapshot, Fleet: s.Identity(), ManagementCluster: s.Mgmt.Name, Objects: []capi.Portable{{Object: json.RawMessage(shop)}}}
 	if err := r.check(ctx, true); err != nil {
 		t.Fatal(err)
@@ -245,7 +246,7 @@ func TestStandbyGoesOnBesideALivingOne(t *testing.T) {
 		Role: handover.RoleTarget, Phase: handover.PhaseCopied, Activates: true, Snapshot: "20260101T000000Z-abcdef", Source: handover.Party{Name: living.Mgmt.Name}, Before: rest,
 	}
 	for _, journal := range []*handover.Journal{rest, middle} {
-		a := &activation{restore: newRestore(newInitRun(s)), opts: ActivateOptions{SourceIsGone: true}, journal: journal, result: &ActivateResult{}}
+		a := &activation{restore: newRestore(converge.NewRun(s)), opts: ActivateOptions{SourceIsGone: true}, journal: journal, result: &ActivateResult{}}
 		if err := a.settle(ctx); err == nil || !strings.Contains(err.Error(), "answers at") {
 			t.Errorf("%s: %v", journal.What(), err)
 		}
@@ -253,7 +254,7 @@ func TestStandbyGoesOnBesideALivingOne(t *testing.T) {
 	tried := *middle
 	tried.Tries = true
 	a := &activation{
-		restore: newRestore(newInitRun(s)), opts: ActivateOptions{HandOver: true, DryRun: true}, client: e.client, journal: &tried, result: &ActivateResult{},
+		restore: newRestore(converge.NewRun(s)), opts: ActivateOptions{HandOver: true, DryRun: true}, client: e.client, journal: &tried, result: &ActivateResult{},
 	}
 	if err := a.settle(ctx); err == nil || !strings.Contains(err.Error(), "was cut off") || !strings.Contains(diag.Hint(err), "fleetctl standby refresh spare") {
 		t.Errorf("a dry run beside a try that was cut off: %v", err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/management"
@@ -46,7 +47,7 @@ func TestWhySilent(t *testing.T) {
 		Deps: management.Deps{Report: r, Store: state.Store{Dir: t.TempDir()}}, Opts: session.Options{Dir: t.TempDir()},
 		Mgmt: &v1alpha1.ManagementCluster{Name: "spare"}, StandbyOf: "platform",
 	}
-	a := &activation{restore: newRestore(newInitRun(s)), opts: ActivateOptions{SourceIsGone: true}}
+	a := &activation{restore: newRestore(converge.NewRun(s)), opts: ActivateOptions{SourceIsGone: true}}
 	silent, err := a.refuseLiving(t.Context())
 	if err != nil || silent == nil || len(r.warned) != 1 || !strings.Contains(r.warned[0], silent.Error()) {
 		t.Errorf("silent %v, %v; warned of %q", silent, err, r.warned)
@@ -55,7 +56,7 @@ func TestWhySilent(t *testing.T) {
 
 // What has taken over is not undone, and the refusal says how to go on.
 func TestTookOverIsNotUndone(t *testing.T) {
-	a := &activation{restore: newRestore(newInitRun(&session.Session{Mgmt: &v1alpha1.ManagementCluster{Name: "spare"}, StandbyOf: "platform"})), journal: &handover.Journal{
+	a := &activation{restore: newRestore(converge.NewRun(&session.Session{Mgmt: &v1alpha1.ManagementCluster{Name: "spare"}, StandbyOf: "platform"})), journal: &handover.Journal{
 		Role: handover.RoleTarget, Activates: true, Phase: handover.PhaseReleased, Target: handover.Party{Name: "spare"}, Snapshot: "20260101T000000Z-abcdef",
 	}}
 	if err := a.tookOver(); !strings.Contains(err.Error(), "spare has taken over from platform") || !strings.Contains(diag.Hint(err), "fleetctl standby activate spare") {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
@@ -101,7 +102,7 @@ func noteTakeOver(ctx context.Context, s *session.Session, place snapshot.Place,
 }
 
 // markHistory is noteTakeOver in the place of the snapshots, where the standby has not taken over yet.
-func (a *activation) markHistory(ctx context.Context, commit *pushed) error {
+func (a *activation) markHistory(ctx context.Context, commit *converge.Pushed) error {
 	s := a.session
 	if s.SnapshotsTo() == "" || s.Waiting == "" {
 		return nil
@@ -110,7 +111,7 @@ func (a *activation) markHistory(ctx context.Context, commit *pushed) error {
 	if err != nil {
 		return err
 	}
-	seal, err := commit.sealingKeys()
+	seal, err := sealingKeys(commit)
 	if err != nil {
 		return err
 	}
@@ -172,8 +173,8 @@ func removeNotesIn(ctx context.Context, place snapshot.Place, keys secret.Keys, 
 
 // markHandedOver notes in the place of the snapshots that the work is another's, or will be: nobody restores it from there beside it. It is done before the
 // commit can be, for a run that dies right after that could do it no more; an abort takes a new snapshot, which counts from then on.
-func (p *pushed) markHandedOver(ctx context.Context, to string) error {
-	s := p.session
+func markHandedOver(ctx context.Context, p *converge.Pushed, to string) error {
+	s := p.Session
 	if s.SnapshotsTo() == "" {
 		return nil
 	}
@@ -181,7 +182,7 @@ func (p *pushed) markHandedOver(ctx context.Context, to string) error {
 	if err != nil {
 		return err
 	}
-	keys, err := p.sealingKeys()
+	keys, err := sealingKeys(p)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
@@ -54,7 +55,7 @@ func (e *existingCluster) take(ctx context.Context, t *testing.T, change ...func
 	if s.Stranger != nil {
 		return s, s.Stranger
 	}
-	if err := claimCluster(ctx, s, e.client, repoView{}); err != nil {
+	if err := converge.ClaimCluster(ctx, s, e.client, converge.RepoView{}); err != nil {
 		return s, err
 	}
 	return s, s.Cluster.Save(s.Record())
@@ -100,7 +101,7 @@ func TestAnotherFleetsCluster(t *testing.T) {
 	})
 	t.Run("init may not skip it", func(t *testing.T) {
 		o := second.options(t, "admin")
-		o.SkipPreflight = []string{checkFleetName, checkFluxName, "name"}
+		o.SkipPreflight = []string{converge.CheckFleetName, converge.CheckFluxName, "name"}
 		_, err := Init(ctx, second.deps, o)
 		refused(t, err, first.git.URL)
 	})
@@ -113,7 +114,7 @@ func TestAnotherFleetsCluster(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		i := slices.IndexFunc(report.Checks, func(r preflight.Report) bool { return r.Name == checkFleetName })
+		i := slices.IndexFunc(report.Checks, func(r preflight.Report) bool { return r.Name == converge.CheckFleetName })
 		if i < 0 || report.Checks[i].Status != preflight.StatusFail || !strings.Contains(report.Checks[i].Summary, first.git.URL) {
 			t.Errorf("%+v", report.Checks)
 		}
@@ -183,7 +184,7 @@ func TestAnotherFleetsCluster(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		if err := claimCluster(ctx, s, first.client, repoView{}); err == nil || !strings.Contains(err.Error(), "management cluster mgmt") {
+		if err := converge.ClaimCluster(ctx, s, first.client, converge.RepoView{}); err == nil || !strings.Contains(err.Error(), "management cluster mgmt") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -223,7 +224,7 @@ func TestOneClaimWins(t *testing.T) {
 	errs := make([]error, racers)
 	var group sync.WaitGroup
 	for i, s := range sessions {
-		group.Go(func() { errs[i] = claimCluster(ctx, s, first.client, repoView{}) })
+		group.Go(func() { errs[i] = converge.ClaimCluster(ctx, s, first.client, converge.RepoView{}) })
 	}
 	group.Wait()
 	there, err := ownership.ReadClaim(ctx, first.client)
@@ -362,9 +363,9 @@ func TestTakeOverKeepsWhatWasApplied(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &pushed{session: s, access: &fluxAccess{session: s, endpoint: &gitEndpoint{url: e.git.URL, display: e.git.URL}, home: e.client}}
+	p := &converge.Pushed{Session: s, Access: &converge.FluxAccess{Session: s, Endpoint: &converge.GitEndpoint{URL: e.git.URL, Display: e.git.URL}, Home: e.client}}
 	system := flux.NewSystem(e.client)
-	kept, err := p.follow(ctx, e.client, nil, nil)
+	kept, err := p.Follow(ctx, e.client, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
+// Layout is where the fleet repo has what belongs to the management cluster.
 func (s *Session) Layout() layout.Layout { return s.Mgmt.Layout() }
 
 // HasSource tells whether the management cluster has the source of a channel in the fleet repo.

@@ -2,7 +2,7 @@ package session
 
 import "sync"
 
-// lookup is something that is found out when it is first asked for, and not again. Steps and checks that run side by side share it.
+// Lookup is something that is found out when it is first asked for, and not again. Steps and checks that run side by side share it.
 type Lookup[T any] struct {
 	mu    sync.Mutex
 	found bool

@@ -70,7 +70,7 @@ func branchPlace(branch, cluster string, git GitRemote) (snapshot.Place, error) 
 	return snapshot.OnShelf(shelf, cluster)
 }
 
-// GitRemote is the remote of the session's fleet.
+// gitRemote is the remote of the session's fleet.
 func (s *Session) gitRemote() GitRemote {
 	return GitRemote{
 		URL: s.Fleet.Spec.Git.URL, Followed: s.Fleet.Spec.Git.Branch, Auth: func() (gitrepo.Auth, error) { return s.PushAuth(), nil },

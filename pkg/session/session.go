@@ -166,6 +166,7 @@ func (s *Session) FindHost(ctx context.Context) {
 	}
 }
 
+// Close ends what the session has opened.
 func (s *Session) Close() {
 	if s.Bundle != nil {
 		_ = s.Bundle.Close() // it was only read
@@ -332,6 +333,7 @@ func (s *Session) Record() state.Record {
 	return r
 }
 
+// EmptyDir tells whether a folder has nothing in it, or does not exist.
 func EmptyDir(dir string) bool {
 	entries, err := os.ReadDir(dir)
 	return (err == nil && len(entries) == 0) || errors.Is(err, fs.ErrNotExist)

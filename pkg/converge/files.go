@@ -1,4 +1,4 @@
-package lifecycle
+package converge
 
 import (
 	"context"
@@ -20,20 +20,20 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/version"
 )
 
-// repoContent is what init wants in the fleet repo, made of what it knows by then.
-type repoContent struct {
-	session  *session.Session
-	endpoint *gitEndpoint
-	// manifests are nil for a scaffold, which reads none.
-	manifests *manifests
-	// client of the management cluster; nil for a scaffold and a dry run.
-	client *kube.Client
+// RepoContent is what init wants in the fleet repo, made of what it knows by then.
+type RepoContent struct {
+	Session  *session.Session
+	Endpoint *GitEndpoint
+	// Manifests are nil for a scaffold, which reads none.
+	Manifests *Manifests
+	// Client of the management cluster; nil for a scaffold and a dry run.
+	Client *kube.Client
 	keys   session.Keyring
 }
 
 // repoFiles is all that init wants in the fleet repo at root. What is the user's is left alone: present tells what is there already.
 // It is computed anew on every try.
-func (c *repoContent) repoFiles(ctx context.Context, root string, present func(manifest.File) bool) ([]manifest.File, error) {
+func (c *RepoContent) repoFiles(ctx context.Context, root string, present func(manifest.File) bool) ([]manifest.File, error) {
 	files, err := c.missingScaffold(ctx, present)
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func (c *repoContent) repoFiles(ctx context.Context, root string, present func(m
 		return nil, err
 	}
 	files = append(files, system...)
-	channels, err := c.session.ChannelFiles(system)
+	channels, err := c.Session.ChannelFiles(system)
 	if err != nil {
 		return nil, err
 	}
@@ -52,16 +52,16 @@ func (c *repoContent) repoFiles(ctx context.Context, root string, present func(m
 		return nil, err
 	}
 	var pipeline []manifest.File
-	if isNewRepo(c.session, root) && !slices.ContainsFunc(system, present) { // in a repo that Flux follows, what is missing was taken out
-		if pipeline, err = pipelineFiles(c.session, present); err != nil {
+	if isNewRepo(c.Session, root) && !slices.ContainsFunc(system, present) { // in a repo that Flux follows, what is missing was taken out
+		if pipeline, err = pipelineFiles(c.Session, present); err != nil {
 			return nil, err
 		}
 	}
-	return c.manifests.withLock(root, slices.Concat(files, channels, workload, pipeline), present)
+	return c.Manifests.withLock(root, slices.Concat(files, channels, workload, pipeline), present)
 }
 
 // missingScaffold are the files of a new fleet repo that are not there yet, and fleet.yaml, which may have changed.
-func (c *repoContent) missingScaffold(ctx context.Context, present func(manifest.File) bool) ([]manifest.File, error) {
+func (c *RepoContent) missingScaffold(ctx context.Context, present func(manifest.File) bool) ([]manifest.File, error) {
 	scaffolded, err := c.scaffoldFiles(ctx)
 	if err != nil {
 		return nil, err
@@ -116,9 +116,9 @@ func flavours(s *session.Session) []string {
 	return charts
 }
 
-// firstCluster is the command that declares a cluster in a new fleet. Nothing is left for it to ask, but what only the user knows, such as a region.
+// FirstCluster is the command that declares a cluster in a new fleet. Nothing is left for it to ask, but what only the user knows, such as a region.
 // For providers without a chart of ours it is the command that makes one.
-func firstCluster(s *session.Session, local bool) string {
+func FirstCluster(s *session.Session, local bool) string {
 	flavours := flavours(s)
 	if len(flavours) == 0 {
 		return "fleetctl chart add NAME --from TEMPLATE.yaml   # a flavour of clusters, made from a template of clusterctl"
@@ -134,15 +134,15 @@ func firstCluster(s *session.Session, local bool) string {
 }
 
 // fleetFile is fleet.yaml, with the versions where they are chosen.
-func (c *repoContent) fleetFile() []byte {
-	if c.manifests == nil {
-		return c.session.FleetFile
+func (c *RepoContent) fleetFile() []byte {
+	if c.Manifests == nil {
+		return c.Session.FleetFile
 	}
-	return c.manifests.fleetFile
+	return c.Manifests.fleetFile
 }
 
-func (c *repoContent) scaffoldFiles(ctx context.Context) ([]manifest.File, error) {
-	s := c.session
+func (c *RepoContent) scaffoldFiles(ctx context.Context) ([]manifest.File, error) {
+	s := c.Session
 	version, err := c.exampleVersion(ctx)
 	if err != nil {
 		return nil, err
@@ -155,7 +155,7 @@ func (c *repoContent) scaffoldFiles(ctx context.Context) ([]manifest.File, error
 	files, err := scaffold.Repo(scaffold.RepoOptions{
 		Fleet: s.Fleet.Metadata.Name, FleetYAML: c.fleetFile(), ManagementCluster: s.Mgmt.Name,
 		Layout:       s.Layout(),
-		Environments: environments, Charts: flavours(s), KubernetesVersion: version, Local: c.endpoint.local,
+		Environments: environments, Charts: flavours(s), KubernetesVersion: version, Local: c.Endpoint.Local,
 	})
 	for _, e := range environments {
 		if err == nil {
@@ -169,24 +169,24 @@ func (c *repoContent) scaffoldFiles(ctx context.Context) ([]manifest.File, error
 
 // exampleVersion is the Kubernetes version of the cluster in the new repo's README: that of the management cluster, which its host chose
 // where fleet.yaml does not say.
-func (c *repoContent) exampleVersion(ctx context.Context) (string, error) {
-	if v := c.session.Mgmt.KubernetesVersion; v != "" {
+func (c *RepoContent) exampleVersion(ctx context.Context) (string, error) {
+	if v := c.Session.Mgmt.KubernetesVersion; v != "" {
 		return v, nil
 	}
-	if c.client == nil { // a dry run, or a scaffold
-		return c.session.Traits().KubernetesVersion, nil
+	if c.Client == nil { // a dry run, or a scaffold
+		return c.Session.Traits().KubernetesVersion, nil
 	}
-	v, err := c.client.ServerVersion(ctx)
+	v, err := c.Client.ServerVersion(ctx)
 	v, _, _ = strings.Cut(v, "+") // what a distribution appends is no version of Kubernetes
 	return v, err
 }
 
 // syncOptions are for a Flux that reads the fleet repo at an endpoint.
-func syncOptions(s *session.Session, at *gitEndpoint) flux.SyncOptions {
+func syncOptions(s *session.Session, at *GitEndpoint) flux.SyncOptions {
 	o := flux.SyncOptions{
-		URL: at.url, Branch: s.Fleet.Spec.Git.Branch, Path: s.Mgmt.Dir(), Interval: interval(s),
+		URL: at.URL, Branch: s.Fleet.Spec.Git.Branch, Path: s.Mgmt.Dir(), Interval: interval(s),
 	}
-	if !at.credentials.Empty() {
+	if !at.Credentials.Empty() {
 		o.SecretName = flux.Name
 	}
 	return o
@@ -201,24 +201,24 @@ func interval(s *session.Session) time.Duration {
 	return d
 }
 
-// manifestFiles are the manifests of a run: what is applied to the management cluster, and what is committed.
-func (c *repoContent) manifestFiles(ctx context.Context) ([]manifest.File, error) {
+// ManifestFiles are the manifests of a run: what is applied to the management cluster, and what is committed.
+func (c *RepoContent) ManifestFiles(ctx context.Context) ([]manifest.File, error) {
 	var files []manifest.File
-	applied, err := c.manifests.source.Render(ctx, c.manifests.providers)
+	applied, err := c.Manifests.Source.Render(ctx, c.Manifests.Providers)
 	if err != nil {
 		return nil, err
 	}
 	for _, f := range applied {
 		files = append(files, manifest.File{Path: filepath.ToSlash(filepath.Join("apply", f.Name)), Content: f.Content})
 	}
-	sync, err := flux.GenerateSync(syncOptions(c.session, c.endpoint))
+	sync, err := flux.GenerateSync(syncOptions(c.Session, c.Endpoint))
 	if err != nil {
 		return nil, err
 	}
 	files = append(files,
-		manifest.File{Path: "apply/flux-components.yaml", Content: c.manifests.flux.Content},
+		manifest.File{Path: "apply/flux-components.yaml", Content: c.Manifests.Flux.Content},
 		manifest.File{Path: "apply/flux-sync.yaml", Content: sync})
-	root := c.session.Opts.Dir
+	root := c.Session.Opts.Dir
 	committed, err := c.repoFiles(ctx, root, func(f manifest.File) bool {
 		_, err := os.Lstat(filepath.Join(root, filepath.FromSlash(f.Path)))
 		return err == nil
@@ -232,26 +232,26 @@ func (c *repoContent) manifestFiles(ctx context.Context) ([]manifest.File, error
 	return files, nil
 }
 
-// firstRules are the rules of encryption where the repo has none, for the key that init would take or make: secrets need them, but no cluster.
-func (c *repoContent) firstRules(ctx context.Context, root string) ([]gitrepo.Change, error) {
-	for _, dir := range []string{root, c.session.Opts.Dir} { // what is committed, and what a person has on disk
+// FirstRules are the rules of encryption where the repo has none, for the key that init would take or make: secrets need them, but no cluster.
+func (c *RepoContent) FirstRules(ctx context.Context, root string) ([]gitrepo.Change, error) {
+	for _, dir := range []string{root, c.Session.Opts.Dir} { // what is committed, and what a person has on disk
 		if rules, err := fleetsecrets.Rules(dir); err != nil || rules != nil {
 			return nil, err
 		}
 	}
-	keys, err := c.keys.Ensure(ctx, c.session, nil, root)
+	keys, err := c.keys.Ensure(ctx, c.Session, nil, root)
 	if err != nil {
 		return nil, err
 	}
 	return []gitrepo.Change{{Path: secret.RulesFile, Content: secret.NewRules(keys[:1].Recipients())}}, nil
 }
 
-// scaffoldedFiles are those of repoFiles that are made of what this program has in it alone.
-func (c *repoContent) scaffoldedFiles(ctx context.Context, _ string, present func(manifest.File) bool) ([]manifest.File, error) {
+// ScaffoldedFiles are those of repoFiles that are made of what this program has in it alone.
+func (c *RepoContent) ScaffoldedFiles(ctx context.Context, _ string, present func(manifest.File) bool) ([]manifest.File, error) {
 	files, err := c.missingScaffold(ctx, present)
-	if err != nil || !c.session.NewFleet {
+	if err != nil || !c.Session.NewFleet {
 		return files, err
 	}
-	pipeline, err := pipelineFiles(c.session, present)
+	pipeline, err := pipelineFiles(c.Session, present)
 	return append(files, pipeline...), err
 }

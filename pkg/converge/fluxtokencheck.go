@@ -1,4 +1,4 @@
-package lifecycle
+package converge
 
 import (
 	"bytes"
@@ -35,7 +35,7 @@ const (
 func (c *checks) checkFluxToken(ctx context.Context) preflight.Result {
 	if c.session.GivenOwnToken() {
 		username, token := c.session.ReaderAuth()
-		return c.checkReader(ctx, &heldToken{username: username, password: token, own: true}, "is given")
+		return c.checkReader(ctx, &HeldToken{username: username, Password: token, own: true}, "is given")
 	}
 	held, err := c.heldTokens(ctx)
 	if err != nil {
@@ -83,7 +83,7 @@ func clusterList(names []string) string {
 }
 
 // checkReader looks whether a token of Flux's own reads the remote, and whether it can do more. A cluster holds it, or is given it.
-func (c *checks) checkReader(ctx context.Context, token *heldToken, holds string) preflight.Result {
+func (c *checks) checkReader(ctx context.Context, token *HeldToken, holds string) preflight.Result {
 	err := c.probeWith(ctx, token)
 	if errors.Is(err, gitrepo.ErrNetwork) || errors.Is(err, gitrepo.ErrTLS) {
 		return preflight.Skip("the server was not asked: see git push") // which says the same, with what to do
@@ -130,35 +130,35 @@ func (c *checks) checkUnknownToken(ctx context.Context, held *tokensHeld) prefli
 	return preflight.OK("a token that only reads is held by %s, %s", where, inFluxSecret)
 }
 
-func (c *checks) tokenAuth(token *heldToken) gitrepo.Auth {
+func (c *checks) tokenAuth(token *HeldToken) gitrepo.Auth {
 	auth := c.session.PushAuth()
-	auth.Username, auth.Token = cmp.Or(token.username, auth.Username), token.password
+	auth.Username, auth.Token = cmp.Or(token.username, auth.Username), token.Password
 	return auth
 }
 
-func (c *checks) probeWith(ctx context.Context, token *heldToken) error {
+func (c *checks) probeWith(ctx context.Context, token *HeldToken) error {
 	_, err := gitrepo.Probe(ctx, c.session.Fleet.Spec.Git.URL, c.tokenAuth(token), c.session.Fleet.Spec.Git.Branch)
 	return err
 }
 
 // mayWrite asks the server what it begins a push with. No push is tried: the token is not there for one.
-func (c *checks) mayWrite(ctx context.Context, token *heldToken) (bool, error) {
+func (c *checks) mayWrite(ctx context.Context, token *HeldToken) (bool, error) {
 	return gitrepo.MayWrite(ctx, c.session.Fleet.Spec.Git.URL, c.tokenAuth(token))
 }
 
 // tokensHeld is what the clusters of the fleet read its repo with, as far as it can be found out.
 type tokensHeld struct {
-	cluster *heldToken // of the management cluster
+	cluster *HeldToken // of the management cluster
 	asked   bool       // whether that one could be asked
 	// files have what init keeps for workload clusters; nil is somebody's own.
-	files map[string]*heldToken
+	files map[string]*HeldToken
 }
 
 // own are the different tokens that were given for Flux alone.
-func (h *tokensHeld) own() []*heldToken {
-	var own []*heldToken
-	seen := map[heldToken]bool{}
-	add := func(t *heldToken) {
+func (h *tokensHeld) own() []*HeldToken {
+	var own []*HeldToken
+	seen := map[HeldToken]bool{}
+	add := func(t *HeldToken) {
 		if t != nil && t.own && !seen[*t] {
 			seen[*t] = true
 			own = append(own, t)
@@ -179,13 +179,13 @@ func (c *checks) heldTokens(ctx context.Context) (*tokensHeld, error) {
 	if err != nil {
 		return nil, err
 	}
-	held := &tokensHeld{files: map[string]*heldToken{}}
+	held := &tokensHeld{files: map[string]*HeldToken{}}
 	if there := c.ours(ctx); there != nil {
 		held.asked = true
-		if held.cluster, err = clusterToken(ctx, c.session, there.client); err != nil {
+		if held.cluster, err = ClusterToken(ctx, c.session, there.Client); err != nil {
 			return nil, err
 		}
-		more, err := fleetsecrets.ClusterKeys(ctx, there.client)
+		more, err := fleetsecrets.ClusterKeys(ctx, there.Client)
 		if err != nil {
 			return nil, err
 		}
@@ -201,12 +201,12 @@ func (c *checks) heldTokens(ctx context.Context) (*tokensHeld, error) {
 
 // ours is the management cluster, if it answers, is this fleet's and follows this remote: no other's token is sent there. Else it is nil, and the
 // checks of its own say why.
-func (c *checks) ours(ctx context.Context) *standing {
+func (c *checks) ours(ctx context.Context) *Standing {
 	if c.session.HostErr != nil {
 		return nil
 	}
 	there, err := c.standing(ctx)
-	if err != nil || there == nil || there.claim == nil || there.claim.Fleet != c.session.Identity() || !ownership.SameRepository(there.claim.URL, c.session.Fleet.Spec.Git.URL) {
+	if err != nil || there == nil || there.Claim == nil || there.Claim.Fleet != c.session.Identity() || !ownership.SameRepository(there.Claim.URL, c.session.Fleet.Spec.Git.URL) {
 		return nil
 	}
 	return there
@@ -214,11 +214,11 @@ func (c *checks) ours(ctx context.Context) *standing {
 
 // fileToken notes what a file for workload clusters has, where there is one that can be read.
 func (c *checks) fileToken(held *tokensHeld, name string, keys secret.Keys) error {
-	file, err := readCredentialsFile(c.session.Opts.Dir, name, keys)
+	file, err := ReadCredentialsFile(c.session.Opts.Dir, name, keys)
 	if err != nil || file.plain == nil {
 		return err
 	}
-	token, err := tokenInFile(c.session, file)
+	token, err := TokenInFile(c.session, file)
 	if err == nil {
 		held.files[name] = token
 	}

@@ -1,4 +1,4 @@
-package lifecycle
+package converge
 
 import (
 	"context"
@@ -18,22 +18,22 @@ import (
 
 // The checks that nobody may skip: they are about what is somebody else's.
 const (
-	checkFleetName = "fleet"
-	checkFluxName  = "flux"
+	CheckFleetName = "fleet"
+	CheckFluxName  = "flux"
 )
 
 func mayBeSkipped(check string) bool {
-	return !slices.Contains([]string{checkFleetName, checkFluxName}, check)
+	return !slices.Contains([]string{CheckFleetName, CheckFluxName}, check)
 }
 
-// standing is a management cluster that is there already: whose it is, and a way to ask it for more.
-type standing struct {
-	client *kube.Client
-	claim  *ownership.Claim
+// Standing is a management cluster that is there already: whose it is, and a way to ask it for more.
+type Standing struct {
+	Client *kube.Client
+	Claim  *ownership.Claim
 }
 
-// findStanding looks at the management cluster; nil where there is none that runs.
-func findStanding(ctx context.Context, s *session.Session) (*standing, error) {
+// FindStanding looks at the management cluster; nil where there is none that runs.
+func FindStanding(ctx context.Context, s *session.Session) (*Standing, error) {
 	st, err := s.Host.State(ctx)
 	if err != nil || st != host.StateRunning {
 		return nil, err
@@ -46,7 +46,7 @@ func findStanding(ctx context.Context, s *session.Session) (*standing, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &standing{client: client, claim: there}, nil
+	return &Standing{Client: client, Claim: there}, nil
 }
 
 // checks are those of a session. What asks the management cluster, if there is one, shares one connection, and one answer to whose it is.
@@ -54,12 +54,12 @@ type checks struct {
 	session *session.Session
 	// goesOn says that a hand-over or a restore is under way, and that the run of which these are the checks goes on with it.
 	goesOn bool
-	found  session.Lookup[*standing]
+	found  session.Lookup[*Standing]
 }
 
-// standing is findStanding, once for all of them.
-func (c *checks) standing(ctx context.Context) (*standing, error) {
-	return c.found.Once(func() (*standing, error) { return findStanding(ctx, c.session) })
+// standing is FindStanding, once for all of them.
+func (c *checks) standing(ctx context.Context) (*Standing, error) {
+	return c.found.Once(func() (*Standing, error) { return FindStanding(ctx, c.session) })
 }
 
 const (
@@ -82,15 +82,15 @@ func (c *checks) checkFleet(ctx context.Context) preflight.Result {
 	case there == nil:
 		return checkMark(ctx, c.session)
 	}
-	if err := c.session.CheckClaim(there.claim); err != nil {
+	if err := c.session.CheckClaim(there.Claim); err != nil {
 		return preflight.FailWith(err)
 	}
 	if !c.goesOn {
-		if _, err := refuseHandedOver(ctx, c.session, there.client); err != nil {
+		if _, err := RefuseHandedOver(ctx, c.session, there.Client); err != nil {
 			return unanswered(c.session, err)
 		}
 	}
-	if there.claim == nil {
+	if there.Claim == nil {
 		return preflight.OK("the cluster belongs to no fleet yet")
 	}
 	return preflight.OK("the cluster is this fleet's")
@@ -141,10 +141,10 @@ func (c *checks) checkFlux(ctx context.Context) preflight.Result {
 	case there == nil:
 		return preflight.Skip(noClusterText)
 	}
-	if err := checkFollowing(ctx, c.session, there.client, there.claim, repoView{}); err != nil {
+	if err := checkFollowing(ctx, c.session, there.Client, there.Claim, RepoView{}); err != nil {
 		return unanswered(c.session, err)
 	}
-	now, err := fluxNow(ctx, c.session, there.client, there.claim, repoView{})
+	now, err := fluxNow(ctx, c.session, there.Client, there.Claim, RepoView{})
 	switch {
 	case err != nil:
 		return unanswered(c.session, err)
@@ -154,34 +154,34 @@ func (c *checks) checkFlux(ctx context.Context) preflight.Result {
 	return preflight.OK("it may follow this fleet repo")
 }
 
-// planFollowing is what a dry run says of the Flux that is there; nil where there is nothing to say.
-func planFollowing(ctx context.Context, s *session.Session, have repoView) (*FluxNow, error) {
+// PlanFollowing is what a dry run says of the Flux that is there; nil where there is nothing to say.
+func PlanFollowing(ctx context.Context, s *session.Session, have RepoView) (*FluxNow, error) {
 	if s.HostErr != nil {
 		return nil, nil //nolint:nilerr // a dry run needs no host
 	}
-	there, err := findStanding(ctx, s)
+	there, err := FindStanding(ctx, s)
 	if kube.IsUnreachable(err) || there == nil && err == nil {
 		return nil, nil // a dry run needs no cluster that answers
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := s.CheckClaim(there.claim); err != nil {
+	if err := s.CheckClaim(there.Claim); err != nil {
 		return nil, err
 	}
-	now, err := fluxNow(ctx, s, there.client, there.claim, have)
+	now, err := fluxNow(ctx, s, there.Client, there.Claim, have)
 	return now, diag.Wrap("look at what Flux follows", err, "")
 }
 
-// refuseHandedOver refuses to make a management cluster of one that has handed its work over, or is about to: two would act on the same machines. Nor does it make a
+// RefuseHandedOver refuses to make a management cluster of one that has handed its work over, or is about to: two would act on the same machines. Nor does it make a
 // standby of one that has work: that would stop with its providers. It returns the journal that it has read; nil where there is none.
-func refuseHandedOver(ctx context.Context, s *session.Session, client *kube.Client) (*handover.Journal, error) {
+func RefuseHandedOver(ctx context.Context, s *session.Session, client *kube.Client) (*handover.Journal, error) {
 	journal, err := handover.ReadJournal(ctx, client)
 	if err != nil {
 		return nil, err
 	}
 	if journal != nil {
-		err = refuseJournal(s, journal)
+		err = RefuseJournal(s, journal)
 	}
 	if err == nil && s.StandbyOf != "" {
 		err = handover.RefuseWork(ctx, s.Side(client))
@@ -189,7 +189,8 @@ func refuseHandedOver(ctx context.Context, s *session.Session, client *kube.Clie
 	return journal, err
 }
 
-func refuseJournal(s *session.Session, journal *handover.Journal) error {
+// RefuseJournal refuses a management cluster whose journal says that its work is, or is about to be, another's, or that it waits for another's.
+func RefuseJournal(s *session.Session, journal *handover.Journal) error {
 	switch {
 	case journal.IsStandby() && s.StandbyOf == "":
 		return handover.AtRest("the management cluster "+s.Mgmt.Name, journal)

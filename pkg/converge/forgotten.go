@@ -1,4 +1,4 @@
-package lifecycle
+package converge
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 )
 
-// snapshotsAreOf tells whether one of the snapshots in the place, oldest first, was taken of the cluster that client reaches. One that cannot be read was not.
-func snapshotsAreOf(ctx context.Context, s *session.Session, place snapshot.Place, ids []string, client *kube.Client) (bool, error) {
+// SnapshotsAreOf tells whether one of the snapshots in the place, oldest first, was taken of the cluster that client reaches. One that cannot be read was not.
+func SnapshotsAreOf(ctx context.Context, s *session.Session, place snapshot.Place, ids []string, client *kube.Client) (bool, error) {
 	uid, err := handover.ClusterUID(ctx, client)
 	if err != nil {
 		return false, err
@@ -37,7 +37,7 @@ func snapshotsAreOf(ctx context.Context, s *session.Session, place snapshot.Plac
 	return false, nil
 }
 
-// refuseForgottenAt is refuseForgotten where there is a cluster: one that has done no work yet, beside snapshots of another one.
+// refuseForgottenAt is RefuseForgotten where there is a cluster: one that has done no work yet, beside snapshots of another one.
 func refuseForgottenAt(ctx context.Context, s *session.Session, client *kube.Client, journal *handover.Journal) error {
 	if s.Connected || s.StandbyOf != "" || journal != nil { // it has taken work over, or handed it over: see refuseHandedOver
 		return nil
@@ -46,14 +46,14 @@ func refuseForgottenAt(ctx context.Context, s *session.Session, client *kube.Cli
 	if err != nil || len(ids) == 0 {
 		return err
 	}
-	if ours, err := snapshotsAreOf(ctx, s, place, ids, client); err != nil || ours {
+	if ours, err := SnapshotsAreOf(ctx, s, place, ids, client); err != nil || ours {
 		return err
 	}
 	return forgotten(s, place, ids)
 }
 
-// refuseForgotten refuses to make a management cluster of which there are snapshots: another machine has it, or had.
-func refuseForgotten(ctx context.Context, s *session.Session) error {
+// RefuseForgotten refuses to make a management cluster of which there are snapshots: another machine has it, or had.
+func RefuseForgotten(ctx context.Context, s *session.Session) error {
 	if s.SnapshotsTo() == "" || s.HostErr != nil || s.Connected || s.StandbyOf != "" {
 		return nil //nolint:nilerr // preflight tells it with all else
 	}

@@ -1,4 +1,4 @@
-package lifecycle
+package converge
 
 import (
 	"context"
@@ -38,15 +38,15 @@ type FluxNow struct {
 const takeOverHint = "if this fleet repo is to take its place, give --take-over-flux: what Flux applied before and this repo does not have is then kept, and is yours to remove; " +
 	"`fleetctl init --dry-run` shows it"
 
-// repoView is what is known of the fleet repo when somebody asks what Flux would apply of it. Without a commit that is what its folder has.
-type repoView struct {
-	flux     *flux.Components
+// RepoView is what is known of the fleet repo when somebody asks what Flux would apply of it. Without a commit that is what its folder has.
+type RepoView struct {
+	Flux     *flux.Components
 	repo     *gitrepo.Repo
 	revision string
 }
 
 // checkFollowing refuses a cluster whose Flux follows something else. there is what the cluster knows of its fleet.
-func checkFollowing(ctx context.Context, s *session.Session, client *kube.Client, there *ownership.Claim, have repoView) error {
+func checkFollowing(ctx context.Context, s *session.Session, client *kube.Client, there *ownership.Claim, have RepoView) error {
 	now, err := flux.NewSystem(client).Following(ctx)
 	if err != nil {
 		return err
@@ -114,13 +114,13 @@ func isServed(served string) bool {
 	return (u.Scheme == "http" || u.Scheme == "https") && u.Path == gitserve.RepoPath
 }
 
-// wanted is what init would have Flux follow, in words.
+// declaredSource is what init would have Flux follow, in words.
 func declaredSource(s *session.Session) string {
 	return fmt.Sprintf("%s, %s, path %s", s.Self.Place(), s.Fleet.Spec.Git.Branch, s.Mgmt.Dir())
 }
 
 // lossOf says in an error what would be deleted.
-func lossOf(ctx context.Context, s *session.Session, client *kube.Client, have repoView) string {
+func lossOf(ctx context.Context, s *session.Session, client *kube.Client, have RepoView) string {
 	lost, err := wouldDelete(ctx, s, client, have)
 	if err != nil || len(lost) == 0 {
 		return ""
@@ -129,7 +129,7 @@ func lossOf(ctx context.Context, s *session.Session, client *kube.Client, have r
 }
 
 // wouldDelete lists what the Flux of a cluster applied and this fleet repo does not have for it.
-func wouldDelete(ctx context.Context, s *session.Session, client *kube.Client, have repoView) ([]kube.Ref, error) {
+func wouldDelete(ctx context.Context, s *session.Session, client *kube.Client, have RepoView) ([]kube.Ref, error) {
 	wanted, err := renders(ctx, s, have)
 	if err != nil {
 		return nil, err
@@ -141,15 +141,15 @@ func wouldDelete(ctx context.Context, s *session.Session, client *kube.Client, h
 }
 
 // renders are the objects that Flux would apply to the management cluster of what is in the fleet repo, and those that init adds to it.
-func renders(ctx context.Context, s *session.Session, have repoView) (map[kube.Ref]bool, error) {
+func renders(ctx context.Context, s *session.Session, have RepoView) (map[kube.Ref]bool, error) {
 	wanted := map[kube.Ref]bool{}
 	add := func(group, kind, namespace, name string) {
 		r := kube.Ref{Key: kube.Key{Namespace: namespace, Name: name}}
 		r.Group, r.Kind = group, kind
 		wanted[r] = true
 	}
-	if have.flux != nil {
-		objects, err := kube.ParseYAML(have.flux.Content)
+	if have.Flux != nil {
+		objects, err := kube.ParseYAML(have.Flux.Content)
 		if err != nil {
 			return nil, err
 		}
@@ -185,7 +185,7 @@ func refNames(refs []kube.Ref) []string {
 }
 
 // fluxNow is what a dry run and doctor say of a cluster that is there; nil where Flux follows nothing, or what it is to follow.
-func fluxNow(ctx context.Context, s *session.Session, client *kube.Client, there *ownership.Claim, have repoView) (*FluxNow, error) {
+func fluxNow(ctx context.Context, s *session.Session, client *kube.Client, there *ownership.Claim, have RepoView) (*FluxNow, error) {
 	now, err := flux.NewSystem(client).Following(ctx)
 	if err != nil || now.Nothing() || now.Operator == "" && mayFollow(ctx, s, now, there) {
 		return nil, err
@@ -196,42 +196,42 @@ func fluxNow(ctx context.Context, s *session.Session, client *kube.Client, there
 	return out, err
 }
 
-// pushed is the commit that Flux is to apply, and what it gets to read it.
-type pushed struct {
-	session  *session.Session
-	access   *fluxAccess
-	repo     *gitrepo.Repo // the working tree
-	revision string
+// Pushed is the commit that Flux is to apply, and what it gets to read it.
+type Pushed struct {
+	Session  *session.Session
+	Access   *FluxAccess
+	Repo     *gitrepo.Repo // the working tree
+	Revision string
 }
 
-// view is what the commit has.
-func (p *pushed) view(components *flux.Components) repoView {
-	return repoView{flux: components, repo: p.repo, revision: p.revision}
+// View is what the commit has.
+func (p *Pushed) View(components *flux.Components) RepoView {
+	return RepoView{Flux: components, repo: p.Repo, revision: p.Revision}
 }
 
-// waitOptions are for the pushed revision, or what somebody has pushed on top of it.
-func (p *pushed) waitOptions(detail func(string)) flux.WaitOptions {
-	return flux.WaitOptions{Commit: p.revision, Detail: detail, Includes: func(ctx context.Context, newer string) (bool, error) {
-		return p.repo.Includes(ctx, p.session.PushAuth(), newer, p.revision)
+// WaitOptions are for the pushed revision, or what somebody has pushed on top of it.
+func (p *Pushed) WaitOptions(detail func(string)) flux.WaitOptions {
+	return flux.WaitOptions{Commit: p.Revision, Detail: detail, Includes: func(ctx context.Context, newer string) (bool, error) {
+		return p.Repo.Includes(ctx, p.Session.PushAuth(), newer, p.Revision)
 	}}
 }
 
-// attach points the Flux of a cluster that has taken over at the fleet repo.
-func (p *pushed) attach(ctx context.Context, target *kube.Client, detail func(string)) error {
-	sync, err := flux.GenerateSync(syncOptions(p.session, p.access.endpoint))
+// Attach points the Flux of a cluster that has taken over at the fleet repo.
+func (p *Pushed) Attach(ctx context.Context, target *kube.Client, detail func(string)) error {
+	sync, err := flux.GenerateSync(syncOptions(p.Session, p.Access.Endpoint))
 	if err != nil {
 		return err
 	}
-	if err := p.access.give(ctx, target, sync, detail); err != nil {
+	if err := p.Access.give(ctx, target, sync, detail); err != nil {
 		return err
 	}
-	return p.session.ConfirmClaim(ctx, target)
+	return p.Session.ConfirmClaim(ctx, target)
 }
 
-// follow applies the sync: from then on Flux follows this fleet repo. What it follows now is looked at once more, as it may have changed since the
+// Follow applies the sync: from then on Flux follows this fleet repo. What it follows now is looked at once more, as it may have changed since the
 // run began. It returns what a take-over keeps.
-func (p *pushed) follow(ctx context.Context, client *kube.Client, components *flux.Components, detail func(string)) (kept []string, err error) {
-	s, system, have := p.session, flux.NewSystem(client), p.view(components)
+func (p *Pushed) Follow(ctx context.Context, client *kube.Client, components *flux.Components, detail func(string)) (kept []string, err error) {
+	s, system, have := p.Session, flux.NewSystem(client), p.View(components)
 	there, err := ownership.ReadClaim(ctx, client)
 	if err != nil {
 		return nil, err
@@ -246,7 +246,7 @@ func (p *pushed) follow(ctx context.Context, client *kube.Client, components *fl
 	if err != nil {
 		return nil, err
 	}
-	sync, err := flux.GenerateSync(syncOptions(s, p.access.endpoint))
+	sync, err := flux.GenerateSync(syncOptions(s, p.Access.Endpoint))
 	if err != nil {
 		return nil, err
 	}
@@ -260,7 +260,7 @@ func (p *pushed) follow(ctx context.Context, client *kube.Client, components *fl
 			return nil, err
 		}
 	}
-	if err := p.access.give(ctx, client, sync, detail); err != nil {
+	if err := p.Access.give(ctx, client, sync, detail); err != nil {
 		return nil, err
 	}
 	return kept, s.ConfirmClaim(ctx, client)
@@ -268,7 +268,7 @@ func (p *pushed) follow(ctx context.Context, client *kube.Client, components *fl
 
 // takeOver lets Flux change over to this fleet repo without a loss: it is suspended; what it applied and the repo does not have is listed, which
 // only now is the whole of it, and kept; and it goes on without pruning. Its next reconciliation, of what is in the repo, turns that on again.
-func takeOver(ctx context.Context, s *session.Session, client *kube.Client, have repoView, sync []byte) (kept []string, without []byte, err error) {
+func takeOver(ctx context.Context, s *session.Session, client *kube.Client, have RepoView, sync []byte) (kept []string, without []byte, err error) {
 	system := flux.NewSystem(client)
 	if _, err := system.Suspend(ctx); err != nil {
 		return nil, nil, err
@@ -289,16 +289,16 @@ func takeOver(ctx context.Context, s *session.Session, client *kube.Client, have
 }
 
 // sameHistory refuses to point Flux at a remote that lacks the commit which it has applied last: then it is not the repo that was served.
-func (p *pushed) sameHistory(ctx context.Context, now *flux.Following) error {
-	s := p.session
-	if now.Applied == "" || now.Applied == p.revision {
+func (p *Pushed) sameHistory(ctx context.Context, now *flux.Following) error {
+	s := p.Session
+	if now.Applied == "" || now.Applied == p.Revision {
 		return nil
 	}
-	has, err := p.repo.Includes(ctx, s.PushAuth(), p.revision, now.Applied)
+	has, err := p.Repo.Includes(ctx, s.PushAuth(), p.Revision, now.Applied)
 	if err != nil || has {
 		return err
 	}
-	shallow, err := p.repo.Shallow()
+	shallow, err := p.Repo.Shallow()
 	switch {
 	case err != nil:
 		return err
@@ -311,9 +311,9 @@ func (p *pushed) sameHistory(ctx context.Context, now *flux.Following) error {
 		s.Self.Place(), now.Applied, s.Mgmt.Name)
 }
 
-// claimCluster makes the cluster that client reaches this fleet's before anything is done to it, or refuses: it is another's, or its Flux
+// ClaimCluster makes the cluster that client reaches this fleet's before anything is done to it, or refuses: it is another's, or its Flux
 // follows something else. have is what is known of the fleet repo by then.
-func claimCluster(ctx context.Context, s *session.Session, client *kube.Client, have repoView) error {
+func ClaimCluster(ctx context.Context, s *session.Session, client *kube.Client, have RepoView) error {
 	for {
 		there, err := ownership.ReadClaim(ctx, client)
 		if err != nil {

@@ -1,4 +1,4 @@
-package lifecycle
+package converge
 
 import (
 	"context"
@@ -17,18 +17,18 @@ import (
 )
 
 // checkTuning refuses to tune what is not there, which only the manifests tell of a provider that is not known by name.
-func checkTuning(ctx context.Context, m *manifests) error {
-	managers, err := m.flux.Managers()
+func checkTuning(ctx context.Context, m *Manifests) error {
+	managers, err := m.Flux.Managers()
 	if err != nil {
 		return err
 	}
-	return m.source.CheckTuning(ctx, m.providers, managers)
+	return m.Source.CheckTuning(ctx, m.Providers, managers)
 }
 
 // systemFiles are those of flux-system that init writes. Flux's own manifests are ours to update; its kustomization.yaml is where the user
 // customises them, and says whether the tuning has an effect.
-func (c *repoContent) systemFiles(root string, present func(manifest.File) bool) ([]manifest.File, error) {
-	all, err := flux.SystemFiles(c.manifests.flux, syncOptions(c.session, c.endpoint))
+func (c *RepoContent) systemFiles(root string, present func(manifest.File) bool) ([]manifest.File, error) {
+	all, err := flux.SystemFiles(c.Manifests.Flux, syncOptions(c.Session, c.Endpoint))
 	if err != nil {
 		return nil, err
 	}
@@ -42,9 +42,9 @@ func (c *repoContent) systemFiles(root string, present func(manifest.File) bool)
 		if tuned, err = usesTuning(root, f.Path); err != nil {
 			return nil, err
 		}
-		if !tuned && tunesFlux(c.session) {
+		if !tuned && tunesFlux(c.Session) {
 			return nil, diag.Errorf("add `- path: "+flux.TuningFile+"` to its patches, before others; one of yours that sets the same wins",
-				"tune Flux on %s: %s does not use %s", c.session.Mgmt.Name, f.Path, flux.TuningFile)
+				"tune Flux on %s: %s does not use %s", c.Session.Mgmt.Name, f.Path, flux.TuningFile)
 		}
 	}
 	if tuned {

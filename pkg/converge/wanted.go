@@ -1,4 +1,4 @@
-package lifecycle
+package converge
 
 import (
 	"context"
@@ -47,7 +47,7 @@ func wantedTask(ctx context.Context, q wantedQuestion) ([]wantedObject, error) {
 }
 
 // wantedObjects are those of the commit that Flux is to apply, or before there is one those of the folder.
-func wantedObjects(ctx context.Context, s *session.Session, have repoView) ([]wantedObject, error) {
+func wantedObjects(ctx context.Context, s *session.Session, have RepoView) ([]wantedObject, error) {
 	dir := s.Opts.Dir
 	if have.repo != nil && have.revision != "" {
 		checkout, remove, err := atomicfile.TempFolder("", "wanted")

@@ -1,4 +1,4 @@
-package lifecycle
+package converge
 
 import (
 	"context"
@@ -26,10 +26,10 @@ import (
 const minFree = 2 << 30
 
 // preflight is Doctor as a step of init: nothing is created before it passes.
-func (r *initRun) preflight(ctx context.Context, _ func(string)) error {
-	s := r.session
+func (r *Run) preflight(ctx context.Context, _ func(string)) error {
+	s := r.Session
 	var failed []error
-	for _, found := range preflight.Run(ctx, (&checks{session: s, goesOn: r.goesOn}).all()...) {
+	for _, found := range preflight.Run(ctx, (&checks{session: s, goesOn: r.GoesOn}).all()...) {
 		switch {
 		case found.Status == preflight.StatusWarn:
 			s.Deps.Report.Warn(found.Name + ": " + found.Summary + hintBehind(found.Hint))
@@ -63,8 +63,8 @@ func hintBehind(hint string) string {
 	return " (" + hint + ")"
 }
 
-// allChecks are those that doctor makes: init's, and one that init makes where it pins the images.
-func allChecks(s *session.Session) []preflight.Check {
+// Checks are those that doctor makes: init's, and one that init makes where it pins the images.
+func Checks(s *session.Session) []preflight.Check {
 	c := &checks{session: s}
 	if s.Stranger != nil {
 		return c.all()
@@ -81,11 +81,11 @@ func (c *checks) all() []preflight.Check {
 		preflight.Clock(time.Now, buildDate()),
 	}
 	if s.Stranger != nil { // all else would look into what is another fleet's
-		return append(checks, preflight.Check{Name: checkFleetName, Run: c.checkFleet})
+		return append(checks, preflight.Check{Name: CheckFleetName, Run: c.checkFleet})
 	}
 	checks = append(checks,
 		preflight.Check{Name: "name", Run: c.checkName},
-		preflight.Check{Name: checkFleetName, Run: c.checkFleet}, preflight.Check{Name: checkFluxName, Run: c.checkFlux},
+		preflight.Check{Name: CheckFleetName, Run: c.checkFleet}, preflight.Check{Name: CheckFluxName, Run: c.checkFlux},
 		preflight.Check{Name: "provider variables", Run: c.checkVariables})
 	if tags, err := fleetrepo.New(s.Opts.Dir, s.Fleet).FleetTags(); err != nil || len(tags) > 0 {
 		checks = append(checks, preflight.Check{Name: "fleet tags", Run: func(context.Context) preflight.Result { return c.checkFleetTags(tags, err) }})

@@ -1,4 +1,4 @@
-package lifecycle
+package converge
 
 import (
 	"context"
@@ -56,21 +56,21 @@ func ReadComponents(
 }
 
 // lockManifests notes what was read, and compares it with fleet.lock before any of it is installed.
-func lockManifests(ctx context.Context, s *session.Session, m *manifests) error {
+func lockManifests(ctx context.Context, s *session.Session, m *Manifests) error {
 	lock, err := lock(s)
 	if err != nil {
 		return err
 	}
-	certs, err := m.source.CertManager(ctx)
+	certs, err := m.Source.CertManager(ctx)
 	if err != nil {
 		return err
 	}
 	read := []v1alpha1.LockedComponent{
-		components.LockedFlux(s.Fleet.Spec.Flux, m.flux.Digest),
+		components.LockedFlux(s.Fleet.Spec.Flux, m.Flux.Digest),
 		components.LockedCertManager(certs.Version, s.Mgmt.CertManager.URL, certs.YAML),
 	}
-	for _, p := range m.providers {
-		unread, err := m.source.Unread(ctx, p)
+	for _, p := range m.Providers {
+		unread, err := m.Source.Unread(ctx, p)
 		if err != nil {
 			return err
 		}
@@ -116,7 +116,7 @@ func (c *checks) checkImageLock(context.Context) preflight.Result {
 // lockImages compares the images of what is to be installed with fleet.lock, and pins them. What a bundle has is compared before a host gets it; what comes
 // from a registry is pulled by the digest that is locked. An image that fleet.lock does not know is looked up; where no registry answers, it is run by its tag,
 // as without a fleet.lock.
-func lockImages(ctx context.Context, s *session.Session, m *manifests) error {
+func lockImages(ctx context.Context, s *session.Session, m *Manifests) error {
 	lock, err := lock(s)
 	if err != nil {
 		return err
@@ -142,24 +142,24 @@ func lockImages(ctx context.Context, s *session.Session, m *manifests) error {
 	}
 	m.locked.Images = held.Locked
 	pins := held.Pins()
-	m.flux.Pin(pins)
+	m.Flux.Pin(pins)
 	for _, image := range images {
 		if digest := pins[image.Name]; digest != "" {
 			m.pinned = append(m.pinned, image.From+"@"+digest)
 		}
 	}
-	return m.source.Pin(pins)
+	return m.Source.Pin(pins)
 }
 
 // imagesToLock are those that the components name, as they were released.
-func (m *manifests) imagesToLock(ctx context.Context) ([]components.Image, error) {
-	images := slices.Clone(m.flux.Images)
-	names, err := m.source.CertManagerImages(ctx)
+func (m *Manifests) imagesToLock(ctx context.Context) ([]components.Image, error) {
+	images := slices.Clone(m.Flux.Images)
+	names, err := m.Source.CertManagerImages(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range m.providers {
-		more, err := m.source.ImagesOf(ctx, p)
+	for _, p := range m.Providers {
+		more, err := m.Source.ImagesOf(ctx, p)
 		if err != nil {
 			return nil, err
 		}
@@ -173,7 +173,7 @@ func (m *manifests) imagesToLock(ctx context.Context) ([]components.Image, error
 }
 
 // withLock adds fleet.lock, where it does not know all that is installed, to the files that are written.
-func (m *manifests) withLock(root string, files []manifest.File, present func(manifest.File) bool) ([]manifest.File, error) {
+func (m *Manifests) withLock(root string, files []manifest.File, present func(manifest.File) bool) ([]manifest.File, error) {
 	repo := fleetrepo.New(root, m.fleet)
 	edit, err := repo.Relock(m.locked, files)
 	if err != nil {

@@ -1,4 +1,4 @@
-package lifecycle
+package converge
 
 import (
 	"context"
@@ -23,18 +23,18 @@ const (
 // both have one folder: the standby has nothing of its own there.
 
 // standbySteps are init for a standby: all but connecting Flux, and then it is put to rest.
-func (r *initRun) standbySteps() []steps.Step {
-	return append(upTo(r.initSteps(), stepHost, stepProviders, stepFlux, stepPush), steps.Step{
-		Name: stepRest, Needs: []string{stepHost, stepProviders, stepFlux}, Work: steps.Do1(r.rest, r.client), Timeout: 15 * time.Minute,
+func (r *Run) standbySteps() []steps.Step {
+	return append(UpTo(r.Steps(), StepHost, StepProviders, StepFlux, StepPush), steps.Step{
+		Name: stepRest, Needs: []string{StepHost, StepProviders, StepFlux}, Work: steps.Do1(r.rest, r.Client), Timeout: 15 * time.Minute,
 		Hint: "run the same command again: it goes on",
 	}, steps.Step{
-		Name: stepFetch, Needs: []string{stepRest, stepPush}, Work: steps.Do2(r.fetch, r.client, r.pushed), Timeout: 5 * time.Minute,
+		Name: stepFetch, Needs: []string{stepRest, StepPush}, Work: steps.Do2(r.fetch, r.Client, r.Pushed), Timeout: 5 * time.Minute,
 		Hint: "run the same command again",
 	})
 }
 
-// upTo are those of the steps that the named ones need, and themselves.
-func upTo(all []steps.Step, names ...string) []steps.Step {
+// UpTo are those of the steps that the named ones need, and themselves.
+func UpTo(all []steps.Step, names ...string) []steps.Step {
 	needed := map[string]bool{}
 	for _, name := range names {
 		needed[name] = true
@@ -49,7 +49,8 @@ func upTo(all []steps.Step, names ...string) []steps.Step {
 	return slices.DeleteFunc(slices.Clone(all), func(s steps.Step) bool { return !needed[s.Name] })
 }
 
-func standbyNext(s *session.Session) []string {
+// StandbyNext are the commands that follow once a standby rests.
+func StandbyNext(s *session.Session) []string {
 	return []string{
 		fmt.Sprintf("fleetctl standby refresh %s             # tries the last snapshot of %s on it; have it run by a timer", s.Mgmt.Name, s.StandbyOf),
 		fmt.Sprintf("fleetctl status --management %s         # how it is, and how old that snapshot is", s.Mgmt.Name),
@@ -58,20 +59,20 @@ func standbyNext(s *session.Session) []string {
 }
 
 // whyHeld says why what is installed is left as it is.
-func (r *initRun) whyHeld() string {
-	if r.session.StandbyOf != "" {
+func (r *Run) whyHeld() string {
+	if r.Session.StandbyOf != "" {
 		return "it is at rest, with what fleet.yaml declares"
 	}
 	return "the restore is under way"
 }
 
-// restsAsDeclared tells whether the standby is at rest with the versions that fleet.yaml declares. With others it is brought to those, behind its fence.
-func (r *initRun) restsAsDeclared(ctx context.Context, client *kube.Client) (bool, error) {
+// RestsAsDeclared tells whether the standby is at rest with the versions that fleet.yaml declares. With others it is brought to those, behind its fence.
+func (r *Run) RestsAsDeclared(ctx context.Context, client *kube.Client) (bool, error) {
 	journal, err := handover.ReadJournal(ctx, client)
 	if err != nil || !journal.IsStandby() {
 		return false, err
 	}
-	m, told := r.manifests.Peek()
+	m, told := r.Manifests.Peek()
 	if !told {
 		return false, nil
 	}
@@ -83,18 +84,18 @@ func (r *initRun) restsAsDeclared(ctx context.Context, client *kube.Client) (boo
 	if err != nil {
 		return false, err
 	}
-	for _, p := range m.providers {
+	for _, p := range m.Providers {
 		if !slices.ContainsFunc(installed, func(have capi.InstalledProvider) bool { return have.Provider.String() == p.String() }) {
 			return false, nil
 		}
 	}
 	report, err := flux.NewSystem(client).Status(ctx)
-	return err == nil && report.Version == r.session.Fleet.Spec.Flux.Version, err
+	return err == nil && report.Version == r.Session.Fleet.Spec.Flux.Version, err
 }
 
 // rest puts the standby to rest, or sees that it is.
-func (r *initRun) rest(ctx context.Context, client *kube.Client, detail func(string)) error {
-	s := r.session
+func (r *Run) rest(ctx context.Context, client *kube.Client, detail func(string)) error {
+	s := r.Session
 	changed, err := handover.MakeStandby(ctx, handover.StandbyOptions{
 		Fleet: s.Identity(), Target: handover.Side{Name: s.Mgmt.Name, Client: client}, Of: s.StandbyOf,
 		Progress: func(progress handover.Progress) { detail(progress.String()) },
@@ -102,22 +103,22 @@ func (r *initRun) rest(ctx context.Context, client *kube.Client, detail func(str
 	if err == nil && !changed {
 		return steps.NothingToDo("it is a standby of " + s.StandbyOf)
 	}
-	r.did()
+	r.Did()
 	return err
 }
 
 // fetch has the standby fetch the fleet repo: on the day that it is needed, it can.
-func (r *initRun) fetch(ctx context.Context, client *kube.Client, p *pushed, detail func(string)) error {
-	s := r.session
-	secret, err := p.access.sourceSecret(ctx, client)
+func (r *Run) fetch(ctx context.Context, client *kube.Client, p *Pushed, detail func(string)) error {
+	s := r.Session
+	secret, err := p.Access.SourceSecret(ctx, client)
 	if err != nil {
 		return err
 	}
-	sync, err := flux.GenerateSync(syncOptions(s, p.access.endpoint))
+	sync, err := flux.GenerateSync(syncOptions(s, p.Access.Endpoint))
 	if err != nil {
 		return err
 	}
-	detail("waiting until it has fetched " + p.access.endpoint.display)
+	detail("waiting until it has fetched " + p.Access.Endpoint.Display)
 	if _, err := flux.NewSystem(client).Fetch(ctx, secret, sync); err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package lifecycle
+package converge
 
 import (
 	"context"
@@ -23,9 +23,9 @@ import (
 // ownTokenAnnotation marks a Secret whose token was given for Flux alone, and says for which server: it is sent to no other.
 const ownTokenAnnotation = "fleetctl.dev/flux-token-for" //nolint:gosec // the name of an annotation, no credential
 
-// heldToken is what some cluster reads the fleet repo with.
-type heldToken struct {
-	username, password string
+// HeldToken is what some cluster reads the fleet repo with.
+type HeldToken struct {
+	username, Password string
 	// own says that it was given for Flux alone, and for the server that the fleet repo is at now.
 	own bool
 	// elsewhere is the other server that it was given for, if that is so.
@@ -45,12 +45,12 @@ func tokenHome(s *session.Session) string {
 }
 
 // tokenIn is the token in a source Secret; nil where there is none.
-func tokenIn(s *session.Session, object *corev1.Secret) *heldToken {
+func tokenIn(s *session.Session, object *corev1.Secret) *HeldToken {
 	username, password := flux.PasswordIn(object)
 	if password == "" {
 		return nil
 	}
-	token := &heldToken{username: username, password: password}
+	token := &HeldToken{username: username, Password: password}
 	switch home := object.Annotations[ownTokenAnnotation]; home {
 	case "":
 	case tokenHome(s):
@@ -61,8 +61,8 @@ func tokenIn(s *session.Session, object *corev1.Secret) *heldToken {
 	return token
 }
 
-// clusterToken is the token that the Flux of a management cluster reads with; nil where it has none.
-func clusterToken(ctx context.Context, s *session.Session, client *kube.Client) (*heldToken, error) {
+// ClusterToken is the token that the Flux of a management cluster reads with; nil where it has none.
+func ClusterToken(ctx context.Context, s *session.Session, client *kube.Client) (*HeldToken, error) {
 	there := &corev1.Secret{}
 	err := client.Get(ctx, kube.Key{Namespace: flux.Namespace, Name: flux.Name}, there)
 	if kube.IsAbsent(err) {
@@ -74,37 +74,37 @@ func clusterToken(ctx context.Context, s *session.Session, client *kube.Client) 
 	return tokenIn(s, there), nil
 }
 
-// fluxAccess is what the Flux of clusters gets to read the fleet repo, and what is encrypted there.
-type fluxAccess struct {
-	session  *session.Session
-	endpoint *gitEndpoint
-	// keys are those that the fleet repo is encrypted with, the one in use first.
-	keys secret.Keys
-	// home is the management cluster, which may hand its work over to another one.
-	home *kube.Client
+// FluxAccess is what the Flux of clusters gets to read the fleet repo, and what is encrypted there.
+type FluxAccess struct {
+	Session  *session.Session
+	Endpoint *GitEndpoint
+	// Keys are those that the fleet repo is encrypted with, the one in use first.
+	Keys secret.Keys
+	// Home is the management cluster, which may hand its work over to another one.
+	Home *kube.Client
 }
 
 // keptToken finds the token of its own that Flux has already, for the cluster of client: there; on the cluster that hands its work over to that
 // one; or on the workload clusters, where the management cluster was lost. It is nil where there is none, or a new one was given.
-func (a *fluxAccess) keptToken(ctx context.Context, client *kube.Client) (*heldToken, error) {
-	s := a.session
+func (a *FluxAccess) keptToken(ctx context.Context, client *kube.Client) (*HeldToken, error) {
+	s := a.Session
 	if !byToken(s) || s.GivenOwnToken() {
 		return nil, nil
 	}
-	for _, c := range []*kube.Client{client, a.home} {
+	for _, c := range []*kube.Client{client, a.Home} {
 		if c == nil {
 			continue
 		}
-		if there, err := clusterToken(ctx, s, c); err != nil || there != nil && there.own {
+		if there, err := ClusterToken(ctx, s, c); err != nil || there != nil && there.own {
 			return there, err
 		}
 	}
 	for _, env := range s.Fleet.Spec.Environments {
-		file, err := readCredentialsFile(s.Opts.Dir, s.Layout().Credentials(env.Name), a.keys)
+		file, err := ReadCredentialsFile(s.Opts.Dir, s.Layout().Credentials(env.Name), a.Keys)
 		if err != nil {
 			return nil, err
 		}
-		there, err := tokenInFile(s, file)
+		there, err := TokenInFile(s, file)
 		if err != nil || there != nil && there.own {
 			return there, err
 		}
@@ -112,8 +112,8 @@ func (a *fluxAccess) keptToken(ctx context.Context, client *kube.Client) (*heldT
 	return nil, nil
 }
 
-// tokenInFile is the token that init has put into a file for workload clusters; nil where it has not, or nobody here can read it.
-func tokenInFile(s *session.Session, file *credentialsFile) (*heldToken, error) {
+// TokenInFile is the token that init has put into a file for workload clusters; nil where it has not, or nobody here can read it.
+func TokenInFile(s *session.Session, file *CredentialsFile) (*HeldToken, error) {
 	if !file.managed() {
 		return nil, nil
 	}
@@ -124,10 +124,10 @@ func tokenInFile(s *session.Session, file *credentialsFile) (*heldToken, error) 
 	return tokenIn(s, object), nil
 }
 
-// sourceSecret is what the Flux of a management cluster reads the fleet repo with; nil where it needs nothing.
-func (a *fluxAccess) sourceSecret(ctx context.Context, client *kube.Client) (*corev1.Secret, error) {
-	s := a.session
-	if a.endpoint.credentials.Empty() {
+// SourceSecret is what the Flux of a management cluster reads the fleet repo with; nil where it needs nothing.
+func (a *FluxAccess) SourceSecret(ctx context.Context, client *kube.Client) (*corev1.Secret, error) {
+	s := a.Session
+	if a.Endpoint.Credentials.Empty() {
 		return nil, nil
 	}
 	if byToken(s) && fluxPushes(s) && s.Opts.Git.Token != "" {
@@ -148,11 +148,11 @@ func fluxPushes(s *session.Session) bool {
 
 // secretWith makes a source Secret of what this run was given, with the token that is kept in the place of the one that pushes. pushes tells whether
 // it holds that one.
-func (a *fluxAccess) secretWith(kept *heldToken) (made *corev1.Secret, pushes bool, err error) {
-	s := a.session
-	credentials, own := a.endpoint.credentials, byToken(s) && s.GivenOwnToken()
+func (a *FluxAccess) secretWith(kept *HeldToken) (made *corev1.Secret, pushes bool, err error) {
+	s := a.Session
+	credentials, own := a.Endpoint.Credentials, byToken(s) && s.GivenOwnToken()
 	if !own && kept != nil && kept.own {
-		credentials.Username, credentials.Password, own = kept.username, kept.password, true
+		credentials.Username, credentials.Password, own = kept.username, kept.Password, true
 	}
 	if made, err = flux.SourceSecret(credentials); err != nil {
 		return nil, false, err
@@ -165,28 +165,28 @@ func (a *fluxAccess) secretWith(kept *heldToken) (made *corev1.Secret, pushes bo
 
 // workloadSecret is what workload clusters read the fleet repo with, where kept is their token of their own; nil where they get nothing: there
 // is only the token that pushes, and fleet.yaml does not agree to give it to them.
-func (a *fluxAccess) workloadSecret(kept *heldToken) (*corev1.Secret, error) {
+func (a *FluxAccess) workloadSecret(kept *HeldToken) (*corev1.Secret, error) {
 	made, pushes, err := a.secretWith(kept)
-	if err != nil || pushes && !a.session.Fleet.Spec.Git.SharePushToken {
+	if err != nil || pushes && !a.Session.Fleet.Spec.Git.SharePushToken {
 		return nil, err
 	}
 	return made, nil
 }
 
 // give gives the Flux of a cluster the fleet repo, and the keys to what is encrypted there.
-func (a *fluxAccess) give(ctx context.Context, client *kube.Client, sync []byte, detail func(string)) error {
-	secret, err := a.sourceSecret(ctx, client)
+func (a *FluxAccess) give(ctx context.Context, client *kube.Client, sync []byte, detail func(string)) error {
+	secret, err := a.SourceSecret(ctx, client)
 	if err != nil {
 		return err
 	}
 	system := flux.NewSystem(client)
-	if err := a.giveKeys(ctx, system); err != nil {
+	if err := a.GiveKeys(ctx, system); err != nil {
 		return err
 	}
 	return system.ApplySync(ctx, secret, sync, detail)
 }
 
-// giveKeys gives the Flux of a cluster the keys to what is encrypted in the fleet repo.
-func (a *fluxAccess) giveKeys(ctx context.Context, system *flux.System) error {
-	return system.AddKeys(ctx, fleetsecrets.WithKeys(a.keys))
+// GiveKeys gives the Flux of a cluster the keys to what is encrypted in the fleet repo.
+func (a *FluxAccess) GiveKeys(ctx context.Context, system *flux.System) error {
+	return system.AddKeys(ctx, fleetsecrets.WithKeys(a.Keys))
 }

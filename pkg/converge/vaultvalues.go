@@ -1,4 +1,4 @@
-package lifecycle
+package converge
 
 import (
 	"cmp"
@@ -75,11 +75,11 @@ func identityToken(s *session.Session, o v1alpha1.Vault) (string, error) {
 	return strings.TrimSpace(string(raw)), diag.Wrap("read the token that is to log in to Vault", err, "vault.jwtFile of the management cluster in fleet.yaml names it")
 }
 
-// installWith has the providers installed with the values of variables that come from Vault, as far as they are needed.
-func installWith(ctx context.Context, s *session.Session, v *versions, manager *capi.Manager, opts capi.InstallOptions) (*capi.InstallResult, error) {
+// InstallWith has the providers installed with the values of variables that come from Vault, as far as they are needed.
+func InstallWith(ctx context.Context, s *session.Session, v *Versions, manager *capi.Manager, opts capi.InstallOptions) (*capi.InstallResult, error) {
 	opts.Origins = v.origins
 	if len(v.vault) == 0 {
-		return manager.Install(ctx, v.source, opts)
+		return manager.Install(ctx, v.Source, opts)
 	}
 	client, err := vaultClient(s)
 	if err != nil {
@@ -101,7 +101,7 @@ func installWith(ctx context.Context, s *session.Session, v *versions, manager *
 		}
 	}
 	for {
-		source, err := v.source.WithVariables(leases.values, leases.kept...) //nolint:contextcheck // it reads nothing yet
+		source, err := v.Source.WithVariables(leases.values, leases.kept...) //nolint:contextcheck // it reads nothing yet
 		if err != nil {
 			return nil, err
 		}

@@ -1,4 +1,4 @@
-package lifecycle
+package converge
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 )
 
 // ensureHost makes the host or, where it runs, sees to it that it has its images. The manifests, which say which these are, are read meanwhile.
-func (r *initRun) ensureHost(ctx context.Context, read steps.Awaited[*manifests], detail func(string)) error {
-	s := r.session
+func (r *Run) ensureHost(ctx context.Context, read steps.Awaited[*Manifests], detail func(string)) error {
+	s := r.Session
 	// A node gets the images of the bundle once the manifests that name them are read.
 	images := func(ctx context.Context) (host.ImageArchive, error) {
 		m, err := read.Await(ctx)
@@ -46,12 +46,12 @@ func (r *initRun) ensureHost(ctx context.Context, read steps.Awaited[*manifests]
 	return steps.NothingToDo("it runs")
 }
 
-func (r *initRun) createHost(ctx context.Context, images func(context.Context) (host.ImageArchive, error), detail func(string)) error {
-	s := r.session
+func (r *Run) createHost(ctx context.Context, images func(context.Context) (host.ImageArchive, error), detail func(string)) error {
+	s := r.Session
 	if err := s.Cluster.Save(s.Record()); err != nil {
 		return err
 	}
-	o := host.CreateOptions{KubernetesVersion: s.Mgmt.KubernetesVersion, Fleet: s.Identity(), Detail: detail, Answers: r.kubeconfig.Tell}
+	o := host.CreateOptions{KubernetesVersion: s.Mgmt.KubernetesVersion, Fleet: s.Identity(), Detail: detail, Answers: r.Kubeconfig.Tell}
 	if k := s.Mgmt.Host.Kind; k != nil {
 		o.Image = k.Image
 		for _, m := range k.ExtraMounts {
@@ -68,26 +68,26 @@ func (r *initRun) createHost(ctx context.Context, images func(context.Context) (
 	if err := s.Host.Create(ctx, o); err != nil {
 		return err
 	}
-	r.did()
+	r.Did()
 	return r.hostDone(ctx)
 }
 
 // hostDone is what every run does once the host is there: let those go on who wait for its pods, and keep the way to it.
-func (r *initRun) hostDone(ctx context.Context) error {
-	r.pods.Tell(podsRun{})
-	kubeconfig, answered := r.kubeconfig.Peek()
+func (r *Run) hostDone(ctx context.Context) error {
+	r.Pods.Tell(PodsRun{})
+	kubeconfig, answered := r.Kubeconfig.Peek()
 	if !answered {
 		var err error
-		if kubeconfig, err = r.session.Host.Kubeconfig(ctx); err != nil {
+		if kubeconfig, err = r.Session.Host.Kubeconfig(ctx); err != nil {
 			return err
 		}
-		r.kubeconfig.Tell(kubeconfig)
+		r.Kubeconfig.Tell(kubeconfig)
 	}
-	return keepAccess(ctx, r.session, kubeconfig)
+	return keepAccess(ctx, r.Session, kubeconfig)
 }
 
 // awaitAPI waits until objects can be made in the management cluster.
-func (r *initRun) awaitAPI(ctx context.Context, answer steps.Awaited[[]byte], _ func(string)) (*kube.Client, error) {
+func (r *Run) awaitAPI(ctx context.Context, answer steps.Awaited[[]byte], _ func(string)) (*kube.Client, error) {
 	kubeconfig, err := answer.Await(ctx)
 	if err != nil {
 		return nil, err
@@ -96,16 +96,16 @@ func (r *initRun) awaitAPI(ctx context.Context, answer steps.Awaited[[]byte], _ 
 	if err != nil {
 		return nil, err
 	}
-	if !r.goesOn {
-		journal, err := refuseHandedOver(ctx, r.session, client)
+	if !r.GoesOn {
+		journal, err := RefuseHandedOver(ctx, r.Session, client)
 		if err != nil {
 			return nil, err
 		}
-		if err := refuseForgottenAt(ctx, r.session, client, journal); err != nil {
+		if err := refuseForgottenAt(ctx, r.Session, client, journal); err != nil {
 			return nil, err
 		}
 	}
-	return client, claimCluster(ctx, r.session, client, repoView{}) // nothing is done to it before
+	return client, ClaimCluster(ctx, r.Session, client, RepoView{}) // nothing is done to it before
 }
 
 // keepAccess writes the private kubeconfig, and the user's own where they asked for it.
@@ -122,17 +122,17 @@ func keepAccess(ctx context.Context, s *session.Session, kubeconfig []byte) erro
 	return kube.MergeKubeconfig(ctx, s.Opts.MergeKubeconfig, management.ContextName(s.Mgmt.Name), kubeconfig)
 }
 
-// installed is what installing the providers changed of those that were there.
-type installed struct {
-	upgraded []Upgraded
-	renewed  []Renewed
-	snapshot string // the file that was kept before an upgrade
+// Installed is what installing the providers changed of those that were there.
+type Installed struct {
+	Upgraded []Upgraded
+	Renewed  []Renewed
+	Snapshot string // the file that was kept before an upgrade
 }
 
-func (r *initRun) installProviders(
-	ctx context.Context, client *kube.Client, m *manifests, pods steps.Awaited[podsRun], detail func(string),
-) (*installed, error) {
-	done := &installed{}
+func (r *Run) installProviders(
+	ctx context.Context, client *kube.Client, m *Manifests, pods steps.Awaited[PodsRun], detail func(string),
+) (*Installed, error) {
+	done := &Installed{}
 	if err := r.unlessHeld(ctx, client); err != nil {
 		return done, err
 	}
@@ -140,12 +140,12 @@ func (r *initRun) installProviders(
 	if err != nil {
 		return nil, err
 	}
-	result, err := installWith(ctx, r.session, m.versions, manager, capi.InstallOptions{
-		Providers: m.providers, Detail: detail,
-		PodsRun: untilPodsRun(pods), Halted: r.session.StandbyOf != "", // none of them ever runs there before it takes over
+	result, err := InstallWith(ctx, r.Session, m.Versions, manager, capi.InstallOptions{
+		Providers: m.Providers, Detail: detail,
+		PodsRun: UntilPodsRun(pods), Halted: r.Session.StandbyOf != "", // none of them ever runs there before it takes over
 		BeforeUpgrade: func(ctx context.Context, upgrades []capi.Upgrade) (err error) {
-			r.did() // also where it fails on the way
-			done.snapshot, err = keepSnapshot(ctx, r.session, manager, upgrades, detail)
+			r.Did() // also where it fails on the way
+			done.Snapshot, err = keepSnapshot(ctx, r.Session, manager, upgrades, detail)
 			return err
 		},
 	})
@@ -155,13 +155,13 @@ func (r *initRun) installProviders(
 	if len(result.Installed) == 0 && !result.CertManager && len(result.Upgraded) == 0 && len(result.Renewed) == 0 {
 		return done, steps.NothingToDo("they are installed and ready")
 	}
-	r.did()
-	done.upgraded, done.renewed = upgradedOf(result.Upgraded), renewedOf(result.Renewed)
+	r.Did()
+	done.Upgraded, done.Renewed = upgradedOf(result.Upgraded), renewedOf(result.Renewed)
 	return done, nil
 }
 
-// untilPodsRun waits until pods can run in the management cluster and their images are there.
-func untilPodsRun(pods steps.Awaited[podsRun]) func(context.Context) error {
+// UntilPodsRun waits until pods can run in the management cluster and their images are there.
+func UntilPodsRun(pods steps.Awaited[PodsRun]) func(context.Context) error {
 	return func(ctx context.Context) error {
 		_, err := pods.Await(ctx)
 		return err
@@ -169,34 +169,34 @@ func untilPodsRun(pods steps.Awaited[podsRun]) func(context.Context) error {
 }
 
 // unlessHeld leaves a step out where the controllers are stopped on purpose: that is no fault to mend, and nobody answers for them.
-func (r *initRun) unlessHeld(ctx context.Context, client *kube.Client) error {
-	if r.held == nil {
+func (r *Run) unlessHeld(ctx context.Context, client *kube.Client) error {
+	if r.Held == nil {
 		return nil
 	}
-	held, err := r.held(ctx, client)
+	held, err := r.Held(ctx, client)
 	if err == nil && held {
 		err = steps.NothingToDo(r.whyHeld())
 	}
 	return err
 }
 
-func (r *initRun) installFlux(ctx context.Context, client *kube.Client, m *manifests, pods steps.Awaited[podsRun], detail func(string)) error {
+func (r *Run) installFlux(ctx context.Context, client *kube.Client, m *Manifests, pods steps.Awaited[PodsRun], detail func(string)) error {
 	if err := r.unlessHeld(ctx, client); err != nil {
 		return err
 	}
-	installed, err := installFlux(ctx, client, m.flux, flux.InstallOptions{PodsRun: untilPodsRun(pods), Detail: detail})
+	installed, err := InstallFlux(ctx, client, m.Flux, flux.InstallOptions{PodsRun: UntilPodsRun(pods), Detail: detail})
 	if err != nil {
 		return err
 	}
 	if !installed {
 		return steps.NothingToDo("it is installed and ready")
 	}
-	r.did()
+	r.Did()
 	return nil
 }
 
-// installFlux installs Flux on a cluster and tells whether there was anything to do.
-func installFlux(ctx context.Context, client *kube.Client, components *flux.Components, opts flux.InstallOptions) (bool, error) {
+// InstallFlux installs Flux on a cluster and tells whether there was anything to do.
+func InstallFlux(ctx context.Context, client *kube.Client, components *flux.Components, opts flux.InstallOptions) (bool, error) {
 	system := flux.NewSystem(client)
 	there, err := system.Installed(ctx, components)
 	if err != nil || there {
@@ -207,9 +207,9 @@ func installFlux(ctx context.Context, client *kube.Client, components *flux.Comp
 
 // connect gives Flux its credentials and the source to follow, and lets it go on where a teardown that was called off suspended it. It returns what
 // a take-over keeps.
-func (r *initRun) connect(ctx context.Context, client *kube.Client, m *manifests, p *pushed, detail func(string)) ([]string, error) {
-	s, system := r.session, flux.NewSystem(client)
-	kept, err := p.follow(ctx, client, m.flux, detail)
+func (r *Run) connect(ctx context.Context, client *kube.Client, m *Manifests, p *Pushed, detail func(string)) ([]string, error) {
+	s, system := r.Session, flux.NewSystem(client)
+	kept, err := p.Follow(ctx, client, m.Flux, detail)
 	if err != nil {
 		return nil, err
 	}
@@ -220,18 +220,18 @@ func (r *initRun) connect(ctx context.Context, client *kube.Client, m *manifests
 	if err != nil {
 		return nil, err
 	}
-	if synced, err := system.Synced(ctx, p.revision); err == nil && synced && len(resumed) == 0 {
-		return kept, steps.NothingToDo("it follows " + p.access.endpoint.display)
+	if synced, err := system.Synced(ctx, p.Revision); err == nil && synced && len(resumed) == 0 {
+		return kept, steps.NothingToDo("it follows " + p.Access.Endpoint.Display)
 	}
-	r.did()
+	r.Did()
 	return kept, nil
 }
 
 // waitSynced returns when Flux has applied the revision that was pushed, and all that it applied is healthy.
-func (r *initRun) waitSynced(ctx context.Context, client *kube.Client, p *pushed, detail func(string)) error {
+func (r *Run) waitSynced(ctx context.Context, client *kube.Client, p *Pushed, detail func(string)) error {
 	system := flux.NewSystem(client)
-	if synced, err := system.Synced(ctx, p.revision); err == nil && synced {
-		return steps.NothingToDo("it has applied " + p.revision[:min(len(p.revision), 8)])
+	if synced, err := system.Synced(ctx, p.Revision); err == nil && synced {
+		return steps.NothingToDo("it has applied " + p.Revision[:min(len(p.Revision), 8)])
 	}
-	return system.WaitSynced(ctx, p.waitOptions(detail))
+	return system.WaitSynced(ctx, p.WaitOptions(detail))
 }

@@ -1,4 +1,4 @@
-package lifecycle
+package converge
 
 import (
 	"bytes"
@@ -25,9 +25,9 @@ const managedAnnotation = "fleetctl.dev/managed"
 
 // workloadFiles is what the Flux of the workload clusters consists of and follows, environment by environment: in the version of the
 // management cluster's, reading the fleet repo as that one does.
-func (c *repoContent) workloadFiles(present func(manifest.File) bool) ([]manifest.File, error) {
-	s := c.session
-	sync, err := flux.GenerateSync(syncOptions(s, c.endpoint))
+func (c *RepoContent) workloadFiles(present func(manifest.File) bool) ([]manifest.File, error) {
+	s := c.Session
+	sync, err := flux.GenerateSync(syncOptions(s, c.Endpoint))
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func (c *repoContent) workloadFiles(present func(manifest.File) bool) ([]manifes
 	}
 	var files []manifest.File
 	for _, env := range s.Fleet.Spec.Environments {
-		o := scaffold.WorkloadFluxOptions{Layout: s.Layout(), Environment: env.Name, Components: c.manifests.flux.Content}
+		o := scaffold.WorkloadFluxOptions{Layout: s.Layout(), Environment: env.Name, Components: c.Manifests.Flux.Content}
 		if s.Fleet.ChannelOf(env.Name).Source() == flux.Name {
 			o.Source = source
 		}
@@ -54,10 +54,10 @@ func (c *repoContent) workloadFiles(present func(manifest.File) bool) ([]manifes
 	return files, nil
 }
 
-// secretFiles are the rules of encryption, and the credentials of the workload clusters, encrypted, where the repo at root has others.
-func (c *repoContent) secretFiles(ctx context.Context, root string) ([]gitrepo.Change, error) {
-	s := c.session
-	keys, err := c.keys.Ensure(ctx, s, c.client, root)
+// SecretFiles are the rules of encryption, and the credentials of the workload clusters, encrypted, where the repo at root has others.
+func (c *RepoContent) SecretFiles(ctx context.Context, root string) ([]gitrepo.Change, error) {
+	s := c.Session
+	keys, err := c.keys.Ensure(ctx, s, c.Client, root)
 	if err != nil {
 		return nil, err
 	}
@@ -84,16 +84,16 @@ func (c *repoContent) secretFiles(ctx context.Context, root string) ([]gitrepo.C
 		}
 		changes = append(changes, gitrepo.Change{Path: secret.RulesFile, Content: content})
 	}
-	access := c.access()
-	if access.endpoint.credentials.Empty() {
+	access := c.Access()
+	if access.Endpoint.Credentials.Empty() {
 		return changes, nil
 	}
-	kept, err := access.keptToken(ctx, c.client)
+	kept, err := access.keptToken(ctx, c.Client)
 	if err != nil {
 		return nil, err
 	}
 	for _, env := range s.Fleet.Spec.Environments {
-		file, err := readCredentialsFile(root, s.Layout().Credentials(env.Name), keys)
+		file, err := ReadCredentialsFile(root, s.Layout().Credentials(env.Name), keys)
 		if err != nil {
 			return nil, err
 		}
@@ -119,41 +119,42 @@ func (c *repoContent) secretFiles(ctx context.Context, root string) ([]gitrepo.C
 	return changes, nil
 }
 
-// access is what Flux gets, with the keys that were found or made by now.
-func (c *repoContent) access() *fluxAccess {
-	return &fluxAccess{session: c.session, endpoint: c.endpoint, keys: c.keys.Keys, home: c.client}
+// Access is what Flux gets, with the keys that were found or made by now.
+func (c *RepoContent) Access() *FluxAccess {
+	return &FluxAccess{Session: c.Session, Endpoint: c.Endpoint, Keys: c.keys.Keys, Home: c.Client}
 }
 
-// credentialsFile is the encrypted file with what the workload clusters of an environment read the fleet repo with.
-type credentialsFile struct {
+// CredentialsFile is the encrypted file with what the workload clusters of an environment read the fleet repo with.
+type CredentialsFile struct {
 	name string
 	// raw is what stands there, plain what it says in clear. Both are nil where there is none, or one that nobody here can read: the key was lost.
 	raw, plain []byte
 }
 
-func readCredentialsFile(root, name string, keys secret.Keys) (*credentialsFile, error) {
+// ReadCredentialsFile reads and decrypts the file of the repo with the credentials of workload clusters. One that is not there, or that nobody here can read, has no content.
+func ReadCredentialsFile(root, name string, keys secret.Keys) (*CredentialsFile, error) {
 	raw, err := within.ReadFile(root, name, fleetrepo.MaxFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return &credentialsFile{name: name}, nil
+		return &CredentialsFile{name: name}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	plain, err := secret.Decrypt(raw, keys)
 	if errors.Is(err, secret.ErrNoKey) {
-		return &credentialsFile{name: name}, nil
+		return &CredentialsFile{name: name}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return &credentialsFile{name: name, raw: raw, plain: plain}, nil
+	return &CredentialsFile{name: name, raw: raw, plain: plain}, nil
 }
 
 // managed tells whether init keeps it up to date. Somebody's own is left alone.
-func (f *credentialsFile) managed() bool { return bytes.Contains(f.plain, []byte(managedAnnotation)) }
+func (f *CredentialsFile) managed() bool { return bytes.Contains(f.plain, []byte(managedAnnotation)) }
 
 // secret is the Secret in it. No error quotes it.
-func (f *credentialsFile) secret() (*corev1.Secret, error) {
+func (f *CredentialsFile) secret() (*corev1.Secret, error) {
 	object := &corev1.Secret{}
 	if err := yaml.Unmarshal(f.plain, object); err != nil {
 		return nil, diag.Errorf("`fleetctl secret edit "+f.name+"` mends it", "%s does not hold a Secret", f.name)
@@ -162,7 +163,7 @@ func (f *credentialsFile) secret() (*corev1.Secret, error) {
 }
 
 // renewed is the encrypted file with the credentials, or nil where what is there is as good or somebody's own.
-func (f *credentialsFile) renewed(credentials []byte, rule secret.Rule, keys secret.Keys) ([]byte, error) {
+func (f *CredentialsFile) renewed(credentials []byte, rule secret.Rule, keys secret.Keys) ([]byte, error) {
 	switch {
 	case f.plain == nil:
 		return secret.Encrypt(credentials, rule)
@@ -174,8 +175,8 @@ func (f *credentialsFile) renewed(credentials []byte, rule secret.Rule, keys sec
 
 // workloadCredentials is the Secret that the workload clusters of an environment are to read the fleet repo with, in clear; nil where they get none.
 // A token of its own in the file stays before the one that is kept elsewhere.
-func (a *fluxAccess) workloadCredentials(file *credentialsFile, kept *heldToken) ([]byte, error) {
-	there, err := tokenInFile(a.session, file)
+func (a *FluxAccess) workloadCredentials(file *CredentialsFile, kept *HeldToken) ([]byte, error) {
+	there, err := TokenInFile(a.Session, file)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package lifecycle
+package converge
 
 import (
 	"bytes"
@@ -22,34 +22,34 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// gitEndpoint is the fleet repo as Flux reaches it.
-type gitEndpoint struct {
+// GitEndpoint is the fleet repo as Flux reaches it.
+type GitEndpoint struct {
 	// url that Flux reads.
-	url string
-	// display is what a person knows it by.
-	display string
-	// local says that this machine serves it: there is no remote.
-	local       bool
-	credentials flux.SourceCredentials
+	URL string
+	// Display is what a person knows it by.
+	Display string
+	// Local says that this machine serves it: there is no remote.
+	Local       bool
+	Credentials flux.SourceCredentials
 }
 
-// offerRepo finds out where Flux reads the fleet repo: at its remote or, where it has none, at a server that it starts.
-func (r *initRun) offerRepo(ctx context.Context, detail func(string)) (*gitEndpoint, error) {
-	git := r.session.Fleet.Spec.Git
+// OfferRepo finds out where Flux reads the fleet repo: at its remote or, where it has none, at a server that it starts.
+func (r *Run) OfferRepo(ctx context.Context, detail func(string)) (*GitEndpoint, error) {
+	git := r.Session.Fleet.Spec.Git
 	if git.URL == "" {
 		return r.serveRepo(ctx, detail)
 	}
-	credentials, err := r.session.SourceCredentials()
+	credentials, err := r.Session.SourceCredentials()
 	if err != nil {
 		return nil, err
 	}
-	return &gitEndpoint{url: session.SourceURL(git), display: git.URL, credentials: credentials}, steps.NothingToDo("Flux reads " + git.URL)
+	return &GitEndpoint{URL: session.SourceURL(git), Display: git.URL, Credentials: credentials}, steps.NothingToDo("Flux reads " + git.URL)
 }
 
 // serveRepo serves the folder of the fleet repo, read-only, to the pods of the management cluster, from a process that outlives
 // this one.
-func (r *initRun) serveRepo(ctx context.Context, _ func(string)) (*gitEndpoint, error) {
-	s := r.session
+func (r *Run) serveRepo(ctx context.Context, _ func(string)) (*GitEndpoint, error) {
+	s := r.Session
 	gateway, err := s.Host.Gateway(ctx)
 	if err != nil {
 		return nil, err
@@ -64,15 +64,15 @@ func (r *initRun) serveRepo(ctx context.Context, _ func(string)) (*gitEndpoint, 
 	if err != nil {
 		return nil, err
 	}
-	endpoint := &gitEndpoint{
-		url:     gitserve.URL(gateway.Host, at.Port),
-		display: s.Opts.Dir, local: true,
-		credentials: flux.SourceCredentials{Username: at.Username, Password: at.Password, CA: []byte(at.CA)},
+	endpoint := &GitEndpoint{
+		URL:     gitserve.URL(gateway.Host, at.Port),
+		Display: s.Opts.Dir, Local: true,
+		Credentials: flux.SourceCredentials{Username: at.Username, Password: at.Password, CA: []byte(at.CA)},
 	}
 	if !started {
 		return endpoint, steps.NothingToDo("it is being served")
 	}
-	r.did()
+	r.Did()
 	return endpoint, nil
 }
 
@@ -99,9 +99,9 @@ func prepareWorkTree(ctx context.Context, s *session.Session) (*gitrepo.Repo, er
 
 // commitAndPush writes and commits what the fleet repo lacks, with fleet.yaml as it stands, and nothing else that may be dirty, and pushes it. Where the remote has moved on, the
 // intent is applied again on top of it, never forced.
-func (r *initRun) commitAndPush(ctx context.Context, endpoint *gitEndpoint, client *kube.Client, m *manifests, detail func(string)) (*pushed, error) {
-	s := r.session
-	content := &repoContent{session: s, endpoint: endpoint, client: client, manifests: m}
+func (r *Run) commitAndPush(ctx context.Context, endpoint *GitEndpoint, client *kube.Client, m *Manifests, detail func(string)) (*Pushed, error) {
+	s := r.Session
+	content := &RepoContent{Session: s, Endpoint: endpoint, Client: client, Manifests: m}
 	repo, err := prepareWorkTree(ctx, s)
 	if err != nil {
 		return nil, err
@@ -110,42 +110,42 @@ func (r *initRun) commitAndPush(ctx context.Context, endpoint *gitEndpoint, clie
 	if err := repo.Recover(ctx); err != nil {
 		return nil, err
 	}
-	p := &pushed{session: s, repo: repo}
-	made, nothing, err := commitTo(ctx, s, endpoint, p, message, content.gitChanges, detail)
+	p := &Pushed{Session: s, Repo: repo}
+	made, nothing, err := CommitTo(ctx, s, endpoint, p, message, content.gitChanges, detail)
 	if err != nil {
 		return nil, err
 	}
-	p.access = content.access() // with the keys that the commit is encrypted with
+	p.Access = content.Access() // with the keys that the commit is encrypted with
 	if !made {
 		return p, nothing
 	}
-	r.did()
+	r.Did()
 	return p, nil
 }
 
-// commitTo makes the commit where Flux reads it, and notes it in p. nothing says in words that there was nothing to commit.
-func commitTo(
-	ctx context.Context, s *session.Session, endpoint *gitEndpoint, p *pushed, message string, wanted wantedChanges, detail func(string),
+// CommitTo makes the commit where Flux reads it, and notes it in p. nothing says in words that there was nothing to commit.
+func CommitTo(
+	ctx context.Context, s *session.Session, endpoint *GitEndpoint, p *Pushed, message string, wanted wantedChanges, detail func(string),
 ) (made bool, nothing steps.NothingToDo, err error) {
-	if endpoint.local {
-		p.revision, made, err = commitHere(ctx, p.repo, message, wanted)
+	if endpoint.Local {
+		p.Revision, made, err = CommitHere(ctx, p.Repo, message, wanted)
 		return made, "all is committed", err
 	}
 	detail("pushing to " + s.Fleet.Spec.Git.URL)
 	intent := func(root string) ([]gitrepo.Change, error) { return wanted(ctx, root) }
-	synced, err := p.repo.Sync(ctx, s.PushAuth(), intent, message, gitrepo.Author{})
+	synced, err := p.Repo.Sync(ctx, s.PushAuth(), intent, message, gitrepo.Author{})
 	if err != nil {
 		return false, "", err
 	}
-	p.revision = synced.Commit
+	p.Revision = synced.Commit
 	return synced.Pushed, "all is pushed", nil
 }
 
 // wantedChanges are what a commit is to bring to a fleet repo that has at root what is committed.
 type wantedChanges func(ctx context.Context, root string) ([]gitrepo.Change, error)
 
-// commitHere commits what is wanted to the working tree's branch. It returns the commit that is there then, and whether there was anything to commit.
-func commitHere(ctx context.Context, repo *gitrepo.Repo, message string, wanted wantedChanges) (commit string, made bool, err error) {
+// CommitHere commits what is wanted to the working tree's branch. It returns the commit that is there then, and whether there was anything to commit.
+func CommitHere(ctx context.Context, repo *gitrepo.Repo, message string, wanted wantedChanges) (commit string, made bool, err error) {
 	base, err := repo.Head()
 	if err != nil {
 		return "", false, err
@@ -163,21 +163,21 @@ func commitHere(ctx context.Context, repo *gitrepo.Repo, message string, wanted 
 }
 
 // gitChanges are repoFiles as gitrepo commits them, where root has what is committed, with what is encrypted.
-func (c *repoContent) gitChanges(ctx context.Context, root string) ([]gitrepo.Change, error) {
-	changes, err := changesOf(ctx, c.session, root, c.repoFiles)
+func (c *RepoContent) gitChanges(ctx context.Context, root string) ([]gitrepo.Change, error) {
+	changes, err := ChangesOf(ctx, c.Session, root, c.repoFiles)
 	if err != nil {
 		return nil, err
 	}
-	encrypted, err := c.secretFiles(ctx, root)
+	encrypted, err := c.SecretFiles(ctx, root)
 	return append(changes, encrypted...), err
 }
 
 // wantedFiles are files that a fleet repo at root is to have; present tells what is there already.
 type wantedFiles func(ctx context.Context, root string, present func(manifest.File) bool) ([]manifest.File, error)
 
-// changesOf are files and the fleet's identity as gitrepo commits them. A person's own file in no commit stays as it is; one that is just what would
+// ChangesOf are files and the fleet's identity as gitrepo commits them. A person's own file in no commit stays as it is; one that is just what would
 // be written is left from an earlier run.
-func changesOf(ctx context.Context, s *session.Session, root string, wanted wantedFiles) ([]gitrepo.Change, error) {
+func ChangesOf(ctx context.Context, s *session.Session, root string, wanted wantedFiles) ([]gitrepo.Change, error) {
 	files, err := wanted(ctx, root, func(f manifest.File) bool {
 		if _, err := os.Lstat(filepath.Join(root, filepath.FromSlash(f.Path))); err == nil {
 			return true

@@ -1,4 +1,4 @@
-package lifecycle
+package converge
 
 import (
 	"context"
@@ -23,13 +23,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/variables"
 )
 
-// versions is what will run on the management cluster, every version chosen.
-type versions struct {
+// Versions is what will run on the management cluster, every version chosen.
+type Versions struct {
 	// fleet has the versions that fleet.yaml leaves open, and fleetFile is that file with them.
 	fleet     *v1alpha1.Fleet
 	fleetFile []byte
-	source    *capi.Source
-	providers []capi.Provider
+	Source    *capi.Source
+	Providers []capi.Provider
 	// origins say where the values of the source's variables come from.
 	origins map[string]capi.Origin
 	// variables are all values; those of vault stand in until Vault is asked.
@@ -37,20 +37,20 @@ type versions struct {
 	vault     []v1alpha1.Variable
 }
 
-// manifests is all that will be applied to the management cluster, read.
-type manifests struct {
-	*versions
-	flux   *flux.Components
+// Manifests is all that will be applied to the management cluster, read.
+type Manifests struct {
+	*Versions
+	Flux   *flux.Components
 	locked *v1alpha1.Lock
 	// images of a bundle that the node needs; nil without a bundle. pinned are those by which the images are run that go by digests.
 	images host.ImageArchive
 	pinned []string
 }
 
-// chooseVersions fills in the versions that fleet.yaml leaves open and finds out what the providers lack. It comes before anything is
+// ChooseVersions fills in the versions that fleet.yaml leaves open and finds out what the providers lack. It comes before anything is
 // created, and is quick: what takes long of the manifests is read while the host starts.
-func (r *initRun) chooseVersions(ctx context.Context, detail func(string)) (*versions, error) {
-	s := r.session
+func (r *Run) ChooseVersions(ctx context.Context, detail func(string)) (*Versions, error) {
+	s := r.Session
 	if s.Bundle != nil {
 		detail("unpacking the bundle's manifests")
 		if err := unpackManifests(ctx, s); err != nil {
@@ -62,25 +62,25 @@ func (r *initRun) chooseVersions(ctx context.Context, detail func(string)) (*ver
 	if err != nil {
 		return nil, err
 	}
-	v := &versions{}
+	v := &Versions{}
 	if certManager.Version, err = planProviders(ctx, s, v, certManager); err != nil {
 		return nil, err
 	}
-	if v.fleetFile, err = pinVersions(s, v.providers, certManager.Version); err != nil {
+	if v.fleetFile, err = pinVersions(s, v.Providers, certManager.Version); err != nil {
 		return nil, err
 	}
-	v.fleet = withVersions(s, v.providers, certManager.Version)
+	v.fleet = withVersions(s, v.Providers, certManager.Version)
 	return v, nil
 }
 
-// readManifests gets hold of all that will be applied, from the bundle or from the releases: seconds of work and of downloads.
-func (r *initRun) readManifests(ctx context.Context, v *versions, _ func(string)) (*manifests, error) {
-	s := r.session
-	m := &manifests{versions: v}
+// ReadManifests gets hold of all that will be applied, from the bundle or from the releases: seconds of work and of downloads.
+func (r *Run) ReadManifests(ctx context.Context, v *Versions, _ func(string)) (*Manifests, error) {
+	s := r.Session
+	m := &Manifests{Versions: v}
 	group, readCtx := errgroup.WithContext(ctx)
-	group.Go(func() error { return v.source.Prefetch(readCtx, v.providers) })
+	group.Go(func() error { return v.Source.Prefetch(readCtx, v.Providers) })
 	group.Go(func() (err error) {
-		m.flux, err = flux.GenerateComponents(readCtx, fluxOptions(s))
+		m.Flux, err = flux.GenerateComponents(readCtx, FluxOptions(s))
 		return err
 	})
 	if err := group.Wait(); err != nil {
@@ -104,7 +104,7 @@ func (r *initRun) readManifests(ctx context.Context, v *versions, _ func(string)
 }
 
 // planProviders fills v in, and returns the version of cert-manager that goes with it.
-func planProviders(ctx context.Context, s *session.Session, v *versions, certManager v1alpha1.CertManager) (string, error) {
+func planProviders(ctx context.Context, s *session.Session, v *Versions, certManager v1alpha1.CertManager) (string, error) {
 	declared := components.DeclaredProviders(s.Mgmt.Providers)
 	resolved, err := s.Variables(ctx)
 	if err != nil {
@@ -112,7 +112,7 @@ func planProviders(ctx context.Context, s *session.Session, v *versions, certMan
 	}
 	v.variables = maps.Clone(resolved.Values)
 	v.origins, v.vault = maps.Clone(resolved.Origins), resolved.Vault
-	source, err := providerSource(s, declared, v.variables, s.Tuning(ctx), certManager) //nolint:contextcheck // it reads nothing yet
+	source, err := ProviderSource(s, declared, v.variables, s.Tuning(ctx), certManager) //nolint:contextcheck // it reads nothing yet
 	if err != nil {
 		return "", err
 	}
@@ -120,10 +120,10 @@ func planProviders(ctx context.Context, s *session.Session, v *versions, certMan
 	if err != nil {
 		return "", err
 	}
-	if v.providers, err = source.Resolve(ctx, declared); err != nil {
+	if v.Providers, err = source.Resolve(ctx, declared); err != nil {
 		return "", err
 	}
-	found, err := s.EnvironmentFor(ctx, source, v.providers, v.variables)
+	found, err := s.EnvironmentFor(ctx, source, v.Providers, v.variables)
 	if err != nil {
 		return "", err
 	}
@@ -131,14 +131,15 @@ func planProviders(ctx context.Context, s *session.Session, v *versions, certMan
 	for name := range found {
 		v.origins[name] = variables.OriginOf(variables.FromEnvironment(name), found[name])
 	}
-	if v.source, err = source.WithVariables(v.variables); err != nil { //nolint:contextcheck // it reads nothing yet
+	if v.Source, err = source.WithVariables(v.variables); err != nil { //nolint:contextcheck // it reads nothing yet
 		return "", err
 	}
-	return version, v.source.CheckVariables(ctx, v.providers)
+	return version, v.Source.CheckVariables(ctx, v.Providers)
 }
 
-func providerSource(s *session.Session,
-	declared []capi.Provider, variables map[string]string, tuning []kube.Tuning, certManager v1alpha1.CertManager,
+// ProviderSource is where the providers and cert-manager come from: their releases, or the bundle.
+func ProviderSource(
+	s *session.Session, declared []capi.Provider, variables map[string]string, tuning []kube.Tuning, certManager v1alpha1.CertManager,
 ) (*capi.Source, error) {
 	return capi.NewSource(capi.SourceOptions{
 		Providers: declared, Variables: variables, Repository: providerFolder(s),
@@ -167,7 +168,8 @@ func unpackManifests(ctx context.Context, s *session.Session) error {
 	return nil
 }
 
-func fluxOptions(s *session.Session) flux.ComponentsOptions {
+// FluxOptions say which Flux fleet.yaml declares, and where its manifests come from.
+func FluxOptions(s *session.Session) flux.ComponentsOptions {
 	o := s.Fleet.Spec.Flux
 	options := flux.ComponentsOptions{
 		Version: o.Version, Components: o.Components, NetworkPolicy: *o.NetworkPolicy, Registry: o.Registry, ReleasesURL: strings.TrimSuffix(o.URL, "/"),
@@ -181,12 +183,12 @@ func fluxOptions(s *session.Session) flux.ComponentsOptions {
 
 // planImages finds the images of the manifests in the bundle. One that is missing is said now: later it would be a pod that never
 // starts.
-func planImages(ctx context.Context, s *session.Session, m *manifests) error {
-	needed, err := m.source.Images(ctx, m.providers)
+func planImages(ctx context.Context, s *session.Session, m *Manifests) error {
+	needed, err := m.Source.Images(ctx, m.Providers)
 	if err != nil {
 		return err
 	}
-	for _, image := range m.flux.Images {
+	for _, image := range m.Flux.Images {
 		needed = append(needed, image.From)
 	}
 	for _, ref := range needed {

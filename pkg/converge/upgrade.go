@@ -1,4 +1,4 @@
-package lifecycle
+package converge
 
 import (
 	"context"
@@ -45,24 +45,24 @@ func upgradedOf(all []capi.Upgrade) []Upgraded {
 	return out
 }
 
-// planUpgrades is what a dry run says of the versions on a cluster that is there; nil where nothing would be upgraded. What could not be upgraded is
+// PlanUpgrades is what a dry run says of the versions on a cluster that is there; nil where nothing would be upgraded. What could not be upgraded is
 // the error that init would give.
-func planUpgrades(ctx context.Context, s *session.Session, v *versions) ([]Upgraded, error) {
+func PlanUpgrades(ctx context.Context, s *session.Session, v *Versions) ([]Upgraded, error) {
 	if s.HostErr != nil {
 		return nil, nil //nolint:nilerr // a dry run needs no host
 	}
-	there, err := findStanding(ctx, s)
+	there, err := FindStanding(ctx, s)
 	if kube.IsUnreachable(err) || there == nil && err == nil {
 		return nil, nil // a dry run needs no cluster that answers
 	}
 	if err != nil {
 		return nil, err
 	}
-	manager, err := capi.New(there.client)
+	manager, err := capi.New(there.Client)
 	if err != nil {
 		return nil, err
 	}
-	upgrades, err := manager.Upgrades(ctx, v.source, v.providers)
+	upgrades, err := manager.Upgrades(ctx, v.Source, v.Providers)
 	return upgradedOf(upgrades), err
 }
 
@@ -114,8 +114,8 @@ func pruneSnapshots(dir string) error {
 	return errors.Join(errs...)
 }
 
-// mustStand refuses to make what `fleetctl upgrade apply` is to find.
-func mustStand(ctx context.Context, s *session.Session) error {
+// MustStand refuses to make what `fleetctl upgrade apply` is to find.
+func MustStand(ctx context.Context, s *session.Session) error {
 	if !s.Opts.UpgradeOnly {
 		return nil
 	}
