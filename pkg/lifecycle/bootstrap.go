@@ -15,6 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/pivot"
 	"github.com/fleetctl/fleetctl/pkg/progress"
 	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/steps"
@@ -103,7 +104,7 @@ func Bootstrap(ctx context.Context, deps management.Deps, o BootstrapOptions) (*
 	if err := b.findHandover(ctx); err != nil {
 		return b.finish(err)
 	}
-	if b.move.under == nil {
+	if b.move.Under == nil {
 		if err := b.fromSnapshot(ctx); err != nil {
 			return b.finish(err)
 		}
@@ -116,9 +117,9 @@ type bootstrap struct {
 	opts    BootstrapOptions
 	result  *BootstrapResult
 	init    *converge.Run
-	move    *pivot
+	move    *pivot.Move
 	// restore is what the run begins from, where another runner has left a snapshot.
-	restore *restore
+	restore *pivot.Restoration
 	// clusters is told when the declared clusters are there.
 	clusters *steps.Value[clustersThere]
 }
@@ -129,7 +130,7 @@ type clustersThere struct{}
 func newBootstrap(s *session.Session, o BootstrapOptions) *bootstrap {
 	init := converge.NewRun(s)
 	return &bootstrap{
-		session: s, opts: o, init: init, move: newPivot(init, o.PivotTo), clusters: steps.NewValue[clustersThere]("the declared clusters"),
+		session: s, opts: o, init: init, move: pivot.NewMove(init, o.PivotTo), clusters: steps.NewValue[clustersThere]("the declared clusters"),
 		result: &BootstrapResult{
 			FormatVersion: "1", Outcome: "failed", Fleet: s.Fleet.Metadata.Name, Cluster: s.Mgmt.Name,
 			Clusters: []ClusterResult{}, Leftovers: []string{},
@@ -149,7 +150,7 @@ func (b *bootstrap) steps() []steps.Step {
 	}
 	all := b.init.Steps()
 	if b.restore != nil {
-		all = b.restore.initSteps()
+		all = b.restore.InitSteps()
 	}
 	if b.session.SnapshotsTo() != "" {
 		all = append(all, steps.Step{
@@ -165,20 +166,20 @@ func (b *bootstrap) steps() []steps.Step {
 		return all
 	}
 	after := stepClusters
-	if b.move.under != nil { // nothing is made, and no Flux goes on, at a source that hands over
-		all, after = b.move.stepsGoingOn(), converge.StepPush
+	if b.move.Under != nil { // nothing is made, and no Flux goes on, at a source that hands over
+		all, after = b.move.StepsGoingOn(), converge.StepPush
 	}
-	moves := b.move.steps(after)
-	if b.session.SnapshotsTo() != "" && b.move.under == nil { // none is kept after the note that the work is another's
+	moves := b.move.Steps(after)
+	if b.session.SnapshotsTo() != "" && b.move.Under == nil { // none is kept after the note that the work is another's
 		for i := range moves {
-			if moves[i].Name == stepTarget {
+			if moves[i].Name == pivot.StepTarget {
 				moves[i].Needs = append(slices.Clone(moves[i].Needs), stepSnapshots)
 			}
 		}
 	}
 	all = append(all, moves...)
 	return append(all, steps.Step{
-		Name: stepTeardown, Needs: []string{stepAsBefore}, Work: steps.Do1(b.endBootstrap, b.move.target), Timeout: 5 * time.Minute,
+		Name: stepTeardown, Needs: []string{pivot.StepAsBefore}, Work: steps.Do1(b.endBootstrap, b.move.Target), Timeout: 5 * time.Minute,
 		Hint: "run the same command again",
 	})
 }
@@ -188,20 +189,20 @@ func (b *bootstrap) findHandover(ctx context.Context) error {
 	if b.session.HostErr != nil {
 		return nil //nolint:nilerr // preflight tells it with all else
 	}
-	if err := b.move.look(ctx); err != nil {
+	if err := b.move.Look(ctx); err != nil {
 		return err
 	}
-	if b.move.under != nil && b.opts.PivotTo == "" {
-		return diag.Usage("run it again with --pivot-to "+b.move.under.Target.Name+"; before the commit, `fleetctl pivot --abort` undoes it",
-			"the management cluster %s is being handed over to %s", b.session.Mgmt.Name, b.move.under.Target.Name)
+	if b.move.Under != nil && b.opts.PivotTo == "" {
+		return diag.Usage("run it again with --pivot-to "+b.move.Under.Target.Name+"; before the commit, `fleetctl pivot --abort` undoes it",
+			"the management cluster %s is being handed over to %s", b.session.Mgmt.Name, b.move.Under.Target.Name)
 	}
 	return nil
 }
 
 // endBootstrap deletes the bootstrap cluster after a pivot.
-func (b *bootstrap) endBootstrap(ctx context.Context, target *pivotTarget, detail func(string)) error {
+func (b *bootstrap) endBootstrap(ctx context.Context, target *pivot.Target, detail func(string)) error {
 	b.result.PivotedTo = target.Name
-	if b.move.gone {
+	if b.move.Gone {
 		return steps.NothingToDo("it is gone")
 	}
 	return b.deleteBootstrap(ctx, detail)
@@ -249,7 +250,7 @@ func (b *bootstrap) alreadyPivoted(ctx context.Context) (bool, error) {
 	if err != nil || r.PivotedTo == "" {
 		return false, nil //nolint:nilerr // no record is no pivot
 	}
-	if b.opts.PivotTo != "" && !sameCluster(b.opts.PivotTo, r.PivotedTo) {
+	if b.opts.PivotTo != "" && !management.SameCluster(b.opts.PivotTo, r.PivotedTo) {
 		return true, diag.Usage("leave --pivot-to out, or name that cluster", "the management cluster %s was pivoted to %s already", r.Name, r.PivotedTo)
 	}
 	b.result.PivotedTo = r.PivotedTo

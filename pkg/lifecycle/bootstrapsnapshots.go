@@ -11,6 +11,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/pivot"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 	"github.com/fleetctl/fleetctl/pkg/steps"
@@ -34,7 +36,7 @@ func (b *bootstrap) keepSnapshots(
 	}
 	last := ""
 	keep := func(ctx context.Context) error {
-		snap, _, err := takeSnapshot(ctx, client, b.session.Claim())
+		snap, _, err := pivot.TakeSnapshot(ctx, client, b.session.Claim())
 		if err != nil {
 			return err
 		}
@@ -43,7 +45,7 @@ func (b *bootstrap) keepSnapshots(
 			hash.Write(o.Object)
 		}
 		if now := string(hash.Sum(nil)); now != last {
-			keys, err := sealingKeys(p)
+			keys, err := pivot.SealingKeys(p)
 			if err != nil {
 				return err
 			}
@@ -69,16 +71,9 @@ func (b *bootstrap) keepSnapshots(
 		case <-clusters.Made():
 			return keep(ctx)
 		case <-ctx.Done(): // also a run that fails has made something
-			return late(ctx, keep)
+			return session.Late(ctx, keep)
 		}
 	}
-}
-
-// late does something that the end of a run must not cut off.
-func late(ctx context.Context, do func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), session.LookTimeout)
-	defer cancel()
-	return do(ctx)
 }
 
 // fromSnapshot finds out what a management cluster that does not run here has left behind: a restore to go on with, a snapshot to begin from, or a reason to
@@ -105,14 +100,14 @@ func (b *bootstrap) fromSnapshot(ctx context.Context) error {
 			return err
 		}
 	}
-	r := newRestore(b.init)
-	if r.snap, err = findSnapshot(ctx, b.session, place, id); err != nil {
+	r := pivot.NewRestoration(b.init)
+	if r.Snap, err = pivot.FindSnapshot(ctx, b.session, place, id); err != nil {
 		return err
 	}
-	if err := r.check(ctx, b.opts.SourceIsGone); err != nil {
+	if err := r.Check(ctx, b.opts.SourceIsGone); err != nil {
 		return err
 	}
-	b.session.Deps.Report.Warn(fmt.Sprintf("going on from the snapshot %s of %s, taken %s: what was made after it is not in it", r.snap.ID, b.session.Mgmt.Name, ago(r.snap.Taken)))
+	b.session.Deps.Report.Warn(fmt.Sprintf("going on from the snapshot %s of %s, taken %s: what was made after it is not in it", r.Snap.ID, b.session.Mgmt.Name, plain.Ago(r.Snap.Taken)))
 	b.restore, b.init.GoesOn = r, true
 	return nil
 }

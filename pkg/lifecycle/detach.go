@@ -123,7 +123,7 @@ func (d *detach) find(ctx context.Context) (err error) {
 	if d.client, d.manager, journal, err = reach(ctx, d.opts.Target); err != nil {
 		return err
 	}
-	if journal != nil && journal.Detach && slices.ContainsFunc(journal.Select, func(full string) bool { return sameCluster(d.opts.Cluster, full) }) {
+	if journal != nil && journal.Detach && slices.ContainsFunc(journal.Select, func(full string) bool { return management.SameCluster(d.opts.Cluster, full) }) {
 		namespace, name, _ := strings.Cut(journal.Select[0], "/")
 		d.key = kube.Key{Namespace: namespace, Name: name}
 		d.result.Cluster = d.key.String()

@@ -1,4 +1,4 @@
-// Package lifecycle is what fleetctl does to a management cluster, from nothing to nothing: Init, Bootstrap, Pivot, Restore and Teardown.
+// Package lifecycle is what fleetctl does to a management cluster, from nothing to nothing: Init, Bootstrap, Doctor and Teardown.
 // Each is a readable slice of named steps (pkg/steps), which converges when it is run again.
 package lifecycle
 

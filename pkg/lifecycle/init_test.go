@@ -6,7 +6,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/handover"
-	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/pivot"
 	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
@@ -26,27 +26,14 @@ func TestInitStepsFitTogether(t *testing.T) {
 	if err := steps.Check(newBootstrap(s, o).steps()); err != nil {
 		t.Error(err)
 	}
-	if err := steps.Check(newRestore(converge.NewRun(s)).steps()); err != nil {
-		t.Error(err)
-	}
 	b := newBootstrap(s, o)
-	b.restore = newRestore(b.init)
+	b.restore = pivot.NewRestoration(b.init)
 	if err := steps.Check(b.steps()); err != nil {
 		t.Error(err)
 	}
 	going := newBootstrap(s, o)
-	going.move.under = &handover.Journal{}
+	going.move.Under = &handover.Journal{}
 	if err := steps.Check(going.steps()); err != nil {
-		t.Error(err)
-	}
-	// Where the source is gone, the target's client stands for its.
-	p := newPivot(converge.NewRun(s), "x")
-	p.gone, p.under = true, &handover.Journal{}
-	if err := steps.Check(append(p.stepsGoingOn(), p.steps(converge.StepPush)...)); err == nil {
-		t.Error("nobody makes the client, and that is not said")
-	}
-	p.init.Client.Tell(&kube.Client{})
-	if err := steps.Check(append(p.stepsGoingOn(), p.steps(converge.StepPush)...)); err != nil {
 		t.Error(err)
 	}
 	if err := steps.Check((&teardown{}).steps()); err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/pivot"
 	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/progress"
 	"github.com/fleetctl/fleetctl/pkg/session"
@@ -329,7 +330,7 @@ func (m *master) forgetSnapshots(ctx context.Context, uid string) error {
 	if uid == "" || !m.result.ParentGone {
 		return nil
 	}
-	kept, err := lifecycle.ForgetSnapshots(ctx, m.Deps, session.Options{Dir: m.opts.Dir, Cluster: m.result.Parent, Git: m.opts.Git, AgeKeyFile: m.opts.AgeKeyFile}, uid)
+	kept, err := pivot.ForgetSnapshots(ctx, m.Deps, session.Options{Dir: m.opts.Dir, Cluster: m.result.Parent, Git: m.opts.Git, AgeKeyFile: m.opts.AgeKeyFile}, uid)
 	if err != nil {
 		return diag.Wrap("forget the snapshots of "+m.result.Parent, err, "")
 	}

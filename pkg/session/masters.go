@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -111,6 +110,3 @@ func (s *Session) RefuseChild(to string) error {
 	}
 	return nil
 }
-
-// LookTimeout bounds a look at the cluster that is made although the command's own time is over.
-const LookTimeout = 10 * time.Second

@@ -1,4 +1,4 @@
-package lifecycle
+package pivot
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 	"github.com/fleetctl/fleetctl/pkg/steps"
@@ -58,7 +59,7 @@ type ActivateResult struct {
 
 // activation has a standby take over. It is init's steps with a restore, or a hand-over, before Flux is connected, as a restore is, on a cluster that is there.
 type activation struct {
-	*restore
+	*Restoration
 	opts    ActivateOptions
 	client  *kube.Client
 	journal *handover.Journal
@@ -76,7 +77,7 @@ func ActivateStandby(ctx context.Context, deps management.Deps, o ActivateOption
 		return nil, steps.TimedOut(ctx, err)
 	}
 	defer done()
-	a := &activation{restore: newRestore(converge.NewRun(s)), opts: o, client: client, journal: journal, result: &ActivateResult{
+	a := &activation{Restoration: NewRestoration(converge.NewRun(s)), opts: o, client: client, journal: journal, result: &ActivateResult{
 		FormatVersion: "1", Outcome: "planned", Cluster: s.Mgmt.Name, Of: s.StandbyOf, Next: []string{},
 	}}
 	if o.Abort {
@@ -122,8 +123,8 @@ func (a *activation) settle(ctx context.Context) error {
 	if err := a.findIt(ctx, a.opts.Snapshot); err != nil {
 		return err
 	}
-	if a.snap.HandedOver != "" {
-		return refuseHandedOverSince(a.session.StandbyOf, a.snap)
+	if a.Snap.HandedOver != "" {
+		return refuseHandedOverSince(a.session.StandbyOf, a.Snap)
 	}
 	if err := a.refuseOlder(); err != nil {
 		return err
@@ -137,7 +138,7 @@ func (a *activation) settle(ctx context.Context) error {
 	}
 	return diag.Errorf("if it is gone, say so: --source-is-gone. If it is not, two management clusters would act on the same machines",
 		"that the management cluster %s does not answer here does not tell that it is gone (%v); the snapshot was taken %s, by %s",
-		a.session.StandbyOf, silent, ago(a.snap.Taken), a.snap.By)
+		a.session.StandbyOf, silent, plain.Ago(a.Snap.Taken), a.Snap.By)
 }
 
 // refuseLiving refuses to take over with a snapshot of a management cluster that answers. silent is why it is taken for one that may be gone.
@@ -162,11 +163,11 @@ func (a *activation) refuseOlder() error {
 	if before := a.journal.Before; standby == nil && before != nil { // a try that was cut off
 		standby = before.Standby
 	}
-	if a.opts.Snapshot != "" || standby == nil || standby.Seen == nil || standby.Seen.Snapshot <= a.snap.ID {
+	if a.opts.Snapshot != "" || standby == nil || standby.Seen == nil || standby.Seen.Snapshot <= a.Snap.ID {
 		return nil
 	}
-	return diag.Errorf("find out where the newer one is. To take over with the older one all the same: --snapshot "+a.snap.ID,
-		"the newest snapshot is %s, and %s was tried on %s already, which is newer", a.snap.ID, standby.Seen.Snapshot, a.session.Mgmt.Name)
+	return diag.Errorf("find out where the newer one is. To take over with the older one all the same: --snapshot "+a.Snap.ID,
+		"the newest snapshot is %s, and %s was tried on %s already, which is newer", a.Snap.ID, standby.Seen.Snapshot, a.session.Mgmt.Name)
 }
 
 // findIt reads the snapshot.
@@ -175,10 +176,10 @@ func (a *activation) findIt(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if a.snap, err = findSnapshot(ctx, a.session, place, id); err != nil {
+	if a.Snap, err = FindSnapshot(ctx, a.session, place, id); err != nil {
 		return err
 	}
-	a.result.Snapshot = infoOf(a.snap)
+	a.result.Snapshot = infoOf(a.Snap)
 	return nil
 }
 
@@ -186,7 +187,7 @@ func (a *activation) findIt(ctx context.Context, id string) error {
 // needed no more.
 func (a *activation) settleUnderWay(ctx context.Context) error {
 	if a.journal.Phase.Committed() {
-		a.snap = &snapshot.Snapshot{ID: a.journal.Snapshot, Fleet: a.journal.Fleet, ManagementCluster: a.journal.Source.Name, UID: a.journal.Source.UID}
+		a.Snap = &snapshot.Snapshot{ID: a.journal.Snapshot, Fleet: a.journal.Fleet, ManagementCluster: a.journal.Source.Name, UID: a.journal.Source.UID}
 		return nil
 	}
 	if _, err := a.refuseLiving(ctx); err != nil {
@@ -246,7 +247,7 @@ func (a *activation) steps() []steps.Step {
 		Hint:    "run the same command again: it goes on; until it has taken over, `fleetctl standby activate " + a.session.Mgmt.Name + " --abort` undoes it",
 	})
 	return append(all, steps.Step{
-		Name: stepAsBefore, Needs: []string{converge.StepSynced}, Work: steps.Do2(a.waitAsBefore, a.init.Client, a.report), Timeout: 15 * time.Minute,
+		Name: StepAsBefore, Needs: []string{converge.StepSynced}, Work: steps.Do2(a.waitAsBefore, a.init.Client, a.report), Timeout: 15 * time.Minute,
 		Hint: "it has taken over; `fleetctl status --management " + a.session.Mgmt.Name + "` shows what is wrong",
 	}, steps.Step{
 		Name: stepDeclare, Needs: []string{stepTakeOver, converge.StepConnect}, Work: steps.Do2(a.declare, a.init.Pushed, a.init.Endpoint), Timeout: 5 * time.Minute,

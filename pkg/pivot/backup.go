@@ -1,4 +1,4 @@
-package lifecycle
+package pivot
 
 import (
 	"cmp"
@@ -77,7 +77,7 @@ func Backup(ctx context.Context, deps management.Deps, o BackupOptions) (*Backup
 		return nil, err
 	}
 	step := deps.Report.Start("take a snapshot of " + o.Target.Name)
-	snap, missing, err := takeSnapshot(ctx, client, claim)
+	snap, missing, err := TakeSnapshot(ctx, client, claim)
 	if err == nil {
 		step.Detail("encrypting it")
 		err = snapshot.Put(ctx, place, snap, keys)
@@ -134,8 +134,8 @@ func backupKeys(ctx context.Context, d management.Deps, o BackupOptions, claim *
 	return keys, err
 }
 
-// takeSnapshot reads all that a management cluster manages. It also returns what cannot be restored of it.
-func takeSnapshot(ctx context.Context, client *kube.Client, claim *ownership.Claim) (*snapshot.Snapshot, []string, error) {
+// TakeSnapshot reads all that a management cluster manages. It also returns what cannot be restored of it.
+func TakeSnapshot(ctx context.Context, client *kube.Client, claim *ownership.Claim) (*snapshot.Snapshot, []string, error) {
 	journal, err := handover.ReadJournal(ctx, client)
 	if err != nil {
 		return nil, nil, err

@@ -1,4 +1,4 @@
-package lifecycle
+package pivot
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 	"github.com/fleetctl/fleetctl/pkg/steps"
@@ -73,11 +74,11 @@ func infoOf(s *snapshot.Snapshot) *SnapshotInfo {
 	}
 }
 
-// restore is init with what a snapshot holds, taken over before Flux begins: what Flux finds is there, and nothing is made twice.
-type restore struct {
+// Restoration is init with what a snapshot holds, taken over before Flux begins: what Flux finds is there, and nothing is made twice.
+type Restoration struct {
 	session *session.Session
 	init    *converge.Run
-	snap    *snapshot.Snapshot
+	Snap    *snapshot.Snapshot
 
 	pauseElsewhere bool
 	// paused are the Clusters that come back paused.
@@ -86,9 +87,9 @@ type restore struct {
 	report *steps.Value[*handover.Report]
 }
 
-// newRestore is one that goes on with init's steps. Which snapshot it is about is settled before these begin.
-func newRestore(init *converge.Run) *restore {
-	r := &restore{session: init.Session, init: init, report: steps.NewValue[*handover.Report]("the report of the restore")}
+// NewRestoration is one that goes on with init's steps. Which snapshot it is about is settled before these begin.
+func NewRestoration(init *converge.Run) *Restoration {
+	r := &Restoration{session: init.Session, init: init, report: steps.NewValue[*handover.Report]("the report of the restore")}
 	init.Held = r.underWay
 	return r
 }
@@ -112,7 +113,7 @@ func Restore(ctx context.Context, deps management.Deps, o RestoreOptions) (*Rest
 	if err := s.RefuseStandby(); err != nil {
 		return nil, err
 	}
-	r := newRestore(converge.NewRun(s))
+	r := NewRestoration(converge.NewRun(s))
 	if o.Abort {
 		return r.abort(ctx)
 	}
@@ -123,19 +124,19 @@ func Restore(ctx context.Context, deps management.Deps, o RestoreOptions) (*Rest
 	if err != nil {
 		return nil, err
 	}
-	if r.snap, err = findSnapshot(ctx, s, place, o.Snapshot); err != nil {
+	if r.Snap, err = FindSnapshot(ctx, s, place, o.Snapshot); err != nil {
 		return nil, err
 	}
-	result := &RestoreResult{FormatVersion: "1", Outcome: "planned", Cluster: s.Mgmt.Name, Place: place.String(), Snapshot: infoOf(r.snap), Next: []string{}}
+	result := &RestoreResult{FormatVersion: "1", Outcome: "planned", Cluster: s.Mgmt.Name, Place: place.String(), Snapshot: infoOf(r.Snap), Next: []string{}}
 	if result.Others, err = place.List(ctx); err != nil {
 		return nil, err
 	}
-	result.Others = slices.DeleteFunc(result.Others, func(id string) bool { return id == r.snap.ID })
+	result.Others = slices.DeleteFunc(result.Others, func(id string) bool { return id == r.Snap.ID })
 	if o.DryRun {
 		return result, nil
 	}
 	r.pauseElsewhere = o.PauseElsewhere
-	if err := r.check(ctx, o.SourceIsGone); err != nil {
+	if err := r.Check(ctx, o.SourceIsGone); err != nil {
 		return nil, err
 	}
 	r.init.GoesOn = true
@@ -148,10 +149,10 @@ func Restore(ctx context.Context, deps management.Deps, o RestoreOptions) (*Rest
 	return result, nil
 }
 
-// check refuses to make a second owner of what the snapshot holds.
-func (r *restore) check(ctx context.Context, sourceIsGone bool) error {
-	if r.snap.HandedOver != "" {
-		return refuseHandedOverSince(r.session.Mgmt.Name, r.snap)
+// Check refuses to make a second owner of what the snapshot holds.
+func (r *Restoration) Check(ctx context.Context, sourceIsGone bool) error {
+	if r.Snap.HandedOver != "" {
+		return refuseHandedOverSince(r.session.Mgmt.Name, r.Snap)
 	}
 	if record, err := r.session.Cluster.Load(); err == nil && record.PivotedTo != "" {
 		return diag.Errorf("`fleetctl status` shows it", "the management cluster %s was pivoted to %s, which has its work", record.Name, record.PivotedTo)
@@ -173,7 +174,7 @@ func (r *restore) check(ctx context.Context, sourceIsGone bool) error {
 		if err != nil {
 			return err
 		}
-		if journal != nil && journal.Snapshot == r.snap.ID { // an earlier run was told that the other one is gone
+		if journal != nil && journal.Snapshot == r.Snap.ID { // an earlier run was told that the other one is gone
 			if journal.Phase == handover.PhaseAborting { // that ends first, and then it begins anew
 				return r.checkOwners(ctx)
 			}
@@ -186,7 +187,7 @@ func (r *restore) check(ctx context.Context, sourceIsGone bool) error {
 		if err != nil {
 			return err
 		}
-		if uid == r.snap.UID {
+		if uid == r.Snap.UID {
 			return r.checkOwners(ctx) // it is the very cluster: what is there already is refused later
 		}
 		here = "what runs on this machine under that name is another cluster"
@@ -196,42 +197,42 @@ func (r *restore) check(ctx context.Context, sourceIsGone bool) error {
 	}
 	return diag.Errorf("if it is, say so: --source-is-gone. If it is not, two management clusters would act on the same machines",
 		"nothing here tells whether the management cluster %s that the snapshot was taken of (%s, by %s) is gone: %s, and where it ran no machine but that one knows",
-		r.snap.ManagementCluster, ago(r.snap.Taken), r.snap.By, here)
+		r.Snap.ManagementCluster, plain.Ago(r.Snap.Taken), r.Snap.By, here)
 }
 
 // checkOwners refuses what others manage by now or, where that is agreed to, has it come back paused: nobody acts on it then, and `cluster detach` takes it away.
-func (r *restore) checkOwners(ctx context.Context) error {
-	others := handover.Elsewhere(ctx, r.snap.Objects, r.snap.Fleet, r.snap.ManagementCluster)
+func (r *Restoration) checkOwners(ctx context.Context) error {
+	others := handover.Elsewhere(ctx, r.Snap.Objects, r.Snap.Fleet, r.Snap.ManagementCluster)
 	if len(others) == 0 {
 		return nil
 	}
 	if !r.pauseElsewhere {
 		return diag.Errorf("restore a snapshot that was taken since (`fleetctl restore --dry-run` lists them). Where there is none: --pause-elsewhere brings these back paused, "+
 			"and `fleetctl cluster detach` takes them away afterwards; nothing has been changed",
-			"the snapshot %s holds what others manage since, as the clusters themselves say: %s", r.snap.ID, saysOf(others))
+			"the snapshot %s holds what others manage since, as the clusters themselves say: %s", r.Snap.ID, saysOf(others))
 	}
 	r.session.Deps.Report.Warn("these come back paused, because others manage them: " + saysOf(others))
 	return r.pause(slices.Sorted(maps.Keys(others)))
 }
 
 // pause has those Clusters come back paused.
-func (r *restore) pause(clusters []string) (err error) {
+func (r *Restoration) pause(clusters []string) (err error) {
 	r.paused = clusters
-	r.snap.Objects, err = capi.PausedIn(r.snap.Objects, func(cluster string) bool { return slices.Contains(clusters, cluster) })
+	r.Snap.Objects, err = capi.PausedIn(r.Snap.Objects, func(cluster string) bool { return slices.Contains(clusters, cluster) })
 	return err
 }
 
 // checkOwnersAgain is checkOwners for a run that goes on. What the run that began has paused stays so, whatever its owner answers by now. What got another owner since
 // may be there unpaused already: it is refused. Once that run has taken over, what the snapshot holds is needed no more.
-func (r *restore) checkOwnersAgain(ctx context.Context, journal *handover.Journal) error {
+func (r *Restoration) checkOwnersAgain(ctx context.Context, journal *handover.Journal) error {
 	if journal.Phase.Committed() {
 		return nil
 	}
-	others := handover.Elsewhere(ctx, r.snap.Objects, r.snap.Fleet, r.snap.ManagementCluster)
+	others := handover.Elsewhere(ctx, r.Snap.Objects, r.Snap.Fleet, r.Snap.ManagementCluster)
 	maps.DeleteFunc(others, func(cluster, _ string) bool { return slices.Contains(journal.Pause, cluster) })
 	if len(others) > 0 {
 		return diag.Errorf("undo what has been done so far (`"+journal.Command()+" --abort`), and begin again with a snapshot that was taken since, or with --pause-elsewhere",
-			"since it began with the snapshot %s, others manage what that holds, as the clusters themselves say: %s", r.snap.ID, saysOf(others))
+			"since it began with the snapshot %s, others manage what that holds, as the clusters themselves say: %s", r.Snap.ID, saysOf(others))
 	}
 	return r.pause(journal.Pause)
 }
@@ -245,8 +246,8 @@ func saysOf(others map[string]string) string {
 	return strings.Join(all, ", ")
 }
 
-// initSteps are those of init, with the snapshot before Flux is connected.
-func (r *restore) initSteps() []steps.Step {
+// InitSteps are those of init, with the snapshot before Flux is connected.
+func (r *Restoration) InitSteps() []steps.Step {
 	return r.init.StepsAround(steps.Step{
 		Name: stepRestore, Needs: []string{converge.StepPush, converge.StepFlux, converge.StepProviders}, Work: steps.Make2(r.report, r.takeIn, r.init.Client, r.init.Pushed),
 		Timeout: time.Hour,
@@ -255,30 +256,30 @@ func (r *restore) initSteps() []steps.Step {
 }
 
 // underWay tells whether the restore is: the controllers may be stopped then.
-func (r *restore) underWay(ctx context.Context, client *kube.Client) (bool, error) {
+func (r *Restoration) underWay(ctx context.Context, client *kube.Client) (bool, error) {
 	journal, err := handover.ReadJournal(ctx, client)
 	if err != nil {
 		return false, err
 	}
-	return journal != nil && journal.Snapshot == r.snap.ID && journal.Phase != handover.PhaseReleased, nil
+	return journal != nil && journal.Snapshot == r.Snap.ID && journal.Phase != handover.PhaseReleased, nil
 }
 
-func (r *restore) steps() []steps.Step {
-	return append(r.initSteps(), steps.Step{
-		Name: stepAsBefore, Needs: []string{converge.StepSynced}, Work: steps.Do2(r.waitAsBefore, r.init.Client, r.report), Timeout: 15 * time.Minute,
+func (r *Restoration) steps() []steps.Step {
+	return append(r.InitSteps(), steps.Step{
+		Name: StepAsBefore, Needs: []string{converge.StepSynced}, Work: steps.Do2(r.waitAsBefore, r.init.Client, r.report), Timeout: 15 * time.Minute,
 		Hint: "the snapshot is restored; `fleetctl status` shows what is wrong",
 	})
 }
 
 // options are those of taking the snapshot in for good.
-func (r *restore) options(client *kube.Client, attach func(context.Context, *kube.Client, func(string)) error, detail func(string)) handover.RestoreOptions {
-	o := restoreOptions(r.snap, r.session.Side(client), func(progress handover.Progress) { detail(progress.String()) })
+func (r *Restoration) options(client *kube.Client, attach func(context.Context, *kube.Client, func(string)) error, detail func(string)) handover.RestoreOptions {
+	o := restoreOptions(r.Snap, r.session.Side(client), func(progress handover.Progress) { detail(progress.String()) })
 	o.Attach, o.Pause = attach, r.paused
 	return o
 }
 
 // takeIn gives the management cluster what the snapshot holds.
-func (r *restore) takeIn(ctx context.Context, client *kube.Client, commit *converge.Pushed, detail func(string)) (*handover.Report, error) {
+func (r *Restoration) takeIn(ctx context.Context, client *kube.Client, commit *converge.Pushed, detail func(string)) (*handover.Report, error) {
 	report, err := handover.Restore(ctx, r.options(client, commit.Attach, detail))
 	warn(r.session, report)
 	r.init.Did()
@@ -286,7 +287,7 @@ func (r *restore) takeIn(ctx context.Context, client *kube.Client, commit *conve
 }
 
 // waitAsBefore waits until the clusters that were Available when the snapshot was taken are so again.
-func (r *restore) waitAsBefore(ctx context.Context, client *kube.Client, report *handover.Report, detail func(string)) error {
+func (r *Restoration) waitAsBefore(ctx context.Context, client *kube.Client, report *handover.Report, detail func(string)) error {
 	manager, err := capi.New(client)
 	if err != nil {
 		return err
@@ -308,7 +309,7 @@ func waitAvailable(ctx context.Context, manager *capi.Manager, report *handover.
 }
 
 // abort undoes a restore that has not taken over.
-func (r *restore) abort(ctx context.Context) (*RestoreResult, error) {
+func (r *Restoration) abort(ctx context.Context) (*RestoreResult, error) {
 	result := &RestoreResult{FormatVersion: "1", Outcome: "nothing-to-do", Cluster: r.session.Mgmt.Name, Next: []string{}}
 	if r.session.HostErr != nil {
 		return nil, r.session.HostErr

@@ -1,6 +1,6 @@
 //go:build integration
 
-package lifecycle
+package pivot
 
 import (
 	"context"
@@ -36,7 +36,7 @@ type lostSource struct {
 	folder *snapshot.Folder
 	keys   secret.Keys
 	deps   management.Deps
-	o      PivotOptions
+	o      MoveOptions
 }
 
 func newLostSource(t *testing.T) *lostSource {
@@ -77,7 +77,7 @@ spec:
 		deps: management.Deps{
 			Report: progress.Discard, Store: state.Store{Dir: t.TempDir()}, CacheDir: t.TempDir(), LookupEnv: func(string) (string, bool) { return "", false },
 		},
-		o: PivotOptions{
+		o: MoveOptions{
 			Options: session.Options{Dir: dir, AgeKeyFile: filepath.Join(places, "agekey")}, ToKubeconfig: filepath.Join(dir, "target.kubeconfig"),
 			Abort: true, SourceIsGone: true,
 		},

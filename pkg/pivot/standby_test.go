@@ -1,4 +1,4 @@
-package lifecycle
+package pivot
 
 import (
 	"encoding/json"
@@ -47,7 +47,7 @@ func TestWhySilent(t *testing.T) {
 		Deps: management.Deps{Report: r, Store: state.Store{Dir: t.TempDir()}}, Opts: session.Options{Dir: t.TempDir()},
 		Mgmt: &v1alpha1.ManagementCluster{Name: "spare"}, StandbyOf: "platform",
 	}
-	a := &activation{restore: newRestore(converge.NewRun(s)), opts: ActivateOptions{SourceIsGone: true}}
+	a := &activation{Restoration: NewRestoration(converge.NewRun(s)), opts: ActivateOptions{SourceIsGone: true}}
 	silent, err := a.refuseLiving(t.Context())
 	if err != nil || silent == nil || len(r.warned) != 1 || !strings.Contains(r.warned[0], silent.Error()) {
 		t.Errorf("silent %v, %v; warned of %q", silent, err, r.warned)
@@ -56,7 +56,7 @@ func TestWhySilent(t *testing.T) {
 
 // What has taken over is not undone, and the refusal says how to go on.
 func TestTookOverIsNotUndone(t *testing.T) {
-	a := &activation{restore: newRestore(converge.NewRun(&session.Session{Mgmt: &v1alpha1.ManagementCluster{Name: "spare"}, StandbyOf: "platform"})), journal: &handover.Journal{
+	a := &activation{Restoration: NewRestoration(converge.NewRun(&session.Session{Mgmt: &v1alpha1.ManagementCluster{Name: "spare"}, StandbyOf: "platform"})), journal: &handover.Journal{
 		Role: handover.RoleTarget, Activates: true, Phase: handover.PhaseReleased, Target: handover.Party{Name: "spare"}, Snapshot: "20260101T000000Z-abcdef",
 	}}
 	if err := a.tookOver(); !strings.Contains(err.Error(), "spare has taken over from platform") || !strings.Contains(diag.Hint(err), "fleetctl standby activate spare") {
@@ -66,11 +66,11 @@ func TestTookOverIsNotUndone(t *testing.T) {
 
 // What an earlier run has paused stays so without being asked for again.
 func TestStaysPaused(t *testing.T) {
-	r := &restore{snap: &snapshot.Snapshot{Objects: []capi.Portable{{Object: json.RawMessage(shop)}}}}
+	r := &Restoration{Snap: &snapshot.Snapshot{Objects: []capi.Portable{{Object: json.RawMessage(shop)}}}}
 	if err := r.checkOwnersAgain(t.Context(), &handover.Journal{Pause: []string{"shop/shop"}}); err != nil {
 		t.Fatal(err)
 	}
-	if got := string(r.snap.Objects[0].Object); !strings.Contains(got, `"paused":true`) || len(r.paused) != 1 {
+	if got := string(r.Snap.Objects[0].Object); !strings.Contains(got, `"paused":true`) || len(r.paused) != 1 {
 		t.Errorf("it comes back as %s, and the journal would say %v", got, r.paused)
 	}
 }
@@ -79,13 +79,13 @@ func TestStaysPaused(t *testing.T) {
 func TestOlderThanSeen(t *testing.T) {
 	s := &session.Session{Mgmt: &v1alpha1.ManagementCluster{Name: "spare"}}
 	rest := &handover.Journal{Role: handover.RoleStandby, Standby: &handover.Standby{Seen: &handover.Seen{Snapshot: "20260102T000000Z-abcdef"}}}
-	older := &restore{session: s, snap: &snapshot.Snapshot{ID: "20260101T000000Z-abcdef"}}
+	older := &Restoration{session: s, Snap: &snapshot.Snapshot{ID: "20260101T000000Z-abcdef"}}
 	for _, j := range []*handover.Journal{rest, {Role: handover.RoleTarget, Tries: true, Before: rest}} {
-		a := &activation{restore: older, journal: j}
+		a := &activation{Restoration: older, journal: j}
 		if err := a.refuseOlder(); err == nil || !strings.Contains(err.Error(), rest.Standby.Seen.Snapshot) {
 			t.Errorf("%s: %v", j.What(), err)
 		}
-		a.opts.Snapshot = older.snap.ID
+		a.opts.Snapshot = older.Snap.ID
 		if err := a.refuseOlder(); err != nil {
 			t.Errorf("%s, named: %v", j.What(), err)
 		}

@@ -1,8 +1,7 @@
-package lifecycle
+package pivot
 
 import (
 	"context"
-	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -25,13 +24,13 @@ func keysInUse(root string, known, fallback secret.Keys) (secret.Keys, error) {
 	return fallback, nil
 }
 
-// sealingKeys are those of the fleet's keys that a snapshot is encrypted for.
-func sealingKeys(p *converge.Pushed) (secret.Keys, error) {
+// SealingKeys are those of the fleet's keys that a snapshot is encrypted for.
+func SealingKeys(p *converge.Pushed) (secret.Keys, error) {
 	return keysInUse(p.Session.Opts.Dir, p.Access.Keys, p.Access.Keys)
 }
 
-// findSnapshot reads a snapshot of the session's management cluster, the newest where id is empty.
-func findSnapshot(ctx context.Context, s *session.Session, place snapshot.Place, id string) (*snapshot.Snapshot, error) {
+// FindSnapshot reads a snapshot of the session's management cluster, the newest where id is empty.
+func FindSnapshot(ctx context.Context, s *session.Session, place snapshot.Place, id string) (*snapshot.Snapshot, error) {
 	keys, err := fleetsecrets.LocalKeys(s.Deps, s.StateFleet(), s.Opts.Dir, s.Opts.AgeKeyFile)
 	if err != nil {
 		return nil, err
@@ -82,10 +81,5 @@ func refuseHandedOverSince(name string, note *snapshot.Snapshot) error {
 		never = "`fleetctl pivot --abort --source-is-gone --to-kubeconfig FILE`, with its kubeconfig; where it is lost, too, " + never
 	}
 	return diag.Errorf("ask that one: `fleetctl connect` learns it from its kubeconfig. If it has never taken over, and never will: "+never,
-		"%s has handed its work over to %s, or was about to, %s: what it managed before must not be restored", name, note.HandedOver, ago(note.Taken))
-}
-
-// ago is a time as people say it.
-func ago(t time.Time) string {
-	return plain.Duration(time.Since(t)) + " ago"
+		"%s has handed its work over to %s, or was about to, %s: what it managed before must not be restored", name, note.HandedOver, plain.Ago(note.Taken))
 }

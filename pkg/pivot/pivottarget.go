@@ -1,4 +1,4 @@
-package lifecycle
+package pivot
 
 import (
 	"cmp"
@@ -35,7 +35,7 @@ const targetFile = "handover-target.json"
 
 var targetSecret = kube.Key{Namespace: handover.JournalKey.Namespace, Name: "fleetctl-handover-target"}
 
-func (p *pivot) keepTarget(ctx context.Context, source *kube.Client, target *handedTarget) error {
+func (p *Move) keepTarget(ctx context.Context, source *kube.Client, target *handedTarget) error {
 	content, err := json.Marshal(target)
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ func (p *pivot) keepTarget(ctx context.Context, source *kube.Client, target *han
 	if err := p.session.Cluster.Write(targetFile, content); err != nil {
 		return diag.Wrap("keep the way to "+target.Name, err, "")
 	}
-	if p.gone {
+	if p.Gone {
 		return nil
 	}
 	wanted := &corev1.Secret{
@@ -63,11 +63,11 @@ func (p *pivot) keepTarget(ctx context.Context, source *kube.Client, target *han
 }
 
 // keptTarget is what an earlier run has kept, here or at the source; nil where there is nothing.
-func (p *pivot) keptTarget(ctx context.Context, source *kube.Client) (*handedTarget, error) {
+func (p *Move) keptTarget(ctx context.Context, source *kube.Client) (*handedTarget, error) {
 	if kept, err := readKept(p.session.Cluster); kept != nil || err != nil {
 		return kept, err
 	}
-	if p.gone {
+	if p.Gone {
 		return nil, nil
 	}
 	raw, err := source.SecretValue(ctx, targetSecret, "target")
@@ -117,7 +117,7 @@ func removeKept(cluster state.Cluster) error {
 }
 
 // forgetTarget is for a hand-over that is undone.
-func (p *pivot) forgetTarget(ctx context.Context) error {
+func (p *Move) forgetTarget(ctx context.Context) error {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: targetSecret.Namespace, Name: targetSecret.Name}}
 	err := kube.Retry(ctx, func(ctx context.Context) error { return p.source.WithWatch.Delete(ctx, secret) })
 	if err != nil && !kube.IsAbsent(err) {
@@ -126,9 +126,9 @@ func (p *pivot) forgetTarget(ctx context.Context) error {
 	return removeKept(p.session.Cluster)
 }
 
-// look finds out whether a hand-over is under way, at the source or, where that is gone, at the target that an earlier run has kept the way to. It
+// Look finds out whether a hand-over is under way, at the source or, where that is gone, at the target that an earlier run has kept the way to. It
 // changes nothing, but for starting a source that was stopped in the middle of one.
-func (p *pivot) look(ctx context.Context) error {
+func (p *Move) Look(ctx context.Context) error {
 	if p.session.HostErr != nil {
 		return p.session.HostErr
 	}
@@ -155,7 +155,7 @@ func (p *pivot) look(ctx context.Context) error {
 	return p.lookAtTarget(ctx, kept)
 }
 
-func (p *pivot) lookAtSource(ctx context.Context) error {
+func (p *Move) lookAtSource(ctx context.Context) error {
 	client, err := management.Reach(ctx, p.session.Host)
 	if err != nil {
 		return err
@@ -178,14 +178,14 @@ func (p *pivot) lookAtSource(ctx context.Context) error {
 		return handover.InTheMiddle(p.session.Mgmt.Name, journal)
 	}
 	if journal != nil && journal.Role == handover.RoleSource && journal.Whole() {
-		p.under, p.init.GoesOn = journal, true
+		p.Under, p.init.GoesOn = journal, true
 		return p.sameTarget(journal)
 	}
 	return nil
 }
 
 // lookAtTarget is where the source is gone: what was committed can be finished from the target alone.
-func (p *pivot) lookAtTarget(ctx context.Context, kept *handedTarget) error {
+func (p *Move) lookAtTarget(ctx context.Context, kept *handedTarget) error {
 	client, err := kube.New(kept.Kubeconfig, kube.Options{})
 	if err != nil {
 		return err
@@ -207,7 +207,7 @@ func (p *pivot) lookAtTarget(ctx context.Context, kept *handedTarget) error {
 		}
 		return diag.Errorf(hint, "the management cluster %s is not there, and %s has not taken over from it", p.session.Mgmt.Name, kept.Name)
 	}
-	p.under, p.gone, p.init.GoesOn = journal, true, true
+	p.Under, p.Gone, p.init.GoesOn = journal, true, true
 	p.init.Client.Tell(client) // all that there is to ask
 	return p.sameTarget(journal)
 }
@@ -219,16 +219,16 @@ func otherFleets(target string, j *handover.Journal, name string) error {
 }
 
 // sameTarget refuses another target than the one of the hand-over that is under way.
-func (p *pivot) sameTarget(j *handover.Journal) error {
-	if p.to == "" || len(p.toKubeconfig) > 0 || sameCluster(p.to, j.Target.Name) {
+func (p *Move) sameTarget(j *handover.Journal) error {
+	if p.to == "" || len(p.toKubeconfig) > 0 || management.SameCluster(p.to, j.Target.Name) {
 		return nil
 	}
 	return diag.Usage("name that cluster, or undo it first: `fleetctl pivot --abort`", "%s is being handed over to %s", p.session.Mgmt.Name, j.Target.Name)
 }
 
 // checkSource refuses a fleet repo that the target could never read: what is served from here leads to the source's host alone.
-func (p *pivot) checkSource() error {
-	if p.session.Fleet.Spec.Git.Scheme() != v1alpha1.GitLocal || !p.gone && !p.session.Traits().Processes {
+func (p *Move) checkSource() error {
+	if p.session.Fleet.Spec.Git.Scheme() != v1alpha1.GitLocal || !p.Gone && !p.session.Traits().Processes {
 		return nil
 	}
 	return diag.Usage("give the fleet repo a remote (spec.git.url in fleet.yaml)",

@@ -1,4 +1,4 @@
-package lifecycle
+package pivot
 
 import (
 	"context"
@@ -91,7 +91,7 @@ func Drill(ctx context.Context, deps management.Deps, o DrillOptions) (*DrillRes
 	d.result = &DrillResult{
 		FormatVersion: "1", Cluster: s.Mgmt.Name, Place: place.String(), Restored: map[string]int{}, Findings: []DrillFinding{}, Elsewhere: []string{},
 	}
-	if d.snap, err = findSnapshot(ctx, s, place, o.Snapshot); err != nil {
+	if d.snap, err = FindSnapshot(ctx, s, place, o.Snapshot); err != nil {
 		return nil, err
 	}
 	d.result.Snapshot = infoOf(d.snap)

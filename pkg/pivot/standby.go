@@ -1,4 +1,4 @@
-package lifecycle
+package pivot
 
 import (
 	"cmp"
@@ -105,7 +105,7 @@ func RefreshStandby(ctx context.Context, deps management.Deps, o DrillOptions) (
 	d := &drill{session: s, opts: o, result: &DrillResult{
 		FormatVersion: "1", Cluster: s.StandbyOf, Standby: s.Mgmt.Name, Place: place.String(), Restored: map[string]int{}, Findings: []DrillFinding{}, Elsewhere: []string{},
 	}}
-	if d.snap, err = findSnapshot(ctx, s, place, o.Snapshot); err != nil {
+	if d.snap, err = FindSnapshot(ctx, s, place, o.Snapshot); err != nil {
 		return nil, err
 	}
 	if d.snap.HandedOver != "" {

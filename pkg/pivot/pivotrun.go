@@ -1,4 +1,4 @@
-package lifecycle
+package pivot
 
 import (
 	"cmp"
@@ -29,8 +29,8 @@ func targetName(path string, kubeconfig []byte) string {
 	return name
 }
 
-// PivotOptions of Pivot.
-type PivotOptions struct {
+// MoveOptions of Pivot.
+type MoveOptions struct {
 	session.Options
 	// To is a workload cluster of the source, NAME or NAMESPACE/NAME; or ToKubeconfig is a file with the way to any other cluster.
 	To, ToKubeconfig string
@@ -40,8 +40,8 @@ type PivotOptions struct {
 	SourceIsGone bool
 }
 
-// PivotResult is what Pivot did, or would do.
-type PivotResult struct {
+// MoveResult is what Pivot did, or would do.
+type MoveResult struct {
 	FormatVersion string           `json:"formatVersion"`
 	Outcome       string           `json:"outcome"`
 	Plan          *handover.Plan   `json:"plan,omitempty"`
@@ -51,7 +51,7 @@ type PivotResult struct {
 }
 
 // Pivot hands the work of a management cluster to another one, goes on with a hand-over that was cut off, or undoes it.
-func Pivot(ctx context.Context, deps management.Deps, o PivotOptions) (*PivotResult, error) {
+func Pivot(ctx context.Context, deps management.Deps, o MoveOptions) (*MoveResult, error) {
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	s, done, err := session.OpenAlone(ctx, deps, o.Options, "fleetctl pivot")
@@ -67,7 +67,7 @@ func Pivot(ctx context.Context, deps management.Deps, o PivotOptions) (*PivotRes
 			return nil, err
 		}
 	}
-	p := newPivot(converge.NewRun(s), o.To)
+	p := NewMove(converge.NewRun(s), o.To)
 	if o.ToKubeconfig != "" {
 		if p.toKubeconfig, err = hosts.Kubeconfig(o.ToKubeconfig, ""); err != nil {
 			return nil, err
@@ -77,32 +77,32 @@ func Pivot(ctx context.Context, deps management.Deps, o PivotOptions) (*PivotRes
 	if o.Abort && o.SourceIsGone {
 		return p.abortAtTarget(ctx)
 	}
-	if err := p.look(ctx); err != nil {
+	if err := p.Look(ctx); err != nil {
 		return nil, err
 	}
 	if o.Abort || o.DryRun {
 		return p.aside(ctx, o)
 	}
-	if r, err := s.Cluster.Load(); err == nil && r.PivotedTo != "" && p.under == nil {
+	if r, err := s.Cluster.Load(); err == nil && r.PivotedTo != "" && p.Under == nil {
 		return nil, diag.Errorf("`fleetctl status` shows it. To hand its work on, declare it in fleet.yaml with host.existing and the kubeconfig "+s.Cluster.Path(management.KubeconfigFile),
 			"the management cluster %s was pivoted to %s already", r.Name, r.PivotedTo)
 	}
-	if p.under == nil && p.to == "" {
+	if p.Under == nil && p.to == "" {
 		return nil, diag.Usage("give --to CLUSTER or --to-kubeconfig FILE", "no hand-over is under way, and nothing says where to pivot to")
 	}
-	if p.source == nil && !p.gone {
+	if p.source == nil && !p.Gone {
 		return nil, p.noSource(ctx)
 	}
 	if err := p.checkSource(); err != nil {
 		return nil, err
 	}
 	after := converge.StepPush
-	if err := steps.Run(ctx, deps.Report, append(p.stepsGoingOn(), p.steps(after)...)); err != nil {
+	if err := steps.Run(ctx, deps.Report, append(p.StepsGoingOn(), p.Steps(after)...)); err != nil {
 		return nil, err
 	}
 	report, _ := p.report.Peek()
-	target, _ := p.target.Peek()
-	return &PivotResult{
+	target, _ := p.Target.Peek()
+	return &MoveResult{
 		FormatVersion: "1", Outcome: "handed-over", Report: report, Kubeconfig: s.Cluster.Path(management.KubeconfigFile),
 		Next: []string{
 			"fleetctl status                # the clusters, at " + target.Name,
@@ -112,7 +112,7 @@ func Pivot(ctx context.Context, deps management.Deps, o PivotOptions) (*PivotRes
 }
 
 // noSource says why there is nothing to hand over.
-func (p *pivot) noSource(ctx context.Context) error {
+func (p *Move) noSource(ctx context.Context) error {
 	st, err := p.session.Host.State(ctx)
 	if err == nil && st == host.StateAbsent {
 		return diag.Errorf("`fleetctl init` makes it; if another cluster has taken over from it, give the way there: --to-kubeconfig FILE",
@@ -122,15 +122,15 @@ func (p *pivot) noSource(ctx context.Context) error {
 }
 
 // aside is what needs no steps: a look, or an abort.
-func (p *pivot) aside(ctx context.Context, o PivotOptions) (*PivotResult, error) {
-	if p.gone {
+func (p *Move) aside(ctx context.Context, o MoveOptions) (*MoveResult, error) {
+	if p.Gone {
 		return nil, diag.Errorf("run `fleetctl pivot`, which goes on from the target alone", "the source %s is not there", p.session.Mgmt.Name)
 	}
 	if p.source == nil {
 		return nil, p.noSource(ctx)
 	}
-	if o.Abort && p.under == nil && len(p.toKubeconfig) == 0 { // with a target, an earlier abort without it may have left something there
-		return &PivotResult{FormatVersion: "1", Outcome: "nothing-to-do", Next: []string{}}, nil
+	if o.Abort && p.Under == nil && len(p.toKubeconfig) == 0 { // with a target, an earlier abort without it may have left something there
+		return &MoveResult{FormatVersion: "1", Outcome: "nothing-to-do", Next: []string{}}, nil
 	}
 	options := handover.Options{Fleet: p.session.Identity(), Source: handover.Side{Name: p.session.Mgmt.Name, Client: p.source}}
 	if o.WithoutTarget {
@@ -150,7 +150,7 @@ func (p *pivot) aside(ctx context.Context, o PivotOptions) (*PivotResult, error)
 		if plan == nil {
 			return nil, err
 		}
-		return &PivotResult{FormatVersion: "1", Outcome: "planned", Plan: plan, Next: []string{}}, err
+		return &MoveResult{FormatVersion: "1", Outcome: "planned", Plan: plan, Next: []string{}}, err
 	}
 	result, err := p.abort(ctx, options, handover.Abort)
 	if kube.IsUnreachable(err) {
@@ -160,7 +160,7 @@ func (p *pivot) aside(ctx context.Context, o PivotOptions) (*PivotResult, error)
 }
 
 // abort undoes a hand-over in one of its ways.
-func (p *pivot) abort(ctx context.Context, options handover.Options, how func(context.Context, handover.Options) (*handover.Report, error)) (*PivotResult, error) {
+func (p *Move) abort(ctx context.Context, options handover.Options, how func(context.Context, handover.Options) (*handover.Report, error)) (*MoveResult, error) {
 	step := p.session.Deps.Report.Start("undo the hand-over")
 	options.Progress = func(progress handover.Progress) { step.Detail(progress.String()) }
 	report, err := how(ctx, options)
@@ -175,5 +175,5 @@ func (p *pivot) abort(ctx context.Context, options handover.Options, how func(co
 	if err := p.snapshotAgain(ctx); err != nil {
 		p.session.Deps.Report.Warn(fmt.Sprintf("the hand-over is undone, and its place of snapshots still says that %s has taken over: run `fleetctl backup` (%v)", report.Target, err))
 	}
-	return &PivotResult{FormatVersion: "1", Outcome: "undone", Report: report, Next: []string{}}, nil
+	return &MoveResult{FormatVersion: "1", Outcome: "undone", Report: report, Next: []string{}}, nil
 }

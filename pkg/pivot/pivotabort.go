@@ -1,4 +1,4 @@
-package lifecycle
+package pivot
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 
 // abortAtTarget undoes at the target what a source has begun there that is gone for good: the copies and the fence go, and the place of the snapshots no
 // longer says that the target takes over. What the source had can be restored then, at that target, too.
-func (p *pivot) abortAtTarget(ctx context.Context) (*PivotResult, error) {
+func (p *Move) abortAtTarget(ctx context.Context) (*MoveResult, error) {
 	way, err := p.wayToTarget()
 	if err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func (p *pivot) abortAtTarget(ctx context.Context) (*PivotResult, error) {
 		return nil, err
 	}
 	if !journal.Active() {
-		return &PivotResult{FormatVersion: "1", Outcome: "nothing-to-do", Next: []string{}}, removeKept(p.session.Cluster)
+		return &MoveResult{FormatVersion: "1", Outcome: "nothing-to-do", Next: []string{}}, removeKept(p.session.Cluster)
 	}
 	step := p.session.Deps.Report.Start("undo the hand-over at " + way.Name)
 	report, err := handover.AbortWithoutSource(ctx, handover.Side{Name: way.Name, Client: client}, func(ctx context.Context) error {
@@ -47,14 +47,14 @@ func (p *pivot) abortAtTarget(ctx context.Context) (*PivotResult, error) {
 		return nil, err
 	}
 	step.Done()
-	return &PivotResult{
+	return &MoveResult{
 		FormatVersion: "1", Outcome: "undone", Report: report,
 		Next: []string{"fleetctl restore --source-is-gone    # makes a management cluster with what the last snapshot of " + p.session.Mgmt.Name + " holds"},
 	}, removeKept(p.session.Cluster)
 }
 
 // wayToTarget is the one that the user gave, or that this machine has kept.
-func (p *pivot) wayToTarget() (*handedTarget, error) {
+func (p *Move) wayToTarget() (*handedTarget, error) {
 	if len(p.toKubeconfig) > 0 {
 		return &handedTarget{Name: p.to, Kubeconfig: p.toKubeconfig}, nil
 	}
@@ -66,7 +66,7 @@ func (p *pivot) wayToTarget() (*handedTarget, error) {
 }
 
 // refuseLivingSource refuses to undo at the target alone what the source can still go on with.
-func (p *pivot) refuseLivingSource(ctx context.Context) error {
+func (p *Move) refuseLivingSource(ctx context.Context) error {
 	name := p.session.Mgmt.Name
 	if p.session.HostErr == nil {
 		switch st, err := p.session.Host.State(ctx); {
@@ -89,7 +89,7 @@ func (p *pivot) refuseLivingSource(ctx context.Context) error {
 }
 
 // refuseOtherHandOver refuses a target whose journal tells of anything but a hand-over from this source that is not committed.
-func (p *pivot) refuseOtherHandOver(target string, j *handover.Journal) error {
+func (p *Move) refuseOtherHandOver(target string, j *handover.Journal) error {
 	switch {
 	case j == nil:
 		return nil
@@ -136,7 +136,7 @@ func reachNamed(ctx context.Context, s *session.Session, name string) (*kube.Cli
 }
 
 // snapshotAgain takes a snapshot of a management cluster that keeps its work after all: it counts in the place of the note that the work was handed over.
-func (p *pivot) snapshotAgain(ctx context.Context) error {
+func (p *Move) snapshotAgain(ctx context.Context) error {
 	if p.session.SnapshotsTo() == "" {
 		return nil
 	}

@@ -1,4 +1,7 @@
-package lifecycle
+// Package pivot hands the work of a whole management cluster on: to another cluster (Pivot), into a snapshot and out of one (Backup, Restore), to a standby
+// that waits for it (ActivateStandby), and to nobody, to see whether it would work (Drill, RefreshStandby). Each is the steps of pkg/converge around what
+// pkg/handover does between two API servers.
+package pivot
 
 import (
 	"context"
@@ -18,17 +21,17 @@ import (
 
 // The names of the pivot's steps.
 const (
-	stepTarget          = "reach the target cluster"
+	StepTarget          = "reach the target cluster"
 	stepTargetProviders = "install providers on the target"
 	stepTargetFlux      = "install Flux on the target"
 	stepHandOver        = "hand the work over"
 	stepTargetSynced    = "wait for the target's Flux to apply it"
-	stepAsBefore        = "wait until the clusters are as they were"
+	StepAsBefore        = "wait until the clusters are as they were"
 )
 
-// pivot hands the work of a management cluster to another one, which may be one of its workload clusters. What it does to either side goes through
+// Move hands the work of a management cluster to another one, which may be one of its workload clusters. What it does to either side goes through
 // pkg/handover, so that whoever is killed, wherever, the same command goes on.
-type pivot struct {
+type Move struct {
 	session *session.Session
 	// init is the run of init's steps that come before.
 	init *converge.Run
@@ -38,68 +41,70 @@ type pivot struct {
 	toKubeconfig []byte
 	// What a look has found before the steps begin: the hand-over that is under way, whether its source is not there any more, and the way to that
 	// where it is; under and source are nil where there is none.
-	under  *handover.Journal
-	gone   bool
+	Under  *handover.Journal
+	Gone   bool
 	source *kube.Client
 
-	target *steps.Value[*pivotTarget]
+	Target *steps.Value[*Target]
 	report *steps.Value[*handover.Report]
 }
 
-// pivotTarget is the cluster that takes over.
-type pivotTarget struct {
+// Target is the cluster that takes over.
+type Target struct {
 	*handedTarget
 	client  *kube.Client
 	manager *capi.Manager
 }
 
-func newPivot(init *converge.Run, to string) *pivot {
-	return &pivot{
+// NewMove is one to a workload cluster, by its name, or NAMESPACE/NAME; init are the steps that come before.
+func NewMove(init *converge.Run, to string) *Move {
+	return &Move{
 		session: init.Session, init: init, to: to,
-		target: steps.NewValue[*pivotTarget]("the target cluster"), report: steps.NewValue[*handover.Report]("the report of the hand-over"),
+		Target: steps.NewValue[*Target]("the target cluster"), report: steps.NewValue[*handover.Report]("the report of the hand-over"),
 	}
 }
 
-func (p *pivot) steps(after string) []steps.Step {
+// Steps are those of a hand-over, which begins after that step of init.
+func (p *Move) Steps(after string) []steps.Step {
 	return []steps.Step{
-		{Name: stepTarget, Needs: []string{after}, Work: steps.Make3(p.target, p.reach, p.init.Client, p.init.Manifests, p.init.Pushed), Timeout: 5 * time.Minute},
+		{Name: StepTarget, Needs: []string{after}, Work: steps.Make3(p.Target, p.reach, p.init.Client, p.init.Manifests, p.init.Pushed), Timeout: 5 * time.Minute},
 		{
-			Name: stepTargetProviders, Needs: []string{stepTarget}, Work: steps.Do2(p.installProviders, p.target, p.init.Manifests), Timeout: 20 * time.Minute,
+			Name: stepTargetProviders, Needs: []string{StepTarget}, Work: steps.Do2(p.installProviders, p.Target, p.init.Manifests), Timeout: 20 * time.Minute,
 			Hint: "the target must be able to pull the providers' images",
 		},
 		{
-			Name: stepTargetFlux, Needs: []string{stepTarget}, Work: steps.Do2(p.installFlux, p.target, p.init.Manifests), Timeout: 15 * time.Minute,
+			Name: stepTargetFlux, Needs: []string{StepTarget}, Work: steps.Do2(p.installFlux, p.Target, p.init.Manifests), Timeout: 15 * time.Minute,
 			Hint: "the target must be able to pull Flux's images",
 		},
 		{
 			Name: stepHandOver, Needs: []string{stepTargetProviders, stepTargetFlux},
-			Work: steps.Make3(p.report, p.handOver, p.init.Client, p.target, p.init.Pushed), Timeout: time.Hour,
+			Work: steps.Make3(p.report, p.handOver, p.init.Client, p.Target, p.init.Pushed), Timeout: time.Hour,
 			Hint: "run the same command again: it goes on; before the commit, `fleetctl pivot --abort` undoes it",
 		},
 		{
-			Name: stepTargetSynced, Needs: []string{stepHandOver}, Work: steps.Do2(p.waitSynced, p.target, p.init.Pushed), Timeout: 15 * time.Minute,
+			Name: stepTargetSynced, Needs: []string{stepHandOver}, Work: steps.Do2(p.waitSynced, p.Target, p.init.Pushed), Timeout: 15 * time.Minute,
 			Hint: "the source is kept until the target has taken over; run the same command again",
 		},
 		{
-			Name: stepAsBefore, Needs: []string{stepTargetSynced}, Work: steps.Do2(p.waitAsBefore, p.target, p.report), Timeout: 15 * time.Minute,
+			Name: StepAsBefore, Needs: []string{stepTargetSynced}, Work: steps.Do2(p.waitAsBefore, p.Target, p.report), Timeout: 15 * time.Minute,
 			Hint: "the target has taken over; `fleetctl status` shows what is wrong there",
 		},
 	}
 }
 
 // reach connects to the target, and keeps the way to it before the source can lose it: in the state folder, and at the source for other machines.
-func (p *pivot) reach(ctx context.Context, source *kube.Client, m *converge.Manifests, commit *converge.Pushed, _ func(string)) (*pivotTarget, error) {
+func (p *Move) reach(ctx context.Context, source *kube.Client, m *converge.Manifests, commit *converge.Pushed, _ func(string)) (*Target, error) {
 	way, err := p.findTarget(ctx, source)
 	if err != nil {
 		return nil, err
 	}
-	target := &pivotTarget{handedTarget: way}
+	target := &Target{handedTarget: way}
 	if target.client, err = kube.New(way.Kubeconfig, kube.Options{}); err != nil {
 		return nil, err
 	}
 	if _, err := target.client.ServerVersion(ctx); err != nil {
 		hint := "this machine must be able to reach it"
-		if p.under != nil && !p.gone {
+		if p.Under != nil && !p.Gone {
 			hint += "; if it is gone for good: `fleetctl pivot --abort --without-target`"
 		}
 		return nil, diag.Wrap("reach the API server of "+way.Name, err, hint)
@@ -114,11 +119,11 @@ func (p *pivot) reach(ctx context.Context, source *kube.Client, m *converge.Mani
 }
 
 // findTarget finds the way to the target: as it was given, as an earlier run has kept it, or with the kubeconfig that Cluster API made for it.
-func (p *pivot) findTarget(ctx context.Context, source *kube.Client) (*handedTarget, error) {
+func (p *Move) findTarget(ctx context.Context, source *kube.Client) (*handedTarget, error) {
 	if len(p.toKubeconfig) > 0 {
 		return &handedTarget{Name: p.to, Kubeconfig: p.toKubeconfig}, nil
 	}
-	if p.under != nil {
+	if p.Under != nil {
 		kept, err := p.keptTarget(ctx, source)
 		if kept != nil || err != nil {
 			return kept, err
@@ -155,16 +160,16 @@ func checkOwnFlux(ctx context.Context, source *kube.Client, cluster *capi.Cluste
 	return nil
 }
 
-func (p *pivot) installProviders(ctx context.Context, target *pivotTarget, m *converge.Manifests, detail func(string)) error {
-	if p.under != nil {
+func (p *Move) installProviders(ctx context.Context, target *Target, m *converge.Manifests, detail func(string)) error {
+	if p.Under != nil {
 		return steps.NothingToDo("the hand-over is under way") // its controllers may be stopped, which is no fault to mend
 	}
 	_, err := converge.InstallWith(ctx, p.session, m.Versions, target.manager, capi.InstallOptions{Providers: m.Providers, Detail: detail})
 	return err
 }
 
-func (p *pivot) installFlux(ctx context.Context, target *pivotTarget, m *converge.Manifests, detail func(string)) error {
-	if p.under != nil {
+func (p *Move) installFlux(ctx context.Context, target *Target, m *converge.Manifests, detail func(string)) error {
+	if p.Under != nil {
 		return steps.NothingToDo("the hand-over is under way")
 	}
 	_, err := converge.InstallFlux(ctx, target.client, m.Flux, flux.InstallOptions{Detail: detail})
@@ -172,8 +177,8 @@ func (p *pivot) installFlux(ctx context.Context, target *pivotTarget, m *converg
 }
 
 // handOver begins the hand-over, or goes on with it.
-func (p *pivot) handOver(ctx context.Context, source *kube.Client, target *pivotTarget, commit *converge.Pushed, detail func(string)) (*handover.Report, error) {
-	if p.under == nil {
+func (p *Move) handOver(ctx context.Context, source *kube.Client, target *Target, commit *converge.Pushed, detail func(string)) (*handover.Report, error) {
+	if p.Under == nil {
 		if err := markHandedOver(ctx, commit, target.Name); err != nil {
 			return nil, err
 		}
@@ -183,7 +188,7 @@ func (p *pivot) handOver(ctx context.Context, source *kube.Client, target *pivot
 		Source:   handover.Side{Name: p.session.Mgmt.Name},
 		Progress: func(progress handover.Progress) { detail(progress.String()) },
 	}
-	if !p.gone {
+	if !p.Gone {
 		o.Source.Client = source
 	}
 	report, err := handover.Run(ctx, o)
@@ -202,7 +207,7 @@ func warn(s *session.Session, report *handover.Report) {
 }
 
 // waitSynced is where the target has taken over: from then on this machine remembers it as the management cluster.
-func (p *pivot) waitSynced(ctx context.Context, target *pivotTarget, commit *converge.Pushed, detail func(string)) error {
+func (p *Move) waitSynced(ctx context.Context, target *Target, commit *converge.Pushed, detail func(string)) error {
 	if err := flux.NewSystem(target.client).WaitSynced(ctx, commit.WaitOptions(detail)); err != nil {
 		return err
 	}
@@ -218,15 +223,15 @@ func (p *pivot) waitSynced(ctx context.Context, target *pivotTarget, commit *con
 }
 
 // waitAsBefore waits until the target's Cluster API says of the clusters that were Available at the source that they are.
-func (p *pivot) waitAsBefore(ctx context.Context, target *pivotTarget, report *handover.Report, detail func(string)) error {
+func (p *Move) waitAsBefore(ctx context.Context, target *Target, report *handover.Report, detail func(string)) error {
 	return waitAvailable(ctx, target.manager, report, detail)
 }
 
-// stepsGoingOn are those of init that a hand-over needs in any case. None of them touches the source's Flux or its providers, which a hand-over that
+// StepsGoingOn are those of init that a hand-over needs in any case. None of them touches the source's Flux or its providers, which a hand-over that
 // is under way has stopped; where the source is gone, none of them asks for it.
-func (p *pivot) stepsGoingOn() []steps.Step {
+func (p *Move) StepsGoingOn() []steps.Step {
 	left := []string{converge.StepProviders, converge.StepFlux, converge.StepConnect, converge.StepSynced}
-	if p.gone {
+	if p.Gone {
 		left = append(left, converge.StepPreflight, converge.StepHost, converge.StepAPI)
 	}
 	kept := slices.DeleteFunc(p.init.Steps(), func(s steps.Step) bool { return slices.Contains(left, s.Name) })
@@ -234,9 +239,4 @@ func (p *pivot) stepsGoingOn() []steps.Step {
 		kept[i].Needs = slices.DeleteFunc(slices.Clone(kept[i].Needs), func(need string) bool { return slices.Contains(left, need) })
 	}
 	return kept
-}
-
-// sameCluster tells whether NAME or NAMESPACE/NAME is that cluster.
-func sameCluster(wanted, full string) bool {
-	return wanted == full || "/"+wanted == full[len(full)-min(len(full), len(wanted)+1):]
 }

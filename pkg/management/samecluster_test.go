@@ -1,4 +1,4 @@
-package lifecycle
+package management
 
 import (
 	"testing"
@@ -15,8 +15,8 @@ func TestSameCluster(t *testing.T) {
 		{"other/perm", "perm/perm", false},
 		{"a-very-long-name-indeed", "x/y", false},
 	} {
-		if got := sameCluster(c.wanted, c.full); got != c.same {
-			t.Errorf("sameCluster(%q, %q) = %v", c.wanted, c.full, got)
+		if got := SameCluster(c.wanted, c.full); got != c.same {
+			t.Errorf("SameCluster(%q, %q) = %v", c.wanted, c.full, got)
 		}
 	}
 }

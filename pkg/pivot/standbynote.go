@@ -1,4 +1,4 @@
-package lifecycle
+package pivot
 
 import (
 	"context"
@@ -95,7 +95,7 @@ func noteTakeOver(ctx context.Context, s *session.Session, place snapshot.Place,
 	if _, other, err = notesSince(ctx, s, place, keys, since); err != nil || other == nil {
 		return err
 	}
-	if err := late(ctx, func(ctx context.Context) error { return place.Remove(ctx, note.ID) }); err != nil {
+	if err := session.Late(ctx, func(ctx context.Context) error { return place.Remove(ctx, note.ID) }); err != nil {
 		return diag.Wrap("remove the note "+note.ID+" from "+place.String(), err, "`fleetctl standby activate "+s.Mgmt.Name+" --abort` removes it")
 	}
 	return refuseHandedOverSince(s.DeclaredAs(), other)
@@ -111,7 +111,7 @@ func (a *activation) markHistory(ctx context.Context, commit *converge.Pushed) e
 	if err != nil {
 		return err
 	}
-	seal, err := sealingKeys(commit)
+	seal, err := SealingKeys(commit)
 	if err != nil {
 		return err
 	}
@@ -120,8 +120,8 @@ func (a *activation) markHistory(ctx context.Context, commit *converge.Pushed) e
 		return err
 	}
 	since := ""
-	if a.snap != nil {
-		since = a.snap.ID
+	if a.Snap != nil {
+		since = a.Snap.ID
 	}
 	return noteTakeOver(ctx, s, place, fleetsecrets.Unique(slices.Concat(keys, seal)), seal, since)
 }
@@ -182,7 +182,7 @@ func markHandedOver(ctx context.Context, p *converge.Pushed, to string) error {
 	if err != nil {
 		return err
 	}
-	keys, err := sealingKeys(p)
+	keys, err := SealingKeys(p)
 	if err != nil {
 		return err
 	}
