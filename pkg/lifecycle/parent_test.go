@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/bundling"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
 	"github.com/fleetctl/fleetctl/pkg/progress"
@@ -48,7 +49,7 @@ spec:
 	}
 	o := session.Options{Dir: dir, Cluster: "region"}
 
-	_, err := BundleCreate(t.Context(), deps, BundleOptions{Options: o, Output: filepath.Join(t.TempDir(), "bundle")})
+	_, err := bundling.Create(t.Context(), deps, bundling.CreateOptions{Options: o, Output: filepath.Join(t.TempDir(), "bundle")})
 	if err == nil || errors.Is(err, management.ErrUnknownCluster) || !strings.Contains(err.Error(), "127.0.0.1:1") {
 		t.Errorf("bundle create: %v, want that the releases cannot be had", err)
 	}

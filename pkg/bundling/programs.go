@@ -1,4 +1,4 @@
-package lifecycle
+package bundling
 
 import (
 	"cmp"
@@ -22,14 +22,14 @@ import (
 )
 
 // done removes what is not needed any more, the last first.
-func (b *bundleRun) done() {
+func (b *creation) done() {
 	for _, remove := range slices.Backward(b.cleanup) {
 		_ = remove() // it is temporary
 	}
 }
 
 // folder is a new temporary folder, for as long as the run lasts.
-func (b *bundleRun) tempFolder(kind string) (string, error) {
+func (b *creation) tempFolder(kind string) (string, error) {
 	dir, remove, err := atomicfile.TempFolder("", kind)
 	if err != nil {
 		return "", diag.Wrap("make a temporary folder", err, "free some space, or set TMPDIR")
@@ -39,7 +39,7 @@ func (b *bundleRun) tempFolder(kind string) (string, error) {
 }
 
 // openFrom opens the bundle that is taken from, and unpacks its manifests.
-func (b *bundleRun) openFrom(ctx context.Context) (err error) {
+func (b *creation) openFrom(ctx context.Context) (err error) {
 	if b.opts.From == "" {
 		return nil
 	}
@@ -72,7 +72,7 @@ func samePlace(a, b string) bool {
 }
 
 // resolveProviders finds the components of all providers in the bundle that is taken from, or else where they are released.
-func (b *bundleRun) resolveProviders(ctx context.Context, declared []capi.Provider) (*capi.Source, []capi.Provider, error) {
+func (b *creation) resolveProviders(ctx context.Context, declared []capi.Provider) (*capi.Source, []capi.Provider, error) {
 	if b.from != nil {
 		source, err := capi.NewSource(capi.SourceOptions{ //nolint:contextcheck // it reads nothing yet
 			Providers: declared, Repository: filepath.Join(b.fromDir, "providers"),
@@ -99,7 +99,7 @@ func (b *bundleRun) resolveProviders(ctx context.Context, declared []capi.Provid
 }
 
 // fluxFrom are the manifests of a version of Flux in the bundle that is taken from; nil where it has none.
-func (b *bundleRun) fluxFrom(version string) (map[string][]byte, error) {
+func (b *creation) fluxFrom(version string) (map[string][]byte, error) {
 	if b.from == nil {
 		return nil, nil
 	}
@@ -120,7 +120,7 @@ func (b *bundleRun) fluxFrom(version string) (map[string][]byte, error) {
 }
 
 // findPrograms finds what the host's control plane is made of, where that is not to come as published images.
-func (b *bundleRun) findPrograms(ctx context.Context, detail func(string)) (err error) {
+func (b *creation) findPrograms(ctx context.Context, detail func(string)) (err error) {
 	if b.opts.Programs == "" && b.opts.Releases == nil {
 		return nil
 	}
@@ -155,7 +155,7 @@ func wanted(needed []host.Program) []programs.Wanted {
 }
 
 // wantedOf is what the programs of a folder have to be: of Kubernetes' version where fleet.yaml names one, and of any version of etcd.
-func (b *bundleRun) wantedOf(needed []host.Program) []programs.Wanted {
+func (b *creation) wantedOf(needed []host.Program) []programs.Wanted {
 	all := wanted(needed)
 	for i := range all {
 		if b.session.Mgmt.KubernetesVersion == "" || all[i].Name == "etcd" {

@@ -1,4 +1,4 @@
-package lifecycle
+package bundling
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ import (
 
 // readRepo finds the images and the charts of what the fleet repo has clusters run: networks, features and all else that Flux applies. Networks and
 // the features that were asked for count also where nobody has them.
-func (b *bundleRun) readRepo(ctx context.Context, detail func(string)) error {
+func (b *creation) readRepo(ctx context.Context, detail func(string)) error {
 	if b.session.NewFleet {
 		if len(b.opts.Features) > 0 {
 			return diag.Usage("run it in the fleet repo, or name the repo with -C", "there is no fleet repo here, and so no feature %s", b.opts.Features[0])
@@ -57,7 +57,7 @@ func (b *bundleRun) readRepo(ctx context.Context, detail func(string)) error {
 	return nil
 }
 
-func (b *bundleRun) fetchChart(ctx context.Context, c *review.ChartUse, dir string) error {
+func (b *creation) fetchChart(ctx context.Context, c *review.ChartUse, dir string) error {
 	fetched, err := bundle.FetchChart(ctx, b.from, bundle.ChartRef{URL: c.Ref.URL, Name: c.Ref.Name, Version: c.Ref.Version})
 	if err != nil {
 		return diag.Wrap("get what "+c.Name+" consists of", err, diag.Hint(err))
@@ -73,7 +73,7 @@ func (b *bundleRun) fetchChart(ctx context.Context, c *review.ChartUse, dir stri
 }
 
 // imagesIn are the images that manifests name. What is no image, such as a variable that is filled in on the cluster, is warned of.
-func (b *bundleRun) imagesIn(manifests [][]byte) []string {
+func (b *creation) imagesIn(manifests [][]byte) []string {
 	var all []string
 	odd := 0
 	for _, m := range manifests {

@@ -1,4 +1,4 @@
-package lifecycle
+package components
 
 import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"

@@ -1,4 +1,5 @@
-package lifecycle
+// Package bundling makes the offline bundle of a fleet (all that init needs where there is no network), and lists, verifies and unpacks one.
+package bundling
 
 import (
 	"context"
@@ -22,8 +23,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
-// BundleOptions say what `fleetctl bundle create` fills.
-type BundleOptions struct {
+// CreateOptions say what `fleetctl bundle create` fills.
+type CreateOptions struct {
 	session.Options
 	// Output is a folder, or a file that ends in .tar.zst.
 	Output string
@@ -43,8 +44,8 @@ type BundleOptions struct {
 	Features []string
 }
 
-// BundleResult says what is in the bundle.
-type BundleResult struct {
+// Result says what is in the bundle.
+type Result struct {
 	FormatVersion string         `json:"formatVersion"`
 	Path          string         `json:"path"`
 	Entries       []bundle.Entry `json:"entries"`
@@ -53,9 +54,9 @@ type BundleResult struct {
 // archiveSuffix marks a bundle in one file.
 const archiveSuffix = ".tar.zst"
 
-// BundleCreate fills an offline bundle with what init needs for the fleet: provider components and their metadata, cert-manager, Flux's
+// Create fills an offline bundle with what init needs for the fleet: provider components and their metadata, cert-manager, Flux's
 // manifests, and all images. An interrupted run goes on where it was.
-func BundleCreate(ctx context.Context, deps management.Deps, o BundleOptions) (*BundleResult, error) {
+func Create(ctx context.Context, deps management.Deps, o CreateOptions) (*Result, error) {
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	s, err := session.Read(ctx, deps, o.Options)
@@ -67,7 +68,7 @@ func BundleCreate(ctx context.Context, deps management.Deps, o BundleOptions) (*
 	if name, packed := strings.CutSuffix(o.Output, archiveSuffix); packed {
 		folder = name + ".partial"
 	}
-	b := &bundleRun{session: s, opts: o, folder: folder, files: map[string][]byte{}}
+	b := &creation{session: s, opts: o, folder: folder, files: map[string][]byte{}}
 	defer b.done()
 	if err := b.openFrom(ctx); err != nil {
 		return nil, err
@@ -88,12 +89,12 @@ func BundleCreate(ctx context.Context, deps management.Deps, o BundleOptions) (*
 		return nil, err
 	}
 	defer func() { _ = made.Close() }()
-	return &BundleResult{FormatVersion: "1", Path: o.Output, Entries: made.Index()}, nil
+	return &Result{FormatVersion: "1", Path: o.Output, Entries: made.Index()}, nil
 }
 
-type bundleRun struct {
+type creation struct {
 	session     *session.Session
-	opts        BundleOptions
+	opts        CreateOptions
 	folder      string
 	files       map[string][]byte
 	provImages  []string
@@ -111,7 +112,7 @@ type bundleRun struct {
 
 // readProviders takes the components as they were released: no variable is asked for, so a bundle is made without any credential and
 // holds none.
-func (b *bundleRun) readProviders(ctx context.Context, detail func(string)) error {
+func (b *creation) readProviders(ctx context.Context, detail func(string)) error {
 	declared := components.DeclaredProviders(b.session.Mgmt.Providers)
 	source, providers, err := b.resolveProviders(ctx, declared)
 	if err != nil {
@@ -137,7 +138,7 @@ func (b *bundleRun) readProviders(ctx context.Context, detail func(string)) erro
 }
 
 // readFlux takes the release's own manifests, from which any choice of components can be made later.
-func (b *bundleRun) readFlux(ctx context.Context, _ func(string)) error {
+func (b *creation) readFlux(ctx context.Context, _ func(string)) error {
 	o := converge.FluxOptions(b.session)
 	base, err := b.fluxFrom(o.Version)
 	if err != nil {
@@ -162,7 +163,7 @@ func (b *bundleRun) readFlux(ctx context.Context, _ func(string)) error {
 	return nil
 }
 
-func (b *bundleRun) fill(ctx context.Context, _ func(string)) (err error) {
+func (b *creation) fill(ctx context.Context, _ func(string)) (err error) {
 	w, err := bundle.Create(b.folder)
 	if err != nil {
 		return err
@@ -189,20 +190,20 @@ func (b *bundleRun) fill(ctx context.Context, _ func(string)) (err error) {
 	return w.Close()
 }
 
-func (b *bundleRun) isFolder(context.Context) (string, bool, error) {
+func (b *creation) isFolder(context.Context) (string, bool, error) {
 	return "the bundle is a folder", b.folder == b.opts.Output, nil
 }
 
 // pack makes one file of the folder, which is then not needed any more.
-func (b *bundleRun) pack(ctx context.Context, _ func(string)) error {
+func (b *creation) pack(ctx context.Context, _ func(string)) error {
 	if err := bundle.Pack(ctx, b.folder, b.opts.Output); err != nil {
 		return err
 	}
 	return os.RemoveAll(b.folder)
 }
 
-// BundleExtract writes files of the bundle at name to the folder dir: those at or below each of prefixes, or all.
-func BundleExtract(ctx context.Context, deps management.Deps, name, dir string, prefixes []string) (*BundleResult, error) {
+// Extract writes files of the bundle at name to the folder dir: those at or below each of prefixes, or all.
+func Extract(ctx context.Context, deps management.Deps, name, dir string, prefixes []string) (*Result, error) {
 	made, err := bundle.Open(ctx, name, bundle.WithCache(filepath.Join(deps.CacheDir, "bundles")))
 	if err != nil {
 		return nil, err
@@ -211,7 +212,7 @@ func BundleExtract(ctx context.Context, deps management.Deps, name, dir string, 
 	if len(prefixes) == 0 {
 		prefixes = []string{""}
 	}
-	result := &BundleResult{FormatVersion: "1", Path: dir, Entries: []bundle.Entry{}}
+	result := &Result{FormatVersion: "1", Path: dir, Entries: []bundle.Entry{}}
 	for _, prefix := range prefixes {
 		if err := made.WriteFiles(ctx, dir, prefix); err != nil {
 			return nil, diag.Wrap("extract from the bundle "+name, err, "")
@@ -225,18 +226,18 @@ func BundleExtract(ctx context.Context, deps management.Deps, name, dir string, 
 	return result, nil
 }
 
-// BundleList lists what is in the bundle at name.
-func BundleList(ctx context.Context, deps management.Deps, name string) (*BundleResult, error) {
+// List lists what is in the bundle at name.
+func List(ctx context.Context, deps management.Deps, name string) (*Result, error) {
 	made, err := bundle.Open(ctx, name, bundle.WithCache(filepath.Join(deps.CacheDir, "bundles")))
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = made.Close() }()
-	return &BundleResult{FormatVersion: "1", Path: name, Entries: made.Index()}, nil
+	return &Result{FormatVersion: "1", Path: name, Entries: made.Index()}, nil
 }
 
-// BundleVerify recomputes every digest of the bundle at name.
-func BundleVerify(ctx context.Context, deps management.Deps, name string) (*BundleResult, error) {
+// Verify recomputes every digest of the bundle at name.
+func Verify(ctx context.Context, deps management.Deps, name string) (*Result, error) {
 	step := deps.Report.Start("verify " + name)
 	result, err := verify(ctx, name)
 	if err != nil {
@@ -248,7 +249,7 @@ func BundleVerify(ctx context.Context, deps management.Deps, name string) (*Bund
 	return result, nil
 }
 
-func verify(ctx context.Context, name string) (*BundleResult, error) {
+func verify(ctx context.Context, name string) (*Result, error) {
 	made, err := bundle.Open(ctx, name)
 	if err != nil {
 		return nil, err
@@ -257,5 +258,5 @@ func verify(ctx context.Context, name string) (*BundleResult, error) {
 	if err := made.Verify(ctx); err != nil {
 		return nil, err
 	}
-	return &BundleResult{FormatVersion: "1", Path: name, Entries: made.Index()}, nil
+	return &Result{FormatVersion: "1", Path: name, Entries: made.Index()}, nil
 }
