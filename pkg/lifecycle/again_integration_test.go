@@ -25,6 +25,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/leaving"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/session"
 )
@@ -178,7 +179,7 @@ func TestNamespaceOfARemovedClusterIsKeptForAnother(t *testing.T) {
 	if err := e.Client.Create(ctx, newWorkload("alpha", "another")); err != nil {
 		t.Fatal(err)
 	}
-	err := AwaitRemoval(ctx, e.Deps, RemovalOptions{Target: target, Cluster: fleetrepo.Cluster{Name: "alpha"}, Deletes: true})
+	err := leaving.AwaitRemoval(ctx, e.Deps, leaving.RemovalOptions{Target: target, Cluster: fleetrepo.Cluster{Name: "alpha"}, Deletes: true})
 	if err == nil || !strings.Contains(err.Error(), "the namespace alpha is kept") || !strings.Contains(err.Error(), "alpha/another") {
 		t.Errorf("got %v", err)
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/leaving"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
@@ -118,7 +119,7 @@ func TestAnotherFleetsCluster(t *testing.T) {
 		refused(t, err, first.Git.URL)
 		_, err = Teardown(ctx, second.Deps, TeardownOptions{Target: target, DeleteClusters: true})
 		refused(t, err, first.Git.URL)
-		err = AwaitRemoval(ctx, second.Deps, RemovalOptions{Target: target, Cluster: fleetrepo.Cluster{Name: "alpha"}, Deletes: true})
+		err = leaving.AwaitRemoval(ctx, second.Deps, leaving.RemovalOptions{Target: target, Cluster: fleetrepo.Cluster{Name: "alpha"}, Deletes: true})
 		refused(t, err, first.Git.URL)
 		_, err = management.StartHost(ctx, second.Deps, target)
 		refused(t, err, first.Git.URL)

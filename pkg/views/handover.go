@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetctl/fleetctl/pkg/leaving"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/pivot"
 	"github.com/fleetctl/fleetctl/pkg/plain"
@@ -24,10 +25,10 @@ func Backup(r *pivot.BackupResult) View { return of(r, backupView) }
 func Restore(r *pivot.RestoreResult) View { return of(r, restoreView) }
 
 // Detach is what `fleetctl cluster detach` has left, or would leave.
-func Detach(r *lifecycle.DetachResult) View { return of(r, detachView) }
+func Detach(r *leaving.DetachResult) View { return of(r, detachView) }
 
 // Drain is what `fleetctl cluster drain` has taken away, or would.
-func Drain(r *lifecycle.DrainResult) View { return of(r, drainView) }
+func Drain(r *leaving.DrainResult) View { return of(r, drainView) }
 
 // Connect is the management cluster that this machine knows now.
 func Connect(r *lifecycle.ConnectResult) View { return of(r, connectView) }
@@ -168,7 +169,7 @@ func snapshotView(w io.Writer, r *pivot.RestoreResult) {
 	}
 }
 
-func drainView(w io.Writer, r *lifecycle.DrainResult) error {
+func drainView(w io.Writer, r *leaving.DrainResult) error {
 	goes, stays := r.Going(), r.Staying()
 	switch {
 	case r.Outcome == "cancelled":
@@ -196,7 +197,7 @@ func drainView(w io.Writer, r *lifecycle.DrainResult) error {
 	return nil
 }
 
-func detachView(w io.Writer, r *lifecycle.DetachResult) error {
+func detachView(w io.Writer, r *leaving.DetachResult) error {
 	if r.Outcome == "undone" {
 		_, err := ui.Fprintf(w, "%s manages the cluster %s again, as before.\n", r.ManagementCluster, r.Cluster)
 		return err

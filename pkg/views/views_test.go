@@ -22,6 +22,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/config"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/leaving"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/masters"
@@ -141,14 +142,14 @@ var allShown = []shown{
 	showing("Restore plan", Restore),
 	showing("Restore undone", Restore, func(r *pivot.RestoreResult) { r.Outcome = "undone" }),
 	showing("Detach", Detach),
-	showing("Detach plan", Detach, func(r *lifecycle.DetachResult) { r.Outcome = "planned" }),
-	showing("Detach undone", Detach, func(r *lifecycle.DetachResult) { r.Outcome = "undone" }),
-	showing("Drain", Drain, func(r *lifecycle.DrainResult) { r.Items[0].Stays = "" }),
-	showing("Drain plan", Drain, func(r *lifecycle.DrainResult) {
+	showing("Detach plan", Detach, func(r *leaving.DetachResult) { r.Outcome = "planned" }),
+	showing("Detach undone", Detach, func(r *leaving.DetachResult) { r.Outcome = "undone" }),
+	showing("Drain", Drain, func(r *leaving.DrainResult) { r.Items[0].Stays = "" }),
+	showing("Drain plan", Drain, func(r *leaving.DrainResult) {
 		r.Items[0].Stays, r.Outcome, r.Suspended, r.Next = "", "planned", nil, nil
 	}),
 	showing("Drain nothing", Drain),
-	showing("Drain cancelled", Drain, func(r *lifecycle.DrainResult) { r.Outcome = "cancelled" }),
+	showing("Drain cancelled", Drain, func(r *leaving.DrainResult) { r.Outcome = "cancelled" }),
 	showing("Connect", Connect),
 	showing("Master", Master, func(r *masters.Result) { r.Error, r.Changes, r.ParentLeft = "", nil, nil }),
 	showing("Master leaves some of its parent", Master, func(r *masters.Result) { r.Error, r.Changes = "", nil }),

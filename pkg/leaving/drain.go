@@ -1,4 +1,4 @@
-package lifecycle
+package leaving
 
 import (
 	"cmp"
@@ -10,7 +10,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/drain"
 	"github.com/fleetctl/fleetctl/pkg/flux"
-	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/plain"
@@ -26,7 +25,7 @@ type DrainOptions struct {
 	DryRun, Cancel bool
 	// Confirm, if not nil, is asked before anything is changed.
 	Confirm func(*DrainResult) error
-	// Timeout bounds the draining. Default: drainTimeout.
+	// Timeout bounds the draining. Default: DrainTimeout.
 	Timeout time.Duration
 }
 
@@ -64,14 +63,14 @@ type draining struct {
 	management.Deps
 	opts   DrainOptions
 	client *kube.Client
-	inside *inside
+	inside *Inside
 	result *DrainResult
 }
 
-// DrainCluster takes away what the Kubernetes of a workload cluster has made in its cloud, before the cluster is removed: Cluster API does not know it, and
+// Drain takes away what the Kubernetes of a workload cluster has made in its cloud, before the cluster is removed: Cluster API does not know it, and
 // would leave it there. Flux is kept from making it anew, until Cancel. It can be run again. Errors: a cluster that is being deleted, that manages clusters
 // itself, or whose API server does not say what is in it.
-func DrainCluster(ctx context.Context, deps management.Deps, o DrainOptions) (*DrainResult, error) {
+func Drain(ctx context.Context, deps management.Deps, o DrainOptions) (*DrainResult, error) {
 	unlock, err := o.Target.Cluster.Lock("fleetctl cluster drain")
 	if err != nil {
 		return nil, err
@@ -98,7 +97,7 @@ func DrainCluster(ctx context.Context, deps management.Deps, o DrainOptions) (*D
 		{Name: "keep Flux off it", Run: d.keepFluxOff, Timeout: 2 * time.Minute},
 		{Name: "drain the cluster", Needs: []string{"keep Flux off it"}, Run: d.drain},
 	})
-	name := d.inside.cluster.Name
+	name := d.inside.Cluster.Name
 	if err != nil {
 		hint := cmp.Or(diag.Hint(err), "run the same command again: it goes on")
 		return nil, diag.Wrap("", err, hint+"; until then Flux is suspended for the cluster, and `fleetctl cluster drain "+name+" --cancel` has it go on")
@@ -118,41 +117,38 @@ func (d *draining) find(ctx context.Context) error {
 		return err
 	}
 	d.client = client
-	if err := handover.Restorable(d.opts.Target.Name, journal); err != nil {
-		return err
-	}
-	cluster, err := management.FindCluster(ctx, manager, d.opts.Cluster)
+	cluster, err := workload(ctx, d.opts.Target, manager, journal, d.opts.Cluster)
 	if err != nil {
 		return err
 	}
 	name := cluster.FullName()
-	d.inside, d.result.Cluster = &inside{cluster: *cluster}, name
+	d.inside, d.result.Cluster = &Inside{Cluster: *cluster}, name
 	if cluster.Deleting {
 		return diag.Errorf("`fleetctl orphans` lists what it leaves behind",
 			"cluster %s is being deleted: the machines go on which its controllers run, and these alone can drain it", name)
 	}
-	d.inside.look(ctx, manager)
+	d.inside.Look(ctx, manager)
 	switch in := d.inside; {
-	case in.dead != nil && d.opts.Cancel:
+	case in.Dead != nil && d.opts.Cancel:
 		return nil
-	case in.dead != nil:
+	case in.Dead != nil:
 		return &diag.Error{
-			Op: "look into cluster " + name, Err: in.dead, Code: diag.ExitNotReady,
+			Op: "look into cluster " + name, Err: in.Dead, Code: diag.ExitNotReady,
 			Hint: "only its own controllers can drain it: repair it, or remove it undrained and list the rest with `fleetctl orphans`",
 		}
 	case d.opts.Cancel:
 		return nil
-	case in.untold != nil:
-		return diag.Wrap("look into cluster "+name, in.untold, "its API server answers, and does not say what the cluster has in its cloud: mend that first")
-	case len(in.children) > 0:
-		return diag.Errorf("pivot or remove what it manages first", "cluster %s manages clusters itself: %s", name, plain.Clip(strings.Join(in.children, ", "), mostText))
+	case in.Untold != nil:
+		return diag.Wrap("look into cluster "+name, in.Untold, "its API server answers, and does not say what the cluster has in its cloud: mend that first")
+	case len(in.Children) > 0:
+		return diag.Errorf("pivot or remove what it manages first", "cluster %s manages clusters itself: %s", name, plain.Clip(strings.Join(in.Children, ", "), MostText))
 	}
-	d.result.Items = append(d.result.Items, d.inside.items...)
+	d.result.Items = append(d.result.Items, d.inside.Items...)
 	return nil
 }
 
 // kubeconfig is the Secret with the way to the cluster, by which Flux on the management cluster works on it.
-func (d *draining) kubeconfig() kube.Key { return capi.KubeconfigSecret(d.inside.cluster.Key()) }
+func (d *draining) kubeconfig() kube.Key { return capi.KubeconfigSecret(d.inside.Cluster.Key()) }
 
 // keepFluxOff suspends what works on the cluster from the management cluster. The Flux of the cluster itself is suspended as it is drained.
 func (d *draining) keepFluxOff(ctx context.Context, _ func(string)) error {
@@ -165,10 +161,10 @@ func (d *draining) keepFluxOff(ctx context.Context, _ func(string)) error {
 
 // drain takes away what there is.
 func (d *draining) drain(ctx context.Context, detail func(string)) error {
-	if d.inside.simulated {
+	if d.inside.Simulated {
 		return steps.NothingToDo("there is no Kubernetes in a simulated cluster")
 	}
-	return d.inside.drain(ctx, cmp.Or(d.opts.Timeout, drainTimeout), oneByOne(detail))
+	return d.inside.Drain(ctx, cmp.Or(d.opts.Timeout, DrainTimeout), OneByOne(detail))
 }
 
 // cancel has Flux go on with the cluster, from inside and from the management cluster.
@@ -177,8 +173,8 @@ func (d *draining) cancel(ctx context.Context) error {
 	if _, err := flux.NewSystem(d.client).BackOn(ctx, d.kubeconfig()); err != nil {
 		return err
 	}
-	err := d.inside.dead
-	if err == nil && !d.inside.simulated {
+	err := d.inside.Dead
+	if err == nil && !d.inside.Simulated {
 		_, err = flux.NewSystem(d.inside.client).Resume(ctx)
 	}
 	if err == nil {

@@ -1,4 +1,6 @@
-package lifecycle
+// Package leaving is how a workload cluster leaves its management cluster: looked into and drained before it is deleted (Inside, Drain), detached and left
+// alone (Detach), or removed as the fleet repo says (AwaitRemoval).
+package leaving
 
 import (
 	"context"
@@ -117,6 +119,14 @@ func reach(ctx context.Context, t *management.Target) (client *kube.Client, mana
 	return client, manager, journal, err
 }
 
+// workload is a workload cluster of a management cluster that has its work, and is not in the middle of handing it over.
+func workload(ctx context.Context, t *management.Target, manager *capi.Manager, journal *handover.Journal, name string) (*capi.Cluster, error) {
+	if err := handover.Restorable(t.Name, journal); err != nil {
+		return nil, err
+	}
+	return management.FindCluster(ctx, manager, name)
+}
+
 // find looks at the cluster, or at the objects that an earlier run has left of it.
 func (d *detach) find(ctx context.Context) (err error) {
 	var journal *handover.Journal
@@ -129,10 +139,7 @@ func (d *detach) find(ctx context.Context) (err error) {
 		d.result.Cluster = d.key.String()
 		return nil // all that follows was settled by the run that began
 	}
-	if err := handover.Restorable(d.opts.Target.Name, journal); err != nil {
-		return err
-	}
-	cluster, err := management.FindCluster(ctx, d.manager, d.opts.Cluster)
+	cluster, err := workload(ctx, d.opts.Target, d.manager, journal, d.opts.Cluster)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package lifecycle
+package leaving
 
 import (
 	"context"
@@ -18,6 +18,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
+
+// DeleteTimeout bounds the deletion of the workload clusters: machines in a cloud take their time.
+const DeleteTimeout = 30 * time.Minute
 
 // RemovalOptions say which step of a cluster's removal is waited for.
 type RemovalOptions struct {
@@ -61,7 +64,7 @@ func AwaitRemoval(ctx context.Context, deps management.Deps, o RemovalOptions) e
 					return err
 				}
 				return manager.WaitGone(ctx, key, detail)
-			}, Timeout: deleteTimeout, Hint: "`fleetctl status` shows what holds it; run the same command again to go on",
+			}, Timeout: DeleteTimeout, Hint: "`fleetctl status` shows what holds it; run the same command again to go on",
 		},
 		{
 			Name: "delete its namespace", Needs: []string{"wait for the cluster to go"}, Timeout: 10 * time.Minute,
