@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fleetctl/fleetctl/pkg/connect"
 	"github.com/fleetctl/fleetctl/pkg/leaving"
-	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/pivot"
 	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/ui"
@@ -31,7 +31,7 @@ func Detach(r *leaving.DetachResult) View { return of(r, detachView) }
 func Drain(r *leaving.DrainResult) View { return of(r, drainView) }
 
 // Connect is the management cluster that this machine knows now.
-func Connect(r *lifecycle.ConnectResult) View { return of(r, connectView) }
+func Connect(r *connect.Result) View { return of(r, connectView) }
 
 func pivotView(w io.Writer, r *pivot.MoveResult) error {
 	switch {
@@ -226,7 +226,7 @@ func detachView(w io.Writer, r *leaving.DetachResult) error {
 	return nil
 }
 
-func connectView(w io.Writer, r *lifecycle.ConnectResult) error {
+func connectView(w io.Writer, r *connect.Result) error {
 	ui.Fprintf(w, "This machine knows the management cluster %s of fleet %s now, at %s.\n", r.Cluster, r.Fleet, r.Server)
 	if r.MadeBy != "" {
 		ui.Fprintf(w, "It was made by %s.\n", r.MadeBy)

@@ -1,4 +1,5 @@
-package lifecycle
+// Package connect gives this machine the way to a management cluster that another one has made, and forgets it again.
+package connect
 
 import (
 	"context"
@@ -23,8 +24,8 @@ import (
 // connectedFile is the way to a management cluster that another machine made.
 const connectedFile = "connected.kubeconfig"
 
-// ConnectOptions of Connect.
-type ConnectOptions struct {
+// Options of Connect.
+type Options struct {
 	// Dir is the folder of the fleet repo, Cluster the management cluster; empty: the only one.
 	Dir, Cluster string
 	// Kubeconfig is a file with the way there, Context one of its contexts; empty: the current one. Without both it is, after a pivot, what this
@@ -34,8 +35,8 @@ type ConnectOptions struct {
 	MergeInto string
 }
 
-// ConnectResult is what this machine knows now.
-type ConnectResult struct {
+// Result is what this machine knows now.
+type Result struct {
 	FormatVersion string   `json:"formatVersion"`
 	Cluster       string   `json:"cluster"`
 	Fleet         string   `json:"fleet"`
@@ -49,7 +50,7 @@ type ConnectResult struct {
 
 // Connect gives this machine the way to a management cluster that another one made, or that has taken over here by a pivot. It looks whether that belongs
 // to the fleet and changes nothing there. From then on each command works with it as where it was made, but for its host.
-func Connect(ctx context.Context, deps management.Deps, o ConnectOptions) (*ConnectResult, error) {
+func Connect(ctx context.Context, deps management.Deps, o Options) (*Result, error) {
 	s, err := session.Read(ctx, deps, session.Options{Dir: o.Dir, Cluster: o.Cluster, MergeKubeconfig: o.MergeInto})
 	if err != nil {
 		return nil, err
@@ -88,7 +89,7 @@ func Connect(ctx context.Context, deps management.Deps, o ConnectOptions) (*Conn
 }
 
 // wayThere is the kubeconfig to go by.
-func wayThere(ctx context.Context, s *session.Session, o ConnectOptions) ([]byte, error) {
+func wayThere(ctx context.Context, s *session.Session, o Options) ([]byte, error) {
 	if o.Kubeconfig != "" || o.Context != "" {
 		return hosts.Kubeconfig(o.Kubeconfig, o.Context)
 	}
@@ -117,7 +118,7 @@ func wayThere(ctx context.Context, s *session.Session, o ConnectOptions) ([]byte
 }
 
 // lookThere refuses a cluster that is not this management cluster, or not any more.
-func lookThere(ctx context.Context, s *session.Session, client *kube.Client) (*ConnectResult, error) {
+func lookThere(ctx context.Context, s *session.Session, client *kube.Client) (*Result, error) {
 	claim, err := ownership.ReadClaim(ctx, client)
 	if err != nil {
 		return nil, err
@@ -144,7 +145,7 @@ func lookThere(ctx context.Context, s *session.Session, client *kube.Client) (*C
 	if err != nil {
 		return nil, err
 	}
-	result := &ConnectResult{
+	result := &Result{
 		FormatVersion: "1", Cluster: s.Mgmt.Name, Fleet: s.Fleet.Metadata.Name, Server: client.Host(), MadeBy: claim.By, Clusters: management.FullNames(clusters),
 		Next: []string{"fleetctl status                # the clusters, and what is wrong"},
 	}
@@ -192,7 +193,7 @@ func notHere(ctx context.Context, s *session.Session, client *kube.Client) error
 }
 
 // rememberConnected keeps the way there, with the keys that the management cluster decrypts the fleet's secrets with.
-func rememberConnected(ctx context.Context, s *session.Session, client *kube.Client, kubeconfig []byte, result *ConnectResult) error {
+func rememberConnected(ctx context.Context, s *session.Session, client *kube.Client, kubeconfig []byte, result *Result) error {
 	keys, err := fleetsecrets.ClusterKeys(ctx, client)
 	if err != nil {
 		return err
