@@ -219,7 +219,7 @@ func (c *checks) checkVariables(ctx context.Context) preflight.Result {
 	if s.Opts.NoCommands {
 		var providers []v1alpha1.Provider
 		providers, commands = variables.WithoutCommands(s.Mgmt.Providers)
-		resolved, err = variables.Resolve(ctx, providers, s.SourcesDir(), s.Deps)
+		resolved, err = variables.Resolve(ctx, providers, s.SourcesDir(), s.Deps.Inputs())
 	} else {
 		resolved, err = s.Variables(ctx)
 	}

@@ -145,7 +145,7 @@ func (d *drill) readVariables(ctx context.Context) error {
 			if v.Stdin || v.Vault != nil || len(v.Command) > 0 && d.opts.NoCommands {
 				continue // asked for on the day
 			}
-			if _, err := variables.Value(ctx, v, d.session.Opts.Dir, d.session.Deps); err != nil {
+			if _, err := variables.Value(ctx, v, d.session.Opts.Dir, d.session.Deps.Inputs()); err != nil {
 				d.find(diag.SeverityError, at+", is not at hand here: "+err.Error(), diag.Hint(err))
 			}
 		}

@@ -132,6 +132,6 @@ func Narrowed(deps management.Deps, declared *v1alpha1.ManagementCluster) manage
 // Variables are resolved once in a run: a command may make another credential each time, and standard input is read once.
 func (s *Session) Variables(ctx context.Context) (*variables.Resolved, error) {
 	return s.resolved.untilFound(func() (*variables.Resolved, error) {
-		return variables.Resolve(ctx, s.Mgmt.Providers, s.SourcesDir(), s.Deps)
+		return variables.Resolve(ctx, s.Mgmt.Providers, s.SourcesDir(), s.Deps.Inputs())
 	})
 }
