@@ -66,7 +66,7 @@ func (o *bootstrapOptions) complete(f *factory, _ ...string) error {
 	if err := o.initOptions.complete(f); err != nil {
 		return err
 	}
-	o.bootstrap.InitOptions, o.bootstrap.Ephemeral = o.InitOptions, true
+	o.bootstrap.Options, o.bootstrap.Ephemeral = o.Options, true
 	return o.master.complete(f, o.bootstrap)
 }
 

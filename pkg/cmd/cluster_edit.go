@@ -12,7 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
-	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/leaving"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/ui"
@@ -283,5 +283,5 @@ func awaitRemoval(ctx context.Context, f *factory, o *clusterRemoveOptions, repo
 		return err
 	}
 	defer f.closeReporter()
-	return lifecycle.AwaitRemoval(ctx, deps, lifecycle.RemovalOptions{Target: target, Cluster: step.Cluster, Deletes: step.Deletes, Timeout: o.timeout})
+	return leaving.AwaitRemoval(ctx, deps, leaving.RemovalOptions{Target: target, Cluster: step.Cluster, Deletes: step.Deletes, Timeout: o.timeout})
 }

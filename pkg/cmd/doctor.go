@@ -47,7 +47,7 @@ func runDoctor(ctx context.Context, f *factory, o *doctorOptions) error {
 	if err != nil {
 		return err
 	}
-	report, err := lifecycle.Doctor(ctx, deps, o.InitOptions)
+	report, err := lifecycle.Doctor(ctx, deps, o.Options)
 	if err != nil {
 		return err
 	}

@@ -11,12 +11,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
 // initOptions are the flags of init; bootstrap has them too.
 type initOptions struct {
-	lifecycle.InitOptions
+	session.Options
 	providers []string
 	tokenFile string
 	// fluxTokenFile has the token that Flux reads with.
@@ -170,14 +171,14 @@ func (o *initOptions) complete(f *factory, _ ...string) (err error) {
 }
 
 // parseProviders reads NAME or NAME:VERSION.
-func parseProviders(given []string) ([]lifecycle.Provider, error) {
-	var out []lifecycle.Provider
+func parseProviders(given []string) ([]session.Provider, error) {
+	var out []session.Provider
 	for _, g := range given {
 		name, version, pinned := strings.Cut(g, ":")
 		if name == "" || (pinned && !strings.HasPrefix(version, "v")) {
 			return nil, diag.Usage("write aws, or aws:v2.13.0", "provider %q is not NAME or NAME:VERSION", g)
 		}
-		out = append(out, lifecycle.Provider{Name: name, Version: version})
+		out = append(out, session.Provider{Name: name, Version: version})
 	}
 	return out, nil
 }
@@ -188,7 +189,7 @@ func runInit(ctx context.Context, f *factory, o *initOptions) error {
 		return err
 	}
 	if o.scaffold {
-		result, err := lifecycle.Scaffold(ctx, deps, o.InitOptions)
+		result, err := lifecycle.Scaffold(ctx, deps, o.Options)
 		if err != nil {
 			return err
 		}
@@ -196,7 +197,7 @@ func runInit(ctx context.Context, f *factory, o *initOptions) error {
 		return f.show(views.Scaffold(result))
 	}
 	if o.dryRun {
-		plan, err := lifecycle.DryRun(ctx, deps, o.InitOptions, o.manifestDir)
+		plan, err := lifecycle.DryRun(ctx, deps, o.Options, o.manifestDir)
 		if err != nil {
 			return err
 		}
@@ -207,7 +208,7 @@ func runInit(ctx context.Context, f *factory, o *initOptions) error {
 	if o.UpgradeOnly {
 		run = lifecycle.Upgrade
 	}
-	result, err := run(ctx, deps, o.InitOptions)
+	result, err := run(ctx, deps, o.Options)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/pivot"
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
@@ -17,7 +17,7 @@ var errBothGone = diag.Usage("`fleetctl restore` makes a management cluster of t
 // pivotOptions are the flags of pivot.
 type pivotOptions struct {
 	initOptions
-	pivot lifecycle.PivotOptions
+	pivot pivot.MoveOptions
 }
 
 func newPivotCmd(f *factory) *cobra.Command {
@@ -78,7 +78,7 @@ func (o *pivotOptions) complete(f *factory, _ ...string) error {
 	if err := o.initOptions.complete(f); err != nil {
 		return err
 	}
-	o.pivot.InitOptions = o.InitOptions
+	o.pivot.Options = o.Options
 	return nil
 }
 
@@ -87,7 +87,7 @@ func runPivot(ctx context.Context, f *factory, o *pivotOptions) error {
 	if err != nil {
 		return err
 	}
-	result, err := lifecycle.Pivot(ctx, deps, o.pivot)
+	result, err := pivot.Pivot(ctx, deps, o.pivot)
 	if result == nil {
 		return err
 	}

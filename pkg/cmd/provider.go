@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/components"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
-	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
@@ -43,7 +43,7 @@ func (o *providerAddOptions) complete(f *factory, args ...string) error {
 }
 
 func (o *providerAddOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
-	return lifecycle.AddProvider(o.management, o.provider)(r)
+	return components.AddProvider(o.management, o.provider)(r)
 }
 
 func newProviderAddCmd(f *factory) *cobra.Command {
@@ -70,7 +70,7 @@ func (o *providerOptions) completeKnown(_ *cobra.Command, args []string, _ strin
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return lifecycle.KnownProviders(o.provider.Type), cobra.ShellCompDirectiveNoFileComp
+	return components.KnownProviders(o.provider.Type), cobra.ShellCompDirectiveNoFileComp
 }
 
 // addProviderType is the flag that says which type of provider is meant.

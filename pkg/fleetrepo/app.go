@@ -106,7 +106,7 @@ func (r *Repo) AddApp(tenant, name string, source scaffold.AppSource, environmen
 	}
 	i := slices.IndexFunc(all, func(t Tenant) bool { return t.Name == tenant })
 	if i < 0 {
-		return nil, unknown("tenant", tenant, r.TenantNames(), "`fleetctl tenant add "+tenant+"` makes one")
+		return nil, diag.Unknown("tenant", tenant, r.TenantNames(), "`fleetctl tenant add "+tenant+"` makes one")
 	}
 	chosen := environments
 	if len(chosen) == 0 {
@@ -219,7 +219,7 @@ func (r *Repo) unknownApp(tenant, name string) error {
 		return diag.Usage("name one of these with --environment", "the application %s of the tenant %s is in no such environment, but in: %s",
 			name, tenant, strings.Join(sortedSet(where), ", "))
 	}
-	return unknown("application", name, names, "the tenant "+tenant+" has none; `fleetctl app add` makes one")
+	return diag.Unknown("application", name, names, "the tenant "+tenant+" has none; `fleetctl app add` makes one")
 }
 
 // AppNames are those of all applications.

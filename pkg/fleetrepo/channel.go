@@ -147,7 +147,7 @@ func (r *Repo) RemoveChannel(name string) (*Edit, error) {
 	case name == v1alpha1.MainChannel:
 		return nil, diag.Usage("", "the channel %s is the fleet repo's branch: it stays", name)
 	case index < 0:
-		return nil, unknown("channel", name, names, madeChannel(name))
+		return nil, diag.Unknown("channel", name, names, madeChannel(name))
 	}
 	if followers := r.Fleet.EnvironmentsOf(name); len(followers) > 0 {
 		return nil, diag.Errorf(r.anotherChannel(name, followers), "channel %s is followed by %s", name, strings.Join(followers, ", "))
@@ -233,7 +233,7 @@ func (r *Repo) TagChannel(name string) (v1alpha1.Channel, error) {
 	c, ok := r.Fleet.Channel(name)
 	switch {
 	case !ok:
-		return c, unknown("channel", name, names, madeChannel(name))
+		return c, diag.Unknown("channel", name, names, madeChannel(name))
 	case !c.IsTag():
 		return c, diag.Usage("push to the branch: that is all", "channel %s follows the branch %s, not tags", name, c.Branch)
 	}

@@ -121,7 +121,7 @@ func (r *Repo) RemoveChart(name string) (*Edit, error) {
 		for _, c := range charts {
 			names = append(names, c.Name)
 		}
-		return nil, unknown("chart", name, names, "`fleetctl chart add` makes one")
+		return nil, diag.Unknown("chart", name, names, "`fleetctl chart add` makes one")
 	}
 	clusters, findings, err := r.Clusters()
 	if err != nil {

@@ -213,7 +213,7 @@ func chooseCharts(charts []Chart, names []string) ([]Chart, error) {
 	for _, name := range sortedSet(names) {
 		i := slices.Index(known, name)
 		if i < 0 {
-			return nil, unknown("chart", name, known, "`fleetctl cluster add` brings the chart of its flavour along")
+			return nil, diag.Unknown("chart", name, known, "`fleetctl cluster add` brings the chart of its flavour along")
 		}
 		if _, err := scaffold.ChartFiles(name); err != nil {
 			return nil, diag.Errorf("change it in an editor", "the chart %s is the team's own: fleetctl brings none of that name", name)

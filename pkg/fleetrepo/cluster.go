@@ -323,7 +323,7 @@ func (r *Repo) find(given string) (*declared, error) {
 		if len(choices) > 0 {
 			return nil, diag.Usage("there is: "+strings.Join(sortedSet(choices), ", "), "there is no cluster %q", given)
 		}
-		return nil, unknown("cluster", given, r.Names(), r.noCluster())
+		return nil, diag.Unknown("cluster", given, r.Names(), r.noCluster())
 	case 1:
 		c, err := r.load(places[0])
 		if err != nil {

@@ -81,7 +81,7 @@ func (r *Repo) CheckEnvironment(name string) error {
 
 // unknownEnvironment is the error for a name that is not among the known environments.
 func unknownEnvironment(name string, known []string) error {
-	return unknown("environment", name, known, "`fleetctl environment add "+name+"` makes one")
+	return diag.Unknown("environment", name, known, "`fleetctl environment add "+name+"` makes one")
 }
 
 // EnvironmentOptions say what an environment is.
@@ -171,7 +171,7 @@ func (r *Repo) checkEnvironment(name string, opts EnvironmentOptions) error {
 		channels = append(channels, c.Name)
 	}
 	if opts.Channel != "" && !slices.Contains(channels, opts.Channel) {
-		return unknown("channel", opts.Channel, channels, madeChannel(opts.Channel))
+		return diag.Unknown("channel", opts.Channel, channels, madeChannel(opts.Channel))
 	}
 	return nil
 }

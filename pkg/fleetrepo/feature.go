@@ -280,7 +280,7 @@ func (r *Repo) targets(name string, opts FeatureOptions) ([]scaffold.FeatureTarg
 		return nil, "", err
 	}
 	if !r.exists(layout.FeaturesDir+"/"+name) || name == "" {
-		return nil, "", unknown("feature", name, names, "`fleetctl feature add "+name+"` makes one")
+		return nil, "", diag.Unknown("feature", name, names, "`fleetctl feature add "+name+"` makes one")
 	}
 	var all []scaffold.FeatureTarget
 	if opts.Management {

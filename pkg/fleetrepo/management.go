@@ -109,7 +109,7 @@ func (r *Repo) RemoveManagementCluster(name string) (*Edit, error) {
 	}
 	i := slices.IndexFunc(all, func(m ManagementCluster) bool { return m.Name == name })
 	if i < 0 {
-		return nil, unknown("management cluster", name, r.ManagementClusterNames(), "`fleetctl management add "+name+"` makes one")
+		return nil, diag.Unknown("management cluster", name, r.ManagementClusterNames(), "`fleetctl management add "+name+"` makes one")
 	}
 	if all[i].Clusters > 0 {
 		return nil, diag.Errorf("delete them first, `fleetctl cluster remove`, or hand them over to another one, `fleetctl pivot`",

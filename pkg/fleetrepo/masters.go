@@ -153,7 +153,7 @@ func (r *Repo) findMaster(name, environment string) (*v1alpha1.ManagementCluster
 		}
 	}
 	if name != "" {
-		return nil, unknown("management cluster with a parent", name, names, "fleet.yaml declares none")
+		return nil, diag.Unknown("management cluster with a parent", name, names, "fleet.yaml declares none")
 	}
 	if environment == "" && len(children) == 1 {
 		return children[0], nil

@@ -113,7 +113,7 @@ func (r *Repo) networkFor(asked string, ch *chart, flux scaffold.FluxMode) (name
 	case asked != "" && flux == scaffold.FluxNone:
 		return "", "", diag.Usage("leave --cni out, or choose --flux own", "nothing puts the network %s on a cluster without Flux", asked)
 	case asked != "" && !slices.Contains(networks, asked):
-		return "", "", unknown("network", asked, networks, bringNetwork(asked))
+		return "", "", diag.Unknown("network", asked, networks, bringNetwork(asked))
 	case asked != "" || named == "" || flux == scaffold.FluxNone:
 		return asked, "", nil
 	case named != CNIRequired && !slices.Contains(networks, named):
@@ -158,7 +158,7 @@ func (r *Repo) AddNetwork(name string, o NetworkOptions) (*Edit, error) {
 	e := &Edit{Summary: "Add network " + name}
 	switch {
 	case len(o.Files) == 0 && !there:
-		return nil, unknown("network", name, r.NetworkNames(), "give --from with a file or folder of its manifests")
+		return nil, diag.Unknown("network", name, r.NetworkNames(), "give --from with a file or folder of its manifests")
 	case len(o.Files) == 0 && len(o.Flavours) == 0:
 		return nil, diag.Usage("give --from with its manifests, or --flavour", "there is nothing to do to network %s", name)
 	case len(o.Files) == 0:

@@ -158,7 +158,7 @@ func (r *Repo) writeNotification(e *Edit, m *v1alpha1.ManagementCluster, n v1alp
 func (r *Repo) RemoveNotification(name string) (*Edit, error) {
 	i := slices.Index(r.NotificationNames(), name)
 	if i < 0 {
-		return nil, unknown("notification", name, r.NotificationNames(), "`fleetctl notification add "+name+"` makes one")
+		return nil, diag.Unknown("notification", name, r.NotificationNames(), "`fleetctl notification add "+name+"` makes one")
 	}
 	e := &Edit{Summary: "Remove notification " + name}
 	fleet, err := r.readFleet()

@@ -108,7 +108,7 @@ func (r *Repo) RemoveFeature(name string) (*Edit, error) {
 	}
 	i := slices.IndexFunc(all, func(f Feature) bool { return f.Name == name })
 	if i < 0 {
-		return nil, unknown("feature", name, r.FeatureNames(), "`fleetctl feature add "+name+"` makes one")
+		return nil, diag.Unknown("feature", name, r.FeatureNames(), "`fleetctl feature add "+name+"` makes one")
 	}
 	if has := slices.Concat(all[i].Environments, all[i].Clusters, all[i].ManagementClusters); len(has) > 0 {
 		return nil, diag.Errorf("take it from them first: `fleetctl feature disable "+name+"`", "feature %s is enabled for %s", name, strings.Join(has, ", "))
@@ -139,7 +139,7 @@ func (r *Repo) RemoveNetwork(name string) (*Edit, error) {
 	}
 	i := slices.IndexFunc(all, func(n Network) bool { return n.Name == name })
 	if i < 0 {
-		return nil, unknown("network", name, r.NetworkNames(), "`fleetctl cni add "+name+"` makes one")
+		return nil, diag.Unknown("network", name, r.NetworkNames(), "`fleetctl cni add "+name+"` makes one")
 	}
 	if has := all[i].Clusters; len(has) > 0 {
 		return nil, diag.Errorf(fmt.Sprintf("give them another one first, `fleetctl cluster flux %s --cni NAME`, or remove them", has[0]),

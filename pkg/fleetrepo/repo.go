@@ -154,20 +154,6 @@ func (r *Repo) exists(name string) bool {
 	return within.Exists(r.Dir, name)
 }
 
-// unknown is the error for a name that is not among the known ones: the nearest right one, or all of them.
-func unknown(what, name string, known []string, orElse string) error {
-	hint := orElse
-	if nearest := diag.Nearest(name, known); nearest != "" {
-		hint = "did you mean " + nearest + "?"
-	} else if len(known) > 0 && len(known) <= 20 {
-		hint = "there are: " + strings.Join(known, ", ")
-		if strings.HasSuffix(orElse, "makes one") {
-			hint += "; " + orElse
-		}
-	}
-	return &diag.Error{Err: fmt.Errorf("there is no %s %q", what, name), Hint: hint, Code: diag.ExitUsage}
-}
-
 // madeChannel is the hint which command makes a channel that goes through tags.
 func madeChannel(name string) string {
 	return "`fleetctl channel add " + name + " --tag 'v*'` makes one"

@@ -62,7 +62,7 @@ func (r *Repo) chart(flavour string) (*chart, error) {
 		return known, nil
 	}
 	if !slices.Contains(r.Flavours(), flavour) {
-		return nil, unknown("flavour", flavour, r.Flavours(), "")
+		return nil, diag.Unknown("flavour", flavour, r.Flavours(), "")
 	}
 	dir := path.Join(layout.ChartsDir, flavour)
 	c := &chart{flavour: flavour, inRepo: r.exists(path.Join(dir, "Chart.yaml"))}

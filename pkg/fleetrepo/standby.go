@@ -38,7 +38,7 @@ func (r *Repo) AddStandby(s v1alpha1.Standby) (*Edit, error) {
 func (r *Repo) RemoveStandby(name string) (*Edit, error) {
 	i := slices.Index(r.StandbyNames(), name)
 	if i < 0 {
-		return nil, unknown("standby", name, r.StandbyNames(), "`fleetctl standby add "+name+"` makes one")
+		return nil, diag.Unknown("standby", name, r.StandbyNames(), "`fleetctl standby add "+name+"` makes one")
 	}
 	e := &Edit{Summary: "Remove standby " + name}
 	_, err := r.editFleet(e, func(f *fleetFile) error { return f.removeStandby(i) })
@@ -56,10 +56,10 @@ func (r *Repo) ActivateStandby(name, of string) (*Edit, error) {
 	}
 	i, at := slices.Index(r.StandbyNames(), name), slices.Index(managed, of)
 	if i < 0 {
-		return nil, unknown("standby", name, r.StandbyNames(), "`fleetctl standby add "+name+"` makes one")
+		return nil, diag.Unknown("standby", name, r.StandbyNames(), "`fleetctl standby add "+name+"` makes one")
 	}
 	if at < 0 {
-		return nil, unknown("management cluster", of, managed, "fleet.yaml declares none")
+		return nil, diag.Unknown("management cluster", of, managed, "fleet.yaml declares none")
 	}
 	s := r.Fleet.Spec.Standbys[i]
 	_, err := r.editFleet(e, func(f *fleetFile) error {

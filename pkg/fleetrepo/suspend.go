@@ -122,7 +122,7 @@ func (r *Repo) checkChannel(name string) error {
 		names = append(names, c.Name)
 	}
 	if !slices.Contains(names, name) {
-		return unknown("channel", name, names, madeChannel(name))
+		return diag.Unknown("channel", name, names, madeChannel(name))
 	}
 	return nil
 }

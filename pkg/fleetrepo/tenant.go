@@ -178,7 +178,7 @@ func (r *Repo) RemoveTenant(name string, environments []string) (*Edit, error) {
 		for _, t := range all {
 			names = append(names, t.Name)
 		}
-		return nil, unknown("tenant", name, names, "`fleetctl tenant add "+name+"` makes one")
+		return nil, diag.Unknown("tenant", name, names, "`fleetctl tenant add "+name+"` makes one")
 	}
 	chosen, err := r.chosen(environments)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/progress"
 	"github.com/fleetctl/fleetctl/pkg/state"
+	"github.com/fleetctl/fleetctl/pkg/variables"
 )
 
 // Deps is what a workflow works with. The command line wires it once.
@@ -21,4 +22,9 @@ type Deps struct {
 	Environ []string
 	// Stdin is what is piped in; nil where that is a terminal.
 	Stdin io.Reader
+}
+
+// Inputs are where values of variables come from, as far as they are in no file.
+func (d Deps) Inputs() variables.Inputs {
+	return variables.Inputs{LookupEnv: d.LookupEnv, Environ: d.Environ, Stdin: d.Stdin}
 }

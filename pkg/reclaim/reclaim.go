@@ -140,7 +140,7 @@ func openAWS(ctx context.Context, deps management.Deps, o Options, p v1alpha1.Pr
 	case variable.Vault != nil || variable.Stdin || len(variable.Command) > 0 && !o.RunCommands:
 		variable = v1alpha1.Variable{Name: variable.Name}
 	}
-	value, err := variables.Value(ctx, variable, o.Dir, deps)
+	value, err := variables.Value(ctx, variable, o.Dir, deps.Inputs())
 	if err != nil {
 		return nil, err
 	}
