@@ -67,42 +67,43 @@ type FleetTag struct {
 // left out. What cannot be read is validate's to tell.
 func (r *Repo) FleetTags() ([]FleetTag, error) {
 	var all []FleetTag
-	for i := range r.Fleet.Spec.ManagementClusters {
-		found, err := r.fleetTagsIn(r.Fleet.Spec.ManagementClusters[i].Layout().Clusters())
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, found...)
-	}
+	err := r.eachDeclaration(mentionsFleet, func(file string, document *yaml.Node) { all = append(all, fleetTagsOf(file, document)...) })
 	// Two management clusters of one cloud and generation share a folder.
 	slices.SortFunc(all, func(a, b FleetTag) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	return slices.Compact(all), nil
+	return slices.Compact(all), err
 }
 
-func (r *Repo) fleetTagsIn(dir string) ([]FleetTag, error) {
+// eachDeclaration calls seen with each document in the folders of clusters, of files in which there is what is looked for. What cannot be read is left out.
+func (r *Repo) eachDeclaration(has func(src []byte) bool, seen func(file string, document *yaml.Node)) error {
+	for i := range r.Fleet.Spec.ManagementClusters {
+		if err := r.eachDocument(r.Fleet.Spec.ManagementClusters[i].Layout().Clusters(), has, seen); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Repo) eachDocument(dir string, has func([]byte) bool, seen func(string, *yaml.Node)) error {
 	entries, err := within.ReadDir(r.Dir, dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list the folder %s: %w", dir, err)
+		return fmt.Errorf("list the folder %s: %w", dir, err)
 	}
-	var all []FleetTag
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
 		switch {
 		case strings.HasPrefix(e.Name(), "."):
 		case e.IsDir():
-			more, err := r.fleetTagsIn(name)
-			if err != nil {
-				return nil, err
+			if err := r.eachDocument(name, has, seen); err != nil {
+				return err
 			}
-			all = append(all, more...)
 		case e.Type().IsRegular() && slices.Contains([]string{".yaml", ".yml"}, path.Ext(name)):
 			src, err := r.read(name)
-			if err != nil || !mentionsFleet(src) {
+			if err != nil || !has(src) {
 				continue
 			}
 			documents, err := yamledit.Parse(src)
@@ -110,11 +111,11 @@ func (r *Repo) fleetTagsIn(dir string) ([]FleetTag, error) {
 				continue
 			}
 			for _, document := range documents {
-				all = append(all, fleetTagsOf(name, document)...)
+				seen(name, document)
 			}
 		}
 	}
-	return all, nil
+	return nil
 }
 
 // mentionsFleet tells that a file may name the identity of a fleet: most do not, and need not be parsed.
