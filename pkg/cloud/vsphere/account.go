@@ -50,8 +50,8 @@ func New(server, user, password, thumbprint string) (*Account, error) {
 	return &Account{server: server, url: u, user: url.UserPassword(user, password), thumbprint: thumbprint}, nil
 }
 
-// Key tells accounts apart; it is no secret.
-func (a *Account) Key() string { return a.user.Username() + "@" + a.server }
+// Key tells accounts apart: a user has to see all of a vCenter, so that one is enough.
+func (a *Account) Key() string { return a.server }
 
 // Cloud is the provider's name.
 func (a *Account) Cloud() string { return "vsphere" }

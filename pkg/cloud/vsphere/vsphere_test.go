@@ -321,7 +321,7 @@ func TestNew(t *testing.T) {
 			t.Errorf("%q: %v", server, err)
 		}
 	}
-	if a := mustNew(t, "vcenter.example.com:8443"); a.Key() != "fleet@vcenter.example.com:8443" {
+	if a := mustNew(t, "vcenter.example.com:8443"); a.Key() != "vcenter.example.com:8443" {
 		t.Error(a.Key())
 	}
 }
