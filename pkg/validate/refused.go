@@ -33,6 +33,8 @@ var refusals = map[string]func(part){
 	"AzureMachine":                   azureMachine,
 	"AzureMachineTemplate":           azureMachine,
 	"AzureMachinePool":               azureMachinePool,
+	"AzureManagedControlPlane":       aksControlPlane,
+	"AzureManagedMachinePool":        aksPool,
 	"GCPMachine":                     gcpMachine,
 	"GCPMachineTemplate":             gcpMachine,
 	"GCPManagedCluster":              gkeCluster,

@@ -188,13 +188,7 @@ func azureVM(p part) {
 	azureOSDisk(p.in("osDisk"), p.given("osDisk"))
 	azureDisks(p)
 	if key, ok := p.known("sshPublicKey"); ok {
-		decoded, err := base64.StdEncoding.DecodeString(key)
-		if err == nil {
-			_, _, _, _, err = ssh.ParseAuthorizedKey(decoded)
-		}
-		if err != nil {
-			p.refuse("sshPublicKey", "it is no public key in base64", "make it with `base64 -w0 id_ed25519.pub`")
-		}
+		azureSSHKey(p, key)
 	}
 	if p.object.Kind != "AzureMachinePool" {
 		if users := p.has("userAssignedIdentities"); users != (p.word("identity") == "UserAssigned") {
@@ -218,6 +212,16 @@ func azureVM(p part) {
 		boot.refuse("storageAccountType", "a storage account of yours needs its address", "add userManaged.storageAccountURI")
 	case (kind == "Managed" || kind == "Disabled") && managed:
 		boot.refuse("storageAccountType", kind+" has no storage account of yours", "take userManaged away, or set it to UserManaged")
+	}
+}
+
+func azureSSHKey(p part, key string) {
+	decoded, err := base64.StdEncoding.DecodeString(key)
+	if err == nil {
+		_, _, _, _, err = ssh.ParseAuthorizedKey(decoded)
+	}
+	if err != nil {
+		p.refuse("sshPublicKey", "it is no public key in base64", "make it with `base64 -w0 id_ed25519.pub`")
 	}
 }
 
