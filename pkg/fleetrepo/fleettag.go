@@ -18,15 +18,16 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// fleetMarks are, by the provider of a flavour's cloud, the field of a chart's values that marks what the cloud makes, and the key of the fleet's identity in it.
+// fleetMarks are, by the provider of a flavour's cloud, the field of a chart's values that marks what the cloud makes, and the key of the
+// fleet's identity in it.
 var fleetMarks = map[string]struct{ field, key string }{
 	"aws":     {"tags", v1alpha1.FleetTag},
 	"vsphere": {"vmxKeys", v1alpha1.FleetKey},
 }
 
-// tagFleet gives the values of a new cluster the mark that proves in the cloud whose it is, where its flavour's cloud and its chart take such a mark and the
-// fleet has an identity. A mark that the user has set stays. A cluster that the repo already has without one stays without: it is the same cluster,
-// not a new one.
+// tagFleet gives the values of a new cluster the mark that proves in the cloud whose it is, where its flavour's cloud and its chart take
+// such a mark and the fleet has an identity. A mark that the user has set stays. A cluster that the repo already has without one stays
+// without: it is the same cluster, not a new one.
 func (r *Repo) tagFleet(ch *chart, file string, values map[string]any) error {
 	mark, takes := fleetMarks[providerOf(ch.flavour)]
 	if fields, _ := ch.schema["properties"].(map[string]any); !takes || fields[mark.field] == nil { // a repo may have an older chart
@@ -63,8 +64,8 @@ type FleetTag struct {
 	Fleet string
 }
 
-// FleetTags are those in the folders of clusters, by file and line. What names no identity, as something that Flux fills in, proves nothing anywhere, and is
-// left out. What cannot be read is validate's to tell.
+// FleetTags are those in the folders of clusters, by file and line. What names no identity, as something that Flux fills in, proves
+// nothing anywhere, and is left out. What cannot be read is validate's to tell.
 func (r *Repo) FleetTags() ([]FleetTag, error) {
 	var all []FleetTag
 	err := r.eachDeclaration(mentionsFleet, func(file string, document *yaml.Node) { all = append(all, fleetTagsOf(file, document)...) })
@@ -75,7 +76,8 @@ func (r *Repo) FleetTags() ([]FleetTag, error) {
 	return slices.Compact(all), err
 }
 
-// eachDeclaration calls seen with each document in the folders of clusters, of files in which there is what is looked for. What cannot be read is left out.
+// eachDeclaration calls seen with each document in the folders of clusters, of files in which there is what is looked for. What cannot be
+// read is left out.
 func (r *Repo) eachDeclaration(has func(src []byte) bool, seen func(file string, document *yaml.Node)) error {
 	for i := range r.Fleet.Spec.ManagementClusters {
 		if err := r.eachDocument(r.Fleet.Spec.ManagementClusters[i].Layout().Clusters(), has, seen); err != nil {

@@ -32,7 +32,8 @@ type site struct {
 	provider   v1alpha1.Provider
 }
 
-// askable are the providers whose clouds can be asked what they hold, each with what opens its accounts. What cannot be opened is in the reports.
+// askable are the providers whose clouds can be asked what they hold, each with what opens its accounts. What cannot be opened is in the
+// reports.
 var askable = map[string]func(context.Context, site) ([]account, []orphans.CloudReport){"aws": openAWS, "vsphere": openVSphere}
 
 // isAskable tells that the cloud of a provider can be asked what it holds.
@@ -77,7 +78,8 @@ func (s site) failed(region, text, hint string) []orphans.CloudReport {
 	if region != "" {
 		regions = append(regions, region)
 	}
-	return []orphans.CloudReport{{Cloud: s.provider.Name, Regions: regions, Problems: []cloud.Problem{{Region: region, Text: text, Hint: hint}}}}
+	problem := cloud.Problem{Region: region, Text: text, Hint: hint}
+	return []orphans.CloudReport{{Cloud: s.provider.Name, Regions: regions, Problems: []cloud.Problem{problem}}}
 }
 
 // credential is the value of one variable of the provider, from where fleet.yaml says.
@@ -124,7 +126,8 @@ func openAWS(ctx context.Context, s site) ([]account, []orphans.CloudReport) {
 	return []account{opened}, nil
 }
 
-// trusted are the vCenters that the environment names. Only these get a password: who may edit the fleet repo must not be able to send it elsewhere.
+// trusted are the vCenters that the environment names. Only these get a password: who may edit the fleet repo must not be able to send it
+// elsewhere.
 func trusted(s site) []string {
 	value, _ := s.deps.LookupEnv(vsphere.ServerVariable)
 	return strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })
@@ -156,11 +159,13 @@ func openVSphere(ctx context.Context, s site) ([]account, []orphans.CloudReport)
 	var not []orphans.CloudReport
 	export := "export " + vsphere.ServerVariable + "="
 	for _, server := range unasked {
-		not = append(not, s.failed(server, fmt.Sprintf("clusters of the fleet repo are in this vCenter, and the environment variable %s does not name it", vsphere.ServerVariable),
+		text := "clusters of the fleet repo are in this vCenter, and the environment variable " + vsphere.ServerVariable + " does not name it"
+		not = append(not, s.failed(server, text,
 			"if it is yours, "+export+strings.Join(append(slices.Clone(all), unasked...), ","))...)
 	}
 	if len(all)+len(unasked) == 0 && len(s.options.Regions) == 0 {
-		return nil, s.failed("", fmt.Sprintf("the environment variable %s does not name the vCenter of management cluster %s", vsphere.ServerVariable, s.management), export+"vcenter.example.com")
+		text := fmt.Sprintf("the environment variable %s does not name the vCenter of management cluster %s", vsphere.ServerVariable, s.management)
+		return nil, s.failed("", text, export+"vcenter.example.com")
 	}
 	if len(servers) == 0 {
 		return nil, not

@@ -8,7 +8,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// part is a mapping of an object, and where it stands in it. What a provider's webhook or controller refuses, and its CRD takes, is judged part by part.
+// part is a mapping of an object, and where it stands in it. What a provider's webhook or controller refuses, and its CRD takes, is
+// judged part by part.
 type part struct {
 	object *object
 	fields fields
@@ -16,8 +17,8 @@ type part struct {
 	out    *diag.Findings
 }
 
-// refusals are what judges the spec of a kind of a provider, as that provider's webhooks and controllers do. A kind that ends in Template has the spec of
-// what is made of it.
+// refusals are what judges the spec of a kind of a provider, as that provider's webhooks and controllers do. A kind that ends in Template
+// has the spec of what is made of it.
 var refusals = map[string]func(part){
 	"AWSCluster":                     awsCluster,
 	"AWSClusterTemplate":             awsCluster,
@@ -48,7 +49,8 @@ var refusals = map[string]func(part){
 	"VSphereVM":                      vsphereMachine,
 }
 
-// checkRefused reports what the provider of an object refuses, although its CRD takes it. Only what Flux applies is judged: a file may be a patch.
+// checkRefused reports what the provider of an object refuses, although its CRD takes it. Only what Flux applies is judged: a file may be
+// a patch.
 func checkRefused(o *object, content map[string]any) diag.Findings {
 	group, _, _ := strings.Cut(o.APIVersion, "/")
 	judge := refusals[o.Kind]

@@ -45,7 +45,8 @@ var _ cloud.Account = (*Account)(nil)
 func New(server, user, password, thumbprint string) (*Account, error) {
 	u, err := url.Parse("https://" + server + "/sdk")
 	if err != nil || u.Host != server || u.Hostname() == "" {
-		return nil, diag.Errorf("export "+ServerVariable+"=vcenter.example.com", "%q is no address of a vCenter: it is HOST or HOST:PORT, without https:// and a path", server)
+		return nil, diag.Errorf("export "+ServerVariable+"=vcenter.example.com",
+			"%q is no address of a vCenter: it is HOST or HOST:PORT, without https:// and a path", server)
 	}
 	return &Account{server: server, url: u, user: url.UserPassword(user, password), thumbprint: thumbprint}, nil
 }
@@ -133,7 +134,9 @@ func (a *Account) Find(ctx context.Context, _ string, clusters []string) cloud.F
 	a.refs = c.refs
 	found.Resources = c.resources
 	for _, text := range c.unread {
-		found.Problems = append(found.Problems, cloud.Problem{Region: a.server, Text: text, Hint: "reconnect its host, or give the user the privilege System.Read on it"})
+		found.Problems = append(found.Problems, cloud.Problem{
+			Region: a.server, Text: text, Hint: "reconnect its host, or give the user the privilege System.Read on it",
+		})
 	}
 	if c.blind {
 		found.Problems = append(found.Problems, cloud.Problem{

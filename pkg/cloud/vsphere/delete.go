@@ -75,8 +75,8 @@ func (a *Account) deleteModule(ctx context.Context, client *vim25.Client, id str
 	return cluster.NewManager(api).DeleteModule(ctx, id)
 }
 
-// deleteMachine powers a machine off and destroys it. It looks once more whose the machine is, and first takes off it what is not its own: vCenter
-// destroys the disks of a machine with it, volumes of pods among them.
+// deleteMachine powers a machine off and destroys it. It looks once more whose the machine is, and first takes off it what is not its
+// own: vCenter destroys the disks of a machine with it, volumes of pods among them.
 func deleteMachine(ctx context.Context, client *vim25.Client, ref types.ManagedObjectReference, resource cloud.Resource) error {
 	var content []types.ObjectContent
 	collector := property.DefaultCollector(client)
@@ -105,8 +105,8 @@ func deleteMachine(ctx context.Context, client *vim25.Client, ref types.ManagedO
 	return done(ctx)(vm.Destroy(ctx))
 }
 
-// detach takes off a machine the disks that were not made with it: those that vSphere has as objects of their own, and those whose files are not in the
-// machine's folder of a datastore.
+// detach takes off a machine the disks that were not made with it: those that vSphere has as objects of their own, and those whose files
+// are not in the machine's folder of a datastore.
 func detach(ctx context.Context, vm *object.VirtualMachine) error {
 	var of mo.VirtualMachine
 	if err := vm.Properties(ctx, vm.Reference(), []string{"name", "config.files.vmPathName", "config.hardware.device"}, &of); err != nil {

@@ -34,7 +34,8 @@ func short(err error) error {
 // hint says what helps, where it is known.
 func (a *Account) hint(err error) string {
 	if _, is := errors.AsType[x509.UnknownAuthorityError](err); is {
-		return "export " + ThumbprintVariable + "=… with the SHA-1 fingerprint of its certificate, once you know that it is the right one: `openssl s_client -connect " +
+		return "export " + ThumbprintVariable + "=… with the SHA-1 fingerprint of its certificate, once you know that it is the right one: " +
+			"`openssl s_client -connect " +
 			net.JoinHostPort(a.url.Hostname(), cmp.Or(a.url.Port(), "443")) + " </dev/null | openssl x509 -noout -fingerprint -sha1`"
 	}
 	switch {

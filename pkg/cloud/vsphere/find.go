@@ -31,12 +31,14 @@ const (
 
 var order = []string{kindModule, kindMachine, kindVolume}
 
-// What is read of a machine's advanced configuration. The provider gives a machine its data for cloud-init or Ignition there. That has secrets, so
-// only how it is encoded is read.
+// What is read of a machine's advanced configuration. The provider gives a machine its data for cloud-init or Ignition there. That has
+// secrets, so only how it is encoded is read.
 var (
 	fleetPath   = extra(v1alpha1.FleetKey)
 	clusterPath = extra(v1alpha1.ClusterKey)
-	madePaths   = []string{extra("guestinfo.userdata.encoding"), extra("guestinfo.ignition.config.data.encoding"), extra("guestinfo.metadata.encoding")}
+	madePaths   = []string{
+		extra("guestinfo.userdata.encoding"), extra("guestinfo.ignition.config.data.encoding"), extra("guestinfo.metadata.encoding"),
+	}
 )
 
 func extra(key string) string { return `config.extraConfig["` + key + `"]` }
@@ -125,7 +127,9 @@ type machine struct {
 	configured bool
 }
 
-var machinePaths = slices.Concat([]string{"name", "parent", "config.template", "config.createDate", "runtime.powerState", fleetPath, clusterPath}, madePaths)
+var machinePaths = slices.Concat([]string{
+	"name", "parent", "config.template", "config.createDate", "runtime.powerState", fleetPath, clusterPath,
+}, madePaths)
 
 func machineOf(o types.ObjectContent) machine {
 	var m machine
@@ -160,7 +164,8 @@ func machineOf(o types.ObjectContent) machine {
 	return m
 }
 
-// clusterOf is the cluster that a machine goes with: what it says itself, or what its name and folder tell. Without a mark that is no proof.
+// clusterOf is the cluster that a machine goes with: what it says itself, or what its name and folder tell. Without a mark that is no
+// proof.
 func (c *collector) clusterOf(m machine, folder string) string {
 	if m.fleet != "" && m.cluster != "" {
 		return m.cluster
