@@ -49,11 +49,11 @@ func newOrphansCmd(f *factory) *cobra.Command {
 		Use:   "orphans",
 		Short: "List, and delete, what a cloud still holds of the fleet's clusters and nobody manages any more",
 		Long: `List the cloud resources of the fleet's clusters that no reachable management cluster owns, such as machines that still run,
-and cost money, after their management cluster is gone. fleetctl asks the cloud in every region of the account, with the credentials that
-"fleetctl init" gives to the provider.
+and cost money, after their management cluster is gone. fleetctl asks AWS in every region of the account, and the vCenters that the environment
+variable VSPHERE_SERVER names, with the credentials that "fleetctl init" gives to the provider.
 
-A resource belongs to this fleet if it has the tag ` + v1alpha1.FleetTag + `, which clusters of "fleetctl cluster add" have, or is in a
-network with this tag. A resource
+A resource belongs to this fleet if it has the tag ` + v1alpha1.FleetTag + `, in vSphere the advanced setting ` + v1alpha1.FleetKey + `, which
+clusters of "fleetctl cluster add" have, or is in a network with this tag. A resource
 with the tags of a cluster but of no fleet is listed with proof "none": it may be another fleet's. Resources with another fleet's tag are counted and not
 shown.
 
@@ -75,7 +75,7 @@ Exit codes: 0 there are none, and everything was asked; 3 there are some, or som
 		RunE: running(f, o, runOrphans),
 	})
 	fs := c.Flags()
-	fs.StringSliceVar(&o.regions, "region", nil, "ask this region alone; repeat for several (default: all of the account)")
+	fs.StringSliceVar(&o.regions, "region", nil, "ask this region of AWS, or this vCenter, alone; repeat for several (default: all)")
 	fs.BoolVar(&o.runCommands, "run-commands", false, "run the commands of fleet.yaml that print credentials")
 	fs.StringVar(&o.remove, "delete", "", "delete what is left of this `cluster`")
 	fs.StringSliceVar(&o.gone, "gone", nil, "with --delete: a management `cluster` that cannot be asked because it no longer exists; repeat for several")

@@ -62,7 +62,7 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 	if values, err = Assign(values, opts.Set); err != nil {
 		return nil, err
 	}
-	if err := r.tagFleet(opts.Flavour, path.Join(mgmt.Layout().Cluster(opts.Environment, opts.Name), clusterFile), values); err != nil {
+	if err := r.tagFleet(ch, path.Join(mgmt.Layout().Cluster(opts.Environment, opts.Name), clusterFile), values); err != nil {
 		return nil, err
 	}
 	e := &Edit{Summary: fmt.Sprintf("Add cluster %s to %s", opts.Name, opts.Environment)}

@@ -68,9 +68,9 @@ func cloudRemedies() []Remedy {
 			ID: "cloud-permissions", Title: "The credentials may not do what the provider asks for",
 			Means: "They are known to the cloud, and lack a permission; the message names the action.",
 			Do: "Grant that action. For AWS `clusterawsadm bootstrap iam create-cloudformation-stack` makes the policies that the provider needs; for Azure the service principal needs *Contributor* (and *User Access Administrator* for " +
-				"managed identities); for Google Cloud *Compute Admin* and *Service Account User*; for vSphere see the provider's list of privileges.",
+				"managed identities); for Google Cloud *Compute Admin* and *Service Account User*.",
 			match: match{stages: at, texts: []string{
-				`UnauthorizedOperation`, `AccessDenied`, `is not authorized to perform`, `AuthorizationFailed`, `does not have authorization to perform`, `Error 403`, `Required '.*' permission`, `ServerFaultCode: NoPermission`, `LinkedAuthorizationFailed`,
+				`UnauthorizedOperation`, `AccessDenied`, `is not authorized to perform`, `AuthorizationFailed`, `does not have authorization to perform`, `Error 403`, `Required '.*' permission`, `LinkedAuthorizationFailed`,
 			}},
 			examples: []example{
 				{StageProvider, "VpcReady", "VpcReconciliationFailed", "failed to create vpc: UnauthorizedOperation: You are not authorized to perform this operation. User: arn:aws:iam::123456789012:user/ci is not authorized to perform: ec2:CreateVpc"},
@@ -91,11 +91,10 @@ func cloudRemedies() []Remedy {
 			Do: "Name one in the cluster's values (the chart's README says which), or build it with image-builder. For AWS, older public images were withdrawn: set `imageLookup` or an AMI of your own. For docker the node image must be on the host's " +
 				"engine.",
 			match: match{stages: at, texts: []string{
-				`no AMIs? `, `failed to find AMI`, `InvalidAMIID`, `unable to find (vm )?template`, `vm '.*' not found`, `PlatformImageNotFound`, `GalleryImageNotFound`, `sourceImage.*(not found|invalid)`, `No such image`, `manifest unknown`, `failed to pull image`,
+				`no AMIs? `, `failed to find AMI`, `InvalidAMIID`, `PlatformImageNotFound`, `GalleryImageNotFound`, `sourceImage.*(not found|invalid)`, `No such image`, `manifest unknown`, `failed to pull image`,
 			}},
 			examples: []example{
 				{StageProvider, "InstanceReady", "InstanceProvisionFailed", "failed to create AWSMachine instance: found no AMIs with the name: \"capa-ami-ubuntu-24.04-v1.36.3-*\""},
-				{StageProvider, "VMProvisioned", "CloningFailed", "unable to find template by name \"ubuntu-2404-kube-v1.36.3\": vm 'ubuntu-2404-kube-v1.36.3' not found"},
 				{StageProvider, "ContainerProvisioned", "ContainerProvisioningFailed", "failed to create worker DockerMachine: Error response from daemon: No such image: kindest/node:v1.36.3"},
 			},
 		},
@@ -137,7 +136,7 @@ func cloudRemedies() []Remedy {
 		{
 			ID: "cloud-unreachable", Title: "The cloud's API does not answer",
 			Means:    "From the management cluster, the name is not known, nothing answers, or a certificate is not trusted.",
-			Do:       "Check the network and the proxy of where the provider runs, and the region's name: a wrong region is a name that nobody knows. vSphere's thumbprint must be that of its certificate.",
+			Do:       "Check the network and the proxy of where the provider runs, and the region's name: a wrong region is a name that nobody knows.",
 			match:    match{stages: []Stage{StageProvider, StageControllers}, texts: []string{`no such host`, `dial tcp .*(timeout|refused|unreachable)`, `x509:`, `TLS handshake timeout`, `VCenterUnreachable`, `i/o timeout`}},
 			examples: []example{{StageProvider, "VpcReady", "VpcReconciliationFailed", "operation error EC2: DescribeVpcs, request send failed, Post \"https://ec2.eu-centrall-1.amazonaws.com/\": dial tcp: lookup ec2.eu-centrall-1.amazonaws.com: no such host"}},
 		},
