@@ -157,7 +157,7 @@ func (r *run) beginRestore(ctx context.Context, o RestoreOptions, graph *capi.Gr
 	if err != nil {
 		return err
 	}
-	taken, err := r.target.manager.Conflicts(ctx, graph, "")
+	taken, _, err := r.target.manager.Conflicts(ctx, graph, "")
 	if err != nil {
 		return err
 	}
