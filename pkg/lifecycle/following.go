@@ -127,7 +127,7 @@ func (s *session) lossOf(ctx context.Context, client *kube.Client, have repoView
 
 // wouldDelete lists what the Flux of a cluster applied and this fleet repo does not have for it.
 func (s *session) wouldDelete(ctx context.Context, client *kube.Client, have repoView) ([]kube.Ref, error) {
-	wanted, err := s.renders(ctx, have)
+	wanted, _, err := s.renders(ctx, have)
 	if err != nil {
 		return nil, err
 	}
@@ -137,9 +137,10 @@ func (s *session) wouldDelete(ctx context.Context, client *kube.Client, have rep
 	})
 }
 
-// renders are the objects that Flux would apply to the management cluster of what is in the fleet repo, and those that init adds to it.
-func (s *session) renders(ctx context.Context, have repoView) (map[kube.Ref]bool, error) {
-	wanted := map[kube.Ref]bool{}
+// renders are the objects that Flux would apply to the management cluster of what is in the fleet repo, and those that init adds to it. The answer is what the fleet
+// repo alone says.
+func (s *session) renders(ctx context.Context, have repoView) (wanted map[kube.Ref]bool, answer *wantedAnswer, err error) {
+	wanted, answer = map[kube.Ref]bool{}, &wantedAnswer{}
 	add := func(group, kind, namespace, name string) {
 		r := kube.Ref{Key: kube.Key{Namespace: namespace, Name: name}}
 		r.Group, r.Kind = group, kind
@@ -148,7 +149,7 @@ func (s *session) renders(ctx context.Context, have repoView) (map[kube.Ref]bool
 	if have.flux != nil {
 		objects, err := kube.ParseYAML(have.flux.Content)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, o := range objects {
 			add(o.GroupVersionKind().Group, o.GetKind(), o.GetNamespace(), o.GetName())
@@ -157,20 +158,19 @@ func (s *session) renders(ctx context.Context, have repoView) (map[kube.Ref]bool
 	add("source.toolkit.fluxcd.io", "GitRepository", flux.Namespace, flux.Name)
 	add("kustomize.toolkit.fluxcd.io", "Kustomization", flux.Namespace, flux.Name)
 	if s.newFleet && emptyDir(s.opts.Dir) {
-		return wanted, nil
+		return wanted, answer, nil
 	}
-	objects, err := s.wantedObjects(ctx, have)
-	if err != nil {
-		return nil, err
+	if answer, err = s.wantedObjects(ctx, have); err != nil {
+		return nil, nil, err
 	}
-	for _, o := range objects {
+	for _, o := range answer.Objects {
 		group, _, found := strings.Cut(o.APIVersion, "/")
 		if !found {
 			group = ""
 		}
 		add(group, o.Kind, o.Namespace, o.Name)
 	}
-	return wanted, nil
+	return wanted, answer, nil
 }
 
 func refNames(refs []kube.Ref) []string {

@@ -49,6 +49,7 @@ type pivotTarget struct {
 	*handedTarget
 	client  *kube.Client
 	manager *capi.Manager
+	flux    *flux.Components // that it gets
 }
 
 func newPivot(init *initRun, to string) *pivot {
@@ -91,7 +92,7 @@ func (p *pivot) reach(ctx context.Context, source *kube.Client, m *manifests, co
 	if err != nil {
 		return nil, err
 	}
-	target := &pivotTarget{handedTarget: way}
+	target := &pivotTarget{handedTarget: way, flux: m.flux}
 	if target.client, err = kube.New(way.Kubeconfig, kube.Options{}); err != nil {
 		return nil, err
 	}
@@ -178,7 +179,10 @@ func (p *pivot) handOver(ctx context.Context, source *kube.Client, target *pivot
 	}
 	o := handover.Options{
 		Fleet: p.session.identity(), Target: handover.Side{Name: target.Name, Client: target.client}, Attach: commit.attach,
-		Source:   handover.Side{Name: p.session.mgmt.Name},
+		Source: handover.Side{Name: p.session.mgmt.Name},
+		Check: func(ctx context.Context, at *kube.Client) error {
+			return p.session.rehearse(ctx, at, target.Name, commit.view(target.flux))
+		},
 		Progress: func(progress handover.Progress) { detail(progress.String()) },
 	}
 	if !p.gone {
