@@ -225,6 +225,19 @@ func (p *pushed) attach(ctx context.Context, target *kube.Client, detail func(st
 	return p.session.confirmClaim(ctx, target)
 }
 
+// tryFetch has the Flux of another cluster fetch what attach would point it at.
+func (p *pushed) tryFetch(ctx context.Context, other *kube.Client, detail func(string)) error {
+	sync, err := flux.GenerateSync(p.session.syncOptions(p.access.endpoint))
+	if err != nil {
+		return err
+	}
+	secret, err := p.access.sourceSecret(ctx, other)
+	if err != nil {
+		return err
+	}
+	return flux.NewSystem(other).TryFetch(ctx, secret, sync, detail)
+}
+
 // follow applies the sync: from then on Flux follows this fleet repo. What it follows now is looked at once more, as it may have changed since the
 // run began. It returns what a take-over keeps.
 func (p *pushed) follow(ctx context.Context, client *kube.Client, components *flux.Components, detail func(string)) (kept []string, err error) {

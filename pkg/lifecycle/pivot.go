@@ -19,6 +19,7 @@ const (
 	stepTarget          = "reach the target cluster"
 	stepTargetProviders = "install providers on the target"
 	stepTargetFlux      = "install Flux on the target"
+	stepTargetReads     = "have the target read the fleet repo"
 	stepHandOver        = "hand the work over"
 	stepTargetSynced    = "wait for the target's Flux to apply it"
 	stepAsBefore        = "wait until the clusters are as they were"
@@ -71,7 +72,11 @@ func (p *pivot) steps(after string) []steps.Step {
 			Hint: "the target must be able to pull Flux's images",
 		},
 		{
-			Name: stepHandOver, Needs: []string{stepTargetProviders, stepTargetFlux},
+			Name: stepTargetReads, Needs: []string{stepTargetFlux}, Work: steps.Do2(p.tryFetch, p.target, p.init.pushed), Timeout: 2 * time.Minute,
+			Hint: "the target must reach the Git remote, by that address and with these credentials; nothing is handed over yet",
+		},
+		{
+			Name: stepHandOver, Needs: []string{stepTargetProviders, stepTargetReads},
 			Work: steps.Make3(p.report, p.handOver, p.init.client, p.target, p.init.pushed), Timeout: time.Hour,
 			Hint: "run the same command again: it goes on; before the commit, `fleetctl pivot --abort` undoes it",
 		},
@@ -168,6 +173,14 @@ func (p *pivot) installFlux(ctx context.Context, target *pivotTarget, m *manifes
 	}
 	_, err := installFlux(ctx, target.client, m.flux, flux.InstallOptions{Detail: detail})
 	return err
+}
+
+// tryFetch finds out from inside the target whether it reaches the Git remote, before anything depends on it.
+func (p *pivot) tryFetch(ctx context.Context, target *pivotTarget, commit *pushed, detail func(string)) error {
+	if p.under != nil {
+		return steps.NothingToDo("the hand-over is under way")
+	}
+	return commit.tryFetch(ctx, target.client, detail)
 }
 
 // handOver begins the hand-over, or goes on with it.
