@@ -86,6 +86,9 @@ func (r *run) plan(ctx context.Context) (*Plan, error) {
 			errs = append(errs, fmt.Errorf("%s is another one at the target: make both the same, or give one of them another name", ref))
 		}
 	}
+	for _, s := range r.sides() {
+		errs = append(errs, s.ready(ctx))
+	}
 	if err := errors.Join(errs...); err != nil {
 		return p, diag.Wrap("prepare the hand-over", err, "`fleetctl status` tells how the clusters are; nothing has been changed")
 	}

@@ -164,6 +164,9 @@ func (r *run) beginRestore(ctx context.Context, o RestoreOptions, graph *capi.Gr
 	if err := inTheWay(r.target.Name, taken); err != nil {
 		return err
 	}
+	if err := r.target.ready(ctx); err != nil {
+		return diag.Wrap("restore into "+r.target.Name, err, "")
+	}
 	for _, left := range graph.Missing {
 		r.warn("%s", left)
 	}
