@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -53,7 +52,6 @@ func TestFluxFollowsARepo(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustSync(ctx, t, system, first)
-	tryFetch(ctx, t, system, readFile(t, repo.dir, "mgmt/flux-system/"+SyncFile))
 	if got := configMap(ctx, t, client, "demo", "demo"); got["size"] != "1" {
 		t.Errorf("synced, but the release's ConfigMap has %v", got)
 	}
@@ -264,28 +262,6 @@ spec: {interval: 10m, retryInterval: 5s, prune: true, path: ./clusters, sourceRe
 		"chart/Chart.yaml":             "apiVersion: v2\nname: chart\nversion: 0.1.0\n",
 		"chart/values.schema.json":     `{"properties": {"size": {"type": "integer"}}}`,
 		"chart/templates/cluster.yaml": configMapTemplate("{{ .Release.Name }}"),
-	}
-}
-
-// tryFetch tries a fleet repo with credentials that are good and with others. Nothing stays of either.
-func tryFetch(ctx context.Context, t *testing.T, system *System, sync []byte) {
-	t.Helper()
-	for password, good := range map[string]bool{gitPassword: true, "wrong": false} {
-		secret, err := SourceSecret(SourceCredentials{Username: gitUser, Password: password})
-		if err != nil {
-			t.Fatal(err)
-		}
-		trying, cancel := context.WithTimeout(ctx, map[bool]time.Duration{true: time.Minute, false: 10 * time.Second}[good])
-		err = system.TryFetch(trying, secret, sync, nil)
-		cancel()
-		if good && err != nil || !good && (err == nil || !strings.Contains(err.Error(), "authentication required")) {
-			t.Errorf("with the password %q: %v", password, err)
-		}
-		for _, kind := range []schema.GroupVersionKind{gitRepositoryKind, corev1.SchemeGroupVersion.WithKind("Secret")} {
-			if there, err := system.client.Exists(ctx, kind, trialKey); err != nil || there {
-				t.Errorf("with the password %q: %s is left: %v", password, kind.Kind, err)
-			}
-		}
 	}
 }
 

@@ -2,11 +2,13 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"path"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
@@ -225,17 +227,37 @@ func (p *pushed) attach(ctx context.Context, target *kube.Client, detail func(st
 	return p.session.confirmClaim(ctx, target)
 }
 
-// tryFetch has the Flux of another cluster fetch what attach would point it at.
-func (p *pushed) tryFetch(ctx context.Context, other *kube.Client, detail func(string)) error {
-	sync, err := flux.GenerateSync(p.session.syncOptions(p.access.endpoint))
-	if err != nil {
+// takeUp is attach for a cluster that has fetched the fleet repo before, by itself or in a run that was cut off.
+func (p *pushed) takeUp(ctx context.Context, target *kube.Client, detail func(string)) error {
+	if err := p.attach(ctx, target, detail); err != nil {
 		return err
 	}
+	return flux.NewSystem(target).EndFetch(ctx)
+}
+
+// endFetchTime bounds the end of a fetch that was tried, which comes also where the fetch itself was cut off.
+const endFetchTime = 30 * time.Second
+
+// tryFetch is fetch for a cluster that still follows what it does, and keeps nothing of it.
+func (p *pushed) tryFetch(ctx context.Context, other *kube.Client) error {
+	err := p.fetch(ctx, other)
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endFetchTime)
+	defer cancel()
+	return errors.Join(err, flux.NewSystem(other).EndFetch(ending))
+}
+
+// fetch has the Flux of another cluster fetch what attach would point it at.
+func (p *pushed) fetch(ctx context.Context, other *kube.Client) error {
 	secret, err := p.access.sourceSecret(ctx, other)
 	if err != nil {
 		return err
 	}
-	return flux.NewSystem(other).TryFetch(ctx, secret, sync, detail)
+	sync, err := flux.GenerateSync(p.session.syncOptions(p.access.endpoint))
+	if err != nil {
+		return err
+	}
+	_, err = flux.NewSystem(other).Fetch(ctx, secret, sync)
+	return err
 }
 
 // follow applies the sync: from then on Flux follows this fleet repo. What it follows now is looked at once more, as it may have changed since the

@@ -176,11 +176,11 @@ func (p *pivot) installFlux(ctx context.Context, target *pivotTarget, m *manifes
 }
 
 // tryFetch finds out from inside the target whether it reaches the Git remote, before anything depends on it.
-func (p *pivot) tryFetch(ctx context.Context, target *pivotTarget, commit *pushed, detail func(string)) error {
+func (p *pivot) tryFetch(ctx context.Context, target *pivotTarget, commit *pushed, _ func(string)) error {
 	if p.under != nil {
 		return steps.NothingToDo("the hand-over is under way")
 	}
-	return commit.tryFetch(ctx, target.client, detail)
+	return commit.tryFetch(ctx, target.client)
 }
 
 // handOver begins the hand-over, or goes on with it.
@@ -191,7 +191,7 @@ func (p *pivot) handOver(ctx context.Context, source *kube.Client, target *pivot
 		}
 	}
 	o := handover.Options{
-		Fleet: p.session.identity(), Target: handover.Side{Name: target.Name, Client: target.client}, Attach: commit.attach,
+		Fleet: p.session.identity(), Target: handover.Side{Name: target.Name, Client: target.client}, Attach: commit.takeUp,
 		Source: handover.Side{Name: p.session.mgmt.Name},
 		Check: func(ctx context.Context, at *kube.Client) error {
 			return p.session.rehearse(ctx, at, target.Name, commit.view(target.flux))

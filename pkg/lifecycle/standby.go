@@ -136,20 +136,11 @@ func (r *initRun) rest(ctx context.Context, client *kube.Client, detail func(str
 
 // fetch has the standby fetch the fleet repo: on the day that it is needed, it can.
 func (r *initRun) fetch(ctx context.Context, client *kube.Client, p *pushed, detail func(string)) error {
-	s := r.session
-	secret, err := p.access.sourceSecret(ctx, client)
-	if err != nil {
-		return err
-	}
-	sync, err := flux.GenerateSync(s.syncOptions(p.access.endpoint))
-	if err != nil {
-		return err
-	}
 	detail("waiting until it has fetched " + p.access.endpoint.display)
-	if _, err := flux.NewSystem(client).Fetch(ctx, secret, sync); err != nil {
+	if err := p.fetch(ctx, client); err != nil {
 		return err
 	}
-	return s.confirmClaim(ctx, client)
+	return r.session.confirmClaim(ctx, client)
 }
 
 // openStandby opens the session of a standby that is there. journal is its.
