@@ -50,8 +50,8 @@ type rehearsal struct {
 	arrives map[kube.Ref]bool // namespaces, and, without a name, the kinds of CRDs, that are applied, too
 }
 
-// Rehearse tries what Kustomizations of the cluster are to apply to it, each object in a dry run as kustomize-controller, and changes nothing. keep says of what those
-// Kustomizations applied before whether they still are to. One that is suspended, and not by Suspend, does nothing.
+// Rehearse tries what Kustomizations of the cluster are to apply to it, each object in a dry run as kustomize-controller, and changes nothing. keep
+// says of what those Kustomizations applied before whether they still are to. One that is suspended, and not by Suspend, does nothing.
 func (s *System) Rehearse(ctx context.Context, objects []ToApply, by []kube.Key, keep func(kube.Ref) bool) (*Rehearsal, error) {
 	w, err := s.look(ctx)
 	if err != nil {
@@ -102,14 +102,16 @@ func (r *rehearsal) arrive(obj *unstructured.Unstructured) {
 // try applies one object in a dry run.
 func (r *rehearsal) try(ctx context.Context, o ToApply) error {
 	a := o.GetAnnotations()
-	if _, encrypted := o.Object["sops"]; encrypted || r.rests(o.By) || a[reconcileAnnotation] == kustomizev1.DisabledValue || a[ssaAnnotation] == "Ignore" {
+	_, encrypted := o.Object["sops"]
+	if encrypted || r.rests(o.By) || a[reconcileAnnotation] == kustomizev1.DisabledValue || a[ssaAnnotation] == "Ignore" {
 		return nil
 	}
 	obj := o.DeepCopy()
 	kube.AddLabels(obj, map[string]string{AppliedBy: o.By.Name, appliedFrom: o.By.Namespace})
 	ref := kube.RefOf(obj)
 	err := kube.Retry(ctx, func(ctx context.Context) error {
-		return r.client.WithWatch.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj.DeepCopy()), client.DryRunAll, client.ForceOwnership, client.FieldOwner(fluxOwner))
+		wanted := client.ApplyConfigurationFromUnstructured(obj.DeepCopy())
+		return r.client.WithWatch.Apply(ctx, wanted, client.DryRunAll, client.ForceOwnership, client.FieldOwner(fluxOwner))
 	})
 	switch {
 	case err == nil:

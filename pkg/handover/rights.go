@@ -13,9 +13,11 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
+// admission is the API group of policies and webhooks.
+const admission = "admissionregistration.k8s.io"
+
 // needed are the rights that a hand-over takes on a side. All else it does as an administrator, for which it needs the first two.
 func needed() []authorizationv1.ResourceAttributes {
-	const admission = "admissionregistration.k8s.io"
 	return []authorizationv1.ResourceAttributes{
 		{Verb: "impersonate", Resource: "users"},
 		{Verb: "impersonate", Resource: "groups", Name: administrators},
@@ -29,8 +31,10 @@ func needed() []authorizationv1.ResourceAttributes {
 // ready is an error that names all that a hand-over needs of a side and has not: it would show when that side is half fenced.
 func (s *side) ready(ctx context.Context) error {
 	var errs []error
-	if _, err := s.Client.RESTMapper().RESTMapping(schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicy"}, "v1"); meta.IsNoMatchError(err) {
-		errs = append(errs, diag.Errorf("upgrade it first", "the API server of %s serves no ValidatingAdmissionPolicies, as of Kubernetes 1.30: nothing would keep others away", s.Name))
+	policies := schema.GroupKind{Group: admission, Kind: "ValidatingAdmissionPolicy"}
+	if _, err := s.Client.RESTMapper().RESTMapping(policies, "v1"); meta.IsNoMatchError(err) {
+		errs = append(errs, diag.Errorf("upgrade it first",
+			"the API server of %s serves no ValidatingAdmissionPolicies, which Kubernetes has since 1.30: nothing would keep others away", s.Name))
 	}
 	if _, err := s.Client.As(userPrefix+"probe", administrators); err != nil {
 		return errors.Join(append(errs, err)...)
@@ -41,7 +45,8 @@ func (s *side) ready(ctx context.Context) error {
 			return fmt.Errorf("ask %s what its user may do: %w", s.Name, err)
 		}
 		if !review.Status.Allowed {
-			errs = append(errs, diag.Errorf("give a kubeconfig of an administrator", "the user of the kubeconfig may not %s %s at %s", right.Verb, right.Resource, s.Name))
+			errs = append(errs, diag.Errorf("give a kubeconfig of an administrator",
+				"the user of the kubeconfig may not %s %s at %s", right.Verb, right.Resource, s.Name))
 		}
 	}
 	return errors.Join(errs...)

@@ -14,8 +14,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
-// rehearse tries what the Flux of a cluster that is about to take over would do there with the commit that it gets, and changes nothing. An object that its API server
-// refuses, or one that Flux would delete, is an error. What could not be tried is a warning: nobody knows that it would go wrong.
+// rehearse tries what the Flux of a cluster that is about to take over would do there with the commit that it gets, and changes nothing. An object that
+// its API server refuses, or one that Flux would delete, is an error. What could not be tried is a warning: nobody knows that it would go wrong.
 func (s *session) rehearse(ctx context.Context, at *kube.Client, name string, have repoView) error {
 	untold := func(what string, err error) {
 		s.deps.Report.Warn(fmt.Sprintf("what the Flux of %s would do is not tried%s: %v", name, what, err))
