@@ -61,8 +61,8 @@ Look into each resource before you delete it. The tags may be those of a copied 
 
 With --delete it deletes what is left of one cluster, in the order that the cloud demands, after you have typed the cluster's name. It deletes only what proves
 to be this fleet's. It refuses while a management cluster does not answer, because that one may own the cluster: name a management cluster
-that no longer exists with --gone. A management cluster that answers is not gone, even if it is half made or in the middle of a restore or
-hand-over. The command also refuses when the fleet repo still declares the cluster, when the working copy differs from the remote of the
+that no longer exists with --gone, and type its name, too. A management cluster that answers is not gone, even if it is half made or in the middle of a
+restore or hand-over. The command also refuses when the fleet repo still declares the cluster, when the working copy differs from the remote of the
 fleet repo, when the cloud did not answer everything, and when somebody else uses the cluster's network. It looks again right before it
 deletes, and asks the management clusters once more before each kind of resource. Killed, it can be run again.
 
@@ -113,7 +113,7 @@ func deleteOrphans(ctx context.Context, f *factory, deps management.Deps, look r
 	look.Timeout = orphansTimeout
 	result, err := reclaim.Delete(ctx, deps, look, reclaim.DeleteOptions{
 		Cluster: o.remove, Gone: o.gone, Git: o.git, DryRun: o.dryRun, Timeout: cmp.Or(o.timeout, deleteOrphansTimeout),
-		Confirm: func(d *orphans.Deletion) error { return f.agreeToDelete(d, !o.yes) },
+		Confirm: func(d *orphans.Deletion) error { return f.agreeToDelete(d, o.gone, !o.yes) },
 	})
 	if err != nil {
 		return err
@@ -128,8 +128,9 @@ func deleteOrphans(ctx context.Context, f *factory, deps management.Deps, look r
 	return nil
 }
 
-// agreeToDelete shows what is about to be deleted, and asks where somebody is to agree to it.
-func (f *factory) agreeToDelete(d *orphans.Deletion, ask bool) error {
+// agreeToDelete shows what is about to be deleted, and asks where somebody is to agree to it: that each management cluster of gone is so, and then to the
+// deletion.
+func (f *factory) agreeToDelete(d *orphans.Deletion, gone []string, ask bool) error {
 	if ask {
 		f.closeReporter()
 	}
@@ -137,6 +138,13 @@ func (f *factory) agreeToDelete(d *orphans.Deletion, ask bool) error {
 	aside.Out = aside.Err // standard output is the result's
 	if err := views.Print(aside, ui.Human, false, views.OrphansDeletion(d, time.Now())); err != nil || !ask {
 		return err
+	}
+	for _, name := range gone {
+		question := "The management cluster " + name + " does not answer, and is taken for gone. If it exists anywhere, switched off or out of reach " +
+			"from here, it may own the cluster " + d.Cluster + " and need what is deleted."
+		if err := ui.ConfirmTyped(f.streams, question, name, "--yes"); err != nil {
+			return err
+		}
 	}
 	return ui.ConfirmTyped(f.streams, "This deletes what is left of the cluster "+d.Cluster+", with all that it stores. Nobody can bring it back.", d.Cluster, "--yes")
 }

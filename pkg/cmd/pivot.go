@@ -28,8 +28,9 @@ func newPivotCmd(f *factory) *cobra.Command {
 		Short: "Hand the work of a management cluster to another one",
 		Long: `Hand everything that a management cluster manages to another cluster, which becomes the management cluster. The target is one
 of its own workload clusters (--to), or any cluster that a kubeconfig reaches (--to-kubeconfig). fleetctl installs the same providers and
-Flux at the target, fences the source, copies the objects of all namespaces with their status, and compares both sides. Then a single write
-hands the work over. Only after this write does the target start, and the source lose its objects.
+Flux at the target, has that Flux fetch the fleet repo once, fences the source, copies the objects of all namespaces with their status, and compares both
+sides. In a dry run it tries what Flux at the target would apply and delete, and stops where an object is refused or would be deleted. Then a single
+write hands the work over. Only after this write does the target start, and the source lose its objects.
 
 It can be interrupted at any moment. A journal on both sides records the phase, so the same command goes on, from any machine that reaches either side;
 after the hand-over it goes on even where the source is gone. Before the hand-over, --abort undoes it: the source goes on as before, and the copies are

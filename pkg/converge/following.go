@@ -2,11 +2,13 @@ package converge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"path"
 	"strconv"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -130,7 +132,7 @@ func lossOf(ctx context.Context, s *session.Session, client *kube.Client, have R
 
 // wouldDelete lists what the Flux of a cluster applied and this fleet repo does not have for it.
 func wouldDelete(ctx context.Context, s *session.Session, client *kube.Client, have RepoView) ([]kube.Ref, error) {
-	wanted, err := renders(ctx, s, have)
+	wanted, _, err := renders(ctx, s, have)
 	if err != nil {
 		return nil, err
 	}
@@ -140,9 +142,10 @@ func wouldDelete(ctx context.Context, s *session.Session, client *kube.Client, h
 	})
 }
 
-// renders are the objects that Flux would apply to the management cluster of what is in the fleet repo, and those that init adds to it.
-func renders(ctx context.Context, s *session.Session, have RepoView) (map[kube.Ref]bool, error) {
-	wanted := map[kube.Ref]bool{}
+// renders are the objects that Flux would apply to the management cluster of what is in the fleet repo, and those that init adds to it. The answer is what the fleet
+// repo alone says.
+func renders(ctx context.Context, s *session.Session, have RepoView) (wanted map[kube.Ref]bool, answer *wantedAnswer, err error) {
+	wanted, answer = map[kube.Ref]bool{}, &wantedAnswer{}
 	add := func(group, kind, namespace, name string) {
 		r := kube.Ref{Key: kube.Key{Namespace: namespace, Name: name}}
 		r.Group, r.Kind = group, kind
@@ -151,7 +154,7 @@ func renders(ctx context.Context, s *session.Session, have RepoView) (map[kube.R
 	if have.Flux != nil {
 		objects, err := kube.ParseYAML(have.Flux.Content)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, o := range objects {
 			add(o.GroupVersionKind().Group, o.GetKind(), o.GetNamespace(), o.GetName())
@@ -160,20 +163,19 @@ func renders(ctx context.Context, s *session.Session, have RepoView) (map[kube.R
 	add("source.toolkit.fluxcd.io", "GitRepository", flux.Namespace, flux.Name)
 	add("kustomize.toolkit.fluxcd.io", "Kustomization", flux.Namespace, flux.Name)
 	if s.NewFleet && session.EmptyDir(s.Opts.Dir) {
-		return wanted, nil
+		return wanted, answer, nil
 	}
-	objects, err := wantedObjects(ctx, s, have)
-	if err != nil {
-		return nil, err
+	if answer, err = wantedObjects(ctx, s, have); err != nil {
+		return nil, nil, err
 	}
-	for _, o := range objects {
+	for _, o := range answer.Objects {
 		group, _, found := strings.Cut(o.APIVersion, "/")
 		if !found {
 			group = ""
 		}
 		add(group, o.Kind, o.Namespace, o.Name)
 	}
-	return wanted, nil
+	return wanted, answer, nil
 }
 
 func refNames(refs []kube.Ref) []string {
@@ -226,6 +228,39 @@ func (p *Pushed) Attach(ctx context.Context, target *kube.Client, detail func(st
 		return err
 	}
 	return p.Session.ConfirmClaim(ctx, target)
+}
+
+// TakeUp is Attach for a cluster that has fetched the fleet repo before, by itself or in a run that was cut off.
+func (p *Pushed) TakeUp(ctx context.Context, target *kube.Client, detail func(string)) error {
+	if err := p.Attach(ctx, target, detail); err != nil {
+		return err
+	}
+	return flux.NewSystem(target).EndFetch(ctx)
+}
+
+// endFetchTime bounds the end of a fetch that was tried, which comes also where the fetch itself was cut off.
+const endFetchTime = 30 * time.Second
+
+// TryFetch is Fetch for a cluster that still follows what it does, and keeps nothing of it.
+func (p *Pushed) TryFetch(ctx context.Context, other *kube.Client) error {
+	err := p.Fetch(ctx, other)
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endFetchTime)
+	defer cancel()
+	return errors.Join(err, flux.NewSystem(other).EndFetch(ending))
+}
+
+// Fetch has the Flux of another cluster fetch what Attach would point it at.
+func (p *Pushed) Fetch(ctx context.Context, other *kube.Client) error {
+	secret, err := p.Access.SourceSecret(ctx, other)
+	if err != nil {
+		return err
+	}
+	sync, err := flux.GenerateSync(syncOptions(p.Session, p.Access.Endpoint))
+	if err != nil {
+		return err
+	}
+	_, err = flux.NewSystem(other).Fetch(ctx, secret, sync)
+	return err
 }
 
 // Follow applies the sync: from then on Flux follows this fleet repo. What it follows now is looked at once more, as it may have changed since the

@@ -109,18 +109,9 @@ func (r *Run) rest(ctx context.Context, client *kube.Client, detail func(string)
 
 // fetch has the standby fetch the fleet repo: on the day that it is needed, it can.
 func (r *Run) fetch(ctx context.Context, client *kube.Client, p *Pushed, detail func(string)) error {
-	s := r.Session
-	secret, err := p.Access.SourceSecret(ctx, client)
-	if err != nil {
-		return err
-	}
-	sync, err := flux.GenerateSync(syncOptions(s, p.Access.Endpoint))
-	if err != nil {
-		return err
-	}
 	detail("waiting until it has fetched " + p.Access.Endpoint.Display)
-	if _, err := flux.NewSystem(client).Fetch(ctx, secret, sync); err != nil {
+	if err := p.Fetch(ctx, client); err != nil {
 		return err
 	}
-	return s.ConfirmClaim(ctx, client)
+	return r.Session.ConfirmClaim(ctx, client)
 }

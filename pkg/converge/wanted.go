@@ -2,14 +2,18 @@ package converge
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/confine"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/render"
 	"github.com/fleetctl/fleetctl/pkg/session"
@@ -22,13 +26,27 @@ type wantedQuestion struct {
 	Fleet                  *v1alpha1.Fleet
 }
 
+// wantedAnswer is what Flux would apply.
+type wantedAnswer struct {
+	Objects []wantedObject
+	// Followed are the Kustomizations, NAMESPACE/NAME, that apply the fleet's own branch to the management cluster.
+	Followed []string
+	// Broken is a finding that keeps objects out of the answer, or what they say; "" where there is none.
+	Broken string
+}
+
 // wantedObject is one of the answer.
-type wantedObject struct{ APIVersion, Kind, Namespace, Name string }
+type wantedObject struct {
+	APIVersion, Kind, Namespace, Name string
+	// By is the Kustomization, NAMESPACE/NAME, that applies it from the fleet's own branch, and Content what it applies; both are empty for all else.
+	By      string          `json:",omitempty"`
+	Content json.RawMessage `json:",omitempty"`
+}
 
 // WantedTask renders what a management cluster's Flux applies to it.
 var WantedTask = confine.New("wanted", wantedTask)
 
-func wantedTask(ctx context.Context, q wantedQuestion) ([]wantedObject, error) {
+func wantedTask(ctx context.Context, q wantedQuestion) (*wantedAnswer, error) {
 	files, err := render.Dir(q.Dir)
 	if err != nil {
 		return nil, err
@@ -37,17 +55,31 @@ func wantedTask(ctx context.Context, q wantedQuestion) ([]wantedObject, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []wantedObject
+	out := &wantedAnswer{}
 	for _, o := range result.Objects {
-		if o.ManagementCluster == q.ManagementCluster && len(o.Targets) == 0 && !o.Suspended {
-			out = append(out, wantedObject{o.APIVersion, o.Kind, o.Namespace, o.Name})
+		if o.ManagementCluster != q.ManagementCluster || len(o.Targets) > 0 || o.Suspended {
+			continue
 		}
+		wanted := wantedObject{APIVersion: o.APIVersion, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}
+		if o.Owner.Kind == render.KindKustomization && o.GitSource == flux.Name {
+			wanted.By, wanted.Content = o.Owner.Namespace+"/"+o.Owner.Name, o.JSON
+		}
+		out.Objects = append(out.Objects, wanted)
+	}
+	for _, k := range result.Kustomizations {
+		if k.ManagementCluster == q.ManagementCluster && len(k.Targets) == 0 && !k.Suspended && k.GitSource == flux.Name {
+			out.Followed = append(out.Followed, k.Namespace+"/"+k.Name)
+		}
+	}
+	i := slices.IndexFunc(result.Findings, func(f diag.Finding) bool { return f.Severity == diag.SeverityError || f.Rule == render.RuleSubstitute })
+	if i >= 0 {
+		out.Broken = result.Findings[i].String()
 	}
 	return out, nil
 }
 
 // wantedObjects are those of the commit that Flux is to apply, or before there is one those of the folder.
-func wantedObjects(ctx context.Context, s *session.Session, have RepoView) ([]wantedObject, error) {
+func wantedObjects(ctx context.Context, s *session.Session, have RepoView) (*wantedAnswer, error) {
 	dir := s.Opts.Dir
 	if have.repo != nil && have.revision != "" {
 		checkout, remove, err := atomicfile.TempFolder("", "wanted")

@@ -10,7 +10,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
-	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -258,21 +257,15 @@ func (a *activation) steps() []steps.Step {
 // takeOver gives the standby the work. That the snapshots are history stands where they are before the commit can be: a run that dies right after it could note it no
 // more, and somebody else would take over with them, too.
 func (a *activation) takeOver(ctx context.Context, client *kube.Client, commit *converge.Pushed, detail func(string)) (report *handover.Report, err error) {
-	attach := func(ctx context.Context, target *kube.Client, detail func(string)) error {
-		if err := commit.Attach(ctx, target, detail); err != nil {
-			return err
-		}
-		return flux.NewSystem(target).EndFetch(ctx)
-	}
 	if err := a.markHistory(ctx, commit); err != nil {
 		return nil, err
 	}
 	if a.handsOver() {
 		o := a.handOptions(client, detail)
-		o.Attach = attach
+		o.Attach = commit.TakeUp
 		report, err = handover.Run(ctx, o)
 	} else {
-		report, err = handover.Restore(ctx, a.options(client, attach, detail))
+		report, err = handover.Restore(ctx, a.options(client, commit.TakeUp, detail))
 	}
 	warn(a.session, report)
 	a.init.Did()

@@ -24,6 +24,7 @@ const (
 	StepTarget          = "reach the target cluster"
 	stepTargetProviders = "install providers on the target"
 	stepTargetFlux      = "install Flux on the target"
+	stepTargetReads     = "have the target read the fleet repo"
 	stepHandOver        = "hand the work over"
 	stepTargetSynced    = "wait for the target's Flux to apply it"
 	StepAsBefore        = "wait until the clusters are as they were"
@@ -54,6 +55,7 @@ type Target struct {
 	*handedTarget
 	client  *kube.Client
 	manager *capi.Manager
+	flux    *flux.Components // that it gets
 }
 
 // NewMove is one to a workload cluster, by its name, or NAMESPACE/NAME; init are the steps that come before.
@@ -77,7 +79,11 @@ func (p *Move) Steps(after string) []steps.Step {
 			Hint: "the target must be able to pull Flux's images",
 		},
 		{
-			Name: stepHandOver, Needs: []string{stepTargetProviders, stepTargetFlux},
+			Name: stepTargetReads, Needs: []string{stepTargetFlux}, Work: steps.Do2(p.tryFetch, p.Target, p.init.Pushed), Timeout: 2 * time.Minute,
+			Hint: "the target must reach the Git remote, by that address and with these credentials; nothing is handed over yet",
+		},
+		{
+			Name: stepHandOver, Needs: []string{stepTargetProviders, stepTargetReads},
 			Work: steps.Make3(p.report, p.handOver, p.init.Client, p.Target, p.init.Pushed), Timeout: time.Hour,
 			Hint: "run the same command again: it goes on; before the commit, `fleetctl pivot --abort` undoes it",
 		},
@@ -98,7 +104,7 @@ func (p *Move) reach(ctx context.Context, source *kube.Client, m *converge.Manif
 	if err != nil {
 		return nil, err
 	}
-	target := &Target{handedTarget: way}
+	target := &Target{handedTarget: way, flux: m.Flux}
 	if target.client, err = kube.New(way.Kubeconfig, kube.Options{}); err != nil {
 		return nil, err
 	}
@@ -176,6 +182,14 @@ func (p *Move) installFlux(ctx context.Context, target *Target, m *converge.Mani
 	return err
 }
 
+// tryFetch finds out from inside the target whether it reaches the Git remote, before anything depends on it.
+func (p *Move) tryFetch(ctx context.Context, target *Target, commit *converge.Pushed, _ func(string)) error {
+	if p.Under != nil {
+		return steps.NothingToDo("the hand-over is under way")
+	}
+	return commit.TryFetch(ctx, target.client)
+}
+
 // handOver begins the hand-over, or goes on with it.
 func (p *Move) handOver(ctx context.Context, source *kube.Client, target *Target, commit *converge.Pushed, detail func(string)) (*handover.Report, error) {
 	if p.Under == nil {
@@ -184,8 +198,11 @@ func (p *Move) handOver(ctx context.Context, source *kube.Client, target *Target
 		}
 	}
 	o := handover.Options{
-		Fleet: p.session.Identity(), Target: handover.Side{Name: target.Name, Client: target.client}, Attach: commit.Attach,
-		Source:   handover.Side{Name: p.session.Mgmt.Name},
+		Fleet: p.session.Identity(), Target: handover.Side{Name: target.Name, Client: target.client}, Attach: commit.TakeUp,
+		Source: handover.Side{Name: p.session.Mgmt.Name},
+		Check: func(ctx context.Context, at *kube.Client) error {
+			return converge.Rehearse(ctx, p.session, at, target.Name, commit.View(target.flux))
+		},
 		Progress: func(progress handover.Progress) { detail(progress.String()) },
 	}
 	if !p.Gone {

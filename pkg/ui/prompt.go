@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -19,7 +18,7 @@ func ConfirmTyped(s Streams, question, word, flag string) error {
 		return diag.Usage("add "+flag+" to go ahead without a question", "this needs a confirmation and standard input is not a terminal")
 	}
 	fmt.Fprintf(s.Err, "%s\nType %s to go ahead: ", question, paint(s.ErrColor, plain.Bold, word))
-	line, err := bufio.NewReader(s.In).ReadString('\n')
+	line, err := readLine(s.In)
 	if err != nil {
 		return fmt.Errorf("read the confirmation: %w", err)
 	}
@@ -29,6 +28,18 @@ func ConfirmTyped(s Streams, question, word, flag string) error {
 	return nil
 }
 
+// readLine reads a line and not a byte more: another question may follow.
+func readLine(in io.Reader) (string, error) {
+	var line []byte
+	for one := make([]byte, 1); ; {
+		n, err := in.Read(one)
+		line = append(line, one[:n]...)
+		if err != nil || n > 0 && one[0] == '\n' {
+			return string(line), err
+		}
+	}
+}
+
 // Ask returns what the user types, without the spaces around it. Without a terminal, and where nothing is typed, it fails: missing says what
 // is missing, hint how to give it.
 func Ask(s Streams, question, missing, hint string) (string, error) {
@@ -36,7 +47,7 @@ func Ask(s Streams, question, missing, hint string) (string, error) {
 		return "", diag.Usage(hint, "%s", missing)
 	}
 	_, _ = Fprintf(s.Err, "%s: ", question)
-	line, err := bufio.NewReader(s.In).ReadString('\n')
+	line, err := readLine(s.In)
 	answer := strings.TrimSpace(line)
 	if errors.Is(err, io.EOF) && answer == "" {
 		fmt.Fprintln(s.Err) // what follows starts on a line of its own
