@@ -26,11 +26,11 @@ import (
 )
 
 // existingCluster is a real API server with a fleet repo for it.
-type existingCluster struct{ *convergetest.Cluster }
+type existingCluster struct{ convergetest.Cluster }
 
 func newExistingCluster(t *testing.T) *existingCluster {
 	t.Helper()
-	return &existingCluster{convergetest.New(t)}
+	return &existingCluster{*convergetest.New(t)}
 }
 
 // namespaces of the cluster, by which to see whether anything was installed.

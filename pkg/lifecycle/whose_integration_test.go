@@ -37,7 +37,7 @@ import (
 // beside is another fleet repo, with a Git server of its own and on another machine, for the same cluster.
 func (e *existingCluster) beside(t *testing.T) *existingCluster {
 	t.Helper()
-	other := &existingCluster{&convergetest.Cluster{
+	other := &existingCluster{convergetest.Cluster{
 		Client: e.Client, Kubeconfig: e.Kubeconfig, Git: gittest.NewHTTPS(t, gittest.Options{}), Dir: t.TempDir(), Deps: e.Deps,
 	}}
 	other.Deps.Store = state.Store{Dir: t.TempDir()}
