@@ -337,11 +337,11 @@ func (c *collector) addVolume(v cnstypes.CnsVolume, clusters map[string]bool) {
 	}
 }
 
-// hasVolumes tells whether the vCenter has the API of volumes.
+// hasVolumes tells whether the vCenter has the API of volumes, which old ones have not: it is at a place of its own.
 func (c *collector) hasVolumes(ctx context.Context) (there bool, err error) {
 	u := c.client.URL()
-	u.Path, u.User = "/sdk/"+cns.Namespace+"ServiceVersions.xml", nil
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	u.Path, u.User = cns.Path, nil
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), http.NoBody)
 	if err != nil {
 		return false, err
 	}

@@ -43,6 +43,12 @@ type vcenter struct {
 
 func newVCenter(t *testing.T, datacenters int) *vcenter {
 	t.Helper()
+	return newVCenterWith(t, datacenters, true)
+}
+
+// newVCenterWith is one with the APIs of modules and volumes, or without.
+func newVCenterWith(t *testing.T, datacenters int, all bool) *vcenter {
+	t.Helper()
 	model := simulator.VPX()
 	model.Datacenter = datacenters
 	if err := model.Create(); err != nil {
@@ -51,7 +57,7 @@ func newVCenter(t *testing.T, datacenters int) *vcenter {
 	login := url.UserPassword("fleet@vsphere.local", password)
 	model.Service.Listen = &url.URL{Host: "127.0.0.1:0", User: login}
 	model.Service.TLS = new(tls.Config)
-	model.Service.RegisterEndpoints = true
+	model.Service.RegisterEndpoints = all
 	v := &vcenter{t: t, server: model.Service.NewServer(), login: login}
 	t.Cleanup(func() {
 		v.server.Close()
@@ -313,6 +319,16 @@ func mustNew(t *testing.T, server string) *Account {
 		t.Fatal(err)
 	}
 	return a
+}
+
+// An old vCenter has neither modules of clusters nor volumes of containers: that is an answer.
+func TestFindWithoutModulesAndVolumes(t *testing.T) {
+	v := newVCenterWith(t, 1, false)
+	v.clone("", "shop-x7k2p", made(fleet, "shop"))
+	found := v.account(password, v.cert).Find(t.Context(), fleet, nil)
+	if len(found.Problems) > 0 || len(found.Resources) != 1 {
+		t.Errorf("%+v", found)
+	}
 }
 
 func TestNew(t *testing.T) {
