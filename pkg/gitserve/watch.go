@@ -13,18 +13,18 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// settleTime is how long the refs have to be still: one commit changes several files.
+// settleTime is how long refs must not change before changed is called. One commit changes several files.
 const settleTime = 100 * time.Millisecond
 
-// watchRefs calls changed each time that branches or tags of the repository in dir (its .git) have changed, until ctx ends. It returns why it
-// cannot watch, nil at the end of ctx.
+// watchRefs calls changed after each change of a branch or tag, until ctx ends. dir is the repository's .git, or a bare repository. It
+// returns nil when ctx ends, and an error when it cannot watch.
 func watchRefs(ctx context.Context, dir string, changed func()) (err error) {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
 		return fmt.Errorf("watch %s: %w", dir, err)
 	}
 	defer func() { err = errors.Join(err, watcher.Close()) }()
-	// Folders, not files: git puts new files in the place of the old ones.
+	// Watch folders, not files: git replaces a file by another one of the same name.
 	if err := watcher.Add(dir); err != nil {
 		return fmt.Errorf("watch %s: %w", dir, err)
 	}
@@ -44,7 +44,7 @@ func watchRefs(ctx context.Context, dir string, changed func()) (err error) {
 			return fmt.Errorf("watch %s: %w", dir, err)
 		case event := <-watcher.Events:
 			if event.Has(fsnotify.Create) && strings.HasPrefix(event.Name, refs) {
-				// A branch feature/x is a file in a folder. What was made there meanwhile counts as well: it comes with the folder.
+				// A branch feature/x is a file in a new folder feature.
 				if err := watchFolders(watcher, event.Name); err != nil {
 					return err
 				}
@@ -56,10 +56,10 @@ func watchRefs(ctx context.Context, dir string, changed func()) (err error) {
 	}
 }
 
-// isRef tells whether a file that has changed says what the branches and tags are.
+// isRef tells whether the file name holds branches or tags, of the repository in dir.
 func isRef(dir, name string) bool {
 	switch {
-	case strings.HasSuffix(name, ".lock"): // git's own, until it has its name
+	case strings.HasSuffix(name, ".lock"): // git writes this file and then renames it
 		return false
 	case filepath.Dir(name) == dir:
 		return slices.Contains([]string{"HEAD", "packed-refs"}, filepath.Base(name))
@@ -68,7 +68,7 @@ func isRef(dir, name string) bool {
 	}
 }
 
-// watchFolders adds root, where it is a folder, and those in it. What is gone again is no error.
+// watchFolders watches root and all folders below it. A root that is a file or does not exist is no error.
 func watchFolders(watcher *fsnotify.Watcher, root string) error {
 	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		switch {
