@@ -26,22 +26,21 @@ import (
 // Keychain finds the credentials for a registry.
 type Keychain = authn.Keychain
 
-// Pull says how Get gets an image.
+// Pull are the options of Get.
 type Pull struct {
-	// Keychain has credentials for private registries, which count before those of this machine's user. Those are always asked:
-	// what docker login and podman login wrote, as a kubelet has it with its node's.
+	// Keychain has credentials for private registries. Get tries it before the user's own credentials, which docker login and podman
+	// login have written. A kubelet uses the credentials of its node in the same way.
 	Keychain Keychain
 	// Never asks no registry: an image that is not in the store is an error.
 	Never bool
-	// Always asks the registry what a tag stands for now. A registry that cannot be reached is no error if the image is in
-	// the store.
+	// Always asks the registry which image a tag means now. If the registry cannot be reached, an image in the store is enough.
 	Always bool
 }
 
 // parallelLayers bounds the downloads of one image.
 const parallelLayers = 3
 
-// Get returns the image that ref stands for, and pulls it if it is not in the store.
+// Get returns the image that ref means. It pulls the image if the store lacks it.
 func (s *Store) Get(ctx context.Context, ref string, pull Pull) (Image, error) {
 	img, there, err := s.Lookup(ref)
 	if err != nil {
@@ -82,7 +81,7 @@ func pullHint(err error) string {
 	if diag.Hint(err) != "" {
 		return ""
 	}
-	return "without a network, use a bundle that holds the image: fleetctl bundle create"
+	return "without a network, use a bundle that has the image: fleetctl bundle create"
 }
 
 func (s *Store) pull(ctx context.Context, ref string, keychain Keychain) (Image, error) {
@@ -117,7 +116,7 @@ func (s *Store) pull(ctx context.Context, ref string, keychain Keychain) (Image,
 		}
 	}
 	if digested, ok := full.(reference.Digested); ok && digested.Digest().Encoded() != digest.Hex {
-		// The reference names an index: remember which of its images is ours.
+		// The reference names an index: record which of its images is for this machine.
 		if err := s.alias(digested.Digest().Encoded(), digest.Hex); err != nil {
 			return Image{}, err
 		}
@@ -126,12 +125,12 @@ func (s *Store) pull(ctx context.Context, ref string, keychain Keychain) (Image,
 	}
 	img, there, err := s.image(full.String(), digest.Hex)
 	if err == nil && !there {
-		err = errors.New("it is gone from the store again")
+		err = errors.New("another process has removed it from the store")
 	}
 	return img, err
 }
 
-// source is where to pull ref from.
+// source is the reference from which ref is pulled: the registry's, or its mirror's.
 func (s *Store) source(ref reference.Named) (name.Reference, error) {
 	text := ref.String()
 	if mirror, ok := s.mirrors[reference.Domain(ref)]; ok {
@@ -144,15 +143,15 @@ func (s *Store) source(ref reference.Named) (name.Reference, error) {
 	return name.ParseReference(text, opts...)
 }
 
-// fetch brings the image's layers and makes it.
+// fetch downloads the image's layers and assembles the image.
 func (s *Store) fetch(ctx context.Context, ref reference.Named, digest v1.Hash, img v1.Image) error {
 	m, err := img.Manifest()
 	if err != nil {
 		return err
 	}
-	switch { // before anything is asked for: a config is read into memory, however long its registry goes on
+	switch { // before the download, because the config is read into memory
 	case m.Config.Size > maxDocument:
-		return fmt.Errorf("a config of %d bytes is not sensible", m.Config.Size)
+		return fmt.Errorf("its config has %d bytes, more than an image needs", m.Config.Size)
 	case len(m.Layers) > maxLayers:
 		return fmt.Errorf("it has more than %d layers", maxLayers)
 	}
@@ -209,7 +208,7 @@ func KeychainFromDockerConfig(configs ...[]byte) (Keychain, error) {
 			Auths map[string]dockerAuth `json:"auths"`
 		}
 		if err := json.Unmarshal(raw, &config); err != nil {
-			return nil, errors.New("it is not a docker config") // the error would quote the credentials
+			return nil, errors.New("it is not a docker config") // without err, which may quote credentials
 		}
 		for server, auth := range config.Auths {
 			all[serverHost(server)] = auth
@@ -222,7 +221,7 @@ type dockerAuth struct {
 	Username, Password, Auth string
 }
 
-// dockerConfigs are credentials by host.
+// dockerConfigs are credentials by the host of their registry.
 type dockerConfigs map[string]dockerAuth
 
 // serverHost is the registry of a key like https://index.docker.io/v1/.
