@@ -77,7 +77,7 @@ func TestOpenIsBounded(t *testing.T) {
 		"files of empty entries":         {hostile(t, []v1.Descriptor{entry(empties, "")}, empties, empty), "more than"},
 		"one layer a thousand times":     {hostile(t, []v1.Descriptor{entry(layers, refApp)}, layers, empty), "more than 1000 layers"},
 		"an index of which all is wrong": {hostile(t, wrong), "and 8980 more"},
-		"a list that is none":            {hostileIndex(t, []byte(`{"manifests":{}}`)), "is none"},
+		"a list that is none":            {hostileIndex(t, []byte(`{"manifests":{}}`)), "a list is expected here"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats
