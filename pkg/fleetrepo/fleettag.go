@@ -18,9 +18,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// tagFleet gives the values of a new cluster the tag that proves in the cloud whose it is, where its flavour's cloud takes such a tag and the fleet has an
-// identity. A tag that the user has set stays. A cluster that the repo already has without a tag stays without one: it is the same cluster,
-// not a new one.
+// tagFleet gives the values of a new cluster the tag that proves in the cloud whose it is, where its flavour's cloud takes such a tag and
+// the fleet has an identity. A tag that the user has set stays. A cluster that the repo already has without a tag stays without one: it
+// is the same cluster, not a new one.
 func (r *Repo) tagFleet(flavour, file string, values map[string]any) error {
 	if providerOf(flavour) != "aws" {
 		return nil
@@ -56,8 +56,8 @@ type FleetTag struct {
 	Fleet string
 }
 
-// FleetTags are those in the folders of clusters, by file and line. What names no identity, as something that Flux fills in, proves nothing anywhere, and is
-// left out. What cannot be read is validate's to tell.
+// FleetTags are those in the folders of clusters, by file and line. What names no identity, as something that Flux fills in, proves
+// nothing anywhere, and is left out. What cannot be read is validate's to tell.
 func (r *Repo) FleetTags() ([]FleetTag, error) {
 	var all []FleetTag
 	for i := range r.Fleet.Spec.ManagementClusters {
@@ -110,7 +110,7 @@ func (r *Repo) fleetTagsIn(dir string) ([]FleetTag, error) {
 	return all, nil
 }
 
-// fleetTagsOf follows no alias: what it stands for is in the file, too.
+// fleetTagsOf follows no alias, because the aliased node is in the same file.
 func fleetTagsOf(file string, n *yaml.Node) []FleetTag {
 	var all []FleetTag
 	for i, child := range n.Content {
