@@ -77,7 +77,7 @@ func (v *validator) notifications(f *Fleet) {
 func (v *validator) notification(at string, n *Notification, f *Fleet) {
 	v.label(fieldPath(at, "name"), n.Name, maxLabel-len("notification-"))
 	if n.Type != "" && !slices.Contains(NotificationTypes(), n.Type) {
-		v.errorf(RuleValue, fieldPath(at, "type"), "write slack, teams, webhook, github, gitlab or gitea", "%.80q is no type of notification", n.Type)
+		v.errorf(RuleValue, fieldPath(at, "type"), "write slack, teams, webhook, github, gitlab or gitea", "%.80q is not a type of notification", n.Type)
 	}
 	if n.Severity != "" && n.Severity != "info" && n.Severity != "error" {
 		v.errorf(RuleValue, fieldPath(at, "severity"), "write error or info", "%.80q is no severity", n.Severity)
