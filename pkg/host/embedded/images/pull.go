@@ -53,21 +53,43 @@ func (s *Store) Get(ctx context.Context, ref string, pull Pull) (Image, error) {
 		return Image{}, diag.Errorf("load it from a bundle, or set another imagePullPolicy",
 			"image %s is not in the store, and imagePullPolicy is Never", ref)
 	}
-	// Everybody who waits for the same image shares one download. It goes on when one of them gives up, until the last does
-	// by retrying; the download itself is bound to the first one's context.
-	result, err, _ := s.flights.Do(ref, func() (any, error) { return s.pull(ctx, ref, pull.Keychain) })
+	result, err := s.pullOnce(ctx, ref, pull.Keychain)
 	if err != nil {
 		if transportErr := (*transport.Error)(nil); there && !errors.As(err, &transportErr) && ctx.Err() == nil {
 			return img, nil
 		}
 		return Image{}, diag.Wrap("pull image "+ref, err, pullHint(err))
 	}
-	pulled, ok := result.(Image)
-	if !ok {
-		return Image{}, fmt.Errorf("pull image %s: no result", ref)
-	}
-	return pulled, nil
+	return result, nil
 }
+
+// pullOnce pulls ref. Concurrent calls for one ref share a download, which ends with the context of the call that began it. If that call
+// gives up, one of the others begins again.
+func (s *Store) pullOnce(ctx context.Context, ref string, keychain Keychain) (Image, error) {
+	for {
+		result, err, _ := s.flights.Do(ref, func() (any, error) {
+			img, err := s.pull(ctx, ref, keychain)
+			if err != nil && ctx.Err() != nil {
+				err = &gaveUpError{err}
+			}
+			return img, err
+		})
+		if _, gaveUp := errors.AsType[*gaveUpError](err); gaveUp && ctx.Err() == nil {
+			continue
+		}
+		pulled, ok := result.(Image)
+		if err == nil && !ok {
+			err = errors.New("no result")
+		}
+		return pulled, err
+	}
+}
+
+// gaveUpError is the error of a download whose context has ended.
+type gaveUpError struct{ error }
+
+// Unwrap returns the error of the download.
+func (e *gaveUpError) Unwrap() error { return e.error }
 
 func pullHint(err error) string {
 	if answer, ok := errors.AsType[*transport.Error](err); ok {
