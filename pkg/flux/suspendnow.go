@@ -29,7 +29,7 @@ type Switched struct {
 func RefTo(kind string, key kube.Key) (kube.Ref, error) {
 	i := slices.IndexFunc(allKinds(), func(k schema.GroupVersionKind) bool { return k.Kind == kind })
 	if i < 0 {
-		return kube.Ref{}, fmt.Errorf("fleetctl knows no kind %s of Flux", kind)
+		return kube.Ref{}, fmt.Errorf("%s is not a kind of Flux", kind)
 	}
 	return kube.Ref{GroupVersionKind: allKinds()[i], Key: key}, nil
 }
