@@ -12,7 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
-// errAbortDryRun is that of pivot and restore.
+// errAbortDryRun is the error of pivot and restore if both flags are given.
 var errAbortDryRun = diag.Usage("leave one of them out", "--abort changes something, and --dry-run does not")
 
 // backupOptions are the flags of backup.
@@ -79,9 +79,9 @@ func runBackup(ctx context.Context, f *factory, o *backupOptions) error {
 	return f.show(views.Backup(result))
 }
 
-// absolute is a place that was given on the command line, a folder with its whole path; "" where none was.
+// absolute makes a folder from the command line absolute. It returns "", a URL and branch:NAME as they are.
 func absolute(dir string) (string, error) {
-	if dir == "" || strings.Contains(dir, "://") || strings.HasPrefix(dir, "branch:") { // the workflow says what places there are
+	if dir == "" || strings.Contains(dir, "://") || strings.HasPrefix(dir, "branch:") { // the workflow checks these
 		return dir, nil
 	}
 	abs, err := filepath.Abs(dir)

@@ -62,7 +62,7 @@ interrupted. Run it again after any of them.`,
 }
 
 func (o *bootstrapOptions) complete(f *factory, _ ...string) error {
-	f.streams.InTerminal = false // it asks no questions
+	f.streams.InTerminal = false // ask no questions in a pipeline
 	if err := o.initOptions.complete(f); err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
-// mostAsked bounds what a question names: the cluster says what it is called.
+// mostAsked bounds the length of names in a question, because the cluster chooses them.
 const mostAsked = 1000
 
 // clusterDrainOptions are the flags of cluster drain.

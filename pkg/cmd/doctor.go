@@ -30,7 +30,7 @@ names another Git server than the one the clone comes from, doctor sends a token
 		RunE: running(f, o, runDoctor),
 	}
 	o.addFlags(f, c)
-	// As the other commands that look at a management cluster call them.
+	// The names of these flags in other commands that look at a management cluster.
 	c.Flags().StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig of an existing host (also: --host-kubeconfig)")
 	c.Flags().StringVar(&o.Context, "context", "", "context of an existing host (also: --host-context)")
 	c.Flags().BoolVar(&o.runCommands, "run-commands", false, "run the commands of fleet.yaml that variables come from, and those of a kubeconfig in the fleet repo; send tokens to whatever server it names")

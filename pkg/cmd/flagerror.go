@@ -10,8 +10,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// flagError makes an unknown flag, or a value that a flag does not take, a usage error with a way out. Where a word before the flag names no command, the
-// flag may well be one of the command that was meant: the error is about the word.
+// flagError turns the error for an unknown flag, or for a value that a flag does not accept, into a usage error with a hint. If a word
+// before the flag is not a command, the error is about the word, because the flag may belong to the intended command.
 func flagError(c *cobra.Command, err error) error {
 	if c.HasSubCommands() {
 		if unknown := anyCommand(c, c.Flags().Args()); unknown != nil {
@@ -35,7 +35,7 @@ func flagError(c *cobra.Command, err error) error {
 	return &diag.Error{Err: err, Hint: hint, Code: diag.ExitUsage}
 }
 
-// takenBy says what a flag takes, by pflag's name of its type. pflag's own words for a value that it cannot read are those of Go's parsers.
+// takenBy describes the values of a flag, by pflag's name of its type. pflag's own errors are those of Go's parsers.
 var takenBy = map[string]string{
 	"bool":     "true or false",
 	"duration": "a duration, such as 90s or 5m",

@@ -65,13 +65,13 @@ func runLock(ctx context.Context, f *factory, o *lockOptions) error {
 		changed = err == nil && !e.Changes.Empty()
 		return e, err
 	}})
-	if err == nil && !changed { // then nothing else tells them
+	if err == nil && !changed { // otherwise the view has them
 		for _, note := range notes {
 			f.report().Warn(note)
 		}
 	}
 	if err == nil && o.check && changed {
-		return diag.NotReady("`fleetctl lock` writes it; review what has changed", "fleet.lock is not as it should be")
+		return diag.NotReady("`fleetctl lock` writes it; review what has changed", "fleet.lock is out of date")
 	}
 	return err
 }

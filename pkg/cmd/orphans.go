@@ -29,7 +29,7 @@ type orphansOptions struct {
 	tokenFile   string
 }
 
-// How long looking, and deleting, may take.
+// The default timeouts of looking and of deleting.
 const (
 	orphansTimeout       = 5 * time.Minute
 	deleteOrphansTimeout = time.Hour
@@ -128,28 +128,28 @@ func deleteOrphans(ctx context.Context, f *factory, deps management.Deps, look r
 	return nil
 }
 
-// agreeToDelete shows what is about to be deleted, and asks where somebody is to agree to it: that each management cluster of gone is so, and then to the
-// deletion.
+// agreeToDelete shows the resources to delete. If ask is true, it also asks for confirmation: that each management cluster in gone is gone, and then
+// that the resources may be deleted.
 func (f *factory) agreeToDelete(d *orphans.Deletion, gone []string, ask bool) error {
 	if ask {
 		f.closeReporter()
 	}
 	aside := f.streams
-	aside.Out = aside.Err // standard output is the result's
+	aside.Out = aside.Err // standard output is only for the result
 	if err := views.Print(aside, ui.Human, false, views.OrphansDeletion(d, time.Now())); err != nil || !ask {
 		return err
 	}
 	for _, name := range gone {
-		question := "The management cluster " + name + " does not answer, and is taken for gone. If it exists anywhere, switched off or out of reach " +
-			"from here, it may own the cluster " + d.Cluster + " and need what is deleted."
+		question := "The management cluster " + name + " does not answer, and you say that it is gone. If it still exists, switched off or out of reach " +
+			"from here, it may own the cluster " + d.Cluster + " and need these resources."
 		if err := ui.ConfirmTyped(f.streams, question, name, "--yes"); err != nil {
 			return err
 		}
 	}
-	return ui.ConfirmTyped(f.streams, "This deletes what is left of the cluster "+d.Cluster+", with all that it stores. Nobody can bring it back.", d.Cluster, "--yes")
+	return ui.ConfirmTyped(f.streams, "This deletes all remaining resources of the cluster "+d.Cluster+", with their data. It cannot be undone.", d.Cluster, "--yes")
 }
 
-// orphansOptions are where to look.
+// orphansOptions returns the clouds and management clusters to look at.
 func (f *factory) orphansOptions(o *orphansOptions) (management.Deps, reclaim.Options, error) {
 	var look reclaim.Options
 	repo, err := f.fleetRepo()

@@ -11,7 +11,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
-// errBothGone is that of pivot and cluster transfer.
+// errBothGone is the error of pivot and cluster transfer if both flags are given.
 var errBothGone = diag.Usage("`fleetctl restore` makes a management cluster of the last snapshot", "with both sides gone there is nothing to undo: leave out --source-is-gone or --without-target")
 
 // pivotOptions are the flags of pivot.

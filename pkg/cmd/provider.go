@@ -65,7 +65,7 @@ clusters. Without a version, fleetctl init chooses one when it installs the prov
 	return c
 }
 
-// completeKnown completes the name of a provider, those of the type that is asked for.
+// completeKnown completes the name of a provider of the type in --type.
 func (o *providerOptions) completeKnown(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -73,7 +73,7 @@ func (o *providerOptions) completeKnown(_ *cobra.Command, args []string, _ strin
 	return components.KnownProviders(o.provider.Type), cobra.ShellCompDirectiveNoFileComp
 }
 
-// addProviderType is the flag that says which type of provider is meant.
+// addProviderType adds the flag for the type of a provider.
 func addProviderType(c *cobra.Command, into *v1alpha1.ProviderType) {
 	var types []string
 	for _, t := range v1alpha1.ProviderTypes() {
@@ -109,7 +109,7 @@ func (o *providerRemoveOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error)
 	return r.RemoveProvider(o.management, o.provider)
 }
 
-// providerNames are those that fleet.yaml lists for a management cluster, or for any where that is empty.
+// providerNames are the providers that fleet.yaml lists for a management cluster, or for all of them if cluster is empty.
 func providerNames(r *fleetrepo.Repo, cluster string) []string {
 	var names []string
 	for _, p := range r.Providers() {

@@ -1,5 +1,5 @@
-// Package cmd is the command line. Every command has three parts: newXCmd binds flags to options, complete parses the options, and runX
-// calls one function of a workflow and gives its result to a view. Parsing and running are apart so that each can be tested alone.
+// Package cmd is the command line. Every command has three parts: newXCmd binds flags to options, complete checks and completes the
+// options, and runX calls one function of a workflow and gives its result to a view. So parsing and running can be tested separately.
 package cmd
 
 import (
@@ -22,12 +22,12 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/validate"
 )
 
-// grace is how long an interrupted command may take to end by itself. Some libraries take no context: kind's node keeps being
-// made for a while, and the next run cleans up what it left.
+// grace is how long an interrupted command may take to end by itself. Some libraries take no context: kind goes on making a node for a
+// while, and the next run cleans up after it.
 const grace = 1500 * time.Millisecond
 
-// Main runs fleetctl with args and returns its exit code. When ctx ends (Ctrl-C, SIGTERM) it returns within two seconds and says
-// how to go on.
+// Main runs fleetctl with args and returns its exit code. When ctx ends (Ctrl-C, SIGTERM), Main prints the command to go on with, and
+// returns within two seconds.
 func Main(ctx context.Context, streams ui.Streams, args []string) int {
 	if len(args) == 1 && args[0] == confine.Argument {
 		return confine.Serve(adopt.Task, validate.Task, validate.AddonTask, review.RenderTask, review.NeedsTask, review.ChartsTask, review.DiffTask, change.DeclaredTask, change.ValuesTask, converge.WantedTask)
@@ -79,13 +79,13 @@ func finish(ctx context.Context, f *factory, args []string, err error) int {
 	return diag.Code(err)
 }
 
-// errSilent marks an outcome that the command has already shown: only its exit code is left to give.
+// errSilent is the error of a command that has already printed the outcome. finish prints nothing more.
 var errSilent = errors.New("already shown")
 
-// silent is the outcome of a command that worked and found something not as it should be, with nothing more to print.
+// silent returns the error of a command that succeeded and has already printed what is not ready. Its exit code is diag.ExitNotReady.
 func silent() error { return &diag.Error{Err: errSilent, Code: diag.ExitNotReady} }
 
-// Root is the whole command tree, for who generates documentation from it.
+// Root is the whole command tree, for generating documentation.
 func Root(streams ui.Streams) *cobra.Command { return newRootCmd(newFactory(streams)) }
 
 func newRootCmd(f *factory) *cobra.Command {
@@ -121,11 +121,11 @@ repository that declares all your clusters, in all your clouds. From then on a c
 	}
 	addSynonyms(root)
 	usageErrors(root)
-	_ = root.RegisterFlagCompletionFunc("output", completeFormats) // fails only for a flag that is not there
+	_ = root.RegisterFlagCompletionFunc("output", completeFormats) // fails only if the command lacks the flag
 	return root
 }
 
-// grouped is a command with the group of the help that lists it, "" for none.
+// grouped is a command with its group in the help, "" for none.
 type grouped struct {
 	group string
 	cmd   *cobra.Command
@@ -181,7 +181,7 @@ func commands(f *factory) []grouped {
 	}
 }
 
-// usageErrors makes a wrong number of arguments, or an unknown command, a usage error with a way out.
+// usageErrors turns the error for a wrong number of arguments, or for an unknown command, into a usage error with a hint.
 func usageErrors(c *cobra.Command) {
 	if args := c.Args; args != nil {
 		c.Args = func(c *cobra.Command, given []string) error {

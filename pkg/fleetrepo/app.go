@@ -72,7 +72,7 @@ func (r *Repo) files(dir, prefix string) ([]string, error) {
 	return names, err
 }
 
-// readApp reads what the file of an application says.
+// readApp parses the file of an application.
 func (r *Repo) readApp(a *App, file string) {
 	src, err := r.read(file)
 	if err != nil {
@@ -97,8 +97,8 @@ func (r *Repo) readApp(a *App, file string) {
 	}
 }
 
-// AddApp makes an application of a tenant, in the environments named or in all that have the tenant. One that is there with another source is an error,
-// as are bad names, and a tenant that an environment does not have.
+// AddApp makes an application of a tenant, in the environments named or in all that have the tenant. One that is there with another
+// source is an error, as are bad names, and a tenant that an environment does not have.
 func (r *Repo) AddApp(tenant, name string, source scaffold.AppSource, environments []string) (*Edit, error) {
 	all, err := r.Tenants()
 	if err != nil {

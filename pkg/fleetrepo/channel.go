@@ -17,7 +17,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// Channel is what environments follow in Git, and where it is.
+// Channel is a channel of the fleet with its present tags and its environments.
 type Channel struct {
 	Name string `json:"name"`
 	// Branch that it follows, or the pattern of its tags.
@@ -48,7 +48,7 @@ func (r *Repo) Channels() ([]Channel, error) {
 	return all, nil
 }
 
-// Positions are the tags that the management clusters have a channel at; those that have none yet are left out.
+// Positions are the present tags of a channel by management cluster. It leaves out management clusters without a tag.
 func (r *Repo) Positions(channel string) ([]Position, error) {
 	all := []Position{}
 	for i := range r.Fleet.Spec.ManagementClusters {
@@ -115,8 +115,8 @@ func (r *Repo) AddChannel(c v1alpha1.Channel, environments []string) (*Edit, err
 	return e, after.follow(e, c.Name, "", "", environments)
 }
 
-// anotherChannel is the hint of what to do before the channel called name goes, for the environments that follow it. Production never follows the branch: without
-// another channel of tags it has to be production no more.
+// anotherChannel is the hint of what to do before the channel called name goes, for the environments that follow it. Production never
+// follows the branch: without another channel of tags it has to be production no more.
 func (r *Repo) anotherChannel(name string, followers []string) string {
 	another := v1alpha1.MainChannel
 	for _, c := range r.Fleet.Channels() {
@@ -189,8 +189,8 @@ func (r *Repo) Promote(channel, tag, cluster string) (*Edit, error) {
 	return e, r.follow(e, c.Name, tag, cluster, r.Fleet.EnvironmentsOf(c.Name))
 }
 
-// CheckPromotable returns an error where a promotion would move nothing: none of the management clusters, or not the one named, follows the fleet repo
-// yet, so that nothing there could follow a tag.
+// CheckPromotable returns an error where a promotion would move nothing: none of the management clusters, or not the one named, follows
+// the fleet repo yet, so that nothing there could follow a tag.
 func (r *Repo) CheckPromotable(channel, cluster string) error {
 	var missing []string
 	for i := range r.Fleet.Spec.ManagementClusters {
@@ -240,8 +240,8 @@ func (r *Repo) TagChannel(name string) (v1alpha1.Channel, error) {
 	return c, nil
 }
 
-// follow makes or moves the sources of a channel, and lets environments follow it where it is somewhere. tag is "" to leave it where it
-// is, cluster is the only management cluster to do it for.
+// follow makes the sources of a channel, or moves them to a tag, and lets environments follow the channel once it has a tag. An empty tag
+// does not move it. cluster, if not empty, is the only management cluster to change.
 func (r *Repo) follow(e *Edit, channel, tag, cluster string, environments []string) error {
 	c, _ := r.Fleet.Channel(channel)
 	if cluster != "" {
@@ -309,7 +309,7 @@ func (r *Repo) source(e *Edit, m *v1alpha1.ManagementCluster, c v1alpha1.Channel
 	return true, r.listedSource(&e.Changes, m, c.Name, true)
 }
 
-// listedSource lists the source in the kustomization.yaml of the management cluster's folder, where there is one.
+// listedSource lists the source in the kustomization.yaml of the management cluster's folder, if it has one.
 func (r *Repo) listedSource(cs *manifest.ChangeSet, m *v1alpha1.ManagementCluster, channel string, want bool) error {
 	return r.listed(cs, m.Dir(), path.Join("sources", channel, "gitrepository.yaml"), want)
 }
@@ -325,7 +325,7 @@ func (r *Repo) readFleet() (*fleetFile, error) {
 	return &fleetFile{r, src}, err
 }
 
-// editFleet makes changes of fleet.yaml, refuses what comes of them where it is no fleet, and returns the repo as it would be.
+// editFleet changes fleet.yaml and returns the repo after the change. It fails if the result is not a valid fleet.yaml.
 func (r *Repo) editFleet(e *Edit, change func(*fleetFile) error) (*Repo, error) {
 	fleet, err := r.readFleet()
 	if err != nil {

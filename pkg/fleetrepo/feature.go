@@ -67,8 +67,8 @@ func onManagement(m *v1alpha1.ManagementCluster) scaffold.FeatureTarget {
 	return scaffold.FeatureTarget{Layout: m.Layout(), Management: true}
 }
 
-// AddFeatureChart makes a feature of a Helm chart. The very feature may be there already, with values of its own. Errors: a bad name, an address or a version
-// that is none, another feature of that name.
+// AddFeatureChart makes a feature of a Helm chart. The very feature may be there already, with values of its own. Errors: a bad name, an
+// address or a version that is none, another feature of that name.
 func (r *Repo) AddFeatureChart(name string, c scaffold.FeatureChart) (*Edit, error) {
 	files, err := scaffold.FeatureChartFiles(name, c)
 	if err != nil {
@@ -98,7 +98,7 @@ func (r *Repo) AddFeatureChart(name string, c scaffold.FeatureChart) (*Edit, err
 	return e, nil
 }
 
-// AddFeature makes a feature with nothing in it yet. Files that are there stay as they are.
+// AddFeature makes an empty feature. Existing files stay as they are.
 func (r *Repo) AddFeature(name string) (*Edit, error) {
 	files, err := scaffold.FeatureFiles(name)
 	if err != nil {
@@ -110,15 +110,15 @@ func (r *Repo) AddFeature(name string) (*Edit, error) {
 	return e, nil
 }
 
-// FeatureOptions say who is to have a feature: environments, clusters, management clusters, or with neither every environment.
+// FeatureOptions name the targets of a feature: environments, clusters or management clusters. Without any the target is every environment.
 type FeatureOptions struct {
 	Environments, Clusters []string
-	// Management stands for management clusters themselves: the one that ManagementCluster names, or all.
+	// Management means management clusters themselves: the one that ManagementCluster names, or all.
 	Management        bool
 	ManagementCluster string
 }
 
-// EnableFeature gives a feature to environments or clusters. Files that are there stay as they are. Errors: unknown names.
+// EnableFeature gives a feature to environments or clusters. Existing files stay as they are. Errors: unknown names.
 func (r *Repo) EnableFeature(name string, opts FeatureOptions) (*Edit, error) {
 	targets, where, err := r.targets(name, opts)
 	if err != nil {
@@ -157,7 +157,8 @@ func (r *Repo) EnableFeature(name string, opts FeatureOptions) (*Edit, error) {
 	return e, nil
 }
 
-// checkTwice refuses a feature for environments some of whose clusters have it by themselves: two Flux objects would make the same of it there.
+// checkTwice refuses a feature for environments some of whose clusters have it by themselves: two Flux objects would make the same of it
+// there.
 func (r *Repo) checkTwice(name string, targets []scaffold.FeatureTarget) error {
 	places, err := r.places("")
 	if err != nil {
@@ -178,7 +179,8 @@ func (r *Repo) runsFlux(t scaffold.FeatureTarget) bool {
 	return r.exists(path.Join(t.Layout.Cluster(t.Environment, t.Cluster), layout.FluxFile))
 }
 
-// cannotApply tells whether the chart of a cluster says that its API server can run no Flux, and then takes nothing from another one either.
+// cannotApply tells whether the chart of a cluster says that its API server can run no Flux, and then takes nothing from another one
+// either.
 func (r *Repo) cannotApply(cluster string) bool {
 	c, err := r.find(cluster)
 	if err != nil {
@@ -215,12 +217,12 @@ func (r *Repo) DisableFeature(name string, opts FeatureOptions) (*Edit, error) {
 	return e, nil
 }
 
-// everybody tells that nobody is named.
+// everybody tells whether the options name no target.
 func (o FeatureOptions) everybody() bool {
 	return len(o.Environments)+len(o.Clusters) == 0 && !o.Management
 }
 
-// candidates are those that the options name; where they name none, all that can have a feature.
+// candidates are the targets that the options name, or all possible targets if they name none.
 func (r *Repo) candidates(name string, opts FeatureOptions) ([]scaffold.FeatureTarget, string, error) {
 	targets, where, err := r.targets(name, opts)
 	if err != nil || !opts.everybody() {
@@ -273,7 +275,7 @@ func environmentsOf(targets []scaffold.FeatureTarget) []string {
 	return names
 }
 
-// targets are those that the options name, and how to say so.
+// targets returns the targets that the options name, and a description of them.
 func (r *Repo) targets(name string, opts FeatureOptions) ([]scaffold.FeatureTarget, string, error) {
 	names, err := r.folders(layout.FeaturesDir)
 	if err != nil {

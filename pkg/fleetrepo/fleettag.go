@@ -125,7 +125,7 @@ func mentionsFleet(src []byte) bool {
 	return bytes.Contains(src, []byte(v1alpha1.FleetTag)) || bytes.Contains(src, []byte(v1alpha1.FleetKey))
 }
 
-// fleetTagsOf follows no alias: what it stands for is in the file, too.
+// fleetTagsOf follows no alias, because the aliased node is in the same file.
 func fleetTagsOf(file string, n *yaml.Node) []FleetTag {
 	var all []FleetTag
 	for i, child := range n.Content {

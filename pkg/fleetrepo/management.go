@@ -52,7 +52,7 @@ func (r *Repo) ManagementClusters() ([]ManagementCluster, error) {
 	return all, nil
 }
 
-// ManagementClusterNames are those that fleet.yaml declares.
+// ManagementClusterNames are the names of the management clusters in fleet.yaml.
 func (r *Repo) ManagementClusterNames() []string {
 	names := make([]string, 0, len(r.Fleet.Spec.ManagementClusters))
 	for i := range r.Fleet.Spec.ManagementClusters {
@@ -61,9 +61,9 @@ func (r *Repo) ManagementClusterNames() []string {
 	return names
 }
 
-// AddManagementCluster declares a management cluster in fleet.yaml, and brings the charts of its flavours along. The very one may be there already.
-// Without a generation it gets the first that is free below its cloud: the new one stands beside the old one. Errors: a bad or taken name, and what
-// fleet.yaml is refused for.
+// AddManagementCluster declares a management cluster in fleet.yaml, and adds the charts of its flavours. It is no error if fleet.yaml
+// already has the same one. Without a generation, it gets the first free one below its cloud. Errors: a bad or taken name, and an invalid
+// fleet.yaml.
 func (r *Repo) AddManagementCluster(m v1alpha1.ManagementCluster) (*Edit, error) {
 	e := &Edit{Summary: "Add management cluster " + m.Name}
 	if slices.Contains(r.ManagementClusterNames(), m.Name) {
@@ -87,7 +87,7 @@ func (r *Repo) AddManagementCluster(m v1alpha1.ManagementCluster) (*Edit, error)
 	return e, nil
 }
 
-// freeGeneration is the first of v1, v2 and so on whose folder below the cloud of m is nobody's; "" for the default.
+// freeGeneration is the first of v1, v2 and so on whose folder below the cloud of m no other management cluster has; "" for the default.
 func (r *Repo) freeGeneration(m v1alpha1.ManagementCluster) string {
 	for n := 1; ; n++ {
 		if n > 1 {
@@ -100,8 +100,8 @@ func (r *Repo) freeGeneration(m v1alpha1.ManagementCluster) string {
 	}
 }
 
-// RemoveManagementCluster takes a management cluster that makes no clusters out of fleet.yaml, with its folder. It deletes nothing of the cluster itself:
-// teardown does. Errors: an unknown one, and one that makes clusters or other management clusters.
+// RemoveManagementCluster takes a management cluster that makes no clusters out of fleet.yaml, with its folder. It deletes nothing of the
+// cluster itself: teardown does. Errors: an unknown one, and one that makes clusters or other management clusters.
 func (r *Repo) RemoveManagementCluster(name string) (*Edit, error) {
 	all, err := r.ManagementClusters()
 	if err != nil {

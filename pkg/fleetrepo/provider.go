@@ -44,13 +44,13 @@ func TypeOf(p v1alpha1.Provider) v1alpha1.ProviderType {
 	return p.Type
 }
 
-// indexOf is where a management cluster lists the provider of p's name and type; -1 where it does not.
+// indexOf is the index of the provider of p's name and type in a management cluster's list; -1 if it is not listed.
 func indexOf(m *v1alpha1.ManagementCluster, p v1alpha1.Provider) int {
 	return slices.IndexFunc(m.Providers, func(o v1alpha1.Provider) bool { return o.Name == p.Name && TypeOf(o) == TypeOf(p) })
 }
 
-// AddProvider lists a provider of a management cluster ("" stands for the only one) in fleet.yaml, or changes its version, and brings
-// the charts of its flavours along. Version may be empty: fleetctl init chooses one, and one that is there stays.
+// AddProvider adds a provider of a management cluster ("" means the only one) to fleet.yaml, or changes its version, and adds the charts
+// of its flavours. With an empty version, an existing version stays, and otherwise fleetctl init chooses one.
 func (r *Repo) AddProvider(cluster string, p v1alpha1.Provider) (*Edit, error) {
 	m, err := r.managementCluster(cluster)
 	if err != nil {

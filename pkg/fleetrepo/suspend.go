@@ -16,9 +16,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// PauseEnvironment keeps changes in Git from the clusters of an environment, or lets them through again: on every management cluster, the Flux
-// Kustomization that applies them, and where the environment follows a branch, what its clusters' own Flux applies. Errors: an unknown environment, one
-// that nothing applies.
+// PauseEnvironment keeps changes in Git from the clusters of an environment, or lets them through again: on every management cluster, the
+// Flux Kustomization that applies them, and where the environment follows a branch, what its clusters' own Flux applies. Errors: an
+// unknown environment, one that nothing applies.
 func (r *Repo) PauseEnvironment(name string, paused bool) (*Edit, error) {
 	if err := r.CheckEnvironment(name); err != nil {
 		return nil, err
@@ -56,8 +56,8 @@ func (r *Repo) PauseEnvironment(name string, paused bool) (*Edit, error) {
 	return e, nil
 }
 
-// PauseFeature keeps changes in Git of a feature from those that have it, or lets them through again. Errors: unknown names, a feature that none of them
-// has.
+// PauseFeature keeps changes in Git of a feature from those that have it, or lets them through again. Errors: unknown names, a feature
+// that none of them has.
 func (r *Repo) PauseFeature(name string, opts FeatureOptions, paused bool) (*Edit, error) {
 	having, err := r.Having(name, opts)
 	if err != nil {
@@ -88,8 +88,8 @@ func (r *Repo) Having(name string, opts FeatureOptions) ([]scaffold.FeatureTarge
 	return having, nil
 }
 
-// PauseChannel keeps what environments follow in Git where it is, or lets it go on: on every management cluster its source is not fetched. Errors: an
-// unknown channel, the branch itself, one that has no source yet.
+// PauseChannel keeps what environments follow in Git where it is, or lets it go on: on every management cluster its source is not
+// fetched. Errors: an unknown channel, the branch itself, one that has no source yet.
 func (r *Repo) PauseChannel(name string, paused bool) (*Edit, error) {
 	if err := r.checkChannel(name); err != nil {
 		return nil, err
@@ -97,7 +97,8 @@ func (r *Repo) PauseChannel(name string, paused bool) (*Edit, error) {
 	if name == v1alpha1.MainChannel {
 		return nil, diag.Usage("`--now` suspends it on the cluster", "the channel %s cannot be paused by a commit: no later commit would be seen that resumes it", name)
 	}
-	// It concerns environments that follow the channel, and yet waits for no promotion: the source is in the management cluster's own folder.
+	// It concerns environments that follow the channel, and yet waits for no promotion: the source is in the management cluster's own
+	// folder.
 	e := &Edit{Summary: pauses(paused) + " channel " + name}
 	found := false
 	for i := range r.Fleet.Spec.ManagementClusters {
@@ -141,8 +142,8 @@ func anyNamed(kind string, names ...string) func(gotKind, name string) bool {
 	}
 }
 
-// suspendIn adds to an edit that the selected objects of a file are suspended, or are no more. It tells whether the file has any; one that is missing has
-// none.
+// suspendIn adds to an edit that the selected objects of a file are suspended, or are no more. It tells whether the file has any; one
+// that is missing has none.
 func (r *Repo) suspendIn(e *Edit, file string, suspended bool, selects func(kind, name string) bool) (bool, error) {
 	if !r.exists(file) {
 		return false, nil
@@ -288,7 +289,7 @@ func (r *Repo) PausedByChannel(name string) ([]FluxObject, error) {
 	return all, err
 }
 
-// eachIn calls do for each cluster of environments that runs what they have: by a Flux of its own, or by the management cluster's.
+// eachIn calls do for each cluster of environments whose apps a Flux applies, its own or the management cluster's.
 func (r *Repo) eachIn(environments []string, do func(p place, cluster string, own bool)) error {
 	places, err := r.places("")
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ListLabelled lists the objects of all kinds that carry labels: cluster-wide ones, and those in namespaces. Kinds that skip names are left
-// out, and so are those that cannot be listed and deleted, and those of an API server behind this one that does not answer.
+// ListLabelled lists the objects of all kinds with the labels: cluster-wide objects, and objects in namespaces. It leaves out kinds for
+// which skip is true, kinds that cannot be listed and deleted, and kinds of an aggregated API server that does not answer.
 func (c *Client) ListLabelled(ctx context.Context, labels map[string]string, namespaces []string, skip func(schema.GroupKind) bool) ([]unstructured.Unstructured, error) {
 	resources, err := c.discovery.ServerPreferredResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
@@ -45,7 +45,7 @@ func (c *Client) ListLabelled(ctx context.Context, labels map[string]string, nam
 	return slices.Concat(found...), err
 }
 
-// kindAt is a kind in one namespace; "" is for cluster-wide ones.
+// kindAt is a kind in one namespace; "" for a cluster-wide kind.
 type kindAt struct {
 	schema.GroupVersionKind
 
@@ -64,7 +64,7 @@ func kindsAt(gv schema.GroupVersion, r *metav1.APIResource, namespaces []string)
 	return kinds
 }
 
-// ListKind lists the objects of a kind, each with that kind. A kind that the API server does not have, or has no more, has none.
+// ListKind lists the objects of a kind, and sets the kind of each. The list is empty if the API server does not know the kind.
 func (c *Client) ListKind(ctx context.Context, kind schema.GroupVersionKind, opts ...client.ListOption) ([]unstructured.Unstructured, error) {
 	var objects []unstructured.Unstructured
 	list := func() client.ObjectList { return &unstructured.UnstructuredList{} }

@@ -20,7 +20,7 @@ type Deps struct {
 	LookupEnv func(string) (string, bool)
 	// Environ is the environment of commands that fleet.yaml names for variables, as NAME=value; nil: that of this process.
 	Environ []string
-	// Stdin is what is piped in; nil where that is a terminal.
+	// Stdin is the piped standard input; nil for a terminal.
 	Stdin io.Reader
 }
 

@@ -53,7 +53,7 @@ const (
 	shownPlaces = 3
 )
 
-// sumUp puts findings together that say the same of other places, where the first of them stands.
+// sumUp merges findings with the same text at several places into the first of them.
 func sumUp(findings diag.Findings) []diag.Findings {
 	type gist struct {
 		severity         diag.Severity
