@@ -1,0 +1,129 @@
+package render
+
+import "reflect"
+
+// small is the error of a result that is more than a function may make.
+func small(v reflect.Value) error {
+	if v.Kind() == reflect.Interface {
+		v = v.Elem()
+	}
+	switch v.Kind() { //nolint:exhaustive // the others hold nothing
+	case reflect.String:
+		if v.Len() > maxText {
+			return tooMuch(float64(v.Len()))
+		}
+	case reflect.Slice, reflect.Map:
+		if v.Len() > maxItems {
+			return beyond("it would make %d items, and %d are the most", v.Len(), maxItems)
+		}
+	}
+	return nil
+}
+
+// static are functions that make no more than what is written out in a template, and those that the engine has itself.
+var static = map[string]bool{"list": true, "tuple": true, "fail": true, "include": true, "tpl": true}
+
+// grows tells of a function whether what it makes may be more than what it is given, and more again where it is given that: all that make texts
+// and lists.
+func grows(name string, function any) bool {
+	t := reflect.TypeOf(function)
+	if t == nil || t.Kind() != reflect.Func || t.NumOut() == 0 || static[name] {
+		return false
+	}
+	kind := t.Out(0).Kind()
+	return kind == reflect.String || kind == reflect.Slice || name == "concat"
+}
+
+// items is how many a list has; 0 where it is none.
+func items(v reflect.Value) float64 {
+	if v.Kind() == reflect.Interface {
+		v = v.Elem()
+	}
+	if v.Kind() == reflect.Slice || v.Kind() == reflect.Array {
+		return float64(v.Len())
+	}
+	return 0
+}
+
+// takes counts a call, and what it takes to go through its arguments.
+func (b *bounds) takes(args []reflect.Value) error {
+	size := 0.0
+	for _, v := range args {
+		size += length(v)/100 + items(v)
+	}
+	return b.spend(1 + int(size/100))
+}
+
+// quickGuard is guard for the functions that charts call most, without reflection; nil for others.
+func quickGuard(b *bounds, function any, before check) any {
+	fits := func(text string, err error) (string, error) {
+		if err == nil && len(text) > maxText {
+			err = tooMuch(float64(len(text)))
+		}
+		return text, err
+	}
+	switch f := function.(type) {
+	case func(...any) string: // all of them print what they are given
+		return func(values ...any) (string, error) {
+			if err := b.walkAll(values); err != nil {
+				return "", err
+			}
+			return fits(f(values...), nil)
+		}
+	case func(any) string:
+		return func(value any) (string, error) {
+			if err := b.walkAll([]any{value}); err != nil {
+				return "", err
+			}
+			return fits(f(value), nil)
+		}
+	case func(int, string) string:
+		return func(n int, text string) (string, error) {
+			err := b.spend(1 + len(text)/10_000)
+			if err == nil && before != nil {
+				err = before(b, []reflect.Value{reflect.ValueOf(n), reflect.ValueOf(text)})
+			}
+			if err != nil {
+				return "", err
+			}
+			return fits(f(n, text), nil)
+		}
+	case func(string) string:
+		if before == nil {
+			return func(text string) (string, error) {
+				if err := b.spend(1 + len(text)/10_000); err != nil {
+					return "", err
+				}
+				return fits(f(text), nil)
+			}
+		}
+	case func(string, string) string:
+		if before == nil {
+			return func(first, second string) (string, error) {
+				if err := b.spend(1 + (len(first)+len(second))/10_000); err != nil {
+					return "", err
+				}
+				return fits(f(first, second), nil)
+			}
+		}
+	}
+	return nil
+}
+
+// walkAll walks through values that may be plain.
+func (b *bounds) walkAll(values []any) error {
+	for _, v := range values {
+		switch v := v.(type) {
+		case nil, bool, int, int64, float64:
+		case string:
+			if len(v) > maxText {
+				return tooMuch(float64(len(v)))
+			}
+		default:
+			if err := b.walk(reflect.ValueOf(v)); err != nil {
+				return err
+			}
+		}
+	}
+	return b.spend(1)
+}
