@@ -52,6 +52,7 @@ var families = []struct {
 		}
 		return b.spend(int(max(0, number(a[0])) / 10)) // each is drawn from the system
 	}},
+	{[]string{"list", "tuple", "dict", "append", "mustAppend", "push", "mustPush", "prepend", "mustPrepend"}, holds},
 	{[]string{"uniq", "mustUniq"}, func(b *bounds, a []reflect.Value) error { return b.spend(int(items(a[0]) * items(a[0]) / 1000)) }}, // each is compared with all others
 	{[]string{"regexReplaceAll", "mustRegexReplaceAll", "regexReplaceAllLiteral", "mustRegexReplaceAllLiteral"}, func(b *bounds, a []reflect.Value) error {
 		if err := b.reads(a[0], a[1]); err != nil {
@@ -150,7 +151,7 @@ func guard(b *bounds, function any, before check, after func(args []reflect.Valu
 			err = after(flat(args, t.IsVariadic()))
 		}
 		if err == nil {
-			err = small(results[0])
+			err = b.makes(results[0])
 		}
 		if err != nil {
 			return fail(err)

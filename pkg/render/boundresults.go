@@ -2,32 +2,68 @@ package render
 
 import "reflect"
 
-// small is the error of a result that is more than a function may make.
-func small(v reflect.Value) error {
+// maxMade is all that the functions of one release may make together, in bytes: a template may keep it.
+const maxMade = 1 << 30
+
+// sizeOfItem is what an item of a list takes beside what it holds.
+const sizeOfItem = 16
+
+// makes counts what a function has made.
+func (b *bounds) makes(v reflect.Value) error {
 	if v.Kind() == reflect.Interface {
 		v = v.Elem()
 	}
 	switch v.Kind() { //nolint:exhaustive // the others hold nothing
 	case reflect.String:
-		if v.Len() > maxText {
-			return tooMuch(float64(v.Len()))
-		}
+		return b.makesText(v.Len())
 	case reflect.Slice, reflect.Map:
 		if v.Len() > maxItems {
 			return beyond("it would make %d items, and %d are the most", v.Len(), maxItems)
 		}
+		return b.keeps(sizeOfItem * v.Len())
 	}
 	return nil
 }
 
-// static are functions that make no more than what is written out in a template, and those that the engine has itself.
-var static = map[string]bool{"list": true, "tuple": true, "fail": true, "include": true, "tpl": true}
+func (b *bounds) makesText(size int) error {
+	if size > maxText {
+		return tooMuch(float64(size))
+	}
+	return b.keeps(size)
+}
+
+func (b *bounds) keeps(size int) error {
+	if b.made += size; b.made > maxMade {
+		return beyond("functions make more than %d MiB for these templates", maxMade>>20)
+	}
+	return nil
+}
+
+// costHold is what it costs to put a list or a map into another one: what is built in a loop cannot be so deep that it ends who prints it.
+const costHold = 20
+
+// holds counts what goes into what a function makes.
+func holds(b *bounds, args []reflect.Value) error {
+	held := 0
+	for _, v := range args {
+		if v.Kind() == reflect.Interface {
+			v = v.Elem()
+		}
+		if k := v.Kind(); k == reflect.Map || k == reflect.Slice {
+			held++
+		}
+	}
+	return b.spend(costHold * held)
+}
+
+// engines are functions that make texts and that the engine has itself.
+var engines = map[string]bool{"fail": true, "include": true, "tpl": true}
 
 // grows tells of a function whether what it makes may be more than what it is given, and more again where it is given that: all that make texts
 // and lists.
 func grows(name string, function any) bool {
 	t := reflect.TypeOf(function)
-	if t == nil || t.Kind() != reflect.Func || t.NumOut() == 0 || static[name] {
+	if t == nil || t.Kind() != reflect.Func || t.NumOut() == 0 || engines[name] {
 		return false
 	}
 	kind := t.Out(0).Kind()
@@ -56,26 +92,21 @@ func (b *bounds) takes(args []reflect.Value) error {
 
 // quickGuard is guard for the functions that charts call most, without reflection; nil for others.
 func quickGuard(b *bounds, function any, before check) any {
-	fits := func(text string, err error) (string, error) {
-		if err == nil && len(text) > maxText {
-			err = tooMuch(float64(len(text)))
-		}
-		return text, err
-	}
+	fits := func(text string) (string, error) { return text, b.makesText(len(text)) }
 	switch f := function.(type) {
 	case func(...any) string: // all of them print what they are given
 		return func(values ...any) (string, error) {
 			if err := b.walkAll(values); err != nil {
 				return "", err
 			}
-			return fits(f(values...), nil)
+			return fits(f(values...))
 		}
 	case func(any) string:
 		return func(value any) (string, error) {
 			if err := b.walkAll([]any{value}); err != nil {
 				return "", err
 			}
-			return fits(f(value), nil)
+			return fits(f(value))
 		}
 	case func(int, string) string:
 		return func(n int, text string) (string, error) {
@@ -86,7 +117,7 @@ func quickGuard(b *bounds, function any, before check) any {
 			if err != nil {
 				return "", err
 			}
-			return fits(f(n, text), nil)
+			return fits(f(n, text))
 		}
 	case func(string) string:
 		if before == nil {
@@ -94,7 +125,7 @@ func quickGuard(b *bounds, function any, before check) any {
 				if err := b.spend(1 + len(text)/10_000); err != nil {
 					return "", err
 				}
-				return fits(f(text), nil)
+				return fits(f(text))
 			}
 		}
 	case func(string, string) string:
@@ -103,7 +134,7 @@ func quickGuard(b *bounds, function any, before check) any {
 				if err := b.spend(1 + (len(first)+len(second))/10_000); err != nil {
 					return "", err
 				}
-				return fits(f(first, second), nil)
+				return fits(f(first, second))
 			}
 		}
 	}

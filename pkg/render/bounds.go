@@ -39,6 +39,7 @@ func beyond(format string, args ...any) error { return &boundError{fmt.Sprintf(f
 // bounds count what one release has taken.
 type bounds struct {
 	texts, steps int
+	made         int // by functions
 	// within is the time that the templates have, until when; 0 where nothing bounds it. looks counts what may be looked at the clock for.
 	within time.Duration
 	until  time.Time
@@ -50,7 +51,7 @@ type bounds struct {
 
 // begin is for the next release, whose templates have so much time.
 func (b *bounds) begin(within time.Duration) {
-	b.texts, b.steps, b.looks, b.running = 0, 0, 0, b.running[:0]
+	b.texts, b.steps, b.made, b.looks, b.running = 0, 0, 0, 0, b.running[:0]
 	b.within, b.until = within, time.Now().Add(within)
 }
 
