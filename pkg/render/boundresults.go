@@ -44,16 +44,25 @@ const costHold = 20
 
 // holds counts what goes into what a function makes.
 func holds(b *bounds, args []reflect.Value) error {
-	held := 0
-	for _, v := range args {
-		if v.Kind() == reflect.Interface {
-			v = v.Elem()
+	held := make([]any, len(args))
+	for i, v := range args {
+		if v.IsValid() && v.CanInterface() {
+			held[i] = v.Interface()
 		}
-		if k := v.Kind(); k == reflect.Map || k == reflect.Slice {
+	}
+	return b.holds(held)
+}
+
+func (b *bounds) holds(values []any) error {
+	held := 0
+	for _, v := range values {
+		switch v.(type) {
+		case nil, bool, int, int64, float64, string:
+		default:
 			held++
 		}
 	}
-	return b.spend(costHold * held)
+	return b.spend(1 + costHold*held)
 }
 
 // engines are functions that make texts and that the engine has itself.
@@ -101,6 +110,10 @@ func quickGuard(b *bounds, function any, before check) any {
 			}
 			return fits(f(values...))
 		}
+	case func(...any) map[string]any: // dict
+		return func(values ...any) (map[string]any, error) { return f(values...), b.holds(values) }
+	case func(...any) []any: // list
+		return func(values ...any) ([]any, error) { return f(values...), b.holds(values) }
 	case func(any) string:
 		return func(value any) (string, error) {
 			if err := b.walkAll([]any{value}); err != nil {
