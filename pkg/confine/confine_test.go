@@ -182,6 +182,8 @@ func (th thing) work(ctx context.Context) string {
 				break
 			}
 		}
+	case "slow":
+		<-time.After(800 * time.Millisecond)
 	case "stack":
 		return fmt.Sprint(deep(1))
 	}
@@ -219,6 +221,27 @@ func TestTroubleIsNamed(t *testing.T) {
 		if !strings.HasPrefix(out[i], want) {
 			t.Errorf("got %q, want %q", out[i], want)
 		}
+	}
+}
+
+// Things that each keep to their time do not take longer than all may together, however many there are. One that is killed takes of that, too.
+func TestTimeOfAllTogether(t *testing.T) {
+	l := limits
+	l.Time = time.Second
+	things := []thing{{Name: "killed", Trouble: "time"}, {Name: "first"}}
+	for i := range 100 {
+		things = append(things, thing{Name: fmt.Sprint("slow ", i), Trouble: "slow"})
+	}
+	out, err := working.Run(inside(t, l), things, confine.Needs{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out[0] != "killed: out of time: it takes longer than 1s" || out[1] != "first is fine" || out[2] != "slow 0 is fine" {
+		t.Errorf("the first are %q", out[:3])
+	}
+	last := out[len(out)-1]
+	if !strings.HasPrefix(last, "slow 99: out of time: all that came before it took longer than 10s together, slow ") || !strings.Contains(last, " alone ") {
+		t.Errorf("the last is %q", last)
 	}
 }
 

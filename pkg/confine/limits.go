@@ -9,7 +9,7 @@ import (
 type Limits struct {
 	// Memory, in bytes, of all that a task does at once.
 	Memory int64
-	// Time is how long it may work on one thing, such as a HelmRelease.
+	// Time is how long it may work on one thing, such as a HelmRelease. All things of a task have together times as long.
 	Time time.Duration
 }
 
@@ -23,6 +23,10 @@ func (l Limits) memoryText() string {
 	}
 	return fmt.Sprintf("%d MiB", l.Memory>>20)
 }
+
+// together is how many times as long as on one thing a process may work on all of them: a repo can have thousands, each of which takes a little less
+// than it may. What comes later is refused, and who asks for it says so.
+const together = 10
 
 // maxDeaths is how often a task is begun anew: more things than that are not named one by one.
 const maxDeaths = 12

@@ -60,11 +60,12 @@ func (p *Program) run(ctx context.Context, name string, in any, take func([]byte
 	if os.Getenv(marker) != "" {
 		return errors.New("a process that renders starts no other")
 	}
-	s := start{Task: name, Limits: p.Limits, Read: needs.Read, Write: needs.Write, Refused: map[string]string{}}
+	s := start{Task: name, Limits: p.Limits, Read: needs.Read, Write: needs.Write, Refused: map[string]string{}, Left: together * p.Limits.Time}
 	groups := map[string]int{}
 	for range maxDeaths {
-		end := &attempt{program: p, start: &s, needs: needs, active: map[uint64]*activity{}}
+		end := &attempt{program: p, start: &s, needs: needs, active: map[uint64]*activity{}, watch: newStopwatch()}
 		err := end.run(ctx, in, take)
+		s.Left = max(p.Limits.Time, s.Left-end.watch.worked())
 		death, died := errors.AsType[*Death](err)
 		if !died || ctx.Err() != nil {
 			return errors.Join(err, ctx.Err())
@@ -112,6 +113,9 @@ type attempt struct {
 	since  time.Time
 	calls  int
 	silent bool
+	beyond bool // it took too long for all together: it was killed for that
+	// watch measures how long it works on everything.
+	watch *stopwatch
 }
 
 // culprit is what the process died of; nil where that is not known.
@@ -169,8 +173,11 @@ func (a *attempt) run(ctx context.Context, in any, take func([]byte) error) erro
 		return ctx.Err()
 	case a.tooLate():
 		limits := a.start.Limits
-		if a.silent {
+		switch {
+		case a.silent:
 			limits.Time *= silence
+		case a.beyond:
+			limits.Time *= together
 		}
 		return &Death{Cause: Time, Limits: limits}
 	case failed != nil && !errors.Is(failed, io.EOF) && !errors.Is(failed, io.ErrUnexpectedEOF):
@@ -263,7 +270,8 @@ func (a *attempt) overdue(now time.Time) bool {
 		}
 	}
 	a.silent = len(a.active) == 0 && a.calls == 0 && now.Sub(a.since) > silence*a.start.Limits.Time
-	return a.silent
+	a.beyond = a.watch.worked() > a.start.Left+silence*a.start.Limits.Time // it works on, though it is refused all that it names
+	return a.silent || a.beyond
 }
 
 // heard notes that the process is getting on, and how many more answers it waits for.
@@ -272,12 +280,13 @@ func (a *attempt) heard(calls int) {
 	defer a.mu.Unlock()
 	a.since = time.Now()
 	a.calls += calls
+	a.watch.wait(calls)
 }
 
 func (a *attempt) tooLate() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.late != nil || a.silent
+	return a.late != nil || a.silent || a.beyond
 }
 
 // listen takes what the process says, to its end. done is nil where it ended without a word.
