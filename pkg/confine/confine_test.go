@@ -184,6 +184,8 @@ func (th thing) work(ctx context.Context) string {
 		}
 	case "slow":
 		<-time.After(800 * time.Millisecond)
+	case "exit":
+		os.Exit(7)
 	case "stack":
 		return fmt.Sprint(deep(1))
 	}
@@ -242,6 +244,29 @@ func TestTimeOfAllTogether(t *testing.T) {
 	last := out[len(out)-1]
 	if !strings.HasPrefix(last, "slow 99: out of time: all that came before it took longer than 10s together, slow ") || !strings.Contains(last, " alone ") {
 		t.Errorf("the last is %q", last)
+	}
+}
+
+// Beside more things to die of than are tried, what works is worked on, the first of the others are named with what they died of, and of the
+// last it is said that they were not tried.
+func TestTroubleWithoutEnd(t *testing.T) {
+	things := []thing{{Name: "fine"}}
+	for i := range 20 {
+		things = append(things, thing{Name: fmt.Sprint("bad ", i), Trouble: "exit"})
+	}
+	out, err := working.Run(inside(t, limits), things, confine.Needs{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{0: "fine is fine", 1: "bad 0: the process that renders ended: it crashed", 12: "bad 11: the process that renders ended: it crashed"} {
+		if want != "" && out[i] != want {
+			t.Errorf("got %q, want %q", out[i], want)
+		}
+	}
+	for _, got := range out[13:] {
+		if !strings.HasSuffix(got, ": the process that renders ended 12 times, each time at something else: nothing more is tried") {
+			t.Errorf("got %q", got)
+		}
 	}
 }
 

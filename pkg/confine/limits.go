@@ -28,7 +28,8 @@ func (l Limits) memoryText() string {
 // than it may. What comes later is refused, and who asks for it says so.
 const together = 10
 
-// maxDeaths is how often a task is begun anew: more things than that are not named one by one.
+// maxDeaths is how many things a process may die of. Then only what has worked before is worked on once more, and of all
+// else it is said that it was not tried.
 const maxDeaths = 12
 
 // startTime bounds how long a process may take until it is ready, on a machine that has much else to do.

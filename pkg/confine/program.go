@@ -62,8 +62,12 @@ func (p *Program) run(ctx context.Context, name string, in any, take func([]byte
 	}
 	s := start{Task: name, Limits: p.Limits, Read: needs.Read, Write: needs.Write, Refused: map[string]string{}, Left: together * p.Limits.Time}
 	groups := map[string]int{}
-	for range maxDeaths {
-		end := &attempt{program: p, start: &s, needs: needs, active: map[uint64]*activity{}, watch: newStopwatch()}
+	worked := map[string]bool{}
+	for deaths := range maxDeaths + 1 {
+		if deaths == maxDeaths {
+			s.Enough, s.Worked = fmt.Sprintf("the process that renders ended %d times, each time at something else: nothing more is tried", maxDeaths), worked
+		}
+		end := &attempt{program: p, start: &s, needs: needs, active: map[uint64]*activity{}, worked: worked, watch: newStopwatch()}
 		err := end.run(ctx, in, take)
 		s.Left = max(p.Limits.Time, s.Left-end.watch.worked())
 		death, died := errors.AsType[*Death](err)
@@ -85,7 +89,7 @@ func (p *Program) run(ctx context.Context, name string, in any, take func([]byte
 			return p.failed(death)
 		}
 	}
-	return p.failed(&Death{Cause: Crashed, Limits: p.Limits, Detail: fmt.Sprintf("it did so %d times, each time at something else", maxDeaths)})
+	return p.failed(&Death{Cause: Crashed, Limits: p.Limits, Detail: fmt.Sprintf("it did so %d times, and once more at what had worked before", maxDeaths)})
 }
 
 // failed is a death that no single thing is the reason of.
@@ -108,7 +112,8 @@ type attempt struct {
 
 	mu     sync.Mutex
 	active map[uint64]*activity
-	late   *activity // that took too long: the process was killed for it
+	worked map[string]bool // what came to its end, once each is worked on alone
+	late   *activity       // that took too long: the process was killed for it
 	// Since then it works on nothing that it has named, and calls are what it waits for; silent: it was killed for that.
 	since  time.Time
 	calls  int
@@ -343,6 +348,9 @@ func (a *attempt) note(letter byte, body []byte) error {
 	defer a.mu.Unlock()
 	a.since = time.Now()
 	if letter == frameEnd {
+		if one := a.active[id]; one != nil && a.start.Alone {
+			a.worked[one.name] = true
+		}
 		delete(a.active, id)
 		return nil
 	}
@@ -372,23 +380,4 @@ func (a *attempt) answer(ctx context.Context, to *writeFrames, body []byte) {
 	}
 	head := appendText(binary.AppendUvarint(nil, id), failed)
 	_ = to.send(frameAnswer, head, out) // a process that is gone needs no answer
-}
-
-// tail keeps the first of what a process says on standard error: a crash begins with its reason.
-type tail struct {
-	mu   sync.Mutex
-	said []byte
-}
-
-func (t *tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.said = append(t.said, b[:min(len(b), max(0, 8<<10-len(t.said)))]...)
-	return len(b), nil
-}
-
-func (t *tail) text() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(t.said)
 }

@@ -68,7 +68,7 @@ func Serve(tasks ...Known) int {
 	if err := to.send(frameReady); err != nil {
 		return exitNotStarted
 	}
-	w := &watch{to: to, refused: s.Refused, time: s.Limits.Time, answers: map[uint64]chan answer{}, left: s.Left, worked: newStopwatch()}
+	w := &watch{to: to, refused: s.Refused, time: s.Limits.Time, answers: map[uint64]chan answer{}, enough: s.Enough, known: s.Worked, left: s.Left, worked: newStopwatch()}
 	if s.Alone {
 		w.alone = make(chan struct{}, 1)
 	}
@@ -121,6 +121,9 @@ type watch struct {
 	mu      sync.Mutex
 	answers map[uint64]chan answer
 
+	// enough is why it works on nothing but what is known to work; "" as a rule.
+	enough string
+	known  map[string]bool
 	// left is how long all things may take together, worked how long they took, and longest which of them took longest.
 	left    time.Duration
 	worked  *stopwatch
@@ -146,6 +149,9 @@ func (w *watch) begin(name, group string) (end func(), err error) {
 		if why := w.refused[known]; known != "" && why != "" {
 			return func() {}, errors.New(why)
 		}
+	}
+	if w.enough != "" && !w.known[name] {
+		return func() {}, errors.New(w.enough)
 	}
 	release := func() {
 		if w.alone != nil {
