@@ -65,7 +65,8 @@ func (p *Program) run(ctx context.Context, name string, in any, take func([]byte
 	worked := map[string]bool{}
 	for deaths := range maxDeaths + 1 {
 		if deaths == maxDeaths {
-			s.Enough, s.Worked = fmt.Sprintf("the process that renders ended %d times, each time at something else: nothing more is tried", maxDeaths), worked
+			s.Worked = worked
+			s.Enough = fmt.Sprintf("the process that renders ended %d times, each time at something else: nothing more is tried", maxDeaths)
 		}
 		end := &attempt{program: p, start: &s, needs: needs, active: map[uint64]*activity{}, worked: worked, watch: newStopwatch()}
 		err := end.run(ctx, in, take)

@@ -68,7 +68,10 @@ func Serve(tasks ...Known) int {
 	if err := to.send(frameReady); err != nil {
 		return exitNotStarted
 	}
-	w := &watch{to: to, refused: s.Refused, time: s.Limits.Time, answers: map[uint64]chan answer{}, enough: s.Enough, known: s.Worked, left: s.Left, worked: newStopwatch()}
+	w := &watch{
+		to: to, refused: s.Refused, time: s.Limits.Time, answers: map[uint64]chan answer{},
+		enough: s.Enough, known: s.Worked, left: s.Left, worked: newStopwatch(),
+	}
 	if s.Alone {
 		w.alone = make(chan struct{}, 1)
 	}

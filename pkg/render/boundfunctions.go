@@ -53,7 +53,9 @@ var families = []struct {
 		return b.spend(int(max(0, number(a[0])) / 10)) // each is drawn from the system
 	}},
 	{[]string{"list", "tuple", "dict", "append", "mustAppend", "push", "mustPush", "prepend", "mustPrepend"}, holds},
-	{[]string{"uniq", "mustUniq"}, func(b *bounds, a []reflect.Value) error { return b.spend(int(items(a[0]) * items(a[0]) / 1000)) }}, // each is compared with all others
+	{[]string{"uniq", "mustUniq"}, func(b *bounds, a []reflect.Value) error { // each is compared with all others
+		return b.spend(int(items(a[0]) * items(a[0]) / 1000))
+	}},
 	{[]string{"regexReplaceAll", "mustRegexReplaceAll", "regexReplaceAllLiteral", "mustRegexReplaceAllLiteral"}, func(b *bounds, a []reflect.Value) error {
 		if err := b.reads(a[0], a[1]); err != nil {
 			return err

@@ -13,16 +13,17 @@ func (b *bounds) makes(v reflect.Value) error {
 	if v.Kind() == reflect.Interface {
 		v = v.Elem()
 	}
-	switch v.Kind() { //nolint:exhaustive // the others hold nothing
-	case reflect.String:
+	kind := v.Kind()
+	if kind == reflect.String {
 		return b.makesText(v.Len())
-	case reflect.Slice, reflect.Map:
-		if v.Len() > maxItems {
-			return beyond("it would make %d items, and %d are the most", v.Len(), maxItems)
-		}
-		return b.keeps(sizeOfItem * v.Len())
 	}
-	return nil
+	if kind != reflect.Slice && kind != reflect.Map {
+		return nil
+	}
+	if v.Len() > maxItems {
+		return beyond("it would make %d items, and %d are the most", v.Len(), maxItems)
+	}
+	return b.keeps(sizeOfItem * v.Len())
 }
 
 func (b *bounds) makesText(size int) error {
