@@ -51,7 +51,7 @@ func wantedTask(ctx context.Context, q wantedQuestion) (*wantedAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	result, err := render.New(files, q.Fleet, render.Options{Begin: confine.Watch(ctx)}).All(ctx)
+	result, err := render.New(files, q.Fleet, render.Options{Begin: confine.Watch(ctx), Time: confine.TimeLimit(ctx)}).All(ctx)
 	if err != nil {
 		return nil, err
 	}
