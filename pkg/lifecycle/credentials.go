@@ -2,8 +2,9 @@ package lifecycle
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
@@ -75,6 +76,9 @@ func (s *session) sourceCredentials() (flux.SourceCredentials, error) {
 	return flux.SourceCredentials{Identity: key.Private, IdentityPub: []byte(key.Public), KnownHosts: []byte(hosts)}, nil
 }
 
+// maxDeployKey is far above what a private key needs, in bytes.
+const maxDeployKey = 64 << 10
+
 // ensureDeployKey makes the deploy key, or reads the one that an earlier run made: its public half may be at the Git server
 // already.
 func (s *session) ensureDeployKey() (*gitrepo.DeployKey, error) {
@@ -83,10 +87,14 @@ func (s *session) ensureDeployKey() (*gitrepo.DeployKey, error) {
 
 func (s *session) keepDeployKey() (*gitrepo.DeployKey, error) {
 	comment := "flux@" + s.mgmt.Name + "." + s.fleet.Metadata.Name
-	raw, err := os.ReadFile(s.cluster.Path(deployKeyFile))
+	file := s.cluster.Path(deployKeyFile)
+	raw, err := within.Named(file, maxDeployKey)
 	if err == nil {
 		key, err := gitrepo.ParseDeployKey(raw, comment)
-		return key, diag.Wrap("read the deploy key of "+s.mgmt.Name, err, "remove "+s.cluster.Path(deployKeyFile)+": a new one is made")
+		return key, diag.Wrap("read the deploy key "+file, err, "move it away: a new one is made, and the Git server has to be told")
+	}
+	if !errors.Is(err, fs.ErrNotExist) { // the Git server knows the one that is there
+		return nil, diag.Wrap("read the deploy key of "+s.mgmt.Name, err, "make it a file that you can read; or move "+file+" away: a new one is made, and the Git server has to be told")
 	}
 	key, err := gitrepo.GenerateDeployKey(comment)
 	if err != nil {
