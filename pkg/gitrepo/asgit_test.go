@@ -159,13 +159,44 @@ var setUps = map[string]setUp{
 	"staged elsewhere":   {files: map[string]string{"other": "1\n"}, after: all(file("other", "2\n"), git("add", "other"), file("other", "3\n")), staged: true},
 	"names beyond ASCII": {files: map[string]string{"ä/ö ü.yaml": body, "\"quoted\"": "1\n"}, path: "ä/ö ü.yaml"},
 	"objects of somebody else": {after: func(t *testing.T, dir string) {
-		other := t.TempDir()
-		run(t, other, "init", "-q", "--bare")
-		run(t, dir, "push", "-q", other, "HEAD:main")
-		write(t, dir, ".git/objects/info/alternates", filepath.Join(other, "objects")+"\n")
-		run(t, dir, "repack", "-a", "-d", "-l", "-q")
-		run(t, dir, "prune-packed", "-q")
+		t.Helper()
+		borrow(t, dir, filepath.Join(lend(t, dir), "objects"))
 	}},
+	"objects of somebody else, by a relative path": {refused: true, after: func(t *testing.T, dir string) {
+		t.Helper()
+		relative, err := filepath.Rel(filepath.Join(dir, ".git", "objects"), filepath.Join(lend(t, dir), "objects"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		borrow(t, dir, relative)
+	}},
+	"objects of somebody who borrows them": {refused: true, after: func(t *testing.T, dir string) {
+		t.Helper()
+		between := filepath.Join(t.TempDir(), "between")
+		run(t, dir, "clone", "-q", "--bare", "--shared", lend(t, dir), between)
+		borrow(t, dir, filepath.Join(between, "objects"))
+	}},
+}
+
+// lend makes another repository that has all objects of dir, in a pack.
+func lend(t *testing.T, dir string) string {
+	t.Helper()
+	other := t.TempDir()
+	run(t, other, "init", "-q", "--bare")
+	run(t, dir, "push", "-q", other, "HEAD:main")
+	run(t, other, "repack", "-a", "-d", "-q")
+	return other
+}
+
+// borrow takes the objects of dir away that another folder has.
+func borrow(t *testing.T, dir, objects string) {
+	t.Helper()
+	write(t, dir, ".git/objects/info/alternates", objects+"\n")
+	run(t, dir, "repack", "-a", "-d", "-l", "-q")
+	run(t, dir, "prune-packed", "-q")
+	if count := run(t, dir, "count-objects"); !strings.HasPrefix(count, "0 objects") {
+		t.Fatalf("the repository has objects itself: %s", count)
+	}
 }
 
 const body = "1: one\n2: two\n3: 3\n4: four\n5: five\n"
