@@ -158,6 +158,7 @@ var setUps = map[string]setUp{
 	}},
 	"staged elsewhere":   {files: map[string]string{"other": "1\n"}, after: all(file("other", "2\n"), git("add", "other"), file("other", "3\n")), staged: true},
 	"names beyond ASCII": {files: map[string]string{"ä/ö ü.yaml": body, "\"quoted\"": "1\n"}, path: "ä/ö ü.yaml"},
+	"no logs":            {config: "[core]\n\tlogAllRefUpdates = false\n"},
 	"objects of somebody else": {after: func(t *testing.T, dir string) {
 		t.Helper()
 		borrow(t, dir, filepath.Join(lend(t, dir), "objects"))
@@ -405,6 +406,9 @@ func sameAsGit(t *testing.T, dir, twin string) {
 		{"fsck", "--strict", "--no-dangling"},
 		{"symbolic-ref", "HEAD"},
 		{"sparse-checkout", "list"},
+		{"reflog", "-1", "--format=%gn %gs"},
+		{"reflog", "-1", "--format=%gn %gs", "main"},
+		{"rev-list", "--walk-reflogs", "--count", "HEAD"},
 	} {
 		got, gotErr := try(t, dir, args...)
 		want, wantErr := try(t, twin, args...)
