@@ -147,7 +147,13 @@ func (r *Repo) head() (plumbing.ReferenceName, plumbing.Hash, error) {
 		return "", plumbing.ZeroHash, fmt.Errorf("read HEAD of %s: %w", r.dir, err)
 	}
 	if ref.Type() != plumbing.SymbolicReference {
-		return "", plumbing.ZeroHash, diag.Errorf("check out the branch: git switch NAME", "%w in %s", ErrDetached, r.dir)
+		hint := "check out the branch: git switch NAME"
+		for _, name := range []string{"rebase-merge", "rebase-apply"} {
+			if _, err := os.Lstat(filepath.Join(r.gitDir, name)); err == nil {
+				hint = "a rebase is under way, finish or abort it: git rebase --continue, or git rebase --abort"
+			}
+		}
+		return "", plumbing.ZeroHash, diag.Errorf(hint, "%w in %s", ErrDetached, r.dir)
 	}
 	at, err := r.git.Storer.Reference(ref.Target())
 	if errors.Is(err, plumbing.ErrReferenceNotFound) {
