@@ -229,15 +229,15 @@ func newDestination(repo *fleetrepo.Repo, git *gitrepo.Repo, o Options) (*destin
 	if to.auth, err = AuthFor(repo, o.Git); err != nil {
 		return nil, err
 	}
+	if err := to.git.CheckRemote(); err != nil {
+		return nil, err
+	}
 	url, base, err := to.git.Remote()
 	if err != nil {
 		return nil, err
 	}
 	if url == "" {
 		return nil, diag.Errorf("leave --push and --pr out: a commit is all that it takes", "push: the fleet repo has no remote")
-	}
-	if err := to.git.CheckRemote(); err != nil {
-		return nil, err
 	}
 	if !o.PullRequest {
 		return to, nil

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
@@ -76,6 +76,9 @@ func (s *Session) SourceCredentials() (flux.SourceCredentials, error) {
 	return flux.SourceCredentials{Identity: key.Private, IdentityPub: []byte(key.Public), KnownHosts: []byte(hosts)}, nil
 }
 
+// maxDeployKey is far above what a private key needs, in bytes.
+const maxDeployKey = 64 << 10
+
 // EnsureDeployKey makes the deploy key, or reads the one that an earlier run made: its public half may be at the Git server
 // already.
 func (s *Session) EnsureDeployKey() (*gitrepo.DeployKey, error) {
@@ -84,10 +87,15 @@ func (s *Session) EnsureDeployKey() (*gitrepo.DeployKey, error) {
 
 func (s *Session) keepDeployKey() (*gitrepo.DeployKey, error) {
 	comment := "flux@" + s.Mgmt.Name + "." + s.Fleet.Metadata.Name
-	raw, err := os.ReadFile(s.Cluster.Path(deployKeyFile))
+	file := s.Cluster.Path(deployKeyFile)
+	raw, err := within.Named(file, maxDeployKey)
 	if err == nil {
 		key, err := gitrepo.ParseDeployKey(raw, comment)
-		return key, diag.Wrap("read the deploy key of "+s.Mgmt.Name, err, "remove "+s.Cluster.Path(deployKeyFile)+": a new one is made")
+		return key, diag.Wrap("read the deploy key "+file, err, "move it away: a new one is made, and the Git server has to be told")
+	}
+	if !errors.Is(err, fs.ErrNotExist) { // the Git server knows the one that is there
+		return nil, diag.Wrap("read the deploy key of "+s.Mgmt.Name, err,
+			"make it a file that you can read; or move "+file+" away: a new one is made, and the Git server has to be told")
 	}
 	key, err := gitrepo.GenerateDeployKey(comment)
 	if err != nil {

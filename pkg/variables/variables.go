@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
@@ -153,7 +154,11 @@ func variableFromCommand(ctx context.Context, command []string, dir string, envi
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // the user's own fleet.yaml names it
 	cmd.Dir, cmd.Env = dir, environment
 	cmd.Stderr = &stderr
+	cmd.WaitDelay = time.Second // what it leaves in the background may hold its output open
 	out, err := cmd.Output()
+	if errors.Is(err, exec.ErrWaitDelay) { // the command itself has ended well
+		err = nil
+	}
 	if err != nil {
 		return "", diag.Errorf("run it by hand in "+dir, "command %s: %w: %s", command[0], err, strings.TrimSpace(stderr.String()))
 	}

@@ -2,11 +2,11 @@ package kind
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
 // stateDir is the host's folder on this machine. The engine knows the host's state; the folder only adds to it.
@@ -35,7 +35,7 @@ func (d stateDir) read() (record, error) {
 		return r, ignoreMissing(err)
 	}
 	if err := json.Unmarshal(data, &r); err != nil {
-		return r, fmt.Errorf("read %s: %w", d.path(recordFile), err)
+		return r, diag.Wrap("read "+d.path(recordFile), err, "move it away: the container engine knows all but the name of a network that fleetctl made, which then stays")
 	}
 	return r, nil
 }
