@@ -25,7 +25,9 @@ import (
 // but the configuration, and talks to nobody.
 type factory struct {
 	streams ui.Streams
-	flags   globalFlags
+	// args is the command line.
+	args  []string
+	flags globalFlags
 	// format is flags.output, parsed.
 	format   ui.Format
 	settings *config.Settings

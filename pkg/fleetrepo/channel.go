@@ -84,8 +84,9 @@ func (r *Repo) tagOf(m *v1alpha1.ManagementCluster, channel string) (string, err
 	return text(yamledit.Find(documents[0], "spec", "ref", "tag")), nil
 }
 
-// AddChannel lists a channel in fleet.yaml and lets environments follow it, at once: a fleet with tags has no production on a branch.
-// A branch can be followed from then on; tags only when there is the first one. Errors: a bad or taken name, an unknown environment.
+// AddChannel lists a channel in fleet.yaml and lets environments follow it, at once. The first channel of tags takes all production environments along,
+// because a fleet with tags has no production on a branch. A branch can be followed from then on; tags only when there is the first one. Errors: a bad or
+// taken name, an unknown environment.
 func (r *Repo) AddChannel(c v1alpha1.Channel, environments []string) (*Edit, error) {
 	if err := scaffold.CheckName("channel", c.Name, 63); err != nil {
 		return nil, err
@@ -103,6 +104,10 @@ func (r *Repo) AddChannel(c v1alpha1.Channel, environments []string) (*Edit, err
 	if err != nil {
 		return nil, diag.Wrap("add the channel to "+v1alpha1.FileName, err, "")
 	}
+	if along := r.productionAlong(c, environments); len(along) > 0 {
+		e.Notes = append(e.Notes, fmt.Sprintf("Production follows it from now on: %s. In a fleet with tags it follows no branch.", strings.Join(along, ", ")))
+		environments = append(slices.Clone(environments), along...)
+	}
 	for _, name := range environments {
 		if err := fleet.setChannel(name, c.Name); err != nil {
 			return nil, err
@@ -113,6 +118,19 @@ func (r *Repo) AddChannel(c v1alpha1.Channel, environments []string) (*Edit, err
 		return nil, r.refusedChannel(err, c)
 	}
 	return e, after.follow(e, c.Name, "", "", environments)
+}
+
+// productionAlong are the production environments that are not among those named and follow a branch, where c is the first channel of tags.
+func (r *Repo) productionAlong(c v1alpha1.Channel, named []string) (along []string) {
+	if !c.IsTag() || slices.ContainsFunc(r.Fleet.Channels(), v1alpha1.Channel.IsTag) {
+		return nil
+	}
+	for _, e := range r.Fleet.Spec.Environments {
+		if e.IsProduction() && !slices.Contains(named, e.Name) {
+			along = append(along, e.Name)
+		}
+	}
+	return along
 }
 
 // anotherChannel is the hint of what to do before the channel called name goes, for the environments that follow it. Production never follows the branch: without

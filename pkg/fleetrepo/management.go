@@ -53,13 +53,7 @@ func (r *Repo) ManagementClusters() ([]ManagementCluster, error) {
 }
 
 // ManagementClusterNames are those that fleet.yaml declares.
-func (r *Repo) ManagementClusterNames() []string {
-	names := make([]string, 0, len(r.Fleet.Spec.ManagementClusters))
-	for i := range r.Fleet.Spec.ManagementClusters {
-		names = append(names, r.Fleet.Spec.ManagementClusters[i].Name)
-	}
-	return names
-}
+func (r *Repo) ManagementClusterNames() []string { return r.Fleet.ManagementClusterNames() }
 
 // AddManagementCluster declares a management cluster in fleet.yaml, and brings the charts of its flavours along. The very one may be there already.
 // Without a generation it gets the first that is free below its cloud: the new one stands beside the old one. Errors: a bad or taken name, and what

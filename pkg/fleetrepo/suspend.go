@@ -82,7 +82,11 @@ func (r *Repo) Having(name string, opts FeatureOptions) ([]scaffold.FeatureTarge
 		return nil, err
 	}
 	having := r.thatHave(name, targets)
-	if len(having) == 0 {
+	switch {
+	case len(having) > 0:
+	case opts.everybody():
+		return nil, diag.Usage("`fleetctl feature enable "+name+"` gives it to clusters", "nobody has feature %s", name)
+	default:
 		return nil, diag.Usage("`fleetctl feature list` shows who has it", "nobody of %s has feature %s", where, name)
 	}
 	return having, nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/hosts"
 )
@@ -56,6 +57,11 @@ func (s *session) newGit() (v1alpha1.Git, error) {
 		URL: s.opts.GitURL, Branch: s.opts.Branch, CAFile: s.opts.Git.CAFile, Username: s.opts.Git.Username, FluxUsername: s.opts.FluxUsername,
 	}
 	if repo, err := gitrepo.Open(s.opts.Dir); err == nil {
+		if git.URL == "" { // nobody has typed the one that is there
+			if err := repo.CheckRemote(); err != nil {
+				return git, diag.Errorf(diag.Hint(err)+"; without a remote, fleetctl serves this folder to Flux", "%w", err)
+			}
+		}
 		url, branch, err := repo.Remote()
 		if err != nil {
 			return git, err
