@@ -147,8 +147,8 @@ func (r *Repo) anotherChannel(name string, followers []string) string {
 		return e.IsProduction()
 	}
 	if i := slices.IndexFunc(followers, production); i >= 0 && another == v1alpha1.MainChannel {
-		return "production follows a channel of tags alone: add another channel for " + followers[i] + " (`fleetctl channel add`), or say `production: false` of it in " +
-			v1alpha1.FileName + " and give it the branch (`fleetctl environment set " + followers[i] + " --channel " + v1alpha1.MainChannel + "`)"
+		return "production follows tags alone: add another channel for " + followers[i] + " (`fleetctl channel add`), or make it one that is no production: " +
+			"`fleetctl environment set " + followers[i] + " --channel " + v1alpha1.MainChannel + " --production=false`"
 	}
 	return "give each another one first: `fleetctl environment set " + followers[0] + " --channel " + another + "`"
 }
@@ -204,6 +204,7 @@ func (r *Repo) Promote(channel, tag, cluster string) (*Edit, error) {
 		return nil, err
 	}
 	e := &Edit{Summary: fmt.Sprintf("Promote %s to channel %s", tag, c.Name)}
+	_, e.Notes = r.Paused(r.Fleet.EnvironmentsOf(c.Name))
 	return e, r.follow(e, c.Name, tag, cluster, r.Fleet.EnvironmentsOf(c.Name))
 }
 
