@@ -170,7 +170,7 @@ func (r *Repo) DisableFeature(name string, opts FeatureOptions) (*Edit, error) {
 	orphaned := false
 	for _, t := range targets {
 		everybody := scaffold.FeatureTarget{Layout: t.Layout, Environment: t.Environment}
-		if t.Cluster != "" && !slices.Contains(targets, everybody) && !r.exists(t.FeatureFile(name)) && r.exists(everybody.FeatureFile(name)) {
+		if t.Cluster != "" && !r.exists(t.FeatureFile(name)) && r.exists(everybody.FeatureFile(name)) {
 			return nil, diag.Errorf("take it off all clusters of "+t.Environment+": `fleetctl feature disable "+name+" --environment "+t.Environment+"`",
 				"cluster %s has feature %s from environment %s", t.Cluster, name, t.Environment)
 		}
