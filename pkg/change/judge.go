@@ -26,7 +26,8 @@ func (o Options) edit(ctx context.Context, repo *fleetrepo.Repo) (*fleetrepo.Edi
 			return nil, err
 		}
 	}
-	e.Notes = append(e.Notes, repo.Unpromoted(e.Environments)...)
+	_, paused := repo.Paused(e.Environments)
+	e.Notes = append(append(e.Notes, repo.Unpromoted(e.Environments)...), paused...)
 	return e, nil
 }
 

@@ -55,7 +55,7 @@ func newChannelAddCmd(f *factory) *cobra.Command {
 		Short: "Add a channel of tags, or of another branch",
 		Long: `Add a channel to fleet.yaml, and let environments follow it. --tag is the pattern of its tags, with a * in the place of the version.
 
-In a fleet with tags no production environment follows a branch: name those with --environment, so that all changes at once. A new
+In a fleet with tags no production environment follows a branch: the first channel of tags takes all of them along. A new
 channel of tags has no tag: the first ` + "`fleetctl promote`" + ` makes it, and until then its environments stay where they are.` + editing,
 		Example: `  fleetctl channel add release --environment production --push
   fleetctl channel add release --tag 'fleet-*'

@@ -25,7 +25,9 @@ import (
 // the configuration, and no connection.
 type factory struct {
 	streams ui.Streams
-	flags   globalFlags
+	// args is the command line.
+	args  []string
+	flags globalFlags
 	// format is flags.output, parsed.
 	format   ui.Format
 	settings *config.Settings

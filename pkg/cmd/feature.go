@@ -73,7 +73,7 @@ func newFeatureAddCmd(f *factory) *cobra.Command {
 		Long: `Add a feature: the folders for its objects, with a namespace. Nobody has it before it is enabled.
 
 With --chart, the feature is a Helm chart: its source, its HelmRelease, and a ConfigMap with the values for all clusters. ` + "`fleetctl feature values`" + `
-sets other values for environments and clusters.` + editing,
+sets other values for environments and clusters. The same command with another --version upgrades the feature.` + editing,
 		Example: `  fleetctl feature add ingress
   fleetctl feature add cert-manager --chart https://charts.jetstack.io/cert-manager --version v1.19.1 --set crds.enabled=true
   fleetctl feature add podinfo --chart oci://ghcr.io/stefanprodan/charts/podinfo --version 6.9.2`,

@@ -6,8 +6,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -36,6 +34,7 @@ func Main(ctx context.Context, streams ui.Streams, args []string) int {
 	f := newFactory(streams)
 	root := newRootCmd(f)
 	root.SetArgs(args)
+	f.args = args
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.Err)
@@ -104,7 +103,7 @@ repository that declares all your clusters, in all your clouds. From then on a c
 			return f.settle(c)
 		},
 	}
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return flagError(c, err, f.args) })
 	addVersionFlag(f, root)
 	f.addGlobalFlags(root.PersistentFlags())
 	addRenamed(root.PersistentFlags(), "cluster", "management")
@@ -121,6 +120,7 @@ repository that declares all your clusters, in all your clouds. From then on a c
 	}
 	addSynonyms(root)
 	usageErrors(root)
+	refusingHelp(root)
 	_ = root.RegisterFlagCompletionFunc("output", completeFormats) // fails only if the command lacks the flag
 	return root
 }
@@ -185,14 +185,10 @@ func commands(f *factory) []grouped {
 func usageErrors(c *cobra.Command) {
 	if args := c.Args; args != nil {
 		c.Args = func(c *cobra.Command, given []string) error {
-			err := args(c, given)
-			if err == nil {
+			if args(c, given) == nil {
 				return nil
 			}
-			if strings.HasPrefix(err.Error(), "unknown command") && !c.HasSubCommands() { // cobra.NoArgs takes an argument for a command's name
-				err = fmt.Errorf("%s takes flags only, no argument such as %q", c.CommandPath(), given[0])
-			}
-			return &diag.Error{Err: errors.New(firstLine(err.Error())), Hint: "see `" + c.CommandPath() + " --help`", Code: diag.ExitUsage}
+			return wrongArguments(c, given)
 		}
 	}
 	if c.Args == nil && c.HasSubCommands() {
@@ -204,9 +200,4 @@ func usageErrors(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		usageErrors(sub)
 	}
-}
-
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(s, "\n")
-	return line
 }

@@ -40,7 +40,10 @@ func meantBy(c *cobra.Command, given []string) (meant []*cobra.Command) {
 	}
 	if len(given) > 1 { // as in "pause cluster": the noun tells the command
 		if noun := called(c.Root(), given[1]); noun != nil {
-			meant = slices.DeleteFunc(meant, func(found *cobra.Command) bool { return found.Parent() != noun })
+			elsewhere := func(found *cobra.Command) bool { return found.Parent() != noun }
+			if slices.ContainsFunc(meant, func(found *cobra.Command) bool { return !elsewhere(found) }) {
+				meant = slices.DeleteFunc(meant, elsewhere)
+			}
 		}
 	}
 	if len(meant) > 0 {
@@ -100,4 +103,22 @@ func allCalled(c *cobra.Command, name string) (all []*cobra.Command) {
 		all = append(all, allCalled(sub, name)...)
 	}
 	return all
+}
+
+// refusingHelp has the help of a command that nobody has fail, as running that command does. A flag behind a command does not keep its help from anybody.
+func refusingHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	help := called(root, "help")
+	help.FParseErrWhitelist.UnknownFlags = true
+	help.Args = func(_ *cobra.Command, words []string) error {
+		found := root
+		for found.HasSubCommands() && len(words) > 0 {
+			sub := called(found, words[0])
+			if sub == nil {
+				return anyCommand(found, words)
+			}
+			found, words = sub, words[1:]
+		}
+		return nil
+	}
 }

@@ -26,6 +26,19 @@ func AddProvider(cluster string, p v1alpha1.Provider) func(r *fleetrepo.Repo) (*
 	}
 }
 
+// AddManagementCluster returns the edit that declares a management cluster. A provider that init could not find is refused as AddProvider refuses it.
+func AddManagementCluster(m v1alpha1.ManagementCluster) func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	return func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+		e, err := r.AddManagementCluster(m)
+		for _, p := range m.Providers {
+			if err == nil {
+				err = capi.CheckKnown(capi.Provider{Name: p.Name, Type: capi.ProviderType(fleetrepo.TypeOf(p)), Version: p.Version, URL: p.URL})
+			}
+		}
+		return e, err
+	}
+}
+
 // KnownProviders are the names of the providers of a type that are found by their name alone, for completion.
 func KnownProviders(of v1alpha1.ProviderType) []string {
 	known, err := capi.Known()

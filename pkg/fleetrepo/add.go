@@ -3,6 +3,7 @@ package fleetrepo
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -83,11 +84,12 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 	if err != nil {
 		return nil, findingsOf(file.Path, err)
 	}
+	refused := c.check(ch)
 	if err := ch.missing(values); err != nil {
-		return nil, err
+		return nil, cmp.Or(unknownValues(refused), err) // one that nobody knows may well be the one that is missing
 	}
-	if err := c.check(ch); err != nil {
-		return nil, err
+	if refused != nil {
+		return nil, refused
 	}
 	e.Checks, e.Environments = append(e.Checks, RendersCluster{file.Path}), []string{opts.Environment}
 	e.Changes.Write(files...)
@@ -168,7 +170,11 @@ func (r *Repo) checkFree(mgmt *v1alpha1.ManagementCluster, environment, name str
 			continue
 		}
 		if there, err := r.read(p.file); err != nil || p.file != wanted.Path || !bytes.Equal(there, wanted.Content) {
-			return diag.Usage("choose another name, or change it with `fleetctl cluster scale` and `fleetctl cluster upgrade`", "there is a cluster %s already: %s", name, p.file)
+			hint := "choose another name, or change it with `fleetctl cluster scale` and `fleetctl cluster upgrade`"
+			if environment != "" && p.environment != environment {
+				hint = "the clusters of a management cluster have names of their own: choose another one, such as " + name + "-" + environment
+			}
+			return diag.Usage(hint, "there is a cluster %s already: %s", name, p.file)
 		}
 	}
 	return nil
@@ -280,6 +286,13 @@ func (ch *chart) missing(values map[string]any) error {
 		return nil
 	}
 	return &diag.Error{Err: out, Hint: "for example: " + strings.Join(hints, " "), Code: diag.ExitUsage}
+}
+
+// unknownValues are those findings in err that are about values which a flavour does not have; nil where there are none.
+func unknownValues(err error) error {
+	findings, _ := errors.AsType[diag.Findings](err)
+	unknown := diag.Findings(slices.DeleteFunc(slices.Clone(findings), func(f diag.Finding) bool { return f.Rule != v1alpha1.RuleUnknownField }))
+	return unknown.Err()
 }
 
 // MissingValuesError lists required values of a flavour that were not given.

@@ -106,7 +106,7 @@ func (r *Repo) AddApp(tenant, name string, source scaffold.AppSource, environmen
 	}
 	i := slices.IndexFunc(all, func(t Tenant) bool { return t.Name == tenant })
 	if i < 0 {
-		return nil, diag.Unknown("tenant", tenant, r.TenantNames(), "`fleetctl tenant add "+tenant+"` makes one")
+		return nil, unknownTenant(tenant, r.TenantNames())
 	}
 	chosen := environments
 	if len(chosen) == 0 {
@@ -201,6 +201,9 @@ func (r *Repo) RemoveApp(tenant, name string, environments []string) (*Edit, err
 }
 
 func (r *Repo) unknownApp(tenant, name string) error {
+	if tenants := r.TenantNames(); !slices.Contains(tenants, tenant) {
+		return unknownTenant(tenant, tenants)
+	}
 	all, err := r.Apps()
 	if err != nil {
 		return err

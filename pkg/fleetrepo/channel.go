@@ -84,8 +84,9 @@ func (r *Repo) tagOf(m *v1alpha1.ManagementCluster, channel string) (string, err
 	return text(yamledit.Find(documents[0], "spec", "ref", "tag")), nil
 }
 
-// AddChannel lists a channel in fleet.yaml and lets environments follow it, at once: a fleet with tags has no production on a branch.
-// A branch can be followed from then on; tags only when there is the first one. Errors: a bad or taken name, an unknown environment.
+// AddChannel lists a channel in fleet.yaml and lets environments follow it, at once. The first channel of tags takes all production environments along,
+// because a fleet with tags has no production on a branch. A branch can be followed from then on; tags only when there is the first one. Errors: a bad or
+// taken name, an unknown environment.
 func (r *Repo) AddChannel(c v1alpha1.Channel, environments []string) (*Edit, error) {
 	if err := scaffold.CheckName("channel", c.Name, 63); err != nil {
 		return nil, err
@@ -103,6 +104,10 @@ func (r *Repo) AddChannel(c v1alpha1.Channel, environments []string) (*Edit, err
 	if err != nil {
 		return nil, diag.Wrap("add the channel to "+v1alpha1.FileName, err, "")
 	}
+	if along := r.productionAlong(c, environments); len(along) > 0 {
+		e.Notes = append(e.Notes, fmt.Sprintf("Production follows it from now on: %s. In a fleet with tags it follows no branch.", strings.Join(along, ", ")))
+		environments = append(slices.Clone(environments), along...)
+	}
 	for _, name := range environments {
 		if err := fleet.setChannel(name, c.Name); err != nil {
 			return nil, err
@@ -113,26 +118,6 @@ func (r *Repo) AddChannel(c v1alpha1.Channel, environments []string) (*Edit, err
 		return nil, r.refusedChannel(err, c)
 	}
 	return e, after.follow(e, c.Name, "", "", environments)
-}
-
-// anotherChannel is the hint of what to do before the channel called name goes, for the environments that follow it. Production never
-// follows the branch: without another channel of tags it has to be production no more.
-func (r *Repo) anotherChannel(name string, followers []string) string {
-	another := v1alpha1.MainChannel
-	for _, c := range r.Fleet.Channels() {
-		if c.IsTag() && c.Name != name {
-			another = c.Name
-		}
-	}
-	production := func(name string) bool {
-		e, _ := r.Fleet.Environment(name)
-		return e.IsProduction()
-	}
-	if i := slices.IndexFunc(followers, production); i >= 0 && another == v1alpha1.MainChannel {
-		return "production follows a channel of tags alone: add another channel for " + followers[i] + " (`fleetctl channel add`), or say `production: false` of it in " +
-			v1alpha1.FileName + " and give it the branch (`fleetctl environment set " + followers[i] + " --channel " + v1alpha1.MainChannel + "`)"
-	}
-	return "give each another one first: `fleetctl environment set " + followers[0] + " --channel " + another + "`"
 }
 
 // RemoveChannel takes a channel that no environment follows out of fleet.yaml, and its sources off the management clusters. Errors: an
@@ -186,6 +171,7 @@ func (r *Repo) Promote(channel, tag, cluster string) (*Edit, error) {
 		return nil, err
 	}
 	e := &Edit{Summary: fmt.Sprintf("Promote %s to channel %s", tag, c.Name)}
+	_, e.Notes = r.Paused(r.Fleet.EnvironmentsOf(c.Name))
 	return e, r.follow(e, c.Name, tag, cluster, r.Fleet.EnvironmentsOf(c.Name))
 }
 

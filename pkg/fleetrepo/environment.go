@@ -30,14 +30,8 @@ type Environment struct {
 	Declared bool `json:"declared"`
 }
 
-// EnvironmentNames are the names of the environments in fleet.yaml, in its order.
-func (r *Repo) EnvironmentNames() []string {
-	names := make([]string, 0, len(r.Fleet.Spec.Environments))
-	for _, e := range r.Fleet.Spec.Environments {
-		names = append(names, e.Name)
-	}
-	return names
-}
+// EnvironmentNames are those that fleet.yaml lists, in its order.
+func (r *Repo) EnvironmentNames() []string { return r.Fleet.EnvironmentNames() }
 
 // Environments lists those of fleet.yaml in its order, then folders that it does not list, with how many clusters each has.
 func (r *Repo) Environments() ([]Environment, error) {

@@ -1,7 +1,6 @@
 package fleetrepo
 
 import (
-	"bytes"
 	"fmt"
 	"path"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/layout"
-	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
@@ -65,37 +63,6 @@ func (r *Repo) Features() ([]Feature, error) {
 // onManagement is a management cluster as what has features.
 func onManagement(m *v1alpha1.ManagementCluster) scaffold.FeatureTarget {
 	return scaffold.FeatureTarget{Layout: m.Layout(), Management: true}
-}
-
-// AddFeatureChart makes a feature of a Helm chart. The very feature may be there already, with values of its own. Errors: a bad name, an
-// address or a version that is none, another feature of that name.
-func (r *Repo) AddFeatureChart(name string, c scaffold.FeatureChart) (*Edit, error) {
-	files, err := scaffold.FeatureChartFiles(name, c)
-	if err != nil {
-		return nil, err
-	}
-	e := &Edit{Summary: fmt.Sprintf("Add feature %s: %s %s", name, c.URL, c.Version)}
-	missing := scaffold.Missing(files, r.exists)
-	source := path.Join(layout.FeaturesDir, name, "namespaced", "source.yaml")
-	other := len(missing) > 0 && len(missing) < len(files)
-	if len(missing) == 0 {
-		there, err := r.read(source)
-		if err != nil {
-			return nil, err
-		}
-		other = !slices.ContainsFunc(files, func(f manifest.File) bool { return f.Path == source && bytes.Equal(f.Content, there) })
-	}
-	if other {
-		return nil, diag.Errorf("choose another name, or add the chart's objects to it by hand", "there is a feature %s already", name)
-	}
-	e.Changes.Write(missing...)
-	if values, err := r.valuesOfFeature(name); err != nil {
-		return nil, err
-	} else if len(values) > 0 && len(missing) > 0 {
-		e.Notes = append(e.Notes, "It gets the values that a feature of this name had: "+strings.Join(values, ", ")+".")
-	}
-	e.Notes = append(e.Notes, fmt.Sprintf("Its values are in %s/%s/namespaced/values.yaml; `fleetctl feature values %s` gives environments and clusters others; `fleetctl feature enable %s` gives it to clusters.", layout.FeaturesDir, name, name, name))
-	return e, nil
 }
 
 // AddFeature makes an empty feature. Existing files stay as they are.
@@ -204,6 +171,11 @@ func (r *Repo) DisableFeature(name string, opts FeatureOptions) (*Edit, error) {
 	e := &Edit{Summary: fmt.Sprintf("Disable feature %s for %s", name, where), Environments: environmentsOf(targets)}
 	orphaned := false
 	for _, t := range targets {
+		everybody := scaffold.FeatureTarget{Layout: t.Layout, Environment: t.Environment}
+		if t.Cluster != "" && !r.exists(t.FeatureFile(name)) && r.exists(everybody.FeatureFile(name)) {
+			return nil, diag.Errorf("take it off all clusters of "+t.Environment+": `fleetctl feature disable "+name+" --environment "+t.Environment+"`",
+				"cluster %s has feature %s from environment %s", t.Cluster, name, t.Environment)
+		}
 		orphaned = orphaned || t.Cluster != "" && r.exists(t.FeatureFile(name))
 		e.Changes.Delete(t.FeatureFile(name))
 		if err := r.enlist(&e.Changes, t.Applied(), t.FeatureFile(name), false); err != nil {

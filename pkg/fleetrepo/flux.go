@@ -131,7 +131,11 @@ func (r *Repo) SetFlux(name string, mode scaffold.FluxMode, cni string) (*Edit, 
 		e.Changes.Write(manifest.File{Path: file, Content: content})
 	case mode == scaffold.FluxNone && there != nil:
 		e.Changes.Delete(file)
-	default: // there is none, or none can be brought yet
+	case mode != scaffold.FluxNone && ch.annotations[fluxAnnotation] != string(scaffold.FluxNone) && !r.manages(c.mgmt, c.Name):
+		return nil, diag.Errorf("`fleetctl init --management "+c.mgmt.Name+"` brings it; or let the management cluster's own apply what the cluster runs, with --flux remote",
+			"the repo has no Flux yet for the clusters of %s", c.Environment)
+	default:
+		e.AsWanted = "cluster " + c.Name + " runs no Flux"
 		return e, nil
 	}
 	if err := r.keepFolders(&e.Changes, c.mgmt, c.Environment, c.Name, declared.Flux != scaffold.FluxNone); err != nil {

@@ -10,7 +10,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
@@ -81,7 +80,7 @@ func (r *Repo) AddProvider(cluster string, p v1alpha1.Provider) (*Edit, error) {
 	if TypeOf(p) == v1alpha1.ProviderInfrastructure {
 		flavours := scaffold.FlavoursFor(p.Name)
 		if len(flavours) == 0 && !there {
-			e.Notes = append(e.Notes, fmt.Sprintf("fleetctl has charts for clusters of %s alone: bring one for those of %s into %s.", strings.Join(scaffold.Providers(), ", "), p.Name, layout.ChartsDir))
+			e.Notes = append(e.Notes, fmt.Sprintf("fleetctl has charts for clusters of %s alone: `fleetctl chart add NAME --from TEMPLATE.yaml` makes one for %s of a template of clusterctl.", strings.Join(scaffold.Providers(), ", "), p.Name))
 		}
 		if err := r.bringCharts(e, flavours); err != nil {
 			return nil, err

@@ -79,7 +79,7 @@ func Find(dir string) (string, error) {
 			return at, nil
 		}
 		if filepath.Dir(at) == at {
-			return "", diag.Errorf("run fleetctl in the fleet repo or give its folder with --repo; `fleetctl init` makes one",
+			return "", diag.Errorf("run fleetctl in the fleet repo or give its folder with --repo; `fleetctl init` makes one, or `fleetctl adopt` for a repo that Flux follows already",
 				"there is no %s in %s or above", v1alpha1.FileName, start)
 		}
 	}

@@ -23,7 +23,7 @@ func (r *Repo) PauseEnvironment(name string, paused bool) (*Edit, error) {
 	if err := r.CheckEnvironment(name); err != nil {
 		return nil, err
 	}
-	e := &Edit{Summary: pauses(paused) + " environment " + name, Environments: []string{name}}
+	e := &Edit{Summary: pauses(paused) + " environment " + name} // of an environment that follows tags, it changes nothing that has to be promoted
 	found := false
 	for i := range r.Fleet.Spec.ManagementClusters {
 		at := r.Fleet.Spec.ManagementClusters[i].Layout()
@@ -82,7 +82,11 @@ func (r *Repo) Having(name string, opts FeatureOptions) ([]scaffold.FeatureTarge
 		return nil, err
 	}
 	having := r.thatHave(name, targets)
-	if len(having) == 0 {
+	switch {
+	case len(having) > 0:
+	case opts.everybody():
+		return nil, diag.Usage("`fleetctl feature enable "+name+"` gives it to clusters", "nobody has feature %s", name)
+	default:
 		return nil, diag.Usage("`fleetctl feature list` shows who has it", "nobody of %s has feature %s", where, name)
 	}
 	return having, nil
@@ -176,6 +180,34 @@ func (r *Repo) suspendIn(e *Edit, file string, suspended bool, selects func(kind
 		e.Changes.Write(manifest.File{Path: file, Content: src})
 	}
 	return found, nil
+}
+
+// Paused are those of the environments that a pause in Git keeps where they are, with a note of what lets a commit through to them again.
+func (r *Repo) Paused(environments []string) (paused, notes []string) {
+	for _, env := range environments {
+		channel := r.Fleet.ChannelOf(env).Name
+		hint := ""
+		for i := range r.Fleet.Spec.ManagementClusters {
+			l := r.Fleet.Spec.ManagementClusters[i].Layout()
+			switch {
+			case r.isSuspended(l.ClustersFile(env)):
+				hint = fmt.Sprintf("Environment %s is paused: `fleetctl environment resume %s` lets this through to its clusters.", env, env)
+			case channel != v1alpha1.MainChannel && r.isSuspended(l.SourceFile(channel)):
+				hint = fmt.Sprintf("Channel %s is paused: `fleetctl channel resume %s` lets this through to its environments.", channel, channel)
+			}
+		}
+		if hint != "" {
+			paused = append(paused, env)
+			notes = append(notes, hint)
+		}
+	}
+	return paused, sortedSet(notes)
+}
+
+// isSuspended tells whether the first object of a file is suspended. A file that is not there, or cannot be read, is none: others tell of it.
+func (r *Repo) isSuspended(file string) bool {
+	src, err := r.read(file)
+	return err == nil && fieldOf(src, yamledit.Path{"spec", "suspend"}) == "true"
 }
 
 // FluxObject is an object of Flux that has to be suspended for a pause to hold at once.

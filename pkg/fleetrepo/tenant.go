@@ -178,7 +178,7 @@ func (r *Repo) RemoveTenant(name string, environments []string) (*Edit, error) {
 		for _, t := range all {
 			names = append(names, t.Name)
 		}
-		return nil, diag.Unknown("tenant", name, names, "`fleetctl tenant add "+name+"` makes one")
+		return nil, unknownTenant(name, names)
 	}
 	chosen, err := r.chosen(environments)
 	if err != nil {
@@ -246,4 +246,9 @@ func (r *Repo) TenantNames() []string {
 		names = append(names, t.Name)
 	}
 	return names
+}
+
+// unknownTenant is the error for a name that is not among the known tenants.
+func unknownTenant(name string, known []string) error {
+	return diag.Unknown("tenant", name, known, "`fleetctl tenant add "+name+"` makes one")
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/hosts"
 )
@@ -56,6 +57,11 @@ func (s *Session) newGit() (v1alpha1.Git, error) {
 		URL: s.Opts.GitURL, Branch: s.Opts.Branch, CAFile: s.Opts.Git.CAFile, Username: s.Opts.Git.Username, FluxUsername: s.Opts.FluxUsername,
 	}
 	if repo, err := gitrepo.Open(s.Opts.Dir); err == nil {
+		if git.URL == "" { // nobody has typed the one that is there
+			if err := repo.CheckRemote(); err != nil {
+				return git, diag.Errorf(diag.Hint(err)+"; without a remote, fleetctl serves this folder to Flux", "%w", err)
+			}
+		}
 		url, branch, err := repo.Remote()
 		if err != nil {
 			return git, err

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
@@ -248,7 +249,7 @@ func (s *Session) decodeFleet(ctx context.Context, path string, raw []byte) (*v1
 
 // contradictions refuses flags that say other than fleet.yaml: fleet.yaml is what holds, and silently dropping a flag would mislead.
 func (s *Session) contradictions() error {
-	var wrong []string
+	var wrong, add []string
 	differ := func(flag, given, declared string) {
 		if given != "" && given != declared {
 			wrong = append(wrong, fmt.Sprintf("--%s is %q, fleet.yaml has %q", flag, given, declared))
@@ -279,11 +280,17 @@ func (s *Session) contradictions() error {
 		for _, p := range s.Opts.Providers {
 			if !declares(m, p) {
 				wrong = append(wrong, fmt.Sprintf("--provider %s is not among the providers of %s in fleet.yaml", p, m.Name))
+				if slices.Contains(s.Fleet.ManagementClusterNames(), m.Name) { // a standby has the providers of another one
+					add = append(add, fmt.Sprintf("`fleetctl provider add %s --management %s --commit`", p, m.Name))
+				}
 			}
 		}
 	}
-	if len(wrong) == 0 {
+	switch len(wrong) {
+	case 0:
 		return nil
+	case len(add):
+		return diag.Usage("declare it first: "+strings.Join(add, ", ")+"; or leave the flag out", "%s", strings.Join(wrong, "; "))
 	}
 	return diag.Usage("edit fleet.yaml, or leave the flag out", "%s", strings.Join(wrong, "; "))
 }

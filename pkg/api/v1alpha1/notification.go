@@ -97,13 +97,9 @@ func (v *validator) notification(at string, n *Notification, f *Fleet) {
 		v.errorf(RuleRequired, at, "add `address: https://host/owner/repository`", "the fleet has no remote whose commits could get a status")
 	}
 	for i, name := range n.Environments {
-		if _, ok := f.Environment(name); !ok && len(f.Spec.Environments) > 0 {
-			v.errorf(RuleValue, itemPath(fieldPath(at, "environments"), i), "", "there is no environment %.80q", name)
-		}
+		v.refersTo(itemPath(fieldPath(at, "environments"), i), "environment", name, f.EnvironmentNames())
 	}
 	for i, name := range n.ManagementClusters {
-		if !slices.ContainsFunc(f.Spec.ManagementClusters, func(m ManagementCluster) bool { return m.Name == name }) {
-			v.errorf(RuleValue, itemPath(fieldPath(at, "managementClusters"), i), "", "there is no management cluster %.80q", name)
-		}
+		v.refersTo(itemPath(fieldPath(at, "managementClusters"), i), "management cluster", name, f.ManagementClusterNames())
 	}
 }
