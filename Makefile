@@ -1,4 +1,4 @@
-# Everything that builds, checks and tries fleetctl. `make help` lists the targets; each can be run alone on a fresh clone.
+# Targets that build, check and try fleetctl. `make help` lists them. Each can be run alone on a fresh clone.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -6,7 +6,7 @@ SHELL := bash
 MAKEFLAGS += --no-builtin-rules --warn-undefined-variables
 
 GO ?= go
-# All that these targets keep outside the clone: tools, programs, images and the offline bundle.
+# The folder outside of the clone in which these targets keep tools, programs, images and the offline bundle.
 FLEETCTL_CACHE_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/fleetctl
 XDG_CACHE_HOME ?=
 
@@ -22,14 +22,14 @@ BUILD_FLAGS := -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
 TESTFLAGS ?=
 FUZZTIME ?= 20s
 
-# What scripts/offline makes. Without this clone's path in it, Go has the program in its cache for the next clone too; without C, as all else is
-# built, it shares what is compiled.
+# The program of scripts/offline. It is built without this clone's path, so that Go's cache serves other clones, too, and without C, as
+# the other programs, so that it shares their compiled packages.
 OFFLINE_BUILD := CGO_ENABLED=0 $(GO) -C scripts/offline run -trimpath -buildvcs=false . build
 OFFLINE := $(FLEETCTL_CACHE_DIR)/offline
 PROGRAMS := $(OFFLINE)/programs
 BUNDLE := $(OFFLINE)/bundle
 EMBEDDED_BUNDLE := $(OFFLINE)/bundle-embedded
-# For nodes of a workload cluster that becomes a management cluster: it has the controllers' images inside.
+# The image for nodes of a workload cluster that becomes a management cluster. It includes the controllers' images.
 E2E_NODE_IMAGE ?= docker.io/kindest/node:v1.36.3-fleetctl
 
 ##@ Build
@@ -83,8 +83,8 @@ lint: ## Layering, style and correctness (golangci-lint), shell scripts, workflo
 fmt: ## Format the Go files the way lint wants them
 	scripts/tool.sh golangci-lint fmt ./...
 
-# The programs are built without C, and so are their tests: a machine without a C compiler compiles the same, and what `make build`
-# has compiled serves the tests too. Only -race needs C.
+# Programs and tests are built without C. So a machine without a C compiler builds the same, and tests share the packages that `make
+# build` has compiled. Only -race needs C.
 GO_TEST := $(if $(filter -race,$(TESTFLAGS)),,env CGO_ENABLED=0 )scripts/gotest.sh
 
 .PHONY: test
@@ -92,7 +92,8 @@ test: ## Unit and command tests: no network, no container engine, no root
 	$(GO_TEST) . -trimpath -timeout 15m $(TESTFLAGS) ./...
 	$(GO_TEST) scripts/offline -trimpath -timeout 15m $(TESTFLAGS) ./...
 
-# Only the packages that have such tests, the one that takes longest first; more at a time than processors, for they wait a lot.
+# Only the packages with such tests, the slowest first. More packages run at a time than there are processors, because these tests mostly
+# wait.
 INTEGRATION_PACKAGES = ./pkg/host/embedded/runner $(addprefix ./,$(sort $(dir $(shell grep -rl '^//go:build integration' --include='*_test.go' pkg templates examples))))
 
 .PHONY: test-integration
@@ -109,13 +110,14 @@ define e2e
 	$(2) $(GO_TEST) . -trimpath -tags e2e -count=1 -v -timeout 100m $(3) $(TESTFLAGS) ./cmd/fleetctl/e2e/...
 endef
 
-# What needs a container engine, or root for a network of its own (TestHandOver, TestSourceLost, TestTransfer); a test that is not named here runs on the embedded host alone.
+# Tests that need a container engine, or root for a network of their own (TestHandOver, TestSourceLost, TestTransfer). All other tests run
+# only on the embedded host.
 WITHOUT_KIND := -skip '^(TestMasterOfMasters|TestStandsAlone|TestStandsAloneInItsOwnRepo|TestPivot|TestHandOver|TestSourceLost|TestTransfer)$$|/^kind$$'
-# Of that, what kind alone can show of every commit: a fleet's whole life with clusters of containers, and what it meets on the engine. Kills
-# in the midst of init, which are the same on every host but for two steps, the pivot and what stands on it are for e2e-all.
+# The part of these tests that runs for every commit: the whole life of a fleet with clusters of containers, and cases of the engine.
+# Kills during init, which differ between hosts in only two steps, the pivot and the tests after a pivot run only in e2e-all.
 ON_KIND := -run '^(TestFleetWithoutRemote|TestSomebodyElses)$$/^kind$$'
-# The embedded host's tests in three parts that take about as long as each other, with what .ci/run adds to them: the first has the faults of
-# `make conformance-faults` besides, the third 20 kills. What is not named in the first or the third is in the second.
+# The embedded host's tests in three parts of about the same duration. .ci/run adds the faults of `make conformance-faults` to the first
+# part, and 20 kills to the third. The second part has all tests that are not in the first or the third.
 EMBEDDED_FIRST := ^(TestExample.*|TestFleetOnSSH|TestHostExec|TestSomebodyElses)$$
 EMBEDDED_THIRD := ^TestRunnerLost$$
 
@@ -137,8 +139,8 @@ e2e-kind: build ## What only kind can show; sets up Podman if no engine answers 
 e2e-embedded: build bundle-embedded gitea ## The main job on the embedded host alone: no container engine, no root
 	$(call e2e,$(EMBEDDED_BUNDLE),,$(WITHOUT_KIND))
 
-# The three parts of it, for a machine that runs them side by side, each in a network namespace of its own. `make quickstart` on a fresh machine
-# is more than TestQuickstart shows; TestKills is there as `make test-kill` with fewer kills.
+# The three parts, for a machine that runs them in parallel, each in a network namespace of its own. They leave out TestQuickstart,
+# because .ci/run runs `make quickstart` on a fresh machine, and TestKills, because it runs `make test-kill` with fewer kills.
 .PHONY: e2e-embedded-first
 e2e-embedded-first: build bundle-embedded
 	$(call e2e,$(EMBEDDED_BUNDLE),,$(WITHOUT_KIND) -run '$(EMBEDDED_FIRST)')
@@ -160,14 +162,14 @@ test-kill: build bundle-embedded ## Kill -9 what keeps a fleet, KILLS times at r
 	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" FLEETCTL_E2E_BUNDLE="$(EMBEDDED_BUNDLE)" \
 	$(GO_TEST) . -trimpath -tags e2e -count=1 -v -timeout 6h $(TESTFLAGS) -run '^TestKills$$' ./cmd/fleetctl/e2e -args -kills $(KILLS) -seed $(SEED)
 
-# A hand-over between two API servers, without controllers: killed at its writes, and held against what an independent reader finds.
+# A hand-over between two API servers, without controllers. It is killed at its writes, and an independent reader checks the result.
 HANDOVER_KILLS = $(if $(filter file,$(origin KILLS)),300,$(KILLS))
 handover_test = FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" $(GO_TEST) . -trimpath -tags e2e -count=1 -v -timeout 5h -parallel 8
 
 .PHONY: test-handover
 test-handover: ## Kill a hand-over, a restore, a standby and a detachment at their writes, run it again or abort it, and look at both sides from outside: KILLS=2000 SEED=
 	$(OFFLINE_BUILD) -only control-plane
-	$(handover_test) -run '^(TestKills|TestFaults|TestTargetLost|TestSourceLost|TestRestore|TestStandby|TestFenceOnly|TestDetach|TestTransfer|TestTransferIntoOwnRepo)$$' $(TESTFLAGS) ./cmd/fleetctl/handover -args -kills $(HANDOVER_KILLS) -seed $(SEED)
+	$(handover_test) -run '^(TestKills|TestFaults|TestTargetLost|TestSourceLost|TestRestore|TestStandby|TestFenceOnly|TestDetach|TestTransfer|TestTransferIntoOwnRepo|TestFullDisk)$$' $(TESTFLAGS) ./cmd/fleetctl/handover -args -kills $(HANDOVER_KILLS) -seed $(SEED)
 
 .PHONY: test-handover-stock
 test-handover-stock: ## The same kills for stock clusterctl move: how many of them it does not come back from
@@ -180,7 +182,7 @@ bench-handover: ## 200 clusters from one API server to another, by fleetctl's en
 	FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" $(GO) test -trimpath -tags e2e -count=1 -timeout 1h -run '^$$' -bench '^BenchmarkHandover$$' \
 	  -benchtime 1x ./cmd/fleetctl/handover
 
-# The bundle with the clouds' infrastructure providers in it: the first time it takes long to build, most of that for Azure.
+# The bundle with the clouds' infrastructure providers. The first build takes long, mostly because of Azure.
 PROVIDERS_BUNDLE := $(OFFLINE)/bundle-providers
 CLOUDS ?= aws,gcp,azure,vsphere
 
@@ -192,10 +194,11 @@ e2e-providers: build ## The AWS, Google Cloud, Azure and vSphere providers start
 	CLOUDS="$(CLOUDS)" \
 	$(GO) test -tags e2e,providers -count=1 -v -timeout 45m -run '^TestCloudProviders$$' $(TESTFLAGS) ./cmd/fleetctl/e2e/...
 
-# The bundle of e2e-clouds: the providers of the clouds that there are simulators of.
+# The bundle of e2e-clouds, with the providers of the simulated clouds.
 CLOUDS_BUNDLE := $(OFFLINE)/bundle-clouds
 
-# The part of them that takes minutes: the infrastructure that a commit makes, credentials, and the life of a cluster whose machines boot.
+# The part of these tests that takes minutes: the infrastructure that a commit makes, credentials, and the life of a cluster whose
+# machines boot.
 CLOUDS_FIRST := ^(TestAWS|TestAWSLife)$$
 
 # The environment and the command of these tests.
@@ -226,7 +229,7 @@ e2e-clouds: build bundle-clouds ## Clusters in a simulated AWS and a simulated v
 e2e-clouds-first: build bundle-clouds ## The part of e2e-clouds that takes minutes
 	$(call clouds,$(CLOUDS_FIRST))
 
-# The bundle with an older release of Cluster API in it: some five minutes of processor time to build, the first time.
+# The bundle with an older release of Cluster API. The first build takes some five minutes of processor time.
 BEFORE_BUNDLE := $(OFFLINE)/bundle-before
 
 .PHONY: bundle-before
@@ -239,7 +242,7 @@ e2e-upgrade: build bundle-before ## Real controllers go from an older release to
 	FLEETCTL_E2E_BUNDLE="$(BEFORE_BUNDLE)" \
 	$(GO_TEST) . -trimpath -tags e2e,upgrade -count=1 -v -timeout 20m -run '^TestUpgrade$$' $(TESTFLAGS) ./cmd/fleetctl/e2e/...
 
-# The bundle with Flux's two image controllers in it: three minutes of processor time to build, the first time.
+# The bundle with Flux's two image controllers. The first build takes three minutes of processor time.
 IMAGES_BUNDLE := $(OFFLINE)/bundle-images
 
 .PHONY: e2e-images
@@ -258,7 +261,7 @@ conformance: build ## Stock clusterctl against the embedded host and against kin
 	FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" \
 	scripts/with-engine.sh $(GO_TEST) . -trimpath -tags e2e -count=1 -v -timeout 15m $(TESTFLAGS) ./cmd/fleetctl/conformance/...
 
-# The one test of conformance that meets no kind cluster and none of the stock programs: it can run where there is no engine, beside others.
+# The only test of conformance without a kind cluster and stock programs. It can run without an engine, and in parallel with others.
 .PHONY: conformance-faults
 conformance-faults: build ## The part of it in which init on the embedded host meets damaged bundles, a taken port and a full disk; needs root
 	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" \
@@ -289,8 +292,8 @@ bench-init: build ## fleetctl init on each host against the peers' own programs 
 	FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" \
 	scripts/with-engine.sh $(GO) test -tags e2e -count=1 -timeout 30m -run '^$$' -bench '^BenchmarkInit$$' -benchtime 1x ./cmd/fleetctl/e2e/...
 
-# How many clusters bench-scale declares, one number after the other (on two cores the 300 take half an hour), and a file with the tuning of
-# the managers, for a small machine. An empty TUNING is what they were released with.
+# The numbers of clusters that bench-scale declares, one after the other (on two cores 300 take half an hour), and a file with the tuning
+# of the managers for a small machine. An empty TUNING leaves them as released.
 SCALE ?= 10 100 300
 TUNING ?= cmd/fleetctl/e2e/testdata/scale-tuning.yaml
 
@@ -310,7 +313,7 @@ bench-scale: build bundle-embedded ## In-memory clusters on an embedded host unt
 bench-idle: build bundle-embedded ## Memory and processor time of an embedded host with nothing to do
 	$(call bench_embedded,BenchmarkIdle)
 
-# How many clusters the fleets of bench-fleet have, and how many of them helm template renders: it takes minutes for the rest.
+# The numbers of clusters in the fleets of bench-fleet, and how many of them helm template renders, which would take minutes for all.
 SIZES ?= 100 1000 5000
 SAMPLE ?= 100
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Runs a command on a network that takes every packet and answers none, its DNS server's too: what many firewalls make of a machine. Names and
-# addresses stay without an answer for as long as a program cares to wait; loopback works. Needs no root where users may have namespaces.
+# Runs a command on a network that accepts every packet and answers none, as behind many firewalls. Names and addresses get no answer,
+# however long a program waits. Loopback works. Needs no root if users may make namespaces.
 #
 #   scripts/black-hole.sh bin/fleetctl init
 set -euo pipefail
 [[ $# -gt 0 ]] || { echo "usage: scripts/black-hole.sh COMMAND [ARGUMENT...]" >&2 && exit 2; }
 
-# inside is the second stage, in namespaces of its own.
+# inside is the second stage, in new namespaces.
 inside() {
   local resolver
   resolver=$(mktemp)
@@ -14,7 +14,8 @@ inside() {
   mount --bind "$resolver" "$(realpath /etc/resolv.conf)"
   rm "$resolver" # the mount keeps it
   ip link set lo up
-  # Both ends are here, and nobody listens at the other. Without ARP a packet is sent into it whether or not there is an address.
+  # Both ends of the pair are in this namespace, and no program reads at the other end. Without ARP, packets are sent although no address
+  # exists there.
   ip link add void type veth peer name sink
   ip address add 192.0.2.1/24 dev void
   ip link set void arp off up

@@ -8,7 +8,7 @@ rm -rf "$out"
 mkdir -p "$out"
 fleetctl=$(mktemp)
 trap 'rm -f "$fleetctl"' EXIT
-# For the machine that runs this, whatever the release is being built for.
+# Build for this machine and not for the release's target.
 GOOS='' GOARCH='' go build -buildvcs=false -o "$fleetctl" ./cmd/fleetctl
 for shell in bash zsh fish powershell; do
   "$fleetctl" completion "$shell" >"$out/fleetctl.$shell"

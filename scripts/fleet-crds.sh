@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Copies the CRDs of what the charts make from Go modules into a folder, for `fleetctl validate --crds` and its peers.
+# Copies the CRDs of the objects in the charts from Go modules into a folder, for `fleetctl validate --crds` and its peers.
 #
 #   scripts/fleet-crds.sh FOLDER
 set -euo pipefail

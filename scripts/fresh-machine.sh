@@ -1,21 +1,20 @@
 #!/usr/bin/env bash
-# Runs a command as on a fresh machine: a minimal Debian that has Go, git, make and bash beside what every Debian has, a clone of
-# this repository with what is changed here, and a user who is not root. Needs root and debootstrap.
+# Runs a command as on a fresh machine: a minimal Debian with Go, git, make and bash, a clone of this repository with the changes of its
+# working tree, and a user who is not root. Needs root and debootstrap.
 #
 #   scripts/fresh-machine.sh make test
 #   scripts/fresh-machine.sh bash        # look around
 #
-# The user has no capability, sees no process of the machine outside, and can write only to a home, /tmp and these caches: what
-# Go and this project have built already is not built again. That takes a user namespace, in which the owner of the caches, root, is
-# that user; for the same reason all else is mounted read-only. The network is the machine's, with the certificate authorities that it
-# trusts, a proxy's own among them: Go downloads modules as it does here.
+# The user has no capabilities, sees no process outside, and can write only to a home folder, /tmp and the caches of Go and this project, so
+# that nothing is built twice. Root owns these caches, so the user is root in a user namespace, and all other folders are mounted read-only.
+# The network is the machine's, with its trusted certificate authorities, so that Go downloads modules as outside.
 set -euo pipefail
 
 readonly suite=bookworm packages=ca-certificates,git,make authorities=/etc/ssl/certs/ca-certificates.crt
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cache=${FLEETCTL_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/fleetctl}
 
-# debian makes the root file system unless it is there, and prints where it is.
+# debian makes the root file system if it is missing, and prints its path.
 debian() {
   local key dir partial
   key=$(printf '%s\n' "$suite" "$packages" "$(dpkg --print-architecture)" 1 | sha256sum | cut -c1-16)
@@ -37,7 +36,7 @@ debian() {
   echo "$dir"
 }
 
-# inside is the second stage, in namespaces of its own: it mounts all that the machine has, and becomes the user.
+# inside is the second stage, in new namespaces. It mounts the file systems and becomes the user.
 inside() {
   local new=$1 home=$2 writable=$3 file
   shift 3
@@ -80,7 +79,7 @@ inside() {
   pivot_root . mnt
   umount -l /mnt
   cd /home/dev/fleetctl
-  # This shell is the first process of its namespace. All others end with it, also what went into the background.
+  # This shell is the first process of its namespace. All other processes there, background ones too, end with it.
   trap 'exit 130' INT
   trap 'exit 143' TERM
   unshare --user --map-user=1000 --map-group=1000 "$@" <&0 &
@@ -94,13 +93,13 @@ if [[ ${1:-} == --inside ]]; then
 fi
 
 [[ $# -gt 0 ]] || { echo "usage: scripts/fresh-machine.sh COMMAND [ARGUMENT...]" >&2 && exit 2; }
-[[ $(id -u) -eq 0 ]] || { echo "fresh-machine.sh: needs root, to mount what the machine has" >&2 && exit 1; }
+[[ $(id -u) -eq 0 ]] || { echo "fresh-machine.sh: needs root, to mount file systems" >&2 && exit 1; }
 command -v debootstrap >/dev/null || { echo "fresh-machine.sh: debootstrap is missing: apt-get install debootstrap" >&2 && exit 1; }
 
 new=$(debian)
 home=$(mktemp -d)
 machine=''
-# finish ends the machine, where it still runs, before its disk goes.
+# finish ends the machine's processes, if any still run, and then removes its disk.
 finish() {
   if [[ -n $machine ]] && kill -KILL "$machine" 2>/dev/null; then
     wait "$machine" || :
@@ -122,7 +121,7 @@ while read -r folder; do
   mkdir -p "$folder" "$new$folder"
 done <<<"$writable"
 
-# Go's settings, wherever this machine has them from, and the way to the network.
+# Go's settings of this machine, and the variables for a proxy.
 settings=(GOTOOLCHAIN=local)
 for name in GOCACHE GOMODCACHE GOPROXY GOSUMDB GOPRIVATE GONOPROXY GONOSUMDB GOINSECURE GOFLAGS; do
   settings+=("$name=$(go env "$name")")

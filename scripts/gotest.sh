@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# go test in the folder $1, with the other arguments. Where FLEETCTL_TEST_TIMES names a folder, gotestsum runs it and keeps there how long each
-# test took (see scripts/slowest-tests.sh); what it says is the same.
+# Runs go test in the folder $1, with the other arguments. If FLEETCTL_TEST_TIMES names a folder, gotestsum runs it, with the same output,
+# and writes the duration of each test to that folder (see scripts/slowest-tests.sh).
 set -euo pipefail
 scripts=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd "$1"

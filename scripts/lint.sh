@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Everything that is checked without running it: Go in both modules, shell scripts, workflows and the release recipe.
+# All static checks: Go in both modules, shell scripts, workflows and the release recipe.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -23,7 +23,7 @@ mkdir "$generated/committed"
 cp docs/reference/fleetctl*.md "$generated/committed"
 go run ./scripts/gendocs "$generated/now"
 if ! diff -ru "$generated/committed" "$generated/now"; then
-  echo "lint: docs/reference is not what the commands say: run make docs and commit the result" >&2
+  echo "lint: docs/reference is out of date: run make docs and commit the result" >&2
   exit 1
 fi
 

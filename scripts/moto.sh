@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints the path of a Python that has moto, the simulated AWS of the end-to-end tests: this machine's own where it has the pinned version, else one in
-# the cache, made once by Python's venv and pip.
+# Prints the path of a Python with moto, the simulated AWS of the end-to-end tests. It is this machine's own Python if that has the pinned
+# version, or else one in the cache, which Python's venv and pip make once.
 #
 #   "$(scripts/moto.sh)" cmd/fleetctl/e2e/testdata/aws.py
 set -euo pipefail
@@ -10,7 +10,7 @@ cache=${FLEETCTL_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/fleetctl}/moto
 requirements=$root/tools/moto/requirements.txt
 version=$(sed -n 's/^moto\[server\]==//p' "$requirements")
 
-# has tells whether a Python can run the simulator of that version.
+# has tells whether a Python has moto in the pinned version.
 has() {
   "$1" - "$version" <<'EOF' >/dev/null 2>&1
 import importlib.metadata, sys
@@ -34,8 +34,8 @@ if [[ ! -x $python ]]; then
   trap 'rm -rf "$partial"' EXIT
   python3 -m venv "$partial/env" >&2 || { echo "moto.sh: python3 -m venv failed: apt-get install python3-venv" >&2 && exit 1; }
   "$partial/env/bin/python3" -m pip install --quiet --disable-pip-version-check --requirement "$requirements" >&2 ||
-    { echo "moto.sh: pip did not install moto: mend what it says above, or install 'moto[server]==$version' for python3 in another way" >&2 && exit 1; }
-  has "$partial/env/bin/python3" || { echo "moto.sh: what pip has installed does not run: look at $requirements" >&2 && exit 1; }
+    { echo "moto.sh: pip did not install moto: see its error above, or install 'moto[server]==$version' for python3 in another way" >&2 && exit 1; }
+  has "$partial/env/bin/python3" || { echo "moto.sh: moto was installed but does not run: check $requirements" >&2 && exit 1; }
   mv -T "$partial/env" "$cache/$key" 2>/dev/null || [[ -x $python ]] # somebody else was faster
 fi
 echo "$python"

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# From nothing to a fleet with a cluster in it, on this machine: builds fleetctl, makes a fleet repo and a management
-# cluster that follows it, and declares a cluster by doing what the new repo's README says. Run it again at any time.
+# Makes a fleet with a cluster on this machine. It builds fleetctl, makes a fleet repo and a management cluster that follows it,
+# and declares a cluster with the commands in the new repo's README. It can be run again at any time.
 #
 #   make quickstart                       # the fleet repo is _output/quickstart
 #   make quickstart FLEET_DIR=~/fleet     # or where you want it
 #
-# Where a container engine answers the management cluster is on kind. Where none does it is on the embedded host, for which
-# nothing is installed and which needs no root. FLEETCTL_HOST=kind or FLEETCTL_HOST=embedded chooses.
+# If a container engine answers, the management cluster runs on kind. Otherwise it runs on the embedded host, which needs no root
+# and no other programs. FLEETCTL_HOST=kind or FLEETCTL_HOST=embedded chooses.
 #
-# Images and manifests come from their registries when these answer. Where they do not, an offline bundle is built from
-# Go modules (long the first time, seconds after that). FLEETCTL_OFFLINE=true asks for the bundle, false for registries.
+# Images and manifests come from their registries if these answer. Otherwise an offline bundle is built from Go modules, which takes
+# long the first time, and seconds after that. FLEETCTL_OFFLINE=true chooses the bundle, false the registries.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
@@ -21,14 +21,14 @@ cluster_limit=${QUICKSTART_CLUSTER_LIMIT:-900} # seconds until the declared clus
 
 say() { printf '\n==> %s\n' "$*"; }
 
-# engine_answers is true where kind can run as it is. Podman has to be set up for it first, which takes root.
+# engine_answers is true if kind can run without further setup. Podman needs setup as root first.
 engine_answers() {
   [[ -n ${KIND_EXPERIMENTAL_PROVIDER:-} ]] ||
     timeout 20 docker version --format '{{.Server.Version}}' >/dev/null 2>&1 ||
     { [[ $(id -u) -eq 0 ]] && timeout 20 podman info >/dev/null 2>&1; }
 }
 
-# choose_host prints kind or embedded: what an earlier run took, else what this machine can carry.
+# choose_host prints kind or embedded: the host of an earlier run, or else what this machine can run.
 choose_host() {
   if grep -qs '^ *type: embedded$' "$fleet_dir/fleet.yaml"; then
     echo embedded
@@ -39,8 +39,8 @@ choose_host() {
   fi
 }
 
-# registries_answer is true when all that init fetches from can be reached. Any HTTP answer will do: a registry says 401
-# to strangers.
+# registries_answer is true if all servers that init downloads from can be reached. Any HTTP answer counts, because a registry
+# answers 401 without credentials.
 registries_answer() {
   local url
   for url in https://registry.k8s.io/v2/ https://ghcr.io/v2/ https://quay.io/v2/ https://registry-1.docker.io/v2/ \
@@ -49,12 +49,12 @@ registries_answer() {
   done
 }
 
-# readme_commands prints the commands under "Add a cluster" of the new repo's README: what a reader would type.
+# readme_commands prints the commands under "Add a cluster" in the new repo's README.
 readme_commands() {
   awk '/^## Add a cluster/ { here = 1 } here && /^```$/ { exit } inside; here && /^```sh$/ { inside = 1 }' README.md
 }
 
-# for_this_machine adds to a cluster of the docker flavour what its kubelets need on a machine with cgroup v1.
+# for_this_machine adds the setting that kubelets of the docker flavour need on a machine with cgroup v1.
 for_this_machine() {
   if [[ $1 == *charts/docker* && ! -e /sys/fs/cgroup/cgroup.controllers ]]; then
     # shellcheck disable=SC2001 # a pattern with a line's beginning and end
@@ -67,7 +67,7 @@ for_this_machine() {
 # cluster_known is true once the report in $1 lists the cluster.
 cluster_known() { sed -n '/^  "clusters": \[/,/^  "problems":/p' <<<"$1" | grep -q "\"name\": \"$cluster\""; }
 
-# await_cluster waits until the cluster is there and all of the fleet is Ready, which is when status exits with 0.
+# await_cluster waits until the cluster exists and the whole fleet is Ready, which is when status exits with 0.
 await_cluster() {
   local started=$SECONDS report
   while true; do
@@ -116,8 +116,8 @@ if [[ $offline == true ]]; then
   init+=(--bundle "$(make --no-print-directory -s -C "$root" "$bundle-path")")
 fi
 
-# Cluster API paces itself: it looks at each object once a second at most, which spares a management cluster of hundreds of clusters. A
-# single small one is up sooner without; an environment variable that is set already stays.
+# Cluster API reconciles each object at most once a second, which helps a management cluster with hundreds of clusters. A single small
+# cluster is ready sooner without that limit. A variable that is already set stays.
 export EXP_RECONCILER_RATE_LIMITING=${EXP_RECONCILER_RATE_LIMITING:-false}
 
 say "A fleet repo in $fleet_dir and a management cluster that follows it"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prints the ten slowest of the tests that scripts/gotest.sh has run, the slowest first: scripts/slowest-tests.sh FOLDER
+# Prints the ten slowest tests of scripts/gotest.sh, the slowest first: scripts/slowest-tests.sh FOLDER
 set -euo pipefail
 all=$(mktemp)
 trap 'rm -f "$all"' EXIT

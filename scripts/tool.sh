@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Runs one of the developer tools that are pinned under tools/, building it first when this version is not in the cache.
+# Runs a developer tool that is pinned under tools/. It builds the tool first if the cache lacks this version.
 #
 #   scripts/tool.sh golangci-lint run ./...
 #   scripts/tool.sh --path goreleaser        # build if missing, print where the program is
 #
-# The cache is keyed by what decides the result: the module's go.mod and go.sum and the version of Go. A changed pin
-# therefore builds a new program, and switching back to the old one costs nothing.
+# The cache's key is made of the module's go.mod and go.sum and the version of Go. A changed pin therefore builds a new program, and
+# switching back to the old pin builds nothing.
 set -euo pipefail
 
 usage() {
@@ -17,7 +17,7 @@ usage() {
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cache=${FLEETCTL_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/fleetctl}/tools
 
-# A tool is built for the machine that runs it, whatever the caller is cross-compiling for.
+# Build a tool for this machine, even if the caller cross-compiles.
 export GOOS='' GOARCH='' GOFLAGS=-mod=readonly GOWORK=off CGO_ENABLED=0
 
 # module_of_each prints "NAME PACKAGE MODULE-FOLDER" for every pinned tool. The name is the package's last element,

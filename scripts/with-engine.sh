@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs a command with a container engine that kind can use: the one that answers, else Podman, set up for this machine.
+# Runs a command with a container engine that kind can use: the engine that answers, or else Podman, which is set up first.
 #
 #   scripts/with-engine.sh go test -tags e2e ./cmd/fleetctl/e2e/...
 set -euo pipefail
@@ -13,7 +13,7 @@ if [[ -z ${KIND_EXPERIMENTAL_PROVIDER:-} ]]; then
   fi
 fi
 if [[ $KIND_EXPERIMENTAL_PROVIDER == podman ]]; then
-  # Also where Podman answers already: kind and the docker provider need more of it. The script does what is missing.
+  # Even a Podman that answers needs this setup for kind and the docker provider. The script does only what is missing.
   "$root/scripts/offline/setup-engine.sh"
 fi
 exec "$@"

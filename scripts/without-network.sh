@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs a command in a network namespace of its own, in which there is nothing but loopback: what passes there is offline, and
-# its ports are nobody else's. Needs root.
+# Runs a command in a new network namespace with only a loopback, so that it is offline and no other program takes its ports. Needs
+# root.
 #
 #   scripts/without-network.sh bin/fleetctl init --host embedded …
 #   make e2e-embedded TESTFLAGS="-exec $PWD/scripts/without-network.sh"

@@ -123,7 +123,7 @@ func look(ctx context.Context, q question) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	result, err := render.New(files, fleet, render.Options{CacheDir: q.CacheDir, Begin: confine.Watch(ctx)}).All(ctx)
+	result, err := render.New(files, fleet, render.Options{CacheDir: q.CacheDir, Begin: confine.Watch(ctx), Time: confine.TimeLimit(ctx)}).All(ctx)
 	if err != nil {
 		return nil, err
 	}

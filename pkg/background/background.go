@@ -1,5 +1,5 @@
-// Package background is what our programs in the background have in common: the supervisor of an embedded host and the local Git server.
-// They are started by a command and outlive it, however it ends.
+// Package background holds what fleetctl's two background programs share: the supervisor of an embedded host and the local Git server.
+// A command starts such a program, and the program outlives the command, however the command ends.
 package background
 
 import (
@@ -12,13 +12,13 @@ import (
 	"os"
 )
 
-// Outlive makes writing to a pipe whose reader is gone an error like others. Without it a Go program ends by SIGPIPE when it writes to such
-// a standard output or error: a command that was killed would take along what it had started. Programs that this one starts
-// keep the system's behaviour. The result gives the old behaviour back.
+// Outlive makes a write to a pipe without a reader an ordinary error. By default, SIGPIPE ends a Go program that writes to such a standard
+// output or error, so a killed command would end the background program that it had started. Programs that this process starts keep the
+// default. undo restores the default for this process.
 func Outlive() (undo func()) { return outlive() }
 
-// Greet tells the command that waits for this program how it went, in one line of JSON. That nobody listens any more is no error: the
-// command has ended, and what it started goes on.
+// Greet writes hello as one line of JSON to the command that started this program and waits for it. A pipe without a reader is no error:
+// the command has ended, and the background program goes on.
 func Greet(to io.Writer, hello any) error {
 	line, err := json.Marshal(hello)
 	if err != nil {
@@ -30,10 +30,11 @@ func Greet(to io.Writer, hello any) error {
 	return nil
 }
 
-// ErrSilent says that a program ended, or closed its standard output, before it had said a line.
+// ErrSilent means that a program ended, or closed its standard output, before it wrote a whole line.
 var ErrSilent = errors.New("ended at once")
 
-// Hear waits for the line that Greet writes, and closes from: the program says no more. Errors: ErrSilent, and why ctx ended.
+// Hear waits for the line that Greet writes and returns it. It always closes from, because the program writes nothing after that line.
+// Errors: ErrSilent, and the cause of ctx's end.
 func Hear(ctx context.Context, from io.ReadCloser) (string, error) {
 	type result struct {
 		line string
@@ -56,8 +57,8 @@ func Hear(ctx context.Context, from io.ReadCloser) (string, error) {
 	}
 }
 
-// Environment has the variables of those names, as far as they are set. A program that runs for weeks should not know more, such as tokens
-// and agents.
+// Environment returns the named variables that are set, as NAME=VALUE. A program that runs for weeks gets only the variables that it needs,
+// and so no tokens and no agent sockets.
 func Environment(names ...string) []string {
 	var env []string
 	for _, name := range names {
@@ -68,10 +69,11 @@ func Environment(names ...string) []string {
 	return env
 }
 
-// maxLog is the size from which on a log is put aside.
+// maxLog is the size in bytes above which OpenLog renames a log.
 const maxLog = 1 << 20
 
-// OpenLog opens the log of a program for appending. A large one is put aside first.
+// OpenLog opens the log at path for appending, with mode 0600. A log larger than 1 MiB is first renamed to path.1 and replaces the log that
+// had this name.
 func OpenLog(path string) (*os.File, error) {
 	if info, err := os.Stat(path); err == nil && info.Size() > maxLog {
 		if err := os.Rename(path, path+".1"); err != nil {

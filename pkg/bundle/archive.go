@@ -19,8 +19,8 @@ import (
 // dockerManifestFile is the index of a docker archive. Older engines, which do not know an OCI layout, look for it.
 const dockerManifestFile = "manifest.json"
 
-// Archive returns those images of the bundle that refs name (all if none) as something that a host can load. A
-// reference that is not in the bundle makes WriteArchive fail.
+// Archive returns the bundle's images that refs name, or all without refs, in a form that a host can load. WriteArchive fails if the
+// bundle lacks one of refs.
 func (b *Bundle) Archive(refs ...string) host.ImageArchive { return &archive{bundle: b, refs: refs} }
 
 // archive implements host.ImageArchive.
@@ -66,7 +66,7 @@ func (a *archive) WriteArchive(ctx context.Context, w io.Writer, refs ...string)
 	return diag.Wrap("write image archive", a.bundle.writeArchive(ctx, w, images), "")
 }
 
-// choose returns the images that refs name, which must be among a's own, sorted by name.
+// choose returns the images that refs name, sorted by name. a must have all of them.
 func (a *archive) choose(refs []string) ([]image, error) {
 	own := a.Names()
 	names := own
@@ -110,8 +110,7 @@ func (b *Bundle) writeArchive(ctx context.Context, w io.Writer, images []image) 
 	return out.Close()
 }
 
-// writeBlobs streams blobs into out. When one is wrong it stops in the midst of it: whoever reads the archive cannot
-// take it for a whole one.
+// writeBlobs streams blobs into out. It stops in the middle of a wrong blob, so that a reader cannot take the archive for a complete one.
 func (b *Bundle) writeBlobs(ctx context.Context, out *tar.Writer, blobs []v1.Descriptor) error {
 	for _, d := range blobs {
 		if err := writeHeader(out, blobPath(d.Digest), d.Size); err != nil {
@@ -144,7 +143,7 @@ func ociIndex(images []image) ([]byte, error) {
 	index := v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: []v1.Descriptor{}}
 	for _, img := range images {
 		d := img.descriptor
-		if !strings.Contains(d.Annotations[annotationImageName], "@") { // nobody asks for the proof of a tag
+		if !strings.Contains(d.Annotations[annotationImageName], "@") { // a tag needs no proof
 			d.Annotations = maps.Clone(d.Annotations)
 			delete(d.Annotations, host.AnnotationIndex)
 		}
@@ -153,8 +152,8 @@ func ociIndex(images []image) ([]byte, error) {
 	return json.Marshal(index)
 }
 
-// dockerManifest is the manifest.json of a docker archive. An image under several names is one entry. It knows names
-// with a tag only; an image that has just a digest is loaded without a name.
+// dockerManifest is the manifest.json of a docker archive. It has one entry for each image, with all its names. Only names with a tag are
+// possible there, so an image with only a digest is loaded without a name.
 func dockerManifest(images []image) ([]byte, error) {
 	type entry struct {
 		Config   string

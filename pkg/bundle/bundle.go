@@ -1,11 +1,11 @@
-// Package bundle reads and writes offline bundles: everything that a management cluster needs, in one folder or one
-// .tar.zst, so that a machine without a network or a registry can make one.
+// Package bundle reads and writes offline bundles. A bundle has everything that a management cluster needs, in one folder or one
+// .tar.zst, so that a machine without a network or a registry can make the cluster.
 //
 // A bundle is an OCI image layout. Its index.json names
 //
-//   - one manifest for each container image, annotated with its full reference under the two names that container
-//     engines look for, so that an import gives the image its right name, and with the index of the registry that it was
-//     taken of, if it was, so that its digest can be compared with the registry's;
+//   - one manifest for each container image. Two annotations have the image's full reference, under the two keys that
+//     container engines read, so that an import gives the image its right name. If the image comes from an index in a
+//     registry, another annotation has this index, so that its digest can be compared with the registry's;
 //   - one artifact manifest (artifactType application/vnd.fleetctl.bundle.files.v1) whose layers are plain files, each
 //     annotated with its path:
 //     providers/<provider-label>/<version>/{<x>-components.yaml,metadata.yaml},
@@ -13,9 +13,8 @@
 //     flux/<version>/{<component>.yaml,rbac.yaml,policies.yaml},
 //     charts/<name>-<version>.tgz.
 //
-// Every byte hangs on a digest in index.json: what is read from a bundle is verified as it is read, and what is wrong is
-// refused by the name of the image or file that it belongs to. Only this package and the embedded host's image store import a registry or
-// image library.
+// index.json leads to a digest for every byte. A reader verifies content as it reads it, and an error about wrong content names the image
+// or file. Only this package and the embedded host's image store import a registry or image library.
 package bundle
 
 import (
@@ -64,7 +63,7 @@ func isImageManifest(t types.MediaType) bool {
 // ("busybox" is "docker.io/library/busybox:latest"). Of a reference with tag and digest it keeps the digest, as
 // Kubernetes does. It returns an error if ref is not a reference.
 func FullReference(ref string) (string, error) {
-	// containerd's own normalisation: under this name, and no other, its Kubernetes side finds an image.
+	// containerd's own normalisation, because its Kubernetes part finds an image only under this name.
 	full, err := reference.ParseDockerRef(ref)
 	if err != nil {
 		return "", diag.Errorf("an image reference looks like registry.example.com/team/app:v1.2.3",

@@ -29,7 +29,7 @@ const chartsDir = "charts"
 // chartMediaType is that of the layer with a chart's archive, as `helm push` writes it.
 const chartMediaType = types.MediaType("application/vnd.cncf.helm.chart.content.v1.tar+gzip")
 
-// What is read of a chart is bounded.
+// Limits, in bytes, of what is read of a chart.
 const (
 	maxChart     = 64 << 20
 	maxChartFile = 1 << 20 // Chart.yaml
@@ -65,7 +65,7 @@ func readChartFile(source string) ([]byte, error) {
 
 // pullChart pulls a chart as `helm pull` does it, with the credentials that docker or podman keep.
 func pullChart(ctx context.Context, ref string) ([]byte, error) {
-	parsed, err := name.ParseReference(ref, name.StrictValidation) // never whatever "latest" is today
+	parsed, err := name.ParseReference(ref, name.StrictValidation) // a reference without a tag must not mean "latest"
 	if err != nil {
 		return nil, err
 	}
@@ -93,13 +93,13 @@ func pullChart(ctx context.Context, ref string) ([]byte, error) {
 	return readLimited(r, maxChart)
 }
 
-// chartName and chartVersion are what Helm takes, and safe as parts of a file's name.
+// chartName and chartVersion match what Helm accepts. Both are safe as parts of a file name.
 var (
 	chartName    = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]*$`)
 	chartVersion = regexp.MustCompile(`^v?[0-9][0-9A-Za-z.+-]*$`)
 )
 
-// chartPath is the path of a chart in a bundle, from what its own Chart.yaml says.
+// chartPath is the path of a chart in a bundle, from the name and version in its Chart.yaml.
 func chartPath(archive []byte) (string, error) {
 	raw, err := chartYAML(archive)
 	if err != nil {
@@ -118,7 +118,7 @@ func chartPath(archive []byte) (string, error) {
 	return path.Join(chartsDir, chart.Name+"-"+chart.Version+".tgz"), nil
 }
 
-// chartYAML finds <folder>/Chart.yaml. Nothing of the archive is written anywhere.
+// chartYAML returns the content of <folder>/Chart.yaml in the archive. It writes no files.
 func chartYAML(archive []byte) ([]byte, error) {
 	z, err := gzip.NewReader(bytes.NewReader(archive))
 	if err != nil {
@@ -140,7 +140,7 @@ func chartYAML(archive []byte) ([]byte, error) {
 	}
 }
 
-// readLimited reads all of r, which must not be more than limit bytes.
+// readLimited reads all of r. It fails if r has more than limit bytes.
 func readLimited(r io.Reader, limit int64) ([]byte, error) {
 	raw, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err == nil && int64(len(raw)) > limit {
@@ -149,7 +149,7 @@ func readLimited(r io.Reader, limit int64) ([]byte, error) {
 	return raw, err
 }
 
-// addCharts adds all charts, or returns what is wrong with each.
+// addCharts adds all charts. It tries each, and returns the joined errors.
 func (w *Writer) addCharts(ctx context.Context, sources []string, detail func(string)) error {
 	var problems []error
 	for i, source := range sources {

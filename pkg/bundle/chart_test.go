@@ -111,7 +111,7 @@ func TestChartErrors(t *testing.T) {
 func TestOneNameForTwoCharts(t *testing.T) {
 	other := bundletest.Archive(t, map[string]string{"db/Chart.yaml": "name: db\nversion: 1.0.0\n# other\n"})
 	_, err := fillCharts(t, chartFile(t, bundletest.Chart(t, "db", "1.0.0")), chartFile(t, other))
-	if err == nil || !strings.Contains(err.Error(), "in the bundle already") {
+	if err == nil || !strings.Contains(err.Error(), "the bundle already has it") {
 		t.Errorf("got %v", err)
 	}
 }

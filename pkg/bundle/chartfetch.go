@@ -25,10 +25,11 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
-// ChartRef says where a Helm chart is: as an image ("oci://registry/path/chart"), or by its name in a repository ("https://charts.example.com").
+// ChartRef refers to a Helm chart: as an image (URL is "oci://registry/path/chart"), or by Name in a repository (URL is
+// "https://charts.example.com").
 type ChartRef struct{ URL, Name, Version string }
 
-// String is what a person calls it.
+// String describes the chart in messages.
 func (r ChartRef) String() string {
 	if r.Name == "" {
 		return r.URL + ":" + r.Version
@@ -42,10 +43,10 @@ type Chart struct {
 	Archive []byte
 }
 
-// maxRepository bounds what is read of a repository's index: large ones have some 15 MiB.
+// maxRepository bounds the index of a repository, in bytes. Large ones have some 15 MiB.
 const maxRepository = 64 << 20
 
-// FetchChart finds a chart in another bundle, which may be nil, or else fetches it. The error says which one it is.
+// FetchChart returns a chart from the bundle from, which may be nil, or else fetches it. The error names the chart.
 func FetchChart(ctx context.Context, from *Bundle, ref ChartRef) (*Chart, error) {
 	if found := from.chart(ref); found != nil {
 		return found, nil
@@ -60,17 +61,17 @@ func FetchChart(ctx context.Context, from *Bundle, ref ChartRef) (*Chart, error)
 	if err == nil {
 		c.Path, err = chartPath(c.Archive)
 	}
-	other := ref // Helm takes a version with and without the v
+	other := ref // Helm accepts a version with and without the v
 	if other.Version = strings.TrimPrefix(ref.Version, "v"); other.Version == ref.Version {
 		other.Version = "v" + ref.Version
 	}
-	if err == nil && c.Path != ref.path() && c.Path != other.path() { // it would take the place of another
-		err = fmt.Errorf("what is there says that it is %s", path.Base(c.Path))
+	if err == nil && c.Path != ref.path() && c.Path != other.path() { // it would replace another chart
+		err = fmt.Errorf("the chart at this address is %s", path.Base(c.Path))
 	}
 	return &c, diag.Wrap("fetch the chart "+ref.String(), err, "check its address and its version, and the network; or give --from a bundle that has it")
 }
 
-// path is where a bundle has the chart.
+// path is the path of the chart in a bundle.
 func (r ChartRef) path() string {
 	name := r.Name
 	if name == "" {
@@ -79,7 +80,7 @@ func (r ChartRef) path() string {
 	return path.Join(chartsDir, name+"-"+strings.ReplaceAll(r.Version, "_", "+")+".tgz")
 }
 
-// chart is one of a bundle; nil where it has none of that name and version.
+// chart returns a chart of the bundle; nil if the bundle has none of that name and version.
 func (b *Bundle) chart(ref ChartRef) *Chart {
 	if b == nil {
 		return nil
@@ -92,7 +93,7 @@ func (b *Bundle) chart(ref ChartRef) *Chart {
 	return &Chart{Path: at, Archive: archive}
 }
 
-// fetchFromRepository fetches a chart as `helm pull --repo` does: by the repository's index, whose checksum it has to have.
+// fetchFromRepository fetches a chart as `helm pull --repo` does. The chart must have the checksum in the repository's index.
 func fetchFromRepository(ctx context.Context, ref ChartRef) ([]byte, error) {
 	base, err := url.Parse(strings.TrimSuffix(ref.URL, "/") + "/")
 	if err != nil {
@@ -154,11 +155,11 @@ func get(ctx context.Context, from *url.URL, limit int64) ([]byte, error) {
 	return readLimited(resp.Body, limit)
 }
 
-// maxChartFiles bounds how many files are unpacked of a chart.
+// maxChartFiles bounds the number of a chart's files.
 const maxChartFiles = 10_000
 
-// Unpack writes the files of the chart below a new folder dir, without the folder that the archive has around them. Nothing is written outside of it;
-// what is no plain file is left out.
+// Unpack writes the files of the chart to a new folder dir, without the archive's top folder. It writes nothing outside of dir, and
+// leaves out entries that are not plain files.
 func (c *Chart) Unpack(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err

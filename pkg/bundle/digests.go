@@ -20,24 +20,24 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host"
 )
 
-// Digests are those that the content under one reference goes by.
+// Digests are the digests that identify the content of one reference.
 type Digests struct {
-	// Digest is what the reference stands for in its registry ("sha256:…"): an index, or the manifest of the only image. In a bundle that does not tell it is
-	// the manifest of the image for the bundle's platform.
+	// Digest of the index or manifest to which the reference leads in its registry ("sha256:…"). A bundle that does not know it has the
+	// digest of the image's manifest for the bundle's platform instead.
 	Digest string
-	// Images are the digests of manifests that are a part of it: in a bundle that of the image which it has, in a registry the one that was asked for, where
-	// nothing else can run on the platform that it is for.
+	// Images are digests of manifests in the index. From a bundle, it is the bundle's image. From a registry, it is the image that the
+	// caller asked for, if it is the only one that can run on its platform.
 	Images []string
 }
 
-// Has tells whether digest is that of the whole, or of one image of it.
+// Has tells whether digest is Digest or one of Images.
 func (d *Digests) Has(digest string) bool {
 	return d.Digest == digest || slices.Contains(d.Images, digest)
 }
 
-// Resolve asks a registry, with the credentials that docker or podman keep, what a reference stands for now. Mirrors are asked in the place of
-// registries, as in Sources. part is the digest that somebody has of one image of it, or "": whether it is one is asked. Errors say what to do; one of
-// *contact.Error is in the tree where the registry could not be reached.
+// Resolve asks a registry for the present digests of a reference, with the credentials of docker or podman. Mirrors replace registries,
+// as in Sources. part is "", or a digest: Resolve then also finds out whether it is an image of the reference's index. Errors have a
+// hint. A *contact.Error is in the error's tree if the registry could not be reached.
 func Resolve(ctx context.Context, ref string, mirrors map[string]string, part string) (*Digests, error) {
 	op := "find the digest of image " + ref
 	full, err := FullReference(ref)
@@ -51,7 +51,7 @@ func Resolve(ctx context.Context, ref string, mirrors map[string]string, part st
 	if err != nil {
 		return nil, diag.Wrap(op, err, "")
 	}
-	// The manifest and not its header: what the registry says of its digest proves nothing.
+	// Get the manifest itself, because a digest in the registry's header proves nothing.
 	options := append(asking(ctx, parsed.Context()), remote.WithTransport(contact.Bound(roundTripper(parsed.Context()), maxManifest)))
 	failed := func(err error) error {
 		hint := pullHint(parsed, err)
@@ -81,8 +81,8 @@ func Resolve(ctx context.Context, ref string, mirrors map[string]string, part st
 	return d, nil
 }
 
-// Unasked tells whether err is of a registry that could not be asked, so that it has said nothing of the image: it was not reached, did not answer in time, or
-// answers nobody without credentials, or nobody now.
+// Unasked tells whether err means that a registry gave no answer about the image: it could not be reached, was too slow, asked for
+// credentials, or refuses requests for now.
 func Unasked(err error) bool {
 	if _, silent := errors.AsType[*contact.Error](err); silent || errors.Is(err, context.DeadlineExceeded) {
 		return true
@@ -101,8 +101,8 @@ func readImageIndex(raw []byte) ([]v1.Descriptor, error) {
 	return index.Manifests, nil
 }
 
-// Digests are those of an image in the bundle, by any form of its reference. What the bundle says of the registry's index holds where the image is in that
-// index. The error has ErrNotFound in its tree if the image is not there.
+// Digests returns the digests of an image in the bundle, by any form of its reference. They include the registry's index only if that
+// index contains the image. The error has ErrNotFound in its tree if the bundle lacks the image.
 func (b *Bundle) Digests(ref string) (*Digests, error) {
 	full, err := FullReference(ref)
 	if err != nil {
@@ -119,7 +119,7 @@ func (b *Bundle) Digests(ref string) (*Digests, error) {
 	return d, nil
 }
 
-// index is the digest of the index that the image proves to be in; "" where it does not.
+// index is the digest of the index that provably contains the image; "" without proof.
 func (i image) index() string {
 	text := i.descriptor.Annotations[host.AnnotationIndex]
 	if text == "" {
@@ -132,18 +132,18 @@ func (i image) index() string {
 	return describe([]byte(text)).Digest.String()
 }
 
-// checkName refuses a name with a digest that is neither the image's nor that of an index which it proves to be in: a container engine takes the name as it
-// comes, and pods that pin that digest would run this image.
+// checkName refuses a name with a digest that is neither the image's nor the digest of an index that provably contains the image. A
+// container engine does not check the name, so pods that pin that digest would run this image.
 func (i image) checkName(full string) error {
 	_, wanted, digested := strings.Cut(full, "@")
 	if !digested || wanted == i.descriptor.Digest.String() || wanted == i.index() {
 		return nil
 	}
-	return errors.New("its name has another digest, and nothing proves that it belongs to that")
+	return errors.New("its name has another digest, and no index proves that the image belongs to it")
 }
 
-// find is the image of a full reference. One that goes by a digest may be in the bundle under a tag: it is found by its own digest, or by the index that it
-// proves to be in, and then goes by that name.
+// find returns the image of a full reference. For a reference with a digest it also finds an image that the bundle has under a tag: by
+// the image's own digest, or by the index that provably contains it. The result then has the name full.
 func (b *Bundle) find(full string) (image, bool) {
 	if img, ok := b.images[full]; ok {
 		return img, true

@@ -22,14 +22,14 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/progress"
 )
 
-// defaultParallel is how many images are pulled at once where Sources does not say.
+// defaultParallel is the default of Sources.Parallel.
 const defaultParallel = 4
 
 // Sources says what Fill puts into a bundle.
 type Sources struct {
 	// Images are references to pull from their registries.
 	Images []string
-	// Architecture of the images, which are for Linux; empty stands for this machine's.
+	// Architecture of the images, which are for Linux. Empty means this machine's.
 	Architecture string
 	// Files are plain files, content by path (see the package comment for the paths).
 	Files map[string][]byte
@@ -39,18 +39,17 @@ type Sources struct {
 	Fetched []Chart
 	// Programs are images to make of programs of this machine.
 	Programs *Programs
-	// From is a bundle whose images are taken where it has them for the architecture; the others are pulled. It may be nil.
+	// From, if not nil, is a bundle whose images are copied if they have the right architecture. Fill pulls the other images.
 	From *Bundle
-	// Mirrors are asked in the place of registries: "registry.k8s.io" → "mirror.example.com/k8s". The image keeps its name.
+	// Mirrors replace registries: "registry.k8s.io" → "mirror.example.com/k8s". The image keeps its name.
 	Mirrors map[string]string
-	// Parallel bounds how many images are pulled at once; 0 stands for 4.
+	// Parallel bounds how many images are pulled at once. 0 means 4.
 	Parallel int
 }
 
-// Fill adds all of s to w: the files as they are given, charts, and the images from their registries, with the credentials that
-// docker or podman keep. What an interrupted Fill left in the folder is not pulled again. One failing image does not
-// stop the others; Fill returns all failures, each with its image, once it has tried everything or ctx has ended. The
-// caller closes w, or discards it after an error.
+// Fill adds all of s to w. It pulls images from their registries with the credentials of docker or podman. It does not pull blobs again
+// that an interrupted Fill left in the folder. A failing image does not stop the others: Fill tries everything, until ctx ends, and
+// returns all errors, each with its image. The caller closes w, or discards it after an error.
 func Fill(ctx context.Context, w *Writer, s Sources, r progress.Reporter) error {
 	for _, path := range sortedFiles(s.Files) {
 		if err := w.addFile(ctx, path, s.Files[path]); err != nil {
@@ -93,12 +92,12 @@ func Fill(ctx context.Context, w *Writer, s Sources, r progress.Reporter) error 
 
 func (s Sources) architecture() string { return cmp.Or(s.Architecture, runtime.GOARCH) }
 
-// fits tells whether an image is for a platform; one that does not say what it is for fits all.
+// fits tells whether an image is for a platform. An image without a platform fits all.
 func fits(got *v1.Platform, platform v1.Platform) bool {
 	return got == nil || got.Architecture == "" || got.OS == platform.OS && got.Architecture == platform.Architecture
 }
 
-// has finds an image for a platform in a bundle, which may be nil; nil where it has none.
+// has returns the bundle's image for a platform, or nil. b may be nil.
 func (b *Bundle) has(ref string, platform v1.Platform) *image {
 	if b == nil {
 		return nil
@@ -125,10 +124,10 @@ func (w *Writer) copyFrom(ctx context.Context, from *Bundle, ref string, i image
 	return diag.Wrap(op, w.recordImage(ref, i.descriptor, index), "")
 }
 
-// mirrored is where an image is pulled from: its registry, or what is asked in the place of that.
+// mirrored is the reference from which an image is pulled: the registry's, or its mirror's.
 func mirrored(ref name.Reference, mirrors map[string]string) (name.Reference, error) {
 	registry := ref.Context().RegistryStr()
-	if registry == name.DefaultRegistry { // as nobody writes it
+	if registry == name.DefaultRegistry { // users write docker.io
 		registry = "docker.io"
 	}
 	mirror, ok := mirrors[registry]
@@ -151,7 +150,7 @@ func sortedFiles(files map[string][]byte) []string {
 	return paths
 }
 
-// fullReferences returns the full form of each reference once, in order, or all that are wrong.
+// fullReferences returns the full form of each reference, once each, in order. The error joins one for each invalid reference.
 func fullReferences(refs []string) ([]string, error) {
 	var full []string
 	var problems []error
@@ -206,7 +205,7 @@ func parallel(n int) int {
 	return n
 }
 
-// pull adds one image. The manifest is always asked for, because tags move; blobs only if they are not there.
+// pull adds one image. It always gets the manifest, because tags move, and gets only missing blobs.
 func (w *Writer) pull(ctx context.Context, ref string, mirrors map[string]string, platform v1.Platform) error {
 	op := "pull image " + ref
 	parsed, err := name.ParseReference(ref)
@@ -233,13 +232,13 @@ func (w *Writer) pull(ctx context.Context, ref string, mirrors map[string]string
 		return diag.Wrap(op, fmt.Errorf("it is for %s/%s, not for %s", got.OS, got.Architecture, platform), "")
 	}
 	var index []byte
-	if found.MediaType.IsIndex() { // with it, what a registry has under the tag is known without a network
+	if found.MediaType.IsIndex() { // keep the index: with it the registry's digest is known without a network
 		index = found.Manifest
 	}
 	return diag.Wrap(op, w.recordImage(ref, d, index), "")
 }
 
-// pullHint says what to do about a registry's refusal.
+// pullHint is the hint for an error of a registry.
 func pullHint(ref name.Reference, err error) string {
 	refused := (*transport.Error)(nil)
 	if !errors.As(err, &refused) {

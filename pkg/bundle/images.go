@@ -9,8 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// podContainers are the fields of a pod's specification that list containers. They are looked for at any depth: what
-// makes pods (Deployment, CronJob, List, a custom resource) nests the specification differently.
+// podContainers are the fields of a pod's specification that list containers. They are found at any depth, because kinds that make pods
+// (Deployment, CronJob, List, a custom resource) nest the specification in different ways.
 var podContainers = map[string]bool{"containers": true, "initContainers": true, "ephemeralContainers": true}
 
 // ImagesIn returns the container images that the documents of a YAML manifest name, as full references (see
@@ -32,8 +32,7 @@ func ImagesIn(manifest []byte) ([]string, error) {
 	}
 }
 
-// imageScan walks YAML nodes. It follows an alias to its anchor but visits no node twice, so that aliases of aliases
-// cost nothing.
+// imageScan walks YAML nodes. It follows aliases, but visits no node twice, so that aliases of aliases do not multiply the work.
 type imageScan struct {
 	images   []string
 	seen     map[string]bool
@@ -83,8 +82,8 @@ func (s *imageScan) container(n *yaml.Node) {
 	}
 }
 
-// fieldOf is the value of a field of a mapping: its own, else of the first of those that are merged into it (<<) that has one; nil where
-// there is none. seen keeps it out of circles.
+// fieldOf is the value of a mapping's field: the mapping's own, or else that of the first merged mapping (<<) with the field, or else
+// nil. seen are the mappings visited so far, because merges may form circles.
 func fieldOf(n *yaml.Node, name string, seen map[*yaml.Node]bool) *yaml.Node {
 	if n.Kind != yaml.MappingNode || seen[n] {
 		return nil

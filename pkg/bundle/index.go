@@ -15,24 +15,24 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// What is read into memory is bounded: a bundle may come from anywhere.
+// Limits of what is read into memory, because a bundle may come from an untrusted source.
 const (
 	maxIndex    = 16 << 20
 	maxManifest = 4 << 20
 	maxFile     = 256 << 20
-	// maxManifests bounds all manifests together, each as often as the index names it: under other names one manifest is read, and kept, again. A
-	// real one has a few kilobytes.
+	// maxManifests bounds the bytes of all manifests together. A manifest counts once for each name in the index, because it is read and
+	// kept for each. A usual manifest has a few kilobytes.
 	maxManifests = 16 << 20
-	// maxListed bounds what an index or a manifest lists, and maxLayers an image's layers; no engine takes as many.
+	// maxListed bounds the entries of an index or a manifest. maxLayers bounds an image's layers; container engines take fewer.
 	maxListed = 10_000
 	maxLayers = 1_000
-	// maxWritten bounds what WriteFiles writes: a blob can be there once, and have any number of names.
+	// maxWritten bounds the bytes that WriteFiles writes, because one blob can have any number of names.
 	maxWritten = 1 << 30
-	// maxTold bounds how many problems of one list are told.
+	// maxTold bounds the reported problems of one list.
 	maxTold = 20
 )
 
-// listed are the descriptors in a document. A short text can list millions of empty ones, so that it ends where there are too many.
+// listed are the descriptors in a document. Decoding fails after maxListed, because a short text can list millions of empty descriptors.
 type listed []v1.Descriptor
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -45,7 +45,7 @@ func (l *listed) UnmarshalJSON(raw []byte) error {
 	case first == nil: // null
 		return nil
 	case first != json.Delim('['):
-		return errors.New("what should be a list is none")
+		return errors.New("a list is expected here")
 	}
 	for in.More() {
 		if len(*l) == maxListed {
@@ -60,7 +60,7 @@ func (l *listed) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// told joins problems, of which the first have to do.
+// told joins the first maxTold problems, and the number of the others.
 func told(problems []error) error {
 	if more := len(problems) - maxTold; more > 0 {
 		problems = append(slices.Clone(problems[:maxTold]), fmt.Errorf("and %d more", more))
@@ -68,15 +68,15 @@ func told(problems []error) error {
 	return errors.Join(problems...)
 }
 
-// load reads oci-layout, index.json and all manifests. A manifest that is missing or wrong goes to b.problems; what is
-// wrong with the index itself is the error.
+// load reads oci-layout, index.json and all manifests. It adds missing or wrong manifests to b.problems. The error is about the index
+// itself.
 func (b *Bundle) load() error {
 	if err := b.checkLayout(); err != nil {
 		return err
 	}
 	raw, err := readBounded(b.root, indexFile, maxIndex)
 	if errors.Is(err, fs.ErrNotExist) {
-		return diag.Errorf("run fleetctl bundle create again; what is there already is used again",
+		return diag.Errorf("run fleetctl bundle create again; it uses the files in the folder again",
 			"there is no %s: this is not a bundle, or its creation was interrupted", indexFile)
 	}
 	if err != nil {
@@ -120,7 +120,7 @@ func (b *Bundle) checkLayout() error {
 	return nil
 }
 
-// parseIndex returns the entries of an index.json, or all that is wrong with them.
+// parseIndex returns the entries of an index.json. The error joins the errors of all wrong entries.
 func parseIndex(raw []byte) ([]v1.Descriptor, error) {
 	var index struct {
 		Manifests listed `json:"manifests"`
@@ -150,7 +150,7 @@ func checkEntry(d v1.Descriptor, seen map[string]bool) error {
 	case !isImageManifest(d.MediaType):
 		return fmt.Errorf("media type %q is not that of an image or of files", d.MediaType)
 	case d.Size < 0 || d.Size > maxManifest:
-		return fmt.Errorf("a manifest of %d bytes is not sensible", d.Size)
+		return fmt.Errorf("its size of %d bytes is not possible for a manifest", d.Size)
 	}
 	if err := checkSHA256(d.Digest); err != nil {
 		return err

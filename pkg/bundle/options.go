@@ -19,10 +19,10 @@ type Limits struct {
 	Ratio int64
 }
 
-// DefaultLimits is room for every bundle of sense: 20,000 entries, 64 GiB, a hundred times the archive's size.
+// DefaultLimits are enough for every usual bundle: 20,000 entries, 64 GiB, a hundred times the archive's size.
 func DefaultLimits() Limits { return Limits{Entries: 20_000, Bytes: 64 << 30, Ratio: 100} }
 
-// WithCache keeps what is unpacked in dir, under the archive's digest, for the next Open of the same archive.
+// WithCache keeps the unpacked archive in dir, under the archive's digest, for the next Open of the same archive.
 func WithCache(dir string) Option { return func(o *options) { o.cache = dir } }
 
 func newOptions(opts []Option) options {

@@ -15,8 +15,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// Pack writes the bundle in the folder dir to the archive dest, which appears at once and whole. The same bundle always
-// gives the same bytes. Every digest is verified on the way; a damaged bundle gives an error and no archive.
+// Pack writes the bundle in the folder dir to the archive dest, a .tar.zst. dest appears only when it is complete. The same bundle always
+// gives the same bytes. Pack verifies every digest. A damaged bundle is an error and leaves no archive.
 func Pack(ctx context.Context, dir, dest string) error {
 	return diag.Wrap("pack bundle "+dir, pack(ctx, dir, dest), "")
 }
@@ -41,7 +41,7 @@ func pack(ctx context.Context, dir, dest string) error {
 	return f.Commit()
 }
 
-// pack writes the small files first, so that a reader knows what comes, then the blobs by their digests.
+// pack writes the small files first, so that a reader knows which blobs follow, and then the blobs in the order of their digests.
 func (b *Bundle) pack(ctx context.Context, w io.Writer) error {
 	z, err := zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedDefault))
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// runsAs are the platforms of hosts, as an index names them: a bundle is for one of them.
+// runsAs are the platforms of hosts, by their names in an index. A bundle is for one of them.
 var runsAs = []string{"linux/amd64", "linux/arm64"}
 
-// platformOf is a platform as container engines read it, which take other spellings for the same. "" is one that says too little: it may be any.
+// platformOf returns a platform in the form that container engines normalise it to. "" means that the platform is not known.
 func platformOf(system, architecture string) string {
 	if system == "" || architecture == "" {
 		return ""
@@ -29,7 +29,8 @@ func platformOf(system, architecture string) string {
 	return strings.ToLower(system) + "/" + architecture
 }
 
-// onlyFor is the platform for which an index has the image with that digest, and no other; "" where there is none, or where another may run there too.
+// onlyFor is the platform for which the index has the image with that digest and no other image. It is "" if there is no such platform,
+// or if another image may run there, too.
 func onlyFor(index []v1.Descriptor, digest string) string {
 	i := slices.IndexFunc(index, func(d v1.Descriptor) bool { return d.Digest.String() == digest })
 	if i < 0 || index[i].Platform == nil {
@@ -38,7 +39,7 @@ func onlyFor(index []v1.Descriptor, digest string) string {
 	platform := platformOf(index[i].Platform.OS, index[i].Platform.Architecture)
 	for j, d := range index {
 		if d.Platform == nil || !isImageManifest(d.MediaType) {
-			return "" // of one that does not say what it is for
+			return "" // the image's platform is unknown
 		}
 		if other := platformOf(d.Platform.OS, d.Platform.Architecture); other == "" || j != i && other == platform {
 			return ""
@@ -47,8 +48,9 @@ func onlyFor(index []v1.Descriptor, digest string) string {
 	return platform
 }
 
-// isPart tells whether the image with that digest is what runs by an index on the machines that it is for. Whoever can change the index chooses what it says
-// of its images, and so the image itself is asked: it has to be for that platform of hosts, and no index.
+// isPart tells whether the index leads to the image with that digest, on the image's platform. The index alone is no proof, because its
+// author chooses the platforms in it. So isPart also reads the image's config: it must have the same platform, and the digest must not be
+// an index.
 func isPart(index []v1.Descriptor, repository name.Repository, digest string, options ...remote.Option) (bool, error) {
 	platform := onlyFor(index, digest)
 	if !slices.Contains(runsAs, platform) {
@@ -63,7 +65,7 @@ func isPart(index []v1.Descriptor, repository name.Repository, digest string, op
 		Manifests *json.RawMessage `json:"manifests"`
 	}
 	if json.Unmarshal(found.Manifest, &kind) != nil || kind.Config == nil || kind.Manifests != nil || !isImageManifest(found.MediaType) {
-		return false, nil //nolint:nilerr // what cannot be read is no image's manifest
+		return false, nil //nolint:nilerr // not the manifest of an image
 	}
 	image, err := found.Image()
 	if err != nil {

@@ -21,15 +21,15 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// Programs become one image, which stands under several references: each of them has all programs.
+// Programs are turned into one image with all programs, which the bundle has under several references.
 type Programs struct {
 	// Refs are the references.
 	Refs []string
-	// Files are files of this machine by their path in the image, without links.
+	// Files maps paths in the image to files of this machine. The files must not be links.
 	Files map[string]string
 }
 
-// addPrograms adds the image of some programs. The same programs make the same image.
+// addPrograms adds the image of p. The same programs give the same image.
 func (w *Writer) addPrograms(ctx context.Context, p *Programs, architecture string) (err error) {
 	const op = "make an image of programs"
 	dir, remove, err := atomicfile.TempFolder("", "programs")
@@ -68,7 +68,8 @@ func (w *Writer) addPrograms(ctx context.Context, p *Programs, architecture stri
 	return nil
 }
 
-// layer writes the archive with the programs. One that is there under several names is in it once: the others are links to it.
+// layer writes the archive with the programs to the file name. A program with several paths is in the archive once, and the other paths
+// are links.
 func (p *Programs) layer(ctx context.Context, name string) (err error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -103,7 +104,7 @@ func (p *Programs) layer(ctx context.Context, name string) (err error) {
 	return errors.Join(out.Close(), z.Close())
 }
 
-// program is one that is written, and the file that it was.
+// program is a written program, with the file that it came from.
 type program struct {
 	path string
 	info os.FileInfo

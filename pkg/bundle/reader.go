@@ -19,10 +19,10 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// ErrNotFound is in the tree of errors that name an image or file which a bundle does not have.
+// ErrNotFound is in the tree of an error that names an image or file which the bundle lacks.
 var ErrNotFound = errors.New("not in the bundle")
 
-// Kind says what an Entry is.
+// Kind of an Entry.
 type Kind string
 
 // The kinds of entries.
@@ -32,16 +32,16 @@ const (
 	KindChart Kind = "chart" // a file below charts/
 )
 
-// Entry is one thing in a bundle.
+// Entry describes an image or file in a bundle.
 type Entry struct {
 	Kind Kind `json:"kind"`
 	// Name is an image's full reference, or a file's path.
 	Name string `json:"name"`
-	// Digest is that of the image's manifest, or of the file's content ("sha256:…").
+	// Digest of the image's manifest, or of the file's content ("sha256:…").
 	Digest string `json:"digest"`
-	// Size in bytes; an image's with all that it consists of.
+	// Size in bytes. The size of an image includes all its blobs.
 	Size int64 `json:"size"`
-	// Platform is what an image runs on ("linux/amd64"); empty for a file.
+	// Platform on which the image runs ("linux/amd64"); empty for a file.
 	Platform string `json:"platform,omitempty"`
 }
 
@@ -58,7 +58,7 @@ type Bundle struct {
 	cleanup  func() error
 }
 
-// image is what the index and the manifest say of one.
+// image is an image as the index and its manifest describe it.
 type image struct {
 	descriptor v1.Descriptor
 	manifest   *v1.Manifest
@@ -69,16 +69,15 @@ func (i image) blobs() []v1.Descriptor {
 	return append([]v1.Descriptor{i.descriptor, i.manifest.Config}, i.manifest.Layers...)
 }
 
-// Open opens the bundle at path, a folder or a .tar.zst. The manifests are verified now, all other content when it is
-// read; content of an archive is verified while it is unpacked, into the folder of WithCache or else a temporary one
-// that Close removes. Open returns every problem that it finds at once: a *CorruptError for each missing or wrong blob,
-// a *RefusedError for an archive that is hostile.
+// Open opens the bundle at path, a folder or a .tar.zst. It verifies the manifests; other content of a folder is verified when it is
+// read. Open unpacks and verifies an archive, to the folder of WithCache, or else to a temporary folder, which Close removes. The error
+// joins all problems: a *CorruptError for each missing or wrong blob, a *RefusedError for an archive that a bundle cannot be.
 func Open(ctx context.Context, path string, opts ...Option) (*Bundle, error) {
 	b, err := open(ctx, path, newOptions(opts))
 	return b, cannotOpen(path, err)
 }
 
-// CheckThere looks whether there is a bundle at path, and not into it: for commands that may turn out to need nothing of it.
+// CheckThere returns an error if there is no bundle at path. It does not open the bundle, for commands that may not need its content.
 func CheckThere(path string) error {
 	info, err := os.Stat(path)
 	if err == nil && info.IsDir() {
@@ -87,7 +86,7 @@ func CheckThere(path string) error {
 	return cannotOpen(path, err)
 }
 
-// cannotOpen is the error of a bundle that is not there, or is none.
+// cannotOpen is the error for a path that does not exist or has no bundle.
 func cannotOpen(path string, err error) error {
 	hint := ""
 	if errors.Is(err, fs.ErrNotExist) {
@@ -109,8 +108,8 @@ func open(ctx context.Context, path string, o options) (*Bundle, error) {
 	return nil, errors.New("neither a folder nor a .tar.zst")
 }
 
-// openFolder reads index and manifests, and looks that every blob is there with its size. If something is missing it
-// verifies all the rest too, so that one run tells everything.
+// openFolder reads index and manifests, and checks that every blob exists with its size. If a blob is missing, it verifies all others, so
+// that one run reports all problems.
 func openFolder(ctx context.Context, dir string) (_ *Bundle, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -138,7 +137,7 @@ func openFolder(ctx context.Context, dir string) (_ *Bundle, err error) {
 	return b, nil
 }
 
-// Close releases the bundle, and removes what Open unpacked if that was to a temporary folder.
+// Close releases the bundle, and removes the temporary folder of Open.
 func (b *Bundle) Close() error {
 	err := b.root.Close()
 	if b.cleanup != nil {
@@ -184,7 +183,7 @@ func (b *Bundle) Files() []Entry {
 	return sorted(entries)
 }
 
-// Index lists all that is in the bundle: the images, then the files.
+// Index lists the images, then the files.
 func (b *Bundle) Index() []Entry { return append(b.Images(), b.Files()...) }
 
 func sorted(entries []Entry) []Entry {
@@ -192,7 +191,7 @@ func sorted(entries []Entry) []Entry {
 	return entries
 }
 
-// Image looks an image up by any form of its reference. The error has ErrNotFound in its tree if it is not there.
+// Image returns an image by any form of its reference. The error has ErrNotFound in its tree if the bundle lacks the image.
 func (b *Bundle) Image(ref string) (Entry, error) {
 	full, err := FullReference(ref)
 	if err != nil {
@@ -205,8 +204,8 @@ func (b *Bundle) Image(ref string) (Entry, error) {
 	return img.entry(full), nil
 }
 
-// ReadFile returns the verified content of the plain file at that path. The error has ErrNotFound in its tree if it is
-// not there, and is a *CorruptError if its content is wrong.
+// ReadFile returns the verified content of the plain file at that path. The error has ErrNotFound in its tree if the bundle lacks the
+// file, and a *CorruptError if its content is wrong.
 func (b *Bundle) ReadFile(path string) ([]byte, error) {
 	d, ok := b.files[path]
 	if !ok {
@@ -220,10 +219,10 @@ func notFound(kind Kind, name string) error {
 	return diag.Errorf("run fleetctl bundle list to see what is in it", "%s %s: %w", kind, name, ErrNotFound)
 }
 
-// WriteFiles writes the plain files at or below prefix (all if it is empty) under their whole paths to dir, which it
-// makes if it is not there, for this user alone. All of them are verified before the first is written, and each appears at once. Nothing is
-// written outside of dir, whatever links are in it, and nothing that is there is replaced: a bundle chooses the names of its files, and dir may be the
-// folder of somebody's work. The error has ErrNotFound in its tree if there are no such files, and fs.ErrExist if there are others in their places.
+// WriteFiles writes the plain files at or below prefix to dir, under their whole paths. An empty prefix means all files. WriteFiles makes
+// a missing dir, for this user alone. It verifies all files before it writes the first one, and writes each atomically. It follows no
+// link out of dir, and replaces no file, because a bundle chooses the names of its files and dir may be the user's working folder. The
+// error has ErrNotFound in its tree if there are no such files, and fs.ErrExist if dir has other files of these names.
 func (b *Bundle) WriteFiles(ctx context.Context, dir, prefix string) error {
 	paths := b.below(prefix)
 	if len(paths) == 0 {
@@ -258,7 +257,7 @@ func (b *Bundle) WriteFiles(ctx context.Context, dir, prefix string) error {
 	return nil
 }
 
-// notThere are those of paths that root does not have yet. What it has in the place of one, and is not that, is the error.
+// notThere returns the paths that root does not have yet. It fails if root has another file at one of paths.
 func (b *Bundle) notThere(root *os.Root, paths []string) (missing []string, err error) {
 	var taken []error
 	for _, p := range paths {
@@ -268,13 +267,13 @@ func (b *Bundle) notThere(root *os.Root, paths []string) (missing []string, err 
 		case err != nil:
 			return nil, err
 		case !same:
-			taken = append(taken, diag.Errorf("name a new folder, or move them away", "%q: %w, and it is not the bundle's", p, fs.ErrExist))
+			taken = append(taken, diag.Errorf("name a new folder, or move these files away", "%q: %w, with other content", p, fs.ErrExist))
 		}
 	}
 	return missing, told(taken)
 }
 
-// isThere tells whether the file at p is the one that d describes.
+// isThere tells whether the file at p has the content that d describes.
 func isThere(root *os.Root, p string, d v1.Descriptor) (bool, error) {
 	info, err := root.Lstat(p)
 	if err != nil || !info.Mode().IsRegular() || info.Size() != d.Size {
@@ -337,7 +336,7 @@ func (b *Bundle) writeFile(ctx context.Context, root *os.Root, p string) (err er
 	return root.Rename(partial, p)
 }
 
-// copyBlob is store.copyTo with errors that say what the blob belongs to.
+// copyBlob is store.copyTo with errors that name the image or file of the blob.
 func (b *Bundle) copyBlob(ctx context.Context, w io.Writer, d v1.Descriptor) error {
 	if err := b.blobs.copyTo(ctx, w, d); err != nil {
 		if ctx.Err() != nil {

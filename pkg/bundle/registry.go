@@ -12,7 +12,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
-// asking is how every registry is asked: with the credentials that docker or podman keep, which go to no other server than the repository's.
+// asking are the options of every request to a registry: the credentials of docker or podman, and a transport that sends them to no other
+// server than the repository's.
 func asking(ctx context.Context, repository name.Repository) []remote.Option {
 	return []remote.Option{
 		remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain), remote.WithTransport(roundTripper(repository)),

@@ -20,17 +20,18 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// shelfType is the media type of the one layer of what a Shelf keeps.
+// shelfType is the media type of the only layer of an artifact on a Shelf.
 const shelfType = types.MediaType("application/vnd.fleetctl.snapshot.v1+age")
 
-// Shelf keeps files in a repository of an OCI registry: each is an artifact with a tag of its own. Credentials are those that docker or podman keep.
+// Shelf keeps files in a repository of an OCI registry. Each file is an artifact with a tag of its own. The credentials are docker's or
+// podman's.
 type Shelf struct{ repository name.Repository }
 
-// NewShelf is the shelf in a repository, registry/path. It does not connect.
+// NewShelf returns the shelf in a repository, REGISTRY/PATH. It does not connect.
 func NewShelf(repository string) (*Shelf, error) {
 	parsed, err := name.NewRepository(repository)
 	if err != nil {
-		return nil, diag.Usage("give a repository without a tag: oci://registry.example.com/fleet/snapshots", "%.200q is no repository of a registry", repository)
+		return nil, diag.Usage("give a repository without a tag: oci://registry.example.com/fleet/snapshots", "%.200q is not a repository of a registry", repository)
 	}
 	return &Shelf{parsed}, nil
 }
@@ -40,7 +41,7 @@ func (s *Shelf) String() string { return "oci://" + s.repository.Name() }
 
 func (s *Shelf) options(ctx context.Context) []remote.Option { return asking(ctx, s.repository) }
 
-// fail says what failed, and what to do where it is a matter of rights.
+// fail wraps an error of the registry. It has a hint if credentials are missing.
 func (s *Shelf) fail(verb string, err error) error {
 	if err == nil {
 		return nil
@@ -57,7 +58,7 @@ func isStatus(err error, codes ...int) bool {
 	return ok && slices.Contains(codes, refused.StatusCode)
 }
 
-// Names of the files, sorted. A repository that nobody has made yet has none.
+// Names of the files, sorted. A repository that does not exist yet has none.
 func (s *Shelf) Names(ctx context.Context) ([]string, error) {
 	names, err := remote.List(s.repository, s.options(ctx)...)
 	if isStatus(err, http.StatusNotFound) {
@@ -67,7 +68,8 @@ func (s *Shelf) Names(ctx context.Context) ([]string, error) {
 	return names, s.fail("list", err)
 }
 
-// Read returns a file of at most that many bytes; fs.ErrNotExist where there is none.
+// Read returns the content of a file. It fails if the file has more than most bytes. The error has fs.ErrNotExist in its tree if there is
+// no such file.
 func (s *Shelf) Read(ctx context.Context, file string, most int64) ([]byte, error) {
 	image, err := remote.Image(s.repository.Tag(file), s.options(ctx)...)
 	if isStatus(err, http.StatusNotFound) {
@@ -78,12 +80,12 @@ func (s *Shelf) Read(ctx context.Context, file string, most int64) ([]byte, erro
 	}
 	layers, err := image.Layers()
 	if err == nil && len(layers) != 1 {
-		err = fmt.Errorf("it is no snapshot: it has %d layers", len(layers))
+		err = fmt.Errorf("it is not a snapshot: it has %d layers", len(layers))
 	}
 	if err != nil {
 		return nil, s.fail("read "+file+" in", err)
 	}
-	reader, err := layers[0].Compressed() // as it is: the type says nothing of a compression
+	reader, err := layers[0].Compressed() // as stored: the media type has no compression
 	if err != nil {
 		return nil, s.fail("read "+file+" in", err)
 	}
@@ -95,7 +97,7 @@ func (s *Shelf) Read(ctx context.Context, file string, most int64) ([]byte, erro
 	return content, s.fail("read "+file+" in", err)
 }
 
-// Write puts a file there, whole or not at all.
+// Write puts a file on the shelf, completely or not at all.
 func (s *Shelf) Write(ctx context.Context, file string, content []byte) error {
 	image := mutate.MediaType(mutate.ConfigMediaType(empty.Image, shelfType), types.OCIManifestSchema1)
 	image, err := mutate.AppendLayers(image, static.NewLayer(content, shelfType))
@@ -105,14 +107,14 @@ func (s *Shelf) Write(ctx context.Context, file string, content []byte) error {
 	return s.fail("write "+file+" to", err)
 }
 
-// Delete takes a file away, where the registry lets clients do that. That it is gone already is no error.
+// Delete removes a file. It fails if the registry does not let clients do that. A missing file is no error.
 func (s *Shelf) Delete(ctx context.Context, file string) error {
 	tag := s.repository.Tag(file)
 	found, err := remote.Head(tag, s.options(ctx)...)
 	if err == nil {
 		err = remote.Delete(s.repository.Digest(found.Digest.String()), s.options(ctx)...)
 	}
-	if err == nil { // most registries take the tags of a manifest with it, and some keep them
+	if err == nil { // most registries delete a manifest's tags with it, but some keep them
 		if _, left := remote.Head(tag, s.options(ctx)...); left == nil {
 			err = remote.Delete(tag, s.options(ctx)...)
 		}

@@ -15,7 +15,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// partialDir holds what is being written. Nothing in it is part of the bundle, and Writer removes it.
+// partialDir holds incomplete files. It is not part of the bundle, and Writer removes it.
 const partialDir = ".partial"
 
 // copyBuffer is large because layers are: it keeps the number of system calls low.
@@ -24,10 +24,10 @@ const copyBuffer = 1 << 20
 // store is the blobs of one layout. It reaches files through an os.Root, so that no link in a hostile folder leads out.
 type store struct{ root *os.Root }
 
-// check says whether the blob is there with the right size; it does not read it.
+// check returns an error if the blob is missing or has another size. It does not read the blob.
 func (s store) check(d v1.Descriptor) error {
 	p := blobPath(d.Digest)
-	// A pipe or device in place of a blob would block or never end; it must be told before it is opened.
+	// Look before opening: a pipe or device in place of a blob would block or never end.
 	info, err := s.root.Lstat(p)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -42,8 +42,8 @@ func (s store) check(d v1.Descriptor) error {
 	return nil
 }
 
-// open returns the blob's content and verifies it as it is read: the reader fails instead of delivering the last bytes
-// when size or digest are not as the descriptor says.
+// open returns a reader that verifies the blob. If size or digest differ from the descriptor, it fails before it has delivered the last
+// bytes.
 func (s store) open(d v1.Descriptor) (io.ReadCloser, error) {
 	if err := s.check(d); err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (s store) verify(ctx context.Context, d v1.Descriptor) error {
 	return s.copyTo(ctx, io.Discard, d)
 }
 
-// copyTo writes the blob's content to w. It fails before the last bytes if they are not what d says.
+// copyTo writes the blob's content to w. If the content is not what d describes, it fails before the last bytes.
 func (s store) copyTo(ctx context.Context, w io.Writer, d v1.Descriptor) error {
 	r, err := s.open(d)
 	if err != nil {
@@ -84,8 +84,8 @@ func (s store) read(d v1.Descriptor) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// put stores what content gives as the blob that d describes. The blob appears under its digest whole and verified, or
-// not at all. No two calls for one digest may run at once.
+// put stores content as the blob that d describes. The blob appears under its digest complete and verified, or not at all. Two calls for
+// one digest must not run at once.
 func (s store) put(ctx context.Context, d v1.Descriptor, content io.ReadCloser) (err error) {
 	defer content.Close()
 	partial := partialDir + "/" + d.Digest.Hex
@@ -111,7 +111,7 @@ func (s store) put(ctx context.Context, d v1.Descriptor, content io.ReadCloser) 
 // errMissing is the reason of a CorruptError for a blob that the index names and the bundle lacks.
 var errMissing = errors.New("missing")
 
-// verifyingReader delivers exactly left bytes with the wanted digest, or fails before it has delivered the last of them.
+// verifyingReader delivers exactly left bytes with the wanted digest. Otherwise it fails before it has delivered the last byte.
 type verifyingReader struct {
 	io.ReadCloser
 	want v1.Hash
@@ -144,7 +144,7 @@ func (v *verifyingReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// finish checks the digest and that nothing follows; it returns io.EOF when all is well.
+// finish checks the digest, and that no bytes follow. It returns io.EOF on success.
 func (v *verifyingReader) finish() error {
 	if got := hex.EncodeToString(v.hash.Sum(nil)); got != v.want.Hex {
 		return fmt.Errorf("content has digest sha256:%s", got)
@@ -159,12 +159,12 @@ func (v *verifyingReader) finish() error {
 
 // copyTo copies all of r to w and stops when ctx ends.
 func copyTo(ctx context.Context, w io.Writer, r io.Reader) error {
-	// Without the wrappers io.CopyBuffer would find ReadFrom or WriteTo and leave buffer and context aside.
+	// The wrappers hide ReadFrom and WriteTo, with which io.CopyBuffer would use neither buffer nor context.
 	_, err := io.CopyBuffer(struct{ io.Writer }{w}, contextReader{ctx, r}, make([]byte, copyBuffer))
 	return err
 }
 
-// contextReader fails with the context's error once that has ended.
+// contextReader fails with the context's error after the context has ended.
 type contextReader struct {
 	ctx context.Context //nolint:containedctx // lives as long as one copy
 	r   io.Reader

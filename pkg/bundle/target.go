@@ -12,7 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// checkTarget refuses a folder with something else in it: Close removes what its index does not name.
+// checkTarget refuses a folder with other files in it, because Close removes files that the index does not name.
 func checkTarget(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
@@ -32,10 +32,10 @@ func checkTarget(dir string) error {
 	return nil
 }
 
-// errLocked is returned by Create in a folder that another writer has.
+// errLocked is the error of Create in a folder to which another Writer writes.
 var errLocked = diag.Errorf("wait until it is done", "another process is writing to this bundle")
 
-// takeLock keeps other processes from writing to the bundle. The lock goes with the process, however that ends.
+// takeLock keeps other processes from writing to the bundle. The system frees the lock when the process ends.
 func takeLock(dir string) (*flock.Flock, error) {
 	lock := flock.New(filepath.Join(dir, partialDir, "lock"))
 	ok, err := lock.TryLock()
@@ -48,7 +48,7 @@ func takeLock(dir string) (*flock.Flock, error) {
 	switch guards, err := atomicfile.Guards(lock); {
 	case err != nil:
 		return nil, err
-	case !guards: // the one before has removed it
+	case !guards: // its last holder has removed the lock file
 		return nil, errLocked
 	}
 	return lock, nil

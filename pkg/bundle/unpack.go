@@ -25,17 +25,17 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// maxWindow is the memory that one archive may ask for to be decompressed; `zstd --long` stays within it.
+// maxWindow bounds the memory, in bytes, for decompressing an archive. `zstd --long` stays within it.
 const maxWindow = 128 << 20
 
 // zstdMagic starts every zstd frame.
 var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 
-// RefusedError says that an archive is not unpacked because of one of its entries. Nothing of the archive is kept.
+// RefusedError means that an archive was not unpacked, because of one of its entries or as a whole. No file of the archive stays.
 type RefusedError struct {
-	// Entry is the name that the archive gives it; empty if it is about the archive as a whole.
+	// Entry is the entry's name in the archive; empty if Reason is about the archive as a whole.
 	Entry string
-	// Reason is what is wrong with it.
+	// Reason says what is wrong with the entry or archive.
 	Reason string
 }
 
@@ -47,7 +47,7 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("archive refused because of its entry %q: %s", e.Entry, e.Reason)
 }
 
-// openArchive unpacks the archive to where options say, and opens that.
+// openArchive unpacks the archive to the folder that the options choose, and opens it.
 func openArchive(ctx context.Context, file string, o options) (*Bundle, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -76,8 +76,8 @@ func openArchive(ctx context.Context, file string, o options) (*Bundle, error) {
 	return b, nil
 }
 
-// openCached unpacks to a folder named by the archive's digest, unless an earlier run did. A lock makes runs that start
-// together do it once.
+// openCached unpacks to a folder named by the archive's digest, unless an earlier run has done so. A lock lets only one of several
+// concurrent runs unpack.
 func openCached(ctx context.Context, f *os.File, o options) (*Bundle, error) {
 	digest, err := digestOf(ctx, f)
 	if err != nil {
@@ -88,7 +88,7 @@ func openCached(ctx context.Context, f *os.File, o options) (*Bundle, error) {
 	}
 	dir := filepath.Join(o.cache, "sha256-"+digest)
 	lock := flock.New(dir + ".lock")
-	// A file lock cannot be waited for together with a context but by trying.
+	// Polled, because a context cannot end a blocking wait for a file lock.
 	if _, err := lock.TryLockContext(ctx, 100*time.Millisecond); err != nil {
 		return nil, fmt.Errorf("wait for another process that unpacks the same archive: %w", err)
 	}
@@ -99,9 +99,9 @@ func openCached(ctx context.Context, f *os.File, o options) (*Bundle, error) {
 	} else if ctx.Err() != nil {
 		return nil, ctx.Err()
 	} else if system := syscall.Errno(0); errors.As(err, &system) && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err // it cannot be read: that says nothing of what is there
+		return nil, err // a folder that cannot be read may still be complete
 	}
-	// Nothing there, or damaged since: unpack it (again).
+	// The folder is missing or damaged: unpack the archive.
 	partial := dir + ".partial"
 	if err := errors.Join(os.RemoveAll(partial), os.RemoveAll(dir), os.Mkdir(partial, 0o755)); err != nil {
 		return nil, err
@@ -145,8 +145,8 @@ func unpackVerified(ctx context.Context, f *os.File, dir string, limits Limits) 
 	return errors.Join(b.verify(ctx), b.Close())
 }
 
-// unpack writes the files of the .tar.zst r to the empty folder dir. It takes nothing but what a bundle consists of,
-// so that no name or link in it can lead elsewhere.
+// unpack writes the files of the .tar.zst r to the empty folder dir. It accepts only entries that a bundle can have, so that no name or
+// link can lead out of dir.
 func unpack(ctx context.Context, r io.Reader, entries int, budget int64, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -161,7 +161,7 @@ func unpack(ctx context.Context, r io.Reader, entries int, budget int64, dir str
 		return err
 	}
 	defer z.Close()
-	// Headers and padding count too: an archive may be large without any content.
+	// The budget includes headers and padding, because an archive may be large without content.
 	bounded := &budgetReader{r: z, left: budget}
 	u := unpacker{root: root, in: tar.NewReader(bounded), entries: entries, budget: budget, seen: map[string]bool{}}
 	for {
@@ -212,7 +212,7 @@ func (u *unpacker) next(ctx context.Context) (done bool, err error) {
 	return false, u.write(ctx, name)
 }
 
-// wrap says where in the archive a read failed.
+// wrap adds the place in the archive to a read error.
 func (u *unpacker) wrap(err error) error {
 	if err == nil {
 		return nil
@@ -227,10 +227,10 @@ func (u *unpacker) wrap(err error) error {
 	return diag.Errorf("the archive is damaged or cut short: copy it again from where it was made", "%s: %w", where, err)
 }
 
-// blobName is the form of a blob's path, with nothing in it that could lead elsewhere.
+// blobName matches the path of a blob.
 var blobName = regexp.MustCompile(`^` + blobsDir + `/[0-9a-f]{64}$`)
 
-// refuse says what is wrong with an entry, or "". It lists what is allowed, not what is harmful.
+// refuse returns what is wrong with an entry, or "". It accepts only listed forms.
 func (u *unpacker) refuse(h *tar.Header, name string) string {
 	switch h.Typeflag {
 	case tar.TypeDir:
@@ -264,7 +264,7 @@ func (u *unpacker) write(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	// Reading and writing fail for different reasons: only the first is about the archive.
+	// Tell read errors, which are about the archive, from write errors.
 	in := &failReader{r: u.in}
 	err = errors.Join(copyTo(ctx, f, in), f.Close())
 	if in.err != nil {
@@ -273,7 +273,7 @@ func (u *unpacker) write(ctx context.Context, name string) error {
 	return err
 }
 
-// failReader remembers the error that its source gave.
+// failReader keeps the error of its source.
 type failReader struct {
 	r   io.Reader
 	err error
@@ -291,7 +291,7 @@ func (f *failReader) Read(p []byte) (int, error) {
 // errBudget is returned when an archive unpacks to more than its limits allow.
 var errBudget = &RefusedError{Reason: "the archive unpacks to more than its size allows"}
 
-// budgetReader fails with errBudget after so many bytes.
+// budgetReader fails with errBudget after left bytes.
 type budgetReader struct {
 	r    io.Reader
 	left int64

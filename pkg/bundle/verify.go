@@ -14,17 +14,17 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// CorruptError says that a blob is missing or not what its digest says.
+// CorruptError means that a blob is missing, or that its content does not have its digest.
 type CorruptError struct {
-	// Blob is the digest by which the bundle names it.
+	// Blob is the blob's digest in the bundle.
 	Blob string
-	// Of are the images and files that consist of it ("image registry.k8s.io/pause:3.10", "file charts/a.tgz").
+	// Of are the images and files that need the blob ("image registry.k8s.io/pause:3.10", "file charts/a.tgz").
 	Of []string
-	// Err is what is wrong.
+	// Err says what is wrong with the blob.
 	Err error
 }
 
-// Error names the blob and, of what it belongs to, the first three.
+// Error names the blob, and the first three of Of.
 func (e *CorruptError) Error() string {
 	of := e.Of
 	more := ""
@@ -35,7 +35,7 @@ func (e *CorruptError) Error() string {
 	return fmt.Sprintf("blob %s of %s%s: %v", e.Blob, strings.Join(of, ", "), more, e.Err)
 }
 
-// Unwrap gives what is wrong to errors.Is and errors.As.
+// Unwrap returns Err.
 func (e *CorruptError) Unwrap() error { return e.Err }
 
 // corrupt makes a CorruptError of err, or nil of nil.
@@ -47,14 +47,14 @@ func (b *Bundle) corrupt(d v1.Descriptor, err error) error {
 		"the bundle is damaged: copy it again from where it was made, or run fleetctl bundle create again")
 }
 
-// Verify recomputes every digest, several at once, and returns a *CorruptError for each blob that is missing or wrong,
-// all of them joined; nil if the bundle is whole.
+// Verify recomputes every digest, several at once. The error joins a *CorruptError for each blob that is missing or wrong. It is nil if
+// the bundle is complete.
 func (b *Bundle) Verify(ctx context.Context) error {
 	return diag.Wrap("verify bundle", b.verify(ctx), "")
 }
 
 func (b *Bundle) verify(ctx context.Context) error {
-	// Manifests that could not be read are told already, with more detail.
+	// Skip manifests that could not be read: their errors in b.problems have more detail.
 	told := map[string]bool{}
 	for _, p := range b.problems {
 		if c := (*CorruptError)(nil); errors.As(p, &c) {
@@ -82,13 +82,13 @@ func (b *Bundle) verifyBlobs(ctx context.Context, ds []v1.Descriptor) error {
 	return errors.Join(problems...)
 }
 
-// uses knows what each blob is part of, in the order of the index.
+// uses has the images and files of each blob, in the order of the index.
 type uses struct {
 	names map[blobKey][]string
 	order []v1.Descriptor
 }
 
-// blobKey has the size too: of two descriptors that disagree on it, one lies and must be found.
+// blobKey includes the size. If two descriptors have the same digest and different sizes, one of them is wrong and has to be found.
 type blobKey struct {
 	digest v1.Hash
 	size   int64

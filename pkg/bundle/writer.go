@@ -25,8 +25,8 @@ import (
 
 // Writer makes a bundle in a folder. It is safe for use by several goroutines at once.
 //
-// Blobs are written as they come; index.json, which makes a bundle of them, comes last and at once. A writer that is
-// killed or closed with Discard leaves blobs that the next Create in that folder uses again, and no new bundle.
+// It writes blobs as they come, and index.json at the end, atomically. Only index.json makes the folder a bundle. A Writer that is
+// killed, or ends with Discard, makes no bundle, but leaves blobs, which the next Create in the folder uses again.
 type Writer struct {
 	root  *os.Root
 	lock  *flock.Flock
@@ -39,15 +39,15 @@ type Writer struct {
 	known  map[v1.Hash]*blobState
 }
 
-// blobState makes the writers of one blob wait for each other, and remembers that it is there.
+// blobState serialises the writers of one blob, and records that the blob is stored.
 type blobState struct {
 	sync.Mutex
 	there bool
 }
 
-// Create starts a bundle in dir, which it makes if it is not there. Blobs already in dir, of an older bundle or an
-// interrupted Create, are not written again. An older bundle in dir stays whole until Close replaces it. Create returns
-// an error if dir holds something else than a bundle, or if another process writes to it.
+// Create starts a bundle in the folder dir, which it makes if it is missing. Blobs of an older bundle or of an interrupted Writer are
+// used again. An older bundle in dir stays complete until Close replaces it. Create fails if dir has other files than a bundle's, or if
+// another process writes to it.
 func Create(dir string) (*Writer, error) {
 	w, err := create(dir)
 	return w, diag.Wrap("create bundle "+dir, err, "")
@@ -87,8 +87,8 @@ func create(dir string) (_ *Writer, err error) {
 	}, nil
 }
 
-// AddImage adds img under the full form of ref (see FullReference), with every blob that is not there yet. An image
-// that is there already under that reference with another digest is an error.
+// AddImage adds img under the full form of ref (see FullReference). It writes the blobs that are missing. It fails if the bundle has an
+// image with another digest under this reference.
 func (w *Writer) AddImage(ref string, img v1.Image) error {
 	full, err := FullReference(ref)
 	if err != nil {
@@ -101,7 +101,8 @@ func (w *Writer) AddImage(ref string, img v1.Image) error {
 	return diag.Wrap("add image "+full, w.recordImage(full, d, nil), "")
 }
 
-// recordImage notes the manifest d, whose blobs are stored, under its full reference. index is what the registry has under that, if it is one.
+// recordImage records the manifest d, whose blobs are stored, under its full reference. index is the registry's index under this
+// reference, if there is one.
 func (w *Writer) recordImage(full string, d v1.Descriptor, index []byte) error {
 	d.Annotations = map[string]string{annotationRefName: full, annotationImageName: full}
 	if index != nil {
@@ -127,9 +128,9 @@ func (w *Writer) storeImage(ctx context.Context, img v1.Image) (v1.Descriptor, e
 	if !isImageManifest(mediaType) {
 		return v1.Descriptor{}, fmt.Errorf("media type %q is not that of an image", mediaType)
 	}
-	switch { // before anything is asked for: a config is read into memory, however long its registry goes on
+	switch { // before the download, because the config is read into memory
 	case m.Config.Size > maxManifest:
-		return v1.Descriptor{}, fmt.Errorf("a config of %d bytes is not sensible", m.Config.Size)
+		return v1.Descriptor{}, fmt.Errorf("its config has %d bytes, more than an image needs", m.Config.Size)
 	case len(m.Layers) > maxLayers:
 		return v1.Descriptor{}, fmt.Errorf("it has more than %d layers", maxLayers)
 	}
@@ -158,7 +159,7 @@ func (w *Writer) storeImage(ctx context.Context, img v1.Image) (v1.Descriptor, e
 	return d, w.ensureBytes(ctx, d, raw)
 }
 
-// platform reads what an image runs on from its config, which is stored already.
+// platform reads an image's platform from its config, which is already stored.
 func (w *Writer) platform(config v1.Descriptor) (*v1.Platform, error) {
 	raw, err := w.blobs.read(config)
 	if err != nil {
@@ -171,8 +172,8 @@ func (w *Writer) platform(config v1.Descriptor) (*v1.Platform, error) {
 	return c.Platform(), nil
 }
 
-// AddFile adds a plain file. The path is relative, clean and slash-separated; the package comment says which paths
-// mean what. A file that is there already under that path with other content is an error.
+// AddFile adds a plain file. The path is relative, clean and slash-separated; the package comment explains the paths. AddFile fails if
+// the bundle has a file with other content under this path.
 func (w *Writer) AddFile(path string, content []byte) error {
 	return w.addFile(context.Background(), path, content)
 }
@@ -199,14 +200,14 @@ func checkFilePath(path string) error {
 	if path == "." || !fs.ValidPath(path) || !filepath.IsLocal(filepath.FromSlash(path)) || strings.ContainsAny(path, "\\:\x00") {
 		return errors.New("not a clean relative path with slashes")
 	}
-	// Extracted to the folder of somebody's work, .git/config or .envrc would be commands. Of what a bundle holds, nothing is called so.
+	// In a user's working folder, .git/config or .envrc would run commands. No file of a bundle needs such a name.
 	if strings.HasPrefix(path, ".") || strings.Contains(path, "/.") {
 		return errors.New("the name of a file in a bundle does not begin with a dot")
 	}
 	return nil
 }
 
-// record notes a name for the index. The same name with the same digest again is fine.
+// record records a name for the index. Recording the same name and digest again is no error.
 func (w *Writer) record(in map[string]v1.Descriptor, key string, d v1.Descriptor) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -214,7 +215,7 @@ func (w *Writer) record(in map[string]v1.Descriptor, key string, d v1.Descriptor
 		return fs.ErrClosed
 	}
 	if old, ok := in[key]; ok && old.Digest != d.Digest {
-		return fmt.Errorf("it is in the bundle already with digest %s, not %s", old.Digest, d.Digest)
+		return fmt.Errorf("the bundle already has it with digest %s, not %s", old.Digest, d.Digest)
 	}
 	in[key] = d
 	return nil
@@ -224,7 +225,7 @@ func (w *Writer) ensureBytes(ctx context.Context, d v1.Descriptor, content []byt
 	return w.ensure(ctx, d, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil })
 }
 
-// ensure stores the blob unless it is there. open is called only when the content is needed.
+// ensure stores the blob if it is missing. It calls open only then.
 func (w *Writer) ensure(ctx context.Context, d v1.Descriptor, open func() (io.ReadCloser, error)) error {
 	if err := checkSHA256(d.Digest); err != nil {
 		return err
@@ -254,8 +255,8 @@ func (w *Writer) ensure(ctx context.Context, d v1.Descriptor, open func() (io.Re
 	return nil
 }
 
-// Close writes index.json, which makes the folder a bundle of exactly what was added, removes blobs that it does not
-// name, and releases the folder. After an error there is no new bundle. Close after Close or Discard does nothing.
+// Close writes index.json, removes blobs that it does not name, and releases the folder. The bundle then has exactly the added images and
+// files. After an error there is no new bundle. Close after Close or Discard does nothing.
 func (w *Writer) Close() error {
 	if w.isClosed() {
 		return nil
@@ -267,8 +268,8 @@ func (w *Writer) Close() error {
 	return diag.Wrap("write bundle "+w.root.Name(), errors.Join(err, w.release()), "")
 }
 
-// Discard releases the folder without making a bundle of what was added. The blobs stay for the next Create. Discard
-// after Close does nothing, so it can be deferred.
+// Discard releases the folder without making a bundle. The blobs stay for the next Create. Discard after Close does nothing, so it can be
+// deferred.
 func (w *Writer) Discard() {
 	if !w.isClosed() {
 		_ = w.release()
@@ -281,12 +282,12 @@ func (w *Writer) isClosed() bool {
 	return w.closed
 }
 
-// release gives the lock back and removes the folder of partial files, which has served.
+// release frees the lock and removes the folder of incomplete files.
 func (w *Writer) release() error {
 	w.mu.Lock()
 	w.closed = true
 	w.mu.Unlock()
-	// While the lock is held nobody else can be in the folder. Where an open file cannot be removed, try once more after.
+	// Remove the folder while the lock keeps other processes out. Where the system cannot remove open files, try again afterwards.
 	err := w.root.RemoveAll(partialDir)
 	unlocked := w.lock.Unlock()
 	if err != nil {
@@ -313,13 +314,13 @@ func (w *Writer) writeIndex() error {
 	if err != nil {
 		return err
 	}
-	if err := atomicfile.SyncFolder(w.root, blobsDir); err != nil { // what it names is on the disk before it
+	if err := atomicfile.SyncFolder(w.root, blobsDir); err != nil { // index.json must not reach the disk before the blobs that it names
 		return err
 	}
 	return putWhole(w.root, indexFile, append(raw, '\n'))
 }
 
-// putWhole replaces a file of the bundle. What a killed process leaves is in the folder of partial files, where it does no harm.
+// putWhole replaces a file of the bundle atomically. A killed process leaves its incomplete file in partialDir, where it does no harm.
 func putWhole(root *os.Root, name string, content []byte) error {
 	staged, err := atomicfile.Stage(root, partialDir+"/"+name, content, 0o644, false)
 	if err != nil {

@@ -79,6 +79,9 @@ func lag(value any, source, generation int64) {
 
 // sameValue tells whether two values of objects are equal; nil and an empty map are.
 func sameValue(a, b any) bool {
+	if reflect.DeepEqual(a, b) {
+		return true // as nearly all are, and found out in a fraction of the time
+	}
 	first, err := json.Marshal(a)
 	if err != nil {
 		return false

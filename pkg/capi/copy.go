@@ -70,19 +70,26 @@ func (m *Manager) Copy(ctx context.Context, graph *Graph, o CopyOptions) error {
 	return nil
 }
 
-// Conflicts are the graph's objects that the target has already, and that are no copies made by the hand-over of that id.
-func (m *Manager) Conflicts(ctx context.Context, graph *Graph, id string) ([]kube.Ref, error) {
+// Conflicts are the graph's objects that the target has already. Those in taken are no copies made by the hand-over of that id. Those in unlike are shared, and the
+// target's own asks for something else: what is handed over would get another account, another class of machines.
+func (m *Manager) Conflicts(ctx context.Context, graph *Graph, id string) (taken, unlike []kube.Ref, err error) {
 	there, err := m.objectsLike(ctx, graph)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var taken []kube.Ref
 	for _, item := range graph.Items {
-		if have := there[keyOfItem(item)]; have != nil && !stays(have, item) && !isCopy(have, item, id) {
+		have := there[keyOfItem(item)]
+		if have == nil {
+			continue
+		}
+		if !stays(have, item) && !isCopy(have, item, id) {
 			taken = append(taken, item.Ref())
 		}
+		if item.Shared && !sameContent(have, item) {
+			unlike = append(unlike, item.Ref())
+		}
 	}
-	return taken, nil
+	return taken, unlike, nil
 }
 
 // objectsLike are all objects of the cluster of the kinds that graph has.
@@ -130,22 +137,6 @@ func sameContent(have *unstructured.Unstructured, item *Item) bool {
 		}
 	}
 	return true
-}
-
-// Unlike are the shared items that the target has its own of, asking for something else: what is handed over would get another account, another class
-// of machines.
-func (m *Manager) Unlike(ctx context.Context, graph *Graph) ([]kube.Ref, error) {
-	there, err := m.objectsLike(ctx, graph)
-	if err != nil {
-		return nil, err
-	}
-	var unlike []kube.Ref
-	for _, item := range graph.Items {
-		if have := there[keyOfItem(item)]; have != nil && item.Shared && !sameContent(have, item) {
-			unlike = append(unlike, item.Ref())
-		}
-	}
-	return unlike, nil
 }
 
 // isCopy tells whether have is the copy of item that the hand-over made.

@@ -46,6 +46,19 @@ type Graph struct {
 	Missing []string
 	// Groups are the API groups of the items, without the API server's own.
 	Groups []string
+
+	seen []*node // all that the graph was found among
+}
+
+// Among are the objects with these UIDs that the graph was found among, its own or not, by kind and name.
+func (g *Graph) Among(uids map[types.UID]bool) []*unstructured.Unstructured {
+	var objects []*unstructured.Unstructured
+	for _, n := range g.seen {
+		if uids[n.GetUID()] {
+			objects = append(objects, n.Unstructured)
+		}
+	}
+	return byRef(objects)
 }
 
 // GraphOptions of Manager.Graph.
@@ -193,7 +206,7 @@ func (g *graph) take(n *node, down bool) {
 
 // result puts what was taken into order.
 func (g *graph) result(o GraphOptions) *Graph {
-	result := &Graph{}
+	result := &Graph{seen: g.nodes}
 	groups, beside := map[string]bool{}, map[string]bool{}
 	for _, n := range g.nodes {
 		if n.kind.GroupKind() == clusterGroupKind {

@@ -6,11 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -163,18 +167,38 @@ func OwnerIn(annotations map[string]string) Owner {
 	return o
 }
 
-// Remaining are the objects of the cluster with one of these UIDs.
-func (m *Manager) Remaining(ctx context.Context, uids map[string]bool) ([]*unstructured.Unstructured, error) {
-	return m.objectsThat(ctx, func(obj *unstructured.Unstructured) bool { return uids[string(obj.GetUID())] })
+// Remaining are those of objects that are still there. Each is its metadata.
+func (m *Manager) Remaining(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	uids, kinds := map[types.UID]bool{}, map[schema.GroupVersionKind]bool{}
+	for _, obj := range objects {
+		uids[obj.GetUID()], kinds[obj.GroupVersionKind()] = true, true
+	}
+	return m.metadataThat(ctx, slices.Collect(maps.Keys(kinds)), func(obj metav1.Object) bool { return uids[obj.GetUID()] })
 }
 
-// objectsThat are the objects of all kinds that can be handed over, as far as is says so, by kind and name.
-func (m *Manager) objectsThat(ctx context.Context, is func(*unstructured.Unstructured) bool) ([]*unstructured.Unstructured, error) {
-	kinds, err := m.heldKinds(ctx)
-	if err != nil {
+// metadataThat is the metadata of the objects of kinds that is says so of, by kind and name.
+func (m *Manager) metadataThat(ctx context.Context, kinds []schema.GroupVersionKind, is func(metav1.Object) bool) ([]*unstructured.Unstructured, error) {
+	found := make([][]*unstructured.Unstructured, len(kinds))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallelism)
+	for i, kind := range kinds {
+		group.Go(func() (err error) {
+			found[i], err = m.kube.ListMetadata(ctx, kind, is)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	return m.objectsOf(ctx, kinds, is)
+	return byRef(slices.Concat(found...)), nil
+}
+
+// byRef sorts objects by kind and name.
+func byRef(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+	slices.SortFunc(objects, func(a, b *unstructured.Unstructured) int {
+		return cmp.Compare(kube.RefOf(a).String(), kube.RefOf(b).String())
+	})
+	return objects
 }
 
 // InGroups are all objects of those API groups, in all namespaces, by kind and name; of the API server's own group, "", the Secrets and ConfigMaps.
@@ -184,10 +208,6 @@ func (m *Manager) InGroups(ctx context.Context, groups ...string) ([]*unstructur
 		return nil, err
 	}
 	kinds = slices.DeleteFunc(slices.Clone(kinds), func(k *heldKind) bool { return !slices.Contains(groups, k.Group) })
-	return m.objectsOf(ctx, kinds, func(*unstructured.Unstructured) bool { return true })
-}
-
-func (m *Manager) objectsOf(ctx context.Context, kinds []*heldKind, is func(*unstructured.Unstructured) bool) ([]*unstructured.Unstructured, error) {
 	found, err := listKinds(ctx, m.kube, kinds)
 	if err != nil {
 		return nil, err
@@ -195,13 +215,8 @@ func (m *Manager) objectsOf(ctx context.Context, kinds []*heldKind, is func(*uns
 	var objects []*unstructured.Unstructured
 	for _, l := range found {
 		for i := range l.objects {
-			if is(&l.objects[i]) {
-				objects = append(objects, &l.objects[i])
-			}
+			objects = append(objects, &l.objects[i])
 		}
 	}
-	slices.SortFunc(objects, func(a, b *unstructured.Unstructured) int {
-		return cmp.Compare(kube.RefOf(a).String(), kube.RefOf(b).String())
-	})
-	return objects, nil
+	return byRef(objects), nil
 }

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,9 +19,17 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// Copies are the objects of the cluster that the hand-over of that id has made.
+// Copies are the objects of the cluster that the hand-over of that id has made. Each is its metadata.
 func (m *Manager) Copies(ctx context.Context, id string) ([]*unstructured.Unstructured, error) {
-	return m.objectsThat(ctx, func(obj *unstructured.Unstructured) bool { return obj.GetAnnotations()[HandoverMark] == id })
+	held, err := m.heldKinds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	kinds := make([]schema.GroupVersionKind, 0, len(held))
+	for _, k := range held {
+		kinds = append(kinds, k.GroupVersionKind)
+	}
+	return m.metadataThat(ctx, kinds, func(obj metav1.Object) bool { return obj.GetAnnotations()[HandoverMark] == id })
 }
 
 // Mark notes on each of the graph's objects that stays with nobody else which hand-over removes it.

@@ -1,5 +1,5 @@
-// Package change carries an edit of the fleet repo to Git: it judges what the edit makes of the clusters, shows it, writes, commits and pushes it,
-// or opens a pull request. It needs no cluster.
+// Package change carries an edit of the fleet repo to Git: it judges what the edit makes of the clusters, shows it, writes, commits and
+// pushes it, or opens a pull request. It needs no cluster.
 package change
 
 import (
@@ -28,9 +28,10 @@ type Options struct {
 	DryRun, Commit, Push bool
 	// NoVerify leaves out the hooks that may refuse the commit or the push.
 	NoVerify bool
-	// PullRequest pushes the commit to a branch of its own and opens a pull request for it, instead of Push; or updates the one that is open.
+	// PullRequest pushes the commit to a branch of its own and opens a pull request for it, instead of Push; or updates the one that is
+	// open.
 	PullRequest bool
-	// Forge says what the remote runs on; "" stands for spec.git.forge, or what the host's name says.
+	// Forge is the kind of forge of the remote; "" means spec.git.forge, or the kind that the host's name tells.
 	Forge v1alpha1.ForgeType
 	// Git are what Push reaches the remote with.
 	Git Credentials
@@ -54,7 +55,7 @@ type Result struct {
 	Branch      string             `json:"branch,omitempty"`
 	PullRequest *forge.PullRequest `json:"pullRequest,omitempty"`
 	Notes       []string           `json:"notes"`
-	// AsWanted says, where nothing changed, what is as it is wanted already.
+	// AsWanted says what already is as wanted, if nothing changed.
 	AsWanted string `json:"asWanted,omitempty"`
 	// LeftAlone is what the change has passed over, with the reason.
 	LeftAlone []string `json:"leftAlone,omitempty"`
@@ -63,10 +64,9 @@ type Result struct {
 // carries tells whether the change goes into a commit.
 func (o Options) carries() bool { return o.Commit || o.Push || o.PullRequest }
 
-// Make makes an edit of the fleet repo: it writes the files all or not at all, and commits and pushes them where that is asked
-// for. A change for a commit starts from the committed files, and its difference is shown against them. Other edits in the working tree
-// stay there. Where all is as wanted already the result says so. Errors are those of the edit, of writing, and of gitrepo's Commit and
-// Sync.
+// Make makes an edit of the fleet repo. It writes all files or none, and commits and pushes them if the options ask for that. A change
+// for a commit starts from the committed files, and its difference is shown against them. Other edits in the working tree stay there. If
+// nothing has to change, the result says so. Errors: those of the edit, of writing, and of gitrepo's Commit and Sync.
 func Make(ctx context.Context, o Options) (_ *Result, err error) {
 	m, err := o.make(ctx)
 	if err != nil {
@@ -193,8 +193,9 @@ func checkOrder(ctx context.Context, dir string, edit *fleetrepo.Edit) error {
 	return nil
 }
 
-// checkFollows returns an error where a step cannot have reached the cluster: its file, in the fleet repo at dir, has changes that are in no
-// commit, or in no commit that is pushed, or that the tag of the cluster does not have. Without a Git repository there is nothing to look at.
+// checkFollows returns an error where a step cannot have reached the cluster: its file, in the fleet repo at dir, has changes that are in
+// no commit, or in no commit that is pushed, or that the tag of the cluster does not have. Without a Git repository there is nothing to
+// look at.
 func checkFollows(ctx context.Context, dir string, step fleetrepo.FollowsStep) error {
 	git, err := gitrepo.Open(dir)
 	if errors.Is(err, gitrepo.ErrNotARepository) {

@@ -53,7 +53,7 @@ func ChartHistory(ctx context.Context, dir string) fleetrepo.ChartHistory {
 	}
 }
 
-// filesAt are those of a folder in a commit; none where it had no such folder.
+// filesAt returns the files of a folder in a commit; none if the commit has no such folder.
 func filesAt(git *gitrepo.Repo, commit, folder string) ([]manifest.File, error) {
 	tree, err := git.Files(commit)
 	if err != nil {

@@ -41,15 +41,16 @@ type made struct {
 	base string
 	to   *destination
 	done func() error
-	// onDisk is the edit as it would be made from the working tree, where that has more than what is committed; nil otherwise.
+	// onDisk is the same edit made from the working tree, if that has uncommitted files; nil otherwise.
 	onDisk *fleetrepo.Edit
-	// left are the files that the edit from what is committed would bring, and the working tree has otherwise: the person's own, in no commit.
+	// left are the files that the edit from what is committed would bring, and the working tree has otherwise: the person's own, in no
+	// commit.
 	left []string
 }
 
-// make makes the edit: from the files as they are, or where it goes into a commit, from what is committed. One that goes to the remote is made from
-// what is there: others have pushed, and pull requests have been merged, since the working tree was brought up to date. It is made from the tree as
-// it was first, for what a revision names then.
+// make makes the edit from the working tree, or from the committed files if it goes into a commit. An edit for the remote is made from
+// the remote's files, because other commits may have been pushed and pull requests merged since the last pull. It is first made from the
+// local tree, because a revision such as HEAD refers to that.
 func (o Options) make(ctx context.Context) (*made, error) {
 	m := &made{done: func() error { return nil }}
 	var err error
@@ -108,9 +109,9 @@ func (o Options) judged(ctx context.Context, repo *fleetrepo.Repo) (*fleetrepo.E
 	return e, err
 }
 
-// compare looks at the edit as it would be made from the working tree. What that takes for granted, for it is there and in no commit, belongs to this
-// change as well where it is byte for byte what the change brings: the same command has written it, or one before it that needed it too, or one that was
-// killed. What somebody has made otherwise is theirs to commit: it stays out, and a change that is not whole without it is refused.
+// compare compares the edit with the same edit made from the working tree. An uncommitted file that the change needs belongs to the
+// change if it has exactly the content that the change would write: this command, or an earlier or a killed one, has written it. A file
+// with other content is left for its author to commit. A change that needs such a file is refused.
 func (o Options) compare(ctx context.Context, m *made) error {
 	repo, err := fleetrepo.Open(m.repo.WorkTree)
 	if err != nil {
@@ -132,8 +133,8 @@ func (o Options) compare(ctx context.Context, m *made) error {
 	return nil
 }
 
-// theirs are the files that an edit would bring or take out, that somebody has in the working tree dir otherwise, and that the edit made there leaves
-// alone. In files that are committed and stay, gitrepo keeps lines of theirs apart.
+// theirs are the files that an edit would bring or take out, that somebody has in the working tree dir otherwise, and that the edit made
+// there leaves alone. In files that are committed and stay, gitrepo keeps lines of theirs apart.
 func theirs(m *made, dir string) (paths []string, err error) {
 	named, wanted := m.onDisk.Changes.Paths(), map[string][]byte{}
 	for _, f := range m.edit.Changes.Files() {
@@ -165,8 +166,8 @@ func theirs(m *made, dir string) (paths []string, err error) {
 	return paths, nil
 }
 
-// catchUp brings the working tree up to date with where the change goes. The error matches gitrepo.ErrUnpushed where commits would go along that the
-// change does not show.
+// catchUp updates the working tree from the branch to which the change goes. The error matches gitrepo.ErrUnpushed if the push would
+// include other commits, which the change does not show.
 func (o Options) catchUp(ctx context.Context, m *made, dir string) error {
 	repo, err := fleetrepo.Open(dir)
 	if err != nil {
@@ -200,7 +201,7 @@ func (o Options) try(ctx context.Context, dir string) error {
 	return err
 }
 
-// needsUncommitted explains an edit that cannot be made from what is committed, if it can from what the working tree has besides.
+// needsUncommitted explains the error of an edit that fails with the committed files and succeeds with the working tree's.
 func (o Options) needsUncommitted(ctx context.Context, git *gitrepo.Repo, root, dir string, why error) error {
 	if root == dir {
 		return why
@@ -221,11 +222,14 @@ func (o Options) needsUncommitted(ctx context.Context, git *gitrepo.Repo, root, 
 		"%w: the change starts from committed files, and needs a file that is not committed", why)
 }
 
-// newDestination is where the fleet repo comes from. It asks nobody.
+// newDestination returns the remote and branch of the fleet repo. It makes no connection.
 func newDestination(repo *fleetrepo.Repo, git *gitrepo.Repo, o Options) (*destination, error) {
 	to := &destination{git: git}
 	var err error
 	if to.auth, err = AuthFor(repo, o.Git); err != nil {
+		return nil, err
+	}
+	if err := to.git.CheckRemote(); err != nil {
 		return nil, err
 	}
 	url, base, err := to.git.Remote()
@@ -234,9 +238,6 @@ func newDestination(repo *fleetrepo.Repo, git *gitrepo.Repo, o Options) (*destin
 	}
 	if url == "" {
 		return nil, diag.Errorf("leave --push and --pr out: a commit is all that it takes", "push: the fleet repo has no remote")
-	}
-	if err := to.git.CheckRemote(); err != nil {
-		return nil, err
 	}
 	if !o.PullRequest {
 		return to, nil
@@ -293,7 +294,7 @@ type Credentials struct {
 	KnownHostsFile string
 }
 
-// AuthFor is what reaches the remote of a fleet repo: what the caller gave, and what fleet.yaml says.
+// AuthFor returns the credentials for the remote of a fleet repo, from the caller and from fleet.yaml.
 func AuthFor(repo *fleetrepo.Repo, given Credentials) (gitrepo.Auth, error) {
 	git := repo.Fleet.Spec.Git
 	auth := gitrepo.Auth{

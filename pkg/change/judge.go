@@ -14,7 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/render"
 )
 
-// edit makes the edit in a fleet repo, and refuses one whose values the chart refuses, or whose manifests no cluster would take.
+// edit makes the edit in a fleet repo. It fails if a chart refuses its values, or if no cluster would accept its manifests.
 func (o Options) edit(ctx context.Context, repo *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 	judgeElsewhere(ctx, repo)
 	e, err := o.Edit(repo)
@@ -26,7 +26,8 @@ func (o Options) edit(ctx context.Context, repo *fleetrepo.Repo) (*fleetrepo.Edi
 			return nil, err
 		}
 	}
-	e.Notes = append(e.Notes, repo.Unpromoted(e.Environments)...)
+	_, paused := repo.Paused(e.Environments)
+	e.Notes = append(append(e.Notes, repo.Unpromoted(e.Environments)...), paused...)
 	return e, nil
 }
 
@@ -45,8 +46,8 @@ func (o Options) judge(ctx context.Context, repo *fleetrepo.Repo, e *fleetrepo.E
 	return fmt.Errorf("check the change: there is no check %T", check)
 }
 
-// judgeEdit renders the cluster of a file, which an edit changes, as the cluster would be. What its chart refuses is an error with the chart's own words. Where they
-// are the same without the edit, it makes nothing worse: then a note says so.
+// judgeEdit renders the cluster of a file, which an edit changes, as the cluster would be. What its chart refuses is an error with the
+// chart's own words. Where they are the same without the edit, it makes nothing worse: then a note says so.
 func judgeEdit(ctx context.Context, repo *fleetrepo.Repo, e *fleetrepo.Edit, file string) error {
 	files := e.Changes.Files()
 	i := slices.IndexFunc(files, func(f manifest.File) bool { return f.Path == file })

@@ -21,8 +21,8 @@ import (
 // ErrInvalid says that `fleetctl validate` would find an error in the fleet repo after a change that it does not find before.
 var ErrInvalid = errors.New("the change would make the fleet invalid")
 
-// judgeRepo holds an edit against `fleetctl validate`, before anything is written: what the whole repo would have of errors then, and has not now, is
-// the error. Nothing is fetched for it: CRDs that are not at hand are not looked at.
+// judgeRepo holds an edit against `fleetctl validate`, before anything is written: what the whole repo would have of errors then, and has
+// not now, is the error. Nothing is fetched for it: CRDs that are not at hand are not looked at.
 func (o Options) judgeRepo(ctx context.Context, repo *fleetrepo.Repo, e *fleetrepo.Edit) error {
 	if planned, err := e.Changes.Plan(repo.Dir); err != nil || len(planned) == 0 {
 		return err
@@ -39,12 +39,12 @@ func (o Options) judgeRepo(ctx context.Context, repo *fleetrepo.Repo, e *fleetre
 	if err := changedCopy(repo.Dir, dir, files, e); err != nil {
 		return fmt.Errorf("look at the change: %w", err)
 	}
-	after, err := o.errorsOf(ctx, dir)
+	after, err := o.errorsOf(ctx, dir, repo.Dir)
 	after = slices.DeleteFunc(after, func(f diag.Finding) bool { return f.Severity != diag.SeverityError })
 	if err != nil || len(after) == 0 {
 		return err
 	}
-	before, err := o.errorsOf(ctx, repo.Dir)
+	before, err := o.errorsOf(ctx, repo.Dir, "")
 	if err != nil {
 		return err
 	}
@@ -69,8 +69,8 @@ func (o Options) judgeRepo(ctx context.Context, repo *fleetrepo.Repo, e *fleetre
 	}
 }
 
-// sameCause tells whether two errors are one: of one file, whatever object of it they are about; and where something is missing, of any file. One more
-// object in a namespace that is not there makes nothing worse.
+// sameCause tells whether two errors have the same cause. They do if they are about the same file, or if the same object is missing, in
+// any file: one more object in a missing namespace makes nothing worse.
 func sameCause(a, b diag.Finding) bool {
 	return a.Rule == b.Rule && (a.File == b.File || strings.HasPrefix(a.Rule, "missing-")) && saysOf(a) == saysOf(b)
 }
@@ -85,9 +85,9 @@ func saysOf(f diag.Finding) string {
 }
 
 // errorsOf returns the errors that validate finds in a fleet repo, and the warning that Flux applies nothing of it. For a new fleet this is
-// only a warning, and the first object makes nothing worse.
-func (o Options) errorsOf(ctx context.Context, dir string) (diag.Findings, error) {
-	options := validate.Options{Dir: dir, Offline: true}
+// only a warning, and the first object makes nothing worse. copyOf is the repo of which dir is an edited copy, if it is one.
+func (o Options) errorsOf(ctx context.Context, dir, copyOf string) (diag.Findings, error) {
+	options := validate.Options{Dir: dir, CopyOf: copyOf, Offline: true}
 	if _, err := os.Stat(o.CacheDir); err == nil { // a look makes none
 		options.CacheDir = o.CacheDir
 	}
@@ -100,8 +100,8 @@ func (o Options) errorsOf(ctx context.Context, dir string) (diag.Findings, error
 	}), nil
 }
 
-// toldByCharts takes out of findings those about clusters whose charts the edit changes: judgeCharts has told of them, and a team may well change
-// their values before it commits.
+// toldByCharts removes findings about clusters whose charts the edit changes. judgeCharts has already reported them, and a team may
+// change their values before the commit.
 func toldByCharts(repo *fleetrepo.Repo, e *fleetrepo.Edit, findings diag.Findings) diag.Findings {
 	flavours := changedFlavours(e)
 	if len(flavours) == 0 || len(findings) == 0 {
@@ -155,7 +155,7 @@ func filesToCopy(dir string, e *fleetrepo.Edit) ([]entry, error) {
 	return slices.DeleteFunc(all, func(e entry) bool { return e.mode.IsDir() && full[e.path] }), err
 }
 
-// changedCopy makes a folder what a repo would be with an edit. Files that the edit leaves alone are links where the disk has them.
+// changedCopy makes a copy of the repo with an edit in a folder. Files that the edit does not change are links, if the disk allows that.
 func changedCopy(from, to string, all []entry, e *fleetrepo.Edit) error {
 	for _, file := range all {
 		if err := copyEntry(from, to, file); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -21,9 +21,9 @@ import (
 // maxManifest bounds what is read of a file; a larger one is cut, and then found too large.
 const maxManifest = 8<<20 + 1
 
-// ReadManifests reads what is to become the folder of an add-on called name: a file, the YAML files below a folder (all its files, where it has a
-// kustomization.yaml, which may name any), or with "-" standard input. The paths of the files are relative to the folder. Errors: nothing there,
-// something that cannot be applied as it is.
+// ReadManifests reads the files for the folder of an add-on called name: a file, the YAML files below a folder, or with "-" standard
+// input. If the folder has a kustomization.yaml, it reads all files, because that may refer to any. The paths of the result are relative
+// to the folder. Errors: no files, files that cannot be applied as they are.
 func ReadManifests(from, name string, stdin io.Reader) ([]manifest.File, error) {
 	switch {
 	case from == "-":
@@ -88,7 +88,7 @@ func readManifestFolder(from, name string) ([]manifest.File, error) {
 	return all, nil
 }
 
-// readFolder reads the files below a folder, but for those whose name begins with a dot. One that is not there has none.
+// readFolder reads the files below a folder, except for names that begin with a dot. A missing folder has no files.
 func readFolder(dir string) ([]manifest.File, error) {
 	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -126,7 +126,8 @@ func isKustomization(name string) bool {
 	return slices.Contains([]string{"kustomization.yaml", "kustomization.yml", "Kustomization"}, name)
 }
 
-// judgeAddon looks at a folder of manifests as an edit would leave it. What no cluster would take is an error; what cannot be judged is said.
+// judgeAddon looks at a folder of manifests as an edit would leave it. What no cluster would take is an error; what cannot be judged is
+// said.
 func judgeAddon(ctx context.Context, repo *fleetrepo.Repo, e *fleetrepo.Edit, folder string) error {
 	there, err := readFolder(filepath.Join(repo.Dir, filepath.FromSlash(folder)))
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 func propose(ctx context.Context, m *made, o Options, out *Result) error {
 	to, edit := m.to, m.edit
 	want := forge.Request{Branch: branchFor(edit.Summary), Base: to.base, Title: edit.Summary, Body: description(edit)}
-	// Before anything is pushed: a branch that nobody hears of helps nobody.
+	// Check this before the push, because a pushed branch without a pull request would be lost.
 	if _, err := forge.Find(ctx, to.forge, want); err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func branchFor(summary string) string {
 	return "fleetctl/" + strings.Trim(name, "-.")
 }
 
-// description is the text of the pull request: what the edit says to whoever reviews it.
+// description is the text of the pull request.
 func description(e *fleetrepo.Edit) string {
 	parts := []string{}
 	if e.Body != "" {

@@ -15,9 +15,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// Revert returns the edit that takes a commit of the fleet repo back and leaves alone what came after it. The revision is resolved when the
-// edit is made for the first time. When the edit is made again on top of commits that others have pushed, HEAD would be one of theirs.
-// Errors of the edit: an unknown revision, a merge, and lines that later commits have changed, all of them at once, each with its file.
+// Revert returns the edit that reverts a commit of the fleet repo and keeps later commits. The revision is resolved when the edit is made
+// for the first time, because HEAD is another commit when the edit is repeated on top of new commits. Errors of the edit: an unknown
+// revision, a merge, and all lines that later commits have changed, with their files.
 func Revert(ctx context.Context, revision string) func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 	settled := ""
 	return func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {

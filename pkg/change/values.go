@@ -10,10 +10,10 @@ import (
 // valuesQuestion are values of a cluster and the schema of its chart, both JSON.
 type valuesQuestion struct{ Schema, Values []byte }
 
-// valuesAnswer is what the schema refuses; nil where it takes them.
+// valuesAnswer is the schema's refusal; nil if the values are valid.
 type valuesAnswer struct{ Refusal *fleetrepo.Refusal }
 
-// ValuesTask holds values against a schema: what a chart's schema may take of time and memory nobody knows before.
+// ValuesTask validates values against a schema in a process with limits, because a chart's schema may need any amount of time and memory.
 var ValuesTask = confine.New("values", func(ctx context.Context, q valuesQuestion) (a valuesAnswer, err error) {
 	end, err := confine.Begin(ctx, "the chart's values.schema.json", "")
 	defer end()

@@ -20,7 +20,7 @@ tenant's quota and limits.`,
 	return c
 }
 
-// addSource adds the flags that say where an application comes from.
+// addSource adds the flags for the repository of an application.
 func addSource(c *cobra.Command, s *scaffold.AppSource) {
 	fs := c.Flags()
 	fs.StringVar(&s.URL, "source", "", "Git repository of the application: https or ssh")
@@ -40,7 +40,7 @@ type appOptions struct {
 	source       scaffold.AppSource
 }
 
-// addTarget adds the flags that say whose an application is, and where.
+// addTarget adds the flags for the tenant and the environments of an application.
 func (o *appOptions) addTarget(f *factory, c *cobra.Command, environments string) {
 	c.Flags().StringVar(&o.tenant, "tenant", "", "tenant that the application belongs to (required)")
 	c.Flags().StringSliceVar(&o.environments, "environment", nil, environments)

@@ -13,15 +13,15 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
-// argument is what a command takes by its place, and asks for at a terminal where it is missing.
+// argument is a positional argument of a command. At a terminal, the command asks for a missing one.
 type argument struct {
-	// what it names: cluster, pool.
+	// what is the kind of the named object: cluster, pool.
 	what string
-	// choices are those that the fleet repo has, with the arguments before it; nil where it names something new.
+	// choices are the existing names in the fleet repo, for the arguments before this one; nil for the name of a new object.
 	choices func(r *fleetrepo.Repo, args []string) []string
-	// open takes names besides the choices.
+	// open means that other names than the choices are valid, too.
 	open bool
-	// command whose add makes one, where it is called otherwise.
+	// command is the command whose add makes such an object, if it is not called what.
 	command string
 }
 
@@ -33,8 +33,8 @@ var (
 	ofFeature     = argument{what: "feature", choices: featureNames}
 )
 
-// takes lets a command take arguments: it completes them in a shell, asks for those that are missing, and says without a terminal what is
-// missing and what there is. The command's RunE must be set; it gets all of them.
+// takes declares the arguments of a command. It completes them in a shell and asks for missing ones at a terminal. Without a terminal, a
+// missing argument is an error that lists the choices. The command's RunE must be set before; it gets all arguments.
 func takes(f *factory, c *cobra.Command, wanted ...argument) {
 	c.Args = cobra.MaximumNArgs(len(wanted))
 	c.ValidArgsFunction = func(c *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
@@ -56,7 +56,7 @@ func takes(f *factory, c *cobra.Command, wanted ...argument) {
 	}
 }
 
-// ask returns the answer of a person at the terminal. args are the arguments before it.
+// ask asks for the argument at the terminal. args are the arguments before it.
 func (a argument) ask(f *factory, c *cobra.Command, args []string) (string, error) {
 	q := ui.Question{
 		Text: "Name of the " + a.what, Open: a.open, Missing: fmt.Sprintf("the name of the %s is missing", a.what),
@@ -65,7 +65,7 @@ func (a argument) ask(f *factory, c *cobra.Command, args []string) (string, erro
 	if a.choices == nil && !f.streams.InTerminal {
 		return ui.Ask(f.streams, q.Text, q.Missing, q.Hint)
 	}
-	repo, err := f.fleetRepo() // where there is none, no answer helps
+	repo, err := f.fleetRepo() // open it first: without a fleet repo no answer helps
 	if err != nil {
 		return "", err
 	}
@@ -75,7 +75,7 @@ func (a argument) ask(f *factory, c *cobra.Command, args []string) (string, erro
 	if q.Choices = a.choices(repo, args); len(q.Choices) > 0 {
 		return q.Ask(f.streams)
 	}
-	if len(args) > 0 { // a cluster that is not there, rather than one without pools
+	if len(args) > 0 { // report an unknown cluster, and not that it has no pools
 		if _, err := repo.Cluster(args[0]); err != nil {
 			return "", err
 		}
@@ -83,8 +83,8 @@ func (a argument) ask(f *factory, c *cobra.Command, args []string) (string, erro
 	return "", diag.Usage("`fleetctl "+cmp.Or(a.command, a.what)+" add` makes one", "there is no %s", a.what)
 }
 
-// askNow asks for a value of a cluster at a terminal; now is what it is, "" where it is new. Without a terminal it fails as ui.Ask does. Errors: an
-// unknown cluster, or what now finds.
+// askNow asks for a value of a cluster at a terminal and shows the present value, which now returns. Without a terminal it fails as
+// ui.Ask does. An unknown cluster is an error.
 func askNow(f *factory, cluster, question, missing, hint string, now func(c *fleetrepo.Cluster) string) (string, error) {
 	if f.streams.InTerminal {
 		repo, err := f.fleetRepo()
@@ -102,7 +102,7 @@ func askNow(f *factory, cluster, question, missing, hint string, now func(c *fle
 	return ui.Ask(f.streams, question, missing, hint)
 }
 
-// newRemoveCmd completes a command that removes what its one argument names.
+// newRemoveCmd completes a command that removes the object that its only argument names.
 func newRemoveCmd(f *factory, c *cobra.Command, what argument, remove func(r *fleetrepo.Repo, name string) (*fleetrepo.Edit, error)) *cobra.Command {
 	o := &removeOptions{remove: remove}
 	c.Use, c.RunE = "remove NAME", running(f, o, runEdit)
@@ -111,7 +111,7 @@ func newRemoveCmd(f *factory, c *cobra.Command, what argument, remove func(r *fl
 	return c
 }
 
-// removeOptions are those of a command that removes what its argument names.
+// removeOptions are the options of a command of newRemoveCmd.
 type removeOptions struct {
 	changeFlags
 	named
@@ -120,7 +120,7 @@ type removeOptions struct {
 
 func (o *removeOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return o.remove(r, o.name) }
 
-// alsoCalled lets a flag of a command be given by another name, which people try: both are the same flag.
+// alsoCalled gives a flag of a command a second name.
 func alsoCalled(c *cobra.Command, name, other string) {
 	c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, given string) pflag.NormalizedName {
 		if given == other {
@@ -130,10 +130,10 @@ func alsoCalled(c *cobra.Command, name, other string) {
 	})
 }
 
-// synonyms are the words by which people call commands elsewhere.
+// synonyms are other common words for the names of commands.
 var synonyms = map[string][]string{"remove": {"delete", "rm"}, "delete": {"remove", "rm"}, "list": {"ls"}}
 
-// addSynonyms gives every command of the tree the other words for what it does.
+// addSynonyms adds the synonyms as aliases to every command of the tree.
 func addSynonyms(c *cobra.Command) {
 	c.Aliases = append(c.Aliases, synonyms[c.Name()]...)
 	for _, sub := range c.Commands() {

@@ -8,16 +8,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/pivot"
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
-// errAbortDryRun is that of pivot and restore.
+// errAbortDryRun is the error of pivot and restore if both flags are given.
 var errAbortDryRun = diag.Usage("leave one of them out", "--abort changes something, and --dry-run does not")
 
 // backupOptions are the flags of backup.
 type backupOptions struct {
-	lifecycle.BackupOptions
+	pivot.BackupOptions
 	tokenFile string
 }
 
@@ -71,7 +71,7 @@ func runBackup(ctx context.Context, f *factory, o *backupOptions) error {
 	if err != nil {
 		return err
 	}
-	result, err := lifecycle.Backup(ctx, deps, o.BackupOptions)
+	result, err := pivot.Backup(ctx, deps, o.BackupOptions)
 	if err != nil {
 		return err
 	}
@@ -79,9 +79,9 @@ func runBackup(ctx context.Context, f *factory, o *backupOptions) error {
 	return f.show(views.Backup(result))
 }
 
-// absolute is a place that was given on the command line, a folder with its whole path; "" where none was.
+// absolute makes a folder from the command line absolute. It returns "", a URL and branch:NAME as they are.
 func absolute(dir string) (string, error) {
-	if dir == "" || strings.Contains(dir, "://") || strings.HasPrefix(dir, "branch:") { // the workflow says what places there are
+	if dir == "" || strings.Contains(dir, "://") || strings.HasPrefix(dir, "branch:") { // the workflow checks these
 		return dir, nil
 	}
 	abs, err := filepath.Abs(dir)
@@ -91,7 +91,7 @@ func absolute(dir string) (string, error) {
 // restoreOptions are the flags of restore.
 type restoreOptions struct {
 	initOptions
-	restore lifecycle.RestoreOptions
+	restore pivot.RestoreOptions
 }
 
 func newRestoreCmd(f *factory) *cobra.Command {
@@ -151,7 +151,7 @@ func (o *restoreOptions) complete(f *factory, _ ...string) (err error) {
 	if err := o.initOptions.complete(f); err != nil {
 		return err
 	}
-	o.restore.InitOptions = o.InitOptions
+	o.restore.Options = o.Options
 	o.restore.From, err = absolute(o.restore.From)
 	return err
 }
@@ -161,7 +161,7 @@ func runRestore(ctx context.Context, f *factory, o *restoreOptions) error {
 	if err != nil {
 		return err
 	}
-	result, err := lifecycle.Restore(ctx, deps, o.restore)
+	result, err := pivot.Restore(ctx, deps, o.restore)
 	if err != nil {
 		return err
 	}

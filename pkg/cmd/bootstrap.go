@@ -62,11 +62,11 @@ interrupted. Run it again after any of them.`,
 }
 
 func (o *bootstrapOptions) complete(f *factory, _ ...string) error {
-	f.streams.InTerminal = false // it asks no questions
+	f.streams.InTerminal = false // ask no questions in a pipeline
 	if err := o.initOptions.complete(f); err != nil {
 		return err
 	}
-	o.bootstrap.InitOptions, o.bootstrap.Ephemeral = o.InitOptions, true
+	o.bootstrap.Options, o.bootstrap.Ephemeral = o.Options, true
 	return o.master.complete(f, o.bootstrap)
 }
 

@@ -17,16 +17,16 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
-// masterFlags are those by which bootstrap makes a management cluster that stands alone.
+// masterFlags are the flags with which bootstrap makes a management cluster that stands alone.
 type masterFlags struct {
 	forge           string
 	alone, pr, keep bool
-	// own is how the repository of its own is reached; the files have its tokens.
+	// own says how to reach the management cluster's own repository. The files have the repository's tokens.
 	own                                masters.OwnOptions
 	ownRepo, ownTokenFile, ownFluxFile string
-	// environment tells whether somebody has given --environment.
+	// environment tells whether --environment was given.
 	environment func() bool
-	// found is the management cluster that is to stand alone; nil where none is asked for.
+	// found is the management cluster that is to stand alone; nil if the flags ask for none.
 	found *fleetrepo.Master
 }
 
@@ -45,11 +45,11 @@ func (o *masterFlags) add(c *cobra.Command) {
 	completeFlag(c, "forge", completeForges)
 }
 
-// complete finds the management cluster that is to stand alone, if one is asked for: --environment has another meaning in a new fleet, and where somebody names a
-// management cluster or one to pivot to.
+// complete finds the management cluster that is to stand alone, if the flags ask for one. --environment alone does not ask for one in a
+// new fleet, or together with --management or --pivot-to.
 func (o *masterFlags) complete(f *factory, b lifecycle.BootstrapOptions) error {
 	if o.alone && b.PivotTo != "" {
-		return diag.Usage("leave one of them out", "--pivot-to hands over all that a management cluster has, --stand-alone what belongs to one that it makes")
+		return diag.Usage("leave one of them out", "--pivot-to hands over all clusters of a management cluster, --stand-alone only those of the management cluster that it makes")
 	}
 	if o.alone || o.environment() && b.Cluster == "" && b.PivotTo == "" {
 		repo, err := f.fleetRepo()
@@ -73,12 +73,12 @@ func (o *masterFlags) complete(f *factory, b lifecycle.BootstrapOptions) error {
 	return nil
 }
 
-// givesOwn tells whether a flag is about a repository of its own.
+// givesOwn tells whether one of the flags --own-… was given.
 func (o *masterFlags) givesOwn() bool {
 	return o.ownRepo != "" || o.ownTokenFile != "" || o.ownFluxFile != "" || o.own.Git.SSHKeyFile != ""
 }
 
-// completeOwn settles how the repository of its own is reached.
+// completeOwn completes the flags --own-….
 func (o *masterFlags) completeOwn() (err error) {
 	if o.found.Repository == nil {
 		if o.givesOwn() {

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetctl/fleetctl/pkg/bundling"
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/programs"
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
@@ -25,7 +25,7 @@ cert-manager, Flux's manifests, and Helm charts. It is an OCI image layout: a di
 // bundleCreateOptions are the flags of bundle create.
 type bundleCreateOptions struct {
 	initOptions
-	bundle   lifecycle.BundleOptions
+	bundle   bundling.CreateOptions
 	releases programs.Releases
 	// given tells whether a flag was given.
 	given func(flag string) bool
@@ -77,7 +77,7 @@ func (o *bundleCreateOptions) complete(f *factory, args ...string) error {
 	if err := o.initOptions.complete(f); err != nil {
 		return err
 	}
-	o.bundle.InitOptions, o.bundle.Output = o.InitOptions, args[0]
+	o.bundle.Options, o.bundle.Output = o.Options, args[0]
 	if o.bundle.Programs == "releases" {
 		o.bundle.Programs, o.bundle.Releases = "", &o.releases
 	} else if o.given("kubernetes-releases") || o.given("etcd-releases") {
@@ -91,7 +91,7 @@ func runBundleCreate(ctx context.Context, f *factory, o *bundleCreateOptions) er
 	if err != nil {
 		return err
 	}
-	result, err := lifecycle.BundleCreate(ctx, deps, o.bundle)
+	result, err := bundling.Create(ctx, deps, o.bundle)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func runBundleList(ctx context.Context, f *factory, bundle *named) error {
 	if err != nil {
 		return err
 	}
-	result, err := lifecycle.BundleList(ctx, deps, bundle.name)
+	result, err := bundling.List(ctx, deps, bundle.name)
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func runBundleExtract(ctx context.Context, f *factory, o *bundleExtractOptions) 
 	if err != nil {
 		return err
 	}
-	result, err := lifecycle.BundleExtract(ctx, deps, o.bundle, o.folder, o.names)
+	result, err := bundling.Extract(ctx, deps, o.bundle, o.folder, o.names)
 	if err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func runBundleVerify(ctx context.Context, f *factory, bundle *named) error {
 	if err != nil {
 		return err
 	}
-	result, err := lifecycle.BundleVerify(ctx, deps, bundle.name)
+	result, err := bundling.Verify(ctx, deps, bundle.name)
 	if err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func runBundleVerify(ctx context.Context, f *factory, bundle *named) error {
 	return f.show(views.BundleVerified(result))
 }
 
-func (f *factory) showBundle(r *lifecycle.BundleResult) error {
+func (f *factory) showBundle(r *bundling.Result) error {
 	f.closeReporter()
 	return f.show(views.Bundle(r))
 }

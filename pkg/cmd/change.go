@@ -12,7 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
-// changeFlags are those of every command that edits the fleet repo.
+// changeFlags are the flags of every command that edits the fleet repo.
 type changeFlags struct {
 	dryRun, commit, push, pr  bool
 	noVerify                  bool
@@ -33,7 +33,7 @@ func (o *changeFlags) add(c *cobra.Command) {
 	fs.StringVar(&o.keyFile, "ssh-key-file", "", "private key for an ssh remote (default: the agent)")
 }
 
-// completeForges offers the forges that are known.
+// completeForges completes the name of a forge.
 func completeForges(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	var names []string
 	for _, forge := range v1alpha1.ForgeTypes() {
@@ -42,7 +42,7 @@ func completeForges(*cobra.Command, []string, string) ([]string, cobra.ShellComp
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// editing ends the help of a command that edits the fleet repo; editingFlags ends it where the command shows no difference.
+// editing is the end of the help of a command that edits the fleet repo. editingFlags is the same for a command that shows no difference.
 const (
 	editing = `
 
@@ -54,7 +54,7 @@ it, and --pr opens a pull request. Comments and formatting of the files stay as 
 because a difference could show a secret.`
 )
 
-// changeOptions are what these flags say.
+// changeOptions converts the flags to options of the workflow.
 func (f *factory) changeOptions(o *changeFlags) (change.Options, error) {
 	options := change.Options{DryRun: o.dryRun, Commit: o.commit, Push: o.push, PullRequest: o.pr, NoVerify: o.noVerify, Forge: v1alpha1.ForgeType(o.forge), CacheDir: f.cacheDir()}
 	if o.pr && o.push {
@@ -86,10 +86,10 @@ func runChange(ctx context.Context, f *factory, o *changeFlags, options change.O
 	return f.show(views.Change(result))
 }
 
-// editOptions are those of a command that makes one edit of the fleet repo.
+// editOptions are the options of a command that makes one edit of the fleet repo.
 type editOptions interface {
 	options
-	// changes are the flags that say what becomes of the edit; whoever embeds changeFlags has them.
+	// changes are the flags that say how the edit goes to Git. Options that embed changeFlags have this method.
 	changes() *changeFlags
 	edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error)
 }
@@ -110,7 +110,7 @@ func (f *factory) fleetRepo() (*fleetrepo.Repo, error) {
 	return fleetrepo.Open(dir)
 }
 
-// completeFrom completes the n-th argument, or a flag where n is negative, with names from the fleet repo.
+// completeFrom completes the n-th argument, or a flag if n is negative, with names from the fleet repo.
 func (f *factory) completeFrom(n int, names func(r *fleetrepo.Repo, args []string) []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if n >= 0 && len(args) != n {
@@ -126,7 +126,7 @@ func (f *factory) completeFrom(n int, names func(r *fleetrepo.Repo, args []strin
 
 func clusterNames(r *fleetrepo.Repo, _ []string) []string { return r.Names() }
 
-// poolNames are those of the cluster that the first argument names.
+// poolNames are the names of the pools of the cluster that the first argument names.
 func poolNames(r *fleetrepo.Repo, args []string) []string {
 	if len(args) == 0 {
 		return nil

@@ -54,8 +54,9 @@ func newChannelAddCmd(f *factory) *cobra.Command {
 		Short: "Add a channel of tags, or of another branch",
 		Long: `Add a channel to fleet.yaml, and let environments follow it. --tag is the pattern of its tags, with a * in the place of the version.
 
-In a fleet with a channel of tags, no production environment may follow a branch: name all production environments with --environment. A new
-channel of tags has no tag. The first ` + "`fleetctl promote`" + ` makes the tag, and until then its environments stay as they are.` + editing,
+In a fleet with a channel of tags, no production environment may follow a branch. So the first channel of tags takes all production
+environments along, whichever environments --environment names. A new channel of tags has no tag. The first ` + "`fleetctl promote`" + ` makes
+the tag, and until then its environments stay as they are.` + editing,
 		Example: `  fleetctl channel add release --environment production --push
   fleetctl channel add release --tag 'fleet-*'
   fleetctl channel add next --branch next --environment staging`,

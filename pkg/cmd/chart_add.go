@@ -19,7 +19,7 @@ type chartAddOptions struct {
 	changeFlags
 	named
 	from string
-	// content of the template, where it is not downloaded.
+	// content of the template; nil if it has to be downloaded.
 	content []byte
 }
 
@@ -38,7 +38,7 @@ func (o *chartAddOptions) complete(f *factory, args ...string) (err error) {
 
 func (o *chartAddOptions) isRemote() bool { return strings.Contains(o.from, "://") }
 
-// title is what findings call the template: a query may be a credential.
+// title is the name of the template in findings. It leaves out a URL's query, which may be a credential.
 func (o *chartAddOptions) title() string {
 	if o.from == "-" {
 		return "standard input"

@@ -49,7 +49,7 @@ func environmentNames(r *fleetrepo.Repo, _ []string) []string { return r.Environ
 
 // completeFlag registers the completion of a flag that the command has.
 func completeFlag(c *cobra.Command, name string, complete cobra.CompletionFunc) {
-	_ = c.RegisterFlagCompletionFunc(name, complete) // fails only for a flag that is not there
+	_ = c.RegisterFlagCompletionFunc(name, complete) // fails only if the command lacks the flag
 }
 
 // clusterListOptions are the flags of cluster list.
@@ -88,7 +88,7 @@ func runClusterList(ctx context.Context, f *factory, o *clusterListOptions) erro
 	return problems.Err()
 }
 
-// anyRepo is fleetRepo for commands that only look: they work where there is no fleet.yaml as well.
+// anyRepo is fleetRepo for commands that only look. They also work without a fleet.yaml.
 func (f *factory) anyRepo() (*fleetrepo.Repo, error) {
 	dir, err := f.repoDir()
 	if err != nil {
@@ -97,7 +97,7 @@ func (f *factory) anyRepo() (*fleetrepo.Repo, error) {
 	return review.Open(dir)
 }
 
-// anyCluster is a cluster of the layout, or one that stands in the repo as Cluster API's own objects.
+// anyCluster returns a cluster of the layout, or one that the repo has as objects of Cluster API.
 func (f *factory) anyCluster(ctx context.Context, name string) (*fleetrepo.Cluster, error) {
 	repo, err := f.anyRepo()
 	if err != nil {

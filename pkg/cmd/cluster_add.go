@@ -55,7 +55,7 @@ names the flag that sets it. The result is checked against the chart's values.sc
 	return c
 }
 
-// complete reads what the flags name, and settles what was not given: by the only choice there is, or by asking at a terminal.
+// complete reads the files that flags name. For a missing flag it takes the only choice, or asks at a terminal.
 func (o *clusterAddOptions) complete(f *factory, args ...string) error {
 	o.Name = args[0]
 	repo, err := f.fleetRepo()
@@ -88,7 +88,7 @@ func (o *clusterAddOptions) complete(f *factory, args ...string) error {
 		}
 	}
 	if !f.streams.InTerminal {
-		return nil // what is missing is an error of the edit
+		return nil // the edit reports a missing value
 	}
 	return o.askValues(f, repo)
 }
@@ -97,12 +97,12 @@ func (o *clusterAddOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 	return r.Add(o.AddOptions)
 }
 
-// askValues asks for the values that the flavour cannot do without, such as a region.
+// askValues asks for values that the flavour requires, such as a region.
 func (o *clusterAddOptions) askValues(f *factory, repo *fleetrepo.Repo) error {
 	_, err := repo.Add(o.AddOptions)
 	missing, ok := errors.AsType[*fleetrepo.MissingValuesError](err)
 	if !ok {
-		return nil // any other error is the edit's to tell
+		return nil // the edit reports every other error
 	}
 	for _, value := range missing.Values {
 		answer, askErr := ui.Ask(f.streams, fmt.Sprintf("Value for %s (for example %v)", value.Path, value.Value), missing.Error(), diag.Hint(err))
@@ -120,7 +120,8 @@ func (o *clusterAddOptions) askValues(f *factory, repo *fleetrepo.Repo) error {
 	return nil
 }
 
-// readInput reads what a flag names: a file, or standard input for -. What is too large is cut, and then found too large.
+// readInput reads the file that a flag names, or standard input for -. It cuts a large input just above the limit of its reader, who then
+// refuses it.
 func readInput(f *factory, name, what, flag string) ([]byte, error) {
 	const most = 1 << 20
 	if name == "-" {

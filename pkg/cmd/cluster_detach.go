@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/leaving"
 	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 	"github.com/fleetctl/fleetctl/pkg/views"
@@ -16,7 +16,7 @@ import (
 
 // clusterDetachOptions are the flags of cluster detach.
 type clusterDetachOptions struct {
-	lifecycle.DetachOptions
+	leaving.DetachOptions
 	yes bool
 }
 
@@ -67,7 +67,7 @@ func (o *clusterDetachOptions) complete(f *factory, args ...string) (err error) 
 
 func runClusterDetach(ctx context.Context, f *factory, o *clusterDetachOptions) error {
 	if !o.yes {
-		o.Confirm = func(r *lifecycle.DetachResult) error {
+		o.Confirm = func(r *leaving.DetachResult) error {
 			f.closeReporter()
 			question := fmt.Sprintf("Nobody will manage the cluster %s any more. %s stay, and still cost money.\n", r.Cluster, plain.Count(len(r.Left), "machine"))
 			return ui.ConfirmTyped(f.streams, question, r.Cluster, "--yes")
@@ -77,7 +77,7 @@ func runClusterDetach(ctx context.Context, f *factory, o *clusterDetachOptions) 
 	if err != nil {
 		return err
 	}
-	result, err := lifecycle.Detach(ctx, deps, o.DetachOptions)
+	result, err := leaving.Detach(ctx, deps, o.DetachOptions)
 	if err != nil {
 		return err
 	}

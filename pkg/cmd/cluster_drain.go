@@ -8,18 +8,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/leaving"
 	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
-// mostAsked bounds what a question names: the cluster says what it is called.
+// mostAsked bounds the length of names in a question, because the cluster chooses them.
 const mostAsked = 1000
 
 // clusterDrainOptions are the flags of cluster drain.
 type clusterDrainOptions struct {
-	lifecycle.DrainOptions
+	leaving.DrainOptions
 	yes bool
 }
 
@@ -64,7 +64,7 @@ func (o *clusterDrainOptions) complete(f *factory, args ...string) (err error) {
 
 func runClusterDrain(ctx context.Context, f *factory, o *clusterDrainOptions) error {
 	if !o.yes {
-		o.Confirm = func(r *lifecycle.DrainResult) error {
+		o.Confirm = func(r *leaving.DrainResult) error {
 			f.closeReporter()
 			question := "There is nothing to delete yet. Flux is suspended, so that it stays so.\n"
 			if goes := r.Going(); len(goes) > 0 {
@@ -78,7 +78,7 @@ func runClusterDrain(ctx context.Context, f *factory, o *clusterDrainOptions) er
 	if err != nil {
 		return err
 	}
-	result, err := lifecycle.DrainCluster(ctx, deps, o.DrainOptions)
+	result, err := leaving.Drain(ctx, deps, o.DrainOptions)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
-	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/leaving"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/ui"
@@ -65,7 +65,7 @@ func newClusterScaleCmd(f *factory) *cobra.Command {
 	return c
 }
 
-// controlPlaneOf is the number of control plane nodes of a cluster, "" where its file does not say.
+// controlPlaneOf is the number of control plane nodes of a cluster, "" if its file does not have it.
 func controlPlaneOf(c *fleetrepo.Cluster) string {
 	if c.ControlPlane == nil {
 		return ""
@@ -159,7 +159,7 @@ fleetctl.` + editing,
 	return c
 }
 
-// addFluxFlags are what says how a cluster runs Flux.
+// addFluxFlags adds the flags for the Flux and the network of a cluster.
 func addFluxFlags(f *factory, c *cobra.Command, mode, cni *string) {
 	c.Flags().StringVar(mode, "flux", "", "Flux that applies the cluster's manifests: own, remote (the management cluster's) or none (default: own, if the flavour can run Flux)")
 	c.Flags().StringVar(cni, "cni", "", "folder of addons/cni with the pod network, if the flavour needs one (default: the network that the flavour names, or the only one)")
@@ -232,12 +232,12 @@ func (o *clusterRemoveOptions) complete(f *factory, args ...string) error {
 	return o.named.complete(f, args...)
 }
 
-// edit takes the first step back.
+// edit undoes the first step.
 func (o *clusterRemoveOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 	return r.CancelRemove(o.name)
 }
 
-// runClusterRemove makes the next step. Each call makes one: where a push has to be repeated on top of others' commits, it stays the
+// runClusterRemove makes the next of the two steps, and only one. If a push has to be repeated on top of other commits, it repeats the
 // same step.
 func runClusterRemove(ctx context.Context, f *factory, o *clusterRemoveOptions) error {
 	if o.cancel {
@@ -283,5 +283,5 @@ func awaitRemoval(ctx context.Context, f *factory, o *clusterRemoveOptions, repo
 		return err
 	}
 	defer f.closeReporter()
-	return lifecycle.AwaitRemoval(ctx, deps, lifecycle.RemovalOptions{Target: target, Cluster: step.Cluster, Deletes: step.Deletes, Timeout: o.timeout})
+	return leaving.AwaitRemoval(ctx, deps, leaving.RemovalOptions{Target: target, Cluster: step.Cluster, Deletes: step.Deletes, Timeout: o.timeout})
 }

@@ -6,14 +6,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// options are what one command was asked to do. Flags are bound to their fields; complete checks them together with the arguments, and
-// settles what was not given: from the environment, from a file that a flag names, from the fleet repo, or by a question at a terminal. It
-// gets no context, for it reaches no cluster and no server, and it changes nothing.
+// options are the options of one command. Flags are bound to their fields. complete checks them together with the arguments, and
+// completes missing values from the environment, a file that a flag names, the fleet repo, or a question at a terminal. It has no
+// context, because it contacts no cluster and no server. It changes nothing.
 type options interface {
 	complete(f *factory, args ...string) error
 }
 
-// running is the RunE of a command: complete, then run. run calls one function of a workflow and gives its result to a view.
+// running returns the RunE of a command, which calls complete and then run. run calls one function of a workflow and gives its result to
+// a view.
 func running[O options](f *factory, o O, run func(ctx context.Context, f *factory, o O) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
 		if err := o.complete(f, args...); err != nil {

@@ -11,29 +11,29 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// The variables that set other limits to what renders a fleet repo.
+// The environment variables with limits of the process that renders a fleet repo.
 const (
 	memoryVariable = "FLEETCTL_RENDER_MEMORY"
 	timeVariable   = "FLEETCTL_RENDER_TIME"
 )
 
-// leastMemory is what the smallest fleet takes.
+// leastMemory is the memory in bytes that the smallest fleet needs.
 const leastMemory = 256 << 20
 
-// confined is a context in which all that reads what a fleet repo says does so in a process of its own.
+// confined returns a context in which the fleet repo is rendered and validated in a separate process with limits.
 func confined(ctx context.Context) (context.Context, error) {
 	limits := confine.DefaultLimits
 	if value := os.Getenv(memoryVariable); value != "" {
 		q, err := resource.ParseQuantity(value)
 		if err != nil || q.Value() < leastMemory {
-			return nil, diag.Usage("give it as 8Gi, and not less than 256Mi", "%s: %q is no amount of memory", memoryVariable, value)
+			return nil, diag.Usage("give it as 8Gi, and not less than 256Mi", "%s: %q is not an amount of memory", memoryVariable, value)
 		}
 		limits.Memory = q.Value()
 	}
 	if value := os.Getenv(timeVariable); value != "" {
 		d, err := time.ParseDuration(value)
 		if err != nil || d < time.Second {
-			return nil, diag.Usage("give it as 5m, and not less than 1s", "%s: %q is no time", timeVariable, value)
+			return nil, diag.Usage("give it as 5m, and not less than 1s", "%s: %q is not a duration", timeVariable, value)
 		}
 		limits.Time = d
 	}

@@ -5,15 +5,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetctl/fleetctl/pkg/connect"
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
 // connectOptions are the flags of connect.
 type connectOptions struct {
-	lifecycle.ConnectOptions
+	connect.Options
 	merge, forget bool
 }
 
@@ -62,7 +62,7 @@ func runConnect(ctx context.Context, f *factory, o *connectOptions) error {
 	if err != nil {
 		return err
 	}
-	result, err := lifecycle.Connect(ctx, deps, o.ConnectOptions)
+	result, err := connect.Connect(ctx, deps, o.Options)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func disconnect(f *factory) error {
 	if err != nil {
 		return err
 	}
-	if err := lifecycle.Disconnect(target); err != nil {
+	if err := connect.Disconnect(target); err != nil {
 		return err
 	}
 	ui.Fprintf(f.streams.Out, "This machine has forgotten the way to %s. Nothing there was changed.\n", target.Name)

@@ -69,8 +69,8 @@ func runCredentials(ctx context.Context, f *factory, o *credentialsOptions) erro
 	return nil
 }
 
-// allTargets are the management clusters of the fleet repo, or the one that --management names; where there is no fleet repo, the one that this machine
-// knows.
+// allTargets are the management clusters of the fleet repo, or the one that --management names. Without a fleet repo it is the one that
+// this machine remembers.
 func (f *factory) allTargets() ([]*management.Target, error) {
 	repo, err := f.fleetRepo()
 	if f.flags.management != "" || errors.Is(err, fs.ErrNotExist) {
@@ -93,7 +93,7 @@ func (f *factory) allTargets() ([]*management.Target, error) {
 	return all, nil
 }
 
-// foundTarget is a management cluster of a fleet repo, or why this machine cannot tell where it is.
+// foundTarget is a management cluster of a fleet repo, or the reason why this machine does not know how to reach it.
 type foundTarget struct {
 	name   string
 	target *management.Target

@@ -30,7 +30,7 @@ names another Git server than the one the clone comes from, doctor sends a token
 		RunE: running(f, o, runDoctor),
 	}
 	o.addFlags(f, c)
-	// As the other commands that look at a management cluster call them.
+	// The names of these flags in other commands that look at a management cluster.
 	c.Flags().StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig of an existing host (also: --host-kubeconfig)")
 	c.Flags().StringVar(&o.Context, "context", "", "context of an existing host (also: --host-context)")
 	c.Flags().BoolVar(&o.runCommands, "run-commands", false, "run the commands that fleet.yaml and a kubeconfig in the fleet repo name; send tokens to the server that fleet.yaml names")
@@ -47,7 +47,7 @@ func runDoctor(ctx context.Context, f *factory, o *doctorOptions) error {
 	if err != nil {
 		return err
 	}
-	report, err := lifecycle.Doctor(ctx, deps, o.InitOptions)
+	report, err := lifecycle.Doctor(ctx, deps, o.Options)
 	if err != nil {
 		return err
 	}

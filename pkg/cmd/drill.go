@@ -6,15 +6,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/pivot"
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
 // drillOptions are the flags of drill, and of standby refresh, which is a drill on a standby.
 type drillOptions struct {
 	initOptions
-	drill lifecycle.DrillOptions
+	drill pivot.DrillOptions
 }
 
 func newDrillCmd(f *factory) *cobra.Command {
@@ -58,7 +58,7 @@ func (o *drillOptions) complete(f *factory, args ...string) (err error) {
 	if err := o.initOptions.complete(f); err != nil {
 		return err
 	}
-	o.drill.InitOptions = o.InitOptions
+	o.drill.Options = o.Options
 	if len(args) > 0 { // the standby
 		o.drill.Cluster = args[0]
 	}
@@ -67,11 +67,11 @@ func (o *drillOptions) complete(f *factory, args ...string) (err error) {
 }
 
 func runDrill(ctx context.Context, f *factory, o *drillOptions) error {
-	return o.run(ctx, f, lifecycle.Drill)
+	return o.run(ctx, f, pivot.Drill)
 }
 
 func (o *drillOptions) run(
-	ctx context.Context, f *factory, try func(context.Context, management.Deps, lifecycle.DrillOptions) (*lifecycle.DrillResult, error),
+	ctx context.Context, f *factory, try func(context.Context, management.Deps, pivot.DrillOptions) (*pivot.DrillResult, error),
 ) error {
 	deps, err := f.deps()
 	if err != nil {

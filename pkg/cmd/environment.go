@@ -16,7 +16,7 @@ func newEnvironmentCmd(f *factory) *cobra.Command {
 	return c
 }
 
-// environmentFlags say what an environment is.
+// environmentFlags are the flags for the settings of an environment.
 type environmentFlags struct {
 	changeFlags
 	named
@@ -34,7 +34,7 @@ func (o *environmentFlags) addTo(c *cobra.Command, f *factory) {
 	o.add(c)
 }
 
-// options are the flags that were given.
+// options returns the settings whose flags were given.
 func (o *environmentFlags) options() fleetrepo.EnvironmentOptions {
 	options := fleetrepo.EnvironmentOptions{Channel: o.channel}
 	if o.given("production") {

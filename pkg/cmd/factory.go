@@ -21,29 +21,32 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
-// factory wires what commands share. Everything in it is made when a command first asks for it: `fleetctl version` opens no file
-// but the configuration, and talks to nobody.
+// factory makes the dependencies that commands share, each when a command first needs it. So `fleetctl version` opens no file except for
+// the configuration, and no connection.
 type factory struct {
 	streams ui.Streams
-	flags   globalFlags
+	// args is the command line.
+	args  []string
+	flags globalFlags
 	// format is flags.output, parsed.
 	format   ui.Format
 	settings *config.Settings
 	reporter *ui.Reporter
 	// grace, if not 0, replaces how long an interrupted command may take to end by itself.
 	grace atomic.Int64
-	// completed, if set, gets a command's options when they are complete, and the command does not run: parsing is tested that way.
+	// completed, if set, gets a command's completed options, and the command does not run. Tests of parsing set it.
 	completed func(o any)
 }
 
 type globalFlags struct {
 	repo, management, output, stateDir, cacheDir, configFile string
-	// kubeconfig and context are how the management cluster is reached, where a command takes that.
+	// kubeconfig and context of the management cluster, for commands with these flags.
 	kubeconfig, context     string
 	noColor, quiet, verbose bool
 }
 
-// setGrace is for the commands that run in the background: nobody waits for them at a terminal, and they have much to end.
+// setGrace sets the grace of a command that runs in the background. Such commands need longer to end, and nobody waits for them at a
+// terminal.
 func (f *factory) setGrace(d time.Duration) { f.grace.Store(int64(d)) }
 
 func newFactory(streams ui.Streams) *factory { return &factory{streams: streams, format: ui.Human} }
@@ -59,7 +62,7 @@ func (f *factory) addGlobalFlags(fs *pflag.FlagSet) {
 	fs.BoolVarP(&f.flags.verbose, "verbose", "v", false, "print more: when each step began, what it waited for, and complete differences")
 }
 
-// moreFormats annotates a command with the formats that it takes besides those of every command.
+// moreFormats is the annotation with the output formats of a command besides those of every command.
 const moreFormats = "formats"
 
 // settle applies the environment and the configuration file to the flags that were not given, before any command runs.
@@ -84,7 +87,7 @@ func (f *factory) settle(c *cobra.Command) error {
 	return nil
 }
 
-// show prints what a command has found or done.
+// show prints the result of a command.
 func (f *factory) show(v views.View) error {
 	return views.Print(f.streams, f.format, f.flags.verbose, v)
 }
@@ -121,7 +124,7 @@ func (f *factory) repoDir() (string, error) {
 	return dir, diag.Wrap("find the folder "+f.flags.repo, err, "give --repo an existing folder")
 }
 
-// deps wires what workflows work with.
+// deps makes the dependencies of workflows.
 func (f *factory) deps() (management.Deps, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -136,7 +139,7 @@ func (f *factory) deps() (management.Deps, error) {
 	return deps, nil
 }
 
-// target is the management cluster that the flags name, or the one of the fleet repo in --repo.
+// target returns the management cluster that the flags name, or the one of the fleet repo in --repo.
 func (f *factory) target() (*management.Target, error) {
 	dir, err := f.repoDir()
 	if err != nil {
@@ -145,7 +148,7 @@ func (f *factory) target() (*management.Target, error) {
 	return management.Find(f.store(), f.flags.management, dir)
 }
 
-// declaredTarget is target for commands that only look: it may be one that nobody has made yet.
+// declaredTarget is target for commands that only look. The management cluster may be one that was not made yet.
 func (f *factory) declaredTarget() (*management.Target, error) {
 	dir, err := f.repoDir()
 	if err != nil {
@@ -172,5 +175,5 @@ func (f *factory) completeWorkloadClusters(c *cobra.Command, args []string, _ st
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completionTimeout bounds what a shell waits for when the user presses Tab.
+// completionTimeout bounds the time of a completion in a shell.
 const completionTimeout = 3 * time.Second

@@ -73,7 +73,7 @@ func newFeatureAddCmd(f *factory) *cobra.Command {
 		Long: `Add a feature: the folders for its objects, with a namespace. No cluster gets it before you enable it.
 
 With --chart, the feature is a Helm chart: its source, its HelmRelease, and a ConfigMap with the values for all clusters. ` + "`fleetctl feature values`" + `
-sets other values for environments and clusters.` + editing,
+sets other values for environments and clusters. The same command with another --version upgrades the feature.` + editing,
 		Example: `  fleetctl feature add ingress
   fleetctl feature add cert-manager --chart https://charts.jetstack.io/cert-manager --version v1.19.1 --set crds.enabled=true
   fleetctl feature add podinfo --chart oci://ghcr.io/stefanprodan/charts/podinfo --version 6.9.2`,
@@ -99,7 +99,7 @@ func (o *setFlags) add(c *cobra.Command) {
 	c.Flags().StringArrayVar(&o.set, "set", nil, "value of the chart, path=value; several times")
 }
 
-// values are those of the file with the others laid over them.
+// values returns the values of the file, overridden by the values of --set.
 func (o *setFlags) values(f *factory) (map[string]any, error) {
 	values := map[string]any{}
 	if o.file != "" {
@@ -159,7 +159,7 @@ values.` + editing,
 	return c
 }
 
-// addFeatureTargets adds the flags that say which environments or clusters it is about.
+// addFeatureTargets adds the flags for the environments or clusters of a feature.
 func addFeatureTargets(f *factory, c *cobra.Command, options *fleetrepo.FeatureOptions) {
 	c.Flags().StringSliceVar(&options.Environments, "environment", nil, "environment whose clusters it applies to (default: all)")
 	c.Flags().StringSliceVar(&options.Clusters, "cluster", nil, "workload cluster that it applies to, instead of an environment")
@@ -196,7 +196,7 @@ func newFeatureRemoveCmd(f *factory) *cobra.Command {
 	}, ofFeature, (*fleetrepo.Repo).RemoveFeature)
 }
 
-// everyManagement is what --on-management stands for without a name; no cluster can be called so.
+// everyManagement is the value of --on-management without a name. It is not a valid name of a cluster.
 const everyManagement = "*"
 
 func newFeatureSwitchCmd(f *factory, c *cobra.Command, change func(*fleetrepo.Repo, string, fleetrepo.FeatureOptions) (*fleetrepo.Edit, error)) *cobra.Command {
@@ -219,7 +219,7 @@ func (o *featureSwitchOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) 
 	return o.change(r, o.name, o.targets())
 }
 
-// featureTargets adds the flags that say whose a feature is; options are what they say.
+// featureTargets adds the flags for the targets of a feature. options returns the targets.
 func featureTargets(f *factory, c *cobra.Command) (options func() fleetrepo.FeatureOptions) {
 	given := &fleetrepo.FeatureOptions{}
 	management := ""

@@ -3,6 +3,7 @@ package cmd
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -10,12 +11,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// flagError makes an unknown flag, or a value that a flag does not take, a usage error with a way out. Where a word before the flag names no command, the
-// flag may well be one of the command that was meant: the error is about the word.
-func flagError(c *cobra.Command, err error) error {
+// flagError turns the error for an unknown flag, or for a value that a flag does not accept, into a usage error with a hint. If a word
+// before the flag is not a command, the error is about the word, because the flag may belong to the intended command. line is the whole
+// command line.
+func flagError(c *cobra.Command, err error, line []string) error {
 	if c.HasSubCommands() {
-		if unknown := anyCommand(c, c.Flags().Args()); unknown != nil {
-			return unknown
+		if misplaced := beforeCommand(c, err, line); misplaced != nil {
+			return misplaced
 		}
 	}
 	hint := "see `" + c.CommandPath() + " --help`"
@@ -35,7 +37,70 @@ func flagError(c *cobra.Command, err error) error {
 	return &diag.Error{Err: err, Hint: hint, Code: diag.ExitUsage}
 }
 
-// takenBy says what a flag takes, by pflag's name of its type. pflag's own words for a value that it cannot read are those of Go's parsers.
+// beforeCommand is the error where a flag stands before the command that it belongs to: c has only subcommands. It is about the command where nobody has
+// that one, and nil where line names none.
+func beforeCommand(c *cobra.Command, err error, line []string) error {
+	words := wordsOf(c, line)
+	found := c
+	for len(words) > 0 {
+		sub := called(found, words[0])
+		if sub == nil {
+			break
+		}
+		found, words = sub, words[1:]
+	}
+	if found.HasSubCommands() {
+		return anyCommand(found, words)
+	}
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok || found == c {
+		return nil
+	}
+	name := unknown.GetSpecifiedName()
+	if found.Flags().Lookup(name) == nil {
+		return flagError(found, err, line)
+	}
+	return &diag.Error{Err: err, Hint: "write it behind the command: `" + found.CommandPath() + " … --" + name + "`", Code: diag.ExitUsage}
+}
+
+// wordsOf are the words of a command line behind the name of c that are neither flags nor, as far as anybody below c knows, their values.
+func wordsOf(c *cobra.Command, line []string) (words []string) {
+	depth := len(strings.Fields(c.CommandPath())) - 1
+	value := false
+	for _, word := range line {
+		switch {
+		case value:
+			value = false
+		case strings.HasPrefix(word, "-"):
+			flag := flagBelow(c.Root(), word)
+			value = flag != nil && flag.NoOptDefVal == ""
+		default:
+			words = append(words, word)
+		}
+	}
+	return words[min(depth, len(words)):]
+}
+
+// flagBelow is the flag of c, or of a command below it, that a word such as --repo or -C gives without its value; nil where there is none.
+func flagBelow(c *cobra.Command, word string) *pflag.Flag {
+	for _, flags := range []*pflag.FlagSet{c.Flags(), c.PersistentFlags()} {
+		name, isLong := strings.CutPrefix(word, "--")
+		if flag := flags.Lookup(name); isLong && flag != nil {
+			return flag
+		}
+		if short := word[1:]; len(short) == 1 && flags.ShorthandLookup(short) != nil {
+			return flags.ShorthandLookup(short)
+		}
+	}
+	for _, sub := range c.Commands() {
+		if flag := flagBelow(sub, word); flag != nil {
+			return flag
+		}
+	}
+	return nil
+}
+
+// takenBy describes the values of a flag, by pflag's name of its type. pflag's own errors are those of Go's parsers.
 var takenBy = map[string]string{
 	"bool":     "true or false",
 	"duration": "a duration, such as 90s or 5m",

@@ -8,7 +8,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 )
 
-// newGitServeCmd is the process in the background that serves a fleet repo without a remote. init starts it; nobody else should.
+// newGitServeCmd is the background process that serves a fleet repo without a remote. Only fleetctl itself starts it.
 func newGitServeCmd(f *factory) *cobra.Command {
 	return &cobra.Command{
 		Use:    "git-serve STATE-DIR",

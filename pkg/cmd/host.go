@@ -178,7 +178,7 @@ func (f *factory) completeHostLogs(c *cobra.Command, args []string, _ string) ([
 
 // hostLogsOptions are the flags of host logs.
 type hostLogsOptions struct {
-	// programs has at most one; without one the logs are listed.
+	// programs has at most one program. Without one, the command lists the logs.
 	programs []string
 	lines    int
 }
@@ -206,7 +206,7 @@ func runHostLogs(ctx context.Context, f *factory, o *hostLogsOptions) error {
 	return f.show(views.HostLogs(names))
 }
 
-// newHostRunCmd is the process in the background that holds an embedded host. init starts it; nobody else should.
+// newHostRunCmd is the supervisor of an embedded host, a background process. Only fleetctl itself starts it.
 func newHostRunCmd(f *factory) *cobra.Command {
 	return &cobra.Command{
 		Use:    "run STATE-DIR",
@@ -218,7 +218,7 @@ func newHostRunCmd(f *factory) *cobra.Command {
 }
 
 func runHostRun(ctx context.Context, f *factory, stateDir *named) error {
-	// It ends many processes in order when it is told to end, and nobody waits at a terminal.
+	// The supervisor ends many processes in order, which takes time, and nobody waits for it at a terminal.
 	const patience = 30 * time.Second
 	f.setGrace(patience)
 	return embedded.Run(ctx, stateDir.name, embedded.Streams{In: f.streams.In, Hello: f.streams.Raw().Out, Log: f.streams.Raw().Err})

@@ -13,7 +13,7 @@ type hostExecOptions struct{ management.HostExecOptions }
 
 func (o *hostExecOptions) complete(f *factory, args ...string) error {
 	o.Command = args
-	raw := f.streams.Raw() // what the command prints is the user's
+	raw := f.streams.Raw() // the command's output goes to the user as it is
 	o.Stdin, o.Stdout, o.Stderr = raw.In, raw.Out, raw.Err
 	return nil
 }
@@ -41,7 +41,7 @@ The exit code is the command's.`,
 		RunE:              running(f, o, runHostExec),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	c.Flags().SetInterspersed(false) // flags after the command are the command's
+	c.Flags().SetInterspersed(false) // flags after the command belong to the command
 	c.Flags().StringVar(&o.Bundle, "bundle", "", "offline bundle, a folder or a .tar.zst: no network is needed")
 	c.Flags().StringVar(&o.KubernetesVersion, "kubernetes-version", "", "its Kubernetes version (default: the newest in the bundle, else the newest that this fleetctl knows)")
 	return c

@@ -64,7 +64,7 @@ type identityAddOptions struct {
 	changeFlags
 	management string
 	identity   scaffold.IdentityOptions
-	// cloudSide is the file for what the cloud needs, empty where that is to be shown.
+	// cloudSide is the file for the cloud's configuration. Empty means to print it.
 	cloudSide string
 }
 
@@ -89,7 +89,7 @@ func runIdentityAdd(ctx context.Context, f *factory, o *identityAddOptions) erro
 		ui.FprintText(f.streams.Err, "\nFor the cloud (--cloud-side FILE writes it to a file):\n\n"+text)
 		return nil
 	}
-	return diag.Wrap("write the cloud's side", atomicfile.Write(o.cloudSide, []byte(text), 0o600), "give --cloud-side a file in a folder that is there")
+	return diag.Wrap("write the cloud's side", atomicfile.Write(o.cloudSide, []byte(text), 0o600), "give --cloud-side a file in an existing folder")
 }
 
 func newIdentityAddCmd(f *factory) *cobra.Command {

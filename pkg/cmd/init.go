@@ -11,15 +11,16 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
 // initOptions are the flags of init; bootstrap has them too.
 type initOptions struct {
-	lifecycle.InitOptions
+	session.Options
 	providers []string
 	tokenFile string
-	// fluxTokenFile has the token that Flux reads with.
+	// fluxTokenFile has Flux's own token for the fleet repo.
 	fluxTokenFile string
 	merge         bool
 	dryRun        bool
@@ -83,13 +84,13 @@ func (o *initOptions) addFlags(f *factory, c *cobra.Command) {
 	fs.BoolVar(&o.merge, "merge-kubeconfig", false, "add a context for the management cluster to your own kubeconfig")
 }
 
-// addHostType defines the flag that says what a new management cluster is carried by.
+// addHostType defines the flag for the type of a new management cluster's host.
 func (o *initOptions) addHostType(c *cobra.Command) {
 	c.Flags().StringVar(&o.HostType, "host", "", "kind of host of the management cluster: "+hostNames()+" (default: kind where a container engine answers, else embedded)")
 	completeFlag(c, "host", cobra.FixedCompletions(hostTypes(), cobra.ShellCompDirectiveNoFileComp))
 }
 
-// hostTypes are the types of hosts that a person may choose. A workload cluster carries a management cluster where fleet.yaml names a parent.
+// hostTypes are the types of hosts for --host. The type workload is missing, because it follows from a parent in fleet.yaml.
 func hostTypes() []string {
 	var names []string
 	for _, t := range v1alpha1.HostTypes() {
@@ -106,7 +107,7 @@ func hostNames() string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// addRunFlags defines those that every run needs, also for a management cluster that is there.
+// addRunFlags defines the flags that every run needs, even for an existing management cluster.
 func (o *initOptions) addRunFlags(c *cobra.Command) {
 	fs := c.Flags()
 	fs.StringVar(&o.Git.Username, "git-username", "", "user name that goes with the token (default: git)")
@@ -127,7 +128,7 @@ func (o *initOptions) addDryRun(c *cobra.Command) {
 	c.Flags().StringVar(&o.manifestDir, "manifest-dir", "fleetctl-manifests", "folder for the manifests of --dry-run")
 }
 
-// addFleetFlags defines those that say what runs on the management cluster; bundle create has no others.
+// addFleetFlags defines the flags for the versions and providers of the management cluster. bundle create has only these.
 func (o *initOptions) addFleetFlags(f *factory, c *cobra.Command) {
 	f.addManagement(c)
 	fs := c.Flags()
@@ -137,7 +138,7 @@ func (o *initOptions) addFleetFlags(f *factory, c *cobra.Command) {
 	fs.DurationVar(&o.Timeout, "timeout", 0, "give up after this time (default: each step has its own bound)")
 }
 
-// complete turns what was given into the workflow's options.
+// complete converts the flags to the workflow's options.
 func (o *initOptions) complete(f *factory, _ ...string) (err error) {
 	if o.Dir, err = f.repoDir(); err != nil {
 		return err
@@ -169,15 +170,15 @@ func (o *initOptions) complete(f *factory, _ ...string) (err error) {
 	return nil
 }
 
-// parseProviders reads NAME or NAME:VERSION.
-func parseProviders(given []string) ([]lifecycle.Provider, error) {
-	var out []lifecycle.Provider
+// parseProviders parses values of the form NAME or NAME:VERSION.
+func parseProviders(given []string) ([]session.Provider, error) {
+	var out []session.Provider
 	for _, g := range given {
 		name, version, pinned := strings.Cut(g, ":")
 		if name == "" || (pinned && !strings.HasPrefix(version, "v")) {
 			return nil, diag.Usage("write aws, or aws:v2.13.0", "provider %q is not NAME or NAME:VERSION", g)
 		}
-		out = append(out, lifecycle.Provider{Name: name, Version: version})
+		out = append(out, session.Provider{Name: name, Version: version})
 	}
 	return out, nil
 }
@@ -188,7 +189,7 @@ func runInit(ctx context.Context, f *factory, o *initOptions) error {
 		return err
 	}
 	if o.scaffold {
-		result, err := lifecycle.Scaffold(ctx, deps, o.InitOptions)
+		result, err := lifecycle.Scaffold(ctx, deps, o.Options)
 		if err != nil {
 			return err
 		}
@@ -196,7 +197,7 @@ func runInit(ctx context.Context, f *factory, o *initOptions) error {
 		return f.show(views.Scaffold(result))
 	}
 	if o.dryRun {
-		plan, err := lifecycle.DryRun(ctx, deps, o.InitOptions, o.manifestDir)
+		plan, err := lifecycle.DryRun(ctx, deps, o.Options, o.manifestDir)
 		if err != nil {
 			return err
 		}
@@ -207,7 +208,7 @@ func runInit(ctx context.Context, f *factory, o *initOptions) error {
 	if o.UpgradeOnly {
 		run = lifecycle.Upgrade
 	}
-	result, err := run(ctx, deps, o.InitOptions)
+	result, err := run(ctx, deps, o.Options)
 	if err != nil {
 		return err
 	}

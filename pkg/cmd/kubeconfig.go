@@ -50,7 +50,7 @@ func runKubeconfig(ctx context.Context, f *factory, o *kubeconfigOptions) error 
 	return printKubeconfig(ctx, f, management.KubeconfigOptions{Target: target, Workload: o.workload}, o.merge)
 }
 
-// printKubeconfig prints a kubeconfig, unless it goes to a file or, with merge, into the user's own.
+// printKubeconfig prints a kubeconfig, or writes it to a file, or with merge adds it to the user's own.
 func printKubeconfig(ctx context.Context, f *factory, o management.KubeconfigOptions, merge bool) error {
 	if merge {
 		o.MergeInto = userKubeconfig()

@@ -26,7 +26,7 @@ func completeFormats(c *cobra.Command, _ []string, _ string) ([]string, cobra.Sh
 	return append(slices.Clone(ui.Formats), strings.Fields(c.Annotations[moreFormats])...), cobra.ShellCompDirectiveNoFileComp
 }
 
-// newListCmd is `fleetctl NOUN list`, what the fleet repo has of one kind.
+// newListCmd is `fleetctl NOUN list`, which lists the objects of one kind in the fleet repo.
 func newListCmd[T any](f *factory, noun, short string, list func(*fleetrepo.Repo) ([]T, error), view func(all []T) views.View) *cobra.Command {
 	return listFormats(&cobra.Command{
 		Use:     "list",
@@ -37,7 +37,7 @@ func newListCmd[T any](f *factory, noun, short string, list func(*fleetrepo.Repo
 	})
 }
 
-// listOptions say what a list lists and how it is shown.
+// listOptions are the options of a command of newListCmd: the function that lists, and the view.
 type listOptions[T any] struct {
 	asGiven
 	list func(*fleetrepo.Repo) ([]T, error)

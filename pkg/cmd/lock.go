@@ -6,9 +6,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/change"
+	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
-	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 )
 
 // lockOptions are the flags of lock.
@@ -55,7 +55,7 @@ func runLock(ctx context.Context, f *factory, o *lockOptions) error {
 	if err != nil {
 		return err
 	}
-	read, notes, err := lifecycle.ReadComponents(ctx, f.report(), dir, o.bundle, f.cacheDir(), o.check)
+	read, notes, err := converge.ReadComponents(ctx, f.report(), dir, o.bundle, f.cacheDir(), o.check)
 	if err != nil {
 		return err
 	}
@@ -65,13 +65,13 @@ func runLock(ctx context.Context, f *factory, o *lockOptions) error {
 		changed = err == nil && !e.Changes.Empty()
 		return e, err
 	}})
-	if err == nil && !changed { // then nothing else tells them
+	if err == nil && !changed { // otherwise the view has them
 		for _, note := range notes {
 			f.report().Warn(note)
 		}
 	}
 	if err == nil && o.check && changed {
-		return diag.NotReady("`fleetctl lock` writes it; review what has changed", "fleet.lock is not as it should be")
+		return diag.NotReady("`fleetctl lock` writes it; review what has changed", "fleet.lock is out of date")
 	}
 	return err
 }

@@ -10,21 +10,21 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 )
 
-// --management names a management cluster, and only the commands that work on one take it: one that is not theirs would be passed over in
-// silence. --cluster, where a command has it, names a workload cluster.
+// --management names a management cluster. Only commands that work on one have the flag, so that no command ignores it silently.
+// --cluster names a workload cluster.
 
 // addManagement gives c the flag that names the management cluster to work on.
 func (f *factory) addManagement(c *cobra.Command) {
 	f.managementFlag(c, "management cluster to work on (default: the only one of the fleet)")
 }
 
-// addReach gives c, which looks at a management cluster, the flags that say how that is reached: what this machine remembers of it does not count then.
+// addReach adds the flags that say how c reaches a management cluster. With them, c does not use this machine's record of it.
 func (f *factory) addReach(c *cobra.Command) {
 	c.Flags().StringVar(&f.flags.kubeconfig, "kubeconfig", "", "kubeconfig that reaches the management cluster (default: this machine's record of it, or with --context your own)")
 	c.Flags().StringVar(&f.flags.context, "context", "", "context of the management cluster in the kubeconfig (default with --kubeconfig: the current one)")
 }
 
-// addManagementFilter gives a list the flag that leaves in it what belongs to one management cluster; only applies it.
+// addManagementFilter adds the flag that restricts a list to one management cluster. The function only applies the flag.
 func (f *factory) addManagementFilter(c *cobra.Command) {
 	f.managementFlag(c, "only this management cluster")
 }
@@ -40,7 +40,7 @@ func (f *factory) managementFlag(c *cobra.Command, usage string) {
 	completeFlag(c, "management", f.completeManagementClusters)
 }
 
-// completeManagementClusters offers the management clusters that fleet.yaml declares and those that this machine remembers.
+// completeManagementClusters completes the name of a management cluster from fleet.yaml and from this machine's records.
 func (f *factory) completeManagementClusters(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	names := []string{}
 	if repo, err := f.fleetRepo(); err == nil {
@@ -57,8 +57,8 @@ func (f *factory) completeManagementClusters(*cobra.Command, []string, string) (
 	return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
 }
 
-// only returns those of all that belong to the management cluster which --management names; all of them where it names none. of says whose
-// an item is. It fails where fleet.yaml declares no management cluster of that name.
+// only returns the items that belong to the management cluster in --management, or all items without the flag. of returns the name of an
+// item's management cluster. only fails if fleet.yaml declares no management cluster of that name.
 func only[T any](f *factory, r *fleetrepo.Repo, all []T, of func(item T) string) ([]T, error) {
 	if f.flags.management == "" {
 		return all, nil
@@ -76,7 +76,7 @@ func only[T any](f *factory, r *fleetrepo.Repo, all []T, of func(item T) string)
 	return some, nil
 }
 
-// addRenamed has a flag's old name answer with the new one, hidden from the help.
+// addRenamed adds a hidden flag with an old name. Using it is an error that says the new name.
 func addRenamed(fs *pflag.FlagSet, old, now string) {
 	fs.Var(&renamedFlag{&renamedFlagError{old: old, now: now}}, old, "")
 	fs.Lookup(old).Hidden = true
@@ -89,7 +89,7 @@ func (r *renamedFlag) Set(string) error { return r.err }
 func (*renamedFlag) String() string     { return "" }
 func (*renamedFlag) Type() string       { return "string" }
 
-// renamedFlagError tells the new name of a flag.
+// renamedFlagError is the error for the old name of a flag.
 type renamedFlagError struct{ old, now string }
 
 func (e *renamedFlagError) Error() string {

@@ -1,11 +1,10 @@
 package cmd
 
 import (
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/components"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
@@ -38,15 +37,15 @@ func (o *managementAddOptions) complete(_ *factory, args ...string) error {
 	if o.hostContext != "" {
 		o.wanted.Host.Existing = &v1alpha1.ExistingHost{Context: o.hostContext}
 	}
-	for _, given := range o.providers {
-		name, version, _ := strings.Cut(given, ":")
-		o.wanted.Providers = append(o.wanted.Providers, v1alpha1.Provider{Name: name, Version: version})
+	given, err := parseProviders(o.providers)
+	for _, p := range given {
+		o.wanted.Providers = append(o.wanted.Providers, v1alpha1.Provider{Name: p.Name, Version: p.Version})
 	}
-	return nil
+	return err
 }
 
 func (o *managementAddOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
-	return r.AddManagementCluster(o.wanted)
+	return components.AddManagementCluster(o.wanted)(r)
 }
 
 func newManagementAddCmd(f *factory) *cobra.Command {

@@ -34,7 +34,7 @@ type notificationAddOptions struct {
 	changeFlags
 	notification v1alpha1.Notification
 	secretFile   string
-	// secret is what the Secret is made of; nil where none is made.
+	// secret is the content of the Secret to make; nil if none is made.
 	secret []byte
 	dir    string
 }
@@ -47,7 +47,7 @@ func (o *notificationAddOptions) complete(f *factory, args ...string) (err error
 	case n.Type == "":
 		return diag.Usage("give --type "+notificationTypes(), "the type of the notification is missing")
 	case !slices.Contains(v1alpha1.NotificationTypes(), n.Type):
-		return diag.Errorf("the types are "+notificationTypes(), "%.80q is no type of notification", string(n.Type))
+		return diag.Errorf("the types are "+notificationTypes(), "%.80q is not a type of notification", string(n.Type))
 	case o.secretFile != "" && n.Secret != "":
 		return diag.Usage("leave one of them out", "--secret-file makes a Secret, and --secret names one that is made otherwise")
 	case o.secretFile == "" && n.Secret == "" && (n.Address == "" || n.Type.IsCommitStatus()):
@@ -112,7 +112,7 @@ a file or from standard input, and puts it encrypted into the fleet repo. --secr
 	return c
 }
 
-// notificationTypes are all types, for people to read.
+// notificationTypes lists all types in a sentence.
 func notificationTypes() string {
 	types := v1alpha1.NotificationTypes()
 	words := make([]string, 0, len(types))
@@ -122,7 +122,7 @@ func notificationTypes() string {
 	return strings.Join(words, ", ")
 }
 
-// neededSecret is what the Secret of a notification holds.
+// neededSecret describes the content of a notification's Secret.
 func neededSecret(t v1alpha1.NotificationType) string {
 	if t.IsCommitStatus() {
 		return "the token that sets the status of commits"

@@ -29,7 +29,7 @@ type orphansOptions struct {
 	tokenFile   string
 }
 
-// How long looking, and deleting, may take.
+// The default timeouts of looking and of deleting.
 const (
 	orphansTimeout       = 5 * time.Minute
 	deleteOrphansTimeout = time.Hour
@@ -49,21 +49,22 @@ func newOrphansCmd(f *factory) *cobra.Command {
 		Use:   "orphans",
 		Short: "List and delete the fleet's resources in a cloud that no management cluster manages any more",
 		Long: `List the cloud resources of the fleet's clusters that no reachable management cluster owns, such as machines that still run,
-and cost money, after their management cluster is gone. fleetctl asks the cloud in every region of the account, with the credentials that
-"fleetctl init" gives to the provider.
+and cost money, after their management cluster is gone. fleetctl asks AWS in every region of the account, and the vCenters that the environment
+variable VSPHERE_SERVER names, with the credentials that "fleetctl init" gives to the provider.
 
-A resource belongs to this fleet if it has the tag ` + v1alpha1.FleetTag + `, which clusters of "fleetctl cluster add" have, or is in a
-network with this tag. If the tags of a resource name a cluster but no fleet, the list has it with proof "none", because it may belong to
-another fleet. The command counts the resources with another fleet's tag, and does not show them.
+A resource belongs to this fleet if it has the tag ` + v1alpha1.FleetTag + `, or in vSphere the advanced setting ` + v1alpha1.FleetKey + `,
+which clusters of "fleetctl cluster add" have, or is in a network with this tag. If the tags of a resource name a cluster but no fleet, the
+list has it with proof "none", because it may belong to another fleet. The command counts the resources with another fleet's tag, and does
+not show them.
 
 Look at each resource before you delete it. Its tags may come from a copied fleet repo, from a cluster that was detached, or from a network
 that other clusters use.
 
 With --delete, the command deletes the orphans of one cluster, in the order that the cloud needs, after you have typed the cluster's name. It
 deletes only resources with a proof that they are this fleet's. It refuses while a management cluster does not answer, because that
-management cluster may own the cluster: name a management cluster
-that no longer exists with --gone. A management cluster that answers is not gone, even if it is half made or in the middle of a restore or
-hand-over. The command also refuses when the fleet repo still declares the cluster, when the working copy differs from the remote of the
+management cluster may own the cluster: name a management cluster that no longer exists with --gone, and type its name, too. A management
+cluster that answers is not gone, even if it is half made or in the middle of a restore or hand-over. The command also refuses when the
+fleet repo still declares the cluster, when the working copy differs from the remote of the
 fleet repo, when the cloud did not answer everything, and when somebody else uses the cluster's network. It looks again right before it
 deletes, and asks the management clusters once more before each kind of resource. Killed, it can be run again.
 
@@ -76,7 +77,7 @@ Exit codes: 0 there are none, and everything was asked; 3 there are some, or som
 		RunE: running(f, o, runOrphans),
 	})
 	fs := c.Flags()
-	fs.StringSliceVar(&o.regions, "region", nil, "ask only this region; repeat for several (default: all regions of the account)")
+	fs.StringSliceVar(&o.regions, "region", nil, "ask only this region of AWS, or this vCenter; repeat for several (default: all)")
 	fs.BoolVar(&o.runCommands, "run-commands", false, "run the commands of fleet.yaml that print credentials")
 	fs.StringVar(&o.remove, "delete", "", "delete the orphans of this `cluster`")
 	fs.StringSliceVar(&o.gone, "gone", nil, "with --delete: a management `cluster` that cannot be asked because it no longer exists; repeat for several")
@@ -114,7 +115,7 @@ func deleteOrphans(ctx context.Context, f *factory, deps management.Deps, look r
 	look.Timeout = orphansTimeout
 	result, err := reclaim.Delete(ctx, deps, look, reclaim.DeleteOptions{
 		Cluster: o.remove, Gone: o.gone, Git: o.git, DryRun: o.dryRun, Timeout: cmp.Or(o.timeout, deleteOrphansTimeout),
-		Confirm: func(d *orphans.Deletion) error { return f.agreeToDelete(d, !o.yes) },
+		Confirm: func(d *orphans.Deletion) error { return f.agreeToDelete(d, o.gone, !o.yes) },
 	})
 	if err != nil {
 		return err
@@ -129,20 +130,28 @@ func deleteOrphans(ctx context.Context, f *factory, deps management.Deps, look r
 	return nil
 }
 
-// agreeToDelete shows what is about to be deleted, and asks where somebody is to agree to it.
-func (f *factory) agreeToDelete(d *orphans.Deletion, ask bool) error {
+// agreeToDelete shows the resources to delete. If ask is true, it also asks for confirmation: that each management cluster in gone is gone, and then
+// that the resources may be deleted.
+func (f *factory) agreeToDelete(d *orphans.Deletion, gone []string, ask bool) error {
 	if ask {
 		f.closeReporter()
 	}
 	aside := f.streams
-	aside.Out = aside.Err // standard output is the result's
+	aside.Out = aside.Err // standard output is only for the result
 	if err := views.Print(aside, ui.Human, false, views.OrphansDeletion(d, time.Now())); err != nil || !ask {
 		return err
 	}
-	return ui.ConfirmTyped(f.streams, "This deletes what is left of the cluster "+d.Cluster+", with all that it stores. Nobody can bring it back.", d.Cluster, "--yes")
+	for _, name := range gone {
+		question := "The management cluster " + name + " does not answer, and you say that it is gone. If it still exists, switched off or out of reach " +
+			"from here, it may own the cluster " + d.Cluster + " and need these resources."
+		if err := ui.ConfirmTyped(f.streams, question, name, "--yes"); err != nil {
+			return err
+		}
+	}
+	return ui.ConfirmTyped(f.streams, "This deletes all remaining resources of the cluster "+d.Cluster+", with their data. It cannot be undone.", d.Cluster, "--yes")
 }
 
-// orphansOptions are where to look.
+// orphansOptions returns the clouds and management clusters to look at.
 func (f *factory) orphansOptions(o *orphansOptions) (management.Deps, reclaim.Options, error) {
 	var look reclaim.Options
 	repo, err := f.fleetRepo()

@@ -13,6 +13,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
@@ -78,10 +79,10 @@ func TestParse(t *testing.T) {
 	}{
 		"init": {
 			"init -m aws-mgmt --provider aws,azure:v1.23.0 --provider in-memory --timeout 20m", initOf,
-			list(dir, "aws-mgmt", []lifecycle.Provider{{Name: "aws"}, {Name: "azure", Version: "v1.23.0"}, {Name: "in-memory"}}, "from-the-environment", "", 20*time.Minute, false),
+			list(dir, "aws-mgmt", []session.Provider{{Name: "aws"}, {Name: "azure", Version: "v1.23.0"}, {Name: "in-memory"}}, "from-the-environment", "", 20*time.Minute, false),
 		},
 		"upgrade apply is an init that makes nothing": {
-			"upgrade apply", initOf, list(dir, "", []lifecycle.Provider(nil), "from-the-environment", "", time.Duration(0), true),
+			"upgrade apply", initOf, list(dir, "", []session.Provider(nil), "from-the-environment", "", time.Duration(0), true),
 		},
 		"bootstrap": {
 			"bootstrap --pivot-to platform --source-is-gone --provider aws",
@@ -89,7 +90,7 @@ func TestParse(t *testing.T) {
 				b := o.bootstrap
 				return list(b.PivotTo, b.SourceIsGone, b.Ephemeral, b.Dir, b.Providers, b.ClustersTimeout)
 			}),
-			list("platform", true, true, dir, []lifecycle.Provider{{Name: "aws"}}, lifecycle.DefaultClustersTimeout),
+			list("platform", true, true, dir, []session.Provider{{Name: "aws"}}, lifecycle.DefaultClustersTimeout),
 		},
 		"pivot": {
 			"pivot --to prod/platform --dry-run",

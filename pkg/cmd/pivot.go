@@ -7,17 +7,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/pivot"
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
-// errBothGone is that of pivot and cluster transfer.
+// errBothGone is the error of pivot and cluster transfer if both flags are given.
 var errBothGone = diag.Usage("`fleetctl restore` makes a management cluster of the last snapshot", "with both sides gone there is nothing to undo: leave out --source-is-gone or --without-target")
 
 // pivotOptions are the flags of pivot.
 type pivotOptions struct {
 	initOptions
-	pivot lifecycle.PivotOptions
+	pivot pivot.MoveOptions
 }
 
 func newPivotCmd(f *factory) *cobra.Command {
@@ -28,8 +28,9 @@ func newPivotCmd(f *factory) *cobra.Command {
 		Short: "Hand the work of a management cluster to another one",
 		Long: `Hand everything that a management cluster manages to another cluster, which becomes the management cluster. The target is one
 of its own workload clusters (--to), or any cluster that a kubeconfig reaches (--to-kubeconfig). fleetctl installs the same providers and
-Flux at the target, fences the source, copies the objects of all namespaces with their status, and compares both sides. Then a single write
-hands the work over. Only after this write does the target start, and the source lose its objects.
+Flux at the target, has that Flux fetch the fleet repo once, fences the source, copies the objects of all namespaces with their status, and compares both
+sides. In a dry run it tries what Flux at the target would apply and delete, and stops where an object is refused or would be deleted. Then a single
+write hands the work over. Only after this write does the target start, and the source lose its objects.
 
 It can be interrupted at any moment. A journal on both sides records the phase, so the same command goes on, from any machine that reaches either side;
 after the hand-over it goes on even where the source is gone. Before the hand-over, --abort undoes it: the source goes on as before, and the copies are
@@ -78,7 +79,7 @@ func (o *pivotOptions) complete(f *factory, _ ...string) error {
 	if err := o.initOptions.complete(f); err != nil {
 		return err
 	}
-	o.pivot.InitOptions = o.InitOptions
+	o.pivot.Options = o.Options
 	return nil
 }
 
@@ -87,7 +88,7 @@ func runPivot(ctx context.Context, f *factory, o *pivotOptions) error {
 	if err != nil {
 		return err
 	}
-	result, err := lifecycle.Pivot(ctx, deps, o.pivot)
+	result, err := pivot.Pivot(ctx, deps, o.pivot)
 	if result == nil {
 		return err
 	}

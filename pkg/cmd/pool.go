@@ -21,7 +21,7 @@ func newPoolCmd(f *factory) *cobra.Command {
 	return c
 }
 
-// poolSize are the flags that say how many nodes a pool has.
+// poolSize are the flags for the number of nodes of a pool.
 type poolSize struct {
 	replicas, least, most int
 	// given tells whether a flag was given.
@@ -35,7 +35,7 @@ func (s *poolSize) add(fs *pflag.FlagSet) {
 	fs.IntVar(&s.most, "max", 0, "greatest number of nodes, for the autoscaler")
 }
 
-// options are the flags that were given.
+// options returns the settings whose flags were given.
 func (s *poolSize) options() fleetrepo.PoolOptions {
 	var o fleetrepo.PoolOptions
 	for name, field := range map[string]struct {
@@ -49,7 +49,7 @@ func (s *poolSize) options() fleetrepo.PoolOptions {
 	return o
 }
 
-// ask is options, and where none was given, what a person at the terminal says.
+// ask returns options, or asks at the terminal if no flag was given.
 func (s *poolSize) ask(f *factory, cluster, pool string) (fleetrepo.PoolOptions, error) {
 	o := s.options()
 	if !f.streams.InTerminal || o.Replicas != nil || o.Min != nil || o.Max != nil {
@@ -74,7 +74,7 @@ func (s *poolSize) ask(f *factory, cluster, pool string) (fleetrepo.PoolOptions,
 	for i, text := range numbers {
 		n, err := strconv.Atoi(strings.TrimSpace(text))
 		if err != nil {
-			return o, diag.Usage("write a number, such as 3, or two of them, such as 1-5", "%q is no size of a pool", answer)
+			return o, diag.Usage("write a number, such as 3, or two of them, such as 1-5", "%q is not the size of a pool", answer)
 		}
 		*into[i] = &n
 	}
@@ -186,7 +186,7 @@ Exit codes: 0 all files could be read; 1 some could not: the list has the others
 
 // poolListOptions are the arguments of pool list.
 type poolListOptions struct {
-	// clusters has at most one; without one all are listed.
+	// clusters has at most one cluster. Without one, the pools of all clusters are listed.
 	clusters []string
 }
 

@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/components"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
-	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
@@ -43,7 +43,7 @@ func (o *providerAddOptions) complete(f *factory, args ...string) error {
 }
 
 func (o *providerAddOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
-	return lifecycle.AddProvider(o.management, o.provider)(r)
+	return components.AddProvider(o.management, o.provider)(r)
 }
 
 func newProviderAddCmd(f *factory) *cobra.Command {
@@ -65,15 +65,15 @@ clusters. Without a version, fleetctl init chooses one when it installs the prov
 	return c
 }
 
-// completeKnown completes the name of a provider, those of the type that is asked for.
+// completeKnown completes the name of a provider of the type in --type.
 func (o *providerOptions) completeKnown(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return lifecycle.KnownProviders(o.provider.Type), cobra.ShellCompDirectiveNoFileComp
+	return components.KnownProviders(o.provider.Type), cobra.ShellCompDirectiveNoFileComp
 }
 
-// addProviderType is the flag that says which type of provider is meant.
+// addProviderType adds the flag for the type of a provider.
 func addProviderType(c *cobra.Command, into *v1alpha1.ProviderType) {
 	var types []string
 	for _, t := range v1alpha1.ProviderTypes() {
@@ -109,7 +109,7 @@ func (o *providerRemoveOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error)
 	return r.RemoveProvider(o.management, o.provider)
 }
 
-// providerNames are those that fleet.yaml lists for a management cluster, or for any where that is empty.
+// providerNames are the providers that fleet.yaml lists for a management cluster, or for all of them if cluster is empty.
 func providerNames(r *fleetrepo.Repo, cluster string) []string {
 	var names []string
 	for _, p := range r.Providers() {

@@ -83,7 +83,7 @@ func runRender(ctx context.Context, f *factory, o *renderOptions) error {
 	return problems(f, result.Findings)
 }
 
-// problems warns of findings that are no errors, and returns those that are.
+// problems prints findings that are not errors as warnings, and returns the errors.
 func problems(f *factory, findings diag.Findings) error {
 	errs := diag.Findings{}
 	for _, finding := range findings {
@@ -96,10 +96,10 @@ func problems(f *factory, findings diag.Findings) error {
 	if len(errs) == 0 {
 		return nil
 	}
-	return &diag.Error{Err: errs, Hint: "what these are about is missing from the result", Code: diag.ExitNotReady}
+	return &diag.Error{Err: errs, Hint: "the objects of these errors are missing from the result", Code: diag.ExitNotReady}
 }
 
-// writeRendered writes the tree, unless something could not be rendered: its files would be gone from it.
+// writeRendered writes the tree. It refuses to if an object could not be rendered, because that object's files would then be removed.
 func writeRendered(f *factory, dir string, result *render.Result) error {
 	if err := problems(f, result.Findings); err != nil {
 		return err

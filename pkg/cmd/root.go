@@ -1,13 +1,11 @@
-// Package cmd is the command line. Every command has three parts: newXCmd binds flags to options, complete parses the options, and runX
-// calls one function of a workflow and gives its result to a view. Parsing and running are apart so that each can be tested alone.
+// Package cmd is the command line. Every command has three parts: newXCmd binds flags to options, complete checks and completes the
+// options, and runX calls one function of a workflow and gives its result to a view. So parsing and running can be tested separately.
 package cmd
 
 import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,27 +13,28 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/adopt"
 	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/confine"
+	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/review"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 	"github.com/fleetctl/fleetctl/pkg/validate"
 )
 
-// grace is how long an interrupted command may take to end by itself. Some libraries take no context: kind's node keeps being
-// made for a while, and the next run cleans up what it left.
+// grace is how long an interrupted command may take to end by itself. Some libraries take no context: kind goes on making a node for a
+// while, and the next run cleans up after it.
 const grace = 1500 * time.Millisecond
 
-// Main runs fleetctl with args and returns its exit code. When ctx ends (Ctrl-C, SIGTERM) it returns within two seconds and says
-// how to go on.
+// Main runs fleetctl with args and returns its exit code. When ctx ends (Ctrl-C, SIGTERM), Main prints the command to go on with, and
+// returns within two seconds.
 func Main(ctx context.Context, streams ui.Streams, args []string) int {
 	if len(args) == 1 && args[0] == confine.Argument {
-		return confine.Serve(adopt.Task, validate.Task, validate.AddonTask, review.RenderTask, review.NeedsTask, review.ChartsTask, review.DiffTask, change.DeclaredTask, change.ValuesTask, lifecycle.WantedTask)
+		return confine.Serve(adopt.Task, validate.Task, validate.AddonTask, review.RenderTask, review.NeedsTask, review.ChartsTask, review.DiffTask, change.DeclaredTask, change.ValuesTask, converge.WantedTask)
 	}
 	streams = streams.Guarded()
 	f := newFactory(streams)
 	root := newRootCmd(f)
 	root.SetArgs(args)
+	f.args = args
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.Err)
@@ -79,13 +78,13 @@ func finish(ctx context.Context, f *factory, args []string, err error) int {
 	return diag.Code(err)
 }
 
-// errSilent marks an outcome that the command has already shown: only its exit code is left to give.
+// errSilent is the error of a command that has already printed the outcome. finish prints nothing more.
 var errSilent = errors.New("already shown")
 
-// silent is the outcome of a command that worked and found something not as it should be, with nothing more to print.
+// silent returns the error of a command that succeeded and has already printed what is not ready. Its exit code is diag.ExitNotReady.
 func silent() error { return &diag.Error{Err: errSilent, Code: diag.ExitNotReady} }
 
-// Root is the whole command tree, for who generates documentation from it.
+// Root is the whole command tree, for generating documentation.
 func Root(streams ui.Streams) *cobra.Command { return newRootCmd(newFactory(streams)) }
 
 func newRootCmd(f *factory) *cobra.Command {
@@ -104,7 +103,7 @@ repository that declares all your clusters, in all your clouds. From then on a c
 			return f.settle(c)
 		},
 	}
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return flagError(c, err, f.args) })
 	addVersionFlag(f, root)
 	f.addGlobalFlags(root.PersistentFlags())
 	addRenamed(root.PersistentFlags(), "cluster", "management")
@@ -121,11 +120,12 @@ repository that declares all your clusters, in all your clouds. From then on a c
 	}
 	addSynonyms(root)
 	usageErrors(root)
-	_ = root.RegisterFlagCompletionFunc("output", completeFormats) // fails only for a flag that is not there
+	refusingHelp(root)
+	_ = root.RegisterFlagCompletionFunc("output", completeFormats) // fails only if the command lacks the flag
 	return root
 }
 
-// grouped is a command with the group of the help that lists it, "" for none.
+// grouped is a command with its group in the help, "" for none.
 type grouped struct {
 	group string
 	cmd   *cobra.Command
@@ -181,18 +181,14 @@ func commands(f *factory) []grouped {
 	}
 }
 
-// usageErrors makes a wrong number of arguments, or an unknown command, a usage error with a way out.
+// usageErrors turns the error for a wrong number of arguments, or for an unknown command, into a usage error with a hint.
 func usageErrors(c *cobra.Command) {
 	if args := c.Args; args != nil {
 		c.Args = func(c *cobra.Command, given []string) error {
-			err := args(c, given)
-			if err == nil {
+			if args(c, given) == nil {
 				return nil
 			}
-			if strings.HasPrefix(err.Error(), "unknown command") && !c.HasSubCommands() { // cobra.NoArgs takes an argument for a command's name
-				err = fmt.Errorf("%s takes flags only, no argument such as %q", c.CommandPath(), given[0])
-			}
-			return &diag.Error{Err: errors.New(firstLine(err.Error())), Hint: "see `" + c.CommandPath() + " --help`", Code: diag.ExitUsage}
+			return wrongArguments(c, given)
 		}
 	}
 	if c.Args == nil && c.HasSubCommands() {
@@ -204,9 +200,4 @@ func usageErrors(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		usageErrors(sub)
 	}
-}
-
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(s, "\n")
-	return line
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
-// encrypting is what the help of the secret commands says.
+// encrypting is a part of the help of the secret commands.
 const encrypting = `
 
 The private age key comes from --age-key-file, from the environment variables of sops (SOPS_AGE_KEY_FILE, SOPS_AGE_KEY) or from the state
@@ -36,7 +36,8 @@ with age; the sops program reads and writes them too. The management cluster's F
 	return c
 }
 
-// secretInRepo is the path of a file in the fleet repo, with forward slashes, as a person names it from where they are.
+// secretInRepo returns the folder of the fleet repo, and the slash-separated path in it of the file that name refers to from the working
+// folder.
 func (f *factory) secretInRepo(name string) (dir, file string, err error) {
 	repo, err := f.fleetRepo()
 	if err != nil {
@@ -59,9 +60,9 @@ type secretEncryptOptions struct {
 	secret   fleetsecrets.New
 	literals []string
 	files    []string
-	// dir and file are where the file lies: in which fleet repo, and where in it.
+	// dir is the folder of the fleet repo, and file the path of the file in it.
 	dir, file string
-	// made is the Secret that the flags describe; nil where they describe none.
+	// made is the Secret that the flags describe; nil if they describe none.
 	made *fleetsecrets.New
 }
 
@@ -107,7 +108,7 @@ func runSecretEncrypt(ctx context.Context, f *factory, o *secretEncryptOptions) 
 	return runChange(ctx, f, &o.changeFlags, change.Options{Edit: encrypt})
 }
 
-// newSecret is the Secret that the flags describe; nil where they describe none.
+// newSecret returns the Secret that the flags describe; nil if they describe none.
 func (o *secretEncryptOptions) newSecret(f *factory, file string) (*fleetsecrets.New, error) {
 	if len(o.files)+len(o.literals) == 0 {
 		return nil, nil
@@ -184,7 +185,7 @@ func (o *secretEditOptions) complete(f *factory, args ...string) (err error) {
 	if o.secret.Dir, o.secret.File, err = f.secretInRepo(args[0]); err != nil {
 		return err
 	}
-	_, err = f.changeOptions(&o.changeFlags) // before somebody has worked in the editor
+	_, err = f.changeOptions(&o.changeFlags) // check these flags before the user works in the editor
 	return err
 }
 
@@ -214,10 +215,10 @@ func addKeyFlag(c *cobra.Command, keyFile *string) {
 	c.Flags().StringVar(keyFile, "age-key-file", "", "file with the private age key of the fleet (default: SOPS_AGE_KEY_FILE, SOPS_AGE_KEY, or the state folder's)")
 }
 
-// editText lets the user's editor change a text. It is in a file of its own, in a folder of its own, that nobody else may read, for no
-// longer than the editor runs.
+// editText lets the user's editor change a text. The text is in a file that only the user can read, in a private folder, as long as the
+// editor runs.
 func editText(ctx context.Context, f *factory, name string, text []byte) (edited []byte, err error) {
-	dir, remove, err := atomicfile.TempFolder(os.Getenv("XDG_RUNTIME_DIR"), "edit") // in memory, where the system has that
+	dir, remove, err := atomicfile.TempFolder(os.Getenv("XDG_RUNTIME_DIR"), "edit") // in memory, if the system has such a folder
 	if err != nil {
 		dir, remove, err = atomicfile.TempFolder("", "edit")
 	}
@@ -236,7 +237,7 @@ func editText(ctx context.Context, f *factory, name string, text []byte) (edited
 	raw := f.streams.Raw()                                                  // the editor owns the terminal while it runs
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = raw.In, raw.Err, raw.Err
 	ended := diag.Wrap("run the editor "+editor[0], cmd.Run(), "set EDITOR to the editor that you use")
-	edited, err = os.ReadFile(path) // also what an editor that was ended has written
+	edited, err = os.ReadFile(path) // even after an error, because the editor may have written before
 	if ended != nil {
 		return edited, ended
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
-	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/pivot"
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
@@ -107,13 +107,13 @@ Exit codes: 0 the standby could take over; 3 the standby could not take over; 1 
 }
 
 func runStandbyRefresh(ctx context.Context, f *factory, o *drillOptions) error {
-	return o.run(ctx, f, lifecycle.RefreshStandby)
+	return o.run(ctx, f, pivot.RefreshStandby)
 }
 
 // standbyActivateOptions are the flags of standby activate.
 type standbyActivateOptions struct {
 	initOptions
-	activate lifecycle.ActivateOptions
+	activate pivot.ActivateOptions
 }
 
 func newStandbyActivateCmd(f *factory) *cobra.Command {
@@ -166,7 +166,7 @@ func (o *standbyActivateOptions) complete(f *factory, args ...string) (err error
 	if err := o.initOptions.complete(f); err != nil {
 		return err
 	}
-	a.InitOptions = o.InitOptions
+	a.Options = o.Options
 	a.Cluster = args[0]
 	a.From, err = absolute(a.From)
 	return err
@@ -177,7 +177,7 @@ func runStandbyActivate(ctx context.Context, f *factory, o *standbyActivateOptio
 	if err != nil {
 		return err
 	}
-	result, err := lifecycle.ActivateStandby(ctx, deps, o.activate)
+	result, err := pivot.ActivateStandby(ctx, deps, o.activate)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 
 // statusOptions are the flags of status.
 type statusOptions struct {
-	// clusters has the one workload cluster to show in depth; without one the management cluster is shown, with all of them.
+	// clusters has at most one workload cluster, which is shown in depth. Without one, the management cluster is shown.
 	clusters          []string
 	all, watch        bool
 	interval, timeout time.Duration
@@ -164,7 +164,7 @@ func showDepth(ctx context.Context, f *factory, name string, timeout time.Durati
 	return err
 }
 
-// watchStatus prints a report whenever it differs from the one before. It ends with the last report's outcome when interrupted.
+// watchStatus prints a report whenever it differs from the last one. When interrupted, it ends with the exit code of the last report.
 func watchStatus(ctx context.Context, f *factory, target *management.Target, timeout, interval time.Duration) error {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -199,7 +199,7 @@ func watchStatus(ctx context.Context, f *factory, target *management.Target, tim
 	}
 }
 
-// fingerprint is a report without what changes by itself: what the programs that read it would see.
+// fingerprint encodes a report without the parts that always change, such as ages.
 func fingerprint(r *status.Report) (string, error) {
 	still := *r
 	still.Time = time.Time{}

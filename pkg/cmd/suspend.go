@@ -13,7 +13,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
-// pausing is how one kind of thing is paused and resumed: by a commit, or at once on the cluster.
+// pausing pauses and resumes objects of one kind: by a commit, or at once on the cluster.
 type pausing struct {
 	noun     string
 	what     argument
@@ -21,13 +21,13 @@ type pausing struct {
 	atOnce   func(r *fleetrepo.Repo, name string) ([]fleetrepo.FluxObject, error)
 }
 
-// now is what the help of such a command says.
+// now is a part of the help of such a command.
 const now = `
 
 --now changes the objects on the cluster at once, without a commit. "fleetctl status" shows the difference until Git has the change too. If the
 file in Git sets suspend, Git wins: Flux changes the object back with its next reconciliation.`
 
-// addPausing gives a noun its pause and resume.
+// addPausing adds the commands pause and resume to a noun.
 func addPausing(f *factory, parent *cobra.Command, pauses, resumes string, p func(c *cobra.Command) pausing) {
 	for _, paused := range []bool{true, false} {
 		c := &cobra.Command{Use: "pause NAME", Aliases: []string{"suspend"}, Short: pauses}
@@ -39,7 +39,7 @@ func addPausing(f *factory, parent *cobra.Command, pauses, resumes string, p fun
 	}
 }
 
-// pauses makes c pause, or resume, what it names.
+// pauses makes c a command that pauses, or resumes.
 func (f *factory) pauses(c *cobra.Command, p pausing, paused bool) {
 	o := &pauseOptions{pausing: p, paused: paused, verb: c.Name()}
 	if c.Long == "" {
@@ -58,7 +58,7 @@ type pauseOptions struct {
 	changeFlags
 	named
 	pausing
-	// verb is what the command is called, paused whether it pauses or resumes.
+	// verb is the name of the command. paused tells whether it pauses; otherwise it resumes.
 	verb   string
 	paused bool
 	now    bool
@@ -113,7 +113,7 @@ func pauseNow(ctx context.Context, f *factory, p *pauseOptions) error {
 	}
 	show := f.show(views.Paused(p.paused, done, "fleetctl "+p.noun+" "+p.verb+" "+p.name+" --push"))
 	if errors.Join(failed...) == nil && !slices.ContainsFunc(done, func(o management.Switched) bool { return !o.Absent }) {
-		failed = append(failed, diag.NotReady("`fleetctl status` shows what Flux has there", "nothing of %s %s is on a cluster yet", p.noun, p.name))
+		failed = append(failed, diag.NotReady("`fleetctl status` shows Flux's objects there", "no object of %s %s is on a cluster yet", p.noun, p.name))
 	}
 	return errors.Join(append(failed, show)...)
 }

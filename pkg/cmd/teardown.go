@@ -83,10 +83,11 @@ func runTeardown(ctx context.Context, f *factory, o *teardownOptions) error {
 	return f.show(views.Teardown(result))
 }
 
-// askCloudsTimeout bounds how long the clouds may take to say what they still hold: the management cluster is gone whatever they say.
+// askCloudsTimeout bounds the search for remaining resources in clouds. Its result does not change the teardown, which is done by then.
 const askCloudsTimeout = 2 * time.Minute
 
-// askClouds ends a teardown with what the clouds of the fleet still hold. Outside of a fleet repo nobody knows which clouds those are.
+// askClouds adds the remaining resources in the fleet's clouds to the result of a teardown. Outside of a fleet repo it does nothing,
+// because the clouds are not known.
 func (f *factory) askClouds(ctx context.Context, deps management.Deps, result *lifecycle.TeardownResult) {
 	if !result.Changed {
 		return
@@ -96,7 +97,7 @@ func (f *factory) askClouds(ctx context.Context, deps management.Deps, result *l
 		return
 	}
 	if _, err := fleetrepo.Find(dir); err != nil {
-		return // it runs in no fleet repo
+		return // not in a fleet repo
 	}
 	repo, err := fleetrepo.Open(dir)
 	if err != nil {
@@ -116,13 +117,13 @@ func (f *factory) askClouds(ctx context.Context, deps management.Deps, result *l
 	result.NotAsked = append(result.NotAsked, left.NotAsked...)
 }
 
-// agreeToTeardown shows the plan, and asks where somebody is to agree to it.
+// agreeToTeardown shows the plan. If ask is true, it also asks for confirmation.
 func (f *factory) agreeToTeardown(name string, plan *lifecycle.TeardownPlan, ask bool) error {
 	if ask {
 		f.closeReporter()
 	}
 	aside := f.streams
-	aside.Out = aside.Err // standard output is the result's
+	aside.Out = aside.Err // standard output is only for the result
 	if err := views.Print(aside, ui.Human, false, views.TeardownPlan(plan)); err != nil || !ask {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// anyCommand is the Args of a command that has only subcommands: whatever is left over named none of them.
+// anyCommand is the Args of a command that has only subcommands. A remaining argument is not the name of one.
 func anyCommand(c *cobra.Command, given []string) error {
 	if len(given) == 0 {
 		return nil
@@ -21,13 +21,13 @@ func anyCommand(c *cobra.Command, given []string) error {
 	return diag.Usage(hint, "unknown command %q for %q", given[0], c.CommandPath())
 }
 
-// otherWords are those by which people call commands elsewhere, and which are no aliases here: what one word would do, several commands share.
+// otherWords are common words of other programs for commands. They are no aliases, because several commands of fleetctl could be meant.
 var otherWords = map[string][]string{
 	"create": {"add"}, "new": {"add"}, "get": {"list"}, "edit": {"set"}, "stop": {"pause"}, "start": {"resume"}, "unpause": {"resume"},
 }
 
-// meantBy are the commands that somebody may have meant who wrote given below c: first what c itself has under another word, then the commands of
-// that very name elsewhere, and last what is written alike.
+// meantBy returns the commands that the words given below c may mean: first subcommands of c under another word, then commands of the
+// same name elsewhere, and last commands with a similar name.
 func meantBy(c *cobra.Command, given []string) (meant []*cobra.Command) {
 	words := append([]string{given[0]}, otherWords[given[0]]...)
 	for _, word := range words {
@@ -38,9 +38,12 @@ func meantBy(c *cobra.Command, given []string) (meant []*cobra.Command) {
 	for _, word := range words {
 		meant = append(meant, allCalled(c.Root(), word)...)
 	}
-	if len(given) > 1 { // pause cluster: the noun says which
+	if len(given) > 1 { // as in "pause cluster": the noun tells the command
 		if noun := called(c.Root(), given[1]); noun != nil {
-			meant = slices.DeleteFunc(meant, func(found *cobra.Command) bool { return found.Parent() != noun })
+			elsewhere := func(found *cobra.Command) bool { return found.Parent() != noun }
+			if slices.ContainsFunc(meant, func(found *cobra.Command) bool { return !elsewhere(found) }) {
+				meant = slices.DeleteFunc(meant, elsewhere)
+			}
 		}
 	}
 	if len(meant) > 0 {
@@ -53,7 +56,7 @@ func meantBy(c *cobra.Command, given []string) (meant []*cobra.Command) {
 	return nil
 }
 
-// didYouMean names commands. Where there are many, one of them is the example for the others, which are told by what they are about.
+// didYouMean is a hint that names commands. For many commands it names one as an example, and only the nouns of the others.
 func didYouMean(meant []*cobra.Command) string {
 	const most = 4
 	if len(meant) <= most {
@@ -75,10 +78,10 @@ func didYouMean(meant []*cobra.Command) string {
 			others = append(others, noun)
 		}
 	}
-	return "say of what first, as in `" + example.CommandPath() + "`; so with " + strings.Join(others, ", ")
+	return "name the kind of object first, as in `" + example.CommandPath() + "`; also for " + strings.Join(others, ", ")
 }
 
-// called is the subcommand of c with a name, which may be the plural; nil where there is none.
+// called returns the subcommand of c with a name, which may be the plural; nil if there is none.
 func called(c *cobra.Command, name string) *cobra.Command {
 	for _, sub := range c.Commands() {
 		if !sub.Hidden && (sub.Name() == name || sub.HasAlias(name) || sub.Name()+"s" == name) {
@@ -100,4 +103,22 @@ func allCalled(c *cobra.Command, name string) (all []*cobra.Command) {
 		all = append(all, allCalled(sub, name)...)
 	}
 	return all
+}
+
+// refusingHelp has the help of a command that nobody has fail, as running that command does. A flag behind a command does not keep its help from anybody.
+func refusingHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	help := called(root, "help")
+	help.FParseErrWhitelist.UnknownFlags = true
+	help.Args = func(_ *cobra.Command, words []string) error {
+		found := root
+		for found.HasSubCommands() && len(words) > 0 {
+			sub := called(found, words[0])
+			if sub == nil {
+				return anyCommand(found, words)
+			}
+			found, words = sub, words[1:]
+		}
+		return nil
+	}
 }

@@ -78,7 +78,7 @@ func runUpgradePlan(ctx context.Context, f *factory, o *upgradePlanOptions) erro
 	return showUpgradePlan(f, plan)
 }
 
-// makeUpgradePlan looks at the versions that r declares, those that are installed and those that there are.
+// makeUpgradePlan compares the versions that r declares with the installed and the available versions.
 func makeUpgradePlan(ctx context.Context, f *factory, o upgrade.PlanOptions, r *fleetrepo.Repo) (*upgrade.Plan, error) {
 	step := f.report().Start("look at versions")
 	o.Repo = r
@@ -91,17 +91,17 @@ func makeUpgradePlan(ctx context.Context, f *factory, o upgrade.PlanOptions, r *
 	return plan, nil
 }
 
-// showUpgradePlan prints a plan, and ends as its exit codes say.
+// showUpgradePlan prints a plan, and returns the error with the plan's exit code.
 func showUpgradePlan(f *factory, plan *upgrade.Plan) error {
 	f.closeReporter()
 	if err := f.show(views.UpgradePlan(plan)); err != nil {
 		return err
 	}
-	if err := plan.Err(); err != nil || !plan.Todo() { // half a plan is no base for a pipeline's next step, whatever it found
+	if err := plan.Err(); err != nil || !plan.Todo() { // an incomplete plan is an error, so that a pipeline does not go on
 		return err
 	}
 	for _, unknown := range plan.Unknown {
-		ui.Fprintf(f.streams.Err, "warning: not found out: %s\n", unknown)
+		ui.Fprintf(f.streams.Err, "warning: could not find out: %s\n", unknown)
 	}
 	return silent()
 }

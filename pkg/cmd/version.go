@@ -25,7 +25,8 @@ type rootOptions struct {
 	help    func() error
 }
 
-// addVersionFlag gives the program itself --version, which people and scripts try first. Without it the program alone prints its help.
+// addVersionFlag adds --version to the program itself, because people and scripts try it first. Without a flag or a command the program
+// prints its help.
 func addVersionFlag(f *factory, root *cobra.Command) {
 	o := &rootOptions{help: root.Help}
 	root.Flags().BoolVar(&o.version, "version", false, "print the version, as fleetctl version does")

@@ -61,7 +61,7 @@ Exit codes: 0 the cluster is as it should be; 3 it is not.`,
 	return c
 }
 
-// whySources finds the management cluster of a workload cluster, and what the fleet repo has of it.
+// whySources finds the management cluster of a workload cluster, and the cluster's declaration in the fleet repo.
 func (f *factory) whySources(ctx context.Context, name string) (why.Sources, error) {
 	from := why.Sources{Cluster: name}
 	declared, manages := f.declared(name)
@@ -81,8 +81,8 @@ func (f *factory) whySources(ctx context.Context, name string) (why.Sources, err
 	return from, err
 }
 
-// declared is where the fleet repo declares a cluster, and the management cluster that it is to have; nil where it does not, where there is no fleet
-// repo, and where it cannot be read: what runs can be looked at all the same.
+// declared returns the declaration of a cluster in the fleet repo, and the cluster's management cluster. It returns nil if the fleet repo
+// does not declare the cluster, is missing, or cannot be read, because why can look at a running cluster without it.
 func (f *factory) declared(name string) (declared *why.Declared, manages string) {
 	repo, err := f.fleetRepo()
 	if err != nil {

@@ -283,6 +283,18 @@ func noVersion(c v1alpha1.LockedComponent) error {
 	return diag.Errorf("`fleetctl init` chooses one, or name it in fleet.yaml", "%s provider %s has no version", c.Type, c.Name)
 }
 
+// noVersionIn is noVersion for a fleet of several management clusters, one of which may have a version of the provider.
+func noVersionIn(fleet *v1alpha1.Fleet, c v1alpha1.LockedComponent) error {
+	all := fleet.Spec.ManagementClusters
+	lacks := func(p v1alpha1.Provider) bool { return p.Name == c.Name && p.Version == "" }
+	i := slices.IndexFunc(all, func(m v1alpha1.ManagementCluster) bool { return slices.ContainsFunc(m.Providers, lacks) })
+	if i < 0 || len(all) == 1 {
+		return noVersion(c)
+	}
+	return diag.Errorf("`fleetctl init --management "+all[i].Name+"` chooses one, or name it in fleet.yaml", "%s provider %s of management cluster %s has no version",
+		c.Type, c.Name, all[i].Name)
+}
+
 // downloads is how many components are read at a time. They wait for servers rather than work: with as many as there are processors, the last
 // ones would find out that there is no network only after the first have.
 const downloads = 16
@@ -293,7 +305,7 @@ func (r *Reader) read(ctx context.Context, fleet *v1alpha1.Fleet, taken func(v1a
 	providers := Providers(fleet)
 	for _, p := range providers {
 		if taken(p) == nil && p.Version == "" { // no network mends that
-			return nil, noVersion(p)
+			return nil, noVersionIn(fleet, p)
 		}
 	}
 	var certs []v1alpha1.CertManager

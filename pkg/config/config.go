@@ -1,5 +1,5 @@
-// Package config settles what each flag of a command is: what was typed, else the environment (FLEETCTL_* with the flag's name in
-// upper case), else the user's configuration file, else the default; and remembers where each value came from.
+// Package config decides the value of each flag of a command. The command line comes first, then the environment (FLEETCTL_* with the
+// flag's name in upper case), then the user's configuration file, then the default. The package also records where each value came from.
 package config
 
 import (
@@ -22,9 +22,9 @@ const (
 	originDefault = "default"
 )
 
-// Setting is one key with the value that is in force.
+// Setting is one key with its effective value.
 type Setting struct {
-	// Key is the name of the flag and in the configuration file.
+	// Key is the name of the flag, which is also the key in the configuration file.
 	Key string `json:"key"`
 	// Value is text, a bool, or a list of texts.
 	Value any `json:"value"`
@@ -32,12 +32,12 @@ type Setting struct {
 	Origin string `json:"origin"`
 }
 
-// Settings are the values in force for one run.
+// Settings are the effective values of one run.
 type Settings struct {
 	byKey map[string]resolved
 }
 
-// resolved is a Setting with what Apply needs.
+// resolved is a Setting with further fields for Apply.
 type resolved struct {
 	Setting
 	fromOutside bool // from the environment or the file
@@ -48,11 +48,11 @@ func EnvName(flag string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// DefaultFile is where the configuration file stands if --config does not say so: fleetctl/config.yaml below $XDG_CONFIG_HOME, or the
-// system's folder for configuration. It is "" where there is no such folder.
+// DefaultFile is the default path of the configuration file: fleetctl/config.yaml below $XDG_CONFIG_HOME, or else below the system's
+// folder for configuration. It is "" if there is no such folder.
 func DefaultFile() string {
 	dir := os.Getenv("XDG_CONFIG_HOME")
-	if !filepath.IsAbs(dir) { // the specification says to ignore a relative one
+	if !filepath.IsAbs(dir) { // the XDG specification: ignore a relative path
 		var err error
 		if dir, err = os.UserConfigDir(); err != nil {
 			return ""
@@ -61,9 +61,9 @@ func DefaultFile() string {
 	return filepath.Join(dir, "fleetctl", "config.yaml")
 }
 
-// Load settles flags, which have been parsed, against the environment and the configuration file. An empty configFile stands for
-// FLEETCTL_CONFIG, else for DefaultFile, which need not exist. It returns all that is wrong in the file as diag.Findings, and an
-// error for a variable whose value does not fit. Nothing is changed yet: see Apply.
+// Load decides the values of parsed flags from the environment and the configuration file. An empty configFile means FLEETCTL_CONFIG, or
+// else DefaultFile, which need not exist. All faults of the file are diag.Findings. A variable with a value that does not fit is an
+// error, too. Load does not change flags: see Apply.
 func Load(flags *pflag.FlagSet, configFile string) (*Settings, error) {
 	file, err := openFile(configFile)
 	if err != nil {
@@ -71,7 +71,7 @@ func Load(flags *pflag.FlagSet, configFile string) (*Settings, error) {
 	}
 	for old, now := range renamed {
 		if os.Getenv(EnvName(old)) != "" {
-			return nil, diag.Usage("unset it, and set "+EnvName(now)+" instead", "the environment variable %s has another name now", EnvName(old))
+			return nil, diag.Usage("unset it, and set "+EnvName(now)+" instead", "the environment variable %s was renamed", EnvName(old))
 		}
 	}
 	v := viper.New()
@@ -99,12 +99,12 @@ func Load(flags *pflag.FlagSet, configFile string) (*Settings, error) {
 	return s, nil
 }
 
-// bind tells viper where the values of a key may come from; viper knows which of them wins.
+// bind tells viper the sources of a key's value. viper decides their order.
 func bind(v *viper.Viper, name string, flag *pflag.Flag) error {
 	if err := v.BindEnv(name, EnvName(name)); err != nil {
 		return fmt.Errorf("bind %s: %w", EnvName(name), err)
 	}
-	if flag == nil { // a key of other commands
+	if flag == nil { // a key for other commands
 		return nil
 	}
 	if err := v.BindPFlag(name, flag); err != nil {
@@ -119,7 +119,7 @@ func resolve(v *viper.Viper, name string, flag *pflag.Flag, file *configFile) (r
 	switch {
 	case flag != nil && flag.Changed:
 		r.Origin = "flag --" + name
-	case os.Getenv(EnvName(name)) != "": // an empty one is as none
+	case os.Getenv(EnvName(name)) != "": // an empty variable counts as unset
 		r.Origin, r.fromOutside = "environment "+EnvName(name), true
 	case inFile:
 		r.Origin, r.fromOutside = fmt.Sprintf("file %s:%d", file.path, line), true
@@ -132,7 +132,7 @@ func resolve(v *viper.Viper, name string, flag *pflag.Flag, file *configFile) (r
 	return r, nil
 }
 
-// kindOf is the kind of a key, by the table or, for one that only the environment may set, by its flag.
+// kindOf is the kind of a key. For a key that only the environment may set, it is the kind of the flag.
 func kindOf(name string, flag *pflag.Flag) kind {
 	if k, known := fileKeys[name]; known {
 		return k
@@ -149,7 +149,7 @@ func kindOf(name string, flag *pflag.Flag) kind {
 	return kindText
 }
 
-// convert brings what viper found, a text where it comes from the environment, into the form of its kind.
+// convert converts a value from viper to its kind. Values from the environment are texts.
 func convert(value any, k kind) (any, error) {
 	switch k {
 	case kindList:
@@ -183,7 +183,7 @@ func convert(value any, k kind) (any, error) {
 	return fmt.Sprint(value), nil
 }
 
-// toList takes a list as it is, and a text from the environment as items with commas between them.
+// toList returns a list as it is. It splits a text from the environment at commas.
 func toList(value any) []string {
 	list := []string{}
 	switch value := value.(type) {
@@ -203,8 +203,8 @@ func toList(value any) []string {
 	return list
 }
 
-// Apply sets each flag that was not typed to what the environment or the file says, so that commands only read their options.
-// The flags count as given from then on. It returns an error that names the origin of a value which a flag refuses.
+// Apply sets each flag that is not on the command line to its value from the environment or the file, so that commands only read their
+// options. These flags then count as given. If a flag refuses a value, the error names the value's origin.
 func (s *Settings) Apply(flags *pflag.FlagSet) error {
 	var failed error
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -229,7 +229,7 @@ func set(flags *pflag.FlagSet, f *pflag.Flag, value any) error {
 	return flags.Set(f.Name, fmt.Sprint(value))
 }
 
-// All returns the keys of the configuration file, and those flags of any command that the environment sets, sorted.
+// All returns the keys that the configuration file may have, and the flags that the environment sets, sorted by key.
 func (s *Settings) All() []Setting {
 	all := []Setting{}
 	for key, r := range s.byKey {

@@ -17,7 +17,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// configFile is what the configuration file holds, with the line of each key.
+// configFile is the content of the configuration file, with the line of each key.
 type configFile struct {
 	path     string
 	values   map[string]any
@@ -25,7 +25,7 @@ type configFile struct {
 	findings diag.Findings
 }
 
-// openFile reads and checks the configuration file. Only the default one may be missing.
+// openFile reads and checks the configuration file. Only the default file may be missing.
 func openFile(path string) (*configFile, error) {
 	explicit := path
 	if explicit == "" {
@@ -60,7 +60,7 @@ func (c *configFile) parse(content []byte) {
 		return
 	}
 	if len(documents) > 1 {
-		c.report(documents[1], "syntax", "remove what is behind `---`", "file holds more than one YAML document")
+		c.report(documents[1], "syntax", "remove all documents after the first `---`", "file holds more than one YAML document")
 		return
 	}
 	if len(documents) == 0 || documents[0].ShortTag() == "!!null" {
@@ -101,7 +101,7 @@ func (c *configFile) unknown(key *yaml.Node) {
 	nearest := diag.Nearest(key.Value, Keys())
 	switch {
 	case renamed[key.Value] != "":
-		hint = "it is called " + renamed[key.Value] + " now"
+		hint = "it was renamed to " + renamed[key.Value]
 	case slices.Contains(flagOnly, key.Value):
 		hint = "give it on the command line"
 	case nearest != "":
@@ -117,7 +117,7 @@ func (c *configFile) report(n *yaml.Node, rule, hint, format string, args ...any
 	})
 }
 
-// read takes a value of that kind from its node.
+// read decodes a value of the kind k from its node.
 func read(n *yaml.Node, k kind) (any, bool) {
 	if k == kindList {
 		items := []string{}

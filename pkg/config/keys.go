@@ -12,8 +12,8 @@ const (
 	kindList     kind = "a list"
 )
 
-// fileKeys are what the configuration file may hold: the flags that say how fleetctl works for this user or on this machine, on
-// every run. What a single run is to do stays on the command line and in fleet.yaml.
+// fileKeys are the keys of the configuration file: flags whose value depends on the user or the machine, and is the same for every run.
+// Options of a single run belong on the command line and in fleet.yaml.
 var fileKeys = map[string]kind{
 	"bundle":           kindText,
 	"cache-dir":        kindText,
@@ -35,11 +35,11 @@ var fileKeys = map[string]kind{
 	"yes":              kindBool,
 }
 
-// flagOnly are flags that must be typed each time: a variable that was once exported must not delete clusters or hide what a
-// command does. The cluster that a command works on is one of them.
+// flagOnly are flags that count only on the command line. A variable that was once exported must not delete clusters, hide what a command
+// does, or choose the cluster that a command works on.
 var flagOnly = []string{"cluster", "config", "delete-clusters", "dry-run", "help", "version"}
 
-// renamed are keys that have another name now. Their variables are refused: whoever set one would think that it counts.
+// renamed maps old names of keys to new ones. A variable with an old name is an error, because its user expects an effect.
 var renamed = map[string]string{"cluster": "management"}
 
 // Keys returns the keys that the configuration file may hold, sorted.

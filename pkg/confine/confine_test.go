@@ -182,6 +182,10 @@ func (th thing) work(ctx context.Context) string {
 				break
 			}
 		}
+	case "slow":
+		<-time.After(800 * time.Millisecond)
+	case "exit":
+		os.Exit(7)
 	case "stack":
 		return fmt.Sprint(deep(1))
 	}
@@ -218,6 +222,49 @@ func TestTroubleIsNamed(t *testing.T) {
 	for i, want := range []string{"a is fine", "b: " + memory, "c is fine", "d: out of time: it takes longer than 5s", "e: " + memory, "f: " + memory, "g: ", "h is fine"} {
 		if !strings.HasPrefix(out[i], want) {
 			t.Errorf("got %q, want %q", out[i], want)
+		}
+	}
+}
+
+// Things that each keep to their time do not take longer than all may together, however many there are. One that is killed takes of that, too.
+func TestTimeOfAllTogether(t *testing.T) {
+	l := limits
+	l.Time = time.Second
+	things := []thing{{Name: "killed", Trouble: "time"}, {Name: "first"}}
+	for i := range 100 {
+		things = append(things, thing{Name: fmt.Sprint("slow ", i), Trouble: "slow"})
+	}
+	out, err := working.Run(inside(t, l), things, confine.Needs{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out[0] != "killed: out of time: it takes longer than 1s" || out[1] != "first is fine" || out[2] != "slow 0 is fine" {
+		t.Errorf("the first are %q", out[:3])
+	}
+	last := out[len(out)-1]
+	if !strings.HasPrefix(last, "slow 99: out of time: all that came before it took longer than 10s together, slow ") || !strings.Contains(last, " alone ") {
+		t.Errorf("the last is %q", last)
+	}
+}
+
+// Beside more things to die of than are tried, what works is worked on, the first of the others are named with what they died of, and of the
+// last it is said that they were not tried.
+func TestTroubleWithoutEnd(t *testing.T) {
+	things := []thing{{Name: "fine"}}
+	for i := range 20 {
+		things = append(things, thing{Name: fmt.Sprint("bad ", i), Trouble: "exit"})
+	}
+	out, err := working.Run(inside(t, limits), things, confine.Needs{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const crashed = ": the process that renders ended: it crashed"
+	if out[0] != "fine is fine" || out[1] != "bad 0"+crashed || out[12] != "bad 11"+crashed {
+		t.Errorf("the first are %q", out[:13])
+	}
+	for _, got := range out[13:] {
+		if !strings.HasSuffix(got, ": the process that renders ended 12 times, each time at something else: nothing more is tried") {
+			t.Errorf("got %q", got)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 type Limits struct {
 	// Memory, in bytes, of all that a task does at once.
 	Memory int64
-	// Time is how long it may work on one thing, such as a HelmRelease.
+	// Time is how long it may work on one thing, such as a HelmRelease. All things of a task have together times as long.
 	Time time.Duration
 }
 
@@ -24,7 +24,12 @@ func (l Limits) memoryText() string {
 	return fmt.Sprintf("%d MiB", l.Memory>>20)
 }
 
-// maxDeaths is how often a task is begun anew: more things than that are not named one by one.
+// together is how many times as long as on one thing a process may work on all of them: a repo can have thousands, each of which takes a little less
+// than it may. What comes later is refused, and who asks for it says so.
+const together = 10
+
+// maxDeaths is how many things a process may die of. Then only what has worked before is worked on once more, and of all
+// else it is said that it was not tried.
 const maxDeaths = 12
 
 // startTime bounds how long a process may take until it is ready, on a machine that has much else to do.

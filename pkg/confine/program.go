@@ -60,11 +60,17 @@ func (p *Program) run(ctx context.Context, name string, in any, take func([]byte
 	if os.Getenv(marker) != "" {
 		return errors.New("a process that renders starts no other")
 	}
-	s := start{Task: name, Limits: p.Limits, Read: needs.Read, Write: needs.Write, Refused: map[string]string{}}
+	s := start{Task: name, Limits: p.Limits, Read: needs.Read, Write: needs.Write, Refused: map[string]string{}, Left: together * p.Limits.Time}
 	groups := map[string]int{}
-	for range maxDeaths {
-		end := &attempt{program: p, start: &s, needs: needs, active: map[uint64]*activity{}}
+	worked := map[string]bool{}
+	for deaths := range maxDeaths + 1 {
+		if deaths == maxDeaths {
+			s.Worked = worked
+			s.Enough = fmt.Sprintf("the process that renders ended %d times, each time at something else: nothing more is tried", maxDeaths)
+		}
+		end := &attempt{program: p, start: &s, needs: needs, active: map[uint64]*activity{}, worked: worked, watch: newStopwatch()}
 		err := end.run(ctx, in, take)
+		s.Left = max(p.Limits.Time, s.Left-end.watch.worked())
 		death, died := errors.AsType[*Death](err)
 		if !died || ctx.Err() != nil {
 			return errors.Join(err, ctx.Err())
@@ -84,7 +90,7 @@ func (p *Program) run(ctx context.Context, name string, in any, take func([]byte
 			return p.failed(death)
 		}
 	}
-	return p.failed(&Death{Cause: Crashed, Limits: p.Limits, Detail: fmt.Sprintf("it did so %d times, each time at something else", maxDeaths)})
+	return p.failed(&Death{Cause: Crashed, Limits: p.Limits, Detail: fmt.Sprintf("it did so %d times, and once more at what had worked before", maxDeaths)})
 }
 
 // failed is a death that no single thing is the reason of.
@@ -107,11 +113,15 @@ type attempt struct {
 
 	mu     sync.Mutex
 	active map[uint64]*activity
-	late   *activity // that took too long: the process was killed for it
+	worked map[string]bool // what came to its end, once each is worked on alone
+	late   *activity       // that took too long: the process was killed for it
 	// Since then it works on nothing that it has named, and calls are what it waits for; silent: it was killed for that.
 	since  time.Time
 	calls  int
 	silent bool
+	beyond bool // it took too long for all together: it was killed for that
+	// watch measures how long it works on everything.
+	watch *stopwatch
 }
 
 // culprit is what the process died of; nil where that is not known.
@@ -169,8 +179,11 @@ func (a *attempt) run(ctx context.Context, in any, take func([]byte) error) erro
 		return ctx.Err()
 	case a.tooLate():
 		limits := a.start.Limits
-		if a.silent {
+		switch {
+		case a.silent:
 			limits.Time *= silence
+		case a.beyond:
+			limits.Time *= together
 		}
 		return &Death{Cause: Time, Limits: limits}
 	case failed != nil && !errors.Is(failed, io.EOF) && !errors.Is(failed, io.ErrUnexpectedEOF):
@@ -263,7 +276,8 @@ func (a *attempt) overdue(now time.Time) bool {
 		}
 	}
 	a.silent = len(a.active) == 0 && a.calls == 0 && now.Sub(a.since) > silence*a.start.Limits.Time
-	return a.silent
+	a.beyond = a.watch.worked() > a.start.Left+silence*a.start.Limits.Time // it works on, though it is refused all that it names
+	return a.silent || a.beyond
 }
 
 // heard notes that the process is getting on, and how many more answers it waits for.
@@ -272,12 +286,13 @@ func (a *attempt) heard(calls int) {
 	defer a.mu.Unlock()
 	a.since = time.Now()
 	a.calls += calls
+	a.watch.wait(calls)
 }
 
 func (a *attempt) tooLate() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.late != nil || a.silent
+	return a.late != nil || a.silent || a.beyond
 }
 
 // listen takes what the process says, to its end. done is nil where it ended without a word.
@@ -334,6 +349,9 @@ func (a *attempt) note(letter byte, body []byte) error {
 	defer a.mu.Unlock()
 	a.since = time.Now()
 	if letter == frameEnd {
+		if one := a.active[id]; one != nil && a.start.Alone {
+			a.worked[one.name] = true
+		}
 		delete(a.active, id)
 		return nil
 	}
@@ -363,23 +381,4 @@ func (a *attempt) answer(ctx context.Context, to *writeFrames, body []byte) {
 	}
 	head := appendText(binary.AppendUvarint(nil, id), failed)
 	_ = to.send(frameAnswer, head, out) // a process that is gone needs no answer
-}
-
-// tail keeps the first of what a process says on standard error: a crash begins with its reason.
-type tail struct {
-	mu   sync.Mutex
-	said []byte
-}
-
-func (t *tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.said = append(t.said, b[:min(len(b), max(0, 8<<10-len(t.said)))]...)
-	return len(b), nil
-}
-
-func (t *tail) text() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(t.said)
 }

@@ -80,3 +80,22 @@ func (p *process) wait() *os.ProcessState {
 	<-p.gone
 	return p.cmd.ProcessState
 }
+
+// tail keeps the first of what a process says on standard error: a crash begins with its reason.
+type tail struct {
+	mu   sync.Mutex
+	said []byte
+}
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.said = append(t.said, b[:min(len(b), max(0, 8<<10-len(t.said)))]...)
+	return len(b), nil
+}
+
+func (t *tail) text() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.said)
+}

@@ -11,6 +11,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
@@ -61,6 +62,11 @@ type start struct {
 	Refused map[string]string
 	// Alone says to work on one thing at a time.
 	Alone bool
+	// Enough, where it is not empty, is why nothing is worked on any more but what has Worked before.
+	Enough string
+	Worked map[string]bool
+	// Left is how long all things may take from now on.
+	Left time.Duration
 }
 
 // outcome is how a task ended.

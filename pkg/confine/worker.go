@@ -68,7 +68,10 @@ func Serve(tasks ...Known) int {
 	if err := to.send(frameReady); err != nil {
 		return exitNotStarted
 	}
-	w := &watch{to: to, refused: s.Refused, time: s.Limits.Time, answers: map[uint64]chan answer{}}
+	w := &watch{
+		to: to, refused: s.Refused, time: s.Limits.Time, answers: map[uint64]chan answer{},
+		enough: s.Enough, known: s.Worked, left: s.Left, worked: newStopwatch(),
+	}
 	if s.Alone {
 		w.alone = make(chan struct{}, 1)
 	}
@@ -121,6 +124,17 @@ type watch struct {
 	mu      sync.Mutex
 	answers map[uint64]chan answer
 
+	// enough is why it works on nothing but what is known to work; "" as a rule.
+	enough string
+	known  map[string]bool
+	// left is how long all things may take together, worked how long they took, and longest which of them took longest.
+	left    time.Duration
+	worked  *stopwatch
+	longest struct {
+		name string
+		took time.Duration
+	}
+
 	// calls are answered in this process, where it is the one that started the task.
 	calls map[string]func(ctx context.Context, in []byte) ([]byte, error)
 }
@@ -139,20 +153,54 @@ func (w *watch) begin(name, group string) (end func(), err error) {
 			return func() {}, errors.New(why)
 		}
 	}
+	if w.enough != "" && !w.known[name] {
+		return func() {}, errors.New(w.enough)
+	}
+	release := func() {
+		if w.alone != nil {
+			<-w.alone
+		}
+	}
 	if w.alone != nil {
 		w.alone <- struct{}{}
 	}
-	id := w.last.Add(1)
+	if err := w.outOfTime(); err != nil {
+		release()
+		return func() {}, err
+	}
+	began, id := time.Now(), w.last.Add(1)
 	body := appendText(appendText(binary.AppendUvarint(nil, id), name), group)
 	if err := w.to.send(frameBegin, body); err != nil {
 		return func() {}, err
 	}
 	return func() {
 		_ = w.to.send(frameEnd, binary.AppendUvarint(nil, id)) // without a parent the process ends
-		if w.alone != nil {
-			<-w.alone
-		}
+		w.ended(name, time.Since(began))
+		release()
 	}, nil
+}
+
+// ended notes how long a thing took.
+func (w *watch) ended(name string, took time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if took > w.longest.took {
+		w.longest.name, w.longest.took = name, took
+	}
+}
+
+// outOfTime says that all things together have taken what they may, and which of them took longest.
+func (w *watch) outOfTime() error {
+	if w.worked.worked() <= w.left {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	most := ""
+	if w.longest.name != "" {
+		most = fmt.Sprintf(", %s alone %s", w.longest.name, w.longest.took.Round(time.Second/10))
+	}
+	return fmt.Errorf("out of time: all that came before it took longer than %s together%s", together*w.time, most)
 }
 
 func (w *watch) call(ctx context.Context, name string, in []byte) ([]byte, error) {
@@ -167,6 +215,8 @@ func (w *watch) call(ctx context.Context, name string, in []byte) ([]byte, error
 	w.mu.Lock()
 	w.answers[id] = got
 	w.mu.Unlock()
+	w.worked.wait(+1)
+	defer w.worked.wait(-1)
 	if err := w.to.send(frameCall, appendText(binary.AppendUvarint(nil, id), name), in); err != nil {
 		return nil, err
 	}

@@ -29,6 +29,13 @@ type Finding struct {
 	Gist string `json:"-"`
 }
 
+// What a fleet repo has somebody say is shown up to here: a parser can have a complaint of megabytes, and a file as many lines with one each.
+const (
+	// MaxSummary is how many bytes of a summary are shown.
+	MaxSummary = 4 << 10
+	maxListed  = 500
+)
+
 // String is "file:line:column: summary", without what is unknown: editors and terminals make a link of it.
 func (f Finding) String() string {
 	var b strings.Builder
@@ -42,17 +49,21 @@ func (f Finding) String() string {
 		}
 		b.WriteString(": ")
 	}
-	b.WriteString(plain.Unbroken(f.Summary))
+	b.WriteString(plain.Clip(plain.Unbroken(f.Summary), MaxSummary))
 	return b.String()
 }
 
 // Findings is an error that carries all problems at once.
 type Findings []Finding
 
-// Error lists every finding, one a line, with its hint behind it.
+// Error lists the findings, one a line, with its hint behind it; of very many the first.
 func (fs Findings) Error() string {
-	lines := make([]string, 0, len(fs))
-	for _, f := range fs {
+	lines := make([]string, 0, min(len(fs), maxListed+1))
+	for i, f := range fs {
+		if i == maxListed {
+			lines = append(lines, fmt.Sprintf("and %s more", plain.Thousands(len(fs)-i)))
+			break
+		}
 		line := f.String()
 		if f.Hint != "" {
 			line += " (" + plain.Unbroken(f.Hint) + ")"

@@ -1,6 +1,9 @@
 package diag
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // Nearest returns the one of known that name was most likely meant to be, or "" if none is close. Case, hyphens and
 // underscores do not count; of equally close ones the first wins. Where none is close, the only one that name begins is meant.
@@ -49,4 +52,19 @@ func distance(a, b string) int {
 		before, last, row = last, row, before
 	}
 	return last[len(b)]
+}
+
+// Unknown is the error for a name that is not among the known ones. Its hint is the nearest right one, or all of them, or orElse; one that ends in "makes one"
+// follows all of them, too.
+func Unknown(what, name string, known []string, orElse string) error {
+	hint := orElse
+	if nearest := Nearest(name, known); nearest != "" {
+		hint = "did you mean " + nearest + "?"
+	} else if len(known) > 0 && len(known) <= 20 {
+		hint = "there are: " + strings.Join(known, ", ")
+		if strings.HasSuffix(orElse, "makes one") {
+			hint += "; " + orElse
+		}
+	}
+	return &Error{Err: fmt.Errorf("there is no %s %q", what, name), Hint: hint, Code: ExitUsage}
 }

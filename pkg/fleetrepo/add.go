@@ -3,6 +3,7 @@ package fleetrepo
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -20,16 +21,16 @@ import (
 // AddOptions declare a new cluster.
 type AddOptions struct {
 	Name, Environment, Flavour string
-	// ManagementCluster that makes it; "" stands for the only one that can.
+	// ManagementCluster that makes it; "" means the only one that can.
 	ManagementCluster string
-	// KubernetesVersion; "" stands for that of the management cluster, or of the chart's example.
+	// KubernetesVersion; "" means the management cluster's, or the one in the chart's example.
 	KubernetesVersion string
 	// Values are laid over those of a small cluster; Set over both.
 	Values map[string]any
 	Set    []Assignment
-	// Flux says who applies what the cluster runs; "" stands for its own Flux, where its flavour can.
+	// Flux says which Flux applies the cluster's apps; "" means its own, if its flavour can run Flux.
 	Flux scaffold.FluxMode
-	// CNI is a folder of addons/cni with the network of its pods; "" stands for the only one, where its flavour needs one.
+	// CNI is a folder of addons/cni with the network of its pods; "" means the only one, if its flavour needs one.
 	CNI string
 }
 
@@ -62,7 +63,7 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 	if values, err = Assign(values, opts.Set); err != nil {
 		return nil, err
 	}
-	if err := r.tagFleet(opts.Flavour, path.Join(mgmt.Layout().Cluster(opts.Environment, opts.Name), clusterFile), values); err != nil {
+	if err := r.tagFleet(ch, path.Join(mgmt.Layout().Cluster(opts.Environment, opts.Name), clusterFile), values); err != nil {
 		return nil, err
 	}
 	e := &Edit{Summary: fmt.Sprintf("Add cluster %s to %s", opts.Name, opts.Environment)}
@@ -83,11 +84,12 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 	if err != nil {
 		return nil, findingsOf(file.Path, err)
 	}
+	refused := c.check(ch)
 	if err := ch.missing(values); err != nil {
-		return nil, err
+		return nil, cmp.Or(unknownValues(refused), err) // one that nobody knows may well be the one that is missing
 	}
-	if err := c.check(ch); err != nil {
-		return nil, err
+	if refused != nil {
+		return nil, refused
 	}
 	e.Checks, e.Environments = append(e.Checks, RendersCluster{file.Path}), []string{opts.Environment}
 	e.Changes.Write(files...)
@@ -108,7 +110,7 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 	return e, r.bringChart(e, ch)
 }
 
-// shareChart adds the HelmChart that an environment's clusters of a flavour share to the edit, where it is missing.
+// shareChart adds the HelmChart that an environment's clusters of a flavour share to the edit, if it is missing.
 func (r *Repo) shareChart(e *Edit, mgmt *v1alpha1.ManagementCluster, environment, flavour string) error {
 	file, err := scaffold.EnvironmentChart(mgmt.Layout(), environment, flavour)
 	if err != nil {
@@ -155,9 +157,9 @@ func (r *Repo) bringChart(e *Edit, ch *chart) error {
 	return r.lockCharts(e, map[string][]manifest.File{ch.flavour: files})
 }
 
-// checkFree makes sure that no cluster of the management cluster has this name: the cluster's namespace there has the same name. It also makes
-// sure that no cluster of the environment has it, because commands tell an environment's clusters apart by their names. An environment of ""
-// checks only the management cluster. The very file that is wanted may be there already.
+// checkFree makes sure that no cluster of the management cluster has this name: the cluster's namespace there has the same name. It also
+// makes sure that no cluster of the environment has it, because commands tell an environment's clusters apart by their names. An
+// environment of "" checks only the management cluster. The very file that is wanted may be there already.
 func (r *Repo) checkFree(mgmt *v1alpha1.ManagementCluster, environment, name string, wanted manifest.File) error {
 	places, err := r.places(name)
 	if err != nil {
@@ -168,7 +170,11 @@ func (r *Repo) checkFree(mgmt *v1alpha1.ManagementCluster, environment, name str
 			continue
 		}
 		if there, err := r.read(p.file); err != nil || p.file != wanted.Path || !bytes.Equal(there, wanted.Content) {
-			return diag.Usage("choose another name, or change it with `fleetctl cluster scale` and `fleetctl cluster upgrade`", "there is a cluster %s already: %s", name, p.file)
+			hint := "choose another name, or change it with `fleetctl cluster scale` and `fleetctl cluster upgrade`"
+			if environment != "" && p.environment != environment {
+				hint = "the clusters of a management cluster have names of their own: choose another one, such as " + name + "-" + environment
+			}
+			return diag.Usage(hint, "there is a cluster %s already: %s", name, p.file)
 		}
 	}
 	return nil
@@ -236,7 +242,7 @@ func (r *Repo) FlavoursToOffer() []string {
 // startingPoint are the values of the example that fit everybody.
 var startingPoint = []yamledit.Path{{"kubernetesVersion"}, {"controlPlane", "replicas"}, {"pools"}}
 
-// example are the values of a small cluster, as the chart has them; none where it has no example.
+// example are the values of a small cluster in the chart's schema; none if the schema has no example.
 func (ch *chart) example() map[string]any {
 	examples, _ := ch.schema["examples"].([]any)
 	if len(examples) == 0 {
@@ -264,7 +270,7 @@ func (ch *chart) start(kubernetesVersion string) (map[string]any, error) {
 	return values, nil
 }
 
-// missing returns an error for the values that the example has, that have no default, and that nobody gave.
+// missing returns an error for values in the example that have no default and were not given.
 func (ch *chart) missing(values map[string]any) error {
 	all := overlay(ch.defaults, values)
 	out := &MissingValuesError{Flavour: ch.flavour}
@@ -282,7 +288,14 @@ func (ch *chart) missing(values map[string]any) error {
 	return &diag.Error{Err: out, Hint: "for example: " + strings.Join(hints, " "), Code: diag.ExitUsage}
 }
 
-// MissingValuesError says which values a flavour needs and nobody gave.
+// unknownValues are those findings in err that are about values which a flavour does not have; nil where there are none.
+func unknownValues(err error) error {
+	findings, _ := errors.AsType[diag.Findings](err)
+	unknown := diag.Findings(slices.DeleteFunc(slices.Clone(findings), func(f diag.Finding) bool { return f.Rule != v1alpha1.RuleUnknownField }))
+	return unknown.Err()
+}
+
+// MissingValuesError lists required values of a flavour that were not given.
 type MissingValuesError struct {
 	Flavour string
 	// Values are those of the chart's example.

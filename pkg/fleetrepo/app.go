@@ -72,7 +72,7 @@ func (r *Repo) files(dir, prefix string) ([]string, error) {
 	return names, err
 }
 
-// readApp reads what the file of an application says.
+// readApp parses the file of an application.
 func (r *Repo) readApp(a *App, file string) {
 	src, err := r.read(file)
 	if err != nil {
@@ -97,8 +97,8 @@ func (r *Repo) readApp(a *App, file string) {
 	}
 }
 
-// AddApp makes an application of a tenant, in the environments named or in all that have the tenant. One that is there with another source is an error,
-// as are bad names, and a tenant that an environment does not have.
+// AddApp makes an application of a tenant, in the environments named or in all that have the tenant. One that is there with another
+// source is an error, as are bad names, and a tenant that an environment does not have.
 func (r *Repo) AddApp(tenant, name string, source scaffold.AppSource, environments []string) (*Edit, error) {
 	all, err := r.Tenants()
 	if err != nil {
@@ -106,7 +106,7 @@ func (r *Repo) AddApp(tenant, name string, source scaffold.AppSource, environmen
 	}
 	i := slices.IndexFunc(all, func(t Tenant) bool { return t.Name == tenant })
 	if i < 0 {
-		return nil, unknown("tenant", tenant, r.TenantNames(), "`fleetctl tenant add "+tenant+"` makes one")
+		return nil, unknownTenant(tenant, r.TenantNames())
 	}
 	chosen := environments
 	if len(chosen) == 0 {
@@ -201,6 +201,9 @@ func (r *Repo) RemoveApp(tenant, name string, environments []string) (*Edit, err
 }
 
 func (r *Repo) unknownApp(tenant, name string) error {
+	if tenants := r.TenantNames(); !slices.Contains(tenants, tenant) {
+		return unknownTenant(tenant, tenants)
+	}
 	all, err := r.Apps()
 	if err != nil {
 		return err
@@ -219,7 +222,7 @@ func (r *Repo) unknownApp(tenant, name string) error {
 		return diag.Usage("name one of these with --environment", "the application %s of the tenant %s is in no such environment, but in: %s",
 			name, tenant, strings.Join(sortedSet(where), ", "))
 	}
-	return unknown("application", name, names, "the tenant "+tenant+" has none; `fleetctl app add` makes one")
+	return diag.Unknown("application", name, names, "the tenant "+tenant+" has none; `fleetctl app add` makes one")
 }
 
 // AppNames are those of all applications.

@@ -28,13 +28,13 @@ type Root struct {
 	Name string `json:"name"`
 	// Path of the folder.
 	Path string `json:"path"`
-	// File and Line of what says so: a Flux Kustomization that applies the folder it is in, or a FluxInstance.
+	// File and Line of the object that makes the folder a root: a Flux Kustomization that applies its own folder, or a FluxInstance.
 	File string `json:"file"`
 	Line int    `json:"line"`
 	// URL and Branch of the Git repository that it follows; "" where the repo does not say.
 	URL    string `json:"url,omitempty"`
 	Branch string `json:"branch,omitempty"`
-	// Flux is the version that stands beside it; "" where Flux is installed in another way.
+	// Flux is the version of the components in the same folder; "" if Flux is installed in another way.
 	Flux string `json:"flux,omitempty"`
 }
 
@@ -66,7 +66,8 @@ func FindAny(dir string) (top string, declared bool, err error) {
 	return start, false, nil
 }
 
-// mostUnversioned is how many files and folders there may be in one that is in no Git repository: it may be anything, such as somebody's home.
+// mostUnversioned is how many files and folders there may be in one that is in no Git repository: it may be anything, such as somebody's
+// home.
 const mostUnversioned = 5000
 
 func isTooMuch(dir string) bool {
@@ -83,8 +84,8 @@ func isTooMuch(dir string) bool {
 // ErrNoFlux says that nothing in a folder tells what Flux applies of it.
 var ErrNoFlux = errors.New("nothing there says what Flux applies")
 
-// Assume is the fleet of a repo without a fleet.yaml, as far as its Flux objects tell: each folder that a cluster's Flux begins with is that of a
-// management cluster. The error is ErrNoFlux.
+// Assume is the fleet of a repo without a fleet.yaml, as far as its Flux objects tell: each folder that a cluster's Flux begins with is
+// that of a management cluster. The error is ErrNoFlux.
 func Assume(files fs.FS, dir string) (*v1alpha1.Fleet, error) {
 	roots := Roots(files)
 	if len(roots) == 0 {
@@ -143,12 +144,12 @@ func (e *noFleetError) Error() string {
 
 func (e *noFleetError) Unwrap() error { return ErrNoFlux }
 
-// fluxObject is one of those that say where Flux begins, as far as they say it.
+// fluxObject has the used fields of an object that tells where Flux begins.
 type fluxObject struct {
 	kind, namespace, name string
 	file                  string
 	line                  int
-	// path that a Kustomization applies, cleaned; "" where it leads elsewhere. remote: it is applied to another cluster.
+	// path that a Kustomization applies, cleaned; "" if it is outside of the repo. remote: it is applied to another cluster.
 	path   string
 	remote bool
 	// sourceKind, sourceNamespace and sourceName are of its source; url and branch of a source itself.
@@ -233,14 +234,15 @@ func (o fluxObject) appliesItself() bool {
 	return o.kind == "Kustomization" && !o.remote && lies(o.file, o.path)
 }
 
-// isOfAnother tells of a Kustomization beside which another one, of another source, is where a cluster's Flux begins: then the whole of which it
-// applies is that of its own source, such as a tenant's repo.
+// isOfAnother tells of a Kustomization beside which another one, of another source, is where a cluster's Flux begins: then the whole of
+// which it applies is that of its own source, such as a tenant's repo.
 func (o fluxObject) isOfAnother(root fluxObject) bool {
 	return root.appliesItself() && root.path != "." &&
 		[3]string{o.sourceKind, cmp.Or(o.sourceNamespace, o.namespace), o.sourceName} != [3]string{root.sourceKind, cmp.Or(root.sourceNamespace, root.namespace), root.sourceName}
 }
 
-// rootName is what a cluster with that folder is called: by the folder's name alone where it is in clusters/, as flux bootstrap's documentation has it.
+// rootName is the name of the cluster with that root. For a folder in clusters/, as in the documentation of flux bootstrap, it is only
+// the folder's name.
 func rootName(dir string) string {
 	return Label(strings.TrimPrefix(dir, "clusters/"), "flux")
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// Channel is what environments follow in Git, and where it is.
+// Channel is a channel of the fleet with its present tags and its environments.
 type Channel struct {
 	Name string `json:"name"`
 	// Branch that it follows, or the pattern of its tags.
@@ -48,7 +48,7 @@ func (r *Repo) Channels() ([]Channel, error) {
 	return all, nil
 }
 
-// Positions are the tags that the management clusters have a channel at; those that have none yet are left out.
+// Positions are the present tags of a channel by management cluster. It leaves out management clusters without a tag.
 func (r *Repo) Positions(channel string) ([]Position, error) {
 	all := []Position{}
 	for i := range r.Fleet.Spec.ManagementClusters {
@@ -84,8 +84,9 @@ func (r *Repo) tagOf(m *v1alpha1.ManagementCluster, channel string) (string, err
 	return text(yamledit.Find(documents[0], "spec", "ref", "tag")), nil
 }
 
-// AddChannel lists a channel in fleet.yaml and lets environments follow it, at once: a fleet with tags has no production on a branch.
-// A branch can be followed from then on; tags only when there is the first one. Errors: a bad or taken name, an unknown environment.
+// AddChannel lists a channel in fleet.yaml and lets environments follow it, at once. The first channel of tags takes all production environments along,
+// because a fleet with tags has no production on a branch. A branch can be followed from then on; tags only when there is the first one. Errors: a bad or
+// taken name, an unknown environment.
 func (r *Repo) AddChannel(c v1alpha1.Channel, environments []string) (*Edit, error) {
 	if err := scaffold.CheckName("channel", c.Name, 63); err != nil {
 		return nil, err
@@ -103,6 +104,10 @@ func (r *Repo) AddChannel(c v1alpha1.Channel, environments []string) (*Edit, err
 	if err != nil {
 		return nil, diag.Wrap("add the channel to "+v1alpha1.FileName, err, "")
 	}
+	if along := r.productionAlong(c, environments); len(along) > 0 {
+		e.Notes = append(e.Notes, fmt.Sprintf("Production follows it from now on: %s. In a fleet with tags it follows no branch.", strings.Join(along, ", ")))
+		environments = append(slices.Clone(environments), along...)
+	}
 	for _, name := range environments {
 		if err := fleet.setChannel(name, c.Name); err != nil {
 			return nil, err
@@ -113,26 +118,6 @@ func (r *Repo) AddChannel(c v1alpha1.Channel, environments []string) (*Edit, err
 		return nil, r.refusedChannel(err, c)
 	}
 	return e, after.follow(e, c.Name, "", "", environments)
-}
-
-// anotherChannel is the hint of what to do before the channel called name goes, for the environments that follow it. Production never follows the branch: without
-// another channel of tags it has to be production no more.
-func (r *Repo) anotherChannel(name string, followers []string) string {
-	another := v1alpha1.MainChannel
-	for _, c := range r.Fleet.Channels() {
-		if c.IsTag() && c.Name != name {
-			another = c.Name
-		}
-	}
-	production := func(name string) bool {
-		e, _ := r.Fleet.Environment(name)
-		return e.IsProduction()
-	}
-	if i := slices.IndexFunc(followers, production); i >= 0 && another == v1alpha1.MainChannel {
-		return "production follows a channel of tags alone: add another channel for " + followers[i] + " (`fleetctl channel add`), or say `production: false` of it in " +
-			v1alpha1.FileName + " and give it the branch (`fleetctl environment set " + followers[i] + " --channel " + v1alpha1.MainChannel + "`)"
-	}
-	return "give each another one first: `fleetctl environment set " + followers[0] + " --channel " + another + "`"
 }
 
 // RemoveChannel takes a channel that no environment follows out of fleet.yaml, and its sources off the management clusters. Errors: an
@@ -147,7 +132,7 @@ func (r *Repo) RemoveChannel(name string) (*Edit, error) {
 	case name == v1alpha1.MainChannel:
 		return nil, diag.Usage("", "the channel %s is the fleet repo's branch: it stays", name)
 	case index < 0:
-		return nil, unknown("channel", name, names, madeChannel(name))
+		return nil, diag.Unknown("channel", name, names, madeChannel(name))
 	}
 	if followers := r.Fleet.EnvironmentsOf(name); len(followers) > 0 {
 		return nil, diag.Errorf(r.anotherChannel(name, followers), "channel %s is followed by %s", name, strings.Join(followers, ", "))
@@ -186,11 +171,12 @@ func (r *Repo) Promote(channel, tag, cluster string) (*Edit, error) {
 		return nil, err
 	}
 	e := &Edit{Summary: fmt.Sprintf("Promote %s to channel %s", tag, c.Name)}
+	_, e.Notes = r.Paused(r.Fleet.EnvironmentsOf(c.Name))
 	return e, r.follow(e, c.Name, tag, cluster, r.Fleet.EnvironmentsOf(c.Name))
 }
 
-// CheckPromotable returns an error where a promotion would move nothing: none of the management clusters, or not the one named, follows the fleet repo
-// yet, so that nothing there could follow a tag.
+// CheckPromotable returns an error where a promotion would move nothing: none of the management clusters, or not the one named, follows
+// the fleet repo yet, so that nothing there could follow a tag.
 func (r *Repo) CheckPromotable(channel, cluster string) error {
 	var missing []string
 	for i := range r.Fleet.Spec.ManagementClusters {
@@ -233,15 +219,15 @@ func (r *Repo) TagChannel(name string) (v1alpha1.Channel, error) {
 	c, ok := r.Fleet.Channel(name)
 	switch {
 	case !ok:
-		return c, unknown("channel", name, names, madeChannel(name))
+		return c, diag.Unknown("channel", name, names, madeChannel(name))
 	case !c.IsTag():
 		return c, diag.Usage("push to the branch: that is all", "channel %s follows the branch %s, not tags", name, c.Branch)
 	}
 	return c, nil
 }
 
-// follow makes or moves the sources of a channel, and lets environments follow it where it is somewhere. tag is "" to leave it where it
-// is, cluster is the only management cluster to do it for.
+// follow makes the sources of a channel, or moves them to a tag, and lets environments follow the channel once it has a tag. An empty tag
+// does not move it. cluster, if not empty, is the only management cluster to change.
 func (r *Repo) follow(e *Edit, channel, tag, cluster string, environments []string) error {
 	c, _ := r.Fleet.Channel(channel)
 	if cluster != "" {
@@ -309,7 +295,7 @@ func (r *Repo) source(e *Edit, m *v1alpha1.ManagementCluster, c v1alpha1.Channel
 	return true, r.listedSource(&e.Changes, m, c.Name, true)
 }
 
-// listedSource lists the source in the kustomization.yaml of the management cluster's folder, where there is one.
+// listedSource lists the source in the kustomization.yaml of the management cluster's folder, if it has one.
 func (r *Repo) listedSource(cs *manifest.ChangeSet, m *v1alpha1.ManagementCluster, channel string, want bool) error {
 	return r.listed(cs, m.Dir(), path.Join("sources", channel, "gitrepository.yaml"), want)
 }
@@ -325,7 +311,7 @@ func (r *Repo) readFleet() (*fleetFile, error) {
 	return &fleetFile{r, src}, err
 }
 
-// editFleet makes changes of fleet.yaml, refuses what comes of them where it is no fleet, and returns the repo as it would be.
+// editFleet changes fleet.yaml and returns the repo after the change. It fails if the result is not a valid fleet.yaml.
 func (r *Repo) editFleet(e *Edit, change func(*fleetFile) error) (*Repo, error) {
 	fleet, err := r.readFleet()
 	if err != nil {

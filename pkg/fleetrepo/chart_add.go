@@ -19,8 +19,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// AddChart makes a chart of the team's own of a template as clusterctl takes it. file is what findings call the template. The very chart may be there
-// already. Errors: a bad name, one that a chart has, and what of the template cannot be said in a chart, all at once with its lines.
+// AddChart makes a chart from a cluster template of clusterctl. file is the template's name in findings. It is no error if the repo
+// already has the same chart. Errors: a bad name, the name of another chart, and all parts of the template that a chart cannot express,
+// with their lines.
 func (r *Repo) AddChart(name, file string, content []byte) (*Edit, error) {
 	if err := scaffold.CheckName("chart", name, 63); err != nil {
 		return nil, err
@@ -58,7 +59,7 @@ func BringsChart(name string) bool {
 	return err == nil
 }
 
-// chartNotes say how clusters are made with a chart of a template, and what it leaves to the team.
+// chartNotes are notes on how to make clusters with such a chart, and on what remains for the team to do.
 func chartNotes(name string, chart *clustertemplate.Chart) []string {
 	command := []string{"fleetctl cluster add NAME --flavour " + name}
 	for _, v := range chart.Variables {
@@ -81,7 +82,7 @@ func chartNotes(name string, chart *clustertemplate.Chart) []string {
 	return notes
 }
 
-// otherFile is one that is in a folder, or in its place, and not among those that are to be there with their very contents; "" where there is none.
+// otherFile is a file in a folder, or in the place of the folder, that is not among files with the same content; "" if there is none.
 func (r *Repo) otherFile(dir string, files []manifest.File) (other string, err error) {
 	err = within.WalkDir(r.Dir, dir, func(name string, entry fs.DirEntry, err error) error {
 		switch {
@@ -109,8 +110,8 @@ func (r *Repo) otherFile(dir string, files []manifest.File) (other string, err e
 	return other, nil
 }
 
-// RemoveChart takes a chart that no cluster is made of out of the repo, with what packs it for environments. Errors: an unknown chart, and one that
-// clusters have.
+// RemoveChart takes a chart that no cluster is made of out of the repo, with what packs it for environments. Errors: an unknown chart,
+// and one that clusters have.
 func (r *Repo) RemoveChart(name string) (*Edit, error) {
 	charts, err := r.Charts()
 	if err != nil {
@@ -121,7 +122,7 @@ func (r *Repo) RemoveChart(name string) (*Edit, error) {
 		for _, c := range charts {
 			names = append(names, c.Name)
 		}
-		return nil, unknown("chart", name, names, "`fleetctl chart add` makes one")
+		return nil, diag.Unknown("chart", name, names, "`fleetctl chart add` makes one")
 	}
 	clusters, findings, err := r.Clusters()
 	if err != nil {

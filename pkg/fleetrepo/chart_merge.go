@@ -15,7 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// updateChart adds to the edit what a chart lacks. It returns the conflicts.
+// updateChart adds the new parts of a chart to the edit. It returns the conflicts.
 func (r *Repo) updateChart(e *Edit, name string, locked *v1alpha1.LockedChart, brought []manifest.File, prefer Prefer, history ChartHistory) (diag.Findings, error) {
 	have, err := r.chartFiles(name)
 	if err != nil {
@@ -52,7 +52,7 @@ func (r *Repo) updateChart(e *Edit, name string, locked *v1alpha1.LockedChart, b
 // broughtDir has the charts as fleetctl brought them, of which the team's have had changes ever since: no commit has those as they were.
 const broughtDir = layout.ChartsDir + "/.brought"
 
-// keepBrought makes the folder of a chart below broughtDir have these files, or none where it is not needed.
+// keepBrought writes these files to the chart's folder below broughtDir, or removes the folder if it is not needed.
 func (r *Repo) keepBrought(e *Edit, name string, brought []manifest.File, needed bool) error {
 	kept, err := r.keptChart(name)
 	if err != nil {
@@ -83,7 +83,7 @@ func (r *Repo) keptChart(name string) ([]manifest.File, error) {
 	return files, err
 }
 
-// chartBase is what the team has begun with, nil where nobody knows.
+// chartBase returns the files of fleetctl's chart before the team's changes, nil if they are not known.
 func (r *Repo) chartBase(name string, have []manifest.File, locked *v1alpha1.LockedChart, brought []manifest.File, history ChartHistory) ([]manifest.File, error) {
 	if locked == nil {
 		return history(name, scaffold.Digest(brought))
@@ -103,8 +103,8 @@ func (r *Repo) chartBase(name string, have []manifest.File, locked *v1alpha1.Loc
 	return base, err
 }
 
-// conflictsIn are the places of a file where the team and fleetctl want different things; one for the whole file where one of them has none, or
-// nobody knows what it was.
+// conflictsIn returns the places of a file that the team and fleetctl have changed in different ways. There is one conflict for the whole
+// file if one side has removed it, or if its base is not known.
 func conflictsIn(file string, base, team, fleetctl []byte) diag.Findings {
 	finding := diag.Finding{
 		Severity: diag.SeverityError, Rule: "chart-conflict", File: file,
@@ -141,8 +141,8 @@ func byPath(files []manifest.File) map[string][]byte {
 	return all
 }
 
-// merge is a file with the changes of both sides since base; nil stands for no file. It is not ok where they have changed the same lines and
-// nobody is preferred.
+// merge returns a file with the changes of both sides since base; nil means no file. ok is false if both have changed the same lines and
+// no side is preferred.
 func merge(base, team, fleetctl []byte, prefer Prefer) (merged []byte, ok bool) {
 	switch prefer {
 	case PreferTeam:

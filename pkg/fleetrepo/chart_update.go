@@ -14,7 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/version"
 )
 
-// ChartState says how a chart of the repo stands to the one that this fleetctl brings.
+// ChartState compares a chart of the repo with this fleetctl's chart.
 type ChartState string
 
 // The states of a chart.
@@ -25,7 +25,7 @@ const (
 	ChartBehind ChartState = "behind"
 	// ChartAhead was brought by a newer fleetctl than this one.
 	ChartAhead ChartState = "ahead"
-	// ChartOwn is the team's own: fleetctl brings none of that name, or fleet.lock does not know what it was made of.
+	// ChartOwn is the team's own chart: fleetctl has no chart of that name, or fleet.lock has no record of it.
 	ChartOwn ChartState = "own"
 )
 
@@ -64,13 +64,13 @@ func (r *Repo) Charts() ([]Chart, error) {
 	return all, nil
 }
 
-// chartOf is a chart whose files are have, as it stands to what fleet.lock says of it and to what this fleetctl brings; either may be nil.
+// chartOf compares a chart with the files have to its record in fleet.lock and to this fleetctl's chart. Both may be nil.
 func chartOf(name string, have []manifest.File, locked *v1alpha1.LockedChart, brought []manifest.File) Chart {
 	c := Chart{Name: name, State: ChartOwn}
 	switch mine := version.Get().Version; {
 	case brought == nil:
 	case locked == nil:
-		// Nothing says where it came from, and it makes no difference.
+		// Its origin is not known, and does not matter.
 		if scaffold.Digest(have) == scaffold.Digest(brought) {
 			c.Fleetctl, c.State = mine, ChartCurrent
 		}
@@ -85,7 +85,7 @@ func chartOf(name string, have []manifest.File, locked *v1alpha1.LockedChart, br
 	return c
 }
 
-// newer tells whether a version is a later one than another. Of builds that are no releases nobody can tell.
+// newer tells whether a version is later than another one. It is false for builds that are not releases.
 func newer(a, b string) bool {
 	va, err := semver.ParseTolerant(a)
 	if err != nil {
@@ -95,7 +95,8 @@ func newer(a, b string) bool {
 	return err == nil && va.GT(vb)
 }
 
-// lockedChart is what fleet.lock says of a chart that fleetctl has brought, and the files that this fleetctl brings; nil where there is none.
+// lockedChart returns the record in fleet.lock of a chart from fleetctl, and the files of this fleetctl's chart. Each is nil if there is
+// none.
 func lockedChart(lock *v1alpha1.Lock, name string) (*v1alpha1.LockedChart, []manifest.File) {
 	brought, err := scaffold.ChartFiles(name)
 	if err != nil {
@@ -121,10 +122,10 @@ const (
 // ChartHistory looks a chart up in the history of the repo: its files when they had that digest, nil where they never had.
 type ChartHistory func(name, sha256 string) ([]manifest.File, error)
 
-// UpdateCharts brings into charts what is new of them in this fleetctl; without names, into all that fleetctl has brought. What the team has
-// changed stays: the three are merged line by line. A chart without a record in fleet.lock is merged only when it is named. The base of the
-// merge is this fleetctl's chart if the Git history has it, and otherwise nothing. Errors: an unknown chart, a chart that fleetctl does not
-// bring, and all lines that both sides have changed, each with its file and line.
+// UpdateCharts brings into charts what is new of them in this fleetctl; without names, into all that fleetctl has brought. What the team
+// has changed stays: the three are merged line by line. A chart without a record in fleet.lock is merged only when it is named. The base
+// of the merge is this fleetctl's chart if the Git history has it, and otherwise nothing. Errors: an unknown chart, a chart that fleetctl
+// does not bring, and all lines that both sides have changed, each with its file and line.
 func (r *Repo) UpdateCharts(names []string, prefer Prefer, history ChartHistory) (*Edit, error) {
 	charts, err := r.Charts()
 	if err != nil {
@@ -213,7 +214,7 @@ func chooseCharts(charts []Chart, names []string) ([]Chart, error) {
 	for _, name := range sortedSet(names) {
 		i := slices.Index(known, name)
 		if i < 0 {
-			return nil, unknown("chart", name, known, "`fleetctl cluster add` brings the chart of its flavour along")
+			return nil, diag.Unknown("chart", name, known, "`fleetctl cluster add` brings the chart of its flavour along")
 		}
 		if _, err := scaffold.ChartFiles(name); err != nil {
 			return nil, diag.Errorf("change it in an editor", "the chart %s is the team's own: fleetctl brings none of that name", name)

@@ -3,8 +3,8 @@ package fleetrepo
 // Check is one thing that an edit has to pass before it is made. The kinds of checks are the types of this file.
 type Check interface{ isCheck() }
 
-// RendersCluster asks that a chart takes the values of a cluster. The chart's templates may refuse what its schema takes, and they say so when
-// they are rendered.
+// RendersCluster asks that a chart takes the values of a cluster. The chart's templates may refuse what its schema takes, and they say so
+// when they are rendered.
 type RendersCluster struct {
 	// File of the cluster, whose values the edit makes or changes.
 	File string
@@ -26,7 +26,7 @@ type AppliesManifests struct {
 type FollowsStep struct {
 	// File that the step before has changed.
 	File string
-	// Tag that the cluster is at, where it follows a channel of tags; "" elsewhere. What the tag does not have has not reached the cluster.
+	// Tag of the cluster's channel; "" for a channel that follows a branch. A change that is not in the tag has not reached the cluster.
 	Tag string
 	// Remote says that Flux reads the fleet repo from its remote: what is not pushed has not reached the cluster either.
 	Remote bool

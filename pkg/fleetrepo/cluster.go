@@ -36,9 +36,9 @@ type Cluster struct {
 	Paused bool `json:"paused"`
 	// Removing: the cluster has lost its protection, and goes when its file does.
 	Removing bool `json:"removing,omitempty"`
-	// Manifests says that the repo holds the cluster as Cluster API objects, in any folder that Flux applies, and in no folder of the layout.
-	// Commands that change a cluster's values refuse such a cluster. Namespace is its own then, and Flavour the kind of its infrastructure, or
-	// its class.
+	// Manifests says that the repo holds the cluster as Cluster API objects, in any folder that Flux applies, and in no folder of the
+	// layout. Commands that change a cluster's values refuse such a cluster. Namespace is its own then, and Flavour the kind of its
+	// infrastructure, or its class.
 	Manifests bool   `json:"manifests,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
 	// Unprotected says that Flux deletes it when it leaves Git.
@@ -92,7 +92,7 @@ type declared struct {
 	node     *yaml.Node
 }
 
-// Clusters lists all clusters, by environment and name. Files that cannot be read come back as findings beside those that can.
+// Clusters lists all clusters, by environment and name. It also returns findings for files that cannot be read.
 func (r *Repo) Clusters() ([]Cluster, diag.Findings, error) {
 	places, err := r.places("")
 	if err != nil {
@@ -136,7 +136,7 @@ func (r *Repo) Names() []string {
 	return sortedSet(names)
 }
 
-// places finds the files that declare clusters: those in folders called name, or all of them where it is empty.
+// places finds the files that declare clusters, in folders called name, or in all folders if name is empty.
 func (r *Repo) places(name string) ([]place, error) {
 	var all []place
 	for i := range r.Fleet.Spec.ManagementClusters {
@@ -163,7 +163,7 @@ func (r *Repo) places(name string) ([]place, error) {
 	return all, nil
 }
 
-// load reads a cluster's file. It returns nil where there is none, or no HelmRelease in it: the folder is no cluster's.
+// load reads a cluster's file. It returns nil if the file is missing or has no HelmRelease, because then the folder is not a cluster's.
 func (r *Repo) load(p place) (*declared, error) {
 	src, err := r.read(p.file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -213,8 +213,8 @@ func declaredIn(p place, src []byte, document int, node *yaml.Node) *declared {
 	return c
 }
 
-// flavourOf is the chart of a HelmRelease: of the HelmChart that its environment's clusters share, or one of its own. What comes from elsewhere is
-// called as it is there.
+// flavourOf is the chart of a HelmRelease: of the HelmChart that its environment's clusters share, or one of its own. What comes from
+// elsewhere is called as it is there.
 func flavourOf(environment string, node *yaml.Node) string {
 	ref := yamledit.Find(node, "spec", "chartRef")
 	if ref == nil {
@@ -227,7 +227,7 @@ func flavourOf(environment string, node *yaml.Node) string {
 	return name
 }
 
-// Place is a file of the repo that declares a cluster by where it stands.
+// Place is a file of the repo whose path declares a cluster.
 type Place struct {
 	// File is slash-separated, from the top of the repo.
 	File string
@@ -274,7 +274,7 @@ func (c *declared) value(path ...any) *yaml.Node {
 	return yamledit.Find(c.node, append([]any{"spec", "values"}, path...)...)
 }
 
-// text is what a scalar says; "" for anything else.
+// text is the value of a scalar; "" for another node.
 func text(n *yaml.Node) string {
 	if n == nil || n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
 		return ""
@@ -323,7 +323,7 @@ func (r *Repo) find(given string) (*declared, error) {
 		if len(choices) > 0 {
 			return nil, diag.Usage("there is: "+strings.Join(sortedSet(choices), ", "), "there is no cluster %q", given)
 		}
-		return nil, unknown("cluster", given, r.Names(), r.noCluster())
+		return nil, diag.Unknown("cluster", given, r.Names(), r.noCluster())
 	case 1:
 		c, err := r.load(places[0])
 		if err != nil {
@@ -351,7 +351,8 @@ func findingsOf(file string, err error) diag.Findings {
 	return diag.Findings{{Severity: diag.SeverityError, Rule: v1alpha1.RuleSyntax, File: file, Summary: err.Error(), Hint: diag.Hint(err)}}
 }
 
-// noCluster is the hint where no chart makes a cluster of a name. In a fleet that was adopted, clusters may be manifests, which no command edits.
+// noCluster is the hint where no chart makes a cluster of a name. In a fleet that was adopted, clusters may be manifests, which no
+// command edits.
 func (r *Repo) noCluster() string {
 	for _, m := range r.Fleet.Spec.ManagementClusters {
 		if m.Path != "" {

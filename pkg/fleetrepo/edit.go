@@ -320,7 +320,7 @@ func (r *Repo) findPool(cluster, pool string) (*declared, int, error) {
 	for _, p := range c.Pools {
 		names = append(names, p.Name)
 	}
-	return nil, 0, unknown("pool in cluster "+c.Name+" called", pool, names, "the cluster has no pools; `fleetctl pool add` declares one")
+	return nil, 0, diag.Unknown("pool in cluster "+c.Name+" called", pool, names, "the cluster has no pools; `fleetctl pool add` declares one")
 }
 
 // pool is the index of the pool called name, or -1.

@@ -316,6 +316,7 @@ func TestAddRefusals(t *testing.T) {
 		"provider":    {AddOptions{Name: "x", Environment: "dev", Flavour: "gcp-gke", ManagementCluster: "laptop"}, "has no infrastructure provider gcp", "`fleetctl provider add gcp --management laptop`"},
 		"value":       {AddOptions{Name: "x", Environment: "dev", Flavour: "in-memory", Values: map[string]any{"pools": []any{map[string]any{"name": "a", "replicaz": 3}}}}, "pools[0].replicaz: flavour in-memory has no such value (did you mean replicas?)", ""},
 		"version":     {AddOptions{Name: "x", Environment: "dev", Flavour: "in-memory", KubernetesVersion: "1.36.3"}, `version "1.36.3" does not start with v`, "did you mean v1.36.3?"},
+		"misspelt":    {AddOptions{Name: "x", Environment: "dev", Flavour: "aws-eks", Set: mustAssign(t, "regoin=eu-central-1")}, "regoin: flavour aws-eks has no such value (did you mean region?)", ""},
 		"missing":     {AddOptions{Name: "x", Environment: "dev", Flavour: "aws-eks"}, "flavour aws-eks needs values for region", "--set region=eu-central-1"},
 	} {
 		_, err := open(t).Add(tc.opts)

@@ -31,13 +31,7 @@ type Environment struct {
 }
 
 // EnvironmentNames are those that fleet.yaml lists, in its order.
-func (r *Repo) EnvironmentNames() []string {
-	names := make([]string, 0, len(r.Fleet.Spec.Environments))
-	for _, e := range r.Fleet.Spec.Environments {
-		names = append(names, e.Name)
-	}
-	return names
-}
+func (r *Repo) EnvironmentNames() []string { return r.Fleet.EnvironmentNames() }
 
 // Environments lists those of fleet.yaml in its order, then folders that it does not list, with how many clusters each has.
 func (r *Repo) Environments() ([]Environment, error) {
@@ -81,10 +75,10 @@ func (r *Repo) CheckEnvironment(name string) error {
 
 // unknownEnvironment is the error for a name that is not among the known environments.
 func unknownEnvironment(name string, known []string) error {
-	return unknown("environment", name, known, "`fleetctl environment add "+name+"` makes one")
+	return diag.Unknown("environment", name, known, "`fleetctl environment add "+name+"` makes one")
 }
 
-// EnvironmentOptions say what an environment is.
+// EnvironmentOptions are the settings of an environment.
 type EnvironmentOptions struct {
 	// Channel that it follows; "" leaves it as it is, which is main for a new one.
 	Channel string
@@ -159,7 +153,7 @@ func (r *Repo) setEnvironment(e *Edit, name string, opts EnvironmentOptions) err
 	return after.follow(e, after.Fleet.ChannelOf(name).Name, "", "", []string{name})
 }
 
-// checkEnvironment judges what a person gave; name is "" for an environment that is there.
+// checkEnvironment checks the settings that the user gave. name is "" for an existing environment.
 func (r *Repo) checkEnvironment(name string, opts EnvironmentOptions) error {
 	if name != "" {
 		if _, err := scaffold.EnvironmentFiles(layout.Layout{Cloud: "x", Generation: "x"}, scaffold.Environment{Name: name}); err != nil {
@@ -171,13 +165,13 @@ func (r *Repo) checkEnvironment(name string, opts EnvironmentOptions) error {
 		channels = append(channels, c.Name)
 	}
 	if opts.Channel != "" && !slices.Contains(channels, opts.Channel) {
-		return unknown("channel", opts.Channel, channels, madeChannel(opts.Channel))
+		return diag.Unknown("channel", opts.Channel, channels, madeChannel(opts.Channel))
 	}
 	return nil
 }
 
-// applied makes what a management cluster needs to apply an environment, and lets it follow the environment's channel. released tells
-// whether there is something to follow: before that, a new environment is not applied, and another stays where it is.
+// applied makes the files with which a management cluster applies an environment, and lets it follow the environment's channel. released
+// tells whether the channel has something to follow. If not, a new environment is not applied, and an existing one keeps its source.
 func (r *Repo) applied(e *Edit, m *v1alpha1.ManagementCluster, name string, released bool) error {
 	at := m.Layout()
 	source := r.Fleet.ChannelOf(name).Source()
@@ -210,8 +204,8 @@ func (r *Repo) applied(e *Edit, m *v1alpha1.ManagementCluster, name string, rele
 	return nil
 }
 
-// withEnvironment adds to an edit what lets a management cluster that is there apply an environment, where nothing does: a cluster in it would never be.
-// An environment that waits for the first tag of its channel is applied from then on.
+// withEnvironment adds the files with which an existing management cluster applies an environment, if they are missing. Without them, a
+// cluster in the environment would never be made. An environment that waits for the first tag of its channel is applied after that tag.
 func (r *Repo) withEnvironment(e *Edit, m *v1alpha1.ManagementCluster, name string) error {
 	at := m.Layout()
 	if !r.exists(path.Join(m.Dir(), layout.FluxDir)) || r.exists(at.ClustersFile(name)) {
@@ -264,7 +258,7 @@ func (r *Repo) appliesAnyhow(m *v1alpha1.ManagementCluster, dir string) (bool, e
 	return false, nil
 }
 
-// filesBelow are the paths of all files in a folder and below it; none where it is not there.
+// filesBelow returns the paths of all files below a folder; none if the folder does not exist.
 func (r *Repo) filesBelow(dir string) ([]string, error) {
 	if !r.exists(dir) {
 		return nil, nil

@@ -1,7 +1,6 @@
 package fleetrepo
 
 import (
-	"bytes"
 	"fmt"
 	"path"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/layout"
-	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
@@ -67,38 +65,7 @@ func onManagement(m *v1alpha1.ManagementCluster) scaffold.FeatureTarget {
 	return scaffold.FeatureTarget{Layout: m.Layout(), Management: true}
 }
 
-// AddFeatureChart makes a feature of a Helm chart. The very feature may be there already, with values of its own. Errors: a bad name, an address or a version
-// that is none, another feature of that name.
-func (r *Repo) AddFeatureChart(name string, c scaffold.FeatureChart) (*Edit, error) {
-	files, err := scaffold.FeatureChartFiles(name, c)
-	if err != nil {
-		return nil, err
-	}
-	e := &Edit{Summary: fmt.Sprintf("Add feature %s: %s %s", name, c.URL, c.Version)}
-	missing := scaffold.Missing(files, r.exists)
-	source := path.Join(layout.FeaturesDir, name, "namespaced", "source.yaml")
-	other := len(missing) > 0 && len(missing) < len(files)
-	if len(missing) == 0 {
-		there, err := r.read(source)
-		if err != nil {
-			return nil, err
-		}
-		other = !slices.ContainsFunc(files, func(f manifest.File) bool { return f.Path == source && bytes.Equal(f.Content, there) })
-	}
-	if other {
-		return nil, diag.Errorf("choose another name, or add the chart's objects to it by hand", "there is a feature %s already", name)
-	}
-	e.Changes.Write(missing...)
-	if values, err := r.valuesOfFeature(name); err != nil {
-		return nil, err
-	} else if len(values) > 0 && len(missing) > 0 {
-		e.Notes = append(e.Notes, "It gets the values that a feature of this name had: "+strings.Join(values, ", ")+".")
-	}
-	e.Notes = append(e.Notes, fmt.Sprintf("Its values are in %s/%s/namespaced/values.yaml; `fleetctl feature values %s` gives environments and clusters others; `fleetctl feature enable %s` gives it to clusters.", layout.FeaturesDir, name, name, name))
-	return e, nil
-}
-
-// AddFeature makes a feature with nothing in it yet. Files that are there stay as they are.
+// AddFeature makes an empty feature. Existing files stay as they are.
 func (r *Repo) AddFeature(name string) (*Edit, error) {
 	files, err := scaffold.FeatureFiles(name)
 	if err != nil {
@@ -110,15 +77,15 @@ func (r *Repo) AddFeature(name string) (*Edit, error) {
 	return e, nil
 }
 
-// FeatureOptions say who is to have a feature: environments, clusters, management clusters, or with neither every environment.
+// FeatureOptions name the targets of a feature: environments, clusters or management clusters. Without any the target is every environment.
 type FeatureOptions struct {
 	Environments, Clusters []string
-	// Management stands for management clusters themselves: the one that ManagementCluster names, or all.
+	// Management means management clusters themselves: the one that ManagementCluster names, or all.
 	Management        bool
 	ManagementCluster string
 }
 
-// EnableFeature gives a feature to environments or clusters. Files that are there stay as they are. Errors: unknown names.
+// EnableFeature gives a feature to environments or clusters. Existing files stay as they are. Errors: unknown names.
 func (r *Repo) EnableFeature(name string, opts FeatureOptions) (*Edit, error) {
 	targets, where, err := r.targets(name, opts)
 	if err != nil {
@@ -157,7 +124,8 @@ func (r *Repo) EnableFeature(name string, opts FeatureOptions) (*Edit, error) {
 	return e, nil
 }
 
-// checkTwice refuses a feature for environments some of whose clusters have it by themselves: two Flux objects would make the same of it there.
+// checkTwice refuses a feature for environments some of whose clusters have it by themselves: two Flux objects would make the same of it
+// there.
 func (r *Repo) checkTwice(name string, targets []scaffold.FeatureTarget) error {
 	places, err := r.places("")
 	if err != nil {
@@ -178,7 +146,8 @@ func (r *Repo) runsFlux(t scaffold.FeatureTarget) bool {
 	return r.exists(path.Join(t.Layout.Cluster(t.Environment, t.Cluster), layout.FluxFile))
 }
 
-// cannotApply tells whether the chart of a cluster says that its API server can run no Flux, and then takes nothing from another one either.
+// cannotApply tells whether the chart of a cluster says that its API server can run no Flux, and then takes nothing from another one
+// either.
 func (r *Repo) cannotApply(cluster string) bool {
 	c, err := r.find(cluster)
 	if err != nil {
@@ -202,6 +171,11 @@ func (r *Repo) DisableFeature(name string, opts FeatureOptions) (*Edit, error) {
 	e := &Edit{Summary: fmt.Sprintf("Disable feature %s for %s", name, where), Environments: environmentsOf(targets)}
 	orphaned := false
 	for _, t := range targets {
+		everybody := scaffold.FeatureTarget{Layout: t.Layout, Environment: t.Environment}
+		if t.Cluster != "" && !r.exists(t.FeatureFile(name)) && r.exists(everybody.FeatureFile(name)) {
+			return nil, diag.Errorf("take it off all clusters of "+t.Environment+": `fleetctl feature disable "+name+" --environment "+t.Environment+"`",
+				"cluster %s has feature %s from environment %s", t.Cluster, name, t.Environment)
+		}
 		orphaned = orphaned || t.Cluster != "" && r.exists(t.FeatureFile(name))
 		e.Changes.Delete(t.FeatureFile(name))
 		if err := r.enlist(&e.Changes, t.Applied(), t.FeatureFile(name), false); err != nil {
@@ -215,12 +189,12 @@ func (r *Repo) DisableFeature(name string, opts FeatureOptions) (*Edit, error) {
 	return e, nil
 }
 
-// everybody tells that nobody is named.
+// everybody tells whether the options name no target.
 func (o FeatureOptions) everybody() bool {
 	return len(o.Environments)+len(o.Clusters) == 0 && !o.Management
 }
 
-// candidates are those that the options name; where they name none, all that can have a feature.
+// candidates are the targets that the options name, or all possible targets if they name none.
 func (r *Repo) candidates(name string, opts FeatureOptions) ([]scaffold.FeatureTarget, string, error) {
 	targets, where, err := r.targets(name, opts)
 	if err != nil || !opts.everybody() {
@@ -273,14 +247,14 @@ func environmentsOf(targets []scaffold.FeatureTarget) []string {
 	return names
 }
 
-// targets are those that the options name, and how to say so.
+// targets returns the targets that the options name, and a description of them.
 func (r *Repo) targets(name string, opts FeatureOptions) ([]scaffold.FeatureTarget, string, error) {
 	names, err := r.folders(layout.FeaturesDir)
 	if err != nil {
 		return nil, "", err
 	}
 	if !r.exists(layout.FeaturesDir+"/"+name) || name == "" {
-		return nil, "", unknown("feature", name, names, "`fleetctl feature add "+name+"` makes one")
+		return nil, "", diag.Unknown("feature", name, names, "`fleetctl feature add "+name+"` makes one")
 	}
 	var all []scaffold.FeatureTarget
 	if opts.Management {

@@ -10,8 +10,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// SetFeatureValues writes the values of a feature's chart for environments, or for single clusters: assignments over those that are there. Errors: unknown
-// names, a feature without a chart, an environment whose folders Flux does not apply.
+// SetFeatureValues writes the values of a feature's chart for environments, or for single clusters: assignments over those that are
+// there. Errors: unknown names, a feature without a chart, an environment whose folders Flux does not apply.
 func (r *Repo) SetFeatureValues(name string, opts FeatureOptions, set []Assignment) (*Edit, error) {
 	targets, where, err := r.targets(name, opts)
 	if err != nil {
@@ -54,7 +54,8 @@ func (r *Repo) SetFeatureValues(name string, opts FeatureOptions, set []Assignme
 	return e, nil
 }
 
-// valuesOfFeature are the files of scaffold.FeatureValues that there are for a feature. A file of their name with something else in it is none.
+// valuesOfFeature are the files of scaffold.FeatureValues that there are for a feature. A file of their name with something else in it is
+// none.
 func (r *Repo) valuesOfFeature(name string) ([]string, error) {
 	targets, err := r.everyTarget()
 	if err != nil {
@@ -109,7 +110,7 @@ func sameObject(a, b []byte) bool {
 	return true
 }
 
-// featureValues are those in a ConfigMap of scaffold.FeatureValues; none where there is no such file.
+// featureValues returns the values in a ConfigMap of scaffold.FeatureValues; none if there is no such file.
 func (r *Repo) featureValues(file string) (map[string]any, error) {
 	if !r.exists(file) {
 		return map[string]any{}, nil

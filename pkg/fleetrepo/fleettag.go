@@ -18,11 +18,19 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// tagFleet gives the values of a new cluster the tag that proves in the cloud whose it is, where its flavour's cloud takes such a tag and the fleet has an
-// identity. A tag that the user has set stays. A cluster that the repo already has without a tag stays without one: it is the same cluster,
-// not a new one.
-func (r *Repo) tagFleet(flavour, file string, values map[string]any) error {
-	if providerOf(flavour) != "aws" {
+// fleetMarks are, by the provider of a flavour's cloud, the field of a chart's values that marks what the cloud makes, and the key of the
+// fleet's identity in it.
+var fleetMarks = map[string]struct{ field, key string }{
+	"aws":     {"tags", v1alpha1.FleetTag},
+	"vsphere": {"vmxKeys", v1alpha1.FleetKey},
+}
+
+// tagFleet gives the values of a new cluster the mark that proves in the cloud whose it is, where its flavour's cloud and its chart take
+// such a mark and the fleet has an identity. A mark that the user has set stays. A cluster that the repo already has without one stays
+// without: it is the same cluster, not a new one.
+func (r *Repo) tagFleet(ch *chart, file string, values map[string]any) error {
+	mark, takes := fleetMarks[providerOf(ch.flavour)]
+	if fields, _ := ch.schema["properties"].(map[string]any); !takes || fields[mark.field] == nil { // a repo may have an older chart
 		return nil
 	}
 	identity, err := ReadIdentity(r.Dir)
@@ -30,20 +38,20 @@ func (r *Repo) tagFleet(flavour, file string, values map[string]any) error {
 		return err
 	}
 	if r.exists(file) {
-		if src, err := r.read(file); err != nil || !bytes.Contains(src, []byte(v1alpha1.FleetTag)) {
+		if src, err := r.read(file); err != nil || !bytes.Contains(src, []byte(mark.key)) {
 			return err
 		}
 	}
-	there, ok := values["tags"].(map[string]any)
-	if !ok && values["tags"] != nil {
+	there, ok := values[mark.field].(map[string]any)
+	if !ok && values[mark.field] != nil {
 		return nil // the chart's schema refuses it
 	}
-	if _, set := there[v1alpha1.FleetTag]; set {
+	if _, set := there[mark.key]; set {
 		return nil
 	}
-	tags := map[string]any{v1alpha1.FleetTag: identity}
-	maps.Copy(tags, there)
-	values["tags"] = tags
+	marks := map[string]any{mark.key: identity}
+	maps.Copy(marks, there)
+	values[mark.field] = marks
 	return nil
 }
 
@@ -56,46 +64,48 @@ type FleetTag struct {
 	Fleet string
 }
 
-// FleetTags are those in the folders of clusters, by file and line. What names no identity, as something that Flux fills in, proves nothing anywhere, and is
-// left out. What cannot be read is validate's to tell.
+// FleetTags are those in the folders of clusters, by file and line. What names no identity, as something that Flux fills in, proves
+// nothing anywhere, and is left out. What cannot be read is validate's to tell.
 func (r *Repo) FleetTags() ([]FleetTag, error) {
 	var all []FleetTag
-	for i := range r.Fleet.Spec.ManagementClusters {
-		found, err := r.fleetTagsIn(r.Fleet.Spec.ManagementClusters[i].Layout().Clusters())
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, found...)
-	}
+	err := r.eachDeclaration(mentionsFleet, func(file string, document *yaml.Node) { all = append(all, fleetTagsOf(file, document)...) })
 	// Two management clusters of one cloud and generation share a folder.
 	slices.SortFunc(all, func(a, b FleetTag) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	return slices.Compact(all), nil
+	return slices.Compact(all), err
 }
 
-func (r *Repo) fleetTagsIn(dir string) ([]FleetTag, error) {
+// eachDeclaration calls seen with each document in the folders of clusters, of files in which there is what is looked for. What cannot be
+// read is left out.
+func (r *Repo) eachDeclaration(has func(src []byte) bool, seen func(file string, document *yaml.Node)) error {
+	for i := range r.Fleet.Spec.ManagementClusters {
+		if err := r.eachDocument(r.Fleet.Spec.ManagementClusters[i].Layout().Clusters(), has, seen); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Repo) eachDocument(dir string, has func([]byte) bool, seen func(string, *yaml.Node)) error {
 	entries, err := within.ReadDir(r.Dir, dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list the folder %s: %w", dir, err)
+		return fmt.Errorf("list the folder %s: %w", dir, err)
 	}
-	var all []FleetTag
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
 		switch {
 		case strings.HasPrefix(e.Name(), "."):
 		case e.IsDir():
-			more, err := r.fleetTagsIn(name)
-			if err != nil {
-				return nil, err
+			if err := r.eachDocument(name, has, seen); err != nil {
+				return err
 			}
-			all = append(all, more...)
 		case e.Type().IsRegular() && slices.Contains([]string{".yaml", ".yml"}, path.Ext(name)):
 			src, err := r.read(name)
-			if err != nil || !bytes.Contains(src, []byte(v1alpha1.FleetTag)) {
+			if err != nil || !has(src) {
 				continue
 			}
 			documents, err := yamledit.Parse(src)
@@ -103,18 +113,23 @@ func (r *Repo) fleetTagsIn(dir string) ([]FleetTag, error) {
 				continue
 			}
 			for _, document := range documents {
-				all = append(all, fleetTagsOf(name, document)...)
+				seen(name, document)
 			}
 		}
 	}
-	return all, nil
+	return nil
 }
 
-// fleetTagsOf follows no alias: what it stands for is in the file, too.
+// mentionsFleet tells that a file may name the identity of a fleet: most do not, and need not be parsed.
+func mentionsFleet(src []byte) bool {
+	return bytes.Contains(src, []byte(v1alpha1.FleetTag)) || bytes.Contains(src, []byte(v1alpha1.FleetKey))
+}
+
+// fleetTagsOf follows no alias, because the aliased node is in the same file.
 func fleetTagsOf(file string, n *yaml.Node) []FleetTag {
 	var all []FleetTag
 	for i, child := range n.Content {
-		if n.Kind == yaml.MappingNode && i%2 == 1 && n.Content[i-1].Value == v1alpha1.FleetTag {
+		if n.Kind == yaml.MappingNode && i%2 == 1 && v1alpha1.IsFleetMark(n.Content[i-1].Value) {
 			if named := yamledit.Resolve(child); named != nil && ValidIdentity(named.Value) {
 				all = append(all, FleetTag{File: file, Line: child.Line, Column: child.Column, Fleet: named.Value})
 			}

@@ -44,3 +44,26 @@ func TestFleetTags(t *testing.T) {
 		t.Errorf("%+v, %v, want %+v", got, err, want)
 	}
 }
+
+func TestVCenters(t *testing.T) {
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"dev/shop/cluster.yaml": "kind: Namespace\n---\nkind: HelmRelease\nspec:\n  values: {server: vc-1.example.com, thumbprint: AA}\n",
+		"dev/web/cluster.yaml":  "kind: HelmRelease\nspec:\n  values: {server: vc-1.example.com}\n",
+		"dev/raw/cluster.yaml":  "kind: VSphereCluster\nspec: {server: \"https://vc-2.example.com:8443/sdk\"}\n",
+		"dev/other.yaml":        "kind: ConfigMap\nspec: {server: vc-3.example.com}\n---\nkind: VSphereCluster\nspec: {server: \"${VSPHERE_SERVER}\"}\n---\nkind: HelmRelease\nspec: {values: {server: [a]}}\n",
+	} {
+		file := filepath.Join(dir, "providers/vsphere/v1/clusters", name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fleet := &v1alpha1.Fleet{Spec: v1alpha1.FleetSpec{ManagementClusters: []v1alpha1.ManagementCluster{{Name: "a", Cloud: "vsphere", Generation: "v1"}}}}
+	got, err := New(dir, fleet).VCenters()
+	if want := []VCenter{{"vc-1.example.com", "AA"}, {"vc-2.example.com:8443", ""}}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%+v, %v, want %+v", got, err, want)
+	}
+}

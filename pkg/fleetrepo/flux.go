@@ -93,8 +93,8 @@ func (r *Repo) mayRead(cs *manifest.ChangeSet, m *v1alpha1.ManagementCluster, en
 	return !asks, nil
 }
 
-// SetFlux says anew who applies what a cluster runs: "" stands for what a new cluster of its flavour would get, as does cni. It writes the
-// cluster's flux.yaml over, or takes it out. Errors are those of Add that are about Flux and the network.
+// SetFlux changes which Flux applies a cluster's apps, and the cluster's network. For mode and cni, "" means the default of a new cluster
+// of its flavour. It replaces or removes the cluster's flux.yaml. Errors: those of Add about Flux and the network.
 func (r *Repo) SetFlux(name string, mode scaffold.FluxMode, cni string) (*Edit, error) {
 	c, err := r.find(name)
 	if err != nil {
@@ -131,7 +131,11 @@ func (r *Repo) SetFlux(name string, mode scaffold.FluxMode, cni string) (*Edit, 
 		e.Changes.Write(manifest.File{Path: file, Content: content})
 	case mode == scaffold.FluxNone && there != nil:
 		e.Changes.Delete(file)
-	default: // there is none, or none can be brought yet
+	case mode != scaffold.FluxNone && ch.annotations[fluxAnnotation] != string(scaffold.FluxNone) && !r.manages(c.mgmt, c.Name):
+		return nil, diag.Errorf("`fleetctl init --management "+c.mgmt.Name+"` brings it; or let the management cluster's own apply what the cluster runs, with --flux remote",
+			"the repo has no Flux yet for the clusters of %s", c.Environment)
+	default:
+		e.AsWanted = "cluster " + c.Name + " runs no Flux"
 		return e, nil
 	}
 	if err := r.keepFolders(&e.Changes, c.mgmt, c.Environment, c.Name, declared.Flux != scaffold.FluxNone); err != nil {
@@ -143,8 +147,8 @@ func (r *Repo) SetFlux(name string, mode scaffold.FluxMode, cni string) (*Edit, 
 	return e, r.enlist(&e.Changes, path.Dir(dir), file, declared.Flux != scaffold.FluxNone)
 }
 
-// sourceDir is the folder with what the clusters of an environment follow; "" where that stands with the environment's own files. released tells whether
-// the environment's channel is anywhere yet.
+// sourceDir is the folder with the source that the clusters of an environment follow; "" if it is with the environment's files. released
+// tells whether the environment's channel has something to follow.
 func (r *Repo) sourceDir(m *v1alpha1.ManagementCluster, environment string, released bool) string {
 	c := r.followed(m, environment, released)
 	if c.Name == v1alpha1.MainChannel {
@@ -182,8 +186,8 @@ func (r *Repo) isReleased(m *v1alpha1.ManagementCluster, environment string) boo
 	return !c.IsTag() || r.exists(m.Layout().SourceFile(c.Name))
 }
 
-// fluxFollows lets the Flux of an environment's clusters follow the environment's channel. What somebody has changed in a flux.yaml stays there; where
-// that is in the way, nothing is changed at all: the cluster would be left without a source.
+// fluxFollows lets the Flux of an environment's clusters follow the environment's channel. What somebody has changed in a flux.yaml stays
+// there; where that is in the way, nothing is changed at all: the cluster would be left without a source.
 func (r *Repo) fluxFollows(e *Edit, m *v1alpha1.ManagementCluster, environment string, released bool) error {
 	if _, err := r.environmentFlux(&e.Changes, m, environment, released); err != nil {
 		return err
@@ -240,7 +244,7 @@ func (r *Repo) keepLines(m *v1alpha1.ManagementCluster, environment, name, file 
 		"%s:%d: lines of yours are where it has to change", file, line)
 }
 
-// fluxOptions are those that a cluster's flux.yaml was made with, as far as its objects tell.
+// fluxOptions are the options with which a cluster's flux.yaml was made, as far as its objects tell them.
 func fluxOptions(m *v1alpha1.ManagementCluster, environment, name string, there []byte) scaffold.ClusterOptions {
 	o := scaffold.ClusterOptions{Layout: m.Layout(), Environment: environment, Name: name, Flavour: "any", Flux: scaffold.FluxOwn}
 	documents, err := yamledit.Parse(there)
@@ -269,8 +273,8 @@ func fluxFile(o scaffold.ClusterOptions) ([]byte, error) {
 	return files[len(files)-1].Content, nil
 }
 
-// environmentFlux adds to an edit what the Flux of an environment's clusters lacks, copied from what the management cluster and other
-// environments have. It tells whether there is anything to copy: init makes the first.
+// environmentFlux adds missing files for the Flux of an environment's clusters, copied from the management cluster and other
+// environments. It returns false if there is nothing to copy yet, because init makes the first such files.
 func (r *Repo) environmentFlux(cs *manifest.ChangeSet, m *v1alpha1.ManagementCluster, environment string, released bool) (bool, error) {
 	at := m.Layout()
 	components, err := r.generated(path.Join(m.Dir(), layout.FluxDir, layout.ComponentsFile))
@@ -323,7 +327,7 @@ func (r *Repo) copyCredentials(cs *manifest.ChangeSet, m *v1alpha1.ManagementClu
 // maxGenerated is more than Flux's manifests have, some 900 KiB.
 const maxGenerated = 16 << 20
 
-// generated reads a file that fleetctl has written, which may be large; nil where there is none.
+// generated reads a file that fleetctl has written, which may be large; nil if it does not exist.
 func (r *Repo) generated(name string) ([]byte, error) {
 	if !r.exists(name) {
 		return nil, nil

@@ -13,8 +13,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// clusterFolder makes the folder of a cluster whole: what the management cluster applies of it is listed, and what is the cluster's own has a place.
-// Where somebody lists the files of the environment, that list says already what is applied.
+// clusterFolder makes the folder of a cluster whole: what the management cluster applies of it is listed, and what is the cluster's own
+// has a place. Where somebody lists the files of the environment, that list says already what is applied.
 func (r *Repo) clusterFolder(cs *manifest.ChangeSet, opts scaffold.ClusterOptions) error {
 	files, err := scaffold.ClusterFolder(opts)
 	if err != nil {
@@ -57,8 +57,8 @@ func (r *Repo) keepFolders(cs *manifest.ChangeSet, m *v1alpha1.ManagementCluster
 	return nil
 }
 
-// withListed adds to the kustomization.yaml of a folder what else is in it, or is written to it, and is applied: all but what stands in the folders of
-// the cluster's own.
+// withListed adds to the kustomization.yaml of a folder what else is in it, or is written to it, and is applied: all but what stands in
+// the folders of the cluster's own.
 func (r *Repo) withListed(cs *manifest.ChangeSet, kustomization manifest.File) (manifest.File, error) {
 	dir := path.Dir(kustomization.Path)
 	there, err := r.filesBelow(dir)
@@ -85,7 +85,8 @@ func (r *Repo) withListed(cs *manifest.ChangeSet, kustomization manifest.File) (
 	return manifest.File{Path: kustomization.Path, Content: []byte(content)}, nil
 }
 
-// entry is what a file in a cluster's folder is listed as: itself, or the folder with a kustomization.yaml that it is in; "" for what is not applied there.
+// entry is the entry of a kustomization.yaml for a file in a cluster's folder: the file, or its folder if that has a kustomization.yaml;
+// "" for a file that is not applied there.
 func (r *Repo) entry(dir, name string) string {
 	first, _, nested := strings.Cut(name, "/")
 	if nested && slices.Contains(layout.Scopes(), first) {

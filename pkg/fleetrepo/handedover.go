@@ -31,7 +31,7 @@ type handedOverEntry struct {
 	Fleetctl string `yaml:"fleetctl"`
 }
 
-// The lists of the record: what is handed over, and what a run has begun to hand over.
+// The lists of the record: clusters that were handed over, and clusters whose hand-over a run has begun.
 const (
 	handedOverList  = "handedOver"
 	handingOverList = "handingOver"
@@ -47,7 +47,7 @@ func (run *HandedOver) entry(c ClusterName) (*yaml.Node, error) {
 	return item, item.Encode(handedOverEntry{Cluster: c.String(), At: run.At.UTC().Format(time.RFC3339), By: run.By, Fleetctl: run.Version})
 }
 
-// begunEntries are what a record says has been begun, in its order.
+// begunEntries are the begun hand-overs in a record, in its order.
 func begunEntries(src []byte) ([]handedOverEntry, error) {
 	var record struct {
 		HandingOver []handedOverEntry `yaml:"handingOver"`
@@ -56,7 +56,7 @@ func begunEntries(src []byte) ([]handedOverEntry, error) {
 	return record.HandingOver, err
 }
 
-// begun reads what a run has begun to hand over, and no run has ended. A record that is not there says nothing.
+// begun reads the hand-overs that a run has begun and no run has ended. A missing record has none.
 func (r *Repo) begun(m *Master, parent *v1alpha1.ManagementCluster) error {
 	name := parent.Layout().HandedOver(m.Name)
 	src, err := r.read(name)
@@ -81,8 +81,9 @@ func (r *Repo) begun(m *Master, parent *v1alpha1.ManagementCluster) error {
 	return nil
 }
 
-// BeginHandOver notes in the folder of the management cluster that made another one which clusters a run is about to hand to that. It is to be where Flux
-// reads it before the first of them changes hands: a machine that knows only Git then sees that they may have done so. Transfer takes the note away.
+// BeginHandOver notes in the folder of the management cluster that made another one which clusters a run is about to hand to that. It is
+// to be where Flux reads it before the first of them changes hands: a machine that knows only Git then sees that they may have done so.
+// Transfer takes the note away.
 func (r *Repo) BeginHandOver(m *Master, run *HandedOver) (*Edit, error) {
 	parent, err := r.managementCluster(m.Parent)
 	if err != nil {

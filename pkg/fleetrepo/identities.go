@@ -174,7 +174,7 @@ func (r *Repo) RemoveIdentity(cluster, provider, name string) (*Edit, error) {
 	}
 	switch {
 	case len(found) == 0:
-		return nil, unknown("identity", name, sortedSet(names), "`fleetctl identity add "+name+"` makes one")
+		return nil, diag.Unknown("identity", name, sortedSet(names), "`fleetctl identity add "+name+"` makes one")
 	case len(found) > 1:
 		return nil, diag.Usage("choose one with --provider or --management", "several identities are called %s: %s", name, strings.Join(places, ", "))
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// IdentityFile holds the identity of the fleet, at the top of its repo. Names collide and remotes move: by this a management cluster knows the
-// fleet that it belongs to. It is a file of its own and not in fleet.yaml, which people write and copy.
+// IdentityFile holds the identity of the fleet, at the top of its repo. Names collide and remotes move: by this a management cluster
+// knows the fleet that it belongs to. It is a file of its own and not in fleet.yaml, which people write and copy.
 const IdentityFile = "fleet.id"
 
 const identityHead = `# The identity of this fleet, made once by "fleetctl init": its management clusters know it. It stays the same wherever this repository moves.
@@ -33,7 +33,7 @@ func IdentityContent(id string) []byte { return []byte(identityHead + id + "\n")
 // maxIdentityFile bounds what is read of a file that a stranger may have written.
 const maxIdentityFile = 4 << 10
 
-// ReadIdentity returns the identity of the fleet whose repo is at root; "" where it has none yet.
+// ReadIdentity returns the identity of the fleet whose repo is at root; "" if it has none yet.
 func ReadIdentity(root string) (string, error) {
 	path := filepath.Join(root, IdentityFile)
 	info, err := os.Lstat(path)

@@ -45,13 +45,13 @@ func itemInFlags(findings diag.Findings, at string, hints map[string]string) err
 	return nil
 }
 
-// refusedChannel is err, why fleet.yaml cannot have a new channel, in the words of `fleetctl channel add`: production that is left on a branch, too.
+// refusedChannel is err, why fleet.yaml cannot have a new channel, in the words of `fleetctl channel add`: production that would follow a branch, too.
 func (r *Repo) refusedChannel(err error, c v1alpha1.Channel) error {
 	findings, _ := errors.AsType[diag.Findings](err)
 	isProduction := func(f diag.Finding) bool { return f.Rule == v1alpha1.RuleProduction }
 	for i, name := range r.EnvironmentNames() {
 		if at := fmt.Sprintf("spec.environments[%d].channel", i); slices.ContainsFunc(findings, isProduction) {
-			hint := fmt.Sprintf("let it follow a channel of tags, such as this one: --environment %s; or `fleetctl environment set %s --production=false`", name, name)
+			hint := fmt.Sprintf("production follows tags alone: leave %s out, or say that it is none with `fleetctl environment set %s --production=false`", name, name)
 			if said := itemInFlags(findings, at, map[string]string{"": hint}); said != nil {
 				return said
 			}

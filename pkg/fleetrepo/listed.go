@@ -16,7 +16,7 @@ import (
 // A folder without a kustomization.yaml is applied whole. If a person has written a kustomization.yaml, Flux applies only its resources: a
 // file that a command adds to the folder would never be applied.
 
-// kustomizationIn is the kustomization.yaml of a folder, by the name that it has of those which kustomize takes; "" where there is none.
+// kustomizationIn is the path of a folder's kustomization.yaml, which may have any name that kustomize accepts; "" if there is none.
 func (r *Repo) kustomizationIn(dir string) string {
 	for _, name := range []string{kustomizationFile, "kustomization.yml", "Kustomization"} {
 		if file := path.Join(dir, name); r.exists(file) {
@@ -26,8 +26,8 @@ func (r *Repo) kustomizationIn(dir string) string {
 	return ""
 }
 
-// enlist adds a file to the resources of the kustomization.yaml that decides whether it is applied: the nearest one from its folder up to root,
-// which is what Flux applies. want is whether it is to be there; not to be takes it out.
+// enlist adds a file to the resources of the kustomization.yaml that decides whether it is applied: the nearest one from its folder up to
+// root, which is what Flux applies. want is whether it is to be there; not to be takes it out.
 func (r *Repo) enlist(cs *manifest.ChangeSet, root, file string, want bool) error {
 	for dir := path.Dir(file); ; dir = path.Dir(dir) {
 		if r.kustomizationIn(dir) != "" {
@@ -39,7 +39,8 @@ func (r *Repo) enlist(cs *manifest.ChangeSet, root, file string, want bool) erro
 	}
 }
 
-// listed adds file to the resources of the kustomization.yaml in the folder dir, or takes it out, where there is one.
+// listed adds file to the resources of the kustomization.yaml in the folder dir, or removes it there. Without a kustomization.yaml it
+// does nothing.
 func (r *Repo) listed(cs *manifest.ChangeSet, dir, file string, want bool) error {
 	return r.list(cs, dir, func(entries []string, src []byte) ([]byte, error) {
 		switch i := slices.Index(entries, file); {
@@ -52,7 +53,7 @@ func (r *Repo) listed(cs *manifest.ChangeSet, dir, file string, want bool) error
 	})
 }
 
-// unlist takes a folder in dir, and all that is in it, out of the resources of the kustomization.yaml in dir, where there is one.
+// unlist removes a folder in dir, and all files in it, from the resources of the kustomization.yaml in dir, if there is one.
 func (r *Repo) unlist(cs *manifest.ChangeSet, dir, folder string) error {
 	return r.list(cs, dir, func(entries []string, src []byte) ([]byte, error) {
 		var err error
@@ -68,8 +69,8 @@ func (r *Repo) unlist(cs *manifest.ChangeSet, dir, folder string) error {
 	})
 }
 
-// list changes the resources of the kustomization.yaml in dir, where there is one. change gets them as clean paths, with the text of the file as the
-// edit has left it so far.
+// list changes the resources of the kustomization.yaml in dir, where there is one. change gets them as clean paths, with the text of the
+// file as the edit has left it so far.
 func (r *Repo) list(cs *manifest.ChangeSet, dir string, change func(entries []string, src []byte) ([]byte, error)) error {
 	name := r.kustomizationIn(dir)
 	if name == "" {

@@ -18,8 +18,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// Lock is the edit that makes fleet.lock know the components and the images that were read, and no others, and the charts of the repo. Notes are for who
-// reviews it.
+// Lock is the edit that makes fleet.lock know the components and the images that were read, and no others, and the charts of the repo.
+// Notes are for who reviews it.
 func (r *Repo) Lock(read *v1alpha1.Lock, notes ...string) (*Edit, error) {
 	e := &Edit{Summary: "Lock what the fleet installs", Notes: slices.Clone(notes)}
 	old, err := r.readLock()
@@ -44,8 +44,8 @@ func (r *Repo) Lock(read *v1alpha1.Lock, notes ...string) (*Edit, error) {
 	return e, r.writeLock(e, lock)
 }
 
-// Relock returns the edit that adds missing entries to fleet.lock: for the components and images that were read, and for the charts of the repo
-// and of files, which are about to be written. It drops versions that fleet.yaml no longer names, and leaves all else as it is.
+// Relock returns the edit that adds missing entries to fleet.lock: for the components and images that were read, and for the charts of
+// the repo and of files, which are about to be written. It drops versions that fleet.yaml no longer names, and leaves all else as it is.
 func (r *Repo) Relock(read *v1alpha1.Lock, files []manifest.File) (*Edit, error) {
 	e := &Edit{Summary: "Lock what the fleet installs"}
 	old, err := r.readLock()
@@ -74,8 +74,8 @@ func (r *Repo) Relock(read *v1alpha1.Lock, files []manifest.File) (*Edit, error)
 	return e, r.writeLock(e, lock)
 }
 
-// relockImages are the images of a lock with those that were read. What a bundle alone told of gives way to what a registry has. Other tags of what was
-// read are dropped where no other management cluster may run them.
+// relockImages merges the images that were read into the images of a lock. A digest from a registry replaces one from a bundle. Other
+// tags of an image that was read are dropped, unless another management cluster may run them.
 func (r *Repo) relockImages(old, read []v1alpha1.LockedImage) []v1alpha1.LockedImage {
 	now := &v1alpha1.Lock{Images: read}
 	var out []v1alpha1.LockedImage
@@ -109,7 +109,7 @@ func repository(image string) string {
 	return image
 }
 
-// NewLock is fleet.lock as Relock would write it where there was none.
+// NewLock is the content that Relock writes to a new fleet.lock.
 func (r *Repo) NewLock(read *v1alpha1.Lock, files []manifest.File) (manifest.File, error) {
 	charts, err := r.lockedCharts(&v1alpha1.Lock{}, files)
 	if err != nil {
@@ -119,8 +119,8 @@ func (r *Repo) NewLock(read *v1alpha1.Lock, files []manifest.File) (manifest.Fil
 	return manifest.File{Path: v1alpha1.LockFileName, Content: content}, err
 }
 
-// names tells whether fleet.yaml, with its defaults, names a version of a provider for any management cluster. Of what is no provider the one
-// that was read is what counts.
+// names tells whether fleet.yaml, with its defaults, names a version of a provider for any management cluster. Of what is no provider the
+// one that was read is what counts.
 func (r *Repo) names(c v1alpha1.LockedComponent) bool {
 	for i := range r.Fleet.Spec.ManagementClusters {
 		for _, p := range r.Fleet.Spec.ManagementClusters[i].Providers {
@@ -132,7 +132,7 @@ func (r *Repo) names(c v1alpha1.LockedComponent) bool {
 	return c.Type == v1alpha1.ComponentCertManager && len(r.Fleet.Spec.ManagementClusters) > 1
 }
 
-// readLock is the lock of the repo; an empty one where there is none.
+// readLock reads the lock of the repo; it is empty if there is no file.
 func (r *Repo) readLock() (*v1alpha1.Lock, error) {
 	lock, err := v1alpha1.LoadLock(filepath.Join(r.Dir, v1alpha1.LockFileName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -203,7 +203,7 @@ func (r *Repo) chartFiles(name string) ([]manifest.File, error) {
 	return r.filesIn(dir)
 }
 
-// filesIn are the files in a folder and all below it; none where it is not there.
+// filesIn returns all files below a folder; none if the folder does not exist.
 func (r *Repo) filesIn(dir string) ([]manifest.File, error) {
 	if !r.exists(dir) {
 		return nil, nil

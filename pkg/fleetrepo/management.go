@@ -53,21 +53,19 @@ func (r *Repo) ManagementClusters() ([]ManagementCluster, error) {
 }
 
 // ManagementClusterNames are those that fleet.yaml declares.
-func (r *Repo) ManagementClusterNames() []string {
-	names := make([]string, 0, len(r.Fleet.Spec.ManagementClusters))
-	for i := range r.Fleet.Spec.ManagementClusters {
-		names = append(names, r.Fleet.Spec.ManagementClusters[i].Name)
-	}
-	return names
-}
+func (r *Repo) ManagementClusterNames() []string { return r.Fleet.ManagementClusterNames() }
 
-// AddManagementCluster declares a management cluster in fleet.yaml, and brings the charts of its flavours along. The very one may be there already.
-// Without a generation it gets the first that is free below its cloud: the new one stands beside the old one. Errors: a bad or taken name, and what
-// fleet.yaml is refused for.
+// AddManagementCluster declares a management cluster in fleet.yaml, and adds the charts of its flavours. It is no error if fleet.yaml
+// already has the same one. Without a generation, it gets the first free one below its cloud. Errors: a bad or taken name, and an invalid
+// fleet.yaml.
 func (r *Repo) AddManagementCluster(m v1alpha1.ManagementCluster) (*Edit, error) {
 	e := &Edit{Summary: "Add management cluster " + m.Name}
-	if slices.Contains(r.ManagementClusterNames(), m.Name) {
-		return nil, diag.Usage("choose another name, or change it in "+v1alpha1.FileName, "there is a management cluster %s already", m.Name)
+	if i := slices.Index(r.ManagementClusterNames(), m.Name); i >= 0 {
+		if !declaresAs(r.Fleet.Spec.ManagementClusters[i], m) {
+			return nil, diag.Usage("choose another name, or change it in "+v1alpha1.FileName, "there is a management cluster %s already, and it is another one", m.Name)
+		}
+		e.AsWanted = "management cluster " + m.Name + " is there"
+		return e, nil
 	}
 	if m.Generation == "" {
 		m.Generation = r.freeGeneration(m)
@@ -87,7 +85,28 @@ func (r *Repo) AddManagementCluster(m v1alpha1.ManagementCluster) (*Edit, error)
 	return e, nil
 }
 
-// freeGeneration is the first of v1, v2 and so on whose folder below the cloud of m is nobody's; "" for the default.
+// declaresAs tells whether a management cluster that is there is what m asks for. What m leaves open does not matter.
+func declaresAs(there, m v1alpha1.ManagementCluster) bool {
+	at := there.Layout()
+	for _, asked := range []struct{ want, have string }{
+		{m.Cloud, at.Cloud}, {m.Generation, at.Generation}, {m.Parent, there.Parent}, {m.KubernetesVersion, there.KubernetesVersion},
+		{string(m.Host.Type), string(there.Host.Type)},
+	} {
+		if asked.want != "" && asked.want != asked.have {
+			return false
+		}
+	}
+	if m.Host.Existing != nil && (there.Host.Existing == nil || m.Host.Existing.Context != there.Host.Existing.Context) {
+		return false
+	}
+	return !slices.ContainsFunc(m.Providers, func(p v1alpha1.Provider) bool {
+		return !slices.ContainsFunc(there.Providers, func(have v1alpha1.Provider) bool {
+			return have.Name == p.Name && TypeOf(have) == TypeOf(p) && (p.Version == "" || p.Version == have.Version)
+		})
+	})
+}
+
+// freeGeneration is the first of v1, v2 and so on whose folder below the cloud of m no other management cluster has; "" for the default.
 func (r *Repo) freeGeneration(m v1alpha1.ManagementCluster) string {
 	for n := 1; ; n++ {
 		if n > 1 {
@@ -100,8 +119,8 @@ func (r *Repo) freeGeneration(m v1alpha1.ManagementCluster) string {
 	}
 }
 
-// RemoveManagementCluster takes a management cluster that makes no clusters out of fleet.yaml, with its folder. It deletes nothing of the cluster itself:
-// teardown does. Errors: an unknown one, and one that makes clusters or other management clusters.
+// RemoveManagementCluster takes a management cluster that makes no clusters out of fleet.yaml, with its folder. It deletes nothing of the
+// cluster itself: teardown does. Errors: an unknown one, and one that makes clusters or other management clusters.
 func (r *Repo) RemoveManagementCluster(name string) (*Edit, error) {
 	all, err := r.ManagementClusters()
 	if err != nil {
@@ -109,10 +128,10 @@ func (r *Repo) RemoveManagementCluster(name string) (*Edit, error) {
 	}
 	i := slices.IndexFunc(all, func(m ManagementCluster) bool { return m.Name == name })
 	if i < 0 {
-		return nil, unknown("management cluster", name, r.ManagementClusterNames(), "`fleetctl management add "+name+"` makes one")
+		return nil, diag.Unknown("management cluster", name, r.ManagementClusterNames(), "`fleetctl management add "+name+"` makes one")
 	}
 	if all[i].Clusters > 0 {
-		return nil, diag.Errorf("delete them first, `fleetctl cluster remove`, or hand them over to another one, `fleetctl pivot`",
+		return nil, diag.Errorf("delete them first, `fleetctl cluster remove`, or hand them over to another one, `fleetctl cluster transfer NAME --to MANAGEMENT`",
 			"management cluster %s makes clusters: %d in %s", name, all[i].Clusters, all[i].Folder)
 	}
 	for _, m := range all {

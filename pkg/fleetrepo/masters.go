@@ -16,7 +16,8 @@ func (r *Repo) manages(mgmt *v1alpha1.ManagementCluster, name string) bool {
 	})
 }
 
-// ownOf tells whether a management cluster's own cluster goes from the one that makes it to itself, or back: nobody else is to have it.
+// ownOf tells whether a transfer moves a management cluster's own cluster from its parent to itself, or back. No other management cluster
+// may have it.
 func (r *Repo) ownOf(c *declared, to *v1alpha1.ManagementCluster) bool {
 	own, err := r.managementCluster(c.Name)
 	if err != nil {
@@ -51,9 +52,9 @@ type Master struct {
 	Alone bool
 	// Clusters of the parent that it has to take over. The cluster that it runs on comes first.
 	Clusters []ClusterName
-	// Repository is its own, where it has one: Alone and Has are to be asked there (OwnMaster).
+	// Repository is the management cluster's own repository, if it has one. Alone and Has then come from there (OwnMaster).
 	Repository *v1alpha1.Repository
-	// Has are those that the fleet repo declares as its own.
+	// Has are the clusters that the fleet repo declares at this management cluster.
 	Has []ClusterName
 	// Begun lists the members of Clusters whose hand-over has begun, according to the fleet repo: the new one may have them already. ByWhom
 	// names the run that began.
@@ -153,7 +154,7 @@ func (r *Repo) findMaster(name, environment string) (*v1alpha1.ManagementCluster
 		}
 	}
 	if name != "" {
-		return nil, unknown("management cluster with a parent", name, names, "fleet.yaml declares none")
+		return nil, diag.Unknown("management cluster with a parent", name, names, "fleet.yaml declares none")
 	}
 	if environment == "" && len(children) == 1 {
 		return children[0], nil
@@ -179,7 +180,8 @@ func (r *Repo) findMaster(name, environment string) (*v1alpha1.ManagementCluster
 	return nil, diag.Usage("name one, with --management and --stand-alone: "+strings.Join(names, ", "), "no management cluster with a parent has clusters in environment %s", environment)
 }
 
-// hasEnvironment tells whether a management cluster has a cluster in an environment: of that name, or with the name empty any but the one that it runs on.
+// hasEnvironment tells whether a management cluster has a cluster in an environment: of that name, or with the name empty any but the one
+// that it runs on.
 func (r *Repo) hasEnvironment(m *v1alpha1.ManagementCluster, environment, name string) (bool, error) {
 	places, err := r.places(name)
 	if err != nil {

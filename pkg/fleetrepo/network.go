@@ -75,7 +75,7 @@ func (r *Repo) NetworkNames() []string {
 	return names
 }
 
-// networkOf is the network that a cluster's flux.yaml brings; "" where it brings none, or cannot be read.
+// networkOf is the network in a cluster's flux.yaml; "" if it has none, or cannot be read.
 func (r *Repo) networkOf(p place) string {
 	content, err := r.generated(path.Join(path.Dir(p.file), layout.FluxFile))
 	if err != nil {
@@ -93,7 +93,7 @@ func (r *Repo) networkOf(p place) string {
 	return ""
 }
 
-// networkIn is the network that a Flux object of a flux.yaml brings to its cluster; "" where it brings something else.
+// networkIn is the network that a Flux object of a flux.yaml installs; "" if it installs something else.
 func networkIn(object *yaml.Node) string {
 	if text(yamledit.Find(object, "metadata", "labels", scaffold.FluxLabel)) != "cni" {
 		return ""
@@ -101,8 +101,8 @@ func networkIn(object *yaml.Node) string {
 	return path.Base(text(yamledit.Find(object, "spec", "path")))
 }
 
-// networkFor is the network of a new cluster: what was asked for, else what its chart names, or where that leaves it open the only one there is.
-// note says what is left to do.
+// networkFor is the network of a new cluster: what was asked for, else what its chart names, or where that leaves it open the only one
+// there is. note says what is left to do.
 func (r *Repo) networkFor(asked string, ch *chart, flux scaffold.FluxMode) (name, note string, err error) {
 	networks, err := r.folders(cniDir())
 	if err != nil {
@@ -113,7 +113,7 @@ func (r *Repo) networkFor(asked string, ch *chart, flux scaffold.FluxMode) (name
 	case asked != "" && flux == scaffold.FluxNone:
 		return "", "", diag.Usage("leave --cni out, or choose --flux own", "nothing puts the network %s on a cluster without Flux", asked)
 	case asked != "" && !slices.Contains(networks, asked):
-		return "", "", unknown("network", asked, networks, bringNetwork(asked))
+		return "", "", diag.Unknown("network", asked, networks, bringNetwork(asked))
 	case asked != "" || named == "" || flux == scaffold.FluxNone:
 		return asked, "", nil
 	case named != CNIRequired && !slices.Contains(networks, named):
@@ -135,18 +135,17 @@ func bringNetwork(name string) string {
 	return fmt.Sprintf("`fleetctl cni add %s --from FILE` brings it", name)
 }
 
-// NetworkOptions say what a network consists of, and whose it is.
+// NetworkOptions are the manifests of a network, and the flavours that use it.
 type NetworkOptions struct {
-	// Files are its manifests, by their paths in its folder; none: those that are there.
+	// Files are its manifests, by their paths in its folder. None means the existing ones.
 	Files []manifest.File
 	// Flavours whose new clusters get it.
 	Flavours []string
 }
 
-// AddNetwork brings a network into addons/cni and makes it the one that new clusters of flavours get: the annotation of their charts names it.
-// If the network exists, the given files replace files of the same name. Other files in its folder stay, also a kustomization.yaml.
-// Clusters that are there keep what they have. Errors: a bad name, an unknown flavour, one whose chart is not in the repo or that cannot
-// run Flux.
+// AddNetwork adds a network to addons/cni, and makes it the default of new clusters of the flavours, by an annotation in their charts. If
+// the network exists, the given files replace files of the same name. Other files in its folder stay, even a kustomization.yaml. Existing
+// clusters keep their network. Errors: a bad name, an unknown flavour, a flavour whose chart is not in the repo or that cannot run Flux.
 func (r *Repo) AddNetwork(name string, o NetworkOptions) (*Edit, error) {
 	if err := scaffold.CheckName("network", name, 63); err != nil {
 		return nil, err
@@ -158,7 +157,7 @@ func (r *Repo) AddNetwork(name string, o NetworkOptions) (*Edit, error) {
 	e := &Edit{Summary: "Add network " + name}
 	switch {
 	case len(o.Files) == 0 && !there:
-		return nil, unknown("network", name, r.NetworkNames(), "give --from with a file or folder of its manifests")
+		return nil, diag.Unknown("network", name, r.NetworkNames(), "give --from with a file or folder of its manifests")
 	case len(o.Files) == 0 && len(o.Flavours) == 0:
 		return nil, diag.Usage("give --from with its manifests, or --flavour", "there is nothing to do to network %s", name)
 	case len(o.Files) == 0:
@@ -222,7 +221,7 @@ func (r *Repo) writeNetwork(e *Edit, name string, files []manifest.File) error {
 	return nil
 }
 
-// besides are the files below a folder, by their paths in it, that are not among names; a kustomization.yaml is nobody's.
+// besides returns the files below a folder, by their paths in it, that are not among names. It ignores a kustomization.yaml.
 func (r *Repo) besides(dir string, names []string) ([]string, error) {
 	var left []string
 	err := within.WalkDir(r.Dir, dir, func(file string, entry fs.DirEntry, err error) error {

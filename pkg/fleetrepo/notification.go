@@ -21,7 +21,7 @@ const notifier = "notification-controller"
 type Notification struct {
 	Name string `json:"name"`
 	Type string `json:"type"`
-	// Severity of what it tells: error, or info for everything.
+	// Severity of the reported events: error, or info for all events.
 	Severity string `json:"severity"`
 	// Environments that it is about; none: all that the management clusters do.
 	Environments []string `json:"environments"`
@@ -49,7 +49,7 @@ func (r *Repo) Notifications() ([]Notification, error) {
 	return all, nil
 }
 
-// NotificationNames are those that fleet.yaml declares.
+// NotificationNames are the names of the notifications in fleet.yaml.
 func (r *Repo) NotificationNames() []string {
 	var names []string
 	for i := range r.Fleet.Spec.Notifications {
@@ -69,7 +69,8 @@ func (r *Repo) notified(n *v1alpha1.Notification) []*v1alpha1.ManagementCluster 
 	return all
 }
 
-// NotificationSecretFiles are the files with the Secret of a notification, one for each management cluster that has it. Errors: an unknown management cluster.
+// NotificationSecretFiles are the files with the Secret of a notification, one for each management cluster that has it. Errors: an
+// unknown management cluster.
 func (r *Repo) NotificationSecretFiles(n *v1alpha1.Notification) ([]string, error) {
 	for _, name := range n.ManagementClusters {
 		if _, err := r.managementCluster(name); err != nil {
@@ -92,9 +93,9 @@ func (r *Repo) notifiedLayouts(n *v1alpha1.Notification) []layout.Layout {
 	return all
 }
 
-// AddNotification declares a notification in fleet.yaml and writes the objects of Flux for it to the management clusters that have it. The very one may be
-// there already; what of it is missing is written. Errors: another one of that name, unknown environments and management clusters, a Flux without the
-// controller that sends it.
+// AddNotification declares a notification in fleet.yaml, and writes Flux's objects for it to the folders of its management clusters. If
+// fleet.yaml already has the same one, it writes only missing files. Errors: another notification of that name, unknown environments and
+// management clusters, a Flux without notification-controller.
 func (r *Repo) AddNotification(n v1alpha1.Notification) (*Edit, error) {
 	if err := scaffold.CheckName("notification", n.Name, 50); err != nil {
 		return nil, err
@@ -158,7 +159,7 @@ func (r *Repo) writeNotification(e *Edit, m *v1alpha1.ManagementCluster, n v1alp
 func (r *Repo) RemoveNotification(name string) (*Edit, error) {
 	i := slices.Index(r.NotificationNames(), name)
 	if i < 0 {
-		return nil, unknown("notification", name, r.NotificationNames(), "`fleetctl notification add "+name+"` makes one")
+		return nil, diag.Unknown("notification", name, r.NotificationNames(), "`fleetctl notification add "+name+"` makes one")
 	}
 	e := &Edit{Summary: "Remove notification " + name}
 	fleet, err := r.readFleet()

@@ -102,7 +102,7 @@ func (r *Repo) ownFleet(m *v1alpha1.ManagementCluster) (*v1alpha1.Fleet, []strin
 	return fleet, beside, v1alpha1.Validate(fleet).Err()
 }
 
-// resealed are files of the repo as another one is to have them.
+// resealed returns files of the repo, converted for another one.
 func (r *Repo) resealed(names []string, reseal Reseal) ([]manifest.File, error) {
 	files := make([]manifest.File, 0, len(names))
 	for _, name := range names {
@@ -169,8 +169,8 @@ func (r *Repo) referred(files []manifest.File, reseal Reseal, has func(dir strin
 	return all, nil
 }
 
-// MoveToOwnRepo takes what the repository of its own of a management cluster, a clone of which is into, has by now out of this one. A file that it does not have is an
-// error: nothing else would have it then.
+// MoveToOwnRepo takes what the repository of its own of a management cluster, a clone of which is into, has by now out of this one. A
+// file that it does not have is an error: nothing else would have it then.
 func (r *Repo) MoveToOwnRepo(name string, into *Repo) (*Edit, error) {
 	m, err := r.managementCluster(name)
 	if err != nil {

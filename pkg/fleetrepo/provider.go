@@ -10,7 +10,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
@@ -44,13 +43,13 @@ func TypeOf(p v1alpha1.Provider) v1alpha1.ProviderType {
 	return p.Type
 }
 
-// indexOf is where a management cluster lists the provider of p's name and type; -1 where it does not.
+// indexOf is the index of the provider of p's name and type in a management cluster's list; -1 if it is not listed.
 func indexOf(m *v1alpha1.ManagementCluster, p v1alpha1.Provider) int {
 	return slices.IndexFunc(m.Providers, func(o v1alpha1.Provider) bool { return o.Name == p.Name && TypeOf(o) == TypeOf(p) })
 }
 
-// AddProvider lists a provider of a management cluster ("" stands for the only one) in fleet.yaml, or changes its version, and brings
-// the charts of its flavours along. Version may be empty: fleetctl init chooses one, and one that is there stays.
+// AddProvider adds a provider of a management cluster ("" means the only one) to fleet.yaml, or changes its version, and adds the charts
+// of its flavours. With an empty version, an existing version stays, and otherwise fleetctl init chooses one.
 func (r *Repo) AddProvider(cluster string, p v1alpha1.Provider) (*Edit, error) {
 	m, err := r.managementCluster(cluster)
 	if err != nil {
@@ -81,7 +80,7 @@ func (r *Repo) AddProvider(cluster string, p v1alpha1.Provider) (*Edit, error) {
 	if TypeOf(p) == v1alpha1.ProviderInfrastructure {
 		flavours := scaffold.FlavoursFor(p.Name)
 		if len(flavours) == 0 && !there {
-			e.Notes = append(e.Notes, fmt.Sprintf("fleetctl has charts for clusters of %s alone: bring one for those of %s into %s.", strings.Join(scaffold.Providers(), ", "), p.Name, layout.ChartsDir))
+			e.Notes = append(e.Notes, fmt.Sprintf("fleetctl has charts for clusters of %s alone: `fleetctl chart add NAME --from TEMPLATE.yaml` makes one for %s of a template of clusterctl.", strings.Join(scaffold.Providers(), ", "), p.Name))
 		}
 		if err := r.bringCharts(e, flavours); err != nil {
 			return nil, err

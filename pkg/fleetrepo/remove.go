@@ -147,7 +147,8 @@ func (r *Repo) removeFiles(c *declared) (*Removal, error) {
 	return out, nil
 }
 
-// dropChart takes the HelmChart of a cluster's flavour out with the last cluster of its environment that shares it, unless somebody has changed it.
+// dropChart takes the HelmChart of a cluster's flavour out with the last cluster of its environment that shares it, unless somebody has
+// changed it.
 func (r *Repo) dropChart(e *Edit, c *declared) error {
 	if !r.exists(c.mgmt.Layout().EnvironmentChart(c.Environment, c.Flavour)) {
 		return nil // it has a chart of its own, or one from elsewhere
@@ -229,7 +230,7 @@ func (r *Repo) CancelRemove(name string) (*Edit, error) {
 	return r.around(c, summary, changes...)
 }
 
-// contents says what a cluster is made of.
+// contents describes the machines of a cluster.
 func (c *declared) contents() string {
 	parts := []string{"cluster " + c.Name + " in " + c.Environment}
 	if c.ControlPlane != nil {

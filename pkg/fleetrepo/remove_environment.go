@@ -14,8 +14,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// RemoveEnvironment takes an environment without clusters and tenants out of fleet.yaml, with all that applied it. Errors: an unknown environment,
-// and one that has clusters or tenants.
+// RemoveEnvironment takes an environment without clusters and tenants out of fleet.yaml, with all that applied it. Errors: an unknown
+// environment, and one that has clusters or tenants.
 func (r *Repo) RemoveEnvironment(name string) (*Edit, error) {
 	all, err := r.Environments()
 	if err != nil {
@@ -100,7 +100,7 @@ func (r *Repo) dropEnvironment(e *Edit, name string) error {
 	return err
 }
 
-// RemoveFeature takes a feature that nobody has out of the repo. Errors: an unknown feature, and one that somebody has.
+// RemoveFeature removes a feature that no cluster has from the repo. Errors: an unknown feature, and one that a cluster has.
 func (r *Repo) RemoveFeature(name string) (*Edit, error) {
 	all, err := r.Features()
 	if err != nil {
@@ -108,7 +108,7 @@ func (r *Repo) RemoveFeature(name string) (*Edit, error) {
 	}
 	i := slices.IndexFunc(all, func(f Feature) bool { return f.Name == name })
 	if i < 0 {
-		return nil, unknown("feature", name, r.FeatureNames(), "`fleetctl feature add "+name+"` makes one")
+		return nil, diag.Unknown("feature", name, r.FeatureNames(), "`fleetctl feature add "+name+"` makes one")
 	}
 	if has := slices.Concat(all[i].Environments, all[i].Clusters, all[i].ManagementClusters); len(has) > 0 {
 		return nil, diag.Errorf("take it from them first: `fleetctl feature disable "+name+"`", "feature %s is enabled for %s", name, strings.Join(has, ", "))
@@ -130,8 +130,8 @@ func (r *Repo) RemoveFeature(name string) (*Edit, error) {
 	return e, r.deleteFolder(&e.Changes, path.Join(layout.FeaturesDir, name))
 }
 
-// RemoveNetwork takes a network that no cluster has out of the repo. Charts that name it name again what fleetctl brought them with. Errors: an
-// unknown network, and one that clusters have.
+// RemoveNetwork takes a network that no cluster has out of the repo. Charts that name it name again what fleetctl brought them with.
+// Errors: an unknown network, and one that clusters have.
 func (r *Repo) RemoveNetwork(name string) (*Edit, error) {
 	all, err := r.Networks()
 	if err != nil {
@@ -139,7 +139,7 @@ func (r *Repo) RemoveNetwork(name string) (*Edit, error) {
 	}
 	i := slices.IndexFunc(all, func(n Network) bool { return n.Name == name })
 	if i < 0 {
-		return nil, unknown("network", name, r.NetworkNames(), "`fleetctl cni add "+name+"` makes one")
+		return nil, diag.Unknown("network", name, r.NetworkNames(), "`fleetctl cni add "+name+"` makes one")
 	}
 	if has := all[i].Clusters; len(has) > 0 {
 		return nil, diag.Errorf(fmt.Sprintf("give them another one first, `fleetctl cluster flux %s --cni NAME`, or remove them", has[0]),
@@ -154,7 +154,7 @@ func (r *Repo) RemoveNetwork(name string) (*Edit, error) {
 	return e, r.deleteFolder(&e.Changes, layout.CNIDir(name))
 }
 
-// forgetNetwork lets a chart that names a network say what it said when fleetctl brought it.
+// forgetNetwork restores the annotation of a chart that names a network to the one in fleetctl's chart.
 func (r *Repo) forgetNetwork(e *Edit, flavour, name string) error {
 	at := yamledit.Path{"annotations", CNIAnnotation}
 	own := ""

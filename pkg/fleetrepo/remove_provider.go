@@ -29,7 +29,7 @@ func (r *Repo) RemoveProvider(cluster string, p v1alpha1.Provider) (*Edit, error
 				names = append(names, o.Name)
 			}
 		}
-		return nil, unknown(string(TypeOf(p))+" provider", p.Name, names, "management cluster "+m.Name+" has none")
+		return nil, diag.Unknown(string(TypeOf(p))+" provider", p.Name, names, "management cluster "+m.Name+" has none")
 	}
 	flavours := []string{}
 	if TypeOf(p) == v1alpha1.ProviderInfrastructure {

@@ -1,6 +1,5 @@
-// Package fleetrepo is the fleet repo as its layout has it: it finds the clusters, pools and environments that the files declare, and
-// makes the edits that commands offer. It works offline, on the files alone. An edit is a set of changes to look at; nothing is
-// written here.
+// Package fleetrepo reads and edits a fleet repo. It finds the clusters, pools and environments that the files declare, and makes the
+// edits of commands. It works offline, on the files alone. An Edit is a set of changes to look at; this package writes no files.
 package fleetrepo
 
 import (
@@ -20,20 +19,20 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// clusterFile declares a cluster; kustomizationFile lists what of a folder is applied.
+// clusterFile declares a cluster. kustomizationFile lists the applied files of a folder.
 const (
 	clusterFile       = "cluster.yaml"
 	kustomizationFile = "kustomization.yaml"
 )
 
-// MaxFile is the most that is read of a file of the fleet repo that a person may have written; Flux's own manifests have some 900 KiB.
+// MaxFile bounds the bytes of a file of the fleet repo that a person may have written. Flux's own manifests have some 900 KiB.
 const MaxFile = 64 << 20
 
 // Repo is a fleet repo on disk.
 type Repo struct {
-	// Dir is the folder that fleet.yaml stands in.
+	// Dir is the folder of fleet.yaml.
 	Dir string
-	// WorkTree is the person's own folder: Dir, unless that is a copy of what is committed there.
+	// WorkTree is the user's folder. It is Dir, unless Dir is a copy of a commit.
 	WorkTree string
 	// Fleet is what fleet.yaml says, without defaults.
 	Fleet *v1alpha1.Fleet
@@ -49,29 +48,27 @@ type Repo struct {
 type Edit struct {
 	// Changes to the files; a set that changes nothing says that all is as wanted.
 	Changes manifest.ChangeSet
-	// Summary is what the edit does, as the first line of a commit message.
+	// Summary describes the edit in the first line of a commit message.
 	Summary string
-	// Body is what a commit message says below that; it may be empty.
+	// Body is the rest of the commit message; it may be empty.
 	Body string
 	// Notes say what will happen, and what is left to do.
 	Notes []string
-	// LeftAlone says what the edit passes over, and why: unlike Notes also where nothing else is to do.
+	// LeftAlone says which objects the edit leaves as they are, and why. Unlike Notes, it is shown even if the edit has no changes.
 	LeftAlone []string
 	// AsWanted says, where the edit changes nothing, what is as it is wanted already; "" leaves it at that.
 	AsWanted string
-	// Environments are those whose clusters, or what they run, the edit changes.
+	// Environments are the environments whose clusters or apps the edit changes.
 	Environments []string
-	// Checks are what the edit has to pass before it is made. Whoever makes the edit carries them out: this package renders nothing and asks
-	// no Git.
+	// Checks have to pass before the edit is made. The caller runs them, because this package does not render and does not use Git.
 	Checks []Check
-	// Private edits show no difference: what they change may be in clear.
+	// Private edits show no difference, because it may have secrets in clear.
 	Private bool
-	// Replaces names the files that the edit was made from as they stand on disk, committed or not: their place is taken.
+	// Replaces names files that the edit replaces in the form that they have on disk, even if that is not committed.
 	Replaces []string
 }
 
-// Find returns the folder of the fleet repo that dir is in: the one that fleet.yaml stands in, there or above. The error says that there
-// is none.
+// Find returns the folder of fleet.yaml: dir, or the nearest folder above with one. It fails if there is none.
 func Find(dir string) (string, error) {
 	start, err := filepath.Abs(dir)
 	if err != nil {
@@ -82,14 +79,14 @@ func Find(dir string) (string, error) {
 			return at, nil
 		}
 		if filepath.Dir(at) == at {
-			return "", diag.Errorf("run fleetctl in the fleet repo or give its folder with --repo; `fleetctl init` makes one",
+			return "", diag.Errorf("run fleetctl in the fleet repo or give its folder with --repo; `fleetctl init` makes one, or `fleetctl adopt` for a repo that Flux follows already",
 				"there is no %s in %s or above", v1alpha1.FileName, start)
 		}
 	}
 }
 
-// Open returns the fleet repo that dir is in: it looks for fleet.yaml there and in the folders above. Errors are those of
-// v1alpha1.Load, or say that there is none.
+// Open returns the fleet repo with the folder dir. It looks for fleet.yaml in dir and in the folders above. Errors: those of Find and of
+// v1alpha1.Load.
 func Open(dir string) (*Repo, error) {
 	at, err := Find(dir)
 	if err != nil {
@@ -104,8 +101,8 @@ func New(dir string, fleet *v1alpha1.Fleet) *Repo {
 	return &Repo{Dir: dir, WorkTree: dir, Fleet: fleet, charts: map[string]*chart{}}
 }
 
-// OpenCopy returns the fleet repo of the folder workTree as the copy of it at dir has it. Errors are those of v1alpha1.Decode, or say that the copy has
-// no fleet.yaml.
+// OpenCopy returns the fleet repo in dir, which is a copy of the repo in workTree. Errors: those of v1alpha1.Decode, and a copy without
+// fleet.yaml.
 func OpenCopy(dir, workTree string) (*Repo, error) {
 	if dir == workTree {
 		return Open(dir)
@@ -154,26 +151,13 @@ func (r *Repo) exists(name string) bool {
 	return within.Exists(r.Dir, name)
 }
 
-// unknown is the error for a name that is not among the known ones: the nearest right one, or all of them.
-func unknown(what, name string, known []string, orElse string) error {
-	hint := orElse
-	if nearest := diag.Nearest(name, known); nearest != "" {
-		hint = "did you mean " + nearest + "?"
-	} else if len(known) > 0 && len(known) <= 20 {
-		hint = "there are: " + strings.Join(known, ", ")
-		if strings.HasSuffix(orElse, "makes one") {
-			hint += "; " + orElse
-		}
-	}
-	return &diag.Error{Err: fmt.Errorf("there is no %s %q", what, name), Hint: hint, Code: diag.ExitUsage}
-}
-
 // madeChannel is the hint which command makes a channel that goes through tags.
 func madeChannel(name string) string {
 	return "`fleetctl channel add " + name + " --tag 'v*'` makes one"
 }
 
-// Unpromoted says of environments that follow tags that a commit reaches them only when their channel is moved to it: a note for each channel.
+// Unpromoted returns a note for each channel of tags that environments follow. The note says that a commit reaches them only after a
+// promotion.
 func (r *Repo) Unpromoted(environments []string) []string {
 	var notes []string
 	for _, channel := range r.Fleet.Channels() {

@@ -21,7 +21,7 @@ import (
 	"github.com/fleetctl/fleetctl/templates"
 )
 
-// chart is what is known of a flavour: the copy in the repo, or where there is none the one that fleetctl brings along.
+// chart is the chart of a flavour: the copy in the repo, or else fleetctl's.
 type chart struct {
 	flavour  string
 	inRepo   bool
@@ -32,7 +32,7 @@ type chart struct {
 	annotations map[string]string
 }
 
-// Flavours are the charts in the repo and those that fleetctl brings along.
+// Flavours are the names of the charts in the repo and of fleetctl's charts.
 func (r *Repo) Flavours() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -62,7 +62,7 @@ func (r *Repo) chart(flavour string) (*chart, error) {
 		return known, nil
 	}
 	if !slices.Contains(r.Flavours(), flavour) {
-		return nil, unknown("flavour", flavour, r.Flavours(), "")
+		return nil, diag.Unknown("flavour", flavour, r.Flavours(), "")
 	}
 	dir := path.Join(layout.ChartsDir, flavour)
 	c := &chart{flavour: flavour, inRepo: r.exists(path.Join(dir, "Chart.yaml"))}
@@ -136,14 +136,14 @@ func (c *chart) load(read func(name string) ([]byte, error), schemas *Schemas) e
 	return nil
 }
 
-// ValueFindings says what a chart's schema refuses of the values of a HelmRelease, which stands in file as node: each with its place, and
-// what the schema says about it.
+// ValueFindings returns a finding for each value of a HelmRelease that the chart's schema refuses, with its place and the schema's
+// description. node is the HelmRelease in file.
 func ValueFindings(file string, node *yaml.Node, flavour string, schema map[string]any, failed *Refusal) diag.Findings {
 	c := &declared{Cluster: Cluster{File: file}, node: node}
 	return c.schemaFindings(&chart{flavour: flavour, schema: schema}, failed)
 }
 
-// readAnnotations reads what the chart says of its clusters.
+// readAnnotations reads the chart's annotations about its clusters.
 func (c *chart) readAnnotations(read func(name string) ([]byte, error)) error {
 	content, err := read("Chart.yaml")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -220,7 +220,7 @@ func (c *declared) check(ch *chart) error {
 	return findings.Err()
 }
 
-// checkPools is what the schema cannot say and the chart's templates refuse.
+// checkPools checks rules of pools that a schema cannot express. The chart's templates have the same rules.
 func (c *declared) checkPools() diag.Findings {
 	var findings diag.Findings
 	seen := map[string]bool{}
@@ -328,7 +328,7 @@ func propertiesAt(schema map[string]any, path yamledit.Path) []string {
 	return slices.Sorted(maps.Keys(properties))
 }
 
-// describe is what the schema says about a value.
+// describe is the schema's description of a value.
 func describe(schema map[string]any, path yamledit.Path) string {
 	text, _ := schemaAt(schema, path)["description"].(string)
 	return strings.TrimSuffix(text, ".")

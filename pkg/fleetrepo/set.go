@@ -55,7 +55,8 @@ func ParseValues(name string, content []byte) (map[string]any, error) {
 	return values, nil
 }
 
-// Assign lays assignments over values, in order. Fields on the way are made; of a list, the items that are there or the next one.
+// Assign applies assignments to values, in order. It makes missing fields on the way. In a list, an assignment can set an existing item
+// or append one.
 func Assign(values map[string]any, all []Assignment) (map[string]any, error) {
 	for _, a := range all {
 		changed, err := assign(values, a.Path, a.Value)

@@ -38,7 +38,7 @@ func (r *Repo) AddStandby(s v1alpha1.Standby) (*Edit, error) {
 func (r *Repo) RemoveStandby(name string) (*Edit, error) {
 	i := slices.Index(r.StandbyNames(), name)
 	if i < 0 {
-		return nil, unknown("standby", name, r.StandbyNames(), "`fleetctl standby add "+name+"` makes one")
+		return nil, diag.Unknown("standby", name, r.StandbyNames(), "`fleetctl standby add "+name+"` makes one")
 	}
 	e := &Edit{Summary: "Remove standby " + name}
 	_, err := r.editFleet(e, func(f *fleetFile) error { return f.removeStandby(i) })
@@ -46,8 +46,9 @@ func (r *Repo) RemoveStandby(name string) (*Edit, error) {
 	return e, err
 }
 
-// ActivateStandby puts a standby into the place of the management cluster that it has taken over from: that one's entry in fleet.yaml gets its name and its host, and
-// all that named the other one names it. An edit without changes is of a standby that is in its place already. Errors: an unknown one.
+// ActivateStandby puts a standby into the place of the management cluster that it has taken over from: that one's entry in fleet.yaml
+// gets its name and its host, and all that named the other one names it. An edit without changes is of a standby that is in its place
+// already. Errors: an unknown one.
 func (r *Repo) ActivateStandby(name, of string) (*Edit, error) {
 	e := &Edit{Summary: fmt.Sprintf("%s takes over from %s", name, of)}
 	managed := r.ManagementClusterNames()
@@ -56,10 +57,10 @@ func (r *Repo) ActivateStandby(name, of string) (*Edit, error) {
 	}
 	i, at := slices.Index(r.StandbyNames(), name), slices.Index(managed, of)
 	if i < 0 {
-		return nil, unknown("standby", name, r.StandbyNames(), "`fleetctl standby add "+name+"` makes one")
+		return nil, diag.Unknown("standby", name, r.StandbyNames(), "`fleetctl standby add "+name+"` makes one")
 	}
 	if at < 0 {
-		return nil, unknown("management cluster", of, managed, "fleet.yaml declares none")
+		return nil, diag.Unknown("management cluster", of, managed, "fleet.yaml declares none")
 	}
 	s := r.Fleet.Spec.Standbys[i]
 	_, err := r.editFleet(e, func(f *fleetFile) error {
@@ -89,7 +90,7 @@ func (f *fleetFile) setText(at yamledit.Path, text string) error {
 	return f.take(yamledit.Set(f.src, 0, at, text))
 }
 
-// drop takes a field out, where it is there.
+// drop removes a field, if it exists.
 func (f *fleetFile) drop(at yamledit.Path) error { return f.take(yamledit.Remove(f.src, 0, at)) }
 
 // removeStandby takes out one of the standbys, and the list with the last.
@@ -125,7 +126,7 @@ func (f *fleetFile) write(at yamledit.Path, n *yaml.Node) error {
 	return nil
 }
 
-// renameManagement gives what names a management cluster its new name: those that it makes, their standbys, and who is told of it.
+// renameManagement changes a management cluster's name where other entries refer to it: its children, standbys, and notifications.
 func (f *fleetFile) renameManagement(old, now string) error {
 	spec := f.repo.Fleet.Spec
 	var places []yamledit.Path

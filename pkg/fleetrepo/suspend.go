@@ -16,14 +16,14 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// PauseEnvironment keeps changes in Git from the clusters of an environment, or lets them through again: on every management cluster, the Flux
-// Kustomization that applies them, and where the environment follows a branch, what its clusters' own Flux applies. Errors: an unknown environment, one
-// that nothing applies.
+// PauseEnvironment keeps changes in Git from the clusters of an environment, or lets them through again: on every management cluster, the
+// Flux Kustomization that applies them, and where the environment follows a branch, what its clusters' own Flux applies. Errors: an
+// unknown environment, one that nothing applies.
 func (r *Repo) PauseEnvironment(name string, paused bool) (*Edit, error) {
 	if err := r.CheckEnvironment(name); err != nil {
 		return nil, err
 	}
-	e := &Edit{Summary: pauses(paused) + " environment " + name, Environments: []string{name}}
+	e := &Edit{Summary: pauses(paused) + " environment " + name} // of an environment that follows tags, it changes nothing that has to be promoted
 	found := false
 	for i := range r.Fleet.Spec.ManagementClusters {
 		at := r.Fleet.Spec.ManagementClusters[i].Layout()
@@ -56,8 +56,8 @@ func (r *Repo) PauseEnvironment(name string, paused bool) (*Edit, error) {
 	return e, nil
 }
 
-// PauseFeature keeps changes in Git of a feature from those that have it, or lets them through again. Errors: unknown names, a feature that none of them
-// has.
+// PauseFeature keeps changes in Git of a feature from those that have it, or lets them through again. Errors: unknown names, a feature
+// that none of them has.
 func (r *Repo) PauseFeature(name string, opts FeatureOptions, paused bool) (*Edit, error) {
 	having, err := r.Having(name, opts)
 	if err != nil {
@@ -82,14 +82,18 @@ func (r *Repo) Having(name string, opts FeatureOptions) ([]scaffold.FeatureTarge
 		return nil, err
 	}
 	having := r.thatHave(name, targets)
-	if len(having) == 0 {
+	switch {
+	case len(having) > 0:
+	case opts.everybody():
+		return nil, diag.Usage("`fleetctl feature enable "+name+"` gives it to clusters", "nobody has feature %s", name)
+	default:
 		return nil, diag.Usage("`fleetctl feature list` shows who has it", "nobody of %s has feature %s", where, name)
 	}
 	return having, nil
 }
 
-// PauseChannel keeps what environments follow in Git where it is, or lets it go on: on every management cluster its source is not fetched. Errors: an
-// unknown channel, the branch itself, one that has no source yet.
+// PauseChannel keeps what environments follow in Git where it is, or lets it go on: on every management cluster its source is not
+// fetched. Errors: an unknown channel, the branch itself, one that has no source yet.
 func (r *Repo) PauseChannel(name string, paused bool) (*Edit, error) {
 	if err := r.checkChannel(name); err != nil {
 		return nil, err
@@ -97,7 +101,8 @@ func (r *Repo) PauseChannel(name string, paused bool) (*Edit, error) {
 	if name == v1alpha1.MainChannel {
 		return nil, diag.Usage("`--now` suspends it on the cluster", "the channel %s cannot be paused by a commit: no later commit would be seen that resumes it", name)
 	}
-	// It concerns environments that follow the channel, and yet waits for no promotion: the source is in the management cluster's own folder.
+	// It concerns environments that follow the channel, and yet waits for no promotion: the source is in the management cluster's own
+	// folder.
 	e := &Edit{Summary: pauses(paused) + " channel " + name}
 	found := false
 	for i := range r.Fleet.Spec.ManagementClusters {
@@ -122,7 +127,7 @@ func (r *Repo) checkChannel(name string) error {
 		names = append(names, c.Name)
 	}
 	if !slices.Contains(names, name) {
-		return unknown("channel", name, names, madeChannel(name))
+		return diag.Unknown("channel", name, names, madeChannel(name))
 	}
 	return nil
 }
@@ -141,8 +146,8 @@ func anyNamed(kind string, names ...string) func(gotKind, name string) bool {
 	}
 }
 
-// suspendIn adds to an edit that the selected objects of a file are suspended, or are no more. It tells whether the file has any; one that is missing has
-// none.
+// suspendIn adds to an edit that the selected objects of a file are suspended, or are no more. It tells whether the file has any; one
+// that is missing has none.
 func (r *Repo) suspendIn(e *Edit, file string, suspended bool, selects func(kind, name string) bool) (bool, error) {
 	if !r.exists(file) {
 		return false, nil
@@ -175,6 +180,34 @@ func (r *Repo) suspendIn(e *Edit, file string, suspended bool, selects func(kind
 		e.Changes.Write(manifest.File{Path: file, Content: src})
 	}
 	return found, nil
+}
+
+// Paused are those of the environments that a pause in Git keeps where they are, with a note of what lets a commit through to them again.
+func (r *Repo) Paused(environments []string) (paused, notes []string) {
+	for _, env := range environments {
+		channel := r.Fleet.ChannelOf(env).Name
+		hint := ""
+		for i := range r.Fleet.Spec.ManagementClusters {
+			l := r.Fleet.Spec.ManagementClusters[i].Layout()
+			switch {
+			case r.isSuspended(l.ClustersFile(env)):
+				hint = fmt.Sprintf("Environment %s is paused: `fleetctl environment resume %s` lets this through to its clusters.", env, env)
+			case channel != v1alpha1.MainChannel && r.isSuspended(l.SourceFile(channel)):
+				hint = fmt.Sprintf("Channel %s is paused: `fleetctl channel resume %s` lets this through to its environments.", channel, channel)
+			}
+		}
+		if hint != "" {
+			paused = append(paused, env)
+			notes = append(notes, hint)
+		}
+	}
+	return paused, sortedSet(notes)
+}
+
+// isSuspended tells whether the first object of a file is suspended. A file that is not there, or cannot be read, is none: others tell of it.
+func (r *Repo) isSuspended(file string) bool {
+	src, err := r.read(file)
+	return err == nil && fieldOf(src, yamledit.Path{"spec", "suspend"}) == "true"
 }
 
 // FluxObject is an object of Flux that has to be suspended for a pause to hold at once.
@@ -288,7 +321,7 @@ func (r *Repo) PausedByChannel(name string) ([]FluxObject, error) {
 	return all, err
 }
 
-// eachIn calls do for each cluster of environments that runs what they have: by a Flux of its own, or by the management cluster's.
+// eachIn calls do for each cluster of environments whose apps a Flux applies, its own or the management cluster's.
 func (r *Repo) eachIn(environments []string, do func(p place, cluster string, own bool)) error {
 	places, err := r.places("")
 	if err != nil {

@@ -25,7 +25,7 @@ type Tenant struct {
 	Environments []TenantEnvironment `json:"environments"`
 }
 
-// TenantEnvironment is what the people of a tenant may do in an environment.
+// TenantEnvironment is the role of a tenant's people in an environment.
 type TenantEnvironment struct {
 	Name string `json:"name"`
 	// Cloud is the folder below tenants/.
@@ -65,7 +65,7 @@ func (r *Repo) Tenants() ([]Tenant, error) {
 	return all, nil
 }
 
-// tenantRole reads what a role binding gives to whom; empty where it is something else.
+// tenantRole reads the role and the group of a role binding; both are empty for another object.
 func (r *Repo) tenantRole(file string) (role, group string) {
 	src, err := r.read(file)
 	if err != nil {
@@ -91,9 +91,9 @@ func (r *Repo) layouts() []layout.Layout {
 
 // TenantOptions say where a tenant is to be, and what its people may do.
 type TenantOptions struct {
-	// Environments; none stands for all that fleet.yaml lists.
+	// Environments; none means all in fleet.yaml.
 	Environments []string
-	// Group of its people; "" stands for its name.
+	// Group of its people; "" means its name.
 	Group string
 	// Role of its people; "" is view in production and admin elsewhere.
 	Role string
@@ -101,7 +101,7 @@ type TenantOptions struct {
 	Source *scaffold.AppSource
 }
 
-// AddTenant makes a tenant in environments. Files that are there stay as they are. Errors: bad names, an unknown environment.
+// AddTenant makes a tenant in environments. Existing files stay as they are. Errors: bad names, an unknown environment.
 func (r *Repo) AddTenant(name string, opts TenantOptions) (*Edit, error) {
 	environments, err := r.chosen(opts.Environments)
 	if err != nil {
@@ -178,7 +178,7 @@ func (r *Repo) RemoveTenant(name string, environments []string) (*Edit, error) {
 		for _, t := range all {
 			names = append(names, t.Name)
 		}
-		return nil, unknown("tenant", name, names, "`fleetctl tenant add "+name+"` makes one")
+		return nil, unknownTenant(name, names)
 	}
 	chosen, err := r.chosen(environments)
 	if err != nil {
@@ -246,4 +246,9 @@ func (r *Repo) TenantNames() []string {
 		names = append(names, t.Name)
 	}
 	return names
+}
+
+// unknownTenant is the error for a name that is not among the known tenants.
+func unknownTenant(name string, known []string) error {
+	return diag.Unknown("tenant", name, known, "`fleetctl tenant add "+name+"` makes one")
 }

@@ -52,7 +52,7 @@ func (r *Repo) Transfer(o TransferOptions) (*Edit, error) {
 	return e, r.leave(e, c, to, o.HandedOver)
 }
 
-// arrive writes to where it belongs what is moved there.
+// arrive writes the moved files to the target.
 func (m *mover) arrive(c *declared, acceptDifferences bool) (*Edit, error) {
 	if err := m.transferable(c); err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (m *mover) arrive(c *declared, acceptDifferences bool) (*Edit, error) {
 	return e, err
 }
 
-// leave takes out what was moved, with the record of where it went.
+// leave removes the moved files from the source, and records the target there.
 func (r *Repo) leave(e *Edit, c *declared, to *v1alpha1.ManagementCluster, run *HandedOver) error {
 	if err := r.record(e, c, to, run); err != nil {
 		return err
@@ -88,8 +88,8 @@ func (r *Repo) leave(e *Edit, c *declared, to *v1alpha1.ManagementCluster, run *
 	return r.takeOut(e, c)
 }
 
-// findBeside is find where the cluster may stand at two management clusters, as long as a pull request that moves it is half merged by hand: the one
-// that is not to counts.
+// findBeside is find where the cluster may stand at two management clusters, as long as a pull request that moves it is half merged by
+// hand: the one that is not to counts.
 func (r *Repo) findBeside(given string, to *v1alpha1.ManagementCluster) (*declared, error) {
 	environment, name, qualified := strings.Cut(given, "/")
 	if !qualified {
@@ -125,9 +125,9 @@ func (m *mover) transferable(c *declared) error {
 	return m.into.checkFree(to, "", c.Name, manifest.File{})
 }
 
-// mover writes what stands at one management cluster to where it belongs at another one.
+// mover moves files from the folders of one management cluster to those of another one.
 type mover struct {
-	// repo has what is moved, into is where it goes: the same one, but where the target has a repository of its own.
+	// repo has the files to move, into gets them. Both are the same repo, unless the target has a repository of its own.
 	repo, into *Repo
 	from, to   *v1alpha1.ManagementCluster
 	// reseal is not nil between two repositories.
@@ -144,7 +144,7 @@ func (m *mover) moved(content []byte) []byte {
 	return content
 }
 
-// replaceFolder replaces a folder in a text where it stands as a path of its own, or begins one.
+// replaceFolder replaces a folder in a text, where it is a whole path or the beginning of one.
 func replaceFolder(content []byte, from, to string) []byte {
 	var out []byte
 	for {
@@ -163,7 +163,7 @@ func replaceFolder(content []byte, from, to string) []byte {
 	}
 }
 
-// inPath tells whether what stands between before and after is a part of a longer name.
+// inPath tells whether the text between before and after is a part of a longer name.
 func inPath(before, after []byte) bool {
 	const names = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
 	if len(after) > 0 && strings.IndexByte(names+".", after[0]) >= 0 {
@@ -189,8 +189,8 @@ func (m *mover) cluster(e *Edit, c *declared) error {
 	return nil
 }
 
-// chart brings along the HelmChart that the cluster shares with others of its environment, where the target has none: with all that somebody has
-// changed in it.
+// chart brings along the HelmChart that the cluster shares with others of its environment, where the target has none: with all that
+// somebody has changed in it.
 func (m *mover) chart(e *Edit, c *declared) error {
 	if text(yamledit.Find(c.node, "spec", "chartRef", "name")) != layout.ChartName(c.Environment, c.Flavour) {
 		return nil // it has one of its own
@@ -205,7 +205,7 @@ func (m *mover) chart(e *Edit, c *declared) error {
 	return m.into.shareChart(e, m.to, c.Environment, c.Flavour)
 }
 
-// read are the files of a folder as they are to stand in another one.
+// read returns the files of a folder, changed for another folder.
 func (m *mover) read(from, to string) ([]manifest.File, error) {
 	names, err := m.repo.filesBelow(from)
 	if err != nil {

@@ -15,23 +15,23 @@ import (
 
 // Schemas compiles the schemas of charts' values, each once. It may be used at once. The zero value knows none yet.
 type Schemas struct {
-	// Elsewhere, if set, judges values by a schema, both JSON, in a process with limits: a few lines of a schema can take all time and all memory.
-	// Then nothing is compiled here. Otherwise this process is such a one itself.
+	// Elsewhere, if set, judges values by a schema, both JSON, in a process with limits: a few lines of a schema can take all time and
+	// all memory. Then nothing is compiled here. Otherwise this process is such a one itself.
 	Elsewhere func(schema, values []byte) (*Refusal, error)
 
 	mu  sync.Mutex
 	all map[[sha256.Size]byte]*ValuesSchema
 }
 
-// ValuesSchema is what a chart demands of its values.
+// ValuesSchema is the schema of a chart's values.
 type ValuesSchema struct {
-	// Document is the schema as it stands in the chart.
+	// Document is the schema's text in the chart.
 	Document map[string]any
 
 	compiled  *jsonschema.Schema // nil where another process judges
 	elsewhere func(values []byte) (*Refusal, error)
 	mu        sync.Mutex
-	// taken are digests of values that are valid: those of a cluster are looked at where they stand, and again as Helm sees them.
+	// taken are digests of valid values, because the same values of a cluster are checked twice: in the file, and as Helm merges them.
 	taken map[[sha256.Size]byte]bool
 }
 
@@ -73,7 +73,7 @@ func compileSchema(text []byte) (*jsonschema.Schema, error) {
 	return compiler.Compile("values.schema.json")
 }
 
-// Judge returns what the schema refuses of values; nil where it takes them. The error says that they cannot be JSON, or cannot be judged.
+// Judge returns the schema's refusal of values, nil if they are valid. It fails if they cannot be encoded as JSON or cannot be checked.
 func (v *ValuesSchema) Judge(values map[string]any) (*Refusal, error) {
 	text, err := json.Marshal(values)
 	if err != nil {
@@ -100,7 +100,7 @@ func (v *ValuesSchema) Judge(values map[string]any) (*Refusal, error) {
 	return nil, nil
 }
 
-// JudgeValues is what Schemas.Elsewhere does, for who is the other process.
+// JudgeValues does the work of Schemas.Elsewhere in the other process.
 func JudgeValues(schema, values []byte) (*Refusal, error) {
 	compiled, err := compileSchema(schema)
 	if err != nil {
@@ -120,15 +120,15 @@ func refused(schema *jsonschema.Schema, values []byte) (*Refusal, error) {
 	return nil, nil
 }
 
-// Refusal is what a schema refuses of a value: the library's error, as data that another process can hand over.
+// Refusal says why a schema refuses a value. It is the library's error in a form that another process can send.
 type Refusal struct {
 	Location []string
-	// Unknown are fields that there are none of, Missing are those that have to be there.
+	// Unknown are fields that the schema does not have, Missing are required fields.
 	Unknown, Missing []string
-	// Choice says that the schema wants one of several things. Each of the causes says why the value is not one of them. Not says that it is
-	// what must not be.
+	// Choice says that the schema wants one of several things. Each of the causes says why the value is not one of them. Not says that it
+	// is what must not be.
 	Choice, Not bool
-	// Said is the library's word on it, where there is no cause.
+	// Said is the library's message, if there are no causes.
 	Said   string
 	Causes []Refusal
 }

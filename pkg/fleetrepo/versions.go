@@ -10,7 +10,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
-// Version is one that fleet.yaml is to have.
+// Version is a version to write into fleet.yaml.
 type Version struct {
 	// Name and Type of a provider; or Type flux or cert-manager, which need no name.
 	Name string

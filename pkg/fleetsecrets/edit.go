@@ -27,8 +27,8 @@ type EditOptions struct {
 	Write func(edit func(r *fleetrepo.Repo) (*fleetrepo.Edit, error)) error
 }
 
-// Edit decrypts a file, lets o.Change edit its text, and writes the encrypted result with o.Write. If any step fails, the edited text is kept in
-// the state folder, encrypted for the same recipients, and the hint of the error names the file.
+// Edit decrypts a file, lets o.Change edit its text, and writes the encrypted result with o.Write. If any step fails, the edited text is
+// kept in the state folder, encrypted for the same recipients, and the hint of the error names the file.
 func Edit(ctx context.Context, deps management.Deps, o EditOptions) error {
 	e, err := openSecret(deps, o)
 	if err != nil {
@@ -117,7 +117,7 @@ func (e *secretEdit) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 	return privateEdit("Change "+e.File, manifest.File{Path: e.File, Content: e.sealed}), nil
 }
 
-// keep puts the text away, unless it is where it should be already, and adds to an error where that is.
+// keep saves the edited text, unless it is already in the repo, and adds the path to the error.
 func (e *secretEdit) keep(cause error) error {
 	if bytes.Equal(e.text, e.plain) {
 		return cause

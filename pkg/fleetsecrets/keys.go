@@ -41,7 +41,7 @@ func LocalKeys(d management.Deps, fleet state.Fleet, root, file string) (keys se
 		if strings.Contains(name, "AGE-SECRET-KEY-") { // no error may quote it
 			return nil, diag.Usage("put it into a private file and name that; the variable "+keyVariable+" takes the key itself", "there is an age key where the name of its file belongs")
 		}
-		if keys, err = readKeys(name); err != nil {
+		if keys, err = readKeys(name, within.Given, ""); err != nil {
 			return nil, err
 		}
 	}
@@ -66,20 +66,25 @@ func storedKeys(d management.Deps, fleet state.Fleet) (secret.Keys, error) {
 	if err := state.CheckOwner(file); err != nil {
 		return nil, err
 	}
-	return readKeys(file)
+	return readStored(file)
+}
+
+// readStored reads a file of the state folder. Whatever is in the way of it, nobody writes another in its place.
+func readStored(file string) (secret.Keys, error) {
+	return readKeys(file, within.Named, "put it back from a backup; or move it away, and give the key with --age-key-file, or have `fleetctl connect` bring it from the management cluster")
 }
 
 // maxKeys is far above what the keys of a fleet need, in bytes.
 const maxKeys = 1 << 20
 
 // readKeys reads a file with age keys. No error quotes the file's content.
-func readKeys(name string) (secret.Keys, error) {
-	content, err := within.Given(name, maxKeys)
+func readKeys(name string, read func(name string, most int64) ([]byte, error), hint string) (secret.Keys, error) {
+	content, err := read(name, maxKeys)
 	if err != nil {
-		return nil, diag.Wrap("read the age keys", err, "")
+		return nil, diag.Wrap("read the age keys", err, hint)
 	}
 	keys, err := secret.ParseKeys(content)
-	return keys, diag.Wrap("read "+name, err, "")
+	return keys, diag.Wrap("read "+name, err, hint)
 }
 
 // olderKeys returns keys that an older fleetctl filed by the fleet's name, before fleets had identities. Another fleet of the same name may have
@@ -88,7 +93,7 @@ func olderKeys(d management.Deps, fleet state.Fleet, root string) (secret.Keys, 
 	if fleet.ID == "" {
 		return nil, nil
 	}
-	filed, err := readKeys(d.Store.KeyFile(state.Fleet{Name: fleet.Name}))
+	filed, err := readStored(d.Store.KeyFile(state.Fleet{Name: fleet.Name}))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

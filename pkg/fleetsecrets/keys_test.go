@@ -142,7 +142,7 @@ func TestKeysFiledByName(t *testing.T) {
 		if err := KeepKeys(t.Context(), deps, c.fleet, found); err != nil {
 			t.Fatal(err)
 		}
-		if kept, err := readKeys(deps.Store.KeyFile(c.fleet)); err != nil || !slices.Equal(kept.Recipients(), c.want.Recipients()) {
+		if kept, err := readStored(deps.Store.KeyFile(c.fleet)); err != nil || !slices.Equal(kept.Recipients(), c.want.Recipients()) {
 			t.Errorf("%s: %q are kept, %v", c.name, kept.Recipients(), err)
 		}
 	}

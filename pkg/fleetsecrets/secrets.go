@@ -314,7 +314,7 @@ func readSecret(r *fleetrepo.Repo, name string) ([]byte, error) {
 	content, err := within.ReadFile(r.Dir, name, fleetrepo.MaxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		names, _ := EncryptedFiles(r.Dir) // for the hint alone
-		hint := "`fleetctl secret encrypt` makes one"
+		hint := "`fleetctl secret encrypt FILE --from-file KEY=-` makes one, of what stands on standard input"
 		if nearest := diag.Nearest(name, names); nearest != "" {
 			hint = "did you mean " + nearest + "?"
 		} else if len(names) > 0 && len(names) <= 20 {

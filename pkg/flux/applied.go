@@ -2,16 +2,16 @@ package flux
 
 import "context"
 
-// Applied is what a Flux Kustomization in flux-system has made of a commit.
+// Applied is the state of a Flux Kustomization in flux-system.
 type Applied struct {
-	// Commit that it has applied last; "" if none.
+	// Commit that the Kustomization has last applied; "" if none.
 	Commit string
-	// Missing says what is not healthy of what it applied, or that it is at another commit; empty means that all is well.
+	// Missing lists the applied objects that are not healthy, and the Kustomization if it has applied another commit. It is empty if all
+	// is well.
 	Missing []string
 }
 
-// Applied looks at the Flux Kustomization called name, and at all that it applied, at one moment. commit is the one that it should have
-// applied; "" stands for whatever it has.
+// Applied reads the Flux Kustomization called name and all objects that it applied. commit is the expected commit; "" accepts any.
 func (s *System) Applied(ctx context.Context, name, commit string) (*Applied, error) {
 	w, err := s.look(ctx)
 	if err != nil {

@@ -23,45 +23,44 @@ type ComponentsOptions struct {
 	Version string
 	// Components to install. Default: DefaultComponents.
 	Components []string
-	// NetworkPolicy installs the policies that close the namespace to other namespaces.
+	// NetworkPolicy installs policies that refuse connections from other namespaces.
 	NetworkPolicy bool
-	// Registry that the images come from. Default: DefaultRegistry.
+	// Registry of the images. Default: DefaultRegistry.
 	Registry string
 	// ImagePullSecret names a secret in flux-system with the credentials for Registry. Default: none.
 	ImagePullSecret string
 	// ClusterDomain of the cluster's DNS. Default: cluster.local.
 	ClusterDomain string
-	// ManifestsBase is a folder with <component>.yaml, rbac.yaml and policies.yaml, as in the manifests.tar.gz of a Flux
-	// release or in an offline bundle; it is only read. Empty: the release is downloaded.
+	// ManifestsBase is a folder with <component>.yaml, rbac.yaml and policies.yaml, as in the manifests.tar.gz of a Flux release or in an
+	// offline bundle. It is only read. Empty means to download the release.
 	ManifestsBase string
-	// ReleasesURL is where releases are downloaded from. Default: Flux's releases at GitHub.
+	// ReleasesURL is the base URL of releases. Default: Flux's releases at GitHub.
 	ReleasesURL string
-	// Tuning of the controllers; one that Flux has not is ignored.
+	// Tuning of the controllers. An unknown controller is ignored.
 	Tuning []kube.Tuning
 }
 
-// Components are Flux's CRDs and controllers, complete in themselves.
+// Components are Flux's CRDs and controllers.
 type Components struct {
 	// Content is the YAML of gotk-components.yaml. It is the same on every cluster.
 	Content []byte
 	// Tuning is for the management cluster alone.
 	Tuning []kube.Tuning
-	// Images are those that its Deployments run, sorted, by tags.
+	// Images of the Deployments, sorted, with tags.
 	Images []Image
-	// Digest is the SHA-256, in hexadecimal, of the release's manifests, whichever of them are used.
+	// Digest is the SHA-256, in hexadecimal, of all manifests of the release, including unused ones.
 	Digest string
 }
 
-// GenerateComponents builds Flux's own manifests as `flux install --export` does. It reads no network where
-// opts.ManifestsBase is given. It fails where a component is unknown or missing from the base, and where the release cannot be
-// downloaded.
+// GenerateComponents builds Flux's manifests as `flux install --export` does. With opts.ManifestsBase it uses no network. It fails if a
+// component is unknown or missing from the base, or if the release cannot be downloaded.
 func GenerateComponents(ctx context.Context, opts ComponentsOptions) (*Components, error) {
 	opts = opts.withDefaults()
 	r, err := readRelease(ctx, opts)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = r.remove() }() // nothing depends on it
+	defer func() { _ = r.remove() }() // best effort: a temporary folder
 	content, err := generate(r.base, opts)
 	if err != nil {
 		return nil, fmt.Errorf("generate flux components %s: %w", opts.Version, err)
@@ -110,7 +109,7 @@ func (o ComponentsOptions) validate() error {
 	return nil
 }
 
-// generate runs flux2's generator over a base that it may write to.
+// generate runs flux2's generator over the folder base, to which the generator writes.
 func generate(base string, opts ComponentsOptions) ([]byte, error) {
 	if err := screen(base); err != nil {
 		return nil, err

@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// downloadTimeout bounds one download where ctx does not: the archive has about 100 kB.
+	// downloadTimeout bounds one download. The archive has about 100 kB.
 	downloadTimeout = 2 * time.Minute
-	// maxManifests bounds what an archive may unpack to; a release has less than 2 MB.
+	// maxManifests bounds the unpacked bytes of an archive. A release has less than 2 MB.
 	maxManifests = 8 << 20
 
 	airGapHint = "check the network or the proxy, or use an offline bundle: --bundle PATH, see docs/tasks/offline.md"

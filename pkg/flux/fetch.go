@@ -13,13 +13,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// FetchName is the GitRepository of a cluster that fetches the fleet repo and applies nothing of it, and the Secret that it reads with.
+// FetchName is the name of the GitRepository of a standby, which only fetches the fleet repo, and of the Secret with its credentials.
 const FetchName = "fleetctl-standby"
 
 func fetchKey() kube.Key { return kube.Key{Namespace: Namespace, Name: FetchName} }
 
-// Fetch has source-controller fetch the fleet repo under a name of its own, with nothing that applies it, and waits until it has. secret is what it reads with, nil for
-// nothing; sync is the content of a gotk-sync.yaml, of which only the source is taken. It returns what was fetched, as main@sha1:….
+// Fetch makes the GitRepository FetchName, which fetches the fleet repo but applies nothing, and waits until it has fetched. secret has its
+// credentials; nil means none. sync is the content of a gotk-sync.yaml, of which Fetch uses only the source. revision is like main@sha1:….
 func (s *System) Fetch(ctx context.Context, secret *corev1.Secret, sync []byte) (revision string, err error) {
 	if secret != nil {
 		secret = secret.DeepCopy()
@@ -47,7 +47,7 @@ func (s *System) Fetch(ctx context.Context, secret *corev1.Secret, sync []byte) 
 			return "", fmt.Errorf("apply the source: %w", err)
 		}
 	}
-	why := "source-controller has not looked at it yet"
+	why := "source-controller has not reconciled it yet"
 	err = s.client.WaitFor(ctx, gitRepositoryKind, fetchKey(), func(obj *unstructured.Unstructured) (bool, error) {
 		if obj == nil {
 			return false, nil
@@ -60,14 +60,15 @@ func (s *System) Fetch(ctx context.Context, secret *corev1.Secret, sync []byte) 
 		return why == "", nil
 	})
 	if err != nil {
-		return "", diag.Wrap("fetch the fleet repo", fmt.Errorf("%w: %s", err, why), "the cluster has to reach the fleet repo, with the credentials that it is given")
+		return "", diag.Wrap("fetch the fleet repo", fmt.Errorf("%w: %s", err, why), "check that the cluster reaches the fleet repo, and that its credentials for the repo are right")
 	}
 	return revision, nil
 }
 
 const notReady = "it is not Ready"
 
-// fetchedBy is what a GitRepository has fetched, and why not where it has not. seen tells that both are about the object as it is now.
+// fetchedBy returns the revision that a GitRepository has fetched, or the reason why it has not. seen says whether its status is about
+// its newest generation.
 func fetchedBy(obj *unstructured.Unstructured) (revision, reason string, seen bool) {
 	generation, _, _ := unstructured.NestedInt64(obj.Object, "status", "observedGeneration")
 	revision, _, _ = unstructured.NestedString(obj.Object, "status", "artifact", "revision")
@@ -81,13 +82,14 @@ func fetchedBy(obj *unstructured.Unstructured) (revision, reason string, seen bo
 	return revision, reason, generation >= obj.GetGeneration()
 }
 
-// Fetched tells what Fetch's source has fetched last, and what is wrong with it now; "" where there is no such source.
+// Fetched returns the revision that the GitRepository FetchName has last fetched, and what is wrong with it now; trouble is "" if nothing
+// is. Without such a GitRepository revision is "".
 func (s *System) Fetched(ctx context.Context) (revision, trouble string, err error) {
 	obj := &unstructured.Unstructured{}
 	obj.SetGroupVersionKind(gitRepositoryKind)
 	err = kube.Retry(ctx, func(ctx context.Context) error { return s.client.Get(ctx, fetchKey(), obj) })
 	if kube.IsAbsent(err) {
-		return "", "there is no source that fetches the fleet repo", nil
+		return "", "no source fetches the fleet repo", nil
 	}
 	if err != nil {
 		return "", "", fmt.Errorf("look at GitRepository %s: %w", fetchKey(), err)
@@ -96,7 +98,7 @@ func (s *System) Fetched(ctx context.Context) (revision, trouble string, err err
 	return revision, trouble, nil
 }
 
-// EndFetch removes what Fetch made: from then on Flux follows the fleet repo itself.
+// EndFetch removes the GitRepository and the Secret of Fetch.
 func (s *System) EndFetch(ctx context.Context) error {
 	source, secret := &unstructured.Unstructured{}, &unstructured.Unstructured{}
 	source.SetGroupVersionKind(gitRepositoryKind)

@@ -17,23 +17,24 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// fluxInstanceKind is how the Flux operator is told what Flux is, and what it follows. It puts back whatever somebody else changes.
+// fluxInstanceKind is the Flux operator's kind for an installation of Flux and its source. The operator reverts other changes to them.
 var fluxInstanceKind = schema.GroupVersionKind{Group: "fluxcd.controlplane.io", Version: "v1", Kind: "FluxInstance"}
 
-// Following is what the Flux of a cluster follows now. Where init would point it elsewhere, what it applied until then is pruned.
+// Following describes what the Flux of a cluster follows now. If init pointed Flux to another source, Flux would prune the objects that
+// it has applied so far.
 type Following struct {
-	// SourceKind, URL and Ref are of the source of the Kustomization flux-system, or of the GitRepository flux-system where there is no such
-	// Kustomization; "" where there is neither. Ref is a branch's name, or else "tag v1", "commit …" and so on.
+	// SourceKind, URL and Ref describe the source of the Kustomization flux-system, or else the GitRepository flux-system. They are "" if
+	// there is neither. Ref is the name of a branch, or "tag v1", "commit …" and so on.
 	SourceKind, URL, Ref string
-	// Path that the Kustomization flux-system applies; "" where there is none.
+	// Path that the Kustomization flux-system applies; "" without such a Kustomization.
 	Path string
-	// Prune says that it deletes what it applied and finds no more.
+	// Prune means that the Kustomization deletes applied objects that are no longer in its source.
 	Prune bool
-	// Applied is the commit that it has applied last.
+	// Applied is the commit that the Kustomization has last applied.
 	Applied string
-	// Operator is the FluxInstance, NAMESPACE/NAME, that decides about this Flux; "" where there is none.
+	// Operator is the FluxInstance, NAMESPACE/NAME, that manages this Flux; "" if there is none.
 	Operator string
-	// Others are the Kustomizations that somebody else than flux-system made, with what they follow.
+	// Others are Kustomizations that flux-system did not apply, with their sources.
 	Others []string
 }
 
@@ -42,17 +43,17 @@ func (f *Following) Nothing() bool {
 	return f.SourceKind == "" && f.Path == "" && f.Operator == "" && len(f.Others) == 0
 }
 
-// Synced tells whether the sync flux-system is there, whatever it follows.
+// Synced tells whether the GitRepository or the Kustomization flux-system exists.
 func (f *Following) Synced() bool { return f.SourceKind != "" || f.Path != "" }
 
-// String says it in words.
+// String describes it in words.
 func (f *Following) String() string {
 	var parts []string
 	if f.Operator != "" {
-		parts = append(parts, "what FluxInstance "+f.Operator+" of the Flux operator says")
+		parts = append(parts, "the source in FluxInstance "+f.Operator+" of the Flux operator")
 	}
 	if f.Synced() {
-		text := cmp.Or(f.URL, "a source that is not there")
+		text := cmp.Or(f.URL, "a source that does not exist")
 		if f.SourceKind != sourcev1.GitRepositoryKind && f.SourceKind != "" {
 			text = f.SourceKind + " " + text
 		}
@@ -113,12 +114,12 @@ func (s *System) Following(ctx context.Context) (*Following, error) {
 	return f, nil
 }
 
-// ownedByFlux tells whether a release of Helm's made obj for Flux: somebody declared that release, and it is followed there.
+// ownedByFlux tells whether helm-controller installed obj from a HelmRelease. Then the HelmRelease is listed instead.
 func ownedByFlux(obj *unstructured.Unstructured) bool {
 	return obj.GetLabels()["helm.toolkit.fluxcd.io/name"] != ""
 }
 
-// operator is the name of a FluxInstance, "" where there is none.
+// operator returns the NAMESPACE/NAME of a FluxInstance, "" without one.
 func (s *System) operator(ctx context.Context) (string, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(fluxInstanceKind.GroupVersion().WithKind(fluxInstanceKind.Kind + "List"))
@@ -143,7 +144,7 @@ func sourceOf(k *kustomizev1.Kustomization) kube.Ref {
 	return ref
 }
 
-// sourceURL is where a source comes from; a bucket has an endpoint and a name.
+// sourceURL is the URL of a source, or the endpoint and name of a bucket.
 func sourceURL(source *unstructured.Unstructured) string {
 	if url := urlOf(*source); url != "" {
 		return url
@@ -153,13 +154,13 @@ func sourceURL(source *unstructured.Unstructured) string {
 	return strings.Trim(endpoint+"/"+bucket, "/")
 }
 
-// refOf is what a source follows: a branch's name alone, else what it is with its name.
+// refOf is the reference that a source follows: only the name for a branch, else the kind and the name, as "tag v1".
 func refOf(source *unstructured.Unstructured) string {
 	ref, found, _ := unstructured.NestedStringMap(source.Object, "spec", "ref")
 	if !found && source.GetKind() == sourcev1.GitRepositoryKind {
 		return "master" // Flux's own default
 	}
-	for _, field := range []string{"commit", "name", "semver", "tag", "digest"} { // the stronger first
+	for _, field := range []string{"commit", "name", "semver", "tag", "digest"} { // in the order in which Flux prefers them
 		if ref[field] != "" {
 			return field + " " + ref[field]
 		}
@@ -167,5 +168,5 @@ func refOf(source *unstructured.Unstructured) string {
 	return ref["branch"]
 }
 
-// CleanPath is a path in a repo as fleetctl writes it: without ./ and trailing slashes.
+// CleanPath returns a path in a repo without a leading ./ or / and without trailing slashes.
 func CleanPath(p string) string { return strings.TrimPrefix(path.Clean("/"+p), "/") }

@@ -12,18 +12,18 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// Image is one that a controller of Flux runs.
+// Image is the image of a controller of Flux.
 type Image struct {
-	// Name as Flux releases it, below DefaultRegistry.
+	// Name of the released image, below DefaultRegistry.
 	Name string
-	// From is where it is pulled from: below the registry that was chosen.
+	// From is the reference that is pulled, below ComponentsOptions.Registry.
 	From string
 }
 
-// shortRegistry stands for a registry in what Flux releases.
+// shortRegistry is the placeholder of the registry in Flux's released manifests.
 const shortRegistry = "fluxcd/"
 
-// Release is what has been read of one.
+// Release is a release of Flux whose manifests were read.
 type Release struct {
 	// Digest is the Digest that GenerateComponents would give.
 	Digest string
@@ -32,7 +32,7 @@ type Release struct {
 	manifests map[string][]byte // by component
 }
 
-// ReadRelease reads what opts choose of a release. Nothing of it is looked into, so that it may be a stranger's.
+// ReadRelease reads the manifests that opts choose of a release. It does not parse them, so they may be untrusted.
 func ReadRelease(ctx context.Context, opts ComponentsOptions) (*Release, error) {
 	opts = opts.withDefaults()
 	r, err := readRelease(ctx, opts)
@@ -51,7 +51,7 @@ func ReadRelease(ctx context.Context, opts ComponentsOptions) (*Release, error) 
 	return release, nil
 }
 
-// Images are those that its controllers run, sorted by name. An error says that a manifest is nothing that Flux releases.
+// Images returns the images of the release's controllers, sorted by name. It fails if a manifest is not one of Flux's.
 func (r *Release) Images() ([]Image, error) {
 	var all []Image
 	for component, content := range r.manifests {
@@ -72,7 +72,7 @@ func (r *Release) Images() ([]Image, error) {
 	return sortedImages(all), nil
 }
 
-// imageOf is the image that is pulled from there.
+// imageOf returns the Image with the reference from.
 func (o ComponentsOptions) imageOf(from string) Image {
 	image := Image{Name: from, From: from}
 	if rest, ok := strings.CutPrefix(from, o.registry()+"/"); ok {
@@ -88,7 +88,7 @@ func sortedImages(all []Image) []Image {
 	return slices.Compact(all)
 }
 
-// Pin makes the Deployments name their images by tag and digest: digests has these by the names under which the images are released. All clusters get them.
+// Pin adds digests to the image references of the Deployments, on all clusters. digests has them by Image.Name.
 func (c *Components) Pin(digests map[string]string) {
 	for _, image := range c.Images {
 		digest := digests[image.Name]

@@ -13,17 +13,19 @@ import (
 )
 
 const (
-	// letGoAnnotation marks what LetGo has suspended: it stays until its namespace goes, and undoes nothing then. Its value says how it was before.
+	// letGoAnnotation marks objects that LetGo has suspended. Its value says whether the object was suspended before.
 	letGoAnnotation = "fleetctl.dev/let-go"
 	wasSuspended    = "was-suspended"
-	// letGoFor names the Secret kubeconfig of the cluster that it was let go for, NAMESPACE/NAME: a HelmRelease may stand in any namespace.
+	// letGoFor names the cluster for which LetGo suspended the object, by its Secret kubeconfig, NAMESPACE/NAME. The object's namespace
+	// does not tell it, because a HelmRelease may be in any namespace.
 	letGoFor = "fleetctl.dev/let-go-for"
 
 	reconcileAnnotation = "kustomize.toolkit.fluxcd.io/reconcile"
 )
 
-// LetGo keeps Flux off what it does for a workload cluster: the HelmRelease that makes it, and what works on the cluster itself through the Secret kubeconfig.
-// Each is suspended, and marked so that what applied it does not undo that. What is suspended is not undone when it is deleted. It returns what there was.
+// LetGo stops Flux's work for a workload cluster. It suspends the HelmRelease release, which makes the cluster, and the objects that work
+// on the cluster through the Secret kubeconfig. An annotation keeps their Kustomization from resuming them. Deleting a suspended object
+// does not delete what it has made. LetGo returns the objects that it has suspended.
 func (s *System) LetGo(ctx context.Context, release, kubeconfig kube.Key) ([]kube.Ref, error) {
 	return s.toggle(ctx, "suspend", workers(), kube.Ref{}, func(obj *unstructured.Unstructured) map[string]any {
 		if ref := kube.RefOf(obj); !worksOn(obj, kubeconfig) && (ref.GroupVersionKind != helmReleaseKind || ref.Key != release) {
@@ -42,7 +44,7 @@ func (s *System) LetGo(ctx context.Context, release, kubeconfig kube.Key) ([]kub
 	})
 }
 
-// TakeBack undoes LetGo for what it has marked in a namespace and for what works on the cluster of the Secret kubeconfig: Flux goes on with it as before.
+// TakeBack undoes LetGo, for objects in the namespace and objects that work on the cluster through the Secret kubeconfig.
 func (s *System) TakeBack(ctx context.Context, namespace string, kubeconfig kube.Key) error {
 	_, err := s.toggle(ctx, "resume", workers(), kube.Ref{}, func(obj *unstructured.Unstructured) map[string]any {
 		before, is := obj.GetAnnotations()[letGoAnnotation]
@@ -58,14 +60,14 @@ func (s *System) TakeBack(ctx context.Context, namespace string, kubeconfig kube
 	return err
 }
 
-// letGoOf tells whether what is marked was let go for that cluster.
+// letGoOf tells whether LetGo has suspended obj for the cluster of the Secret kubeconfig.
 func letGoOf(obj *unstructured.Unstructured, kubeconfig kube.Key) bool {
 	a := obj.GetAnnotations()
 	_, is := a[letGoAnnotation]
 	return is && (a[letGoFor] == kubeconfig.String() || worksOn(obj, kubeconfig))
 }
 
-// letGo are the objects that LetGo has kept Flux off for that cluster.
+// letGo returns the objects that LetGo has suspended for the cluster of the Secret kubeconfig.
 func (s *System) letGo(ctx context.Context, kubeconfig kube.Key) ([]*unstructured.Unstructured, error) {
 	w, err := s.look(ctx)
 	if err != nil {
@@ -86,7 +88,7 @@ func letGoIn(w world, kubeconfig kube.Key) []*unstructured.Unstructured {
 	return objects
 }
 
-// LetGoLeft are those of some clusters, by their Secrets kubeconfig, for which anything is there that LetGo has kept Flux off.
+// LetGoLeft returns those kubeconfigs for whose clusters there still are objects that LetGo has suspended.
 func (s *System) LetGoLeft(ctx context.Context, kubeconfigs ...kube.Key) ([]kube.Key, error) {
 	w, err := s.look(ctx)
 	if err != nil {
@@ -101,8 +103,8 @@ func (s *System) LetGoLeft(ctx context.Context, kubeconfigs ...kube.Key) ([]kube
 	return left, nil
 }
 
-// ForgetLetGo deletes what LetGo has suspended, once no Kustomization applies it any more: nothing makes it again then. Suspended as it is, nothing of what
-// it has made is undone.
+// ForgetLetGo waits until no Kustomization applies the objects that LetGo has suspended, and then deletes them. They are still suspended,
+// so the objects that they have made stay.
 func (s *System) ForgetLetGo(ctx context.Context, kubeconfig kube.Key, detail func(string)) error {
 	objects, err := s.letGo(ctx, kubeconfig)
 	if err != nil {
@@ -112,7 +114,7 @@ func (s *System) ForgetLetGo(ctx context.Context, kubeconfig kube.Key, detail fu
 	for _, obj := range objects {
 		ref := kube.RefOf(obj)
 		if suspended, _, _ := unstructured.NestedBool(obj.Object, "spec", "suspend"); !suspended {
-			return diag.Errorf("suspend it again, or delete it if you know what that removes", "%s was resumed by somebody since it was let go", ref)
+			return diag.Errorf("suspend it again, or delete it if you know what that removes", "%s was resumed after fleetctl had suspended it", ref)
 		}
 		marked[ref] = true
 	}
@@ -147,12 +149,12 @@ func (s *System) waitNotApplied(ctx context.Context, objects map[kube.Ref]bool, 
 		return true, nil
 	})
 	if err != nil {
-		return fmt.Errorf("wait until the fleet repo no longer has it here: %w", err)
+		return fmt.Errorf("wait until no Kustomization applies the cluster any more: %w", err)
 	}
 	return nil
 }
 
-// WaitReleased waits until a HelmRelease is there and Ready.
+// WaitReleased waits until a HelmRelease exists and is Ready.
 func (s *System) WaitReleased(ctx context.Context, release kube.Key, detail func(string)) error {
 	if err := s.Reconcile(ctx); err != nil {
 		return err
@@ -163,7 +165,7 @@ func (s *System) WaitReleased(ctx context.Context, release kube.Key, detail func
 		if obj := objects[release]; obj != nil {
 			why = workloadReason(obj)
 			if _, is := obj.GetAnnotations()[letGoAnnotation]; is {
-				why = "Flux is kept off it"
+				why = "it is suspended"
 			}
 		}
 		if why != "" && detail != nil {
@@ -182,7 +184,7 @@ func workers() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{kustomizationKind, helmReleaseKind}
 }
 
-// worksOn tells whether an object of Flux works on the cluster that a Secret leads to.
+// worksOn tells whether an object of Flux works on the cluster of the Secret kubeconfig.
 func worksOn(obj *unstructured.Unstructured, kubeconfig kube.Key) bool {
 	name, _, _ := unstructured.NestedString(obj.Object, "spec", "kubeConfig", "secretRef", "name")
 	return name != "" && kubeconfig == kube.Key{Namespace: obj.GetNamespace(), Name: name}

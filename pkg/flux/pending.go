@@ -15,9 +15,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// pending lists what is missing until the commit is applied and all that it applied is healthy; empty means done. It starts at
-// the Kustomization flux-system and follows what each Kustomization applied to this cluster. What the user suspended is not
-// waited for, but flux-system itself is.
+// pending lists the objects that are missing or not healthy at the commit; it is empty when all are healthy. It starts at the
+// Kustomization flux-system, and follows the inventory of each Kustomization of this cluster. It leaves out objects that the user
+// suspended, except for flux-system itself.
 func (w world) pending(commit string) kube.NotReadyError {
 	c := &check{world: w, commit: commit, seen: map[kube.Ref]bool{}}
 	root := kube.Ref{GroupVersionKind: gitRepositoryKind, Key: systemKey}
@@ -76,7 +76,7 @@ func (c *check) system(ref kube.Ref) bool {
 	return true
 }
 
-// object returns the object that ref names, or nil after noting why it cannot.
+// object returns the object ref. If it is missing or cannot be read, it records that and returns nil.
 func (c *check) object(ref kube.Ref) *object {
 	obj := c.world[ref.GroupVersionKind][ref.Key]
 	if obj == nil {
@@ -102,7 +102,7 @@ func (c *check) visit(ref kube.Ref) {
 		return
 	}
 	if o.Labels[WorkloadLabel] != "" {
-		return // a workload cluster takes its time, or is broken: that is its own affair, see WaitWorkloads
+		return // WaitWorkloads waits for objects of workload clusters
 	}
 	if o.Spec.Suspend {
 		if ref.Key == systemKey && ref.GroupVersionKind == kustomizationKind {
@@ -123,7 +123,7 @@ func (c *check) visit(ref kube.Ref) {
 	}
 }
 
-// kustomization checks that it applied its source's artifact, then what it applied.
+// kustomization checks that a Kustomization has applied its source's artifact, and then the objects in its inventory.
 func (c *check) kustomization(ref kube.Ref, why string) {
 	var k kustomizev1.Kustomization
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(c.world[ref.GroupVersionKind][ref.Key].Object, &k); err != nil {
@@ -139,7 +139,7 @@ func (c *check) kustomization(ref kube.Ref, why string) {
 		c.miss(ref, "it has not applied %s yet", shortRevision(wanted))
 		return
 	case k.Spec.KubeConfig != nil || k.Status.Inventory == nil:
-		return // what it applied is in another cluster
+		return // the applied objects are in another cluster
 	}
 	for _, entry := range k.Status.Inventory.Entries {
 		if child, ok := inventoryRef(entry.ID); ok {
@@ -148,7 +148,7 @@ func (c *check) kustomization(ref kube.Ref, why string) {
 	}
 }
 
-// release checks that its chart is made of its source's artifact and is what is installed.
+// release checks that a HelmRelease's chart comes from its source's artifact and is installed.
 func (c *check) release(ref kube.Ref, why string) {
 	var r helmv2.HelmRelease
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(c.world[ref.GroupVersionKind][ref.Key].Object, &r); err != nil {
@@ -165,7 +165,7 @@ func (c *check) release(ref kube.Ref, why string) {
 	}
 	obj := c.world[helmChartKind][chartOf(&r)]
 	if obj == nil {
-		return // it comes from another kind of source, which is checked where it is applied
+		return // a chart from another kind of source, which is checked by itself
 	}
 	var chart sourcev1.HelmChart
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &chart); err != nil {
@@ -175,13 +175,13 @@ func (c *check) release(ref kube.Ref, why string) {
 	wanted := c.sourceRevision(chart.Spec.SourceRef.Kind, chart.Namespace, chart.Spec.SourceRef.Name)
 	switch {
 	case wanted != "" && chart.Status.ObservedSourceArtifactRevision != wanted:
-		c.miss(ref, "its chart is not made of %s yet", shortRevision(wanted))
+		c.miss(ref, "its chart does not come from %s yet", shortRevision(wanted))
 	case chart.Status.Artifact != nil && r.Status.LastAttemptedRevision != chart.Status.Artifact.Revision:
 		c.miss(ref, "its chart %s is not installed yet", chart.Status.Artifact.Revision)
 	}
 }
 
-// chartOf names the HelmChart of a release: one that releases share, or the one that helm-controller makes of its spec.
+// chartOf names the HelmChart of a release: a shared one, or the one that helm-controller makes from the release's spec.
 func chartOf(r *helmv2.HelmRelease) kube.Key {
 	if ref := r.Spec.ChartRef; ref != nil && ref.Kind == sourcev1.HelmChartKind {
 		return kube.Key{Namespace: cmp.Or(ref.Namespace, r.Namespace), Name: ref.Name}
@@ -190,8 +190,8 @@ func chartOf(r *helmv2.HelmRelease) kube.Key {
 	return kube.Key{Namespace: namespace, Name: name}
 }
 
-// chartTrouble says why the HelmChart of a release cannot be had; "" where it can, and where its chart is from elsewhere. helm-controller itself says
-// nothing of it before the release's next interval.
+// chartTrouble returns why the HelmChart of a release is not available. It is "" if it is, or if the chart comes from another kind of
+// source. helm-controller reports such an error only at the release's next interval.
 func (w world) chartTrouble(r *helmv2.HelmRelease) string {
 	key := chartOf(r)
 	obj := w[helmChartKind][key]
@@ -210,8 +210,8 @@ func (w world) chartTrouble(r *helmv2.HelmRelease) string {
 	return ""
 }
 
-// sourceRevision is the revision that a source of the Git and OCI kinds has fetched, or "" for other kinds: a Helm repository's
-// artifact is an index, and a bucket's or an absent source's is not compared.
+// sourceRevision is the revision that a GitRepository or OCIRepository has fetched. It is "" for other kinds, whose revision cannot be
+// compared, and for a missing source.
 func (c *check) sourceRevision(kind, namespace, name string) string {
 	if kind != sourcev1.GitRepositoryKind && kind != sourcev1.OCIRepositoryKind {
 		return ""
@@ -227,7 +227,7 @@ func (c *check) sourceRevision(kind, namespace, name string) string {
 	return o.artifactRevision()
 }
 
-// inventoryRef reads an entry of an inventory, <namespace>_<name>_<group>_<kind>. ok is false for what is not Flux's.
+// inventoryRef parses an entry of an inventory, <namespace>_<name>_<group>_<kind>. ok is false if the object is not one of Flux's kinds.
 func inventoryRef(id string) (ref kube.Ref, ok bool) {
 	parts := strings.Split(id, "_")
 	if len(parts) != 4 {
@@ -255,8 +255,7 @@ func shortCommit(commit string) string {
 	return commit[:min(len(commit), 12)]
 }
 
-// below lists what is missing until the Flux Kustomization called name in flux-system has applied the commit and all that it applied is
-// healthy; empty means that it is so.
+// below is like pending, but starts at the Flux Kustomization called name in flux-system.
 func (w world) below(name, commit string) kube.NotReadyError {
 	c := &check{world: w, commit: commit, seen: map[kube.Ref]bool{}}
 	ref := kube.Ref{GroupVersionKind: kustomizationKind, Key: kube.Key{Namespace: Namespace, Name: name}}
@@ -269,7 +268,7 @@ func (w world) below(name, commit string) kube.NotReadyError {
 	return c.missing
 }
 
-// applied is the revision that a Flux Kustomization in flux-system has applied last; "" if there is none.
+// applied is the revision that a Flux Kustomization in flux-system has last applied; "" if there is none.
 func (w world) applied(name string) string {
 	obj := w[kustomizationKind][kube.Key{Namespace: Namespace, Name: name}]
 	if obj == nil {

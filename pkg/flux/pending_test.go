@@ -138,7 +138,7 @@ func TestPending(t *testing.T) {
 				set(t, w[kustomizationKind][systemKey], newRev, "status", "lastAppliedRevision")
 				set(t, w[kustomizationKind][dev], newRev, "status", "lastAppliedRevision")
 			},
-			want: []string{"HelmRelease demo/demo: its chart is not made of main@sha1:222222222222 yet"},
+			want: []string{"HelmRelease demo/demo: its chart does not come from main@sha1:222222222222 yet"},
 		},
 		{
 			name: "the chart is not installed", commit: newer,
@@ -159,7 +159,7 @@ func TestPending(t *testing.T) {
 				set(t, w[kustomizationKind][dev], newRev, "status", "lastAppliedRevision")
 				shares(t, w[helmReleaseKind][demo], chart)
 			},
-			want: []string{"HelmRelease demo/demo: its chart is not made of main@sha1:222222222222 yet"},
+			want: []string{"HelmRelease demo/demo: its chart does not come from main@sha1:222222222222 yet"},
 		},
 		{
 			name: "the chart that it shares is not installed", commit: applied,

@@ -16,8 +16,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// ReleaseManifests downloads the manifests of a Flux release and returns them by file name: <component>.yaml, rbac.yaml,
-// policies.yaml. A folder with them is a ComponentsOptions.ManifestsBase. An empty releasesURL stands for Flux's own.
+// ReleaseManifests downloads the manifests of a Flux release and returns their content by file name: <component>.yaml, rbac.yaml,
+// policies.yaml. A folder with these files can be a ComponentsOptions.ManifestsBase. An empty releasesURL means Flux's own releases.
 func ReleaseManifests(ctx context.Context, releasesURL, version string) (files map[string][]byte, err error) {
 	opts := ComponentsOptions{Version: version, ReleasesURL: releasesURL}.withDefaults()
 	if err := opts.validate(); err != nil {
@@ -45,14 +45,15 @@ func ReleaseManifests(ctx context.Context, releasesURL, version string) (files m
 	return files, nil
 }
 
-// chosen is what opts choose of a release, in files of its own, and the digest of all of it.
+// chosen is a temporary folder with the chosen manifests of a release, and the digest of all its manifests.
 type chosen struct {
 	base   string
 	digest string
 	remove func() error
 }
 
-// readRelease gets what opts, with defaults, choose. Nothing of it is looked into. Where it succeeds, the caller calls remove.
+// readRelease gets the manifests that opts choose. opts must have its defaults set. It does not parse the manifests. On success the
+// caller has to call remove.
 func readRelease(ctx context.Context, opts ComponentsOptions) (_ *chosen, err error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
@@ -83,7 +84,7 @@ func readRelease(ctx context.Context, opts ComponentsOptions) (_ *chosen, err er
 	return r, nil
 }
 
-// digestOf is one digest for the manifests in a folder, by their names and contents.
+// digestOf is a digest of the names and contents of the manifests in a folder.
 func digestOf(dir string) (string, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	if err != nil {
@@ -102,11 +103,11 @@ func digestOf(dir string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// maxManifest bounds one file of a release; the largest has some 100 kB.
+// maxManifest bounds the bytes of one file of a release. The largest has some 100 kB.
 const maxManifest = 4 << 20
 
-// copyBase copies what opts need of a release to a new folder. The generator writes beside it, and builds it with kustomize, which follows
-// folders and links, and fetches what they name: nothing comes there but these files.
+// copyBase copies the manifests that opts need to a new folder. The generator builds that folder with kustomize, which would follow
+// folders and links and fetch remote resources. So the folder must have only these files.
 func copyBase(to, released string, opts ComponentsOptions) error {
 	if err := os.Mkdir(to, 0o700); err != nil {
 		return fmt.Errorf("generate flux components: %w", err)
@@ -137,7 +138,7 @@ func copyBase(to, released string, opts ComponentsOptions) error {
 	return nil
 }
 
-// screen refuses manifests that are bombs: kustomize takes all memory there is for a few aliases of aliases.
+// screen refuses YAML bombs. A few aliases of aliases make kustomize use all memory.
 func screen(base string) error {
 	files, err := filepath.Glob(filepath.Join(base, "*.yaml"))
 	if err != nil {
@@ -161,7 +162,7 @@ func screenManifest(name string, content []byte) error {
 	}
 	_, err := yamledit.ParseWithin(content, yamledit.Limits{Bytes: maxManifest, Nodes: 500_000, Depth: 100})
 	if yamledit.IsBeyond(err) {
-		return diag.Wrap("read "+name, err, "it is nothing that Flux releases: look at where spec.flux.url leads")
+		return diag.Wrap("read "+name, err, "the file is not from a release of Flux: check spec.flux.url")
 	}
 	return nil
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// keptOffAnnotation marks what KeepOff has suspended.
+// keptOffAnnotation marks objects that KeepOff has suspended.
 const keptOffAnnotation = "fleetctl.dev/kept-off"
 
-// KeepOff suspends what works on a workload cluster through the Secret kubeconfig. Nothing is undone by that. What is suspended already stays as it is, also
-// when BackOn undoes this. It returns what it suspended.
+// KeepOff suspends the objects that work on a workload cluster through the Secret kubeconfig. Suspending does not delete anything.
+// KeepOff leaves suspended objects as they are, and BackOn does not resume them. It returns the objects that it suspended.
 func (s *System) KeepOff(ctx context.Context, kubeconfig kube.Key) ([]kube.Ref, error) {
 	return s.toggle(ctx, "suspend", workers(), kube.Ref{}, func(obj *unstructured.Unstructured) map[string]any {
 		if suspended, _, _ := unstructured.NestedBool(obj.Object, "spec", "suspend"); suspended || !worksOn(obj, kubeconfig) {
@@ -22,7 +22,7 @@ func (s *System) KeepOff(ctx context.Context, kubeconfig kube.Key) ([]kube.Ref, 
 	})
 }
 
-// BackOn lets Flux go on with what KeepOff has suspended, and returns it.
+// BackOn resumes the objects that KeepOff has suspended, and returns them.
 func (s *System) BackOn(ctx context.Context, kubeconfig kube.Key) ([]kube.Ref, error) {
 	return s.toggle(ctx, "resume", workers(), kube.Ref{}, func(obj *unstructured.Unstructured) map[string]any {
 		if _, is := obj.GetAnnotations()[keptOffAnnotation]; !is || !worksOn(obj, kubeconfig) {

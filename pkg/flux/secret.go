@@ -18,12 +18,11 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// SourceCredentials are what Flux needs to read the fleet repo: Username and Password (a token, or the basic credentials of the
-// local server), or Identity with KnownHosts.
+// SourceCredentials are the credentials with which Flux reads the fleet repo: Username and Password, or Identity with KnownHosts.
 type SourceCredentials struct {
 	// Username and Password for http and https. A token is a Password.
 	Username, Password string
-	// CA is PEM of the authorities that an https server is checked against. Empty: the system's.
+	// CA has the trusted certificate authorities of an https server, in PEM. Empty means the system's.
 	CA []byte
 	// Identity is a private ssh key in PEM, IdentityPub its public half, KnownHosts the pinned keys of the server.
 	Identity, IdentityPub, KnownHosts []byte
@@ -35,15 +34,15 @@ func (SourceCredentials) String() string { return "(credentials)" }
 // GoString keeps the values out of %#v.
 func (SourceCredentials) GoString() string { return "(credentials)" }
 
-// Empty tells whether nothing is set: a repository that everybody may read needs no secret.
+// Empty tells whether no field is set. A public repository needs no credentials.
 func (c SourceCredentials) Empty() bool {
 	return c.Username == "" && c.Password == "" && len(c.CA) == 0 && len(c.Identity) == 0
 }
 
-// SourceSecret is the secret flux-system/flux-system that GenerateSync refers to. It never goes into Git. It returns an error
-// where the credentials are incomplete, mixed or, for ssh, come without pinned host keys.
+// SourceSecret returns the Secret flux-system/flux-system, to which GenerateSync refers. It never goes into Git. SourceSecret fails if
+// the credentials are incomplete or mixed, or, for ssh, have no pinned host keys.
 //
-// flux2's own generator is not used: it scans the ssh server and trusts whatever key it meets.
+// flux2's own generator is not used, because it scans the ssh server and trusts any key.
 func SourceSecret(c SourceCredentials) (*corev1.Secret, error) {
 	data := map[string][]byte{}
 	if len(c.Identity) > 0 {
@@ -80,10 +79,10 @@ func SourceSecret(c SourceCredentials) (*corev1.Secret, error) {
 	}, nil
 }
 
-// PasswordIn returns the user name and the password that a source secret has, "" where it has none.
+// PasswordIn returns the user name and the password in a source Secret. Both are "" if it has none.
 func PasswordIn(secret *corev1.Secret) (username, password string) {
 	value := func(key string) string {
-		if text, ok := secret.StringData[key]; ok { // of one that was written by hand; it counts in the API server, too
+		if text, ok := secret.StringData[key]; ok { // StringData takes precedence, as in the API server
 			return text
 		}
 		return string(secret.Data[key])
@@ -91,8 +90,8 @@ func PasswordIn(secret *corev1.Secret) (username, password string) {
 	return value(sourcesecret.UsernameSecretKey), value(sourcesecret.PasswordSecretKey)
 }
 
-// AddKeys makes the private age keys, a file as age-keygen writes it, of the Flux of a cluster what merge makes of those that are there; nil
-// where there are none. Where somebody else changes them at the same moment, merge is asked again. No error quotes them.
+// AddKeys replaces the private age keys of a cluster's Flux by the result of merge. merge gets the present keys, in the format of
+// age-keygen, or nil without any. If the Secret changes at the same moment, AddKeys calls merge again. No error quotes a key.
 func (s *System) AddKeys(ctx context.Context, merge func(there []byte) ([]byte, error)) error {
 	key := types.NamespacedName{Namespace: Namespace, Name: DecryptionSecret}
 	op := fmt.Sprintf("give the Secret %s its keys", key)
@@ -118,7 +117,7 @@ func (s *System) AddKeys(ctx context.Context, merge func(there []byte) ([]byte, 
 			there.Data = map[string][]byte{}
 		}
 		there.Data[DecryptionKey] = keys
-		return s.client.Update(ctx, there, client.FieldOwner(kube.FieldManager)) // refused where it is not what was read
+		return s.client.Update(ctx, there, client.FieldOwner(kube.FieldManager)) // a conflict if the Secret has changed since it was read
 	})
 	return diag.Wrap(op, err, "")
 }

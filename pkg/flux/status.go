@@ -19,13 +19,13 @@ import (
 
 // Report is the state of Flux in a cluster. Lists are sorted by namespace and name and never nil.
 type Report struct {
-	// Installed tells whether there is a Flux at all.
+	// Installed tells whether the cluster has Flux.
 	Installed bool `json:"installed"`
-	// Version of the Flux distribution that runs, from its labels; empty if unknown.
+	// Version of the running Flux distribution, from its labels; empty if unknown.
 	Version string `json:"version,omitempty"`
 	// Controllers are the Deployments in flux-system.
 	Controllers []Controller `json:"controllers"`
-	// Sources, Kustomizations and HelmReleases of all namespaces. A HelmChart that helm-controller makes of a release is no source of its own.
+	// Sources, Kustomizations and HelmReleases of all namespaces. HelmCharts that helm-controller made for one release are left out.
 	Sources        []Object `json:"sources"`
 	Kustomizations []Object `json:"kustomizations"`
 	HelmReleases   []Object `json:"helmReleases"`
@@ -46,18 +46,18 @@ type Object struct {
 	Name      string `json:"name"`
 	// Ready is true when the newest generation is reconciled and healthy.
 	Ready bool `json:"ready"`
-	// Reason says why not.
+	// Reason why Ready is false.
 	Reason string `json:"reason,omitempty"`
-	// Troubles are what its conditions have against it, one a cause.
+	// Troubles from the object's conditions, one for each cause.
 	Troubles []kube.Trouble `json:"-"`
-	// AppliedBy is the Kustomization of Flux that brought it here; empty where none did.
+	// AppliedBy is the Flux Kustomization that applied the object; empty if none did.
 	AppliedBy kube.Key `json:"-"`
-	// DependsOn are those of its kind that it waits for.
+	// DependsOn are objects of the same kind that this one waits for.
 	DependsOn []kube.Key `json:"-"`
-	// Suspended objects stay as they are; SuspendedByFleetctl tells whose doing that is.
+	// Suspended means that Flux does not reconcile the object. SuspendedByFleetctl tells whether fleetctl suspended it.
 	Suspended           bool `json:"suspended"`
 	SuspendedByFleetctl bool `json:"suspendedByFleetctl,omitempty"`
-	// SuspendedInGit tells that what Flux has applied says so; else it was done on the cluster.
+	// SuspendedInGit means that Git has the object suspended. Otherwise it was suspended on the cluster.
 	SuspendedInGit bool `json:"suspendedInGit,omitempty"`
 	// URL of a source.
 	URL string `json:"url,omitempty"`
@@ -65,15 +65,15 @@ type Object struct {
 	Source string `json:"source,omitempty"`
 	// Revision that a source has fetched, a Kustomization has applied, or of the chart that a HelmRelease has installed.
 	Revision string `json:"revision,omitempty"`
-	// Attempted is the revision of the last try, where that differs.
+	// Attempted is the revision of the last attempt, if it differs.
 	Attempted string `json:"attempted,omitempty"`
-	// Remote tells that it works on another cluster.
+	// Remote means that the object works on another cluster.
 	Remote bool `json:"remote,omitempty"`
-	// Workload is the WorkloadLabel: the part that it has in bringing Flux to the workload cluster of its namespace.
+	// Workload is the value of the object's WorkloadLabel.
 	Workload string `json:"workload,omitempty"`
 }
 
-// Healthy tells whether all controllers and all objects that are not suspended are Ready, but for those of workload clusters.
+// Healthy tells whether all controllers, and all objects that are not suspended, are Ready. It leaves out objects of workload clusters.
 func (r *Report) Healthy() bool {
 	for _, c := range r.Controllers {
 		if !c.Ready {
@@ -108,7 +108,7 @@ func (s *System) Status(ctx context.Context) (*Report, error) {
 	return report, nil
 }
 
-// Deployments are those of Flux's controllers; none where Flux is not installed.
+// Deployments returns the Deployments of Flux's controllers. There are none if Flux is not installed.
 func (s *System) Deployments(ctx context.Context) ([]appsv1.Deployment, error) {
 	var list appsv1.DeploymentList
 	err := kube.Retry(ctx, func(ctx context.Context) error { return s.client.List(ctx, &list, kube.InNamespace(Namespace)) })
@@ -145,7 +145,7 @@ func (s *System) controllers(ctx context.Context, report *Report) error {
 	return nil
 }
 
-// sharedCharts describes the HelmCharts that helm-controller has not made for one release alone.
+// sharedCharts describes the HelmCharts, except for those that helm-controller made for one release.
 func (w world) sharedCharts() []Object {
 	own := map[string]bool{}
 	for _, release := range w[helmReleaseKind] {
@@ -240,13 +240,13 @@ func (w world) describeRelease(out *Object, obj *unstructured.Unstructured) erro
 	return nil
 }
 
-// KustomizationOf is the Kustomization of Flux that applied an object, by the labels that it leaves; empty where none did.
+// KustomizationOf is the Flux Kustomization that applied an object, by the object's labels; empty if none did.
 func KustomizationOf(obj *unstructured.Unstructured) kube.Key {
 	group := kustomizev1.GroupVersion.Group
 	return kube.Key{Namespace: obj.GetLabels()[group+"/namespace"], Name: obj.GetLabels()[group+"/name"]}
 }
 
-// ReleaseOf is the HelmRelease that installed an object, by the labels that helm-controller leaves; empty where none did.
+// ReleaseOf is the HelmRelease that installed an object, by the object's labels; empty if none did.
 func ReleaseOf(obj *unstructured.Unstructured) kube.Key {
 	group := helmv2.GroupVersion.Group
 	return kube.Key{Namespace: obj.GetLabels()[group+"/namespace"], Name: obj.GetLabels()[group+"/name"]}

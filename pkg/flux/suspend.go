@@ -13,20 +13,20 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// suspendedAnnotation marks what Suspend suspended, so that Resume leaves alone what the user suspended.
+// suspendedAnnotation marks objects that Suspend suspended, so that Resume does not resume objects that the user suspended.
 const suspendedAnnotation = "fleetctl.dev/suspended"
 
-// parallelism bounds the requests in flight.
+// parallelism bounds the concurrent requests.
 const parallelism = 12
 
-// Suspend stops Flux from changing anything in the cluster: all Kustomizations, the system's own first, for it would put the
-// others back; then all HelmReleases; then the sources. It notes on each object that it did, and skips what is suspended already. A
-// reconciliation that is running is not stopped by it, so it looks again until there is nothing new to suspend. It returns what it suspended.
+// Suspend stops Flux from changing anything in the cluster. It suspends all Kustomizations, flux-system first, because that one would
+// resume the others; then all HelmReleases; then the sources. It marks each object that it suspends, and skips objects that are already
+// suspended. A running reconciliation goes on and may make new objects, so Suspend looks again until there are none. It returns the
+// objects that it suspended.
 //
-// What is suspended is not undone when it is deleted: kustomize-controller prunes nothing and helm-controller uninstalls nothing. So an
-// object that works on a cluster which is gone (see Remote) no longer holds up its own deletion, nor its namespace's. Suspending is for
-// the whole of Flux, before a teardown or a pivot. To keep Flux off one object while everything else goes on, annotate that object with
-// kustomize.toolkit.fluxcd.io/reconcile: disabled.
+// When a suspended object is deleted, kustomize-controller prunes nothing and helm-controller uninstalls nothing. So an object that works
+// on a deleted cluster (see Remote) no longer blocks its own deletion and its namespace's. Suspend is for the whole of Flux, before a
+// teardown or a pivot. To keep Flux off a single object, annotate it with kustomize.toolkit.fluxcd.io/reconcile: disabled.
 func (s *System) Suspend(ctx context.Context) ([]kube.Ref, error) {
 	var all []kube.Ref
 	for range suspendRounds {
@@ -39,7 +39,8 @@ func (s *System) Suspend(ctx context.Context) ([]kube.Ref, error) {
 	return all, nil
 }
 
-// suspendRounds bounds Suspend: a Kustomization that is at it when it is suspended can make others and HelmReleases, and those no more.
+// suspendRounds bounds the rounds of Suspend. A Kustomization that is reconciling while it is suspended can make further Kustomizations
+// and HelmReleases.
 const suspendRounds = 4
 
 func (s *System) suspendOnce(ctx context.Context) ([]kube.Ref, error) {
@@ -52,13 +53,12 @@ func (s *System) suspendOnce(ctx context.Context) ([]kube.Ref, error) {
 	})
 }
 
-// Resume lets Flux go on with what Suspend suspended: sources, HelmReleases, Kustomizations, the system's own last. It returns
-// what it resumed.
+// Resume resumes the objects that Suspend suspended: sources, HelmReleases, Kustomizations, and flux-system last. It returns them.
 func (s *System) Resume(ctx context.Context) ([]kube.Ref, error) {
 	return s.resume(ctx, func(kube.Ref) bool { return true })
 }
 
-// ResumeOnly is Resume for those of the objects that refs name.
+// ResumeOnly is Resume for the objects in refs.
 func (s *System) ResumeOnly(ctx context.Context, refs []kube.Ref) ([]kube.Ref, error) {
 	return s.resume(ctx, func(r kube.Ref) bool { return slices.Contains(refs, r) })
 }
@@ -74,8 +74,8 @@ func (s *System) resume(ctx context.Context, wanted func(kube.Ref) bool) ([]kube
 	})
 }
 
-// Quiet makes an object that is not in a cluster yet as Suspend would leave it there: Resume lets Flux begin with it. What the user has suspended stays
-// so. An object of another kind than those that Suspend suspends stays as it is.
+// Quiet suspends and marks an object before it is created, as Suspend would in the cluster. Resume resumes it later. Quiet leaves objects
+// as they are that the user suspended, or that are of other kinds.
 func Quiet(obj *unstructured.Unstructured) error {
 	gvk := obj.GroupVersionKind()
 	if !slices.ContainsFunc(suspendOrder(), func(k schema.GroupVersionKind) bool { return k.GroupKind() == gvk.GroupKind() }) {
@@ -102,8 +102,8 @@ func toggled(suspend, mark any) map[string]any {
 	}
 }
 
-// toggle patches the objects of each kind, kind by kind, first before all others, with what change returns for them; nil leaves an object
-// alone. All objects of a kind are tried before an error ends it.
+// toggle patches the objects of each kind with the result of change, kind by kind, and first before all others. nil leaves an object as
+// it is. toggle tries all objects of a kind before it returns an error.
 func (s *System) toggle(
 	ctx context.Context, verb string, kinds []schema.GroupVersionKind, first kube.Ref,
 	change func(*unstructured.Unstructured) map[string]any,
@@ -168,12 +168,12 @@ func (w world) refs(gvk schema.GroupVersionKind) []kube.Ref {
 // RemoteObject is a Kustomization or HelmRelease that works on another cluster.
 type RemoteObject struct {
 	kube.Ref
-	// Secret with the kubeconfig; empty where a ConfigMap describes the access.
+	// Secret with the kubeconfig; empty if a ConfigMap describes the access.
 	Secret kube.Key
 }
 
-// Remote lists the Kustomizations and HelmReleases that work on another cluster through a kubeConfig. When that cluster is gone,
-// deleting one of them hangs on its finalizer, and its namespace with it, unless it is suspended first.
+// Remote lists the Kustomizations and HelmReleases that work on another cluster through a kubeConfig. If that cluster no longer exists,
+// such an object has to be suspended before it is deleted. Otherwise its finalizer blocks its deletion and its namespace's.
 func (s *System) Remote(ctx context.Context) ([]RemoteObject, error) {
 	w, err := s.look(ctx)
 	if err != nil {

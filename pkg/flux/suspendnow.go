@@ -13,15 +13,15 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// applier is the field manager by which kustomize-controller applies.
+// applier is the field manager of kustomize-controller.
 const applier = "kustomize-controller"
 
-// Switched is one object that SetSuspended was asked for.
+// Switched is the result of SetSuspended for one object.
 type Switched struct {
 	kube.Ref
-	// Absent: there is no such object; Changed: it was not as it was wanted.
+	// Absent: there is no such object. Changed: SetSuspended has changed it.
 	Absent, Changed bool
-	// InGit: what Git has of it says that it is suspended, and so does Flux again whenever it applies that.
+	// InGit: the object is suspended in Git, so Flux will suspend it again when it applies Git.
 	InGit bool
 }
 
@@ -29,13 +29,13 @@ type Switched struct {
 func RefTo(kind string, key kube.Key) (kube.Ref, error) {
 	i := slices.IndexFunc(allKinds(), func(k schema.GroupVersionKind) bool { return k.Kind == kind })
 	if i < 0 {
-		return kube.Ref{}, fmt.Errorf("flux has no kind %s that fleetctl knows", kind)
+		return kube.Ref{}, fmt.Errorf("%s is not a kind of Flux", kind)
 	}
 	return kube.Ref{GroupVersionKind: allKinds()[i], Key: key}, nil
 }
 
-// SetSuspended suspends objects, or lets Flux go on with them, at once, whatever Git says. It leaves no mark: Resume does not touch what a person has
-// suspended so. It ends at the first error, and returns what was done before it.
+// SetSuspended suspends or resumes objects at once, and does not change Git. It sets no mark, so Resume does not resume these objects. It
+// ends at the first error, and returns the results up to then.
 func (s *System) SetSuspended(ctx context.Context, refs []kube.Ref, suspended bool) ([]Switched, error) {
 	var all []Switched
 	for _, ref := range refs {
@@ -59,13 +59,13 @@ func (s *System) setSuspended(ctx context.Context, ref kube.Ref, suspended bool)
 		return done, fmt.Errorf("look at %s: %w", ref, err)
 	}
 	was, _, _ := unstructured.NestedBool(obj.Object, "spec", "suspend")
-	done.InGit = was && suspendedInGit(obj) // Git may also say that it is not
+	done.InGit = was && suspendedInGit(obj) // the field in Git may also be false
 	if was == suspended {
 		return done, nil
 	}
 	change := map[string]any{"spec": map[string]any{"suspend": true}}
 	if !suspended {
-		change = toggled(nil, nil) // also where fleetctl had suspended it for something that is over
+		change = toggled(nil, nil) // removes marks of fleetctl, too
 	}
 	if err := s.patch(ctx, ref, change); apierrors.IsNotFound(err) {
 		done.Absent = true
@@ -80,7 +80,7 @@ func (s *System) setSuspended(ctx context.Context, ref kube.Ref, suspended bool)
 	return done, s.request(ctx, ref)
 }
 
-// suspendedInGit tells whether it is Flux that has set the field of an object which suspends it: it stands in what Flux has applied.
+// suspendedInGit tells whether Flux owns the field spec.suspend of an object, which means that the field is in Git.
 func suspendedInGit(obj *unstructured.Unstructured) bool {
 	for _, entry := range obj.GetManagedFields() {
 		if entry.Manager != applier || entry.FieldsV1 == nil {

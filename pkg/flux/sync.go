@@ -17,17 +17,17 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
-// SyncOptions say what Flux pulls and applies.
+// SyncOptions describe the source that Flux follows, and the path that it applies.
 type SyncOptions struct {
-	// URL of the fleet repo as the cluster reaches it: https://…, http://… or ssh://….
+	// URL at which the cluster reaches the fleet repo: https://…, http://… or ssh://….
 	URL string
 	// Branch to follow.
 	Branch string
 	// Path of the management cluster's folder in the repo: providers/<cloud>/<generation>/mgmt.
 	Path string
-	// Interval at which the source is looked at. Default: 1m.
+	// Interval between two fetches of the source. Default: 1m.
 	Interval time.Duration
-	// SecretName of the credentials in flux-system. Empty: none are needed.
+	// SecretName of the credentials in flux-system. Empty means that none are needed.
 	SecretName string
 }
 
@@ -55,8 +55,8 @@ func GenerateSync(opts SyncOptions) ([]byte, error) {
 	return content, nil
 }
 
-// adapt drops the reference to a secret without a name, which the generator always writes and the API refuses, and lets the Kustomization
-// decrypt what is encrypted in Git.
+// adapt changes the generator's output. It removes a secretRef without a name, which the API refuses, and lets the Kustomization decrypt
+// files in Git.
 func adapt(content []byte, opts SyncOptions) ([]byte, error) {
 	var out bytes.Buffer
 	out.WriteString(manifestgen.GenWarning + "\n")
@@ -85,7 +85,7 @@ func adapt(content []byte, opts SyncOptions) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// rewrite changes an object in its YAML.
+// rewrite decodes an object, calls change, and encodes it again.
 func rewrite[T any](doc []byte, change func(*T)) ([]byte, error) {
 	var object T
 	if err := yaml.Unmarshal(doc, &object); err != nil {
@@ -96,13 +96,13 @@ func rewrite[T any](doc []byte, change func(*T)) ([]byte, error) {
 	return bytes.Replace(doc, []byte("status: {}\n"), nil, 1), err
 }
 
-// decryption is with the keys of DecryptionSecret, which the controller is told of once, for all namespaces.
+// decryption configures SOPS without a Secret: kustomize-controller gets DecryptionSecret by a flag, for all namespaces.
 func decryption() *kustomizev1.Decryption {
 	return &kustomizev1.Decryption{Provider: "sops"}
 }
 
-// SystemFiles are the files of <opts.Path>/flux-system, ready to commit. Components, sync and tuning are fleetctl's to update;
-// kustomization.yaml is only the first version of a file that belongs to the user.
+// SystemFiles returns the files of <opts.Path>/flux-system to commit. fleetctl updates components, sync and tuning later.
+// kustomization.yaml is only a first version: after that the file belongs to the user.
 func SystemFiles(components *Components, opts SyncOptions) ([]manifest.File, error) {
 	syncContent, err := GenerateSync(opts)
 	if err != nil {

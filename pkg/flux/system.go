@@ -20,8 +20,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// fluxOwner is the field manager under which Flux applies its own manifests. What fleetctl applies in its place goes by the same
-// name: a field that a later version drops then really goes.
+// fluxOwner is the field manager under which Flux applies its own manifests. fleetctl applies them under the same name, so that a later
+// version of the manifests can remove a field.
 const fluxOwner = "kustomize-controller"
 
 // System is the Flux of one cluster.
@@ -29,18 +29,18 @@ type System struct {
 	client *kube.Client
 }
 
-// NewSystem looks at nothing yet: whether Flux is there shows with the first use.
+// NewSystem returns the Flux of the cluster behind c. It sends no request, so the first use finds out whether the cluster has Flux.
 func NewSystem(c *kube.Client) *System { return &System{client: c} }
 
 // InstallOptions of Install.
 type InstallOptions struct {
-	// PodsRun, if not nil, returns when pods can run and their images are there. Until then everything but the Deployments is applied.
+	// PodsRun, if not nil, returns when pods can run and their images are loaded. Install applies the Deployments only after that.
 	PodsRun func(ctx context.Context) error
-	// Detail, if not nil, is told what is going on.
+	// Detail, if not nil, is called with each line of progress.
 	Detail func(string)
 }
 
-// Install applies components as the files of SystemFiles do, tuned, and waits until their Deployments are ready.
+// Install applies components with their tuning, as in SystemFiles, and waits until their Deployments are ready.
 func (s *System) Install(ctx context.Context, components *Components, opts InstallOptions) error {
 	objects, err := kube.ParseYAML(components.Content)
 	if err != nil {
@@ -59,14 +59,14 @@ func (s *System) Install(ctx context.Context, components *Components, opts Insta
 	return nil
 }
 
-// The labels that kustomize-controller puts on what it applies: the name and the namespace of the Kustomization.
+// The labels of kustomize-controller on applied objects: the name and the namespace of the Kustomization.
 const (
 	AppliedBy   = "kustomize.toolkit.fluxcd.io/name"
 	appliedFrom = "kustomize.toolkit.fluxcd.io/namespace"
 )
 
-// own labels objects as the Kustomization flux-system will, which applies the same ones from the fleet repo: then it finds nothing to change,
-// where it would write each CRD again.
+// own sets the labels that the Kustomization flux-system sets when it applies the same objects from the fleet repo. Then it need not
+// write each CRD again.
 func own(objects []*unstructured.Unstructured) {
 	for _, obj := range objects {
 		kube.AddLabels(obj, map[string]string{AppliedBy: systemKey.Name, appliedFrom: systemKey.Namespace})
@@ -91,8 +91,8 @@ func (s *System) applyInstall(ctx context.Context, objects []*unstructured.Unstr
 
 func isDeployment(obj *unstructured.Unstructured) bool { return obj.GetKind() == "Deployment" }
 
-// Installed tells whether the Deployments of components run in the cluster in the same version and are ready: then a second
-// Install would only undo what the user has patched since. Another tuning comes to them through the fleet repo.
+// Installed tells whether the Deployments of components run in the cluster in the same version and are ready. A second Install would then
+// only revert patches of the user. A changed tuning reaches them through the fleet repo.
 func (s *System) Installed(ctx context.Context, components *Components) (bool, error) {
 	objects, err := kube.ParseYAML(components.Content)
 	if err != nil {
@@ -129,8 +129,8 @@ func deploymentsOf(objects []*unstructured.Unstructured) []kube.Key {
 	return keys
 }
 
-// ApplySync applies the source secret, unless it is nil, and the content of gotk-sync.yaml: from then on Flux applies the fleet
-// repo. Applying again changes nothing but what differs.
+// ApplySync applies the source Secret, unless it is nil, and the content of gotk-sync.yaml. From then on Flux applies the fleet repo.
+// ApplySync may be repeated.
 func (s *System) ApplySync(ctx context.Context, secret *corev1.Secret, sync []byte, detail func(string)) error {
 	if err := s.ApplySecret(ctx, secret); err != nil {
 		return err
@@ -147,7 +147,7 @@ func (s *System) ApplySync(ctx context.Context, secret *corev1.Secret, sync []by
 	return nil
 }
 
-// ApplySecret makes the source secret what it should be; nil is fine. Its values are in no error.
+// ApplySecret applies the source Secret; nil does nothing. No error quotes its values.
 func (s *System) ApplySecret(ctx context.Context, secret *corev1.Secret) error {
 	if secret == nil {
 		return nil
@@ -164,14 +164,14 @@ func (s *System) ApplySecret(ctx context.Context, secret *corev1.Secret) error {
 	return nil
 }
 
-// Reconcile asks Flux to look at the fleet repo now instead of at its next interval. It does not wait. A cluster without the
-// GitRepository flux-system is an error.
+// Reconcile makes Flux fetch the fleet repo now instead of at its next interval. It does not wait for that. It fails if there is no
+// GitRepository flux-system.
 func (s *System) Reconcile(ctx context.Context) error {
 	return s.request(ctx, kube.Ref{GroupVersionKind: gitRepositoryKind, Key: systemKey})
 }
 
-// ReconcileSources asks Flux to look now at the fleet repo, on whichever branch or tag a source follows it. It does not wait. On a cluster
-// that follows no fleet repo there is nobody to ask, which is no error: Flux looks by itself when it gets one.
+// ReconcileSources makes Flux fetch the fleet repo now, with each source that follows a branch or tag of it. It does not wait for that.
+// It is no error if there is no such source.
 func (s *System) ReconcileSources(ctx context.Context) error {
 	sources := &unstructured.UnstructuredList{}
 	sources.SetGroupVersionKind(gitRepositoryKind.GroupVersion().WithKind(gitRepositoryKind.Kind + "List"))
@@ -197,13 +197,13 @@ func (s *System) ReconcileSources(ctx context.Context) error {
 }
 
 func urlOf(source unstructured.Unstructured) string {
-	url, _, _ := unstructured.NestedString(source.Object, "spec", "url") // the API server has checked that it is a string
+	url, _, _ := unstructured.NestedString(source.Object, "spec", "url") // always a string, by the CRD's schema
 	return url
 }
 
 const initHint = "fleetctl init installs Flux and points it at the fleet repo"
 
-// request asks for one object to be reconciled.
+// request makes Flux reconcile one object.
 func (s *System) request(ctx context.Context, ref kube.Ref) error {
 	err := s.patch(ctx, ref, map[string]any{"metadata": map[string]any{"annotations": map[string]any{
 		fluxmeta.ReconcileRequestAnnotation: time.Now().Format(time.RFC3339Nano),
@@ -230,7 +230,7 @@ func (s *System) patch(ctx context.Context, ref kube.Ref, change map[string]any)
 	return s.client.Patch(ctx, obj, client.RawPatch(types.MergePatchType, data), client.FieldOwner(kube.FieldManager))
 }
 
-// look reads all Flux objects of the cluster. Kinds that the cluster does not have are empty.
+// look reads all Flux objects of the cluster. It has no objects of kinds that the cluster does not know.
 func (s *System) look(ctx context.Context) (world, error) {
 	w := world{}
 	for _, gvk := range allKinds() {
@@ -251,5 +251,5 @@ func (s *System) look(ctx context.Context) (world, error) {
 	return w, nil
 }
 
-// gone tells whether err says that an object went away between two looks at it.
+// gone tells whether err means that an object was deleted between two requests.
 func gone(err error) bool { return apierrors.IsNotFound(err) }

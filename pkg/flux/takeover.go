@@ -15,11 +15,12 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// pruneAnnotation keeps Flux from deleting an object that it finds no more in what it applies.
+// pruneAnnotation keeps Flux from deleting an object that is no longer in its source.
 const pruneAnnotation = "kustomize.toolkit.fluxcd.io/prune"
 
-// WouldDelete lists what the sync flux-system applied to this cluster, by itself and through the Kustomizations that it made, and keep does not
-// want: what Flux deletes when it is pointed elsewhere. It is sorted. What works on other clusters is listed by the Kustomization that does.
+// WouldDelete lists the objects that Flux would delete if flux-system got another source: the objects in this cluster that flux-system,
+// and the Kustomizations that it made, have applied, except for those for which keep is true. The list is sorted. For objects in other
+// clusters it has the Kustomization that applied them.
 func (s *System) WouldDelete(ctx context.Context, keep func(kube.Ref) bool) ([]kube.Ref, error) {
 	w, err := s.look(ctx)
 	if err != nil {
@@ -68,12 +69,12 @@ func (s *System) WouldDelete(ctx context.Context, keep func(kube.Ref) bool) ([]k
 	return refs, nil
 }
 
-// entryRef reads an entry of an inventory, <namespace>_<name>_<group>_<kind> with a version beside it. A colon in the name of an RBAC object is
-// written as two underscores.
+// entryRef parses an entry of an inventory: an id, <namespace>_<name>_<group>_<kind>, and a version. In the id, a colon in the name of an
+// RBAC object is two underscores.
 func entryRef(entry kustomizev1.ResourceRef) (kube.Ref, error) {
 	parts := strings.Split(entry.ID, "_")
 	if len(parts) < 4 {
-		return kube.Ref{}, fmt.Errorf("%.200q is no object", entry.ID)
+		return kube.Ref{}, fmt.Errorf("%.200q does not name an object", entry.ID)
 	}
 	last := len(parts) - 1
 	return kube.Ref{
@@ -82,15 +83,15 @@ func entryRef(entry kustomizev1.ResourceRef) (kube.Ref, error) {
 	}, nil
 }
 
-// Spare keeps Flux from deleting objects, whatever it is pointed at: each is annotated for it, and what among them works on others
-// (Kustomizations and HelmReleases) is suspended, because its source changes under it. What is gone meanwhile is no error.
+// Spare keeps Flux from deleting objects, even when its source changes. It annotates each object, and suspends Kustomizations and
+// HelmReleases among them, because their source changes, too. It is no error if an object no longer exists.
 func (s *System) Spare(ctx context.Context, refs []kube.Ref) error {
 	return kube.Each(parallelism, refs, func(ref kube.Ref) error {
 		annotations := map[string]any{pruneAnnotation: kustomizev1.DisabledValue}
 		change := map[string]any{"metadata": map[string]any{"annotations": annotations}}
 		if ref.Group == kustomizationKind.Group || ref.Group == helmReleaseKind.Group {
 			change["spec"] = map[string]any{"suspend": true}
-			annotations[suspendedAnnotation] = nil // not for Resume
+			annotations[suspendedAnnotation] = nil // so that Resume does not resume it
 		}
 		if err := s.patch(ctx, ref, change); err != nil && !kube.IsAbsent(err) {
 			return fmt.Errorf("keep %s from being deleted: %w", ref, err)
@@ -99,8 +100,8 @@ func (s *System) Spare(ctx context.Context, refs []kube.Ref) error {
 	})
 }
 
-// WithoutPrune is the content of gotk-sync.yaml with a Kustomization that deletes nothing. What Flux then applies turns pruning on again, when
-// its inventory has become that of the fleet repo.
+// WithoutPrune returns the content of gotk-sync.yaml with a Kustomization that does not prune. When Flux applies the fleet repo, which
+// has the original file, it turns pruning on again. By then its inventory has the fleet repo's objects.
 func WithoutPrune(sync []byte) ([]byte, error) {
 	var out bytes.Buffer
 	err := eachDocument(sync, func(doc []byte) error {

@@ -14,15 +14,15 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// The kustomize-controller of a management cluster is started with more than those of workload clusters: the key that decrypts what is in
-// Git, in every namespace; and more hands, for while it waits for one workload cluster it must not keep the others waiting.
+// Additional flags of the kustomize-controller of a management cluster: the key to decrypt files in Git, for every namespace, and more
+// workers, so that waiting for one workload cluster does not delay the others.
 const (
 	decryptionArg   = "--sops-age-secret=" + DecryptionSecret
 	concurrentFlag  = "concurrent"
 	managementHands = 20
 )
 
-// managementTuning is the tuning that was asked for, with what a management cluster needs besides.
+// managementTuning returns the tuning asked for, with the additional flags.
 func managementTuning(asked []kube.Tuning) []kube.Tuning {
 	all := slices.Clone(asked)
 	i := slices.IndexFunc(all, func(t kube.Tuning) bool { return t.Manager == kustomizeController })
@@ -36,7 +36,7 @@ func managementTuning(asked []kube.Tuning) []kube.Tuning {
 	return all
 }
 
-// tune changes the Deployments among objects for a management cluster, in place, and returns those that it has changed.
+// tune applies the tuning of a management cluster to the Deployments among objects, in place. It returns the changed Deployments.
 func tune(objects []*unstructured.Unstructured, asked []kube.Tuning) ([]*unstructured.Unstructured, error) {
 	var tuned []*unstructured.Unstructured
 	for _, t := range managementTuning(asked) {
@@ -65,8 +65,8 @@ func decrypting(container map[string]any) error {
 	return unstructured.SetNestedStringSlice(container, append(args, decryptionArg), "args")
 }
 
-// tuningPatches is the content of gotk-tuning.yaml: for each controller that is tuned, a patch with all its arguments (a list can only be
-// replaced as a whole) and its resources.
+// tuningPatches returns the content of gotk-tuning.yaml. It has a patch for each tuned controller, with all its arguments, because a
+// patch can only replace a whole list, and its resources.
 func tuningPatches(components *Components) ([]byte, error) {
 	objects, err := kube.ParseYAML(components.Content)
 	if err != nil {
@@ -93,7 +93,7 @@ func tuningPatches(components *Components) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// patchOf is what of a tuned Deployment differs from the released one, or may.
+// patchOf returns the patch with those fields of a tuned Deployment that tuning can change.
 func patchOf(deployment *unstructured.Unstructured) (map[string]any, error) {
 	patched := map[string]any{}
 	err := kube.EditManager(deployment, func(container map[string]any) error {
@@ -142,7 +142,7 @@ func (c *Components) Managers() ([]string, error) {
 	return names, nil
 }
 
-// systemKustomization ties Flux's files together. It belongs to the user once it is there.
+// systemKustomization is the first version of KustomizationFile.
 func systemKustomization() []byte {
 	return []byte(`apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization

@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	// settle gathers the events of one change of the world before it is looked at.
+	// settle is how long the waiter collects events before it evaluates them, because one change causes several events.
 	settle = 50 * time.Millisecond
-	// nudgeEvery is how often a Kustomization that failed is asked to try again. By itself it does so at its interval, which for
-	// flux-system is ten minutes.
+	// nudgeEvery is how often a failed Kustomization is made to try again. By itself it tries at its interval, which is ten minutes for
+	// flux-system.
 	nudgeEvery = 15 * time.Second
 )
 
@@ -27,18 +27,20 @@ const (
 type WaitOptions struct {
 	// Commit to wait for, a full hash.
 	Commit string
-	// Includes, if not nil, tells whether another commit that Flux has fetched builds on Commit: then that is as good. Without it, a
-	// commit that somebody pushes meanwhile is waited past for ever.
+	// Includes, if not nil, tells whether the commit newer, which Flux has fetched, has Commit in its history. Then WaitSynced waits for
+	// newer instead. Without Includes it would never return after another commit was pushed.
 	Includes func(ctx context.Context, newer string) (bool, error)
-	// Detail, if not nil, is told what is waited for.
+	// Detail, if not nil, is called with the object that WaitSynced waits for.
 	Detail func(string)
 }
 
-// WaitSynced waits until the GitRepository flux-system has fetched the commit, the Kustomization flux-system has applied it, and all the Kustomizations, HelmReleases and sources that this applied, and those in turn, are Ready at their newest
-// generation and at the revision of their source. What the user suspended is not waited for, nor what carries the WorkloadLabel. It asks Flux
-// to look at once.
+// WaitSynced waits until the GitRepository flux-system has fetched the commit, the Kustomization flux-system has applied it, and all
+// Kustomizations, HelmReleases and sources that it applied, directly or through others, are Ready at their newest generation and at the
+// revision of their source. It does not wait for objects that the user suspended, or that have the WorkloadLabel. It makes Flux fetch at
+// once.
 //
-// A failure does not end the wait, for Flux tries again and so does a fix in Git: opts.Detail is told of it. When ctx ends before, the error lists each object with its reason (kube.NotReadyError) and asks for the exit code of something not ready.
+// A failure does not end the wait, because Flux tries again, and a fix in Git may follow. opts.Detail reports it. If ctx ends first, the
+// error has a kube.NotReadyError with each object and its reason, and the exit code diag.ExitNotReady.
 func (s *System) WaitSynced(ctx context.Context, opts WaitOptions) error {
 	if opts.Detail == nil {
 		opts.Detail = func(string) {}
@@ -50,7 +52,7 @@ func (s *System) WaitSynced(ctx context.Context, opts WaitOptions) error {
 	return w.run(ctx)
 }
 
-// Synced tells whether WaitSynced has nothing to wait for now. A cluster without Flux is not synced.
+// Synced tells whether WaitSynced would return at once. It is false for a cluster without Flux.
 func (s *System) Synced(ctx context.Context, commit string) (bool, error) {
 	w, err := s.look(ctx)
 	if err != nil {
@@ -59,11 +61,11 @@ func (s *System) Synced(ctx context.Context, commit string) (bool, error) {
 	return len(w.pending(commit)) == 0, nil
 }
 
-// waiter follows the world until nothing is pending.
+// waiter watches Flux's objects until none is pending.
 type waiter struct {
 	system *System
 	commit string
-	// includes is asked once for each commit that is not the wanted one; refused is the last that it said no to.
+	// includes is called once for each fetched commit that is not the wanted one. refused is the last commit for which it returned false.
 	includes func(context.Context, string) (bool, error)
 	refused  string
 	detail   func(string)
@@ -102,7 +104,7 @@ func (w *waiter) run(ctx context.Context) error {
 	}
 }
 
-// follow keeps the objects of one kind up to date until ctx ends. A kind that the cluster does not have stays empty.
+// follow keeps the objects of one kind up to date until ctx ends. A kind that the cluster does not know stays empty.
 func (w *waiter) follow(ctx context.Context, gvk schema.GroupVersionKind) error {
 	first := true
 	put := func(objects kube.Objects) {
@@ -129,7 +131,7 @@ func (w *waiter) follow(ctx context.Context, gvk schema.GroupVersionKind) error 
 	return err
 }
 
-// evaluate looks at the world after each change until nothing is pending or ctx ends. It returns what was pending last.
+// evaluate evaluates the objects after each change, until none is pending or ctx ends. It returns the objects that were last pending.
 func (w *waiter) evaluate(ctx context.Context) (missing kube.NotReadyError, done bool) {
 	again := time.NewTicker(nudgeEvery)
 	defer again.Stop()
@@ -160,7 +162,7 @@ func (w *waiter) evaluate(ctx context.Context) (missing kube.NotReadyError, done
 	}
 }
 
-// follows waits for a newer commit from here on, if Flux has fetched one that builds on the wanted one.
+// follows makes the commit that Flux has fetched the wanted one, if it has the wanted one in its history.
 func (w *waiter) follows(ctx context.Context, now world) {
 	fetched := now.fetched()
 	if w.includes == nil || fetched == "" || fetched == w.commit || fetched == w.refused {
@@ -177,7 +179,7 @@ func (w *waiter) follows(ctx context.Context, now world) {
 	}
 }
 
-// tell passes on what is waited for when that changes.
+// tell calls detail when the pending objects have changed.
 func (w *waiter) tell(missing kube.NotReadyError) {
 	text := fmt.Sprintf("waiting for %s: %s", missing[0].Ref, missing[0].Reason)
 	if more := len(missing) - 1; more > 0 {
@@ -189,7 +191,7 @@ func (w *waiter) tell(missing kube.NotReadyError) {
 	}
 }
 
-// nudge asks for another try of what has failed: a Kustomization may have met a webhook that did not answer yet.
+// nudge makes Flux try failed objects again. A Kustomization may have failed because a webhook did not answer yet.
 func (w *waiter) nudge(ctx context.Context, now world, missing kube.NotReadyError) {
 	for _, m := range missing {
 		if m.GroupVersionKind != kustomizationKind && m.GroupVersionKind != gitRepositoryKind {
@@ -205,7 +207,7 @@ func (w *waiter) nudge(ctx context.Context, now world, missing kube.NotReadyErro
 		}
 		switch last, known := w.nudged[m.Ref]; {
 		case !known:
-			w.nudged[m.Ref] = time.Now() // its own first retry may come sooner
+			w.nudged[m.Ref] = time.Now() // Flux's own first retry may come sooner
 		case time.Since(last) >= nudgeEvery:
 			w.nudged[m.Ref] = time.Now()
 			if err := w.system.request(ctx, m.Ref); err != nil && ctx.Err() == nil {

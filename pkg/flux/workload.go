@@ -14,17 +14,17 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// WorkloadLabel marks the Flux objects of the management cluster that bring Flux, or what Flux would apply, to the workload cluster of
-// their namespace. Its value is their part in it, one of WorkloadParts.
+// WorkloadLabel marks Flux objects of the management cluster that install Flux on the workload cluster of their namespace, or apply what
+// Flux would apply there. Its value is one of WorkloadParts.
 const WorkloadLabel = "fleetctl.dev/flux"
 
-// WorkloadParts are the values of WorkloadLabel, in the order in which they wait for each other: the network, Flux itself, its source where
-// that is apart, what connects both; or all that a cluster without a Flux of its own runs.
+// WorkloadParts are the values of WorkloadLabel. Each of the first four waits for the ones before it: the network, Flux itself, its
+// source if that is separate, and the sync. The last is for the apps of a cluster without Flux.
 func WorkloadParts() []string { return []string{"cni", "components", "source", "sync", "apps"} }
 
-// WaitWorkloads waits until every object with the WorkloadLabel is Ready: until the Flux of every workload cluster that is to have one has
-// applied its first revision. Suspended ones are not waited for. detail, if not nil, is told what is missing. When ctx ends before, the
-// error holds a kube.NotReadyError and asks for the exit code of something not ready.
+// WaitWorkloads waits until every object with the WorkloadLabel is Ready, which means that Flux has applied its first revision on every
+// workload cluster that gets Flux. It does not wait for suspended objects. detail, if not nil, is called with the missing objects. If ctx
+// ends first, the error has a kube.NotReadyError and the exit code diag.ExitNotReady.
 func (s *System) WaitWorkloads(ctx context.Context, detail func(string)) error {
 	var unready kube.NotReadyError
 	told := ""
@@ -45,7 +45,8 @@ func (s *System) WaitWorkloads(ctx context.Context, detail func(string)) error {
 	}
 }
 
-// unreadyWorkloads are those of the objects that carry the label and are not Ready; of each namespace the one that holds the others.
+// unreadyWorkloads returns the objects with the label that are not Ready. For each namespace it returns only the one that the others wait
+// for.
 func unreadyWorkloads(objects kube.Objects) kube.NotReadyError {
 	first := map[string]kube.Unready{}
 	rank := map[string]int{}
@@ -80,15 +81,15 @@ func workloadReason(obj *unstructured.Unstructured) string {
 	return o.ready()
 }
 
-// WaitForgotten waits until there is no Kustomization and no HelmRelease in a namespace: until Flux has let go of the cluster that was
-// there. The cluster must be gone: what is being deleted and would delete nothing there is not waited for.
+// WaitForgotten waits until a namespace has no Kustomization and no HelmRelease any more. The workload cluster of the namespace must no
+// longer exist: WaitForgotten removes the finalizer of an object that is being deleted and has nothing left to delete.
 func (s *System) WaitForgotten(ctx context.Context, namespace string, detail func(string)) error {
 	for _, gvk := range workers() {
 		err := s.client.Watch(ctx, gvk, kube.Selection{Namespace: namespace}, func(objects kube.Objects) (bool, error) {
 			left := 0
 			for _, obj := range objects {
 				if _, is := obj.GetAnnotations()[letGoAnnotation]; is {
-					continue // it goes with the namespace
+					continue // deleted with the namespace
 				}
 				left++
 				if err := s.release(ctx, obj); err != nil {
@@ -107,8 +108,8 @@ func (s *System) WaitForgotten(ctx context.Context, namespace string, detail fun
 	return nil
 }
 
-// release takes Flux's finalizer off a Kustomization that is being deleted and leaves what it made. kustomize-controller would do nothing
-// else, but comes to it only when an attempt that is under way at the dead API server has run into its timeout.
+// release removes Flux's finalizer from a Kustomization that is being deleted without pruning. kustomize-controller would do the same,
+// but only after its present request to the dead API server has timed out.
 func (s *System) release(ctx context.Context, obj *unstructured.Unstructured) error {
 	policy, _, _ := unstructured.NestedString(obj.Object, "spec", "deletionPolicy")
 	finalizers := obj.GetFinalizers()
@@ -117,7 +118,7 @@ func (s *System) release(ctx context.Context, obj *unstructured.Unstructured) er
 	}
 	others := slices.DeleteFunc(slices.Clone(finalizers), func(name string) bool { return name == kustomizev1.KustomizationFinalizer })
 	ref := kube.Ref{GroupVersionKind: kustomizationKind, Key: kube.Key{Namespace: obj.GetNamespace(), Name: obj.GetName()}}
-	// With the version that was looked at: where somebody has changed it meanwhile, the watch shows what it is now.
+	// With the resource version that was read: if the object has changed, the patch fails, and the watch delivers the change.
 	err := s.patch(ctx, ref, map[string]any{"metadata": map[string]any{"finalizers": others, "resourceVersion": obj.GetResourceVersion()}})
 	if err != nil && !gone(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("let go of %s: %w", ref, err)

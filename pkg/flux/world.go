@@ -15,7 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// The kinds that Flux reconciles and fleetctl looks at.
+// The kinds of Flux that fleetctl reads.
 var (
 	gitRepositoryKind  = sourcev1.GroupVersion.WithKind(sourcev1.GitRepositoryKind)
 	ociRepositoryKind  = sourcev1.GroupVersion.WithKind(sourcev1.OCIRepositoryKind)
@@ -26,8 +26,7 @@ var (
 	helmReleaseKind    = helmv2.GroupVersion.WithKind(helmv2.HelmReleaseKind)
 )
 
-// allKinds in the order in which they depend on each other. HelmCharts are made by helm-controller, but for those that
-// releases share.
+// allKinds are the kinds in the order in which they depend on each other. helm-controller makes HelmCharts, except for shared ones.
 func allKinds() []schema.GroupVersionKind {
 	return append(sourceKinds(), helmChartKind, kustomizationKind, helmReleaseKind)
 }
@@ -39,7 +38,7 @@ func sourceKinds() []schema.GroupVersionKind {
 // systemKey names the GitRepository and the Kustomization that sync the fleet repo.
 var systemKey = kube.Key{Namespace: Namespace, Name: Name}
 
-// world is the Flux objects of a cluster at one moment. Kinds that the cluster does not have are empty.
+// world has the Flux objects of a cluster at one moment. It has no objects of kinds that the cluster does not know.
 type world map[schema.GroupVersionKind]kube.Objects
 
 // object is what all Flux kinds have in common.
@@ -59,25 +58,25 @@ type object struct {
 	} `json:"status"`
 }
 
-// objectOf reads what obj has in common with all Flux objects.
+// objectOf decodes the common fields of a Flux object.
 func objectOf(obj *unstructured.Unstructured) (*object, error) {
 	var o object
 	err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &o)
 	return &o, err
 }
 
-// ready returns "" if the newest generation of o is reconciled and Ready, else why not.
+// ready returns "" if the newest generation of o is reconciled and Ready, and else the reason.
 func (o *object) ready() string {
 	condition := findCondition(o.Status.Conditions, fluxmeta.ReadyCondition)
 	switch {
 	case o.DeletionTimestamp != nil:
 		return "it is being deleted"
 	case o.Kind == sourcev1.HelmRepositoryKind && o.Spec.Type == sourcev1.HelmRepositoryTypeOCI:
-		return "" // static: no controller reports on it
+		return "" // static, without a status
 	case condition == nil:
 		return "not reconciled yet"
 	case condition.Status == metav1.ConditionFalse:
-		return kube.Reason(o.Status.Conditions) // also where the generation is newer: a failed attempt does not always observe it
+		return kube.Reason(o.Status.Conditions) // even for a newer generation, because a failed attempt does not always set observedGeneration
 	case o.Status.ObservedGeneration < o.Generation || condition.ObservedGeneration < o.Generation:
 		return "its newest generation is not reconciled yet"
 	case condition.Status != metav1.ConditionTrue:

@@ -17,54 +17,54 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
-// ErrUnknownForge says that nobody knows which forge has the repository.
+// ErrUnknownForge means that neither the configuration nor the host's name tells which forge has the repository.
 var ErrUnknownForge = errors.New("not known to be GitHub, GitLab or Gitea")
 
-// timeout bounds one request to a forge: to make a pull request, a busy one takes its time.
+// timeout bounds one request to a forge. A busy forge takes long to make a pull request.
 const timeout = time.Minute
 
-// whole bounds all requests of one question together: a list may have many pages.
+// whole bounds all requests of one call, because a list may have many pages.
 const whole = 4 * time.Minute
 
-// maxAnswer bounds an answer: a page of pull requests, each with its text and what it is about, has some hundred KiB.
+// maxAnswer bounds an answer, in bytes. A page of pull requests has some hundred KiB.
 const maxAnswer = 16 << 20
 
-// maxError bounds what is said of an error: a forge may put a whole page into it.
+// maxError bounds the text of an error, because a forge may answer with a whole page.
 const maxError = 2000
 
-// A search asks for pages of that many pull requests, and for no more than mostPages of them: strangers can open as many as they like, and a
-// forge may go on for ever.
+// A search reads at most mostPages pages of this many pull requests. Strangers can open any number of pull requests, and a forge may
+// return pages for ever.
 const (
 	aPage     = 100
 	mostPages = 100
 )
 
-// Options say which repository of which forge.
+// Options name a repository of a forge, and the credentials.
 type Options struct {
-	// Type of the forge; empty: by the name of the host, see v1alpha1.ForgeOf.
+	// Type of the forge. Empty means the type that the host's name tells, see v1alpha1.ForgeOf.
 	Type v1alpha1.ForgeType
 	// Remote is the URL of the repository, with its https or ssh scheme.
 	Remote *url.URL
-	// Token of an account that may open pull requests. It is never written anywhere.
+	// Token of an account that may open pull requests. It is never in a file, log or error.
 	Token string
 	// CA are PEM certificates of authorities that are trusted in addition to the system's.
 	CA []byte
 }
 
-// Request is the pull request that is wanted: branch into base.
+// Request describes the wanted pull request, of branch into base.
 type Request struct {
 	Branch, Base, Title, Body string
 }
 
-// PullRequest is one that is open.
+// PullRequest is an open pull request.
 type PullRequest struct {
 	Number int64  `json:"number"`
 	URL    string `json:"url"`
-	// Created tells that there was none for the branch before.
+	// Created means that the branch had no open pull request before.
 	Created bool `json:"created"`
 }
 
-// client is what each forge can do.
+// client is the API of one kind of forge.
 type client interface {
 	// find returns the open pull request of the branch into the base, nil if there is none.
 	find(ctx context.Context, r Request) (*PullRequest, error)
@@ -72,14 +72,14 @@ type client interface {
 	update(ctx context.Context, number int64, r Request) error
 }
 
-// Check tells, without asking the forge, whether Open could work. The error matches ErrUnknownForge, or says that the token is missing.
+// Check checks o without asking the forge. The error matches ErrUnknownForge, or says that the token is missing.
 func Check(o Options) error {
 	_, err := newClient(o)
 	return err
 }
 
-// Find returns the open pull request of the branch into the base, nil if there is none. That it answers shows that the forge knows the
-// token and the repository, and that the repository takes pull requests. Errors are those of Open.
+// Find returns the open pull request of the branch into the base, nil if there is none. Success proves that the forge accepts the token,
+// that the token may read the repository, and that the repository has pull requests. It has the same errors as Open.
 func Find(ctx context.Context, o Options, r Request) (*PullRequest, error) {
 	c, err := newClient(o)
 	if err != nil {
@@ -91,8 +91,8 @@ func Find(ctx context.Context, o Options, r Request) (*PullRequest, error) {
 	return there, explain("look for pull requests on "+o.Remote.Hostname(), err, o.Token)
 }
 
-// Open opens a pull request, or gives the one that is open for the same branch its title and text. Errors name the forge, and say what
-// it refused.
+// Open opens a pull request. If the branch already has an open one, Open sets its title and text. Errors name the forge and the reason of
+// its refusal.
 func Open(ctx context.Context, o Options, r Request) (*PullRequest, error) {
 	c, err := newClient(o)
 	if err != nil {
@@ -113,14 +113,14 @@ func Open(ctx context.Context, o Options, r Request) (*PullRequest, error) {
 		return nil, explain(op, err, o.Token)
 	}
 	if made.Number < 1 {
-		return nil, explain(op, errors.New("the answer has no pull request in it"), o.Token)
+		return nil, explain(op, errors.New("the forge's answer has no pull request"), o.Token)
 	}
 	made.Created = true
 	return made, nil
 }
 
-// search goes over the pages of a list of size each until one of them has the pull request, which is nil where none has. What page finds is of a
-// branch of the repository itself: one of a fork has the same name where its owner likes, and would be taken for ours with other content.
+// search reads pages of a list, each with size entries, until page finds the pull request. It returns nil if no page has it. page must
+// ignore pull requests from forks: a fork's owner can give a branch any name, and its pull request would be taken for ours.
 func search(size int, page func(n int) (found *PullRequest, listed int, err error)) (*PullRequest, error) {
 	for n := 1; n <= mostPages; n++ {
 		found, listed, err := page(n)
@@ -131,7 +131,7 @@ func search(size int, page func(n int) (found *PullRequest, listed int, err erro
 	return nil, fmt.Errorf("there are more than %d open pull requests", mostPages*size)
 }
 
-// clients has what connects to each of v1alpha1.ForgeTypes. The owner of a repository may have slashes in it where forges have groups.
+// clients has the constructor of the client for each of v1alpha1.ForgeTypes. On a forge with groups, owner may contain slashes.
 var clients = map[v1alpha1.ForgeType]func(hc *http.Client, o Options, owner, name string) (client, error){
 	v1alpha1.ForgeGitHub: newGitHub,
 	v1alpha1.ForgeGitLab: newGitLab,
@@ -152,7 +152,7 @@ func newClient(o Options) (client, error) {
 	path := strings.TrimSuffix(strings.Trim(o.Remote.Path, "/"), ".git")
 	owner, name, ok := cutLast(path)
 	if !ok {
-		return nil, diag.Errorf("its path has an owner and a name", "%s is no repository of a forge", o.Remote.Redacted())
+		return nil, diag.Errorf("give a URL whose path has an owner and a name", "%s is not a repository of a forge", o.Remote.Redacted())
 	}
 	home, err := api(o)
 	if err != nil {
@@ -166,7 +166,7 @@ func newClient(o Options) (client, error) {
 	return connect(hc, o, owner, name)
 }
 
-// web is where the forge answers: the remote's own host, without the port of ssh.
+// web is the forge's URL: the remote's host, without the port of ssh.
 func web(remote *url.URL) string {
 	if remote.Scheme == "ssh" {
 		return "https://" + remote.Hostname()
@@ -174,7 +174,7 @@ func web(remote *url.URL) string {
 	return remote.Scheme + "://" + remote.Host
 }
 
-// api is where the forge's API answers: GitHub's own has a host for itself.
+// api is the URL of the forge's API. github.com has another host for it.
 func api(o Options) (*url.URL, error) {
 	if o.Type == v1alpha1.ForgeGitHub && o.Remote.Hostname() == gitHubHost {
 		return url.Parse(gitHubAPI)
@@ -190,13 +190,13 @@ func cutLast(path string) (owner, name string, ok bool) {
 	return path[:i], path[i+1:], true
 }
 
-// httpClient asks the API at home and nobody else: neither a redirect nor a link in an answer takes the token to another server.
+// httpClient sends requests only to the API at home. Neither a redirect nor a link in an answer can take the token to another server.
 func httpClient(ca []byte, home *url.URL) *http.Client {
-	rt, _ := sameorigin.NewTransport(ca) // the push has read them already
+	rt, _ := sameorigin.NewTransport(ca) // without an error: the push has already parsed the CA
 	return &http.Client{Transport: contact.Bound(sameorigin.Bind(contact.Transport(rt), home), maxAnswer), Timeout: timeout}
 }
 
-// statusError is a forge's refusal.
+// statusError is the error of a forge with its HTTP status.
 type statusError struct {
 	status int
 	err    error
@@ -205,7 +205,7 @@ type statusError struct {
 func (e *statusError) Error() string { return e.err.Error() }
 func (e *statusError) Unwrap() error { return e.err }
 
-// withStatus keeps the HTTP status of a refusal, which the clients keep in different places.
+// withStatus adds the HTTP status to an error, because each client has it in another place.
 func withStatus(status int, err error) error {
 	if err == nil || status == 0 {
 		return err
@@ -213,7 +213,7 @@ func withStatus(status int, err error) error {
 	return &statusError{status, err}
 }
 
-// explain wraps a forge's error with what to do about it. The token does not get into it.
+// explain wraps a forge's error and adds a hint. It removes the token from the text.
 func explain(op string, err error, token string) error {
 	if err == nil {
 		return nil
@@ -236,7 +236,7 @@ func explain(op string, err error, token string) error {
 	return diag.Wrap(op, &shortError{err}, hint)
 }
 
-// shortError leaves out the end of a long text.
+// shortError is an error whose text is cut after maxError bytes.
 type shortError struct{ error }
 
 // Error is the beginning of the text.

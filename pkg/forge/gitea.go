@@ -16,7 +16,7 @@ type giteaForge struct {
 }
 
 func newGitea(hc *http.Client, o Options, owner, name string) (client, error) {
-	// An empty version keeps the client from asking for the server's beforehand: nothing here depends on it.
+	// An empty version keeps the client from first asking for the server's version, which is not needed here.
 	c, err := gitea.NewClient(web(o.Remote), gitea.SetToken(o.Token), gitea.SetHTTPClient(hc), gitea.SetGiteaVersion(""))
 	return &giteaForge{c, owner, name}, err
 }

@@ -18,7 +18,7 @@ func newGitLab(hc *http.Client, o Options, owner, name string) (client, error) {
 	return &gitLab{c, path}, err
 }
 
-// listedRequest is what a list says of a merge request. The client's own reader of lists panics at an entry that is null.
+// listedRequest is a merge request in a list. The client's own decoder of lists panics at a null entry.
 type listedRequest struct {
 	IID             int64  `json:"iid"`
 	WebURL          string `json:"web_url"`

@@ -158,37 +158,28 @@ var setUps = map[string]setUp{
 	}},
 	"staged elsewhere":   {files: map[string]string{"other": "1\n"}, after: all(file("other", "2\n"), git("add", "other"), file("other", "3\n")), staged: true},
 	"names beyond ASCII": {files: map[string]string{"ä/ö ü.yaml": body, "\"quoted\"": "1\n"}, path: "ä/ö ü.yaml"},
+	"no logs":            {config: "[core]\n\tlogAllRefUpdates = false\n"},
 	"objects of somebody else": {after: func(t *testing.T, dir string) {
-		other := t.TempDir()
-		run(t, other, "init", "-q", "--bare")
-		run(t, dir, "push", "-q", other, "HEAD:main")
-		write(t, dir, ".git/objects/info/alternates", filepath.Join(other, "objects")+"\n")
-		run(t, dir, "repack", "-a", "-d", "-l", "-q")
-		run(t, dir, "prune-packed", "-q")
+		t.Helper()
+		borrow(t, dir, filepath.Join(lend(t, dir), "objects"))
+	}},
+	"objects of somebody else, by a relative path": {refused: true, after: func(t *testing.T, dir string) {
+		t.Helper()
+		relative, err := filepath.Rel(filepath.Join(dir, ".git", "objects"), filepath.Join(lend(t, dir), "objects"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		borrow(t, dir, relative)
+	}},
+	"objects of somebody who borrows them": {refused: true, after: func(t *testing.T, dir string) {
+		t.Helper()
+		between := filepath.Join(t.TempDir(), "between")
+		run(t, dir, "clone", "-q", "--bare", "--shared", lend(t, dir), between)
+		borrow(t, dir, filepath.Join(between, "objects"))
 	}},
 }
 
 const body = "1: one\n2: two\n3: 3\n4: four\n5: five\n"
-
-func chmod(t *testing.T, dir, name string) {
-	t.Helper()
-	if err := os.Chmod(filepath.Join(dir, name), 0o755); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func link(name, target string) func(*testing.T, string) {
-	return func(t *testing.T, dir string) {
-		t.Helper()
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(target, path); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 func submodule(t *testing.T, dir string) {
 	t.Helper()
@@ -374,6 +365,9 @@ func sameAsGit(t *testing.T, dir, twin string) {
 		{"fsck", "--strict", "--no-dangling"},
 		{"symbolic-ref", "HEAD"},
 		{"sparse-checkout", "list"},
+		{"reflog", "-1", "--format=%gn %gs"},
+		{"reflog", "-1", "--format=%gn %gs", "main"},
+		{"rev-list", "--walk-reflogs", "--count", "HEAD"},
 	} {
 		got, gotErr := try(t, dir, args...)
 		want, wantErr := try(t, twin, args...)

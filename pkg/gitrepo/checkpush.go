@@ -29,7 +29,7 @@ import (
 // Errors match ErrNoPushRight, ErrProtectedBranch, or those of Probe. An answer that is in no known words counts as
 // ErrProtectedBranch and is quoted.
 func CheckPush(ctx context.Context, url string, auth Auth, branch string) error {
-	r, err := newRemote(url, auth)
+	r, err := openNamed(url, auth)
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func CheckPush(ctx context.Context, url string, auth Auth, branch string) error 
 // for what a push begins with, and told no more. Hooks and protected branches are not asked, so true is "to some branch, perhaps".
 // Errors match those of Probe.
 func MayWrite(ctx context.Context, url string, auth Auth) (bool, error) {
-	r, err := newRemote(url, auth)
+	r, err := openNamed(url, auth)
 	if err != nil {
 		return false, err
 	}

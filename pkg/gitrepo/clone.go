@@ -50,7 +50,7 @@ func Clone(ctx context.Context, url string, auth Auth, branch, dir string) (*Rep
 		}
 		return nil, err
 	}
-	r, err := newRemote(url, auth)
+	r, err := openNamed(url, auth)
 	if err != nil {
 		return nil, err
 	}

@@ -206,6 +206,7 @@ func (r *Repo) place(ctx context.Context, w *worktree, l *lock, branch plumbing.
 	if err := r.move(branch, from, to); err != nil {
 		return err
 	}
+	r.logMove(ctx, w.conv.settings, branch, from, to, intent != nil)
 	return l.finish()
 }
 

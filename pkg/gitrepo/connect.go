@@ -26,6 +26,8 @@ type remote struct {
 	method    transport.AuthMethod
 	ssh       *sshAuth
 	auth      Auth
+	// pushes is where git pushes to, if that is elsewhere.
+	pushes *remote
 }
 
 // newRemote checks url and auth; it does not connect.

@@ -192,3 +192,22 @@ func write(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 }
+
+// What cannot be written to its end leaves nothing behind: a full disk does not get fuller with each try.
+func TestHalfAnObjectLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	r, err := InitLocal(dir, "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := []byte("content")
+	hash := plumbing.ComputeHash(plumbing.BlobObject, content).String()
+	write(t, filepath.Join(dir, ".git", "objects", hash[:2])) // where the folder of the object belongs
+	if _, err := r.recordApart(t.Context(), revision{parents: []plumbing.Hash{{}}, changes: []Change{{Path: "file", Content: content}}, message: "first"}); err == nil {
+		t.Error("the commit is made without one of its files")
+	}
+	left, err := filepath.Glob(filepath.Join(dir, ".git", "objects", "pack", "*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left: %q, %v", left, err)
+	}
+}

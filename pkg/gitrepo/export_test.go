@@ -23,3 +23,12 @@ func SetBounds(t *testing.T, to Bounds) {
 	maxRefs, maxPack, maxPlaces = to.Refs, to.Pack, to.Places
 	t.Cleanup(func() { maxRefs, maxPack, maxPlaces = before.Refs, before.Pack, before.Places })
 }
+
+// Addresses are where the checked out branch is read from and pushed to.
+func (r *Repo) Addresses() (read, push string, err error) {
+	t, err := r.tracking()
+	if err != nil {
+		return "", "", err
+	}
+	return t.url, t.to.url, nil
+}

@@ -43,12 +43,11 @@ func gitProgram() string {
 
 // runGit runs git in the repository, and returns what it writes. The error has its words.
 func (r *Repo) runGit(ctx context.Context, env []string, input []byte, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, gitProgram(), args...) //nolint:gosec // the git in PATH
-	cmd.Dir = r.dir
-	cmd.Env = environment(append([]string{"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0"}, env...)...)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), &stdout, &stderr
-	if err := cmd.Run(); err != nil {
+	var stdout bytes.Buffer
+	var stderr speech
+	git := userProgram{path: gitProgram(), args: args, dir: r.dir, input: input, stdout: &stdout, stderr: &stderr}
+	git.env = environment(append([]string{"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0"}, env...)...)
+	if err := git.run(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -57,9 +56,9 @@ func (r *Repo) runGit(ctx context.Context, env []string, input []byte, args ...s
 	return stdout.Bytes(), nil
 }
 
-// said is what a program wrote, in one line.
+// said is what a program wrote, in one line. Of much it is the beginning and the end, where most programs say what is wrong.
 func said(text string) string {
-	const most = 2000
+	const most, begins = 2000, 600
 	var lines []string
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" {
@@ -68,7 +67,7 @@ func said(text string) string {
 	}
 	joined := strings.Join(lines, "; ")
 	if len(joined) > most {
-		joined = strings.ToValidUTF8(joined[:most], "") + "…"
+		joined = strings.ToValidUTF8(joined[:begins], "") + " … " + strings.ToValidUTF8(joined[len(joined)-(most-begins):], "")
 	}
 	return joined
 }

@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
@@ -62,12 +60,10 @@ func (r *Repo) runHook(ctx context.Context, all settings, name string, env []str
 	if r.commonDir() != r.gitDir { // as git has it for linked working trees
 		env = append(env, "GIT_DIR="+r.gitDir)
 	}
-	cmd := exec.CommandContext(ctx, path, args...) //nolint:gosec // the user's own hook
-	cmd.Dir = r.dir
-	cmd.Env = environment(append(env, "GIT_EDITOR=:", "GIT_PREFIX=")...)
-	var output bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &output, &output
-	if err := cmd.Run(); err != nil {
+	var output speech
+	run := userProgram{path: path, args: args, dir: r.dir, input: []byte(input), stdout: &output, stderr: &output}
+	run.env = environment(append(env, "GIT_EDITOR=:", "GIT_PREFIX=")...)
+	if err := run.run(ctx); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

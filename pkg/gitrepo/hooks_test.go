@@ -209,3 +209,22 @@ func TestRecover(t *testing.T) {
 	}
 	whole(t, dir)
 }
+
+// In a rebase HEAD is no branch, and git switches to none: the hint says what to do.
+func TestHintInARebase(t *testing.T) {
+	repo := started(t)
+	dir := repo.Dir()
+	run(t, dir, "switch", "-q", "-c", "other")
+	write(t, dir, "theirs", "other\n")
+	run(t, dir, "commit", "-q", "-a", "-m", "other")
+	run(t, dir, "switch", "-q", "main")
+	write(t, dir, "theirs", "main\n")
+	run(t, dir, "commit", "-q", "-a", "-m", "main")
+	if _, err := try(t, dir, "rebase", "other"); err == nil {
+		t.Fatal("the rebase met no conflict")
+	}
+	_, _, err := repo.Commit(t.Context(), []gitrepo.Change{edited}, "change", gitrepo.Author{})
+	if !errors.Is(err, gitrepo.ErrDetached) || !strings.Contains(diag.Hint(err), "git rebase --abort") {
+		t.Errorf("the error is %v, hint %q", err, diag.Hint(err))
+	}
+}

@@ -3,6 +3,9 @@ package gitrepo
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -27,7 +30,11 @@ func openOnDisk(dir, gitDir, commonDir string) (*git.Repository, *durable, error
 		shared = openFolder(commonDir)
 	}
 	files := &durable{Filesystem: dotgit.NewRepositoryFilesystem(openFolder(gitDir), shared), dir: commonDir, pending: map[string]bool{}}
-	store := filesystem.NewStorage(files, cache.NewObjectLRUDefault())
+	if err := checkAlternates(commonDir); err != nil {
+		return nil, nil, err
+	}
+	everywhere := openFolder(filepath.VolumeName(commonDir) + string(filepath.Separator))
+	store := filesystem.NewStorageWithOptions(files, cache.NewObjectLRUDefault(), filesystem.Options{AlternatesFS: everywhere})
 	opened, err := git.Open(tolerant{store}, openFolder(dir))
 	switch {
 	case errors.Is(err, git.ErrRepositoryNotExists):
@@ -39,6 +46,29 @@ func openOnDisk(dir, gitDir, commonDir string) (*git.Repository, *durable, error
 	}
 	opened.Storer = store
 	return opened, files, nil
+}
+
+// checkAlternates refuses a repository that borrows objects of others in a way that go-git does not follow: by a relative path, or of one that
+// borrows them itself.
+func checkAlternates(commonDir string) error {
+	file := filepath.Join(commonDir, "objects", "info", "alternates")
+	content, err := readIfThere(file)
+	if err != nil {
+		return fmt.Errorf("open the git repository %s: %w", commonDir, err)
+	}
+	for line := range strings.Lines(string(content)) {
+		name := strings.TrimSuffix(line, "\n")
+		_, err := os.Lstat(filepath.Join(name, "info", "alternates"))
+		if !filepath.IsAbs(name) || !errors.Is(err, fs.ErrNotExist) {
+			return diag.Errorf("have the objects in the repository itself: git repack -a -d, then remove "+file,
+				"open the git repository %s: it has objects in %q, where only git itself finds all of them", commonDir, name)
+		}
+		if info, err := os.Stat(name); err != nil || !info.IsDir() {
+			return diag.Errorf("bring that folder back, or clone the repository anew",
+				"open the git repository %s: it has objects in %q, which is no folder", commonDir, name)
+		}
+	}
+	return nil
 }
 
 // harmless are the extensions of a repository that say nothing about what is read and written here. `git sparse-checkout` sets the first of them; git

@@ -24,7 +24,7 @@ type RemoteState struct {
 // Probe looks at a remote without changing it. Errors match ErrURL, ErrAuth, ErrNotFound, ErrNetwork, ErrHostKey or ErrTLS where
 // the cause is known, and have a hint.
 func Probe(ctx context.Context, url string, auth Auth, branch string) (*RemoteState, error) {
-	r, err := newRemote(url, auth)
+	r, err := openNamed(url, auth)
 	if err != nil {
 		return nil, err
 	}

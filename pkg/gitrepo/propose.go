@@ -35,7 +35,7 @@ func (r *Repo) Propose(ctx context.Context, auth Auth, branch string, intent Int
 	if err != nil {
 		return nil, err
 	}
-	other := &tracking{url: t.url, remote: t.remote, branch: branch, ref: plumbing.NewRemoteReferenceName(origin, branch)}
+	other := &tracking{address: t.address, to: t.to, remote: t.remote, branch: branch, ref: plumbing.NewRemoteReferenceName(t.remote, branch)}
 	there, err := r.fetch(ctx, other, remote, base)
 	if err != nil {
 		return nil, err

@@ -17,6 +17,9 @@ import (
 // one of Probe's.
 func (r *Repo) Push(ctx context.Context, auth Auth) (bool, error) {
 	t, remote, err := r.remote(auth)
+	if err == nil {
+		err = t.checkPush()
+	}
 	if err != nil {
 		return false, err
 	}
@@ -47,7 +50,7 @@ func (r *Repo) Push(ctx context.Context, auth Auth) (bool, error) {
 func (r *remote) push(ctx context.Context, repo *Repo, t *tracking, commit, known plumbing.Hash) error {
 	const verb = "push to"
 	name := plumbing.NewBranchReferenceName(t.branch)
-	if err := repo.verifyPush(ctx, t.remote, t.url, t.local(commit), commit, name, known); err != nil {
+	if err := repo.verifyPush(ctx, t.remote, t.to.url, t.local(commit), commit, name, known); err != nil {
 		return err
 	}
 	objects, err := missing(ctx, repo.git.Storer, commit, known)
@@ -62,6 +65,7 @@ func (r *remote) push(ctx context.Context, repo *Repo, t *tracking, commit, know
 
 // moveBranch asks the server for one update of a branch. If the branch is not at u.old by now, the error matches ErrNonFastForward; verb is what failed.
 func (r *remote) moveBranch(ctx context.Context, verb, branch string, store storage.Storer, u update) error {
+	r = r.pushTo()
 	session, refs, err := r.openReceive(ctx)
 	if err != nil {
 		return r.fail(verb, err)
@@ -79,6 +83,14 @@ func (r *remote) moveBranch(ctx context.Context, verb, branch string, store stor
 		return r.fail(verb, err)
 	}
 	return nil
+}
+
+// pushTo is the remote that changes go to.
+func (r *remote) pushTo() *remote {
+	if r.pushes != nil {
+		return r.pushes
+	}
+	return r
 }
 
 // openReceive opens a session that writes. The server that lets the same credentials read but not do this makes it

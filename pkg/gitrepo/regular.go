@@ -24,6 +24,12 @@ func openFolder(dir string) billy.Filesystem { return &regular{osfs.New(dir)} }
 // Open is that of billy.Filesystem. Errors are also within.ErrNotRegular.
 func (r *regular) Open(name string) (billy.File, error) { return r.OpenFile(name, os.O_RDONLY, 0) }
 
+// Chroot is that of billy.Filesystem.
+func (r *regular) Chroot(path string) (billy.Filesystem, error) {
+	inner, err := r.Filesystem.Chroot(path)
+	return &regular{inner}, err
+}
+
 // OpenFile is that of billy.Filesystem. Errors are also within.ErrNotRegular.
 func (r *regular) OpenFile(name string, flag int, perm fs.FileMode) (billy.File, error) {
 	if info, err := r.Stat(name); err == nil && info.Mode()&endless != 0 { // before it is opened: opening a pipe waits for who writes to it

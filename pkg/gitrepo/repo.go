@@ -147,7 +147,13 @@ func (r *Repo) head() (plumbing.ReferenceName, plumbing.Hash, error) {
 		return "", plumbing.ZeroHash, fmt.Errorf("read HEAD of %s: %w", r.dir, err)
 	}
 	if ref.Type() != plumbing.SymbolicReference {
-		return "", plumbing.ZeroHash, diag.Errorf("check out the branch: git switch NAME", "%w in %s", ErrDetached, r.dir)
+		hint := "check out the branch: git switch NAME"
+		for _, name := range []string{"rebase-merge", "rebase-apply"} {
+			if _, err := os.Lstat(filepath.Join(r.gitDir, name)); err == nil {
+				hint = "a rebase is under way, finish or abort it: git rebase --continue, or git rebase --abort"
+			}
+		}
+		return "", plumbing.ZeroHash, diag.Errorf(hint, "%w in %s", ErrDetached, r.dir)
 	}
 	at, err := r.git.Storer.Reference(ref.Target())
 	if errors.Is(err, plumbing.ErrReferenceNotFound) {
@@ -199,66 +205,25 @@ func (r *Repo) DefaultBranch() (string, error) {
 	return branch, nil
 }
 
-// tracking is what the checked out branch follows.
-type tracking struct {
-	url    string
-	remote string                 // its name
-	head   plumbing.ReferenceName // that branch here; "" if it is in no branch here
-	branch string                 // at the remote
-	ref    plumbing.ReferenceName // what is known here of it
-}
-
-// local is what git calls the commit that is pushed from here.
-func (t *tracking) local(commit plumbing.Hash) string {
-	if t.head == "" {
-		return commit.String()
-	}
-	return t.head.String()
-}
-
-func (r *Repo) tracking() (*tracking, error) {
-	name, _, err := r.head()
-	if err != nil {
-		return nil, err
-	}
-	cfg, err := r.git.Storer.Config()
-	if err != nil {
-		return nil, fmt.Errorf("read the configuration of %s: %w", r.dir, err)
-	}
-	remote, branch := origin, name.Short()
-	if b, ok := cfg.Branches[name.Short()]; ok && b.Remote != "" && b.Remote != "." {
-		remote = b.Remote
-		if b.Merge.IsBranch() {
-			branch = b.Merge.Short()
-		}
-	}
-	t := &tracking{remote: remote, head: name, branch: branch, ref: plumbing.NewRemoteReferenceName(remote, branch)}
-	if c, ok := cfg.Remotes[remote]; ok && len(c.URLs) > 0 {
-		t.url = c.URLs[0]
-	}
-	return t, nil
-}
-
-// refused says of an error about the URL which remote has it, and how to give it another one: nobody has typed the URL.
-func (t *tracking) refused(err error) error {
-	if !errors.Is(err, ErrURL) {
-		return err
-	}
-	hint := "`git remote set-url " + t.remote + " URL` changes it"
-	if more := diag.Hint(err); more != "" {
-		hint = more + "; " + hint
-	}
-	return diag.Errorf(hint, "the remote %s: %w", t.remote, err)
-}
-
-// CheckRemote refuses a remote whose URL fleetctl cannot push to. The error matches ErrURL. It contacts nobody.
+// CheckRemote refuses a remote whose URL fleetctl cannot push to, and a branch that follows none of the remotes that there are. The error matches ErrURL for
+// the former. It contacts nobody.
 func (r *Repo) CheckRemote() error {
 	t, err := r.tracking()
-	if err != nil || t.url == "" {
+	if err != nil {
 		return err
 	}
-	_, err = parseEndpoint(t.url)
-	return t.refused(err)
+	if t.url == "" {
+		if err := r.noRemote(t); !errors.Is(err, ErrURL) {
+			return err
+		}
+		return nil
+	}
+	for _, a := range []address{t.address, t.to} {
+		if _, err := parseEndpoint(a.url); err != nil {
+			return t.refused(err)
+		}
+	}
+	return nil
 }
 
 // EnsureRemote makes url the remote called origin, if there is none yet, and says whether it did. The error names both if
@@ -267,15 +232,19 @@ func (r *Repo) EnsureRemote(url string) (bool, error) {
 	if _, err := parseEndpoint(url); err != nil {
 		return false, err
 	}
-	cfg, err := r.git.Storer.Config()
+	there, err := r.readConfig()
 	if err != nil {
-		return false, fmt.Errorf("read the configuration of %s: %w", r.dir, err)
+		return false, err
 	}
-	if c, ok := cfg.Remotes[origin]; ok && len(c.URLs) > 0 {
-		if c.URLs[0] == url {
+	if urls := there.lists["remote."+origin+".url"]; len(urls) > 0 {
+		if urls[0] == url || there.rewritten(urls[0], "insteadof").url == url {
 			return false, nil
 		}
 		return false, diag.Errorf("git remote set-url origin "+url, "the remote origin of %s is another repository than %s", r.dir, url)
+	}
+	cfg, err := r.git.Storer.Config()
+	if err != nil {
+		return false, fmt.Errorf("read the configuration of %s: %w", r.dir, err)
 	}
 	cfg.Remotes[origin] = originConfig(url)
 	if err := r.git.Storer.SetConfig(cfg); err != nil {

@@ -68,6 +68,7 @@ const maxIncludes = 10
 // configFiles reads the files of git's configuration, with those that they include.
 type configFiles struct {
 	settings settings
+	lists    map[string][]string // all values of variables that may have several
 	gitDir   string
 	branch   string
 	// urls are those of the remotes; includes may depend on them. In the first of two readings they are collected.
@@ -77,9 +78,18 @@ type configFiles struct {
 
 // readSettings reads the files of git's configuration in git's order, and then its environment variables.
 func (r *Repo) readSettings() (settings, error) {
+	files, err := r.readConfig()
+	if err != nil {
+		return nil, err
+	}
+	return files.settings, nil
+}
+
+// readConfig is readSettings with all values of each variable.
+func (r *Repo) readConfig() (*configFiles, error) {
 	var urls []string
 	for _, collecting := range []bool{true, false} {
-		files := &configFiles{settings: settings{}, gitDir: r.gitDir, urls: urls, collecting: collecting}
+		files := &configFiles{settings: settings{}, lists: map[string][]string{}, gitDir: r.gitDir, urls: urls, collecting: collecting}
 		if r.git != nil {
 			if name, _, err := r.head(); err == nil {
 				files.branch = name.Short()
@@ -94,7 +104,7 @@ func (r *Repo) readSettings() (settings, error) {
 			}
 		}
 		if urls = files.urls; !collecting {
-			return files.settings, files.settings.addEnvironment()
+			return files, files.addEnvironment()
 		}
 	}
 	return nil, nil //nolint:nilnil // the second reading has returned
@@ -188,7 +198,7 @@ func (f *configFiles) readFrom(from io.Reader, path string, depth int) error {
 		if sub != "" {
 			name = section + "." + sub + "." + key
 		}
-		f.settings[name] = value
+		f.set(name, value)
 		switch {
 		case f.collecting && section == "remote" && key == "url":
 			f.urls = append(f.urls, value)
@@ -260,8 +270,13 @@ func whole(pattern string) string {
 	return pattern
 }
 
+func (f *configFiles) set(name, value string) {
+	f.settings[name] = value
+	f.lists[name] = append(f.lists[name], value)
+}
+
 // addEnvironment adds what GIT_CONFIG_COUNT and the variables that it counts say.
-func (s settings) addEnvironment() error {
+func (f *configFiles) addEnvironment() error {
 	text := os.Getenv("GIT_CONFIG_COUNT")
 	if text == "" {
 		return nil
@@ -277,7 +292,7 @@ func (s settings) addEnvironment() error {
 			return fmt.Errorf("read the git configuration: GIT_CONFIG_KEY_%d is no name of a variable", i)
 		}
 		name = strings.ToLower(name[:first]) + name[first:last] + strings.ToLower(name[last:])
-		s[name] = os.Getenv("GIT_CONFIG_VALUE_" + strconv.Itoa(i))
+		f.set(name, os.Getenv("GIT_CONFIG_VALUE_"+strconv.Itoa(i)))
 	}
 	return nil
 }

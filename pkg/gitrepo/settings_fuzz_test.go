@@ -19,7 +19,7 @@ func FuzzSettings(f *testing.F) {
 	}
 	f.Add("", "", "ab\nb")
 	f.Fuzz(func(t *testing.T, text, name, value string) {
-		files := &configFiles{settings: settings{}}
+		files := &configFiles{settings: settings{}, lists: map[string][]string{}}
 		if err := files.readFrom(strings.NewReader(text), filepath.Join(t.TempDir(), "config"), maxIncludes); err == nil {
 			all := files.settings
 			for name := range all {

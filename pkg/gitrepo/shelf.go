@@ -33,7 +33,7 @@ func NewShelf(url, branch string, auth Auth) (*Shelf, error) {
 	if err := plumbing.NewBranchReferenceName(branch).Validate(); err != nil || strings.HasPrefix(branch, "-") {
 		return nil, diag.Usage("give the name of a branch", "%.80q cannot be the name of a branch", branch)
 	}
-	r, err := newRemote(url, auth)
+	r, err := openNamed(url, auth)
 	if err != nil {
 		return nil, err
 	}

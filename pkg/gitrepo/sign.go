@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -97,11 +96,11 @@ func (s *signer) ssh(ctx context.Context, payload []byte) (string, error) {
 }
 
 func (s *signer) run(ctx context.Context, payload []byte, args ...string) (out, said string, err error) {
-	cmd := exec.CommandContext(ctx, s.program, args...) //nolint:gosec // the program that the user's git signs with
-	cmd.Env = environment()                             // without our credentials: an agent that it starts stays, and keeps what it was given
-	var stdout, stderr bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(payload), &stdout, &stderr
-	err = cmd.Run()
+	var stdout bytes.Buffer
+	var stderr speech
+	// Without our credentials: an agent that it starts stays, and keeps what it was given.
+	program := userProgram{path: s.program, args: args, env: environment(), input: payload, stdout: &stdout, stderr: &stderr}
+	err = program.run(ctx)
 	return strings.ReplaceAll(stdout.String(), "\r\n", "\n"), stderr.String(), err
 }
 

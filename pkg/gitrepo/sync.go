@@ -45,6 +45,9 @@ type Synced struct {
 // ErrNonFastForward (every attempt lost), ErrBusy, ErrDetached, those of Probe, and the intent's own.
 func (r *Repo) Sync(ctx context.Context, auth Auth, intent Intent, message string, author Author) (*Synced, error) {
 	t, remote, err := r.remote(auth)
+	if err == nil {
+		err = t.checkPush()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +200,7 @@ func (r *Repo) Includes(ctx context.Context, auth Auth, newer, older string) (bo
 		if err != nil || t.url == "" {
 			return false, err
 		}
-		remote, err := newRemote(t.url, auth)
+		remote, err := t.open(auth)
 		if err != nil {
 			return false, err
 		}
@@ -294,17 +297,4 @@ func (r *Repo) fastForward(ctx context.Context, to plumbing.Hash) (err error) {
 		return diag.Wrap("bring "+r.dir+" up to date", err, diag.Hint(err))
 	}
 	return nil
-}
-
-// remote is where the checked out branch is pushed to.
-func (r *Repo) remote(auth Auth) (*tracking, *remote, error) {
-	t, err := r.tracking()
-	if err != nil {
-		return nil, nil, err
-	}
-	if t.url == "" {
-		return nil, nil, diag.Errorf("git remote add origin URL", "%w: %s has no remote", ErrURL, r.dir)
-	}
-	remote, err := newRemote(t.url, auth)
-	return t, remote, t.refused(err)
 }

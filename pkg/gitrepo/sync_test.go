@@ -327,3 +327,25 @@ func TestEnsureRemote(t *testing.T) {
 		t.Errorf("Remote: %q, %q, %v", url, branch, err)
 	}
 }
+
+// Who goes back by git's log of HEAD finds each move there: commits of a push, and what was fetched before it.
+func TestMovesAreLogged(t *testing.T) {
+	sandbox(t, tess)
+	server := gittest.NewHTTPS(t, gittest.Options{})
+	server.Seed(t, "main", map[string]string{"a": "1\n"})
+	repo := clone(t, server.URL, tokenAuth(server))
+	first := run(t, repo.Dir(), "rev-parse", "HEAD")
+	server.Seed(t, "main", map[string]string{"a": "2\n"})
+	if _, err := repo.Sync(t.Context(), tokenAuth(server), put(gitrepo.Change{Path: "b", Content: []byte("1")}), "add b\n", gitrepo.Author{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := run(t, repo.Dir(), "log", "--walk-reflogs", "-2", "--format=%gs"); got != "commit: add b\npull: Fast-forward\n" {
+		t.Errorf("the log says %q", got)
+	}
+	if got := run(t, repo.Dir(), "rev-parse", "HEAD@{1}"); got != run(t, repo.Dir(), "rev-parse", "HEAD~1") {
+		t.Errorf("HEAD@{1} is %s", got)
+	}
+	if got := run(t, repo.Dir(), "log", "--walk-reflogs", "-1", "--skip=1", "--format=%H", "main"); got == first {
+		t.Errorf("the log of main begins with %s", got)
+	}
+}

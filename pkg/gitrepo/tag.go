@@ -134,7 +134,7 @@ func (r *Repo) PushTag(ctx context.Context, auth Auth, name string) (bool, error
 	if err != nil || hash.IsZero() {
 		return false, fmt.Errorf("there is no tag %s in %s: %w", name, r.dir, errors.Join(err, plumbing.ErrReferenceNotFound))
 	}
-	session, refs, err := remote.openReceive(ctx)
+	session, refs, err := remote.pushTo().openReceive(ctx)
 	if err != nil {
 		return false, remote.fail(verb, err)
 	}

@@ -289,16 +289,28 @@ func saveObject(store storage.Storer, o plumbing.EncodedObject) (plumbing.Hash, 
 		owe(store, o.Hash())
 		return o.Hash(), nil
 	}
-	return store.SetEncodedObject(o)
+	hash, err := store.SetEncodedObject(o)
+	if disk := diskOf(store); disk != nil && err != nil {
+		err = errors.Join(err, disk.dropTemps()) // a full disk does not get fuller with each try
+	}
+	return hash, err
 }
 
 // owe notes that an object that is there already has to be on the disk before a reference leads to it.
 func owe(store storage.Storer, hash plumbing.Hash) {
+	if disk := diskOf(store); disk != nil {
+		disk.oweObject(hash)
+	}
+}
+
+// diskOf is the folder of a store; nil where that is in memory.
+func diskOf(store storage.Storer) *durable {
 	if s, ok := store.(*filesystem.Storage); ok {
 		if disk, ok := s.Filesystem().(*durable); ok {
-			disk.oweObject(hash)
+			return disk
 		}
 	}
+	return nil
 }
 
 // file is one entry of a flattened tree.

@@ -34,13 +34,13 @@ type durable struct {
 
 	mutex   sync.Mutex
 	pending map[string]bool // objects and packs that may not be on the disk yet
-	temps   map[string]bool // files that become packs, or are removed
+	temps   map[string]bool // files that become packs or objects, or are removed
 }
 
 // TempFile is that of billy.Filesystem.
 func (w *durable) TempFile(dir, prefix string) (billy.File, error) {
 	f, err := w.Filesystem.TempFile(dir, prefix)
-	if err == nil && prefix == "tmp_pack_" {
+	if err == nil && (prefix == "tmp_pack_" || prefix == "tmp_obj_") {
 		w.mutex.Lock()
 		defer w.mutex.Unlock()
 		if w.temps == nil {
@@ -51,7 +51,8 @@ func (w *durable) TempFile(dir, prefix string) (billy.File, error) {
 	return f, err
 }
 
-// dropTemps removes packs that TempFile has begun and nobody has renamed: go-git leaves the half of one that fails, and it may be a gigabyte.
+// dropTemps removes packs and objects that TempFile has begun and nobody has renamed: go-git leaves the half of one that fails, and a pack may be a
+// gigabyte.
 func (w *durable) dropTemps() error {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -82,6 +83,9 @@ func (w *durable) Rename(from, to string) error {
 	if err := w.Filesystem.Rename(from, to); err != nil {
 		return err
 	}
+	w.mutex.Lock()
+	delete(w.temps, from)
+	w.mutex.Unlock()
 	w.owe(to)
 	return nil
 }

@@ -26,41 +26,41 @@ import (
 const (
 	startTime = 20 * time.Second
 	endTime   = stopTime + 3*time.Second
-	lockPoll  = 50 * time.Millisecond // a file lock cannot be waited for in another way that a context could end
+	lockPoll  = 50 * time.Millisecond // polled, because a context cannot end a blocking wait for a file lock
 )
 
-// Spec is a background server: what it serves, where, and how it is started.
+// Spec describes a background server: the repository that it serves, its address, and the command that starts it.
 type Spec struct {
-	// StateDir holds the server's port, password, process id and log; one server for each.
+	// StateDir holds the server's port, password, process id and log. Each server has a StateDir of its own.
 	StateDir string
 	// RepoDir is the working tree, or bare repository, to serve.
 	RepoDir string
 	// Listen is the address to bind.
 	Listen netip.Addr
-	// Host is the name or address that clients know the server by; empty: that of last time.
+	// Host is the name or address by which clients reach the server. Empty means the one in StateDir.
 	Host string
-	// Started says that only what served before is to serve again, and nobody tells Flux of anything: a server from before, without TLS, stays as
-	// it is.
+	// Started means that the caller only starts the server again and cannot give Flux another password or authority. A server that an older
+	// version made without TLS then stays without TLS.
 	Started bool
-	// Port to listen on; 0: the port of last time, or a free one, which is then kept.
+	// Port to listen on. 0 means the port in StateDir, or else a free port, which is then written to StateDir.
 	Port int
-	// Executable and Args start a process that calls Run with StateDir and its standard output.
+	// Executable and Args are a command that calls Run with StateDir, and with its own standard output as hello.
 	Executable string
 	Args       []string
 }
 
-// Endpoint is how the server is reached.
+// Endpoint is what a client needs to reach the server.
 type Endpoint struct {
 	// Port it listens on.
 	Port int
-	// Username and Password that it asks for. They stay the same for the life of a state folder.
+	// Username and Password that the server asks for. They stay the same until the state folder gets another authority.
 	Username, Password string
-	// CA is PEM of the authority of its certificate: Flux asks nobody for the repository, and tells nobody the password, who has none of it.
-	// Empty: the server is one from before, without TLS.
+	// CA is the authority of the server's certificate, in PEM. Flux sends the password only to a server with a certificate of this
+	// authority. Empty means a server that an older version made without TLS.
 	CA string
 }
 
-// PortTakenError says that another program has the port which the server had, and which Flux therefore knows.
+// PortTakenError means that another program listens on the server's port. The server cannot take another one, because Flux knows this one.
 type PortTakenError struct{ Address string }
 
 // Error names the address.
@@ -68,9 +68,9 @@ func (e *PortTakenError) Error() string {
 	return fmt.Sprintf("another program listens on %s", e.Address)
 }
 
-// Ensure makes sure that a server as in spec runs in the background, and says whether it had to start one. A healthy one stays; one
-// that is dead, serves another folder or listens elsewhere is replaced, on the same port and with the same password. It returns when
-// the server answers. Errors: *PortTakenError, ErrNoRepository, those of CheckGit, or why the server ended, in its own words.
+// Ensure makes sure that a server as in spec runs in the background. started says whether Ensure had to start it. A healthy server stays.
+// A server that is dead, serves another folder or listens on another address is replaced; port and password stay. Ensure returns when the
+// server answers. Errors: *PortTakenError, ErrNoRepository, the errors of CheckGit, or the error that the server reported when it ended.
 func Ensure(ctx context.Context, spec Spec) (_ *Endpoint, started bool, err error) {
 	if spec.RepoDir, err = filepath.Abs(spec.RepoDir); err != nil {
 		return nil, false, err
@@ -120,8 +120,9 @@ func (s *state) fits(spec Spec) bool {
 		(spec.Host == "" || spec.Host == s.Host)
 }
 
-// secure gives the server an authority where it has none, or one that soon counts no longer, and a new password with it: over the
-// connections of before, everybody on this machine could have heard the old one. What runs with another state is not healthy any more.
+// secure makes an authority where the state has none, or where it expires within authorityLeft. It makes a new password, too: over
+// connections without TLS, every user of this machine could have read the old one. A server that runs with the old state counts as
+// unhealthy after that, so Ensure replaces it.
 func (s *state) secure(spec Spec) (err error) {
 	if spec.Started && s.Port != 0 || s.Authority != nil && s.Authority.lasts() {
 		return nil
@@ -146,10 +147,10 @@ func hint(err error, dir string) string {
 	return "see " + filepath.Join(dir, logFile)
 }
 
-// start runs the server and waits until it says that it listens. The state is written before, for the server to read, and after,
-// with the port that it has found.
+// start runs the server and waits until it reports that it listens. It writes the state twice: first for the server to read, and then with
+// the port that the server listens on.
 func (s *state) start(ctx context.Context, spec Spec) error {
-	// Without it nobody takes the id of the last server for that of this one.
+	// Remove the process id of the last server, so that nobody takes it for the id of the new one.
 	if err := os.Remove(filepath.Join(spec.StateDir, pidFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -173,7 +174,7 @@ func (s *state) start(ctx context.Context, spec Spec) error {
 	}
 	hello, err := listenTo(ctx, said)
 	if err != nil {
-		_ = cmd.Process.Kill() // it is our child, so the id is its
+		_ = cmd.Process.Kill() // nobody has waited for the child yet, so no other process can have its id
 		_ = cmd.Wait()
 		return err
 	}
@@ -184,11 +185,11 @@ func (s *state) start(ctx context.Context, spec Spec) error {
 	return s.write(spec.StateDir)
 }
 
-// hello is the one line that a server prints when it listens, or knows that it cannot.
+// hello is the one line that a server prints, either when it listens or when it has failed to.
 type hello struct {
 	Port  int    `json:"port,omitempty"`
 	Error string `json:"error,omitempty"`
-	// Taken is the address, if the error is that somebody else has it.
+	// Taken is the address to listen on, where Error is that another program listens there.
 	Taken string `json:"taken,omitempty"`
 }
 
@@ -216,13 +217,13 @@ func listenTo(ctx context.Context, from io.ReadCloser) (*hello, error) {
 	return h, nil
 }
 
-// childEnvironment is what the server has to know of this one.
+// childEnvironment is the part of this process's environment that the server gets.
 func childEnvironment() []string {
 	return background.Environment("PATH", "HOME", "USERPROFILE", "SYSTEMROOT", "TMPDIR", "TEMP", "TMP", "LD_LIBRARY_PATH", "LANG", "TZ")
 }
 
-// Stop ends the background server of a state folder and returns when it has ended. None running is no error; the port and the
-// password stay for the next Ensure.
+// Stop ends the background server of a state folder and returns when its process has ended. It is no error if no server runs. Port and
+// password stay in the folder for the next Ensure.
 func Stop(ctx context.Context, stateDir string) (err error) {
 	if _, err := os.Stat(stateDir); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -235,8 +236,8 @@ func Stop(ctx context.Context, stateDir string) (err error) {
 	return end(ctx, stateDir)
 }
 
-// end asks the server to end, and kills it if it does not. Its process id is used only while it holds its lock, so no other process
-// can be hit.
+// end asks the server to end, and kills a server that does not. It signals the process id only while the server holds its lock, so it
+// cannot signal another process.
 func end(ctx context.Context, dir string) error {
 	for _, signal := range []func(*os.Process) error{terminate, (*os.Process).Kill} {
 		runs, err := alive(dir)
@@ -255,7 +256,7 @@ func end(ctx context.Context, dir string) error {
 			if err := signal(process); err != nil && !errors.Is(err, os.ErrProcessDone) {
 				return fmt.Errorf("end the git server (process %d): %w", pid, err)
 			}
-		} // else it is just starting, or about to find out that it cannot
+		} // else the server is starting and has not written its process id yet
 		wait, cancel := context.WithTimeout(ctx, endTime)
 		err = waitDead(wait, dir)
 		cancel()
@@ -269,21 +270,21 @@ func end(ctx context.Context, dir string) error {
 	return diag.Errorf("see "+filepath.Join(dir, logFile), "the git server of %s does not end", dir)
 }
 
-// ServerStatus is what is known of the server of a state folder.
+// ServerStatus describes the server of a state folder.
 type ServerStatus struct {
-	// Running: its process lives. Healthy: it answers as it should.
+	// Running means that the server's process lives, Healthy that it answers requests as the state folder says.
 	Running, Healthy bool
-	// TLS: it has a certificate that Flux checks. Servers of versions before have none, until the next init.
+	// TLS means that the server has a certificate, which Flux checks. A server that an older version made has none until the next init.
 	TLS bool
-	// PID of its process, 0 if there is none.
+	// PID is the server's process id, 0 without one.
 	PID int
-	// RepoDir, Listen and Port are those of the running server, or of the last one.
+	// RepoDir, Listen and Port belong to the running server, or else to the last one.
 	RepoDir string
 	Listen  netip.Addr
 	Port    int
 }
 
-// Status looks at the server of a state folder without changing anything. It needs no lock.
+// Status reads the state folder and asks its server, and changes nothing. It needs no lock. Without a server, all fields are zero.
 func Status(ctx context.Context, stateDir string) (*ServerStatus, error) {
 	s, err := readState(stateDir)
 	if errors.Is(err, errDamaged) {
@@ -307,7 +308,7 @@ func Status(ctx context.Context, stateDir string) (*ServerStatus, error) {
 	return st, err
 }
 
-// acquire keeps other fleetctl processes out of the state folder, which it makes if need be.
+// acquire makes the state folder where it is missing and locks it against other fleetctl processes. It returns the unlock function.
 func acquire(ctx context.Context, dir string) (func() error, error) {
 	for {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -316,7 +317,7 @@ func acquire(ctx context.Context, dir string) (func() error, error) {
 		lock := flock.New(filepath.Join(dir, lockFile))
 		_, err := lock.TryLockContext(ctx, lockPoll)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // the folder went between the two
+			continue // another process removed the folder after MkdirAll
 		}
 		guards := false
 		if err == nil {

@@ -15,15 +15,17 @@ import (
 	"time"
 )
 
-// How long an authority counts, and how much of that has to be left where a server is started by who can tell Flux of another one.
 const (
-	authorityTime  = 10 * 365 * 24 * time.Hour
-	authorityLeft  = 365 * 24 * time.Hour
-	clockTolerance = 24 * time.Hour // of clients whose clock is late
+	// authorityTime is how long an authority is valid.
+	authorityTime = 10 * 365 * 24 * time.Hour
+	// authorityLeft is the remaining validity below which Ensure replaces an authority, if its caller can tell Flux of the new one.
+	authorityLeft = 365 * 24 * time.Hour
+	// clockTolerance lets clients whose clock is late accept a new certificate.
+	clockTolerance = 24 * time.Hour
 )
 
-// authority signs the certificates of one state folder's servers. It outlives them: Flux knows it, and nobody else who binds the port of a
-// server that has died has a certificate of it.
+// authority signs the certificates of one state folder's servers, one after the other. Flux trusts this authority alone, so a program that
+// binds the port of a dead server cannot pass for the server.
 type authority struct {
 	// Certificate and Key are PEM.
 	Certificate string `json:"certificate"`
@@ -66,22 +68,22 @@ func template(name string, lasts time.Duration) (*x509.Certificate, error) {
 	}, nil
 }
 
-// pair reads the authority.
+// pair parses the authority's certificate and key.
 func (a *authority) pair() (*x509.Certificate, tls.Certificate, error) {
 	pair, err := tls.X509KeyPair([]byte(a.Certificate), []byte(a.Key))
 	if err != nil {
-		return nil, pair, errors.New("the authority of the git server cannot be read") // nothing of a key is quoted
+		return nil, pair, errors.New("the authority of the git server cannot be read") // without err, which may quote the key
 	}
 	return pair.Leaf, pair, nil
 }
 
-// lasts tells whether the authority counts for some time yet.
+// lasts tells whether the authority stays valid for longer than authorityLeft.
 func (a *authority) lasts() bool {
 	certificate, _, err := a.pair()
 	return err == nil && time.Until(certificate.NotAfter) > authorityLeft
 }
 
-// issue makes the certificate of one server, for the names and addresses that clients know it by. Its key is on no disk.
+// issue makes the certificate of one server for hosts, the names and addresses by which clients reach it. The key stays in memory.
 func (a *authority) issue(hosts ...string) (*tls.Config, error) {
 	parent, pair, err := a.pair()
 	if err != nil {
@@ -114,7 +116,7 @@ func (a *authority) issue(hosts ...string) (*tls.Config, error) {
 	}, nil
 }
 
-// client trusts this authority, and no other.
+// client is the configuration of a client that trusts this authority and no other.
 func (a *authority) client() *tls.Config {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM([]byte(a.Certificate))

@@ -15,16 +15,16 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// ErrNoRepository says that the folder to serve is no Git repository.
+// ErrNoRepository means that the folder to serve is not a Git repository.
 var ErrNoRepository = errors.New("not a git repository")
 
-// oldest git that speaks protocol version 2, and the hint for one that does not or is not there.
+// The oldest git that speaks protocol version 2, and the hint where git is older or missing.
 const (
 	oldestMajor, oldestMinor = 2, 18
 	installHint              = "install git 2.18 or newer (Debian, Ubuntu: apt-get install git; macOS: brew install git; Windows: winget install Git.Git)"
 )
 
-// CheckGit says whether the git that serving needs is there. The error has a hint about how to get it.
+// CheckGit returns an error if PATH has no git, or a git older than 2.18. The error has a hint how to install git.
 func CheckGit(ctx context.Context) error {
 	path, err := exec.LookPath("git")
 	if err != nil {
@@ -36,7 +36,7 @@ func CheckGit(ctx context.Context) error {
 	}
 	major, minor, ok := parseVersion(string(out))
 	if !ok {
-		return diag.Errorf(installHint, "ask git for its version: it says %q", strings.TrimSpace(string(out)))
+		return diag.Errorf(installHint, "ask git for its version: %q is not one", strings.TrimSpace(string(out)))
 	}
 	if major < oldestMajor || major == oldestMajor && minor < oldestMinor {
 		return diag.Errorf(installHint, "git %d.%d is too old", major, minor)
@@ -44,7 +44,7 @@ func CheckGit(ctx context.Context) error {
 	return nil
 }
 
-// parseVersion reads "git version 2.39.5 (Apple Git-154)".
+// parseVersion reads the output of git version, such as "git version 2.39.5 (Apple Git-154)".
 func parseVersion(out string) (major, minor int, ok bool) {
 	fields := strings.Fields(out)
 	if len(fields) < 3 {
@@ -79,7 +79,7 @@ func gitDir(repoDir string) (string, error) {
 	return repoDir, nil
 }
 
-// maxPointer bounds the file that says where a repository is: a path.
+// maxPointer bounds the .git file of a linked working tree, which holds one path.
 const maxPointer = 64 << 10
 
 // linkedDir follows the .git file of a linked working tree.
@@ -101,10 +101,11 @@ func linkedDir(repoDir, dot string) (string, error) {
 // uploadPack is the command that answers one request on the repository.
 func uploadPack(ctx context.Context, dir string, protocol int, advertise bool) *exec.Cmd {
 	args := []string{
-		// The repository's own configuration must not make git run programs (git itself never takes the pack-objects hook from
-		// there), and a folder of another owner is what the user told us to serve.
-		"-c", "safe.directory=" + dir, "-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false",
-		// What the user has put aside is not part of the fleet.
+		// The user has named this folder, so git may serve it although another user may own it.
+		"-c", "safe.directory=" + dir,
+		// The repository's configuration must not make git run programs. Git never reads the pack-objects hook from there.
+		"-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false",
+		// The user's stash is not part of the fleet.
 		"-c", "transfer.hideRefs=refs/stash",
 		"upload-pack", "--strict", "--stateless-rpc",
 	}
@@ -118,7 +119,7 @@ func uploadPack(ctx context.Context, dir string, protocol int, advertise bool) *
 	return cmd
 }
 
-// environment is all that git sees: neither the user's nor the system's configuration, nor any GIT_ variable of ours.
+// environment is git's whole environment. It turns off the user's and the system's configuration, and passes on no GIT_ variable.
 func environment(protocol int) []string {
 	env := []string{
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "HOME=" + os.DevNull, "XDG_CONFIG_HOME=" + os.DevNull,

@@ -21,24 +21,24 @@ import (
 const (
 	// RepoPath is where the repository is on the server.
 	RepoPath = "/fleet.git"
-	// healthPath answers 204, with the server's identity, to who knows the password.
+	// healthPath answers a request with the password by 204 and the server's identity.
 	healthPath = "/healthz"
 
 	infoRefs    = RepoPath + "/info/refs"
 	packRequest = RepoPath + "/git-upload-pack"
 
 	maxBody       = 8 << 20  // a request lists commits, at 50 bytes each
-	maxPlain      = 32 << 20 // the same, unpacked
-	maxConcurrent = 16
+	maxPlain      = 32 << 20 // bytes of a request after gunzip
+	maxConcurrent = 16       // git processes
 	requestTime   = 15 * time.Minute
-	stallTime     = time.Minute // how long a client may neither send nor take anything
-	killDelay     = 5 * time.Second
+	stallTime     = time.Minute     // how long a client may neither send nor read anything
+	killDelay     = 5 * time.Second // how long git may hold its pipes open after the request's end
 )
 
-// Credentials that the server asks for.
+// Credentials that a client has to send with HTTP Basic authentication.
 type Credentials struct{ Username, Password string }
 
-// URL of the repository for clients that reach the server as host.
+// URL returns the repository's https URL for clients that reach the server as host, a name or an address.
 func URL(host string, port int) string {
 	if addr, err := netip.ParseAddr(host); err == nil && addr.Is6() {
 		host = "[" + host + "]"
@@ -46,8 +46,8 @@ func URL(host string, port int) string {
 	return (&url.URL{Scheme: "https", Host: host + ":" + strconv.Itoa(port), Path: RepoPath}).String()
 }
 
-// Handler serves the repository in repoDir, a working tree or a bare one, for reading, at RepoPath, to who has the credentials.
-// git must be there (CheckGit). Failures are logged to log; nil discards them.
+// Handler serves the repository in repoDir read-only at RepoPath, to clients with the credentials. repoDir is a working tree or a bare
+// repository. The handler needs git (see CheckGit). It logs failures to log; nil discards them.
 func Handler(repoDir string, credentials Credentials, log *slog.Logger) http.Handler {
 	return newHandler(repoDir, credentials, log)
 }
@@ -70,9 +70,9 @@ type handler struct {
 	identity           string
 }
 
-// ServeHTTP is the whole routing: two requests of the Git protocol, the health check, and nothing else.
+// ServeHTTP answers the two requests of the Git protocol and the health check, and nothing else.
 func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	// A connection outlives a request, and so do its deadlines: each request sets its own.
+	// A connection keeps the deadline of its last request, so each request sets a new one.
 	if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(stallTime)); err != nil {
 		h.log.Error("request failed", "error", err)
 	}
@@ -101,14 +101,14 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// authorized compares digests, so that neither length nor content shows in the time it takes.
+// authorized compares digests in constant time, so that its duration tells nothing about the credentials.
 func (h *handler) authorized(req *http.Request) bool {
 	username, password, _ := req.BasicAuth()
 	u, p := sha256.Sum256([]byte(username)), sha256.Sum256([]byte(password))
 	return subtle.ConstantTimeCompare(u[:], h.username[:])&subtle.ConstantTimeCompare(p[:], h.password[:]) == 1
 }
 
-// limited runs serve with a bound on how many run and how long; a client that is gone ends it.
+// limited runs serve for at most requestTime, and at most maxConcurrent of them at once. A client that disconnects ends its request.
 func (h *handler) limited(w http.ResponseWriter, req *http.Request, serve func(context.Context, *reply, *http.Request) error) {
 	ctx, cancel := context.WithTimeout(req.Context(), requestTime)
 	defer cancel()
@@ -125,7 +125,7 @@ func (h *handler) limited(w http.ResponseWriter, req *http.Request, serve func(c
 	}
 	h.log.Error("request failed", "method", req.Method, "path", req.URL.Path, "client", req.RemoteAddr, "error", err)
 	if out.begun {
-		panic(http.ErrAbortHandler) // the client must not take half an answer for a whole one
+		panic(http.ErrAbortHandler) // else the client would take half an answer for a whole one
 	}
 	if status, ok := errors.AsType[*statusError](err); ok {
 		http.Error(w, status.text, status.code)
@@ -134,7 +134,7 @@ func (h *handler) limited(w http.ResponseWriter, req *http.Request, serve func(c
 	http.Error(w, "the repository cannot be served; the server's log says why", http.StatusInternalServerError)
 }
 
-// statusError is an answer to a request that is wrong in itself.
+// statusError is the answer to a request that the client has to correct.
 type statusError struct {
 	code int
 	text string
@@ -163,7 +163,7 @@ func (h *handler) pack(ctx context.Context, w *reply, req *http.Request) error {
 	return h.run(ctx, w, bytes.NewReader(body), protocolVersion(req.Header), false)
 }
 
-// requestBody reads the whole request before git is started: it is small, and a client that dawdles ties up no process.
+// requestBody reads the whole request, which is small, before git starts. So a slow client holds no git process.
 func requestBody(w *reply, req *http.Request) ([]byte, error) {
 	if err := w.control.SetReadDeadline(time.Now().Add(stallTime)); err != nil {
 		return nil, err
@@ -188,7 +188,7 @@ func requestBody(w *reply, req *http.Request) ([]byte, error) {
 	case err != nil:
 		return nil, &statusError{http.StatusBadRequest, "the request cannot be read"}
 	}
-	// From here on the server reads only to see whether the client is still there; a deadline would say that it is not.
+	// From here on the server reads only to notice that the client disconnects. A read deadline would look like that.
 	return content, w.control.SetReadDeadline(time.Time{})
 }
 
@@ -206,7 +206,7 @@ func (h *handler) run(ctx context.Context, w *reply, body io.Reader, protocol in
 	return nil
 }
 
-// protocolVersion is the highest one that the client offers and we know. Nothing else of the header reaches git.
+// protocolVersion is the highest known version that the client offers in the Git-Protocol header. git gets nothing else of that header.
 func protocolVersion(header http.Header) int {
 	version := 0
 	for word := range strings.SplitSeq(header.Get("Git-Protocol"), ":") {
@@ -220,7 +220,7 @@ func protocolVersion(header http.Header) int {
 	return version
 }
 
-// reply passes git's output on. A client that takes nothing for a while is given up.
+// reply passes git's output on. A write fails when the client reads nothing for stallTime.
 type reply struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -241,7 +241,7 @@ func (r *reply) Write(p []byte) (int, error) {
 	return r.ResponseWriter.Write(p)
 }
 
-// tail keeps the end of what git complains about.
+// tail keeps the last 2 KiB of git's standard error.
 type tail struct{ text []byte }
 
 func (t *tail) Write(p []byte) (int, error) {

@@ -20,9 +20,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/background"
 )
 
-// Run is the background server itself: what the command does that Ensure starts. It serves what the state folder says until ctx
-// ends. It prints one line to hello, Ensure's end of a pipe, when it listens or when it cannot; and its log to log. changed, if not nil, is
-// called after commits and tags; what it returns is logged.
+// Run is the background server itself; the command that Ensure starts calls it. It serves the repository that the state folder names until
+// ctx ends. When it listens, or has failed to, it writes one line to hello, which Ensure reads. It logs to log. It calls changed, if not
+// nil, after each change of a branch or tag, and logs the error that changed returns.
 func Run(ctx context.Context, stateDir string, hello, log io.Writer, changed func(context.Context) error) error {
 	defer background.Outlive()()
 	logger := slog.New(slog.NewTextHandler(log, nil))
@@ -42,7 +42,7 @@ func run(ctx context.Context, stateDir string, out io.Writer, logger *slog.Logge
 		return errors.Join(err, background.Greet(out, hello{Error: err.Error()}))
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	if err := atomicfile.Sweep(stateDir); err != nil { // who writes here either waits for us or has to end us first
+	if err := atomicfile.Sweep(stateDir); err != nil { // safe: Ensure waits for this process while it holds the folder's lock
 		return errors.Join(err, background.Greet(out, hello{Error: err.Error()}))
 	}
 	if err := atomicfile.Write(filepath.Join(stateDir, pidFile), []byte(strconv.Itoa(os.Getpid())+"\n"), private); err != nil {
@@ -89,7 +89,7 @@ func run(ctx context.Context, stateDir string, out io.Writer, logger *slog.Logge
 	return serve(ctx, listener, h)
 }
 
-// names are what clients know the server by: Flux, and this machine's own look at it.
+// names are the names and addresses in the server's certificate: the ones by which Flux and the health check reach it.
 func (s *state) names() []string {
 	host, _, err := net.SplitHostPort(s.reachable())
 	if err != nil {
@@ -98,22 +98,22 @@ func (s *state) names() []string {
 	return []string{s.Host, s.Listen.String(), host}
 }
 
-// tell calls changed after commits and tags. Without it they are found later: what goes wrong is logged.
+// tell calls changed after each change of a branch or tag. It only logs errors, because Flux finds the change later by itself.
 func (s *state) tell(ctx context.Context, logger *slog.Logger, changed func(context.Context) error) {
 	dir, err := gitDir(s.RepoDir)
 	if err == nil {
 		err = watchRefs(ctx, dir, func() {
 			if err := changed(ctx); err != nil && ctx.Err() == nil {
-				logger.Warn("nobody was told of a commit", "error", err)
+				logger.Warn("cannot tell Flux of a commit", "error", err)
 			}
 		})
 	}
 	if err != nil {
-		logger.Warn("commits are not watched", "error", err)
+		logger.Warn("cannot watch for commits; Flux finds them at its next interval", "error", err)
 	}
 }
 
-// lockAlive waits a moment: somebody who looks whether a server lives holds the lock for an instant.
+// lockAlive locks aliveFile. It waits for two seconds, because alive locks the file for an instant, too.
 func lockAlive(ctx context.Context, lock *flock.Flock) error {
 	const moment = 2 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, moment)

@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// stopTime is how long requests in progress get to end when the server stops.
+// stopTime is how long requests in progress may take to end after the server was told to stop.
 const stopTime = 5 * time.Second
 
-// serve answers on listener until ctx ends, then lets requests in progress end for a few seconds. It returns nil for that, or why it could
-// not go on.
+// serve answers on listener until ctx ends, and then waits for requests in progress for at most stopTime. It returns nil after such an end.
+// An error means that it could not serve any longer.
 func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{
 		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
-		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // what clients do wrong; our own failures are logged by the handler
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // mistakes of clients; the handler logs the server's own
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()

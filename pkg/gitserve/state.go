@@ -23,37 +23,37 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 )
 
-// The files in a state folder. Everything that must outlive the server is in stateFile.
+// The files in a state folder. All that the next server needs to know is in stateFile.
 const (
 	stateFile = "git-serve.json" // what to serve, the port and the password: 0600
 	pidFile   = "git-serve.pid"  // of the holder of aliveFile
 	logFile   = "git-serve.log"
 	aliveFile = "git-serve.alive" // locked by the server while it lives; the kernel unlocks it when it dies
-	lockFile  = "git-serve.lock"  // locked while one of Ensure, Stop and Status works
+	lockFile  = "git-serve.lock"  // locked while Ensure or Stop works
 
-	private = 0o600 // their permissions
+	private = 0o600 // mode of these files
 
 	username       = "fleetctl"
 	identityHeader = "Fleetctl-Identity"
 )
 
-// state is what the background server is told, and what is kept for the next one.
+// state is what the background server reads when it starts, and what stays for the next server.
 type state struct {
 	RepoDir  string     `json:"repoDir"`
 	Listen   netip.Addr `json:"listen"`
 	Port     int        `json:"port"`
 	Username string     `json:"username"`
 	Password string     `json:"password"`
-	// Host is the name or address that Flux knows the server by.
+	// Host is the name or address by which Flux reaches the server.
 	Host string `json:"host,omitempty"`
-	// Authority has signed the certificate that clients ask the server for. nil: the server is one from before, without TLS, which Flux still
-	// reads; the next init gives it one.
+	// Authority signs the server's certificate. nil means a server that an older version made without TLS. Flux reads from it until the
+	// next init, which makes an authority.
 	Authority *authority `json:"authority,omitempty"`
 }
 
 func (s *state) address() string { return net.JoinHostPort(s.Listen.String(), strconv.Itoa(s.Port)) }
 
-// identity tells a server that was started with this state from one that was started with another.
+// identity is a digest of the state. It tells a server that was started with this state from a server with another state.
 func (s *state) identity() string {
 	parts := []string{s.RepoDir, s.Listen.String(), s.Username, s.Password}
 	if s.Authority != nil {
@@ -65,11 +65,11 @@ func (s *state) identity() string {
 
 func newState() *state { return &state{Username: username, Password: rand.Text()} }
 
-// errDamaged is for a state that says nothing, as a power cut may leave it. A new one loses only the port and the password, which Flux gets
-// again.
+// errDamaged means a state file that cannot be parsed, as a power cut may leave it. A new state loses only port and password, and Ensure's
+// caller gives these to Flux again.
 var errDamaged = errors.New("it is damaged")
 
-// readState returns fs.ErrNotExist if there is none.
+// readState reads the state of the folder dir. Errors: fs.ErrNotExist where there is none, errDamaged.
 func readState(dir string) (*state, error) {
 	content, err := os.ReadFile(filepath.Join(dir, stateFile))
 	if err != nil {
@@ -90,13 +90,13 @@ func (s *state) write(dir string) error {
 	return atomicfile.Write(filepath.Join(dir, stateFile), append(content, '\n'), private)
 }
 
-// alive says whether the server of dir runs. Unlike a process id, the lock cannot be somebody else's.
+// alive says whether the server of dir runs. It looks at the server's lock, because another process may have the server's old id.
 func alive(dir string) (bool, error) {
 	if _, err := os.Stat(filepath.Join(dir, aliveFile)); errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	lock := flock.New(filepath.Join(dir, aliveFile))
-	free, err := lock.TryRLock() // shared: two that look at once do not take each other for the server
+	free, err := lock.TryRLock() // shared, so that two calls of alive do not take each other for the server
 	if err != nil {
 		return false, fmt.Errorf("look whether the git server of %s runs: %w", dir, err)
 	}
@@ -106,9 +106,9 @@ func alive(dir string) (bool, error) {
 	return true, lock.Close()
 }
 
-// waitDead returns when the server of dir has ended, with whatever error ctx has if that is first.
+// waitDead returns when the server of dir has ended, or ctx's error if ctx ends first.
 func waitDead(ctx context.Context, dir string) error {
-	const poll = 20 * time.Millisecond // the end of a process that is no child of ours cannot be waited for portably
+	const poll = 20 * time.Millisecond // polled: no portable call waits for a process that is not a child
 	lock := flock.New(filepath.Join(dir, aliveFile))
 	if _, err := lock.TryRLockContext(ctx, poll); err != nil {
 		return err
@@ -116,7 +116,7 @@ func waitDead(ctx context.Context, dir string) error {
 	return lock.Unlock()
 }
 
-// readPID is the process id of the server; 0 if it has not written one yet.
+// readPID returns the process id of the server, 0 if the server has not written it yet.
 func readPID(dir string) (int, error) {
 	content, err := os.ReadFile(filepath.Join(dir, pidFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -128,8 +128,8 @@ func readPID(dir string) (int, error) {
 	return strconv.Atoi(strings.TrimSpace(string(content)))
 }
 
-// healthy says whether a server answers that was started with this state. Only one whose certificate shows that it is ours hears the
-// password. Who asks has seen that a server of ours runs (alive): whoever else has bound its port is not even spoken to.
+// healthy says whether a server that was started with this state answers. The password goes only to a server with a certificate of the
+// state's authority. Callers check alive first, so that fleetctl does not connect to another program on the port of a dead server.
 func (s *state) healthy(ctx context.Context) bool {
 	const timeout = 3 * time.Second
 	if s.Port == 0 {
@@ -145,7 +145,7 @@ func (s *state) healthy(ctx context.Context) bool {
 		return false
 	}
 	req.SetBasicAuth(s.Username, s.Password)
-	client := &http.Client{ // no proxy: this is our own machine
+	client := &http.Client{ // without a proxy: the server is on this machine
 		Transport:     &http.Transport{DisableKeepAlives: true, TLSClientConfig: s.Authority.client()},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
@@ -156,13 +156,14 @@ func (s *state) healthy(ctx context.Context) bool {
 	return res.Body.Close() == nil && res.StatusCode == http.StatusNoContent && res.Header.Get(identityHeader) == s.identity()
 }
 
-// answers says whether something listens where the server should. Without TLS nobody can tell who it is: it hears nothing.
+// answers says whether a program listens on the server's address. It sends nothing, because without TLS it cannot tell which program this
+// is.
 func (s *state) answers(ctx context.Context) bool {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.reachable())
 	return err == nil && conn.Close() == nil
 }
 
-// reachable is the address for a client on this machine.
+// reachable is the server's address for a client on this machine, as HOST:PORT.
 func (s *state) reachable() string {
 	host := s.Listen
 	if host.IsUnspecified() {

@@ -11,27 +11,64 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// settleTime is how long the refs have to be still: one commit changes several files.
+// settleTime is how long refs must not change before changed is called. One commit changes several files.
 const settleTime = 100 * time.Millisecond
 
-// watchRefs calls changed each time that branches or tags of the repository in dir (its .git) have changed, until ctx ends. It returns why it
-// cannot watch, nil at the end of ctx.
+// watchRefs calls changed after each change of a branch or tag, until ctx ends. dir is the repository's .git, or a bare repository. It
+// returns nil when ctx ends, and an error when it cannot watch.
 func watchRefs(ctx context.Context, dir string, changed func()) (err error) {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
 		return fmt.Errorf("watch %s: %w", dir, err)
 	}
 	defer func() { err = errors.Join(err, watcher.Close()) }()
-	// Folders, not files: git puts new files in the place of the old ones.
-	if err := watcher.Add(dir); err != nil {
+	dirs, err := refDirs(dir)
+	if err != nil {
 		return fmt.Errorf("watch %s: %w", dir, err)
 	}
-	refs := filepath.Join(dir, "refs")
-	if err := watchFolders(watcher, refs); err != nil {
+	if err := watchDirs(watcher, dirs); err != nil {
 		return err
 	}
+	return follow(ctx, watcher, dirs, changed)
+}
+
+// refDirs are the folders with the repository's HEAD, packed-refs and refs. A linked working tree has only its HEAD in dir. Its branches and
+// tags are in the folder that its file commondir names, and which it shares with the other working trees (see git's gitrepository-layout).
+func refDirs(dir string) ([]string, error) {
+	content, err := within.Named(filepath.Join(dir, "commondir"), maxPointer)
+	if errors.Is(err, fs.ErrNotExist) {
+		return []string{dir}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	common := strings.TrimSpace(string(content))
+	if !filepath.IsAbs(common) {
+		common = filepath.Join(dir, common)
+	}
+	return []string{dir, filepath.Clean(common)}, nil
+}
+
+// watchDirs watches dirs and the folders of their refs.
+func watchDirs(watcher *fsnotify.Watcher, dirs []string) error {
+	for _, dir := range dirs {
+		// Watch folders, not files: git replaces a file by another one of the same name.
+		if err := watcher.Add(dir); err != nil {
+			return fmt.Errorf("watch %s: %w", dir, err)
+		}
+		if err := watchFolders(watcher, filepath.Join(dir, "refs")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// follow calls changed after each change that watcher reports, until ctx ends.
+func follow(ctx context.Context, watcher *fsnotify.Watcher, dirs []string, changed func()) error {
 	still := time.NewTimer(0)
 	still.Stop()
 	for {
@@ -41,34 +78,41 @@ func watchRefs(ctx context.Context, dir string, changed func()) (err error) {
 		case <-still.C:
 			changed()
 		case err := <-watcher.Errors:
-			return fmt.Errorf("watch %s: %w", dir, err)
+			if !errors.Is(err, fsnotify.ErrEventOverflow) {
+				return fmt.Errorf("watch %s: %w", dirs[0], err)
+			}
+			// The system has dropped events, among them perhaps new folders and changes of refs.
+			if err := watchDirs(watcher, dirs); err != nil {
+				return err
+			}
+			still.Reset(settleTime)
 		case event := <-watcher.Events:
-			if event.Has(fsnotify.Create) && strings.HasPrefix(event.Name, refs) {
-				// A branch feature/x is a file in a folder. What was made there meanwhile counts as well: it comes with the folder.
+			if event.Has(fsnotify.Create) && !slices.Contains(dirs, filepath.Dir(event.Name)) {
+				// A branch feature/x is a file in a new folder feature.
 				if err := watchFolders(watcher, event.Name); err != nil {
 					return err
 				}
 			}
-			if isRef(dir, event.Name) {
+			if isRef(dirs, event.Name) {
 				still.Reset(settleTime)
 			}
 		}
 	}
 }
 
-// isRef tells whether a file that has changed says what the branches and tags are.
-func isRef(dir, name string) bool {
+// isRef tells whether the file name holds branches or tags. dirs are the watched folders besides those of refs.
+func isRef(dirs []string, name string) bool {
 	switch {
-	case strings.HasSuffix(name, ".lock"): // git's own, until it has its name
+	case strings.HasSuffix(name, ".lock"): // git writes this file and then renames it
 		return false
-	case filepath.Dir(name) == dir:
+	case slices.Contains(dirs, filepath.Dir(name)):
 		return slices.Contains([]string{"HEAD", "packed-refs"}, filepath.Base(name))
 	default:
 		return true
 	}
 }
 
-// watchFolders adds root, where it is a folder, and those in it. What is gone again is no error.
+// watchFolders watches root and all folders below it. A root that is a file or does not exist is no error.
 func watchFolders(watcher *fsnotify.Watcher, root string) error {
 	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		switch {

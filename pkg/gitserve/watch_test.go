@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fsnotify/fsnotify"
+
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest" //nolint:depguard // runs git for tests
 )
 
@@ -74,8 +76,90 @@ func TestIsRef(t *testing.T) {
 		"HEAD": true, "packed-refs": true, "refs/heads/main": true, "refs/tags/v1": true, "refs/heads/feature/x": true,
 		"index": false, "HEAD.lock": false, "refs/heads/main.lock": false, "COMMIT_EDITMSG": false, "ORIG_HEAD": false,
 	} {
-		if got := isRef("/r/.git", filepath.Join("/r/.git", name)); got != want {
+		if got := isRef([]string{"/r/.git"}, filepath.Join("/r/.git", name)); got != want {
 			t.Errorf("%s: %t", name, got)
 		}
+	}
+}
+
+// The branches of a linked working tree are in the repository that it belongs to.
+func TestWatchRefsOfLinkedTree(t *testing.T) {
+	repo, linked := t.TempDir(), filepath.Join(t.TempDir(), "linked")
+	gittest.Git(t, repo, "init", "--quiet", "--initial-branch=main")
+	gittest.Git(t, repo, "commit", "--quiet", "--allow-empty", "-m", "first")
+	gittest.Git(t, repo, "worktree", "add", "--quiet", "-b", "fleet/linked", linked)
+	dir, err := gitDir(linked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dirs, err := refDirs(dir)
+	if err != nil || len(dirs) != 2 {
+		t.Fatalf("folders of refs %q, %v", dirs, err)
+	}
+	if isRef(dirs, filepath.Join(dirs[0], "index")) || !isRef(dirs, filepath.Join(dirs[0], "HEAD")) || !isRef(dirs, filepath.Join(dirs[1], "packed-refs")) {
+		t.Error("the index counts as a ref, or HEAD or packed-refs do not")
+	}
+	told := make(chan struct{}, 100)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- watchRefs(ctx, dir, func() { told <- struct{}{} }) }()
+	// It takes a moment until all is watched, and there is no telling when.
+	for tries := 0; ; tries++ {
+		gittest.Git(t, linked, "commit", "--quiet", "--allow-empty", "-m", "until it is seen")
+		select {
+		case <-told:
+		case err := <-ended:
+			t.Fatal(err)
+		case <-time.After(3 * settleTime):
+			if tries < 200 {
+				continue
+			}
+			t.Fatal("commits in a linked working tree are not seen")
+		}
+		break
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("at the end: %v", err)
+	}
+}
+
+// A system that drops events says so. The watch goes on, and takes the loss for a change.
+func TestWatchGoesOnAfterLostEvents(t *testing.T) {
+	dir := t.TempDir()
+	gittest.Git(t, dir, "init", "--quiet", "--initial-branch=main")
+	watcher, err := fsnotify.NewWatcher()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = watcher.Close() }()
+	told := make(chan struct{}, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		ended <- follow(ctx, watcher, []string{filepath.Join(dir, ".git")}, func() {
+			select {
+			case told <- struct{}{}:
+			default:
+			}
+		})
+	}()
+	for _, what := range []string{"lost events", "a commit after them"} {
+		if what == "lost events" {
+			watcher.Errors <- fsnotify.ErrEventOverflow
+		} else {
+			gittest.Git(t, dir, "commit", "--quiet", "--allow-empty", "-m", "first")
+		}
+		select {
+		case <-told:
+		case err := <-ended:
+			t.Fatalf("%s: the watch has ended: %v", what, err)
+		case <-time.After(time.Minute):
+			t.Fatalf("%s: not told", what)
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("at the end: %v", err)
 	}
 }

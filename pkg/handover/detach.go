@@ -71,6 +71,9 @@ func (r *run) beginDetach(ctx context.Context) error {
 	if err := r.selected(graph.Clusters()); err != nil {
 		return err
 	}
+	if err := r.source.ready(ctx); err != nil {
+		return diag.Wrap("prepare to take them away from "+r.source.Name, err, "")
+	}
 	if err := makeNamespace(ctx, r.source.Client); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
@@ -23,24 +24,34 @@ func (r *run) fence(ctx context.Context) (*capi.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.bypass(ctx, r.source, graph.Groups); err != nil {
-		return nil, err
+	// Both sides at once: most of it is waiting until API servers have noticed, and processes have ended.
+	both, bothCtx := errgroup.WithContext(ctx)
+	both.Go(func() error { return r.fenceSource(bothCtx, graph) })
+	if r.target != nil {
+		both.Go(func() error { return r.stand(bothCtx, graph) })
 	}
-	if _, err := r.quieten(ctx, graph); err != nil {
-		return nil, err
-	}
-	if err := r.waitMovable(ctx, graph); err != nil {
-		return nil, err
-	}
-	if r.whole() {
-		if err := r.halt(ctx, r.source, r.source.manager.ProviderDeployments); err != nil {
-			return nil, err
-		}
-	}
-	if err := r.source.raise(ctx, r.sourcePolicy(graph)); err != nil {
+	if err := both.Wait(); err != nil {
 		return nil, err
 	}
 	return r.fenced(ctx)
+}
+
+func (r *run) fenceSource(ctx context.Context, graph *capi.Graph) error {
+	if err := r.bypass(ctx, r.source, graph.Groups); err != nil {
+		return err
+	}
+	if _, err := r.quieten(ctx, graph); err != nil {
+		return err
+	}
+	if err := r.waitMovable(ctx, graph); err != nil {
+		return err
+	}
+	if r.whole() {
+		if err := r.halt(ctx, r.source, r.source.manager.ProviderDeployments); err != nil {
+			return err
+		}
+	}
+	return r.source.raise(ctx, r.sourcePolicy(graph))
 }
 
 // fenced lists again, after the fence: that is what counts.

@@ -35,6 +35,9 @@ type Options struct {
 	Select []kube.Key
 	// Attach points the target's Flux at the fleet repo. It is called after the commit, perhaps again; nil leaves Flux as it is.
 	Attach func(ctx context.Context, target *kube.Client, detail func(string)) error
+	// Check, if not nil, is asked before the work changes hands, once both sides are equal, with a client that the target's fence lets pass. It changes
+	// nothing there. What it returns stops the hand-over, which can be gone on with or undone.
+	Check func(ctx context.Context, target *kube.Client) error
 	// BlockMove bounds the wait for objects that ask to be left where they are, Drain the one for processes that have to end or to start and for what is
 	// still being made. 0 is a sound default.
 	BlockMove, Drain time.Duration

@@ -3,14 +3,19 @@ package handover
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// copy makes the objects at the target, whose controllers cannot act on them yet.
-func (r *run) copy(ctx context.Context, graph *capi.Graph) error {
+// stand has nobody at the target act on the graph's objects once they are copied there. What it did for an earlier look at the source counts as long as
+// that was of the same API groups.
+func (r *run) stand(ctx context.Context, graph *capi.Graph) error {
+	if r.stands != nil && slices.Equal(r.stands, graph.Groups) {
+		return nil
+	}
 	if err := r.bypass(ctx, r.target, graph.Groups); err != nil {
 		return err
 	}
@@ -25,6 +30,15 @@ func (r *run) copy(ctx context.Context, graph *capi.Graph) error {
 			return err
 		}
 	}
+	r.stands = graph.Groups
+	return nil
+}
+
+// copy makes the objects at the target, whose controllers cannot act on them yet.
+func (r *run) copy(ctx context.Context, graph *capi.Graph) error {
+	if err := r.stand(ctx, graph); err != nil {
+		return err
+	}
 	return r.target.manager.Copy(ctx, graph, capi.CopyOptions{
 		ID: r.target.journal.ID, Hold: r.target.journal.Hold, Progress: r.count(PhaseCopied, "copying the objects to "+r.target.Name),
 	})
@@ -38,7 +52,7 @@ func (r *run) verify(ctx context.Context, graph *capi.Graph) error {
 		return err
 	}
 	if len(differences) == 0 {
-		return nil
+		return r.check(ctx)
 	}
 	const most = 10
 	shown := strings.Join(differences[:min(most, len(differences))], "; ")
@@ -47,6 +61,20 @@ func (r *run) verify(ctx context.Context, graph *capi.Graph) error {
 	}
 	return diag.Errorf("run the same command again once that is mended; "+r.undoHint(),
 		"compare both sides: %s", shown)
+}
+
+// check asks who began the hand-over whether the target may go on with what is there.
+func (r *run) check(ctx context.Context) error {
+	if r.Check == nil {
+		return nil
+	}
+	r.tell(PhaseVerified, "trying what the Flux of "+r.target.Name+" would do")
+	err := r.Check(ctx, r.target.as)
+	hint := "run the same command again once that is mended; " + r.undoHint()
+	if own := diag.Hint(err); own != "" {
+		hint = own + "; " + hint
+	}
+	return diag.Wrap("", err, hint)
 }
 
 // commit is where the work changes hands. That it may happen stands at the source first: as long as it does not, an abort need not ask the target.

@@ -74,7 +74,7 @@ func (r *run) plan(ctx context.Context) (*Plan, error) {
 	}
 	p.Waits = append(p.Waits, p.state.Waits...)
 	errs := append([]error{r.selected(p.Clusters)}, p.state.Against...)
-	taken, err := r.target.manager.Conflicts(ctx, p.graph, "")
+	taken, unlike, err := r.target.manager.Conflicts(ctx, p.graph, "")
 	if err != nil {
 		return p, err
 	}
@@ -82,13 +82,12 @@ func (r *run) plan(ctx context.Context) (*Plan, error) {
 		errs = append(errs, fmt.Errorf("%s exists at the target already", ref))
 	}
 	if !r.whole() {
-		unlike, err := r.target.manager.Unlike(ctx, p.graph)
-		if err != nil {
-			return p, err
-		}
 		for _, ref := range unlike {
 			errs = append(errs, fmt.Errorf("%s is another one at the target: make both the same, or give one of them another name", ref))
 		}
+	}
+	for _, s := range r.sides() {
+		errs = append(errs, s.ready(ctx))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return p, diag.Wrap("prepare the hand-over", err, "`fleetctl status` tells how the clusters are; nothing has been changed")

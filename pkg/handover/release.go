@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -153,11 +154,7 @@ func (r *run) releaseSource(ctx context.Context, copies []*unstructured.Unstruct
 
 // nothingLeft looks whether what was removed from the source is gone: only then may the fence end.
 func (r *run) nothingLeft(ctx context.Context, removed []*unstructured.Unstructured) error {
-	uids := map[string]bool{}
-	for _, obj := range removed {
-		uids[string(obj.GetUID())] = true
-	}
-	left, err := r.source.manager.Remaining(ctx, uids)
+	left, err := r.source.manager.Remaining(ctx, removed)
 	if err != nil || len(left) == 0 {
 		return err
 	}
@@ -167,11 +164,11 @@ func (r *run) nothingLeft(ctx context.Context, removed []*unstructured.Unstructu
 // leftAtSource are the objects at the source that were handed over: those with a copy, and those that only the source can tell of. A run that is cut
 // off leaves fewer links between them, so the copies count; and the target may have replaced some since, so the source does.
 func (r *run) leftAtSource(ctx context.Context, copies []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
-	uids := map[string]bool{}
+	uids := map[types.UID]bool{}
 	for _, c := range copies {
 		a := c.GetAnnotations()
 		if _, stays := a[capi.StaysMark]; !stays {
-			uids[a[capi.SourceMark]] = true
+			uids[types.UID(a[capi.SourceMark])] = true
 		}
 	}
 	graph, err := r.source.manager.Graph(ctx, r.graphOptions())
@@ -180,13 +177,13 @@ func (r *run) leftAtSource(ctx context.Context, copies []*unstructured.Unstructu
 	}
 	for _, item := range graph.Items {
 		if !item.Shared {
-			uids[string(item.GetUID())] = true
+			uids[item.GetUID()] = true
 		}
 	}
 	for _, obj := range graph.Leave {
-		uids[string(obj.GetUID())] = true
+		uids[obj.GetUID()] = true
 	}
-	return r.source.manager.Remaining(ctx, uids)
+	return graph.Among(uids), nil
 }
 
 // asAvailable holds the Clusters at the target against what they were before.

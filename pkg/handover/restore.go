@@ -157,12 +157,15 @@ func (r *run) beginRestore(ctx context.Context, o RestoreOptions, graph *capi.Gr
 	if err != nil {
 		return err
 	}
-	taken, err := r.target.manager.Conflicts(ctx, graph, "")
+	taken, _, err := r.target.manager.Conflicts(ctx, graph, "")
 	if err != nil {
 		return err
 	}
 	if err := inTheWay(r.target.Name, taken); err != nil {
 		return err
+	}
+	if err := r.target.ready(ctx); err != nil {
+		return diag.Wrap("restore into "+r.target.Name, err, "")
 	}
 	for _, left := range graph.Missing {
 		r.warn("%s", left)

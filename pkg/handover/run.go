@@ -36,8 +36,10 @@ type run struct {
 
 	source, target *side // one is nil where there is none to reach any more
 	// past tells that the journals are of a hand-over that is over, and that another one is wanted.
-	past       bool
-	tries      bool // it is undone in any case
+	past  bool
+	tries bool // it is undone in any case
+	// stands are the API groups whose objects nobody acts on at the target; nil as long as nothing is done for that.
+	stands     []string
 	runner, by string
 
 	mu       sync.Mutex

@@ -6,12 +6,12 @@ import (
 	"os/exec"
 )
 
-// What only some kinds of hosts can do beside Host. Each kind asserts, beside its type, which of these it can; whoever needs one asks the host
-// for it by type, and says what to do instead where it cannot. All of them can be asked of a host in any state.
+// Abilities that only some kinds of hosts have beside Host. Each kind asserts its abilities beside its type. A caller finds out by a type
+// assertion, and tells the user what to do instead where the host lacks the ability. All methods may be called in any state of the host.
 type (
 	// Stopper is a host that can be stopped with all its data.
 	Stopper interface {
-		// Stop ends all that runs of the host and returns when it is gone. None running is no error.
+		// Stop ends all processes of the host and returns when they have ended. It is no error if none runs.
 		Stop(ctx context.Context) error
 	}
 
@@ -19,13 +19,14 @@ type (
 	Logger interface {
 		// Logs names the programs that have a log, sorted.
 		Logs() ([]string, error)
-		// Log opens the log of a program that Logs names; its size is where it ends now. fs.ErrNotExist for any other.
+		// Log opens the log of a program that Logs names. The file's size is the log's present end. For another name the error is
+		// fs.ErrNotExist.
 		Log(name string) (*os.File, error)
 	}
 
-	// Complainer is a host that can tell what is wrong with it although its API server may not answer.
+	// Complainer is a host that can name its own faults, even while its API server does not answer.
 	Complainer interface {
-		// Trouble is what keeps a host that runs from working; nil if it sees nothing, or does not run.
+		// Trouble returns what keeps a running host from working. It returns nil if it finds nothing, or if the host does not run.
 		Trouble() error
 	}
 
@@ -35,15 +36,15 @@ type (
 		Listens(port int) (program string, err error)
 	}
 
-	// Rememberer is a host that knows what ran on it while it does not run.
+	// Rememberer is a host that knows its Deployments even while it is stopped.
 	Rememberer interface {
-		// Deployments names those that the host runs, or ran when it was stopped, as NAMESPACE/NAME.
+		// Deployments names, as NAMESPACE/NAME, the Deployments that the host runs, or that it ran when it was stopped.
 		Deployments() ([]string, error)
 	}
 
-	// Exposed is a host whose programs are processes of this machine, which may have other users.
+	// Exposed is a host whose programs are processes of this machine, so that the machine's other users may reach them.
 	Exposed interface {
-		// Neighbours tells what these reach of it.
+		// Neighbours tells what those users reach without a credential.
 		Neighbours(ctx context.Context) (*Neighbours, error)
 	}
 
@@ -53,24 +54,25 @@ type (
 		EngineSocket(ctx context.Context) (string, error)
 	}
 
-	// Marked is a host that shows, also while it does not run, what it was made for.
+	// Marked is a host that carries the identity of its fleet, which can be read even while the host does not run.
 	Marked interface {
-		// Fleet is the identity of the fleet in CreateOptions; "" where that is not known.
+		// Fleet is the identity of the fleet that CreateOptions named; "" if it is not known.
 		Fleet(ctx context.Context) (string, error)
-		// Stranger says who else has made what has our name; nil where that was no fleetctl, or nobody has.
+		// Stranger is an error if another fleetctl has made a host of the same name. The error names that fleetctl. nil if the host is
+		// ours, if something else than fleetctl made it, or if there is none.
 		Stranger(ctx context.Context) error
 	}
 
-	// Guarded is a host that is there before we are, and may not be ours to install into.
+	// Guarded is a host that fleetctl has not made, so its user may lack the rights to install into it.
 	Guarded interface {
-		// CheckAccess is an error where it is not.
+		// CheckAccess is an error if the user lacks these rights.
 		CheckAccess(ctx context.Context) error
 	}
 
 	// Companion is a host that lives as long as this process, and runs commands beside it.
 	Companion interface {
 		Host
-		// RunBeside runs a command to its end, with our terminal. The command ends with this process, as the host does.
+		// RunBeside runs cmd to its end, on this process's terminal. The command ends with this process, as the host does.
 		RunBeside(cmd *exec.Cmd) error
 	}
 )

@@ -1,5 +1,5 @@
-// Package host is the seam to what carries a management cluster: kind, embedded, or an existing cluster. Nothing outside
-// a host's own package asks which one it has.
+// Package host declares what all kinds of hosts of a management cluster have in common: kind, embedded, and an existing cluster. Only a
+// host's own package depends on its kind.
 package host
 
 import (
@@ -8,55 +8,56 @@ import (
 	"net/netip"
 )
 
-// State is what a look at the world says of a host.
+// State of a host.
 type State string
 
 // The states of a host.
 const (
-	StateAbsent  State = "absent"  // nothing of that name exists
-	StateRunning State = "running" // ours, its API server answers or is about to
-	StateStopped State = "stopped" // ours, whole, but stopped (a reboot): Create starts it again
-	StateBroken  State = "broken"  // ours, but half made (a killed create): Create rebuilds it
-	StateForeign State = "foreign" // something of that name that is not ours
+	StateAbsent  State = "absent"  // there is no host of that name
+	StateRunning State = "running" // ours; its API server answers, or is about to
+	StateStopped State = "stopped" // ours and complete, but stopped, for example by a reboot: Create starts it again
+	StateBroken  State = "broken"  // ours, but half made, because a Create was killed: Create rebuilds it
+	StateForeign State = "foreign" // fleetctl has not made the host of that name
 )
 
-// CreateOptions says what to make.
+// CreateOptions describe the host to make.
 type CreateOptions struct {
-	// KubernetesVersion is the wanted version ("v1.36.3"); empty leaves it to the host.
+	// KubernetesVersion is the wanted version ("v1.36.3"). Empty lets the host choose.
 	KubernetesVersion string
-	// Fleet is the identity of the fleet that it is made for; a host that can keeps it where it shows also while it does not run.
+	// Fleet is the identity of the host's fleet. A Marked host keeps it.
 	Fleet string
 	// Image overrides the node image.
 	Image string
-	// ExtraMounts are made in the node, as docker's -v does it.
+	// ExtraMounts are made in the node, as by docker's -v.
 	ExtraMounts []Mount
-	// Images, if not nil, is called once, while the control plane starts and as soon as the nodes take images, for those that
-	// go into them; it may wait for them to be known. No images is nil.
+	// Images, if not nil, returns the images to load into the nodes, or nil for none. Create calls it once, when the nodes can take images,
+	// which is before the control plane is ready. It may block until the images are known.
 	Images func(ctx context.Context) (ImageArchive, error)
-	// NodeImage, if not nil, is loaded into the engine first where the engine lacks the node image.
+	// NodeImage, if not nil, has the node image, which Create loads if the engine lacks it.
 	NodeImage ImageArchive
-	// Answers, if not nil, is called once, as soon as the API server is ready for an administrator, which may be long before
-	// Create returns: objects can be made, while pods may not run yet and images are still being loaded. It must not block.
+	// Answers, if not nil, is called once, when the API server is ready for an administrator. That may be long before Create returns: pods
+	// may not run yet, and images may still be loading. It must not block.
 	Answers func(kubeconfig []byte)
-	// Detail, if not nil, is told what is going on; by several goroutines at once.
+	// Detail, if not nil, is called with each line of progress, also by several goroutines at once.
 	Detail func(string)
 }
 
 // ImageArchive is a set of container images that can be streamed.
 type ImageArchive interface {
-	// Names are the full image references in it, sorted.
+	// Names are the full references of the archive's images, sorted.
 	Names() []string
-	// WriteTo streams those named by refs (all if none) as one archive that `ctr images import`, `docker load` and
-	// `podman load` take. It verifies digests as it reads and fails before the archive is complete if one is wrong.
+	// WriteArchive streams the images that refs name, or all without refs, as one archive for `ctr images import`, `docker load` and
+	// `podman load`. It verifies digests. If one is wrong, it fails before the archive is complete.
 	WriteArchive(ctx context.Context, w io.Writer, refs ...string) error
 }
 
-// AnnotationIndex stands at an image of an archive that goes by the digest of an index ("repository@sha256:…", of an image for several
-// platforms): the index itself, which proves that this one is in it. The image's own digest says nothing of the other.
+// AnnotationIndex is the annotation of an archive's image whose reference has the digest of an index ("repository@sha256:…", of an image
+// for several platforms). Its value is the index itself, which proves that the index contains the image. The image's own digest does not
+// prove that.
 const AnnotationIndex = "dev.fleetctl.image.index"
 
-// Digests is what an ImageArchive may also do: tell the digest of an image's manifest ("sha256:…"), "" for one that it does not
-// have. With it a host loads an image also where it has another one of that name.
+// Digests is an ImageArchive that also knows the digest of each image's manifest ("sha256:…"; "" for an image that it does not have).
+// With the digest, a host notices that it has another image of the same name, and loads the archive's.
 type Digests interface {
 	Digest(ref string) string
 }
@@ -67,30 +68,29 @@ type Mount struct {
 	ReadOnly                bool
 }
 
-// Host carries one management cluster. All methods look at the world first and can be called again after a kill.
+// Host runs one management cluster. All methods first look at the present state, so they can be called again after a kill.
 type Host interface {
 	// Name of the management cluster.
 	Name() string
-	// State looks; it changes nothing.
+	// State returns the host's state. It changes nothing.
 	State(ctx context.Context) (State, error)
-	// Create makes the host, starts it if it is stopped, rebuilds it if it is half made, and returns when its API server is ready.
-	// It returns an error for StateForeign.
+	// Create makes a missing host, starts a stopped one and rebuilds a half-made one. It returns when the API server is ready. It returns
+	// an error for StateForeign.
 	Create(ctx context.Context, opts CreateOptions) error
-	// Start starts what is stopped, waits until its API server is ready, and makes nothing: what was stopped half made is
-	// StateBroken afterwards, and what does not exist is StateAbsent.
+	// Start starts a stopped host, waits until its API server is ready, and returns the new state. It makes nothing: a half-made host
+	// becomes StateBroken, and a missing one stays StateAbsent.
 	Start(ctx context.Context, detail func(string)) (State, error)
-	// LoadImages puts those images into the nodes that they lack.
+	// LoadImages loads the images that the nodes lack.
 	LoadImages(ctx context.Context, images ImageArchive, detail func(string)) error
-	// Delete removes all that Create made; absent is no error. It returns what it could not remove.
+	// Delete removes all that Create made. A missing host is no error. leftovers names what Delete could not remove.
 	Delete(ctx context.Context) (leftovers []string, err error)
 	// Kubeconfig for clients on this machine.
 	Kubeconfig(ctx context.Context) ([]byte, error)
-	// Gateway is the address of this machine that pods of the cluster can reach, and on which a server for them should
-	// listen.
+	// Gateway is the address at which the cluster's pods reach this machine, and the address on which a server for them has to listen.
 	Gateway(ctx context.Context) (Gateway, error)
 }
 
-// LoadWanted puts the images that opts ask for into h, once they are known. None asked for is no error.
+// LoadWanted calls opts.Images and loads the images into h. Without opts.Images it does nothing.
 func LoadWanted(ctx context.Context, h Host, opts CreateOptions) error {
 	if opts.Images == nil {
 		return nil
@@ -102,7 +102,7 @@ func LoadWanted(ctx context.Context, h Host, opts CreateOptions) error {
 	return h.LoadImages(ctx, images, opts.Detail)
 }
 
-// Gateway is how the cluster's pods reach this machine.
+// Gateway says how the cluster's pods reach this machine.
 type Gateway struct {
 	// Listen is the local address to bind.
 	Listen netip.Addr
@@ -110,13 +110,13 @@ type Gateway struct {
 	Host string
 }
 
-// Neighbours is what other users of this machine reach of a host whose programs are processes of this machine, without a credential.
+// Neighbours says which programs of an Exposed host other users of this machine reach without a credential.
 type Neighbours struct {
-	// Private tells that programs listen where those do not reach them, but for what always is in the open.
+	// Private means that programs listen on a private loopback, which other users do not reach, except for ports that are always open.
 	Private bool
-	// Reason is why not, where that is known.
+	// Reason says why Private is false, if that is known.
 	Reason string
-	// Open is what they reach.
+	// Open are the programs that other users reach.
 	Open []Listener
 }
 
@@ -126,5 +126,5 @@ type Listener struct {
 	Address netip.AddrPort
 }
 
-// String names both.
+// String names the program and the address.
 func (l Listener) String() string { return l.Program + " at " + l.Address.String() }

@@ -1,9 +1,9 @@
 package host
 
-// Program is one that a host runs of its own, beside what is deployed on it.
+// Program is a program of the host itself, such as kube-apiserver, and not of a Deployment on the host.
 type Program struct {
-	// Name is that of its file, and Version what it has to say of itself ("v1.36.3").
+	// Name of the program's file, and the Version that the program has to report ("v1.36.3").
 	Name, Version string
-	// Image is the reference of the image that it is taken from, Path where it lies in there.
+	// Image is the reference of the program's image, and Path the program's path in the image.
 	Image, Path string
 }

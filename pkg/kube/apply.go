@@ -11,20 +11,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// parallelism bounds the requests that one call has in flight. More only makes a small API server slower.
+// parallelism bounds the concurrent requests of one call. More requests only make a small API server slower.
 const parallelism = 12
 
 // ApplyOptions of Apply.
 type ApplyOptions struct {
 	// FieldManager that owns the applied fields. Default: FieldManager.
 	FieldManager string
-	// ForceConflicts takes over fields that another manager owns; without it a conflict is an error that names them.
+	// ForceConflicts takes over fields that another manager owns. Without it a conflict is an error that names the fields.
 	ForceConflicts bool
-	// Detail, if not nil, is told what is going on.
+	// Detail, if not nil, is called with each line of progress.
 	Detail func(string)
 }
 
-// Action is what applying an object did.
+// Action is the effect of applying an object.
 type Action string
 
 // The actions.
@@ -34,16 +34,16 @@ const (
 	Unchanged  Action = "unchanged"
 )
 
-// Change is what applying one object did.
+// Change is the effect of applying one object.
 type Change struct {
 	Ref
 	Action Action
 }
 
-// Apply makes objects so by server-side apply, in stages, each of them side by side: namespaces; CRDs, until they are
-// established; all that the API server itself serves; webhook configurations; custom resources, repeated while their
-// webhooks do not answer yet. It returns what it did in the order of objects, up to the stage that failed. Applying again is safe
-// at any point. All objects of a stage are tried; the error joins what went wrong.
+// Apply applies objects by server-side apply, in stages: namespaces; CRDs, until they are established; objects of built-in kinds; webhook
+// configurations; custom resources. It applies the objects of a stage in parallel, and repeats custom resources while their webhooks do
+// not answer yet. It tries all objects of a stage, and the error joins their errors. The result has a Change for each object up to the
+// failed stage, in the order of objects. Apply may be repeated at any point.
 func (c *Client) Apply(ctx context.Context, objects []*unstructured.Unstructured, opts ApplyOptions) ([]Change, error) {
 	if opts.FieldManager == "" {
 		opts.FieldManager = FieldManager
@@ -82,7 +82,7 @@ func (c *Client) ApplyYAML(ctx context.Context, manifest []byte, opts ApplyOptio
 type stage struct {
 	name    string
 	indices []int
-	// retry repeats what fails because a webhook or a kind is not there yet.
+	// retry repeats objects that fail because a webhook does not answer or a kind does not exist yet.
 	retry bool
 	after func(context.Context, *Client) error
 }
@@ -130,7 +130,7 @@ func (c *Client) applyStage(ctx context.Context, s *stage, objects []*unstructur
 	})
 }
 
-// applyOne applies obj and tells what that did. obj itself stays as it is.
+// applyOne applies obj and returns the effect. It does not change obj.
 func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, opts ApplyOptions) (*Change, error) {
 	ref := RefOf(obj)
 	before := &metav1.PartialObjectMetadata{}
@@ -140,7 +140,8 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 	}
 	applied := obj.DeepCopy()
 	if ref.Kind == "Namespace" && ref.Group == "" {
-		// The API server sets this label on each Namespace, in our name, and would take it as removed the next time.
+		// The API server sets this label on each Namespace, on behalf of this field manager. Without it, the next apply would remove the
+		// label.
 		AddLabels(applied, map[string]string{corev1.LabelMetadataName: ref.Name})
 	}
 	applyOpts := []client.ApplyOption{client.FieldOwner(opts.FieldManager)}

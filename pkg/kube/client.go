@@ -1,5 +1,5 @@
-// Package kube talks to Kubernetes API servers: one client with one REST mapper per cluster, server-side apply in stages,
-// waits that watch, and the reasons why something is not healthy.
+// Package kube talks to Kubernetes API servers. It has one client with one REST mapper per cluster, server-side apply in stages, waits
+// that watch, and reasons why an object is not healthy.
 package kube
 
 import (
@@ -42,7 +42,7 @@ const FieldManager = "fleetctl"
 // Key is the namespace (empty for cluster-wide kinds) and name of an object.
 type Key = types.NamespacedName
 
-// Object is what Client reads and writes, typed or unstructured.
+// Object is a typed or unstructured object that Client reads and writes.
 type Object = client.Object
 
 // ObjectList is a list of Objects of one kind.
@@ -57,21 +57,22 @@ type InNamespace = client.InNamespace
 // MatchingLabels is the ListOption for objects with all of these labels.
 type MatchingLabels = client.MatchingLabels
 
-// Options of New. The zero value is what a command wants.
+// Options of New. The zero value suits commands.
 type Options struct {
 	// Context of the kubeconfig to use. Default: its current context.
 	Context string
 	// UserAgent of the requests. Default: fleetctl.
 	UserAgent string
-	// Timeout of a single request; watches are not bound by it. Default: 30s.
+	// Timeout of a single request. It does not apply to watches. Default: 30s.
 	Timeout time.Duration
-	// MostBytes bounds a single answer, so that an API server that somebody else runs does not fill the memory; watches are not bound by it. Default: 1 GiB.
+	// MostBytes bounds a single answer, because an untrusted API server could fill the memory. It does not apply to watches. Default: 1
+	// GiB.
 	MostBytes int
-	// AddToScheme are further types that the client decodes into Go structs. Every type works as unstructured without it.
+	// AddToScheme registers further types that the client decodes into Go structs. Without it, every type works as unstructured.
 	AddToScheme []func(*runtime.Scheme) error
 }
 
-// Client is a connection to one cluster. All users of a cluster share one: discovery is lazy and done once. It is safe for
+// Client is a connection to one cluster. Discovery is lazy and done once, so all code should share one Client per cluster. It is safe for
 // use by several goroutines.
 type Client struct {
 	client.WithWatch
@@ -81,8 +82,8 @@ type Client struct {
 	discovery *discovery.DiscoveryClient
 }
 
-// New returns a client for the cluster that kubeconfig points to. It sends no request: a cluster that does not answer shows
-// with the first use.
+// New returns a client for the cluster in kubeconfig. It sends no request, so the first use of the client finds out whether the cluster
+// answers.
 func New(kubeconfig []byte, opts Options) (*Client, error) {
 	loaded, err := clientcmd.Load(kubeconfig)
 	if err != nil {
@@ -96,7 +97,7 @@ func New(kubeconfig []byte, opts Options) (*Client, error) {
 	return NewForConfig(config, opts)
 }
 
-// NewForConfig is New for a connection that is already described.
+// NewForConfig is New for a rest.Config.
 func NewForConfig(config *rest.Config, opts Options) (*Client, error) {
 	silenceLibraries()
 	config = rest.CopyConfig(config)
@@ -105,7 +106,7 @@ func NewForConfig(config *rest.Config, opts Options) (*Client, error) {
 	if config.UserAgent == "" {
 		config.UserAgent = FieldManager
 	}
-	config.Timeout = 0 // on the transport it would cut watches, too; requests are bound by roundTimeout
+	config.Timeout = 0 // it would end watches, too; roundTimeout bounds the other requests
 	config.WarningHandler = rest.NoWarnings{}
 	timeout := cmp.Or(opts.Timeout, 30*time.Second)
 	server, _, err := rest.DefaultServerUrlFor(config)
@@ -138,8 +139,7 @@ func NewForConfig(config *rest.Config, opts Options) (*Client, error) {
 	return &Client{WithWatch: c, config: config, http: httpClient, discovery: disco}, nil
 }
 
-// WithScheme returns a client for the same cluster, over the same connections and REST mapper, that also knows the types
-// that add registers.
+// WithScheme returns a client that also knows the types that add registers. It shares cluster, connections and REST mapper with c.
 func (c *Client) WithScheme(add ...func(*runtime.Scheme) error) (*Client, error) {
 	scheme, err := newScheme(add)
 	if err != nil {
@@ -152,8 +152,8 @@ func (c *Client) WithScheme(add ...func(*runtime.Scheme) error) (*Client, error)
 	return &Client{WithWatch: wider, config: c.config, http: c.http, discovery: c.discovery}, nil
 }
 
-// As returns a client for the same cluster that acts as another user, for whom the API server takes it where the kubeconfig's user may
-// impersonate.
+// As returns a client for the same cluster that acts as another user. The API server allows that if the kubeconfig's user may
+// impersonate. As fails if the kubeconfig already impersonates a user.
 func (c *Client) As(user string, groups ...string) (*Client, error) {
 	config := c.Config()
 	if config.Impersonate.UserName != "" {
@@ -164,10 +164,10 @@ func (c *Client) As(user string, groups ...string) (*Client, error) {
 	return NewForConfig(config, Options{UserAgent: config.UserAgent})
 }
 
-// Config returns a copy of how the cluster is reached. It holds credentials.
+// Config returns a copy of the connection's configuration. It contains credentials.
 func (c *Client) Config() *rest.Config { return rest.CopyConfig(c.config) }
 
-// Host is the address of the API server, as it may be printed.
+// Host is the address of the API server without credentials, for messages.
 func (c *Client) Host() string { return sameorigin.Display(c.config.Host) }
 
 // ServerVersion asks the API server for its version ("v1.36.3").
@@ -183,7 +183,7 @@ func (c *Client) ServerVersion(ctx context.Context) (string, error) {
 	return info.GitVersion, nil
 }
 
-// Exists tells whether the object of kind gvk named key is there. A kind that the server does not know is no error.
+// Exists tells whether the object of kind gvk named key exists. It is false if the server does not know the kind.
 func (c *Client) Exists(ctx context.Context, gvk schema.GroupVersionKind, key Key) (bool, error) {
 	obj := &unstructured.Unstructured{}
 	obj.SetGroupVersionKind(gvk)
@@ -224,35 +224,36 @@ func (c *Client) SecretValue(ctx context.Context, key Key, field string) ([]byte
 	return value, nil
 }
 
-// IsAbsent tells whether err says that the object, or its whole kind, does not exist.
+// IsAbsent tells whether err means that the object, or its kind, does not exist.
 func IsAbsent(err error) bool {
 	return apierrors.IsNotFound(err) || meta.IsNoMatchError(err)
 }
 
-// IsObjectAbsent tells whether err says that the object does not exist, while its kind does.
+// IsObjectAbsent tells whether err means that the object does not exist, although its kind does.
 func IsObjectAbsent(err error) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok || !apierrors.IsNotFound(err) {
 		return false
 	}
 	details := status.ErrStatus.Details
-	// "No such path" is the answer of a server that does not know the kind.
+	// A server that does not know the kind answers that there is no such path.
 	return details == nil || !slices.ContainsFunc(details.Causes, func(c metav1.StatusCause) bool { return c.Type == metav1.CauseTypeUnexpectedServerResponse })
 }
 
-// IsUnreachable tells whether err says that no API server answers at the address.
+// IsUnreachable tells whether err means that no API server answers at the address.
 func IsUnreachable(err error) bool {
 	return utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsTimeout(err) ||
 		errors.Is(err, context.DeadlineExceeded)
 }
 
-// IsLost tells whether err says that whoever was asked has ended, or has not begun: nobody listens, or the connection broke. It may come back.
+// IsLost tells whether err means that no server listens at the address, or that the connection broke. The server may have ended, or not
+// have started yet.
 func IsLost(err error) bool {
 	return err != nil &&
 		(utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err))
 }
 
-// Lost tells whether err says that this very API server does not answer any more; that another server does not is not meant.
+// Lost tells whether err means that this client's API server no longer answers. It is false for errors about another server.
 func (c *Client) Lost(err error) bool {
 	request, ok := errors.AsType[*url.Error](err)
 	if !ok || !IsLost(err) {

@@ -11,15 +11,15 @@ import (
 
 // DeleteOptions of Delete.
 type DeleteOptions struct {
-	// Wait returns only when the objects are gone, finalizers included.
+	// Wait until the objects no longer exist, which is after their finalizers.
 	Wait bool
-	// Detail, if not nil, is told what is going on.
+	// Detail, if not nil, is called with each line of progress.
 	Detail func(string)
 }
 
-// Delete removes objects in the reverse order of Apply's stages, each stage side by side. What is absent already is no
-// error. All objects of a stage are tried; the error joins what went wrong. Of an object with a UID only that one is waited for: another one
-// of its name, which somebody has made since, is there to stay.
+// Delete deletes objects in the reverse order of Apply's stages, the objects of a stage in parallel. A missing object is no error. Delete
+// tries all objects of a stage, and the error joins their errors. If an object has a UID, Delete waits only for the object with this UID,
+// and not for a later one of the same name.
 func (c *Client) Delete(ctx context.Context, objects []*unstructured.Unstructured, opts DeleteOptions) error {
 	stages := stagesOf(objects)
 	slices.Reverse(stages)

@@ -19,14 +19,14 @@ import (
 
 var deploymentKind = appsv1.SchemeGroupVersion.WithKind("Deployment")
 
-// Unready is something that a wait gave up on.
+// Unready is an object that was not ready in time.
 type Unready struct {
 	Ref
-	// Reason says why, as far as its conditions, pods and events tell.
+	// Reason from the object's conditions, pods and events; "" if they tell none.
 	Reason string
 }
 
-// NotReadyError lists all that is not ready.
+// NotReadyError lists the objects that are not ready.
 type NotReadyError []Unready
 
 // Error names each object with its reason.
@@ -42,12 +42,12 @@ func (e NotReadyError) Error() string {
 	return strings.Join(parts, "; ")
 }
 
-// explainEvery is the time after which a wait says why, and after which it looks whether there is something new to say.
+// explainEvery is the time between two looks for the reasons of a wait. The first look comes after this time, too.
 const explainEvery = 5 * time.Second
 
-// WaitDeploymentsReady waits until all the named Deployments have rolled out what their spec says and are available. detail,
-// if not nil, is told which ones are missing whenever that changes, and after a while why, by several goroutines. When ctx's
-// time is up before, the error wraps a NotReadyError and ctx's, and asks for the exit code of something not ready.
+// WaitDeploymentsReady waits until all the named Deployments have rolled out their spec and are available. detail, if not nil, is called
+// when the missing Deployments change, and after a while with the reasons, by several goroutines. If ctx's deadline comes first, the
+// error wraps a NotReadyError and ctx's cause, and has the exit code diag.ExitNotReady.
 func (c *Client) WaitDeploymentsReady(ctx context.Context, keys []Key, detail func(string)) error {
 	missing := newPending(keys, detail)
 	if detail != nil {
@@ -88,10 +88,10 @@ func (c *Client) WaitDeploymentsReady(ctx context.Context, keys []Key, detail fu
 	if ctx.Err() == nil {
 		return fmt.Errorf("wait for Deployments: %w", err)
 	}
-	if !errors.Is(context.Cause(ctx), context.DeadlineExceeded) { // interrupted: nobody waits for explanations
+	if !errors.Is(context.Cause(ctx), context.DeadlineExceeded) { // interrupted, so no reasons are needed
 		return fmt.Errorf("wait for Deployments: %w", context.Cause(ctx))
 	}
-	unready := c.explainDeployments(context.WithoutCancel(ctx), missing.list()) // ctx is over: a moment of its own
+	unready := c.explainDeployments(context.WithoutCancel(ctx), missing.list()) // ctx has ended
 	if len(unready) == 0 {
 		return fmt.Errorf("wait for Deployments: %w", context.Cause(ctx))
 	}
@@ -124,7 +124,7 @@ func DeploymentReady(obj *unstructured.Unstructured) bool {
 	})
 }
 
-// explainPending says, while a wait goes on, why its Deployments are not ready, until ctx ends.
+// explainPending reports the reasons why Deployments are not ready, at each explainEvery, until ctx ends.
 func (c *Client) explainPending(ctx context.Context, missing *pending) {
 	tick := time.NewTicker(explainEvery)
 	defer tick.Stop()
@@ -142,7 +142,7 @@ func (c *Client) explainPending(ctx context.Context, missing *pending) {
 	}
 }
 
-// explainDeployments reads once more what the Deployments lack.
+// explainDeployments returns the Deployments that are still not ready, with their reasons.
 func (c *Client) explainDeployments(ctx context.Context, keys []Key) NotReadyError {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -155,7 +155,7 @@ func (c *Client) explainDeployments(ctx context.Context, keys []Key) NotReadyErr
 			obj := &unstructured.Unstructured{}
 			obj.SetGroupVersionKind(deploymentKind)
 			switch err := c.Get(ctx, key, obj); {
-			case err == nil && DeploymentReady(obj): // by now
+			case err == nil && DeploymentReady(obj): // ready by now
 				unready[i].Ref = Ref{}
 			case err == nil:
 				unready[i].Reason = c.Explain(ctx, obj)

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Each calls do for every item, at most limit of them at a time. All items are tried, whatever becomes of the others; the error joins what went wrong,
-// in the order of the items.
+// Each calls do for every item, at most limit of them at a time. It tries all items, even if some fail. The error joins their errors in
+// the order of the items.
 func Each[T any](limit int, items []T, do func(item T) error) error {
 	errs := make([]error, len(items))
 	var group errgroup.Group

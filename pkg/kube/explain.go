@@ -39,8 +39,8 @@ func Conditions(obj *unstructured.Unstructured) []metav1.Condition {
 	return conditions
 }
 
-// Reason says from conditions alone why something is not healthy, or "" if they have nothing against it. A summary
-// condition (Ready, Available) that is not True comes first; conditions with a negative sense are ignored unless True.
+// Reason returns why an object with these conditions is not healthy, or "" if they show no trouble. A summary condition (Ready,
+// Available) that is not True comes first. Conditions with a negative sense count only if they are True.
 func Reason(conditions []metav1.Condition) string {
 	for _, summary := range []string{"Stalled", "Available", "Ready"} {
 		for _, c := range conditions {
@@ -69,8 +69,8 @@ func conditionText(c metav1.Condition) string {
 	return shorten(text)
 }
 
-// shorten puts text on one line of bounded length. What is too long loses its middle: who complains stands at its beginning, and what a
-// program died of at the end of its log.
+// shorten puts text on one line of at most maxReason bytes. It cuts out the middle: the beginning says which component complains, and the
+// end of a log says why a program ended.
 func shorten(text string) string {
 	const head = maxReason / 3
 	text = strings.Join(strings.Fields(text), " ")
@@ -80,9 +80,8 @@ func shorten(text string) string {
 	return text
 }
 
-// Explain says in one line why obj, as it is given, is not healthy: from its conditions, for workloads from the state of
-// their pods, and from its recent warning events. It returns "" if it finds nothing. What it cannot read it leaves out: it
-// is used where something has failed already.
+// Explain says in one line why obj is not healthy. It uses obj's conditions, the state of a workload's pods, and recent warning events.
+// It returns "" if it finds no reason. It ignores errors of reading, because its callers already have an error.
 func (c *Client) Explain(ctx context.Context, obj *unstructured.Unstructured) string {
 	if obj == nil {
 		return "it does not exist"
@@ -97,7 +96,7 @@ func (c *Client) Explain(ctx context.Context, obj *unstructured.Unstructured) st
 	return shorten(reason)
 }
 
-// explainPods finds the trouble of the pods that a workload's selector selects.
+// explainPods returns the trouble of a workload's pods.
 func (c *Client) explainPods(ctx context.Context, obj *unstructured.Unstructured) string {
 	matchLabels, found, err := unstructured.NestedStringMap(obj.Object, "spec", "selector", "matchLabels")
 	if err != nil || !found || obj.GetNamespace() == "" {
@@ -108,7 +107,7 @@ func (c *Client) explainPods(ctx context.Context, obj *unstructured.Unstructured
 	if err != nil {
 		return ""
 	}
-	// The newest pod speaks for its workload: older ones may belong to a roll-out that is over.
+	// Look at the newest pod first: older ones may belong to an earlier rollout.
 	slices.SortFunc(pods.Items, func(a, b corev1.Pod) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
 	for i := range pods.Items {
 		pod := &pods.Items[i]
@@ -122,7 +121,7 @@ func (c *Client) explainPods(ctx context.Context, obj *unstructured.Unstructured
 	return c.explainReplicaSets(ctx, obj, matchLabels)
 }
 
-// explainReplicaSets tells why a Deployment has no pods: quota, admission.
+// explainReplicaSets returns why a Deployment has no pods, for example because of a quota or an admission webhook.
 func (c *Client) explainReplicaSets(ctx context.Context, obj *unstructured.Unstructured, matchLabels map[string]string) string {
 	sets := &metav1.PartialObjectMetadataList{}
 	sets.SetGroupVersionKind(deploymentKind.GroupVersion().WithKind("ReplicaSetList"))
@@ -137,7 +136,7 @@ func (c *Client) explainReplicaSets(ctx context.Context, obj *unstructured.Unstr
 	return ""
 }
 
-// podTrouble says what keeps a pod from being ready, or "" if it is, or if nothing is known but that it is starting.
+// podTrouble returns what keeps a pod from being ready. It is "" if the pod is ready, or is only starting.
 func podTrouble(pod *corev1.Pod) string {
 	statuses := slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
 	for _, status := range statuses {
@@ -178,7 +177,7 @@ func terminationText(t *corev1.ContainerStateTerminated) string {
 	if t.Reason != "" && t.Reason != "Error" {
 		text = t.Reason + ", " + text
 	}
-	// With FallbackToLogsOnError the message is the end of the log; its last line is what the program died of.
+	// With FallbackToLogsOnError the message is the end of the log, and its last line says why the program ended.
 	lines := strings.FieldsFunc(t.Message, func(r rune) bool { return r == '\n' })
 	if len(lines) > 0 {
 		text += ": " + strings.TrimSpace(lines[len(lines)-1])

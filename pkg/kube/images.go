@@ -6,11 +6,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// podKinds are those that make pods, or are one.
+// podKinds are the kinds that make pods, and Pod.
 var podKinds = []string{"CronJob", "DaemonSet", "Deployment", "Job", "Pod", "ReplicaSet", "StatefulSet"}
 
-// EditImages calls edit with each image that an object of a kind which makes pods names, and puts what it returns in its place. Objects of other kinds have
-// none.
+// EditImages replaces each image in obj by the result of edit. It leaves objects of kinds that make no pods as they are.
 func EditImages(obj *unstructured.Unstructured, edit func(image string) string) {
 	if slices.Contains(podKinds, obj.GetKind()) {
 		editImages(obj.Object, edit)
@@ -40,7 +39,7 @@ func editImages(value any, edit func(string) string) {
 	}
 }
 
-// Images are those that objects name, sorted and once each.
+// Images returns the images in objects, sorted, each once.
 func Images(objects []*unstructured.Unstructured) []string {
 	var all []string
 	for _, obj := range objects {

@@ -33,6 +33,7 @@ func TestAPIServer(t *testing.T) {
 		"deployments time out": deploymentsTimeOut,
 		"webhook gate":         webhookGate,
 		"scheme and version":   schemeAndVersion,
+		"list pages":           listPages,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// IssuerDocuments are what the API server says of who issues its service accounts' tokens: OpenID's discovery document, and the public keys.
+// IssuerDocuments returns the API server's documents about the issuer of its service accounts' tokens: OpenID's discovery document, and
+// the public keys (JWKS).
 func (c *Client) IssuerDocuments(ctx context.Context) (discovery, keys []byte, err error) {
 	for _, d := range []struct {
 		path string

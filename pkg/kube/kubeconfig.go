@@ -23,14 +23,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// ownerExtension marks the contexts, clusters and users of a kubeconfig that fleetctl wrote; only these are ever removed.
+// ownerExtension marks the contexts, clusters and users in a kubeconfig that fleetctl wrote. fleetctl removes only these.
 const ownerExtension = "fleetctl.dev/owned"
 
 // lockMark is the content of a lock file that fleetctl made.
 const lockMark = "fleetctl"
 
-// WriteKubeconfig writes kubeconfig to path, readable by its owner only, whole or not at all. Missing folders are made,
-// private, too.
+// WriteKubeconfig writes kubeconfig to path atomically, with mode 0600. It makes missing folders with access for their owner alone.
 func WriteKubeconfig(path string, kubeconfig []byte) error {
 	if err := atomicfile.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return diag.Wrap("write kubeconfig", err, "")
@@ -38,7 +37,7 @@ func WriteKubeconfig(path string, kubeconfig []byte) error {
 	return diag.Wrap("write kubeconfig "+path, atomicfile.Write(path, kubeconfig, 0o600), "")
 }
 
-// ClusterName is what a kubeconfig calls the cluster of its current context; "" where it has none.
+// ClusterName is the name of the cluster of a kubeconfig's current context; "" without one.
 func ClusterName(kubeconfig []byte) string {
 	config, err := clientcmd.Load(kubeconfig)
 	if err != nil || config.Contexts[config.CurrentContext] == nil {
@@ -47,7 +46,7 @@ func ClusterName(kubeconfig []byte) string {
 	return config.Contexts[config.CurrentContext].Cluster
 }
 
-// CurrentContext is the name of a kubeconfig's current context; "" where it has none.
+// CurrentContext is the name of a kubeconfig's current context; "" without one.
 func CurrentContext(kubeconfig []byte) string {
 	config, err := clientcmd.Load(kubeconfig)
 	if err != nil {
@@ -56,27 +55,27 @@ func CurrentContext(kubeconfig []byte) string {
 	return config.CurrentContext
 }
 
-// Reach is what a kubeconfig has whoever uses it do on their own machine, beside connecting to a server. One that somebody else wrote is not to
-// have any: a token file's content goes to the server that the same kubeconfig names.
+// Reach lists what a kubeconfig's client does on its own machine, besides connecting to a server. An untrusted kubeconfig must have none:
+// for example, the client sends the content of a token file to the server in the same kubeconfig.
 type Reach struct {
-	// Commands are run for a user's credentials.
+	// Commands are run to get a user's credentials.
 	Commands []string
-	// Files are read: tokens, certificates and keys, by their paths as they stand in the kubeconfig.
+	// Files are read for tokens, certificates and keys. They are the paths in the kubeconfig.
 	Files []string
 }
 
-// Text says it in words; "" where there is none.
+// Text describes the first command or file in words; "" without any.
 func (r Reach) Text() string {
 	switch {
 	case len(r.Commands) > 0:
 		return "runs a command: " + r.Commands[0]
 	case len(r.Files) > 0:
-		return "has a file read: " + r.Files[0]
+		return "reads a file: " + r.Files[0]
 	}
 	return ""
 }
 
-// ReachOf reads what a kubeconfig reaches, whichever of its contexts is the current one.
+// ReachOf returns the Reach of all contexts of a kubeconfig.
 func ReachOf(kubeconfig []byte) (Reach, error) {
 	config, err := clientcmd.Load(kubeconfig)
 	if err != nil {
@@ -89,9 +88,9 @@ func ReachOf(kubeconfig []byte) (Reach, error) {
 	for _, name := range slices.Sorted(maps.Keys(config.AuthInfos)) {
 		user := config.AuthInfos[name]
 		if user.Exec != nil {
-			r.Commands = append(r.Commands, cmp.Or(user.Exec.Command, "one without a name"))
+			r.Commands = append(r.Commands, cmp.Or(user.Exec.Command, "(no name)"))
 		}
-		if user.AuthProvider != nil { // some of which run commands, or read files
+		if user.AuthProvider != nil { // a provider may run commands or read files
 			r.Commands = append(r.Commands, "the authentication provider "+user.AuthProvider.Name)
 		}
 		add(user.TokenFile, user.ClientCertificate, user.ClientKey)
@@ -102,15 +101,15 @@ func ReachOf(kubeconfig []byte) (Reach, error) {
 	return r, nil
 }
 
-// MergeKubeconfig puts the current context of kubeconfig into the file at path under name (context, cluster and user alike),
-// marks it as fleetctl's own and makes it the current context. All else in the file stays. An entry
-// of that name that is not ours is an error. Others who take kubectl's lock wait for us, and we for them, until ctx ends.
+// MergeKubeconfig writes the current context of kubeconfig to the file at path. Context, cluster and user there get the name name and
+// fleetctl's mark, and the context becomes the current one. Other entries stay. An entry of that name without the mark is an error.
+// MergeKubeconfig takes kubectl's lock, and waits for it until ctx ends.
 func MergeKubeconfig(ctx context.Context, path, name string, kubeconfig []byte) error {
 	return mergeKubeconfig(ctx, path, name, "", kubeconfig)
 }
 
-// MergeKubeconfigOf is MergeKubeconfig for a cluster whose name others choose, and that several may have: an entry of that name which fleetctl made for
-// another cluster than of is an error as well. Whoever uses that context would talk to a stranger.
+// MergeKubeconfigOf is MergeKubeconfig for a cluster whose name is not unique. of identifies the cluster. An entry that fleetctl made for
+// another cluster is an error as well, because a user of that context would then talk to the wrong cluster.
 func MergeKubeconfigOf(ctx context.Context, path, name, of string, kubeconfig []byte) error {
 	return mergeKubeconfig(ctx, path, name, of, kubeconfig)
 }
@@ -127,11 +126,11 @@ func mergeKubeconfig(ctx context.Context, path, name, of string, kubeconfig []by
 	return changeKubeconfig(ctx, path, func(config *clientcmdapi.Config) (bool, error) {
 		if foreign(config, name) {
 			return false, diag.Errorf("choose another name, or remove the entry with `kubectl config delete-context "+name+"`",
-				"add %q to %s: there is an entry of that name that fleetctl did not make", name, path)
+				"add %q to %s: the file has an entry of that name that fleetctl did not make", name, path)
 		}
 		if of != "" && anothers(config, name, of) {
 			return false, diag.Errorf("write it to a file of its own, or remove the entry with `kubectl config delete-context "+name+"`",
-				"add %q to %s: the entry of that name is another cluster's", name, path)
+				"add %q to %s: the entry of that name belongs to another cluster", name, path)
 		}
 		cluster, user := added.Clusters[current.Cluster].DeepCopy(), added.AuthInfos[current.AuthInfo].DeepCopy()
 		context := clientcmdapi.NewContext()
@@ -145,8 +144,8 @@ func mergeKubeconfig(ctx context.Context, path, name, of string, kubeconfig []by
 	})
 }
 
-// RemoveFromKubeconfig takes the entries called name that MergeKubeconfig made out of the file at path; if name is the
-// current context, there is none afterwards. It tells whether there was anything to remove. Entries of others stay.
+// RemoveFromKubeconfig removes the entries called name that MergeKubeconfig wrote to the file at path. If name is the current context,
+// the file has no current context afterwards. removed says whether there were such entries. Other entries stay.
 func RemoveFromKubeconfig(ctx context.Context, path, name string) (removed bool, err error) {
 	if _, err := os.Stat(path); os.IsNotExist(err) {
 		return false, nil
@@ -172,9 +171,9 @@ func RemoveFromKubeconfig(ctx context.Context, path, name string) (removed bool,
 	return removed, err
 }
 
-// changeKubeconfig lets change edit the file at path under a lock and writes it back if change says so.
+// changeKubeconfig reads the file at path under a lock, calls change, and writes the file if change returns true.
 func changeKubeconfig(ctx context.Context, path string, change func(*clientcmdapi.Config) (bool, error)) error {
-	// A symbolic link (a dotfiles repository) stays one: what it points to is replaced.
+	// Replace the target of a symbolic link, and keep the link: users link their kubeconfig from a dotfiles repository.
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
@@ -204,8 +203,8 @@ func changeKubeconfig(ctx context.Context, path string, change func(*clientcmdap
 	return WriteKubeconfig(path, content)
 }
 
-// lockKubeconfig takes two locks: ours, which the system drops when a process dies, against other runs of fleetctl; and the
-// file that kubectl and kind make beside the kubeconfig, against them.
+// lockKubeconfig takes two locks. A file lock, which the system frees when the process ends, keeps other runs of fleetctl out. The lock
+// file of kubectl and kind, beside the kubeconfig, keeps these programs out.
 func lockKubeconfig(ctx context.Context, path string) (unlock func(), err error) {
 	ours := flock.New(path + ".fleetctl-lock")
 	if _, err := ours.TryLockContext(ctx, 50*time.Millisecond); err != nil {
@@ -213,7 +212,7 @@ func lockKubeconfig(ctx context.Context, path string) (unlock func(), err error)
 	}
 	theirs := path + ".lock"
 	for {
-		err := atomicfile.Create(theirs, []byte(lockMark), 0o600) // the mark is for the next of us, should this process be killed; the name is the lock
+		err := atomicfile.Create(theirs, []byte(lockMark), 0o600) // with a mark, by which a later fleetctl knows the lock of a killed one
 		if err == nil {
 			return func() {
 				_ = os.Remove(theirs)
@@ -225,20 +224,20 @@ func lockKubeconfig(ctx context.Context, path string) (unlock func(), err error)
 			return nil, diag.Wrap("lock kubeconfig "+path, err, "")
 		}
 		if left, err := os.ReadFile(theirs); err == nil && string(left) == lockMark {
-			_ = os.Remove(theirs) // of a fleetctl that was killed: a living one would hold our own lock
+			_ = os.Remove(theirs) // of a killed fleetctl: a living one would hold the file lock
 			continue
 		}
 		select {
 		case <-ctx.Done():
 			_ = ours.Close()
 			return nil, diag.Wrap("lock kubeconfig "+path, context.Cause(ctx),
-				"if no kubectl, kind or fleetctl is changing it, a killed one left its lock behind: rm "+theirs)
+				"if no kubectl, kind or fleetctl is changing the file, a killed program has left its lock: rm "+theirs)
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }
 
-// foreign tells whether any entry called name was made by somebody else.
+// foreign tells whether an entry called name lacks fleetctl's mark.
 func foreign(config *clientcmdapi.Config, name string) bool {
 	cluster, user, context := config.Clusters[name], config.AuthInfos[name], config.Contexts[name]
 	return cluster != nil && !owned(cluster.Extensions) || user != nil && !owned(user.Extensions) ||
@@ -250,7 +249,7 @@ func owned(extensions map[string]runtime.Object) bool {
 	return ok
 }
 
-// anothers tells whether an entry called name is of another cluster.
+// anothers tells whether an entry called name belongs to another cluster than of.
 func anothers(config *clientcmdapi.Config, name, of string) bool {
 	mark := mark(of)
 	other := func(extensions map[string]runtime.Object) bool {
@@ -261,12 +260,12 @@ func anothers(config *clientcmdapi.Config, name, of string) bool {
 	return cluster != nil && other(cluster.Extensions) || context != nil && other(context.Extensions)
 }
 
-// mark is what says of an entry that it is ours, and of which cluster: true where no other can have its name.
+// mark is the content of ownerExtension: the cluster's identity, or true if the cluster's name is unique.
 func mark(of string) []byte {
 	if of == "" {
 		return []byte(`true`)
 	}
-	return []byte(strconv.Quote(of)) // names have nothing in them that JSON writes in another way
+	return []byte(strconv.Quote(of)) // such names need no escapes of JSON
 }
 
 func own(extensions *map[string]runtime.Object, of string) {

@@ -158,12 +158,12 @@ func TestReachOf(t *testing.T) {
 	for _, c := range []struct{ config, want string }{
 		{plain, ""},
 		{"users: [{name: other, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, interactiveMode: Never}}}]\n", "runs a command: sh"},
-		{"users: [{name: a, user: {exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never}}}]\n", "runs a command: one without a name"},
+		{"users: [{name: a, user: {exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never}}}]\n", "runs a command: (no name)"},
 		{"users: [{name: a, user: {auth-provider: {name: gcp, config: {cmd-path: sh}}}}]\n", "runs a command: the authentication provider gcp"},
-		{"users: [{name: a, user: {token: a}}, {name: b, user: {tokenFile: /home/me/token}}]\n", "has a file read: /home/me/token"},
-		{"users: [{name: a, user: {client-certificate: me.crt}}]\n", "has a file read: me.crt"},
-		{"users: [{name: a, user: {client-key: me.key}}]\n", "has a file read: me.key"},
-		{"clusters: [{name: b, cluster: {server: 'https://b', certificate-authority: ../ca.crt}}]\n", "has a file read: ../ca.crt"},
+		{"users: [{name: a, user: {token: a}}, {name: b, user: {tokenFile: /home/me/token}}]\n", "reads a file: /home/me/token"},
+		{"users: [{name: a, user: {client-certificate: me.crt}}]\n", "reads a file: me.crt"},
+		{"users: [{name: a, user: {client-key: me.key}}]\n", "reads a file: me.key"},
+		{"clusters: [{name: b, cluster: {server: 'https://b', certificate-authority: ../ca.crt}}]\n", "reads a file: ../ca.crt"},
 	} {
 		reach, err := ReachOf([]byte(head + c.config))
 		if err != nil || reach.Text() != c.want {

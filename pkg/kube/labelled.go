@@ -5,15 +5,18 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/tools/pager"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ListLabelled lists the objects of all kinds that carry labels: cluster-wide ones, and those in namespaces. Kinds that skip names are left
-// out, and so are those that cannot be listed and deleted, and those of an API server behind this one that does not answer.
+// ListLabelled lists the objects of all kinds with the labels: cluster-wide objects, and objects in namespaces. It leaves out kinds for
+// which skip is true, kinds that cannot be listed and deleted, and kinds of an aggregated API server that does not answer.
 func (c *Client) ListLabelled(ctx context.Context, labels map[string]string, namespaces []string, skip func(schema.GroupKind) bool) ([]unstructured.Unstructured, error) {
 	resources, err := c.discovery.ServerPreferredResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
@@ -42,7 +45,7 @@ func (c *Client) ListLabelled(ctx context.Context, labels map[string]string, nam
 	return slices.Concat(found...), err
 }
 
-// kindAt is a kind in one namespace; "" is for cluster-wide ones.
+// kindAt is a kind in one namespace; "" for a cluster-wide kind.
 type kindAt struct {
 	schema.GroupVersionKind
 
@@ -61,19 +64,71 @@ func kindsAt(gv schema.GroupVersion, r *metav1.APIResource, namespaces []string)
 	return kinds
 }
 
-// ListKind lists the objects of a kind, each with that kind. A kind that the API server does not have, or has no more, has none.
+// ListKind lists the objects of a kind, and sets the kind of each. The list is empty if the API server does not know the kind.
 func (c *Client) ListKind(ctx context.Context, kind schema.GroupVersionKind, opts ...client.ListOption) ([]unstructured.Unstructured, error) {
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	err := Retry(ctx, func(ctx context.Context) error { return c.List(ctx, list, opts...) })
+	var objects []unstructured.Unstructured
+	list := func() client.ObjectList { return &unstructured.UnstructuredList{} }
+	err := c.eachOf(ctx, kind, list, opts, func(item runtime.Object) error {
+		obj, ok := item.(*unstructured.Unstructured)
+		if !ok {
+			return fmt.Errorf("unexpected list item %T", item)
+		}
+		obj.SetGroupVersionKind(kind)
+		objects = append(objects, *obj)
+		return nil
+	})
+	return objects, err
+}
+
+// ListMetadata is ListKind for who needs no more than the objects' metadata: an object is nothing else, and without its managed fields. What an object
+// asks for and reports, most of what there is to send, stays at the API server.
+func (c *Client) ListMetadata(
+	ctx context.Context, kind schema.GroupVersionKind, is func(metav1.Object) bool, opts ...client.ListOption,
+) ([]*unstructured.Unstructured, error) {
+	var objects []*unstructured.Unstructured
+	list := func() client.ObjectList { return &metav1.PartialObjectMetadataList{} }
+	err := c.eachOf(ctx, kind, list, opts, func(item runtime.Object) error {
+		partial, ok := item.(*metav1.PartialObjectMetadata)
+		if !ok {
+			return fmt.Errorf("unexpected list item %T", item)
+		}
+		if !is(partial) {
+			return nil
+		}
+		partial.ManagedFields = nil
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(partial)
+		if err != nil {
+			return err
+		}
+		obj := &unstructured.Unstructured{Object: content}
+		obj.SetGroupVersionKind(kind)
+		objects = append(objects, obj)
+		return nil
+	})
+	return objects, err
+}
+
+// eachOf calls do for each object of a kind, once all are there. They come page by page, and are all of one moment.
+func (c *Client) eachOf(
+	ctx context.Context, kind schema.GroupVersionKind, list func() client.ObjectList, opts []client.ListOption, do func(runtime.Object) error,
+) error {
+	pages := pager.New(func(ctx context.Context, at metav1.ListOptions) (runtime.Object, error) {
+		page := list()
+		page.GetObjectKind().SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		err := Retry(ctx, func(ctx context.Context) error {
+			return c.List(ctx, page, append(slices.Clone(opts), client.Limit(at.Limit), client.Continue(at.Continue))...)
+		})
+		return page, err
+	})
+	found, _, err := pages.List(ctx, metav1.ListOptions{})
 	if IsAbsent(err) {
-		return nil, nil
+		return nil
+	}
+	if err == nil {
+		err = meta.EachListItem(found, do)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", kind.Kind, err)
+		return fmt.Errorf("list %s: %w", kind.Kind, err)
 	}
-	for i := range list.Items {
-		list.Items[i].SetGroupVersionKind(kind)
-	}
-	return list.Items, nil
+	return nil
 }

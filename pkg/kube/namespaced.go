@@ -20,12 +20,12 @@ type Kind struct {
 	schema.GroupVersionKind
 
 	Namespaced bool
-	// Custom: a CRD, or another API server, serves it.
+	// Custom: the kind comes from a CRD or an aggregated API server.
 	Custom bool
 }
 
-// Kinds are all kinds whose objects can be listed, each in the version that the API server prefers. What an API server behind this one does not tell
-// is left out.
+// Kinds returns all kinds whose objects can be listed, each in the API server's preferred version. It leaves out kinds of an aggregated
+// API server that does not answer.
 func (c *Client) Kinds(ctx context.Context) ([]Kind, error) {
 	resources, err := c.discovery.ServerPreferredResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
@@ -54,8 +54,8 @@ type KindError struct {
 	Err  error
 }
 
-// ListKinds lists the objects of kinds side by side, of one namespace or, where that is "", of all. A kind that cannot be listed does not keep the
-// others from being so.
+// ListKinds lists the objects of kinds in parallel, in one namespace, or in all namespaces if namespace is "". It tries all kinds, and
+// returns a KindError for each that could not be listed.
 func (c *Client) ListKinds(ctx context.Context, kinds []Kind, namespace string) ([]unstructured.Unstructured, []KindError) {
 	type at struct {
 		Kind
@@ -67,7 +67,7 @@ func (c *Client) ListKinds(ctx context.Context, kinds []Kind, namespace string) 
 	}
 	var mu sync.Mutex
 	var failed []KindError
-	_ = Each(parallelism, all, func(k *at) error { // what went wrong is in failed, kind by kind
+	_ = Each(parallelism, all, func(k *at) error { // failed has the errors
 		var err error
 		if k.objects, err = c.ListKind(ctx, k.GroupVersionKind, client.InNamespace(namespace)); err != nil {
 			mu.Lock()
@@ -84,7 +84,7 @@ func (c *Client) ListKinds(ctx context.Context, kinds []Kind, namespace string) 
 	return objects, failed
 }
 
-// Events of a namespace, or of all where that is "", the newest last.
+// Events returns the events of a namespace, or of all namespaces if namespace is "". The newest event is last.
 func (c *Client) Events(ctx context.Context, namespace string) ([]corev1.Event, error) {
 	list := &corev1.EventList{}
 	if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil {
@@ -94,5 +94,5 @@ func (c *Client) Events(ctx context.Context, namespace string) ([]corev1.Event, 
 	return list.Items, nil
 }
 
-// EventTime is when an event was seen last.
+// EventTime is when an event was last seen.
 func EventTime(e *corev1.Event) time.Time { return eventTime(*e).Time }

@@ -17,8 +17,8 @@ import (
 
 var crdGroupKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
-// ParseYAML returns the objects of a multi-document manifest (YAML or JSON), lists flattened, empty documents dropped. A
-// document without apiVersion, kind or name is an error that tells which one it is.
+// ParseYAML returns the objects of a multi-document manifest (YAML or JSON). It flattens lists and drops empty documents. A document
+// without apiVersion, kind or name is an error that has the document's number.
 func ParseYAML(manifest []byte) ([]*unstructured.Unstructured, error) {
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), 4096)
 	var objects []*unstructured.Unstructured
@@ -35,7 +35,7 @@ func ParseYAML(manifest []byte) ([]*unstructured.Unstructured, error) {
 			continue
 		}
 		var content map[string]any
-		if err := json.Unmarshal(document.Raw, &content); err != nil { // apimachinery's: integers stay integers
+		if err := json.Unmarshal(document.Raw, &content); err != nil { // apimachinery's json keeps integers
 			return nil, fmt.Errorf("read document %d: %w", n, err)
 		}
 		if len(content) == 0 {
@@ -49,9 +49,9 @@ func ParseYAML(manifest []byte) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// AddLabels gives obj labels besides those that it has; one of the same name is replaced.
+// AddLabels adds labels to obj. It replaces labels of the same name.
 func AddLabels(obj *unstructured.Unstructured, labels map[string]string) {
-	all := obj.GetLabels() // a copy, nil where there are none
+	all := obj.GetLabels() // a copy; nil without labels
 	if all == nil {
 		all = map[string]string{}
 	}
@@ -59,9 +59,9 @@ func AddLabels(obj *unstructured.Unstructured, labels map[string]string) {
 	obj.SetLabels(all)
 }
 
-// AddAnnotations gives obj annotations besides those that it has; one of the same name is replaced.
+// AddAnnotations adds annotations to obj. It replaces annotations of the same name.
 func AddAnnotations(obj *unstructured.Unstructured, annotations map[string]string) {
-	all := obj.GetAnnotations() // as above
+	all := obj.GetAnnotations() // a copy; nil without annotations
 	if all == nil {
 		all = map[string]string{}
 	}
@@ -99,7 +99,7 @@ type Ref struct {
 	Key
 }
 
-// RefOf identifies obj, whose apiVersion and kind are set.
+// RefOf returns the Ref of obj. obj must have apiVersion and kind.
 func RefOf(obj *unstructured.Unstructured) Ref {
 	return Ref{GroupVersionKind: obj.GroupVersionKind(), Key: Key{Namespace: obj.GetNamespace(), Name: obj.GetName()}}
 }
@@ -112,7 +112,7 @@ func (r Ref) String() string {
 	return r.Kind + " " + r.Namespace + "/" + r.Name
 }
 
-// isBuiltIn tells whether the API server itself serves the group, that is, no CRD is needed first.
+// isBuiltIn tells whether the API server itself serves the group, so that no CRD is needed.
 func isBuiltIn(group string) bool {
 	return clientgoscheme.Scheme.IsGroupRegistered(group) || group == crdGroupKind.Group
 }

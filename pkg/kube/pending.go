@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// pending is what several watches still wait for, and tells detail when that changes.
+// pending holds the objects that several watches still wait for. It calls detail when they change.
 type pending struct {
 	mu     sync.Mutex
 	left   map[Key]bool
@@ -23,7 +23,7 @@ func newPending(keys []Key, detail func(string)) *pending {
 	return p
 }
 
-// set notes whether what key names is ready now.
+// set records whether the object key is ready.
 func (p *pending) set(key Key, ready bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -35,7 +35,7 @@ func (p *pending) set(key Key, ready bool) {
 	p.tell()
 }
 
-// explain notes why what key names is not ready.
+// explain records why the object key is not ready.
 func (p *pending) explain(key Key, reason string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -63,7 +63,7 @@ func (p *pending) tell() {
 	}
 }
 
-// list is what is left, sorted.
+// list returns the objects that are not ready, sorted.
 func (p *pending) list() []Key {
 	p.mu.Lock()
 	defer p.mu.Unlock()

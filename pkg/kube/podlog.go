@@ -10,11 +10,11 @@ import (
 const (
 	// maxLogLines bounds PodLog besides its bytes.
 	maxLogLines = 5000
-	// maxLogRead bounds what is read for it: a limit of the API server counts from the first of these lines on, and would cut off the newest.
+	// maxLogRead bounds the bytes that PodLog reads. The API server's own limit would keep the first of maxLogLines and cut off the newest.
 	maxLogRead = 32 << 20
 )
 
-// PodLog is the end of a container's log, in so many bytes at most; before: of the container that ran there before its last restart.
+// PodLog returns the end of a container's log, at most limit bytes. With before it is the log of the container before its last restart.
 func (c *Client) PodLog(ctx context.Context, pod Key, container string, before bool, limit int64) ([]byte, error) {
 	raw, err := c.discovery.RESTClient().Get().AbsPath("/api/v1/namespaces", pod.Namespace, "pods", pod.Name, "log").
 		Param("container", container).Param("previous", strconv.FormatBool(before)).Param("timestamps", "true").
@@ -25,7 +25,8 @@ func (c *Client) PodLog(ctx context.Context, pod Key, container string, before b
 	return endOfLog(raw, limit), nil
 }
 
-// endOfLog are the last whole lines of a log, in so many bytes at most. What was cut off in its middle could hide what it is.
+// endOfLog returns the last whole lines of a log, at most limit bytes. It leaves out a cut line, because a secret in it might not be
+// recognised.
 func endOfLog(raw []byte, limit int64) []byte {
 	if len(raw) >= maxLogRead {
 		raw = raw[:bytes.LastIndexByte(raw, '\n')+1]

@@ -20,34 +20,33 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// isTransient tells whether err is one that the API server, or the way to it, gets over by itself in a moment.
+// isTransient tells whether err is a failure of the API server or the network that passes in a moment.
 func isTransient(err error) bool {
 	return apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) ||
 		apierrors.IsTimeout(err) || utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) ||
 		utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err) || isStreamCut(err)
 }
 
-// isStreamCut tells whether a proxy, or the API server as it ends, has cut off the one request and not its connection.
+// isStreamCut tells whether a proxy, or an API server that is ending, has cut off this request but not its connection.
 func isStreamCut(err error) bool {
 	_, cut := errors.AsType[http2.StreamError](err)
 	return cut
 }
 
-// isUnexplained tells whether the API server failed and gave no reason, which is how it passes on what its storage says: that etcd has timed out, on
-// a busy disk. It may be for good as well, so that it is tried again a few times only.
+// isUnexplained tells whether the API server failed without a reason. It does so for errors of its storage, for example if etcd has timed
+// out on a busy disk. Such an error may also be permanent, so it is retried only a few times.
 func isUnexplained(err error) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	return ok && status.ErrStatus.Code == http.StatusInternalServerError && status.ErrStatus.Reason == metav1.StatusReasonUnknown
 }
 
-// isUnanswered tells whether err says that what stands behind the API server is not there yet: a webhook that does not
-// answer or whose certificate is not known yet (the API server reports both as internal errors), or a CRD that has not
-// reached discovery.
+// isUnanswered tells whether err means that something which the API server needs is missing so far: a webhook does not answer or has a
+// certificate that is not known yet, both of which are internal errors, or a CRD is not in discovery.
 func isUnanswered(err error) bool {
 	return apierrors.IsInternalError(err) || meta.IsNoMatchError(err) || apierrors.IsNotFound(err) || isTransient(err)
 }
 
-// retryTransient repeats do a few times over what isTransient and isUnexplained know.
+// retryTransient repeats do a few times while its error is one of isTransient or isUnexplained.
 func retryTransient(ctx context.Context, do func(context.Context) error) error {
 	backoff := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 7, Cap: 3 * time.Second}
 	var last error
@@ -64,12 +63,12 @@ func retryTransient(ctx context.Context, do func(context.Context) error) error {
 	return err
 }
 
-// Retry repeats do a few times over what an API server, or the way to it, gets over by itself in a moment. What it repeats may have been done
-// although the answer was lost: do has to take "already so" for success.
+// Retry repeats do a few times after failures of the API server or the network that pass in a moment. A failed call may have had its
+// effect although its answer was lost, so do has to treat "already done" as success.
 func Retry(ctx context.Context, do func(context.Context) error) error { return retryTransient(ctx, do) }
 
-// untilAnswered repeats do until it succeeds, fails for a reason that waiting does not cure, or ctx ends. Webhooks cannot
-// be watched: that they answer shows only by asking.
+// untilAnswered repeats do until it succeeds, fails with an error that does not pass by waiting, or ctx ends. It polls, because a
+// webhook's readiness cannot be watched.
 func untilAnswered(ctx context.Context, what string, detail func(string), do func(context.Context) error) error {
 	backoff := wait.Backoff{Duration: 50 * time.Millisecond, Factor: 1.6, Jitter: 0.1, Steps: 1 << 30, Cap: time.Second}
 	delay := backoff.DelayFunc()
@@ -91,8 +90,8 @@ func untilAnswered(ctx context.Context, what string, detail func(string), do fun
 	}
 }
 
-// DryRunAdmission returns once the API server admits obj in a dry run, that is, once all webhooks for its kind answer. An
-// object that exists already, or that a webhook answers by refusing it, counts as answered, the latter with its error.
+// DryRunAdmission creates obj in a dry run, and returns when all webhooks for its kind answer. It returns nil if obj already exists. If a
+// webhook refuses obj, it returns the webhook's error.
 func (c *Client) DryRunAdmission(ctx context.Context, obj *unstructured.Unstructured) error {
 	ref := RefOf(obj)
 	return untilAnswered(ctx, ref.String(), nil, func(ctx context.Context) error {
@@ -104,8 +103,8 @@ func (c *Client) DryRunAdmission(ctx context.Context, obj *unstructured.Unstruct
 	})
 }
 
-// UntilWebhooksAnswer returns once no webhook that the API server has to ask about the creation of obj is beyond its reach or has a certificate
-// that it does not trust. What they answer is not looked at: obj need not be one that they, or its CRD, would admit.
+// UntilWebhooksAnswer returns when the API server reaches all webhooks for the creation of obj and trusts their certificates. It ignores
+// their answers, so obj need not be valid.
 func (c *Client) UntilWebhooksAnswer(ctx context.Context, obj *unstructured.Unstructured) error {
 	ref := RefOf(obj)
 	return untilAnswered(ctx, ref.String(), nil, func(ctx context.Context) error {
@@ -117,6 +116,6 @@ func (c *Client) UntilWebhooksAnswer(ctx context.Context, obj *unstructured.Unst
 	})
 }
 
-// uncalled is how the API server's internal error begins where it could not call a webhook, other than where the webhook itself has failed
-// (k8s.io/apiserver, pkg/admission/plugin/webhook).
+// uncalled is the beginning of the API server's error if it could not call a webhook (k8s.io/apiserver, pkg/admission/plugin/webhook). An
+// error of the webhook itself begins in another way.
 const uncalled = "failed calling webhook"

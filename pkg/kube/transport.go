@@ -10,22 +10,22 @@ import (
 )
 
 const (
-	// mostBytes bounds an answer of any API server: a list of a fleet of thousands of clusters is smaller.
+	// mostBytes is the default of Options.MostBytes. A list of thousands of clusters is smaller.
 	mostBytes = 1 << 30
-	// MostOfWorkload is Options.MostBytes for workload clusters, of which many are asked at once, and which others may run: there is room for 50,000 pods.
+	// MostOfWorkload is Options.MostBytes for workload clusters, enough for 50,000 pods. It is lower, because fleetctl asks many of them
+	// at once, and other people may run them.
 	MostOfWorkload = 256 << 20
 )
 
-// bound gives each request but watches a timeout, and each answer most bytes.
+// bound limits each request to timeout and its answer to most bytes. It does not limit watches.
 func bound(next http.RoundTripper, timeout time.Duration, most int) http.RoundTripper {
 	return &roundTimeout{next: next, bounded: contact.Bound(next, most), timeout: timeout}
 }
 
-// roundTimeout bounds requests that are not watches, so that a half-dead connection does not hang a command whose own
-// deadline is far away.
+// roundTimeout bounds requests that are not watches, so that a dead connection does not hang a command until the command's own deadline.
 type roundTimeout struct {
 	next    http.RoundTripper
-	bounded http.RoundTripper // next, for what is no watch
+	bounded http.RoundTripper // next with a bounded answer, for requests that are not watches
 	timeout time.Duration
 }
 
@@ -43,10 +43,10 @@ func (r *roundTimeout) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// WrappedRoundTripper lets client-go find the transport beneath.
+// WrappedRoundTripper lets client-go find the wrapped transport.
 func (r *roundTimeout) WrappedRoundTripper() http.RoundTripper { return r.next }
 
-// cancelOnClose releases the context of a request when its body has been read.
+// cancelOnClose releases the context of a request when its body is closed.
 type cancelOnClose struct {
 	io.ReadCloser
 	cancel context.CancelFunc

@@ -11,21 +11,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Trouble is one thing that a condition says is not as it should be: one line of a table.
+// Trouble is a fault that a condition reports.
 type Trouble struct {
-	// Condition that says it, as VpcReady.
+	// Condition is the type of the condition, such as VpcReady.
 	Condition string
-	// Reason is the condition's word for it, Message what it says beside that, on one line; either may be empty, and not both.
+	// Reason and Message of the condition, the message on one line. At most one of them is empty.
 	Reason, Message string
-	// Since is when the condition became what it is; zero where it does not say.
+	// Since is when the condition got its status; zero if the condition does not say.
 	Since time.Time
-	// Waiting: it says itself that it waits for something else, and so is not what is wrong.
+	// Waiting: the condition only waits for another object, and so is not the cause.
 	Waiting bool
-	// Unknown: nobody can tell.
+	// Unknown: the condition's status is Unknown.
 	Unknown bool
 }
 
-// Text is the reason and the message.
+// Text joins the reason and the message.
 func (t Trouble) Text() string {
 	switch {
 	case t.Message == "":
@@ -36,31 +36,33 @@ func (t Trouble) Text() string {
 	return t.Reason + ": " + t.Message
 }
 
-// saysNothing are reasons that add nothing to a message.
+// saysNothing are reasons without information of their own.
 var saysNothing = []string{"NotReady", "NotAvailable", "NotProvisioned", "InternalError", "Error", "Failed", "Unknown", "Warning", "Info"}
 
-// summaries are conditions that repeat what others of the same object say.
+// summaries are conditions that repeat other conditions of the same object.
 var summaries = []string{"Ready", "Available"}
 
-// inverse are conditions that are False where all is well; True is trouble in those of stopped, and in the others a thing that is under way.
+// inverse are conditions that are False on a healthy object. True is trouble for the conditions in stopped. For the others it means work
+// in progress.
 var (
 	inverse = []string{"RollingOut", "ScalingUp", "ScalingDown", "Remediating", "Deleting", "Updating", "Reconciling", "MachinesDeleting", "ReplicaFailure"}
 	stopped = []string{"Stalled", "Paused", "ReplicaFailure"}
 )
 
-// optional are conditions that say nothing of whether an object works.
+// optional are conditions that do not tell whether an object works.
 var optional = []string{"ExternallyRemediated", "OwnerRemediated", "UpToDate", "MachinesUpToDate", "ControlPlaneMachinesUpToDate", "WorkerMachinesUpToDate"}
 
-// longTrouble bounds the text of one line.
+// longTrouble bounds the bytes of one line.
 const longTrouble = 600
 
-// ConditionTroubles says what conditions have against an object: one line a cause. What a summary only repeats is left out, what two conditions say
-// in the same words is said once, a list within a message makes a line of each. First comes what is wrong, then what waits for something else.
+// ConditionTroubles returns the troubles that conditions report, one for each cause. It leaves out what a summary only repeats, and
+// returns equal troubles once. A list in a message becomes one trouble for each entry. Faults come first, then conditions that wait for
+// another object.
 func ConditionTroubles(conditions []metav1.Condition) []Trouble {
 	return troublesOf(withoutSeverity(conditions))
 }
 
-// Troubles are those of an object: what its conditions say, in the form of any contract of Cluster API, and what its status calls a failure.
+// Troubles returns an object's troubles, from its conditions, in the form of any contract of Cluster API, and from failures in its status.
 func Troubles(obj *unstructured.Unstructured) []Trouble {
 	troubles := failures(obj)
 	for _, t := range troublesOf(severeConditions(obj)) {
@@ -71,7 +73,7 @@ func Troubles(obj *unstructured.Unstructured) []Trouble {
 	return troubles
 }
 
-// severe is a condition with what the older ones of Cluster API and those of Azure's operator have beside it.
+// severe is a condition with a severity, which older conditions of Cluster API and conditions of Azure Service Operator have.
 type severe struct {
 	metav1.Condition
 
@@ -86,7 +88,7 @@ func withoutSeverity(conditions []metav1.Condition) []severe {
 	return out
 }
 
-// severeConditions are the conditions of status, and those of status.v1beta2, where some providers have the newer ones.
+// severeConditions returns the conditions in status and in status.v1beta2, where some providers have the newer form.
 func severeConditions(obj *unstructured.Unstructured) []severe {
 	var out []severe
 	for _, path := range [][]string{{"status", "v1beta2", "conditions"}, {"status", "conditions"}} {
@@ -109,7 +111,8 @@ func severeConditions(obj *unstructured.Unstructured) []severe {
 	return out
 }
 
-// failures are what a status says without a condition: the final failures of Cluster API's older contract, and the message of a bare metal host.
+// failures returns troubles in a status without a condition: terminal failures of Cluster API's older contract, and the error of a
+// BareMetalHost.
 func failures(obj *unstructured.Unstructured) []Trouble {
 	var out []Trouble
 	for _, f := range []struct{ reason, message string }{{"failureReason", "failureMessage"}, {"errorReason", "errorMessage"}, {"errorType", "errorMessage"}} {
@@ -150,7 +153,7 @@ func troublesOf(conditions []severe) []Trouble {
 	return out
 }
 
-// rank puts what is wrong before what nobody can tell, and that before what waits.
+// rank sorts faults before unknown conditions, and these before conditions that wait.
 func (t Trouble) rank() int {
 	switch {
 	case t.Waiting:
@@ -163,12 +166,12 @@ func (t Trouble) rank() int {
 
 func isSummary(t Trouble) bool { return slices.Contains(summaries, t.Condition) }
 
-// repeats tells whether a summary's line says what another one says.
+// repeats tells whether the trouble s of a summary only repeats the trouble t.
 func repeats(s, t Trouble) bool {
 	return s.Condition == t.Condition || s.Message != "" && (strings.Contains(t.Message, s.Message) || t.Message != "" && strings.Contains(s.Message, t.Message))
 }
 
-// troubleOf is what one condition has against its object: nothing, or a line for each point of its message.
+// troubleOf returns the troubles of one condition: none, or one for each point of its message.
 func troubleOf(c severe) []Trouble {
 	if slices.Contains(optional, c.Type) {
 		return nil
@@ -212,13 +215,13 @@ func troubleOf(c severe) []Trouble {
 	return out
 }
 
-// What of a condition's message is taken apart: somebody else has written it.
+// Limits of a condition's message, which is untrusted text.
 const (
 	mostMessage = 16 << 10
 	mostPoints  = 100
 )
 
-// saysThatItWaits tells whether a condition is about something else that has not come yet.
+// saysThatItWaits tells whether a condition waits for another object.
 func saysThatItWaits(reason, message string) bool {
 	if strings.HasPrefix(reason, "Waiting") || slices.Contains([]string{"DependencyNotReady", "Progressing", "NotYetReported", "NoWorkers"}, reason) {
 		return true
@@ -228,17 +231,17 @@ func saysThatItWaits(reason, message string) bool {
 		strings.Contains(message, "condition ") && strings.HasSuffix(message, " not yet reported") // as NotYetReported, where a summary lists it
 }
 
-// point is one entry of the lists that Cluster API's messages are.
+// point is one entry of a message that is a list, as in Cluster API.
 type point struct {
 	text            string // all of it, on one line
 	condition, rest string // "InfrastructureReady" and what follows it, where it begins so
 }
 
-// pointsOf takes a message apart: "* WorkersAvailable:\n  * MachineDeployment md-0: no machine" has one point, and "a\n* b: c\n* d" has three. Text
-// without a list is one point.
+// pointsOf splits a message into its points. "* WorkersAvailable:\n  * MachineDeployment md-0: no machine" has one point, and "a\n* b:
+// c\n* d" has three. Text without a list is one point.
 func pointsOf(message string) []point {
 	var out []point
-	var above []string // headings that the line is below of
+	var above []string // headings above the line
 	lines := strings.Split(strings.ReplaceAll(message, "\r", ""), "\n")
 	for i, line := range lines {
 		text := strings.TrimLeft(line, " \t")
@@ -253,7 +256,7 @@ func pointsOf(message string) []point {
 			above = append(above, text)
 			continue
 		}
-		if !listed && len(out) > 0 { // goes on with what the line above says
+		if !listed && len(out) > 0 { // the line continues the one above
 			last := &out[len(out)-1]
 			*last = pointOf(last.text+" "+text, last.condition != "")
 			continue
@@ -263,7 +266,7 @@ func pointsOf(message string) []point {
 	return out
 }
 
-// hasDeeper tells whether the next line of text stands further in.
+// hasDeeper tells whether the next line of text is indented more.
 func hasDeeper(lines []string, depth int) bool {
 	for _, line := range lines {
 		if text := strings.TrimLeft(line, " \t"); text != "" {
@@ -281,7 +284,7 @@ func pointOf(text string, listed bool) point {
 	return p
 }
 
-// boundedLine is text on one line; of what is too long the middle is left out.
+// boundedLine puts text on one line. It cuts out the middle of a text that is too long.
 func boundedLine(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if runes := []rune(text); len(runes) > longTrouble {

@@ -10,19 +10,19 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Tuning is how hard one manager works, and what it may take for it.
+// Tuning sets the parallelism and the resources of one manager.
 type Tuning struct {
 	// Manager is the name of its Deployment.
 	Manager string
-	// Flags are numbers that it is started with, by name without dashes.
+	// Flags of the manager with a number as their value, by name without dashes.
 	Flags map[string]int
-	// Requests and Limits of its container by resource (cpu, memory), as Kubernetes writes amounts.
+	// Requests and Limits of the manager's container by resource (cpu, memory), as Kubernetes quantities.
 	Requests, Limits map[string]string
-	// Env are variables of its environment, by name.
+	// Env are variables of the manager's environment, by name.
 	Env map[string]string
 }
 
-// String is the same for the same tuning, in one line: "--kube-api-qps=200 limits.memory=2Gi".
+// String describes the tuning in one line: "--kube-api-qps=200 limits.memory=2Gi". Equal tunings have equal strings.
 func (t Tuning) String() string {
 	words := t.args()
 	for _, part := range []struct {
@@ -45,11 +45,11 @@ func (t Tuning) args() []string {
 	return args
 }
 
-// managerContainer is what the container with the manager is called, by convention, where there are others beside it.
+// managerContainer is the conventional name of the manager's container in a pod with several containers.
 const managerContainer = "manager"
 
-// Tune changes a Deployment in place: flags that are among the arguments get the value, others are added; amounts of resources and
-// variables are added or replaced. An error says that it has no container to tune.
+// Tune changes a Deployment in place. It sets or adds flags, quantities of resources, and variables. It fails if the Deployment has no
+// container of the manager.
 func Tune(deployment *unstructured.Unstructured, t Tuning) error {
 	return EditManager(deployment, func(container map[string]any) error {
 		args, _, err := unstructured.NestedStringSlice(container, "args")
@@ -75,7 +75,7 @@ func Tune(deployment *unstructured.Unstructured, t Tuning) error {
 	})
 }
 
-// setEnv sets variables of a container, sorted by name after those that it has.
+// setEnv sets variables of a container. It adds new ones at the end, sorted by name.
 func setEnv(container map[string]any, variables map[string]string) error {
 	if len(variables) == 0 {
 		return nil
@@ -96,7 +96,7 @@ func setEnv(container map[string]any, variables map[string]string) error {
 	return unstructured.SetNestedSlice(container, env, "env")
 }
 
-// EditManager lets edit change the container of a Deployment that runs its manager: the one called manager, or the only one.
+// EditManager calls edit with the manager's container of a Deployment: the container called manager, or the only one.
 func EditManager(deployment *unstructured.Unstructured, edit func(container map[string]any) error) error {
 	path := []string{"spec", "template", "spec", "containers"}
 	containers, _, err := unstructured.NestedSlice(deployment.Object, path...)
@@ -123,7 +123,7 @@ func EditManager(deployment *unstructured.Unstructured, edit func(container map[
 	return unstructured.SetNestedSlice(deployment.Object, containers, path...)
 }
 
-// withFlag puts --name=value in the place of what args have of the flag, or at their end.
+// withFlag replaces a flag in args by arg, --NAME=VALUE, or adds arg at the end.
 func withFlag(args []string, arg string) []string {
 	flag, value, _ := strings.Cut(arg, "=")
 	found := false

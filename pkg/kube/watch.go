@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// relistDelay is how long a broken watch waits before it lists again.
+// relistDelay is the time between the end of a broken watch and the next list.
 const relistDelay = 500 * time.Millisecond
 
 // Selection of the objects of one kind. Empty fields select all.
@@ -31,8 +31,8 @@ type Selection struct {
 // Objects are the selected objects of one kind that exist now.
 type Objects map[Key]*unstructured.Unstructured
 
-// Watch follows the selected objects of kind gvk and calls onChange with all that exist, first with those that are there
-// already, then after each change, until onChange returns true or an error, or ctx ends. onChange must not keep the map.
+// Watch calls onChange with the selected objects of kind gvk, at first and after each change, until onChange returns true or an error, or
+// ctx ends. onChange gets all objects that exist at that time, and must not keep the map.
 func (c *Client) Watch(ctx context.Context, gvk schema.GroupVersionKind, sel Selection, onChange func(Objects) (done bool, err error)) error {
 	for {
 		done, err := c.watchOnce(ctx, gvk, sel, onChange)
@@ -49,7 +49,7 @@ func (c *Client) Watch(ctx context.Context, gvk schema.GroupVersionKind, sel Sel
 	}
 }
 
-// watchOnce lists and follows until the watch breaks, which is not an error: the caller lists again.
+// watchOnce lists and watches. A broken watch is no error; the caller then calls watchOnce again.
 func (c *Client) watchOnce(ctx context.Context, gvk schema.GroupVersionKind, sel Selection, onChange func(Objects) (bool, error)) (bool, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
@@ -74,7 +74,7 @@ func (c *Client) watchOnce(ctx context.Context, gvk schema.GroupVersionKind, sel
 	return follow(ctx, watcher, objects, onChange)
 }
 
-// follow keeps objects as watcher's events say. It returns false without an error when the watch broke.
+// follow applies watcher's events to objects. It returns false without an error when the watch breaks.
 func follow(ctx context.Context, watcher watch.Interface, objects Objects, onChange func(Objects) (bool, error)) (bool, error) {
 	for {
 		select {
@@ -86,7 +86,7 @@ func follow(ctx context.Context, watcher watch.Interface, objects Objects, onCha
 			}
 			obj, ok := event.Object.(*unstructured.Unstructured)
 			switch {
-			case event.Type == watch.Error: // too old to go on from: list again
+			case event.Type == watch.Error: // the resource version is too old, so list again
 				return false, nil
 			case !ok:
 				continue
@@ -104,7 +104,7 @@ func follow(ctx context.Context, watcher watch.Interface, objects Objects, onCha
 	}
 }
 
-// WaitFor waits until done says so of the object of kind gvk named key. done gets nil while there is no such object.
+// WaitFor waits until done returns true or an error for the object of kind gvk named key. done gets nil while the object does not exist.
 func (c *Client) WaitFor(ctx context.Context, gvk schema.GroupVersionKind, key Key, done func(*unstructured.Unstructured) (bool, error)) error {
 	sel := Selection{Namespace: key.Namespace, Name: key.Name}
 	err := c.Watch(ctx, gvk, sel, func(objects Objects) (bool, error) { return done(objects[key]) })
@@ -114,12 +114,12 @@ func (c *Client) WaitFor(ctx context.Context, gvk schema.GroupVersionKind, key K
 	return nil
 }
 
-// WaitGone waits until the object of kind gvk named key does not exist. A kind that does not exist either is fine.
+// WaitGone waits until the object of kind gvk named key does not exist. It returns at once if the kind does not exist.
 func (c *Client) WaitGone(ctx context.Context, gvk schema.GroupVersionKind, key Key) error {
 	return c.waitGone(ctx, Ref{gvk, key}, "")
 }
 
-// waitGone is WaitGone for the object with that UID: another one of its name does not count. "" stands for any.
+// waitGone is WaitGone for the object with that UID; it ignores another object of the same name. "" means any UID.
 func (c *Client) waitGone(ctx context.Context, ref Ref, uid types.UID) error {
 	err := c.WaitFor(ctx, ref.GroupVersionKind, ref.Key, func(obj *unstructured.Unstructured) (bool, error) {
 		return obj == nil || uid != "" && obj.GetUID() != uid, nil
@@ -141,19 +141,19 @@ func (c *Client) WaitEstablished(ctx context.Context, names ...string) error {
 }
 
 const (
-	// establishTime is how long a CRD may take until it is touched for the first time, and twice as long each further time. It is
-	// mostly a fraction of a second.
+	// establishTime is the time after which waitEstablished touches a CRD. It doubles with each touch. Most CRDs are established in a
+	// fraction of a second.
 	establishTime = 5 * time.Second
-	// touchAnnotation makes a change of a CRD that changes nothing.
+	// touchAnnotation is an annotation without meaning. Setting it updates a CRD.
 	touchAnnotation = "fleetctl.dev/touched"
 )
 
 var errNotEstablished = errors.New("it is not established")
 
-// waitEstablished touches the CRD now and then while it waits: an API server that is killed after it has accepted the names of a CRD
-// and before it has established it, forgets to do so after its restart, until the CRD changes (the establishing controller of
-// k8s.io/apiextensions-apiserver is told of updates only). A server that does not even say how the CRD is, in that time, is busy: each
-// touch would give it more to do.
+// waitEstablished waits until the CRD is established, and touches it now and then. An API server that is killed between accepting a CRD's
+// names and establishing it does not establish it after its restart, until the CRD is updated: the establishing controller of
+// k8s.io/apiextensions-apiserver handles only updates. A server that does not return the CRD in time is busy, and is not burdened with a
+// touch.
 func (c *Client) waitEstablished(ctx context.Context, name string) error {
 	for patience := establishTime; ; patience *= 2 {
 		seen, err := c.established(ctx, name, patience)
@@ -176,7 +176,7 @@ func (c *Client) waitEstablished(ctx context.Context, name string) error {
 	}
 }
 
-// established waits for a while until the API server serves a CRD, and tells whether it has seen the CRD at all.
+// established waits until the API server serves a CRD, for at most patience. seen says whether the server has returned the CRD at all.
 func (c *Client) established(ctx context.Context, name string, patience time.Duration) (seen bool, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, errNotEstablished)
 	defer cancel()
@@ -184,13 +184,13 @@ func (c *Client) established(ctx context.Context, name string, patience time.Dur
 		seen = seen || crd != nil
 		return crd != nil && conditionStatus(crd, "Established") == metav1.ConditionTrue, nil
 	})
-	if err != nil && errors.Is(context.Cause(ctx), errNotEstablished) { // on a busy machine in the middle of a request, whose error this is
+	if err != nil && errors.Is(context.Cause(ctx), errNotEstablished) { // patience ended during a request, and err is that request's
 		return seen, errNotEstablished
 	}
 	return seen, err
 }
 
-// timeoutError is ctx's end together with what was still missing.
+// timeoutError joins ctx's cause with what was still missing.
 func timeoutError(ctx context.Context, missing string) error {
 	cause := context.Cause(ctx)
 	if errors.Is(cause, context.DeadlineExceeded) {
@@ -217,7 +217,7 @@ type listWatcher struct {
 	sel    Selection
 }
 
-// WatchWithContext opens a watch from where opts says.
+// WatchWithContext opens a watch with the resource version in opts.
 func (w *listWatcher) WatchWithContext(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(w.gvk.GroupVersion().WithKind(w.gvk.Kind + "List"))
@@ -226,7 +226,7 @@ func (w *listWatcher) WatchWithContext(ctx context.Context, opts metav1.ListOpti
 
 func keyOf(obj metav1.Object) Key { return Key{Namespace: obj.GetNamespace(), Name: obj.GetName()} }
 
-// conditionStatus is the status of obj's condition of that type, or "".
+// conditionStatus is the status of obj's condition of the given type, or "".
 func conditionStatus(obj *unstructured.Unstructured, conditionType string) metav1.ConditionStatus {
 	for _, c := range Conditions(obj) {
 		if c.Type == conditionType {

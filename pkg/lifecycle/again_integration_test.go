@@ -25,7 +25,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/leaving"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
 // onSuspend lets something happen at the very moment that Flux is suspended: after every list that was made before, and before any that is made
@@ -33,7 +35,7 @@ import (
 func (e *existingCluster) onSuspend(t *testing.T, do func()) {
 	t.Helper()
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
-		&clientcmd.ClientConfigLoadingRules{ExplicitPath: e.kubeconfig}, &clientcmd.ConfigOverrides{CurrentContext: "admin"})
+		&clientcmd.ClientConfigLoadingRules{ExplicitPath: e.Kubeconfig}, &clientcmd.ConfigOverrides{CurrentContext: "admin"})
 	config, err := loader.ClientConfig()
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +68,7 @@ func (e *existingCluster) onSuspend(t *testing.T, do func()) {
 	through.Clusters["proxy"] = &clientcmdapi.Cluster{Server: server.URL}
 	through.AuthInfos["nobody"] = &clientcmdapi.AuthInfo{}
 	through.Contexts["admin"] = &clientcmdapi.Context{Cluster: "proxy", AuthInfo: "nobody"}
-	if err := clientcmd.WriteToFile(*through, e.kubeconfig); err != nil {
+	if err := clientcmd.WriteToFile(*through, e.Kubeconfig); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -81,9 +83,9 @@ func newWorkload(namespace, name string) *clusterv1.Cluster {
 }
 
 // takeWithCluster takes the cluster as a management cluster of the fleet, and makes a Cluster there.
-func (e *existingCluster) takeWithCluster(ctx context.Context, t *testing.T) *session {
+func (e *existingCluster) takeWithCluster(ctx context.Context, t *testing.T) *session.Session {
 	t.Helper()
-	s, err := e.take(ctx, t)
+	s, err := e.Take(ctx, t)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,12 +96,12 @@ func (e *existingCluster) takeWithCluster(ctx context.Context, t *testing.T) *se
 // withFlux is a management cluster of the fleet whose Flux follows its repo, with the kinds of Cluster API and no Cluster yet.
 func (e *existingCluster) withFlux(ctx context.Context, t *testing.T) *management.Target {
 	t.Helper()
-	e.followSomething(ctx, t, e.git.URL, "main", "providers/docker/v1/mgmt")
+	e.followSomething(ctx, t, e.Git.URL, "main", "providers/docker/v1/mgmt")
 	e.takeWithCluster(ctx, t)
-	if err := e.client.WithWatch.Delete(ctx, newWorkload("team-a", "alpha")); err != nil {
+	if err := e.Client.WithWatch.Delete(ctx, newWorkload("team-a", "alpha")); err != nil {
 		t.Fatal(err)
 	}
-	target, err := management.Find(e.deps.Store, "", e.dir)
+	target, err := management.Find(e.Deps.Store, "", e.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +112,7 @@ func (e *existingCluster) withFlux(ctx context.Context, t *testing.T) *managemen
 func (e *existingCluster) standsUntouched(ctx context.Context, t *testing.T, name string) {
 	t.Helper()
 	found := &clusterv1.Cluster{}
-	if err := e.client.Get(ctx, kube.Key{Namespace: "team-a", Name: name}, found); err != nil || !found.DeletionTimestamp.IsZero() {
+	if err := e.Client.Get(ctx, kube.Key{Namespace: "team-a", Name: name}, found); err != nil || !found.DeletionTimestamp.IsZero() {
 		t.Errorf("%s: %v, %v", name, found.DeletionTimestamp, err)
 	}
 }
@@ -123,7 +125,7 @@ func TestClusterThatComesWithTheSuspension(t *testing.T) {
 			return err
 		},
 		"teardown": func(ctx context.Context, e *existingCluster, target *management.Target) error {
-			_, err := Teardown(ctx, e.deps, TeardownOptions{Target: target, DeleteClusters: true})
+			_, err := Teardown(ctx, e.Deps, TeardownOptions{Target: target, DeleteClusters: true})
 			return err
 		},
 	} {
@@ -133,7 +135,7 @@ func TestClusterThatComesWithTheSuspension(t *testing.T) {
 			e := newExistingCluster(t)
 			target := e.withFlux(ctx, t)
 			e.onSuspend(t, func() {
-				if err := e.client.Create(ctx, newWorkload("team-a", "late")); err != nil {
+				if err := e.Client.Create(ctx, newWorkload("team-a", "late")); err != nil {
 					t.Error(err)
 				}
 			})
@@ -156,7 +158,7 @@ func TestBootstrapClusterIsKeptForWhatCameLate(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	e.standsUntouched(ctx, t, "alpha")
-	if err := e.client.WithWatch.Delete(ctx, newWorkload("team-a", "alpha")); err != nil {
+	if err := e.Client.WithWatch.Delete(ctx, newWorkload("team-a", "alpha")); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.checkHandedOver(ctx); err != nil {
@@ -171,18 +173,18 @@ func TestNamespaceOfARemovedClusterIsKeptForAnother(t *testing.T) {
 	e := newExistingCluster(t)
 	target := e.withFlux(ctx, t)
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "alpha", Labels: map[string]string{flux.AppliedBy: "clusters-dev"}}}
-	if err := e.client.Create(ctx, namespace); err != nil {
+	if err := e.Client.Create(ctx, namespace); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.client.Create(ctx, newWorkload("alpha", "another")); err != nil {
+	if err := e.Client.Create(ctx, newWorkload("alpha", "another")); err != nil {
 		t.Fatal(err)
 	}
-	err := AwaitRemoval(ctx, e.deps, RemovalOptions{Target: target, Cluster: fleetrepo.Cluster{Name: "alpha"}, Deletes: true})
+	err := leaving.AwaitRemoval(ctx, e.Deps, leaving.RemovalOptions{Target: target, Cluster: fleetrepo.Cluster{Name: "alpha"}, Deletes: true})
 	if err == nil || !strings.Contains(err.Error(), "the namespace alpha is kept") || !strings.Contains(err.Error(), "alpha/another") {
 		t.Errorf("got %v", err)
 	}
 	there := &corev1.Namespace{}
-	if err := e.client.Get(ctx, kube.Key{Name: "alpha"}, there); err != nil || !there.DeletionTimestamp.IsZero() {
+	if err := e.Client.Get(ctx, kube.Key{Name: "alpha"}, there); err != nil || !there.DeletionTimestamp.IsZero() {
 		t.Errorf("the namespace: %v, %v", there.DeletionTimestamp, err)
 	}
 }

@@ -7,13 +7,17 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/pivot"
 	"github.com/fleetctl/fleetctl/pkg/progress"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
@@ -22,7 +26,7 @@ const DefaultClustersTimeout = 45 * time.Minute
 
 // BootstrapOptions say what `fleetctl bootstrap` does on top of init.
 type BootstrapOptions struct {
-	InitOptions
+	session.Options
 	// PivotTo is the workload cluster, NAME or NAMESPACE/NAME, that becomes the management cluster; empty: none does.
 	PivotTo string
 	// KubeconfigOut is a file that gets the kubeconfig of the cluster that holds the work in the end.
@@ -81,26 +85,26 @@ func (r *BootstrapResult) ClusterNames() []string {
 func Bootstrap(ctx context.Context, deps management.Deps, o BootstrapOptions) (*BootstrapResult, error) {
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
-	s, done, err := openAlone(ctx, deps, o.InitOptions, "fleetctl bootstrap")
+	s, done, err := session.OpenAlone(ctx, deps, o.Options, "fleetctl bootstrap")
 	if err != nil {
 		return nil, err
 	}
 	defer done()
 
-	if err := s.refuseStandby(); err != nil {
+	if err := s.RefuseStandby(); err != nil {
 		return nil, err
 	}
 	b := newBootstrap(s, o)
 	if pivoted, err := b.alreadyPivoted(ctx); pivoted || err != nil {
 		return b.finish(err)
 	}
-	if err := errors.Join(b.checkPivotSource(), s.refuseChild(o.PivotTo)); err != nil {
+	if err := errors.Join(b.checkPivotSource(), s.RefuseChild(o.PivotTo)); err != nil {
 		return nil, err
 	}
 	if err := b.findHandover(ctx); err != nil {
 		return b.finish(err)
 	}
-	if b.move.under == nil {
+	if b.move.Under == nil {
 		if err := b.fromSnapshot(ctx); err != nil {
 			return b.finish(err)
 		}
@@ -109,13 +113,13 @@ func Bootstrap(ctx context.Context, deps management.Deps, o BootstrapOptions) (*
 }
 
 type bootstrap struct {
-	session *session
+	session *session.Session
 	opts    BootstrapOptions
 	result  *BootstrapResult
-	init    *initRun
-	move    *pivot
+	init    *converge.Run
+	move    *pivot.Move
 	// restore is what the run begins from, where another runner has left a snapshot.
-	restore *restore
+	restore *pivot.Restoration
 	// clusters is told when the declared clusters are there.
 	clusters *steps.Value[clustersThere]
 }
@@ -123,12 +127,12 @@ type bootstrap struct {
 // clustersThere is the news that the declared clusters are there.
 type clustersThere struct{}
 
-func newBootstrap(s *session, o BootstrapOptions) *bootstrap {
-	init := newInitRun(s)
+func newBootstrap(s *session.Session, o BootstrapOptions) *bootstrap {
+	init := converge.NewRun(s)
 	return &bootstrap{
-		session: s, opts: o, init: init, move: newPivot(init, o.PivotTo), clusters: steps.NewValue[clustersThere]("the declared clusters"),
+		session: s, opts: o, init: init, move: pivot.NewMove(init, o.PivotTo), clusters: steps.NewValue[clustersThere]("the declared clusters"),
 		result: &BootstrapResult{
-			FormatVersion: "1", Outcome: "failed", Fleet: s.fleet.Metadata.Name, Cluster: s.mgmt.Name,
+			FormatVersion: "1", Outcome: "failed", Fleet: s.Fleet.Metadata.Name, Cluster: s.Mgmt.Name,
 			Clusters: []ClusterResult{}, Leftovers: []string{},
 		},
 	}
@@ -144,61 +148,61 @@ func (b *bootstrap) steps() []steps.Step {
 	if timeout <= 0 {
 		timeout = DefaultClustersTimeout
 	}
-	all := b.init.initSteps()
+	all := b.init.Steps()
 	if b.restore != nil {
-		all = b.restore.initSteps()
+		all = b.restore.InitSteps()
 	}
-	if b.session.snapshotsTo() != "" {
+	if b.session.SnapshotsTo() != "" {
 		all = append(all, steps.Step{
-			Name: stepSnapshots, Needs: []string{stepConnect}, Work: steps.Do3(b.keepSnapshots, b.init.client, b.init.pushed, steps.Later(b.clusters)),
+			Name: stepSnapshots, Needs: []string{converge.StepConnect}, Work: steps.Do3(b.keepSnapshots, b.init.Client, b.init.Pushed, steps.Later(b.clusters)),
 			Hint: "spec.snapshots.to in fleet.yaml says where", Timeout: timeout + time.Hour,
 		})
 	}
 	all = append(all, steps.Step{
-		Name: stepClusters, Needs: []string{stepSynced}, Work: steps.Do1(b.waitClusters, b.init.client).Telling(b.clusters), Timeout: timeout,
+		Name: stepClusters, Needs: []string{converge.StepSynced}, Work: steps.Do1(b.waitClusters, b.init.Client).Telling(b.clusters), Timeout: timeout,
 		Hint: "`fleetctl status` shows why; run the same command again to go on",
 	})
 	if b.opts.PivotTo == "" {
 		return all
 	}
 	after := stepClusters
-	if b.move.under != nil { // nothing is made, and no Flux goes on, at a source that hands over
-		all, after = b.move.stepsGoingOn(), stepPush
+	if b.move.Under != nil { // nothing is made, and no Flux goes on, at a source that hands over
+		all, after = b.move.StepsGoingOn(), converge.StepPush
 	}
-	moves := b.move.steps(after)
-	if b.session.snapshotsTo() != "" && b.move.under == nil { // none is kept after the note that the work is another's
+	moves := b.move.Steps(after)
+	if b.session.SnapshotsTo() != "" && b.move.Under == nil { // none is kept after the note that the work is another's
 		for i := range moves {
-			if moves[i].Name == stepTarget {
+			if moves[i].Name == pivot.StepTarget {
 				moves[i].Needs = append(slices.Clone(moves[i].Needs), stepSnapshots)
 			}
 		}
 	}
 	all = append(all, moves...)
 	return append(all, steps.Step{
-		Name: stepTeardown, Needs: []string{stepAsBefore}, Work: steps.Do1(b.endBootstrap, b.move.target), Timeout: 5 * time.Minute,
+		Name: stepTeardown, Needs: []string{pivot.StepAsBefore}, Work: steps.Do1(b.endBootstrap, b.move.Target), Timeout: 5 * time.Minute,
 		Hint: "run the same command again",
 	})
 }
 
 // findHandover looks whether an earlier run, on whichever machine, began to hand the work over.
 func (b *bootstrap) findHandover(ctx context.Context) error {
-	if b.session.hostErr != nil {
+	if b.session.HostErr != nil {
 		return nil //nolint:nilerr // preflight tells it with all else
 	}
-	if err := b.move.look(ctx); err != nil {
+	if err := b.move.Look(ctx); err != nil {
 		return err
 	}
-	if b.move.under != nil && b.opts.PivotTo == "" {
-		return diag.Usage("run it again with --pivot-to "+b.move.under.Target.Name+"; before the commit, `fleetctl pivot --abort` undoes it",
-			"the management cluster %s is being handed over to %s", b.session.mgmt.Name, b.move.under.Target.Name)
+	if b.move.Under != nil && b.opts.PivotTo == "" {
+		return diag.Usage("run it again with --pivot-to "+b.move.Under.Target.Name+"; before the commit, `fleetctl pivot --abort` undoes it",
+			"the management cluster %s is being handed over to %s", b.session.Mgmt.Name, b.move.Under.Target.Name)
 	}
 	return nil
 }
 
 // endBootstrap deletes the bootstrap cluster after a pivot.
-func (b *bootstrap) endBootstrap(ctx context.Context, target *pivotTarget, detail func(string)) error {
+func (b *bootstrap) endBootstrap(ctx context.Context, target *pivot.Target, detail func(string)) error {
 	b.result.PivotedTo = target.Name
-	if b.move.gone {
+	if b.move.Gone {
 		return steps.NothingToDo("it is gone")
 	}
 	return b.deleteBootstrap(ctx, detail)
@@ -226,7 +230,7 @@ func (b *bootstrap) waitClusters(ctx context.Context, client *kube.Client, detai
 
 // noteClusters puts the state of each cluster into the result, also after a wait that ran out of time.
 func (b *bootstrap) noteClusters(ctx context.Context, manager *capi.Manager) error {
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	ctx, cancel := context.WithTimeout(ctx, session.LookTimeout)
 	defer cancel()
 	clusters, err := manager.Clusters(ctx)
 	if err != nil {
@@ -239,24 +243,21 @@ func (b *bootstrap) noteClusters(ctx context.Context, manager *capi.Manager) err
 	return nil
 }
 
-// lookTimeout bounds a look at the cluster that is made although the command's own time is over.
-const lookTimeout = 10 * time.Second
-
 // alreadyPivoted tells whether an earlier run handed the work over. What it could not finish (the bootstrap cluster's end) is finished
 // now.
 func (b *bootstrap) alreadyPivoted(ctx context.Context) (bool, error) {
-	r, err := b.session.cluster.Load()
+	r, err := b.session.Cluster.Load()
 	if err != nil || r.PivotedTo == "" {
 		return false, nil //nolint:nilerr // no record is no pivot
 	}
-	if b.opts.PivotTo != "" && !sameCluster(b.opts.PivotTo, r.PivotedTo) {
+	if b.opts.PivotTo != "" && !management.SameCluster(b.opts.PivotTo, r.PivotedTo) {
 		return true, diag.Usage("leave --pivot-to out, or name that cluster", "the management cluster %s was pivoted to %s already", r.Name, r.PivotedTo)
 	}
 	b.result.PivotedTo = r.PivotedTo
-	if b.session.hostErr != nil {
-		return true, b.session.hostErr
+	if b.session.HostErr != nil {
+		return true, b.session.HostErr
 	}
-	st, err := b.session.host.State(ctx)
+	st, err := b.session.Host.State(ctx)
 	if err != nil {
 		return true, err
 	}
@@ -265,12 +266,12 @@ func (b *bootstrap) alreadyPivoted(ctx context.Context) (bool, error) {
 			return true, err
 		}
 	}
-	return true, b.checkPivoted(ctx, &management.Target{Name: b.session.mgmt.Name, Cluster: b.session.cluster, Record: r})
+	return true, b.checkPivoted(ctx, &management.Target{Name: b.session.Mgmt.Name, Cluster: b.session.Cluster, Record: r})
 }
 
 // checkPivoted looks, at the cluster that took over, whether all is Ready. A fleet repo without a remote is served to it from here.
 func (b *bootstrap) checkPivoted(ctx context.Context, t *management.Target) error {
-	if _, err := t.ServeAgain(ctx, b.session.deps); err != nil {
+	if _, err := t.ServeAgain(ctx, b.session.Deps); err != nil {
 		return err
 	}
 	client, err := t.Client(ctx)
@@ -302,42 +303,42 @@ func (b *bootstrap) deleteBootstrap(ctx context.Context, _ func(string)) error {
 	if err := b.checkHandedOver(ctx); err != nil {
 		return err
 	}
-	left, err := b.session.host.Delete(ctx)
+	left, err := b.session.Host.Delete(ctx)
 	b.result.Leftovers = append(b.result.Leftovers, left...)
 	return err
 }
 
 // checkHandedOver looks at the bootstrap cluster once more, which it starts for it where it was stopped.
 func (b *bootstrap) checkHandedOver(ctx context.Context) error {
-	st, err := b.session.host.State(ctx)
+	st, err := b.session.Host.State(ctx)
 	if err == nil && st == host.StateStopped {
-		st, err = b.session.host.Start(ctx, nil)
+		st, err = b.session.Host.Start(ctx, nil)
 	}
 	if err != nil || st != host.StateRunning {
 		return err
 	}
-	client, err := management.Reach(ctx, b.session.host)
+	client, err := management.Reach(ctx, b.session.Host)
 	if err != nil {
 		return err
 	}
 	clusters, err := management.Clusters(ctx, client)
 	if err != nil {
-		return diag.Wrap("list the workload clusters that are left on "+b.session.mgmt.Name, err, "")
+		return diag.Wrap("list the workload clusters that are left on "+b.session.Mgmt.Name, err, "")
 	}
-	return management.Appeared(b.session.mgmt.Name, nil, clusters, "since the others were moved")
+	return management.Appeared(b.session.Mgmt.Name, nil, clusters, "since the others were moved")
 }
 
 // finish fills the result in.
 func (b *bootstrap) finish(err error) (*BootstrapResult, error) {
 	r := b.result
-	if pushed, made := b.init.pushed.Peek(); made {
-		r.Revision = pushed.revision
+	if pushed, made := b.init.Pushed.Peek(); made {
+		r.Revision = pushed.Revision
 	}
-	r.Branch = b.session.fleet.Spec.Git.Branch
-	if endpoint, made := b.init.endpoint.Peek(); made {
-		r.GitURL = endpoint.display
+	r.Branch = b.session.Fleet.Spec.Git.Branch
+	if endpoint, made := b.init.Endpoint.Peek(); made {
+		r.GitURL = endpoint.Display
 	}
-	r.Kubeconfig = b.session.cluster.Path(management.KubeconfigFile)
+	r.Kubeconfig = b.session.Cluster.Path(management.KubeconfigFile)
 	if err == nil && b.opts.KubeconfigOut != "" {
 		err = b.copyKubeconfig()
 	}
@@ -355,7 +356,7 @@ func (b *bootstrap) finish(err error) (*BootstrapResult, error) {
 }
 
 func (b *bootstrap) copyKubeconfig() error {
-	content, err := os.ReadFile(b.session.cluster.Path(management.KubeconfigFile)) // of the cluster that holds the work now
+	content, err := os.ReadFile(b.session.Cluster.Path(management.KubeconfigFile)) // of the cluster that holds the work now
 	if err != nil {
 		return err
 	}
@@ -364,4 +365,14 @@ func (b *bootstrap) copyKubeconfig() error {
 	}
 	b.result.Kubeconfig = b.opts.KubeconfigOut
 	return nil
+}
+
+// checkPivotSource refuses, before anything is made, a fleet repo that the cluster which is to take over could never read: what an
+// embedded host serves is on this machine's loopback.
+func (b *bootstrap) checkPivotSource() error {
+	if b.opts.PivotTo == "" || !b.session.Traits().Processes || b.session.Fleet.Spec.Git.Scheme() != v1alpha1.GitLocal {
+		return nil
+	}
+	return diag.Usage("give the fleet repo a remote with --git-url, or bootstrap with --host kind",
+		"%s cannot take over: with the embedded host, a fleet repo without a remote is served on this machine's loopback only", b.opts.PivotTo)
 }

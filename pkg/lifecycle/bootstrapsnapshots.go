@@ -4,17 +4,16 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
-	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
+	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
-	"github.com/fleetctl/fleetctl/pkg/ownership"
+	"github.com/fleetctl/fleetctl/pkg/pivot"
+	"github.com/fleetctl/fleetctl/pkg/plain"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
@@ -29,15 +28,15 @@ const (
 // keepSnapshots keeps a snapshot of the bootstrap cluster whenever something has changed, from when Flux begins until the clusters are there: a runner that
 // dies in between takes the only other record of what exists in a cloud with it. That the first cannot be kept is an error; later ones are tried again.
 func (b *bootstrap) keepSnapshots(
-	ctx context.Context, client *kube.Client, p *pushed, clusters steps.Awaited[clustersThere], detail func(string),
+	ctx context.Context, client *kube.Client, p *converge.Pushed, clusters steps.Awaited[clustersThere], detail func(string),
 ) error {
-	place, err := b.session.place()
+	place, err := b.session.Place()
 	if err != nil {
 		return err
 	}
 	last := ""
 	keep := func(ctx context.Context) error {
-		snap, _, err := takeSnapshot(ctx, client, b.session.claim())
+		snap, _, err := pivot.TakeSnapshot(ctx, client, b.session.Claim())
 		if err != nil {
 			return err
 		}
@@ -46,7 +45,7 @@ func (b *bootstrap) keepSnapshots(
 			hash.Write(o.Object)
 		}
 		if now := string(hash.Sum(nil)); now != last {
-			keys, err := p.sealingKeys()
+			keys, err := pivot.SealingKeys(p)
 			if err != nil {
 				return err
 			}
@@ -67,36 +66,29 @@ func (b *bootstrap) keepSnapshots(
 		select {
 		case <-tick.C:
 			if err := keep(ctx); err != nil && ctx.Err() == nil {
-				b.session.deps.Report.Warn(fmt.Sprintf("no snapshot was kept in %s: %v", place, err))
+				b.session.Deps.Report.Warn(fmt.Sprintf("no snapshot was kept in %s: %v", place, err))
 			}
 		case <-clusters.Made():
 			return keep(ctx)
 		case <-ctx.Done(): // also a run that fails has made something
-			return late(ctx, keep)
+			return session.Late(ctx, keep)
 		}
 	}
-}
-
-// late does something that the end of a run must not cut off.
-func late(ctx context.Context, do func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
-	defer cancel()
-	return do(ctx)
 }
 
 // fromSnapshot finds out what a management cluster that does not run here has left behind: a restore to go on with, a snapshot to begin from, or a reason to
 // make none. It never takes a living one for gone: the caller says so (--source-is-gone).
 func (b *bootstrap) fromSnapshot(ctx context.Context) error {
-	if b.session.hostErr != nil || b.session.connected {
+	if b.session.HostErr != nil || b.session.Connected {
 		return nil //nolint:nilerr // preflight tells it with all else
 	}
-	place, ids, err := b.session.snapshots(ctx)
+	place, ids, err := b.session.Snapshots(ctx)
 	if err != nil || len(ids) == 0 {
 		return err
 	}
-	st, err := b.session.host.State(ctx)
+	st, err := b.session.Host.State(ctx)
 	if err == nil && st == host.StateStopped {
-		st, err = b.session.host.Start(ctx, nil)
+		st, err = b.session.Host.Start(ctx, nil)
 	}
 	if err != nil || st == host.StateForeign {
 		return err // init says the rest
@@ -108,22 +100,22 @@ func (b *bootstrap) fromSnapshot(ctx context.Context) error {
 			return err
 		}
 	}
-	r := newRestore(b.init)
-	if r.snap, err = b.session.findSnapshot(ctx, place, id); err != nil {
+	r := pivot.NewRestoration(b.init)
+	if r.Snap, err = pivot.FindSnapshot(ctx, b.session, place, id); err != nil {
 		return err
 	}
-	if err := r.check(ctx, b.opts.SourceIsGone); err != nil {
+	if err := r.Check(ctx, b.opts.SourceIsGone); err != nil {
 		return err
 	}
-	b.session.deps.Report.Warn(fmt.Sprintf("going on from the snapshot %s of %s, taken %s: what was made after it is not in it", r.snap.ID, b.session.mgmt.Name, ago(r.snap.Taken)))
-	b.restore, b.init.goesOn = r, true
+	b.session.Deps.Report.Warn(fmt.Sprintf("going on from the snapshot %s of %s, taken %s: what was made after it is not in it", r.Snap.ID, b.session.Mgmt.Name, plain.Ago(r.Snap.Taken)))
+	b.restore, b.init.GoesOn = r, true
 	return nil
 }
 
 // restoring is the snapshot that an earlier run began to restore here. ours says that there is nothing to restore: the cluster has done work, or taken it
 // over, or one of the snapshots is its own. One that is neither was made by a run that was cut off before it began to restore.
 func (b *bootstrap) restoring(ctx context.Context, place snapshot.Place, ids []string) (id string, ours bool, err error) {
-	client, err := management.Reach(ctx, b.session.host)
+	client, err := management.Reach(ctx, b.session.Host)
 	if err != nil {
 		return "", false, err
 	}
@@ -132,109 +124,10 @@ func (b *bootstrap) restoring(ctx context.Context, place snapshot.Place, ids []s
 	case err != nil:
 		return "", false, err
 	case journal == nil:
-		ours, err = b.session.snapshotsAreOf(ctx, place, ids, client)
+		ours, err = converge.SnapshotsAreOf(ctx, b.session, place, ids, client)
 		return "", ours, err
 	case journal.Phase == handover.PhaseReleased || journal.Snapshot == "":
 		return "", true, nil
 	}
 	return journal.Snapshot, false, nil
-}
-
-// snapshotsAreOf tells whether one of the snapshots in the place, oldest first, was taken of the cluster that client reaches. One that cannot be read was not.
-func (s *session) snapshotsAreOf(ctx context.Context, place snapshot.Place, ids []string, client *kube.Client) (bool, error) {
-	uid, err := handover.ClusterUID(ctx, client)
-	if err != nil {
-		return false, err
-	}
-	keys, err := fleetsecrets.LocalKeys(s.deps, s.stateFleet(), s.opts.Dir, s.opts.AgeKeyFile)
-	if err != nil {
-		return false, err
-	}
-	there, err := fleetsecrets.ClusterKeys(ctx, client)
-	if err != nil {
-		return false, err
-	}
-	keys = fleetsecrets.Unique(slices.Concat(keys, there))
-	for _, id := range slices.Backward(ids) {
-		if snap, err := snapshot.Find(ctx, place, id, keys); err == nil && snap.Fleet == s.identity() && snap.UID == uid {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-// refuseForgottenAt is refuseForgotten where there is a cluster: one that has done no work yet, beside snapshots of another one.
-func (s *session) refuseForgottenAt(ctx context.Context, client *kube.Client, journal *handover.Journal) error {
-	if s.connected || s.standbyOf != "" || journal != nil { // it has taken work over, or handed it over: see refuseHandedOver
-		return nil
-	}
-	place, ids, err := s.snapshots(ctx)
-	if err != nil || len(ids) == 0 {
-		return err
-	}
-	if ours, err := s.snapshotsAreOf(ctx, place, ids, client); err != nil || ours {
-		return err
-	}
-	return s.forgotten(place, ids)
-}
-
-// markHandedOver notes in the place of the snapshots that the work is another's, or will be: nobody restores it from there beside it. It is done before the
-// commit can be, for a run that dies right after that could do it no more; an abort takes a new snapshot, which counts from then on.
-func (p *pushed) markHandedOver(ctx context.Context, to string) error {
-	s := p.session
-	if s.snapshotsTo() == "" {
-		return nil
-	}
-	place, err := s.place()
-	if err != nil {
-		return err
-	}
-	keys, err := p.sealingKeys()
-	if err != nil {
-		return err
-	}
-	return snapshot.Put(ctx, place, s.note(to, "", time.Now()), keys)
-}
-
-// note is what the place of the snapshots says of a work that is another's, or will be; uid is of a standby, else "".
-func (s *session) note(to, uid string, at time.Time) *snapshot.Snapshot {
-	at = at.UTC().Truncate(time.Second)
-	return &snapshot.Snapshot{
-		ID: snapshot.NewID(at), Taken: at, By: ownership.Somebody(), Fleet: s.identity(), FleetName: s.fleet.Metadata.Name, ManagementCluster: s.declaredAs(),
-		Providers: []string{}, Clusters: []string{}, Available: []string{}, HandedOver: to, HandedOverUID: uid,
-	}
-}
-
-// refuseForgotten refuses to make a management cluster of which there are snapshots: another machine has it, or had.
-func (s *session) refuseForgotten(ctx context.Context) error {
-	if s.snapshotsTo() == "" || s.hostErr != nil || s.connected || s.standbyOf != "" {
-		return nil //nolint:nilerr // preflight tells it with all else
-	}
-	if st, err := s.host.State(ctx); err != nil || st != host.StateAbsent {
-		return err
-	}
-	place, ids, err := s.snapshots(ctx)
-	if err != nil || len(ids) == 0 {
-		return err
-	}
-	return s.forgotten(place, ids)
-}
-
-func (s *session) forgotten(place snapshot.Place, ids []string) error {
-	return diag.Errorf(strings.Join([]string{
-		"if it lives, give this machine the way there: `fleetctl connect`", "if it is gone: `fleetctl restore --source-is-gone`",
-		"if nothing of it is left anywhere, remove the snapshots",
-	}, "; "), "another machine has the management cluster %s, or had: there are snapshots of it in %s, %s the newest", s.mgmt.Name, place, ids[len(ids)-1])
-}
-
-// snapshotAgain takes a snapshot of a management cluster that keeps its work after all: it counts in the place of the note that the work was handed over.
-func (p *pivot) snapshotAgain(ctx context.Context) error {
-	if p.session.snapshotsTo() == "" {
-		return nil
-	}
-	_, err := Backup(ctx, p.session.deps, BackupOptions{
-		Target: &management.Target{Name: p.session.mgmt.Name, Cluster: p.session.cluster}, Client: p.source, Dir: p.session.opts.Dir, To: p.session.snapshotsTo(),
-		Git: p.session.opts.Git, AgeKeyFile: p.session.opts.AgeKeyFile,
-	})
-	return err
 }

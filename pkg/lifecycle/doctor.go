@@ -1,30 +1,13 @@
 package lifecycle
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"slices"
-	"strings"
-	"time"
 
-	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
-	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
-	"github.com/fleetctl/fleetctl/pkg/gitrepo"
-	"github.com/fleetctl/fleetctl/pkg/gitserve"
-	"github.com/fleetctl/fleetctl/pkg/host"
-	"github.com/fleetctl/fleetctl/pkg/host/engine"
+	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
-	"github.com/fleetctl/fleetctl/pkg/variables"
-	"github.com/fleetctl/fleetctl/pkg/version"
-	"github.com/fleetctl/fleetctl/pkg/within"
+	"github.com/fleetctl/fleetctl/pkg/session"
 )
-
-// minFree is what the state and cache folders need: kubeconfigs, unpacked manifests, an unpacked bundle.
-const minFree = 2 << 30
 
 // DoctorReport is what all preflight checks found.
 type DoctorReport struct {
@@ -36,283 +19,18 @@ type DoctorReport struct {
 
 // Doctor runs init's preflight checks alone. It changes nothing but one thing: it makes Flux's deploy key, whose public half is what
 // the user has to give to the remote. With opts.NoCommands it runs no command that the fleet repo names.
-func Doctor(ctx context.Context, deps management.Deps, opts InitOptions) (*DoctorReport, error) {
-	s, err := readSession(ctx, deps, opts)
+func Doctor(ctx context.Context, deps management.Deps, opts session.Options) (*DoctorReport, error) {
+	s, err := session.Read(ctx, deps, opts)
 	if err != nil {
 		return nil, err
 	}
-	defer s.close()
-	if err := s.reachHost(ctx); err != nil {
-		s.hostErr = err // a check says so, beside the others
+	defer s.Close()
+	if err := s.ReachHost(ctx); err != nil {
+		s.HostErr = err // a check says so, beside the others
 	}
-	all := s.checks(false)
-	if s.stranger == nil {
-		all = append(all, preflight.Check{Name: "image digests", Run: s.checkImageLock}) // which init itself adds
-	}
-	checks := preflight.Run(ctx, all...)
+	checks := preflight.Run(ctx, converge.Checks(s)...)
 	return &DoctorReport{
 		FormatVersion: "1", Checks: checks,
 		Failed: checks.Count(preflight.StatusFail), Warned: checks.Count(preflight.StatusWarn),
 	}, nil
-}
-
-// preflight is Doctor as a step of init: nothing is created before it passes. goesOn says that the run goes on with a hand-over or a restore.
-func (s *session) preflight(ctx context.Context, goesOn bool) error {
-	var failed []error
-	for _, r := range preflight.Run(ctx, s.checks(goesOn)...) {
-		switch {
-		case r.Status == preflight.StatusWarn:
-			s.deps.Report.Warn(r.Name + ": " + r.Summary + hintBehind(r.Hint))
-		case r.Status == preflight.StatusFail && mayBeSkipped(r.Name) && slices.Contains(s.opts.SkipPreflight, r.Name):
-			s.deps.Report.Warn(r.Name + ": " + r.Summary + " (skipped as asked)")
-		case r.Status == preflight.StatusFail:
-			failed = append(failed, diag.Errorf(r.Hint, "%s: %s", r.Name, r.Summary))
-		}
-	}
-	if err := s.checkKeys(ctx); err != nil {
-		failed = append(failed, err)
-	}
-	switch len(failed) {
-	case 0:
-		return ctx.Err()
-	case 1:
-		return failed[0]
-	}
-	lines := make([]string, 0, len(failed))
-	for _, err := range failed {
-		lines = append(lines, "\n  "+err.Error()+hintBehind(diag.Hint(err)))
-	}
-	return diag.Errorf("mend these, then run the same command again; `fleetctl doctor` shows all checks",
-		"%d checks failed:%s", len(failed), strings.Join(lines, ""))
-}
-
-func hintBehind(hint string) string {
-	if hint == "" {
-		return ""
-	}
-	return " (" + hint + ")"
-}
-
-// checks are all that apply to this session.
-func (s *session) checks(goesOn bool) []preflight.Check {
-	checks := []preflight.Check{
-		preflight.Disk("disk for state", s.deps.Store.Dir, minFree),
-		preflight.Disk("disk for cache", s.deps.CacheDir, minFree),
-		preflight.Clock(time.Now, buildDate()),
-	}
-	cluster := &clusterChecks{session: s, goesOn: goesOn}
-	if s.stranger != nil { // all else would look into what is another fleet's
-		return append(checks, preflight.Check{Name: checkFleetName, Run: cluster.checkFleet})
-	}
-	checks = append(checks,
-		preflight.Check{Name: "name", Run: s.checkName},
-		preflight.Check{Name: checkFleetName, Run: cluster.checkFleet}, preflight.Check{Name: checkFluxName, Run: cluster.checkFlux},
-		preflight.Check{Name: "provider variables", Run: s.checkVariables})
-	if tags, err := fleetrepo.New(s.opts.Dir, s.fleet).FleetTags(); err != nil || len(tags) > 0 {
-		checks = append(checks, preflight.Check{Name: "fleet tags", Run: func(context.Context) preflight.Result { return s.checkFleetTags(tags, err) }})
-	}
-	if s.traits().Containers {
-		engine := preflight.NewEngine(nil)
-		checks = append(checks, engine.Checks()...)
-		if s.usesEngine() {
-			checks = append(checks, engine.SocketCheck())
-		}
-	}
-	if s.traits().Processes {
-		checks = append(checks, preflight.Check{Name: "other users", Run: s.checkNeighbours})
-	}
-	if s.traits().Processes && s.usesEngine() && (s.standbyOf == "" || goesOn) { // a standby runs no provider before it takes over
-		checks = append(checks, preflight.Check{Name: "docker provider's port", Run: s.checkProviderPort})
-	}
-	if s.fleet.Spec.Git.Scheme() == v1alpha1.GitLocal {
-		return append(checks,
-			preflight.Check{Name: "git", Run: checkGit}, preflight.Check{Name: "git server's port", Run: s.checkServerPort})
-	}
-	if from := s.clonedElsewhere(); from != "" {
-		return append(checks, preflight.Check{Name: "git push", Run: func(context.Context) preflight.Result {
-			return preflight.Warn("if you trust that server with your tokens: --run-commands",
-				"%s is not asked: it would be sent a token, and this clone comes from another server, %s", s.fleet.Spec.Git.URL, from)
-		}})
-	}
-	checks = append(checks, preflight.Check{Name: "git push", Run: s.checkPush})
-	if s.fleet.Spec.Git.Scheme() == v1alpha1.GitSSH {
-		checks = append(checks, preflight.Check{Name: "git deploy key", Run: s.checkDeployKey})
-	} else {
-		checks = append(checks, preflight.Check{Name: "git token for flux", Run: cluster.checkFluxToken})
-	}
-	return checks
-}
-
-// clonedElsewhere is the server that the fleet repo comes from, where that is another one than fleet.yaml names and a token would go to: with
-// opts.NoCommands the fleet repo may be a stranger's, and the token, which is in the environment, another fleet's. "" where there is nothing to fear.
-func (s *session) clonedElsewhere() string {
-	if !s.opts.NoCommands || s.fleet.Spec.Git.Scheme() == v1alpha1.GitSSH || s.opts.Git.Token == "" && !s.givenOwnToken() {
-		return ""
-	}
-	repo, err := gitrepo.Open(s.opts.Dir)
-	if err != nil {
-		return ""
-	}
-	url, _, err := repo.Remote()
-	if err != nil || url == "" {
-		return ""
-	}
-	from, err := v1alpha1.Git{URL: url}.ParseURL()
-	if err != nil {
-		return "" // a folder of this machine
-	}
-	named, err := s.fleet.Spec.Git.ParseURL()
-	if err != nil || strings.EqualFold(from.Hostname(), named.Hostname()) {
-		return ""
-	}
-	return from.Hostname()
-}
-
-// checkGit looks whether the fleet repo can be served from this machine.
-func checkGit(ctx context.Context) preflight.Result {
-	if err := gitserve.CheckGit(ctx); err != nil {
-		return preflight.FailWith(err)
-	}
-	return preflight.OK("git is here to serve the fleet repo")
-}
-
-// checkServerPort looks whether the port on which Flux knows the fleet repo is still free, where its server has ended.
-func (s *session) checkServerPort(ctx context.Context) preflight.Result {
-	server, err := gitserve.Status(ctx, s.cluster.Path(management.GitServeDir))
-	switch {
-	case err != nil:
-		return preflight.FailWith(err)
-	case server.Running:
-		return preflight.OK("the fleet repo is being served")
-	case server.Port == 0:
-		return preflight.OK("a free one will be chosen")
-	}
-	return preflight.Port(server.Listen.String(), uint16(server.Port), "the fleet repo's server, where Flux looks for it").Run(ctx) //nolint:gosec // it is a port
-}
-
-// buildDate is when this program was built, or zero.
-func buildDate() time.Time {
-	t, err := time.Parse(time.RFC3339, version.Get().Date)
-	if err != nil {
-		return time.Time{}
-	}
-	return t
-}
-
-// checkName looks whether the management cluster's name is free, or taken by our own.
-func (s *session) checkName(ctx context.Context) preflight.Result {
-	if _, ok := errors.AsType[*engine.NotFoundError](s.hostErr); ok {
-		return preflight.Skip("no container engine answers") // a check of its own says so, with what to do
-	}
-	if s.hostErr != nil {
-		return preflight.FailWith(s.hostErr)
-	}
-	st, err := s.host.State(ctx)
-	if err != nil {
-		return preflight.FailWith(err)
-	}
-	if st == host.StateForeign {
-		return preflight.FailWith(management.ForeignError(ctx, s.host))
-	}
-	if st == host.StateAbsent {
-		return preflight.OK("%s is free", s.mgmt.Name)
-	}
-	// A host that fleetctl does not make may not be ours to install into.
-	if guarded, ok := s.host.(host.Guarded); ok {
-		if err := guarded.CheckAccess(ctx); err != nil {
-			return preflight.FailWith(err)
-		}
-		return preflight.OK("%s is there, and we are its administrator", s.mgmt.Name)
-	}
-	return preflight.OK("%s is ours, and %s", s.mgmt.Name, st)
-}
-
-// checkVariables resolves what fleet.yaml says of the providers' variables. Those that components need and nobody sets are found
-// when the components are read, before anything is created as well.
-func (s *session) checkVariables(ctx context.Context) preflight.Result {
-	var commands []string
-	var resolved *variables.Resolved
-	var err error
-	if s.opts.NoCommands {
-		var providers []v1alpha1.Provider
-		providers, commands = variables.WithoutCommands(s.mgmt.Providers)
-		resolved, err = variables.Resolve(ctx, providers, s.sourcesDir(), s.deps)
-	} else {
-		resolved, err = s.variables(ctx)
-	}
-	if err == nil && len(resolved.Vault) > 0 {
-		_, err = s.vaultClient()
-	}
-	if err != nil {
-		return preflight.FailWith(err)
-	}
-	values := resolved.Values
-	if len(commands) > 0 {
-		return preflight.OK("%d declared; those of commands were not asked for, which --run-commands does: %s", len(values)+len(commands), strings.Join(commands, ", "))
-	}
-	return preflight.OK("%d declared, all have a value", len(values))
-}
-
-// checkPush looks whether the remote answers and takes a push to the branch, protected branches included.
-func (s *session) checkPush(ctx context.Context) preflight.Result {
-	git := s.fleet.Spec.Git
-	auth := s.pushAuth()
-	if _, err := gitrepo.Probe(ctx, git.URL, auth, git.Branch); err != nil {
-		return preflight.FailWith(s.explainRemote(git.URL, err))
-	}
-	if err := gitrepo.CheckPush(ctx, git.URL, auth, git.Branch); err != nil {
-		return preflight.FailWith(s.explainRemote(git.URL, err))
-	}
-	return preflight.OK("%s takes pushes to %s", git.URL, git.Branch)
-}
-
-// explainRemote adds what only the command line knows to an error of the remote at url.
-func (s *session) explainRemote(url string, err error) error {
-	if !errors.Is(err, gitrepo.ErrAuth) {
-		return err
-	}
-	switch scheme := (v1alpha1.Git{URL: url}).Scheme(); {
-	case scheme == v1alpha1.GitSSH && s.opts.Git.SSHKeyFile == "":
-		return diag.Wrap("", err, "give --ssh-key-file a key that may push, or add one to your agent: ssh-add")
-	case scheme != v1alpha1.GitSSH && s.opts.Git.Token == "":
-		return diag.Wrap("", err, "set FLEETCTL_GIT_TOKEN, or give --git-token-file")
-	}
-	return err
-}
-
-// checkDeployKey looks whether the remote lets Flux's own key read.
-func (s *session) checkDeployKey(ctx context.Context) preflight.Result {
-	key, err := s.ensureDeployKey()
-	if err != nil {
-		return preflight.FailWith(err)
-	}
-	auth := s.pushAuth()
-	auth.KeyFile, auth.Key = "", key.Private
-	git := s.fleet.Spec.Git
-	_, err = gitrepo.Probe(ctx, git.URL, auth, git.Branch)
-	if err == nil {
-		return preflight.OK("Flux can read %s", git.URL)
-	}
-	switch {
-	case errors.Is(err, gitrepo.ErrHostKey), errors.Is(err, gitrepo.ErrNetwork):
-		return preflight.Skip("the server was not asked: see git push") // which says the same, with what to do
-	case !errors.Is(err, gitrepo.ErrAuth) && !errors.Is(err, gitrepo.ErrNotFound):
-		return preflight.FailWith(err)
-	}
-	where := "as a read-only deploy key of the repository"
-	if page := deployKeyPage(git.URL); page != "" {
-		where = "as a read-only deploy key at " + page
-	}
-	return preflight.Fail(fmt.Sprintf("add this key %s, then run the same command again: %s", where, strings.TrimSpace(key.Public)),
-		"Flux's own key may not read %s yet", git.URL)
-}
-
-// readCA reads the certificate authorities that fleet.yaml, or a flag for a new one, names.
-func (s *session) readCA() (err error) {
-	file := cmp.Or(s.fleet.Spec.Git.CAFile, s.opts.Git.CAFile)
-	if file == "" {
-		return nil
-	}
-	s.ca, err = within.Named(s.inRepo(file), maxNamed)
-	return diag.Wrap("read the certificate authorities of the Git remote", err, "spec.git.caFile in fleet.yaml, or --git-ca-file, names a PEM file, relative to fleet.yaml")
 }

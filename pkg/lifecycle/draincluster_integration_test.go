@@ -16,13 +16,14 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/leaving"
 )
 
 // keptOff makes a Kustomization that draining a cluster has suspended.
 func (e *existingCluster) keptOff(ctx context.Context, t *testing.T, cluster string) {
 	t.Helper()
 	e.worksOn(ctx, t, cluster, "on-"+cluster, false)
-	if _, err := flux.NewSystem(e.client).KeepOff(ctx, kube.Key{Namespace: "team-a", Name: cluster + "-kubeconfig"}); err != nil {
+	if _, err := flux.NewSystem(e.Client).KeepOff(ctx, kube.Key{Namespace: "team-a", Name: cluster + "-kubeconfig"}); err != nil {
 		t.Fatal(err)
 	}
 	if !e.isSuspended(ctx, t, "on-"+cluster) {
@@ -40,7 +41,7 @@ func (e *existingCluster) worksOn(ctx context.Context, t *testing.T, cluster, na
 			"kubeConfig": map[string]any{"secretRef": map[string]any{"name": cluster + "-kubeconfig"}},
 		},
 	}}
-	if err := e.client.Create(ctx, k); err != nil {
+	if err := e.Client.Create(ctx, k); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -50,7 +51,7 @@ func (e *existingCluster) isSuspended(ctx context.Context, t *testing.T, name st
 	k := &unstructured.Unstructured{}
 	k.SetAPIVersion("kustomize.toolkit.fluxcd.io/v1")
 	k.SetKind("Kustomization")
-	if err := e.client.Get(ctx, kube.Key{Namespace: "team-a", Name: name}, k); err != nil {
+	if err := e.Client.Get(ctx, kube.Key{Namespace: "team-a", Name: name}, k); err != nil {
 		t.Fatal(err)
 	}
 	is, _, _ := unstructured.NestedBool(k.Object, "spec", "suspend")
@@ -76,9 +77,9 @@ func TestDrainCluster(t *testing.T) {
 			t.Error("Flux is suspended")
 		}
 	}
-	options := DrainOptions{Target: target, Cluster: "alpha", DryRun: true}
+	options := leaving.DrainOptions{Target: target, Cluster: "alpha", DryRun: true}
 
-	planned, err := DrainCluster(ctx, e.deps, options)
+	planned, err := leaving.Drain(ctx, e.Deps, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,8 +89,8 @@ func TestDrainCluster(t *testing.T) {
 	untouched(t)
 	options.DryRun = false
 	asked := errors.New("asked")
-	options.Confirm = func(*DrainResult) error { return asked }
-	if _, err := DrainCluster(ctx, e.deps, options); !errors.Is(err, asked) {
+	options.Confirm = func(*leaving.DrainResult) error { return asked }
+	if _, err := leaving.Drain(ctx, e.Deps, options); !errors.Is(err, asked) {
 		t.Errorf("got %v", err)
 	}
 	untouched(t)
@@ -97,9 +98,9 @@ func TestDrainCluster(t *testing.T) {
 
 	t.Run("what manages clusters is refused", func(t *testing.T) {
 		child := *e
-		child.client = workload
+		child.Client = workload
 		child.makeCluster(ctx, t)
-		if _, err := DrainCluster(ctx, e.deps, options); err == nil || !strings.Contains(err.Error(), "manages clusters itself: team-a/alpha") {
+		if _, err := leaving.Drain(ctx, e.Deps, options); err == nil || !strings.Contains(err.Error(), "manages clusters itself: team-a/alpha") {
 			t.Errorf("got %v", err)
 		}
 		untouched(t)
@@ -108,7 +109,7 @@ func TestDrainCluster(t *testing.T) {
 		}
 	})
 	for range 2 { // again, there is nothing to do
-		done, err := DrainCluster(ctx, e.deps, options)
+		done, err := leaving.Drain(ctx, e.Deps, options)
 		if err != nil || done.Outcome != "drained" {
 			t.Fatalf("%+v, %v", done, err)
 		}
@@ -120,7 +121,7 @@ func TestDrainCluster(t *testing.T) {
 		t.Error("Flux on the management cluster goes on")
 	}
 	options.Cancel = true
-	if _, err := DrainCluster(ctx, e.deps, options); err != nil {
+	if _, err := leaving.Drain(ctx, e.Deps, options); err != nil {
 		t.Fatal(err)
 	}
 	if e.isSuspended(ctx, t, "apps") || !e.isSuspended(ctx, t, "paused") {
@@ -128,32 +129,32 @@ func TestDrainCluster(t *testing.T) {
 	}
 	e.standsUntouched(ctx, t, "alpha")
 
-	if err := e.client.Create(ctx, newWorkload("team-a", "dead")); err != nil { // it has no kubeconfig
+	if err := e.Client.Create(ctx, newWorkload("team-a", "dead")); err != nil { // it has no kubeconfig
 		t.Fatal(err)
 	}
-	if _, err := DrainCluster(ctx, e.deps, DrainOptions{Target: target, Cluster: "dead"}); diag.Code(err) != diag.ExitNotReady || !strings.Contains(diag.Hint(err), "orphans") {
+	if _, err := leaving.Drain(ctx, e.Deps, leaving.DrainOptions{Target: target, Cluster: "dead"}); diag.Code(err) != diag.ExitNotReady || !strings.Contains(diag.Hint(err), "orphans") {
 		t.Errorf("got %v, hint %q", err, diag.Hint(err))
 	}
 	e.keptOff(ctx, t, "dead") // as when its API server dies after it was drained
-	if _, err := DrainCluster(ctx, e.deps, DrainOptions{Target: target, Cluster: "dead", Cancel: true}); diag.Code(err) != diag.ExitNotReady {
+	if _, err := leaving.Drain(ctx, e.Deps, leaving.DrainOptions{Target: target, Cluster: "dead", Cancel: true}); diag.Code(err) != diag.ExitNotReady {
 		t.Errorf("got %v", err)
 	}
 	if e.isSuspended(ctx, t, "on-dead") {
 		t.Error("Flux on the management cluster is suspended for ever")
 	}
-	leaving := &clusterv1.Cluster{}
-	if err := e.client.Get(ctx, kube.Key{Namespace: "team-a", Name: "alpha"}, leaving); err != nil {
+	going := &clusterv1.Cluster{}
+	if err := e.Client.Get(ctx, kube.Key{Namespace: "team-a", Name: "alpha"}, going); err != nil {
 		t.Fatal(err)
 	}
-	leaving.Finalizers = []string{"cluster.cluster.x-k8s.io"}
-	if err := e.client.Update(ctx, leaving); err != nil {
+	going.Finalizers = []string{"cluster.cluster.x-k8s.io"}
+	if err := e.Client.Update(ctx, going); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.client.WithWatch.Delete(ctx, leaving); err != nil {
+	if err := e.Client.WithWatch.Delete(ctx, going); err != nil {
 		t.Fatal(err)
 	}
 	options.Cancel = false
-	if _, err := DrainCluster(ctx, e.deps, options); err == nil || !strings.Contains(err.Error(), "is being deleted") {
+	if _, err := leaving.Drain(ctx, e.Deps, options); err == nil || !strings.Contains(err.Error(), "is being deleted") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -2,13 +2,13 @@ package lifecycle
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 
+	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
 // Plan is what Init would do.
@@ -21,9 +21,9 @@ type Plan struct {
 	ManifestDir string   `json:"manifestDir"`
 	Manifests   []string `json:"manifests"`
 	// Flux is what Flux follows on a cluster that is there, where that is something else; nil where nothing changes for it.
-	Flux *FluxNow `json:"flux,omitempty"`
+	Flux *converge.FluxNow `json:"flux,omitempty"`
 	// Upgrades are what a cluster that is there would be brought to other versions of, in this order.
-	Upgrades []Upgraded `json:"upgrades,omitempty"`
+	Upgrades []converge.Upgraded `json:"upgrades,omitempty"`
 }
 
 // PlanStep is a step and the steps it waits for.
@@ -37,34 +37,35 @@ const placeholderURL = "https://fleetctl.invalid/fleet.git"
 
 // DryRun lists Init's steps and writes, below dir, the manifests that Init would apply (apply/) and commit (repo/). It changes nothing
 // else. Secrets are left out. Of a cluster that is there it says what its Flux follows now, where Init would change that.
-func DryRun(ctx context.Context, deps management.Deps, opts InitOptions, dir string) (*Plan, error) {
-	s, err := readSession(ctx, deps, opts)
+func DryRun(ctx context.Context, deps management.Deps, opts session.Options, dir string) (*Plan, error) {
+	s, err := session.Read(ctx, deps, opts)
 	if err != nil {
 		return nil, err
 	}
-	defer s.close()
-	if s.stranger != nil {
-		return nil, s.stranger
+	defer s.Close()
+	if s.Stranger != nil {
+		return nil, s.Stranger
 	}
-	s.findHost(ctx) // and ask no parent for a new way to it: that would be kept
-	if err := s.mustStand(ctx); err != nil {
+	s.FindHost(ctx) // and ask no parent for a new way to it: that would be kept
+	if err := converge.MustStand(ctx, s); err != nil {
 		return nil, err
 	}
-	versions, err := s.chooseVersions(ctx, func(string) {})
+	init := converge.NewRun(s)
+	versions, err := init.ChooseVersions(ctx, func(string) {})
 	if err != nil {
 		return nil, err
 	}
-	manifests, err := s.readManifests(ctx, versions, func(string) {})
+	manifests, err := init.ReadManifests(ctx, versions, func(string) {})
 	if err != nil {
 		return nil, err
 	}
-	endpoint := &gitEndpoint{url: s.fleet.Spec.Git.URL, display: s.fleet.Spec.Git.URL}
-	if endpoint.url == "" {
-		endpoint = &gitEndpoint{url: placeholderURL, display: s.opts.Dir, local: true}
+	endpoint := &converge.GitEndpoint{URL: s.Fleet.Spec.Git.URL, Display: s.Fleet.Spec.Git.URL}
+	if endpoint.URL == "" {
+		endpoint = &converge.GitEndpoint{URL: placeholderURL, Display: s.Opts.Dir, Local: true}
 	}
-	endpoint.credentials = flux.SourceCredentials{Username: "git", Password: "not written"}
-	content := &repoContent{session: s, endpoint: endpoint, manifests: manifests}
-	files, err := content.manifestFiles(ctx)
+	endpoint.Credentials = flux.SourceCredentials{Username: "git", Password: "not written"}
+	content := &converge.RepoContent{Session: s, Endpoint: endpoint, Manifests: manifests}
+	files, err := content.ManifestFiles(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -73,49 +74,18 @@ func DryRun(ctx context.Context, deps management.Deps, opts InitOptions, dir str
 	if _, err := set.Apply(dir); err != nil {
 		return nil, err
 	}
-	plan := &Plan{FormatVersion: "1", Fleet: s.fleet.Metadata.Name, Cluster: s.mgmt.Name, ManifestDir: dir}
-	if plan.Flux, err = s.planFollowing(ctx, repoView{flux: manifests.flux}); err != nil {
+	plan := &Plan{FormatVersion: "1", Fleet: s.Fleet.Metadata.Name, Cluster: s.Mgmt.Name, ManifestDir: dir}
+	if plan.Flux, err = converge.PlanFollowing(ctx, s, converge.RepoView{Flux: manifests.Flux}); err != nil {
 		return nil, err
 	}
-	if plan.Upgrades, err = s.planUpgrades(ctx, versions); err != nil {
+	if plan.Upgrades, err = converge.PlanUpgrades(ctx, s, versions); err != nil {
 		return nil, diag.Wrap("look at what is installed", err, "")
 	}
 	for _, f := range set.Files() {
 		plan.Manifests = append(plan.Manifests, f.Path)
 	}
-	for _, step := range newInitRun(s).initSteps() {
+	for _, step := range init.Steps() {
 		plan.Steps = append(plan.Steps, PlanStep{Name: step.Name, Needs: append([]string{}, step.Needs...)})
 	}
 	return plan, nil
-}
-
-// manifestFiles are the manifests of a run: what is applied to the management cluster, and what is committed.
-func (c *repoContent) manifestFiles(ctx context.Context) ([]manifest.File, error) {
-	var files []manifest.File
-	applied, err := c.manifests.source.Render(ctx, c.manifests.providers)
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range applied {
-		files = append(files, manifest.File{Path: filepath.ToSlash(filepath.Join("apply", f.Name)), Content: f.Content})
-	}
-	sync, err := flux.GenerateSync(c.session.syncOptions(c.endpoint))
-	if err != nil {
-		return nil, err
-	}
-	files = append(files,
-		manifest.File{Path: "apply/flux-components.yaml", Content: c.manifests.flux.Content},
-		manifest.File{Path: "apply/flux-sync.yaml", Content: sync})
-	root := c.session.opts.Dir
-	committed, err := c.repoFiles(ctx, root, func(f manifest.File) bool {
-		_, err := os.Lstat(filepath.Join(root, filepath.FromSlash(f.Path)))
-		return err == nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range committed {
-		files = append(files, manifest.File{Path: "repo/" + f.Path, Content: f.Content})
-	}
-	return files, nil
 }

@@ -5,7 +5,6 @@ package lifecycle
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,84 +15,29 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
-	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
-	"github.com/fleetctl/fleetctl/pkg/change"
+	"github.com/fleetctl/fleetctl/pkg/converge/convergetest"
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
-	"github.com/fleetctl/fleetctl/pkg/progress"
-	"github.com/fleetctl/fleetctl/pkg/state"
+	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
 // existingCluster is a real API server with a fleet repo for it.
-type existingCluster struct {
-	client     *kube.Client
-	kubeconfig string // a file with the contexts admin, guest and none that is current
-	git        *gittest.HTTPS
-	deps       management.Deps
-	dir        string
-}
+type existingCluster struct{ convergetest.Cluster }
 
 func newExistingCluster(t *testing.T) *existingCluster {
 	t.Helper()
-	client, raw := kubetest.Start(t)
-	config, err := clientcmd.Load(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	admin := config.Contexts[config.CurrentContext]
-	guest := admin.DeepCopy()
-	guest.AuthInfo = "guest"
-	config.AuthInfos["guest"] = config.AuthInfos[admin.AuthInfo].DeepCopy()
-	config.AuthInfos["guest"].Impersonate = "guest" // somebody who may do what everybody may
-	config.Contexts["admin"], config.Contexts["guest"] = admin, guest
-	config.CurrentContext = ""
-	e := &existingCluster{
-		client: client, kubeconfig: filepath.Join(t.TempDir(), "kubeconfig"), dir: t.TempDir(), git: gittest.NewHTTPS(t, gittest.Options{}),
-		deps: management.Deps{
-			Report: progress.Discard, Store: state.Store{Dir: t.TempDir()}, CacheDir: t.TempDir(),
-			LookupEnv: func(string) (string, bool) { return "", false },
-		},
-	}
-	if err := clientcmd.WriteToFile(*config, e.kubeconfig); err != nil {
-		t.Fatal(err)
-	}
-	return e
-}
-
-// options are those of init, with a fleet.yaml that names a context.
-func (e *existingCluster) options(t *testing.T, context string) InitOptions {
-	t.Helper()
-	t.Setenv("CI", "true") // nobody has told git a name
-	for name, content := range map[string]string{
-		"ca.pem": string(e.git.CA),
-		v1alpha1.FileName: `apiVersion: fleetctl.dev/v1alpha1
-kind: Fleet
-metadata: {name: acme}
-spec:
-  git: {url: "` + e.git.URL + `", caFile: ca.pem}
-  managementClusters:
-  - name: mgmt
-    host: {type: existing, existing: {kubeconfig: "` + e.kubeconfig + `", context: ` + context + `}}
-    providers: [{name: docker, version: v1.14.2}]
-`,
-	} {
-		if err := os.WriteFile(filepath.Join(e.dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return InitOptions{Dir: e.dir, Git: change.Credentials{Token: e.git.Token}}
+	return &existingCluster{*convergetest.New(t)}
 }
 
 // namespaces of the cluster, by which to see whether anything was installed.
 func (e *existingCluster) namespaces(t *testing.T) []string {
 	t.Helper()
 	list := &corev1.NamespaceList{}
-	if err := e.client.List(t.Context(), list); err != nil {
+	if err := e.Client.List(t.Context(), list); err != nil {
 		t.Fatal(err)
 	}
 	var names []string
@@ -109,19 +53,19 @@ func TestExistingHost(t *testing.T) {
 	defer cancel()
 	t.Run("nothing is installed without permission", func(t *testing.T) {
 		before := e.namespaces(t)
-		_, err := Init(ctx, e.deps, e.options(t, "guest"))
+		_, err := Init(ctx, e.Deps, e.Options(t, "guest"))
 		if err == nil || !strings.Contains(err.Error(), "no administrator") || !strings.Contains(diag.Hint(err), "cluster-admin") {
 			t.Errorf("got %v, hint %q", err, diag.Hint(err))
 		}
 		if after := e.namespaces(t); !slices.Equal(before, after) {
 			t.Errorf("namespaces are %q, were %q", after, before)
 		}
-		if head := e.git.Head(t, "main"); head != "" {
+		if head := e.Git.Head(t, "main"); head != "" {
 			t.Errorf("the fleet repo has %s", head)
 		}
 	})
 	t.Run("an administrator is let through", func(t *testing.T) {
-		report, err := Doctor(ctx, e.deps, e.options(t, "admin"))
+		report, err := Doctor(ctx, e.Deps, e.Options(t, "admin"))
 		if err != nil || report.Failed != 0 {
 			t.Fatalf("%+v, %v", report, err)
 		}
@@ -131,23 +75,23 @@ func TestExistingHost(t *testing.T) {
 		}
 	})
 	t.Run("the host is there from the start", func(t *testing.T) {
-		s, err := openSession(ctx, e.deps, e.options(t, "admin"))
+		s, err := session.Open(ctx, e.Deps, e.Options(t, "admin"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer s.close()
-		if st, err := s.host.State(ctx); err != nil || st != host.StateRunning {
+		defer s.Close()
+		if st, err := s.Host.State(ctx); err != nil || st != host.StateRunning {
 			t.Errorf("state %s, %v", st, err)
 		}
 		answered := false
-		if err := s.host.Create(ctx, host.CreateOptions{Answers: func([]byte) { answered = true }}); err != nil || !answered {
+		if err := s.Host.Create(ctx, host.CreateOptions{Answers: func([]byte) { answered = true }}); err != nil || !answered {
 			t.Errorf("create: %v, answered %t", err, answered)
 		}
-		if err := s.cluster.Save(s.record()); err != nil {
+		if err := s.Cluster.Save(s.Record()); err != nil {
 			t.Fatal(err)
 		}
 	})
-	target, err := management.Find(e.deps.Store, "", e.dir)
+	target, err := management.Find(e.Deps.Store, "", e.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +112,7 @@ func TestExistingHost(t *testing.T) {
 func (e *existingCluster) teardown(ctx context.Context, t *testing.T, target *management.Target) {
 	t.Helper()
 	e.makeCluster(ctx, t)
-	_, err := Teardown(ctx, e.deps, TeardownOptions{Target: target})
+	_, err := Teardown(ctx, e.Deps, TeardownOptions{Target: target})
 	if err == nil || !strings.Contains(err.Error(), "team-a/alpha") {
 		t.Fatalf("got %v; want a refusal that names the cluster", err)
 	}
@@ -185,16 +129,16 @@ func (e *existingCluster) teardown(ctx context.Context, t *testing.T, target *ma
 		}
 		return no
 	}
-	if _, err := Teardown(ctx, e.deps, TeardownOptions{Target: target, DeleteClusters: true, Confirm: confirm}); err == nil {
+	if _, err := Teardown(ctx, e.Deps, TeardownOptions{Target: target, DeleteClusters: true, Confirm: confirm}); err == nil {
 		t.Error("torn down without consent")
 	}
 	if !slices.Equal(asked, []string{"team-a/alpha"}) {
 		t.Errorf("asked about %q", asked)
 	}
-	if err := e.client.Get(ctx, kube.Key{Namespace: "team-a", Name: "alpha"}, &clusterv1.Cluster{}); err != nil {
+	if err := e.Client.Get(ctx, kube.Key{Namespace: "team-a", Name: "alpha"}, &clusterv1.Cluster{}); err != nil {
 		t.Errorf("the cluster is gone without consent: %v", err)
 	}
-	result, err := Teardown(ctx, e.deps, TeardownOptions{Target: target, DeleteClusters: true})
+	result, err := Teardown(ctx, e.Deps, TeardownOptions{Target: target, DeleteClusters: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,11 +156,11 @@ func (e *existingCluster) teardown(ctx context.Context, t *testing.T, target *ma
 // makeCluster installs Cluster API's own CRDs and makes a Cluster, as somebody's commit would.
 func (e *existingCluster) makeCluster(ctx context.Context, t *testing.T) {
 	t.Helper()
-	kubetest.ClusterAPI(t, e.client, "clusters", "machines")
-	if err := e.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-a"}}); err != nil {
+	kubetest.ClusterAPI(t, e.Client, "clusters", "machines")
+	if err := e.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-a"}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.client.Create(ctx, newWorkload("team-a", "alpha")); err != nil {
+	if err := e.Client.Create(ctx, newWorkload("team-a", "alpha")); err != nil {
 		t.Fatal(err)
 	}
 }

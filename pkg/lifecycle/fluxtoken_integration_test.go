@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
 	"github.com/fleetctl/fleetctl/pkg/flux"
@@ -23,6 +24,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
 	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
+	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
 // tokenFleet is a fleet repo at a real Git server that asks for a token, and its management cluster as far as an API server.
@@ -34,9 +36,9 @@ type tokenFleet struct {
 const tokenWorkload = "providers/docker/v1/clusters/dev/north/"
 
 // options write the fleet repo as it is declared to be, and are those of a run with these tokens.
-func (f *tokenFleet) options(t *testing.T, push, own string) InitOptions {
+func (f *tokenFleet) options(t *testing.T, push, own string) session.Options {
 	t.Helper()
-	o := f.existingCluster.options(t, "admin")
+	o := f.existingCluster.Options(t, "admin")
 	fleet := strings.Replace(string(f.read(t, v1alpha1.FileName)), "spec:\n", "spec:\n  environments: [{name: dev}]\n", 1)
 	if f.share {
 		fleet = strings.Replace(fleet, "caFile: ca.pem", "caFile: ca.pem, sharePushToken: true", 1)
@@ -52,7 +54,7 @@ func (f *tokenFleet) options(t *testing.T, push, own string) InitOptions {
 			"spec: {path: ./providers/docker/v1/clusters/dev/common/sync}\n"
 	}
 	for name, content := range files {
-		path := filepath.Join(f.dir, filepath.FromSlash(name))
+		path := filepath.Join(f.Dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +68,7 @@ func (f *tokenFleet) options(t *testing.T, push, own string) InitOptions {
 
 func (f *tokenFleet) read(t *testing.T, name string) []byte {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join(f.dir, filepath.FromSlash(name)))
+	content, err := os.ReadFile(filepath.Join(f.Dir, filepath.FromSlash(name)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,12 +78,12 @@ func (f *tokenFleet) read(t *testing.T, name string) []byte {
 // doctor is what the check says of these tokens.
 func (f *tokenFleet) doctor(ctx context.Context, t *testing.T, push, own string) preflight.Report {
 	t.Helper()
-	report, err := Doctor(ctx, f.deps, f.options(t, push, own))
+	report, err := Doctor(ctx, f.Deps, f.options(t, push, own))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range report.Checks {
-		for _, token := range []string{push, own, f.git.Token, f.git.ReadToken} {
+		for _, token := range []string{push, own, f.Git.Token, f.Git.ReadToken} {
 			if token != "" && strings.Contains(r.Summary+r.Hint, token) {
 				t.Errorf("%s quotes a token: %s (%s)", r.Name, r.Summary, r.Hint)
 			}
@@ -97,44 +99,44 @@ func (f *tokenFleet) doctor(ctx context.Context, t *testing.T, push, own string)
 }
 
 // session is one of a run with these tokens.
-func (f *tokenFleet) session(ctx context.Context, t *testing.T, push, own string) *session {
+func (f *tokenFleet) session(ctx context.Context, t *testing.T, push, own string) *session.Session {
 	t.Helper()
-	s, err := openSession(ctx, f.deps, f.options(t, push, own))
+	s, err := session.Open(ctx, f.Deps, f.options(t, push, own))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.close)
+	t.Cleanup(s.Close)
 	return s
 }
 
 // content is what a run with these tokens that has reached the cluster wants in the fleet repo.
-func (f *tokenFleet) content(ctx context.Context, t *testing.T, push, own string) *repoContent {
+func (f *tokenFleet) content(ctx context.Context, t *testing.T, push, own string) *converge.RepoContent {
 	t.Helper()
 	s := f.session(ctx, t, push, own)
-	endpoint, err := newInitRun(s).offerRepo(ctx, func(string) {})
+	endpoint, err := converge.NewRun(s).OfferRepo(ctx, func(string) {})
 	if endpoint == nil { // that there is nothing to serve is said as an error
 		t.Fatal(err)
 	}
-	return &repoContent{session: s, endpoint: endpoint, client: f.client}
+	return &converge.RepoContent{Session: s, Endpoint: endpoint, Client: f.Client}
 }
 
 // run does of init what is about credentials: it writes those of the workload clusters into the fleet repo, and gives the management cluster its own.
 func (f *tokenFleet) run(ctx context.Context, t *testing.T, push, own string) {
 	t.Helper()
 	content := f.content(ctx, t, push, own)
-	changes, err := content.secretFiles(ctx, f.dir)
+	changes, err := content.SecretFiles(ctx, f.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	writeChanges(t, f.dir, changes)
-	made, err := content.access().sourceSecret(ctx, f.client)
+	writeChanges(t, f.Dir, changes)
+	made, err := content.Access().SourceSecret(ctx, f.Client)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := flux.NewSystem(f.client).ApplySecret(ctx, made); err != nil {
+	if err := flux.NewSystem(f.Client).ApplySecret(ctx, made); err != nil {
 		t.Fatal(err)
 	}
-	if err := content.access().giveKeys(ctx, flux.NewSystem(f.client)); err != nil {
+	if err := content.Access().GiveKeys(ctx, flux.NewSystem(f.Client)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -143,26 +145,26 @@ func (f *tokenFleet) run(ctx context.Context, t *testing.T, push, own string) {
 func (f *tokenFleet) held(ctx context.Context, t *testing.T) (cluster, workload string) {
 	t.Helper()
 	s := f.session(ctx, t, "", "")
-	keys, err := fleetsecrets.ClusterKeys(ctx, f.client)
+	keys, err := fleetsecrets.ClusterKeys(ctx, f.Client)
 	if err != nil {
 		t.Fatal(err)
 	}
-	there, err := s.clusterToken(ctx, f.client)
+	there, err := converge.ClusterToken(ctx, s, f.Client)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if there != nil {
-		cluster = there.password
+		cluster = there.Password
 	}
-	file, err := readCredentialsFile(f.dir, s.layout().Credentials("dev"), keys)
+	file, err := converge.ReadCredentialsFile(f.Dir, s.Layout().Credentials("dev"), keys)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if there, err = s.tokenInFile(file); err != nil {
+	if there, err = converge.TokenInFile(s, file); err != nil {
 		t.Fatal(err)
 	}
 	if there != nil {
-		workload = there.password
+		workload = there.Password
 	}
 	return cluster, workload
 }
@@ -170,10 +172,10 @@ func (f *tokenFleet) held(ctx context.Context, t *testing.T) (cluster, workload 
 func newTokenFleet(ctx context.Context, t *testing.T) *tokenFleet {
 	t.Helper()
 	f := &tokenFleet{existingCluster: newExistingCluster(t)}
-	if err := f.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: flux.Namespace}}); err != nil {
+	if err := f.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: flux.Namespace}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.session(ctx, t, "", "").claim().Create(ctx, f.client); err != nil {
+	if err := f.session(ctx, t, "", "").Claim().Create(ctx, f.Client); err != nil {
 		t.Fatal(err)
 	}
 	return f
@@ -186,7 +188,7 @@ func TestFluxKeepsItsOwnToken(t *testing.T) {
 	defer cancel()
 	f := newTokenFleet(ctx, t)
 	const expired = "exp1red-token"
-	push, reads := f.git.Token, f.git.ReadToken
+	push, reads := f.Git.Token, f.Git.ReadToken
 	for _, step := range []struct {
 		name                      string
 		push, own                 string
@@ -214,7 +216,7 @@ func TestFluxKeepsItsOwnToken(t *testing.T) {
 	} {
 		f.share, f.automation, f.reader = step.share, step.automation, step.reader
 		if !step.reader {
-			if err := os.RemoveAll(filepath.Join(f.dir, filepath.FromSlash(tokenWorkload))); err != nil {
+			if err := os.RemoveAll(filepath.Join(f.Dir, filepath.FromSlash(tokenWorkload))); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -238,7 +240,7 @@ func TestFluxKeepsItsOwnToken(t *testing.T) {
 		lost.SetKind("Secret")
 		lost.SetNamespace(flux.Namespace)
 		lost.SetName(flux.Name)
-		if err := f.client.Delete(ctx, []*unstructured.Unstructured{lost}, kube.DeleteOptions{}); err != nil {
+		if err := f.Client.Delete(ctx, []*unstructured.Unstructured{lost}, kube.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		f.run(ctx, t, push, "")
@@ -247,7 +249,7 @@ func TestFluxKeepsItsOwnToken(t *testing.T) {
 		}
 	})
 	t.Run("a lost file gets it from the cluster", func(t *testing.T) {
-		if err := os.Remove(filepath.Join(f.dir, filepath.FromSlash(f.session(ctx, t, "", "").layout().Credentials("dev")))); err != nil {
+		if err := os.Remove(filepath.Join(f.Dir, filepath.FromSlash(f.session(ctx, t, "", "").Layout().Credentials("dev")))); err != nil {
 			t.Fatal(err)
 		}
 		f.run(ctx, t, push, "")
@@ -256,16 +258,16 @@ func TestFluxKeepsItsOwnToken(t *testing.T) {
 		}
 	})
 	t.Run("authorities are renewed beside it", func(t *testing.T) {
-		f.git.CA = append(f.git.CA, gittest.NewHTTPS(t, gittest.Options{}).CA...)
+		f.Git.CA = append(f.Git.CA, gittest.NewHTTPS(t, gittest.Options{}).CA...)
 		f.run(ctx, t, push, "")
-		there, err := f.client.SecretValue(ctx, kube.Key{Namespace: flux.Namespace, Name: flux.Name}, "ca.crt")
-		if cluster, _ := f.held(ctx, t); err != nil || string(there) != string(f.git.CA) || cluster != reads {
+		there, err := f.Client.SecretValue(ctx, kube.Key{Namespace: flux.Namespace, Name: flux.Name}, "ca.crt")
+		if cluster, _ := f.held(ctx, t); err != nil || string(there) != string(f.Git.CA) || cluster != reads {
 			t.Errorf("it holds %q and the authorities %s, %v", cluster, there, err)
 		}
 	})
 	t.Run("the cluster that takes over gets it", func(t *testing.T) {
 		target, _ := kubetest.Start(t)
-		made, err := f.content(ctx, t, push, "").access().sourceSecret(ctx, target)
+		made, err := f.content(ctx, t, push, "").Access().SourceSecret(ctx, target)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -274,13 +276,13 @@ func TestFluxKeepsItsOwnToken(t *testing.T) {
 		}
 	})
 	t.Run("no other server is sent it", func(t *testing.T) {
-		f.git = gittest.NewHTTPS(t, gittest.Options{})
-		r := f.doctor(ctx, t, f.git.Token, "")
+		f.Git = gittest.NewHTTPS(t, gittest.Options{})
+		r := f.doctor(ctx, t, f.Git.Token, "")
 		if r.Status != preflight.StatusFail || !strings.Contains(r.Summary, "was given for https://") {
 			t.Errorf("doctor says %s: %s", r.Status, r.Summary)
 		}
-		f.run(ctx, t, f.git.Token, "")
-		if cluster, workload := f.held(ctx, t); cluster != f.git.Token || workload != reads {
+		f.run(ctx, t, f.Git.Token, "")
+		if cluster, workload := f.held(ctx, t); cluster != f.Git.Token || workload != reads {
 			t.Errorf("the management cluster holds %q, workload clusters %q", cluster, workload)
 		}
 	})
@@ -291,14 +293,14 @@ func TestUnreadableTokenIsRefusedEarly(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	f := newTokenFleet(ctx, t)
-	_, err := Init(ctx, f.deps, f.options(t, f.git.Token, "wr0ng"))
+	_, err := Init(ctx, f.Deps, f.options(t, f.Git.Token, "wr0ng"))
 	if err == nil || !strings.Contains(err.Error(), "git token for flux: try the token for Flux: ") || strings.Contains(err.Error(), "wr0ng") {
 		t.Errorf("got %v", err)
 	}
 	if cluster, _ := f.held(ctx, t); cluster != "" {
 		t.Errorf("it holds %q", cluster)
 	}
-	if head := f.git.Head(t, "main"); head != "" {
+	if head := f.Git.Head(t, "main"); head != "" {
 		t.Errorf("the fleet repo has %s", head)
 	}
 }

@@ -9,11 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 	"github.com/fleetctl/fleetctl/pkg/gitserve"
+	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
 // A fleet repo that was served from its folder gets a remote. Flux changes over where that has the commit which it has applied, and nowhere else.
@@ -22,10 +24,10 @@ func TestRemoteHasTheHistoryOfTheFolder(t *testing.T) {
 	defer cancel()
 	e := newExistingCluster(t)
 	// The commit that was served, and one on top of it.
-	served := e.git.Seed(t, "main", map[string]string{"a": "1"})
-	head := e.git.Seed(t, "main", map[string]string{"a": "2"})
+	served := e.Git.Seed(t, "main", map[string]string{"a": "1"})
+	head := e.Git.Seed(t, "main", map[string]string{"a": "2"})
 	// What another folder has served, a commit that this remote has nowhere or on another branch.
-	elsewhere := e.git.Seed(t, "elsewhere", map[string]string{"b": "1"})
+	elsewhere := e.Git.Seed(t, "elsewhere", map[string]string{"b": "1"})
 	for name, tc := range map[string]struct {
 		applied string
 		allowed bool
@@ -39,32 +41,32 @@ func TestRemoteHasTheHistoryOfTheFolder(t *testing.T) {
 		"the commit below, in a clone of the newest alone": {served, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := e.options(t, "admin")
-			s, err := openSession(ctx, e.deps, o)
+			o := e.Options(t, "admin")
+			s, err := session.Open(ctx, e.Deps, o)
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer s.close()
+			defer s.Close()
 			clone := t.TempDir()
-			repo, err := gitrepo.Clone(ctx, e.git.URL, s.pushAuth(), "main", clone)
+			repo, err := gitrepo.Clone(ctx, e.Git.URL, s.PushAuth(), "main", clone)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if !tc.shallow {
-				gittest.Git(t, clone, "fetch", "--quiet", "--unshallow", e.git.Dir)
+				gittest.Git(t, clone, "fetch", "--quiet", "--unshallow", e.Git.Dir)
 			}
-			p := &pushed{session: s, repo: repo, revision: head, access: &fluxAccess{
-				session: s, endpoint: &gitEndpoint{url: e.git.URL, display: e.git.URL}, home: e.client,
+			p := &converge.Pushed{Session: s, Repo: repo, Revision: head, Access: &converge.FluxAccess{
+				Session: s, Endpoint: &converge.GitEndpoint{URL: e.Git.URL, Display: e.Git.URL}, Home: e.Client,
 			}}
 			e.followSomething(ctx, t, "", "", "")
 			old := (&url.URL{Scheme: "https", Host: "10.0.0.1:4000", Path: gitserve.RepoPath}).String()
 			e.follows(ctx, t, old, tc.applied)
-			there := s.claim()
+			there := s.Claim()
 			there.URL, there.Confirmed = "", true // as it was made when the fleet had no remote
-			if err := there.Create(ctx, e.client); err != nil {
+			if err := there.Create(ctx, e.Client); err != nil {
 				t.Fatal(err)
 			}
-			_, err = p.follow(ctx, e.client, nil, nil)
+			_, err = p.Follow(ctx, e.Client, nil, nil)
 			switch {
 			case tc.allowed && err != nil:
 				t.Error(err)
@@ -75,10 +77,10 @@ func TestRemoteHasTheHistoryOfTheFolder(t *testing.T) {
 			case !tc.allowed && (err == nil || !strings.Contains(err.Error(), "does not have the commit "+tc.applied[:8]) || !strings.Contains(diag.Hint(err), "--take-over-flux")):
 				t.Errorf("got %v (%s)", err, diag.Hint(err))
 			}
-			now, err := flux.NewSystem(e.client).Following(ctx)
+			now, err := flux.NewSystem(e.Client).Following(ctx)
 			want := old
 			if tc.allowed {
-				want = e.git.URL
+				want = e.Git.URL
 			}
 			if err != nil || now.URL != want {
 				t.Errorf("it follows %s, %v; want %s", now.URL, err, want)

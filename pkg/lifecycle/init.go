@@ -1,4 +1,4 @@
-// Package lifecycle is what fleetctl does to a management cluster, from nothing to nothing: Init, Bootstrap, Pivot, Restore and Teardown.
+// Package lifecycle is what fleetctl does to a management cluster, from nothing to nothing: Init, Bootstrap, Doctor and Teardown.
 // Each is a readable slice of named steps (pkg/steps), which converges when it is run again.
 package lifecycle
 
@@ -10,16 +10,19 @@ import (
 	"path/filepath"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/progress"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
 // Init makes the management cluster that opts and fleet.yaml describe and returns when Flux has applied the pushed revision and
 // all that it applied is healthy. It converges: run again after any failure or kill, it does only what is missing. Where the host or the
 // server of the fleet repo ends while it works, it does that by itself, a few times.
-func Init(ctx context.Context, deps management.Deps, opts InitOptions) (*InitResult, error) {
+func Init(ctx context.Context, deps management.Deps, opts session.Options) (*InitResult, error) {
 	ctx, cancel := steps.WithTimeout(ctx, opts.Timeout)
 	defer cancel()
 	changed := false
@@ -39,73 +42,103 @@ func Init(ctx context.Context, deps management.Deps, opts InitOptions) (*InitRes
 }
 
 // initOnce is one run of the steps, which looks at the world anew.
-func initOnce(ctx context.Context, deps management.Deps, opts InitOptions) (*InitResult, error) {
-	s, err := openSession(ctx, deps, opts)
+func initOnce(ctx context.Context, deps management.Deps, opts session.Options) (*InitResult, error) {
+	s, err := session.Open(ctx, deps, opts)
 	if err != nil {
 		return nil, steps.TimedOut(ctx, err)
 	}
-	defer s.close()
-	return s.runInit(ctx)
+	defer s.Close()
+	return runInit(ctx, s)
 }
 
-func (s *session) runInit(ctx context.Context) (*InitResult, error) {
-	if s.stranger != nil {
-		return nil, s.stranger
+func runInit(ctx context.Context, s *session.Session) (*InitResult, error) {
+	if s.Stranger != nil {
+		return nil, s.Stranger
 	}
-	if err := s.mustStand(ctx); err != nil {
+	if err := converge.MustStand(ctx, s); err != nil {
 		return nil, err
 	}
-	unlock, err := s.cluster.Lock("fleetctl init")
+	unlock, err := s.Cluster.Lock("fleetctl init")
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	if r, err := s.cluster.Load(); err == nil && r.PivotedTo != "" {
+	if r, err := s.Cluster.Load(); err == nil && r.PivotedTo != "" {
 		return nil, diag.Errorf("look at it with `fleetctl status`; `fleetctl host start` serves a fleet repo without a remote to it again; "+
 			"once `fleetctl host delete` has ended the old host, `fleetctl connect` lets init and upgrade work with it",
 			"the management cluster %s was pivoted to %s: init would make a second one for the same fleet", r.Name, r.PivotedTo)
 	}
-	if err := s.refuseForgotten(ctx); err != nil {
+	if err := converge.RefuseForgotten(ctx, s); err != nil {
 		return nil, err
 	}
 	// Minutes later, when there is something to commit, would be late.
-	if err := gitrepo.CheckAuthor(ctx, s.opts.Dir); err != nil {
+	if err := gitrepo.CheckAuthor(ctx, s.Opts.Dir); err != nil {
 		return nil, diag.Wrap("commit the fleet repo", err, diag.Hint(err))
 	}
-	r := newInitRun(s)
-	if s.standbyOf != "" {
-		r.held = r.restsAsDeclared
+	r := converge.NewRun(s)
+	if s.StandbyOf != "" {
+		r.Held = r.RestsAsDeclared
 	}
-	if err := r.runWatched(ctx); err != nil {
+	if err := runWatched(ctx, r); err != nil {
 		return nil, err
 	}
-	return r.result(), nil
+	return result(r), nil
 }
 
 // result is what steps that have all ended well did.
-func (r *initRun) result() *InitResult {
-	s := r.session
-	endpoint, _ := r.endpoint.Peek()
-	pushed, _ := r.pushed.Peek()
-	kept, _ := r.kept.Peek()
-	installed, _ := r.installed.Peek()
+func result(r *converge.Run) *InitResult {
+	s := r.Session
+	endpoint, _ := r.Endpoint.Peek()
+	pushed, _ := r.Pushed.Peek()
+	kept, _ := r.Kept.Peek()
+	installed, _ := r.Installed.Peek()
 	result := &InitResult{
-		FormatVersion: "1", Fleet: s.fleet.Metadata.Name, Cluster: s.mgmt.Name, Host: string(s.mgmt.Host.Type),
-		Repo: s.opts.Dir, GitURL: endpoint.display, Branch: s.fleet.Spec.Git.Branch, Revision: pushed.revision,
-		Kubeconfig: s.cluster.Path(management.KubeconfigFile), DeployKey: string(endpoint.credentials.IdentityPub), Changed: r.changed.Load(), Kept: kept,
-		Upgraded: installed.upgraded, Renewed: installed.renewed, Snapshot: installed.snapshot,
+		FormatVersion: "1", Fleet: s.Fleet.Metadata.Name, Cluster: s.Mgmt.Name, Host: string(s.Mgmt.Host.Type),
+		Repo: s.Opts.Dir, GitURL: endpoint.Display, Branch: s.Fleet.Spec.Git.Branch, Revision: pushed.Revision,
+		Kubeconfig: s.Cluster.Path(management.KubeconfigFile), DeployKey: string(endpoint.Credentials.IdentityPub), Changed: r.Changed.Load(), Kept: kept,
+		Upgraded: installed.Upgraded, Renewed: installed.Renewed, Snapshot: installed.Snapshot,
 	}
-	if s.standbyOf != "" {
-		result.Next = s.standbyNext()
+	if s.StandbyOf != "" {
+		result.Next = converge.StandbyNext(s)
 		return result
 	}
 	result.Next = []string{
 		"fleetctl status                            # what runs, and what is wrong",
 		fmt.Sprintf("export KUBECONFIG=%s", result.Kubeconfig),
-		s.firstCluster(endpoint.local),
+		converge.FirstCluster(s, endpoint.Local),
 	}
-	if _, err := os.Stat(filepath.Join(s.opts.Dir, ".github", "workflows")); err != nil && s.fleet.Spec.Git.ForgeType() == v1alpha1.ForgeGitHub {
+	if _, err := os.Stat(filepath.Join(s.Opts.Dir, ".github", "workflows")); err != nil && s.Fleet.Spec.Git.ForgeType() == v1alpha1.ForgeGitHub {
 		result.Next = append(result.Next, "fleetctl ci add --pr                       # checks on each pull request; takes a token that may write workflows")
 	}
 	return result
+}
+
+// Upgrade brings a management cluster that is there to the versions of fleet.yaml: it is Init, but makes no fleet and no management cluster.
+func Upgrade(ctx context.Context, deps management.Deps, opts session.Options) (*InitResult, error) {
+	opts.UpgradeOnly = true
+	return Init(ctx, deps, opts)
+}
+
+// InitResult is what Init did, for people and scripts.
+type InitResult struct {
+	FormatVersion string `json:"formatVersion"`
+	Fleet         string `json:"fleet"`
+	Cluster       string `json:"cluster"`
+	Host          string `json:"host"`
+	Repo          string `json:"repo"`
+	GitURL        string `json:"gitURL"`
+	Branch        string `json:"branch"`
+	Revision      string `json:"revision"`
+	Kubeconfig    string `json:"kubeconfig"`
+	DeployKey     string `json:"deployKey,omitempty"`
+	Changed       bool   `json:"changed"`
+	// Kept is what Flux applied before it was taken over, and the fleet repo does not have.
+	Kept []string `json:"kept,omitempty"`
+	// Upgraded is what runs in another version than before, and Snapshot the private file with the Cluster API objects as they were before that.
+	Upgraded []converge.Upgraded `json:"upgraded,omitempty"`
+	Snapshot string              `json:"snapshot,omitempty"`
+	// Renewed are the providers whose variables had changed.
+	Renewed []converge.Renewed `json:"renewed,omitempty"`
+	Steps   []progress.Event   `json:"steps"`
+	Next    []string           `json:"next"`
 }

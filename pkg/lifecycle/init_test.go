@@ -4,15 +4,17 @@ import (
 	"testing"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/handover"
-	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/pivot"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
 func TestInitStepsFitTogether(t *testing.T) {
-	s := &session{fleet: &v1alpha1.Fleet{}, mgmt: &v1alpha1.ManagementCluster{}}
-	for _, s.newFleet = range []bool{true, false} {
-		if err := steps.Check(newInitRun(s).initSteps()); err != nil {
+	s := &session.Session{Fleet: &v1alpha1.Fleet{}, Mgmt: &v1alpha1.ManagementCluster{}}
+	for _, s.NewFleet = range []bool{true, false} {
+		if err := steps.Check(converge.NewRun(s).Steps()); err != nil {
 			t.Error(err)
 		}
 	}
@@ -20,31 +22,18 @@ func TestInitStepsFitTogether(t *testing.T) {
 	if err := steps.Check(newBootstrap(s, o).steps()); err != nil {
 		t.Error(err)
 	}
-	s.fleet.Spec.Snapshots.To = "/mnt/snapshots"
+	s.Fleet.Spec.Snapshots.To = "/mnt/snapshots"
 	if err := steps.Check(newBootstrap(s, o).steps()); err != nil {
 		t.Error(err)
 	}
-	if err := steps.Check(newRestore(newInitRun(s)).steps()); err != nil {
-		t.Error(err)
-	}
 	b := newBootstrap(s, o)
-	b.restore = newRestore(b.init)
+	b.restore = pivot.NewRestoration(b.init)
 	if err := steps.Check(b.steps()); err != nil {
 		t.Error(err)
 	}
 	going := newBootstrap(s, o)
-	going.move.under = &handover.Journal{}
+	going.move.Under = &handover.Journal{}
 	if err := steps.Check(going.steps()); err != nil {
-		t.Error(err)
-	}
-	// Where the source is gone, the target's client stands for its.
-	p := newPivot(newInitRun(s), "x")
-	p.gone, p.under = true, &handover.Journal{}
-	if err := steps.Check(append(p.stepsGoingOn(), p.steps(stepPush)...)); err == nil {
-		t.Error("nobody makes the client, and that is not said")
-	}
-	p.init.client.Tell(&kube.Client{})
-	if err := steps.Check(append(p.stepsGoingOn(), p.steps(stepPush)...)); err != nil {
 		t.Error(err)
 	}
 	if err := steps.Check((&teardown{}).steps()); err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/change"
+	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
@@ -24,6 +25,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/secret"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
@@ -35,44 +37,44 @@ const (
 
 // initKeys does of init what is about keys, on a cluster without Flux: it looks for them before anything is made, settles the rules in the fleet
 // repo, and gives the keys to the cluster.
-func (e *existingCluster) initKeys(ctx context.Context, t *testing.T, o InitOptions) error {
+func (e *existingCluster) initKeys(ctx context.Context, t *testing.T, o session.Options) error {
 	t.Helper()
-	s, err := openSession(ctx, e.deps, o)
+	s, err := session.Open(ctx, e.Deps, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.close()
-	content := &repoContent{session: s, client: e.client, endpoint: &gitEndpoint{}} // everybody may read the repo
-	if err := s.checkKeys(ctx); err != nil {
+	defer s.Close()
+	content := &converge.RepoContent{Session: s, Client: e.Client, Endpoint: &converge.GitEndpoint{}} // everybody may read the repo
+	if err := s.CheckKeys(ctx); err != nil {
 		return err
 	}
-	identity, err := s.identityFile(o.Dir)
+	identity, err := s.IdentityFile(o.Dir)
 	if err != nil {
 		return err
 	}
-	changes, err := content.secretFiles(ctx, o.Dir)
+	changes, err := content.SecretFiles(ctx, o.Dir)
 	if err != nil {
 		return err
 	}
 	writeChanges(t, o.Dir, append(identity, changes...))
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: flux.Namespace}}
-	if err := e.client.Create(ctx, namespace); err != nil && !slices.Contains(e.namespaces(t), flux.Namespace) {
+	if err := e.Client.Create(ctx, namespace); err != nil && !slices.Contains(e.namespaces(t), flux.Namespace) {
 		t.Fatal(err)
 	}
-	if err := s.cluster.Save(s.record()); err != nil {
+	if err := s.Cluster.Save(s.Record()); err != nil {
 		t.Fatal(err)
 	}
-	return content.access().giveKeys(ctx, flux.NewSystem(e.client))
+	return content.Access().GiveKeys(ctx, flux.NewSystem(e.Client))
 }
 
 // keyFile is where the state folder has the keys of the fleet.
 func (e *existingCluster) keyFile(t *testing.T) string {
 	t.Helper()
-	id, err := fleetrepo.ReadIdentity(e.dir)
+	id, err := fleetrepo.ReadIdentity(e.Dir)
 	if err != nil || id == "" {
 		t.Fatalf("the repo has the identity %q, %v", id, err)
 	}
-	return e.deps.Store.KeyFile(state.Fleet{ID: id, Name: "acme"})
+	return e.Deps.Store.KeyFile(state.Fleet{ID: id, Name: "acme"})
 }
 
 func writeChanges(t *testing.T, dir string, changes []gitrepo.Change) {
@@ -89,7 +91,7 @@ func writeChanges(t *testing.T, dir string, changes []gitrepo.Change) {
 // decrypts opens a file as the Flux of the cluster can: with the keys that the API server has for it.
 func (e *existingCluster) decrypts(ctx context.Context, t *testing.T, sealed []byte) error {
 	t.Helper()
-	keys, err := fleetsecrets.ClusterKeys(ctx, e.client)
+	keys, err := fleetsecrets.ClusterKeys(ctx, e.Client)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +104,7 @@ func (e *existingCluster) decrypts(ctx context.Context, t *testing.T, sealed []b
 
 func (e *existingCluster) read(t *testing.T, name string) []byte {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join(e.dir, filepath.FromSlash(name)))
+	content, err := os.ReadFile(filepath.Join(e.Dir, filepath.FromSlash(name)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,14 +115,14 @@ func (e *existingCluster) read(t *testing.T, name string) []byte {
 func newSealedFleet(ctx context.Context, t *testing.T) *existingCluster {
 	t.Helper()
 	e := newExistingCluster(t)
-	if err := e.initKeys(ctx, t, e.options(t, "admin")); err != nil {
+	if err := e.initKeys(ctx, t, e.Options(t, "admin")); err != nil {
 		t.Fatal(err)
 	}
-	edit, err := fleetsecrets.Encrypt(fleetsecrets.Options{Dir: e.dir, File: sealedFile}, &fleetsecrets.New{Name: "db", Namespace: "shop", Type: "Opaque", Data: map[string][]byte{"password": []byte(password)}})
+	edit, err := fleetsecrets.Encrypt(fleetsecrets.Options{Dir: e.Dir, File: sealedFile}, &fleetsecrets.New{Name: "db", Namespace: "shop", Type: "Opaque", Data: map[string][]byte{"password": []byte(password)}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := change.Make(ctx, change.Options{Dir: e.dir, Edit: edit}); err != nil {
+	if _, err := change.Make(ctx, change.Options{Dir: e.Dir, Edit: edit}); err != nil {
 		t.Fatal(err)
 	}
 	if err := e.decrypts(ctx, t, e.read(t, sealedFile)); err != nil {
@@ -145,12 +147,12 @@ func TestKeyReachesANewManagementCluster(t *testing.T) {
 	}
 
 	next := newExistingCluster(t) // a state folder of its own: another machine
-	options := next.options(t, "admin")
+	options := next.Options(t, "admin")
 	var clone manifest.ChangeSet
 	for _, name := range []string{sealedFile, secret.RulesFile} {
 		clone.Write(manifest.File{Path: name, Content: old.read(t, name)})
 	}
-	if _, err := clone.Apply(next.dir); err != nil {
+	if _, err := clone.Apply(next.Dir); err != nil {
 		t.Fatal(err)
 	}
 	t.Run("without the key", func(t *testing.T) {
@@ -185,8 +187,8 @@ func TestKeyReachesANewManagementCluster(t *testing.T) {
 		}
 	})
 	t.Run("from a pipeline's variable", func(t *testing.T) {
-		next.deps.Store = state.Store{Dir: t.TempDir()}
-		next.deps.LookupEnv = func(name string) (string, bool) {
+		next.Deps.Store = state.Store{Dir: t.TempDir()}
+		next.Deps.LookupEnv = func(name string) (string, bool) {
 			if name == "SOPS_AGE_KEY" {
 				return string(kept), true
 			}
@@ -197,8 +199,8 @@ func TestKeyReachesANewManagementCluster(t *testing.T) {
 		}
 	})
 	t.Run("from the cluster, where this machine has lost it", func(t *testing.T) {
-		next.deps.Store = state.Store{Dir: t.TempDir()}
-		next.deps.LookupEnv = func(string) (string, bool) { return "", false }
+		next.Deps.Store = state.Store{Dir: t.TempDir()}
+		next.Deps.LookupEnv = func(string) (string, bool) { return "", false }
 		if err := next.initKeys(ctx, t, options); err != nil {
 			t.Fatal(err)
 		}
@@ -215,7 +217,7 @@ func TestNewKeyIsHandedOver(t *testing.T) {
 	defer cancel()
 	e := newSealedFleet(ctx, t)
 	before := e.read(t, sealedFile)
-	old, err := fleetsecrets.ClusterKeys(ctx, e.client)
+	old, err := fleetsecrets.ClusterKeys(ctx, e.Client)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,22 +225,22 @@ func TestNewKeyIsHandedOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := flux.NewSystem(e.client).AddKeys(ctx, fleetsecrets.WithKeys(slices.Concat(old, secret.Keys{older}))); err != nil {
+	if err := flux.NewSystem(e.Client).AddKeys(ctx, fleetsecrets.WithKeys(slices.Concat(old, secret.Keys{older}))); err != nil {
 		t.Fatal(err)
 	}
 	t.Run("a look at it gives nothing away", func(t *testing.T) {
-		if _, err := fleetsecrets.Rotate(ctx, e.deps, fleetsecrets.RotateOptions{Dir: e.dir, NewKey: true, DryRun: true}); err != nil {
+		if _, err := fleetsecrets.Rotate(ctx, e.Deps, fleetsecrets.RotateOptions{Dir: e.Dir, NewKey: true, DryRun: true}); err != nil {
 			t.Fatal(err)
 		}
-		if keys, err := fleetsecrets.ClusterKeys(ctx, e.client); err != nil || len(keys) != 2 {
+		if keys, err := fleetsecrets.ClusterKeys(ctx, e.Client); err != nil || len(keys) != 2 {
 			t.Errorf("%d keys, %v", len(keys), err)
 		}
 	})
-	edit, err := fleetsecrets.Rotate(ctx, e.deps, fleetsecrets.RotateOptions{Dir: e.dir, NewKey: true})
+	edit, err := fleetsecrets.Rotate(ctx, e.Deps, fleetsecrets.RotateOptions{Dir: e.Dir, NewKey: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys, err := fleetsecrets.ClusterKeys(ctx, e.client)
+	keys, err := fleetsecrets.ClusterKeys(ctx, e.Client)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +254,7 @@ func TestNewKeyIsHandedOver(t *testing.T) {
 		t.Errorf("the revision before: %v", err)
 	}
 
-	if _, err := change.Make(ctx, change.Options{Dir: e.dir, Edit: edit}); err != nil {
+	if _, err := change.Make(ctx, change.Options{Dir: e.Dir, Edit: edit}); err != nil {
 		t.Fatal(err)
 	}
 	after := e.read(t, sealedFile)
@@ -268,10 +270,10 @@ func TestNewKeyIsHandedOver(t *testing.T) {
 	if rules := string(e.read(t, secret.RulesFile)); !strings.Contains(rules, keys[0].Recipient()) || strings.Contains(rules, old[0].Recipient()) {
 		t.Errorf("the rules are\n%s", rules)
 	}
-	if err := e.initKeys(ctx, t, e.options(t, "admin")); err != nil { // the next init keeps all of them
+	if err := e.initKeys(ctx, t, e.Options(t, "admin")); err != nil { // the next init keeps all of them
 		t.Fatal(err)
 	}
-	if again, err := fleetsecrets.ClusterKeys(ctx, e.client); err != nil || !slices.Equal(again.Recipients(), keys.Recipients()) {
+	if again, err := fleetsecrets.ClusterKeys(ctx, e.Client); err != nil || !slices.Equal(again.Recipients(), keys.Recipients()) {
 		t.Errorf("after init the cluster has %q, %v", again.Recipients(), err)
 	}
 }
@@ -282,16 +284,16 @@ func TestNewKeyNeedsItsManagementCluster(t *testing.T) {
 	defer cancel()
 	e := newSealedFleet(ctx, t)
 	before := e.read(t, sealedFile)
-	if err := os.Remove(e.kubeconfig); err != nil {
+	if err := os.Remove(e.Kubeconfig); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fleetsecrets.Rotate(ctx, e.deps, fleetsecrets.RotateOptions{Dir: e.dir, NewKey: true}); err == nil || !strings.Contains(diag.Hint(err), "--offline") {
+	if _, err := fleetsecrets.Rotate(ctx, e.Deps, fleetsecrets.RotateOptions{Dir: e.Dir, NewKey: true}); err == nil || !strings.Contains(diag.Hint(err), "--offline") {
 		t.Errorf("got %v, hint %q", err, diag.Hint(err))
 	}
 	if string(e.read(t, sealedFile)) != string(before) {
 		t.Error("a file has changed")
 	}
-	if keys, err := fleetsecrets.ClusterKeys(ctx, e.client); err != nil || len(keys) != 1 {
+	if keys, err := fleetsecrets.ClusterKeys(ctx, e.Client); err != nil || len(keys) != 1 {
 		t.Errorf("%d keys, %v", len(keys), err)
 	}
 }
@@ -302,20 +304,20 @@ func TestFleetsOfOneNameShareNoKeys(t *testing.T) {
 	defer cancel()
 	one := newSealedFleet(ctx, t)
 	two := newExistingCluster(t)
-	two.deps.Store = one.deps.Store
-	options := two.options(t, "admin")
+	two.Deps.Store = one.Deps.Store
+	options := two.Options(t, "admin")
 	fleet := strings.ReplaceAll(string(two.read(t, v1alpha1.FileName)), "name: mgmt", "name: second")
-	if err := os.WriteFile(filepath.Join(two.dir, v1alpha1.FileName), []byte(fleet), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(two.Dir, v1alpha1.FileName), []byte(fleet), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := two.initKeys(ctx, t, options); err != nil {
 		t.Fatal(err)
 	}
-	first, err := fleetsecrets.ClusterKeys(ctx, one.client)
+	first, err := fleetsecrets.ClusterKeys(ctx, one.Client)
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := fleetsecrets.ClusterKeys(ctx, two.client)
+	second, err := fleetsecrets.ClusterKeys(ctx, two.Client)
 	if err != nil || len(first) != 1 || len(second) != 1 || first[0].Recipient() == second[0].Recipient() {
 		t.Errorf("the clusters have %q and %q, %v", first.Recipients(), second.Recipients(), err)
 	}

@@ -32,14 +32,14 @@ func TestTeardownLeavesWhatOthersManage(t *testing.T) {
 		t.Fatal("the record knows no fleet")
 	}
 	alpha := newWorkload("team-a", "alpha")
-	if err := e.client.Create(ctx, alpha); err != nil {
+	if err := e.Client.Create(ctx, alpha); err != nil {
 		t.Fatal(err)
 	}
 	workload, kubeconfig := kubetest.Start(t)
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "alpha-kubeconfig"}, Data: map[string][]byte{"value": kubeconfig},
 	}
-	if err := e.client.Create(ctx, secret); err != nil {
+	if err := e.Client.Create(ctx, secret); err != nil {
 		t.Fatal(err)
 	}
 	says := func(owner capi.Owner) {
@@ -54,13 +54,13 @@ func TestTeardownLeavesWhatOthersManage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	own, err := handover.ClusterUID(ctx, e.client)
+	own, err := handover.ClusterUID(ctx, e.Client)
 	if err != nil {
 		t.Fatal(err)
 	}
 	refused := func(t *testing.T) {
 		t.Helper()
-		if _, err := Teardown(ctx, e.deps, TeardownOptions{Target: target}); err == nil || !strings.Contains(err.Error(), "live only on the management cluster") {
+		if _, err := Teardown(ctx, e.Deps, TeardownOptions{Target: target}); err == nil || !strings.Contains(err.Error(), "live only on the management cluster") {
 			t.Errorf("it was torn down: %v", err)
 		}
 	}
@@ -71,7 +71,7 @@ func TestTeardownLeavesWhatOthersManage(t *testing.T) {
 	t.Run("one that is acted upon here, whatever it says", refused)
 	paused := true
 	alpha.Spec.Paused = &paused
-	if err := e.client.Update(ctx, alpha); err != nil {
+	if err := e.Client.Update(ctx, alpha); err != nil {
 		t.Fatal(err)
 	}
 	for name, owner := range map[string]capi.Owner{
@@ -93,8 +93,8 @@ func TestTeardownLeavesWhatOthersManage(t *testing.T) {
 	}
 	says(eu)
 	child := *e
-	child.client = euClient
-	kubetest.ClusterAPI(t, child.client, "clusters", "machines")
+	child.Client = euClient
+	kubetest.ClusterAPI(t, child.Client, "clusters", "machines")
 	t.Run("one that its owner does not have", refused)
 	if err := euClient.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-a"}}); err != nil {
 		t.Fatal(err)
@@ -110,14 +110,14 @@ func TestTeardownLeavesWhatOthersManage(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Run("one that another one manages", func(t *testing.T) {
-		result, err := Teardown(ctx, e.deps, TeardownOptions{Target: target, DeleteClusters: true})
+		result, err := Teardown(ctx, e.Deps, TeardownOptions{Target: target, DeleteClusters: true})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(result.DeletedClusters) > 0 {
 			t.Errorf("deleted: %v", result.DeletedClusters)
 		}
-		if err := e.client.Get(ctx, kube.Key{Namespace: "team-a", Name: "alpha"}, alpha); err != nil || alpha.DeletionTimestamp != nil {
+		if err := e.Client.Get(ctx, kube.Key{Namespace: "team-a", Name: "alpha"}, alpha); err != nil || alpha.DeletionTimestamp != nil {
 			t.Errorf("what another one manages was deleted: %v", err)
 		}
 	})
@@ -126,10 +126,10 @@ func TestTeardownLeavesWhatOthersManage(t *testing.T) {
 // connected has this machine know a management cluster that another one made, of the same fleet as the one with that record.
 func (e *existingCluster) connected(ctx context.Context, t *testing.T, name string, of *state.Record, kubeconfig []byte) {
 	t.Helper()
-	cluster := e.deps.Store.Cluster(name)
+	cluster := e.Deps.Store.Cluster(name)
 	way := cluster.Path("way")
 	if err := cluster.Save(state.Record{
-		Name: name, Fleet: of.Fleet, FleetID: of.FleetID, Repo: e.dir, HostType: "existing", Connected: true, KubeconfigSource: way, Context: kube.CurrentContext(kubeconfig),
+		Name: name, Fleet: of.Fleet, FleetID: of.FleetID, Repo: e.Dir, HostType: "existing", Connected: true, KubeconfigSource: way, Context: kube.CurrentContext(kubeconfig),
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func (e *existingCluster) connected(ctx context.Context, t *testing.T, name stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	claim := &ownership.Claim{Fleet: of.FleetID, Name: of.Fleet, Cluster: name, URL: e.git.URL, Branch: "main", Confirmed: true}
+	claim := &ownership.Claim{Fleet: of.FleetID, Name: of.Fleet, Cluster: name, URL: e.Git.URL, Branch: "main", Confirmed: true}
 	if err := claim.Create(ctx, client); err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/secret"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/state"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
@@ -64,7 +65,7 @@ func OpenOwnRepo(ctx context.Context, deps management.Deps, o OwnRepoOptions) (*
 		return nil, diag.Usage("declare one: repository in "+v1alpha1.FileName, "management cluster %s has no repository of its own", m.Name)
 	}
 	fleet := &v1alpha1.Fleet{Metadata: v1alpha1.Metadata{Name: cmp.Or(m.Repository.Fleet, m.Name)}, Spec: v1alpha1.FleetSpec{Git: m.Repository.Git}}
-	v1alpha1.SetDefaults(fleet, defaults())
+	v1alpha1.SetDefaults(fleet, session.Defaults())
 	git := fleet.Spec.Git
 	auth, err := change.AuthFor(fleetrepo.New(from.Dir, fleet), o.Git)
 	if err != nil {

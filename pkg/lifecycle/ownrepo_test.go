@@ -15,6 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/progress"
 	"github.com/fleetctl/fleetctl/pkg/secret"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
@@ -163,14 +164,14 @@ func TestNarrowed(t *testing.T) {
 	_, _, deps, _ := ownRepoOf(t)
 	value := "in clear"
 	m := &v1alpha1.ManagementCluster{Providers: []v1alpha1.Provider{{Name: "docker", Variables: []v1alpha1.Variable{{Name: "A_REGION", Value: &value}, {Name: "SOME_TOKEN", Env: "EU_TOKEN"}}}}}
-	narrow := Narrowed(deps, m)
+	narrow := session.Narrowed(deps, m)
 	for name, want := range map[string]string{"EU_TOKEN": "eu's", "A_TOKEN": "", "SOPS_AGE_KEY_FILE": "", "VAULT_TOKEN": "", "A_REGION": ""} {
 		if got, ok := narrow.LookupEnv(name); got != want || ok != (want != "") {
 			t.Errorf("%s is %q, %t", name, got, ok)
 		}
 	}
 	m.Providers[0].Variables = append(m.Providers[0].Variables, v1alpha1.Variable{Name: "A_SECRET", Vault: &v1alpha1.VaultSecret{Path: "aws/creds/eu", Field: "key"}})
-	if got, _ := Narrowed(deps, m).LookupEnv("VAULT_TOKEN"); got != "vault's" {
+	if got, _ := session.Narrowed(deps, m).LookupEnv("VAULT_TOKEN"); got != "vault's" {
 		t.Errorf("Vault is reached with %q", got)
 	}
 	if got, _ := deps.LookupEnv("A_TOKEN"); got != "the root's" {

@@ -8,9 +8,11 @@ import (
 	"testing"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/bundling"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
 	"github.com/fleetctl/fleetctl/pkg/progress"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
@@ -45,9 +47,9 @@ spec:
 	deps := management.Deps{
 		Report: progress.Discard, Store: store, CacheDir: t.TempDir(), LookupEnv: func(string) (string, bool) { return "", false },
 	}
-	o := InitOptions{Dir: dir, Cluster: "region"}
+	o := session.Options{Dir: dir, Cluster: "region"}
 
-	_, err := BundleCreate(t.Context(), deps, BundleOptions{InitOptions: o, Output: filepath.Join(t.TempDir(), "bundle")})
+	_, err := bundling.Create(t.Context(), deps, bundling.CreateOptions{Options: o, Output: filepath.Join(t.TempDir(), "bundle")})
 	if err == nil || errors.Is(err, management.ErrUnknownCluster) || !strings.Contains(err.Error(), "127.0.0.1:1") {
 		t.Errorf("bundle create: %v, want that the releases cannot be had", err)
 	}
@@ -60,7 +62,7 @@ spec:
 	}
 
 	// Who is to reach it asks, and doctor tells it beside all else that it finds.
-	if _, err := openSession(t.Context(), deps, o); !errors.Is(err, management.ErrUnknownCluster) && !strings.Contains(err.Error(), "ask management cluster root for region") {
+	if _, err := session.Open(t.Context(), deps, o); !errors.Is(err, management.ErrUnknownCluster) && !strings.Contains(err.Error(), "ask management cluster root for region") {
 		t.Errorf("init: %v, want that the parent is not there", err)
 	}
 	report, err := Doctor(t.Context(), deps, o)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/gitserve"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/management"
@@ -34,16 +35,16 @@ func (e *goneError) Error() string {
 func (e *goneError) Unwrap() error { return e.err }
 
 // runWatched runs the steps of init, and ends them with a *goneError when the host or the server of the fleet repo ends meanwhile.
-func (r *initRun) runWatched(ctx context.Context) error {
+func runWatched(ctx context.Context, r *converge.Run) error {
 	watched, cancel := context.WithCancelCause(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if gone := r.watch(watched); gone != nil {
+		if gone := watch(watched, r); gone != nil {
 			cancel(gone)
 		}
 	}()
-	err := steps.Run(watched, r.session.deps.Report, r.wantedSteps())
+	err := steps.Run(watched, r.Session.Deps.Report, r.WantedSteps())
 	cancel(nil)
 	<-done
 	if err == nil || ctx.Err() != nil {
@@ -52,15 +53,15 @@ func (r *initRun) runWatched(ctx context.Context) error {
 	if gone, ok := context.Cause(watched).(*goneError); ok { //nolint:errorlint // set above, never wrapped
 		return gone
 	}
-	if what := r.ended(ctx, err); what != "" {
+	if what := ended(ctx, r, err); what != "" {
 		return &goneError{what: what, err: err}
 	}
 	return err
 }
 
 // watch looks, from when the host is whole, until something has ended or ctx does.
-func (r *initRun) watch(ctx context.Context) *goneError {
-	if _, err := r.pods.Await(ctx); err != nil {
+func watch(ctx context.Context, r *converge.Run) *goneError {
+	if _, err := r.Pods.Await(ctx); err != nil {
 		return nil
 	}
 	tick := time.NewTicker(lookPause)
@@ -71,22 +72,22 @@ func (r *initRun) watch(ctx context.Context) *goneError {
 			return nil
 		case <-tick.C:
 		}
-		if what := r.stopped(ctx); what != "" && ctx.Err() == nil {
+		if what := stopped(ctx, r); what != "" && ctx.Err() == nil {
 			return &goneError{what: what}
 		}
 	}
 }
 
 // stopped names what has ended of that which ran; "" if nothing. What cannot be looked at has not ended.
-func (r *initRun) stopped(ctx context.Context) string {
-	s := r.session
-	if st, err := s.host.State(ctx); err == nil && (st == host.StateStopped || st == host.StateBroken) {
-		return "management cluster " + s.mgmt.Name
+func stopped(ctx context.Context, r *converge.Run) string {
+	s := r.Session
+	if st, err := s.Host.State(ctx); err == nil && (st == host.StateStopped || st == host.StateBroken) {
+		return "management cluster " + s.Mgmt.Name
 	}
-	if endpoint, made := r.endpoint.Peek(); !made || !endpoint.local {
+	if endpoint, made := r.Endpoint.Peek(); !made || !endpoint.Local {
 		return ""
 	}
-	if st, err := gitserve.Status(ctx, s.cluster.Path(management.GitServeDir)); err == nil && !st.Running {
+	if st, err := gitserve.Status(ctx, s.Cluster.Path(management.GitServeDir)); err == nil && !st.Running {
 		return "the server of the fleet repo"
 	}
 	return ""
@@ -94,21 +95,21 @@ func (r *initRun) stopped(ctx context.Context) string {
 
 // ended names what a failure of the steps comes from, if it is that something has ended. The API server alone may have: its host starts it
 // again, sooner or later.
-func (r *initRun) ended(ctx context.Context, err error) string {
-	s := r.session
-	if _, whole := r.pods.Peek(); !whole {
-		if s.host == nil {
+func ended(ctx context.Context, r *converge.Run, err error) string {
+	s := r.Session
+	if _, whole := r.Pods.Peek(); !whole {
+		if s.Host == nil {
 			return ""
 		}
-		if st, lookErr := s.host.State(ctx); lookErr != nil || st != host.StateStopped {
+		if st, lookErr := s.Host.State(ctx); lookErr != nil || st != host.StateStopped {
 			return "" // it never was whole: what creates it knows more
 		}
 	}
-	if what := r.stopped(ctx); what != "" {
+	if what := stopped(ctx, r); what != "" {
 		return what
 	}
-	if client, made := r.client.Peek(); made && client.Lost(err) {
-		return "the API server of management cluster " + s.mgmt.Name
+	if client, made := r.Client.Peek(); made && client.Lost(err) {
+		return "the API server of management cluster " + s.Mgmt.Name
 	}
 	return ""
 }

@@ -11,12 +11,11 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/components"
+	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/management"
-	"github.com/fleetctl/fleetctl/pkg/manifest"
-	"github.com/fleetctl/fleetctl/pkg/secret"
+	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
 // ScaffoldResult is what Scaffold did.
@@ -40,35 +39,35 @@ type ScaffoldResult struct {
 // no fleet.lock, and no versions that fleet.yaml leaves open), and commits it to the branch that is checked out. It pushes nothing: that is for a
 // pull request. What is there already stays. Init brings the rest. The age key of the fleet is kept in the state folder. It asks the remote only where opts.GitURL names one and the folder is empty:
 // a fleet repo that is there is cloned. Errors: flags that contradict fleet.yaml, an unknown provider, no author for the commit.
-func Scaffold(ctx context.Context, deps management.Deps, opts InitOptions) (*ScaffoldResult, error) {
+func Scaffold(ctx context.Context, deps management.Deps, opts session.Options) (*ScaffoldResult, error) {
 	if err := defaultBranch(&opts); err != nil {
 		return nil, err
 	}
-	s, err := readSession(ctx, deps, opts)
+	s, err := session.Read(ctx, deps, opts)
 	if err != nil {
 		return nil, err
 	}
-	defer s.close()
-	if s.stranger != nil {
-		return nil, s.stranger
+	defer s.Close()
+	if s.Stranger != nil {
+		return nil, s.Stranger
 	}
-	if err := s.refuseStandby(); err != nil {
+	if err := s.RefuseStandby(); err != nil {
 		return nil, err
 	}
-	for _, p := range components.DeclaredProviders(s.mgmt.Providers) {
+	for _, p := range components.DeclaredProviders(s.Mgmt.Providers) {
 		if err := capi.CheckKnown(p); err != nil { //nolint:contextcheck // it reads what this program has in it
 			return nil, err
 		}
 	}
-	if err := gitrepo.CheckAuthor(ctx, s.opts.Dir); err != nil {
+	if err := gitrepo.CheckAuthor(ctx, s.Opts.Dir); err != nil {
 		return nil, diag.Wrap("commit the fleet repo", err, diag.Hint(err))
 	}
-	return s.scaffold(ctx)
+	return scaffoldFleet(ctx, s)
 }
 
 // defaultBranch makes the branch that a clone's remote calls its default the fleet's, where nobody says another and there is no fleet yet: what is
 // checked out may be the branch of a pull request.
-func defaultBranch(opts *InitOptions) error {
+func defaultBranch(opts *session.Options) error {
 	if opts.Branch != "" || opts.GitURL != "" {
 		return nil
 	}
@@ -86,10 +85,10 @@ func defaultBranch(opts *InitOptions) error {
 	return err
 }
 
-func (s *session) scaffold(ctx context.Context) (*ScaffoldResult, error) {
-	git := s.fleet.Spec.Git
-	content := &repoContent{session: s, endpoint: &gitEndpoint{url: git.URL, display: git.URL, local: git.URL == ""}}
-	repo, err := s.scaffoldWorkTree()
+func scaffoldFleet(ctx context.Context, s *session.Session) (*ScaffoldResult, error) {
+	git := s.Fleet.Spec.Git
+	content := &converge.RepoContent{Session: s, Endpoint: &converge.GitEndpoint{URL: git.URL, Display: git.URL, Local: git.URL == ""}}
+	repo, err := scaffoldWorkTree(s)
 	if err != nil {
 		return nil, err
 	}
@@ -97,9 +96,9 @@ func (s *session) scaffold(ctx context.Context) (*ScaffoldResult, error) {
 		return nil, err
 	}
 	r := &ScaffoldResult{
-		FormatVersion: "1", Fleet: s.fleet.Metadata.Name, Cluster: s.mgmt.Name, Repo: s.opts.Dir, Files: []string{},
+		FormatVersion: "1", Fleet: s.Fleet.Metadata.Name, Cluster: s.Mgmt.Name, Repo: s.Opts.Dir, Files: []string{},
 		Next: []string{
-			s.firstCluster(true),
+			converge.FirstCluster(s, true),
 			"fleetctl validate                # every file, object and reference",
 			"fleetctl init                    # make the management cluster that follows this repo",
 		},
@@ -107,15 +106,15 @@ func (s *session) scaffold(ctx context.Context) (*ScaffoldResult, error) {
 	if git.URL != "" {
 		r.Next = append([]string{"git push                         # and open a pull request, or merge it as it is"}, r.Next...)
 	}
-	message := fmt.Sprintf("Declare the fleet %s\n\nWritten by fleetctl init --scaffold.\n", s.fleet.Metadata.Name)
-	commit, made, err := commitHere(ctx, repo, message, func(ctx context.Context, root string) ([]gitrepo.Change, error) {
-		changes, err := s.changesOf(ctx, root, content.scaffoldedFiles)
+	message := fmt.Sprintf("Declare the fleet %s\n\nWritten by fleetctl init --scaffold.\n", s.Fleet.Metadata.Name)
+	commit, made, err := converge.CommitHere(ctx, repo, message, func(ctx context.Context, root string) ([]gitrepo.Change, error) {
+		changes, err := converge.ChangesOf(ctx, s, root, content.ScaffoldedFiles)
 		if err != nil {
 			return nil, err
 		}
-		rules, err := content.firstRules(ctx, root)
+		rules, err := content.FirstRules(ctx, root)
 		if len(rules) > 0 {
-			r.KeyFile = s.deps.Store.KeyFile(s.stateFleet())
+			r.KeyFile = s.Deps.Store.KeyFile(s.StateFleet())
 		}
 		changes = append(changes, rules...)
 		for _, c := range changes {
@@ -135,40 +134,16 @@ func (s *session) scaffold(ctx context.Context) (*ScaffoldResult, error) {
 	return r, err
 }
 
-// firstRules are the rules of encryption where the repo has none, for the key that init would take or make: secrets need them, but no cluster.
-func (c *repoContent) firstRules(ctx context.Context, root string) ([]gitrepo.Change, error) {
-	for _, dir := range []string{root, c.session.opts.Dir} { // what is committed, and what a person has on disk
-		if rules, err := fleetsecrets.Rules(dir); err != nil || rules != nil {
-			return nil, err
-		}
-	}
-	keys, err := c.keys.ensure(ctx, c.session, nil, root)
-	if err != nil {
-		return nil, err
-	}
-	return []gitrepo.Change{{Path: secret.RulesFile, Content: secret.NewRules(keys[:1].Recipients())}}, nil
-}
-
 // scaffoldWorkTree makes the folder a working tree with the remote that fleet.yaml names, which it does not ask.
-func (s *session) scaffoldWorkTree() (*gitrepo.Repo, error) {
-	git := s.fleet.Spec.Git
-	repo, err := gitrepo.InitLocal(s.opts.Dir, git.Branch)
+func scaffoldWorkTree(s *session.Session) (*gitrepo.Repo, error) {
+	git := s.Fleet.Spec.Git
+	repo, err := gitrepo.InitLocal(s.Opts.Dir, git.Branch)
 	if err != nil {
 		return nil, err
 	}
-	repo.NoVerify = s.opts.NoVerify
+	repo.NoVerify = s.Opts.NoVerify
 	if git.URL != "" {
 		_, err = repo.EnsureRemote(git.URL)
 	}
 	return repo, err
-}
-
-// scaffoldedFiles are those of repoFiles that are made of what this program has in it alone.
-func (c *repoContent) scaffoldedFiles(ctx context.Context, _ string, present func(manifest.File) bool) ([]manifest.File, error) {
-	files, err := c.missingScaffold(ctx, present)
-	if err != nil || !c.session.newFleet {
-		return files, err
-	}
-	pipeline, err := c.session.pipelineFiles(present)
-	return append(files, pipeline...), err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
 // Who may push to the repository of its own does not choose what a run with its parent's credentials reads, runs, or asks of Vault.
@@ -31,7 +32,7 @@ func TestSources(t *testing.T) {
 	const url = "https://git.example.com/eu.git"
 	above := declared()
 	above.Repository = &v1alpha1.Repository{Git: v1alpha1.Git{URL: url}}
-	sources := &Sources{Dir: "/masters", Declared: &above}
+	sources := &session.Sources{Dir: "/masters", Declared: &above}
 	another := "another"
 	add := func(v v1alpha1.Variable) func(*v1alpha1.Fleet, *v1alpha1.ManagementCluster) {
 		return func(_ *v1alpha1.Fleet, m *v1alpha1.ManagementCluster) {
@@ -91,7 +92,7 @@ func TestInitTakesOnlyDeclaredSources(t *testing.T) {
 		t.Fatal(err)
 	}
 	declared := &v1alpha1.ManagementCluster{Name: "eu", Parent: "root", Providers: []v1alpha1.Provider{{Name: "docker"}}}
-	_, err = Init(t.Context(), Narrowed(deps, declared), InitOptions{Dir: own.Dir, Cluster: "eu", Sources: &Sources{Dir: dir, Declared: declared}})
+	_, err = Init(t.Context(), session.Narrowed(deps, declared), session.Options{Dir: own.Dir, Cluster: "eu", Sources: &session.Sources{Dir: dir, Declared: declared}})
 	if err == nil || !strings.Contains(err.Error(), "variable X of provider docker comes from command touch") {
 		t.Errorf("%v", err)
 	}
@@ -106,8 +107,8 @@ func TestNarrowedCommand(t *testing.T) {
 	t.Setenv("SOPS_AGE_KEY", "the key of the parent")
 	look := v1alpha1.Variable{Name: "D_TOKEN", Command: []string{"/bin/sh", "-c", "echo $" + "SOPS_AGE_KEY" + "$EU_TOKEN; pwd"}}
 	declared := &v1alpha1.ManagementCluster{Name: "eu", Providers: []v1alpha1.Provider{{Name: "docker", Variables: []v1alpha1.Variable{look, {Name: "EU_TOKEN"}}}}}
-	s := &session{deps: Narrowed(deps, declared), opts: InitOptions{Dir: t.TempDir(), Sources: &Sources{Dir: dir, Declared: declared}}, mgmt: declared}
-	resolved, err := s.variables(t.Context())
+	s := &session.Session{Deps: session.Narrowed(deps, declared), Opts: session.Options{Dir: t.TempDir(), Sources: &session.Sources{Dir: dir, Declared: declared}}, Mgmt: declared}
+	resolved, err := s.Variables(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,12 +22,12 @@ func (b *bootstrap) withSupport(ctx context.Context, err error) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), supportTime)
 	defer cancel()
-	target := &management.Target{Name: b.session.mgmt.Name, Cluster: b.session.cluster}
+	target := &management.Target{Name: b.session.Mgmt.Name, Cluster: b.session.Cluster}
 	if loadErr := target.Reload(); loadErr != nil || target.Record == nil {
 		return err // nothing was made yet
 	}
-	file := cmp.Or(b.opts.SupportFile, b.session.cluster.Path(management.SupportFile))
-	step := b.session.deps.Report.Start("gather the support bundle")
+	file := cmp.Or(b.opts.SupportFile, b.session.Cluster.Path(management.SupportFile))
+	step := b.session.Deps.Report.Start("gather the support bundle")
 	result, supportErr := management.SupportBundle(ctx, target, file, err.Error(), step.Detail)
 	if supportErr != nil {
 		step.Fail(supportErr)
@@ -35,6 +35,6 @@ func (b *bootstrap) withSupport(ctx context.Context, err error) error {
 	}
 	step.Done()
 	b.result.SupportBundle = result.File
-	b.session.deps.Report.Warn("what there is to see of the failure is in " + result.File + ", without secrets: " + plain.Count(len(result.Entries), "file"))
+	b.session.Deps.Report.Warn("what there is to see of the failure is in " + result.File + ", without secrets: " + plain.Count(len(result.Entries), "file"))
 	return err
 }

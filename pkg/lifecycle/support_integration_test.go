@@ -17,22 +17,22 @@ func TestFailedBootstrapLeavesASupportBundle(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	e := newExistingCluster(t)
-	if _, err := e.take(ctx, t); err != nil {
+	if _, err := e.Take(ctx, t); err != nil {
 		t.Fatal(err)
 	}
-	o := BootstrapOptions{InitOptions: e.options(t, "admin")}
+	o := BootstrapOptions{Options: e.Options(t, "admin")}
 	o.Git.Token = "nobody's"
-	result, err := Bootstrap(ctx, e.deps, o)
+	result, err := Bootstrap(ctx, e.Deps, o)
 	if err == nil || result == nil {
 		t.Fatalf("got %+v, %v", result, err)
 	}
-	byItself := e.deps.Store.Cluster("mgmt").Path(management.SupportFile)
+	byItself := e.Deps.Store.Cluster("mgmt").Path(management.SupportFile)
 	if info, err := os.Stat(byItself); err != nil || info.Mode().Perm() != 0o600 || result.SupportBundle != byItself {
 		t.Errorf("%v, %v, %q", info, err, result.SupportBundle)
 	}
 
 	o.SupportFile = filepath.Join(t.TempDir(), "mine.tar.gz")
-	if result, err = Bootstrap(ctx, e.deps, o); err == nil || result.SupportBundle != o.SupportFile {
+	if result, err = Bootstrap(ctx, e.Deps, o); err == nil || result.SupportBundle != o.SupportFile {
 		t.Errorf("got %+v, %v", result, err)
 	}
 	if _, err := os.Stat(o.SupportFile); err != nil {
@@ -42,7 +42,7 @@ func TestFailedBootstrapLeavesASupportBundle(t *testing.T) {
 	over, end := context.WithCancel(ctx)
 	end()
 	o.SupportFile = filepath.Join(t.TempDir(), "interrupted.tar.gz")
-	if result, err := Bootstrap(over, e.deps, o); err == nil || result != nil && result.SupportBundle != "" {
+	if result, err := Bootstrap(over, e.Deps, o); err == nil || result != nil && result.SupportBundle != "" {
 		t.Errorf("interrupted: %+v, %v", result, err)
 	}
 	if _, err := os.Stat(o.SupportFile); err == nil {

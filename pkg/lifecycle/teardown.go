@@ -16,6 +16,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/leaving"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/progress"
 	"github.com/fleetctl/fleetctl/pkg/steps"
@@ -54,9 +55,6 @@ type TeardownResult struct {
 	NotAsked []string         `json:"notAsked,omitempty"`
 	Steps    []progress.Event `json:"steps"`
 }
-
-// deleteTimeout bounds the deletion of the workload clusters: machines in a cloud take their time.
-const deleteTimeout = 30 * time.Minute
 
 // Teardown removes a management cluster: refuses while Clusters live only there, or deletes them first if asked; then the host, the
 // state folder and our kubeconfig entries. It never touches the Git repository, and doing it twice is fine.
@@ -110,10 +108,10 @@ type teardown struct {
 	state    host.State
 	client   *kube.Client
 	manager  *capi.Manager
-	rests    bool            // whether it is a standby
-	clusters []capi.Cluster  // what was agreed upon
-	inside   []*inside       // of each of those, what was found in it
-	told     map[string]bool // the Clusters of which a warning was given
+	rests    bool              // whether it is a standby
+	clusters []capi.Cluster    // what was agreed upon
+	inside   []*leaving.Inside // of each of those, what was found in it
+	told     map[string]bool   // the Clusters of which a warning was given
 }
 
 // find finds the host and the state that it is in. It changes nothing.
@@ -229,7 +227,7 @@ func (t *teardown) steps() []steps.Step {
 		},
 		{
 			Name: "delete workload clusters", Needs: []string{"drain workload clusters"}, Done: t.noClusters, Run: t.deleteClusters,
-			Timeout: deleteTimeout, Hint: "`fleetctl status` shows what holds them; run teardown again to go on",
+			Timeout: leaving.DeleteTimeout, Hint: "`fleetctl status` shows what holds them; run teardown again to go on",
 		},
 		{Name: "stop serving the fleet repo", Needs: []string{"delete workload clusters"}, Run: t.stopServing, Timeout: time.Minute},
 		{Name: "delete management cluster", Needs: []string{"delete workload clusters"}, Done: t.noHost, Run: t.deleteHost, Timeout: 5 * time.Minute},

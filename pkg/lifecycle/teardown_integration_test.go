@@ -28,7 +28,7 @@ func (e *existingCluster) leadInto(ctx context.Context, t *testing.T, cluster st
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: cluster + "-kubeconfig"}, Data: map[string][]byte{"value": kubeconfig},
 	}
-	if err := e.client.Create(ctx, secret); err != nil {
+	if err := e.Client.Create(ctx, secret); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -36,7 +36,7 @@ func (e *existingCluster) leadInto(ctx context.Context, t *testing.T, cluster st
 // withBalancer makes the workload cluster alpha with a real API server, in which a Service has a load balancer.
 func (e *existingCluster) withBalancer(ctx context.Context, t *testing.T) *kube.Client {
 	t.Helper()
-	if err := e.client.Create(ctx, newWorkload("team-a", "alpha")); err != nil {
+	if err := e.Client.Create(ctx, newWorkload("team-a", "alpha")); err != nil {
 		t.Fatal(err)
 	}
 	workload, kubeconfig := kubetest.Start(t)
@@ -58,13 +58,13 @@ func TestTeardownLooksInside(t *testing.T) {
 	e := newExistingCluster(t)
 	target := e.withFlux(ctx, t)
 	workload := e.withBalancer(ctx, t)
-	if err := e.client.Create(ctx, newWorkload("team-a", "dead")); err != nil { // it has no kubeconfig
+	if err := e.Client.Create(ctx, newWorkload("team-a", "dead")); err != nil { // it has no kubeconfig
 		t.Fatal(err)
 	}
 	options := TeardownOptions{Target: target, DeleteClusters: true, DryRun: true}
 
 	t.Run("the plan says what goes, and what nobody knows", func(t *testing.T) {
-		result, err := Teardown(ctx, e.deps, options)
+		result, err := Teardown(ctx, e.Deps, options)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,32 +87,32 @@ func TestTeardownLooksInside(t *testing.T) {
 		paused := func(is bool) {
 			t.Helper()
 			c := &clusterv1.Cluster{}
-			if err := e.client.Get(ctx, kube.Key{Namespace: "team-a", Name: "alpha"}, c); err != nil {
+			if err := e.Client.Get(ctx, kube.Key{Namespace: "team-a", Name: "alpha"}, c); err != nil {
 				t.Fatal(err)
 			}
 			c.Spec.Paused = &is
-			if err := e.client.Update(ctx, c); err != nil {
+			if err := e.Client.Update(ctx, c); err != nil {
 				t.Fatal(err)
 			}
 		}
 		paused(true)
-		if _, err := Teardown(ctx, e.deps, options); err == nil || !strings.Contains(err.Error(), "paused: team-a/alpha") {
+		if _, err := Teardown(ctx, e.Deps, options); err == nil || !strings.Contains(err.Error(), "paused: team-a/alpha") {
 			t.Errorf("got %v", err)
 		}
 		paused(false)
 	})
 	t.Run("a management cluster is refused", func(t *testing.T) {
 		child := *e
-		child.client = workload
+		child.Client = workload
 		child.makeCluster(ctx, t)
-		_, err := Teardown(ctx, e.deps, options)
+		_, err := Teardown(ctx, e.Deps, options)
 		if err == nil || !strings.Contains(err.Error(), "team-a/alpha is a management cluster itself, and 1 cluster would be left without one: team-a/alpha") {
 			t.Errorf("got %v", err)
 		}
 		e.standsUntouched(ctx, t, "alpha")
 		given := options
 		given.Abandon, given.DryRun = []string{"alpha"}, true
-		if _, err := Teardown(ctx, e.deps, given); err != nil {
+		if _, err := Teardown(ctx, e.Deps, given); err != nil {
 			t.Errorf("given up: %v", err)
 		}
 		if err := workload.WithWatch.Delete(ctx, newWorkload("team-a", "alpha")); err != nil {
@@ -128,17 +128,17 @@ func TestTeardownLooksInside(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		_, err := Teardown(ctx, e.deps, options)
+		_, err := Teardown(ctx, e.Deps, options)
 		if err == nil || !strings.Contains(err.Error(), "look into the workload cluster team-a/alpha") || !strings.Contains(diag.Hint(err), "--abandon team-a/alpha") {
 			t.Errorf("got %v, hint %s", err, diag.Hint(err))
 		}
 		e.standsUntouched(ctx, t, "alpha")
 		child := *e
-		child.client = workload
-		kubetest.ClusterAPI(t, child.client, "clusters", "machines")
+		child.Client = workload
+		kubetest.ClusterAPI(t, child.Client, "clusters", "machines")
 	})
 	t.Run("one that cannot be drained is kept, and keeps no other", func(t *testing.T) {
-		if err := e.client.Create(ctx, newWorkload("team-a", "also-dead")); err != nil {
+		if err := e.Client.Create(ctx, newWorkload("team-a", "also-dead")); err != nil {
 			t.Fatal(err)
 		}
 		held := &corev1.Service{}
@@ -151,13 +151,13 @@ func TestTeardownLooksInside(t *testing.T) {
 		}
 		given := options
 		given.drainTime = 3 * time.Second
-		_, err := Teardown(ctx, e.deps, given)
+		_, err := Teardown(ctx, e.Deps, given)
 		if err == nil || !strings.Contains(err.Error(), "drain team-a/alpha") || !strings.Contains(err.Error(), "Service default/web") ||
 			!strings.Contains(err.Error(), "team-a/also-dead: what Kubernetes made") {
 			t.Errorf("got %v", err)
 		}
 		e.standsUntouched(ctx, t, "alpha")
-		if err := e.client.Get(ctx, kube.Key{Namespace: "team-a", Name: "also-dead"}, &clusterv1.Cluster{}); !kube.IsAbsent(err) {
+		if err := e.Client.Get(ctx, kube.Key{Namespace: "team-a", Name: "also-dead"}, &clusterv1.Cluster{}); !kube.IsAbsent(err) {
 			t.Errorf("also-dead: %v", err)
 		}
 		if err := workload.Get(ctx, kube.Key{Namespace: "default", Name: "web"}, held); err != nil {
@@ -171,11 +171,11 @@ func TestTeardownLooksInside(t *testing.T) {
 	t.Run("what is in a cloud goes first", func(t *testing.T) {
 		asked := errors.New("asked")
 		options.Confirm = func(*TeardownPlan) error { return asked }
-		if _, err := Teardown(ctx, e.deps, options); !errors.Is(err, asked) {
+		if _, err := Teardown(ctx, e.Deps, options); !errors.Is(err, asked) {
 			t.Errorf("got %v", err)
 		}
 		options.Confirm = nil
-		result, err := Teardown(ctx, e.deps, options)
+		result, err := Teardown(ctx, e.Deps, options)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -196,7 +196,7 @@ func TestTeardownWithoutDraining(t *testing.T) {
 	e := newExistingCluster(t)
 	target := e.withFlux(ctx, t)
 	workload := e.withBalancer(ctx, t)
-	result, err := Teardown(ctx, e.deps, TeardownOptions{Target: target, DeleteClusters: true, SkipDrain: true})
+	result, err := Teardown(ctx, e.Deps, TeardownOptions{Target: target, DeleteClusters: true, SkipDrain: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,15 +214,15 @@ func TestTeardownNamesWhatRemains(t *testing.T) {
 	defer cancel()
 	e := newExistingCluster(t)
 	target := e.withFlux(ctx, t)
-	if err := e.client.Create(ctx, newWorkload("team-a", "alpha")); err != nil {
+	if err := e.Client.Create(ctx, newWorkload("team-a", "alpha")); err != nil {
 		t.Fatal(err)
 	}
 	held := &clusterv1.Cluster{}
-	if err := e.client.Get(ctx, kube.Key{Namespace: "team-a", Name: "alpha"}, held); err != nil {
+	if err := e.Client.Get(ctx, kube.Key{Namespace: "team-a", Name: "alpha"}, held); err != nil {
 		t.Fatal(err)
 	}
 	held.Finalizers = []string{"cluster.cluster.x-k8s.io"}
-	if err := e.client.Update(ctx, held); err != nil {
+	if err := e.Client.Update(ctx, held); err != nil {
 		t.Fatal(err)
 	}
 	machine := &clusterv1.Machine{
@@ -234,19 +234,19 @@ func TestTeardownNamesWhatRemains(t *testing.T) {
 			InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "TestMachine", Name: "x"},
 		},
 	}
-	if err := e.client.Create(ctx, machine); err != nil {
+	if err := e.Client.Create(ctx, machine); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Teardown(ctx, e.deps, TeardownOptions{Target: target, DeleteClusters: true, Timeout: 10 * time.Second})
+	_, err := Teardown(ctx, e.Deps, TeardownOptions{Target: target, DeleteClusters: true, Timeout: 10 * time.Second})
 	for _, want := range []string{"still there:", "Machine team-a/alpha-1 of cluster team-a/alpha, in the cloud aws:///eu-1/i-1, held by machine.cluster.x-k8s.io"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v", err)
 		}
 	}
-	if err := e.client.Get(ctx, kube.Key{Namespace: "team-a", Name: "alpha-1"}, machine); err != nil || len(machine.Finalizers) != 1 {
+	if err := e.Client.Get(ctx, kube.Key{Namespace: "team-a", Name: "alpha-1"}, machine); err != nil || len(machine.Finalizers) != 1 {
 		t.Errorf("%v, %v", machine.Finalizers, err)
 	}
-	if _, err := management.Find(e.deps.Store, "", e.dir); err != nil {
+	if _, err := management.Find(e.Deps.Store, "", e.Dir); err != nil {
 		t.Errorf("it cannot be run again: %v", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/leaving"
 	"github.com/fleetctl/fleetctl/pkg/management"
 )
 
@@ -41,7 +42,7 @@ func (t *teardown) onlyHere(ctx context.Context, clusters []capi.Cluster) ([]cap
 
 // confirms asks the management cluster that a Cluster calls its owner, by the way that this machine knows, whether it has that Cluster and acts upon it.
 func (t *teardown) confirms(ctx context.Context, c capi.Cluster, owner capi.Owner, fleet string) error {
-	ctx, cancel := context.WithTimeout(ctx, insideTime)
+	ctx, cancel := context.WithTimeout(ctx, leaving.AnswerTime)
 	defer cancel()
 	if wrong := validation.IsDNS1123Label(owner.ManagementCluster); len(wrong) > 0 {
 		return diag.Errorf("", "its name is none of a management cluster")

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/drain"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/leaving"
 	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
@@ -36,10 +36,8 @@ type TeardownCluster struct {
 	NotDrained string `json:"notDrained,omitempty"`
 }
 
-const (
-	// mostItems and mostText bound what one workload cluster can fill a plan with.
-	mostItems, mostText = 20, 400
-)
+// mostItems bounds, beside MostText, what one workload cluster can fill a plan with.
+const mostItems = 20
 
 // plan looks into the workload clusters that are to be deleted, side by side, and says what is about to happen, in order. One that does not answer is deleted all
 // the same, and the plan says so.
@@ -61,39 +59,39 @@ func (t *teardown) lookIntoAll(ctx context.Context) {
 	handle := t.Report.Start("look into the workload clusters")
 	defer handle.Done()
 	for _, cluster := range t.clusters {
-		t.inside = append(t.inside, &inside{cluster: cluster})
+		t.inside = append(t.inside, &leaving.Inside{Cluster: cluster})
 	}
 	var looked atomic.Int32
-	tell := oneByOne(handle.Detail)
-	_ = kube.Each(insideAtOnce, t.inside, func(in *inside) error { // what went wrong is in the answer
-		in.look(ctx, t.manager)
+	tell := leaving.OneByOne(handle.Detail)
+	_ = kube.Each(leaving.AtOnce, t.inside, func(in *leaving.Inside) error { // what went wrong is in the answer
+		in.Look(ctx, t.manager)
 		tell(fmt.Sprintf("%d of %d", looked.Add(1), len(t.inside)))
 		return nil
 	})
 }
 
-func (t *teardown) planned(in *inside) TeardownCluster {
-	c := TeardownCluster{Name: in.cluster.FullName(), Machines: len(in.cluster.Machines), Drained: in.items}
-	if in.dead != nil && in.cluster.Deleting {
+func (t *teardown) planned(in *leaving.Inside) TeardownCluster {
+	c := TeardownCluster{Name: in.Cluster.FullName(), Machines: len(in.Cluster.Machines), Drained: in.Items}
+	if in.Dead != nil && in.Cluster.Deleting {
 		c.NotDrained = "it is being deleted, and its API server does not answer any more; what was not drained before stays in the cloud"
 		return c
 	}
-	if unknown := cmp.Or(in.dead, in.untold); unknown != nil {
-		c.NotDrained = "what Kubernetes made in the cloud from inside of it is not known, and stays there: " + plain.Clip(unknown.Error(), mostText)
-		if len(in.items) > 0 {
-			c.NotDrained += "; at least this: " + plain.Clip(drain.Names(in.items), mostText)
+	if unknown := cmp.Or(in.Dead, in.Untold); unknown != nil {
+		c.NotDrained = "what Kubernetes made in the cloud from inside of it is not known, and stays there: " + plain.Clip(unknown.Error(), leaving.MostText)
+		if len(in.Items) > 0 {
+			c.NotDrained += "; at least this: " + plain.Clip(drain.Names(in.Items), leaving.MostText)
 		}
 		c.Drained = nil
 		return c
 	}
-	if t.drains(in) || len(in.items) == 0 {
+	if t.drains(in) || len(in.Items) == 0 {
 		return c
 	}
 	c.NotDrained = "left in the cloud, because of --skip-drain"
 	if !t.opts.SkipDrain {
 		c.NotDrained = "left in the cloud, because its cluster is being deleted already"
 	}
-	c.Drained = slices.Clone(in.items)
+	c.Drained = slices.Clone(in.Items)
 	for i := range c.Drained {
 		c.Drained[i].Stays = c.NotDrained
 	}
@@ -101,8 +99,8 @@ func (t *teardown) planned(in *inside) TeardownCluster {
 }
 
 // drains tells whether a cluster is to be drained. In one that is being deleted already the machines go that its controllers run on.
-func (t *teardown) drains(in *inside) bool {
-	return in.dead == nil && in.untold == nil && !in.simulated && !in.cluster.Deleting && !t.opts.SkipDrain
+func (t *teardown) drains(in *leaving.Inside) bool {
+	return in.Dead == nil && in.Untold == nil && !in.Simulated && !in.Cluster.Deleting && !t.opts.SkipDrain
 }
 
 // planSteps is the plan for people to read.
@@ -123,7 +121,7 @@ func (t *teardown) planSteps(clusters []TeardownCluster) []string {
 			if item.Stays != "" {
 				what = "Leave the "
 			}
-			drained = append(drained, what+plain.Clip(item.String(), mostText)+" in "+c.Name+".")
+			drained = append(drained, what+plain.Clip(item.String(), leaving.MostText)+" in "+c.Name+".")
 		}
 		if more := len(c.Drained) - mostItems; more > 0 {
 			drained = append(drained, fmt.Sprintf("The same for %d more in %s (-o json has all).", more, c.Name))
@@ -159,17 +157,17 @@ func (t *teardown) paused() error {
 func (t *teardown) parents() error {
 	var errs []error
 	for _, in := range t.inside {
-		name := in.cluster.FullName()
-		if slices.Contains(t.opts.Abandon, name) || slices.Contains(t.opts.Abandon, in.cluster.Name) {
+		name := in.Cluster.FullName()
+		if slices.Contains(t.opts.Abandon, name) || slices.Contains(t.opts.Abandon, in.Cluster.Name) {
 			continue
 		}
-		if len(in.children) > 0 {
-			errs = append(errs, diag.Errorf("tear it down first, with its workload clusters (`fleetctl teardown --management "+in.cluster.Name+" --delete-clusters`), or give them up: --abandon "+name+"; nothing was changed",
+		if len(in.Children) > 0 {
+			errs = append(errs, diag.Errorf("tear it down first, with its workload clusters (`fleetctl teardown --management "+in.Cluster.Name+" --delete-clusters`), or give them up: --abandon "+name+"; nothing was changed",
 				"the workload cluster %s is a management cluster itself, and %s would be left without one: %s",
-				name, plain.Count(len(in.children), "cluster"), plain.Clip(strings.Join(in.children, ", "), mostText)))
+				name, plain.Count(len(in.Children), "cluster"), plain.Clip(strings.Join(in.Children, ", "), leaving.MostText)))
 		}
-		if in.untold != nil {
-			errs = append(errs, diag.Wrap("look into the workload cluster "+name, in.untold,
+		if in.Untold != nil {
+			errs = append(errs, diag.Wrap("look into the workload cluster "+name, in.Untold,
 				"its API server answers, but does not say whether the cluster manages clusters, or what it has in its cloud: correct that, or --abandon "+name+" deletes it all the same; nothing was changed"))
 		}
 	}
@@ -186,10 +184,10 @@ func (t *teardown) nothingToDrain(context.Context) (string, bool, error) {
 // drain takes away what the Kubernetes of the workload clusters has made in their clouds, side by side. Their own Flux is suspended first: it would make it anew.
 // One that cannot be drained keeps the others from nothing.
 func (t *teardown) drain(ctx context.Context, detail func(string)) error {
-	tell := oneByOne(detail)
-	return kube.Each(insideAtOnce, t.inside, func(in *inside) error {
+	tell := leaving.OneByOne(detail)
+	return kube.Each(leaving.AtOnce, t.inside, func(in *leaving.Inside) error {
 		if t.drains(in) {
-			in.undrained = in.drain(ctx, cmp.Or(t.opts.drainTime, drainTimeout), tell)
+			in.Undrained = in.Drain(ctx, cmp.Or(t.opts.drainTime, leaving.DrainTimeout), tell)
 		}
 		return ctx.Err()
 	})
@@ -200,24 +198,12 @@ func (t *teardown) undrained() (kept map[kube.Key]bool, err error) {
 	kept = map[kube.Key]bool{}
 	var errs []error
 	for _, in := range t.inside {
-		if in.undrained != nil {
-			kept[in.cluster.Key()] = true
-			errs = append(errs, in.undrained)
+		if in.Undrained != nil {
+			kept[in.Cluster.Key()] = true
+			errs = append(errs, in.Undrained)
 		}
 	}
 	return kept, diag.Wrap("drain", errors.Join(errs...), "run teardown again to go on; with --skip-drain it deletes what is left without draining it")
-}
-
-// oneByOne lets several tell what they wait for.
-func oneByOne(detail func(string)) func(string) {
-	var mu sync.Mutex
-	return func(what string) {
-		mu.Lock()
-		defer mu.Unlock()
-		if detail != nil {
-			detail(what)
-		}
-	}
 }
 
 // leftIn are what stays in the clouds, and what nobody could be asked.
@@ -239,7 +225,7 @@ func (t *teardown) leftIn() (left, notAsked []string) {
 func (t *teardown) stays(cause error) error {
 	left, notAsked := t.leftIn()
 	if all := slices.Concat(left, notAsked); len(all) > 0 && len(t.result.DeletedClusters) > 0 {
-		return fmt.Errorf("%w; of what is deleted this stays: %s", cause, plain.Clip(strings.Join(all, "; "), 4*mostText))
+		return fmt.Errorf("%w; of what is deleted this stays: %s", cause, plain.Clip(strings.Join(all, "; "), 4*leaving.MostText))
 	}
 	return cause
 }
@@ -266,7 +252,7 @@ func (t *teardown) withRemains(ctx context.Context, cause error) error {
 	}
 	lines := make([]string, 0, len(remains))
 	for _, r := range remains {
-		lines = append(lines, plain.Clip(r.String(), mostText))
+		lines = append(lines, plain.Clip(r.String(), leaving.MostText))
 	}
 	return fmt.Errorf("%w; still there: %s", cause, plain.Phrases(lines, 20))
 }

@@ -7,37 +7,38 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/drain"
+	"github.com/fleetctl/fleetctl/pkg/leaving"
 )
 
 // What is deleted without being drained says why, and what it has in its cloud as far as anybody knows.
 func TestPlanned(t *testing.T) {
 	items := []drain.Item{{What: drain.LoadBalancer, Object: "Service default/web"}}
 	for name, test := range map[string]struct {
-		inside   inside
+		inside   leaving.Inside
 		skip     bool
 		want     []string
 		not      string
 		stays    bool
 		notAsked bool
 	}{
-		"drained":       {inside: inside{items: items}},
-		"nothing there": {inside: inside{}, skip: true},
-		"--skip-drain":  {inside: inside{items: items}, skip: true, want: []string{"because of --skip-drain"}, stays: true},
-		"being deleted": {inside: inside{items: items, cluster: capi.Cluster{Deleting: true}}, want: []string{"is being deleted already"}, stays: true},
+		"drained":       {inside: leaving.Inside{Items: items}},
+		"nothing there": {inside: leaving.Inside{}, skip: true},
+		"--skip-drain":  {inside: leaving.Inside{Items: items}, skip: true, want: []string{"because of --skip-drain"}, stays: true},
+		"being deleted": {inside: leaving.Inside{Items: items, Cluster: capi.Cluster{Deleting: true}}, want: []string{"is being deleted already"}, stays: true},
 		"dead": {
-			inside: inside{dead: errors.New("refused")},
+			inside: leaving.Inside{Dead: errors.New("refused")},
 			want:   []string{"is not known, and stays there: refused"}, notAsked: true,
 		},
 		"dead, being deleted": {
-			inside: inside{dead: errors.New("refused"), cluster: capi.Cluster{Deleting: true}},
+			inside: leaving.Inside{Dead: errors.New("refused"), Cluster: capi.Cluster{Deleting: true}},
 			want:   []string{"was not drained before"}, notAsked: true,
 		},
 		"says nothing": {
-			inside: inside{untold: errors.New("forbidden")},
+			inside: leaving.Inside{Untold: errors.New("forbidden")},
 			want:   []string{"is not known, and stays there: forbidden"}, notAsked: true,
 		},
 		"says a part": {
-			inside: inside{untold: errors.New("forbidden"), items: items},
+			inside: leaving.Inside{Untold: errors.New("forbidden"), Items: items},
 			want:   []string{"is not known, and stays there: forbidden", "Service default/web"}, not: "being deleted", notAsked: true,
 		},
 	} {

@@ -19,44 +19,29 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/converge"
+	"github.com/fleetctl/fleetctl/pkg/converge/convergetest"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/leaving"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
 // beside is another fleet repo, with a Git server of its own and on another machine, for the same cluster.
 func (e *existingCluster) beside(t *testing.T) *existingCluster {
 	t.Helper()
-	other := &existingCluster{client: e.client, kubeconfig: e.kubeconfig, git: gittest.NewHTTPS(t, gittest.Options{}), dir: t.TempDir(), deps: e.deps}
-	other.deps.Store = state.Store{Dir: t.TempDir()}
+	other := &existingCluster{convergetest.Cluster{
+		Client: e.Client, Kubeconfig: e.Kubeconfig, Git: gittest.NewHTTPS(t, gittest.Options{}), Dir: t.TempDir(), Deps: e.Deps,
+	}}
+	other.Deps.Store = state.Store{Dir: t.TempDir()}
 	return other
-}
-
-// take does what init does to a cluster before it installs anything.
-func (e *existingCluster) take(ctx context.Context, t *testing.T, change ...func(*InitOptions)) (*session, error) {
-	t.Helper()
-	o := e.options(t, "admin")
-	for _, c := range change {
-		c(&o)
-	}
-	s, err := openSession(ctx, e.deps, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.close)
-	if s.stranger != nil {
-		return s, s.stranger
-	}
-	if err := s.claimCluster(ctx, e.client, repoView{}); err != nil {
-		return s, err
-	}
-	return s, s.cluster.Save(s.record())
 }
 
 // Two fleets with the same names, on one cluster: the second is told whose it is, and nothing is touched; from its own repo, cloned anywhere,
@@ -65,16 +50,16 @@ func TestAnotherFleetsCluster(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	first := newExistingCluster(t)
-	s, err := first.take(ctx, t)
+	s, err := first.Take(ctx, t)
 	if err != nil {
 		t.Fatal(err)
 	}
-	id := s.identity()
-	if err := s.confirmClaim(ctx, first.client); err != nil {
+	id := s.Identity()
+	if err := s.ConfirmClaim(ctx, first.Client); err != nil {
 		t.Fatal(err)
 	}
 	commitIdentity := func(e *existingCluster) {
-		if err := os.WriteFile(filepath.Join(e.dir, fleetrepo.IdentityFile), fleetrepo.IdentityContent(id), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(e.Dir, fleetrepo.IdentityFile), fleetrepo.IdentityContent(id), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -83,106 +68,106 @@ func TestAnotherFleetsCluster(t *testing.T) {
 	second := first.beside(t)
 	t.Run("init", func(t *testing.T) {
 		before := first.namespaces(t)
-		_, err := Init(ctx, second.deps, second.options(t, "admin"))
-		refused(t, err, first.git.URL)
+		_, err := Init(ctx, second.Deps, second.Options(t, "admin"))
+		refused(t, err, first.Git.URL)
 		if after := first.namespaces(t); !slices.Equal(before, after) {
 			t.Errorf("namespaces are %q, were %q", after, before)
 		}
-		if head := second.git.Head(t, "main"); head != "" {
+		if head := second.Git.Head(t, "main"); head != "" {
 			t.Errorf("%s was pushed", head)
 		}
 		for _, name := range []string{"cluster.json", management.KubeconfigFile} {
-			if _, err := os.Stat(second.deps.Store.Cluster("mgmt").Path(name)); err == nil {
+			if _, err := os.Stat(second.Deps.Store.Cluster("mgmt").Path(name)); err == nil {
 				t.Errorf("%s was written", name)
 			}
 		}
 	})
 	t.Run("init may not skip it", func(t *testing.T) {
-		o := second.options(t, "admin")
-		o.SkipPreflight = []string{checkFleetName, checkFluxName, "name"}
-		_, err := Init(ctx, second.deps, o)
-		refused(t, err, first.git.URL)
+		o := second.Options(t, "admin")
+		o.SkipPreflight = []string{converge.CheckFleetName, converge.CheckFluxName, "name"}
+		_, err := Init(ctx, second.Deps, o)
+		refused(t, err, first.Git.URL)
 	})
 	t.Run("bootstrap", func(t *testing.T) {
-		_, err := Bootstrap(ctx, second.deps, BootstrapOptions{InitOptions: second.options(t, "admin")})
-		refused(t, err, first.git.URL)
+		_, err := Bootstrap(ctx, second.Deps, BootstrapOptions{Options: second.Options(t, "admin")})
+		refused(t, err, first.Git.URL)
 	})
 	t.Run("doctor", func(t *testing.T) {
-		report, err := Doctor(ctx, second.deps, second.options(t, "admin"))
+		report, err := Doctor(ctx, second.Deps, second.Options(t, "admin"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		i := slices.IndexFunc(report.Checks, func(r preflight.Report) bool { return r.Name == checkFleetName })
-		if i < 0 || report.Checks[i].Status != preflight.StatusFail || !strings.Contains(report.Checks[i].Summary, first.git.URL) {
+		i := slices.IndexFunc(report.Checks, func(r preflight.Report) bool { return r.Name == converge.CheckFleetName })
+		if i < 0 || report.Checks[i].Status != preflight.StatusFail || !strings.Contains(report.Checks[i].Summary, first.Git.URL) {
 			t.Errorf("%+v", report.Checks)
 		}
 	})
 	t.Run("what works with it", func(t *testing.T) {
 		// A state folder that says that it is the second's: of a cluster that was made anew meanwhile.
-		s, err := openSession(ctx, second.deps, second.options(t, "admin"))
+		s, err := session.Open(ctx, second.Deps, second.Options(t, "admin"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.cluster.Save(s.record()); err != nil {
+		if err := s.Cluster.Save(s.Record()); err != nil {
 			t.Fatal(err)
 		}
-		target, err := management.Find(second.deps.Store, "mgmt", second.dir)
+		target, err := management.Find(second.Deps.Store, "mgmt", second.Dir)
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, err = target.Client(ctx)
-		refused(t, err, first.git.URL)
-		_, err = Teardown(ctx, second.deps, TeardownOptions{Target: target, DeleteClusters: true})
-		refused(t, err, first.git.URL)
-		err = AwaitRemoval(ctx, second.deps, RemovalOptions{Target: target, Cluster: fleetrepo.Cluster{Name: "alpha"}, Deletes: true})
-		refused(t, err, first.git.URL)
-		_, err = management.StartHost(ctx, second.deps, target)
-		refused(t, err, first.git.URL)
+		refused(t, err, first.Git.URL)
+		_, err = Teardown(ctx, second.Deps, TeardownOptions{Target: target, DeleteClusters: true})
+		refused(t, err, first.Git.URL)
+		err = leaving.AwaitRemoval(ctx, second.Deps, leaving.RemovalOptions{Target: target, Cluster: fleetrepo.Cluster{Name: "alpha"}, Deletes: true})
+		refused(t, err, first.Git.URL)
+		_, err = management.StartHost(ctx, second.Deps, target)
+		refused(t, err, first.Git.URL)
 		if from := management.StatusSources(ctx, target); from.Client != nil || !errors.Is(from.Unreachable, ownership.ErrOtherFleet) {
 			t.Errorf("status reads it: %v", from.Unreachable)
 		}
 	})
 	t.Run("its record on this machine", func(t *testing.T) {
 		stranger := second.beside(t)
-		stranger.deps.Store = first.deps.Store
-		before := read(t, first.deps.Store.Cluster("mgmt").Path("cluster.json"))
-		_, err := Init(ctx, stranger.deps, stranger.options(t, "admin"))
-		refused(t, err, first.git.URL)
-		_, err = management.Find(first.deps.Store, "mgmt", stranger.dir)
-		refused(t, err, first.git.URL)
-		_, err = management.Find(first.deps.Store, "", stranger.dir)
-		refused(t, err, first.git.URL)
-		if after := read(t, first.deps.Store.Cluster("mgmt").Path("cluster.json")); after != before {
+		stranger.Deps.Store = first.Deps.Store
+		before := read(t, first.Deps.Store.Cluster("mgmt").Path("cluster.json"))
+		_, err := Init(ctx, stranger.Deps, stranger.Options(t, "admin"))
+		refused(t, err, first.Git.URL)
+		_, err = management.Find(first.Deps.Store, "mgmt", stranger.Dir)
+		refused(t, err, first.Git.URL)
+		_, err = management.Find(first.Deps.Store, "", stranger.Dir)
+		refused(t, err, first.Git.URL)
+		if after := read(t, first.Deps.Store.Cluster("mgmt").Path("cluster.json")); after != before {
 			t.Errorf("the record is\n%s\nwas\n%s", after, before)
 		}
 	})
 	t.Run("a clone, on another machine", func(t *testing.T) {
 		clone := first.beside(t)
-		clone.git = first.git
+		clone.Git = first.Git
 		commitIdentity(clone)
-		if s, err := clone.take(ctx, t); err != nil || s.identity() != id {
-			t.Errorf("%s, %v", s.identity(), err)
+		if s, err := clone.Take(ctx, t); err != nil || s.Identity() != id {
+			t.Errorf("%s, %v", s.Identity(), err)
 		}
 	})
 	t.Run("a clone of before the identity was committed", func(t *testing.T) {
 		clone := first.beside(t)
-		clone.git = first.git
-		if s, err := clone.take(ctx, t); err != nil || s.identity() != id {
-			t.Errorf("%s, %v", s.identity(), err)
+		clone.Git = first.Git
+		if s, err := clone.Take(ctx, t); err != nil || s.Identity() != id {
+			t.Errorf("%s, %v", s.Identity(), err)
 		}
 	})
 	t.Run("the same fleet, under another name", func(t *testing.T) {
-		o := first.options(t, "admin")
-		file := filepath.Join(first.dir, v1alpha1.FileName)
+		o := first.Options(t, "admin")
+		file := filepath.Join(first.Dir, v1alpha1.FileName)
 		if err := os.WriteFile(file, []byte(strings.Replace(read(t, file), "- name: mgmt", "- name: other", 1)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s, err := openSession(ctx, first.deps, o)
+		s, err := session.Open(ctx, first.Deps, o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer s.close()
-		if err := s.claimCluster(ctx, first.client, repoView{}); err == nil || !strings.Contains(err.Error(), "management cluster mgmt") {
+		defer s.Close()
+		if err := converge.ClaimCluster(ctx, s, first.Client, converge.RepoView{}); err == nil || !strings.Contains(err.Error(), "management cluster mgmt") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -210,22 +195,22 @@ func TestOneClaimWins(t *testing.T) {
 	defer cancel()
 	first := newExistingCluster(t)
 	const racers = 6
-	var sessions []*session
+	var sessions []*session.Session
 	for range racers {
-		s, err := openSession(ctx, first.deps, first.beside(t).options(t, "admin"))
+		s, err := session.Open(ctx, first.Deps, first.beside(t).Options(t, "admin"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer s.close()
+		defer s.Close()
 		sessions = append(sessions, s)
 	}
 	errs := make([]error, racers)
 	var group sync.WaitGroup
 	for i, s := range sessions {
-		group.Go(func() { errs[i] = s.claimCluster(ctx, first.client, repoView{}) })
+		group.Go(func() { errs[i] = converge.ClaimCluster(ctx, s, first.Client, converge.RepoView{}) })
 	}
 	group.Wait()
-	there, err := ownership.ReadClaim(ctx, first.client)
+	there, err := ownership.ReadClaim(ctx, first.Client)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +218,7 @@ func TestOneClaimWins(t *testing.T) {
 	for i, err := range errs {
 		if err == nil {
 			won++
-			if there.Fleet != sessions[i].identity() {
+			if there.Fleet != sessions[i].Identity() {
 				t.Error("the one that was let through is not the one that the cluster knows")
 			}
 		} else if !errors.Is(err, ownership.ErrOtherFleet) {
@@ -270,7 +255,7 @@ func (e *existingCluster) followSomething(ctx context.Context, t *testing.T, url
 
 func (e *existingCluster) apply(ctx context.Context, t *testing.T, manifest string) {
 	t.Helper()
-	if _, err := e.client.ApplyYAML(ctx, []byte(manifest), kube.ApplyOptions{FieldManager: "test", ForceConflicts: true}); err != nil {
+	if _, err := e.Client.ApplyYAML(ctx, []byte(manifest), kube.ApplyOptions{FieldManager: "test", ForceConflicts: true}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -281,7 +266,7 @@ func TestFluxThatFollowsSomethingElse(t *testing.T) {
 	defer cancel()
 	e := newExistingCluster(t)
 	e.followSomething(ctx, t, "", "", "")
-	if _, err := e.take(ctx, t); err != nil {
+	if _, err := e.Take(ctx, t); err != nil {
 		t.Fatalf("a Flux that follows nothing: %v", err)
 	}
 	e.unclaim(ctx, t)
@@ -290,12 +275,12 @@ func TestFluxThatFollowsSomethingElse(t *testing.T) {
 		url, branch, path, other string
 		allowed                  bool
 	}{
-		"what init wants":                   {e.git.URL, "main", path, "", true},
-		"the same, without its ending":      {strings.TrimSuffix(e.git.URL, ".git"), "main", path, "", true},
+		"what init wants":                   {e.Git.URL, "main", path, "", true},
+		"the same, without its ending":      {strings.TrimSuffix(e.Git.URL, ".git"), "main", path, "", true},
 		"another repository":                {"https://git.example.com/theirs.git", "main", path, "", false},
-		"another branch":                    {e.git.URL, "production", path, "", false},
-		"another path":                      {e.git.URL, "main", "clusters/prod", "", false},
-		"the folder above":                  {e.git.URL, "main", "providers/docker/v1", "", false},
+		"another branch":                    {e.Git.URL, "production", path, "", false},
+		"another path":                      {e.Git.URL, "main", "clusters/prod", "", false},
+		"the folder above":                  {e.Git.URL, "main", "providers/docker/v1", "", false},
 		"a sync of another tool beside it":  {"", "", "", "{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {name: platform, namespace: flux-system}, spec: {path: ./, prune: true, sourceRef: {kind: OCIRepository, name: platform}}}", false},
 		"a FluxInstance of the operator":    {"", "", "", "{apiVersion: fluxcd.controlplane.io/v1, kind: FluxInstance, metadata: {name: flux, namespace: flux-system}, spec: {}}", false},
 		"an address that a folder could be": {"http://10.0.0.1:4000/fleet.git", "main", path, "", false},
@@ -305,7 +290,7 @@ func TestFluxThatFollowsSomethingElse(t *testing.T) {
 				e.apply(ctx, t, tc.other)
 			}
 			e.followSomething(ctx, t, tc.url, tc.branch, tc.path)
-			_, err := e.take(ctx, t)
+			_, err := e.Take(ctx, t)
 			switch {
 			case tc.allowed && err != nil:
 				t.Errorf("refused: %v", err)
@@ -314,7 +299,7 @@ func TestFluxThatFollowsSomethingElse(t *testing.T) {
 			case !tc.allowed && tc.url != "" && (!strings.Contains(err.Error(), tc.url) || !strings.Contains(err.Error(), "ConfigMap default/child") || !strings.Contains(diag.Hint(err), "--take-over-flux")):
 				t.Errorf("got %v (%s)", err, diag.Hint(err))
 			}
-			if there, err := ownership.ReadClaim(ctx, e.client); err != nil || (there != nil) != tc.allowed {
+			if there, err := ownership.ReadClaim(ctx, e.Client); err != nil || (there != nil) != tc.allowed {
 				t.Errorf("claimed: %v, %v", there, err)
 			}
 			e.unclaim(ctx, t)
@@ -326,10 +311,10 @@ func TestFluxThatFollowsSomethingElse(t *testing.T) {
 func (e *existingCluster) unclaim(ctx context.Context, t *testing.T) {
 	t.Helper()
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ownership.ClaimKey.Namespace, Name: ownership.ClaimKey.Name}}
-	if err := e.client.WithWatch.Delete(ctx, object); err != nil && !kube.IsAbsent(err) {
+	if err := e.Client.WithWatch.Delete(ctx, object); err != nil && !kube.IsAbsent(err) {
 		t.Fatal(err)
 	}
-	if err := os.RemoveAll(e.deps.Store.Cluster("mgmt").Dir); err != nil {
+	if err := os.RemoveAll(e.Deps.Store.Cluster("mgmt").Dir); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -340,11 +325,11 @@ func (e *existingCluster) forgetFlux(ctx context.Context, t *testing.T) {
 		list := &unstructured.UnstructuredList{}
 		list.SetAPIVersion(ref.group + "/v1")
 		list.SetKind(ref.kind + "List")
-		if err := e.client.List(ctx, list); err != nil {
+		if err := e.Client.List(ctx, list); err != nil {
 			t.Fatal(err)
 		}
 		for i := range list.Items {
-			if err := e.client.WithWatch.Delete(ctx, &list.Items[i]); err != nil {
+			if err := e.Client.WithWatch.Delete(ctx, &list.Items[i]); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -357,13 +342,13 @@ func TestTakeOverKeepsWhatWasApplied(t *testing.T) {
 	defer cancel()
 	e := newExistingCluster(t)
 	e.followSomething(ctx, t, "https://git.example.com/theirs.git", "main", "clusters/prod")
-	s, err := e.take(ctx, t, func(o *InitOptions) { o.TakeOverFlux = true })
+	s, err := e.Take(ctx, t, func(o *session.Options) { o.TakeOverFlux = true })
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &pushed{session: s, access: &fluxAccess{session: s, endpoint: &gitEndpoint{url: e.git.URL, display: e.git.URL}, home: e.client}}
-	system := flux.NewSystem(e.client)
-	kept, err := p.follow(ctx, e.client, nil, nil)
+	p := &converge.Pushed{Session: s, Access: &converge.FluxAccess{Session: s, Endpoint: &converge.GitEndpoint{URL: e.Git.URL, Display: e.Git.URL}, Home: e.Client}}
+	system := flux.NewSystem(e.Client)
+	kept, err := p.Follow(ctx, e.Client, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -373,7 +358,7 @@ func TestTakeOverKeepsWhatWasApplied(t *testing.T) {
 	}
 	for _, name := range []string{"theirs", "child"} {
 		object := &corev1.ConfigMap{}
-		if err := e.client.Get(ctx, kube.Key{Namespace: "default", Name: name}, object); err != nil || object.Annotations["kustomize.toolkit.fluxcd.io/prune"] != "disabled" {
+		if err := e.Client.Get(ctx, kube.Key{Namespace: "default", Name: name}, object); err != nil || object.Annotations["kustomize.toolkit.fluxcd.io/prune"] != "disabled" {
 			t.Errorf("%s: %v, %v", name, object.Annotations, err)
 		}
 	}
@@ -384,7 +369,7 @@ func TestTakeOverKeepsWhatWasApplied(t *testing.T) {
 		object := &unstructured.Unstructured{}
 		object.SetAPIVersion("kustomize.toolkit.fluxcd.io/v1")
 		object.SetKind("Kustomization")
-		if err := e.client.Get(ctx, kube.Key{Namespace: "flux-system", Name: name}, object); err != nil {
+		if err := e.Client.Get(ctx, kube.Key{Namespace: "flux-system", Name: name}, object); err != nil {
 			t.Fatal(err)
 		}
 		if got, _, _ := unstructured.NestedBool(object.Object, "spec", "suspend"); got != suspended {
@@ -395,10 +380,10 @@ func TestTakeOverKeepsWhatWasApplied(t *testing.T) {
 		}
 	}
 	now, err := system.Following(ctx)
-	if err != nil || now.URL != e.git.URL {
+	if err != nil || now.URL != e.Git.URL {
 		t.Errorf("it follows %s, %v", now, err)
 	}
-	if there, err := ownership.ReadClaim(ctx, e.client); err != nil || !there.Confirmed {
+	if there, err := ownership.ReadClaim(ctx, e.Client); err != nil || !there.Confirmed {
 		t.Errorf("%+v, %v", there, err)
 	}
 }
@@ -409,7 +394,7 @@ func TestTeardownLooksAgain(t *testing.T) {
 	defer cancel()
 	e := newExistingCluster(t)
 	e.takeWithCluster(ctx, t)
-	target, err := management.Find(e.deps.Store, "", e.dir)
+	target, err := management.Find(e.Deps.Store, "", e.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -419,13 +404,13 @@ func TestTeardownLooksAgain(t *testing.T) {
 			APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "TestCluster", Name: "late",
 		}},
 	}
-	_, err = Teardown(ctx, e.deps, TeardownOptions{Target: target, DeleteClusters: true, Confirm: func(*TeardownPlan) error { return e.client.Create(ctx, late) }})
+	_, err = Teardown(ctx, e.Deps, TeardownOptions{Target: target, DeleteClusters: true, Confirm: func(*TeardownPlan) error { return e.Client.Create(ctx, late) }})
 	if err == nil || !strings.Contains(err.Error(), "team-a/late") {
 		t.Errorf("got %v", err)
 	}
 	for _, name := range []string{"alpha", "late"} {
 		found := &clusterv1.Cluster{}
-		if err := e.client.Get(ctx, kube.Key{Namespace: "team-a", Name: name}, found); err != nil || !found.DeletionTimestamp.IsZero() {
+		if err := e.Client.Get(ctx, kube.Key{Namespace: "team-a", Name: name}, found); err != nil || !found.DeletionTimestamp.IsZero() {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -155,3 +155,8 @@ func Appeared(management string, before, now []capi.Cluster, since string) error
 	return diag.Errorf("look at them with `fleetctl status`, then run the same command again: these were not touched",
 		"on the management cluster %s workload clusters have appeared %s: %s", management, since, strings.Join(FullNames(unknown), ", "))
 }
+
+// SameCluster tells whether NAME or NAMESPACE/NAME is that cluster.
+func SameCluster(wanted, full string) bool {
+	return wanted == full || "/"+wanted == full[len(full)-min(len(full), len(wanted)+1):]
+}

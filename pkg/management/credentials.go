@@ -46,7 +46,7 @@ type Credential struct {
 	// Kind is variable, or the kind of the object.
 	Kind string `json:"kind"`
 	Name string `json:"name"`
-	// Source says where it comes from, or what it stands for.
+	// Source says where the credential comes from, or which role it gives.
 	Source string    `json:"source,omitempty"`
 	Since  time.Time `json:"since"`
 	// Until is when it ends; nil where no end is known. Renewable tells that `fleetctl init` can put that off.
@@ -107,7 +107,7 @@ func (t *Target) credentials(ctx context.Context, within time.Duration, now time
 	return HeldBy(ctx, manager, within, now)
 }
 
-// HeldBy is what a management cluster holds: what its providers were given that is secret or ends, and identities.
+// HeldBy has the credentials of a management cluster's providers that are secret or expire, and its identities.
 func HeldBy(ctx context.Context, manager *capi.Manager, within time.Duration, now time.Time) ([]Credential, error) {
 	held, err := manager.Held(ctx)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/progress"
 	"github.com/fleetctl/fleetctl/pkg/state"
+	"github.com/fleetctl/fleetctl/pkg/variables"
 )
 
 // Deps is what a workflow works with. The command line wires it once.
@@ -19,6 +20,11 @@ type Deps struct {
 	LookupEnv func(string) (string, bool)
 	// Environ is the environment of commands that fleet.yaml names for variables, as NAME=value; nil: that of this process.
 	Environ []string
-	// Stdin is what is piped in; nil where that is a terminal.
+	// Stdin is the piped standard input; nil for a terminal.
 	Stdin io.Reader
+}
+
+// Inputs are where values of variables come from, as far as they are in no file.
+func (d Deps) Inputs() variables.Inputs {
+	return variables.Inputs{LookupEnv: d.LookupEnv, Environ: d.Environ, Stdin: d.Stdin}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
-// givenTarget is the management cluster that the command line says how to reach; nil where it says nothing of the one called name. What this machine
-// remembers of it does not count: it may be another machine's.
+// givenTarget is the management cluster at the kubeconfig and context on the command line; nil without them. It ignores this machine's
+// record of the name, which may belong to another cluster.
 func givenTarget(store state.Store, name string, repo *ownership.Repo) (*Target, error) {
 	g := store.Given
 	if g == nil || name != "" && g.Name != "" && name != g.Name {

@@ -15,7 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// HostInfo is what this machine knows of what carries a management cluster.
+// HostInfo is what this machine knows of a management cluster's host.
 type HostInfo struct {
 	Name      string `json:"name"`
 	Fleet     string `json:"fleet"`
@@ -97,8 +97,8 @@ func troubleOf(h host.Host) error {
 // Pivoted tells whether another cluster has taken over. Its Flux reads a fleet repo without a remote from this machine all the same.
 func (t *Target) Pivoted() bool { return t.Record != nil && t.Record.PivotedTo != "" }
 
-// onHost takes the target's lock and calls what works on its host; where there is none, only after a pivot. command is what the lock's
-// next taker is told.
+// onHost takes the target's lock and calls a function with its host. Without a host it calls the function only after a pivot. command is
+// the text that another process sees while it waits for the lock.
 func onHost(ctx context.Context, t *Target, command string, work func(h host.Host, st host.State) (changed bool, leftovers []string, err error)) (*HostResult, error) {
 	h, err := t.Host(ctx)
 	if err != nil {
@@ -216,7 +216,7 @@ func (t *Target) stopServing(ctx context.Context) (bool, error) {
 	return was.Running, gitserve.Stop(ctx, t.Cluster.Path(GitServeDir))
 }
 
-// StopHost ends a host's processes, and what serves its fleet repo; its data stay. After a pivot it is what serves the fleet repo alone.
+// StopHost ends a host's processes and the server of its fleet repo. The host's data stay. After a pivot it ends only the server.
 func StopHost(ctx context.Context, t *Target) (*HostResult, error) {
 	return onHost(ctx, t, "fleetctl host stop", func(h host.Host, st host.State) (bool, []string, error) {
 		if st == host.StateAbsent {
@@ -235,8 +235,8 @@ func StopHost(ctx context.Context, t *Target) (*HostResult, error) {
 	})
 }
 
-// DeleteHost removes a host with all its data. It refuses while workload clusters live only there, and where nobody can tell,
-// unless force is set: then they are left without a management cluster. The fleet repo and the state folder stay.
+// DeleteHost removes a host with all its data. It refuses if workload clusters exist only there, or if that cannot be found out, unless
+// force is set. Such clusters are then left without a management cluster. The fleet repo and the state folder stay.
 func DeleteHost(ctx context.Context, t *Target, force bool) (*HostResult, error) {
 	if t.Record != nil && t.Record.Connected {
 		return nil, diag.Errorf("delete it there; `fleetctl connect --forget` forgets the way", "the host of management cluster %s is another machine's", t.Name)

@@ -20,7 +20,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/hosts"
 )
 
-// HostExecOptions say what to run, and on what.
+// HostExecOptions are the command to run, and the host to make for it.
 type HostExecOptions struct {
 	// Command and its arguments.
 	Command []string

@@ -21,7 +21,7 @@ func HostLogs(ctx context.Context, t *Target) ([]string, error) {
 	return l.Logs()
 }
 
-// HostLog writes the last lines of one program's log. name is one of HostLogs, or what is left of it without the namespace.
+// HostLog writes the last lines of one program's log. name is one of HostLogs, with or without the namespace.
 func HostLog(ctx context.Context, t *Target, name string, lines int, w io.Writer) error {
 	l, err := t.logger(ctx)
 	if err != nil {
@@ -52,7 +52,8 @@ func HostLog(ctx context.Context, t *Target, name string, lines int, w io.Writer
 	return errors.Join(err, f.Close())
 }
 
-// fullLogName is the one of names that somebody means who leaves out the namespace, or the ending that all managers have. Of several it is an error.
+// fullLogName returns the entry of names for a name without the namespace, or without the common suffix of managers. It fails if several
+// entries fit.
 func fullLogName(short string, names []string) (string, error) {
 	if slices.Contains(names, short) {
 		return short, nil

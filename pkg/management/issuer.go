@@ -17,7 +17,7 @@ import (
 type IssuerExport struct {
 	FormatVersion string `json:"formatVersion"`
 	Cluster       string `json:"cluster"`
-	// Issuer is what stands in tokens, and the address below which Files have to be published.
+	// Issuer in the tokens. Files have to be published below this URL.
 	Issuer string `json:"issuer"`
 	Dir    string `json:"dir"`
 	// Files below Dir, as paths below the issuer's address.
@@ -29,11 +29,11 @@ type IssuerExport struct {
 // discoveryFile is where OpenID looks for the discovery document, below the issuer's address.
 const discoveryFile = ".well-known/openid-configuration"
 
-// publicFields are those of a public key in a JSON web key set: what else a key has stays where it is.
+// publicFields are the fields of a public key in a JSON web key set. Other fields of a key are not exported.
 var publicFields = []string{"use", "kty", "kid", "alg", "n", "e", "crv", "x", "y"}
 
-// ExportIssuer writes, below dir, what clouds have to read of who issues the management cluster's service account tokens: the discovery document and the
-// public keys. An issuer that no cloud could read is an error.
+// ExportIssuer writes, below dir, what clouds have to read of who issues the management cluster's service account tokens: the discovery
+// document and the public keys. An issuer that no cloud could read is an error.
 func ExportIssuer(ctx context.Context, t *Target, dir string) (*IssuerExport, error) {
 	client, err := t.Client(ctx)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
-// InMemoryPort is where the docker provider's manager listens on all addresses, and no flag of it says otherwise; the API servers of
-// its in-memory clusters are on the ports from 20000 up. In pods each has them for itself, as processes of one machine they clash.
+// InMemoryPort is a port on which the docker provider's manager always listens, on all addresses. The API servers of its in-memory
+// clusters listen from 20000 on. Pods have ports of their own, but two such managers on one machine clash.
 const InMemoryPort = 19000
 
 // inMemoryManager is the Deployment that listens there.

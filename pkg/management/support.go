@@ -16,7 +16,7 @@ const SupportFile = "support-bundle.tar.gz"
 // maxSupported bounds the files of this machine that go along.
 const maxSupported = 1 << 20
 
-// SupportBundle gathers at file what there is to know of the target, without what is secret. failure is what it is gathered for, or "".
+// SupportBundle writes the state of the target to file, without secrets. failure is the error that the bundle is for, or "".
 func SupportBundle(ctx context.Context, t *Target, file, failure string, detail func(string)) (*support.Result, error) {
 	from := support.Sources{Name: t.Name, Status: StatusSources(ctx, t), Files: map[string][]byte{}, Failure: failure, Detail: detail}
 	if h, err := t.Host(ctx); err == nil && !t.Pivoted() {

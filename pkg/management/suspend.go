@@ -19,7 +19,7 @@ type FluxObject struct {
 	Namespace, Name string
 }
 
-// Switched is what became of one of them.
+// Switched is the result for one object.
 type Switched struct {
 	ManagementCluster string `json:"managementCluster"`
 	Cluster           string `json:"cluster,omitempty"`
@@ -32,8 +32,8 @@ type Switched struct {
 	InGit bool `json:"inGit"`
 }
 
-// SetSuspended suspends objects of Flux at once, or lets Flux go on with them, on the target and on its workload clusters. All are tried: what was done is
-// returned with the errors of the others.
+// SetSuspended suspends objects of Flux at once, or lets Flux go on with them, on the target and on its workload clusters. All are tried:
+// what was done is returned with the errors of the others.
 func SetSuspended(ctx context.Context, t *Target, objects []FluxObject, suspended bool) ([]Switched, error) {
 	client, err := t.Client(ctx)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package management works with a management cluster that is there: it finds it, connects to it, starts and stops its host, runs commands on a
-// host of their own, and serves the fleet repo to it. What makes and removes management clusters is pkg/lifecycle.
+// Package management works with a management cluster that is there: it finds it, connects to it, starts and stops its host, runs commands
+// on a host of their own, and serves the fleet repo to it. What makes and removes management clusters is pkg/lifecycle.
 package management
 
 import (
@@ -32,10 +32,10 @@ const (
 type Target struct {
 	Name    string
 	Cluster state.Cluster
-	// Record is nil where this machine remembers nothing of it.
+	// Record of this machine; nil without one.
 	Record *state.Record
 
-	// repo is the fleet repo that the command runs in; nil where it runs in none, or in one that has no such management cluster.
+	// repo is the fleet repo in which the command runs; nil without one, or if the repo does not declare this management cluster.
 	repo *ownership.Repo
 	// given is how the command line says that it is reached; nil where it says nothing.
 	given *state.Given
@@ -44,8 +44,9 @@ type Target struct {
 // ErrUnknownCluster says that this machine knows no such management cluster.
 var ErrUnknownCluster = errors.New("no such management cluster is known on this machine")
 
-// Find finds the management cluster called name; with an empty name it is the one of the fleet repo that dir is in or, where dir is in none,
-// the only one that there is. Another fleet's cluster of the name that the fleet repo gives its own is an ownership.ErrOtherFleet.
+// Find finds the management cluster called name. With an empty name it is the only one of the fleet repo around dir, or, outside of a
+// fleet repo, the only one that this machine remembers. The error is ownership.ErrOtherFleet if the remembered cluster of this name
+// belongs to another fleet than the repo's.
 func Find(store state.Store, name, dir string) (*Target, error) {
 	repo, err := ownership.RepoAt(dir)
 	if err != nil {
@@ -124,8 +125,8 @@ func newTarget(store state.Store, r *state.Record, repo *ownership.Repo) *Target
 	return &Target{Name: r.Name, Cluster: store.Cluster(r.Name), Record: r, repo: repo}
 }
 
-// Reload reads anew what this machine remembers, for who has the lock now: until then another command may have pivoted the cluster, removed it, or
-// made it anew. Errors are those of Find.
+// Reload reads this machine's record again. Call it after taking the lock, because another command may have pivoted, removed or remade
+// the cluster before. Errors: those of Find.
 func (t *Target) Reload() error {
 	if t.given != nil {
 		return nil
@@ -144,8 +145,8 @@ func (t *Target) Reload() error {
 	return nil
 }
 
-// checkWhose refuses the cluster that client reaches where it is another fleet's than what this machine remembers, and the repo here, say. One
-// that knows no fleet was made before clusters did.
+// checkWhose returns an error if the cluster behind client belongs to another fleet than this machine's record and the repo say. A
+// cluster without a fleet's identity was made by an older version, and is accepted.
 func (t *Target) checkWhose(ctx context.Context, client *kube.Client) error {
 	there, err := ownership.ReadClaim(ctx, client)
 	if err != nil || there == nil {
@@ -171,8 +172,8 @@ func (t *Target) checkWhose(ctx context.Context, client *kube.Client) error {
 	return nil
 }
 
-// FindDeclared is Find for commands that only look: in a fleet repo with a single management cluster it is that one, also where nobody has made it
-// yet. They then say so, each in the same words.
+// FindDeclared is Find for commands that only look. In a fleet repo with a single management cluster it returns that one, even if it was
+// not made yet. All these commands then report that with the same text.
 func FindDeclared(store state.Store, name, dir string) (*Target, error) {
 	t, err := Find(store, name, dir)
 	if name != "" || !errors.Is(err, ErrUnknownCluster) {
@@ -212,7 +213,8 @@ func (t *Target) absent() error {
 	return diag.NotReady("make it with `fleetctl init`", "the management cluster %s does not exist", t.Name)
 }
 
-// elsewhere is the error where nothing on this machine says how the cluster is reached: one that was there before fleetctl is there all the same.
+// elsewhere is the error if this machine does not know how to reach the cluster. The cluster may exist, for example if it is older than
+// fleetctl.
 func (t *Target) elsewhere() error {
 	const reach = "say how it is reached with --kubeconfig or --context, or once for all with `fleetctl connect`"
 	if t.repo != nil && slices.Contains(t.repo.Adopted, t.Name) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
 // A parent that answers, but has nothing of what was begun, is another one of its name; one that has it is the one.
@@ -29,7 +30,7 @@ func TestNotASecondTimeByAnother(t *testing.T) {
 	refused := func() error {
 		t.Helper()
 		m := &master{
-			Deps: d, opts: Options{BootstrapOptions: lifecycle.BootstrapOptions{InitOptions: lifecycle.InitOptions{Dir: r.Dir}}, Master: masterOf(t, r)},
+			Deps: d, opts: Options{BootstrapOptions: lifecycle.BootstrapOptions{Options: session.Options{Dir: r.Dir}}, Master: masterOf(t, r)},
 			result: &Result{Cluster: "eu", Parent: "root"},
 		}
 		if under, err := m.underWay(ctx); under || err != nil {

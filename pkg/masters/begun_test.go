@@ -13,6 +13,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/progress"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
@@ -95,7 +96,7 @@ func TestNotASecondTime(t *testing.T) {
 	e, err := r.BeginHandOver(masterOf(t, r), &fleetrepo.HandedOver{At: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC), By: "ci on runner-7", Version: "v1.2.3"})
 	r = apply(t, r, e, err)
 	store := deps(t)
-	o := Options{BootstrapOptions: lifecycle.BootstrapOptions{InitOptions: lifecycle.InitOptions{Dir: r.Dir}, SupportFile: filepath.Join(t.TempDir(), "support.tar.gz")}, Master: masterOf(t, r)}
+	o := Options{BootstrapOptions: lifecycle.BootstrapOptions{Options: session.Options{Dir: r.Dir}, SupportFile: filepath.Join(t.TempDir(), "support.tar.gz")}, Master: masterOf(t, r)}
 	result, err := Bootstrap(t.Context(), store, o)
 	if err == nil || result.Outcome != "failed" {
 		t.Fatalf("%+v, %v", result, err)
@@ -139,7 +140,7 @@ func TestNotASecondTimeByARecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := &master{
-		Deps: d, opts: Options{BootstrapOptions: lifecycle.BootstrapOptions{InitOptions: lifecycle.InitOptions{Dir: r.Dir}}, Master: masterOf(t, r)},
+		Deps: d, opts: Options{BootstrapOptions: lifecycle.BootstrapOptions{Options: session.Options{Dir: r.Dir}}, Master: masterOf(t, r)},
 		result: &Result{Cluster: "eu", Parent: "root"},
 	}
 	under, err := m.underWay(t.Context())

@@ -17,6 +17,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
@@ -52,7 +53,7 @@ func TestFinishTidiesAll(t *testing.T) {
 		released(root, name, "fleetctl.dev/let-go: 'true', fleetctl.dev/let-go-for: "+name+"/"+name+"-kubeconfig", "true")
 	}
 	m := &master{
-		Deps: d, opts: Options{BootstrapOptions: lifecycle.BootstrapOptions{InitOptions: lifecycle.InitOptions{Dir: r.Dir}}, Master: masterOf(t, r)},
+		Deps: d, opts: Options{BootstrapOptions: lifecycle.BootstrapOptions{Options: session.Options{Dir: r.Dir}}, Master: masterOf(t, r)},
 		result: &Result{Cluster: "eu", Parent: "root"},
 	}
 	if err := m.finish(ctx); err != nil {

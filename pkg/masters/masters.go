@@ -20,8 +20,10 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/pivot"
 	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/progress"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 	"github.com/fleetctl/fleetctl/pkg/transfer"
 )
@@ -236,8 +238,8 @@ func (m *master) finish(ctx context.Context) error {
 
 // ofCluster are the options of init for the new management cluster: what is said of a host is said of the parent's. Where values come from, the fleet repo of the
 // parent says, also where the new one has a fleet repo of its own; one that says otherwise is an error.
-func (m *master) ofCluster() (management.Deps, lifecycle.InitOptions, error) {
-	o := m.opts.InitOptions
+func (m *master) ofCluster() (management.Deps, session.Options, error) {
+	o := m.opts.Options
 	o.Cluster, o.Ephemeral = m.result.Cluster, false
 	o.HostType, o.Context, o.Kubeconfig, o.KubernetesVersion, o.NodeImage, o.Providers = "", "", "", "", "", nil
 	if m.own == nil {
@@ -256,8 +258,8 @@ func (m *master) ofCluster() (management.Deps, lifecycle.InitOptions, error) {
 	if err != nil {
 		return m.Deps, o, err
 	}
-	o.Sources = &lifecycle.Sources{Dir: m.opts.Dir, Declared: declared}
-	return lifecycle.Narrowed(m.Deps, declared), o, o.Sources.Check(own.Fleet)
+	o.Sources = &session.Sources{Dir: m.opts.Dir, Declared: declared}
+	return session.Narrowed(m.Deps, declared), o, o.Sources.Check(own.Fleet)
 }
 
 // handOver has a cluster of the parent taken over by the new one, and the fleet repo say so.
@@ -328,7 +330,7 @@ func (m *master) forgetSnapshots(ctx context.Context, uid string) error {
 	if uid == "" || !m.result.ParentGone {
 		return nil
 	}
-	kept, err := lifecycle.ForgetSnapshots(ctx, m.Deps, lifecycle.InitOptions{Dir: m.opts.Dir, Cluster: m.result.Parent, Git: m.opts.Git, AgeKeyFile: m.opts.AgeKeyFile}, uid)
+	kept, err := pivot.ForgetSnapshots(ctx, m.Deps, session.Options{Dir: m.opts.Dir, Cluster: m.result.Parent, Git: m.opts.Git, AgeKeyFile: m.opts.AgeKeyFile}, uid)
 	if err != nil {
 		return diag.Wrap("forget the snapshots of "+m.result.Parent, err, "")
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/secret"
+	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
 // The repository of its own is made of what the masters' has of the new one, which goes from there; each is pushed with a token of its own, and neither token
@@ -52,7 +53,7 @@ func TestOpenOwn(t *testing.T) {
 		return &master{
 			Deps: d, result: &Result{Cluster: "eu", Parent: "root"},
 			opts: Options{
-				BootstrapOptions: lifecycle.BootstrapOptions{InitOptions: lifecycle.InitOptions{Dir: dir, Git: change.Credentials{Token: above.Token}}},
+				BootstrapOptions: lifecycle.BootstrapOptions{Options: session.Options{Dir: dir, Git: change.Credentials{Token: above.Token}}},
 				Master:           masterOf(t, open(t, dir)), Own: OwnOptions{Git: change.Credentials{Token: ownToken}},
 			},
 		}

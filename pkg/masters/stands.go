@@ -5,16 +5,16 @@ import (
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/connect"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/kube"
-	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/management"
 )
 
 // remember keeps the way to the new management cluster, which so far was asked of the parent.
 func (m *master) remember(ctx context.Context) error {
-	connected, err := lifecycle.Connect(ctx, m.Deps, lifecycle.ConnectOptions{Dir: m.dirOf(m.result.Cluster), Cluster: m.result.Cluster, MergeInto: m.opts.MergeKubeconfig})
+	connected, err := connect.Connect(ctx, m.Deps, connect.Options{Dir: m.dirOf(m.result.Cluster), Cluster: m.result.Cluster, MergeInto: m.opts.MergeKubeconfig})
 	if err != nil {
 		return diag.Wrap("keep the way to "+m.result.Cluster, err, "")
 	}

@@ -16,3 +16,6 @@ func Duration(d time.Duration) string {
 	}
 	return strings.TrimSuffix(d.Round(time.Hour).String(), "0m0s")
 }
+
+// Ago is a time in the past as people say it.
+func Ago(t time.Time) string { return Duration(time.Since(t)) + " ago" }

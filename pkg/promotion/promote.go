@@ -53,8 +53,10 @@ type Result struct {
 	// Checked are the environments that were healthy at the commit.
 	Checked []string `json:"checked"`
 	// Environments that follow the channel.
-	Environments []string       `json:"environments"`
-	Change       *change.Result `json:"change"`
+	Environments []string `json:"environments"`
+	// Paused are those of them that a pause in Git keeps where they are.
+	Paused []string       `json:"paused,omitempty"`
+	Change *change.Result `json:"change"`
 }
 
 // run is one promotion.
@@ -97,6 +99,7 @@ func Promote(ctx context.Context, store state.Store, o Options) (*Result, error)
 		e, err := r.Promote(p.channel.Name, tag.Name, o.Cluster)
 		if err == nil {
 			e.Body = body
+			out.Paused, _ = r.Paused(out.Environments)
 		}
 		return e, err
 	}

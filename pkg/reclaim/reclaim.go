@@ -3,7 +3,6 @@
 package reclaim
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,14 +14,11 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
-	"github.com/fleetctl/fleetctl/pkg/cloud"
-	"github.com/fleetctl/fleetctl/pkg/cloud/aws"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/orphans"
 	"github.com/fleetctl/fleetctl/pkg/steps"
-	"github.com/fleetctl/fleetctl/pkg/variables"
 )
 
 // Options say where `fleetctl orphans` looks.
@@ -32,7 +28,7 @@ type Options struct {
 	Dir string
 	// Targets are all management clusters of the fleet.
 	Targets []*management.Target
-	// Regions of AWS; none is all of the account.
+	// Regions of AWS and addresses of vCenters; none is all that there are.
 	Regions []string
 	// RunCommands runs the commands of fleet.yaml that print credentials.
 	RunCommands bool
@@ -63,7 +59,7 @@ func Look(ctx context.Context, deps management.Deps, o Options) (*orphans.Report
 	}
 	look.Living, look.Unasked = living(ctx, identity, o.Targets)
 	if look.Accounts, look.NotOpened = accounts(ctx, deps, o); len(look.Accounts)+len(look.NotOpened) == 0 {
-		return nil, diag.Errorf("clouds that can be asked: aws", "the fleet has no provider of a cloud that can be asked what it holds")
+		return nil, noneToAsk(o)
 	}
 	report := orphans.Find(ctx, look)
 	return report, steps.TimedOut(ctx, ctx.Err())
@@ -96,56 +92,6 @@ func living(ctx context.Context, fleet string, targets []*management.Target) (ma
 		}
 	}
 	return names, unasked
-}
-
-// accounts opens every account that the fleet's management clusters have credentials for, each once.
-func accounts(ctx context.Context, deps management.Deps, o Options) ([]cloud.Account, []orphans.CloudReport) {
-	var opened []cloud.Account
-	var not []orphans.CloudReport
-	keys := map[string]bool{}
-	for _, m := range o.Repo.Fleet.Spec.ManagementClusters {
-		for _, p := range m.Providers {
-			if !isAskable(p) {
-				continue
-			}
-			account, err := openAWS(ctx, deps, o, p)
-			switch {
-			case err != nil:
-				not = append(not, orphans.CloudReport{Cloud: p.Name, Regions: []string{}, Problems: []cloud.Problem{{
-					Text: fmt.Sprintf("the credentials of management cluster %s: %v", m.Name, err), Hint: diag.Hint(err),
-				}}})
-			case !keys[account.Key()]:
-				keys[account.Key()] = true
-				opened = append(opened, account)
-			}
-		}
-	}
-	return opened, not
-}
-
-func openAWS(ctx context.Context, deps management.Deps, o Options, p v1alpha1.Provider) (*aws.Account, error) {
-	variable := v1alpha1.Variable{Name: aws.CredentialsVariable}
-	for _, v := range p.Variables {
-		if v.Name == variable.Name {
-			variable = v
-		}
-	}
-	environment := "export " + variable.Name + "=… for this command"
-	given, _ := deps.LookupEnv(variable.Name)
-	switch {
-	case variable.Vault != nil && given == "":
-		return nil, diag.Errorf(environment, "they come from Vault, which init alone asks")
-	case (variable.Stdin || len(variable.Command) > 0 && !o.RunCommands) && given == "":
-		return nil, diag.Errorf("add --run-commands, or "+environment, "they come from %s", variables.SourceOf(variable))
-	case variable.Vault != nil || variable.Stdin || len(variable.Command) > 0 && !o.RunCommands:
-		variable = v1alpha1.Variable{Name: variable.Name}
-	}
-	value, err := variables.Value(ctx, variable, o.Dir, deps)
-	if err != nil {
-		return nil, err
-	}
-	endpoint, _ := deps.LookupEnv(aws.EndpointVariable)
-	return aws.New(variables.Encoded(variable, value), endpoint, o.Regions)
 }
 
 // Left is what is still there when a management cluster is gone.
@@ -187,9 +133,4 @@ func LeftBy(ctx context.Context, deps management.Deps, gone string, o Options) L
 		left.NotAsked = append(left.NotAsked, "management cluster "+u.Name+": "+u.Error)
 	}
 	return left
-}
-
-// isAskable tells that the cloud of a provider can be asked what it holds.
-func isAskable(p v1alpha1.Provider) bool {
-	return p.Name == "aws" && cmp.Or(p.Type, v1alpha1.ProviderInfrastructure) == v1alpha1.ProviderInfrastructure
 }

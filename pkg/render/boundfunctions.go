@@ -46,7 +46,16 @@ var families = []struct {
 	names []string
 	check check
 }{
-	{[]string{"randAlphaNum", "randAlpha", "randAscii", "randNumeric"}, func(_ *bounds, a []reflect.Value) error { return product(number(a[0]), 1) }},
+	{[]string{"randAlphaNum", "randAlpha", "randAscii", "randNumeric"}, func(b *bounds, a []reflect.Value) error {
+		if err := product(number(a[0]), 1); err != nil {
+			return err
+		}
+		return b.spend(int(max(0, number(a[0])) / 10)) // each is drawn from the system
+	}},
+	{[]string{"list", "tuple", "dict", "append", "mustAppend", "push", "mustPush", "prepend", "mustPrepend"}, holds},
+	{[]string{"uniq", "mustUniq"}, func(b *bounds, a []reflect.Value) error { // each is compared with all others
+		return b.spend(int(items(a[0]) * items(a[0]) / 1000))
+	}},
 	{[]string{"regexReplaceAll", "mustRegexReplaceAll", "regexReplaceAllLiteral", "mustRegexReplaceAllLiteral"}, func(b *bounds, a []reflect.Value) error {
 		if err := b.reads(a[0], a[1]); err != nil {
 			return err
@@ -65,7 +74,7 @@ var families = []struct {
 	{[]string{"bcrypt", "htpasswd", "derivePassword", "encryptAES", "decryptAES"}, func(b *bounds, _ []reflect.Value) error { return b.spend(costHash) }},
 	{[]string{
 		"toYaml", "mustToYaml", "toYamlPretty", "toJson", "mustToJson", "toPrettyJson", "mustToPrettyJson", "toRawJson", "mustToRawJson",
-		"deepCopy", "mustDeepCopy", "toString", "toStrings", "quote", "squote", "cat", "print", "println", "join",
+		"deepCopy", "mustDeepCopy", "toString", "toStrings", "quote", "squote", "cat", "print", "println", "join", "html", "js", "urlquery",
 	}, walked},
 }
 
@@ -75,6 +84,11 @@ var made = []string{"set", "merge", "mustMerge", "mergeOverwrite", "mustMergeOve
 // boundFunctions are functions that keep to bounds: all of those given that could go beyond them.
 func boundFunctions(given template.FuncMap, b *bounds) template.FuncMap {
 	out := template.FuncMap{}
+	for name, f := range given {
+		if grows(name, f) {
+			out[name] = guard(b, f, nil, nil)
+		}
+	}
 	add := func(name string, c check) {
 		if f := given[name]; f != nil {
 			out[name] = guard(b, f, c, nil)
@@ -100,6 +114,7 @@ func boundFunctions(given template.FuncMap, b *bounds) template.FuncMap {
 func withPrinting(all template.FuncMap) template.FuncMap {
 	all = maps.Clone(all)
 	all["printf"], all["print"], all["println"] = fmt.Sprintf, fmt.Sprint, fmt.Sprintln
+	all["html"], all["js"], all["urlquery"] = template.HTMLEscaper, template.JSEscaper, template.URLQueryEscaper
 	return all
 }
 
@@ -121,7 +136,7 @@ func guard(b *bounds, function any, before check, after func(args []reflect.Valu
 		fail := func(err error) []reflect.Value {
 			return []reflect.Value{reflect.Zero(out[0]), reflect.ValueOf(&err).Elem()}
 		}
-		err := b.spend(1)
+		err := b.takes(args)
 		if err == nil && before != nil {
 			err = before(b, flat(args, t.IsVariadic()))
 		}
@@ -137,8 +152,8 @@ func guard(b *bounds, function any, before check, after func(args []reflect.Valu
 		if after != nil {
 			err = after(flat(args, t.IsVariadic()))
 		}
-		if text, ok := reflect.TypeAssert[string](results[0]); ok && len(text) > maxText {
-			err = tooMuch(float64(len(text)))
+		if err == nil {
+			err = b.makes(results[0])
 		}
 		if err != nil {
 			return fail(err)
@@ -148,58 +163,6 @@ func guard(b *bounds, function any, before check, after func(args []reflect.Valu
 		}
 		return results
 	}).Interface()
-}
-
-// quickGuard is guard for the functions that charts call most, without reflection; nil for others.
-func quickGuard(b *bounds, function any, before check) any {
-	small := func(text string, err error) (string, error) {
-		if err == nil && len(text) > maxText {
-			err = tooMuch(float64(len(text)))
-		}
-		return text, err
-	}
-	switch f := function.(type) {
-	case func(...any) string: // all of them print what they are given
-		return func(values ...any) (string, error) {
-			if err := b.walkAll(values); err != nil {
-				return "", err
-			}
-			return small(f(values...), nil)
-		}
-	case func(any) string:
-		return func(value any) (string, error) {
-			if err := b.walkAll([]any{value}); err != nil {
-				return "", err
-			}
-			return small(f(value), nil)
-		}
-	case func(int, string) string:
-		return func(n int, text string) (string, error) {
-			if err := before(b, []reflect.Value{reflect.ValueOf(n), reflect.ValueOf(text)}); err != nil {
-				return "", err
-			}
-			return small(f(n, text), b.spend(1))
-		}
-	}
-	return nil
-}
-
-// walkAll walks through values that may be plain.
-func (b *bounds) walkAll(values []any) error {
-	for _, v := range values {
-		switch v := v.(type) {
-		case nil, bool, int, int64, float64:
-		case string:
-			if len(v) > maxText {
-				return tooMuch(float64(len(v)))
-			}
-		default:
-			if err := b.walk(reflect.ValueOf(v)); err != nil {
-				return err
-			}
-		}
-	}
-	return b.spend(1)
 }
 
 // flat has the arguments of a variadic function beside the others.
@@ -303,12 +266,16 @@ func printed(b *bounds, a []reflect.Value) error {
 	if len(a) == 0 || a[0].Kind() != reflect.String {
 		return nil
 	}
-	longest, widest := 0.0, 0.0
+	longest, widest, most := 0.0, 0.0, 1.0 // most: values within a value, each of which is as wide as the verb says
 	for _, v := range a[1:] {
 		if v.Kind() == reflect.Interface {
 			v = v.Elem()
 		}
-		longest, widest = max(longest, length(v)), max(widest, abs(number(v)))
+		held := walker{}
+		if err := held.value(v); err != nil {
+			return err
+		}
+		longest, widest, most = max(longest, float64(held.size+held.items)), max(widest, abs(number(v))), max(most, float64(held.items))
 	}
 	format, size := a[0].String(), length(a[0])
 	for i := 0; i < len(format); i++ {
@@ -321,9 +288,9 @@ func printed(b *bounds, a []reflect.Value) error {
 			for ; i < len(format) && format[i] >= '0' && format[i] <= '9'; i++ {
 				n = n*10 + float64(format[i]-'0')
 			}
-			size += min(n, 1e6) // wider than that fmt refuses
+			size += most * min(n, 1e6) // wider than that fmt refuses
 			if i < len(format) && format[i] == '*' {
-				size += min(widest, 1e6)
+				size += most * min(widest, 1e6)
 			}
 			if i < len(format) && strings.IndexByte("+-# .[]*", format[i]) < 0 {
 				break
@@ -333,7 +300,7 @@ func printed(b *bounds, a []reflect.Value) error {
 	if size > maxText {
 		return tooMuch(size)
 	}
-	return walked(b, a[1:])
+	return b.spend(int(longest / 100))
 }
 
 // walked is for functions that print all there is in a value.

@@ -24,7 +24,9 @@ const (
 	// tooDeep is how deep templates may include each other, as with Helm.
 	tooDeep = 1000
 	// lookEvery is after how many calls and turns of loops the clock is looked at: a function that no bound counts takes milliseconds at most.
+	// It is looked at as well where something takes as many steps as lookFrom.
 	lookEvery = 8
+	lookFrom  = 100
 )
 
 // boundError says that a template goes beyond what is given to a release.
@@ -37,6 +39,7 @@ func beyond(format string, args ...any) error { return &boundError{fmt.Sprintf(f
 // bounds count what one release has taken.
 type bounds struct {
 	texts, steps int
+	made         int // by functions
 	// within is the time that the templates have, until when; 0 where nothing bounds it. looks counts what may be looked at the clock for.
 	within time.Duration
 	until  time.Time
@@ -48,7 +51,7 @@ type bounds struct {
 
 // begin is for the next release, whose templates have so much time.
 func (b *bounds) begin(within time.Duration) {
-	b.texts, b.steps, b.looks, b.running = 0, 0, 0, b.running[:0]
+	b.texts, b.steps, b.made, b.looks, b.running = 0, 0, 0, 0, b.running[:0]
 	b.within, b.until = within, time.Now().Add(within)
 }
 
@@ -57,7 +60,7 @@ func (b *bounds) spend(steps int) error {
 	if b.steps += steps; b.steps > maxSteps {
 		return beyond("it takes more than %d steps: a loop, or what it calls in one, goes on for too long", maxSteps)
 	}
-	if b.looks++; b.within > 0 && b.looks%lookEvery == 0 && time.Now().After(b.until) {
+	if b.looks++; b.within > 0 && (b.looks%lookEvery == 0 || steps >= lookFrom) && time.Now().After(b.until) {
 		return beyond("out of time: the templates take longer than %s", b.within)
 	}
 	return nil

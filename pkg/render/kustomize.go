@@ -281,6 +281,24 @@ func (b *builds) one(name string, spec buildSpec, specText []byte) (objects []*c
 
 // whole builds a folder with kustomize: of the resources named, or where there are none of its own kustomization.yaml.
 func (b *builds) whole(dir string, names []string, spec buildSpec, specText []byte) ([]*content, diag.Findings) {
+	files := b.gather(dir, names, spec)
+	if len(files.findings) > 0 {
+		return nil, files.findings
+	}
+	sum := files.digest()
+	k := digest([]byte(cacheFormat), []byte("folder"), []byte(dir), []byte(strings.Join(names, "\n")), sum[:], specText)
+	if objects, ok := b.cache.get(k); ok {
+		return objects, nil
+	}
+	objects, findings := b.run(dir, names, files, spec)
+	if findings == nil {
+		b.cache.put(k, objects)
+	}
+	return objects, findings
+}
+
+// gather reads the files from which kustomize builds a folder, and notes that they are read.
+func (b *builds) gather(dir string, names []string, spec buildSpec) *closure {
 	files := newClosure(b.repo)
 	if names == nil {
 		files.folder(dir, place{file: dir})
@@ -304,17 +322,5 @@ func (b *builds) whole(dir string, names []string, spec buildSpec, specText []by
 	for name := range files.files {
 		b.read.Store(name, nil)
 	}
-	if len(files.findings) > 0 {
-		return nil, files.findings
-	}
-	sum := files.digest()
-	k := digest([]byte(cacheFormat), []byte("folder"), []byte(dir), []byte(strings.Join(names, "\n")), sum[:], specText)
-	if objects, ok := b.cache.get(k); ok {
-		return objects, nil
-	}
-	objects, findings := b.run(dir, names, files, spec)
-	if findings == nil {
-		b.cache.put(k, objects)
-	}
-	return objects, findings
+	return files
 }

@@ -111,7 +111,7 @@ func (r *Renderer) Environment(ctx context.Context, name string) (*Result, error
 		for _, e := range r.fleet.Spec.Environments {
 			names = append(names, e.Name)
 		}
-		return nil, unknown("environment", name, names, "`fleetctl environment add "+name+"` makes one")
+		return nil, diag.Unknown("environment", name, names, "`fleetctl environment add "+name+"` makes one")
 	}
 	return r.render(ctx, scope{environment: name})
 }
@@ -156,7 +156,7 @@ func (r *Renderer) manifestCluster(ctx context.Context, name string) (*Result, e
 	slices.Sort(known)
 	switch {
 	case len(found) == 0:
-		return nil, unknown("cluster", name, slices.Compact(known), "`fleetctl cluster add` makes one")
+		return nil, diag.Unknown("cluster", name, slices.Compact(known), "`fleetctl cluster add` makes one")
 	case len(found) > 1:
 		return nil, diag.Usage("say which one: "+strings.Join(found, ", "), "there are %d clusters called %s", len(found), name)
 	}
@@ -212,27 +212,19 @@ func (r *Renderer) eachCluster(visit func(environment, cluster string)) {
 	}
 }
 
-// Reads are the files that are read to build a folder as kustomize-controller would, whether or not something applies it. ok is false where the folder
-// is not there, or does not build.
-func (r *Renderer) Reads(ctx context.Context, dir string) (names []string, ok bool) {
+// Reads returns the files from which kustomize-controller would build a folder, whether or not something applies it. Nothing is built. ok is false
+// where the folder is not there, or something is wrong with the files that it names.
+func (r *Renderer) Reads(dir string) (names []string, ok bool) {
 	if !r.repo.isDir(dir) {
 		return nil, false
 	}
-	b := &builds{repo: r.repo, begin: r.begin}
-	_, findings := b.build(ctx, dir, buildSpec{}, scope{})
+	b := &builds{repo: r.repo}
+	resources, findings := b.resources(dir)
+	if findings == nil {
+		findings = b.gather(dir, resources, buildSpec{}).findings
+	}
 	return slices.Sorted(maps.Keys(b.files())), findings.Err() == nil
 }
 
 // LeavesOut tells whether source-controller leaves a file out of what it hands on, by a .sourceignore or its own list.
 func (r *Renderer) LeavesOut(name string) bool { return r.seen.ignored(name, false) }
-
-// unknown is the error for a name that is not among the known ones.
-func unknown(what, name string, known []string, makesOne string) error {
-	hint := makesOne
-	if nearest := diag.Nearest(name, known); nearest != "" {
-		hint = "did you mean " + nearest + "?"
-	} else if len(known) > 0 && len(known) <= 20 {
-		hint = "there are: " + strings.Join(known, ", ") + "; " + makesOne
-	}
-	return &diag.Error{Err: fmt.Errorf("there is no %s %q", what, name), Hint: hint, Code: diag.ExitUsage}
-}

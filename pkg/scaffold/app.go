@@ -13,24 +13,24 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
-// AppSource is a Git repository that an application comes from.
+// AppSource is the Git repository of an application.
 type AppSource struct {
 	// URL of the repository: https or ssh.
 	URL string
-	// Branch, Tag or SemVer, a range of versions, is what is applied of it; none stands for the branch main.
+	// Branch, Tag or SemVer, a range of versions, is the applied revision. Without any it is the branch main.
 	Branch, Tag, SemVer string
-	// Path is the folder in it; "" stands for the top.
+	// Path is the folder in the repository; "" is the top.
 	Path string
-	// Secret of the tenant's namespace that holds what the repository asks for; "" where it asks for nothing.
+	// Secret in the tenant's namespace with the repository's credentials; "" if it needs none.
 	Secret string
 }
 
 // AppOptions declare an application of a tenant in one environment.
 type AppOptions struct {
 	AppSource
-	// Name of the application, and Tenant whose it is.
+	// Name of the application, and the Tenant that owns it.
 	Name, Tenant string
-	// Layout and Environment say where.
+	// Layout and Environment say where its files go.
 	Layout      layout.Layout
 	Environment string
 }
@@ -43,8 +43,8 @@ func AppFile(l layout.Layout, environment, tenant, app string) string {
 // AppPrefix begins the names of the files that AppFile names.
 const AppPrefix = "app-"
 
-// App makes the source of an application and what applies it: as the account of its tenant, and in the tenant's namespace. Errors: bad names, a URL
-// that Flux cannot use, several revisions at once.
+// App makes the file with the GitRepository of an application and the Kustomization that applies it, with the tenant's account and in the
+// tenant's namespace. Errors: bad names, a URL that Flux cannot use, several revisions at once.
 func App(o AppOptions) (manifest.File, error) {
 	tenant := TenantOptions{Name: o.Tenant, Layout: o.Layout, Environment: o.Environment}
 	if err := tenant.check(); err != nil {
@@ -99,7 +99,7 @@ func (s AppSource) checkRevision() error {
 	switch {
 	case given > 1:
 		return diag.Usage("give one of --branch, --tag and --semver", "an application is at one revision")
-	case strings.Contains(s.Branch+s.Tag, "${"): // Git takes it, and Flux fills it in
+	case strings.Contains(s.Branch+s.Tag, "${"): // Git accepts it, but Flux would substitute it
 		return diag.Usage("give a branch or a tag without ${", "%.80q is no revision", s.Branch+s.Tag)
 	case s.Branch != "" && !v1alpha1.IsBranch(s.Branch):
 		return diag.Usage("give one such as main, or --semver with a range of versions", "--branch %.80q cannot be a branch", s.Branch)

@@ -14,11 +14,12 @@ import (
 type ChannelOptions struct {
 	// Name of the channel and of its GitRepository.
 	Name string
-	// Branch or Tag that it is at.
+	// Branch or present Tag of the channel.
 	Branch, Tag string
 	// Layout of the management cluster.
 	Layout layout.Layout
-	// Sync is the content of its gotk-sync.yaml: the channel's source reaches the fleet repo as the GitRepository flux-system in it does.
+	// Sync is the content of the management cluster's gotk-sync.yaml. The channel's source gets the URL and credentials of its
+	// GitRepository flux-system.
 	Sync []byte
 }
 
@@ -40,8 +41,8 @@ func ChannelFile(opts ChannelOptions) (manifest.File, error) {
 	return manifest.File{Path: opts.Layout.SourceFile(opts.Name), Content: content}, err
 }
 
-// FollowSync returns the source of a channel, as it stands in the repo, with the address of the fleet repo that sync has. All else in it
-// is the user's, the tag above all. Errors are those of ChannelFile and of yamledit.
+// FollowSync returns source, the file of a channel's source, with the fleet repo's URL and credentials of sync. It keeps all other
+// content, above all the tag, because it belongs to the user. Errors: those of ChannelFile and of yamledit.
 func FollowSync(source, sync []byte) ([]byte, error) {
 	spec, err := systemSource(sync)
 	if err != nil {

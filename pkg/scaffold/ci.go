@@ -6,15 +6,15 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
-// The files that a forge reads its pipelines from.
+// The paths of the files with the pipelines of each forge.
 const (
 	gitHubWorkflow = ".github/workflows/fleet.yaml"
 	gitLabPipeline = ".gitlab-ci.yml"
 	gitLabFleet    = ".gitlab/fleet.gitlab-ci.yml"
 )
 
-// CIFiles make the pipeline that validates each pull request and says what it does to clusters, and the configuration with which Renovate keeps
-// Flux, providers and charts current. version is the fleetctl that the pipeline installs. Errors: an unknown forge.
+// CIFiles returns the pipeline that validates each pull request and reports its effects on clusters, and the configuration with which
+// Renovate updates Flux, providers and charts. version is the version of fleetctl that the pipeline installs. Errors: an unknown forge.
 func CIFiles(forge v1alpha1.ForgeType, version string) ([]manifest.File, error) {
 	format, known := forge.Pipelines()
 	if !known {
@@ -36,5 +36,5 @@ func CIFiles(forge v1alpha1.ForgeType, version string) ([]manifest.File, error) 
 	return sorted(out), nil
 }
 
-// IncludeFleet is what a team's own pipeline of GitLab needs to have the fleet's.
+// IncludeFleet is the line that includes the fleet's pipeline in a team's own pipeline of GitLab.
 const IncludeFleet = "include: [{local: " + gitLabFleet + "}]"

@@ -17,23 +17,25 @@ import (
 type ClusterOptions struct {
 	// Name of the cluster, of its namespace and of its HelmRelease: a DNS label of at most 40 characters.
 	Name string
-	// Layout and Environment say which folder it goes to.
+	// Layout and Environment say where its files go.
 	Layout      layout.Layout
 	Environment string
-	// Flavour is the chart below charts/.
+	// Flavour is the name of the chart below charts/.
 	Flavour string
 	// Values of the chart, in YAML terms.
 	Values map[string]any
-	// Flux says who applies what the cluster runs; empty stands for FluxNone.
+	// Flux says which Flux applies the cluster's apps; empty means FluxNone.
 	Flux FluxMode
-	// CNI is the folder below addons/cni with the network of its pods; empty where its nodes or its cloud bring one along.
+	// CNI is the folder below addons/cni with the network of its pods; empty if its nodes or its cloud have one.
 	CNI string
-	// SourceDir is the folder with the GitRepository that the cluster's own Flux follows; empty: it stands with the environment's files.
+	// SourceDir is the folder with the GitRepository that the cluster's own Flux follows; empty means the folder of the environment's
+	// files.
 	SourceDir string
 }
 
-// ClusterFiles make providers/<cloud>/<generation>/clusters/<environment>/<name>/cluster.yaml and, where the cluster is to run Flux, a flux.yaml
-// beside it. Committing them is all that it takes: no list names the clusters. Its chart is that of EnvironmentChart, one for all clusters of a flavour.
+// ClusterFiles returns providers/<cloud>/<generation>/clusters/<environment>/<name>/cluster.yaml and, if the cluster runs Flux, flux.yaml
+// beside it. After a commit of these files Flux makes the cluster: no list has to name it. Its chart is that of EnvironmentChart, which
+// all clusters of a flavour share.
 func ClusterFiles(opts ClusterOptions) ([]manifest.File, error) {
 	if err := opts.check(); err != nil {
 		return nil, err
@@ -59,8 +61,9 @@ func ClusterFiles(opts ClusterOptions) ([]manifest.File, error) {
 	return files, nil
 }
 
-// EnvironmentChart makes providers/<cloud>/<generation>/clusters/<environment>/chart-<flavour>.yaml: the HelmChart that the environment's clusters of a
-// flavour have in common. With one each, source-controller would unpack the whole repo once for every cluster and commit. Errors: a bad name.
+// EnvironmentChart returns providers/<cloud>/<generation>/clusters/<environment>/chart-<flavour>.yaml, the HelmChart that the
+// environment's clusters of a flavour share. With a chart for each cluster, source-controller would unpack the whole repo once for every
+// cluster and commit. Errors: a bad name.
 func EnvironmentChart(at layout.Layout, environment, flavour string) (manifest.File, error) {
 	if err := checkLayout(at); err != nil {
 		return manifest.File{}, err

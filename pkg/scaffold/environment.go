@@ -8,17 +8,17 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
-// mainSource is the GitRepository that Flux itself comes from.
+// mainSource is the GitRepository with the manifests of Flux itself.
 const mainSource = "flux-system"
 
 // Environment is a group of clusters that change together.
 type Environment struct {
 	// Name of the environment: a DNS label of at most 40 characters.
 	Name string
-	// Source is the GitRepository in the namespace flux-system that it follows for everything; "" stands for flux-system, the branch of
-	// the fleet repo.
+	// Source is the GitRepository in the namespace flux-system that the environment follows; "" means flux-system, the branch of the
+	// fleet repo.
 	Source string
-	// Unreleased says that its channel has no tag yet: nothing is applied before there is one.
+	// Unreleased means that its channel has no tag yet. Then nothing is applied.
 	Unreleased bool
 }
 

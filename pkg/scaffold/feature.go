@@ -8,7 +8,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
-// FeatureFiles make a new feature: two folders, for what only the platform may own and for what stands in its namespace. Errors: a bad name.
+// FeatureFiles returns the files of a new feature, in two folders: cluster-wide objects and the namespace, and objects in the namespace.
+// Errors: a bad name.
 func FeatureFiles(name string) ([]manifest.File, error) {
 	if err := checkFeature(name); err != nil {
 		return nil, err
@@ -27,13 +28,13 @@ func FeatureFiles(name string) ([]manifest.File, error) {
 	return sorted(out), nil
 }
 
-// FeatureTarget is what has a feature: every cluster of an environment, one of them, or the management cluster.
+// FeatureTarget names the clusters with a feature: every cluster of an environment, one of them, or the management cluster.
 type FeatureTarget struct {
 	Layout      layout.Layout
 	Environment string
-	// Cluster is the only one to have it; "" means all.
+	// Cluster is the only cluster of the environment with the feature; "" means all.
 	Cluster string
-	// Management says that the management cluster itself has it; Environment and Cluster are empty then.
+	// Management means the management cluster itself. Environment and Cluster are empty then.
 	Management bool
 }
 
@@ -49,13 +50,14 @@ func (t FeatureTarget) Applied() string {
 	return t.Layout.Apps(t.Environment)
 }
 
-// FeatureFile is the path of what gives a feature to its target.
+// FeatureFile is the path of the file of EnableFeature.
 func (t FeatureTarget) FeatureFile(feature string) string {
 	return path.Join(t.Applied(), t.Cluster, layout.FeaturesDir, feature+".yaml")
 }
 
-// EnableFeature makes what gives a feature to its target: two Flux Kustomizations, the one of the namespace after the other. A cluster's own
-// Flux applies those of its environment, and the management cluster those of one cluster. Errors: bad names.
+// EnableFeature returns the file that gives a feature to its target. It has two Flux Kustomizations; the one for the namespace's objects
+// waits for the other. A cluster's own Flux applies the file of its environment. The management cluster's Flux applies the file of a
+// single cluster. Errors: bad names.
 func EnableFeature(feature string, t FeatureTarget) (manifest.File, error) {
 	if err := checkLayout(t.Layout); err != nil {
 		return manifest.File{}, err
@@ -71,5 +73,5 @@ func EnableFeature(feature string, t FeatureTarget) (manifest.File, error) {
 	return manifest.File{Path: t.FeatureFile(feature), Content: content}, err
 }
 
-// checkFeature leaves room for what its Flux Kustomizations are called.
+// checkFeature checks a feature's name. Its length leaves room for the names of the Flux Kustomizations.
 func checkFeature(name string) error { return CheckName("feature", name, 40) }

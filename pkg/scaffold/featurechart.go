@@ -11,18 +11,18 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
-// FeatureChart is a Helm chart that a feature consists of.
+// FeatureChart is the Helm chart of a feature.
 type FeatureChart struct {
 	// URL of the chart: oci://registry/path/chart, or https://repository/chart.
 	URL string
-	// Version is the one to install, and no range: the fleet repo says what runs.
+	// Version to install. It must not be a range, so that the fleet repo says which version runs.
 	Version string
-	// Values that it gets everywhere.
+	// Values for all clusters.
 	Values map[string]any
 }
 
-// FeatureChartFiles make a feature of a chart: FeatureFiles, with its source, its values and its HelmRelease among what stands in a namespace. Errors: a bad
-// name, a URL that is none of a chart, a version that is none.
+// FeatureChartFiles returns FeatureFiles with the chart's source, values and HelmRelease in the namespace. Errors: a bad name, a URL that
+// is not a chart's, a version that is not one.
 func FeatureChartFiles(name string, c FeatureChart) ([]manifest.File, error) {
 	files, err := FeatureFiles(name)
 	if err != nil {
@@ -52,8 +52,8 @@ func FeatureChartFiles(name string, c FeatureChart) ([]manifest.File, error) {
 	return sorted(append(files, values)), err
 }
 
-// FeatureValues are the values of a feature's chart for the clusters of an environment or, with a cluster, for that one alone: a file in its folder of
-// what is namespaced. Errors: bad names.
+// FeatureValues returns the file with the values of a feature's chart for the clusters of an environment, or for a single cluster.
+// Errors: bad names.
 func FeatureValues(name string, t FeatureTarget, values map[string]any) (manifest.File, error) {
 	if err := checkFeature(name); err != nil {
 		return manifest.File{}, err
@@ -77,10 +77,10 @@ func featureValues(file, feature, object, where string, values map[string]any) (
 	return manifest.File{Path: file, Content: content}, err
 }
 
-// oneVersion is a semantic version, and no range.
+// oneVersion matches a semantic version, but not a range.
 var oneVersion = regexp.MustCompile(`^v?[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
 
-// chartSource is what the templates say of where a chart is.
+// chartSource has the template's data about the source of a chart.
 type chartSource struct {
 	Feature, URL, Chart, Version string
 	OCI                          bool
@@ -119,7 +119,7 @@ func (c FeatureChart) source() (chartSource, error) {
 		return out, diag.Usage("give one version such as 1.2.3, no range", "%q is no version of a chart", c.Version)
 	}
 	if out.OCI && strings.Contains(c.Version, "+") {
-		out.Version = strings.ReplaceAll(c.Version, "+", "_") // as Helm pushes it: a tag has no plus
+		out.Version = strings.ReplaceAll(c.Version, "+", "_") // as Helm does, because a tag cannot have a plus
 	}
 	return out, nil
 }

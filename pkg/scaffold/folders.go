@@ -8,8 +8,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
-// FolderFiles let Flux apply what stands in the folders of an environment and of its clusters: the Flux Kustomizations that do it, and the folders
-// that all clusters have in common. Each cluster that runs Flux needs its own as well: see ClusterFolders.
+// FolderFiles returns the Flux Kustomizations that apply the folders of an environment and of its clusters, and the folders that all
+// clusters share. Each cluster that runs Flux needs folders of its own as well: see ClusterFolders.
 func FolderFiles(at layout.Layout, environment string) ([]manifest.File, error) {
 	content, err := execute("folders.yaml", struct{ Environment, Path, Common string }{environment, at.Environment(environment), at.Cluster(environment, layout.CommonDir)})
 	if err != nil {
@@ -19,7 +19,7 @@ func FolderFiles(at layout.Layout, environment string) ([]manifest.File, error) 
 	return append([]manifest.File{{Path: at.FoldersFile(environment), Content: content}}, kept...), err
 }
 
-// ClusterFolders are the folders of what a cluster alone runs, with what keeps them in Git.
+// ClusterFolders returns files that keep the folders for a single cluster's apps in Git.
 func ClusterFolders(at layout.Layout, environment, name string) ([]manifest.File, error) {
 	return keepFolders(at.Cluster(environment, name), "the cluster "+name)
 }
@@ -55,7 +55,7 @@ func ClusterFolder(opts ClusterOptions) ([]manifest.File, error) {
 	return append(files, folders...), err
 }
 
-// EnvironmentFolder are EnvironmentFiles and FolderFiles: an environment whole.
+// EnvironmentFolder returns all files of an environment: EnvironmentFiles and FolderFiles.
 func EnvironmentFolder(at layout.Layout, env Environment) ([]manifest.File, error) {
 	files, err := EnvironmentFiles(at, env)
 	if err != nil {
@@ -65,7 +65,7 @@ func EnvironmentFolder(at layout.Layout, env Environment) ([]manifest.File, erro
 	return append(files, folders...), err
 }
 
-// environmentOfFolders is the folder common of the environment that a file of FolderFiles belongs to; "" for any other file.
+// environmentOfFolders is the shared folder of the environment of a file of FolderFiles; "" for another file.
 func environmentOfFolders(name string) string {
 	for _, suffix := range []string{"/apps/" + layout.FoldersName, "/non-namespaced/" + layout.KeepFile, "/namespaced/" + layout.KeepFile} {
 		if dir, ok := strings.CutSuffix(name, suffix); ok && path.Base(dir) == layout.CommonDir {

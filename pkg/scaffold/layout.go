@@ -1,5 +1,5 @@
-// Package scaffold makes the files of a fleet repo: pure generators, options in, manifest.File out. What it makes is plain
-// Flux, kustomize and Helm, and is the user's from then on: a fleet survives without fleetctl.
+// Package scaffold generates the files of a fleet repo: options in, manifest.File out, without reading or writing files. The files are
+// plain Flux, kustomize and Helm. After that they belong to the user, and the fleet works without fleetctl.
 package scaffold
 
 import (
@@ -11,13 +11,14 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/layout"
 )
 
-// maxClusterName leaves room for what Cluster API and Helm append to a cluster's name within their 63 and 53 characters.
+// maxClusterName leaves room for the suffixes that Cluster API and Helm add to a cluster's name, within their limits of 63 and 53
+// characters.
 const maxClusterName = 40
 
 var dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 
-// CheckName returns a usage error unless name, of what kind of thing it says, is a DNS label of at most limit characters, and is text to every
-// reader of YAML: it stands in files and in charts without quotes.
+// CheckName returns a usage error unless name is a DNS label of at most limit characters that every YAML parser reads as text, because
+// files and charts have the name without quotes. what is the kind of the named object, for the error.
 func CheckName(what, name string, limit int) error {
 	if err := CheckLabel(what, name, limit); err != nil {
 		return err
@@ -29,7 +30,7 @@ func CheckName(what, name string, limit int) error {
 	return nil
 }
 
-// CheckLabel is CheckName for a name that stands in quotes wherever it needs them.
+// CheckLabel is CheckName for a name that files quote where that is necessary.
 func CheckLabel(what, name string, limit int) error {
 	if !dnsLabel.MatchString(name) || len(name) > limit {
 		return diag.Usage("use lower case letters, digits and dashes", "%s %q is not a DNS label of at most %d characters", what, name, limit)
@@ -37,7 +38,7 @@ func CheckLabel(what, name string, limit int) error {
 	return nil
 }
 
-// checkLayout refuses a layout whose folders no fleet repo has.
+// checkLayout refuses a layout whose folders cannot be in a fleet repo.
 func checkLayout(l layout.Layout) error {
 	if err := CheckName("cloud", l.Cloud, 63); err != nil {
 		return err

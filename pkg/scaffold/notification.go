@@ -16,12 +16,12 @@ import (
 // NotificationOptions declare a notification on one management cluster.
 type NotificationOptions struct {
 	v1alpha1.Notification
-	// Fleet and ManagementCluster are what a message says that it is about.
+	// Fleet and ManagementCluster are named in each message.
 	Fleet, ManagementCluster string
 	Layout                   layout.Layout
 	// GitURL is the fleet repo, whose commits get a status.
 	GitURL string
-	// Sources are those of the channels of its environments.
+	// Sources are the names of the GitRepositories of its environments' channels.
 	Sources []string
 }
 
@@ -35,13 +35,14 @@ func NotificationSecretFile(l layout.Layout, name string) string {
 	return path.Join(l.Management(), "notifications", name+".sops.yaml")
 }
 
-// NotificationSecret is the name of the Secret that a notification has of its own.
+// NotificationSecret is the default name of a notification's Secret.
 func NotificationSecret(name string) string { return "notification-" + name }
 
-// eventSource is what Flux tells of.
+// eventSource names Flux objects whose events are reported.
 type eventSource struct{ Kind, Name string }
 
-// Notification makes the Provider and the Alert of a notification. Errors: a bad name, and an address that no commit status goes to.
+// Notification returns the file with the Provider and the Alert of a notification. Errors: a bad name, and for commit statuses an address
+// that is not a repository at a forge.
 func Notification(o NotificationOptions) (manifest.File, error) {
 	if err := CheckName("notification", o.Name, 50); err != nil {
 		return manifest.File{}, err
@@ -84,7 +85,7 @@ func quoted(s string) string {
 	return strconv.Quote(s)
 }
 
-// events are the objects that it tells of. Only what is applied of a commit can say so of the commit.
+// events are the Flux objects whose events are reported. For commit statuses these are only Kustomizations, because they apply commits.
 func (o NotificationOptions) events() []eventSource {
 	all := []eventSource{{Kind: "Kustomization", Name: "'*'"}}
 	if len(o.Environments) > 0 {
@@ -108,7 +109,7 @@ func (o NotificationOptions) events() []eventSource {
 	return all
 }
 
-// webAddress is where the forge shows a repository, as commit statuses are sent to it.
+// webAddress is the https URL of a repository at its forge, as commit statuses need it.
 func webAddress(git string) (string, error) {
 	u, err := v1alpha1.Git{URL: git}.ParseURL()
 	if err != nil || u.Scheme != "https" && u.Scheme != "ssh" {

@@ -25,7 +25,7 @@ import (
 //go:embed files
 var files embed.FS
 
-// RepoOptions say what a fleet repo for one management cluster holds.
+// RepoOptions describe a new fleet repo with one management cluster.
 type RepoOptions struct {
 	// Fleet is the fleet's name.
 	Fleet string
@@ -35,17 +35,17 @@ type RepoOptions struct {
 	ManagementCluster string
 	// Layout of the management cluster.
 	Layout layout.Layout
-	// Environments that the management cluster makes clusters for.
+	// Environments of the management cluster.
 	Environments []Environment
-	// Charts are the flavours whose charts go into the repo, of those in Flavours.
+	// Charts are the flavours, from Flavours, whose charts go into the repo.
 	Charts []string
-	// KubernetesVersion stands in the README's example of a cluster.
+	// KubernetesVersion of the example cluster in the README.
 	KubernetesVersion string
-	// Local says that the repo has no remote: a commit is all that it takes to change the fleet.
+	// Local means that the repo has no remote, so that a commit alone changes the fleet.
 	Local bool
 }
 
-// Flavours are the charts that fleetctl brings along, sorted.
+// Flavours are the names of fleetctl's charts, sorted.
 func Flavours() ([]string, error) {
 	entries, err := templates.Charts.ReadDir(layout.ChartsDir)
 	if err != nil {
@@ -58,8 +58,8 @@ func Flavours() ([]string, error) {
 	return names, nil
 }
 
-// flavours is the one list of charts by infrastructure provider, sorted: templates/charts has a folder for each. The flavour to begin with is the first: the
-// docker provider brings the in-memory backend along, and a cloud has its managed control plane before kubeadm.
+// flavours is the one list of charts by infrastructure provider, sorted: templates/charts has a folder for each. The flavour to begin
+// with is the first: the docker provider brings the in-memory backend along, and a cloud has its managed control plane before kubeadm.
 var flavours = []struct {
 	provider string
 	charts   []string
@@ -80,8 +80,8 @@ func Providers() []string {
 	return names
 }
 
-// FlavoursFor lists those of Flavours that work with the infrastructure provider named, the one to begin with first. It is empty for providers without a
-// chart.
+// FlavoursFor lists those of Flavours that work with the infrastructure provider named, the one to begin with first. It is empty for
+// providers without a chart.
 func FlavoursFor(infrastructureProvider string) []string {
 	for _, f := range flavours {
 		if f.provider == infrastructureProvider {
@@ -91,7 +91,7 @@ func FlavoursFor(infrastructureProvider string) []string {
 	return nil
 }
 
-// FlavoursText lists all of them in a sentence: aws (aws-eks, aws-kubeadm), vsphere (vsphere-kubeadm).
+// FlavoursText lists the flavours by provider, for a sentence: aws (aws-eks, aws-kubeadm), vsphere (vsphere-kubeadm).
 func FlavoursText() string {
 	var parts []string
 	for _, f := range flavours {
@@ -110,7 +110,7 @@ func ExampleValues(flavour, kubernetesVersion string) (map[string]any, error) {
 	return example, err
 }
 
-// ExampleVersion is the Kubernetes version that the examples of charts have.
+// ExampleVersion is the Kubernetes version in the charts' examples.
 func ExampleVersion() (string, error) {
 	example, err := example("in-memory")
 	if err != nil {
@@ -136,9 +136,8 @@ func example(flavour string) (map[string]any, error) {
 	return schema.Examples[0], nil
 }
 
-// Repo makes all files of a new fleet repo but those of flux-system (see pkg/flux). Every one of them is the user's once it is
-// there: on an existing repo write only those whose path is free, see Missing. It returns an error for a bad name and an unknown
-// chart.
+// Repo returns all files of a new fleet repo, except for those of flux-system (see pkg/flux). They belong to the user once they are in
+// the repo. So write only missing files to an existing repo, see Missing. Errors: a bad name, an unknown chart.
 func Repo(opts RepoOptions) ([]manifest.File, error) {
 	if err := opts.check(); err != nil {
 		return nil, err
@@ -174,10 +173,10 @@ func sorted(files []manifest.File) []manifest.File {
 	return files
 }
 
-// readme is what the README's template reads.
+// readme is the data of the README's template.
 type readme RepoOptions
 
-// Example is the files of a cluster "demo".
+// Example returns the files of a cluster "demo".
 func (r readme) Example() ([]manifest.File, error) {
 	values, err := ExampleValues(r.Charts[0], r.KubernetesVersion)
 	if err != nil {
@@ -193,7 +192,7 @@ func (r readme) Example() ([]manifest.File, error) {
 	return append([]manifest.File{chart}, files...), err
 }
 
-// ExampleDir is its folder.
+// ExampleDir is the folder of the cluster "demo".
 func (r readme) ExampleDir() string { return r.Layout.Cluster(r.Environments[0].Name, "demo") }
 
 func (o RepoOptions) check() error {
@@ -209,7 +208,7 @@ func (o RepoOptions) check() error {
 	return checkLayout(o.Layout)
 }
 
-// ChartFiles are the files of the chart of a flavour, for charts/<flavour> of the fleet repo.
+// ChartFiles returns the files of a flavour's chart, for charts/<flavour> of the fleet repo.
 func ChartFiles(flavour string) ([]manifest.File, error) {
 	known, err := Flavours()
 	if err != nil {
@@ -233,9 +232,9 @@ func ChartFiles(flavour string) ([]manifest.File, error) {
 	return out, nil
 }
 
-// Missing returns those of files whose path is free. exists tells of a slash-separated path whether something is there. A chart
-// counts as one: where its Chart.yaml is, none of its files is added. So do the folders of an environment: one that is there already has clusters
-// without any, see FolderFiles.
+// Missing returns the files whose path is free. exists tells whether a slash-separated path exists. A chart counts as a whole: if its
+// Chart.yaml exists, none of its files is missing. The folders of an existing environment count as a whole, too, because its clusters may
+// have none, see FolderFiles.
 func Missing(files []manifest.File, exists func(path string) bool) []manifest.File {
 	return slices.DeleteFunc(slices.Clone(files), func(f manifest.File) bool {
 		if chart, ok := chartOf(f.Path); ok && exists(path.Join(chart, "Chart.yaml")) {
@@ -258,7 +257,7 @@ func chartOf(name string) (string, bool) {
 	return "", false
 }
 
-// execute renders one of the embedded files. Their delimiters leave those of Helm and of documentation alone.
+// execute renders one of the embedded files. They have delimiters of their own, so that those of Helm and of documentation stay.
 func execute(name string, data any) ([]byte, error) {
 	t, err := template.New(path.Base(name)).Delims("<<", ">>").Funcs(template.FuncMap{"base": path.Base}).Option("missingkey=error").ParseFS(files, "files/"+name)
 	if err != nil {
@@ -271,7 +270,7 @@ func execute(name string, data any) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Digest is the SHA-256 of files, by their paths and contents, in hexadecimal.
+// Digest is the SHA-256 of the paths and contents of files, in hexadecimal.
 func Digest(files []manifest.File) string {
 	sorted := slices.Clone(files)
 	slices.SortFunc(sorted, func(a, b manifest.File) int { return cmp.Compare(a.Path, b.Path) })

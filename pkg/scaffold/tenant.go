@@ -9,7 +9,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
-// What the people of a tenant may do in their namespace: the cluster roles that every cluster has.
+// The possible roles of a tenant's people in their namespace. They are cluster roles of every Kubernetes cluster.
 const (
 	RoleAdmin = "admin"
 	RoleView  = "view"
@@ -19,18 +19,19 @@ const (
 type TenantOptions struct {
 	// Name of the tenant and of its namespace: a DNS label.
 	Name string
-	// Group of the tenant's people, as the clusters' identity provider names it. Default: the tenant's name.
+	// Group of the tenant's people at the clusters' identity provider. Default: the tenant's name.
 	Group string
-	// Layout and Environment say where.
+	// Layout and Environment say where the files go.
 	Layout      layout.Layout
 	Environment string
-	// Production gives the people the role view there, and admin elsewhere, unless Role says otherwise.
+	// Production makes view the default of Role. Otherwise the default is admin.
 	Production bool
 	Role       string
 }
 
-// TenantFiles make a tenant: a namespace with a quota, limits, a network policy that denies and a service account for Flux; in the
-// environment the role of its people; and what makes the environment's clusters apply it. Errors: bad names.
+// TenantFiles returns the files of a tenant: a namespace with a quota, limits, a network policy that denies, and a service account for
+// Flux; the role of its people in the environment; and the Flux Kustomization with which the environment's clusters apply them. Errors:
+// bad names.
 func TenantFiles(opts TenantOptions) ([]manifest.File, error) {
 	if err := opts.check(); err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
-// FluxMode says which Flux applies what a workload cluster runs.
+// FluxMode says which Flux applies a workload cluster's apps.
 type FluxMode string
 
 // The modes.

@@ -19,7 +19,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// metadataField is where SOPS keeps what it must know of a file.
+// metadataField is the field with SOPS's metadata of a file.
 const metadataField = "sops"
 
 // metadata is that part of it which is in use here. Files with other kinds of keys, or other rules, are refused.
@@ -42,7 +42,7 @@ type wrappedKey struct {
 // formatVersion is the version of SOPS whose format this is.
 const formatVersion = "3.13.3"
 
-// macOnlyEncryptedSeed begins the code over values where SOPS counts only those that are encrypted.
+// macOnlyEncryptedSeed is the beginning of the MAC if SOPS computes it only over encrypted values.
 var macOnlyEncryptedSeed = []byte{
 	0x8a, 0x3f, 0xd2, 0xad, 0x54, 0xce, 0x66, 0x52, 0x7b, 0x10, 0x34, 0xf3, 0xd1, 0x47, 0xbe, 0x0b,
 	0x0b, 0x97, 0x5b, 0x3b, 0xf4, 0x4f, 0x72, 0xc6, 0xfd, 0xad, 0xec, 0x81, 0x76, 0xf2, 0x7d, 0x69,
@@ -78,8 +78,7 @@ func Encrypt(content []byte, rule Rule) ([]byte, error) {
 	return f.encrypt(key, rule.Recipients, nil)
 }
 
-// Decrypt is the file in clear. It returns an error where none of the keys fits, and where anything in the file is not what was
-// encrypted.
+// Decrypt returns the file in clear. It fails if none of the keys fits, or if the file was changed after its encryption.
 func Decrypt(content []byte, keys Keys) ([]byte, error) {
 	f, _, err := decrypt(content, keys)
 	if err != nil {
@@ -88,8 +87,8 @@ func Decrypt(content []byte, keys Keys) ([]byte, error) {
 	return f.bytes()
 }
 
-// Update puts an edited text in the place of what a file holds. Values that stay the same stay as they are in the file, so that the
-// difference of two revisions shows what changed.
+// Update replaces the content of a file by an edited text. It keeps the encryption of values that have not changed, so that the
+// difference of two revisions shows which values changed.
 func Update(content, edited []byte, keys Keys) ([]byte, error) {
 	old, key, err := decrypt(content, keys)
 	if err != nil {
@@ -246,8 +245,8 @@ func (f *file) openNode(key []byte, n *yaml.Node, field string, secret bool) err
 	return nil
 }
 
-// encrypt encrypts the file in place, for recipients or, where there are none, for those that can read it already, and returns it.
-// What old has for a field and value is taken again.
+// encrypt encrypts the file in place, for recipients, or without any for its present recipients, and returns it. It takes the encryption
+// of unchanged values from old.
 func (f *file) encrypt(key []byte, recipients []string, old map[string]string) ([]byte, error) {
 	if err := f.prepare(); err != nil {
 		return nil, err

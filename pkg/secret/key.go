@@ -1,9 +1,9 @@
-// Package secret encrypts files of the fleet repo in the format of SOPS, with age keys: what it writes, the sops program and Flux decrypt,
-// and what they write, it reads. Values are encrypted one by one, so that a review shows which values changed. A code over all values shows
-// that nobody without a key changed them.
+// Package secret encrypts files of the fleet repo in the format of SOPS, with age keys. The sops program and Flux can read its files, and
+// it can read theirs. Values are encrypted one by one, so that a review shows which values changed. A MAC over all values proves that
+// they were not changed without a key.
 //
-// SOPS' own library is not used: it brings the SDKs of five clouds along, and a tenth of a second before main. Its format is a page; the
-// tests hold it against files that sops has written.
+// SOPS's own library is not used, because it has the SDKs of five clouds as dependencies, and takes a tenth of a second before main. The
+// format is simple, and tests compare this package with files of sops.
 package secret
 
 import (
@@ -71,7 +71,7 @@ func (ks Keys) Recipients() []string {
 	return out
 }
 
-// For returns those whose public half is among recipients, in the order of ks.
+// For returns the keys whose public half is among recipients, in the order of ks.
 func (ks Keys) For(recipients []string) Keys {
 	return slices.DeleteFunc(slices.Clone(ks), func(k Key) bool { return !slices.Contains(recipients, k.Recipient()) })
 }

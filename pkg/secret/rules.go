@@ -86,7 +86,7 @@ func (r *Rules) Recipients() []string {
 	return all
 }
 
-// Replace puts recipients in the place of those of every rule that names one of old, and leaves all else in the file as it is.
+// Replace sets recipients in every rule that names one of old. It keeps the rest of the file as it is.
 func Replace(content []byte, old, recipients []string) ([]byte, error) {
 	rules, err := ParseRules(content)
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// sealedBy begins the line before a sealed content: format, public key, and the code over the content that only who has the private key can make.
+// sealedBy begins the line before a sealed content: format, public key, and the code over the content that only who has the private key
+// can make.
 const sealedBy = "fleetctl-sealed-1"
 
 // ErrForged says that a file was encrypted for a key by somebody who does not have that key.
@@ -51,7 +52,8 @@ func (ks Keys) Seal(content []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Open returns what Seal has sealed. ErrNoKey where none of the keys reads it, ErrForged where none of them has made it.
+// Open returns the content that Seal has sealed. Errors: ErrNoKey if none of the keys can decrypt it, ErrForged if none of the keys has
+// sealed it.
 func (ks Keys) Open(sealed []byte) ([]byte, error) {
 	identities := make([]age.Identity, 0, len(ks))
 	for _, k := range ks {

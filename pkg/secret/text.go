@@ -12,7 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// maxText bounds what OpenText returns; a file of the fleet repo is a thousandth of it.
+// maxText bounds the result of OpenText, in bytes. A file of the fleet repo is about a thousandth of it.
 const maxText = 16 << 20
 
 // SealText encrypts a text as a whole, whatever is in it. The age program decrypts it as well.

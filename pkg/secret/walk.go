@@ -10,7 +10,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// isSecret tells whether what stands at a path of fields is to be encrypted.
+// isSecret tells whether the value at a path of fields has to be encrypted.
 func (f *file) isSecret(path []string) bool {
 	if f.regex != nil {
 		return slices.ContainsFunc(path, f.regex.MatchString)

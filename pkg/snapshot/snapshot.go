@@ -1,5 +1,5 @@
-// Package snapshot is what a management cluster manages, in one encrypted file that outlives it: the objects with their status, and what is needed to
-// tell whether they may be restored. Places keep such files.
+// Package snapshot stores the objects of a management cluster in one encrypted file that outlives it. The file has the objects with their
+// status, and the facts that decide whether they may be restored. Places keep such files.
 package snapshot
 
 import (
@@ -48,7 +48,8 @@ type Snapshot struct {
 	Available []string `json:"available"`
 	// Counts of the objects by kind.
 	Counts map[string]int `json:"counts"`
-	// HandedOver names the management cluster that has taken over. Nothing may be restored from such a place any more, and it has no objects.
+	// HandedOver names the management cluster that has taken over. Nothing may be restored from such a place any more, and it has no
+	// objects.
 	HandedOver string `json:"handedOver,omitempty"`
 	// HandedOverUID is the UID of that one's namespace kube-system, where it is a standby: its own journal tells whether it has taken over.
 	HandedOverUID string `json:"handedOverUID,omitempty"`
@@ -92,7 +93,7 @@ func (s *Snapshot) Seal(keys secret.Keys) ([]byte, error) {
 	return keys.Seal(packed.Bytes())
 }
 
-// Open decrypts what Seal has encrypted. The error says whose key is missing, or what is wrong with the file.
+// Open decrypts a file of Seal. The error names the missing key, or what is wrong with the file.
 func Open(sealed []byte, keys secret.Keys) (*Snapshot, error) {
 	packed, err := keys.Open(sealed)
 	switch {

@@ -15,6 +15,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
+const holderFile = "lock-holder.json"
+
 // holder is who holds a lock, written beside it for the one who comes second.
 type holder struct {
 	PID     int       `json:"pid"`
@@ -35,17 +37,16 @@ func (c Cluster) Lock(command string) (unlock func(), err error) {
 	}
 	raw, err := json.Marshal(holder{PID: os.Getpid(), Command: command, Since: time.Now().UTC()})
 	if err == nil {
-		err = c.Write("lock-holder.json", raw)
+		err = c.Write(holderFile, raw)
 	}
-	if err != nil {
-		_ = lock.Unlock()
-		return nil, fmt.Errorf("note who holds the lock of %s: %w", c.Name, err)
+	if err != nil { // a full disk, on which an abort still has to work: who comes second is not told who came first
+		_ = os.Remove(c.Path(holderFile))
 	}
 	return func() {
 		if own, err := atomicfile.Guards(lock); err != nil || !own {
 			return // it was removed, and what is there now is another's
 		}
-		_ = os.Remove(c.Path("lock-holder.json"))
+		_ = os.Remove(c.Path(holderFile))
 		_ = lock.Unlock()
 	}, nil
 }
@@ -78,7 +79,7 @@ func (c Cluster) lock() (*flock.Flock, error) {
 
 func (c Cluster) heldError() error {
 	hint := "wait until it has ended, then run this again"
-	raw, err := os.ReadFile(c.Path("lock-holder.json"))
+	raw, err := os.ReadFile(c.Path(holderFile))
 	var h holder
 	if err != nil || json.Unmarshal(raw, &h) != nil {
 		return diag.Errorf(hint, "another fleetctl is working on the management cluster %s", c.Name)

@@ -51,3 +51,36 @@ func TestLockGoesWithItsFolder(t *testing.T) {
 	}
 	t.Logf("%d turns", turns.Load())
 }
+
+// A disk that takes nothing more keeps nobody from the lock, and from what is there already: an abort works all the same.
+func TestFullDisk(t *testing.T) {
+	c := state.Store{Dir: t.TempDir()}.Cluster("mgmt")
+	if err := c.Write("way", []byte("there")); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.Stat(c.Path("way"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Write("way", []byte("there")); err != nil {
+		t.Error(err)
+	}
+	if after, err := os.Stat(c.Path("way")); err != nil || !os.SameFile(before, after) {
+		t.Errorf("the same content took its space again: %v", err)
+	}
+	if err := os.MkdirAll(c.Path("lock-holder.json/full"), 0o700); err != nil { // nothing can be written in its place
+		t.Fatal(err)
+	}
+	unlock, err := c.Lock("a test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Lock("another"); err == nil {
+		t.Error("two have the lock")
+	}
+	unlock()
+	if unlock, err = c.Lock("a test"); err != nil {
+		t.Fatal(err)
+	}
+	unlock()
+}

@@ -4,6 +4,7 @@
 package state
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -149,10 +150,15 @@ func (c Cluster) Save(r Record) error {
 // Path of a file in the folder.
 func (c Cluster) Path(name string) string { return filepath.Join(c.Dir, name) }
 
-// Write writes a private file into the folder, atomically.
+// Write writes a private file into the folder, atomically. One that has that content needs no space on the disk, and gets none.
 func (c Cluster) Write(name string, content []byte) error {
 	if err := c.ensure(); err != nil {
 		return err
+	}
+	if info, err := os.Lstat(c.Path(name)); err == nil && info.Mode() == 0o600 {
+		if there, err := os.ReadFile(c.Path(name)); err == nil && bytes.Equal(there, content) {
+			return nil
+		}
 	}
 	return atomicfile.Write(c.Path(name), content, 0o600)
 }

@@ -13,7 +13,7 @@ import (
 // All is one look at every management cluster of a fleet.
 type All struct {
 	FormatVersion string `json:"formatVersion"`
-	// Ready: every one answers and is Ready, and no workload cluster has two owners.
+	// Ready: every management cluster answers and is Ready, and no workload cluster has two owners.
 	Ready              bool      `json:"ready"`
 	ManagementClusters []*Report `json:"managementClusters"`
 	// TwoOwners are workload clusters that several management clusters act on.
@@ -27,7 +27,7 @@ type TwoOwners struct {
 	Endpoint           string   `json:"endpoint,omitempty"`
 }
 
-// Join makes one of the reports of a fleet's management clusters, in their order.
+// Join joins the reports of a fleet's management clusters, in their order.
 func Join(reports []*Report) *All {
 	all := &All{FormatVersion: "1", Ready: true, ManagementClusters: reports, TwoOwners: twoOwners(reports)}
 	for _, r := range reports {
@@ -37,8 +37,8 @@ func Join(reports []*Report) *All {
 	return all
 }
 
-// twoOwners finds the clusters of one name that more than one management cluster acts on, and that are one: the same API server, and at least one
-// machine of the same name.
+// twoOwners finds workload clusters that several management clusters act on. Two clusters are the same one if they have the same name,
+// the same API server, and at least one machine of the same name.
 func twoOwners(reports []*Report) []TwoOwners {
 	type identity struct{ name, endpoint string }
 	owners, machines := map[identity][]string{}, map[identity]map[string]int{}
@@ -57,7 +57,7 @@ func twoOwners(reports []*Report) []TwoOwners {
 			}
 		}
 	}
-	// Private networks give one address to many; machines have names that nobody else draws.
+	// The API server's address alone proves nothing, because private networks reuse addresses. Names of machines are random.
 	for id, named := range machines {
 		if !slices.ContainsFunc(slices.Collect(maps.Values(named)), func(n int) bool { return n > 1 }) {
 			delete(owners, id)
@@ -80,7 +80,7 @@ func AllView(w io.Writer, all *All, style Style) error {
 	for _, t := range all.TwoOwners {
 		wrong = append(wrong, Problem{
 			Object: "Cluster " + t.Cluster, Reason: "TWO OWNERS: " + strings.Join(t.ManagementClusters, " and ") + " act on it (" + t.Endpoint + ")",
-			Hint: "where it is not to be, `fleetctl cluster detach " + t.Cluster + " --management NAME`: it deletes nothing",
+			Hint: "run `fleetctl cluster detach " + t.Cluster + " --management NAME` for the wrong owner: it deletes nothing",
 		})
 	}
 	for _, r := range all.ManagementClusters {

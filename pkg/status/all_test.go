@@ -34,7 +34,7 @@ func TestAll(t *testing.T) {
 
   WHAT                           WHY
 ✗ Cluster shop/shop:             TWO OWNERS: first and second act on it (10.0.0.1:6443)
-  hint: where it is not to be, ` + "`fleetctl cluster detach shop/shop --management NAME`" + `: it deletes nothing
+  hint: run ` + "`fleetctl cluster detach shop/shop --management NAME`" + ` for the wrong owner: it deletes nothing
 ✗ dark: management cluster dark: it cannot be reached
   hint: ` + "`fleetctl init`" + ` makes, starts or completes it
 `

@@ -20,13 +20,12 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// Sources are what a report is collected from. A nil Client is a management cluster that cannot be asked: then Unreachable says
-// why.
+// Sources are the sources of a report. A nil Client means that the management cluster cannot be reached; Unreachable then has the reason.
 type Sources struct {
 	Cluster     Cluster
 	Client      *kube.Client
 	Unreachable error
-	// Trouble is what the host says of itself, which tells more than that the API server does not answer; nil if nothing.
+	// Trouble is the result of host.Complainer, which explains why an API server does not answer; nil if the host found nothing.
 	Trouble error
 	// Repo is the folder of the fleet repo; empty if it is not known.
 	Repo string
@@ -34,7 +33,7 @@ type Sources struct {
 	Served func(ctx context.Context) (bool, error)
 }
 
-// Collect looks at everything side by side.
+// Collect reads all sources in parallel.
 func Collect(ctx context.Context, from Sources) *Report {
 	c := &collector{from: from, report: &Report{
 		FormatVersion: "1", Time: time.Now().UTC().Truncate(time.Second), Ready: true, Cluster: from.Cluster,
@@ -61,14 +60,14 @@ type collector struct {
 	uid    string // of the management cluster's namespace kube-system; "" where nothing is to be held against it
 }
 
-// missing notes a source that could not be read.
+// missing records a source that could not be read.
 func (c *collector) missing(what string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.failed = append(c.failed, Problem{Object: what, Reason: reason(err)})
 }
 
-// reason is what an error says, without the port that this side of a broken connection had: it is another one each time, and tells nothing.
+// reason is the text of an error without the local port of a broken connection, which differs each time.
 func reason(err error) string {
 	text := err.Error()
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Source != nil && op.Addr != nil {
@@ -77,7 +76,7 @@ func reason(err error) string {
 	return text
 }
 
-// inOrder puts what could not be read, which is known in the order in which the sources gave up, into the order of the tree.
+// inOrder sorts the sources that could not be read into the order of the tree.
 func inOrder(failed []Problem) []Problem {
 	order := []string{repoServer, "fleet repo ", apiServer, partProviders, partFlux, partClusters, partStandby}
 	place := func(p Problem) int {
@@ -89,7 +88,7 @@ func inOrder(failed []Problem) []Problem {
 	return failed
 }
 
-// unknown notes a part of the report that could not be read.
+// unknown records a part of the report that could not be read.
 func (c *collector) unknown(part string, err error) {
 	c.missing(part, err)
 	c.mu.Lock()
@@ -231,7 +230,7 @@ func workload(c capi.Cluster) Fleet {
 	return f
 }
 
-// judge says what keeps the management cluster from being Ready.
+// judge adds the problems that keep the management cluster from being Ready.
 func (c *collector) judge() {
 	r := c.report
 	if c.from.Client == nil {
@@ -271,27 +270,28 @@ func (c *collector) judge() {
 	c.judgeOwners()
 }
 
-// judgeOwners shouts where this management cluster acts on a cluster that another one has taken over: an old copy of it was brought back, say.
+// judgeOwners adds a problem for each workload cluster that this management cluster acts on although another one has taken it over, for
+// example because an old copy of this management cluster was restored.
 func (c *collector) judgeOwners() {
 	for _, w := range c.report.Clusters {
 		if c.uid == "" || w.record.UID == "" || w.record.UID == c.uid || w.Paused {
 			continue
 		}
 		c.report.blame(fmt.Sprintf("Cluster %s/%s", w.Namespace, w.Name),
-			fmt.Sprintf("TWO OWNERS: management cluster %s has taken it over (%d times it has changed hands), and this one acts on it, too", w.record.ManagementCluster, w.record.Epoch),
-			"look which of them is to have it; where it is the other one, `fleetctl cluster detach "+w.Namespace+"/"+w.Name+"` here: it deletes nothing")
+			fmt.Sprintf("TWO OWNERS: management cluster %s has taken it over (hand-over %d), but this one acts on it, too", w.record.ManagementCluster, w.record.Epoch),
+			"decide which of them manages it; if it is the other one, run `fleetctl cluster detach "+w.Namespace+"/"+w.Name+"` here: it deletes nothing")
 	}
 }
 
-// whereSuspended says whether Git has it so.
+// whereSuspended says whether the object is suspended in Git or only on the cluster.
 func (o *Object) whereSuspended() string {
 	switch {
 	case o.SuspendedInGit:
-		return ", as Git says"
+		return ", in Git"
 	case o.byFleetctl:
 		return ""
 	}
-	return "; on the cluster alone: Git does not say so"
+	return ", on the cluster alone: not in Git"
 }
 
 func (o *Object) resumeHint() string {
@@ -304,7 +304,7 @@ func (o *Object) resumeHint() string {
 	return "`fleetctl cluster resume NAME --now`, or resume of its environment, feature or channel"
 }
 
-// blameCluster has one problem for each cause that a cluster's conditions tell, and one hint for all of them.
+// blameCluster adds one problem for each cause in a cluster's conditions, and one hint for all of them.
 func (r *Report) blameCluster(w *Fleet) {
 	if w.Ready {
 		return
@@ -325,8 +325,8 @@ func (r *Report) blameCluster(w *Fleet) {
 	}
 }
 
-// joinFlux gives each workload cluster the Flux objects that work on it, and takes them out of the list of what Flux applies here: that one
-// of them is not Ready while its cluster comes up is no news.
+// joinFlux moves the Flux objects that work on a workload cluster from the management cluster's list to that cluster. They are not Ready
+// while the cluster comes up, which is no problem of the management cluster.
 func (c *collector) joinFlux() {
 	r := c.report
 	parts := map[string][]Object{}
@@ -344,7 +344,7 @@ func (c *collector) joinFlux() {
 		switch {
 		case !w.Available || w.Ready:
 		case w.Flux == nil:
-			w.Reason = "its Flux could not be asked for"
+			w.Reason = "the state of its Flux could not be read"
 		default:
 			w.Reason = w.Flux.Reason
 		}
@@ -352,7 +352,7 @@ func (c *collector) joinFlux() {
 	r.Flux.Applied = slices.DeleteFunc(r.Flux.Applied, func(o Object) bool { return o.workload != "" && joined[o.Namespace] })
 }
 
-// workloadFlux sums up the objects that bring Flux to a cluster; nil where there are none.
+// workloadFlux sums up the objects that install Flux on a cluster; nil if there are none.
 func workloadFlux(cluster string, objects []Object) *WorkloadFlux {
 	var out *WorkloadFlux
 	for _, part := range flux.WorkloadParts() {
@@ -373,13 +373,13 @@ func workloadFlux(cluster string, objects []Object) *WorkloadFlux {
 			if o.Suspended {
 				reason = "it is suspended"
 			}
-			out.Ready, out.Reason = false, fmt.Sprintf("Flux is not there yet: %s: %s", ref(o), reason)
+			out.Ready, out.Reason = false, fmt.Sprintf("Flux is not ready there yet: %s: %s", ref(o), reason)
 		}
 	}
 	return out
 }
 
-// judgeInstalled blames what init installs and is not there or not well.
+// judgeInstalled adds problems of what init installs: providers, Flux, and the server of the fleet repo.
 func (c *collector) judgeInstalled() {
 	r := c.report
 	if r.Git.Served != nil && !*r.Git.Served {

@@ -8,11 +8,11 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/capi"
 )
 
-// soon is how long before its end a credential is spoken of.
+// soon is how long before its end a credential is reported.
 const soon = 24 * time.Hour
 
-// credentials enters when the first of what a provider was given ends. Who may not read that is not told of it: a provider that is let in no more shows
-// it by its clusters, too.
+// credentials sets when the first credential of a provider ends. It reports no error if the user may not read that, because an expired
+// credential also shows in the provider's clusters.
 func (c *collector) credentials(ctx context.Context, manager *capi.Manager) {
 	held, err := manager.Held(ctx)
 	if err != nil {
@@ -32,7 +32,8 @@ func (c *collector) credentials(ctx context.Context, manager *capi.Manager) {
 	}
 }
 
-// credentialsText says of a provider's credentials that they end soon, or have ended; "" of others. ended tells which.
+// credentialsText is a warning that a provider's credentials end soon or have ended. It is "" if neither is so. ended means that they
+// have ended.
 func (i *Item) credentialsText(now time.Time) (text string, ended bool) {
 	switch {
 	case i.CredentialsUntil == nil || i.CredentialsUntil.After(now.Add(soon)):

@@ -1,5 +1,5 @@
-// Package status collects what there is to say of a management cluster, side by side, into one Report. A source that fails is a
-// field of the report, not the end of it.
+// Package status collects the state of a management cluster into one Report. It reads the sources in parallel. A source that fails is a
+// field of the report and does not end it.
 package status
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/capi"
 )
 
-// Report is one look at a management cluster and all that hangs on it.
+// Report is the state of a management cluster, its providers, its Flux and its workload clusters at one moment.
 type Report struct {
 	FormatVersion string    `json:"formatVersion"`
 	Time          time.Time `json:"time"`
@@ -19,9 +19,9 @@ type Report struct {
 	Providers     []Item    `json:"providers"`
 	Flux          Flux      `json:"flux"`
 	Clusters      []Fleet   `json:"clusters"`
-	// Standby is what there is to say of one that waits to take over from another; nil for a management cluster that works.
+	// Standby is the state of a standby; nil for another management cluster.
 	Standby *Standby `json:"standby,omitempty"`
-	// Unknown are the parts of the report that could not be asked: nothing in them is not "there is nothing".
+	// Unknown are the parts of the report that could not be read. An empty list in such a part does not mean that there is nothing.
 	Unknown []string `json:"unknown"`
 	// Problems are the reasons why Ready is false, in the order of the tree.
 	Problems []Problem `json:"problems"`
@@ -43,11 +43,11 @@ type Git struct {
 	Repo     string `json:"repo,omitempty"`
 	Branch   string `json:"branch,omitempty"`
 	Revision string `json:"revision,omitempty"`
-	// Served tells, for a fleet repo without a remote, that it is being served to Flux.
+	// Served tells whether a fleet repo without a remote is being served to Flux; nil with a remote.
 	Served *bool `json:"served,omitempty"`
 }
 
-// Item is a provider, or another thing with a version that is ready or says why not.
+// Item is a provider or another component with a version and a state.
 type Item struct {
 	Name      string `json:"name"`
 	Type      string `json:"type,omitempty"`
@@ -55,7 +55,7 @@ type Item struct {
 	Version   string `json:"version,omitempty"`
 	Ready     bool   `json:"ready"`
 	Reason    string `json:"reason,omitempty"`
-	// CredentialsUntil is when the first of what a provider was given ends; nil where no end is known.
+	// CredentialsUntil is when the provider's first credential ends; nil if no end is known.
 	CredentialsUntil *time.Time `json:"credentialsUntil,omitempty"`
 }
 
@@ -76,12 +76,12 @@ type Object struct {
 	Revision  string `json:"revision,omitempty"`
 	Ready     bool   `json:"ready"`
 	Suspended bool   `json:"suspended,omitempty"`
-	// SuspendedInGit tells that Git says so; else it was done on the cluster at once.
+	// SuspendedInGit means that the object is suspended in Git. Otherwise it was suspended on the cluster.
 	SuspendedInGit bool   `json:"suspendedInGit,omitempty"`
 	Reason         string `json:"reason,omitempty"`
 
-	workload   string // its part in bringing Flux to a workload cluster
-	byFleetctl bool   // suspended by a command that is not at its end
+	workload   string // its part in installing Flux on a workload cluster
+	byFleetctl bool   // suspended by a command of fleetctl that has not ended yet
 }
 
 // Fleet is one workload cluster.
@@ -91,16 +91,16 @@ type Fleet struct {
 	Phase     string `json:"phase,omitempty"`
 	Version   string `json:"version,omitempty"`
 	Available bool   `json:"available"`
-	// Ready: Available, and what its environment's clusters run is applied there.
+	// Ready: the cluster is Available, and its apps are applied.
 	Ready  bool   `json:"ready"`
 	Reason string `json:"reason,omitempty"`
-	// Owner is the management cluster that manages it: by its record, since it changed hands, else the one that was asked.
+	// Owner is the management cluster that manages it: the one in its record, if it was handed over, else the one that was asked.
 	Owner string `json:"owner"`
 	// Endpoint of its API server.
 	Endpoint string `json:"endpoint,omitempty"`
-	// Troubles are what is wrong with it, one a cause, as its conditions have it.
+	// Troubles from the cluster's conditions, one for each cause.
 	Troubles []Trouble `json:"troubles"`
-	// Flux of the cluster; nil where it is to have none.
+	// Flux of the cluster; nil if it gets none.
 	Flux         *WorkloadFlux `json:"flux,omitempty"`
 	Paused       bool          `json:"paused,omitempty"`
 	Deleting     bool          `json:"deleting,omitempty"`
@@ -112,23 +112,23 @@ type Fleet struct {
 	record capi.Owner
 }
 
-// WorkloadFlux is what applies what a workload cluster runs.
+// WorkloadFlux is the state of the Flux that applies a workload cluster's apps.
 type WorkloadFlux struct {
-	// Mode is own, or remote where the management cluster's Flux does it.
+	// Mode is own, or remote if the management cluster's Flux applies them.
 	Mode string `json:"mode"`
 	// Ready: its first revision is applied.
 	Ready bool `json:"ready"`
-	// Revision that the management cluster has brought there last.
+	// Revision that the management cluster has last applied there.
 	Revision string `json:"revision,omitempty"`
-	// Reason says which part holds the others, and why.
+	// Reason names the part that the others wait for, and why it is not Ready.
 	Reason string `json:"reason,omitempty"`
 }
 
-// Trouble is one thing that a condition says is not as it should be.
+// Trouble is a fault that a condition reports.
 type Trouble struct {
 	Condition string `json:"condition"`
 	Reason    string `json:"reason"`
-	// Waiting: by its own words it waits for something else.
+	// Waiting: the condition only waits for another object.
 	Waiting bool `json:"waiting,omitempty"`
 }
 
@@ -160,7 +160,7 @@ type Machine struct {
 // Problem is one thing that is not healthy.
 type Problem struct {
 	Object string `json:"object"`
-	// Condition of the object that says so, where one does.
+	// Condition of the object that reports the problem; empty if none does.
 	Condition string `json:"condition,omitempty"`
 	Reason    string `json:"reason"`
 	Hint      string `json:"hint,omitempty"`

@@ -11,28 +11,28 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
-// Standby is what there is to say of a management cluster that waits to take over from another one.
+// Standby is the state of a management cluster that waits to take over from another one.
 type Standby struct {
-	// Of is the other one.
+	// Of is the name of the other management cluster.
 	Of string `json:"of"`
-	// Fenced: nobody can write what its providers act on.
+	// Fenced: no client can write the objects that its providers act on.
 	Fenced bool `json:"fenced"`
-	// Fetched is what it has fetched of the fleet repo last.
+	// Fetched is the revision of the fleet repo that it has last fetched.
 	Fetched string `json:"fetched,omitempty"`
-	// Snapshot that was tried on it last, when that was taken and tried, and what was found; empty where none was.
+	// Snapshot that was last tried on it, when the snapshot was taken and tried, and the result; empty if none was tried.
 	Snapshot string     `json:"snapshot,omitempty"`
 	Taken    *time.Time `json:"taken,omitempty"`
 	Tried    *time.Time `json:"tried,omitempty"`
 	Works    bool       `json:"works"`
 	Problems []string   `json:"problems"`
 
-	running []string // its providers that somebody has started
+	running []string // its providers that run although they should be stopped
 	trouble string   // why it does not fetch the fleet repo
 }
 
 const partStandby = "standby"
 
-// standby reads how a standby is, where the management cluster is one.
+// standby reads the state of a standby, if the management cluster is one.
 func (c *collector) standby(ctx context.Context) {
 	resting, err := handover.LookAtStandby(ctx, handover.Side{Name: c.report.Cluster.Name, Client: c.from.Client})
 	if err != nil {
@@ -53,19 +53,19 @@ func (c *collector) standby(ctx context.Context) {
 	c.report.Standby = s
 }
 
-// judgeStandby says what would keep a standby from taking over. That its providers are stopped is as it should be.
+// judgeStandby adds the problems that would keep a standby from taking over. Its providers have to be stopped.
 func (c *collector) judgeStandby() {
 	r, s := c.report, c.report.Standby
 	what := "standby " + r.Cluster.Name
 	again := "`fleetctl init --management " + r.Cluster.Name + "` puts it to rest again"
 	if !s.Fenced {
-		r.blame(what, "it is not fenced: others could write what its providers act on", again)
+		r.blame(what, "it is not fenced: other clients could write the objects that its providers act on", again)
 	}
 	if len(s.running) > 0 {
-		r.blame(what, "somebody has started what is to be stopped: "+strings.Join(s.running, ", "), again)
+		r.blame(what, "providers run that must be stopped on a standby: "+strings.Join(s.running, ", "), again)
 	}
 	if s.trouble != "" {
-		r.blame(what, "it does not fetch the fleet repo: "+s.trouble, "`fleetctl init --management "+r.Cluster.Name+"` gives it the way there")
+		r.blame(what, "it does not fetch the fleet repo: "+s.trouble, "`fleetctl init --management "+r.Cluster.Name+"` gives it the address and credentials")
 	}
 	refresh := "`fleetctl standby refresh " + r.Cluster.Name + "` tries the last one"
 	if s.Snapshot == "" {
@@ -78,11 +78,11 @@ func (c *collector) judgeStandby() {
 		r.blame(what, "it could not take over with the snapshot "+s.Snapshot, refresh)
 	}
 	for _, w := range r.Clusters {
-		r.blame(what, fmt.Sprintf("Cluster %s/%s is there, and it manages none", w.Namespace, w.Name), "find out who has made it, and delete it only if nobody else manages it")
+		r.blame(what, fmt.Sprintf("it has the Cluster %s/%s, but a standby manages no clusters", w.Namespace, w.Name), "find out who has made it, and delete it only if no other management cluster manages it")
 	}
 }
 
-// line is what a standby says of itself in one line.
+// line describes the standby in one line.
 func (s *Standby) line(now time.Time) string {
 	text := "standby of " + s.Of
 	if s.Taken == nil {
@@ -91,7 +91,7 @@ func (s *Standby) line(now time.Time) string {
 	return fmt.Sprintf("%s, last snapshot seen %s old (tried %s ago)", text, plain.Duration(now.Sub(*s.Taken)), plain.Duration(now.Sub(*s.Tried)))
 }
 
-// atRest leaves out of a report what is stopped on purpose.
+// atRest removes from the report what is stopped on purpose on a standby.
 func (c *collector) atRest() {
 	r := c.report
 	for i := range r.Providers {

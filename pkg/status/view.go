@@ -36,7 +36,7 @@ func Tree(w io.Writer, r *Report, style Style) error {
 	if r.Git.Repo != "" {
 		root.children = append(root.children, gitNode(r, style))
 	}
-	if r.Cluster.State == stateRunning { // nothing is known of another one
+	if r.Cluster.State == stateRunning { // otherwise the rest is unknown
 		root.children = append(root.children, providersNode(r, style), fluxNode(r, style), clustersNode(r, style))
 	}
 	var b strings.Builder
@@ -57,10 +57,11 @@ func write(b *strings.Builder, n node, first, rest string) {
 	}
 }
 
-// widest is how far a column is padded: one long name does not push all others aside.
+// widest bounds the padding of a column, so that one long name does not widen all lines.
 const widest = 64
 
-// problems writes the table of what is wrong, one line a cause. An object is named once, and conditions have a column where there are any.
+// problems writes the table of problems, one line for each cause. It names an object once, and has a column for conditions if there are
+// any.
 func problems(b *strings.Builder, all []Problem, style Style) {
 	const object, condition = "WHAT", "CONDITION"
 	var objects, conditions int
@@ -144,7 +145,7 @@ func gitNode(r *Report, style Style) node {
 	return node{text: text}
 }
 
-// unknown is a part that could not be asked; the problems say why.
+// unknown is the line of a part that could not be read. The problems have the reason.
 func unknown(part string, style Style) string { return mark(false, style) + " " + part + ": not known" }
 
 func providersNode(r *Report, style Style) node {
@@ -219,7 +220,7 @@ func clustersNode(r *Report, style Style) node {
 	return n
 }
 
-// line is "✓ name (facts)", with the reason behind what is not well.
+// line is "✓ name (facts)", or "✗ name (facts)" and the reason.
 func line(ok bool, name, facts, reason string, style Style) string {
 	text := mark(ok, style) + " " + name
 	if facts = strings.TrimSpace(facts); facts != "" {
@@ -241,7 +242,7 @@ func join(facts []string) string {
 	return strings.Join(out, ", ")
 }
 
-// shortRevision is main@sha1:0123abcd… or 0.1.0+0123abcd… with as much of the digest as people write.
+// shortRevision shortens the digest in main@sha1:0123abcd… or 0.1.0+0123abcd….
 func shortRevision(revision string) string {
 	const n = 8
 	at := strings.LastIndexAny(revision, ":+") + 1

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Check refuses a workflow whose steps cannot all run: a step needs a step that does not come before it, or takes a value of a step that it
-// does not need.
+// Check returns an error for a workflow whose steps cannot all run. For example, a step needs a step that does not come before it, or
+// takes a value from a step that it does not need.
 func Check(steps []Step) error {
 	c := checker{makers: map[slot]string{}, before: map[string]map[string]bool{}}
 	for _, s := range steps {
@@ -25,7 +25,7 @@ func Check(steps []Step) error {
 type checker struct {
 	// makers are the steps that make the values.
 	makers map[slot]string
-	// before are the steps that a step needs, directly or by way of others.
+	// before are the steps that a step needs, directly or through other steps.
 	before map[string]map[string]bool
 }
 
@@ -52,14 +52,15 @@ func (c *checker) add(s Step) error {
 		case c.makers[v] != "":
 			return fmt.Errorf("the steps %q and %q both make %s", c.makers[v], s.Name, v.title())
 		case s.Done != nil:
-			return fmt.Errorf("step %q makes %s, and would not where there is nothing to do: leave that to its Work", s.Name, v.title())
+			return fmt.Errorf("step %q makes %s, and so must not have a Done, which would end it without the value", s.Name, v.title())
 		}
 		c.makers[v] = s.Name
 	}
 	return nil
 }
 
-// values refuses a step that takes what it cannot have. What was told before the workflow begins is there for everyone.
+// values refuses a step that takes a value which it cannot get. A value that was told before the workflow begins is available to every
+// step.
 func (c *checker) values(s Step) error {
 	for _, v := range slices.Concat(s.Work.takes, s.Work.awaits) {
 		if c.makers[v] == "" && !v.isMade() {
@@ -68,13 +69,13 @@ func (c *checker) values(s Step) error {
 	}
 	for _, v := range s.Work.takes {
 		if maker := c.makers[v]; maker != "" && !c.before[s.Name][maker] {
-			return fmt.Errorf("step %q takes %s, which %q makes, and does not need that step", s.Name, v.title(), maker)
+			return fmt.Errorf("step %q takes %s, but does not need the step %q, which makes it", s.Name, v.title(), maker)
 		}
 	}
 	return nil
 }
 
-// standstill refuses steps that would wait for each other, by their needs or by values that they wait for during their work.
+// standstill refuses steps that would wait for each other, because of their needs, or of values that they await during their work.
 func (c *checker) standstill(steps []Step) error {
 	waits := map[string][]string{}
 	for _, s := range steps {

@@ -1,5 +1,5 @@
-// Package steps runs a workflow that is a readable slice of named steps. A step looks at the world before it acts, so a workflow that was killed
-// is finished by running it again; no checkpoint file decides what is done.
+// Package steps runs a workflow, which is a slice of named steps. A step looks at the present state before it acts. So a killed workflow
+// is finished by running it again, without a checkpoint file.
 package steps
 
 import (
@@ -16,24 +16,24 @@ import (
 type Step struct {
 	// Name in the form "verb object", unique in its workflow.
 	Name string
-	// Needs names the steps that must be done first. Steps that do not need each other run side by side.
+	// Needs names the steps that must be done first. Steps that do not need each other run in parallel.
 	Needs []string
-	// Done looks at the world and, where there is nothing to do, says why. It only looks: what loads, writes or starts anything is Run's. A nil
-	// Done means that Run itself looks, and returns a NothingToDo where it changed nothing.
+	// Done finds out whether the step has nothing to do, and why. It only looks: loading, writing and starting belong to Run. Without
+	// Done, Run looks itself, and returns a NothingToDo if it has changed nothing.
 	Done func(ctx context.Context) (why string, done bool, err error)
-	// Run does what is missing. It calls detail with what it is waiting for.
+	// Run does the missing work. It calls detail with each object that it waits for.
 	Run func(ctx context.Context, detail func(string)) error
-	// Work is Run for a step that takes values which other steps make, or makes some. A step has the one or the other. One that makes a value has no
-	// Done: it would end without making it.
+	// Work replaces Run in a step that takes values of other steps, or makes values. A step that makes a value must not have a Done,
+	// which would end the step without the value.
 	Work Work
-	// Timeout bounds the step; 0 stands for the workflow's own bound alone.
+	// Timeout bounds the step. 0 means that only the workflow's timeout does.
 	Timeout time.Duration
-	// Hint is the next command when the step runs out of time and its error has no hint of its own.
+	// Hint is the hint if the step runs out of time and its error has no hint.
 	Hint string
 }
 
-// Run executes steps as soon as what they need is done. The first failure cancels the steps that are still running; Run
-// then waits for them and returns that failure.
+// Run executes each step as soon as the steps that it needs are done. The first failure cancels the running steps. Run then waits for
+// them and returns the first failure, with the step's name.
 func Run(ctx context.Context, report progress.Reporter, steps []Step) error {
 	if err := Check(steps); err != nil {
 		return err
@@ -52,7 +52,7 @@ func Run(ctx context.Context, report progress.Reporter, steps []Step) error {
 				select {
 				case <-finished[need]:
 				case <-ctx.Done():
-					results <- nil // another step failed, or the user interrupted: said there
+					results <- nil // another step has failed, or the user has interrupted the run; that is reported already
 					return
 				}
 			}
@@ -119,8 +119,8 @@ func runStep(ctx context.Context, report progress.Reporter, s Step) error {
 	return nil
 }
 
-// endFailed ends a step that failed. A step that stopped only because its workflow stopped reports nothing, unless the workflow is out of
-// time: then each step says what it was waiting for.
+// endFailed ends the progress line of a failed step. A step that stopped because its workflow stopped reports no error, unless the
+// workflow ran out of time. Then each step reports what it was waiting for.
 func endFailed(workflow context.Context, handle progress.Step, err error) error {
 	if _, late := errors.AsType[*timeoutError](context.Cause(workflow)); workflow.Err() != nil && !late {
 		handle.Stop()
@@ -130,7 +130,7 @@ func endFailed(workflow context.Context, handle progress.Step, err error) error 
 	return err
 }
 
-// stepError names the step, and the bound that ended it where that is what happened.
+// stepError adds the step's name to err, and the timeout if that ended the step.
 func stepError(ctx context.Context, s Step, err error) error {
 	hint := diag.Hint(err)
 	if hint == "" {
@@ -139,7 +139,7 @@ func stepError(ctx context.Context, s Step, err error) error {
 	return diag.Wrap(s.Name, TimedOut(ctx, err), hint)
 }
 
-// TimedOut is err, and where a bound of ours is what ended it, says so.
+// TimedOut adds the timeout of a step or workflow to err, if that ended ctx. Otherwise it returns err.
 func TimedOut(ctx context.Context, err error) error {
 	var timeout *timeoutError
 	if err != nil && errors.As(context.Cause(ctx), &timeout) && !errors.As(err, &timeout) {
@@ -148,7 +148,7 @@ func TimedOut(ctx context.Context, err error) error {
 	return err
 }
 
-// WithTimeout bounds a whole workflow; 0 is no bound. What runs out of time has an error that says so.
+// WithTimeout bounds a whole workflow; 0 is no bound. An error after the timeout names it.
 func WithTimeout(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	if limit <= 0 {
 		return context.WithCancel(ctx)
@@ -156,14 +156,14 @@ func WithTimeout(ctx context.Context, limit time.Duration) (context.Context, con
 	return context.WithTimeoutCause(ctx, limit, &timeoutError{after: limit})
 }
 
-// timeoutError is the cause of a step that ran out of time.
+// timeoutError is the cause of a context that ran out of time.
 type timeoutError struct{ after time.Duration }
 
 func (e *timeoutError) Error() string {
 	return fmt.Sprintf("gave up after %s", e.after.Round(time.Second))
 }
 
-// NothingToDo is how a Run that looks at the world itself says that it changed nothing.
+// NothingToDo is the error of a Run that has changed nothing. It is a reason and not a failure.
 type NothingToDo string
 
 func (n NothingToDo) Error() string { return string(n) }

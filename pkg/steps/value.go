@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// Value is what one step of a workflow makes and others take. It is made once. A step that takes the value says so in its Work. Check
-// refuses the workflow unless that step needs, directly or through others, the step that makes the value. So who sets a value, and when,
-// stands in the slice of steps.
+// Value is a value that one step of a workflow makes, once, and that other steps take. A step names the values that it takes in its Work.
+// Check refuses a workflow in which such a step does not need, directly or through others, the step that makes the value. So the slice of
+// steps shows which step sets a value, and when.
 type Value[T any] struct {
 	name string
 	once sync.Once
@@ -16,11 +16,11 @@ type Value[T any] struct {
 	what T
 }
 
-// NewValue is a value that no step has made yet. Its name says what it is, as in "the versions".
+// NewValue returns a value that no step has made yet. name describes it in errors, as in "the versions".
 func NewValue[T any](name string) *Value[T] { return &Value[T]{name: name, made: make(chan struct{})} }
 
-// Tell makes the value; the first call counts. A value that is told before the workflow begins needs no step that makes it. A step that
-// knows one long before it ends tells it in the middle of its Work, which has to announce it: see Work.Telling.
+// Tell sets the value. Only the first call counts. A value that is set before the workflow begins needs no step. A step that knows the
+// value long before the step ends calls Tell in the middle of its Work, and announces that with Work.Telling.
 func (v *Value[T]) Tell(what T) {
 	v.once.Do(func() {
 		v.what = what
@@ -28,8 +28,7 @@ func (v *Value[T]) Tell(what T) {
 	})
 }
 
-// Peek is the value, where it was made by now. It is for those who look at a workflow from outside: a watcher, and the result. Steps take
-// it.
+// Peek returns the value, and whether it is set. It is for code outside of the workflow. A step takes the value instead.
 func (v *Value[T]) Peek() (T, bool) {
 	if !v.isMade() {
 		var none T
@@ -38,7 +37,7 @@ func (v *Value[T]) Peek() (T, bool) {
 	return v.what, true
 }
 
-// Await waits until the value is made, or ctx ends.
+// Await returns the value when it is set. The error is ctx's.
 func (v *Value[T]) Await(ctx context.Context) (T, error) {
 	select {
 	case <-v.made:
@@ -49,7 +48,7 @@ func (v *Value[T]) Await(ctx context.Context) (T, error) {
 	}
 }
 
-// Made is closed when the value is made.
+// Made returns a channel that is closed when the value is set.
 func (v *Value[T]) Made() <-chan struct{} { return v.made }
 
 func (v *Value[T]) isMade() bool {
@@ -73,26 +72,26 @@ func (v *Value[T]) take() (T, error) {
 
 func (v *Value[T]) source() (of slot, later bool) { return v, false }
 
-// slot is a Value of whichever type.
+// slot is a Value of any type.
 type slot interface {
 	title() string
 	isMade() bool
 }
 
-// Input is what a step takes: a *Value, or what Later makes of one.
+// Input is a value that a step takes: a *Value, or the result of Later.
 type Input[T any] interface {
 	take() (T, error)
 	source() (of slot, later bool)
 }
 
-// Awaited is a value that a step waits for in the middle of its work.
+// Awaited is a value for which a step waits in the middle of its work.
 type Awaited[T any] interface {
 	Await(ctx context.Context) (T, error)
-	// Made is closed when the value is made, for those who wait for something else at the same time.
+	// Made returns a channel that is closed when the value is set, for a select.
 	Made() <-chan struct{}
 }
 
-// Later has a step take a value before it is made, and wait for it when it comes to that: it runs beside the step that makes it. Check
+// Later lets a step start before the value is set, in parallel with the step that makes it, and wait for the value during its work. Check
 // refuses steps that would wait for each other.
 func Later[T any](v *Value[T]) Input[Awaited[T]] { return later[T]{v} }
 
@@ -102,16 +101,16 @@ func (l later[T]) take() (Awaited[T], error) { return l.value, nil }
 
 func (l later[T]) source() (of slot, isLater bool) { return l.value, true }
 
-// Work is what a step does, with the values that it takes and makes. The functions Do… and Make… tie them to a function that has them in
-// its signature.
+// Work is the work of a step, with the values that it takes and makes. The functions Do… and Make… make it from a function that has these
+// values in its signature.
 type Work struct {
 	run           func(ctx context.Context, detail func(string)) error
 	takes, awaits []slot
 	makes         []slot
 }
 
-// Telling announces values that the function tells by itself, in the middle of its work. It must have told them when it ends without a
-// failure.
+// Telling announces values for which the function itself calls Tell, in the middle of its work. It must have done so when it ends without
+// an error.
 func (w Work) Telling(values ...slot) Work {
 	w.makes = append(w.makes, values...)
 	return w
@@ -119,7 +118,7 @@ func (w Work) Telling(values ...slot) Work {
 
 func (w Work) is() bool { return w.run != nil }
 
-// unmade is an error where a step ended without a value that it was to make.
+// unmade returns an error if the step ended without a value that it has to make.
 func (w Work) unmade() error {
 	for _, v := range w.makes {
 		if !v.isMade() {
@@ -129,7 +128,7 @@ func (w Work) unmade() error {
 	return nil
 }
 
-// taking notes an input.
+// taking records an input.
 func (w *Work) taking(of slot, later bool) {
 	if later {
 		w.awaits = append(w.awaits, of)
@@ -182,7 +181,7 @@ func Do3[A, B, C any](
 	return w
 }
 
-// Make is work that makes a value: what the function returns. One that says NothingToDo returns the value beside that.
+// Make is work that makes a value, the result of run. If run returns a NothingToDo, it also returns the value.
 func Make[T any](to *Value[T], run func(ctx context.Context, detail func(string)) (T, error)) Work {
 	return Do(func(ctx context.Context, detail func(string)) error { return keep(to)(run(ctx, detail)) }).Telling(to)
 }
@@ -212,7 +211,7 @@ func Make3[T, A, B, C any](
 	}, fromA, fromB, fromC).Telling(to)
 }
 
-// keep makes a value of what a function returned without a failure.
+// keep sets the value to the result of a function that returned no failure.
 func keep[T any](to *Value[T]) func(T, error) error {
 	return func(what T, err error) error {
 		if err == nil || isNothingToDo(err) {

@@ -98,12 +98,12 @@ func TestCheckRefusesValuesThatCannotBe(t *testing.T) {
 	}{
 		"the maker is not needed": {
 			[]Step{{Name: "a", Work: Make(v, text(""))}, {Name: "b", Run: nothing}, {Name: "c", Needs: []string{"b"}, Work: takes(v)}},
-			`step "c" takes the plan, which "a" makes, and does not need that step`,
+			`step "c" takes the plan, but does not need the step "a", which makes it`,
 		},
 		"nobody makes it":          {[]Step{{Name: "a", Work: takes(v)}}, "which no step makes"},
 		"nobody makes it, ever":    {[]Step{{Name: "a", Work: awaits(v)}}, "which no step makes"},
 		"two make it":              {[]Step{{Name: "a", Work: Make(v, text(""))}, {Name: "b", Work: Make(v, text(""))}}, `the steps "a" and "b" both make the plan`},
-		"it may never be made":     {[]Step{{Name: "a", Work: Make(v, text("")), Done: func(context.Context) (string, bool, error) { return "", true, nil }}}, "would not"},
+		"it may never be made":     {[]Step{{Name: "a", Work: Make(v, text("")), Done: func(context.Context) (string, bool, error) { return "", true, nil }}}, "must not have a Done"},
 		"nothing is to be done":    {[]Step{{Name: "a"}}, "either Run or Work"},
 		"two things are":           {[]Step{{Name: "a", Run: nothing, Work: Do(nothing)}}, "either Run or Work"},
 		"it waits for itself":      {[]Step{{Name: "a", Work: awaits(v).Telling(v)}}, "would never end"},

@@ -24,7 +24,7 @@ func PrintFindings(s Streams, w io.Writer, findings diag.Findings) error {
 		if f.Severity != diag.SeverityError {
 			mark = warn("warning:")
 		}
-		if _, err := Fprintf(w, "%s%s %s %s\n", bold(placeOf(f)), mark, f.Summary, dim("["+f.Rule+"]")); err != nil {
+		if _, err := Fprintf(w, "%s%s %s %s\n", bold(placeOf(f)), mark, plain.Clip(f.Summary, diag.MaxSummary), dim("["+f.Rule+"]")); err != nil {
 			return err
 		}
 		if f.Hint != "" {
@@ -53,7 +53,7 @@ const (
 	shownPlaces = 3
 )
 
-// sumUp puts findings together that say the same of other places, where the first of them stands.
+// sumUp merges findings with the same text at several places into the first of them.
 func sumUp(findings diag.Findings) []diag.Findings {
 	type gist struct {
 		severity         diag.Severity
@@ -95,7 +95,7 @@ func PrintAnnotations(w io.Writer, prefix string, findings diag.Findings) error 
 			}
 		}
 		properties = append(properties, "title="+escapeProperty("fleetctl: "+f.Rule))
-		message := f.Summary
+		message := plain.Clip(f.Summary, diag.MaxSummary)
 		if f.Hint != "" {
 			message += "\n" + f.Hint
 		}
@@ -188,7 +188,7 @@ func PrintSARIF(w io.Writer, prefix string, rules []diag.Rule, findings diag.Fin
 	}
 	results := []sarifResult{}
 	for _, f := range findings {
-		r := sarifResult{RuleID: f.Rule, Level: string(f.Severity), Message: sarifMessage{f.Summary}, Locations: []sarifLocation{}}
+		r := sarifResult{RuleID: f.Rule, Level: string(f.Severity), Message: sarifMessage{plain.Clip(f.Summary, diag.MaxSummary)}, Locations: []sarifLocation{}}
 		if i, ok := index[f.Rule]; ok {
 			r.RuleIndex = &i
 		}

@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -19,7 +18,7 @@ func ConfirmTyped(s Streams, question, word, flag string) error {
 		return diag.Usage("add "+flag+" to go ahead without a question", "this needs a confirmation and standard input is not a terminal")
 	}
 	fmt.Fprintf(s.Err, "%s\nType %s to go ahead: ", question, paint(s.ErrColor, plain.Bold, word))
-	line, err := bufio.NewReader(s.In).ReadString('\n')
+	line, err := readLine(s.In)
 	if err != nil {
 		return fmt.Errorf("read the confirmation: %w", err)
 	}
@@ -29,14 +28,26 @@ func ConfirmTyped(s Streams, question, word, flag string) error {
 	return nil
 }
 
-// Ask returns what the user types, without the spaces around it. Without a terminal, and where nothing is typed, it fails: missing says what
-// is missing, hint how to give it.
+// readLine reads a line and not a byte more: another question may follow.
+func readLine(in io.Reader) (string, error) {
+	var line []byte
+	for one := make([]byte, 1); ; {
+		n, err := in.Read(one)
+		line = append(line, one[:n]...)
+		if err != nil || n > 0 && one[0] == '\n' {
+			return string(line), err
+		}
+	}
+}
+
+// Ask returns the text that the user types, without surrounding spaces. It fails without a terminal, or if the user types nothing.
+// missing is the text of that error, and hint its hint.
 func Ask(s Streams, question, missing, hint string) (string, error) {
 	if !s.InTerminal {
 		return "", diag.Usage(hint, "%s", missing)
 	}
 	_, _ = Fprintf(s.Err, "%s: ", question)
-	line, err := bufio.NewReader(s.In).ReadString('\n')
+	line, err := readLine(s.In)
 	answer := strings.TrimSpace(line)
 	if errors.Is(err, io.EOF) && answer == "" {
 		fmt.Fprintln(s.Err) // what follows starts on a line of its own
@@ -106,8 +117,8 @@ func (q Question) list() string {
 	return "there are: " + strings.Join(q.Choices, ", ")
 }
 
-// Choose returns the only choice there is, or the one that the user types. Without a terminal it fails and names flag, the flag that answers
-// for a script.
+// Choose returns the only choice there is, or the one that the user types. Without a terminal it fails and names flag, the flag that
+// answers for a script.
 func Choose(s Streams, question string, choices []string, flag string) (string, error) {
 	if len(choices) == 1 {
 		return choices[0], nil

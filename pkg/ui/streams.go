@@ -48,8 +48,8 @@ func isTerminal(f *os.File) bool {
 	return term.IsTerminal(int(f.Fd()))
 }
 
-// Guarded are s with all that is written to them kept from doing anything to the terminal or to CI: what a fleet repo, a cluster or a forge
-// says reaches people as text. Only what this package paints goes through.
+// Guarded returns s with escaping: text from a fleet repo, a cluster or a forge cannot control the terminal or a CI runner. Only escape
+// sequences of this package pass.
 func (s Streams) Guarded() Streams {
 	s.Out, s.Err = guarded(s.Out), guarded(s.Err)
 	return s

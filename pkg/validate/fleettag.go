@@ -65,11 +65,15 @@ type fleetTag struct{ field, fleet string }
 // fleetTags are the identities of fleets that an object names, wherever it does.
 func (o *object) fleetTags() []fleetTag {
 	content := maps.Clone(o.content)
-	if content == nil && (!bytes.Contains(o.JSON, []byte(v1alpha1.FleetTag)) || kjson.Unmarshal(o.JSON, &content) != nil) {
+	if content == nil && (!mentionsFleet(o.JSON) || kjson.Unmarshal(o.JSON, &content) != nil) {
 		return nil
 	}
 	delete(content, "metadata") // which no provider takes for tags
 	return fleetTagsIn("", content)
+}
+
+func mentionsFleet(src []byte) bool {
+	return bytes.Contains(src, []byte(v1alpha1.FleetTag)) || bytes.Contains(src, []byte(v1alpha1.FleetKey))
 }
 
 func fleetTagsIn(field string, value any) []fleetTag {
@@ -81,7 +85,7 @@ func fleetTagsIn(field string, value any) []fleetTag {
 			if field != "" {
 				below = field + "." + name
 			}
-			if text, ok := v[name].(string); ok && name == v1alpha1.FleetTag && fleetrepo.ValidIdentity(text) {
+			if text, ok := v[name].(string); ok && v1alpha1.IsFleetMark(name) && fleetrepo.ValidIdentity(text) {
 				out = append(out, fleetTag{below, text})
 			}
 			out = append(out, fleetTagsIn(below, v[name])...)

@@ -46,6 +46,7 @@ const (
 	RuleClusterRef     = "cluster-reference"
 	RuleSkew           = "version-skew"
 	RuleNetworks       = "network-overlap"
+	RuleRefused        = "provider-refuses"
 	RuleMissingNetwork = "missing-network"
 	RuleMissingDepends = "missing-dependency"
 	RuleDependsCycle   = "dependency-cycle"
@@ -100,6 +101,7 @@ var rules = []diag.Rule{
 	{ID: RuleClusterRef, Severity: diag.SeverityError, Summary: "Every reference of a Cluster API object leads to an object that exists and fits."},
 	{ID: RuleSkew, Severity: diag.SeverityError, Summary: "The versions of Kubernetes of a cluster go together."},
 	{ID: RuleNetworks, Severity: diag.SeverityError, Summary: "The networks of a cluster have no addresses in common."},
+	{ID: RuleRefused, Severity: diag.SeverityError, Summary: "The webhooks and controllers of a provider take every object that its CRDs take."},
 	{ID: RuleMissingNetwork, Severity: diag.SeverityError, Summary: "The network that a chart names for its clusters is there."},
 	{ID: RuleMissingDepends, Severity: diag.SeverityError, Summary: "Every dependency is there."},
 	{ID: RuleDependsCycle, Severity: diag.SeverityError, Summary: "Nothing depends on itself in the end."},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"sort"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -70,12 +71,13 @@ func extents(documents []*document, content []byte) {
 		if i+1 < len(documents) {
 			d.end = documents[i+1].start - 1
 		}
-		for _, at := range separators {
-			if at < d.node.Line {
-				d.start = at
-			} else if at < d.end {
-				d.end = at - 1
-			}
+		// A file may be hundreds of thousands of documents, so none looks at the separators of all others.
+		below := sort.SearchInts(separators, d.node.Line)
+		if below > 0 {
+			d.start = separators[below-1]
+		}
+		if below < len(separators) && separators[below] < d.end {
+			d.end = separators[below] - 1
 		}
 		if d.start == d.node.Line {
 			d.start = 1

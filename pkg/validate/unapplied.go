@@ -2,7 +2,6 @@ package validate
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"path"
 	"slices"
@@ -26,7 +25,7 @@ type passedOver struct {
 }
 
 // checkUnapplied names these files. It is silent where something cannot be read or built: what that would have taken in is not known.
-func (r *run) checkUnapplied(ctx context.Context, renderer *render.Renderer, placed *placement) diag.Findings {
+func (r *run) checkUnapplied(renderer *render.Renderer, placed *placement) diag.Findings {
 	if r.tree.isBroken() || r.lacksObjects() {
 		return nil
 	}
@@ -37,11 +36,11 @@ func (r *run) checkUnapplied(ctx context.Context, renderer *render.Renderer, pla
 		}
 	}
 	for _, unit := range u.units(placed) {
-		u.asIfUsed(ctx, unit)
+		u.asIfUsed(unit)
 	}
 	for _, dir := range u.declaredPaths() {
 		if slices.ContainsFunc([]string{layout.FeaturesDir, "tenants", layout.AddonsDir}, func(top string) bool { return strings.HasPrefix(dir, top+"/") }) {
-			u.asIfApplied(ctx, dir)
+			u.asIfApplied(dir)
 		}
 	}
 	u.astray(placed.clusters)
@@ -93,7 +92,7 @@ func (u *passedOver) units(placed *placement) []string {
 }
 
 // asIfUsed takes in what Flux would read of a unit that nobody has yet, or not everybody: there is nothing wrong with it.
-func (u *passedOver) asIfUsed(ctx context.Context, unit string) {
+func (u *passedOver) asIfUsed(unit string) {
 	var dirs []string
 	for _, name := range u.tree.folders[unit] {
 		if dir := path.Join(unit, name); slices.Contains(layout.Scopes(), name) || u.hasKustomization(dir) {
@@ -104,17 +103,17 @@ func (u *passedOver) asIfUsed(ctx context.Context, unit string) {
 		dirs = append(dirs, unit)
 	}
 	for _, dir := range dirs {
-		u.asIfApplied(ctx, dir)
+		u.asIfApplied(dir)
 	}
 }
 
 // asIfApplied takes in what Flux would read of a folder.
-func (u *passedOver) asIfApplied(ctx context.Context, dir string) {
+func (u *passedOver) asIfApplied(dir string) {
 	below := u.tree.below(dir)
 	if !slices.ContainsFunc(below, func(f *file) bool { return !u.read[f.path] && looksApplied(f.path) }) {
 		return
 	}
-	names, ok := u.renderer.Reads(ctx, dir)
+	names, ok := u.renderer.Reads(dir)
 	for _, name := range names {
 		u.read[name] = true
 	}

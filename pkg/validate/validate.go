@@ -33,6 +33,8 @@ type Options struct {
 	LocalReleases bool
 	// CacheDir keeps what was fetched and rendered; "" keeps nothing.
 	CacheDir string
+	// CopyOf is the fleet repo of which Dir is an edited copy; "" where it is none. Both then share what is kept of rendering.
+	CopyOf string
 
 	// known is what several runs have in common.
 	known *schema.Set
@@ -104,7 +106,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		Read:  append([]string{dir}, o.CRDs...),
 		Calls: map[string]func(context.Context, []byte) ([]byte, error){callCRDs: p.answer},
 	}
-	if o.CacheDir = render.CacheFor(o.CacheDir, dir); o.CacheDir != "" {
+	if o.CacheDir = render.CacheFor(o.CacheDir, cmp.Or(o.CopyOf, dir)); o.CacheDir != "" {
 		needs.Write = []string{o.CacheDir}
 	}
 	out, err := Task.Run(ctx, request{Options: o, Dir: dir, Prefix: gitPrefix(dir), Only: only}, needs)
@@ -203,7 +205,7 @@ func (r *run) checkFleet(ctx context.Context, out *Result, secrets diag.Findings
 		return nil, err
 	}
 	findings = append(findings, r.renderFindings(placed)...)
-	findings = append(findings, r.checkUnapplied(ctx, renderer, placed)...)
+	findings = append(findings, r.checkUnapplied(renderer, placed)...)
 	findings = append(findings, r.checkFolders()...)
 	objects := r.objects()
 	out.Objects = len(r.rendered.Objects)

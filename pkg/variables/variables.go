@@ -12,16 +12,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
-
-// most bounds what is read of a file that fleet.yaml names, and of standard input.
-const most = 1 << 20
 
 // Resolved are the values of variables by their names, and where they come from.
 type Resolved struct {
@@ -60,9 +57,19 @@ func OriginOf(source, value string) capi.Origin {
 	return o
 }
 
+// Inputs are where values come from that are in no file: the environment and the standard input of a command.
+type Inputs struct {
+	// LookupEnv reads the environment (os.LookupEnv).
+	LookupEnv func(string) (string, bool)
+	// Environ is the environment of commands that fleet.yaml names, as NAME=value; nil: that of this process.
+	Environ []string
+	// Stdin is what is piped in; nil where that is a terminal.
+	Stdin io.Reader
+}
+
 // Resolve gets the value of every variable that providers declare, from where fleet.yaml says, and of every other one that
 // components may ask for from the environment. All problems are reported at once; no value is ever part of an error.
-func Resolve(ctx context.Context, providers []v1alpha1.Provider, dir string, deps management.Deps) (*Resolved, error) {
+func Resolve(ctx context.Context, providers []v1alpha1.Provider, dir string, in Inputs) (*Resolved, error) {
 	resolved := &Resolved{Values: map[string]string{}, Origins: map[string]capi.Origin{}}
 	var problems []error
 	for _, p := range providers {
@@ -72,7 +79,7 @@ func Resolve(ctx context.Context, providers []v1alpha1.Provider, dir string, dep
 				resolved.Values[v.Name] = StandIn
 				continue
 			}
-			value, err := Value(ctx, v, dir, deps)
+			value, err := Value(ctx, v, dir, in)
 			if err != nil {
 				problems = append(problems, diag.Wrap(fmt.Sprintf("variable %s of provider %s", v.Name, p.Name), err, ""))
 				continue
@@ -97,7 +104,7 @@ func Encoded(v v1alpha1.Variable, value string) string {
 
 // Value gets the value of one variable from where fleet.yaml says. Files and commands are relative to dir. The caller has to leave out
 // variables of Vault. An error never contains a value.
-func Value(ctx context.Context, v v1alpha1.Variable, dir string, deps management.Deps) (string, error) {
+func Value(ctx context.Context, v v1alpha1.Variable, dir string, in Inputs) (string, error) {
 	switch {
 	case v.Value != nil:
 		return *v.Value, nil
@@ -106,16 +113,16 @@ func Value(ctx context.Context, v v1alpha1.Variable, dir string, deps management
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(dir, path)
 		}
-		raw, err := within.Named(path, most)
+		raw, err := within.Named(path, within.MostNamed)
 		return strings.TrimSuffix(string(raw), "\n"), diag.Wrap("", err, "make the file, or change its path, which is relative to fleet.yaml")
 	case v.Stdin:
-		return variableFromStdin(deps.Stdin)
+		return variableFromStdin(in.Stdin)
 	case len(v.Command) > 0:
-		return variableFromCommand(ctx, v.Command, dir, deps.Environ)
+		return variableFromCommand(ctx, v.Command, dir, in.Environ)
 	}
 	name := cmp.Or(v.Env, v.Name)
 	// A pipeline whose secret is missing sets an empty variable.
-	value, _ := deps.LookupEnv(name)
+	value, _ := in.LookupEnv(name)
 	if value == "" {
 		return "", diag.Errorf("export "+name+"=…", "the environment variable %s is not set", name)
 	}
@@ -128,12 +135,12 @@ func variableFromStdin(stdin io.Reader) (string, error) {
 	if stdin == nil {
 		return "", diag.Errorf(hint, "standard input is a terminal")
 	}
-	raw, err := io.ReadAll(io.LimitReader(stdin, most+1))
+	raw, err := io.ReadAll(io.LimitReader(stdin, within.MostNamed+1))
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("read standard input: %w", err)
-	case len(raw) > most:
-		return "", diag.Errorf(hint, "standard input has more than %d bytes", most)
+	case len(raw) > within.MostNamed:
+		return "", diag.Errorf(hint, "standard input has more than %d bytes", within.MostNamed)
 	case len(raw) == 0:
 		return "", diag.Errorf(hint, "standard input is empty")
 	}
@@ -147,7 +154,11 @@ func variableFromCommand(ctx context.Context, command []string, dir string, envi
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // the user's own fleet.yaml names it
 	cmd.Dir, cmd.Env = dir, environment
 	cmd.Stderr = &stderr
+	cmd.WaitDelay = time.Second // what it leaves in the background may hold its output open
 	out, err := cmd.Output()
+	if errors.Is(err, exec.ErrWaitDelay) { // the command itself has ended well
+		err = nil
+	}
 	if err != nil {
 		return "", diag.Errorf("run it by hand in "+dir, "command %s: %w: %s", command[0], err, strings.TrimSpace(stderr.String()))
 	}

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
-	"github.com/fleetctl/fleetctl/pkg/management"
 )
 
 func TestResolveVariables(t *testing.T) {
@@ -30,7 +29,7 @@ func TestResolveVariables(t *testing.T) {
 		{Name: "D", Command: []string{"printf", `from a command\n`}},
 		{Name: "E", Stdin: true, Base64: true},
 		{Name: "F", Vault: &v1alpha1.VaultSecret{Path: "secret/x", Field: "f"}},
-	}}}, dir, management.Deps{LookupEnv: env, Stdin: strings.NewReader("from standard input\n")})
+	}}}, dir, Inputs{LookupEnv: env, Stdin: strings.NewReader("from standard input\n")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +57,7 @@ func TestResolveVariablesNamesAllThatIsMissing(t *testing.T) {
 	_, err := Resolve(t.Context(), []v1alpha1.Provider{
 		{Name: "aws", Variables: []v1alpha1.Variable{{Name: "AWS_KEY"}}},
 		{Name: "azure", Variables: []v1alpha1.Variable{{Name: "AZ", Command: []string{"false"}}, {Name: "F", File: "no-such-file"}, {Name: "IN", Stdin: true}}},
-	}, t.TempDir(), management.Deps{LookupEnv: none})
+	}, t.TempDir(), Inputs{LookupEnv: none})
 	if err == nil {
 		t.Fatal("no error")
 	}

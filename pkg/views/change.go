@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -155,12 +156,17 @@ func promoteView(w io.Writer, s ui.Streams, r *promotion.Result, verbose bool) e
 	if err := changeView(w, s, r.Change, verbose); err != nil {
 		return err
 	}
-	if len(r.Environments) > 0 && !r.Change.DryRun {
+	moved := slices.DeleteFunc(slices.Clone(r.Environments), func(name string) bool { return slices.Contains(r.Paused, name) })
+	if len(moved) > 0 && !r.Change.DryRun {
 		when := "When Flux has applied that"
 		if r.Change.PullRequest != nil {
 			when = "When it is merged and Flux has applied it"
 		}
-		ui.Fprintf(s.Err, "%s, %s follows %s: `fleetctl promote --status` shows it.\n", when, strings.Join(r.Environments, ", "), r.Tag)
+		follow := "follows"
+		if len(moved) > 1 {
+			follow = "follow"
+		}
+		ui.Fprintf(s.Err, "%s, %s %s %s: `fleetctl promote --status` shows it.\n", when, strings.Join(moved, ", "), follow, r.Tag)
 	}
 	return nil
 }

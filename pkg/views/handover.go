@@ -8,30 +8,32 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/connect"
+	"github.com/fleetctl/fleetctl/pkg/leaving"
+	"github.com/fleetctl/fleetctl/pkg/pivot"
 	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
 // Pivot is what `fleetctl pivot` has done, or would do.
-func Pivot(r *lifecycle.PivotResult) View { return of(r, pivotView) }
+func Pivot(r *pivot.MoveResult) View { return of(r, pivotView) }
 
 // Backup is the snapshot that `fleetctl backup` has taken.
-func Backup(r *lifecycle.BackupResult) View { return of(r, backupView) }
+func Backup(r *pivot.BackupResult) View { return of(r, backupView) }
 
 // Restore is what `fleetctl restore` has done, or what the snapshot holds.
-func Restore(r *lifecycle.RestoreResult) View { return of(r, restoreView) }
+func Restore(r *pivot.RestoreResult) View { return of(r, restoreView) }
 
 // Detach is what `fleetctl cluster detach` has left, or would leave.
-func Detach(r *lifecycle.DetachResult) View { return of(r, detachView) }
+func Detach(r *leaving.DetachResult) View { return of(r, detachView) }
 
 // Drain is what `fleetctl cluster drain` has taken away, or would.
-func Drain(r *lifecycle.DrainResult) View { return of(r, drainView) }
+func Drain(r *leaving.DrainResult) View { return of(r, drainView) }
 
 // Connect is the management cluster that this machine knows now.
-func Connect(r *lifecycle.ConnectResult) View { return of(r, connectView) }
+func Connect(r *connect.Result) View { return of(r, connectView) }
 
-func pivotView(w io.Writer, r *lifecycle.PivotResult) error {
+func pivotView(w io.Writer, r *pivot.MoveResult) error {
 	switch {
 	case r.Plan != nil:
 		ui.Fprintf(w, "%s would hand over to %s: %s\n", r.Plan.Source, r.Plan.Target, countsText(r.Plan.Counts))
@@ -75,7 +77,7 @@ func countsText(counts map[string]int) string {
 	return fmt.Sprintf("%d objects (%s)", total, strings.Join(parts, ", "))
 }
 
-func backupView(w io.Writer, r *lifecycle.BackupResult) error {
+func backupView(w io.Writer, r *pivot.BackupResult) error {
 	ui.Fprintf(w, "Snapshot %s of %s: %s, %s. It is in %s.\n", r.Snapshot, r.Cluster, plain.Count(len(r.Clusters), "cluster"), countsText(r.Counts), r.Place)
 	for _, m := range r.Missing {
 		ui.Fprintf(w, "  %s\n", m)
@@ -84,7 +86,7 @@ func backupView(w io.Writer, r *lifecycle.BackupResult) error {
 	return err
 }
 
-func restoreView(w io.Writer, r *lifecycle.RestoreResult) error {
+func restoreView(w io.Writer, r *pivot.RestoreResult) error {
 	switch r.Outcome {
 	case "nothing-to-do":
 		ui.Fprintf(w, "No restore of %s is under way; nothing to do.\n", r.Cluster)
@@ -116,7 +118,7 @@ func restoreView(w io.Writer, r *lifecycle.RestoreResult) error {
 }
 
 // aroundView is what has become of what another tool restored.
-func aroundView(w io.Writer, r *lifecycle.RestoreResult) {
+func aroundView(w io.Writer, r *pivot.RestoreResult) {
 	ui.Fprintf(w, "%s manages what was restored: %s\n", r.Cluster, countsText(r.Report.Moved))
 	if a := r.Arrival; a != nil {
 		ui.Fprintf(w, "Repaired: the owners of %s, and the status of %s.\n", plain.Count(a.Owners, "object"), plain.Count(a.Statuses, "object"))
@@ -125,7 +127,7 @@ func aroundView(w io.Writer, r *lifecycle.RestoreResult) {
 }
 
 // arrivalView is what another tool has brought so far.
-func arrivalView(w io.Writer, r *lifecycle.RestoreResult) {
+func arrivalView(w io.Writer, r *pivot.RestoreResult) {
 	a := r.Arrival
 	ui.Fprintf(w, "%s is fenced. Objects that have come so far: %s\n", r.Cluster, countsText(a.Counts))
 	for _, name := range a.Clusters {
@@ -149,7 +151,7 @@ func arrivalView(w io.Writer, r *lifecycle.RestoreResult) {
 	}
 }
 
-func snapshotView(w io.Writer, r *lifecycle.RestoreResult) {
+func snapshotView(w io.Writer, r *pivot.RestoreResult) {
 	s := r.Snapshot
 	ui.Fprintf(w, "Snapshot %s of %s, taken %s by %s: %s\n", s.ID, r.Cluster, s.Taken.Format(time.RFC3339), s.By, countsText(s.Counts))
 	for _, name := range s.Clusters {
@@ -167,7 +169,7 @@ func snapshotView(w io.Writer, r *lifecycle.RestoreResult) {
 	}
 }
 
-func drainView(w io.Writer, r *lifecycle.DrainResult) error {
+func drainView(w io.Writer, r *leaving.DrainResult) error {
 	goes, stays := r.Going(), r.Staying()
 	switch {
 	case r.Outcome == "cancelled":
@@ -195,7 +197,7 @@ func drainView(w io.Writer, r *lifecycle.DrainResult) error {
 	return nil
 }
 
-func detachView(w io.Writer, r *lifecycle.DetachResult) error {
+func detachView(w io.Writer, r *leaving.DetachResult) error {
 	if r.Outcome == "undone" {
 		_, err := ui.Fprintf(w, "%s manages the cluster %s again, as before.\n", r.ManagementCluster, r.Cluster)
 		return err
@@ -224,7 +226,7 @@ func detachView(w io.Writer, r *lifecycle.DetachResult) error {
 	return nil
 }
 
-func connectView(w io.Writer, r *lifecycle.ConnectResult) error {
+func connectView(w io.Writer, r *connect.Result) error {
 	ui.Fprintf(w, "This machine knows the management cluster %s of fleet %s now, at %s.\n", r.Cluster, r.Fleet, r.Server)
 	if r.MadeBy != "" {
 		ui.Fprintf(w, "It was made by %s.\n", r.MadeBy)

@@ -5,7 +5,7 @@ import (
 	"io"
 	"text/tabwriter"
 
-	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/bundling"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/ui"
@@ -59,7 +59,7 @@ func Issuer(r *management.IssuerExport) View {
 }
 
 // Bundle is what a bundle holds.
-func Bundle(r *lifecycle.BundleResult) View {
+func Bundle(r *bundling.Result) View {
 	return view{r, func(p *Page) error {
 		t := tabwriter.NewWriter(p.Out, 0, 0, 2, ' ', 0)
 		for _, e := range r.Entries {
@@ -70,7 +70,7 @@ func Bundle(r *lifecycle.BundleResult) View {
 }
 
 // BundleVerified is what `fleetctl bundle verify` has found.
-func BundleVerified(r *lifecycle.BundleResult) View {
+func BundleVerified(r *bundling.Result) View {
 	return view{r, func(p *Page) error {
 		_, err := ui.Fprintf(p.Out, "%s is whole: %s.\n", r.Path, plain.Count(len(r.Entries), "entry"))
 		return err

@@ -4,14 +4,14 @@ import (
 	"io"
 	"time"
 
-	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/pivot"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
 // Activation is the standby that has taken over, or would.
-func Activation(r *lifecycle.ActivateResult) View { return of(r, activationView) }
+func Activation(r *pivot.ActivateResult) View { return of(r, activationView) }
 
-func activationView(w io.Writer, r *lifecycle.ActivateResult) error {
+func activationView(w io.Writer, r *pivot.ActivateResult) error {
 	switch r.Outcome {
 	case "planned":
 		if r.Plan != nil {

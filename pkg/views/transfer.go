@@ -4,7 +4,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/pivot"
 	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/transfer"
 	"github.com/fleetctl/fleetctl/pkg/ui"
@@ -16,7 +16,7 @@ func Transfer(r *transfer.Result) View {
 }
 
 // Drill is what `fleetctl drill` has found.
-func Drill(r *lifecycle.DrillResult) View { return of(r, drillView) }
+func Drill(r *pivot.DrillResult) View { return of(r, drillView) }
 
 func transferView(p *Page, r *transfer.Result) error {
 	w := p.Out
@@ -53,7 +53,7 @@ func transferView(p *Page, r *transfer.Result) error {
 	return nil
 }
 
-func drillView(w io.Writer, r *lifecycle.DrillResult) error {
+func drillView(w io.Writer, r *pivot.DrillResult) error {
 	s := r.Snapshot
 	ui.Fprintf(w, "Snapshot %s of %s, taken %s by %s: %s\n", s.ID, r.Cluster, s.Taken.Format(time.RFC3339), s.By, countsText(s.Counts))
 	if len(r.Restored) > 0 && r.Standby != "" {

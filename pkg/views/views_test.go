@@ -22,10 +22,12 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/config"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/leaving"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/masters"
 	"github.com/fleetctl/fleetctl/pkg/orphans"
+	"github.com/fleetctl/fleetctl/pkg/pivot"
 	"github.com/fleetctl/fleetctl/pkg/promotion"
 	"github.com/fleetctl/fleetctl/pkg/reclaim"
 	"github.com/fleetctl/fleetctl/pkg/render"
@@ -130,24 +132,24 @@ var allShown = []shown{
 	showing("UpgradePlan", UpgradePlan, func(r *upgrade.Plan) { r.ToApply, r.ToDeclare = true, true }),
 
 	showing("Pivot plan", Pivot),
-	showing("Pivot", Pivot, func(r *lifecycle.PivotResult) { r.Plan = nil }),
-	showing("Pivot undone", Pivot, func(r *lifecycle.PivotResult) { r.Plan, r.Outcome = nil, "undone" }),
+	showing("Pivot", Pivot, func(r *pivot.MoveResult) { r.Plan = nil }),
+	showing("Pivot undone", Pivot, func(r *pivot.MoveResult) { r.Plan, r.Outcome = nil, "undone" }),
 	showing("Backup", Backup),
-	showing("Restore", Restore, func(r *lifecycle.RestoreResult) { r.Outcome = "restored" }),
-	showing("Restore fenced", Restore, func(r *lifecycle.RestoreResult) { r.Outcome, r.Snapshot, r.Arrival, r.Report = "fenced", nil, nil, nil }),
-	showing("Restore arrived", Restore, func(r *lifecycle.RestoreResult) { r.Outcome, r.Snapshot, r.Report = "planned", nil, nil }),
-	showing("Restore around", Restore, func(r *lifecycle.RestoreResult) { r.Outcome, r.Snapshot = "restored", nil }),
+	showing("Restore", Restore, func(r *pivot.RestoreResult) { r.Outcome = "restored" }),
+	showing("Restore fenced", Restore, func(r *pivot.RestoreResult) { r.Outcome, r.Snapshot, r.Arrival, r.Report = "fenced", nil, nil, nil }),
+	showing("Restore arrived", Restore, func(r *pivot.RestoreResult) { r.Outcome, r.Snapshot, r.Report = "planned", nil, nil }),
+	showing("Restore around", Restore, func(r *pivot.RestoreResult) { r.Outcome, r.Snapshot = "restored", nil }),
 	showing("Restore plan", Restore),
-	showing("Restore undone", Restore, func(r *lifecycle.RestoreResult) { r.Outcome = "undone" }),
+	showing("Restore undone", Restore, func(r *pivot.RestoreResult) { r.Outcome = "undone" }),
 	showing("Detach", Detach),
-	showing("Detach plan", Detach, func(r *lifecycle.DetachResult) { r.Outcome = "planned" }),
-	showing("Detach undone", Detach, func(r *lifecycle.DetachResult) { r.Outcome = "undone" }),
-	showing("Drain", Drain, func(r *lifecycle.DrainResult) { r.Items[0].Stays = "" }),
-	showing("Drain plan", Drain, func(r *lifecycle.DrainResult) {
+	showing("Detach plan", Detach, func(r *leaving.DetachResult) { r.Outcome = "planned" }),
+	showing("Detach undone", Detach, func(r *leaving.DetachResult) { r.Outcome = "undone" }),
+	showing("Drain", Drain, func(r *leaving.DrainResult) { r.Items[0].Stays = "" }),
+	showing("Drain plan", Drain, func(r *leaving.DrainResult) {
 		r.Items[0].Stays, r.Outcome, r.Suspended, r.Next = "", "planned", nil, nil
 	}),
 	showing("Drain nothing", Drain),
-	showing("Drain cancelled", Drain, func(r *lifecycle.DrainResult) { r.Outcome = "cancelled" }),
+	showing("Drain cancelled", Drain, func(r *leaving.DrainResult) { r.Outcome = "cancelled" }),
 	showing("Connect", Connect),
 	showing("Master", Master, func(r *masters.Result) { r.Error, r.Changes, r.ParentLeft = "", nil, nil }),
 	showing("Master leaves some of its parent", Master, func(r *masters.Result) { r.Error, r.Changes = "", nil }),
@@ -156,12 +158,12 @@ var allShown = []shown{
 	showing("Transfer plan", Transfer, func(r *transfer.Result) { r.Outcome = "planned" }),
 	showing("Transfer undone", Transfer, func(r *transfer.Result) { r.Outcome, r.Change = "undone", nil }),
 	showing("Transfer waiting", Transfer, func(r *transfer.Result) { r.Outcome = "handed-over" }),
-	showing("Drill", Drill, func(r *lifecycle.DrillResult) { r.Standby = "" }),
+	showing("Drill", Drill, func(r *pivot.DrillResult) { r.Standby = "" }),
 	showing("Drill on a standby", Drill),
-	showing("Drill works", Drill, func(r *lifecycle.DrillResult) { r.Works, r.Findings, r.Standby = true, nil, "" }),
-	showing("Activation", Activation, func(r *lifecycle.ActivateResult) { r.Outcome = "activated" }),
-	showing("Activation planned", Activation, func(r *lifecycle.ActivateResult) { r.Outcome, r.Plan = "planned", nil }),
-	showing("Activation undone", Activation, func(r *lifecycle.ActivateResult) { r.Outcome = "undone" }),
+	showing("Drill works", Drill, func(r *pivot.DrillResult) { r.Works, r.Findings, r.Standby = true, nil, "" }),
+	showing("Activation", Activation, func(r *pivot.ActivateResult) { r.Outcome = "activated" }),
+	showing("Activation planned", Activation, func(r *pivot.ActivateResult) { r.Outcome, r.Plan = "planned", nil }),
+	showing("Activation undone", Activation, func(r *pivot.ActivateResult) { r.Outcome = "undone" }),
 
 	{name: "Hosts", isList: true, view: showing("", Hosts).view},
 	showing("HostDone", func(r *management.HostResult) View { return HostDone(r, "%s is changed.\n", "%s is as before.\n") }),

@@ -8,17 +8,18 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/capi"
 )
 
-// summing are conditions of Cluster API that tell how the parts of an object are: where a part has a word of its own, that comes first.
+// summing are conditions of Cluster API that sum up the parts of an object. If a part has a trouble of its own, the part's trouble comes
+// first.
 var summing = []string{
 	"Available", "Ready", "InfrastructureReady", "BootstrapConfigReady", "ControlPlaneInitialized", "ControlPlaneAvailable", "ControlPlaneMachinesReady", "WorkersAvailable",
 	"WorkerMachinesReady", "MachinesReady", "MachinesCreated", "Initialized", "RemoteConnectionProbe", "EtcdClusterHealthy", "ControlPlaneComponentsHealthy",
 	"NodeHealthy", "NodeReady", "ControlPlaneReady", "HealthCheckSucceeded",
 }
 
-// downstream are the words of Flux for what is applied and not healthy yet: the cause is in what was applied.
+// downstream are Flux's reasons for applied objects that are not healthy yet. The cause is in the applied objects.
 var downstream = []string{"HealthCheckFailed", "Progressing", "ProgressingWithRetry", "DependencyNotReady", "InstallFailed", "UpgradeFailed"}
 
-// candidate is a trouble on the way to being a cause; the lower its weight, the more it explains.
+// candidate is a trouble that may be a cause. The lower its weight, the more it explains.
 type candidate struct {
 	Cause
 
@@ -26,14 +27,14 @@ type candidate struct {
 }
 
 const (
-	weightWrong   = iota // wrong, in its own words
-	weightSummary        // wrong, in a condition that sums up others, of which none says anything
-	weightWaiting        // waits, and what it waits for says nothing
-	weightFollows        // follows from something else
+	weightWrong   = iota // a fault of the object itself
+	weightSummary        // a fault in a condition that sums up parts, none of which has a fault
+	weightWaiting        // waits for an object without a fault
+	weightFollows        // a consequence of another fault
 )
 
-// causes are the troubles that nothing else explains, the first cause first. Of a cluster that is there and does not run, what keeps it from running
-// comes before what keeps commits from it.
+// causes are the troubles that nothing else explains, the first cause first. Of a cluster that is there and does not run, what keeps it
+// from running comes before what keeps commits from it.
 func (c *chain) causes() []Cause {
 	delivery, running := c.deliveryCandidates(), c.runningCandidates()
 	var all []candidate
@@ -42,7 +43,7 @@ func (c *chain) causes() []Cause {
 	} else {
 		all = slices.Concat(running, ofWeight(delivery, weightWrong))
 	}
-	if c.cluster != nil && c.cluster.Available { // what is under way in a cluster that works
+	if c.cluster != nil && c.cluster.Available { // work in progress in a working cluster is no cause
 		all = slices.DeleteFunc(slices.Clone(all), func(o candidate) bool { return o.weight == weightWaiting && o.Stage != StageWorkloadFlux })
 	}
 	if len(all) == 0 {
@@ -57,7 +58,7 @@ func (c *chain) causes() []Cause {
 	return out
 }
 
-// both puts what is wrong on the way to the management cluster before what the cluster waits for.
+// both sorts faults on the way to the management cluster before conditions of the cluster that wait.
 func (c *chain) both(delivery, running []candidate) []candidate {
 	if wrong := ofWeight(delivery, weightWrong); len(wrong) > 0 {
 		return append(wrong, ofWeight(running, weightWrong)...)
@@ -65,7 +66,7 @@ func (c *chain) both(delivery, running []candidate) []candidate {
 	if len(running) > 0 && c.root != nil {
 		return running
 	}
-	if len(running) > 0 && running[0].weight == weightWrong { // no provider runs: it makes no Cluster either
+	if len(running) > 0 && running[0].weight == weightWrong { // without a running provider no Cluster is made either
 		return running
 	}
 	return delivery
@@ -75,7 +76,7 @@ func ofWeight(all []candidate, weight int) []candidate {
 	return slices.DeleteFunc(slices.Clone(all), func(c candidate) bool { return c.weight != weight })
 }
 
-// lightest are those with the lowest weight that there is.
+// lightest returns the candidates with the lowest weight.
 func lightest(all []candidate) []candidate {
 	if len(all) == 0 {
 		return nil
@@ -97,7 +98,7 @@ func (c *chain) candidate(l *Link, t Trouble, weight int) candidate {
 	return candidate{Cause: cause, weight: weight}
 }
 
-// deliveryCandidates are what keeps a commit from the management cluster: of what is wrong the first, for the rest follows from it.
+// deliveryCandidates returns the first fault that keeps a commit from the management cluster. Later faults follow from it.
 func (c *chain) deliveryCandidates() []candidate {
 	var all []candidate
 	for i := range c.links {
@@ -126,7 +127,7 @@ func (c *chain) deliveryCandidates() []candidate {
 	return found
 }
 
-// codeAbsent stands for a condition's reason where Flux has not made the object.
+// codeAbsent is used as the reason if Flux has not made the object.
 const codeAbsent = "Absent"
 
 func (c *chain) absentReason() string {
@@ -136,7 +137,7 @@ func (c *chain) absentReason() string {
 	return "there is none"
 }
 
-// explains tells whether what Flux waits for, by its words, is the cluster itself, which is not well.
+// explains tells whether Flux's message says that it waits for the cluster itself, which is not healthy.
 func (c *chain) explains(t Trouble) bool {
 	if t.code == "DependencyNotReady" || t.code == "Progressing" || t.code == "ProgressingWithRetry" {
 		return true
@@ -145,7 +146,7 @@ func (c *chain) explains(t Trouble) bool {
 	return waits && c.root != nil && (c.cluster == nil || !c.cluster.Available)
 }
 
-// runningCandidates are what keeps the cluster from running: providers that do not, then what its parts say.
+// runningCandidates returns what keeps the cluster from running: providers that do not run, then troubles of its parts.
 func (c *chain) runningCandidates() []candidate {
 	var all []candidate
 	for i := range c.links {
@@ -163,12 +164,13 @@ func (c *chain) runningCandidates() []candidate {
 	}
 	found := lightest(slices.DeleteFunc(all, func(o candidate) bool { return o.weight == weightFollows }))
 	if len(found) > 1 && found[0].weight == weightWaiting {
-		found = found[:1] // the others wait for it: they come about in this order
+		found = found[:1] // the others wait for this one
 	}
 	return found
 }
 
-// weigh says how much a trouble of a part explains: what sums up its parts, or waits, follows from a part below it that has a trouble itself.
+// weigh returns the weight of a part's trouble. A summary, or a condition that waits, follows from a part below it that has a trouble
+// itself.
 func (c *chain) weigh(p partLink, t Trouble) int {
 	below := c.brokenBelow(p.part)
 	sums := slices.Contains(summing, t.Condition)
@@ -183,12 +185,13 @@ func (c *chain) weigh(p partLink, t Trouble) int {
 	return weightWrong
 }
 
-// saysNothing tells that a condition only sums up an object which has another trouble: a machine that is NotReady because its node is not there.
+// saysNothing tells whether a condition only sums up an object with another trouble, such as a machine that is NotReady because it has no
+// node.
 func (c *chain) saysNothing(p partLink, t Trouble) bool {
 	return (t.Condition == "Available" || t.Condition == "Ready") && t.Reason == t.code && len(c.links[p.link].Troubles) > 1
 }
 
-// brokenBelow tells whether anything that p owns has a trouble.
+// brokenBelow tells whether an object that p owns has a trouble.
 func (c *chain) brokenBelow(p *capi.Part) bool {
 	found := false
 	p.Walk(func(inner *capi.Part, depth int) {
@@ -199,7 +202,7 @@ func (c *chain) brokenBelow(p *capi.Part) bool {
 	return found
 }
 
-// workloadCandidates is the first of what brings Flux to a cluster that runs.
+// workloadCandidates returns the first trouble of the objects that install Flux on a running cluster.
 func (c *chain) workloadCandidates() []candidate {
 	var all []candidate
 	for i := range c.links {

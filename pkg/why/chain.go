@@ -9,7 +9,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// chain puts what was seen into the order of the way, and finds where it breaks.
+// chain sorts the objects in the order from the commit to the running cluster, and finds the first broken one.
 type chain struct {
 	*look
 
@@ -17,7 +17,7 @@ type chain struct {
 	parts []partLink
 }
 
-// partLink is the link of a part of the cluster, with where the part stands among the others.
+// partLink is the link of a part of the cluster, with the part's place among the others.
 type partLink struct {
 	link int
 	part *capi.Part
@@ -53,7 +53,7 @@ func (c *chain) add(l Link) int {
 	return len(c.links) - 1
 }
 
-// release is the HelmRelease that makes the cluster; nil where none does.
+// release is the HelmRelease that makes the cluster; nil if there is none.
 func (c *chain) release() *flux.Object {
 	wanted := c.key
 	if c.root != nil {
@@ -64,7 +64,7 @@ func (c *chain) release() *flux.Object {
 	return find(c.flux.HelmReleases, wanted)
 }
 
-// applied is the Kustomization that brought the release, or the Cluster itself, or, where neither is there, that ought to bring it.
+// applied is the Kustomization that applied the release or the Cluster. If there is neither, it is the one that should apply them.
 func (c *chain) applied(release *flux.Object) kube.Key {
 	switch {
 	case release != nil && release.AppliedBy.Name != "":
@@ -74,7 +74,7 @@ func (c *chain) applied(release *flux.Object) kube.Key {
 	}
 	key := kube.Key{Namespace: flux.Namespace, Name: flux.Name}
 	if d := c.from.Declared; d != nil {
-		for _, k := range c.flux.Kustomizations { // as `fleetctl init` calls that of an environment's clusters
+		for _, k := range c.flux.Kustomizations { // the name that `fleetctl init` gives
 			if k.Namespace == flux.Namespace && k.Name == "clusters-"+d.Environment {
 				key.Name = k.Name
 			}
@@ -83,7 +83,7 @@ func (c *chain) applied(release *flux.Object) kube.Key {
 	return key
 }
 
-// kustomizations are those on the way, from the system's own downwards, with those that they wait for.
+// kustomizations are the Kustomizations between flux-system and the cluster, with the ones that they depend on.
 func (c *chain) kustomizations(last kube.Key) []flux.Object {
 	var way []flux.Object
 	for next := last; next.Name != ""; {
@@ -104,7 +104,7 @@ func (c *chain) kustomizations(last kube.Key) []flux.Object {
 	return way
 }
 
-// sources are those that the Kustomizations and the release read.
+// sources are the sources of the Kustomizations and of the release.
 func (c *chain) sources(kustomizations []flux.Object, release *flux.Object) []flux.Object {
 	readers := kustomizations
 	if release != nil {
@@ -134,7 +134,7 @@ func same(a, b flux.Object) bool {
 	return a.Kind == b.Kind && a.Namespace == b.Namespace && a.Name == b.Name
 }
 
-// commitLink compares the commit on this machine with what the last source on the way has fetched of the same branch.
+// commitLink compares the commit on this machine with the commit that the last source has fetched of the same branch.
 func (c *chain) commitLink(kustomizations []flux.Object) {
 	l := Link{Stage: StageCommit, Object: "fleet repo " + c.from.Repo, State: StateOK}
 	if c.from.Repo == "" || c.commit.revision == "" {
@@ -158,7 +158,7 @@ func (c *chain) commitLink(kustomizations []flux.Object) {
 	c.add(l)
 }
 
-// codeNotFetched stands for a condition's reason where the commit of this machine is not the one that Flux has.
+// codeNotFetched is used as the reason if Flux has another commit than this machine.
 const codeNotFetched = "NotFetched"
 
 func shortCommit(s string) string { return s[:min(len(s), 8)] }
@@ -183,14 +183,14 @@ func (c *chain) fluxLink(stage Stage, o flux.Object) {
 	c.add(l)
 }
 
-// shortRevision is a revision with as much of its digest as people write.
+// shortRevision shortens the digest of a revision.
 func shortRevision(revision string) string {
 	const n = 8
 	at := strings.LastIndexAny(revision, ":+") + 1
 	return revision[:min(len(revision), at+n)]
 }
 
-// controllerLinks are the providers that do not run, of those that the cluster needs.
+// controllerLinks are the providers that the cluster needs and that do not run.
 func (c *chain) controllerLinks() {
 	broken := false
 	for _, p := range c.installed {
@@ -211,7 +211,8 @@ func (c *chain) controllerLinks() {
 	}
 }
 
-// uses tells whether the cluster needs a provider: all but those of another infrastructure than its own, as far as their names tell.
+// uses tells whether the cluster needs a provider. It needs all providers except for those of another infrastructure, as far as the names
+// tell.
 func (c *chain) uses(p capi.InstalledProvider) bool {
 	if c.cluster == nil || p.Type != capi.Infrastructure {
 		return true
@@ -223,7 +224,7 @@ func (c *chain) uses(p capi.InstalledProvider) bool {
 	return fits(p.Name) || !another
 }
 
-// clusterLinks are the Cluster, what it names, and what is wrong of all else that it is made of.
+// clusterLinks are the Cluster, the objects that it refers to, and its other parts with a trouble.
 func (c *chain) clusterLinks() {
 	if c.root == nil {
 		c.add(Link{Stage: StageCluster, Object: objectName("Cluster", c.key), State: StateAbsent})
@@ -238,7 +239,7 @@ func (c *chain) clusterLinks() {
 		if p == c.root && c.cluster != nil {
 			l.Detail = strings.Trim(c.cluster.Phase+", "+c.cluster.Version, ", ")
 			if len(l.Troubles) > 0 && c.cluster.Available && !c.cluster.Paused {
-				l.Troubles = nil // what is under way in a cluster that works
+				l.Troubles = nil // work in progress in a working cluster
 			}
 		}
 		l.judge()
@@ -248,7 +249,7 @@ func (c *chain) clusterLinks() {
 	})
 }
 
-// workloadLinks are what brings Flux, or what Flux would apply, to the cluster.
+// workloadLinks are the objects that install Flux on the cluster, or apply what Flux would apply.
 func (c *chain) workloadLinks() {
 	for _, o := range c.flux.Kustomizations {
 		if o.Workload != "" && o.Namespace == c.key.Namespace && strings.HasPrefix(o.Name, c.key.Name+"-") {

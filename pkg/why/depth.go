@@ -15,7 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/status"
 )
 
-// Depth is one cluster with the objects that it is made of.
+// Depth is one cluster with all its objects.
 type Depth struct {
 	FormatVersion string    `json:"formatVersion"`
 	Time          time.Time `json:"time"`
@@ -25,13 +25,13 @@ type Depth struct {
 	Phase   string `json:"phase,omitempty"`
 	Version string `json:"version,omitempty"`
 	Paused  bool   `json:"paused,omitempty"`
-	// Objects are the Cluster and all that it is made of, whoever's kind it is; those that own others before these.
+	// Objects are the Cluster and its parts, of all providers. An owner comes before the objects that it owns.
 	Objects []Object `json:"objects"`
-	// Flux brings the cluster here, and brings what it runs there.
+	// Flux has the Flux objects that make the cluster, and those that apply its apps.
 	Flux []Link `json:"flux"`
-	// Events are the last ones of all of these.
+	// Events are the last events of these objects.
 	Events []Event `json:"events"`
-	// Unknown are the kinds that could not be asked for.
+	// Unknown are the kinds that could not be read.
 	Unknown []string `json:"unknown"`
 }
 
@@ -40,20 +40,20 @@ type Object struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Depth is how many owners it has above it, up to the Cluster.
+	// Depth is the number of owners between the object and the Cluster.
 	Depth      int         `json:"depth"`
 	State      State       `json:"state"`
 	Conditions []Condition `json:"conditions"`
 	Troubles   []Trouble   `json:"troubles"`
 }
 
-// Condition of an object, as it stands.
+// Condition is a condition of an object.
 type Condition struct {
 	status.Condition
 	Since *time.Time `json:"since,omitempty"`
 }
 
-// Event is what a controller told of an object.
+// Event is an event of an object.
 type Event struct {
 	Time    time.Time `json:"time"`
 	Type    string    `json:"type"`
@@ -63,7 +63,7 @@ type Event struct {
 	Count   int32     `json:"count,omitempty"`
 }
 
-// lastEvents is how many events are shown.
+// lastEvents is the number of shown events.
 const lastEvents = 12
 
 // CollectDepth looks at one cluster in depth.
@@ -112,7 +112,7 @@ func (l *look) object(p *capi.Part, depth int) Object {
 	return o
 }
 
-// lastEvents are the newest of the cluster's objects, the newest last.
+// lastEvents returns the newest events of the cluster's objects, the newest one last.
 func (l *look) lastEvents(objects []Object) []Event {
 	var out []Event
 	for i := range slices.Backward(l.events) {
@@ -129,7 +129,7 @@ func (l *look) lastEvents(objects []Object) []Event {
 	return out
 }
 
-// DepthView writes it for a person: the objects as a tree, what is wrong as a table, the last events.
+// DepthView writes d for a person: the objects as a tree, the troubles as a table, and the last events.
 func DepthView(w io.Writer, d *Depth, style status.Style) error {
 	p := &page{style: style}
 	state := StateOK
@@ -146,7 +146,7 @@ func DepthView(w io.Writer, d *Depth, style status.Style) error {
 	}
 	for _, o := range d.Objects {
 		if strings.HasSuffix(o.Kind, "Template") && len(o.Troubles) == 0 {
-			continue // it says nothing of itself
+			continue // the object has no conditions
 		}
 		p.line("  " + strings.Repeat("  ", o.Depth) + p.mark(o.State) + " " + text(o.Kind+" "+o.Name))
 	}
@@ -162,7 +162,7 @@ func DepthView(w io.Writer, d *Depth, style status.Style) error {
 	return err
 }
 
-// troubles writes the table of what is wrong, one line a cause.
+// troubles writes the table of troubles, one line for each cause.
 func (p *page) troubles(d *Depth) {
 	type row struct{ object, condition, since, reason string }
 	var rows []row

@@ -20,20 +20,20 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// Sources are what a look at a cluster is taken from.
+// Sources are the sources for Collect and CollectDepth.
 type Sources struct {
 	Client *kube.Client
 	// Management is the name of the management cluster.
 	Management string
 	// Cluster is NAME or NAMESPACE/NAME.
 	Cluster string
-	// Declared is where the fleet repo declares the cluster; nil where it does not, or there is none.
+	// Declared is the cluster's declaration in the fleet repo; nil without a declaration or a fleet repo.
 	Declared *Declared
 	// Repo is the folder of the fleet repo; empty where it is not known.
 	Repo string
 }
 
-// Declared is what the fleet repo has of a cluster.
+// Declared is the declaration of a cluster in the fleet repo.
 type Declared struct {
 	// Key of the Cluster, and of the HelmRelease that makes it.
 	Key kube.Key
@@ -41,12 +41,12 @@ type Declared struct {
 	File, Environment string
 }
 
-// look is all that is there to see of a cluster.
+// look has all objects of a cluster that were read.
 type look struct {
 	from      Sources
 	key       kube.Key
 	cluster   *capi.Cluster
-	root      *capi.Part // nil where there is no Cluster
+	root      *capi.Part // nil without a Cluster
 	installed []capi.InstalledProvider
 	flux      *flux.Report
 	events    []corev1.Event
@@ -54,10 +54,10 @@ type look struct {
 	unknown   []string
 }
 
-// commit is where the fleet repo on this machine stands.
+// commit is the present commit and branch of the fleet repo on this machine.
 type commit struct{ revision, branch string }
 
-// take looks at everything side by side. A cluster that is neither there nor declared is a usage error.
+// take reads all sources in parallel. A cluster that neither exists nor is declared is a usage error.
 func take(ctx context.Context, from Sources) (*look, error) {
 	l := &look{from: from}
 	manager, err := capi.New(from.Client)
@@ -105,7 +105,7 @@ func take(ctx context.Context, from Sources) (*look, error) {
 	return l, ctx.Err()
 }
 
-// find finds the Cluster by its name, or where it is to be.
+// find finds the Cluster by its name, or else the place where it is declared.
 func (l *look) find(ctx context.Context, manager *capi.Manager) error {
 	clusters, err := manager.Clusters(ctx)
 	if err != nil {
@@ -155,7 +155,7 @@ func (l *look) git() error {
 	return err
 }
 
-// words are the last warnings about an object, the newest first, each once.
+// words are the last warning events of an object, the newest first, each text once.
 func (l *look) words(kind, name string) []string {
 	const most = 3
 	out := []string{}
@@ -171,7 +171,7 @@ func (l *look) words(kind, name string) []string {
 	return out
 }
 
-// partTroubles are those of one part; of one that its controller has not looked at, that.
+// partTroubles are the troubles of one part. A part without a status has the trouble that no controller has reconciled it.
 func (l *look) partTroubles(p *capi.Part) []Trouble {
 	troubles := troublesOf(kube.Troubles(p.Unstructured))
 	if _, has, _ := unstructured.NestedMap(p.Object, "status"); !has && l.isNamed(p) {
@@ -190,7 +190,7 @@ func (l *look) partTroubles(p *capi.Part) []Trouble {
 	return troubles
 }
 
-// isNamed tells whether a part is what the Cluster names in its spec: those have a status as soon as somebody looks at them.
+// isNamed tells whether the Cluster refers to a part in its spec. Such a part gets a status as soon as its controller reconciles it.
 func (l *look) isNamed(p *capi.Part) bool {
 	for _, field := range []string{"infrastructureRef", "controlPlaneRef"} {
 		ref, _, _ := unstructured.NestedMap(l.root.Object, "spec", field)
@@ -201,7 +201,7 @@ func (l *look) isNamed(p *capi.Part) bool {
 	return false
 }
 
-// Collect says why a cluster is not as Git has it.
+// Collect finds the reasons why a cluster is not as in Git.
 func Collect(ctx context.Context, from Sources) (*Report, error) {
 	l, err := take(ctx, from)
 	if err != nil {
@@ -215,7 +215,7 @@ func Collect(ctx context.Context, from Sources) (*Report, error) {
 	r.Chain = c.links
 	r.Causes = append(r.Causes, c.causes()...)
 	r.Ready = l.cluster != nil && l.cluster.Available && len(r.Causes) == 0 && len(r.Unknown) == 0
-	if len(r.Causes) == 0 && l.cluster != nil && !l.cluster.Available { // its own word is all that there is
+	if len(r.Causes) == 0 && l.cluster != nil && !l.cluster.Available { // only the Cluster itself has a trouble
 		r.Causes = append(r.Causes, Cause{Stage: StageCluster, Object: "Cluster " + r.Cluster, Reason: l.cluster.Reason, Words: l.words("Cluster", l.key.Name)})
 	}
 	return r, nil

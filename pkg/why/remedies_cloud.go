@@ -69,9 +69,9 @@ func cloudRemedies() []Remedy {
 			Means: "The cloud knows the credentials, but they lack a permission; the message names the action.",
 			Do: "Grant that action. For AWS, `clusterawsadm bootstrap iam create-cloudformation-stack` makes the policies that the provider needs. " +
 				"For Azure, the service principal needs *Contributor*, and for managed identities also *User Access Administrator*. " +
-				"For Google Cloud, it needs *Compute Admin* and *Service Account User*. For vSphere, see the provider's list of privileges.",
+				"For Google Cloud, it needs *Compute Admin* and *Service Account User*.",
 			match: match{stages: at, texts: []string{
-				`UnauthorizedOperation`, `AccessDenied`, `is not authorized to perform`, `AuthorizationFailed`, `does not have authorization to perform`, `Error 403`, `Required '.*' permission`, `ServerFaultCode: NoPermission`, `LinkedAuthorizationFailed`,
+				`UnauthorizedOperation`, `AccessDenied`, `is not authorized to perform`, `AuthorizationFailed`, `does not have authorization to perform`, `Error 403`, `Required '.*' permission`, `LinkedAuthorizationFailed`,
 			}},
 			examples: []example{
 				{StageProvider, "VpcReady", "VpcReconciliationFailed", "failed to create vpc: UnauthorizedOperation: You are not authorized to perform this operation. User: arn:aws:iam::123456789012:user/ci is not authorized to perform: ec2:CreateVpc"},
@@ -92,11 +92,10 @@ func cloudRemedies() []Remedy {
 			Do: "Name an image in the cluster's values (the chart's README names the value), or build one with image-builder. On AWS, older public " +
 				"images were withdrawn: set `imageLookup`, or your own AMI. For docker, the container engine of the host must have the node image.",
 			match: match{stages: at, texts: []string{
-				`no AMIs? `, `failed to find AMI`, `InvalidAMIID`, `unable to find (vm )?template`, `vm '.*' not found`, `PlatformImageNotFound`, `GalleryImageNotFound`, `sourceImage.*(not found|invalid)`, `No such image`, `manifest unknown`, `failed to pull image`,
+				`no AMIs? `, `failed to find AMI`, `InvalidAMIID`, `PlatformImageNotFound`, `GalleryImageNotFound`, `sourceImage.*(not found|invalid)`, `No such image`, `manifest unknown`, `failed to pull image`,
 			}},
 			examples: []example{
 				{StageProvider, "InstanceReady", "InstanceProvisionFailed", "failed to create AWSMachine instance: found no AMIs with the name: \"capa-ami-ubuntu-24.04-v1.36.3-*\""},
-				{StageProvider, "VMProvisioned", "CloningFailed", "unable to find template by name \"ubuntu-2404-kube-v1.36.3\": vm 'ubuntu-2404-kube-v1.36.3' not found"},
 				{StageProvider, "ContainerProvisioned", "ContainerProvisioningFailed", "failed to create worker DockerMachine: Error response from daemon: No such image: kindest/node:v1.36.3"},
 			},
 		},
@@ -138,7 +137,7 @@ func cloudRemedies() []Remedy {
 		{
 			ID: "cloud-unreachable", Title: "The cloud's API does not answer",
 			Means:    "The management cluster cannot resolve the name of the API, gets no answer, or does not trust the certificate.",
-			Do:       "Check the network and the proxy of the machine on which the provider runs. Check the name of the region, because a wrong region leads to a name that does not exist. For vSphere, the thumbprint must be the thumbprint of the vCenter's certificate.",
+			Do:       "Check the network and the proxy of the machine on which the provider runs. Check the name of the region, because a wrong region leads to a name that does not exist.",
 			match:    match{stages: []Stage{StageProvider, StageControllers}, texts: []string{`no such host`, `dial tcp .*(timeout|refused|unreachable)`, `x509:`, `TLS handshake timeout`, `VCenterUnreachable`, `i/o timeout`}},
 			examples: []example{{StageProvider, "VpcReady", "VpcReconciliationFailed", "operation error EC2: DescribeVpcs, request send failed, Post \"https://ec2.eu-centrall-1.amazonaws.com/\": dial tcp: lookup ec2.eu-centrall-1.amazonaws.com: no such host"}},
 		},

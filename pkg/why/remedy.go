@@ -42,7 +42,7 @@ const Page = "docs/remedies.md"
 
 // Catalogue is all remedies that are known, the more special ones first.
 func Catalogue() []Remedy {
-	return slices.Concat(fluxRemedies(), cloudRemedies(), clusterRemedies())
+	return slices.Concat(fluxRemedies(), vsphereRemedies(), cloudRemedies(), clusterRemedies())
 }
 
 // patterns are the compiled expressions of the catalogue, made when the first is asked for.

@@ -19,6 +19,9 @@ var ErrNotFolder = errors.New("not a folder")
 // ErrTooLarge is the cause where a file is larger than what is read of it.
 var ErrTooLarge = errors.New("too large")
 
+// MostNamed bounds what is read of a file that fleet.yaml or a flag names, and of standard input.
+const MostNamed = 1 << 20
+
 // Named reads a file that a fleet repo names and that may lie anywhere, such as one with a credential: a regular one, of no more than most bytes,
 // since the name may as well be that of a pipe or of a device without an end. errors.Is knows fs.ErrNotExist, ErrNotRegular and ErrTooLarge.
 func Named(name string, most int64) ([]byte, error) {

@@ -36,6 +36,7 @@ func engine(t testing.TB) program {
 
 // be is the program under test.
 func be(verb string, args []string) int {
+	signal.Ignore(syscall.SIGXFSZ) // of a full disk: see run.full
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	if err := work(ctx, verb, args); err != nil {
@@ -68,6 +69,8 @@ func work(ctx context.Context, verb string, args []string) error {
 		*side = handover.Side{Name: name, Client: client}
 	}
 	switch verb {
+	case transferCommand, abortCommand:
+		return transferAsCommand(ctx, verb == abortCommand)
 	case detach:
 		options.Target, options.Select = handover.Side{}, []kube.Key{{Namespace: "team-a", Name: "alpha"}}
 		_, err := handover.Detach(ctx, options)

@@ -114,6 +114,15 @@ func (e *etcd) restore(ctx context.Context, saved saved) ([]string, error) {
 	return touched, nil
 }
 
+// fill makes the store what it is when its disk is full, or gives it space again: etcd itself refuses then whatever would take more of it.
+func (e *etcd) fill(ctx context.Context, full bool) error {
+	action := "DEACTIVATE"
+	if full {
+		action = "ACTIVATE"
+	}
+	return e.call(ctx, "/v3/maintenance/alarm", operation{"action": action, "alarm": "NOSPACE"}, &struct{}{})
+}
+
 func (e *etcd) call(ctx context.Context, path string, request, answer any) error {
 	body, err := json.Marshal(request)
 	if err != nil {

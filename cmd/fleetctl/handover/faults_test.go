@@ -12,12 +12,12 @@ import (
 // trouble is what a hand-over meets without being killed.
 type trouble struct {
 	name string
-	run  func() *run
+	run  func(*world) *run
 }
 
 // from does deed to a write and to those after it, for some time: a server that has trouble has it for more than one request.
-func from(at int, does deed, lasts time.Duration) func() *run {
-	return func() *run {
+func from(at int, does deed, lasts time.Duration) func(*world) *run {
+	return func(*world) *run {
 		var until time.Time
 		return &run{judge: func(w write) deed {
 			if w.number == at {
@@ -32,8 +32,8 @@ func from(at int, does deed, lasts time.Duration) func() *run {
 }
 
 // gone takes one side away from a write on, for some time.
-func gone(at int, side string, lasts time.Duration) func() *run {
-	return func() *run {
+func gone(at int, side string, lasts time.Duration) func(*world) *run {
+	return func(*world) *run {
 		r := &run{}
 		var until time.Time
 		r.judge = func(w write) deed {
@@ -51,8 +51,31 @@ func gone(at int, side string, lasts time.Duration) func() *run {
 	}
 }
 
-// TestFaults lets both sides answer with conflicts, with too many requests and errors, cut connections, hang and vanish. A hand-over
-// may give up then, but it may not say that it is done when it is not, and run again it is.
+// full fills the disk of one side's etcd before a write. It has space again once the run has ended.
+func full(at int, side string) func(*world) *run {
+	return func(w *world) *run {
+		return &run{judge: func(write write) deed {
+			if write.number == at {
+				w.fill(side, true)
+			}
+			return pass
+		}}
+	}
+}
+
+// fill makes the disk of a side's etcd full, or gives it space again.
+func (w *world) fill(side string, full bool) {
+	s := w.source
+	if side == "target" {
+		s = w.target
+	}
+	if err := s.etcd.fill(context.Background(), full); err != nil {
+		panic(err)
+	}
+}
+
+// TestFaults lets both sides answer with conflicts, with too many requests and errors, cut connections, hang, vanish and run out of disk. A
+// hand-over may give up then, but it may not say that it is done when it is not, and run again it is.
 func TestFaults(t *testing.T) {
 	b := newBed(t, engine(t), *worlds, func(ctx context.Context, t testing.TB, s *seeder) { s.fleet(ctx, t) }, true)
 	w := b.worlds[0]
@@ -75,11 +98,15 @@ func TestFaults(t *testing.T) {
 			at := 1 + part*whole.count()/parts + b.random.IntN(whole.count()/parts)
 			lasts := []time.Duration{2 * time.Second, time.Hour}[part%2]
 			troubles = append(troubles, trouble{fmt.Sprintf("the %s is gone from write %d on for %s", side, at, lasts), gone(at, side, lasts)})
+			at = 1 + part*whole.count()/parts + b.random.IntN(whole.count()/parts)
+			troubles = append(troubles, trouble{fmt.Sprintf("the disk of the %s is full from write %d on", side, at), full(at, side)})
 		}
 	}
 	forEach(t, b, "faults", troubles, func(t *testing.T, w *world, f trouble) {
 		machine := w.restore(t.Context(), t, w.beginning)
-		o := w.execute(t.Context(), t, b.program, handOver, machine, f.run())
+		o := w.execute(t.Context(), t, b.program, handOver, machine, f.run(w))
+		w.fill("source", false)
+		w.fill("target", false)
 		t.Logf("%s: exit %d after %s", f.name, o.code, o.took.Round(time.Millisecond))
 		if o.code == 0 {
 			b.hold(t, b.judge(w).handedOver(t.Context(), t), f.name, o)

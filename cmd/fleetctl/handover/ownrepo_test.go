@@ -88,8 +88,8 @@ func newMasterRepos(t *testing.T) *masterRepos {
 	return m
 }
 
-// knows makes a side a management cluster of the fleet in dir that this machine is connected to.
-func (m *masterRepos) knows(t *testing.T, name, dir string, s *side) {
+// know makes a side a management cluster of the fleet in dir that this machine is connected to.
+func know(t *testing.T, deps management.Deps, name, dir string, s *side, kubeconfig []byte) {
 	t.Helper()
 	id, err := fleetrepo.ReadIdentity(dir)
 	if err != nil {
@@ -103,16 +103,16 @@ func (m *masterRepos) knows(t *testing.T, name, dir string, s *side) {
 	if err := (&ownership.Claim{Fleet: id, Name: repo.Fleet.Metadata.Name, Cluster: name, URL: url, Branch: "main", Confirmed: true}).Create(t.Context(), clientOf(t, s)); err != nil {
 		t.Fatal(err)
 	}
-	cluster := m.deps.Store.Cluster(name)
+	cluster := deps.Store.Cluster(name)
 	way := cluster.Path("way")
 	for _, file := range []string{way, cluster.Path(management.KubeconfigFile)} {
-		if err := kube.WriteKubeconfig(file, s.kubeconfig); err != nil {
+		if err := kube.WriteKubeconfig(file, kubeconfig); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := cluster.Save(state.Record{
 		Name: name, Fleet: repo.Fleet.Metadata.Name, FleetID: id, Repo: dir, GitURL: url, HostType: "existing", Connected: true, KubeconfigSource: way,
-		Context: kube.CurrentContext(s.kubeconfig),
+		Context: kube.CurrentContext(kubeconfig),
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -146,13 +146,9 @@ func TestTransferIntoOwnRepo(t *testing.T) {
 		follow(ctx, t, s, m.own.URL)
 	})
 	source, target := clientOf(t, w.source), clientOf(t, w.target)
-	made := object("cluster.x-k8s.io/v1beta2", "Cluster", "early", "early", map[string]any{})
-	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"helm.toolkit.fluxcd.io/name":"early","helm.toolkit.fluxcd.io/namespace":"early"}}}`))
-	if err := source.WithWatch.Patch(ctx, made, patch); err != nil {
-		t.Fatal(err)
-	}
-	m.knows(t, "root", m.dir, w.source)
-	m.knows(t, "eu", m.repo.Dir, w.target)
+	madeByFlux(ctx, t, source)
+	know(t, m.deps, "root", m.dir, w.source, w.source.kubeconfig)
+	know(t, m.deps, "eu", m.repo.Dir, w.target, w.target.kubeconfig)
 	observing(t, target)
 	run := func(token string) (*fleettransfer.Result, error) {
 		return fleettransfer.Run(ctx, m.deps, fleettransfer.Options{
@@ -194,6 +190,16 @@ func TestTransferIntoOwnRepo(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(m.repo.Dir, "providers", "root")); err == nil {
 		t.Error("the repository of eu has a folder of the root's")
+	}
+}
+
+// madeByFlux says on the Cluster early which HelmRelease makes it.
+func madeByFlux(ctx context.Context, t *testing.T, c *kube.Client) {
+	t.Helper()
+	made := object("cluster.x-k8s.io/v1beta2", "Cluster", "early", "early", map[string]any{})
+	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"helm.toolkit.fluxcd.io/name":"early","helm.toolkit.fluxcd.io/namespace":"early"}}}`))
+	if err := c.WithWatch.Patch(ctx, made, patch); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/handover"
@@ -132,22 +133,56 @@ func TestRestore(t *testing.T) {
 		if k.at%3 == 0 {
 			machine, story = newHome(t, w), story+", from another machine"
 		}
-		if (k.deed == killBefore) == (k.at%2 == 0) {
-			o := w.execute(ctx, t, b.program, abortRestore, machine, gone())
-			if o.code == 0 && !finished(ctx, t, w) {
-				_, target := b.judge(w).sides(ctx, t)
-				b.hold(t, b.judge(w).unchanged("the target", w.targetBefore, target), story+", then undone", o)
-				return
+		b.endRestore(t, w, machine, story, (k.deed == killBefore) == (k.at%2 == 0))
+	})
+	const parts = 6 // of a restore
+	var full []int
+	for part := range parts {
+		full = append(full, 1+part*writes/parts+b.random.IntN(writes/parts))
+	}
+	forEach(t, b, "a restore on a full disk", full, func(t *testing.T, w *world, at int) {
+		ctx := t.Context()
+		w.restore(ctx, t, w.beginning)
+		machine := newHome(t, w)
+		r := gone()
+		r.judge = func(write write) deed {
+			if write.number == at {
+				w.fill("target", true)
 			}
-			story += fmt.Sprintf(", then an abort that said %q", lastLine(o.output))
+			return pass
 		}
-		o := w.execute(ctx, t, b.program, restore, machine, gone())
-		if o.code != 0 {
-			t.Errorf("%s, then again: exit %d:\n%s", story, o.code, o.output)
+		o := w.execute(ctx, t, b.program, restore, machine, r)
+		w.fill("target", false)
+		story := fmt.Sprintf("a restore, the disk of the target is full from write %d on", at)
+		t.Logf("%s: exit %d after %s", story, o.code, o.took.Round(time.Millisecond))
+		if o.code == 0 {
+			b.hold(t, b.judge(w).restored(ctx, t), story, o)
 			return
 		}
-		b.hold(t, b.judge(w).restored(ctx, t), story+", then again", o)
+		b.endRestore(t, w, machine, story, at%2 == 0)
 	})
+}
+
+// endRestore runs a restore to its end that did not come there, or undoes it; where that says that only forward is left, it finishes.
+func (b *bed) endRestore(t *testing.T, w *world, machine, story string, undo bool) {
+	t.Helper()
+	ctx := t.Context()
+	gone := func() *run { return &run{away: func(side string) bool { return side == "source" }} }
+	if undo {
+		o := w.execute(ctx, t, b.program, abortRestore, machine, gone())
+		if o.code == 0 && !finished(ctx, t, w) {
+			_, target := b.judge(w).sides(ctx, t)
+			b.hold(t, b.judge(w).unchanged("the target", w.targetBefore, target), story+", then undone", o)
+			return
+		}
+		story += fmt.Sprintf(", then an abort that said %q", lastLine(o.output))
+	}
+	o := w.execute(ctx, t, b.program, restore, machine, gone())
+	if o.code != 0 {
+		t.Errorf("%s, then again: exit %d:\n%s", story, o.code, o.output)
+		return
+	}
+	b.hold(t, b.judge(w).restored(ctx, t), story+", then again", o)
 }
 
 // finished tells whether the target's journal says that a restore is done: an abort has nothing to undo then.

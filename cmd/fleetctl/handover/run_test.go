@@ -41,6 +41,7 @@ func (d deed) String() string { return deedNames[d] }
 type run struct {
 	judge func(write) deed // nil passes all
 	kill  func()
+	full  func()                 // the disk of the program's machine takes nothing more from now on
 	away  func(side string) bool // whether a side answers nothing now; nil: never
 
 	mu     sync.Mutex

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // world is two management clusters with a proxy before each, and what they held at the beginning.
@@ -107,6 +109,9 @@ const (
 	detach        = "detach"
 	transfer      = "transfer"
 	abortTransfer = "abort-transfer"
+	// transferCommand is all of `fleetctl cluster transfer`, with fleet repos and this machine's state, and abortCommand is it with --abort.
+	transferCommand = "transfer-command"
+	abortCommand    = "abort-command"
 )
 
 // program is what is proven: it hands over or aborts, with the kubeconfigs of both sides, and keeps what it likes in home.
@@ -150,6 +155,13 @@ func (w *world) execute(ctx context.Context, t testing.TB, p program, verb, mach
 		<-started
 		once.Do(func() { _ = cmd.Cancel() }) // it may have ended by itself
 		<-ended
+	}
+	r.full = func() {
+		<-started
+		// A file may not grow beyond nothing. The program gets an error, as of a full disk, for it ignores the signal.
+		if err := unix.Prlimit(cmd.Process.Pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 0, Max: unix.RLIM_INFINITY}, nil); err != nil && !errors.Is(err, unix.ESRCH) {
+			t.Errorf("fill the disk of %s: %v", p.name, err)
+		}
 	}
 	w.sourceProxy.run.Store(r)
 	w.targetProxy.run.Store(r)

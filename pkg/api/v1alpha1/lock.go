@@ -13,27 +13,27 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// LockKind is the kind of every fleet.lock; LockFileName is where it stands, beside fleet.yaml.
+// LockKind is the kind of every fleet.lock. LockFileName is the name of the file, beside fleet.yaml.
 const (
 	LockKind     = "FleetLock"
 	LockFileName = "fleet.lock"
 )
 
-// Lock holds the digests of everything that is installed: what was reviewed once is what runs everywhere.
+// Lock has the digests of everything that is installed, so that all clusters run what was reviewed.
 type Lock struct {
 	// APIVersion is fleetctl.dev/v1alpha1.
 	APIVersion string `json:"apiVersion"`
 	// Kind is FleetLock.
 	Kind string `json:"kind"`
-	// Components are those of the providers, of Flux and of cert-manager, by type and name.
+	// Components of the providers, Flux and cert-manager, sorted by type and name.
 	Components []LockedComponent `json:"components,omitempty"`
-	// Images are those that the components run, by name. A lock of an older fleetctl has none.
+	// Images of the components, sorted by name. A lock of an older fleetctl has none.
 	Images []LockedImage `json:"images,omitempty"`
-	// Charts are those in charts/, by name.
+	// Charts in charts/, sorted by name.
 	Charts []LockedChart `json:"charts,omitempty"`
 }
 
-// ComponentType says what a component of the lock is: a ProviderType, or one of those below.
+// ComponentType is the type of a component in the lock: a ProviderType, or one of the types below.
 type ComponentType string
 
 // The types of components that are no providers.
@@ -42,19 +42,19 @@ const (
 	ComponentCertManager ComponentType = "cert-manager"
 )
 
-// LockedComponent is a manifest that is installed, as it was released: variables are not filled in.
+// LockedComponent is an installed manifest as released, before variables are filled in.
 type LockedComponent struct {
-	// Name as fleet.yaml has it.
+	// Name in fleet.yaml.
 	Name string `json:"name"`
-	// Type is that of the provider, or flux or cert-manager.
+	// Type of the provider, or flux or cert-manager.
 	Type ComponentType `json:"type"`
 	// Version that is installed.
 	Version string `json:"version"`
-	// URL that fleet.yaml gives for it; empty: its own releases.
+	// URL of the component in fleet.yaml. Empty means the component's own releases.
 	URL string `json:"url,omitempty"`
 	// SHA256 of the manifest, in hexadecimal.
 	SHA256 string `json:"sha256"`
-	// Bundle tells that it was read from an offline bundle. What a bundle is built of need not have the bytes of the release.
+	// Bundle means that the manifest was read from an offline bundle, whose bytes may differ from the release's.
 	Bundle bool `json:"bundle,omitempty"`
 }
 
@@ -66,18 +66,17 @@ func (c LockedComponent) String() string {
 	return fmt.Sprintf("%s provider %s %s", c.Type, c.Name, c.Version)
 }
 
-// LockedChart is a chart of the fleet repo as it was when it was last brought along.
+// LockedChart is a chart of the fleet repo when fleetctl last updated it.
 type LockedChart struct {
 	// Name of the flavour and of its folder in charts/.
 	Name string `json:"name"`
-	// Fleetctl is the version of fleetctl whose chart it is; empty: the chart was changed, or is the team's own.
+	// Fleetctl is the version of fleetctl that the chart comes from. It is empty for a chart that was changed, or that is the team's own.
 	Fleetctl string `json:"fleetctl,omitempty"`
 	// SHA256 of its files, in hexadecimal.
 	SHA256 string `json:"sha256"`
 }
 
-// LoadLock reads the fleet.lock at path. Errors are those of DecodeLock, or say that the file cannot be read: errors.Is knows
-// os.ErrNotExist.
+// LoadLock reads the fleet.lock at path. Errors: those of DecodeLock, and errors of reading, with os.ErrNotExist for a missing file.
 func LoadLock(path string) (*Lock, error) {
 	content, err := within.ReadFile(filepath.Dir(path), filepath.Base(path), maxBytes+1) // one more, so that DecodeLock sees what is too long
 	if err != nil {
@@ -86,7 +85,7 @@ func LoadLock(path string) (*Lock, error) {
 	return DecodeLock(path, content)
 }
 
-// DecodeLock reads content strictly, as Decode does it for fleet.yaml.
+// DecodeLock decodes content strictly, as Decode does for fleet.yaml.
 func DecodeLock(filename string, content []byte) (*Lock, error) {
 	src := &source{file: filename, positions: map[string]position{"": {1, 1}}}
 	root, finding := parse(content)
@@ -118,7 +117,7 @@ func DecodeLock(filename string, content []byte) (*Lock, error) {
 
 var sha256Digest = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// lock checks what the types cannot say.
+// lock checks rules that the types do not express.
 func (v *validator) lock(l *Lock) {
 	seen := map[[4]string]bool{}
 	for i, c := range l.Components {
@@ -158,7 +157,7 @@ func (l *Lock) Find(wanted LockedComponent) *LockedComponent {
 	return nil
 }
 
-// Add puts a component in the place of the one of the same type, name, version and URL, or adds it.
+// Add replaces the component of the same type, name, version and URL, or adds c.
 func (l *Lock) Add(c LockedComponent) {
 	if have := l.Find(c); have != nil {
 		*have = c
@@ -173,7 +172,7 @@ apiVersion: ` + APIVersion + `
 kind: ` + LockKind + `
 `
 
-// MarshalLock writes a lock, sorted. DecodeLock reads the same from it. Errors are those of encoding.
+// MarshalLock encodes a lock, sorted. DecodeLock decodes the same lock from the result.
 func MarshalLock(l *Lock) ([]byte, error) {
 	sorted := Lock{Components: slices.Clone(l.Components), Images: slices.Clone(l.Images), Charts: slices.Clone(l.Charts)}
 	slices.SortFunc(sorted.Components, func(a, b LockedComponent) int {
@@ -197,8 +196,8 @@ func MarshalLock(l *Lock) ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
-// Verify compares what a lock says of a component with what was read. It returns nil where there is no lock or it does not know the
-// component, and a *DigestError where the digests differ.
+// Verify compares the digest of a component that was read with the lock's. It returns a *DigestError if they differ. It returns nil if l
+// is nil, or if the lock does not have the component.
 func (l *Lock) Verify(read LockedComponent) error {
 	if l == nil {
 		return nil
@@ -211,7 +210,7 @@ func (l *Lock) Verify(read LockedComponent) error {
 		"somebody has changed what is released as that version: find out who and why. If it is right, `fleetctl lock` writes the new digest, for review")
 }
 
-// DigestError says that a component is another one than the lock knows.
+// DigestError means that a component has another digest than in the lock.
 type DigestError struct {
 	Component LockedComponent // as it was read
 	Locked    string          // the digest in the lock

@@ -11,17 +11,17 @@ import (
 
 // LockedImage is a container image that a component runs.
 type LockedImage struct {
-	// Name is the reference as the component names it, with a tag: registry.k8s.io/cluster-api/cluster-api-controller:v1.14.2. A registry in fleet.yaml that
-	// takes the place of that one changes nothing here.
+	// Name is the reference in the component's manifest, with a tag: registry.k8s.io/cluster-api/cluster-api-controller:v1.14.2. It stays
+	// the same if fleet.yaml replaces the registry.
 	Name string `json:"name"`
-	// Digest is what the tag stands for in the registry ("sha256:…"): the index, of an image for several platforms.
+	// Digest of the tag in the registry ("sha256:…"). For an image for several platforms it is the digest of the index.
 	Digest string `json:"digest"`
-	// Bundle tells that it was read from an offline bundle. The digest is then the registry's where the bundle says what that has under the tag, else that of the
-	// image for the bundle's platform.
+	// Bundle means that the digest was read from an offline bundle. If the bundle does not know the registry's digest, it is the digest
+	// of the image for the bundle's platform.
 	Bundle bool `json:"bundle,omitempty"`
 }
 
-// imageDigest matches a digest as registries and container engines write it.
+// imageDigest matches a digest in the form of registries and container engines.
 var imageDigest = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
 func (v *validator) lockedImages(images []LockedImage) {
@@ -41,7 +41,7 @@ func (v *validator) lockedImages(images []LockedImage) {
 	}
 }
 
-// FindImage returns the image of that name, or nil; nil of no lock.
+// FindImage returns the image of that name, or nil. l may be nil.
 func (l *Lock) FindImage(name string) *LockedImage {
 	if l == nil {
 		return nil
@@ -53,13 +53,13 @@ func (l *Lock) FindImage(name string) *LockedImage {
 	return &l.Images[i]
 }
 
-// ImageDigestError says that an image is another one than the lock knows.
+// ImageDigestError means that an image has another digest than in the lock.
 type ImageDigestError struct {
-	// Name as the lock has it, and From as it is pulled, where that differs.
+	// Name in the lock, and From, the reference that is pulled, if it differs.
 	Name, From string
-	// Digest that was found, and the one that is Locked.
+	// Digest that was found, and the Locked one.
 	Digest, Locked string
-	// Bundle tells that it was found in an offline bundle, LockedBundle that the lock has it from one.
+	// Bundle means that Digest is from an offline bundle, LockedBundle that Locked is.
 	Bundle, LockedBundle bool
 }
 
@@ -76,7 +76,7 @@ func (e *ImageDigestError) Error() string {
 	return fmt.Sprintf("image %s is not what %s knows: %s %s, locked is %s", name, LockFileName, where, e.Digest, e.Locked)
 }
 
-// Hinted is e with what to do about it.
+// Hinted returns e with a hint.
 func (e *ImageDigestError) Hinted() error {
 	const relock = " If it is right, `fleetctl lock` writes the new digest, for review"
 	switch {

@@ -78,3 +78,21 @@ func (p Provider) effectiveType() ProviderType {
 	}
 	return p.Type
 }
+
+// EnvironmentNames are those of the environments, in the order of fleet.yaml.
+func (f *Fleet) EnvironmentNames() []string {
+	names := make([]string, 0, len(f.Spec.Environments))
+	for _, e := range f.Spec.Environments {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+// ManagementClusterNames are those of the management clusters, in the order of fleet.yaml.
+func (f *Fleet) ManagementClusterNames() []string {
+	names := make([]string, 0, len(f.Spec.ManagementClusters))
+	for i := range f.Spec.ManagementClusters {
+		names = append(names, f.Spec.ManagementClusters[i].Name)
+	}
+	return names
+}

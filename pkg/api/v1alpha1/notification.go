@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// NotificationType is where a notification goes.
+// NotificationType is the kind of a notification's receiver.
 type NotificationType string
 
 // The types of notifications.
@@ -20,38 +20,40 @@ const (
 	NotifyGitea   NotificationType = "gitea"
 )
 
-// NotificationTypes are all of them.
+// NotificationTypes are all types of notifications.
 func NotificationTypes() []NotificationType {
 	return []NotificationType{NotifySlack, NotifyTeams, NotifyWebhook, NotifyGitHub, NotifyGitLab, NotifyGitea}
 }
 
-// IsCommitStatus tells whether it marks commits at a forge, instead of sending messages.
+// IsCommitStatus tells whether the notification sets the status of commits at a forge, instead of sending messages.
 func (t NotificationType) IsCommitStatus() bool {
 	return t == NotifyGitHub || t == NotifyGitLab || t == NotifyGitea
 }
 
-// Notification tells people, or a forge, what Flux on the management clusters does. `fleetctl notification add` writes the objects of Flux for it.
+// Notification reports to people, or to a forge, what Flux on the management clusters does. `fleetctl notification add` writes Flux's
+// objects for it.
 type Notification struct {
 	// Name of the notification, and of its Provider and Alert: a DNS label.
 	Name string `json:"name"`
-	// Type says where it goes: slack, teams or webhook for messages; github, gitlab or gitea for the status of commits.
+	// Type of the receiver: slack, teams or webhook for messages; github, gitlab or gitea for the status of commits.
 	Type NotificationType `json:"type"`
-	// Address of the webhook, where it is no secret, or of the repository whose commits get a status. Default: what the Secret has as address; for
-	// commits spec.git.url.
+	// Address of the webhook, if it is not secret, or of the repository whose commits get a status. Default: the key address of the
+	// Secret; for commits spec.git.url.
 	Address string `json:"address,omitempty"`
-	// Channel of Slack that it goes to. Default: that of the webhook.
+	// Channel of Slack. Default: the webhook's channel.
 	Channel string `json:"channel,omitempty"`
-	// Secret in flux-system with address, the webhook, or token. Default: notification-<name>, where `fleetctl notification add` makes it.
+	// Secret in flux-system with the key address, the webhook, or the key token. Default: notification-<name>, which `fleetctl
+	// notification add` makes.
 	Secret string `json:"secret,omitempty"`
-	// Severity is error for failures alone, or info for all that happens. Default: error; info for the status of commits.
+	// Severity is error for failures only, or info for all events. Default: error; info for the status of commits.
 	Severity string `json:"severity,omitempty"`
-	// Environments that it is about. Default: the management clusters as a whole, with all of them.
+	// Environments whose events are reported. Default: all events of the management clusters.
 	Environments []string `json:"environments,omitempty"`
-	// ManagementClusters that have it. Default: all.
+	// ManagementClusters with this notification. Default: all.
 	ManagementClusters []string `json:"managementClusters,omitempty"`
 }
 
-// Level is the severity of what it tells: the declared one; by itself a commit status tells everything (info), and a message what fails (error).
+// Level is the effective severity: the declared one, or else info for a commit status and error for a message.
 func (n *Notification) Level() string {
 	if n.Severity == "" && n.Type.IsCommitStatus() {
 		return "info"
@@ -75,7 +77,7 @@ func (v *validator) notifications(f *Fleet) {
 func (v *validator) notification(at string, n *Notification, f *Fleet) {
 	v.label(fieldPath(at, "name"), n.Name, maxLabel-len("notification-"))
 	if n.Type != "" && !slices.Contains(NotificationTypes(), n.Type) {
-		v.errorf(RuleValue, fieldPath(at, "type"), "write slack, teams, webhook, github, gitlab or gitea", "%.80q is no type of notification", n.Type)
+		v.errorf(RuleValue, fieldPath(at, "type"), "write slack, teams, webhook, github, gitlab or gitea", "%.80q is not a type of notification", n.Type)
 	}
 	if n.Severity != "" && n.Severity != "info" && n.Severity != "error" {
 		v.errorf(RuleValue, fieldPath(at, "severity"), "write error or info", "%.80q is no severity", n.Severity)
@@ -95,13 +97,9 @@ func (v *validator) notification(at string, n *Notification, f *Fleet) {
 		v.errorf(RuleRequired, at, "add `address: https://host/owner/repository`", "the fleet has no remote whose commits could get a status")
 	}
 	for i, name := range n.Environments {
-		if _, ok := f.Environment(name); !ok && len(f.Spec.Environments) > 0 {
-			v.errorf(RuleValue, itemPath(fieldPath(at, "environments"), i), "", "there is no environment %.80q", name)
-		}
+		v.refersTo(itemPath(fieldPath(at, "environments"), i), "environment", name, f.EnvironmentNames())
 	}
 	for i, name := range n.ManagementClusters {
-		if !slices.ContainsFunc(f.Spec.ManagementClusters, func(m ManagementCluster) bool { return m.Name == name }) {
-			v.errorf(RuleValue, itemPath(fieldPath(at, "managementClusters"), i), "", "there is no management cluster %.80q", name)
-		}
+		v.refersTo(itemPath(fieldPath(at, "managementClusters"), i), "management cluster", name, f.ManagementClusterNames())
 	}
 }

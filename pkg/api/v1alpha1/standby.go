@@ -42,7 +42,7 @@ func (v *validator) standbys(f *Fleet) {
 		switch {
 		case s.Of == "": // it is missing, which is said already
 		case of < 0:
-			v.errorf(RuleValue, at(i)+".of", "name one of spec.managementClusters", "there is no management cluster %.80q", s.Of)
+			v.refersTo(at(i)+".of", "management cluster", s.Of, f.ManagementClusterNames())
 		case f.Spec.ManagementClusters[of].Repository != nil:
 			v.errorf(RuleValue, at(i)+".of", "declare the standby in the fleet repo of "+s.Of, "management cluster %s has a fleet repo of its own", s.Of)
 		}

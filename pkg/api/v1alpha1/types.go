@@ -1,8 +1,8 @@
-// Package v1alpha1 is fleet.yaml: what a fleet is made of. Loading is strict; every field is documented here, and the JSON
-// schema in docs/reference is generated from these types.
+// Package v1alpha1 has the types of fleet.yaml. Loading is strict. The comments here document every field, and the JSON schema in
+// docs/reference is generated from these types.
 package v1alpha1
 
-// APIVersion and Kind are the first two lines of every fleet.yaml. FileName is where it stands, at the top of the fleet repo.
+// APIVersion and Kind are the first two lines of every fleet.yaml. FileName is its path in the fleet repo.
 const (
 	APIVersion = "fleetctl.dev/v1alpha1"
 	Kind       = "Fleet"
@@ -20,7 +20,7 @@ type Fleet struct {
 	// Spec is the wanted state of the fleet.
 	Spec FleetSpec `json:"spec"`
 
-	// source is where the fields were read, for findings; nil if the fleet was not decoded.
+	// source has the places of the fields in the file, for findings; nil if the fleet was not decoded.
 	source *source
 }
 
@@ -32,102 +32,103 @@ type Metadata struct {
 
 // FleetSpec is the wanted state of the fleet.
 type FleetSpec struct {
-	// Git says where the fleet repo is. Without a URL it is the folder that fleet.yaml stands in, which fleetctl serves to Flux
-	// from this machine.
+	// Git says where the fleet repo is. Without a URL it is the folder of fleet.yaml, which fleetctl serves to Flux from this machine.
 	Git Git `json:"git,omitzero"`
-	// Flux says which parts of Flux run on the management clusters.
+	// Flux configures Flux on the management clusters.
 	Flux Flux `json:"flux,omitzero"`
-	// Channels are the Git references that environments follow. The channel main is always there: it is the branch of spec.git.
+	// Channels are the Git references that environments follow. There always is a channel main, the branch of spec.git.
 	Channels []Channel `json:"channels,omitempty"`
 	// Environments group workload clusters; each has a folder of its own.
 	Environments []Environment `json:"environments,omitempty"`
-	// Notifications tell people, or a forge, what Flux on the management clusters does.
+	// Notifications report to people, or to a forge, what Flux on the management clusters does.
 	Notifications []Notification `json:"notifications,omitempty"`
-	// Snapshots of what the management clusters manage.
+	// Snapshots say where backups of the management clusters are kept.
 	Snapshots Snapshots `json:"snapshots,omitzero"`
-	// Validate says what `fleetctl validate` knows besides, and what it leaves out.
+	// Validate configures `fleetctl validate`: additional CRDs, and files to leave out.
 	Validate Validation `json:"validate,omitzero"`
 	// ManagementClusters run Cluster API and Flux.
 	ManagementClusters []ManagementCluster `json:"managementClusters"`
-	// Standbys wait to take over from a management cluster that is lost.
+	// Standbys are clusters that can take over from a lost management cluster.
 	Standbys []Standby `json:"standbys,omitempty"`
 }
 
-// Standby is a second cluster with all that a management cluster has, and with its providers stopped. `fleetctl init --management NAME` makes it, `fleetctl standby
-// activate NAME` has it take over: then it stands in the place of the other one in this file, with all but the name and the host as that had them.
+// Standby is a second cluster with the same programs as a management cluster, but with its providers stopped. `fleetctl init --management
+// NAME` makes it. `fleetctl standby activate NAME` makes it take over. It then replaces the other management cluster in this file, with
+// the same settings, but with its own name and host.
 type Standby struct {
-	// Name of the standby, which no management cluster has: a DNS label of at most 40 characters.
+	// Name of the standby: a DNS label of at most 40 characters. No management cluster may have the same name.
 	Name string `json:"name"`
-	// Of is the management cluster that it takes over from.
+	// Of is the name of the management cluster from which it takes over.
 	Of string `json:"of"`
-	// Host is what carries it: never a workload cluster, which the lost management cluster would have made.
+	// Host of the standby. It must not be a workload cluster, because the lost management cluster would have made that.
 	Host Host `json:"host,omitzero"`
 }
 
-// Validation tunes validate for this repo. What it leaves out it says in its result.
+// Validation configures validate for this repo. The result of validate reports what it has left out.
 type Validation struct {
-	// CRDs are folders and files of the repo with CustomResourceDefinitions, which win over those of the providers and the others in the repo. --crds wins
-	// over them.
+	// CRDs are folders and files of the repo with CustomResourceDefinitions. They take precedence over the CRDs of the providers and
+	// others in the repo. The flag --crds takes precedence over them.
 	CRDs []string `json:"crds,omitempty"`
-	// Exclude are folders and files of the repo in which validate finds nothing, from the top of the repo: * stands for anything in a name, ** for any
-	// folders. Flux applies them all the same.
+	// Exclude are folders and files of the repo that validate does not check, as paths from the top of the repo. * matches any text in a
+	// name, ** any folders. Flux still applies these files.
 	Exclude []string `json:"exclude,omitempty"`
 }
 
-// Snapshots say where backup, bootstrap and restore keep what a management cluster manages, encrypted with the fleet's age keys.
+// Snapshots say where backup, bootstrap and restore keep snapshots of a management cluster. They are encrypted with the fleet's age keys.
 type Snapshots struct {
-	// To is a folder that outlives the management clusters, such as a mounted volume, relative to fleet.yaml; oci://REGISTRY/PATH, a repository of an
-	// OCI registry; or branch:NAME, a branch of the fleet repo that holds nothing else. Default: none is kept.
+	// To is a folder that outlives the management clusters, such as a mounted volume, relative to fleet.yaml; or oci://REGISTRY/PATH, a
+	// repository of an OCI registry; or branch:NAME, a branch of the fleet repo with nothing else in it. Default: no snapshots are kept.
 	To string `json:"to,omitempty"`
 }
 
-// Git is the fleet repo as Flux and fleetctl reach it.
+// Git says how Flux and fleetctl reach the fleet repo.
 type Git struct {
-	// URL of the repository: https://…, ssh://user@host/path or user@host:path. Empty: no remote at all.
+	// URL of the repository: https://…, ssh://user@host/path or user@host:path. Empty means no remote.
 	URL string `json:"url,omitempty"`
 	// Branch that holds the fleet. Default: main.
 	Branch string `json:"branch,omitempty"`
-	// Username that goes with the token of an https URL. Default: git.
+	// Username for the token of an https URL. Default: git.
 	Username string `json:"username,omitempty"`
 	// CAFile is a PEM file, relative to fleet.yaml, with the certificate authorities of an https URL. Default: the system's.
 	CAFile string `json:"caFile,omitempty"`
-	// KnownHosts are lines as in known_hosts, which pin the host keys of an ssh URL.
+	// KnownHosts are lines in the format of known_hosts with the host keys of an ssh URL. No other host keys are accepted.
 	KnownHosts string `json:"knownHosts,omitempty"`
 	// Interval at which Flux looks for new commits, as a Go duration. Default: 1m (10s without a remote).
 	Interval string `json:"interval,omitempty"`
-	// Forge is what runs on the URL's host, for pull requests: github, gitlab or gitea (Forgejo too). Default: by the host's name.
+	// Forge is the kind of forge on the URL's host, for pull requests: github, gitlab or gitea (also for Forgejo). Default: by the host's
+	// name.
 	Forge ForgeType `json:"forge,omitempty"`
-	// FluxUsername goes with a token that Flux reads with (--flux-token-file), where that one has another name. Default: username.
+	// FluxUsername is the user name for Flux's own token (--flux-token-file), if it differs. Default: username.
 	FluxUsername string `json:"fluxUsername,omitempty"`
-	// SharePushToken agrees that workload clusters hold the token that init pushes with, where it is given none for Flux alone
-	// (--flux-token-file). Who rules one of them may then change the whole fleet. Default: false.
+	// SharePushToken allows init to give the token with which it pushes to workload clusters, if Flux has no token of its own
+	// (--flux-token-file). An administrator of one workload cluster can then change the whole fleet. Default: false.
 	SharePushToken bool `json:"sharePushToken,omitempty"`
 }
 
-// Flux chooses what runs in the flux-system namespace.
+// Flux configures the namespace flux-system.
 type Flux struct {
 	// Version of the Flux distribution (v2.9.5). Default: the one that this fleetctl was built with.
 	Version string `json:"version,omitempty"`
-	// Components to install; source-controller and kustomize-controller must be among them. Default: those two, helm-controller
-	// and notification-controller.
+	// Components to install. source-controller and kustomize-controller are required. Default: these two, helm-controller and
+	// notification-controller.
 	Components []string `json:"components,omitempty"`
-	// NetworkPolicy installs the policies that close the flux-system namespace to other namespaces. Default: true.
+	// NetworkPolicy installs policies that refuse connections from other namespaces. Default: true.
 	NetworkPolicy *bool `json:"networkPolicy,omitempty"`
-	// Registry that Flux's images come from. Default: ghcr.io/fluxcd.
+	// Registry of Flux's images. Default: ghcr.io/fluxcd.
 	Registry string `json:"registry,omitempty"`
-	// URL of a mirror of Flux's releases, which has download/<version>/manifests.tar.gz below it. Default: Flux's own releases.
+	// URL of a mirror of Flux's releases, with download/<version>/manifests.tar.gz below it. Default: Flux's own releases.
 	URL string `json:"url,omitempty"`
 }
 
-// Channel is what environments follow in Git, for everything: the definitions of their clusters, the charts, and what runs on them.
-// Exactly one of Branch and Tag says what it is; the channel main is the branch of spec.git and needs neither.
+// Channel is a Git reference that environments follow, for the definitions of their clusters, for the charts, and for the apps on them.
+// It has exactly one of Branch and Tag. The channel main is the branch of spec.git and needs neither.
 type Channel struct {
 	// Name of the channel, and of its GitRepository on the management clusters: a DNS label.
 	Name string `json:"name"`
-	// Branch that it follows: every commit there reaches its environments.
+	// Branch that the channel follows. Every commit there reaches its environments.
 	Branch string `json:"branch,omitempty"`
-	// Tag is the pattern of the tags that it goes through: v* stands for v0.1.0, v0.1.1 and so on. Which of them it is at stands in one
-	// place only, the GitRepository in providers/<cloud>/<generation>/mgmt/sources/<channel>, and `fleetctl promote` moves it.
+	// Tag is the pattern of the channel's tags: v* means v0.1.0, v0.1.1 and so on. The present tag is only in the GitRepository in
+	// providers/<cloud>/<generation>/mgmt/sources/<channel>, and `fleetctl promote` changes it there.
 	Tag string `json:"tag,omitempty"`
 }
 
@@ -137,8 +138,8 @@ type Environment struct {
 	Name string `json:"name"`
 	// Channel that its clusters follow. Default: main.
 	Channel string `json:"channel,omitempty"`
-	// Production says that people depend on it: it follows a channel of tags where there is one, and a tenant may look and not change.
-	// Default: true for an environment called prod or production, or whose name begins with prod- or production-.
+	// Production means that people depend on the environment. It then follows a channel of tags, if there is one, and tenants may only
+	// read. Default: true for an environment called prod or production, or whose name begins with prod- or production-.
 	Production *bool `json:"production,omitempty"`
 }
 
@@ -146,65 +147,66 @@ type Environment struct {
 type ManagementCluster struct {
 	// Name of the management cluster: a DNS label of at most 40 characters.
 	Name string `json:"name"`
-	// Parent is the management cluster that makes this one, as a workload cluster of the same name in its own part of the fleet, or in
-	// another fleet. That workload cluster then carries it.
+	// Parent is the management cluster that makes this one, as a workload cluster of the same name, in this or another fleet. This
+	// management cluster runs on that workload cluster.
 	Parent string `json:"parent,omitempty"`
-	// Repository is a fleet repo of its own, for one with a parent: what is declared there is another fleet, which shares neither keys nor tokens with this
-	// one. This fleet makes the cluster that it runs on. `fleetctl bootstrap --stand-alone` makes the repository's first commit of what is declared here.
+	// Repository is a separate fleet repo for this management cluster, which must have a parent. The fleet in that repo shares neither
+	// keys nor tokens with this one. This fleet makes the workload cluster on which the management cluster runs. `fleetctl bootstrap
+	// --stand-alone` makes the first commit of that repo from the declarations here.
 	Repository *Repository `json:"repository,omitempty"`
-	// Host is what carries it.
+	// Host on which the management cluster runs.
 	Host Host `json:"host,omitzero"`
 	// KubernetesVersion of the management cluster itself (v1.36.3). Default: the host's.
 	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
-	// Cloud is the folder under providers/ that holds its configuration. Default: the name of its first infrastructure provider,
-	// or none.
+	// Cloud is the folder under providers/ with its configuration. Default: the name of its first infrastructure provider, or none.
 	Cloud string `json:"cloud,omitempty"`
-	// Generation is the folder under providers/<cloud>/: a new generation can stand beside the old one. Default: v1.
+	// Generation is the folder under providers/<cloud>/. A new generation can exist beside the old one. Default: v1.
 	Generation string `json:"generation,omitempty"`
-	// Path of its own folder, from the top of the repo, where that is another one than providers/<cloud>/<generation>/mgmt: the one that its Flux
-	// applies first, which has flux-system in it (clusters/production). So the layout of a repo that was there before fleetctl stays as it is.
+	// Path of its folder, from the top of the repo, if that is not providers/<cloud>/<generation>/mgmt. It is the folder that its Flux
+	// applies first, with flux-system in it, such as clusters/production. With it, a repo that is older than fleetctl keeps its layout.
 	Path string `json:"path,omitempty"`
-	// CertManager makes the certificates of the providers' webhooks. It is installed where the cluster has none; somebody else's is left alone.
+	// CertManager makes the certificates of the providers' webhooks. fleetctl installs it if the cluster has none, and leaves an existing
+	// one as it is.
 	CertManager CertManager `json:"certManager,omitzero"`
-	// Providers to install, with their versions. The core provider and the kubeadm bootstrap and control plane providers are
-	// added where none of their type is listed.
+	// Providers to install, with their versions. The core provider and the kubeadm bootstrap and control plane providers are added if
+	// none of their type is listed.
 	Providers []Provider `json:"providers,omitempty"`
-	// Vault says how to log in to the Vault that variables of its providers come from. Which server that is, VAULT_ADDR says alone.
+	// Vault says how to log in to Vault, for variables of the providers. Only VAULT_ADDR says which server that is.
 	Vault Vault `json:"vault,omitzero"`
-	// Tuning is how hard the managers of its providers and of Flux work. What it leaves out stays as it was released.
+	// Tuning sets parallelism and resources of the managers of its providers and of Flux. Other settings stay as released.
 	Tuning []ManagerTuning `json:"tuning,omitempty"`
 }
 
-// Repository is the fleet repo of a management cluster that has one of its own.
+// Repository is the separate fleet repo of a management cluster.
 type Repository struct {
-	// Fleet is the name of that fleet. Default: the name of the management cluster.
+	// Fleet is the name of the fleet in the repo. Default: the name of the management cluster.
 	Fleet string `json:"fleet,omitempty"`
-	// Git is where it is. It has a remote: the management cluster cannot fetch from this machine.
+	// Git says where the repo is. It needs a URL, because the management cluster cannot fetch from this machine.
 	Git Git `json:"git"`
-	// Environments of this fleet that go there: what they run, and the clusters that the parent has made in them.
+	// Environments of this fleet that move to the repo, with their clusters and the apps on them.
 	Environments []string `json:"environments,omitempty"`
 }
 
-// ManagerTuning is how hard one manager works and what it may take for it. `fleetctl init` applies it, and changes with it.
+// ManagerTuning sets parallelism and resources of one manager. `fleetctl init` applies it, and applies changes of it.
 type ManagerTuning struct {
 	// Manager is the name of its Deployment: capi-controller-manager, capd-controller-manager, kustomize-controller….
 	Manager string `json:"manager"`
-	// Flags are numbers that it is started with, by the names that it has for them, without dashes: kube-api-qps, kube-api-burst,
-	// machine-concurrency; of Flux, concurrent. Its --help, or the documentation of its project, says what they mean.
+	// Flags of the manager whose values are numbers, by name without dashes: kube-api-qps, kube-api-burst, machine-concurrency; for Flux,
+	// concurrent. The manager's --help, or the documentation of its project, explains them.
 	Flags map[string]int `json:"flags,omitempty"`
-	// Resources that its container asks for, and may take. An embedded host enforces none.
+	// Resources of the manager's container. An embedded host does not enforce them.
 	Resources Resources `json:"resources,omitzero"`
 }
 
 // Resources of a container.
 type Resources struct {
-	// Requests are kept for it.
+	// Requests are reserved for the container.
 	Requests ResourceList `json:"requests,omitzero"`
-	// Limits it cannot go beyond.
+	// Limits bound the container.
 	Limits ResourceList `json:"limits,omitzero"`
 }
 
-// ResourceList is an amount of each resource, as Kubernetes writes them.
+// ResourceList has a Kubernetes quantity for each resource.
 type ResourceList struct {
 	// CPU in cores: 500m, 2.
 	CPU string `json:"cpu,omitempty"`
@@ -223,11 +225,11 @@ const (
 	HostWorkload HostType = "workload"
 )
 
-// Host is what carries a management cluster.
+// Host is the host of a management cluster.
 type Host struct {
-	// Type of the host: kind (a container on this machine), embedded (processes on this machine, Linux only), existing (a
-	// cluster that is already there) or workload (the cluster that parent makes). Default: workload where there is a parent; kind where
-	// a container engine answers, else embedded.
+	// Type of the host: kind (a container on this machine), embedded (processes on this machine, Linux only), existing (an existing
+	// cluster) or workload (the workload cluster that the parent makes). Default: workload with a parent; else kind if a container engine
+	// answers; else embedded.
 	Type HostType `json:"type,omitempty"`
 	// Kind has the settings of a kind host.
 	Kind *KindHost `json:"kind,omitempty"`
@@ -239,19 +241,19 @@ type Host struct {
 
 // EmbeddedHost are the settings of an embedded host.
 type EmbeddedHost struct {
-	// Mirrors are asked for images in place of their registries. A change counts when the host is started the next time.
+	// Mirrors replace registries of images. A change takes effect at the next start of the host.
 	Mirrors []RegistryMirror `json:"mirrors,omitempty"`
-	// ServiceAccountIssuer is the https address at which clouds read who issues its service accounts' tokens, where what `fleetctl host issuer
-	// export` writes is published. Tokens of the time before stay good. A change counts when the host is started the next time. Default: none
-	// that anybody outside could read.
+	// ServiceAccountIssuer is the https URL of the issuer of service accounts' tokens, at which clouds read the documents that `fleetctl
+	// host issuer export` writes. Older tokens stay valid. A change takes effect at the next start of the host. Default: an issuer that
+	// only the cluster itself can read.
 	ServiceAccountIssuer string `json:"serviceAccountIssuer,omitempty"`
 }
 
-// RegistryMirror stands in for a container registry.
+// RegistryMirror replaces a container registry.
 type RegistryMirror struct {
-	// Registry as images name it: registry.k8s.io, docker.io.
+	// Registry in the names of images: registry.k8s.io, docker.io.
 	Registry string `json:"registry"`
-	// Mirror is where its images are: host or host/path.
+	// Mirror with the registry's images: host or host/path.
 	Mirror string `json:"mirror"`
 }
 
@@ -269,22 +271,22 @@ type Mount struct {
 	HostPath string `json:"hostPath"`
 	// ContainerPath in the node.
 	ContainerPath string `json:"containerPath"`
-	// ReadOnly mounts it so.
+	// ReadOnly makes the mount read-only.
 	ReadOnly bool `json:"readOnly,omitempty"`
 }
 
-// ExistingHost names a cluster that is already there.
+// ExistingHost names an existing cluster.
 type ExistingHost struct {
-	// Kubeconfig is the path of its kubeconfig, relative to fleet.yaml. Default: the one that kubectl would use.
+	// Kubeconfig is the path of its kubeconfig, relative to fleet.yaml. Default: the kubeconfig that kubectl uses.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
-	// Context in it.
+	// Context of the kubeconfig.
 	Context string `json:"context"`
 }
 
 // CertManager says which cert-manager to install.
 type CertManager struct {
-	// Version of cert-manager (v1.21.1). `fleetctl init` writes the one it chose where this is empty: the bundle's, or the one that this fleetctl's clusterctl
-	// would install. A newer one here is upgraded to as the providers are.
+	// Version of cert-manager (v1.21.1). If it is empty, `fleetctl init` chooses the version in the bundle, or else the one of fleetctl's
+	// clusterctl, and writes it here. A newer version here is an upgrade, as for providers.
 	Version string `json:"version,omitempty"`
 	// URL of its manifest, for a mirror: …/<version>/cert-manager.yaml. Default: cert-manager's own releases.
 	URL string `json:"url,omitempty"`
@@ -306,48 +308,48 @@ const (
 
 // Provider is one Cluster API provider.
 type Provider struct {
-	// Name as clusterctl knows it: cluster-api, kubeadm, aws, azure, docker….
+	// Name in clusterctl: cluster-api, kubeadm, aws, azure, docker….
 	Name string `json:"name"`
 	// Type of the provider. Default: infrastructure.
 	Type ProviderType `json:"type,omitempty"`
-	// Version to install (v1.14.2). `fleetctl init` writes the one it chose where this is empty; a newer one here is what the next init, or `fleetctl upgrade
-	// apply`, upgrades to.
+	// Version to install (v1.14.2). If it is empty, `fleetctl init` chooses a version and writes it here. The next init, or `fleetctl
+	// upgrade apply`, upgrades to a newer version here.
 	Version string `json:"version,omitempty"`
-	// URL of the provider's components, for one that clusterctl does not know.
+	// URL of the provider's components, for a provider that clusterctl does not know.
 	URL string `json:"url,omitempty"`
-	// Variables that its components need.
+	// Variables that the components need.
 	Variables []Variable `json:"variables,omitempty"`
 }
 
-// Variable is a value that a provider's components need. Exactly one of Value, Env, File, Stdin, Command and Vault says where it comes
-// from; none of them: the environment variable of the same name.
+// Variable is a value that a provider's components need. At most one of Value, Env, File, Stdin, Command and Vault says where it comes
+// from. Without any it is the environment variable of the same name.
 type Variable struct {
-	// Name as the provider's documentation has it: AWS_B64ENCODED_CREDENTIALS.
+	// Name in the provider's documentation: AWS_B64ENCODED_CREDENTIALS.
 	Name string `json:"name"`
-	// Value in clear; not for secrets, which do not belong in Git.
+	// Value in clear. Do not use it for secrets, which do not belong in Git.
 	Value *string `json:"value,omitempty"`
 	// Env is the environment variable to read.
 	Env string `json:"env,omitempty"`
 	// File to read, relative to fleet.yaml; one final newline is dropped.
 	File string `json:"file,omitempty"`
-	// Stdin takes what `fleetctl init` reads from its standard input; one final newline is dropped. One variable of a management
+	// Stdin reads the value from the standard input of `fleetctl init`; one final newline is dropped. Only one variable of a management
 	// cluster may have it.
 	Stdin bool `json:"stdin,omitempty"`
-	// Command whose standard output is the value; one final newline is dropped. No shell is involved.
+	// Command whose standard output is the value; one final newline is dropped. It runs without a shell.
 	Command []string `json:"command,omitempty"`
-	// Vault has it: in a key-value engine, or in one that makes a credential when it is asked.
+	// Vault reads the value from Vault, from a key-value engine or an engine that makes credentials.
 	Vault *VaultSecret `json:"vault,omitempty"`
-	// Base64 encodes what comes from there, for components that want it so.
+	// Base64 encodes the value, for components that expect that.
 	Base64 bool `json:"base64,omitempty"`
 }
 
-// VaultSecret is where in Vault a value is. Exactly one of Field and Text says what of it.
+// VaultSecret is a value in Vault. It has exactly one of Field and Text.
 type VaultSecret struct {
-	// Path as `vault read`, or `vault kv get`, takes it: aws/creds/fleet, secret/clouds/vsphere.
+	// Path as for `vault read` or `vault kv get`: aws/creds/fleet, secret/clouds/vsphere.
 	Path string `json:"path"`
-	// Field of the secret that is the value.
+	// Field of the secret with the value.
 	Field string `json:"field,omitempty"`
-	// Text that is the value, with ${field} for the fields in it.
+	// Text of the value, in which ${field} is replaced by a field of the secret.
 	Text string `json:"text,omitempty"`
 }
 
@@ -362,16 +364,16 @@ const (
 	VaultJWT        VaultMethod = "jwt"
 )
 
-// VaultMethods are all of them.
+// VaultMethods are all ways to log in to Vault.
 func VaultMethods() []VaultMethod {
 	return []VaultMethod{VaultToken, VaultAppRole, VaultKubernetes, VaultJWT}
 }
 
-// Vault is how fleetctl logs in to Vault. What is secret of it comes from the environment: VAULT_TOKEN, VAULT_ROLE_ID and VAULT_SECRET_ID.
+// Vault says how fleetctl logs in to Vault. Credentials come from the environment: VAULT_TOKEN, VAULT_ROLE_ID and VAULT_SECRET_ID.
 type Vault struct {
-	// Method to log in by: token, approle, kubernetes or jwt. Default: token.
+	// Method of the login: token, approle, kubernetes or jwt. Default: token.
 	Method VaultMethod `json:"method,omitempty"`
-	// Mount of that method. Default: its name.
+	// Mount of the method. Default: the method's name.
 	Mount string `json:"mount,omitempty"`
 	// Role to log in as, for kubernetes and jwt.
 	Role string `json:"role,omitempty"`
@@ -379,9 +381,8 @@ type Vault struct {
 	Namespace string `json:"namespace,omitempty"`
 	// CAFile is a PEM file, relative to fleet.yaml, with the certificate authorities of the server. Default: VAULT_CACERT, or the system's.
 	CAFile string `json:"caFile,omitempty"`
-	// JWTEnv is the environment variable with the token for the method jwt, which a pipeline's identity provider made. Default:
-	// VAULT_ID_TOKEN.
+	// JWTEnv is the environment variable with the token for the method jwt, from a pipeline's identity provider. Default: VAULT_ID_TOKEN.
 	JWTEnv string `json:"jwtEnv,omitempty"`
-	// JWTFile has the token for the methods jwt and kubernetes. Default for kubernetes: that of the pod's service account.
+	// JWTFile is a file with the token for the methods jwt and kubernetes. Default for kubernetes: the token of the pod's service account.
 	JWTFile string `json:"jwtFile,omitempty"`
 }

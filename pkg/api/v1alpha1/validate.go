@@ -164,6 +164,20 @@ func (v *validator) oneOf(path, what, value string, known []string) bool {
 	return false
 }
 
+// refersTo checks a name that must be that of an item of fleet.yaml. Where nothing is declared yet, another finding says so.
+func (v *validator) refersTo(path, what, name string, declared []string) {
+	if len(declared) == 0 || slices.Contains(declared, name) {
+		return
+	}
+	hint := "there are: " + strings.Join(declared, ", ")
+	if nearest := diag.Nearest(name, declared); nearest != "" {
+		hint = "did you mean " + nearest + "?"
+	} else if len(declared) > 20 {
+		hint = "name one that fleet.yaml declares"
+	}
+	v.errorf(RuleValue, path, hint, "there is no %s %.80q", what, name)
+}
+
 // unique reports each item whose key an earlier one has; empty keys do not count.
 func unique[T any](v *validator, items []T, path func(i int) string, what string, key func(T) string) {
 	first := map[string]int{}

@@ -5,7 +5,6 @@ import (
 	"net/url"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/layout"
@@ -64,9 +63,7 @@ func (v *validator) repository(at string, m *ManagementCluster, f *Fleet) {
 	}
 	name := func(i int) string { return itemPath(at+".environments", i) }
 	for i, environment := range own.Environments {
-		if !slices.ContainsFunc(f.Spec.Environments, func(e Environment) bool { return e.Name == environment }) {
-			v.errorf(RuleValue, name(i), "list it in spec.environments", "there is no environment %.80q", environment)
-		}
+		v.refersTo(name(i), "environment", environment, f.EnvironmentNames())
 	}
 	unique(v, own.Environments, name, "environment", func(s string) string { return s })
 }

@@ -1,4 +1,4 @@
-// Package bundletest gives tests what bundles are filled from: a container registry on the loopback address, images, Helm charts.
+// Package bundletest gives tests the sources of a bundle: a container registry on the loopback address, images and Helm charts.
 package bundletest
 
 import (
@@ -110,7 +110,7 @@ func push(t testing.TB, ref string, image v1.Image) {
 	check(t, remote.Write(parsed, image, remote.WithContext(t.Context())))
 }
 
-// deployment is of the image that the values name, and is not there where they name none.
+// deployment is a template that makes a Deployment of the image in the values, and nothing if the values name no image.
 const deployment = `{{- if .Values.image }}
 apiVersion: apps/v1
 kind: Deployment

@@ -6,12 +6,14 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
@@ -39,6 +41,7 @@ type Account struct {
 	region   string
 	regions  []string
 	endpoint *string
+	client   *http.Client
 	// pace is how long it waits before it asks once more whether something is gone.
 	pace time.Duration
 }
@@ -60,6 +63,11 @@ func New(encoded, endpoint string, regions []string) (*Account, error) {
 	}}
 	if !a.credentials.HasKeys() {
 		return nil, diag.Errorf(hint, "the profile in %s has no aws_access_key_id and aws_secret_access_key", CredentialsVariable)
+	}
+	// AWS redirects nobody to another server. The SDK's own client takes a redirect, with signature, token and body: also from https to http.
+	a.client = &http.Client{
+		Transport:     awshttp.NewBuildableClient().GetTransport(),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	if endpoint != "" {
 		a.endpoint = &endpoint
@@ -160,7 +168,7 @@ type region struct {
 
 func (a *Account) in(name string) *region {
 	config := sdk.Config{
-		Region: name, BaseEndpoint: a.endpoint,
+		Region: name, BaseEndpoint: a.endpoint, HTTPClient: a.client,
 		Credentials: sdk.CredentialsProviderFunc(func(context.Context) (sdk.Credentials, error) { return a.credentials, nil }),
 	}
 	return &region{

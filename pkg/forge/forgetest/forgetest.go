@@ -1,5 +1,4 @@
-// Package forgetest answers as the APIs of GitHub, GitLab and Gitea do, in the shapes that their documentation has, for the few requests
-// that pull requests take. It is an edge of our own making: what a real forge does beyond that, it does not know.
+// Package forgetest fakes the APIs of GitHub, GitLab and Gitea, as documented, as far as pull requests need them. Real forges may do more.
 package forgetest
 
 import (

@@ -14,9 +14,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/internal/apiserver"
 )
 
-// Create makes the host, starts it when it is stopped, rebuilds it when it is half made, and returns when its API server is
-// ready and opts.Images are in its store. opts.NodeImage is where the control plane's own images are looked for first.
-// Mounts and the node image's name are for hosts with nodes.
+// Create makes a missing host, starts a stopped one, and rebuilds a half-made one. It returns when the API server is ready and
+// opts.Images are in the image store. Create looks for the control plane's images in opts.NodeImage first. It ignores Mounts and the
+// node image's name, which are for hosts with nodes.
 func (h *Host) Create(ctx context.Context, opts host.CreateOptions) error {
 	if opts.Detail == nil {
 		opts.Detail = func(string) {}
@@ -30,7 +30,7 @@ func (h *Host) Create(ctx context.Context, opts host.CreateOptions) error {
 	}
 }
 
-// starts bounds how often one Create starts a supervisor that is killed.
+// starts bounds how often one Create starts the supervisor again after it was killed.
 const starts = 3
 
 func (h *Host) create(ctx context.Context, opts host.CreateOptions) error {
@@ -57,14 +57,14 @@ func (h *Host) create(ctx context.Context, opts host.CreateOptions) error {
 	if err := h.loadPrograms(ctx, c, opts); err != nil {
 		return err
 	}
-	// Programs of controllers are not needed until something asks for them, so they are unpacked while the API starts.
+	// No controller starts before the API server is ready, so their images are unpacked meanwhile.
 	group, gctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return h.start(gctx, opts) })
 	group.Go(func() error { return host.LoadWanted(gctx, h, opts) })
 	return group.Wait()
 }
 
-// Start starts a stopped host with all its data and waits until it answers. It makes nothing.
+// Start starts a stopped host with its data and waits until the API server answers. It does not make a host. It returns the host's state.
 func (h *Host) Start(ctx context.Context, detail func(string)) (host.State, error) {
 	state, err := h.State(ctx)
 	if err != nil || (state != host.StateStopped && state != host.StateRunning) {
@@ -76,7 +76,7 @@ func (h *Host) Start(ctx context.Context, detail func(string)) (host.State, erro
 	return host.StateRunning, nil
 }
 
-// settle is the configuration of a host that is there, with the mirrors and the issuer of now, or a new one; it is written.
+// settle writes and returns the host's configuration. An existing one only gets the mirrors and the issuer of h's options.
 func (h *Host) settle(opts host.CreateOptions) (*config, error) {
 	c, err := h.dir.readConfig()
 	switch {
@@ -122,7 +122,7 @@ func (h *Host) isEphemeral() (bool, error) {
 	return c.Ephemeral, nil
 }
 
-// start runs the supervisor and tells who waits for the API server.
+// start runs the supervisor and returns when the API server is ready.
 func (h *Host) start(ctx context.Context, opts host.CreateOptions) error {
 	opts.Detail("starting the control plane")
 	if err := h.spawn(ctx); err != nil {
@@ -138,10 +138,10 @@ func (h *Host) start(ctx context.Context, opts host.CreateOptions) error {
 	return err
 }
 
-// errEnded says that the supervisor has ended.
+// errEnded means that the supervisor has ended.
 var errEnded = errors.New("its supervisor has ended")
 
-// adopt makes sure that a host that runs already, maybe only just, answers and has the images.
+// adopt waits until a host that already runs, or is just starting, answers, and loads the images.
 func (h *Host) adopt(ctx context.Context, opts host.CreateOptions) error {
 	wait, cancel := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("not ready within %s", startTime))
 	defer cancel()
@@ -150,7 +150,7 @@ func (h *Host) adopt(ctx context.Context, opts host.CreateOptions) error {
 	}
 	if runs, err := h.dir.alive(); err != nil {
 		return err
-	} else if !runs { // it failed while we waited: now it is ours to start, or to rebuild
+	} else if !runs { // it ended during the wait; the caller starts or rebuilds it
 		return h.Create(ctx, opts)
 	}
 	kubeconfig, err := h.Kubeconfig(wait)
@@ -161,7 +161,7 @@ func (h *Host) adopt(ctx context.Context, opts host.CreateOptions) error {
 	if err != nil {
 		return err
 	}
-	// It may be dying while we ask it: then nobody will ever answer, and it is ours to start again.
+	// The host may be ending. Then no answer comes, and the caller has to start the host again.
 	asking, ended := context.WithCancelCause(wait)
 	defer ended(nil)
 	go func() {
@@ -174,7 +174,7 @@ func (h *Host) adopt(ctx context.Context, opts host.CreateOptions) error {
 			return h.Create(ctx, opts)
 		}
 		return diag.Wrap("use management cluster "+h.name, err,
-			"`fleetctl host stop` and `fleetctl host start` begin anew; see "+h.dir.path(supervisorLog))
+			"restart it with `fleetctl host stop` and `fleetctl host start`; see "+h.dir.path(supervisorLog))
 	}
 	if opts.Answers != nil {
 		opts.Answers(kubeconfig)

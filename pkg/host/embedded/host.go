@@ -1,9 +1,9 @@
-// Package embedded carries a management cluster without a container engine: a Kubernetes API of etcd, kube-apiserver and
-// kube-controller-manager as processes on loopback (package controlplane), in which Deployments run as processes too
-// (package runner), their programs taken out of the same images that a node would run (package images). One process, the
-// supervisor, holds them all: it is this program again, started by Create in the background, and with it they end.
+// Package embedded runs a management cluster without a container engine. Its Kubernetes API consists of etcd, kube-apiserver and
+// kube-controller-manager as processes on loopback (package controlplane). Deployments run as processes as well (package runner), with
+// the programs of the images that a node would run (package images). One process, the supervisor, starts all others, and they end with
+// it. The supervisor is this program again, which Create starts in the background.
 //
-// It carries controllers only: there are no nodes and no pods. It works on Linux.
+// An embedded host runs controllers only: it has no nodes and no pods. It works on Linux.
 package embedded
 
 import (
@@ -23,26 +23,26 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/runner"
 )
 
-// Options say where a host keeps what belongs to it, and how long it lives.
+// Options say where a host keeps its files, and how long it lives.
 type Options struct {
 	// StateDir is a private folder for this host alone: data, keys, logs. It is made when needed, and Delete removes it.
 	StateDir string
-	// ImageDir is the store of unpacked images that all hosts share. It is needed to make a host; one that is there
-	// remembers its own.
+	// ImageDir is the store of unpacked images, which all hosts share. Only a new host needs it: an existing one remembers its own.
 	ImageDir string
-	// Mirrors are asked in place of registries, "registry.k8s.io" → "mirror.example.com/k8s", from the next start on. nil leaves
-	// those of a host that is there as they are.
+	// Mirrors replace registries, "registry.k8s.io" → "mirror.example.com/k8s", from the next start on. nil keeps the mirrors of an
+	// existing host.
 	Mirrors map[string]string
-	// Issuer of service accounts' tokens, from the next start on; "" is one that only the cluster itself knows. nil leaves that of a host that is there.
+	// Issuer of service accounts' tokens, an https URL, from the next start on. "" is an issuer that only the cluster itself knows. nil
+	// keeps the issuer of an existing host.
 	Issuer *string
-	// Ephemeral makes a host that ends with this process, however that ends, and keeps its data in memory's speed. The
-	// default is one in the background that outlives it and keeps its data for good.
+	// Ephemeral makes a host that ends with this process, however the process ends, and that does not flush its data to the disk. By
+	// default a host runs in the background, outlives this process and keeps its data.
 	Ephemeral bool
 	// Executable and Args start a process that calls Run with StateDir appended to Args. Default: this program,
 	// "host run".
 	Executable string
 	Args       []string
-	// Programs, if not nil, are run as the control plane in place of those from images.
+	// Programs, if not nil, replace the control plane's programs from images.
 	Programs *controlplane.Programs
 }
 
@@ -67,8 +67,8 @@ var (
 
 var validName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]*$`)
 
-// New returns the host of that name. It changes nothing. The error says that the name cannot be one, or that this system
-// cannot carry it.
+// New returns the host of that name. It changes nothing. It fails if the name is not valid, or if this system cannot run an embedded
+// host.
 func New(name string, opts Options) (*Host, error) {
 	if !validName.MatchString(name) {
 		return nil, diag.Usage("use lower-case letters, digits, dots and dashes", "%q cannot be the name of a management cluster", name)
@@ -89,20 +89,20 @@ func New(name string, opts Options) (*Host, error) {
 	return &Host{name: name, opts: opts, dir: absolute(opts.StateDir)}, nil
 }
 
-// Supported says why this system cannot carry an embedded host; nil if it can.
+// Supported returns nil if this system can run an embedded host, and else the reason.
 func Supported() error {
 	if supported {
 		return nil
 	}
-	return diag.Errorf("install Docker or Podman and use --host kind, or name a cluster that is there with --host existing",
+	return diag.Errorf("install Docker or Podman and use --host kind, or use an existing cluster with --host existing",
 		"an embedded management cluster needs Linux")
 }
 
 // Name of the management cluster.
 func (h *Host) Name() string { return h.name }
 
-// State looks at the host's folder and at its supervisor. A running one is a process that holds its lock, so it cannot be
-// taken for another. An ephemeral host that has ended is broken: its data need not be whole.
+// State reads the host's folder and looks for its supervisor. The host runs if a process holds the supervisor's lock. An ephemeral host
+// that has ended counts as broken, because its data may be incomplete.
 func (h *Host) State(context.Context) (host.State, error) {
 	c, err := h.dir.readConfig()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -125,7 +125,7 @@ func (h *Host) State(context.Context) (host.State, error) {
 	}
 	whole, err := h.dir.completed()
 	if err != nil {
-		return "", fmt.Errorf("look whether the management cluster %s was ever whole: %w", h.name, err)
+		return "", fmt.Errorf("look whether the management cluster %s was ever complete: %w", h.name, err)
 	}
 	if !whole {
 		return host.StateBroken, nil
@@ -133,7 +133,7 @@ func (h *Host) State(context.Context) (host.State, error) {
 	return host.StateStopped, nil
 }
 
-// withoutConfig is the state of a folder without a configuration: a Create or Delete that was killed may have left some.
+// withoutConfig is the state of a folder without a configuration. A Create or Delete that was killed may have left other files there.
 func (h *Host) withoutConfig() (host.State, error) {
 	entries, err := os.ReadDir(string(h.dir))
 	switch {
@@ -162,8 +162,8 @@ func (h *Host) Kubeconfig(ctx context.Context) ([]byte, error) {
 	return content, diag.Wrap("read the kubeconfig of "+h.name, err, "")
 }
 
-// firstKubeconfig waits for a supervisor, where one runs, to write the kubeconfig: at the first start it is there a moment after the host's
-// lock, and who made the host may have been killed in between.
+// firstKubeconfig waits until a running supervisor has written the kubeconfig. At the first start the supervisor takes the host's lock a
+// moment earlier, and the command that made the host may have been killed meanwhile.
 func (h *Host) firstKubeconfig(ctx context.Context) ([]byte, error) {
 	const limit = 10 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -171,7 +171,7 @@ func (h *Host) firstKubeconfig(ctx context.Context) ([]byte, error) {
 	tick := time.NewTicker(lockPoll)
 	defer tick.Stop()
 	for {
-		runs, err := h.dir.alive() // before the file: one that has written it may end
+		runs, err := h.dir.alive() // before the file: a supervisor may write the file and then end
 		if err != nil {
 			return nil, err
 		}
@@ -193,7 +193,7 @@ func (h *Host) Gateway(context.Context) (host.Gateway, error) {
 	return host.Gateway{Listen: loopback, Host: loopback.String()}, nil
 }
 
-// Listens names the program of this host that listens on a TCP port; "" if none does.
+// Listens implements host.PortOwner.
 func (h *Host) Listens(port int) (program string, err error) {
 	running, err := process.Running(h.dir.path(processesDir))
 	if err != nil {
@@ -207,12 +207,13 @@ func (h *Host) Listens(port int) (program string, err error) {
 	return "", nil
 }
 
-// Deployments names those that the host runs, or ran when it was stopped, as NAMESPACE/NAME.
+// Deployments implements host.Rememberer.
 func (h *Host) Deployments() ([]string, error) {
 	return runner.Deployments(h.dir.path(runnerDir))
 }
 
-// Stop ends all processes of the host, also those that a killed supervisor left behind, and keeps its data. It returns when they are gone; none running is no error.
+// Stop ends all processes of the host, and those that a killed supervisor left behind. It keeps the host's data. It returns when the
+// processes have ended. It is no error if none runs.
 func (h *Host) Stop(ctx context.Context) error {
 	if err := h.end(ctx); err != nil {
 		return diag.Wrap("stop management cluster "+h.name, err, "see "+h.dir.path(supervisorLog))
@@ -220,7 +221,7 @@ func (h *Host) Stop(ctx context.Context) error {
 	return nil
 }
 
-// Delete stops the host and removes its folder. Absent is no error. It returns what it could not remove.
+// Delete stops the host and removes its folder. A missing host is no error. leftovers names what Delete could not remove.
 func (h *Host) Delete(ctx context.Context) (leftovers []string, err error) {
 	state, err := h.State(ctx)
 	if err != nil {
@@ -244,5 +245,5 @@ func (h *Host) Delete(ctx context.Context) (leftovers []string, err error) {
 
 func (h *Host) foreignError() error {
 	return diag.Errorf("choose another name, or look into the folder and remove it",
-		"%s holds something that is not the management cluster %s", string(h.dir), h.name)
+		"%s holds files that do not belong to the management cluster %s", string(h.dir), h.name)
 }

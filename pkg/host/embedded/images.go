@@ -14,7 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/images"
 )
 
-// DefaultKubernetesVersion is what a host runs where nobody asks for another.
+// DefaultKubernetesVersion is the Kubernetes version of a new host, unless the caller names another one.
 const DefaultKubernetesVersion = "v1.36.3"
 
 // The images of the control plane, as Kubernetes publishes them.
@@ -23,7 +23,7 @@ const (
 	apiServerRepository         = "registry.k8s.io/kube-apiserver"
 	controllerManagerRepository = "registry.k8s.io/kube-controller-manager"
 
-	// defaultEtcdTag is what kubeadm takes for the default version. Any etcd 3.5 or later does for any version of Kubernetes here.
+	// defaultEtcdTag is the etcd that kubeadm takes for the default version. Each etcd from 3.5 on works with each Kubernetes version here.
 	defaultEtcdTag = "3.6.8-0"
 )
 
@@ -36,7 +36,8 @@ type programImages struct {
 
 func (i programImages) all() []string { return []string{i.Etcd, i.APIServer, i.ControllerManager} }
 
-// chooseImages settles on a version: the wanted one, else the newest that the archive brings, else the default.
+// chooseImages chooses the Kubernetes version and its images: the version that opts names, else the newest one in the archive, else the
+// default.
 func chooseImages(opts host.CreateOptions) (version string, chosen programImages) {
 	var names []string
 	if opts.NodeImage != nil {
@@ -61,7 +62,7 @@ func chooseImages(opts host.CreateOptions) (version string, chosen programImages
 	}
 }
 
-// Programs are those of a control plane of a version, "" for the default one.
+// Programs returns the programs of a control plane of the given Kubernetes version. "" is the default version.
 func Programs(kubernetesVersion string) []host.Program {
 	version, chosen := chooseImages(host.CreateOptions{KubernetesVersion: kubernetesVersion})
 	etcd, _, _ := strings.Cut(defaultEtcdTag, "-")
@@ -72,7 +73,7 @@ func Programs(kubernetesVersion string) []host.Program {
 	}
 }
 
-// newestTag is the highest version of a repository among references; empty if there is none.
+// newestTag is the highest version among the references to a repository; "" if there is none.
 func newestTag(refs []string, repository string) string {
 	var newest string
 	var highest semver.Version
@@ -88,7 +89,7 @@ func newestTag(refs []string, repository string) string {
 	return newest
 }
 
-// LoadImages puts those of the images that the store lacks into it. A nil archive is no images.
+// LoadImages loads the archive's images that the store lacks. A nil archive has no images.
 func (h *Host) LoadImages(ctx context.Context, archive host.ImageArchive, detail func(string)) error {
 	if archive == nil {
 		return nil
@@ -100,8 +101,7 @@ func (h *Host) LoadImages(ctx context.Context, archive host.ImageArchive, detail
 	return load(ctx, c.ImageDir, archive, archive.Names(), detail)
 }
 
-// loadPrograms puts the control plane's images into the store where an archive brings them; those that none brings are pulled
-// by the supervisor.
+// loadPrograms loads the control plane's images from an archive that has them. The supervisor pulls the others.
 func (h *Host) loadPrograms(ctx context.Context, c *config, opts host.CreateOptions) error {
 	if c.Programs != nil || opts.NodeImage == nil {
 		return nil
@@ -137,8 +137,8 @@ func load(ctx context.Context, dir string, archive host.ImageArchive, refs []str
 	return store.Load(ctx, archive, refs...)
 }
 
-// programPath is where the published images of Kubernetes and etcd have their programs. A name in an image may be a link to a
-// program that acts by its name, so it is not followed.
+// programPath is the folder of the programs in the published images of Kubernetes and etcd. A program there may be a link to a binary
+// that acts by the name that it is called with, so the link is not followed.
 const programPath = "/usr/local/bin/"
 
 // programs finds the control plane's programs in the store, and pulls the images that are not in it.

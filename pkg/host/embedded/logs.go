@@ -10,7 +10,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/controlplane"
 )
 
-// supervisorName is what the log of the process that holds the others is called.
+// supervisorName is the name of the supervisor's log.
 const supervisorName = "supervisor"
 
 const logSuffix = ".log"
@@ -37,7 +37,7 @@ func (h *Host) logFiles() (map[string]string, error) {
 	return files, nil
 }
 
-// Logs names the programs that have a log: the supervisor, those of the control plane, and Deployments as NAMESPACE/NAME.
+// Logs names the programs that have a log: the supervisor, the control plane's programs, and Deployments as NAMESPACE/NAME.
 func (h *Host) Logs() ([]string, error) {
 	files, err := h.logFiles()
 	if err != nil {
@@ -64,7 +64,7 @@ func (h *Host) Log(name string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// ignoreMissing drops the error of a file that is not there.
+// ignoreMissing returns nil for fs.ErrNotExist, and else err.
 func ignoreMissing(err error) error {
 	if os.IsNotExist(err) {
 		return nil

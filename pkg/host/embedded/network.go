@@ -7,8 +7,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/privatenet"
 )
 
-// The docker provider's manager listens on these, and clients on this machine ask there: the API servers of in-memory clusters, and beside
-// them a debug server that tells their names and ports. They stay the machine's.
+// The docker provider's manager listens on these ports: the API servers of in-memory clusters, and a debug server that lists their names
+// and ports. Clients on this machine connect to them, so they stay on the machine's loopback.
 const (
 	firstInMemoryPort = 19000
 	lastInMemoryPort  = 24999
@@ -16,17 +16,17 @@ const (
 
 func isInMemoryPort(port int) bool { return port >= firstInMemoryPort && port <= lastInMemoryPort }
 
-// errNetworkLost ends the processes that were in a network whose helper has ended.
+// errNetworkLost is the cause with which all processes end after the private network's helper has ended.
 var errNetworkLost = errors.New("the helper of the private network has ended")
 
-// holdInNetwork is hold, with a loopback that is the host's own where this machine allows that. When that is lost, the processes are started
-// again in a new one.
+// holdInNetwork calls hold with a private loopback, or with the machine's where this machine allows no private one. When the private one is
+// lost, it starts all processes again in a new one.
 func (s *supervisor) holdInNetwork(ctx context.Context, ready func() error) error {
 	for {
 		network, err := privatenet.Start(ctx, privatenet.Options{Open: isInMemoryPort, Log: s.logf})
 		if err != nil {
 			if ctx.Err() == nil {
-				s.log.Warn("what listens on loopback is reachable by other users of this machine", "reason", err)
+				s.log.Warn("other users of this machine can reach the host's programs on loopback", "reason", err)
 			}
 			return s.hold(ctx, privatenet.Machine{}, ready)
 		}
@@ -34,7 +34,7 @@ func (s *supervisor) holdInNetwork(ctx context.Context, ready func() error) erro
 		if !errors.Is(err, errNetworkLost) || ctx.Err() != nil {
 			return err
 		}
-		s.log.Warn("all processes are started again", "reason", err)
+		s.log.Warn("starting all processes again", "reason", err)
 	}
 }
 

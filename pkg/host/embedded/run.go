@@ -24,23 +24,23 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
 )
 
-// egressSocket lies in the control plane's folder, in which the API server runs, so that its name is short.
+// egressSocket is in the API server's working folder, so that a short relative path leads to it.
 const egressSocket = "egress.sock"
 
 // Streams of a supervisor.
 type Streams struct {
-	// In closes when the command that an ephemeral host belongs to has ended.
+	// In ends when the command that owns an ephemeral host has ended.
 	In io.Reader
-	// Hello gets one line when the host is ready, or cannot become so.
+	// Hello gets one line, when the host is ready or has failed to start.
 	Hello io.Writer
-	// Log gets what is worth telling later.
+	// Log gets the supervisor's log.
 	Log io.Writer
 }
 
-// Run is the supervisor: what the command does that Create starts. It runs what the state folder says until ctx ends, and
-// for an ephemeral host until streams.In ends, and returns when all its processes are gone.
+// Run is the supervisor. The command that Create starts calls it. It runs the host that the state folder describes until ctx ends. For an
+// ephemeral host it also stops when streams.In ends. It returns when all processes of the host have ended.
 //
-// The same command is also the helper that Run itself starts, see package privatenet.
+// The same command also serves as the helper of package privatenet, which Run starts.
 func Run(ctx context.Context, stateDir string, streams Streams) error {
 	if privatenet.IsHelper() {
 		return privatenet.Help()
@@ -52,7 +52,7 @@ func Run(ctx context.Context, stateDir string, streams Streams) error {
 		dir: absolute(stateDir), streams: streams,
 		log: slog.New(slog.NewTextHandler(streams.Log, nil)),
 	}
-	// Libraries log through one logger for the process: what goes wrong there belongs into this log, the rest would fill it.
+	// Libraries log through one logger of the process. Only their warnings and errors go to this log, because the rest would fill it.
 	warnings := slog.NewTextHandler(streams.Log, &slog.HandlerOptions{Level: slog.LevelWarn})
 	ctrllog.SetLogger(logr.FromSlogHandler(warnings))
 	klog.SetLogger(logr.FromSlogHandler(warnings))
@@ -65,7 +65,7 @@ func Run(ctx context.Context, stateDir string, streams Streams) error {
 	return nil
 }
 
-// absolute is a state folder by an absolute path.
+// absolute returns the state folder with an absolute path.
 func absolute(dir string) stateDir {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
@@ -82,11 +82,11 @@ type supervisor struct {
 	greeted bool
 }
 
-// logf is for packages that tell what happens in a line.
+// logf logs one line, for packages that take a function for that.
 func (s *supervisor) logf(format string, args ...any) { s.log.Info(fmt.Sprintf(format, args...)) }
 
 func (s *supervisor) run(ctx context.Context) (err error) {
-	// Whatever goes wrong before the host is ready is told to who waits for it.
+	// Report an error before the host is ready to the command that waits for it.
 	defer func() {
 		if err != nil && !s.greeted {
 			err = errors.Join(err, s.say(hello{Error: err.Error(), Hint: diag.Hint(err)}))
@@ -103,7 +103,7 @@ func (s *supervisor) run(ctx context.Context) (err error) {
 	}
 	ended, err := s.dir.endLeftovers(ctx)
 	if len(ended) > 0 {
-		s.log.Warn("ended what a killed supervisor had left behind", "processes", ended)
+		s.log.Warn("ended processes that a killed supervisor had left behind", "processes", ended)
 	}
 	if err != nil {
 		return err
@@ -112,7 +112,7 @@ func (s *supervisor) run(ctx context.Context) (err error) {
 	defer cancel()
 	if s.config.Ephemeral {
 		go func() {
-			_, _ = io.Copy(io.Discard, s.streams.In) // it ends with the one that we belong to
+			_, _ = io.Copy(io.Discard, s.streams.In) // ends when the owning command has ended
 			cancel()
 		}()
 	}
@@ -127,9 +127,9 @@ func (s *supervisor) run(ctx context.Context) (err error) {
 	})
 }
 
-// lock takes the folder, and leaves word who has it.
+// lock takes the folder's locks and writes this process's identity to the folder.
 func (s *supervisor) lock(ctx context.Context) (alive, starting *flock.Flock, err error) {
-	const moment = 2 * time.Second // somebody who looks holds a lock for an instant
+	const moment = 2 * time.Second // a look at a lock takes it for an instant
 	wait, cancel := context.WithTimeout(ctx, moment)
 	defer cancel()
 	alive, starting = flock.New(s.dir.path(aliveFile)), flock.New(s.dir.path(startingFile))
@@ -153,7 +153,7 @@ func (s *supervisor) say(h hello) error {
 	return background.Greet(s.streams.Hello, h)
 }
 
-// hold runs the processes on a loopback until ctx ends, and calls ready once the API server is.
+// hold runs the processes on the loopback network until ctx ends. It calls ready when the API server is ready.
 func (s *supervisor) hold(ctx context.Context, network privatenet.Loopback, ready func() error) (err error) {
 	dir := s.dir.path(controlPlaneDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -176,7 +176,7 @@ func (s *supervisor) hold(ctx context.Context, network privatenet.Loopback, read
 		return err
 	}
 	proxy.Dial = network.Dial
-	// The API server may call webhooks until it is gone, so the proxy ends after it.
+	// The API server may call webhooks until its end, so the proxy ends after it.
 	proxyCtx, endProxy := context.WithCancel(context.WithoutCancel(ctx))
 	proxyDone := make(chan error, 1)
 	go func() { proxyDone <- proxy.Serve(proxyCtx) }()

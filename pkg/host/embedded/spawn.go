@@ -22,28 +22,28 @@ import (
 )
 
 const (
-	// startTime bounds the way to a ready API server, images pulled over a slow line included.
+	// startTime bounds the time until the API server is ready. It allows for pulling images over a slow line.
 	startTime = 10 * time.Minute
-	// stopTime is what a supervisor gets to end its processes in order, before it is killed and they with it.
+	// stopTime is how long a supervisor may take to end its processes in order. After that it is killed, and they end with it.
 	stopTime = 20 * time.Second
 )
 
-// hello is what the supervisor says, once, on its standard output.
+// hello is the one line that the supervisor writes to its standard output.
 type hello struct {
 	Ready bool   `json:"ready,omitempty"`
 	Error string `json:"error,omitempty"`
 	Hint  string `json:"hint,omitempty"`
 }
 
-// spawn starts the supervisor and returns when the API server is ready. One that fails has ended when it returns. If ctx
-// ends first, the supervisor is ended: a command that was interrupted leaves nothing behind in the background.
+// spawn starts the supervisor and returns when the API server is ready. On an error, the supervisor has ended. If ctx ends first, spawn
+// ends the supervisor, so that an interrupted command leaves nothing in the background.
 func (h *Host) spawn(ctx context.Context) error {
 	log, err := background.OpenLog(h.dir.path(supervisorLog))
 	if err != nil {
 		return err
 	}
 	defer log.Close()                                                                                       // the supervisor has its own handle
-	cmd := exec.Command(h.opts.Executable, append(append([]string(nil), h.opts.Args...), string(h.dir))...) //nolint:gosec,noctx // it outlives the context
+	cmd := exec.Command(h.opts.Executable, append(append([]string(nil), h.opts.Args...), string(h.dir))...) //nolint:gosec,noctx // the supervisor outlives the context
 	cmd.Dir, cmd.Env, cmd.Stderr = string(h.dir), supervisorEnvironment(), log
 	detach(cmd)
 	said, err := cmd.StdoutPipe()
@@ -63,11 +63,11 @@ func (h *Host) spawn(ctx context.Context) error {
 		return err
 	}
 	if in, ok := cmd.Stdin.(*os.File); ok {
-		_ = in.Close() // the other end has it
+		_ = in.Close() // the supervisor has its own handle
 	}
 	ended := make(chan struct{})
 	go func() {
-		_ = cmd.Wait() // reaped, if we live that long; how it ended is in its log, unless it was killed
+		_ = cmd.Wait() // only to reap the supervisor; its log says how it ended
 		close(ended)
 	}()
 	err = listenTo(ctx, said)
@@ -77,7 +77,7 @@ func (h *Host) spawn(ctx context.Context) error {
 	failed := h.startFailed(ctx, ended, err)
 	select {
 	case <-ended:
-		// Nobody but a stranger, or a system short of memory, kills one that has said nothing yet: we ask it to end first.
+		// A supervisor that was killed before its hello was killed by another program, or by the kernel for memory. fleetctl asks first.
 		if errors.Is(err, background.ErrSilent) && killed(cmd.ProcessState) {
 			return fmt.Errorf("%w: %w", errKilled, failed)
 		}
@@ -86,7 +86,7 @@ func (h *Host) spawn(ctx context.Context) error {
 	return failed
 }
 
-// errKilled is for a supervisor that was killed before its host was ready: nothing says that it would not have become so.
+// errKilled means that the supervisor was killed before its host was ready. A new start may succeed.
 var errKilled = errors.New("its supervisor was killed")
 
 func killed(how *os.ProcessState) bool {
@@ -94,7 +94,7 @@ func killed(how *os.ProcessState) bool {
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
-// holdLifeline gives an ephemeral supervisor a pipe as its standard input that closes when we end, also by kill -9.
+// holdLifeline gives an ephemeral supervisor a pipe as its standard input. The pipe closes when this process ends, even by kill -9.
 func (h *Host) holdLifeline(cmd *exec.Cmd) error {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -105,11 +105,11 @@ func (h *Host) holdLifeline(cmd *exec.Cmd) error {
 	return nil
 }
 
-// lifelines are the ends of the pipes that ephemeral hosts listen to, by folder. They belong to this process and not to a
-// Host: one that nobody refers to any more would be collected, and its file closed.
+// lifelines are the writing ends of the pipes of ephemeral hosts, by the hosts' folders. They belong to the process and not to a Host,
+// because the garbage collector would close the pipe of a Host without references.
 var lifelines sync.Map
 
-// startFailed ends what is left of a supervisor and completes the error with what its log has to say.
+// startFailed ends the supervisor and the processes that it has left, and adds the last lines of its log to err.
 func (h *Host) startFailed(ctx context.Context, ended <-chan struct{}, err error) error {
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
 	defer cancel()
@@ -129,13 +129,13 @@ func (h *Host) startFailed(ctx context.Context, ended <-chan struct{}, err error
 	}
 	if errors.Is(err, background.ErrSilent) {
 		if lines := lastLines(h.dir.path(supervisorLog), 5); len(lines) > 0 {
-			err = fmt.Errorf("%w; its last words:\n  %s", err, strings.Join(lines, "\n  "))
+			err = fmt.Errorf("%w; its log ends with:\n  %s", err, strings.Join(lines, "\n  "))
 		}
 	}
 	return diag.Wrap("start management cluster "+h.name, err, hint)
 }
 
-// listenTo waits for the supervisor's hello.
+// listenTo waits for the supervisor's hello, and returns the error in it.
 func listenTo(ctx context.Context, from io.ReadCloser) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("not ready within %s", startTime))
 	defer cancel()
@@ -156,7 +156,7 @@ func listenTo(ctx context.Context, from io.ReadCloser) error {
 	return nil
 }
 
-// end ends the supervisor, and what one that was killed has left. It returns when all is gone.
+// end ends the supervisor, and processes that a killed supervisor has left. It returns when all have ended.
 func (h *Host) end(ctx context.Context) error {
 	if err := h.endSupervisor(ctx); err != nil {
 		return err
@@ -165,18 +165,18 @@ func (h *Host) end(ctx context.Context) error {
 		return err
 	}
 	if _, err := os.Stat(h.dir.path(processesDir)); errors.Is(err, fs.ErrNotExist) {
-		return nil // nothing ever ran
+		return nil // no supervisor has ever run
 	}
 	alive := flock.New(h.dir.path(aliveFile))
 	free, err := alive.TryLock()
-	if err != nil || !free { // somebody has just started it again, and has ended what was left
+	if err != nil || !free { // another command has just started a supervisor, which ends such processes itself
 		return err
 	}
 	_, err = h.dir.endLeftovers(ctx)
 	return errors.Join(err, alive.Unlock())
 }
 
-// endSupervisor asks the supervisor to end, and kills it if it does not; its processes end with it.
+// endSupervisor asks the supervisor to end, and kills it if it does not. Its processes end with it.
 func (h *Host) endSupervisor(ctx context.Context) error {
 	if w, ok := lifelines.LoadAndDelete(h.dir); ok {
 		_ = w.(io.Closer).Close() //nolint:forcetypeassert // nothing else is ever stored
@@ -190,7 +190,7 @@ func (h *Host) endSupervisor(ctx context.Context) error {
 		if err == nil {
 			err = id.Signal(signal)
 		}
-		if err != nil && !errors.Is(err, process.ErrGone) { // gone: it has just ended, or has just begun
+		if err != nil && !errors.Is(err, process.ErrGone) { // gone: it has just ended, or is just starting
 			return err
 		}
 		wait, cancel := context.WithTimeout(ctx, stopTime)
@@ -206,12 +206,12 @@ func (h *Host) endSupervisor(ctx context.Context) error {
 	return errors.New("the supervisor does not end")
 }
 
-// waitGone returns when the last supervisor is no process any more. It gives its lock back a moment before: until it has ended, the folder
-// is where it works, and its log is open there, so that a disk of its own could not be taken away.
+// waitGone returns when the process of the last supervisor has ended. The supervisor frees its lock a moment earlier. Until its end, the
+// folder is its working folder, and its log is open there, so a file system that is mounted there could not be unmounted.
 func (h *Host) waitGone(ctx context.Context) error {
 	id, err := h.dir.supervisor()
 	if err != nil {
-		return nil // there was none, or it has left no word: then that its lock is free is all that can be known
+		return nil // there was none, or it has not written its identity; then a free lock has to be enough
 	}
 	wait, cancel := context.WithTimeout(ctx, stopTime)
 	defer cancel()
@@ -221,7 +221,7 @@ func (h *Host) waitGone(ctx context.Context) error {
 	return nil
 }
 
-// supervisorEnvironment is what the supervisor has to know of this one. What pulling images takes is in it.
+// supervisorEnvironment is the part of this process's environment that the supervisor gets. It includes the settings for pulling images.
 func supervisorEnvironment() []string {
 	return background.Environment(
 		"PATH", "HOME", "TMPDIR", "LANG", "TZ", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME",
@@ -230,5 +230,5 @@ func supervisorEnvironment() []string {
 	)
 }
 
-// RunBeside runs cmd to its end, with our terminal. It ends with this process, as an ephemeral host does.
+// RunBeside implements host.Companion.
 func (h *Host) RunBeside(cmd *exec.Cmd) error { return process.RunAttached(cmd) }

@@ -23,7 +23,7 @@ import (
 // stateDir is the host's folder.
 type stateDir string
 
-// What is in it.
+// The entries of the folder.
 const (
 	configFile      = "host.json"
 	identityFile    = "supervisor.json" // of the holder of aliveFile
@@ -34,11 +34,11 @@ const (
 	controlPlaneDir = "control-plane"
 	programsDir     = "programs"
 	runnerDir       = "runner"
-	processesDir    = "processes" // what runs, for process.EndLeftovers
+	processesDir    = "processes" // records of running processes, for process.EndLeftovers
 	runnerLogDir    = "logs"      // in runnerDir, NAMESPACE_DEPLOYMENT.log
 )
 
-// ours tells whether a file of that name in the folder is of our making, temporary ones included.
+// ours tells whether fleetctl makes a file of that name in the folder. Temporary files count.
 func ours(name string) bool {
 	known := []string{
 		configFile, identityFile, completeFile, supervisorLog, aliveFile, startingFile, controlPlaneDir, programsDir, runnerDir,
@@ -50,23 +50,23 @@ func ours(name string) bool {
 	return slices.ContainsFunc(known, func(k string) bool { return name == k || strings.HasPrefix(name, k+".") })
 }
 
-const lockPoll = 50 * time.Millisecond // a file lock cannot be waited for in another way that a context could end
+const lockPoll = 50 * time.Millisecond // polled, because a context cannot end a blocking wait for a file lock
 
-// config is what the supervisor is told, and what is kept for the next start.
+// config is what the supervisor reads when it starts, and what stays for the next start.
 type config struct {
 	FormatVersion string `json:"formatVersion"`
 	Name          string `json:"name"`
 	Ephemeral     bool   `json:"ephemeral,omitempty"`
-	// KubernetesVersion and Images are what the control plane runs.
+	// KubernetesVersion of the control plane, and the Images of its programs.
 	KubernetesVersion string        `json:"kubernetesVersion"`
 	Images            programImages `json:"images"`
-	// ImageDir is the store that they and the controllers' images are in.
+	// ImageDir is the store with these images and the controllers' images.
 	ImageDir string `json:"imageDir"`
-	// Mirrors are asked in place of registries.
+	// Mirrors replace registries.
 	Mirrors map[string]string `json:"mirrors,omitempty"`
-	// Issuer of service accounts' tokens; "" is one that only the cluster itself knows.
+	// Issuer of service accounts' tokens. "" is an issuer that only the cluster itself knows.
 	Issuer string `json:"issuer,omitempty"`
-	// Programs, if not nil, are run in place of those from Images.
+	// Programs, if not nil, replace the programs from Images.
 	Programs *controlplane.Programs `json:"programs,omitempty"`
 }
 
@@ -74,7 +74,7 @@ func (d stateDir) path(elem ...string) string {
 	return filepath.Join(append([]string{string(d)}, elem...)...)
 }
 
-// readConfig returns fs.ErrNotExist where there is none.
+// readConfig reads the configuration. The error is fs.ErrNotExist if there is none.
 func (d stateDir) readConfig() (*config, error) {
 	raw, err := os.ReadFile(d.path(configFile))
 	if err != nil {
@@ -101,7 +101,7 @@ func (d stateDir) writeJSON(name string, value any) error {
 	return d.writeFile(name, append(raw, '\n'))
 }
 
-// writeFile replaces a private file as a whole, and makes the folder for this user alone.
+// writeFile replaces a file of the folder atomically, with mode 0600. It makes the folder with access for this user alone.
 func (d stateDir) writeFile(name string, content []byte) error {
 	if err := atomicfile.MkdirAll(string(d), 0o700); err != nil {
 		return err
@@ -109,7 +109,7 @@ func (d stateDir) writeFile(name string, content []byte) error {
 	return atomicfile.Write(d.path(name), content, 0o600)
 }
 
-// completed tells whether the host was ready once: then its data are worth keeping. That this cannot be told is not that it was not.
+// completed tells whether the host has ever been ready, so that its data must be kept. An error does not mean "never".
 func (d stateDir) completed() (bool, error) {
 	_, err := os.Stat(d.path(completeFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -118,16 +118,16 @@ func (d stateDir) completed() (bool, error) {
 	return err == nil, err
 }
 
-// alive says whether a supervisor runs. Unlike a process id, the lock cannot be somebody else's.
+// alive says whether a supervisor runs. It looks at the supervisor's lock, because another process may have its old id.
 func (d stateDir) alive() (bool, error) { return d.held(aliveFile) }
 
-// held says whether somebody has a lock for himself.
+// held says whether a process holds the exclusive lock of that name.
 func (d stateDir) held(name string) (bool, error) {
 	if _, err := os.Stat(d.path(name)); errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	lock := flock.New(d.path(name))
-	free, err := lock.TryRLock() // shared: two that look at once do not take each other for the supervisor
+	free, err := lock.TryRLock() // shared, so that two calls of held do not take each other for the supervisor
 	if err != nil {
 		return false, fmt.Errorf("look whether the host in %s runs: %w", string(d), err)
 	}
@@ -137,7 +137,7 @@ func (d stateDir) held(name string) (bool, error) {
 	return true, lock.Close()
 }
 
-// waitFree returns when nobody holds a lock, with the context's error if that ends first.
+// waitFree returns when no process holds the lock, or the context's error if ctx ends first.
 func (d stateDir) waitFree(ctx context.Context, name string) error {
 	lock := flock.New(d.path(name))
 	if _, err := lock.TryRLockContext(ctx, lockPoll); err != nil {
@@ -146,7 +146,7 @@ func (d stateDir) waitFree(ctx context.Context, name string) error {
 	return lock.Unlock()
 }
 
-// supervisor is the identity that the last supervisor left; process.ErrGone if none has.
+// supervisor returns the identity of the last supervisor. The error is process.ErrGone if none has written it.
 func (d stateDir) supervisor() (process.Identity, error) {
 	var id process.Identity
 	raw, err := os.ReadFile(d.path(identityFile))
@@ -159,7 +159,7 @@ func (d stateDir) supervisor() (process.Identity, error) {
 	return id, json.Unmarshal(raw, &id)
 }
 
-// holder says who has the folder's locks, as far as can be told: one that has just started has not left word yet.
+// holder names the supervisor that holds the folder's locks. It cannot name the process of one that is just starting.
 func (d stateDir) holder() string {
 	id, err := d.supervisor()
 	if err != nil || !id.Alive() {
@@ -168,13 +168,13 @@ func (d stateDir) holder() string {
 	return fmt.Sprintf("another supervisor (process %d)", id.PID)
 }
 
-// endLeftovers ends what a supervisor that was killed may have left behind: the kernel takes its processes along, not what those
-// started themselves. The caller holds aliveFile.
+// endLeftovers ends processes that a killed supervisor may have left. The kernel ends the supervisor's children, but not their children.
+// The caller holds aliveFile.
 func (d stateDir) endLeftovers(ctx context.Context) (ended []string, err error) {
 	return process.EndLeftovers(ctx, d.path(processesDir), string(d)+string(filepath.Separator))
 }
 
-// remove removes the folder. The configuration goes last: until then the host can be found and deleted again.
+// remove removes the folder. It removes the configuration last, so that after a kill the host can still be found and deleted.
 func (d stateDir) remove() error {
 	entries, err := os.ReadDir(string(d))
 	if err != nil {
@@ -191,7 +191,7 @@ func (d stateDir) remove() error {
 	return os.RemoveAll(string(d))
 }
 
-// removeAll also removes folders that a program made unwritable.
+// removeAll removes path with its content, even folders that a program made read-only.
 func removeAll(path string) error {
 	err := os.RemoveAll(path)
 	if err == nil || !errors.Is(err, fs.ErrPermission) {
@@ -199,14 +199,14 @@ func removeAll(path string) error {
 	}
 	_ = filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
-			_ = os.Chmod(p, 0o700) //nolint:gosec // of the owner alone, on the way to be removed
+			_ = os.Chmod(p, 0o700) //nolint:gosec // for its owner alone; it is removed next
 		}
 		return nil
 	})
 	return os.RemoveAll(path)
 }
 
-// lastLines are the last lines of a log, for an error that tells why.
+// lastLines returns up to n of the last lines of a log, for an error.
 func lastLines(path string, n int) []string {
 	const tail = 8 << 10
 	f, err := os.Open(path)

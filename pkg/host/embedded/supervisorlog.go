@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// maxBacklog bounds what a patientWriter keeps; the beginning of a trouble says more of it than the tenth time.
+// maxBacklog bounds the bytes that a patientWriter keeps. It keeps the first ones, which say the most about the cause.
 const maxBacklog = 64 << 10
 
-// patientWriter keeps what cannot be written, and writes it before what comes next: that the disk is full is told once there is room
-// again. It never fails a write.
+// patientWriter never fails a write. It keeps bytes that cannot be written, for example because the disk is full, and writes them before
+// the next ones.
 type patientWriter struct {
 	to io.Writer
 

@@ -7,13 +7,13 @@ import (
 
 const supported = true
 
-// detach makes cmd outlive us and our terminal.
+// detach makes cmd outlive this process and its terminal.
 func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
 
-// keepPrivate makes what this process and those that it starts write readable by their user alone, unless they say otherwise.
+// keepPrivate sets the umask of this process and its children so that only their user can read new files.
 func keepPrivate() { syscall.Umask(0o077) }
 
-// freeSpace is what we may still write to the disk that dir is on, in bytes.
+// freeSpace is how many bytes this user can still write to the file system of dir.
 func freeSpace(dir string) (uint64, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {

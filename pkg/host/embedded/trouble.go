@@ -10,26 +10,25 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
 )
 
-// littleRoom is when a disk counts as full: etcd takes more than that at once.
+// littleRoom is the free space in bytes below which a disk counts as full. etcd allocates more than that at once.
 const littleRoom = 1 << 20
 
-// Trouble says what keeps a running host from working, as far as the host's folder shows it: a full disk, or a control plane program that
-// has ended, with the last line of its log. It is nil where nothing is seen, or where the host does not run.
+// Trouble implements host.Complainer. It finds a full disk, and a control plane program that does not run, with the last line of its log.
 func (h *Host) Trouble() error {
 	if runs, err := h.dir.alive(); err != nil || !runs {
 		return err
 	}
-	// First of all: with no room left nothing of what follows could be written down.
+	// Look at the disk first: when it is full, the records and logs below may be missing.
 	if free, err := freeSpace(string(h.dir)); err == nil && free < littleRoom {
 		return diag.Errorf("make room on that disk: then the host goes on without a restart, and no write that it has confirmed is lost",
-			"no space left on the disk of %s (%d KiB are free)", string(h.dir), free>>10)
+			"no space left on the disk of %s (%d KiB free)", string(h.dir), free>>10)
 	}
 	if starting, err := h.dir.held(startingFile); err != nil || starting {
 		return err
 	}
 	missing, err := h.missing()
 	if err == nil && missing != "" {
-		time.Sleep(moment) // one that crashed once is back by then
+		time.Sleep(moment) // a program that crashed once runs again by then
 		missing, err = h.missing()
 	}
 	if err != nil || missing == "" {
@@ -39,14 +38,14 @@ func (h *Host) Trouble() error {
 	if lines := lastLines(controlplane.LogFile(h.dir.path(controlPlaneDir), missing), 1); len(lines) > 0 && lines[0] != "" {
 		said = "its log ends with: " + lines[0]
 	}
-	return diag.Errorf("it is started again and again; `fleetctl host logs supervisor` says how it ended, `fleetctl host logs "+missing+"` why",
+	return diag.Errorf("the host starts it again and again; see `fleetctl host logs "+missing+"` and `fleetctl host logs supervisor`",
 		"%s does not run; %s", missing, said)
 }
 
-// moment is what a program that ended for the first time needs to be there again.
+// moment is the time in which a program that ended for the first time runs again.
 const moment = 300 * time.Millisecond
 
-// missing is the first program of the control plane that does not run; "" if all do.
+// missing names the first program of the control plane that does not run; "" if all run.
 func (h *Host) missing() (string, error) {
 	running, err := process.Running(h.dir.path(processesDir))
 	if err != nil {

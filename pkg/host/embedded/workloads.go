@@ -12,8 +12,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/runner"
 )
 
-// workloads are the Deployments that run as processes. The API server's way to them has to be there before the API server, and
-// so before they can be: until Run, nothing is found.
+// workloads are the Deployments that run as processes. The API server needs a resolver of Services when it starts, and Deployments need
+// the API server. So until Run, Resolve finds nothing.
 type workloads struct {
 	supervisor *supervisor
 	network    privatenet.Loopback
@@ -37,7 +37,7 @@ func (w *workloads) Resolve(ctx context.Context, host, port string) (string, err
 	return r.Resolve(ctx, host, port)
 }
 
-// Run runs Deployments until ctx ends, and returns when their processes are gone. It calls ready when it is about to.
+// Run calls ready, and then runs Deployments until ctx ends. It returns when their processes have ended.
 func (w *workloads) Run(ctx context.Context, config *rest.Config, ready func() error) error {
 	r, err := runner.New(config, w.supervisor.store, runner.Options{
 		Dir: w.supervisor.dir.path(runnerDir), Records: w.supervisor.dir.path(processesDir),

@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// Container is what inspect tells of a container.
+// Container has the used fields of a container's inspection.
 type Container struct {
 	ID, Name, Image string
 	Labels          map[string]string
-	// Status is the engine's word: created, running, paused, exited…
+	// Status in the engine's words: created, running, paused, exited…
 	Status  string
 	Running bool
-	// Started is false for a container whose creation was cut off before its first start.
+	// Started is false if the container has never been started, because its creation was interrupted.
 	Started bool
 	Mounts  []Mount
-	// Networks maps a network's name to the container's IPv4 address in it; the address is empty while it is stopped.
+	// Networks maps a network's name to the container's IPv4 address in it. The address of a stopped container is empty.
 	Networks map[string]string
 }
 
@@ -27,7 +27,7 @@ type Mount struct {
 	Type, Name, Source, Destination string
 }
 
-// Containers lists the containers, also stopped ones, that carry all of those labels ("key" or "key=value").
+// Containers lists the running and stopped containers that have all labels ("key" or "key=value").
 func (e *Engine) Containers(ctx context.Context, labels ...string) ([]Container, error) {
 	args := []string{"ps", "--all", "--no-trunc", "--format", "{{.ID}}"}
 	for _, l := range labels {
@@ -43,7 +43,7 @@ func (e *Engine) Containers(ctx context.Context, labels ...string) ([]Container,
 			return nil, nil
 		}
 		list, err := e.inspect(ctx, ids...)
-		// One of them may have gone in between: look once more.
+		// A container may have been removed after the listing. Try once more.
 		if err == nil || attempt > 0 || ctx.Err() != nil {
 			return list, err
 		}
@@ -98,7 +98,7 @@ func parseContainers(data []byte) ([]Container, error) {
 	return list, nil
 }
 
-// started reads the time of the first start; engines write one far in the past for "never".
+// started tells whether a start time means a start. Engines write a time far in the past for "never".
 func started(at string) bool {
 	t, err := time.Parse(time.RFC3339Nano, at)
 	return err == nil && t.Year() > 1970
@@ -118,7 +118,7 @@ func (e *Engine) Start(ctx context.Context, containers ...Container) error {
 	return nil
 }
 
-// Remove removes containers with their anonymous volumes, running or not. One that is gone already is no error.
+// Remove removes running and stopped containers with their anonymous volumes. It is no error if one does not exist.
 func (e *Engine) Remove(ctx context.Context, containers ...Container) error {
 	for _, c := range containers {
 		if err := e.remove(ctx, c); err != nil {
@@ -128,8 +128,8 @@ func (e *Engine) Remove(ctx context.Context, containers ...Container) error {
 	return nil
 }
 
-// removeAttempts bounds how often a container is removed again that would not die in time: on a busy machine the kernel
-// may need longer for a node's many processes than the engine waits.
+// removeAttempts bounds how often the removal of a container is tried. On a busy machine a node's many processes may take longer to end
+// than the engine waits.
 const removeAttempts = 4
 
 func (e *Engine) remove(ctx context.Context, c Container) error {
@@ -149,7 +149,7 @@ func (e *Engine) remove(ctx context.Context, c Container) error {
 	return err
 }
 
-// RemoveVolumes removes the volumes that carry the label; kind's Podman provider leaves them when it is killed.
+// RemoveVolumes removes the volumes with the label. kind's Podman provider leaves such volumes when it is killed.
 func (e *Engine) RemoveVolumes(ctx context.Context, label string) error {
 	out, err := e.Output(ctx, "volume", "ls", "--quiet", "--filter", "label="+label)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package engine talks to the container engine of this machine through its command line: Docker, Podman, nerdctl or
-// Finch. It knows what a host and the preflight need of an engine and that kind keeps to itself.
+// Package engine calls the command line of this machine's container engine: Docker, Podman, nerdctl or Finch. It offers what hosts and the
+// preflight need of an engine and kind does not export.
 package engine
 
 import (
@@ -16,10 +16,10 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// Name of an engine, as KIND_EXPERIMENTAL_PROVIDER spells it.
+// Name of an engine, as in KIND_EXPERIMENTAL_PROVIDER.
 type Name string
 
-// The engines that can carry a kind cluster.
+// The engines on which kind can make a cluster.
 const (
 	Docker  Name = "docker"
 	Podman  Name = "podman"
@@ -27,10 +27,10 @@ const (
 	Finch   Name = "finch"
 )
 
-// ProviderVariable is the environment variable with which kind, and so we, are told which engine to use.
+// ProviderVariable is kind's environment variable that chooses the engine. fleetctl follows it, too.
 const ProviderVariable = "KIND_EXPERIMENTAL_PROVIDER"
 
-// Engine is one container engine that answered. Its zero value is not usable: see Detect.
+// Engine is a container engine that answers. Detect makes one; the zero value is not usable.
 type Engine struct {
 	name Name
 }
@@ -38,13 +38,13 @@ type Engine struct {
 // Name of the engine; it is also the name of its program.
 func (e *Engine) Name() Name { return e.name }
 
-// NotFoundError says that no container engine answers, and why each candidate did not.
+// NotFoundError means that no container engine answers.
 type NotFoundError struct {
-	// Tried maps each engine that is installed to what it answered.
+	// Tried maps each installed engine to its error.
 	Tried map[Name]error
 }
 
-// Error names the engines that are installed and what is wrong with them.
+// Error names the installed engines and their errors.
 func (e *NotFoundError) Error() string {
 	if len(e.Tried) == 0 {
 		return "no container engine is installed (docker, podman or nerdctl)"
@@ -61,9 +61,9 @@ func (e *NotFoundError) Error() string {
 // candidates in the order in which kind tries them.
 var candidates = []Name{Docker, Nerdctl, Finch, Podman}
 
-// Detect returns the engine that the environment variable KIND_EXPERIMENTAL_PROVIDER names, else the first that answers.
-// Other than kind's own detection it is not content with a program in the PATH: a Docker client without its daemon does
-// not hide a Podman that works. The error is a *NotFoundError with a hint when nothing answers.
+// Detect returns the engine that the environment variable KIND_EXPERIMENTAL_PROVIDER names, or else the first one that answers. kind's own
+// detection only looks for a program in PATH. Detect also asks the engine, so a Docker client without its daemon does not hide a working
+// Podman. If no engine answers, the error is a *NotFoundError with a hint.
 func Detect(ctx context.Context) (*Engine, error) {
 	names, err := wanted(os.Getenv(ProviderVariable))
 	if err != nil {
@@ -87,7 +87,7 @@ func Detect(ctx context.Context) (*Engine, error) {
 	return nil, diag.Wrap("", &NotFoundError{Tried: tried}, startHint(tried))
 }
 
-// wanted translates the value of KIND_EXPERIMENTAL_PROVIDER to the engines to try.
+// wanted returns the engines to try for a value of KIND_EXPERIMENTAL_PROVIDER.
 func wanted(value string) ([]Name, error) {
 	if value == "" {
 		return candidates, nil
@@ -101,18 +101,18 @@ func wanted(value string) ([]Name, error) {
 		"environment variable %s: unknown engine %q", ProviderVariable, value)
 }
 
-// answers asks the engine itself, not just its client.
+// answers returns nil if the engine itself answers, and not only its client.
 func (e *Engine) answers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	if e.name == Docker {
-		// podman-docker installs a "docker" that is Podman: then Podman is to be called by its own name.
+		// The package podman-docker installs Podman under the name docker. Then Detect has to find it as podman.
 		out, err := e.Output(ctx, "--version")
 		if err != nil {
 			return err
 		}
 		if !strings.HasPrefix(out, "Docker version") {
-			return fmt.Errorf("docker on the PATH is not Docker but %q", firstLine(out))
+			return fmt.Errorf("the program docker in PATH is not Docker but %q", firstLine(out))
 		}
 	}
 	_, err := e.Info(ctx)
@@ -131,17 +131,17 @@ func startHint(tried map[Name]error) string {
 	return "install Docker (https://docs.docker.com/engine/install) or Podman (https://podman.io/docs/installation)"
 }
 
-// CommandError is a call of the engine's program that failed.
+// CommandError is the error of a failed call of the engine's program.
 type CommandError struct {
 	// Args are the program and its arguments.
 	Args []string
-	// Stderr is what it said.
+	// Stderr is the program's standard error.
 	Stderr string
-	// Err is how it ended.
+	// Err is the error of exec.
 	Err error
 }
 
-// Error has the command and the last line that it wrote to its standard error.
+// Error has the command and the last line of its standard error.
 func (e *CommandError) Error() string {
 	verb := strings.Join(e.Args[:min(len(e.Args), 3)], " ")
 	if line := lastLine(e.Stderr); line != "" {
@@ -153,21 +153,21 @@ func (e *CommandError) Error() string {
 // Unwrap gives the cause to errors.Is and errors.As.
 func (e *CommandError) Unwrap() error { return e.Err }
 
-// Output runs the engine's program and returns its standard output without surrounding space. The error is a
-// *CommandError, or that of the context.
+// Output runs the engine's program and returns its standard output without surrounding space. The error is a *CommandError, or the
+// context's.
 func (e *Engine) Output(ctx context.Context, args ...string) (string, error) {
 	var out bytes.Buffer
 	err := e.Run(ctx, nil, &out, args...)
 	return strings.TrimSpace(out.String()), err
 }
 
-// Run runs the engine's program with stdin (may be nil) and stdout (may be nil). The error is a *CommandError, or that
-// of the context when it ended the command.
+// Run runs the engine's program with stdin and stdout, which may be nil. The error is a *CommandError, or the context's if that ended the
+// command.
 func (e *Engine) Run(ctx context.Context, stdin io.Reader, stdout io.Writer, args ...string) error {
 	cmd := exec.CommandContext(ctx, string(e.name), args...) //nolint:gosec // the program is one of the four names above
 	var stderr tailBuffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, &stderr
-	// A grandchild that keeps the pipes open must not hold us after the context ended.
+	// A grandchild may keep the pipes open. Do not wait for it long after the context's end.
 	cmd.WaitDelay = time.Second
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
@@ -178,7 +178,7 @@ func (e *Engine) Run(ctx context.Context, stdin io.Reader, stdout io.Writer, arg
 	return nil
 }
 
-// tailBuffer keeps the last of what is written to it: enough to tell what went wrong, whatever the program says.
+// tailBuffer keeps only the end of the written bytes, so that the program's output is bounded in memory.
 type tailBuffer struct{ data []byte }
 
 const tailSize = 8 << 10

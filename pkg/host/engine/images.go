@@ -22,7 +22,7 @@ func (e *Engine) HasImage(ctx context.Context, ref string) (bool, error) {
 	return false, fmt.Errorf("look for image %s: %w", ref, err)
 }
 
-// ImageRef spells a reference as the engine wants it: Podman takes no short names, and no tag beside a digest.
+// ImageRef returns the reference in the form that the engine accepts. Podman accepts no short names, and no tag beside a digest.
 func (e *Engine) ImageRef(ref string) string {
 	if e.name != Podman {
 		return ref
@@ -30,8 +30,8 @@ func (e *Engine) ImageRef(ref string) string {
 	return FullReference(ref)
 }
 
-// FullReference spells out registry and tag, as engines and nodes name what they store; beside a digest it drops the tag.
-// What is not a reference is returned as it is: whoever is asked for it says so.
+// FullReference adds the default registry and tag to a reference, as engines and nodes do. It drops a tag beside a digest. It returns an
+// invalid reference as it is, for the engine to refuse.
 func FullReference(ref string) string {
 	named, err := reference.ParseDockerRef(ref)
 	if err != nil {

@@ -10,30 +10,30 @@ import (
 	"strings"
 )
 
-// Info is what an engine tells of itself and of the machine that it runs on.
+// Info describes an engine and the machine on which it runs.
 type Info struct {
 	// Version of the engine, without a leading v.
 	Version string
 	// Rootless: the engine runs without root.
 	Rootless bool
-	// Remote: the engine runs on another machine, or in a virtual one, so local paths and limits say nothing of it.
+	// Remote: the engine runs on another or a virtual machine, so paths and limits of this machine do not apply to it.
 	Remote bool
 	// CgroupVersion is 1 or 2, 0 if unknown.
 	CgroupVersion int
-	// MissingControllers are the cgroup controllers that a node needs and the engine cannot use.
+	// MissingControllers are cgroup controllers that a node needs and that the engine cannot use.
 	MissingControllers []string
-	// StoreDir is where images and containers are.
+	// StoreDir is the engine's folder for images and containers.
 	StoreDir string
 	// MemoryBytes and CPUs of the machine.
 	MemoryBytes int64
 	CPUs        int
 	// OperatingSystem of the engine's machine.
 	OperatingSystem string
-	// Socket is the engine's API socket as it knows it; empty if it does not say.
+	// Socket is the path of the engine's API socket, if the engine tells it.
 	Socket string
 }
 
-// Info asks the engine. The error says that it does not answer.
+// Info asks the engine for its Info. It fails if the engine does not answer.
 func (e *Engine) Info(ctx context.Context) (Info, error) {
 	if e.name == Podman {
 		out, err := e.Output(ctx, "info", "--format", "json")
@@ -51,7 +51,7 @@ func (e *Engine) Info(ctx context.Context) (Info, error) {
 	}
 	info, err := parseDockerInfo([]byte(out))
 	if err != nil {
-		// Some clients exit 0 and put the daemon's silence into the answer.
+		// Some clients exit with 0 although the daemon does not answer, and put the error into their output.
 		return Info{}, errors.Join(err, e.socketPermission(ctx))
 	}
 	return info, nil
@@ -139,7 +139,7 @@ func parsePodmanInfo(data []byte) (Info, error) {
 	return info, nil
 }
 
-// cgroupVersion reads Docker's "2" and Podman's "v2".
+// cgroupVersion parses Docker's "2" and Podman's "v2". It returns 0 for other text.
 func cgroupVersion(s string) int {
 	switch strings.TrimPrefix(s, "v") {
 	case "1":

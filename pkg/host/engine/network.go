@@ -10,7 +10,7 @@ import (
 	"os/exec"
 )
 
-// NetworkName is the network that kind puts its nodes on.
+// NetworkName is the name of the network to which kind connects its nodes.
 func (e *Engine) NetworkName() string {
 	switch e.name {
 	case Docker:
@@ -26,14 +26,14 @@ func (e *Engine) NetworkName() string {
 	return "kind"
 }
 
-// Network is what we need to know of a container network.
+// Network describes a container network.
 type Network struct {
 	Name string
-	// Gateways are the addresses of the engine's machine in it.
+	// Gateways are the addresses of the engine's machine in the network.
 	Gateways []netip.Addr
 }
 
-// Network looks for a network by its name; ok is false if there is none.
+// Network finds a network by its name. ok is false if there is none.
 func (e *Engine) Network(ctx context.Context, name string) (n Network, ok bool, err error) {
 	out, err := e.Output(ctx, "network", "inspect", name)
 	if err != nil {
@@ -57,7 +57,7 @@ func (e *Engine) RemoveNetwork(ctx context.Context, name string) error {
 	return nil
 }
 
-// parseGateways reads the answer of Docker and nerdctl (IPAM), of Podman with netavark (subnets) and with CNI (plugins).
+// parseGateways reads an inspected network: of Docker and nerdctl (IPAM), of Podman with netavark (subnets), or with CNI (plugins).
 func parseGateways(data []byte) ([]netip.Addr, error) {
 	type subnet struct{ Gateway string }
 	var raw []struct {

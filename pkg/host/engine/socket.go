@@ -15,10 +15,10 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// defaultDockerSocket is where Docker listens, and where Docker Desktop lets containers find it.
+// defaultDockerSocket is Docker's default socket. Docker Desktop offers it to containers under the same path.
 const defaultDockerSocket = "/var/run/docker.sock"
 
-// SocketError says that the engine's API socket cannot be used by a container.
+// SocketError means that a container cannot use the engine's API socket.
 type SocketError struct {
 	Engine Name
 	Path   string
@@ -36,8 +36,8 @@ func (e *SocketError) Error() string {
 // Unwrap gives the cause to errors.Is and errors.As.
 func (e *SocketError) Unwrap() error { return e.Err }
 
-// Socket returns the path, on the engine's machine, of its Docker-compatible API socket, once something answers on it.
-// The error is a *SocketError whose hint is the command that starts the service.
+// Socket returns the path of the engine's Docker-compatible API socket, on the engine's machine, after the API has answered there. The
+// error is a *SocketError with a hint. Where the service does not run, the hint is the command that starts it.
 func (e *Engine) Socket(ctx context.Context) (string, error) {
 	switch e.name {
 	case Docker:
@@ -61,7 +61,7 @@ func (e *Engine) dockerSocket(ctx context.Context) (string, error) {
 			"the docker infrastructure provider works with a local Docker only")
 	}
 	if runtime.GOOS != "linux" || strings.Contains(path, "/.docker/desktop/") {
-		// Docker Desktop's own socket is outside its virtual machine; containers find it at the usual place.
+		// The socket of Docker Desktop is outside its virtual machine. Containers find it under Docker's default path.
 		return defaultDockerSocket, nil
 	}
 	if err := ping(ctx, path); err != nil {
@@ -70,7 +70,7 @@ func (e *Engine) dockerSocket(ctx context.Context) (string, error) {
 	return path, nil
 }
 
-// dockerHost is DOCKER_HOST, else the endpoint of the client's current context.
+// dockerHost is the value of DOCKER_HOST, or else the endpoint of the client's current context.
 func (e *Engine) dockerHost(ctx context.Context) (string, error) {
 	if host := os.Getenv("DOCKER_HOST"); host != "" {
 		return host, nil
@@ -103,7 +103,7 @@ func podmanServiceHint(info Info) string {
 	return `start Podman's API service: "sudo systemctl enable --now podman.socket"`
 }
 
-// ping asks the API behind a Unix socket whether it is there.
+// ping returns nil if the API behind a Unix socket answers.
 func ping(ctx context.Context, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -125,8 +125,8 @@ func ping(ctx context.Context, path string) error {
 	return nil
 }
 
-// socketPermission returns an error that is fs.ErrPermission if the reason for the engine's silence is that this user may
-// not open its socket, else nil.
+// socketPermission returns fs.ErrPermission if the engine does not answer because this user may not open its socket. Otherwise it returns
+// nil.
 func (e *Engine) socketPermission(ctx context.Context) error {
 	if e.name != Docker {
 		return nil

@@ -1,5 +1,5 @@
-// Package existing carries a management cluster on a cluster that the user already has. It makes and removes nothing: what
-// fleetctl installed there is removed by the workflows that installed it.
+// Package existing uses a cluster that the user already has as a management cluster. It makes and removes nothing. Workflows install
+// Cluster API and Flux there, and remove them.
 package existing
 
 import (
@@ -15,13 +15,13 @@ import (
 
 // Options names the cluster.
 type Options struct {
-	// Kubeconfig is the path of the file; empty follows $KUBECONFIG and then the one in the home folder.
+	// Kubeconfig is the path of the file. Empty means $KUBECONFIG, or else the file in the home folder.
 	Kubeconfig string
-	// Context in it. It must be named: nothing is ever installed into a cluster because it happened to be the current one.
+	// Context of the kubeconfig. It is required, so that fleetctl never installs into a cluster only because it is the current one.
 	Context string
 }
 
-// Host is a management cluster on a cluster of the user's. It implements host.Host.
+// Host is a management cluster on an existing cluster. It implements host.Host.
 type Host struct {
 	name       string
 	kubeconfig []byte
@@ -34,7 +34,7 @@ var (
 	_ host.Guarded = (*Host)(nil)
 )
 
-// New reads the kubeconfig and connects to nothing yet. The error has a hint when the context is not named or not there.
+// New reads the kubeconfig. It does not connect to the cluster. The error has a hint if the context is not named or does not exist.
 func New(name string, opts Options) (*Host, error) {
 	if opts.Context == "" {
 		return nil, diag.Usage(`"kubectl config get-contexts" lists them`,
@@ -55,8 +55,8 @@ func New(name string, opts Options) (*Host, error) {
 	return &Host{name: name, kubeconfig: kubeconfig, client: client}, nil
 }
 
-// Kubeconfig reads a context of a kubeconfig file, or with "" the current one, so that it stands alone. The path "" follows $KUBECONFIG and then the one
-// in the home folder.
+// Kubeconfig returns a kubeconfig with one context of a kubeconfig file, and with the content of all files that it names. The name "" is
+// the current context. The path "" is $KUBECONFIG, or else the file in the home folder.
 func Kubeconfig(path, name string) ([]byte, error) {
 	kubeconfig, err := apiserver.Extract(path, name)
 	hint := "name a kubeconfig that you can read, with a current context"
@@ -73,8 +73,8 @@ func Kubeconfig(path, name string) ([]byte, error) {
 // Name of the management cluster.
 func (h *Host) Name() string { return h.name }
 
-// State is running if the API server is ready. One that cannot be reached is an error and not absent: fleetctl cannot make
-// it.
+// State is running if the API server is ready. An unreachable API server is an error and not StateAbsent, because fleetctl cannot make the
+// cluster.
 func (h *Host) State(ctx context.Context) (host.State, error) {
 	if err := h.client.Ready(ctx); err != nil {
 		return "", h.unreachable(err)
@@ -82,7 +82,7 @@ func (h *Host) State(ctx context.Context) (host.State, error) {
 	return host.StateRunning, nil
 }
 
-// Create checks that the API server is ready and that we may install into it. Images and mounts are not its business.
+// Create checks that the API server is ready and that the context's user may install into the cluster. It ignores images and mounts.
 func (h *Host) Create(ctx context.Context, opts host.CreateOptions) error {
 	if err := h.CheckAccess(ctx); err != nil {
 		return err
@@ -93,7 +93,7 @@ func (h *Host) Create(ctx context.Context, opts host.CreateOptions) error {
 	return nil
 }
 
-// CheckAccess is an error where the API server is not ready, or the context's user may not install into it.
+// CheckAccess returns an error if the API server is not ready, or if the context's user may not install into the cluster.
 func (h *Host) CheckAccess(ctx context.Context) error {
 	if err := h.client.Ready(ctx); err != nil {
 		return h.unreachable(err)
@@ -104,12 +104,12 @@ func (h *Host) CheckAccess(ctx context.Context) error {
 	}
 	if !admin {
 		return diag.Errorf("providers come with roles of their own: have an administrator bind the cluster role cluster-admin to the user, or name another context",
-			"management cluster %s: the context's user is no administrator of %s", h.name, h.client.Server())
+			"management cluster %s: the context's user is not an administrator of %s", h.name, h.client.Server())
 	}
 	return nil
 }
 
-// Start is State: starting a cluster of the user's is the user's business.
+// Start returns State, because only the user can start the cluster.
 func (h *Host) Start(ctx context.Context, _ func(string)) (host.State, error) { return h.State(ctx) }
 
 func (h *Host) unreachable(err error) error {
@@ -117,7 +117,7 @@ func (h *Host) unreachable(err error) error {
 		"check the context with kubectl, and that its credentials have not expired")
 }
 
-// LoadImages fails if there are images to load: nobody but its registry puts images into a cluster's nodes.
+// LoadImages fails if there are images to load, because fleetctl cannot put images into the nodes of an existing cluster.
 func (h *Host) LoadImages(_ context.Context, images host.ImageArchive, _ func(string)) error {
 	if images == nil || len(images.Names()) == 0 {
 		return nil
@@ -126,16 +126,16 @@ func (h *Host) LoadImages(_ context.Context, images host.ImageArchive, _ func(st
 		"management cluster %s is an existing cluster: its %d images cannot be loaded into it", h.name, len(images.Names()))
 }
 
-// Delete removes nothing: the cluster is the user's. It says what is still there, and how to remove that.
+// Delete removes nothing, because the cluster belongs to the user. leftovers says what is still installed, and how to remove it.
 func (h *Host) Delete(context.Context) (leftovers []string, err error) {
 	return []string{fmt.Sprintf("the cluster at %s, which is yours, with Cluster API and Flux on it (`clusterctl delete --all` and `flux uninstall` remove them)",
 		h.client.Server())}, nil
 }
 
-// Kubeconfig has only the named context, and stands alone.
+// Kubeconfig returns a kubeconfig that has only the named context and names no files.
 func (h *Host) Kubeconfig(context.Context) ([]byte, error) { return h.kubeconfig, nil }
 
-// Gateway is an error: nothing says how pods of that cluster could reach this machine.
+// Gateway returns an error, because it is unknown how the cluster's pods could reach this machine.
 func (h *Host) Gateway(context.Context) (host.Gateway, error) {
 	return host.Gateway{}, diag.Errorf("give the fleet repo a remote that the cluster reaches (spec.git.url)",
 		"management cluster %s is an existing cluster: it cannot fetch a fleet repo from this machine", h.name)

@@ -1,4 +1,4 @@
-// Package hosttest holds every kind of host to the contract of package host: the same suite for all, each run where its kind can be made.
+// Package hosttest has the conformance suite of package host. Each kind of host runs the whole suite.
 package hosttest
 
 import (
@@ -26,17 +26,17 @@ const fleet = "0f6a5f0e-7d1c-4a9e-9b43-6f0f3c2f7a11"
 // keptNamespace is what is made in a host to see whether it survives.
 const keptNamespace = "hosttest-kept"
 
-// Options are what the contract leaves to a kind of host.
+// Options are the parts of the contract that differ by kind of host.
 type Options struct {
-	// Create is how it is made.
+	// Create are the options of each Create.
 	Create host.CreateOptions
-	// Lasting tells that the cluster is somebody else's: it is there before Create and after Delete, which tells what it leaves.
+	// Lasting means that fleetctl does not make the cluster: it exists before Create and after Delete, and Delete reports it as left over.
 	Lasting bool
 	// Patience bounds each call; 0 is five minutes.
 	Patience time.Duration
 }
 
-// Run takes a host through its life. Unless the host is Lasting nothing of its name exists before, and nothing does afterwards.
+// Run tests a host from its creation to its deletion. Unless the host is Lasting, no host of its name may exist before.
 func Run(t *testing.T, h host.Host, o Options) {
 	t.Helper()
 	if o.Patience == 0 {
@@ -55,7 +55,7 @@ func Run(t *testing.T, h host.Host, o Options) {
 		{"deleted", (*contract).deleted},
 	} {
 		if !t.Run(part.name, func(t *testing.T) { part.check(c, t) }) {
-			return // what follows stands on it
+			return // the next parts need this one
 		}
 	}
 }
@@ -73,7 +73,7 @@ func (c *contract) context(t *testing.T) context.Context {
 	return ctx
 }
 
-// wantState looks twice: a look changes nothing.
+// wantState calls State twice, because State must not change anything.
 func (c *contract) wantState(t *testing.T, want host.State) {
 	t.Helper()
 	for range 2 {
@@ -86,7 +86,7 @@ func (c *contract) wantState(t *testing.T, want host.State) {
 	}
 }
 
-// wantAnswers asks the API server of a kubeconfig, which has one context and stands alone.
+// wantAnswers asks the API server of a kubeconfig. The kubeconfig must have one context and name no files.
 func (c *contract) wantAnswers(t *testing.T, kubeconfig []byte) {
 	t.Helper()
 	config, err := clientcmd.Load(kubeconfig)
@@ -114,7 +114,7 @@ func (c *contract) kubeconfig(t *testing.T) []byte {
 	return kubeconfig
 }
 
-// create makes or finds the host, and returns the kubeconfigs that were answered with.
+// create calls Create, and returns the kubeconfigs that Answers was called with.
 func (c *contract) create(t *testing.T) [][]byte {
 	t.Helper()
 	var mu sync.Mutex
@@ -134,7 +134,7 @@ func (c *contract) create(t *testing.T) [][]byte {
 	return answered
 }
 
-// absent: nothing but Create makes anything, and what removes has nothing to do.
+// absent tests that on a missing host only Create makes anything, and that Stop and Delete succeed.
 func (c *contract) absent(t *testing.T) {
 	if c.opts.Lasting {
 		c.wantState(t, host.StateRunning)
@@ -162,7 +162,7 @@ func (c *contract) absent(t *testing.T) {
 	c.wantState(t, host.StateAbsent)
 }
 
-// made: Create tells of the API server's first answer once, and returns when it is ready.
+// made tests that Create calls Answers once, and returns when the API server is ready.
 func (c *contract) made(t *testing.T) {
 	answered := c.create(t)
 	if len(answered) != 1 {
@@ -176,7 +176,7 @@ func (c *contract) made(t *testing.T) {
 	}
 }
 
-// found: whoever comes later finds it as it is.
+// found tests that a second Create, Start and LoadImages leave a running host as it is.
 func (c *contract) found(t *testing.T) {
 	if answered := c.create(t); len(answered) > 1 {
 		t.Errorf("Answers was called %d times", len(answered))
@@ -197,7 +197,7 @@ func (c *contract) found(t *testing.T) {
 	c.wantKept(t)
 }
 
-// abilities: what it can beside Host keeps to that contract, while it runs.
+// abilities tests the abilities of a running host.
 func (c *contract) abilities(t *testing.T) {
 	c.ask(t, fleet)
 	if logger, ok := c.host.(host.Logger); ok {
@@ -226,7 +226,7 @@ func (c *contract) abilities(t *testing.T) {
 	}
 }
 
-// ask asks for what can be asked of a host in any state. wantFleet is what it is made for; "" while it is not.
+// ask tests the abilities that work in any state of a host. wantFleet is the identity of its fleet; "" while the host is missing.
 func (c *contract) ask(t *testing.T, wantFleet string) {
 	t.Helper()
 	if complainer, ok := c.host.(host.Complainer); ok {
@@ -264,13 +264,13 @@ func (c *contract) ask(t *testing.T, wantFleet string) {
 	}
 }
 
-// stopped: a host that can be stopped keeps its data, says so, and starts again with them.
+// stopped tests that a Stopper keeps its data, is StateStopped, and starts again with the data.
 func (c *contract) stopped(t *testing.T) {
 	stopper, ok := c.host.(host.Stopper)
 	if !ok {
 		return
 	}
-	for range 2 { // again: none running is no error
+	for range 2 { // the second Stop finds nothing that runs
 		if err := stopper.Stop(c.context(t)); err != nil {
 			t.Fatalf("Stop: %v", err)
 		}
@@ -290,7 +290,7 @@ func (c *contract) stopped(t *testing.T) {
 	c.wantKept(t)
 }
 
-// deleted: nothing is left, or it is told what.
+// deleted tests that Delete leaves nothing, or names what is left.
 func (c *contract) deleted(t *testing.T) {
 	for again := range 2 {
 		left, err := c.host.Delete(c.context(t))
@@ -319,7 +319,7 @@ func (c *contract) client(t *testing.T) *kubernetes.Clientset {
 	return client
 }
 
-// keep makes what has to be there as long as the host is.
+// keep makes a namespace that has to exist as long as the host does.
 func (c *contract) keep(t *testing.T) {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: keptNamespace}}

@@ -16,8 +16,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/internal/apiserver"
 )
 
-// build lets kind make the cluster. Beside it, the node is filled with images as soon as it takes some, and opts.Answers is
-// called as soon as the API server is ready: a third of kind's time lies behind that moment.
+// build lets kind make the cluster. At the same time it loads images as soon as the node takes them, and calls opts.Answers as soon as
+// the API server is ready, which is after two thirds of kind's time.
 func (h *Host) build(ctx context.Context, opts host.CreateOptions) error {
 	image, err := h.nodeImage(ctx, opts)
 	if err != nil {
@@ -42,13 +42,13 @@ func (h *Host) build(ctx context.Context, opts host.CreateOptions) error {
 		return h.buildCluster(groupCtx, h.config(image, opts), opts.Detail, answers)
 	})
 	group.Go(func() error {
-		// A failed load does not spoil the cluster: kind goes on, and the next run loads what is missing.
+		// If loading fails, kind goes on, and the next run loads the missing images.
 		loadErr = h.loadEarly(groupCtx, created, opts)
 		return nil
 	})
 	if opts.Answers != nil {
 		group.Go(func() error {
-			// Only a head start: if it is missed, buildCluster says it later.
+			// Without this early call, buildCluster calls opts.Answers later.
 			if kubeconfig, err := h.awaitAnswer(groupCtx, created); err == nil {
 				answers(kubeconfig)
 			}
@@ -66,7 +66,7 @@ func (h *Host) buildCluster(ctx context.Context, config *v1alpha4.Cluster, detai
 	if err := h.runKind(ctx, config, detail); err != nil {
 		return err
 	}
-	// kind has just written it; asking the engine again would take longer than all of this.
+	// Read the file that kind has just written, because asking the engine takes longer.
 	kubeconfig, err := os.ReadFile(h.state.path(kubeconfigFile))
 	if err != nil {
 		return fmt.Errorf("read the kubeconfig of kind cluster %s: %w", h.name, err)
@@ -81,7 +81,7 @@ func (h *Host) buildCluster(ctx context.Context, config *v1alpha4.Cluster, detai
 	return h.markComplete(ctx)
 }
 
-// awaitAnswer returns the kubeconfig once the API server is ready and takes its user for an administrator.
+// awaitAnswer returns the kubeconfig when the API server is ready and its user is an administrator.
 func (h *Host) awaitAnswer(ctx context.Context, created <-chan struct{}) ([]byte, error) {
 	if err := h.awaitInNode(ctx, created, "[ -s /etc/kubernetes/admin.conf ]"); err != nil {
 		return nil, err
@@ -109,8 +109,8 @@ func waitReady(ctx context.Context, kubeconfig []byte) error {
 	return client.Wait(ctx)
 }
 
-// runKind calls kind and returns when it ends or the context does; then kind goes on behind our back until the process
-// ends or awaitCreation has seen its end.
+// runKind calls kind and returns when kind or ctx ends. kind takes no context, so after ctx's end it goes on in the background, until it
+// ends itself or the process does. awaitCreation waits for its end.
 func (h *Host) runKind(ctx context.Context, config *v1alpha4.Cluster, detail func(string)) error {
 	done := make(chan struct{})
 	h.mu.Lock()
@@ -128,7 +128,7 @@ func (h *Host) runKind(ctx context.Context, config *v1alpha4.Cluster, detail fun
 	return h.creationError(err)
 }
 
-// whileRunning silences what kind still says after its caller has gone.
+// whileRunning drops kind's progress lines after ctx has ended.
 func whileRunning(ctx context.Context, detail func(string)) func(string) {
 	return func(message string) {
 		if ctx.Err() == nil {
@@ -137,7 +137,7 @@ func whileRunning(ctx context.Context, detail func(string)) func(string) {
 	}
 }
 
-// awaitCreation waits for the end of a call of kind that was interrupted earlier.
+// awaitCreation waits until an interrupted call of kind has ended.
 func (h *Host) awaitCreation(ctx context.Context) error {
 	h.mu.Lock()
 	creating := h.creating
@@ -153,7 +153,7 @@ func (h *Host) awaitCreation(ctx context.Context) error {
 	}
 }
 
-// creationError keeps what the failed command wrote, which is far too long for a message.
+// creationError writes the output of the failed command to a file, because it is too long for a message, and names the file in the hint.
 func (h *Host) creationError(err error) error {
 	hint := `run "fleetctl doctor" to see what this machine lacks`
 	if run := exec.RunErrorForError(err); run != nil && len(run.Output) > 0 {

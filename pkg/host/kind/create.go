@@ -17,12 +17,12 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/engine"
 )
 
-// restartWait is how long a node that was stopped may take until its API server answers.
+// restartWait is how long a restarted node may take until its API server answers.
 const restartWait = 3 * time.Minute
 
-// Create makes the cluster, starts it when a reboot stopped it, rebuilds it when a killed create left it half made, and
-// returns when its API server is ready and opts.Images are in its node. It returns promptly when the context ends; the
-// next Create cleans up what kind was doing then.
+// Create makes a missing cluster, starts a stopped one, and rebuilds one that a killed Create left half made. It returns when the API
+// server is ready and opts.Images are in the node. When ctx ends it returns at once. The next Create cleans up after the interrupted call
+// of kind.
 func (h *Host) Create(ctx context.Context, opts host.CreateOptions) error {
 	if opts.Detail == nil {
 		opts.Detail = func(string) {}
@@ -54,13 +54,13 @@ func (h *Host) Create(ctx context.Context, opts host.CreateOptions) error {
 	return h.build(ctx, opts)
 }
 
-// servicesScript asks the API server whether it is ready through its Service, as pods do. Its address is the first of kind's default
-// Service subnet. That something accepts a connection there is not enough: it may be a stranger, out there.
+// servicesScript asks the API server for readiness through its Service, as pods do. The Service has the first address of kind's default
+// Service subnet. An accepted connection alone would not be enough, because a server outside of the cluster may have that address.
 const servicesScript = `until kubectl --kubeconfig /etc/kubernetes/admin.conf --server https://10.96.0.1:443 --request-timeout 2s get --raw /readyz \
 	>/dev/null 2>&1; do sleep 0.2; done`
 
-// awaitServices returns once kube-proxy has programmed the node for Services, seconds after kind is done. A controller that starts
-// before does not reach the API server, and may well wait for half a minute before it tries again.
+// awaitServices returns when kube-proxy has set up Services in the node, seconds after kind has ended. A controller that starts earlier
+// does not reach the API server, and may wait for half a minute before it tries again.
 func (h *Host) awaitServices(ctx context.Context) error {
 	if _, err := h.exec(ctx, servicesScript); err != nil {
 		return fmt.Errorf("wait for kube-proxy in node %s: %w", h.controlPlane(), err)
@@ -68,7 +68,7 @@ func (h *Host) awaitServices(ctx context.Context) error {
 	return nil
 }
 
-// Start starts the containers of a stopped cluster and waits until it answers. It makes nothing.
+// Start starts the containers of a stopped cluster and waits until its API server answers. It makes nothing.
 func (h *Host) Start(ctx context.Context, detail func(string)) (host.State, error) {
 	if detail == nil {
 		detail = func(string) {}
@@ -83,7 +83,7 @@ func (h *Host) Start(ctx context.Context, detail func(string)) (host.State, erro
 	return state, h.adopt(ctx, host.CreateOptions{Detail: detail})
 }
 
-// start starts the containers and tells whether the cluster in them had been completed.
+// start starts the containers. It returns StateBroken if kind had not completed the cluster.
 func (h *Host) start(ctx context.Context, containers []engine.Container, detail func(string)) (host.State, error) {
 	detail("starting the stopped node")
 	var stopped []engine.Container
@@ -110,7 +110,7 @@ func (h *Host) rebuildHint() string {
 		h.engine.Name(), h.controlPlane())
 }
 
-// adopt makes sure that a cluster of ours answers, and has the images.
+// adopt waits until an existing cluster answers, and loads the images.
 func (h *Host) adopt(ctx context.Context, opts host.CreateOptions) error {
 	wait, cancel := context.WithTimeoutCause(ctx, restartWait, fmt.Errorf("no answer within %s", restartWait))
 	defer cancel()
@@ -122,7 +122,7 @@ func (h *Host) adopt(ctx context.Context, opts host.CreateOptions) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
-		// After a reboot the node may have another address, which kind's entry point mends, mostly.
+		// After a reboot the node may have another address. kind's entrypoint adapts to it in most cases.
 		return diag.Wrap("use kind cluster "+h.name, err, h.rebuildHint())
 	}
 	if opts.Answers != nil {
@@ -134,7 +134,7 @@ func (h *Host) adopt(ctx context.Context, opts host.CreateOptions) error {
 	return group.Wait()
 }
 
-// config is what we ask of kind: one node that carries our mark.
+// config is kind's configuration: one node with fleetctl's mark.
 func (h *Host) config(image string, opts host.CreateOptions) *v1alpha4.Cluster {
 	mounts := []v1alpha4.Mount{{HostPath: markSource, ContainerPath: markTarget, Readonly: true}}
 	if h.owner != "" {
@@ -154,11 +154,11 @@ func (h *Host) config(image string, opts host.CreateOptions) *v1alpha4.Cluster {
 	return config
 }
 
-// defaultRepository is where kind publishes node images.
+// defaultRepository is the repository of kind's node images.
 const defaultRepository = "kindest/node"
 
-// NodeImage is the image of a node for a Kubernetes version, and for none the one that kind takes where nobody chooses; by its tag,
-// since what an engine loads from an archive has no digest.
+// NodeImage is the node image for a Kubernetes version, or kind's default image for "". It has a tag and no digest, because an image that
+// an engine loads from an archive has no digest.
 func NodeImage(kubernetesVersion string) string {
 	if kubernetesVersion == "" {
 		image, _, _ := strings.Cut(defaults.Image, "@")
@@ -167,7 +167,7 @@ func NodeImage(kubernetesVersion string) string {
 	return defaultRepository + ":v" + strings.TrimPrefix(kubernetesVersion, "v")
 }
 
-// nodeImage is the image to use; empty leaves it to kind. It is loaded into the engine first if opts brings it.
+// nodeImage returns the node image to use; empty lets kind choose. It first loads the image into the engine if opts has it.
 func (h *Host) nodeImage(ctx context.Context, opts host.CreateOptions) (string, error) {
 	image := opts.Image
 	if image == "" && opts.KubernetesVersion != "" {
@@ -205,7 +205,7 @@ func isNodeImage(ref string) bool {
 	return ok && strings.ContainsAny(rest[:min(len(rest), 1)], ":@")
 }
 
-// findRef finds a reference among those of an archive, which may spell out Docker's registry.
+// findRef finds a reference in the names of an archive, which may include Docker's registry.
 func findRef(names []string, ref string) (string, bool) {
 	i := slices.IndexFunc(names, func(name string) bool { return engine.FullReference(name) == engine.FullReference(ref) })
 	if i < 0 {
@@ -214,7 +214,8 @@ func findRef(names []string, ref string) (string, bool) {
 	return names[i], true
 }
 
-// recordOurs remembers, before kind makes them, as whom the nodes are made, and whether its network was not there: then Delete may remove it.
+// recordOurs writes the record before kind makes anything: the owner of the nodes, and the network, if it does not exist yet. Delete may
+// remove only such a network.
 func (h *Host) recordOurs(ctx context.Context) error {
 	now, err := h.state.read()
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/engine"
 )
 
-// Gateway is the address at which pods reach this machine: the engine's bridge where the engine runs on this machine
-// itself, else (a virtual machine, rootless) the name that the engine gives to it.
+// Gateway is the address at which pods reach this machine. If the engine runs on this machine, it is the engine's bridge. With a virtual
+// machine or a rootless engine, it is the address behind the engine's name for this machine.
 func (h *Host) Gateway(ctx context.Context) (host.Gateway, error) {
 	name := h.engine.NetworkName()
 	network, _, err := h.engine.Network(ctx, name)
@@ -32,8 +32,8 @@ func (h *Host) Gateway(ctx context.Context) (host.Gateway, error) {
 	return h.namedGateway(ctx, local)
 }
 
-// namedGateway resolves the engine's name for this machine in the node: pods do not see the node's hosts file, so they
-// need the address. What arrives there is forwarded to this machine's loopback, unless it is an address of its own.
+// namedGateway resolves the engine's name for this machine in the node. Pods need the address, because they do not use the node's hosts
+// file. The engine forwards connections to that address to this machine's loopback, unless the address belongs to this machine.
 func (h *Host) namedGateway(ctx context.Context, local map[netip.Addr]bool) (host.Gateway, error) {
 	name := "host.docker.internal"
 	if h.engine.Name() == engine.Podman {

@@ -1,5 +1,5 @@
-// Package kind carries a management cluster in a container, with kind as a library on Docker, Podman or nerdctl. It is the
-// only package that imports kind.
+// Package kind runs a management cluster in a container, with kind as a library, on Docker, Podman or nerdctl. It is the only package that
+// imports kind.
 package kind
 
 import (
@@ -19,15 +19,15 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/engine"
 )
 
-// clusterLabel is what kind, and the docker infrastructure provider, put on each of a cluster's containers.
+// clusterLabel is the label that kind and the docker infrastructure provider put on each container of a cluster.
 const clusterLabel = "io.x-k8s.kind.cluster"
 
-// Options says where a host keeps what belongs to it.
+// Options of New.
 type Options struct {
-	// StateDir is a private folder for this cluster alone. It is made when needed, and Delete empties it of our files.
-	// Losing it costs nothing but the memory of who made kind's network.
+	// StateDir is a private folder for this cluster alone. Create makes it, and Delete removes fleetctl's files from it. Without it,
+	// fleetctl only forgets whether it made kind's network.
 	StateDir string
-	// Engine to use; nil detects one.
+	// Engine to use; nil calls engine.Detect.
 	Engine *engine.Engine
 }
 
@@ -39,7 +39,7 @@ type Host struct {
 	owner  owner
 
 	mu sync.Mutex
-	// creating is closed when a call of kind that outlived its context has ended; nil if there is none.
+	// creating is closed when a call of kind that outlived its context has ended; nil without such a call.
 	creating <-chan struct{}
 }
 
@@ -55,8 +55,8 @@ var validName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]*$`)
 
 const maxName = 50
 
-// New returns the host of that name on the container engine of this machine. It changes nothing. The error says that the
-// name cannot be one, or that no engine answers.
+// New returns the host of that name on the container engine of this machine. It changes nothing. It fails if the name is not valid, or if
+// no engine answers.
 func New(ctx context.Context, name string, opts Options) (*Host, error) {
 	if !validName.MatchString(name) || len(name) > maxName {
 		return nil, diag.Usage(fmt.Sprintf("use at most %d lower-case letters, digits, dots and dashes", maxName),
@@ -78,10 +78,10 @@ func New(ctx context.Context, name string, opts Options) (*Host, error) {
 // Name of the management cluster.
 func (h *Host) Name() string { return h.name }
 
-// Engine that carries the cluster.
+// Engine is the cluster's container engine.
 func (h *Host) Engine() *engine.Engine { return h.engine }
 
-// provider is kind's entry point for our engine.
+// provider is kind's API on the host's engine.
 func (h *Host) provider(detail func(string)) *cluster.Provider {
 	options := []cluster.ProviderOption{cluster.ProviderWithLogger(logger{detail})}
 	switch h.engine.Name() {
@@ -103,8 +103,7 @@ func (h *Host) nodes(ctx context.Context) ([]engine.Container, error) {
 // controlPlane is the name of the container that holds the control plane.
 func (h *Host) controlPlane() string { return h.name + "-" + constants.ControlPlaneNodeRoleValue }
 
-// Kubeconfig for clients on this machine, as admin. It is taken from the node, so it is true also after our own files
-// were lost.
+// Kubeconfig for clients on this machine, as administrator. It is read from the node, so it does not depend on StateDir.
 func (h *Host) Kubeconfig(ctx context.Context) ([]byte, error) { return h.kubeconfig(ctx, false) }
 
 // InternalKubeconfig is the kubeconfig for clients inside the engine's network: it has the node's name as server.
@@ -120,8 +119,9 @@ func (h *Host) kubeconfig(ctx context.Context, internal bool) ([]byte, error) {
 	return []byte(config), nil
 }
 
-// Delete removes the cluster's containers and their volumes, kind's network if Create made it and nobody else uses it, and
-// our files. It refuses what is not ours, and returns what it could not remove. Absent is no error.
+// Delete removes the cluster's containers and their volumes, and fleetctl's files. It removes kind's network if Create made it and no other
+// container uses it. It refuses a cluster that fleetctl has not made. A missing cluster is no error. leftovers names what it could not
+// remove.
 func (h *Host) Delete(ctx context.Context) (leftovers []string, err error) {
 	if err := h.awaitCreation(ctx); err != nil {
 		return nil, err
@@ -145,7 +145,7 @@ func (h *Host) Delete(ctx context.Context) (leftovers []string, err error) {
 		return leftovers, err
 	}
 	if len(left) > 0 {
-		return leftovers, nil // the state folder remembers that the network is ours
+		return leftovers, nil // the state folder still has the record of the network
 	}
 	if err := h.state.remove(); err != nil {
 		return append(leftovers, "folder "+string(h.state)), err
@@ -153,7 +153,7 @@ func (h *Host) Delete(ctx context.Context) (leftovers []string, err error) {
 	return leftovers, nil
 }
 
-// removeNodes removes those containers, and the volumes that kind's Podman provider makes before the container.
+// removeNodes removes the containers, and volumes that kind's Podman provider makes before a container.
 func (h *Host) removeNodes(ctx context.Context, containers []engine.Container) error {
 	if err := h.engine.Remove(ctx, containers...); err != nil {
 		return err
@@ -164,7 +164,7 @@ func (h *Host) removeNodes(ctx context.Context, containers []engine.Container) e
 	return nil
 }
 
-// removeNetwork removes kind's network if an earlier Create of ours made it.
+// removeNetwork removes kind's network if the record says that Create made it.
 func (h *Host) removeNetwork(ctx context.Context) (leftovers []string, err error) {
 	record, err := h.state.read()
 	if err != nil || record.Network == "" {
@@ -201,11 +201,11 @@ func (h *Host) networkUsers(ctx context.Context, network string) ([]string, erro
 	return users, nil
 }
 
-// EngineSocket is the path of the engine's Docker-compatible API socket, to be mounted into the node for the docker
-// infrastructure provider. The error is an *engine.SocketError that says how to start the service.
+// EngineSocket is the path of the engine's Docker-compatible API socket. The docker infrastructure provider needs it in the node. The
+// error is an *engine.SocketError, with a hint how to start the service.
 func (h *Host) EngineSocket(ctx context.Context) (string, error) { return h.engine.Socket(ctx) }
 
-// await runs a call of kind, which takes no context, and returns when it ends or the context does.
+// await runs a call of kind, which takes no context. It returns when the call or ctx ends.
 func await[T any](ctx context.Context, call func() (T, error)) (T, error) {
 	type result struct {
 		value T
@@ -225,7 +225,7 @@ func await[T any](ctx context.Context, call func() (T, error)) (T, error) {
 	}
 }
 
-// ignoreMissing drops the error of a file that is not there.
+// ignoreMissing returns nil for fs.ErrNotExist, and else err.
 func ignoreMissing(err error) error {
 	if errors.Is(err, os.ErrNotExist) {
 		return nil

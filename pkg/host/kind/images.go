@@ -13,7 +13,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/engine"
 )
 
-// LoadImages puts those of the images that the node lacks into its store. A nil archive is no images.
+// LoadImages loads the images that the node lacks. A nil archive has no images.
 func (h *Host) LoadImages(ctx context.Context, images host.ImageArchive, detail func(string)) error {
 	if images == nil {
 		return nil
@@ -28,7 +28,7 @@ func (h *Host) LoadImages(ctx context.Context, images host.ImageArchive, detail 
 	return h.importImages(ctx, images, missing)
 }
 
-// loadEarly waits until the node's containerd answers, long before the control plane does, and loads the images.
+// loadEarly loads the images as soon as the node's containerd answers, which is long before the control plane is ready.
 func (h *Host) loadEarly(ctx context.Context, created <-chan struct{}, opts host.CreateOptions) error {
 	if opts.Images == nil {
 		return nil
@@ -39,9 +39,9 @@ func (h *Host) loadEarly(ctx context.Context, created <-chan struct{}, opts host
 	return host.LoadWanted(ctx, h, opts)
 }
 
-// awaitInNode returns once a shell condition is true in the node. kind tells nobody when it has made the container, and the
-// engines' event streams differ, so this looks a few times until there is one to look into; the node does the rest. It gives
-// up when created is closed and there is no node.
+// awaitInNode returns when a shell condition is true in the node. kind does not report when it has made the container, and the engines'
+// event streams differ. So awaitInNode looks for the container again and again, and then waits in it. It gives up if created is closed
+// and there is still no container.
 func (h *Host) awaitInNode(ctx context.Context, created <-chan struct{}, condition string) error {
 	tick := time.NewTicker(300 * time.Millisecond)
 	defer tick.Stop()
@@ -56,14 +56,14 @@ func (h *Host) awaitInNode(ctx context.Context, created <-chan struct{}, conditi
 		select {
 		case <-tick.C:
 		case <-created:
-			last = true // one more look, now that it must be there
+			last = true // look once more: now the container must exist
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
 }
 
-// missing are those of the images that the node does not have, or has another one under their name.
+// missing names the archive's images that the node lacks, or whose name means another image there.
 func (h *Host) missing(ctx context.Context, images host.ImageArchive) ([]string, error) {
 	out, err := h.exec(ctx, "ctr --namespace=k8s.io images ls")
 	if err != nil {
@@ -87,7 +87,7 @@ func (h *Host) missing(ctx context.Context, images host.ImageArchive) ([]string,
 	return missing, nil
 }
 
-// listed reads the table of `ctr images ls`: REF TYPE DIGEST SIZE…, with a heading.
+// listed parses the table of `ctr images ls`: a heading, and lines REF TYPE DIGEST SIZE…
 func listed(table string) (digests map[string]string) {
 	digests = map[string]string{}
 	for line := range strings.Lines(table) {
@@ -98,9 +98,9 @@ func listed(table string) (digests map[string]string) {
 	return digests
 }
 
-// importScript reads an archive from its standard input into the node's store. It differs from kind's own way in one thing
-// that halves the time: where ctr has a transfer service (containerd 2), --local goes around it. The snapshotter must be
-// the one that the kubelet's images are unpacked with; on some file systems kind chooses another than ctr would.
+// importScript imports an archive from its standard input into the node's store. kind does the same, but without --local. That option
+// avoids ctr's transfer service (containerd 2), which takes twice the time. The snapshotter must be the kubelet's: on some file systems
+// it differs from ctr's default.
 const importScript = `
 snapshotter=$(containerd config dump 2>/dev/null | awk -F"[\"']" '
 	/^ *\[/ { section = $0 }
@@ -111,8 +111,8 @@ if ctr images import --help | grep -q -- --local; then
 fi
 exec ctr --namespace=k8s.io images import "$@" -`
 
-// importImages streams an archive into the node's store; nothing touches this machine's disk. One stream is enough: the
-// store takes several no faster.
+// importImages streams an archive into the node's store, without a file on this machine. It uses one stream, because several are not
+// faster.
 func (h *Host) importImages(ctx context.Context, images host.ImageArchive, refs []string) error {
 	err := pipe(ctx,
 		func(w io.Writer) error { return images.WriteArchive(ctx, w, refs...) },
@@ -122,8 +122,8 @@ func (h *Host) importImages(ctx context.Context, images host.ImageArchive, refs 
 	return diag.Wrap("load images into node "+h.controlPlane(), err, "")
 }
 
-// pipe connects a writer with a reader and returns the first cause: what the writer found wrong explains a reader that
-// stumbles over the cut-off stream, and a reader that stops explains a broken pipe.
+// pipe connects a writer with a reader and returns the original error: a writer's error explains a reader that fails at the cut-off
+// stream, and a reader's error explains a writer's broken pipe.
 func pipe(ctx context.Context, write func(io.Writer) error, read func(io.Reader) error) error {
 	r, w := io.Pipe()
 	written := make(chan error, 1)
@@ -146,5 +146,5 @@ func pipe(ctx context.Context, write func(io.Writer) error, read func(io.Reader)
 	return writeErr
 }
 
-// errReaderGone ends a writer whose reader has stopped.
+// errReaderGone is the error of a writer whose reader has stopped.
 var errReaderGone = errors.New("the reader has stopped")

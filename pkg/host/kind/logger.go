@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/kind/pkg/log"
 )
 
-// logger passes kind's messages for users on to a function, one line each and without its decoration.
+// logger passes kind's messages for users to a function, one line each and without decoration.
 type logger struct{ detail func(string) }
 
 var _ log.Logger = logger{}
@@ -17,7 +17,7 @@ func (l logger) tell(message string) {
 		return
 	}
 	plain := strings.Map(func(r rune) rune {
-		if r > 0xff && r != '…' { // kind ends its lines with pictures
+		if r > 0xff && r != '…' { // kind ends its lines with emoji
 			return -1
 		}
 		return r
@@ -33,7 +33,7 @@ func (l logger) Error(message string)              { l.tell(message) }
 func (l logger) Errorf(format string, args ...any) { l.tell(fmt.Sprintf(format, args...)) }
 func (l logger) V(level log.Level) log.InfoLogger  { return infoLogger{l, level} }
 
-// infoLogger is one verbosity of logger; only what is for every user passes.
+// infoLogger is logger at one verbosity. It passes only messages of verbosity 0.
 type infoLogger struct {
 	logger
 	level log.Level

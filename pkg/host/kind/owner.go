@@ -15,18 +15,18 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/engine"
 )
 
-// An engine may serve several people, by a socket that a group may use or from afar, and all of them see all its containers. So a node also
-// says, in the way of the mark, who made it and for which fleet: by the names of mount points, which show also when it is stopped.
+// Several people may use one engine, over a shared socket or a network, and they all see all containers. So a node also carries its owner
+// and its fleet, in the names of mount points, which can be inspected even when the node is stopped.
 const (
 	ownerTarget = "/etc/fleetctl.dev/owner/"
 	fleetTarget = "/etc/fleetctl.dev/fleet/"
 )
 
-// owner is who made a node: USER-ID/USER-NAME/MACHINE. The name is for people to read, and the machine is a hash of its id: user ids of
-// several machines collide.
+// owner is the maker of a node: USER-ID/USER-NAME/MACHINE. The name is only for messages. MACHINE is a hash of the machine's id, because
+// user ids of several machines collide.
 type owner string
 
-// here is the user of this process on this machine.
+// here is the owner of nodes that this process makes.
 func here() owner {
 	id, name := "unknown", "unknown"
 	if u, err := user.Current(); err == nil {
@@ -37,7 +37,7 @@ func here() owner {
 	return owner(path.Join(segment(id), segment(name), hex.EncodeToString(sum[:enough])))
 }
 
-// machine is the id of this machine, or its name where it has none.
+// machine is a hash of this machine's id, or of its name if it has no id.
 func machine() string {
 	for _, file := range []string{"/etc/machine-id", "/var/lib/dbus/machine-id"} {
 		if id, err := os.ReadFile(file); err == nil && strings.TrimSpace(string(id)) != "" {
@@ -53,7 +53,7 @@ func machine() string {
 
 var notInSegment = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 
-// segment makes one segment of a path of any text; engines read colons and commas in it.
+// segment turns any text into one segment of a path, without colons and commas, which engines would parse.
 func segment(text string) string {
 	if text = notInSegment.ReplaceAllString(text, "_"); text == "" {
 		return "unknown"
@@ -61,14 +61,14 @@ func segment(text string) string {
 	return text
 }
 
-// is tells whether two are the same user of the same machine. A user may be renamed.
+// is tells whether both owners are the same user of the same machine. It ignores the name, because a user may be renamed.
 func (o owner) is(other owner) bool {
 	a, b := strings.Split(string(o), "/"), strings.Split(string(other), "/")
 	const parts = 3
 	return len(a) == parts && len(b) == parts && a[0] == b[0] && a[2] == b[2]
 }
 
-// String is how the others know the user.
+// String describes the owner in messages.
 func (o owner) String() string {
 	parts := strings.Split(string(o), "/")
 	const most = 3
@@ -78,7 +78,7 @@ func (o owner) String() string {
 	return fmt.Sprintf("user %s (%s) of machine %s", parts[1], parts[0], parts[2])
 }
 
-// marks are what the mount points of a node say. Nodes that were made before there were any say nothing.
+// marks reads owner and fleet from the mount points of a node. Both are empty for a node that an older version made.
 func marks(containers []engine.Container) (by owner, fleet string) {
 	for _, c := range containers {
 		for _, m := range c.Mounts {
@@ -93,7 +93,8 @@ func marks(containers []engine.Container) (by owner, fleet string) {
 	return by, fleet
 }
 
-// othersOf is who made containers that bear our mark, if that was not this user: nor on this machine, nor with the state folder at hand.
+// othersOf is the owner of containers with fleetctl's mark, if another user made them: neither this user on this machine, nor the owner
+// in the state folder's record. Otherwise it is empty.
 func (h *Host) othersOf(containers []engine.Container) (owner, error) {
 	by, _ := marks(containers)
 	if by == "" || by.is(h.owner) {
@@ -109,7 +110,7 @@ func (h *Host) othersOf(containers []engine.Container) (owner, error) {
 	return by, nil
 }
 
-// Stranger says who else has made a cluster of our name with fleetctl; nil where nobody has.
+// Stranger implements host.Marked.
 func (h *Host) Stranger(ctx context.Context) error {
 	containers, err := h.nodes(ctx)
 	if err != nil {
@@ -121,18 +122,18 @@ func (h *Host) Stranger(ctx context.Context) error {
 func (h *Host) strangerError(containers []engine.Container) error {
 	for _, c := range containers {
 		if !marked(c) {
-			return nil // no fleetctl made that
+			return nil // something else than fleetctl made it
 		}
 	}
 	by, err := h.othersOf(containers)
 	if err != nil || by == "" {
 		return err
 	}
-	return diag.Errorf("choose another name: this engine is shared; if it is yours, work with it from where you made it, or with the state folder of there",
-		"the kind cluster %s on %s was made by somebody else's fleetctl: %s", h.name, h.engine.Name(), by)
+	return diag.Errorf("choose another name; if the cluster is yours, use it as the user and on the machine that made it, or with its state folder",
+		"the kind cluster %s on %s belongs to another user of fleetctl: %s", h.name, h.engine.Name(), by)
 }
 
-// Fleet is the identity of the fleet that the cluster was made for; "" where that is not known.
+// Fleet implements host.Marked.
 func (h *Host) Fleet(ctx context.Context) (string, error) {
 	containers, err := h.nodes(ctx)
 	if err != nil {

@@ -10,25 +10,25 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/engine"
 )
 
-// How a node says that it is ours: kind cannot label containers, but it can mount. The mount point below shows in the
-// container's inspection even when it is stopped and when our own files are lost. Its source is a folder that kind itself
-// mounts into every node, so it exists on every machine on which a node can start at all.
+// fleetctl's mark of a node. kind cannot label containers, but it can mount folders. The mount point below can be inspected even if the
+// container is stopped and the state folder is lost. Its source is a folder that kind mounts into every node, so it exists wherever a
+// node can start.
 const (
 	markSource = "/lib/modules"
 	markTarget = "/etc/fleetctl.dev/management-cluster"
 )
 
-// completeFile is made in the node when kind has finished; without it the node was left half made by a killed create.
-// It is on the container's own file system, so it lives and dies with the container.
+// completeFile is made in the node after kind has finished. A node without it is half made, because its Create was killed. The file is on
+// the container's file system, so it lasts as long as the container.
 const completeFile = "/kind/fleetctl-complete"
 
-// State looks at the engine's containers, and into the node when it runs. It changes nothing.
+// State inspects the engine's containers, and looks into a running node. It changes nothing.
 func (h *Host) State(ctx context.Context) (host.State, error) {
 	state, _, err := h.look(ctx)
 	return state, err
 }
 
-// look is State with the containers that it saw.
+// look returns the state and the cluster's containers.
 func (h *Host) look(ctx context.Context) (host.State, []engine.Container, error) {
 	containers, err := h.nodes(ctx)
 	if err != nil {
@@ -57,7 +57,7 @@ func (h *Host) look(ctx context.Context) (host.State, []engine.Container, error)
 	return state, containers, nil
 }
 
-// classify tells what can be told from outside the containers.
+// classify returns the state as far as the containers' inspection tells it.
 func classify(containers []engine.Container) host.State {
 	if len(containers) == 0 {
 		return host.StateAbsent
@@ -88,8 +88,8 @@ func marked(c engine.Container) bool {
 	return false
 }
 
-// complete tells whether kind had finished with the running node. The answer is a word and not an exit code because
-// engines use theirs for other things too, and a wrong "no" would rebuild a good cluster.
+// complete tells whether kind has finished the running node. The script answers with a word and not with its exit code, because engines
+// use exit codes for their own errors, and a wrong "no" would rebuild a good cluster.
 func (h *Host) complete(ctx context.Context) (bool, error) {
 	out, err := h.exec(ctx, `if [ -e `+completeFile+` ]; then echo complete; else echo incomplete; fi`)
 	switch {
@@ -110,7 +110,7 @@ func (h *Host) markComplete(ctx context.Context) error {
 	return nil
 }
 
-// exec runs a shell script of ours in the control plane's node.
+// exec runs a shell script in the control plane's node.
 func (h *Host) exec(ctx context.Context, script string) (string, error) {
 	return h.engine.Output(ctx, "exec", "--privileged", h.controlPlane(), "sh", "-c", script)
 }

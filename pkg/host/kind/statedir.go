@@ -2,21 +2,21 @@ package kind
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// stateDir is the host's folder on this machine. What is in it is convenience: the truth is in the engine.
+// stateDir is the host's folder on this machine. The engine knows the host's state; the folder only adds to it.
 type stateDir string
 
-// record is what only we can know.
+// record holds facts that the engine cannot tell.
 type record struct {
-	// Network that Create made because it was not there.
+	// Network is kind's network, if it did not exist before Create.
 	Network string `json:"network,omitempty"`
-	// Owner is as whom Create made the nodes: whoever has this folder may work with them.
+	// Owner of the nodes. A user with this folder may use them, even as another user or on another machine.
 	Owner string `json:"owner,omitempty"`
 }
 
@@ -35,7 +35,7 @@ func (d stateDir) read() (record, error) {
 		return r, ignoreMissing(err)
 	}
 	if err := json.Unmarshal(data, &r); err != nil {
-		return r, fmt.Errorf("read %s: %w", d.path(recordFile), err)
+		return r, diag.Wrap("read "+d.path(recordFile), err, "move it away: the container engine knows all but the name of a network that fleetctl made, which then stays")
 	}
 	return r, nil
 }
@@ -51,7 +51,7 @@ func (d stateDir) write(r record) error {
 // make makes the folder, for this user alone.
 func (d stateDir) make() error { return os.MkdirAll(string(d), 0o700) }
 
-// writeFile replaces a private file as a whole.
+// writeFile replaces a file atomically, with mode 0600.
 func (d stateDir) writeFile(name string, data []byte) error {
 	if err := d.make(); err != nil {
 		return err
@@ -59,13 +59,13 @@ func (d stateDir) writeFile(name string, data []byte) error {
 	return atomicfile.Write(d.path(name), data, 0o600)
 }
 
-// remove removes our files, and the folder if nothing else is in it.
+// remove removes fleetctl's files, and the folder if it is then empty.
 func (d stateDir) remove() error {
 	for _, name := range []string{recordFile, kubeconfigFile, kubeconfigFile + ".lock", failureFile} {
 		if err := ignoreMissing(os.Remove(d.path(name))); err != nil {
 			return err
 		}
 	}
-	_ = os.Remove(string(d)) // fails while it holds files of others, which is right
+	_ = os.Remove(string(d)) // fails if the folder has other files, which then stay
 	return nil
 }

@@ -2,9 +2,9 @@ package kind
 
 import "sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 
-// tune makes a control plane of one node start faster, above all after a reboot: with nobody to compete with, waiting for
-// the lease of a dead predecessor (15 s) is time lost. kind renders kubeadm's v1beta3 or v1beta4, by Kubernetes version;
-// a patch for the other one matches nothing.
+// tune makes a control plane of one node start faster, above all after a reboot. A single node needs no leader election, which would wait
+// 15 s for the lease of its predecessor. kind renders kubeadm's v1beta3 or v1beta4, by Kubernetes version. A patch for the other version
+// matches nothing.
 func tune(config *v1alpha4.Cluster) {
 	patch := func(version, body string) {
 		config.KubeadmConfigPatchesJSON6902 = append(config.KubeadmConfigPatchesJSON6902, v1alpha4.PatchJSON6902{
@@ -17,7 +17,7 @@ func tune(config *v1alpha4.Cluster) {
 	patch("v1beta4", `
 - {op: add, path: /controllerManager/extraArgs/-, value: {name: leader-elect, value: "false"}}
 - {op: add, path: /scheduler/extraArgs, value: [{name: leader-elect, value: "false"}]}`)
-	// Images that come from a registry are pulled side by side.
+	// Pull images from registries in parallel.
 	config.KubeadmConfigPatches = append(config.KubeadmConfigPatches, `
 kind: KubeletConfiguration
 serializeImagePulls: false

@@ -7,8 +7,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/engine"
 )
 
-// Containers names the containers that the docker infrastructure provider made on this engine for a workload cluster,
-// running or not. A teardown uses it to tell what is left once the cluster's controllers are gone.
+// Containers names the running and stopped containers that the docker infrastructure provider made on this engine for a workload cluster. A
+// teardown uses it to find leftovers after the cluster's controllers have ended.
 func (h *Host) Containers(ctx context.Context, cluster string) ([]string, error) {
 	containers, err := h.workload(ctx, cluster)
 	if err != nil {
@@ -21,7 +21,7 @@ func (h *Host) Containers(ctx context.Context, cluster string) ([]string, error)
 	return names, nil
 }
 
-// RemoveContainers removes those containers with their anonymous volumes. None is no error.
+// RemoveContainers removes these containers with their anonymous volumes. It is no error if there is none.
 func (h *Host) RemoveContainers(ctx context.Context, cluster string) error {
 	containers, err := h.workload(ctx, cluster)
 	if err != nil {
@@ -30,8 +30,8 @@ func (h *Host) RemoveContainers(ctx context.Context, cluster string) error {
 	return h.engine.Remove(ctx, containers...)
 }
 
-// workload lists a workload cluster's containers, which carry the same label as kind's. Nodes of management clusters are
-// never among them, whatever name is asked for.
+// workload lists a workload cluster's containers, which have the same label as kind's. It never lists nodes of management clusters, even if
+// cluster is the name of one.
 func (h *Host) workload(ctx context.Context, cluster string) ([]engine.Container, error) {
 	if cluster == "" {
 		return nil, errors.New("list a workload cluster's containers: no cluster named")

@@ -14,8 +14,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/testprograms"
 )
 
-// Start runs an API server until t ends and returns a client for it and its administrator's kubeconfig. It fails t where
-// the programs are missing: a test that is skipped proves nothing.
+// Start runs an API server until t ends. It returns a client and the administrator's kubeconfig. It fails t if the programs are missing,
+// because a skipped test proves nothing.
 func Start(t *testing.T) (*kube.Client, []byte) {
 	t.Helper()
 	programs := testprograms.ControlPlane(t)
@@ -27,7 +27,7 @@ func Start(t *testing.T) (*kube.Client, []byte) {
 	return client, env.KubeConfig
 }
 
-// ClusterAPI installs these of Cluster API's own kinds, by their plural names, from the module that is linked.
+// ClusterAPI installs CRDs of Cluster API, by the plural names of their kinds, from the linked module.
 func ClusterAPI(t *testing.T, c *kube.Client, plurals ...string) {
 	t.Helper()
 	module, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api").Output()

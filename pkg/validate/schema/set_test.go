@@ -109,6 +109,27 @@ func TestCheckUnknownKind(t *testing.T) {
 	}
 }
 
+// The groups of Kubernetes itself are known whole: a kind that they do not have is a mistake, and none that is not known.
+func TestCheckMisspeltKind(t *testing.T) {
+	for _, tt := range []struct{ head, summary, hint string }{
+		{"apiVersion: v1\nkind: ConfigMpa\n", "v1 has no kind ConfigMpa", "did you mean ConfigMap?"},
+		{"apiVersion: apps/v1\nkind: Deploymnet\n", "apps/v1 has no kind Deploymnet", "did you mean Deployment?"},
+		{"apiVersion: v1\nkind: Widget\n", "v1 has no kind Widget", ""},
+		{"apiVersion: networking.k8s.io/v1\nkind: NetworkPolcy\n", "networking.k8s.io/v1 has no kind NetworkPolcy", "did you mean NetworkPolicy?"},
+	} {
+		problems, err := NewSet().Check(t.Context(), object(t, tt.head+"metadata: {name: a, namespace: b}"))
+		if err != nil || len(problems) != 1 || problems[0].Summary != tt.summary || problems[0].Hint != tt.hint {
+			t.Errorf("%s: %+v, %v", tt.head, problems, err)
+		}
+	}
+	for _, head := range []string{"apiVersion: networking.k8s.io/v1\nkind: Newcomer\n", "apiVersion: snapshot.storage.k8s.io/v1\nkind: VolumeSnapshot\n",
+		"apiVersion: policy/v1beta1\nkind: PodSecurityPolicy\n"} {
+		if _, err := NewSet().Check(t.Context(), object(t, head+"metadata: {name: a}")); !errors.Is(err, ErrUnknownKind) {
+			t.Errorf("%s: %v", head, err)
+		}
+	}
+}
+
 // What an object is given to be checked it has to be afterwards: others look at it too.
 func TestCheckChangesNothing(t *testing.T) {
 	s := widgets(t)

@@ -2,10 +2,9 @@
 // kube-controller-manager that Cluster API and Flux rely on, as child processes on loopback. There is no scheduler, no
 // kubelet and no pod network.
 //
-// controller-runtime's envtest starts the first two as well, and is what the tests of other packages use. It is not used
-// here: it has no supervision (a crash is the end), makes users with certificates of a week and never renews the API
-// server's, listens with etcd unauthenticated on loopback where every user of the machine could read each Secret, and
-// its children outlive a parent that is killed.
+// controller-runtime's envtest starts etcd and kube-apiserver as well, and tests of other packages use it. This package cannot:
+// envtest does not restart a process that crashes, its certificates last a week and are not renewed, its children outlive a
+// parent that is killed, and every user of the machine can read its etcd, which asks for no credentials.
 package controlplane
 
 import (
@@ -23,7 +22,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
 )
 
-// Programs are the paths of what is run.
+// Programs are the paths of the control plane's programs.
 type Programs struct {
 	Etcd              string `json:"etcd"`
 	APIServer         string `json:"apiServer"`
@@ -36,15 +35,17 @@ type Options struct {
 	Dir string
 	// Programs to run.
 	Programs Programs
-	// Durable makes etcd write to the disk for good before it answers. Without it the data survive a crash of any process
-	// but not one of the machine.
+	// Durable makes etcd flush each write to the disk before it answers. Without it the data survive a crash of any process, but not
+	// a crash of the machine.
 	Durable bool
-	// Issuer of service accounts' tokens, an https address; "" is one that only the cluster itself knows. Tokens of that one stay good.
+	// Issuer of service accounts' tokens, an https URL. "" is an issuer that only the cluster itself knows. Tokens of this internal issuer
+	// stay valid when Issuer changes.
 	Issuer string
 	// EgressSocket is the Unix socket of an egress.Proxy; empty lets the API server dial Services itself. A relative path is
 	// relative to Dir.
 	EgressSocket string
-	// Network is what the processes listen on. Default: the machine's own. The API server's port is opened, the others are claimed.
+	// Network is the loopback on which the processes listen. Default: the machine's. The API server's port is opened there, the others are
+	// claimed.
 	Network privatenet.Loopback
 	// Records is process.Spec.Records of each process.
 	Records string
@@ -56,7 +57,7 @@ type Options struct {
 	RenewalCheck time.Duration
 }
 
-// ControlPlane is one that runs. Its processes are started again when they end.
+// ControlPlane is a running control plane. A process of it that ends is started again.
 type ControlPlane struct {
 	dir     string
 	keys    pki
@@ -77,7 +78,7 @@ const (
 // Names of the programs, each after those that it needs.
 func Names() []string { return []string{etcdName, apiServerName, managerName} }
 
-// WantsCertificate tells whether a program of that name answers nobody without a certificate of the control plane.
+// WantsCertificate tells whether the program of that name answers only clients with a certificate of the control plane.
 func WantsCertificate(name string) bool { return name == etcdName || name == apiServerName }
 
 const (
@@ -87,23 +88,23 @@ const (
 
 	// A start whose port another program took in the meantime is tried again with others.
 	portTries = 3
-	// crashes is how often a process may end before it was ever ready: what crashes at once, twice, has a reason that a
-	// third try does not remove.
+	// crashes is how often a process may end before it was ready for the first time. A third try would not help a process that
+	// crashes twice at once.
 	crashes = 2
-	// startTime bounds one process's way to readiness. A busy machine takes ten times as long as an idle one.
+	// startTime bounds the time until one process is ready. A busy machine takes ten times as long as an idle one.
 	startTime = 2 * time.Minute
-	// grace is what a process gets to end in order. The API server waits for requests in flight, and watches never end.
+	// grace is the time between SIGTERM and SIGKILL. The API server waits for requests in flight, and a watch never ends by itself.
 	grace = 3 * time.Second
 
-	// garbage is how much of it the programs may keep, in percent of what they use. Go's own default is 100; a host that is idle most of
-	// the time is better off with less memory than with a little less work. The API server is different: with half of the garbage,
-	// collecting it was a third of all that it did while providers were installed and clusters made.
+	// garbage is GOGC, in percent. Go's default is 100. A host is idle most of the time, so less memory is worth a little more work. The
+	// API server keeps a higher value: with 50, garbage collection was a third of its work while providers were installed and clusters
+	// made.
 	garbage          = "50"
 	apiServerGarbage = "100"
 )
 
-// Start starts the control plane on what an earlier one left in the folder, if anything, and returns when the API server
-// is ready. ctx bounds the start only; call Stop. The error has the reason that a process gave.
+// Start starts the control plane and returns when the API server is ready. It uses the data that an earlier control plane left in
+// the folder. ctx bounds only the start: the caller has to call Stop. The error quotes the process that failed.
 func Start(ctx context.Context, o Options) (_ *ControlPlane, err error) {
 	if o.Log == nil {
 		o.Log = func(string, ...any) {}
@@ -145,14 +146,14 @@ func Start(ctx context.Context, o Options) (_ *ControlPlane, err error) {
 	return c, nil
 }
 
-// startOnce starts what is needed, each process as soon as the one that it needs is ready.
+// startOnce starts the processes, each as soon as the process that it needs is ready.
 func (c *ControlPlane) startOnce(ctx context.Context) (err error) {
 	var moved bool
 	if c.ports, moved, err = choosePorts(ctx, c.dir); err != nil {
 		return err
 	}
 	if moved {
-		c.options.Log("the API server's port is taken, it has another one from now on: %d", c.ports.APIServer)
+		c.options.Log("another program has the API server's port; the API server now listens on %d", c.ports.APIServer)
 	}
 	c.options.Network.Open(c.ports.APIServer)
 	c.options.Network.Claim(c.ports.Etcd)
@@ -172,7 +173,7 @@ func (c *ControlPlane) startOnce(ctx context.Context) (err error) {
 	if err := c.await(ctx, c.apiServer); err != nil {
 		return err
 	}
-	// Nobody waits for it: what it does, it does within moments of being up, and whoever needs that watches for it.
+	// Start does not wait for the controller manager. It works within moments, and callers watch for the objects that they need.
 	c.controllerManager = c.supervise(managerName, c.options.Programs.ControllerManager, c.controllerManagerArgs(), nil) //nolint:contextcheck // it runs until Stop
 	return nil
 }
@@ -195,7 +196,7 @@ func (c *ControlPlane) supervise(name, program string, args []string, ready func
 		case s.Phase == was:
 		case s.Phase == process.PhaseBackOff:
 			c.options.Log("%v; it is started again", failure(name, s))
-		case s.Phase == process.PhaseReady && s.Restarts > 0 && ready != nil: // without a question it is no answer
+		case s.Phase == process.PhaseReady && s.Restarts > 0 && ready != nil: // without ready, PhaseReady only means "started"
 			c.options.Log("%s is ready again", name)
 		}
 		was = s.Phase
@@ -203,7 +204,7 @@ func (c *ControlPlane) supervise(name, program string, args []string, ready func
 	return process.Supervise(spec, options)
 }
 
-// failure is why a process does not run.
+// failure returns the reason why a process does not run.
 func failure(name string, s process.Status) error {
 	if s.StartErr != nil {
 		return fmt.Errorf("start %s: %w", name, s.StartErr)
@@ -220,7 +221,7 @@ func (c *ControlPlane) await(ctx context.Context, s *process.Supervisor) error {
 	return diag.Wrap("start "+s.Name(), s.AwaitReady(wait, crashes), "see "+c.logFile(s.Name()))
 }
 
-// Stop ends the processes in order, each after those that need it, and returns when they are gone. Doing it twice is fine.
+// Stop ends the processes and returns when they have ended. A process ends after the processes that need it. Stop may be called twice.
 func (c *ControlPlane) Stop(ctx context.Context) error {
 	if c.stopRenewals != nil {
 		c.stopRenewals()
@@ -237,19 +238,19 @@ func (c *ControlPlane) Stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Config is for the runner: it may do everything, and reads its certificate again when that is renewed.
+// Config is the runner's client configuration. It has the administrator's rights, and follows a renewed certificate.
 func (c *ControlPlane) Config() *rest.Config {
 	return &rest.Config{
 		Host: c.server(), UserAgent: "fleetctl-embedded",
 		TLSClientConfig: rest.TLSClientConfig{
 			CAFile: c.keys.cert(authorityName), CertFile: c.keys.cert(runnerName), KeyFile: c.keys.key(runnerName),
 		},
-		// It speaks for every process that there is, to a server beside it.
+		// The runner asks on behalf of every process, and the server is on the same machine.
 		QPS: 200, Burst: 400,
 	}
 }
 
-// Kubeconfig is the administrator's, and stands alone.
+// Kubeconfig returns the administrator's kubeconfig. It names no files.
 func (c *ControlPlane) Kubeconfig() ([]byte, error) { return Kubeconfig(c.dir) }
 
 func (c *ControlPlane) server() string { return "https://" + address(c.ports.APIServer) }
@@ -258,10 +259,10 @@ func (c *ControlPlane) path(name string) string { return filepath.Join(c.dir, na
 
 func (c *ControlPlane) logFile(name string) string { return LogFile(c.dir, name) }
 
-// LogFile is where the output of etcd, kube-apiserver or kube-controller-manager goes.
+// LogFile is the path of the log of etcd, kube-apiserver or kube-controller-manager.
 func LogFile(dir, program string) string { return filepath.Join(dir, logDir, program+".log") }
 
-// renew makes what certificates are missing or about to expire.
+// renew makes the certificates that are missing or about to expire.
 func (c *ControlPlane) renew() error {
 	made, err := c.keys.ensure(c.options.Now())
 	if err != nil {
@@ -273,7 +274,7 @@ func (c *ControlPlane) renew() error {
 	return nil
 }
 
-// watchRenewals looks again and again, for a host that runs for months.
+// watchRenewals calls renew at each RenewalCheck until Stop, because a host may run longer than its certificates last.
 func (c *ControlPlane) watchRenewals() {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.stopRenewals = cancel

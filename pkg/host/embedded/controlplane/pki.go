@@ -21,12 +21,12 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 )
 
-// How long certificates hold. A leaf is made anew when less than a quarter of its life is left: at every start, and by the
-// daily look of a host that runs for months. The programs read their files again, so that takes no restart.
+// How long certificates are valid. A leaf certificate is renewed when less than a quarter of its validity is left. Each start checks
+// that, and a running host checks it daily. A renewal needs no restart, because the programs read their files again.
 const (
 	authorityLife = 10 * 365 * 24 * time.Hour
 	leafLife      = 365 * 24 * time.Hour
-	// backdate forgives clocks that were set back a little.
+	// backdate keeps a new certificate valid after the clock was set back a little.
 	backdate = 5 * time.Minute
 )
 
@@ -48,7 +48,7 @@ type leaf struct {
 	server  bool
 }
 
-// leaves are all key pairs. The groups are what RBAC knows them by.
+// leaves are all leaf certificates. RBAC knows their users by the groups.
 func leaves() []leaf {
 	const masters = "system:masters"
 	return []leaf{
@@ -60,7 +60,7 @@ func leaves() []leaf {
 	}
 }
 
-// servingNames and servingAddresses are what clients call the API server: on this machine, and in a cluster.
+// servingNames and servingAddresses are the names and addresses of the API server, for clients on this machine and in a cluster.
 var (
 	servingNames = []string{
 		"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local",
@@ -74,7 +74,8 @@ type pki struct{ dir string }
 func (p pki) cert(name string) string { return filepath.Join(p.dir, name+".crt") }
 func (p pki) key(name string) string  { return filepath.Join(p.dir, name+".key") }
 
-// ensure makes what is missing and renews what is about to expire at the time now. It tells which key pairs it made.
+// ensure makes key pairs that are missing and renews those that are about to expire at the time now. It returns the names of the new
+// key pairs.
 func (p pki) ensure(now time.Time) (made []string, err error) {
 	if err := os.MkdirAll(p.dir, 0o700); err != nil {
 		return nil, err
@@ -95,7 +96,7 @@ func (p pki) ensure(now time.Time) (made []string, err error) {
 		}
 		made = append(made, l.name)
 	}
-	// Tokens that are signed with it live in Secrets, so this key stays for the life of the host.
+	// This key is never renewed: Secrets hold tokens that are signed with it.
 	if _, err := readPEM(p.key(serviceAccountName)); errors.Is(err, fs.ErrNotExist) {
 		if err := p.newServiceAccountKey(); err != nil {
 			return made, fmt.Errorf("key for service account tokens: %w", err)
@@ -113,7 +114,7 @@ type signer struct {
 	key  crypto.Signer
 }
 
-// authority reads the authority, or makes one if there is none that holds for a while.
+// authority reads the authority. It makes a new one if there is none, or if less than a quarter of its validity is left.
 func (p pki) authority(now time.Time) (ca signer, fresh bool, err error) {
 	ca, err = p.read(authorityName)
 	if err == nil && lasts(ca.cert, now) {
@@ -136,7 +137,7 @@ func (p pki) authority(now time.Time) (ca signer, fresh bool, err error) {
 	return ca, true, err
 }
 
-// holds tells whether a key pair is there, signed by ca, and lasts.
+// holds tells whether a key pair exists, is signed by ca, and lasts.
 func (p pki) holds(l leaf, ca signer, now time.Time) bool {
 	have, err := p.read(l.name)
 	if err != nil || !lasts(have.cert, now) || have.cert.CheckSignatureFrom(ca.cert) != nil {
@@ -150,7 +151,7 @@ func (p pki) holds(l leaf, ca signer, now time.Time) bool {
 	return true
 }
 
-// lasts tells whether more than a quarter of the certificate's life is left. One from the future is as bad as an old one.
+// lasts tells whether more than a quarter of the certificate's validity is left. It is false for a certificate that is not valid yet.
 func lasts(c *x509.Certificate, now time.Time) bool {
 	life := c.NotAfter.Sub(c.NotBefore)
 	return now.After(c.NotBefore) && c.NotAfter.Sub(now) > life/4
@@ -167,7 +168,7 @@ func (p pki) issue(l leaf, ca signer, now time.Time) error {
 		NotBefore:   now.Add(-backdate), NotAfter: now.Add(leafLife),
 	}
 	if l.server {
-		// etcd is a client of itself when it starts its gateway, hence both uses.
+		// etcd is also a client of itself when it starts its gateway.
 		template.ExtKeyUsage = append(template.ExtKeyUsage, x509.ExtKeyUsageServerAuth)
 		template.DNSNames, template.IPAddresses = servingNames, servingAddresses
 	}
@@ -175,7 +176,7 @@ func (p pki) issue(l leaf, ca signer, now time.Time) error {
 	return err
 }
 
-// sign writes the key, then the certificate: a reader never meets a new certificate with an old key for longer than an instant.
+// sign writes the key first and then the certificate, at once. So only for an instant do they not match.
 func (p pki) sign(name string, template *x509.Certificate, by signer, key *ecdsa.PrivateKey) (signer, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {
@@ -220,7 +221,7 @@ func (p pki) newServiceAccountKey() error {
 	return atomicfile.Write(p.key(serviceAccountName), private, 0o600)
 }
 
-// read reads a key pair; fs.ErrNotExist where there is none.
+// read reads a key pair. The error is fs.ErrNotExist if it is missing or incomplete.
 func (p pki) read(name string) (signer, error) {
 	cert, err := readPEM(p.cert(name))
 	if err != nil {
@@ -239,7 +240,7 @@ func (p pki) read(name string) (signer, error) {
 		return signer{}, fmt.Errorf("read %s: %w", p.key(name), err)
 	}
 	if !k.PublicKey.Equal(c.PublicKey) {
-		// A kill between the two writes. What was half made counts as not made.
+		// A kill between the two writes leaves such a pair. It counts as missing.
 		return signer{}, fmt.Errorf("read %s: the key is not the certificate's: %w", p.key(name), fs.ErrNotExist)
 	}
 	return signer{cert: c, key: k}, nil
@@ -250,12 +251,12 @@ func readPEM(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(bytes.Trim(raw, "\x00 \n")) == 0 { // what a power cut may leave of a write that was not flushed: what it held is lost already
+	if len(bytes.Trim(raw, "\x00 \n")) == 0 { // after a power cut
 		return nil, fmt.Errorf("read %s: it is empty: %w", path, fs.ErrNotExist)
 	}
 	block, _ := pem.Decode(raw)
 	if block == nil {
-		return nil, fmt.Errorf("read %s: it is no PEM file", path)
+		return nil, fmt.Errorf("read %s: it is not a PEM file", path)
 	}
 	return block.Bytes, nil
 }

@@ -16,10 +16,10 @@ import (
 
 const portsFile = "ports.json"
 
-// loopback is the only address that anything here listens on.
+// loopback is the only address on which the control plane listens.
 const loopback = "127.0.0.1"
 
-// ports are those that the control plane listens on. They are kept, because clients know them.
+// ports are the TCP ports on which the control plane listens. A file keeps them, because clients know them.
 type ports struct {
 	APIServer int `json:"apiServer"`
 	Etcd      int `json:"etcd"`
@@ -28,15 +28,15 @@ type ports struct {
 
 func (p *ports) all() []*int { return []*int{&p.APIServer, &p.Etcd, &p.EtcdPeer} }
 
-// choosePorts takes the ports of last time where they are still free, and free ones for the rest. It tells whether the API
-// server has another one than before, which its clients have to be told.
+// choosePorts takes the ports of the last start where they are still free, and other free ports for the rest. moved says whether the
+// API server's port has changed, which its clients have to learn.
 func choosePorts(ctx context.Context, dir string) (p ports, moved bool, err error) {
 	path := filepath.Join(dir, portsFile)
 	raw, err := os.ReadFile(path)
 	damaged := false
 	switch {
 	case err == nil:
-		if json.Unmarshal(raw, &p) != nil { // new ones do as well, once clients are told
+		if json.Unmarshal(raw, &p) != nil { // a damaged file costs only the old numbers
 			p, damaged = ports{}, true
 		}
 	case !errors.Is(err, fs.ErrNotExist):
@@ -52,7 +52,7 @@ func choosePorts(ctx context.Context, dir string) (p ports, moved bool, err erro
 	return p, damaged || before != 0 && before != p.APIServer, atomicfile.Write(path, raw, 0o600)
 }
 
-// fillPorts holds all of them open at once while it chooses, so that none is chosen twice.
+// fillPorts chooses the missing ports. It keeps each open until all are chosen, so that none is chosen twice.
 func fillPorts(ctx context.Context, p *ports) error {
 	var held []net.Listener
 	defer func() {

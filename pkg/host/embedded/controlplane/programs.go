@@ -24,13 +24,13 @@ const (
 	egressConfig            = "egress.yaml"
 )
 
-// controllers are those of kube-controller-manager that something here needs: namespaces that end, owners whose children
-// go with them, accounts with tokens and the authority's certificate in each namespace, and roles made of others. What
-// works on Deployments, Pods and nodes is left out: the runner does that.
+// controllers are the controllers of kube-controller-manager that Cluster API and Flux need: deletion of namespaces, garbage
+// collection, service accounts with their tokens, the authority's certificate in each namespace, and aggregated roles. Controllers
+// of Deployments, Pods and nodes are left out, because the runner takes their place.
 const controllers = "namespace-controller,garbage-collector-controller,serviceaccount-controller,serviceaccount-token-controller," +
 	"root-ca-certificate-publisher-controller,clusterrole-aggregation-controller,validatingadmissionpolicy-status-controller"
 
-// etcdArgs: TLS with client certificates although it is on loopback, because loopback is everybody's on this machine.
+// etcdArgs are etcd's arguments. etcd asks for client certificates even on loopback, because every user of the machine reaches loopback.
 func (c *ControlPlane) etcdArgs() []string {
 	client, peer := "https://"+address(c.ports.Etcd), "https://"+address(c.ports.EtcdPeer)
 	args := []string{
@@ -48,10 +48,10 @@ func (c *ControlPlane) etcdArgs() []string {
 	return args
 }
 
-// ownIssuer is one that nobody but the cluster itself can ask.
+// ownIssuer is the internal issuer, which only the cluster itself can reach.
 const ownIssuer = "https://kubernetes.default.svc.cluster.local"
 
-// issuerArgs make the API server issue tokens in the name of issuer, and take those that it has issued in its own before, or will again.
+// issuerArgs make the API server issue tokens in the name of issuer. It goes on to accept tokens in the name of ownIssuer.
 func issuerArgs(issuer string) []string {
 	if issuer == "" {
 		return []string{"--service-account-issuer=" + ownIssuer}
@@ -70,18 +70,18 @@ func (c *ControlPlane) apiServerArgs() []string {
 		"--etcd-servers=https://" + address(c.ports.Etcd), "--etcd-cafile=" + c.keys.cert(authorityName),
 		"--etcd-certfile=" + c.keys.cert(etcdClientName), "--etcd-keyfile=" + c.keys.key(etcdClientName),
 		"--authorization-mode=RBAC",
-		// Loopback is everybody's on this machine: who shows nothing gets nothing, not the version, not even whether it is ready.
+		// Every user of the machine reaches loopback. A client without credentials learns nothing, not even the version or readiness.
 		"--anonymous-auth=false",
 		"--service-account-key-file=" + c.keys.cert(serviceAccountName),
 		"--service-account-signing-key-file=" + c.keys.key(serviceAccountName),
 		"--service-cluster-ip-range=10.96.0.0/16",
-		// The Service kubernetes would get an endpoint on loopback, which the API does not take.
+		// The Service kubernetes would get an endpoint on loopback, which the API refuses.
 		"--endpoint-reconciler-type=none",
-		// A Deployment that wants more than a process is taken as it is, and refused by the runner, by name.
+		// The API server accepts privileged Deployments, so that the runner can refuse them with the name of the field.
 		"--allow-privileged=true",
 		"--profiling=false",
-		// With it, each served version of each CRD has a cache of its own, which asks the conversion webhook about every write although
-		// nobody wants that version; without it etcd, which is beside it, answers. It was 40 % of the API server's memory.
+		// A watch cache per served version of each CRD was 40 % of the API server's memory. Each of them asks the conversion webhook about
+		// every write, even if no client reads that version. Without the caches, etcd on the same machine answers.
 		"--watch-cache=false",
 	}
 	args = append(args, issuerArgs(c.options.Issuer)...)
@@ -97,7 +97,7 @@ func (c *ControlPlane) controllerManagerArgs() []string {
 		"--root-ca-file=" + c.keys.cert(authorityName),
 		"--service-account-private-key-file=" + c.keys.key(serviceAccountName),
 		"--use-service-account-credentials=true",
-		"--secure-port=0", // nobody asks it anything
+		"--secure-port=0", // no client asks the controller manager
 		"--leader-elect=false", "--profiling=false", "--kube-api-qps=100", "--kube-api-burst=200",
 	}
 }
@@ -105,13 +105,13 @@ func (c *ControlPlane) controllerManagerArgs() []string {
 // writeConfigs writes the files that name ports and certificates.
 func (c *ControlPlane) writeConfigs() error {
 	admin := c.kubeconfig(adminName)
-	if err := clientcmdapi.FlattenConfig(admin); err != nil { // it is handed out, so it stands alone
+	if err := clientcmdapi.FlattenConfig(admin); err != nil { // users get this kubeconfig, so it must name no files
 		return err
 	}
 	if err := writeKubeconfig(c.path(adminConfig), admin); err != nil {
 		return err
 	}
-	// This one names files: they are read again when they are renewed.
+	// This kubeconfig names files, so that the controller manager follows renewed certificates.
 	if err := writeKubeconfig(c.path(controllerManagerConfig), c.kubeconfig(controllerManagerName)); err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func writeKubeconfig(path string, config *clientcmdapi.Config) error {
 	return atomicfile.Write(path, content, 0o600)
 }
 
-// Kubeconfig reads the administrator's kubeconfig of the control plane in a folder; fs.ErrNotExist where none ever ran.
+// Kubeconfig reads the administrator's kubeconfig of the control plane in dir. The error is fs.ErrNotExist if none has run there.
 func Kubeconfig(dir string) ([]byte, error) {
 	return os.ReadFile((&ControlPlane{dir: dir}).path(adminConfig))
 }
@@ -162,7 +162,7 @@ func (c *ControlPlane) etcdReady() (func(context.Context) error, error) {
 		DisableKeepAlives: true, DialContext: c.options.Network.Dial,
 		TLSClientConfig: &tls.Config{
 			RootCAs: roots, MinVersion: tls.VersionTLS12,
-			// Read anew each time: the certificate may be renewed while etcd is down.
+			// Read the certificate each time, because it may be renewed while etcd is down.
 			GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 				pair, err := tls.LoadX509KeyPair(c.keys.cert(etcdClientName), c.keys.key(etcdClientName))
 				return &pair, err
@@ -190,7 +190,7 @@ func (c *ControlPlane) etcdReady() (func(context.Context) error, error) {
 // apiReady asks the API server whether it is ready, as the administrator. That includes its roles.
 func (c *ControlPlane) apiReady() func(context.Context) error {
 	return func(ctx context.Context) error {
-		// Read anew each time, as above.
+		// Read the certificate each time, because it may be renewed while the API server is down.
 		kubeconfig, err := c.Kubeconfig()
 		if err != nil {
 			return err

@@ -1,8 +1,7 @@
-// Package egress is the way from the API server to the webhooks and aggregated API servers of a cluster without a pod
-// network. The API server sends every dial to a Service through an HTTP CONNECT proxy on a Unix socket
-// (EgressSelectorConfiguration, type cluster), and the proxy asks where the Service's process listens. Webhook
-// configurations, with their Service references and certificates, stay as they are: the proxy moves bytes, TLS is between
-// the API server and the webhook.
+// Package egress connects the API server to the webhooks and aggregated API servers of a cluster without a pod network. The API
+// server dials every Service through an HTTP CONNECT proxy on a Unix socket (EgressSelectorConfiguration, type cluster). The proxy
+// asks a Resolver where the Service's process listens. Webhook configurations stay as they are, because the proxy only moves bytes:
+// TLS is between the API server and the webhook.
 package egress
 
 import (
@@ -21,16 +20,16 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Resolver tells where to go for a Service, which the API server calls by its cluster IP or its DNS name. The address is
-// one that net.Dial takes with "tcp". Its error is shown to the user whose request needed the webhook.
+// Resolver finds the process behind a Service. host is the Service's cluster IP or DNS name. The result is an address for net.Dial
+// with "tcp". The user whose request needed the webhook reads the error.
 type Resolver func(ctx context.Context, host, port string) (address string, err error)
 
-// dialTime bounds resolving and dialling: the API server's own bound for a webhook is 10 s unless it says otherwise.
+// dialTime bounds resolving and dialling. It equals the API server's default timeout for a webhook.
 const dialTime = 10 * time.Second
 
 // Proxy serves CONNECT on a Unix socket.
 type Proxy struct {
-	// Dial, if it is set before Serve, is asked in place of net.Dialer's DialContext.
+	// Dial, if set before Serve, replaces net.Dialer's DialContext.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 	resolve  Resolver
@@ -44,8 +43,8 @@ type Proxy struct {
 	closed  bool
 }
 
-// Listen makes the socket, for this user alone, in place of one that a killed process left. log, if not nil, is told what
-// could not be reached. Serve must be called next.
+// Listen makes the socket, with access for this user alone. It replaces a socket that a killed process left. log, if not nil, is
+// called for each Service that could not be reached. The caller has to call Serve next.
 func Listen(ctx context.Context, socket string, resolve Resolver, log func(format string, args ...any)) (*Proxy, error) {
 	if log == nil {
 		log = func(string, ...any) {}
@@ -58,7 +57,7 @@ func Listen(ctx context.Context, socket string, resolve Resolver, log func(forma
 	return p, nil
 }
 
-// maxSocketPath is what fits into a socket's address, on the system that has the least room.
+// maxSocketPath is the longest path of a Unix socket in bytes. Linux takes 107 and macOS 103.
 const maxSocketPath = 100
 
 func (p *Proxy) listen(ctx context.Context, socket string) (err error) {
@@ -67,7 +66,7 @@ func (p *Proxy) listen(ctx context.Context, socket string) (err error) {
 	}
 	path := socket
 	if len(path) > maxSocketPath {
-		// The kernel takes short paths only, but it follows a link: the one of an open folder.
+		// /proc/self/fd has a short link to the open folder, and the kernel follows it.
 		if p.folder, err = os.Open(filepath.Dir(socket)); err != nil {
 			return err
 		}
@@ -79,7 +78,7 @@ func (p *Proxy) listen(ctx context.Context, socket string) (err error) {
 	return err
 }
 
-// Serve answers until ctx ends, and ends every tunnel then. It returns nil for an orderly end.
+// Serve answers until ctx ends, and then closes every tunnel. It returns nil if ctx has ended it.
 func (p *Proxy) Serve(ctx context.Context) error {
 	defer context.AfterFunc(ctx, p.close)()
 	err := p.server.Serve(p.listener)
@@ -91,7 +90,7 @@ func (p *Proxy) Serve(ctx context.Context) error {
 }
 
 func (p *Proxy) close() {
-	_ = p.server.Close() // it knows nothing of hijacked connections
+	_ = p.server.Close() // leaves hijacked connections open; p.close closes them
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
@@ -132,8 +131,7 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer p.forget(client, backend)
-	// The API server takes the body of this answer for the first bytes from the other side, so there is none, whatever
-	// the version of HTTP.
+	// This answer must have no body in any version of HTTP. The API server would take a body for the webhook's first bytes.
 	if _, err := io.WriteString(client, "HTTP/1.1 200 OK\r\n\r\n"); err != nil {
 		return
 	}
@@ -152,7 +150,7 @@ func (p *Proxy) dial(ctx context.Context, target string) (net.Conn, error) {
 	return p.Dial(ctx, "tcp", address)
 }
 
-// refuse puts the reason into the status line: it is the only part of the answer that the API server passes on.
+// refuse puts the reason into the status line, because the API server shows its user no other part of the answer.
 func refuse(w io.Writer, err error) {
 	reason := strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
@@ -160,10 +158,10 @@ func refuse(w io.Writer, err error) {
 		}
 		return r
 	}, err.Error())
-	_, _ = fmt.Fprintf(w, "HTTP/1.1 502 %s\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", reason) // it may be gone
+	_, _ = fmt.Fprintf(w, "HTTP/1.1 502 %s\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", reason) // the API server may have given up
 }
 
-// keep remembers open connections, for close. It tells whether there is still somebody to serve.
+// keep records open connections for close. It returns false once the proxy is closed.
 func (p *Proxy) keep(connections ...net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -184,7 +182,7 @@ func (p *Proxy) forget(connections ...net.Conn) {
 	}
 }
 
-// tunnel moves bytes both ways until either side has closed; what came with the request goes first.
+// tunnel moves bytes both ways until either side closes. early holds the bytes that came with the request; the backend gets them first.
 func tunnel(client net.Conn, early io.Reader, backend net.Conn) {
 	var group sync.WaitGroup
 	move := func(to net.Conn, from io.Reader) {
@@ -200,9 +198,8 @@ func tunnel(client net.Conn, early io.Reader, backend net.Conn) {
 	group.Wait()
 }
 
-// Config is the EgressSelectorConfiguration that sends what is for the cluster to a socket. A relative socket is relative
-// to the folder in which the API server runs, which keeps it short. What is for the control plane itself, such as a webhook
-// by URL, is dialled as ever.
+// Config returns the EgressSelectorConfiguration, as JSON, that sends the API server's dials to Services to socket. A relative socket
+// is relative to the API server's working folder, which keeps its path short. Other dials, such as a webhook with a URL, stay direct.
 func Config(socket string) ([]byte, error) {
 	type object = map[string]any
 	return yaml.Marshal(object{

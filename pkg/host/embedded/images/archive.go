@@ -21,13 +21,13 @@ import (
 
 const (
 	maxIndex = 16 << 20
-	// maxDocument is the size up to which a blob may be a manifest or config; what is larger is a layer.
+	// maxDocument is the largest size in bytes of a manifest or config. A larger blob is a layer.
 	maxDocument = 4 << 20
 	blobPrefix  = "blobs/sha256/"
 )
 
-// Load takes the images that refs name (all if none) from archive into the store. What is there with the same digest is not
-// read again.
+// Load puts the images that refs name from archive into the store. Without refs it loads all images. It does not read an image again
+// that the store has with the same digest.
 func (s *Store) Load(ctx context.Context, archive host.ImageArchive, refs ...string) error {
 	if len(refs) == 0 {
 		refs = archive.Names()
@@ -47,10 +47,10 @@ func (s *Store) Load(ctx context.Context, archive host.ImageArchive, refs ...str
 	return diag.Wrap("load images", err, "")
 }
 
-// errEnough stops an archive whose rest is not needed.
+// errEnough ends the reading of an archive whose rest is not needed.
 var errEnough = errors.New("enough was read")
 
-// stream gives what archive writes to read.
+// stream passes the archive's bytes to read.
 func stream(ctx context.Context, archive host.ImageArchive, refs []string, read func(io.Reader) error) error {
 	r, w := io.Pipe()
 	written := make(chan error, 1)
@@ -68,12 +68,12 @@ func stream(ctx context.Context, archive host.ImageArchive, refs []string, read 
 	case errors.Is(readErr, errEnough):
 		return nil
 	case writeErr != nil && !errors.Is(writeErr, errEnough):
-		return writeErr // the archive knows the names of what is wrong with it
+		return writeErr // rather than read's error: it names the faulty file
 	}
 	return readErr
 }
 
-// missing reads the index of the archive and no more. It returns those of refs whose image is not in the store yet.
+// missing returns the refs whose image is not in the store yet. It reads only the archive's index.
 func (s *Store) missing(ctx context.Context, archive host.ImageArchive, refs []string) ([]string, error) {
 	var missing []string
 	err := stream(ctx, archive, refs, func(r io.Reader) error {
@@ -145,7 +145,7 @@ func parseIndex(r io.Reader) ([]indexEntry, error) {
 	return entries, nil
 }
 
-// loader is one run of Load. Blobs may come in any order: documents are kept, layers unpacked as they come.
+// loader is one run of Load. Blobs may come in any order. It keeps documents, and unpacks layers as they come.
 type loader struct {
 	store     *Store
 	entries   []indexEntry
@@ -198,7 +198,7 @@ func (l *loader) blob(ctx context.Context, hex string, size int64, r io.Reader) 
 	return nil
 }
 
-// explain adds to err which of the images the blob belongs to, as far as their manifests were read.
+// explain adds to err the image that the blob belongs to, if its manifest was read.
 func (l *loader) explain(digest v1.Hash, err error) error {
 	if err == nil {
 		return nil
@@ -217,7 +217,7 @@ func (l *loader) explain(digest v1.Hash, err error) error {
 	return err
 }
 
-// manifest of an image; of an index in its place, the one for this machine.
+// manifest returns an image's manifest. If the entry is an index, it returns the manifest for this machine's platform.
 func (l *loader) manifest(e indexEntry) (*v1.Manifest, error) {
 	digest := e.digest
 	for range 3 {
@@ -246,7 +246,7 @@ func (l *loader) manifest(e indexEntry) (*v1.Manifest, error) {
 	return nil, fmt.Errorf("image %s: its index nests too deep", e.ref)
 }
 
-// noVariant says what an image is there for, as it is not for this machine.
+// noVariant is the error for an image without a variant for this machine. It names the variants.
 func noVariant(ref string, variants []v1.Descriptor) error {
 	var names []string
 	for _, d := range variants {
@@ -258,7 +258,7 @@ func noVariant(ref string, variants []v1.Descriptor) error {
 		"image %s has no variant for linux/%s (it has %s)", ref, runtime.GOARCH, strings.Join(names, ", "))
 }
 
-// finish makes the images once everything was read.
+// finish assembles the images after the whole archive was read.
 func (l *loader) finish(ctx context.Context) error {
 	for _, e := range l.entries {
 		if err := l.finishImage(ctx, e); err != nil {
@@ -308,8 +308,8 @@ func (l *loader) finishImage(ctx context.Context, e indexEntry) error {
 	return l.store.name(full, e)
 }
 
-// name remembers what ref stands for. One with the digest of an index does so only where the index is there and says so: the store is
-// for all hosts, and a digest is a promise.
+// name records which image ref means. A ref with the digest of an index needs that index in the archive, and the index has to name the
+// image: all hosts share the store, so a wrong image under a digest would harm all of them.
 func (s *Store) name(ref reference.Named, e indexEntry) error {
 	digested, ok := ref.(reference.Digested)
 	if !ok {
@@ -322,13 +322,13 @@ func (s *Store) name(ref reference.Named, e indexEntry) error {
 	var index v1.IndexManifest
 	if len(e.index) > maxDocument || hexOf([]byte(e.index)) != wanted || json.Unmarshal([]byte(e.index), &index) != nil ||
 		!slices.ContainsFunc(index.Manifests, func(d v1.Descriptor) bool { return d.Digest == e.digest }) {
-		return diag.Errorf("make the bundle anew with `fleetctl bundle create`",
-			"image %s: the archive has %s for it, which is not of the index with that digest", e.ref, e.digest)
+		return diag.Errorf("make the bundle again with `fleetctl bundle create`",
+			"image %s: the archive has the manifest %s, which the index with that digest does not name", e.ref, e.digest)
 	}
 	return s.alias(wanted, e.digest.Hex)
 }
 
-// keep assembles the image. Its name is for the caller.
+// keep assembles the image. The caller records its name.
 func (s *Store) keep(ctx context.Context, ref reference.Named, hex string, rawConfig []byte, layers []v1.Hash) error {
 	if err := s.assemble(ctx, ref.String(), hex, rawConfig, layers); err != nil {
 		return fmt.Errorf("image %s: %w", ref, err)
@@ -336,7 +336,7 @@ func (s *Store) keep(ctx context.Context, ref reference.Named, hex string, rawCo
 	return nil
 }
 
-// readAtMost reads all of r, which must not be longer than limit.
+// readAtMost reads all of r. It fails if r has more than limit bytes.
 func readAtMost(r io.Reader, limit int64) ([]byte, error) {
 	content, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err == nil && int64(len(content)) > limit {

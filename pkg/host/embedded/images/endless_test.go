@@ -19,7 +19,7 @@ func TestPullIsBounded(t *testing.T) {
 		layers string
 		want   string
 	}{
-		"an endless config": {1 << 40, "", "not sensible"},
+		"an endless config": {1 << 40, "", "more than an image needs"},
 		"many layers":       {2, layers, "more than 1000 layers"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -79,7 +79,7 @@ func TestLoadByDigestOfAnIndex(t *testing.T) {
 	} {
 		fresh := open(t)
 		a.t = t
-		if err := fresh.Load(t.Context(), a); err == nil || !strings.Contains(err.Error(), "not of the index") {
+		if err := fresh.Load(t.Context(), a); err == nil || !strings.Contains(err.Error(), "the index with that digest does not name") {
 			t.Errorf("%s: %v", text, err)
 		}
 		for _, ref := range []string{pinned, otherPinned} {

@@ -21,12 +21,12 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// What one layer may be at most; an image of a manager is a hundredth of it.
+// Limits of one layer. They are about a hundred times what the image of a manager needs.
 const (
 	maxLayerBytes   = 8 << 30
 	maxLayerEntries = 1 << 19
 	maxZstdWindow   = 128 << 20
-	// maxLayers is what one image may have; no engine takes as many.
+	// maxLayers is the most layers that an image may have. Container engines take fewer.
 	maxLayers = 1_000
 )
 
@@ -40,8 +40,8 @@ func (s *Store) hasLayer(digest v1.Hash) bool {
 	return err == nil
 }
 
-// addLayer unpacks the layer that r delivers as it is stored or sent, compressed or not. It appears in the store when all of
-// it was read and has that digest.
+// addLayer unpacks the layer that r delivers, compressed or not. The layer appears in the store only after all of r was read and had the
+// given digest.
 func (s *Store) addLayer(ctx context.Context, digest v1.Hash, r io.Reader) error {
 	dir, err := os.MkdirTemp(s.path(tmpDir), "layer-")
 	if err != nil {
@@ -49,8 +49,8 @@ func (s *Store) addLayer(ctx context.Context, digest v1.Hash, r io.Reader) error
 	}
 	hashed := &hashingReader{r: contextReader{ctx, r}, hash: sha256.New()}
 	err = unpackLayer(hashed, dir)
-	// What follows the end of the archive belongs to the digest, too. That the content is not what it should be explains any
-	// other error, and a link that leads nowhere in a damaged layer is no news.
+	// The bytes after the end of the archive belong to the digest, too. A wrong digest explains all other errors of the layer, so it
+	// replaces them.
 	if _, drainErr := io.Copy(io.Discard, hashed); drainErr != nil {
 		err = drainErr
 	} else if got := hex.EncodeToString(hashed.hash.Sum(nil)); got != digest.Hex {
@@ -86,7 +86,7 @@ func unpackLayer(r io.Reader, dir string) error {
 	return errors.New("it has too many entries")
 }
 
-// decompress recognises gzip and zstd by how they start.
+// decompress recognises gzip and zstd by their first bytes. It passes other content on as it is.
 func decompress(r io.Reader) (io.ReadCloser, error) {
 	buffered := bufio.NewReaderSize(r, 1<<20)
 	start, err := buffered.Peek(4)
@@ -111,7 +111,7 @@ type unpacker struct {
 	root *os.Root
 	in   *tar.Reader
 	left int64
-	// links are the targets of the links by their names, as the layer has them: on this machine they are written in another way.
+	// links are the targets of symbolic links, by the links' names, as the layer has them. On disk the targets are relative.
 	links map[string]string
 }
 
@@ -129,7 +129,7 @@ func (u *unpacker) next() (done bool, err error) {
 	return false, nil
 }
 
-// entry writes one entry. Owners, devices and special mode bits mean nothing to a process of this user and are left out.
+// entry writes one entry. It leaves out owners, devices and special mode bits, which a process of this user cannot use.
 func (u *unpacker) entry(h *tar.Header) error {
 	name, err := inside(h.Name)
 	if err != nil {
@@ -170,7 +170,7 @@ func (u *unpacker) file(name string, h *tar.Header) error {
 	return errors.Join(err, f.Close())
 }
 
-// fileMode is readable by all and writable by nobody: layers are shared.
+// fileMode is a mode that lets everybody read the file and nobody write it, because images share layers.
 func fileMode(m fs.FileMode) fs.FileMode {
 	if m&0o111 != 0 {
 		return 0o555
@@ -202,11 +202,11 @@ func (u *unpacker) hardLink(name, target string) error {
 	case actual == name:
 		return nil
 	case info.Mode()&fs.ModeSymlink != 0:
-		// A hard link to a link is the same link at another place. Its target as it is written here is for the first place: at the second one
-		// the way up may lead out.
+		// A hard link to a symbolic link is a symbolic link at another place. Its relative target on disk fits only the first place, and
+		// could lead out of the image at this one. So make the link anew from its original target.
 		return u.link(name, u.links[actual])
 	case !info.Mode().IsRegular():
-		return errors.New("it links to what is no file")
+		return errors.New("it links to something that is not a file")
 	}
 	if err := makeWay(u.root, name); err != nil {
 		return err
@@ -214,7 +214,7 @@ func (u *unpacker) hardLink(name, target string) error {
 	return u.root.Link(actual, name)
 }
 
-// makeWay removes what is at name, unless it is a folder, and makes the folder that it is in.
+// makeWay makes the parent folder of name, and removes a file or link at name. A folder there stays.
 func makeWay(root *os.Root, name string) error {
 	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
 		return err
@@ -235,7 +235,7 @@ func inside(name string) (string, error) {
 	return clean, nil
 }
 
-// hashingReader hashes what passes.
+// hashingReader hashes the bytes that are read through it.
 type hashingReader struct {
 	r    io.Reader
 	hash hash.Hash
@@ -248,7 +248,7 @@ func (h *hashingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// contextReader fails with the context's error once that has ended.
+// contextReader fails with the context's error after the context has ended.
 type contextReader struct {
 	ctx context.Context //nolint:containedctx // lives as long as one copy
 	r   io.Reader

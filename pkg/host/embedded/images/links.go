@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// maxLinks that a name may lead over, as the kernel has it.
+// maxLinks is how many symbolic links a path may lead over. The kernel has the same limit.
 const maxLinks = 40
 
-// realName resolves the links in the folders of name, as a process chrooted into root would see them. The result leads over
-// no link. Its last element may be missing or a link itself; folders that are missing are not an error.
+// realName resolves symbolic links in the folders of name, as a process with a chroot to root would. The result leads over no link. Its
+// last element is not resolved: it may be missing or a link. Missing folders are no error.
 func realName(root *os.Root, name string) (string, error) {
 	done, rest, links := ".", strings.Split(name, "/"), 0
 	for len(rest) > 1 {
@@ -36,13 +36,13 @@ func realName(root *os.Root, name string) (string, error) {
 	return path.Join(done, rest[0]), nil
 }
 
-// stepped is where a step leads: to name, and on through the elements of a link if it is one.
+// stepped is the result of a step: the path name, and the elements of the link's target if the step met a link.
 type stepped struct {
 	name string
 	link []string
 }
 
-// step goes from the folder dir to its element.
+// step goes from the folder dir to the entry element in it.
 func step(root *os.Root, dir, element string) (stepped, error) {
 	switch element {
 	case "", ".":
@@ -71,8 +71,8 @@ func step(root *os.Root, dir, element string) (stepped, error) {
 	return stepped{name: dir, link: strings.Split(target, "/")}, nil
 }
 
-// relativeTarget is the target of a link at name, which leads over no links itself, so that it means without a chroot what
-// the image means by it.
+// relativeTarget rewrites the target of a link at name as a relative path, so that without a chroot it leads to the file that the image
+// means. name itself must not lead over links.
 func relativeTarget(name, target string) string {
 	if !path.IsAbs(target) {
 		target = path.Join("/", path.Dir(name), target)
@@ -84,8 +84,8 @@ func relativeTarget(name, target string) string {
 	return relative
 }
 
-// Program returns the path on this machine of the program that the image calls name: a path in the image, or a name that is
-// looked for in the folders of its PATH.
+// Program returns the path on this machine of the program name, which is a path in the image, or a name to find in the image's PATH. The
+// error is fs.ErrNotExist if the image has no such program.
 func (i Image) Program(name string) (string, error) {
 	root, err := os.OpenRoot(i.Root)
 	if err != nil {
@@ -123,7 +123,7 @@ func (i Image) pathVariable() string {
 	return "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 }
 
-// executable resolves all links of name and says whether it can be started.
+// executable resolves all links of name. It fails if the result is not a program.
 func executable(root *os.Root, name string) (string, error) {
 	for range maxLinks {
 		resolved, err := realName(root, name)
@@ -157,7 +157,7 @@ func (i Image) File(name string) string {
 	}
 	defer root.Close()
 	name = strings.TrimLeft(path.Clean(name), "/")
-	if _, err := root.Stat(name); err != nil { // refuses what leads out
+	if _, err := root.Stat(name); err != nil { // os.Root also refuses a name that leads out of the image
 		return ""
 	}
 	return filepath.Join(i.Root, filepath.FromSlash(name))

@@ -11,13 +11,13 @@ import (
 	"strings"
 )
 
-// How a layer says that something below it is gone.
+// Whiteouts: the names by which a layer removes files of the layers below it.
 const (
 	whiteoutPrefix = ".wh."
 	opaqueWhiteout = ".wh..wh..opq"
 )
 
-// mergeLayer lays the files of the layer in dir over those in root. Files are hard links: they take no room.
+// mergeLayer lays the files of the layer in dir over the files in root. It makes hard links, which take no space.
 func mergeLayer(ctx context.Context, dir, root string) error {
 	target, err := os.OpenRoot(root)
 	if err != nil {
@@ -42,7 +42,7 @@ func mergeLayer(ctx context.Context, dir, root string) error {
 	})
 }
 
-// mergeEntry puts the file, folder or link that the layer in dir has at from to name, which leads over no links.
+// mergeEntry puts the layer's file, folder or link at from to the path name in target. name must not lead over links.
 func mergeEntry(dir, from string, target *os.Root, name string, info fs.DirEntry) error {
 	old, err := target.Lstat(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -54,7 +54,7 @@ func mergeEntry(dir, from string, target *os.Root, name string, info fs.DirEntry
 		if there && old.IsDir() {
 			return nil
 		}
-		// A folder over a link to a folder: the link stays, as container engines have it.
+		// If the layer has a folder where a lower layer has a link to a folder, the link stays. Container engines do the same.
 		if resolved, err := target.Stat(name); err == nil && resolved.IsDir() {
 			return nil
 		}
@@ -79,15 +79,15 @@ func mergeEntry(dir, from string, target *os.Root, name string, info fs.DirEntry
 		if err != nil {
 			return err
 		}
-		// A link below makes the place another one than in the layer.
+		// name may differ from from, because a lower layer may have a link in the path. So compute the target for name.
 		return target.Symlink(relativeTarget(name, path.Join("/", path.Dir(from), link)), name)
 	}
-	// name leads over no link and is inside: nobody else writes to this folder, which has no name yet.
+	// Safe without os.Root: name leads over no link, and only this process writes to the folder, which has no final name yet.
 	return os.Link(filepath.Join(dir, filepath.FromSlash(from)), filepath.Join(target.Name(), filepath.FromSlash(name)))
 }
 
-// applyWhiteouts removes from target what the layer in dir hides. It comes first: a layer hides what is below it, not what
-// it brings itself.
+// applyWhiteouts removes from target the files that the layer in dir hides. It runs before mergeLayer, because a layer hides files of
+// lower layers and none of its own.
 func applyWhiteouts(dir string, target *os.Root) error {
 	return walk(dir, func(name string, _ fs.DirEntry) error {
 		base := path.Base(name)
@@ -109,7 +109,7 @@ func applyWhiteouts(dir string, target *os.Root) error {
 	})
 }
 
-// emptyFolder removes all that is in the folder, if there is one.
+// emptyFolder removes the content of the folder name. A missing folder is no error.
 func emptyFolder(target *os.Root, name string) error {
 	entries, err := fs.ReadDir(target.FS(), name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -126,7 +126,7 @@ func emptyFolder(target *os.Root, name string) error {
 	return nil
 }
 
-// walk visits all below dir, folders before what is in them, with names relative to dir.
+// walk visits all entries below dir, each folder before its content. The names are relative to dir.
 func walk(dir string, visit func(name string, info fs.DirEntry) error) error {
 	return filepath.WalkDir(dir, func(file string, info fs.DirEntry, err error) error {
 		if err != nil || file == dir {

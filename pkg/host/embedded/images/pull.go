@@ -26,22 +26,21 @@ import (
 // Keychain finds the credentials for a registry.
 type Keychain = authn.Keychain
 
-// Pull says how Get gets an image.
+// Pull are the options of Get.
 type Pull struct {
-	// Keychain has credentials for private registries, which count before those of this machine's user. Those are always asked:
-	// what docker login and podman login wrote, as a kubelet has it with its node's.
+	// Keychain has credentials for private registries. Get tries it before the user's own credentials, which docker login and podman
+	// login have written. A kubelet uses the credentials of its node in the same way.
 	Keychain Keychain
 	// Never asks no registry: an image that is not in the store is an error.
 	Never bool
-	// Always asks the registry what a tag stands for now. A registry that cannot be reached is no error if the image is in
-	// the store.
+	// Always asks the registry which image a tag means now. If the registry cannot be reached, an image in the store is enough.
 	Always bool
 }
 
 // parallelLayers bounds the downloads of one image.
 const parallelLayers = 3
 
-// Get returns the image that ref stands for, and pulls it if it is not in the store.
+// Get returns the image that ref means. It pulls the image if the store lacks it.
 func (s *Store) Get(ctx context.Context, ref string, pull Pull) (Image, error) {
 	img, there, err := s.Lookup(ref)
 	if err != nil {
@@ -54,21 +53,43 @@ func (s *Store) Get(ctx context.Context, ref string, pull Pull) (Image, error) {
 		return Image{}, diag.Errorf("load it from a bundle, or set another imagePullPolicy",
 			"image %s is not in the store, and imagePullPolicy is Never", ref)
 	}
-	// Everybody who waits for the same image shares one download. It goes on when one of them gives up, until the last does
-	// by retrying; the download itself is bound to the first one's context.
-	result, err, _ := s.flights.Do(ref, func() (any, error) { return s.pull(ctx, ref, pull.Keychain) })
+	result, err := s.pullOnce(ctx, ref, pull.Keychain)
 	if err != nil {
 		if transportErr := (*transport.Error)(nil); there && !errors.As(err, &transportErr) && ctx.Err() == nil {
 			return img, nil
 		}
 		return Image{}, diag.Wrap("pull image "+ref, err, pullHint(err))
 	}
-	pulled, ok := result.(Image)
-	if !ok {
-		return Image{}, fmt.Errorf("pull image %s: no result", ref)
-	}
-	return pulled, nil
+	return result, nil
 }
+
+// pullOnce pulls ref. Concurrent calls for one ref share a download, which ends with the context of the call that began it. If that call
+// gives up, one of the others begins again.
+func (s *Store) pullOnce(ctx context.Context, ref string, keychain Keychain) (Image, error) {
+	for {
+		result, err, _ := s.flights.Do(ref, func() (any, error) {
+			img, err := s.pull(ctx, ref, keychain)
+			if err != nil && ctx.Err() != nil {
+				err = &gaveUpError{err}
+			}
+			return img, err
+		})
+		if _, gaveUp := errors.AsType[*gaveUpError](err); gaveUp && ctx.Err() == nil {
+			continue
+		}
+		pulled, ok := result.(Image)
+		if err == nil && !ok {
+			err = errors.New("no result")
+		}
+		return pulled, err
+	}
+}
+
+// gaveUpError is the error of a download whose context has ended.
+type gaveUpError struct{ error }
+
+// Unwrap returns the error of the download.
+func (e *gaveUpError) Unwrap() error { return e.error }
 
 func pullHint(err error) string {
 	if answer, ok := errors.AsType[*transport.Error](err); ok {
@@ -82,7 +103,7 @@ func pullHint(err error) string {
 	if diag.Hint(err) != "" {
 		return ""
 	}
-	return "without a network, use a bundle that holds the image: fleetctl bundle create"
+	return "without a network, use a bundle that has the image: fleetctl bundle create"
 }
 
 func (s *Store) pull(ctx context.Context, ref string, keychain Keychain) (Image, error) {
@@ -117,7 +138,7 @@ func (s *Store) pull(ctx context.Context, ref string, keychain Keychain) (Image,
 		}
 	}
 	if digested, ok := full.(reference.Digested); ok && digested.Digest().Encoded() != digest.Hex {
-		// The reference names an index: remember which of its images is ours.
+		// The reference names an index: record which of its images is for this machine.
 		if err := s.alias(digested.Digest().Encoded(), digest.Hex); err != nil {
 			return Image{}, err
 		}
@@ -126,12 +147,12 @@ func (s *Store) pull(ctx context.Context, ref string, keychain Keychain) (Image,
 	}
 	img, there, err := s.image(full.String(), digest.Hex)
 	if err == nil && !there {
-		err = errors.New("it is gone from the store again")
+		err = errors.New("another process has removed it from the store")
 	}
 	return img, err
 }
 
-// source is where to pull ref from.
+// source is the reference from which ref is pulled: the registry's, or its mirror's.
 func (s *Store) source(ref reference.Named) (name.Reference, error) {
 	text := ref.String()
 	if mirror, ok := s.mirrors[reference.Domain(ref)]; ok {
@@ -144,15 +165,15 @@ func (s *Store) source(ref reference.Named) (name.Reference, error) {
 	return name.ParseReference(text, opts...)
 }
 
-// fetch brings the image's layers and makes it.
+// fetch downloads the image's layers and assembles the image.
 func (s *Store) fetch(ctx context.Context, ref reference.Named, digest v1.Hash, img v1.Image) error {
 	m, err := img.Manifest()
 	if err != nil {
 		return err
 	}
-	switch { // before anything is asked for: a config is read into memory, however long its registry goes on
+	switch { // before the download, because the config is read into memory
 	case m.Config.Size > maxDocument:
-		return fmt.Errorf("a config of %d bytes is not sensible", m.Config.Size)
+		return fmt.Errorf("its config has %d bytes, more than an image needs", m.Config.Size)
 	case len(m.Layers) > maxLayers:
 		return fmt.Errorf("it has more than %d layers", maxLayers)
 	}
@@ -209,7 +230,7 @@ func KeychainFromDockerConfig(configs ...[]byte) (Keychain, error) {
 			Auths map[string]dockerAuth `json:"auths"`
 		}
 		if err := json.Unmarshal(raw, &config); err != nil {
-			return nil, errors.New("it is not a docker config") // the error would quote the credentials
+			return nil, errors.New("it is not a docker config") // without err, which may quote credentials
 		}
 		for server, auth := range config.Auths {
 			all[serverHost(server)] = auth
@@ -222,7 +243,7 @@ type dockerAuth struct {
 	Username, Password, Auth string
 }
 
-// dockerConfigs are credentials by host.
+// dockerConfigs are credentials by the host of their registry.
 type dockerConfigs map[string]dockerAuth
 
 // serverHost is the registry of a key like https://index.docker.io/v1/.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/registry"
 
@@ -161,4 +163,44 @@ func TestPullOfOtherContent(t *testing.T) {
 	if _, err := open(t).Get(t.Context(), tag, Pull{}); err == nil || !strings.Contains(err.Error(), "linux/mips") {
 		t.Errorf("another architecture: %v", err)
 	}
+}
+
+// A caller that gives up takes its download along. Whoever waits for the same image gets it all the same.
+func TestPullGoesOnWithoutTheFirst(t *testing.T) {
+	inner := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	var first sync.Once
+	begun := make(chan struct{})
+	host := imagestest.Serve(t, "", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		stall := false
+		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/manifests/v1") {
+			first.Do(func() { stall = true })
+		}
+		if stall {
+			close(begun)
+			<-r.Context().Done()
+			return
+		}
+		inner.ServeHTTP(w, r)
+	}))
+	ref := host + "/team/app:v1"
+	imagestest.Push(t, ref, "", image(t, runtime.GOARCH, layer(t, entry{name: "f", content: "1"})))
+	s := open(t)
+	ctx, giveUp := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	group.Go(func() {
+		if _, err := s.Get(ctx, ref, Pull{}); !errors.Is(err, context.Canceled) {
+			t.Errorf("the one that gave up: %v", err)
+		}
+	})
+	<-begun
+	for range 8 {
+		group.Go(func() {
+			if _, err := s.Get(t.Context(), ref, Pull{}); err != nil {
+				t.Errorf("one that waited: %v", err)
+			}
+		})
+	}
+	time.AfterFunc(300*time.Millisecond, giveUp) // by then they wait; if not, they pull by themselves
+	group.Wait()
+	nothingLeft(t, s)
 }

@@ -1,9 +1,9 @@
-// Package images keeps container images unpacked, so that their programs can be started as processes: each layer once,
-// under its digest, shared by the images that have it. An image comes from an archive (an offline bundle) or a registry;
-// every byte of it is verified against a digest, and what appears in the store appears whole or not at all, so that
-// several processes can use one store at the same time.
+// Package images keeps container images unpacked, so that their programs can be started as processes. The store has each layer once,
+// under its digest, and images share layers. An image comes from an archive (an offline bundle) or from a registry. Every byte is
+// verified against a digest. Layers and images appear in the store completely or not at all, so several processes can use one store at
+// the same time.
 //
-// Programs are not chrooted into an image. Links in it are therefore made relative, so that none leads out of the image.
+// Programs run without a chroot. The store therefore makes links relative, so that none leads out of its image.
 package images
 
 import (
@@ -41,30 +41,30 @@ type Options struct {
 	Insecure bool
 }
 
-// Image is one that is in the store.
+// Image is an image in the store.
 type Image struct {
 	// Ref is its full reference.
 	Ref string
 	// Digest of its manifest, "sha256:…".
 	Digest string
-	// Root is the folder that holds its files. They are shared and must not be changed.
+	// Root is the folder of its files. Other images share them, so they must not be changed.
 	Root string
-	// Config is how a container of it starts.
+	// Config says how a container of the image starts.
 	Config v1.Config
 }
 
-// What the store's folder holds.
+// The folders of a store.
 const (
 	layersDir = "layers" // <hex>: the files of one layer, whiteouts still files
-	imagesDir = "images" // <hex>: config.json, and root, a folder or a link to that of the only layer
+	imagesDir = "images" // <hex>: config.json, and root, which is a folder, or a link to the folder of the only layer
 	refsDir   = "refs"   // <hex of the reference's own digest>: which image a reference stands for
 	tmpDir    = "tmp"
 )
 
-// staleAfter is when what is left in tmp cannot be work in progress any more.
+// staleAfter is the age from which files in tmp belong to a process that was killed.
 const staleAfter = 24 * time.Hour
 
-// Open opens the store in dir, and makes it if it is not there.
+// Open opens the store in dir. It makes a missing one.
 func Open(dir string, opts Options) (*Store, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -80,11 +80,11 @@ func Open(dir string, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// removeStale removes what killed processes left.
+// removeStale removes files that killed processes left in tmp.
 func (s *Store) removeStale() {
 	entries, err := os.ReadDir(s.path(tmpDir))
 	if err != nil {
-		return // nothing depends on it
+		return // such files only take space
 	}
 	for _, e := range entries {
 		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > staleAfter {
@@ -97,7 +97,7 @@ func (s *Store) path(parts ...string) string {
 	return filepath.Join(append([]string{s.dir}, parts...)...)
 }
 
-// Lookup returns the image that ref stands for if it is in the store; ok is false if not.
+// Lookup returns the image that ref means. ok is false if the store lacks it. Lookup asks no registry.
 func (s *Store) Lookup(ref string) (img Image, ok bool, err error) {
 	full, err := parse(ref)
 	if err != nil {
@@ -117,7 +117,8 @@ func (s *Store) Lookup(ref string) (img Image, ok bool, err error) {
 	return s.image(full.String(), hex)
 }
 
-// image reads what the store has under a manifest's digest.
+// image reads the image under a manifest's digest, hex. It returns false if the image is missing or damaged, so that the caller gets it
+// again.
 func (s *Store) image(ref, hex string) (Image, bool, error) {
 	raw, err := os.ReadFile(s.path(imagesDir, hex, "config.json"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -128,11 +129,11 @@ func (s *Store) image(ref, hex string) (Image, bool, error) {
 	}
 	var config v1.ConfigFile
 	if err := json.Unmarshal(raw, &config); err != nil {
-		return Image{}, false, nil //nolint:nilerr // cut short by a power cut: get it again
+		return Image{}, false, nil //nolint:nilerr // damaged by a power cut
 	}
 	root, err := filepath.EvalSymlinks(s.path(imagesDir, hex, "root"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return Image{}, false, nil // somebody emptied a part of the cache: get it again
+		return Image{}, false, nil // a part of the cache was removed
 	}
 	if err != nil {
 		return Image{}, false, err
@@ -154,15 +155,15 @@ func (s *Store) refFile(ref reference.Named) string {
 	return s.path(refsDir, hexOf([]byte(ref.String())))
 }
 
-// tag remembers that ref stands for the image.
+// tag records that ref means the image with the digest hex.
 func (s *Store) tag(ref reference.Named, hex string) error {
 	if _, digested := ref.(reference.Digested); digested {
 		return nil
 	}
-	return atomicfile.WriteVolatile(s.refFile(ref), []byte(hex), 0o600) // an empty one is as good as none
+	return atomicfile.WriteVolatile(s.refFile(ref), []byte(hex), 0o600) // an empty file, after a power cut, counts as missing
 }
 
-// alias makes the index with the digest index stand for one of its images.
+// alias records that the index with the digest index means the image, which the index names for this machine.
 func (s *Store) alias(index, image string) error {
 	err := os.Symlink(image, s.path(imagesDir, index))
 	if errors.Is(err, fs.ErrExist) {
@@ -171,10 +172,10 @@ func (s *Store) alias(index, image string) error {
 	return err
 }
 
-// publish moves a finished folder to its place. That another process was faster is no error: both have the same content.
+// publish moves a finished folder to its place. If another process has moved one there before, that is no error, because both have the same
+// content.
 //
-// The content of an existing file is never checked again, so it has to be on the disk first. Otherwise a power cut could leave programs
-// full of zeros.
+// publish flushes the files to the disk first. Nothing checks the content later, and a power cut could leave programs full of zeros.
 func publish(from, to string) error {
 	err := atomicfile.SyncTree(from)
 	if err == nil {
@@ -204,7 +205,7 @@ func (s *Store) assemble(ctx context.Context, ref, hex string, rawConfig []byte,
 	if len(layers) > maxLayers {
 		return fmt.Errorf("it has more than %d layers", maxLayers)
 	}
-	_, missing := os.Lstat(s.path(imagesDir, hex)) // first: another process may be about to make it
+	_, missing := os.Lstat(s.path(imagesDir, hex)) // look first: another process may be making the image
 	if _, ok, err := s.image(ref, hex); err != nil || ok {
 		return err
 	}
@@ -213,7 +214,7 @@ func (s *Store) assemble(ctx context.Context, ref, hex string, rawConfig []byte,
 		return err
 	}
 	damaged := filepath.Join(dir, "damaged")
-	if missing == nil { // there, and not whole
+	if missing == nil { // the image exists but is damaged
 		if err := os.Rename(s.path(imagesDir, hex), damaged); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return errors.Join(err, os.RemoveAll(dir))
 		}
@@ -225,7 +226,7 @@ func (s *Store) assemble(ctx context.Context, ref, hex string, rawConfig []byte,
 	return publish(dir, s.path(imagesDir, hex))
 }
 
-// makeRoot makes dir/root. The files of an only layer are used where they are.
+// makeRoot makes dir/root. An image of one layer gets a link to the layer's folder.
 func (s *Store) makeRoot(ctx context.Context, dir string, layers []v1.Hash) error {
 	root := filepath.Join(dir, "root")
 	if len(layers) == 1 {

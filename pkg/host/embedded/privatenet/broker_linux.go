@@ -13,13 +13,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
 )
 
-// broker answers for the calls of all children. The filter that sends them is for good, so there is one broker for the process.
+// broker answers the filtered system calls of all children. The filter can never be removed, so a process has one broker.
 type broker struct {
 	fd      int // where the kernel tells of calls
 	current atomic.Pointer[Network]
 }
 
-// theBroker puts the filter in place when it is called for the first time.
+// theBroker installs the filter at its first call.
 var theBroker = sync.OnceValues(func() (*broker, error) {
 	b := &broker{}
 	var err error
@@ -31,10 +31,11 @@ var theBroker = sync.OnceValues(func() (*broker, error) {
 	return b, nil
 })
 
-// architectures are those that we know the filter for, by the kernel's number.
+// architectures are the architectures with a known filter, and the kernel's numbers for them.
 var architectures = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}
 
-// filterCalls makes the calling thread, and what it starts, ask before bind and connect. It returns where they ask.
+// filterCalls installs the filter on the calling thread. bind and connect of this thread, and of all programs that it starts, then wait for
+// an answer. The result is the file descriptor that delivers these calls.
 func filterCalls() (int, error) {
 	architecture, known := architectures[runtime.GOARCH]
 	if !known {
@@ -58,11 +59,11 @@ func filterCalls() (int, error) {
 		end(unix.SECCOMP_RET_USER_NOTIF),
 	}
 	filter := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]} //nolint:gosec // a handful
-	// Who is not root may filter calls only of those that can never become root.
+	// Without root, the kernel accepts a filter only on a thread that can gain no privileges.
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return -1, fmt.Errorf("prctl: %w", err)
 	}
-	// A kernel that knows how lets a call that we have taken up be interrupted by nothing but a kill.
+	// With WAIT_KILLABLE_RECV only a fatal signal interrupts a call that the broker has received. Older kernels lack the flag.
 	for _, flags := range []uintptr{unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, 0} {
 		fd, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|flags, uintptr(unsafe.Pointer(&filter))) //nolint:gosec // as the kernel wants it
 		switch errno {
@@ -77,7 +78,7 @@ func filterCalls() (int, error) {
 	return -1, fmt.Errorf("seccomp: %w", unix.EINVAL)
 }
 
-// What passes between the kernel and us: struct seccomp_notif, seccomp_notif_resp and seccomp_notif_addfd.
+// The kernel's structs for such calls: seccomp_notif, seccomp_notif_resp and seccomp_notif_addfd.
 type (
 	notification struct {
 		ID           uint64
@@ -105,7 +106,7 @@ const (
 	ioctlValid   = 0x40082102 // SECCOMP_IOCTL_NOTIF_ID_VALID
 )
 
-// checkSizes asks the kernel whether its structs are ours.
+// checkSizes asks the kernel whether its structs have the sizes of the structs here.
 func checkSizes() error {
 	var sizes struct{ Notification, Response, Data uint16 }
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_NOTIF_SIZES, 0, uintptr(unsafe.Pointer(&sizes))) //nolint:gosec // as the kernel wants it
@@ -131,13 +132,13 @@ func ioctl(fd int, request uintptr, argument unsafe.Pointer) error {
 	}
 }
 
-// serve takes up calls for as long as the process lives.
+// serve receives and answers calls until the process ends.
 func (b *broker) serve() {
 	for {
 		n := &notification{}
 		err := ioctl(b.fd, unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(n)) //nolint:gosec // as the kernel wants it
 		if errors.Is(err, unix.ENOENT) {
-			continue // it was killed meanwhile
+			continue // the caller was killed meanwhile
 		}
 		if err != nil {
 			return
@@ -146,7 +147,7 @@ func (b *broker) serve() {
 	}
 }
 
-// answer lets the call go on as it is, or says how it has ended.
+// answer lets the kernel do the call, or returns a result in its place.
 func (b *broker) answer(n *notification) {
 	r := response{ID: n.ID, Flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
 	if network := b.current.Load(); network != nil {

@@ -22,14 +22,14 @@ type call struct {
 
 func (c *call) binds() bool { return c.Call == unix.SYS_BIND }
 
-// take does the call in the private network where it belongs there. done is false where the kernel shall do what it was asked for.
+// take does the call in the private network, if the call belongs there. If not, done is false, and the kernel does the call.
 func (n *Network) take(c *call) (errno syscall.Errno, done bool) {
 	raw, at, ok := c.address()
 	port := int(at.Port())
 	switch {
 	case !ok:
 		return 0, false
-	case c.binds() && port == 0: // the own end of a connection, as a rule
+	case c.binds() && port == 0: // the local end of an outgoing connection, as a rule
 		return 0, false
 	case c.binds() && n.open(port) && !at.Addr().IsUnspecified():
 		return 0, false
@@ -51,7 +51,7 @@ func (n *Network) take(c *call) (errno syscall.Errno, done bool) {
 	ours, err := n.twin(theirs)
 	if err != nil {
 		n.options.Log("private network: %v", err)
-		return syscall.ENETDOWN, true // never in the open because of us
+		return syscall.ENETDOWN, true // fail rather than listen in the machine's network
 	}
 	defer func() { _ = unix.Close(ours) }() // nothing was written to it that could be lost
 	number := uintptr(unix.SYS_CONNECT)
@@ -65,14 +65,14 @@ func (n *Network) take(c *call) (errno syscall.Errno, done bool) {
 	if c.binds() {
 		n.Claim(port)
 	}
-	if err := c.replace(ours); err != nil && !errors.Is(err, unix.ENOENT) { // who asked may be gone
+	if err := c.replace(ours); err != nil && !errors.Is(err, unix.ENOENT) { // the caller may have ended
 		n.options.Log("private network: give process %d its socket: %v", c.Thread, err)
 		return syscall.EIO, true
 	}
 	return errno, true
 }
 
-// narrow binds a socket that asked for all addresses of the machine to its loopback.
+// narrow binds a socket to the machine's loopback instead of all addresses.
 func (n *Network) narrow(theirs, port int) syscall.Errno {
 	var at unix.Sockaddr = &unix.SockaddrInet4{Port: port, Addr: netip.AddrFrom4([4]byte{127, 0, 0, 1}).As4()}
 	domain, err := unix.GetsockoptInt(theirs, unix.SOL_SOCKET, unix.SO_DOMAIN)
@@ -92,15 +92,15 @@ func (n *Network) narrow(theirs, port int) syscall.Errno {
 	return errno
 }
 
-// leave tells of what was left in the machine's network.
+// leave logs a call that the kernel does in the machine's network, although it should be private.
 func (n *Network) leave(c *call, at netip.AddrPort, err error) {
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EBADF) {
-		return // it is gone, or asks for nothing that is a socket
+		return // the process has ended, or the descriptor is no socket
 	}
 	n.options.Log("what process %d does at %s stays in the machine's network: %v", c.Thread, at, err)
 }
 
-// address reads the address that the call is about; ok is false where it is none of loopback, or of all addresses.
+// address reads the call's address. ok is false unless it is a loopback address or the address for all interfaces.
 func (c *call) address() (raw []byte, at netip.AddrPort, ok bool) {
 	length := c.Arguments[2]
 	if length < unix.SizeofSockaddrInet4 || length > unix.SizeofSockaddrAny {
@@ -134,13 +134,13 @@ func parseAddress(raw []byte) (at netip.AddrPort, ok bool) {
 	return netip.AddrPortFrom(ip.Unmap(), binary.BigEndian.Uint16(raw[port:])), true
 }
 
-// valid tells whether the call still waits: else its thread's number may be another's by now.
+// valid tells whether the call still waits. If not, another thread may have the caller's number.
 func (c *call) valid() bool {
 	id := c.ID
 	return ioctl(c.broker.fd, ioctlValid, unsafe.Pointer(&id)) == nil //nolint:gosec // as the kernel wants it
 }
 
-// socket is the one that the call is about, for us as well.
+// socket returns a duplicate of the call's socket for this process.
 func (c *call) socket() (int, error) {
 	pid, err := c.process()
 	if err != nil {
@@ -158,7 +158,7 @@ func (c *call) socket() (int, error) {
 	return fd, os.NewSyscallError("pidfd_getfd", err)
 }
 
-// process is the one that the thread belongs to.
+// process is the id of the process that the calling thread belongs to.
 func (c *call) process() (int, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.Thread))
 	if err != nil {
@@ -179,12 +179,12 @@ func isTCP(fd int) bool {
 		(protocol == unix.IPPROTO_TCP || protocol == unix.IPPROTO_MPTCP)
 }
 
-// kept are the options that change what a bind means.
+// kept are the socket options that change the effect of bind.
 var kept = []struct{ level, option int }{
 	{unix.SOL_SOCKET, unix.SO_REUSEADDR}, {unix.SOL_SOCKET, unix.SO_REUSEPORT}, {unix.IPPROTO_IPV6, unix.IPV6_V6ONLY},
 }
 
-// twin is a socket of the private network that is as theirs, before it was bound or connected.
+// twin makes a socket in the private network with the type and options of theirs, which is not bound or connected yet.
 func (n *Network) twin(theirs int) (int, error) {
 	domain, err := unix.GetsockoptInt(theirs, unix.SOL_SOCKET, unix.SO_DOMAIN)
 	flags, flagsErr := unix.FcntlInt(uintptr(theirs), unix.F_GETFL, 0)
@@ -210,7 +210,8 @@ func (n *Network) twin(theirs int) (int, error) {
 	return ours, nil
 }
 
-// replace puts our socket in the place of the one that the call is about. Like Go's own it does not outlive an exec.
+// replace puts the socket ours in the place of the call's socket, in the calling process. It is closed on exec, as sockets of Go programs
+// are.
 func (c *call) replace(ours int) error {
 	r := replacement{
 		ID: c.ID, Flags: unix.SECCOMP_ADDFD_FLAG_SETFD, Source: uint32(ours), Target: uint32(c.Arguments[0]), About: unix.O_CLOEXEC, //nolint:gosec // the kernel takes the lower half

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Check says why Start would fail on this machine, as far as can be told without doing it; nil if nothing speaks against it. The error has
-// ErrUnsupported in its tree.
+// Check returns the reason why Start would fail on this machine, with ErrUnsupported in the error's tree. It returns nil if it finds
+// none. It does not try everything that Start does.
 func Check() error {
 	for _, check := range []func() error{mayTrace, hasNotifications, hasCapabilities, mayMakeNamespace} {
 		if err := check(); err != nil {
@@ -23,7 +23,7 @@ func Check() error {
 	return nil
 }
 
-// mayTrace says why we may not look at the sockets of our own children: Yama can be set to leave that to root, or to nobody.
+// mayTrace returns an error if this process may not access its children's sockets. Yama can leave that to root, or to nobody.
 func mayTrace() error {
 	const file, rootOnly, nobody = "/proc/sys/kernel/yama/ptrace_scope", "2", "3"
 	switch scope := setting(file); {
@@ -33,7 +33,7 @@ func mayTrace() error {
 	return nil
 }
 
-// hasNotifications says why system calls cannot be taken up.
+// hasNotifications returns an error if the kernel has no seccomp notifications.
 func hasNotifications() error {
 	action := uint32(unix.SECCOMP_RET_USER_NOTIF)
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action))) //nolint:gosec // as the kernel wants it
@@ -43,7 +43,7 @@ func hasNotifications() error {
 	return checkSizes()
 }
 
-// hasCapabilities says why a user namespace would be of no use: with AppArmor who makes one may be left without rights in it.
+// hasCapabilities returns an error if a user namespace would give no capabilities, as AppArmor can be configured.
 func hasCapabilities() error {
 	const file = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"
 	if scope := setting(file); scope != "" && scope != "0" && os.Geteuid() != 0 {
@@ -52,7 +52,8 @@ func hasCapabilities() error {
 	return nil
 }
 
-// mayMakeNamespace starts what is no program in a namespace: that it is none is found out when the namespace is there.
+// mayMakeNamespace tries to start a file that is not a program in a new namespace. The kernel makes the namespace first, so an error about
+// the program proves that the namespace was made.
 func mayMakeNamespace() error {
 	kinds := []func() *syscall.SysProcAttr{userNamespace}
 	if os.Geteuid() == 0 {
@@ -70,7 +71,7 @@ func mayMakeNamespace() error {
 	return errors.Join(errs...)
 }
 
-// setting is what a file of one line says; empty if there is none.
+// setting reads a file of one line. It returns "" if the file is missing.
 func setting(file string) string {
 	raw, err := os.ReadFile(file)
 	if err != nil {

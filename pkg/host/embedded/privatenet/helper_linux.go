@@ -18,7 +18,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
 )
 
-// helperVariable tells a process that it is the helper; helperSocket is where it is asked.
+// helperVariable marks a process as the helper. helperSocket is the file descriptor on which the helper is asked.
 const (
 	helperVariable = "FLEETCTL_PRIVATE_NETWORK_HELPER"
 	helperSocket   = 3
@@ -27,17 +27,17 @@ const (
 // helperTime bounds one question to the helper. It answers in microseconds; a machine that swaps may need a while.
 const helperTime = 30 * time.Second
 
-// helper is the process that has the network namespace.
+// helper is the process in the network namespace.
 type helper struct {
 	cmd  *exec.Cmd
 	lost chan struct{}
 
-	mu     sync.Mutex // one question at a time
+	mu     sync.Mutex // held during a question and its answer
 	conn   int
 	closed bool
 }
 
-// startHelper runs this program again, in a network namespace of its own.
+// startHelper runs this program again, in a new network namespace.
 func startHelper(ctx context.Context) (*helper, error) {
 	if os.Geteuid() == 0 {
 		if h, err := startHelperWith(ctx, rootNamespace()); err == nil {
@@ -47,13 +47,13 @@ func startHelper(ctx context.Context) (*helper, error) {
 	return startHelperWith(ctx, userNamespace())
 }
 
-// rootNamespace is a network namespace for those who may make one.
+// rootNamespace makes a network namespace, which takes the rights of root.
 func rootNamespace() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
 }
 
-// userNamespace is a network namespace in a user namespace, which others may make: root in there, which is what loopback wants, and nobody
-// out here but us.
+// userNamespace makes a network namespace in a user namespace, which takes no rights. The helper is root in the namespace, as it has to
+// be to raise loopback, and this user outside.
 func userNamespace() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWNET | syscall.CLONE_NEWUSER,
@@ -74,7 +74,7 @@ func startHelperWith(ctx context.Context, attributes *syscall.SysProcAttr) (*hel
 		return nil, errors.Join(os.NewSyscallError("setsockopt", err), unix.Close(pair[0]))
 	}
 	var said bytes.Buffer
-	cmd := exec.Command("/proc/self/exe", os.Args[1:]...) //nolint:gosec,noctx // this program, for as long as we are there
+	cmd := exec.Command("/proc/self/exe", os.Args[1:]...) //nolint:gosec,noctx // this program; it ends with this process
 	cmd.Args[0] = os.Args[0]
 	cmd.Env = append(os.Environ(), helperVariable+"=1", "GOMAXPROCS=1")
 	cmd.Dir, cmd.ExtraFiles, cmd.Stderr, cmd.WaitDelay = "/", []*os.File{theirs}, &said, time.Second
@@ -87,7 +87,7 @@ func startHelperWith(ctx context.Context, attributes *syscall.SysProcAttr) (*hel
 	h := &helper{cmd: cmd, lost: make(chan struct{}), conn: pair[0]}
 	ended := make(chan struct{})
 	go func() {
-		_ = cmd.Wait() // it never ends by itself; what it said is told below
+		_ = cmd.Wait() // the helper never ends by itself; the error below quotes its output
 		close(ended)
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -95,7 +95,7 @@ func startHelperWith(ctx context.Context, attributes *syscall.SysProcAttr) (*hel
 			close(h.lost)
 		}
 	}()
-	// The first socket tells that all of it works.
+	// A first socket proves that the helper works.
 	fd, err := h.socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err == nil {
 		err = unix.Close(fd)
@@ -108,7 +108,7 @@ func startHelperWith(ctx context.Context, attributes *syscall.SysProcAttr) (*hel
 	return nil, fmt.Errorf("%w: %s", err, bytes.TrimSpace(said.Bytes()))
 }
 
-// question asks for a socket, as socket(2) does, in three words; the answer is an error number, with the socket beside it.
+// A question is the three arguments of socket(2). The answer is an error number, with the socket attached if the number is 0.
 const (
 	word           = 4
 	questionLength = 3 * word
@@ -139,7 +139,7 @@ func (h *helper) socket(domain, kind, protocol int) (int, error) {
 	return fd, nil
 }
 
-// broken ends a helper that did not answer: what it says later would be taken for the answer to another question.
+// broken ends a helper that did not answer in time. Its late answer would be taken for the answer to the next question.
 func (h *helper) broken(err error) error {
 	_ = h.cmd.Process.Kill() // it may have ended already; either way it is lost
 	return fmt.Errorf("ask the helper of the private network: %w", err)
@@ -172,7 +172,7 @@ func receiveSocket(conn int) (errno syscall.Errno, fd int, err error) {
 	return 0, fds[0], nil
 }
 
-// close ends the helper. Twice is fine.
+// close ends the helper. It may be called twice.
 func (h *helper) close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -184,7 +184,7 @@ func (h *helper) close() error {
 	return unix.Close(h.conn)
 }
 
-// again repeats a call that a signal has interrupted.
+// again repeats a system call until no signal interrupts it.
 func again(call func() error) error {
 	for {
 		if err := call(); !errors.Is(err, unix.EINTR) {
@@ -193,16 +193,16 @@ func again(call func() error) error {
 	}
 }
 
-// IsHelper tells whether this process was started as the helper: then it has to call Help, and nothing else.
+// IsHelper tells whether this process was started as the helper. If so, it has to call Help and nothing else.
 func IsHelper() bool { return os.Getenv(helperVariable) != "" }
 
-// Help makes sockets for the process that has started us, until that one ends.
+// Help makes sockets for the parent process until the parent ends.
 func Help() error {
 	if err := raiseLoopback(); err != nil {
 		return fmt.Errorf("raise loopback: %w", err)
 	}
-	// The own ends of connections get numbers of their own, as far as we may say so: they are never in the way of who listens on a port
-	// that was free on the machine.
+	// Outgoing connections get ports from above the ports of listeners, so that they never take a listener's port. This is best effort: the
+	// file may not be writable.
 	_ = os.WriteFile("/proc/sys/net/ipv4/ip_local_port_range", []byte("61000 65535"), 0)
 	question := make([]byte, questionLength)
 	for {
@@ -212,7 +212,7 @@ func Help() error {
 			return err
 		})
 		if err != nil || n != questionLength {
-			return err // nobody is there any more
+			return err // the parent has ended
 		}
 		if err := makeSocket(question); err != nil {
 			return err

@@ -16,7 +16,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
 )
 
-// Network is the private loopback of the children that this process starts while it is there.
+// Network is the private loopback of the children that this process starts between Start and Close.
 type Network struct {
 	options Options
 	helper  *helper
@@ -25,8 +25,8 @@ type Network struct {
 	ports map[int]bool // true: claimed, or bound to; false: opened
 }
 
-// Start makes the network. Children that are started from now on, through package process, listen in it; those of before do not. There
-// may be one at a time. The error has ErrUnsupported in its tree where the machine does not allow it; then all is as it was.
+// Start makes the network. Children that package process starts from now on listen in it; earlier children do not. A process can have one
+// network at a time. If the machine does not allow one, Start changes nothing, and the error has ErrUnsupported in its tree.
 func Start(ctx context.Context, options Options) (_ *Network, err error) {
 	if options.Log == nil {
 		options.Log = func(string, ...any) {}
@@ -52,7 +52,8 @@ func Start(ctx context.Context, options Options) (_ *Network, err error) {
 	return n, nil
 }
 
-// try binds a socket to a port that is taken on the machine, as a child would. In the private network it is free.
+// try binds a socket like a child to a port that is taken on the machine. The port is free in the private network, so success proves that
+// the network works.
 func (n *Network) try() error {
 	taken, err := net.Listen("tcp4", "127.0.0.1:0") //nolint:noctx // nothing to wait for
 	if err != nil {
@@ -64,7 +65,7 @@ func (n *Network) try() error {
 		return err
 	}
 	if n.open(int(at.Port())) {
-		return nil // and we cannot tell
+		return nil // without a taken port there is nothing to prove
 	}
 	process.OnSpawner(func() {
 		var fd int
@@ -86,7 +87,7 @@ func (n *Network) Claim(port int) { n.set(port, true) }
 // Open implements Loopback.
 func (n *Network) Open(port int) { n.set(port, false) }
 
-// Taken implements Loopback. What listens on the machine is in nobody's way, unless the port is one that stays there.
+// Taken implements Loopback. A program on the machine's loopback takes only ports that stay there.
 func (n *Network) Taken(port int) bool {
 	if n.open(port) {
 		return takenOnMachine(port)
@@ -109,7 +110,7 @@ func (n *Network) forget(port int) {
 	delete(n.ports, port)
 }
 
-// open tells whether what is bound to a port stays in the machine's network.
+// open tells whether a port stays in the machine's network.
 func (n *Network) open(port int) bool {
 	n.mu.Lock()
 	private, known := n.ports[port]
@@ -117,7 +118,7 @@ func (n *Network) open(port int) bool {
 	return (known && !private) || (n.options.Open != nil && n.options.Open(port))
 }
 
-// private tells whether a port of loopback is one of the children's.
+// private tells whether a loopback port belongs to the children.
 func (n *Network) private(port int) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -137,7 +138,7 @@ func (n *Network) Dial(ctx context.Context, network, address string) (net.Conn, 
 	return conn, nil
 }
 
-// inside is the private address that an address stands for.
+// inside is the address in the private network for an address. ok is false if the address is not private.
 func (n *Network) inside(network, address string) (to netip.AddrPort, ok bool) {
 	host, text, err := net.SplitHostPort(address)
 	port, portErr := strconv.ParseUint(text, 10, 16)
@@ -152,7 +153,7 @@ func (n *Network) inside(network, address string) (to netip.AddrPort, ok bool) {
 	return netip.AddrPortFrom(ip, uint16(port)), err == nil && ip.IsLoopback()
 }
 
-// dialTime bounds a connection to loopback, which is there at once or not at all.
+// dialTime bounds connecting to loopback, which succeeds or fails at once.
 const dialTime = 10 * time.Second
 
 func (n *Network) dial(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
@@ -179,11 +180,11 @@ func (n *Network) dial(ctx context.Context, to netip.AddrPort) (net.Conn, error)
 	return net.FileConn(file)
 }
 
-// Lost is closed when the helper has ended without being asked to. What listens goes on; nobody can listen anew or connect, so all
+// Lost is closed when the helper has ended by itself. Sockets that listen go on, but no child can listen or connect any more. So all
 // children have to be started again, in a new network.
 func (n *Network) Lost() <-chan struct{} { return n.helper.lost }
 
-// Close ends the network. Children that listen in it still go on there, unreached.
+// Close ends the network. Children that still listen in it go on, but nobody can reach them.
 func (n *Network) Close() error {
 	if b, err := theBroker(); err == nil {
 		b.current.CompareAndSwap(n, nil)

@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// Network is the private loopback of the children that this process starts while it is there.
+// Network is the machine's loopback, because this system has no private one.
 type Network struct{ Machine }
 
 // Start returns ErrUnsupported.

@@ -1,14 +1,14 @@
-// Package privatenet gives the children of this process a loopback of their own for what they listen on, so that other users of the
-// machine do not reach it. It needs no root, no device and no program of others. It works on Linux.
+// Package privatenet lets the children of this process listen on a loopback of their own, which other users of the machine do not reach.
+// It needs no root, no device and no other program. It works on Linux.
 //
-// The children stay in the machine's network: whatever they ask for outside, names, registries, clouds, an engine's socket, a server on the
-// machine's loopback, they reach as ever and at the kernel's own speed. Only two of their calls are looked at, bind and connect, which a
-// seccomp filter stops until this process has answered them. A TCP socket that is bound to a port is put in the place of another one, of a
-// network namespace with nothing but a loopback in it; one that is connected to such a port of loopback as well. The sockets of that
-// namespace come from a helper, a process of this program in it. It moves no bytes.
+// The children stay in the machine's network. They reach names, registries, clouds, an engine's socket and servers on the machine's
+// loopback as without this package, at the kernel's speed. Only two of their system calls are filtered: bind and connect wait, by
+// seccomp, until this process has answered them. When a child binds a TCP socket to a port, this process replaces it by a socket of a
+// network namespace that has only a loopback. When a child connects to such a port on loopback, its socket is replaced as well. The
+// sockets come from a helper: this program, running in that namespace. It moves no bytes.
 //
-// (A user-space network stack in front of a tap device does the other half: it has to carry all that goes out. It needs /dev/net/tun, which
-// often is root's alone and is not there in containers, a second half outside, and ways for the machine's loopback in both directions.)
+// (The alternative is a user-space network stack behind a tap device. It would have to carry all outgoing traffic, and to forward the
+// machine's loopback in both directions. It needs /dev/net/tun, which is often only for root, and missing in containers.)
 package privatenet
 
 import (
@@ -18,31 +18,32 @@ import (
 	"os"
 )
 
-// ErrUnsupported is in the tree of Start's error where this machine does not let us: without seccomp's notifications or user namespaces.
+// ErrUnsupported is in the tree of Start's error if this machine allows no private network: it lacks seccomp notifications or user
+// namespaces.
 var ErrUnsupported = errors.New("the machine does not allow it")
 
 // Options of Start.
 type Options struct {
-	// Open tells ports that stay on the machine's loopback, besides those of Loopback's Open. nil is none.
+	// Open says which ports stay on the machine's loopback, besides the ports that Loopback.Open opens. nil adds none.
 	Open func(port int) bool
-	// Log, if not nil, is told what could not be kept private.
+	// Log, if not nil, is called for each socket that could not be kept private.
 	Log func(format string, args ...any)
 }
 
-// Loopback is what the children of this process listen on, and how it reaches them there.
+// Loopback is the loopback on which the children of this process listen.
 type Loopback interface {
 	// Dial is net.Dialer's DialContext, also to ports of the private loopback.
 	Dial(ctx context.Context, network, address string) (net.Conn, error)
-	// Claim says that a port of loopback is one of the children's whether one listens on it yet or not: what another user of the machine
-	// listens on there meanwhile is never asked.
+	// Claim reserves a port of loopback for the children, even before one of them listens on it. No child then connects to a program of
+	// another user that listens on this port of the machine.
 	Claim(port int)
-	// Open says that a port stays on the machine's loopback, for whoever asks there. Programs that would listen on all of its addresses
-	// listen on loopback.
+	// Open keeps a port on the machine's loopback, where every user can reach it. A child that asks to listen on all addresses listens on
+	// loopback only.
 	Open(port int)
-	// Taken tells whether a child could not listen on a port, on loopback or everywhere, because somebody does already. It never keeps
-	// one from listening itself.
+	// Taken tells whether another program already listens on a port, on loopback or on all addresses, so that a child could not. Taken
+	// itself never keeps a child from listening.
 	Taken(port int) bool
-	// Process is one in the network that private ports are in, for process.Listener.
+	// Process is the id of a process in the network with the private ports, for process.Listener.
 	Process() int
 }
 
@@ -54,16 +55,16 @@ func (Machine) Dial(ctx context.Context, network, address string) (net.Conn, err
 	return (&net.Dialer{}).DialContext(ctx, network, address)
 }
 
-// Claim does nothing: ports are everybody's.
+// Claim does nothing, because every user shares the machine's ports.
 func (Machine) Claim(int) {}
 
-// Open does nothing: they are already.
+// Open does nothing, because all ports are open.
 func (Machine) Open(int) {}
 
-// Taken tells whether somebody on the machine listens there.
+// Taken tells whether a program on the machine listens on the port.
 func (Machine) Taken(port int) bool { return takenOnMachine(port) }
 
-// Process is this one.
+// Process is the id of this process.
 func (Machine) Process() int { return os.Getpid() }
 
 var (

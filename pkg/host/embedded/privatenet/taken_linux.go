@@ -8,16 +8,16 @@ import (
 
 func takenOnMachine(port int) bool { return taken(port, unix.Socket) }
 
-// taken tells whether somebody listens on a port in the network that sockets come from. It binds a socket there and never listens: whoever
-// starts a child meanwhile gives it a copy of all sockets, which it has until its program is loaded. A copy of one that listens would make the
-// next look, and the program that the port is kept for, take it for somebody else's.
+// taken tells whether a program listens on a port, in the network in which socket makes sockets. It binds a socket to the port and does not
+// listen. A child that starts at that moment holds copies of all sockets until exec. A copy of a listening socket would look like another
+// program that has the port.
 func taken(port int, socket func(domain, kind, protocol int) (int, error)) bool {
 	for _, at := range []unix.Sockaddr{
 		&unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}},
 		&unix.SockaddrInet4{Port: port},
 		&unix.SockaddrInet6{Port: port},
 	} {
-		if errors.Is(tryBind(at, socket), unix.EADDRINUSE) { // other errors say nothing: a machine may have no IPv6
+		if errors.Is(tryBind(at, socket), unix.EADDRINUSE) { // other errors do not mean "taken": a machine may lack IPv6
 			return true
 		}
 	}
@@ -34,7 +34,7 @@ func tryBind(at unix.Sockaddr, socket func(domain, kind, protocol int) (int, err
 		return err
 	}
 	defer func() { _ = unix.Close(fd) }() // nothing was written to it that could be lost
-	// As Go's net package does before it listens: only sockets that listen are in each other's way then.
+	// Go's net package sets this option, too, before it listens. With it only a listening socket makes bind fail.
 	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err != nil {
 		return err
 	}

@@ -14,20 +14,20 @@ const (
 	maxLine         = 2 << 10
 )
 
-// logWriter appends to a file, starts a new one when it is full, and keeps the last lines in memory. It never fails a
-// write: a full disk must neither block the process nor end it.
+// logWriter appends to a file, starts a new file when that one reaches its limit, and keeps the last lines in memory. A write never fails,
+// because a full disk must neither block nor end the process.
 type logWriter struct {
 	path  string
 	limit int64
 
 	mu      sync.Mutex
-	file    *os.File // nil if there is none, or it could not be opened again
+	file    *os.File // nil without a path, or if it could not be opened again
 	size    int64
 	lines   []string
 	partial []byte
 }
 
-// newLogWriter opens the log; an empty path keeps lines only.
+// newLogWriter opens the log. An empty path keeps the last lines only.
 func newLogWriter(path string, limit int64) (*logWriter, error) {
 	if limit <= 0 {
 		limit = defaultLogLimit
@@ -66,17 +66,17 @@ func (l *logWriter) Write(p []byte) (int, error) {
 func (l *logWriter) toFile(p []byte) {
 	if l.file != nil && l.size > 0 && l.size+int64(len(p)) > l.limit {
 		_ = l.file.Close()
-		_ = os.Rename(l.path, l.path+".1") // if not, the file just grows on
+		_ = os.Rename(l.path, l.path+".1") // on an error the file goes on to grow
 		l.file = nil
 	}
 	if l.file == nil && l.open() != nil {
-		return // tried again with the next write
+		return // the next write tries again
 	}
 	n, _ := l.file.Write(p) // see logWriter
 	l.size += int64(n)
 }
 
-// remember splits what is written into lines.
+// remember splits written bytes into lines and keeps the last ones.
 func (l *logWriter) remember(p []byte) {
 	for len(p) > 0 {
 		line, rest, whole := bytes.Cut(p, []byte("\n"))
@@ -95,7 +95,7 @@ func (l *logWriter) remember(p []byte) {
 	}
 }
 
-// Last returns up to n of the last lines, the one begun included.
+// Last returns up to n of the last lines. The last one may be incomplete.
 func (l *logWriter) Last(n int) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -5,9 +5,9 @@ import (
 	"os/exec"
 )
 
-// CombinedOutput runs cmd to its end and returns what it says, as exec.Cmd's method of that name does. Other than that one it makes the end
-// of the command's context the end of all that the program has started, and the end of this process the program's own, also a kill -9:
-// such a program is in no record, so nobody could end it later.
+// CombinedOutput runs cmd to its end and returns its output, as the method of exec.Cmd does. In addition, the end of the command's context
+// ends all processes that the program has started, and the end of this process ends the program, even after a kill -9. That is needed
+// because no record names such a program, so EndLeftovers would not find it.
 func CombinedOutput(cmd *exec.Cmd) ([]byte, error) {
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -22,8 +22,8 @@ func CombinedOutput(cmd *exec.Cmd) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// RunAttached runs cmd to its end in our own process group, so that it has the terminal as we have it. The end of this process is the program's
-// own, also a kill -9; what the program starts is its own business.
+// RunAttached runs cmd to its end in the process group of this process, so that it has the same terminal. The end of this process ends the
+// program, even after a kill -9. It does not end other processes that the program has started.
 func RunAttached(cmd *exec.Cmd) error {
 	if err := startAttached(cmd); err != nil {
 		return err

@@ -1,6 +1,6 @@
 // Package process starts and supervises child processes. Each child has its own process group, ends with its parent however the parent
-// ends, and writes its output to a log of bounded size. A process that later gets the same number is not mistaken for the child. It knows
-// nothing of what it runs. It works on Linux; elsewhere Start returns an error.
+// ends, and writes its output to a log of bounded size. A process that later gets the same number is not mistaken for the child. The
+// package works on Linux; elsewhere Start returns an error.
 package process
 
 import (
@@ -18,44 +18,43 @@ import (
 	"time"
 )
 
-// Spec says what to run. Name and Path are needed.
+// Spec describes a process. Name and Path are required.
 type Spec struct {
-	// Name is what errors and statuses call it.
+	// Name of the process in errors and statuses.
 	Name string
-	// Path of the program; it is not looked up in PATH.
+	// Path of the program. It is not looked up in PATH.
 	Path string
-	// Args without the program's own name. Everybody on the machine can read them: nothing secret.
+	// Args of the program, without its name. Every user of the machine can read them, so they must hold no secret.
 	Args []string
 	// Env is the whole environment ("KEY=value"): nothing is inherited.
 	Env []string
-	// Dir to start in. Default: the root folder.
+	// Dir is the working folder. Default: the root folder.
 	Dir string
-	// LogFile gets what the process writes to stdout and stderr, appended, mode 0600; empty keeps the last lines only.
+	// LogFile gets the output of the process, appended, with mode 0600. Empty keeps only the last lines, in memory.
 	LogFile string
-	// LogLimit is the size at which LogFile becomes LogFile+".1" and a new one begins. Default: 10 MiB.
+	// LogLimit is the size in bytes at which LogFile is renamed to LogFile+".1" and a new file begins. Default: 10 MiB.
 	LogLimit int64
-	// Records is a folder that remembers the process while it runs, for EndLeftovers; empty is none.
+	// Records is a folder that has a record of the process while it runs, for EndLeftovers. Empty writes no record.
 	Records string
-	// Ready, if not nil, is asked again and again until it returns nil: then the process is ready. It must respect ctx, which
-	// ends with the process.
+	// Ready, if not nil, is called until it returns nil. Then the process is ready. Ready must respect ctx, which ends with the process.
 	Ready func(ctx context.Context) error
 }
 
-// Exit is how a process ended.
+// Exit describes how a process ended.
 type Exit struct {
-	// Code is the exit code; 128 + the signal's number if one ended it, as a shell reports it.
+	// Code is the exit code. After a signal it is 128 + the signal's number, as in a shell.
 	Code int
-	// Signal that ended it, or 0.
+	// Signal that ended the process, or 0.
 	Signal syscall.Signal
-	// At is when.
+	// At is the time of the end.
 	At time.Time
-	// Lines are the last ones of its output.
+	// Lines are the last lines of the output.
 	Lines []string
-	// Word is the line that tells why, as far as one can tell: that of a panic, else the last one.
+	// Word is the line of output that most likely tells the reason: the line of a panic, else the last line.
 	Word string
 }
 
-// Reason is the end in words: "exit code 3", "signal killed".
+// Reason describes the end in words, as "exit code 3" or "signal killed".
 func (e Exit) Reason() string {
 	if e.Signal != 0 {
 		return "signal " + e.Signal.String()
@@ -63,14 +62,14 @@ func (e Exit) Reason() string {
 	return fmt.Sprintf("exit code %d", e.Code)
 }
 
-// ExitError says that a process ended by itself.
+// ExitError means that a process ended although nobody stopped it.
 type ExitError struct {
-	// Name of its Spec.
+	// Name in the process's Spec.
 	Name string
 	Exit
 }
 
-// Error names the process, how it ended and the line that tells why.
+// Error names the process, how it ended, and Word.
 func (e *ExitError) Error() string {
 	text := fmt.Sprintf("%s ended with %s", e.Name, e.Reason())
 	if e.Word != "" {
@@ -79,8 +78,8 @@ func (e *ExitError) Error() string {
 	return text
 }
 
-// lastWord finds the line that tells why a program ended: behind a panic's come pages of goroutines, and what structured logs call
-// the error stands before it.
+// lastWord finds the line that tells why a program ended. After a panic's line come pages of goroutines. A structured log's error may come
+// before other lines, too.
 func lastWord(lines []string) string {
 	last, panicked := "", ""
 	for _, line := range slices.Backward(lines) {
@@ -101,7 +100,7 @@ func lastWord(lines []string) string {
 // loggedEnd is a line of a structured log with which a program ends: its message and its error.
 var loggedEnd = regexp.MustCompile(`^\{"level":"(?:panic|fatal)".*"msg":"([^"]*)".*"error":"([^"]*)"`)
 
-// Process is one that was started. Its methods can be called by several goroutines.
+// Process is a started process. Several goroutines may call its methods.
 type Process struct {
 	name     string
 	identity Identity
@@ -111,18 +110,18 @@ type Process struct {
 
 	mu      sync.Mutex
 	exit    *Exit
-	stopped bool // Stop was called: the end is wanted
+	stopped bool // Stop was called, so the end is no error
 }
 
 // exitLines is how many of the last lines of output an Exit keeps.
 const exitLines = 10
 
-// readyPause is the time between two questions to Spec.Ready.
+// readyPause is the time between two calls of Spec.Ready.
 const readyPause = 25 * time.Millisecond
 
-// Start runs the process and returns once it is ready, or at once if spec has no Ready. ctx bounds that wait and not the
-// life of the process, which is until Stop, its own end, or the end of ours. A process that ends before it is ready is an
-// *ExitError in the error's tree; one that is not ready in time is stopped.
+// Start starts the process and returns when it is ready, or at once if spec has no Ready. ctx bounds this wait. The process runs until
+// Stop, until it ends by itself, or until this process ends. If it ends before it is ready, the error has an *ExitError in its tree. If
+// it is not ready when ctx ends, Start stops it.
 func Start(ctx context.Context, spec Spec) (*Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
@@ -148,11 +147,11 @@ func start(spec Spec) (*Process, error) {
 	cmd := &exec.Cmd{
 		Path: spec.Path, Args: append([]string{spec.Path}, spec.Args...), Env: spec.Env, Dir: spec.Dir,
 		Stdout: log, Stderr: log,
-		// A grandchild that keeps the output open must not keep us waiting.
+		// A grandchild may keep the output open. Do not wait for it any longer.
 		WaitDelay: time.Second,
 	}
 	if cmd.Env == nil {
-		cmd.Env = []string{} // nil would mean ours
+		cmd.Env = []string{} // nil would inherit this process's environment
 	}
 	if cmd.Dir == "" {
 		cmd.Dir = "/"
@@ -169,12 +168,12 @@ func start(spec Spec) (*Process, error) {
 	return p, nil
 }
 
-// wait reaps the process, and what is left of its group.
+// wait kills the rest of the process's group and reaps the process.
 func (p *Process) wait(cmd *exec.Cmd) {
 	awaitEnd(p.identity.PID)
-	// As long as its leader is not reaped nobody else can have the group's number.
+	// No other group can have this number until its leader is reaped.
 	killGroup(p.identity.PID)
-	_ = cmd.Wait() // its state says it all
+	_ = cmd.Wait() // ProcessState has the result
 	forget(p.records, p.identity.PID)
 	exit := Exit{Code: cmd.ProcessState.ExitCode(), At: time.Now()}
 	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
@@ -182,14 +181,14 @@ func (p *Process) wait(cmd *exec.Cmd) {
 		exit.Code = 128 + int(exit.Signal)
 	}
 	exit.Lines, exit.Word = p.log.Last(exitLines), lastWord(p.log.Last(keptLines))
-	_ = p.log.Close() // nobody is left to tell, and the lines are in memory
+	_ = p.log.Close() // nobody could act on an error, and the last lines are in memory
 	p.mu.Lock()
 	p.exit = &exit
 	p.mu.Unlock()
 	close(p.done)
 }
 
-// awaitReady asks ready until it says yes.
+// awaitReady calls ready until it returns nil.
 func (p *Process) awaitReady(ctx context.Context, ready func(context.Context) error) error {
 	if ready == nil {
 		return nil
@@ -224,7 +223,7 @@ func (p *Process) awaitReady(ctx context.Context, ready func(context.Context) er
 // Done is closed when the process has ended and all its output is in the log.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Exit is how it ended, or nil while it runs.
+// Exit describes how the process ended. It is nil while the process runs.
 func (p *Process) Exit() *Exit {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -236,7 +235,7 @@ func (p *Process) mustExit() Exit {
 	return *p.Exit()
 }
 
-// Err is nil while the process runs and when Stop ended it; otherwise an *ExitError, also for exit code 0.
+// Err is nil while the process runs, and after Stop. If the process ended by itself, Err is an *ExitError, even with exit code 0.
 func (p *Process) Err() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -246,17 +245,17 @@ func (p *Process) Err() error {
 	return &ExitError{p.name, *p.exit}
 }
 
-// Identity of the process, to find it again from another one.
+// Identity of the process, by which another process can find it.
 func (p *Process) Identity() Identity { return p.identity }
 
 // LastLines returns up to n of the last lines of its output.
 func (p *Process) LastLines(n int) []string { return p.log.Last(n) }
 
-// stopTimeout bounds a Stop that nobody waits for.
+// stopTimeout bounds a Stop whose caller gave no bound.
 const stopTimeout = 10 * time.Second
 
-// Stop asks the process and its children to end, kills them after grace, and returns when they are gone. It fails only when
-// ctx ends before that: then they have been killed and not yet seen to end.
+// Stop sends SIGTERM to the process and its children, kills them after grace, and returns when they have ended. It fails only if ctx ends
+// first. Then it has killed them, but has not seen their end.
 func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
 	p.mu.Lock()
 	p.stopped = true
@@ -275,7 +274,7 @@ func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
 	case <-p.done:
 		return nil
 	case <-ctx.Done():
-		// It has been killed: give it the moment that this takes, also when there was no time to begin with.
+		// Wait a moment for the effect of the kill, even if ctx had ended from the beginning.
 		select {
 		case <-p.done:
 			return nil
@@ -285,7 +284,7 @@ func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
 	}
 }
 
-// signal sends sig to the whole group, unless it is gone.
+// signal sends sig to the whole process group, unless it has ended.
 func (p *Process) signal(sig syscall.Signal) {
 	select {
 	case <-p.done:

@@ -15,20 +15,20 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 )
 
-// Record is what Spec.Records holds of a process while it runs.
+// Record describes a running process in a file of the folder Spec.Records.
 type Record struct {
-	// Name is that of its Spec.
+	// Name in the process's Spec.
 	Name string `json:"name"`
 	Identity
 }
 
-// leftoverPoll is the pause between two looks at processes that were killed and are nobody's children here.
+// leftoverPoll is the pause between two looks for killed processes, which are no children of this process.
 const leftoverPoll = 10 * time.Millisecond
 
 // notePause is the time between two tries to write a record to a full disk.
 const notePause = time.Second
 
-// note writes down that the process runs; where dir is empty there is nothing to do.
+// note writes the record r to dir. An empty dir writes nothing.
 func note(dir string, r Record) error {
 	if dir == "" {
 		return nil
@@ -40,11 +40,11 @@ func note(dir string, r Record) error {
 	if err != nil {
 		return err
 	}
-	return atomicfile.WriteVolatile(recordFile(dir, r.PID), content, 0o600) // after a reboot it means nothing
+	return atomicfile.WriteVolatile(recordFile(dir, r.PID), content, 0o600) // volatile: a record is worthless after a reboot
 }
 
-// keepNoted writes the record, again and again where a full disk does not take it, until the process ends. The record is a backstop:
-// without one the process ends with its parent all the same.
+// keepNoted tries to write the record until it succeeds, as a full disk may refuse it, or until the process ends. The record is only a
+// safety net: even without one, the process ends with its parent.
 func (p *Process) keepNoted() {
 	for note(p.records, Record{p.name, p.identity}) != nil {
 		select {
@@ -55,10 +55,10 @@ func (p *Process) keepNoted() {
 	}
 }
 
-// forget is for a process that is gone with its group.
+// forget removes the record of a process that has ended with its group.
 func forget(dir string, pid int) {
 	if dir != "" {
-		_ = os.Remove(recordFile(dir, pid)) // one that stays stands for a process that is gone, which does no harm
+		_ = os.Remove(recordFile(dir, pid)) // a record of an ended process does no harm
 	}
 }
 
@@ -66,12 +66,12 @@ func recordFile(dir string, pid int) string {
 	return filepath.Join(dir, strconv.Itoa(pid)+".json")
 }
 
-// decodeRecord tells what is in a file. Half written is as good as not written.
+// decodeRecord parses the content of a record's file. ok is false for a file that was written in part.
 func decodeRecord(raw []byte) (r Record, ok bool) {
 	return r, json.Unmarshal(raw, &r) == nil && r.PID > 1
 }
 
-// Running are the processes that dir (Spec.Records) has and that are alive.
+// Running returns the records in dir (Spec.Records) whose processes are alive.
 func Running(dir string) ([]Record, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil {
@@ -81,7 +81,7 @@ func Running(dir string) ([]Record, error) {
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // it has just ended
+			continue // the process has just ended
 		}
 		if err != nil {
 			return nil, err
@@ -93,13 +93,12 @@ func Running(dir string) ([]Record, error) {
 	return running, nil
 }
 
-// EndLeftovers ends what is left of the processes whose parent recorded them in dir (Spec.Records) and was killed: those that
-// run still, and members of their groups. It is for a caller who knows that no such parent lives. It names those that it had
-// to end, and returns when they are gone.
+// EndLeftovers ends the processes that a killed parent recorded in dir (Spec.Records), and the members of their groups. The caller must
+// know that no such parent lives. EndLeftovers returns when the processes have ended, and names the ones that it had to end.
 //
-// A process that has the number of one of ours by now is not touched: the start time and the boot tell them apart. The children
-// of one that has ended are known by its group, by having started after it, and by mark, which their environment must
-// contain: a folder that nobody else would have there.
+// It does not touch a process that has got the number of a recorded one: start time and boot tell them apart. If a recorded process has
+// ended, its children are the processes of its group that started later and whose environment contains mark. mark is a folder that no other
+// program has in its environment.
 func EndLeftovers(ctx context.Context, dir, mark string) (ended []string, err error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -115,7 +114,7 @@ func EndLeftovers(ctx context.Context, dir, mark string) (ended []string, err er
 			return ended, err
 		}
 		var r Record
-		if json.Unmarshal(raw, &r) == nil && r.PID > 1 { // half written is as good as not written
+		if json.Unmarshal(raw, &r) == nil && r.PID > 1 { // skip files that were written in part
 			names, err := r.end(ctx, mark)
 			ended = append(ended, names...)
 			if err != nil {
@@ -129,7 +128,7 @@ func EndLeftovers(ctx context.Context, dir, mark string) (ended []string, err er
 	return ended, nil
 }
 
-// end kills what is left of one process and its group.
+// end kills the recorded process, if it runs, and the rest of its group.
 func (r Record) end(ctx context.Context, mark string) (ended []string, err error) {
 	told := map[Identity]bool{}
 	for {
@@ -142,7 +141,7 @@ func (r Record) end(ctx context.Context, mark string) (ended []string, err error
 				told[id] = true
 				ended = append(ended, fmt.Sprintf("%s (process %d)", r.Name, id.PID))
 			}
-			// Killed, not asked: its parent was, and the kernel does the same to what it reaches.
+			// Kill it at once, as the kernel does with the children of a killed parent.
 			if err := id.kill(); err != nil && !errors.Is(err, ErrGone) {
 				return ended, err
 			}

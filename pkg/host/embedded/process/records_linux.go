@@ -16,7 +16,7 @@ import (
 
 func (i Identity) kill() error { return i.Signal(syscall.SIGKILL) }
 
-// leftOf are the running processes of the group that leader has, or had.
+// leftOf returns the running processes of leader's group. leader may have ended.
 func leftOf(leader Identity, mark string) ([]Identity, error) {
 	if leader.Boot != bootID() {
 		return nil, nil
@@ -49,20 +49,21 @@ func leftOf(leader Identity, mark string) ([]Identity, error) {
 	return left, nil
 }
 
-// hasInEnvironment looks at the environment that a process was started with; nobody else's can be read.
+// hasInEnvironment tells whether the initial environment of a process contains mark. It is false for processes of other users, whose
+// environment cannot be read.
 func hasInEnvironment(pid int, mark string) bool {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	return err == nil && bytes.Contains(raw, []byte(mark))
 }
 
-// Listener tells whether anybody listens on a TCP port of our network, or of that of the processes beside, and who: the process, and what
-// the kernel calls its program. Those are empty where it is another user's, whose files we may not see.
+// Listener tells whether a program listens on a TCP port, in the network of this process or in the networks of the processes beside. It
+// returns the process and the kernel's name of its program. Both are empty for a process of another user, whose files cannot be read.
 func Listener(port int, beside ...int) (id Identity, program string, listens bool) {
 	sockets := map[string]bool{}
 	for _, pid := range append(beside, os.Getpid()) {
 		found, err := listening(pid)
 		if err != nil {
-			continue // it has ended
+			continue // the process has ended
 		}
 		for socket, at := range found {
 			if int(at.Port()) == port {
@@ -95,7 +96,8 @@ func (i Identity) Listens(port int) bool {
 	return slices.ContainsFunc(i.Listening(), func(at netip.AddrPort) bool { return int(at.Port()) == port })
 }
 
-// Listening are the addresses of the network that the process was started in on which it waits for TCP connections, sorted; none of one that has ended.
+// Listening returns the addresses on which the process waits for TCP connections, sorted, in the network in which it was started. It
+// returns none if the process has ended.
 func (i Identity) Listening() []netip.AddrPort {
 	sockets, err := listening(i.PID)
 	if err != nil || len(sockets) == 0 {
@@ -114,12 +116,12 @@ func (i Identity) Listening() []netip.AddrPort {
 	return slices.Compact(at)
 }
 
-// hasOpen tells whether a process has one of the sockets.
+// hasOpen tells whether a process has one of the sockets open.
 func hasOpen(pid int, sockets map[string]bool) bool {
 	return slices.ContainsFunc(openFiles(pid), func(file string) bool { return sockets[file] })
 }
 
-// openFiles are what a process has open, by the names that the kernel gives.
+// openFiles returns the open files of a process, by the kernel's names for them.
 func openFiles(pid int) []string {
 	links, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/fd/*")
 	if err != nil {
@@ -134,7 +136,7 @@ func openFiles(pid int) []string {
 	return files
 }
 
-// listening are the sockets, by the name that they have as a file, that listen in the process's network, and where.
+// listening returns the listening sockets in the process's network: from the socket's file name to its address.
 func listening(pid int) (map[string]netip.AddrPort, error) {
 	found := map[string]netip.AddrPort{}
 	for _, table := range []string{"tcp", "tcp6"} {
@@ -150,7 +152,7 @@ func listening(pid int) (map[string]netip.AddrPort, error) {
 	return found, nil
 }
 
-// addListening adds those of one table, the content of /proc/PID/net/tcp or tcp6.
+// addListening adds the listening sockets of one table, the content of /proc/PID/net/tcp or tcp6.
 func addListening(found map[string]netip.AddrPort, table []byte) {
 	const (
 		local, state, inode = 1, 3, 9 // columns
@@ -167,7 +169,7 @@ func addListening(found map[string]netip.AddrPort, table []byte) {
 	}
 }
 
-// parseAddress reads an address of those tables: words of 32 bits in the machine's own order, and the port.
+// parseAddress parses an address of such a table: 32-bit words in the machine's byte order, and the port.
 func parseAddress(text string) (at netip.AddrPort, ok bool) {
 	const word = 4
 	address, number, _ := strings.Cut(text, ":")

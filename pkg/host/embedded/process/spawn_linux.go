@@ -30,8 +30,8 @@ var spawner = sync.OnceValue(func() chan<- func() {
 	return jobs
 })
 
-// OnSpawner runs f on the thread that starts all children: they inherit what f changes of it, a filter of system calls for one, and a child
-// that f starts may ask the kernel for a signal at our end.
+// OnSpawner runs f on the thread that starts all children. They inherit changes that f makes to the thread, such as a filter of system
+// calls. A child that f starts may use PR_SET_PDEATHSIG.
 func OnSpawner(f func()) {
 	done := make(chan struct{})
 	spawner() <- func() {
@@ -41,7 +41,7 @@ func OnSpawner(f func()) {
 	<-done
 }
 
-// spawn starts cmd in a group of its own; it is killed when our process ends.
+// spawn starts cmd in a new process group. The kernel kills it when this process ends.
 func spawn(cmd *exec.Cmd) (Identity, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	started := make(chan error)
@@ -50,14 +50,14 @@ func spawn(cmd *exec.Cmd) (Identity, error) {
 		return Identity{}, err
 	}
 	identity, err := findAny(cmd.Process.Pid)
-	if err != nil { // not reaped: it is there even if it has ended already
+	if err != nil { // the child is not reaped, so findAny finds it even after its end
 		_ = cmd.Process.Kill()
 		return Identity{}, errors.Join(err, cmd.Wait())
 	}
 	return identity, nil
 }
 
-// startAttached starts cmd in our own group; it is killed when our process ends.
+// startAttached starts cmd in the process group of this process. The kernel kills it when this process ends.
 func startAttached(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started := make(chan error)
@@ -65,7 +65,7 @@ func startAttached(cmd *exec.Cmd) error {
 	return <-started
 }
 
-// awaitEnd returns when our child pid has ended, and leaves it to be reaped.
+// awaitEnd returns when the child pid has ended. It does not reap the child.
 func awaitEnd(pid int) {
 	for {
 		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
@@ -79,11 +79,11 @@ func signalGroup(pgid int, sig syscall.Signal) { _ = syscall.Kill(-pgid, sig) }
 
 func killGroup(pgid int) { signalGroup(pgid, syscall.SIGKILL) }
 
-// bootID is read once: it does not change while we run.
+// bootID is the kernel's id of this boot.
 var bootID = sync.OnceValue(func() string {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
-		return "" // a system that hides it: identities are unique within one boot only
+		return "" // without it, identities are unique only within one boot
 	}
 	return strings.TrimSpace(string(id))
 })
@@ -100,7 +100,7 @@ func find(pid int) (Identity, error) {
 	return Identity{PID: pid, StartTime: s.start, Boot: bootID()}, nil
 }
 
-// findAny is find, also for one that has ended and waits to be reaped.
+// findAny is like find, but also finds a zombie.
 func findAny(pid int) (Identity, error) {
 	s, err := readStat(pid)
 	if err != nil {
@@ -109,7 +109,7 @@ func findAny(pid int) (Identity, error) {
 	return Identity{PID: pid, StartTime: s.start, Boot: bootID()}, nil
 }
 
-// stat is what the kernel tells of a process.
+// stat has the used fields of /proc/PID/stat.
 type stat struct {
 	state   byte
 	group   int
@@ -117,8 +117,8 @@ type stat struct {
 	start   uint64
 }
 
-// ended tells whether it only waits to be reaped. The state is that of the first thread alone: where others are still ending, the process has
-// its files open, and its sockets, too.
+// ended tells whether the process is a zombie without other threads. state is the state of the first thread alone. While other threads are
+// ending, the process still has its files and sockets open.
 func (s stat) ended() bool { return (s.state == 'Z' || s.state == 'X') && s.threads <= 1 }
 
 // readStat reads /proc/PID/stat.
@@ -137,13 +137,13 @@ func readStat(pid int) (stat, error) {
 	return s, nil
 }
 
-// parseStat takes state, group, number of threads and start time, fields 3, 5, 20 and 22, from the content of /proc/PID/stat. Field 2 is the program's
-// name in parentheses and may hold anything, parentheses and spaces too: what follows the last one is what counts.
+// parseStat parses state, group, number of threads and start time (fields 3, 5, 20 and 22) of /proc/PID/stat. Field 2 is the program's name
+// in parentheses. The name may contain parentheses and spaces, so field 3 begins after the last closing parenthesis.
 func parseStat(raw []byte) (s stat, err error) {
 	const first, group, threads, start = 3, 5, 20, 22
 	fields := bytes.Fields(raw[bytes.LastIndexByte(raw, ')')+1:])
 	if len(fields) <= start-first {
-		return s, fmt.Errorf("it has %d fields", len(fields)+first-1)
+		return s, fmt.Errorf("it has only %d fields", len(fields)+first-1)
 	}
 	s.state = fields[0][0]
 	if s.group, err = strconv.Atoi(string(fields[group-first])); err != nil {

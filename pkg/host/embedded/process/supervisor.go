@@ -12,40 +12,40 @@ type Phase string
 
 // The phases of a supervised process.
 const (
-	PhaseStarting Phase = "Starting" // it runs, and has not said yet that it is ready
-	PhaseReady    Phase = "Ready"    // it runs, and was ready once since it started
-	PhaseBackOff  Phase = "BackOff"  // it ended and waits to be started again
-	PhaseStopped  Phase = "Stopped"  // Stop was called and it is gone
+	PhaseStarting Phase = "Starting" // the process runs and is not ready yet
+	PhaseReady    Phase = "Ready"    // the process runs and has been ready since it started
+	PhaseBackOff  Phase = "BackOff"  // the process has ended, and is started again after a pause
+	PhaseStopped  Phase = "Stopped"  // Stop was called, and the process has ended
 )
 
 // Status of a supervised process.
 type Status struct {
 	Phase Phase
-	// Identity of the process; zero if none runs.
+	// Identity of the running process; zero if none runs.
 	Identity Identity
-	// Started is when the running one was.
+	// Started is when the running process was started.
 	Started time.Time
-	// Restarts counts the starts after the first.
+	// Restarts counts the starts after the first one.
 	Restarts int
-	// LastExit is how it ended the last time; nil if it never did.
+	// LastExit is the last end of the process; nil if it has not ended yet.
 	LastExit *Exit
-	// StartErr is why it could not even be started the last time (no such program, no such folder).
+	// StartErr is the error of the last start, if the process could not be started, for example because its program is missing.
 	StartErr error
-	// NextStart is when it will be started again, in PhaseBackOff.
+	// NextStart is the time of the next start, in PhaseBackOff.
 	NextStart time.Time
 }
 
-// SupervisorOptions of Supervise. Zero values are the kubelet's: 10 s doubling to 5 min, forgotten after 10 min.
+// SupervisorOptions of Supervise. A zero value means the kubelet's: a pause of 10 s that doubles up to 5 min, and starts anew after 10 min.
 type SupervisorOptions struct {
-	// BackOff is the pause after the first end; each further one doubles it. The first restart comes after it, too.
+	// BackOff is the pause before the first restart. Each further restart doubles the pause.
 	BackOff time.Duration
 	// MaxBackOff is the longest pause.
 	MaxBackOff time.Duration
-	// ResetAfter is how long it must have run for the pause to begin anew.
+	// ResetAfter is how long a process must have run for the next pause to be BackOff again.
 	ResetAfter time.Duration
-	// FirstRestartAtOnce leaves out the pause after an end that no other preceded within ResetAfter.
+	// FirstRestartAtOnce leaves out the pause if the process had run for ResetAfter, or had never ended before.
 	FirstRestartAtOnce bool
-	// OnChange, if not nil, is told each new status, one after the other. It must not block, and not call the Supervisor.
+	// OnChange, if not nil, is called with each new status, one call after the other. It must not block, and not call the Supervisor.
 	OnChange func(Status)
 }
 
@@ -65,7 +65,7 @@ type Supervisor struct {
 	grace   time.Duration
 }
 
-// Supervise starts the process and starts it again whenever it ends, until Stop. It returns at once.
+// Supervise starts the process, and starts it again whenever it ends, until Stop. It returns before the process runs.
 func Supervise(spec Spec, opts SupervisorOptions) *Supervisor {
 	setDefault(&opts.BackOff, 10*time.Second)
 	setDefault(&opts.MaxBackOff, 5*time.Minute)
@@ -85,7 +85,7 @@ func setDefault(d *time.Duration, value time.Duration) {
 	}
 }
 
-// run is one start after the other.
+// run starts the process again and again until ctx ends.
 func (s *Supervisor) run(ctx context.Context) {
 	defer close(s.stopped)
 	failures := 0
@@ -114,7 +114,7 @@ func (s *Supervisor) run(ctx context.Context) {
 	}
 }
 
-// pause after so many ends in a row before this one.
+// pause is the back-off after so many earlier ends in a row.
 func (s *Supervisor) pause(failures int) time.Duration {
 	if s.opts.FirstRestartAtOnce {
 		if failures == 0 {
@@ -131,10 +131,10 @@ func (s *Supervisor) pause(failures int) time.Duration {
 	return pause
 }
 
-// runOnce is one life of the process.
+// runOnce starts the process and returns when it has ended.
 func (s *Supervisor) runOnce(ctx context.Context, restarts int) {
 	select {
-	case <-s.kick: // meant for a back-off that is over
+	case <-s.kick: // drop a kick for a back-off that is over
 	default:
 	}
 	s.mu.Lock()
@@ -162,7 +162,7 @@ func (s *Supervisor) runOnce(ctx context.Context, restarts int) {
 		s.mu.Unlock()
 		stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace+stopTimeout)
 		defer cancel()
-		_ = p.Stop(stopCtx, grace) // a process that even a kill does not end is the kernel's
+		_ = p.Stop(stopCtx, grace) // an error means that even a kill did not end the process
 	}
 	s.update(func(st *Status) { st.LastExit = p.Exit() })
 }
@@ -179,7 +179,7 @@ func (s *Supervisor) update(change func(*Status)) {
 	}
 }
 
-// SetSpec changes what the next start runs; the process that runs stays as it is. The name stays, too.
+// SetSpec sets the spec for the next start. The running process stays as it is, and the name never changes.
 func (s *Supervisor) SetSpec(spec Spec) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,7 +187,7 @@ func (s *Supervisor) SetSpec(spec Spec) {
 	s.spec = spec
 }
 
-// Status is what there is to say now.
+// Status returns the present status.
 func (s *Supervisor) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -197,7 +197,7 @@ func (s *Supervisor) Status() Status {
 // Name of the process, from its Spec.
 func (s *Supervisor) Name() string { return s.name }
 
-// LastLines returns up to n of the last lines of output, of the process that runs or else of the one before.
+// LastLines returns up to n of the last lines of output, of the running process or else of the last one.
 func (s *Supervisor) LastLines(n int) []string {
 	s.mu.Lock()
 	p := s.process
@@ -208,8 +208,9 @@ func (s *Supervisor) LastLines(n int) []string {
 	return p.LastLines(n)
 }
 
-// AwaitReady returns nil once the process is ready. It fails when ctx ends, with the reason of the last end in the error's
-// tree, or once Stop is called. It waits through restarts unless tries is above 0: then it fails after so many ends.
+// AwaitReady returns nil when the process is ready. It fails when ctx ends, with the reason of the process's last end in the error's tree,
+// and when Stop is called. With tries above 0 it also fails after the process has ended that many times; with 0 it waits through all
+// restarts.
 func (s *Supervisor) AwaitReady(ctx context.Context, tries int) error {
 	for {
 		s.mu.Lock()
@@ -235,8 +236,8 @@ func (s *Supervisor) AwaitReady(ctx context.Context, tries int) error {
 	}
 }
 
-// Restart ends the running process, which then is started again after its back-off as if it had ended by itself: what a
-// failed liveness probe asks for. In a back-off it ends that. grace is as for Process.Stop.
+// Restart ends the running process, as after a failed liveness probe. The process is then started again after its back-off, as if it had
+// ended by itself. During a back-off, Restart starts the process at once. grace is as for Process.Stop.
 func (s *Supervisor) Restart(ctx context.Context, grace time.Duration) error {
 	s.mu.Lock()
 	p, phase := s.process, s.status.Phase
@@ -254,7 +255,7 @@ func (s *Supervisor) Restart(ctx context.Context, grace time.Duration) error {
 	return p.Stop(ctx, grace)
 }
 
-// Stop ends the process for good, as Process.Stop does, and returns when it is gone.
+// Stop ends the process as Process.Stop does, and does not start it again.
 func (s *Supervisor) Stop(ctx context.Context, grace time.Duration) error {
 	s.mu.Lock()
 	s.grace = grace
@@ -268,7 +269,7 @@ func (s *Supervisor) Stop(ctx context.Context, grace time.Duration) error {
 	}
 }
 
-// killNow is for a caller that cannot wait for the grace.
+// killNow kills the process at once, for a caller that cannot wait for the grace.
 func (s *Supervisor) killNow(ctx context.Context) error {
 	s.mu.Lock()
 	p := s.process

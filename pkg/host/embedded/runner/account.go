@@ -20,22 +20,21 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 )
 
-// tokenSeconds is how long a process's token lives. It is renewed after a part of that; clients read the file again every
-// minute.
+// tokenSeconds is how long a process's token is valid. Clients read its file again every minute.
 const tokenSeconds = 3600
 
-// renewAfter is the part of a token's life after which there is a new one, as the kubelet has it.
+// renewAfter is the fraction of a token's validity after which it is renewed. The kubelet uses the same.
 const renewAfter = 0.8
 
-// account is the ServiceAccount that a process acts as: RBAC applies to it as to a pod.
+// account is the ServiceAccount of a process. RBAC applies to the process as to a pod.
 type account struct {
 	client          client.Client
 	namespace, name string
-	// longest is how long a token is used at most; 0 is for as long as it is good.
+	// longest bounds the use of a token. 0 means no bound but its validity.
 	longest time.Duration
 }
 
-// keep is how long a token that lives for so many seconds is used.
+// keep is how long a token that is valid for the given seconds is used.
 func (a account) keep(seconds int64) time.Duration {
 	keep := time.Duration(float64(seconds) * renewAfter * float64(time.Second))
 	if a.longest > 0 {
@@ -44,7 +43,8 @@ func (a account) keep(seconds int64) time.Duration {
 	return keep
 }
 
-// token asks the API server for one. An empty audience is the API server's own.
+// token gets a token from the API server. An empty audience means the API server itself. The error is a *missingError if there is no such
+// ServiceAccount.
 func (a account) token(ctx context.Context, audience string, seconds int64) ([]byte, error) {
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
 	if audience != "" {
@@ -64,12 +64,12 @@ func (a account) token(ctx context.Context, audience string, seconds int64) ([]b
 // credentials are the files in dir that a process acts with: a token, and a kubeconfig that points to it.
 type credentials struct {
 	dir  string
-	next time.Time // when the token is due
+	next time.Time // when to renew the token
 }
 
 func (c *credentials) kubeconfig() string { return filepath.Join(c.dir, "kubeconfig") }
 
-// refresh writes the files, unless those there are good for a while.
+// refresh writes the files, unless the present ones need no renewal yet.
 func (c *credentials) refresh(ctx context.Context, a account, server *rest.Config) error {
 	if time.Now().Before(c.next) {
 		return nil
@@ -95,7 +95,7 @@ func (c *credentials) refresh(ctx context.Context, a account, server *rest.Confi
 	if err != nil {
 		return err
 	}
-	// The names are those of the folder that a pod has.
+	// The file names are the names in a pod's folder /var/run/secrets/kubernetes.io/serviceaccount.
 	err = errors.Join(
 		os.MkdirAll(c.dir, 0o700),
 		atomicfile.WriteVolatile(filepath.Join(c.dir, "token"), token, 0o600),

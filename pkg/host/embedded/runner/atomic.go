@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// dataLink leads to the folder with a volume's present content, as in the kubelet's volumes: programs that watch their
-// certificates know this form.
+// dataLink is a link to the folder with a volume's present content. The kubelet's volumes have the same form, and programs that watch their
+// certificates rely on it.
 const dataLink = "..data"
 
-// writeAtomically makes the files the whole content of the volume in dir: a reader sees all of the old ones or all of the
-// new ones. Files that are as wanted already are left alone.
+// writeAtomically makes files the whole content of the volume in dir. A reader sees all old files or all new files. If the volume already
+// has this content, it changes nothing.
 func writeAtomically(dir string, files map[string][]byte) error {
 	for name := range files {
 		if !filepath.IsLocal(name) || strings.HasPrefix(name, "..") {
@@ -61,7 +61,7 @@ func same(folder string, files map[string][]byte) bool {
 		if err != nil {
 			return err
 		}
-		content, err := os.ReadFile(file) //nolint:gosec // a folder of ours
+		content, err := os.ReadFile(file) //nolint:gosec // a folder that the runner made
 		if want, ok := files[filepath.ToSlash(name)]; err != nil || !ok || !bytes.Equal(want, content) {
 			return errDiffers
 		}
@@ -73,7 +73,7 @@ func same(folder string, files map[string][]byte) bool {
 
 var errDiffers = errors.New("differs")
 
-// tidy makes the links that users see, and removes those to what is gone, and older content.
+// tidy makes the links under the files' names. It removes links to files that the volume no longer has, and folders with older content.
 func tidy(dir, current string, files map[string][]byte) error {
 	wanted := map[string]bool{}
 	for name := range files {

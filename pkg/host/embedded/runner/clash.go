@@ -10,17 +10,17 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
 )
 
-// clash is what a program's end has to do with a port that it could not have.
+// clash describes the end of a program that could not listen on a port.
 type clash struct {
-	at   time.Time // of the end that it tells of
-	text string    // empty if that had another reason
+	at   time.Time // of the end
+	text string    // empty if the end had another reason
 }
 
-// taken matches what Go's net package says of a port that another program listens on; controllers are written in Go.
+// taken matches the error of Go's net package for a port on which another program listens. Controllers are written in Go.
 var taken = regexp.MustCompile(`listen tcp[46]? \S*:(\d+): bind: address already in use`)
 
-// clashOf says which port a program that has ended needs and cannot have, who has it, and the way out. Ports that a flag moves are not
-// among them: of those it gets others.
+// clashOf names the port that an ended program needs and cannot have, the program that has the port, and the way out. Ports that a flag can
+// move are left out, because the runner chooses other ports for them.
 func (r *Runner) clashOf(rec *record, v *view) string {
 	exit := v.status.LastExit
 	if v.status.Phase != process.PhaseBackOff || exit == nil {
@@ -48,14 +48,14 @@ func (r *Runner) lookForClash(rec *record, log []string) string {
 	slices.Sort(ports)
 	for _, port := range ports {
 		if holder, program, listens := process.Listener(int(port), r.opts.Network.Process()); listens {
-			return fmt.Sprintf("port %d, which no flag of this program moves, is taken by %s: end that one, or use --host kind, where each program has ports of its own",
+			return fmt.Sprintf("port %d is taken by %s, and no flag of this program moves the port: end the other program, or use --host kind",
 				port, r.nameOf(holder, program))
 		}
 	}
 	return ""
 }
 
-// nameOf is what to call a process: by its Deployment where it is one of this host.
+// nameOf is the name of a process in messages: its Deployment, if it belongs to this host, or else its program.
 func (r *Runner) nameOf(holder process.Identity, program string) string {
 	if holder == (process.Identity{}) {
 		return "a program of another user"

@@ -19,7 +19,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
 )
 
-// command puts the command line and environment together.
+// command makes the plan's command line and environment.
 func (p *planner) command(ctx context.Context, img images.Image, env map[string]string) (*plan, error) {
 	words := append([]string(nil), p.c.Command...)
 	args := p.c.Args
@@ -34,11 +34,11 @@ func (p *planner) command(ctx context.Context, img images.Image, env map[string]
 		line = append(line, expand(each, env))
 	}
 	if len(line) == 0 {
-		return nil, fmt.Errorf("spec.template.spec.%s.command: neither it nor the image %s says what to start; name the program there",
+		return nil, fmt.Errorf("spec.template.spec.%s.command: it is empty, and the image %s has no command either; name the program there",
 			containerField(p.c), p.c.Image)
 	}
 	program, err := img.Program(line[0])
-	if err != nil { // kind could not start it either
+	if err != nil { // on kind it could not start either
 		return nil, fmt.Errorf("spec.template.spec.%s.command: %w; correct the command, or take the image that has the program",
 			containerField(p.c), err)
 	}
@@ -67,12 +67,12 @@ func (p *planner) command(ctx context.Context, img images.Image, env map[string]
 		Name: p.d.Namespace + "/" + p.d.Name, Path: program, Args: final, Env: finalEnv, Dir: dir,
 		LogFile: p.logFile(types.NamespacedName{Namespace: p.d.Namespace, Name: p.d.Name}), Records: p.opts.Records,
 	}
-	// Not what Secrets give to the environment: like the kubelet, a change there waits for the next start.
+	// The hash leaves out values from Secrets in the environment. As with the kubelet, their change waits for the next start.
 	result.hash = hashOf(p.d.Spec.Template, img.Digest, final, p.rewritten(finalEnv))
 	return result, nil
 }
 
-// rewritten are the variables that name an address that we chose.
+// rewritten are the variables whose value has an address that the runner chose.
 func (p *planner) rewritten(env []string) []string {
 	var out []string
 	for _, e := range env {
@@ -83,7 +83,7 @@ func (p *planner) rewritten(env []string) []string {
 	return out
 }
 
-// arguments adapts the command line to a process among others: paths of volumes, addresses, ports, no leader election.
+// arguments adapts the command line to a process on a shared machine: paths of volumes, addresses, ports, no leader election.
 func (p *planner) arguments(ctx context.Context, result *plan, program string, line []string) ([]string, error) {
 	words := 0
 	for words < len(line) && !strings.HasPrefix(line[words], "-") && !strings.Contains(line[words], "/") {
@@ -121,8 +121,8 @@ func (p *planner) arguments(ctx context.Context, result *plan, program string, l
 	return set.strings(), nil
 }
 
-// probes are the container's, with the commands of exec probes adapted as its own is. Other than there, variables stand for what the
-// manifest itself says and for nothing else, as with the kubelet.
+// probes are the container's probes. The commands of exec probes are adapted like the container's command, but in them $(NAME) refers
+// only to variables with a value in the manifest itself. The kubelet does the same.
 func (p *planner) probes(ctx context.Context, env map[string]string) (map[string]*corev1.Probe, error) {
 	static := map[string]string{}
 	for _, e := range p.c.Env {
@@ -171,7 +171,7 @@ func (p *planner) service(ctx context.Context, name, value string) (string, erro
 	return rewritten, err
 }
 
-// movePorts gives each listener a port of its own, on loopback where its flag can say so.
+// movePorts gives each listener a port of this machine, on loopback if its flag takes an address.
 func (p *planner) movePorts(set *argSet, result *plan) error {
 	declared := map[int32]bool{}
 	for _, port := range p.c.Ports {
@@ -200,7 +200,7 @@ func (p *planner) movePorts(set *argSet, result *plan) error {
 
 func (p *planner) owner() string { return p.d.Namespace + "/" + p.d.Name }
 
-// processEnv is the whole environment: the image's, what every program may expect, and the manifest's.
+// processEnv is the whole environment: the image's variables, variables that every program may expect, and the manifest's.
 func (p *planner) processEnv(ctx context.Context, img images.Image, env map[string]string) ([]string, error) {
 	all := map[string]string{}
 	for _, e := range img.Config.Env {
@@ -238,10 +238,10 @@ func (p *planner) processEnv(ctx context.Context, img images.Image, env map[stri
 	return list, nil
 }
 
-// certificateFiles are where images keep the authorities they trust.
+// certificateFiles are the usual paths of an image's trusted certificate authorities.
 var certificateFiles = []string{"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"}
 
-// imagePath is the image's search path on this machine.
+// imagePath is the image's PATH, with the folders' paths on this machine.
 func imagePath(img images.Image, path string) string {
 	if path == "" {
 		path = "/usr/local/bin:/usr/bin:/bin"
@@ -253,8 +253,8 @@ func imagePath(img images.Image, path string) string {
 	return strings.Join(dirs, ":")
 }
 
-// workingDir is where the process starts: a mount, or a folder of the image. A process that writes to its working folder needs
-// a volume there, as the image's files are shared.
+// workingDir is the working folder of the process: a mount, or a folder of the image. A process that writes to its working folder needs a
+// volume there, because Deployments share the image's files.
 func (p *planner) workingDir(img images.Image) (string, error) {
 	dir := p.c.WorkingDir
 	if dir == "" {
@@ -273,8 +273,8 @@ func (p *planner) workingDir(img images.Image) (string, error) {
 	return made, os.MkdirAll(made, 0o700)
 }
 
-// rootFolder is what a process that starts in "/" finds there: its mounts, and the image's files beside them. It may name them by
-// relative paths, as Azure Service Operator does with the CRDs in its image.
+// rootFolder is the working folder of a process that starts in "/". It has the mounts, and the image's files beside them, because the
+// process may use relative paths: Azure Service Operator finds the CRDs in its image like that.
 func (p *planner) rootFolder(img images.Image) (string, error) {
 	root := filepath.Join(p.rec.dir, rootDir)
 	entries, err := os.ReadDir(img.Root)
@@ -285,7 +285,7 @@ func (p *planner) rootFolder(img images.Image) (string, error) {
 		at := filepath.Join(root, e.Name())
 		info, err := os.Lstat(at)
 		if err == nil && (info.Mode()&fs.ModeSymlink == 0 || p.mounts.leadsTo(at)) {
-			continue // a mount, or a folder with one in it
+			continue // a mount, or a folder that contains one
 		}
 		if err := linkTo(at, filepath.Join(img.Root, e.Name())); err != nil {
 			return "", err
@@ -301,7 +301,7 @@ func graceOf(pod *corev1.PodSpec) time.Duration {
 	return 30 * time.Second
 }
 
-// checkProgram refuses what this machine cannot start without the image's own libraries.
+// checkProgram refuses a program that this machine cannot start without files of the image: a script, or a dynamically linked program.
 func checkProgram(c *corev1.Container, path string) error {
 	program, err := elf.Open(path)
 	if err != nil {

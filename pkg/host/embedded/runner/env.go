@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// podInfo is what a pod would know of itself.
+// podInfo is what the downward API tells a pod of itself.
 type podInfo struct {
 	Name, Namespace, UID, ServiceAccount string
 	Labels, Annotations                  map[string]string
@@ -24,8 +24,8 @@ type podInfo struct {
 // loopback is the address of every pod and node: all are processes of this machine.
 const loopback = "127.0.0.1"
 
-// environment resolves a container's env and envFrom, in the kubelet's order: later ones win, and $(VAR) stands for what was
-// defined before.
+// environment resolves a container's env and envFrom in the kubelet's order. A later variable replaces an earlier one of the same name, and
+// $(VAR) refers to earlier variables.
 func environment(ctx context.Context, src *sources, pod podInfo, c *corev1.Container) (map[string]string, error) {
 	env := map[string]string{}
 	for _, from := range c.EnvFrom {
@@ -53,7 +53,7 @@ func environment(ctx context.Context, src *sources, pod podInfo, c *corev1.Conta
 	return env, nil
 }
 
-// envValue resolves the valueFrom of one variable; ok is false if it is optional and not there.
+// envValue resolves the valueFrom of one variable. ok is false if the source is optional and missing.
 func envValue(ctx context.Context, src *sources, pod podInfo, c *corev1.Container, e corev1.EnvVar) (value string, ok bool, err error) {
 	field := containerField(c) + ".env[" + e.Name + "].valueFrom"
 	switch from := e.ValueFrom; {
@@ -77,7 +77,7 @@ func isTrue(b *bool) bool { return b != nil && *b }
 
 var subscript = regexp.MustCompile(`^metadata\.(labels|annotations)\['(.+)'\]$`)
 
-// field is a field of the pod, as the downward API names it; in is the field of the Deployment that asks for it.
+// field returns a field of the pod, by its name in the downward API. in is the Deployment's field that refers to it, for the error.
 func (p podInfo) field(in string, ref *corev1.ObjectFieldSelector) (string, error) {
 	switch ref.FieldPath {
 	case "metadata.name":
@@ -106,7 +106,7 @@ func (p podInfo) field(in string, ref *corev1.ObjectFieldSelector) (string, erro
 	return "", refuse(in+".fieldRef", "there is no field %s", ref.FieldPath)
 }
 
-// nodeName is the machine's name: there is no node.
+// nodeName is the machine's host name, in place of a node's.
 func nodeName() string {
 	name, err := os.Hostname()
 	if err != nil {
@@ -115,7 +115,7 @@ func nodeName() string {
 	return name
 }
 
-// formatMap writes labels as the downward API does.
+// formatMap formats labels or annotations as the downward API does.
 func formatMap(m map[string]string) string {
 	lines := make([]string, 0, len(m))
 	for _, k := range sortedKeys(m) {
@@ -133,7 +133,8 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// resourceValue is a request or limit; without one it is what the machine has. in is the field of the Deployment that asks for it.
+// resourceValue returns a request or limit. Without a limit it is the capacity of the machine. in is the Deployment's field that refers to
+// it, for the error.
 func resourceValue(in string, c *corev1.Container, ref *corev1.ResourceFieldSelector) (string, error) {
 	kind, name, ok := strings.Cut(ref.Resource, ".")
 	list := c.Resources.Limits
@@ -156,7 +157,7 @@ func resourceValue(in string, c *corev1.Container, ref *corev1.ResourceFieldSele
 	if divisor.IsZero() {
 		divisor = resource.MustParse("1")
 	}
-	if name == string(corev1.ResourceCPU) { // millis, so that halves round up
+	if name == string(corev1.ResourceCPU) { // in thousandths, so that half a CPU rounds up to 1
 		return strconv.FormatInt(int64(math.Ceil(float64(quantity.MilliValue())/float64(divisor.MilliValue()))), 10), nil
 	}
 	return strconv.FormatInt(int64(math.Ceil(float64(quantity.Value())/float64(divisor.Value()))), 10), nil
@@ -174,7 +175,7 @@ func machineResource(name corev1.ResourceName, kind string) resource.Quantity {
 	return resource.MustParse("0")
 }
 
-// machineMemory reads MemTotal; 0 if it is not told.
+// machineMemory is the machine's memory in bytes, 0 if it cannot be read.
 func machineMemory() int64 {
 	raw, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
@@ -182,14 +183,14 @@ func machineMemory() int64 {
 	}
 	for line := range strings.SplitSeq(string(raw), "\n") {
 		if fields := strings.Fields(line); len(fields) >= 2 && fields[0] == "MemTotal:" {
-			kib, _ := strconv.ParseInt(fields[1], 10, 64) // 0 is "not told"
+			kib, _ := strconv.ParseInt(fields[1], 10, 64) // an error leaves 0
 			return kib << 10
 		}
 	}
 	return 0
 }
 
-// expand replaces $(NAME) by its value, as Kubernetes does it: what is not defined stays, and $$ is a dollar sign.
+// expand replaces $(NAME) by the variable's value, as Kubernetes does. A reference to an unknown variable stays, and $$ becomes $.
 func expand(text string, env map[string]string) string {
 	var b strings.Builder
 	for {

@@ -8,25 +8,24 @@ import (
 	"strings"
 )
 
-// flagInfo is what a program's --help says of one of its flags.
+// flagInfo describes a flag as the program's --help does.
 type flagInfo struct {
 	Name    string `json:"name"`
-	Type    string `json:"type,omitempty"` // "" is a switch
+	Type    string `json:"type,omitempty"` // "" for a switch
 	Default string `json:"default,omitempty"`
 	Dashes  string `json:"dashes"` // "--" or "-"
 }
 
-// takesNext tells whether the flag takes the next argument for its value. One whose value may be left out, string[="all"] in pflag's
-// words, does not.
+// takesNext tells whether the next argument is the flag's value. It is not if the value is optional, which pflag shows as string[="all"].
 func (f flagInfo) takesNext() bool { return f.Type != "" && !strings.Contains(f.Type, "[=") }
 
 var (
-	// pflag indents by two or six, Go's flag package by two; what is deeper is the text of a flag before.
+	// pflag indents a flag by two or six spaces, Go's flag package by two. A deeper line continues the text of the flag above.
 	flagLine    = regexp.MustCompile(`^\s{1,8}(?:-\w, )?(--?)([A-Za-z][\w.-]*)(?:[ =](\S+))?(?:\s{2,}|\t|$)`)
 	defaultText = regexp.MustCompile(`\(default:? (.*?)\)\.?\s*$`)
 )
 
-// parseHelp reads the usage text that Go's flag packages print.
+// parseHelp parses the usage text of Go's flag package or of pflag.
 func parseHelp(text string) map[string]flagInfo {
 	flags := map[string]flagInfo{}
 	current := ""
@@ -34,7 +33,7 @@ func parseHelp(text string) map[string]flagInfo {
 		if m := flagLine.FindStringSubmatch(line); m != nil {
 			current = m[2]
 			flags[current] = flagInfo{Name: m[2], Type: m[3], Dashes: "--"}
-			if m[1] == "-" { // the flag package; it takes two dashes, too
+			if m[1] == "-" { // Go's flag package, which also accepts two dashes
 				flags[current] = flagInfo{Name: m[2], Type: m[3], Dashes: "-"}
 			}
 		}
@@ -47,7 +46,7 @@ func parseHelp(text string) map[string]flagInfo {
 	return flags
 }
 
-// arg is one argument: a flag with its value, or something else in text.
+// arg is one argument: a flag with its value, or another text.
 type arg struct {
 	text     string // as it was, if it is not a flag
 	name     string
@@ -56,10 +55,10 @@ type arg struct {
 	hasValue bool
 }
 
-// endOfFlags is the argument behind which there are no more flags.
+// endOfFlags is the argument after which no flags follow.
 const endOfFlags = "--"
 
-// parseArgs splits arguments as the program will. A flag that takes a value and has no "=" takes the next argument.
+// parseArgs parses arguments as the program does. A flag that needs a value and has no "=" takes the next argument.
 func parseArgs(args []string, known map[string]flagInfo) []arg {
 	var parsed []arg
 	for i := 0; i < len(args); i++ {
@@ -96,13 +95,13 @@ func (a arg) String() string {
 	return a.dashes + a.name
 }
 
-// argSet is a command line that can be changed flag by flag.
+// argSet is a command line whose flags can be changed one by one.
 type argSet struct {
 	args  []arg
 	known map[string]flagInfo
 }
 
-// get returns the value that counts: the last one given, else the default.
+// get returns a flag's effective value: the last one on the command line, or else the default.
 func (s *argSet) get(name string) (value string, given bool) {
 	for _, a := range s.args {
 		if a.name == name {
@@ -115,7 +114,7 @@ func (s *argSet) get(name string) (value string, given bool) {
 	return value, given
 }
 
-// set gives a flag a value, wherever it is given, or adds it at the end of the flags.
+// set sets a flag's value at each place on the command line that has the flag. Without one it adds the flag after the other flags.
 func (s *argSet) set(name, value string) {
 	found := false
 	for i := range s.args {
@@ -145,25 +144,25 @@ func (s *argSet) strings() []string {
 	return out
 }
 
-// leaderElection are the switches that make a manager wait for a lease: there is only one of each here.
+// leaderElection are the switches that make a manager wait for a lease. The runner turns them off, because it runs one process of each.
 var leaderElection = []string{"leader-elect", "enable-leader-election"}
 
-// portFlag matches the flags whose value is a port to listen on, if the container declares that port.
+// portFlag matches flags whose value may be a port to listen on. It is one only if the container declares that port.
 var portFlag = regexp.MustCompile(`(?i)(^|[-_.])port$`)
 
-// knownPortFlags are those that need no declaration.
+// knownPortFlags are flags whose value is always a port to listen on.
 var knownPortFlags = map[string]bool{"webhook-port": true, "secure-port": true, "healthz-port": true}
 
-// listener is a flag that says where the program listens.
+// listener is a flag with an address or port on which the program listens.
 type listener struct {
 	flag string
-	port int32 // as the manifest has it
-	// portOnly says that the value has no address: the program listens wherever it likes.
+	port int32 // in the manifest
+	// portOnly means that the value has no address, so the program chooses the address itself.
 	portOnly bool
 }
 
-// listeners finds where the program will listen: flags with a value like ":8080" or "0.0.0.0:8080", given or by default,
-// and port numbers that the container declares. No address without a host can be one to connect to.
+// listeners finds the flags that say where the program listens. Their value, on the command line or by default, is an address like ":8080"
+// or "0.0.0.0:8080", or a port that the container declares. An address without a host cannot be one to connect to.
 func (s *argSet) listeners(declared map[int32]bool) []listener {
 	var found []listener
 	seen := map[string]bool{}
@@ -188,7 +187,8 @@ func (s *argSet) listeners(declared map[int32]bool) []listener {
 	return found
 }
 
-// listenAddress reads an address that only a listener can have; one on the local host must be declared.
+// listenAddress parses an address to listen on. An address on the local host could also be one to connect to, so the container must declare
+// its port.
 func listenAddress(value string, declared map[int32]bool) (int32, bool) {
 	host, text, err := net.SplitHostPort(value)
 	if err != nil {

@@ -20,15 +20,15 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
 )
 
-// helpTimeout bounds a program that does not know --help and starts to work instead. A machine that reads the program from a slow
-// disk for the first time may need more, so a program that said nothing is asked again, with twice the time.
+// helpTimeout bounds a run with --help, because a program that does not know --help starts its work instead. A first read from a slow disk
+// may take longer, so a program without output is run again with twice the time.
 const helpTimeout = 5 * time.Second
 
-// helpTries is how often a program that says nothing is asked.
+// helpTries is how often a program without output is run.
 const helpTries = 4
 
-// helpTexts knows the flags of programs, by asking each once with --help. What a program says belongs to its image, so it is
-// kept, as it was said: how it is read may change with fleetctl.
+// helpTexts finds the flags of programs by running each once with --help. It keeps the output by the image's digest. It keeps the text
+// itself and not the parsed flags, because another version of fleetctl may parse it in another way.
 type helpTexts struct {
 	dir     string
 	timeout time.Duration
@@ -42,9 +42,9 @@ func newHelpTexts(dir string) *helpTexts {
 	return &helpTexts{dir: dir, timeout: helpTimeout, flags: map[string]map[string]flagInfo{}, tries: map[string]int{}}
 }
 
-// of returns the flags of the program at path, called with the words of its command, from the image with that digest. A
-// program that tells of none has none: its flags are left as they are. An error says that it could not be asked, or has not
-// answered yet: without its flags its ports would stay where others listen, so the caller tries again.
+// of returns the flags of the program at path with the subcommand words, from the image with that digest. A program that prints no flags
+// has none, and its arguments stay as they are. An error means that the program could not be run, or has printed nothing yet. The caller
+// has to try again, because without the flags the program would listen on ports that others have.
 func (h *helpTexts) of(ctx context.Context, digest, path string, words []string) (map[string]flagInfo, error) {
 	sum := sha256.Sum256([]byte(strings.Join(append([]string{digest, filepath.Base(path)}, words...), "\x00")))
 	key := hex.EncodeToString(sum[:])
@@ -76,18 +76,18 @@ func (h *helpTexts) load(ctx context.Context, key, path string, words []string) 
 	h.mu.Unlock()
 	text, whole, err := askHelp(ctx, h.timeout<<tried, path, words)
 	if silent := (*silentError)(nil); errors.As(err, &silent) && tried+1 >= helpTries {
-		return nil, nil // it never will; it has no flags that we know of
+		return nil, nil // it will never answer, so its flags stay unknown
 	}
 	if err != nil {
 		return nil, err
 	}
 	if whole {
-		_ = atomicfile.Write(file, []byte(text), 0o600) // only speed depends on it
+		_ = atomicfile.Write(file, []byte(text), 0o600) // without the file the program is only asked again
 	}
 	return parseHelp(text), nil
 }
 
-// silentError is a program that was stopped before it said anything.
+// silentError means that a program was stopped before it printed anything.
 type silentError struct {
 	program string
 	after   time.Duration
@@ -100,8 +100,9 @@ func (e *silentError) Error() string {
 
 func (e *silentError) Unwrap() error { return e.err }
 
-// askHelp runs the program without an environment, a home or credentials, and returns what it prints, and whether that is all that it had
-// to say. Many end with an error after their help, so only one that could not start, or was ended without a word, is an error.
+// askHelp runs the program with --help, without environment, home and credentials. It returns the program's output, and whether the
+// output is complete. Many programs exit with an error after their help. So askHelp fails only if the program could not start, or was
+// stopped before it printed anything.
 func askHelp(ctx context.Context, timeout time.Duration, path string, words []string) (text string, whole bool, err error) {
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

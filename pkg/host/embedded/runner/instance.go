@@ -8,13 +8,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
 )
 
-// instance is a plan that is carried out.
+// instance is the process of a plan, with its supervisor and probes.
 type instance struct {
 	plan       *plan
 	generation int64 // of the Deployment that it was planned from
 	dial       dialFunc
 	supervisor *process.Supervisor
-	// changed is told that there is something new to say; it does not block.
+	// changed is called when the instance's view has changed. It does not block.
 	changed func()
 
 	mu         sync.Mutex
@@ -22,24 +22,23 @@ type instance struct {
 	ready      bool
 	readySince time.Time
 	reason     string // why it is not ready, or was ended
-	told       string // the reason that changed was last called for
+	told       string // the reason of the last call of changed
 	toldAt     time.Time
 	stopProbes context.CancelFunc
-	answered   chan struct{} // closed once it was ready, or ended, for the first time
+	answered   chan struct{} // closed when it was ready, or ended, for the first time
 }
 
-// start carries out a plan. refresh gives each further start its spec anew: what Secrets give to the environment may have
-// changed.
+// start starts the process of a plan. changed must not block.
 func start(p *plan, generation int64, dial dialFunc, opts process.SupervisorOptions, changed func()) *instance {
 	i := &instance{plan: p, generation: generation, dial: dial, changed: changed, answered: make(chan struct{}), stopProbes: func() {}}
 	opts.OnChange = i.onChange
-	i.mu.Lock() // onChange may come before the field is set
+	i.mu.Lock() // the supervisor may call onChange before the field is set
 	i.supervisor = process.Supervise(p.spec, opts)
 	i.mu.Unlock()
 	return i
 }
 
-// onChange follows the process: each has its own probes.
+// onChange follows the process. It starts new probes for each new process.
 func (i *instance) onChange(status process.Status) {
 	i.mu.Lock()
 	old := i.status
@@ -79,11 +78,11 @@ func (i *instance) answer() {
 
 func (i *instance) setReady(ctx context.Context, ok bool, reason string) {
 	i.mu.Lock()
-	if ctx.Err() != nil { // of a process that is gone
+	if ctx.Err() != nil { // the probed process has ended
 		i.mu.Unlock()
 		return
 	}
-	// A probe's reasons may differ each time, and it asks often: once a second is enough to tell.
+	// A probe runs often, and its reason may differ each time. Report another reason at most once a second.
 	changed := ok != i.ready || (!ok && reason != i.told && time.Since(i.toldAt) > time.Second)
 	if changed {
 		i.told, i.toldAt = reason, time.Now()
@@ -99,7 +98,7 @@ func (i *instance) setReady(ctx context.Context, ok bool, reason string) {
 	}
 }
 
-// end stops a process that failed its probes; its supervisor starts another one.
+// end stops a process that failed its probes. The supervisor starts another one.
 func (i *instance) end(ctx context.Context, identity process.Identity, reason string) {
 	i.mu.Lock()
 	current := ctx.Err() == nil && i.status.Identity == identity
@@ -114,10 +113,10 @@ func (i *instance) end(ctx context.Context, identity process.Identity, reason st
 	i.changed()
 	stopCtx, cancel := context.WithTimeout(context.Background(), i.plan.grace+stopMargin)
 	defer cancel()
-	_ = supervisor.Restart(stopCtx, i.plan.grace) //nolint:contextcheck // ctx ends with the process, and what even a kill does not end is the kernel's
+	_ = supervisor.Restart(stopCtx, i.plan.grace) //nolint:contextcheck // ctx ends with the process
 }
 
-// stopMargin is what a kill may take after the grace.
+// stopMargin is how long the end of a killed process may take after the grace.
 const stopMargin = 10 * time.Second
 
 // stop ends the process for good.
@@ -132,18 +131,19 @@ func (i *instance) stop(ctx context.Context, longest time.Duration) error {
 	return supervisor.Stop(ctx, grace)
 }
 
-// view is a copy of what there is to say.
+// view is a copy of an instance's present state.
 type view struct {
 	status     process.Status
 	ready      bool
 	readySince time.Time
 	reason     string
-	// lastLine of its log, of a process that is slow to be ready; slowAt is when one that is starting counts as slow, else zero.
+	// lastLine is the last line of the log, set if the process is slow to become ready. slowAt is when a starting process will count as
+	// slow; zero if it does already, or is ready.
 	lastLine string
 	slowAt   time.Time
 }
 
-// slowStart is how long a process may take to be ready before its log is quoted: by then most are.
+// slowStart is the time after which the status of a process that is not ready quotes its log. Most processes are ready earlier.
 const slowStart = 5 * time.Second
 
 func (i *instance) view() view {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// notRun are the kinds that would run programs in a cluster with nodes, and that nothing starts here.
+// notRun are the kinds that run programs in a cluster with nodes, but not on an embedded host.
 func notRun() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{
 		appsv1.SchemeGroupVersion.WithKind("StatefulSet"), appsv1.SchemeGroupVersion.WithKind("DaemonSet"),
@@ -22,7 +22,7 @@ func notRun() []schema.GroupVersionKind {
 	}
 }
 
-// tellOfOthers makes an event of each object that would wait in vain for somebody to start it.
+// tellOfOthers makes a warning event for each object of these kinds, because nothing will start it.
 func (r *Runner) tellOfOthers(ctx context.Context) error {
 	for _, kind := range notRun() {
 		object := &metav1.PartialObjectMetadata{}
@@ -48,5 +48,5 @@ func (r *Runner) tellNotRun(kind schema.GroupVersionKind, o metav1.Object) {
 		APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(),
 	}
 	r.recorder.Eventf(about, nil, corev1.EventTypeWarning, "NotSupported", "Run",
-		"%s %s/%s: nothing starts it: the embedded host runs Deployments only; use --host kind", kind.Kind, o.GetNamespace(), o.GetName())
+		"%s %s/%s is not started: the embedded host runs Deployments only; use --host kind", kind.Kind, o.GetNamespace(), o.GetName())
 }

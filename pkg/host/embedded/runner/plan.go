@@ -17,24 +17,24 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
 )
 
-// plan is everything that it takes to run a Deployment's container as a process.
+// plan has all that the runner needs to run a Deployment's container as a process.
 type plan struct {
 	// hash changes when the process must be started anew.
 	hash string
 	spec process.Spec
-	// moved are the container's ports and where they are on this machine.
+	// moved maps the container's ports to ports of this machine.
 	moved map[int32]int32
-	// fixed are ports that no flag moves.
+	// fixed are the ports that no flag moves.
 	fixed  map[int32]bool
 	probes map[string]*corev1.Probe
 	pod    *corev1.PodSpec
 	grace  time.Duration
-	// services are those that the command line or environment names.
+	// services are the Services that the command line or environment names.
 	services []types.NamespacedName
 	image    images.Image
 }
 
-// port is where the container's port is.
+// port is the port of this machine for a port of the container.
 func (p *plan) port(container int32) int32 {
 	if actual, ok := p.moved[container]; ok {
 		return actual
@@ -55,8 +55,8 @@ type planner struct {
 	services []types.NamespacedName
 }
 
-// plan brings the Deployment's image, folders and credentials up to date and says what to run. Errors are a *refusal, a
-// *missingError for what will come, or a failure that may pass.
+// plan brings the Deployment's image, folders and credentials up to date and returns the plan. Errors: a *refusal; a *missingError, if an
+// object does not exist yet; another error, after which a new try may succeed.
 func (r *Runner) plan(ctx context.Context, d *appsv1.Deployment, rec *record) (*plan, error) {
 	if err := check(d); err != nil {
 		return nil, err
@@ -80,14 +80,14 @@ func (r *Runner) plan(ctx context.Context, d *appsv1.Deployment, rec *record) (*
 	return p.command(ctx, img, env)
 }
 
-// podName stands for the pod that there is not: the same until the template changes.
+// podName is the name that the process gets as its pod's. It stays the same until the template changes.
 func podName(d *appsv1.Deployment) string {
 	return d.Name + "-" + hashOf(d.Spec.Template)[:10]
 }
 
 func hashOf(values ...any) string {
 	raw, err := json.Marshal(values)
-	if err != nil { // API types, strings and maps of them
+	if err != nil { // impossible for an API type
 		raw = fmt.Append(nil, values...)
 	}
 	sum := sha256.Sum256(raw)
@@ -125,7 +125,7 @@ func (p *planner) keychain(ctx context.Context) (images.Keychain, error) {
 		if err != nil {
 			return nil, err
 		}
-		if ok { // a missing one is no error for the kubelet either
+		if ok { // the kubelet, too, ignores a missing pull secret
 			configs = append(configs, []byte(content))
 		}
 	}
@@ -135,7 +135,7 @@ func (p *planner) keychain(ctx context.Context) (images.Keychain, error) {
 	return images.KeychainFromDockerConfig(configs...)
 }
 
-// folders makes credentials and volumes, and returns the environment that the manifest gives.
+// folders makes the credentials and volumes, and returns the manifest's environment.
 func (p *planner) folders(ctx context.Context) (map[string]string, error) {
 	spec := &p.d.Spec.Template.Spec
 	if automount(spec) {

@@ -17,25 +17,25 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/privatenet"
 )
 
-// Ports come from below those that the kernel gives to outgoing connections, and from above the 20000 to 24000 that the API servers of
-// in-memory workload clusters take.
+// The range of the ports. It is below the ports that the kernel gives to outgoing connections, and above 20000 to 24000, which the API
+// servers of in-memory workload clusters use.
 const (
 	firstPort = 25000
 	lastPort  = 31999
 )
 
-// ports gives each listener of each Deployment a port of this machine, and the same again for as long as the Deployment
-// exists. They are kept in a file.
+// ports gives each listener of each Deployment a port of this machine. A listener keeps its port as long as the Deployment exists. A file
+// keeps the ports.
 type ports struct {
 	file     string
-	loopback privatenet.Loopback // where they are; is told each that is given
+	loopback privatenet.Loopback // claims each port
 
 	mu    sync.Mutex
 	byKey map[string]int32
 	taken map[int32]bool
 }
 
-// openPorts reads what was given before; a file that is gone or damaged only means new numbers.
+// openPorts reads the ports from file. With a missing or damaged file, listeners get new ports.
 func openPorts(file string, loopback privatenet.Loopback) (*ports, error) {
 	p := &ports{file: file, loopback: loopback, byKey: map[string]int32{}, taken: map[int32]bool{}}
 	raw, err := os.ReadFile(file)
@@ -48,7 +48,7 @@ func openPorts(file string, loopback privatenet.Loopback) (*ports, error) {
 	for _, key := range slices.Sorted(maps.Keys(p.byKey)) {
 		port := p.byKey[key]
 		if port < firstPort || port > lastPort || p.taken[port] {
-			delete(p.byKey, key) // no number that was given
+			delete(p.byKey, key) // the file is damaged: choose never returned this port
 			continue
 		}
 		p.take(key, port)
@@ -60,7 +60,7 @@ func portKey(owner string, container int32) string {
 	return owner + ":" + strconv.Itoa(int(container))
 }
 
-// get returns the port for a container's port of owner ("namespace/name").
+// get returns the machine's port for a container's port of the Deployment owner ("namespace/name"). The first call chooses it.
 func (p *ports) get(owner string, container int32) (int32, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -81,8 +81,8 @@ func (p *ports) take(key string, port int32) {
 	p.loopback.Claim(int(port))
 }
 
-// choose picks at random, so that another runner on this machine does not race for the same numbers. It picks none that somebody on the
-// machine has: programs of the host would not reach that one any more.
+// choose picks a free port at random, so that another runner on this machine seldom picks the same. It picks no port on which another
+// program of the machine listens, because the host's programs could no longer reach that program.
 func (p *ports) choose() (int32, error) {
 	for range 200 {
 		port := int32(firstPort + rand.IntN(lastPort-firstPort+1)) //nolint:gosec // not a secret
@@ -93,8 +93,8 @@ func (p *ports) choose() (int32, error) {
 	return 0, fmt.Errorf("no free port between %d and %d", firstPort, lastPort)
 }
 
-// replace gives other numbers to those of owner's ports that somebody else has by now, and tells whether there were any.
-// It is for an owner that does not run. No port moves without need: other programs of the host know it, and may go on asking there for minutes.
+// replace chooses other ports for those ports of owner on which another program now listens. It returns whether there were any. owner must
+// not run. Other ports stay, because the host's programs know them and may use them for some minutes.
 func (p *ports) replace(owner string) (bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,7 +107,7 @@ func (p *ports) replace(owner string) (bool, error) {
 		if err != nil {
 			return changed, err
 		}
-		p.take(key, next) // the old one stays marked: it is not ours
+		p.take(key, next) // the old port stays marked as taken: another program has it
 		changed = true
 	}
 	if !changed {
@@ -116,7 +116,7 @@ func (p *ports) replace(owner string) (bool, error) {
 	return true, p.save()
 }
 
-// release forgets owner.
+// release frees owner's ports.
 func (p *ports) release(owner string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

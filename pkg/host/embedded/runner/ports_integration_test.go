@@ -103,7 +103,7 @@ func TestPortThatNoFlagMoves(t *testing.T) {
 	needsIt := fmt.Sprintf("--debug=%d", port)
 	wantTold := func(name, holder string) {
 		t.Helper()
-		told := fmt.Sprintf("port %d, which no flag of this program moves, is taken by %s", port, holder)
+		told := fmt.Sprintf("port %d is taken by %s, and no flag of this program moves the port", port, holder)
 		d := w.wait(name, "told "+told, func(d *appsv1.Deployment) bool {
 			return strings.Contains(condition(d, appsv1.DeploymentAvailable).Message, told)
 		})

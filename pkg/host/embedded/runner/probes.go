@@ -18,29 +18,29 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
 )
 
-// eagerPeriod is the time between probes until the first success: a process is ready in less than the seconds that a
-// kubelet waits between two looks.
+// eagerPeriod is the time between probes until the first success. It is shorter than a kubelet's period of seconds, because most processes
+// are ready sooner.
 const eagerPeriod = 50 * time.Millisecond
 
 // dialFunc connects, as net.Dialer's DialContext does.
 type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// prober asks one process how it is, as its container's probes say.
+// prober runs the probes of one process.
 type prober struct {
 	plan *plan
 	dial dialFunc
 	http *http.Client
-	// ready is told each change, with the reason why not.
+	// ready is called with each change of readiness. reason says why the process is not ready.
 	ready func(ok bool, reason string)
-	// unhealthy is told that liveness or startup failed for good.
+	// unhealthy is called when the liveness or startup probe has failed as often as its failureThreshold.
 	unhealthy func(reason string)
 }
 
 func newProber(dial dialFunc, p *plan) *prober {
 	return &prober{plan: p, dial: dial, http: &http.Client{
-		// As the kubelet: certificates are not verified, connections not kept, redirects within the host followed.
+		// As the kubelet does: verify no certificates, keep no connections, follow redirects within the host.
 		Transport: &http.Transport{
-			TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // what is asked is how the process is
+			TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // as the kubelet does
 			DisableKeepAlives: true,
 			DialContext:       dial,
 			Proxy:             nil,
@@ -48,7 +48,7 @@ func newProber(dial dialFunc, p *plan) *prober {
 	}}
 }
 
-// run probes until ctx, which lasts as long as the process, ends.
+// run probes until ctx ends, which is when the process ends.
 func (p *prober) run(ctx context.Context) {
 	if startup := p.plan.probes["startupProbe"]; startup != nil {
 		if !p.startup(ctx, startup) {
@@ -155,7 +155,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// ask probes once.
+// ask runs a probe once. It returns nil if the probe succeeds.
 func (p *prober) ask(ctx context.Context, probe *corev1.Probe) error {
 	ctx, cancel := context.WithTimeout(ctx, seconds(probe.TimeoutSeconds, 1))
 	defer cancel()
@@ -175,7 +175,7 @@ func (p *prober) ask(ctx context.Context, probe *corev1.Probe) error {
 	case probe.Exec != nil:
 		return p.exec(ctx, probe.Exec.Command)
 	}
-	return errors.New("the probe says nothing to do")
+	return errors.New("the probe has no action")
 }
 
 func (p *prober) address(container int32) string {

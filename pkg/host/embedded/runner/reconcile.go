@@ -20,10 +20,10 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
 )
 
-// startPatience is how long a process that is not ready keeps others from starting.
+// startPatience is how long a process that is not ready holds its slot, which keeps others from starting.
 const startPatience = 3 * time.Second
 
-// reconcile brings one Deployment's process to what its spec says, and its status to what the process is.
+// reconcile makes one Deployment's process fit its spec, and writes the process's state to the Deployment's status.
 func (r *Runner) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	d := &appsv1.Deployment{}
 	err := r.client.Get(ctx, req.NamespacedName, d)
@@ -61,14 +61,14 @@ func (r *Runner) outdated(d *appsv1.Deployment, rec *record) bool {
 	return dirty || rec.planned != d.Generation || !renew.IsZero() && time.Now().After(renew)
 }
 
-// again says when to come back: for a rollout's deadline, a token's renewal, or another try.
+// again says when to reconcile the Deployment again: at a rollout's deadline, a token's renewal, or for another try.
 func (r *Runner) again(rec *record, wait time.Duration) (ctrl.Result, error) {
 	var refused *refusal
 	var missing *missingError
 	switch {
 	case rec.lastErr == nil || errors.As(rec.lastErr, &refused) || errors.As(rec.lastErr, &missing):
 	default:
-		return ctrl.Result{}, rec.lastErr // counted by the rate limiter
+		return ctrl.Result{}, rec.lastErr // the rate limiter delays the next try
 	}
 	if renew := rec.nextRenewal(); !renew.IsZero() {
 		if left := max(time.Until(renew), time.Second); wait == 0 || left < wait {
@@ -78,7 +78,7 @@ func (r *Runner) again(rec *record, wait time.Duration) (ctrl.Result, error) {
 	return ctrl.Result{RequeueAfter: wait}, nil
 }
 
-// update plans, and starts a new process if the plan is another one. Until there is a plan, the old process stays.
+// update makes a plan, and starts a new process if the plan has changed. As long as planning fails, the old process stays.
 func (r *Runner) update(ctx context.Context, d *appsv1.Deployment, rec *record) error {
 	key := rec.key
 	if rec.rollout != d.Generation {
@@ -86,7 +86,7 @@ func (r *Runner) update(ctx context.Context, d *appsv1.Deployment, rec *record) 
 			rec.begun, rec.complete = time.Now(), false
 		}
 		rec.rollout = d.Generation
-		rec.tokens, rec.creds.next = tokenCache{}, time.Time{} // the new template may need others, or none
+		rec.tokens, rec.creds.next = tokenCache{}, time.Time{} // the new template may need other tokens, or none
 	}
 	refs := needs(d.Namespace, &d.Spec.Template.Spec)
 	r.use(key, refs, nil)
@@ -98,7 +98,7 @@ func (r *Runner) update(ctx context.Context, d *appsv1.Deployment, rec *record) 
 	i := rec.current()
 	if i != nil && i.plan.hash == p.hash {
 		i.generation = d.Generation
-		i.supervisor.SetSpec(p.spec) // what Secrets give to the environment may have changed
+		i.supervisor.SetSpec(p.spec) // for the next start: values from Secrets may have changed
 		rec.planned = d.Generation
 		return nil
 	}
@@ -122,7 +122,7 @@ func (r *Runner) update(ctx context.Context, d *appsv1.Deployment, rec *record) 
 	return nil
 }
 
-// launch starts the process once there is a slot, which it has until it is ready or has ended, or a while has passed.
+// launch waits for a slot and starts the process. The process holds the slot until it is ready, has ended, or startPatience has passed.
 func (r *Runner) launch(ctx context.Context, d *appsv1.Deployment, rec *record, p *plan) error {
 	select {
 	case r.starting <- struct{}{}:
@@ -137,7 +137,7 @@ func (r *Runner) launch(ctx context.Context, d *appsv1.Deployment, rec *record, 
 	}
 	key := rec.key
 	opts := process.SupervisorOptions{BackOff: r.opts.BackOff, MaxBackOff: r.opts.MaxBackOff}
-	i := start(p, d.Generation, r.opts.Network.Dial, opts, func() { r.changed(key) }) //nolint:contextcheck // it outlives this call
+	i := start(p, d.Generation, r.opts.Network.Dial, opts, func() { r.changed(key) }) //nolint:contextcheck // the process outlives this call
 	rec.setInstance(i)
 	r.mu.Unlock()
 	go func() {
@@ -151,7 +151,7 @@ func (r *Runner) launch(ctx context.Context, d *appsv1.Deployment, rec *record, 
 	return nil
 }
 
-// halt ends the process, if there is one.
+// halt ends the Deployment's process, if it has one.
 func (r *Runner) halt(ctx context.Context, rec *record) error {
 	i := rec.current()
 	if i == nil {
@@ -164,8 +164,8 @@ func (r *Runner) halt(ctx context.Context, rec *record) error {
 	return nil
 }
 
-// recordOf is the record of this very Deployment: one of the same name that is gone takes its process and data along, also when
-// it went while no runner ran.
+// recordOf returns the record of this Deployment. If the record belongs to a deleted Deployment of the same name, recordOf first removes
+// that one's process and data. The folder's uid shows that, even if the Deployment was deleted while no runner ran.
 func (r *Runner) recordOf(ctx context.Context, d *appsv1.Deployment) (*record, error) {
 	rec, err := r.record(client.ObjectKeyFromObject(d))
 	if err != nil || rec.uid == d.UID {
@@ -183,7 +183,7 @@ func (r *Runner) recordOf(ctx context.Context, d *appsv1.Deployment) (*record, e
 	return rec, atomicfile.Write(filepath.Join(rec.dir, uidFile), []byte(d.UID), 0o600)
 }
 
-// sweep removes what Deployments left that went while no runner ran.
+// sweep removes the folders of Deployments that were deleted while no runner ran.
 func (r *Runner) sweep(ctx context.Context) error {
 	if !r.manager.GetCache().WaitForCacheSync(ctx) {
 		return nil
@@ -201,12 +201,12 @@ func (r *Runner) sweep(ctx context.Context) error {
 		if _, err := r.record(key); err != nil {
 			return err
 		}
-		r.changed(key) // its own turn removes it
+		r.changed(key) // its reconcile removes the folder
 	}
 	return nil
 }
 
-// remove ends the process of a Deployment that is gone, and removes what it left.
+// remove ends the process of a deleted Deployment and removes its files.
 func (r *Runner) remove(ctx context.Context, key types.NamespacedName) error {
 	r.mu.Lock()
 	rec := r.records[key]
@@ -228,7 +228,7 @@ func (r *Runner) remove(ctx context.Context, key types.NamespacedName) error {
 	return nil
 }
 
-// report writes the Deployment's status and tells events what is new.
+// report writes the Deployment's status, and makes events of new trouble. wait is when to look again; 0 is never.
 func (r *Runner) report(ctx context.Context, d *appsv1.Deployment, rec *record) (wait time.Duration, err error) {
 	s := situation{now: time.Now(), err: rec.lastErr, begun: rec.begun, done: rec.complete}
 	if i := rec.current(); i != nil {
@@ -242,7 +242,8 @@ func (r *Runner) report(ctx context.Context, d *appsv1.Deployment, rec *record) 
 		rec.complete = true
 	}
 	r.tell(d, rec, s)
-	// What the cache has may be the status before the last one: compared with that, going back to it would be no change.
+	// Compare with the last written status. The cache may still have the one before, and then a return to that one would look like no
+	// change.
 	if rec.reported != nil && rec.reportedFor == d.UID {
 		d.Status = *rec.reported
 	}
@@ -257,7 +258,7 @@ func (r *Runner) report(ctx context.Context, d *appsv1.Deployment, rec *record) 
 	return wait, client.IgnoreNotFound(err)
 }
 
-// renewPorts makes a process that ended before it was ready get other ports, if that is because somebody has taken them.
+// renewPorts chooses other ports for a process that ended before it was ready, if other programs have taken its ports.
 func (r *Runner) renewPorts(rec *record, v *view) {
 	if v.status.Phase != process.PhaseBackOff {
 		return
@@ -269,12 +270,12 @@ func (r *Runner) renewPorts(rec *record, v *view) {
 	}
 }
 
-// tell makes an event of trouble that was not told yet.
+// tell makes an event of new trouble.
 func (r *Runner) tell(d *appsv1.Deployment, rec *record, s situation) {
 	text, reason := trouble(d, s), reasonOf(s)
 	id := reason + text
 	switch {
-	case reason == "MinimumReplicasUnavailable": // it is starting, or its probe fails: the condition says so
+	case reason == "MinimumReplicasUnavailable": // the process is starting or its probe fails; the condition is enough
 		id = ""
 	case s.view != nil && s.view.status.Phase == process.PhaseBackOff:
 		id = reason + s.view.status.NextStart.String()

@@ -15,24 +15,23 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 )
 
-// record is what the runner knows of one Deployment. Only the Deployment's own reconcile writes to it; mu is for what others
-// read.
+// record is what the runner knows of one Deployment. Only the Deployment's reconcile writes to it. mu guards the fields that others read.
 type record struct {
 	key    types.NamespacedName
 	dir    string
-	uid    types.UID // of the Deployment that the folder belongs to; empty if it is new
+	uid    types.UID // of the Deployment that owns the folder; empty for a new folder
 	podUID string
 	creds  credentials
 	tokens tokenCache
-	pulled int64 // the generation whose image was asked for, under the policy Always
+	pulled int64 // the generation for which the registry was asked, under the policy Always
 
-	planned int64 // the generation that was planned last with success; 0 forces a new plan
+	planned int64 // the last generation with a plan; 0 forces a new plan
 	begun   time.Time
-	rollout int64 // the generation whose rollout begun is the start of
-	// reported is the status that was last written. Only this runner writes it, and the cache may lag behind.
+	rollout int64 // the generation whose rollout started at begun
+	// reported is the last written status. Only this runner writes the status, and the cache may lag behind.
 	reported    *appsv1.DeploymentStatus
-	reportedFor types.UID // the Deployment that it was written to: another may get the same name
-	complete    bool      // the rollout was complete once
+	reportedFor types.UID // the Deployment with that status; a later one may have the same name
+	complete    bool      // the rollout has been complete
 	lastErr     error     // why there is no plan
 	told        string
 	clash       clash
@@ -41,14 +40,14 @@ type record struct {
 	instance *instance
 }
 
-// What a runner's folder holds.
+// The entries of a runner's folder.
 const (
 	runDir  = "run"  // <namespace>/<name>: one folder for each Deployment
-	logsDir = "logs" // one file for each Deployment, which outlives it
+	logsDir = "logs" // one file for each Deployment; it stays after the Deployment's deletion
 	uidFile = "uid"  // in a Deployment's folder
 )
 
-// Deployments names those that a runner's folder has something of, as NAMESPACE/NAME.
+// Deployments names, as NAMESPACE/NAME, the Deployments that have files in the runner's folder dir.
 func Deployments(dir string) ([]string, error) {
 	found, err := filepath.Glob(filepath.Join(dir, runDir, "*", "*"))
 	names := make([]string, 0, len(found))
@@ -86,7 +85,7 @@ func (r *record) setInstance(i *instance) {
 	r.instance = i
 }
 
-// fixedPort is where a container's port is, if the program that runs decides that itself.
+// fixedPort is the machine's port for a container's port, if the running program decides it itself. Otherwise it returns false.
 func (r *record) fixedPort(container int32) (int32, bool) {
 	if i := r.current(); i != nil && i.plan.fixed[container] {
 		return container, true
@@ -94,7 +93,7 @@ func (r *record) fixedPort(container int32) (int32, bool) {
 	return 0, false
 }
 
-// tokenCache keeps the tokens of projected volumes until they are due.
+// tokenCache keeps the tokens of projected volumes until their renewal.
 type tokenCache map[string]cachedToken
 
 type cachedToken struct {
@@ -115,7 +114,7 @@ func (t tokenCache) get(ctx context.Context, a account, audience string, seconds
 	return content, nil
 }
 
-// nextRenewal is when the first of the Deployment's tokens is due; zero if it has none.
+// nextRenewal is when to renew the first of the Deployment's tokens; zero without tokens.
 func (r *record) nextRenewal() time.Time {
 	next := r.creds.next
 	for _, t := range r.tokens {

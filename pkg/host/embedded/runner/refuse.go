@@ -11,10 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// refusal is a field of a Deployment that a process cannot honour.
+// refusal is the error for a Deployment's field that a process cannot fulfil.
 type refusal struct{ field, reason string }
 
-// Error says what and the way out: it is shown in a condition, where hints have no place of their own.
+// Error names the field, the reason and the way out. It is shown in a condition, which has no separate hint.
 func (r *refusal) Error() string {
 	return fmt.Sprintf("%s: %s: the embedded host cannot run this; use --host kind", r.field, r.reason)
 }
@@ -23,12 +23,12 @@ func refuse(field, format string, args ...any) error {
 	return &refusal{"spec.template.spec." + field, fmt.Sprintf(format, args...)}
 }
 
-// containerField is the container's place in the fields that errors name.
+// containerField is the path of the container's field in errors.
 func containerField(c *corev1.Container) string { return "containers[" + c.Name + "]" }
 
-// check returns a refusal for a Deployment that cannot be run truthfully as one process. What only restricts a container
-// (security context, limits of processor and memory, read-only mounts), raises its rights or says where it may run is not looked at: a
-// process of the user who started the host has no such walls, and the rights of that user. docs/embedded.md lists these fields.
+// check returns a refusal for a Deployment that one process cannot run as its spec says. It ignores fields that only restrict a container
+// (security context, CPU and memory limits, read-only mounts), raise its rights, or say where it may run: the process has the rights of the
+// user who started the host. docs/embedded.md lists these fields.
 func check(d *appsv1.Deployment) error {
 	pod := &d.Spec.Template.Spec
 	if err := checkPod(pod); err != nil {
@@ -57,15 +57,16 @@ func checkPod(pod *corev1.PodSpec) error {
 	case pod.HostPID:
 		return refuse("hostPID", "there is no node whose processes it could see")
 	case pod.HostIPC:
-		return refuse("hostIPC", "there is no node to share with")
+		return refuse("hostIPC", "there is no node whose IPC namespace it could use")
 	case pod.RuntimeClassName != nil && *pod.RuntimeClassName != "":
 		return refuse("runtimeClassName", "there is no runtime %s", *pod.RuntimeClassName)
 	case len(pod.HostAliases) > 0:
-		return refuse("hostAliases", "names are resolved as this machine does it, which is not told of %s", strings.Join(pod.HostAliases[0].Hostnames, ", "))
+		return refuse("hostAliases", "this machine resolves names, and cannot be given another address for %s",
+			strings.Join(pod.HostAliases[0].Hostnames, ", "))
 	case pod.DNSConfig != nil && len(pod.DNSConfig.Nameservers) > 0:
-		return refuse("dnsConfig.nameservers", "names are resolved as this machine does it")
+		return refuse("dnsConfig.nameservers", "the name servers of this machine are used")
 	case pod.DNSConfig != nil && len(pod.DNSConfig.Searches) > 0:
-		return refuse("dnsConfig.searches", "names are resolved as this machine does it")
+		return refuse("dnsConfig.searches", "the search domains of this machine are used")
 	case len(pod.ReadinessGates) > 0:
 		return refuse("readinessGates", "there is no pod that could have the condition %s", pod.ReadinessGates[0].ConditionType)
 	case len(pod.ResourceClaims) > 0:
@@ -115,7 +116,7 @@ func checkContainer(c *corev1.Container) error {
 	for i := range c.Ports {
 		if port := &c.Ports[i]; port.HostPort != 0 {
 			return refuse(fmt.Sprintf("%s.ports[%d].hostPort", field, port.ContainerPort),
-				"the host chooses free ports, so %d need not be the one", port.HostPort)
+				"the host chooses a free port, which may differ from %d", port.HostPort)
 		}
 	}
 	if err := checkResources(field, c.Resources); err != nil {
@@ -130,17 +131,17 @@ func checkContainer(c *corev1.Container) error {
 	return nil
 }
 
-// plainResources are those of the machine that any process uses.
+// plainResources are resources that every process uses without asking for them.
 var plainResources = []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage}
 
-// checkResources refuses what a device plugin or the kernel would have to hand out: GPUs, huge pages.
+// checkResources refuses resources that a device plugin or the kernel would have to allocate, such as GPUs and huge pages.
 func checkResources(field string, resources corev1.ResourceRequirements) error {
 	lists := map[string]corev1.ResourceList{"limits": resources.Limits, "requests": resources.Requests}
 	for _, kind := range sortedKeys(lists) {
 		for _, name := range slices.Sorted(maps.Keys(lists[kind])) {
 			quantity := lists[kind][name]
 			if !quantity.IsZero() && !slices.Contains(plainResources, name) {
-				return refuse(fmt.Sprintf("%s.resources.%s[%s]", field, kind, name), "there is nothing that hands it out")
+				return refuse(fmt.Sprintf("%s.resources.%s[%s]", field, kind, name), "nothing on this host allocates it")
 			}
 		}
 	}

@@ -50,7 +50,7 @@ func TestRefusals(t *testing.T) {
 		"runtimeClassName: there is no runtime gvisor":      func(p pod, _ container) { p.RuntimeClassName = &name },
 		"nodeSelector: kubernetes.io/os is windows, this machine is ": func(p pod, _ container) { p.NodeSelector = map[string]string{"kubernetes.io/os": "windows"} },
 		"nodeSelector: kubernetes.io/arch is mips, this machine is ":  func(p pod, _ container) { p.NodeSelector = map[string]string{"kubernetes.io/arch": "mips"} },
-		"hostAliases: names are resolved as this machine does it, which is not told of a.example.com, b.example.com": func(p pod, _ container) {
+		"hostAliases: this machine resolves names, and cannot be given another address for a.example.com, b.example.com": func(p pod, _ container) {
 			p.HostAliases = []corev1.HostAlias{{IP: "192.0.2.1", Hostnames: []string{"a.example.com", "b.example.com"}}}
 		},
 		"dnsConfig.nameservers: ": func(p pod, _ container) {
@@ -165,7 +165,7 @@ func TestCannotStart(t *testing.T) {
 		return err
 	}
 	for want, err := range map[string]error{
-		"neither it nor the image registry.example.com/manager:v1 says what to start; name the program there":                                             command(),
+		"it is empty, and the image registry.example.com/manager:v1 has no command either; name the program there":                                        command(),
 		"image registry.example.com/manager:v1 has no program /manager: file does not exist; correct the command, or take the image that has the program": command("/manager"),
 	} {
 		if refused := (*refusal)(nil); errors.As(err, &refused) || err == nil || err.Error() != "spec.template.spec.containers[manager].command: "+want {

@@ -1,12 +1,12 @@
-// Package runner runs Deployments as processes: what kubelet and the Deployment controller do in a cluster with nodes, for
-// single-container managers on one machine without containers. A process gets what its manifest says of command, environment,
-// volumes, probes and ServiceAccount, with addresses, ports and paths adapted to a machine that it shares with others; the
-// Deployment's status says how it is. What cannot be run so is refused by the name of the field.
+// Package runner runs Deployments as processes of one machine, without containers. For managers with a single container it does the work of
+// the kubelet and the Deployment controller. A process gets the command, environment, volumes, probes and ServiceAccount of its manifest.
+// Addresses, ports and paths are adapted, because the processes share the machine. The Deployment's status shows the process's state. A
+// Deployment that cannot run like this is refused, with the name of the field.
 //
-// There are no Pods, ReplicaSets or Endpoints; Resolve tells where the process behind a Service is. One process stands for
-// any number of replicas. Processes run as the user that runs the host, without the walls of a container: the image is not
-// their root, security contexts and resource limits are not enforced, and without a private network a port whose flag takes no
-// address (CAPI's --webhook-port) is open on all of the machine's addresses.
+// There are no Pods, ReplicaSets or Endpoints; Resolve finds the process behind a Service. One process stands for any number of replicas.
+// Processes run as the user who runs the host, and not isolated as a container is: the image is not their root folder, and security
+// contexts and resource limits are not enforced. Without a private network, a port whose flag takes no address (CAPI's --webhook-port) is
+// open on all addresses of the machine.
 package runner
 
 import (
@@ -49,12 +49,11 @@ import (
 
 // Options of New.
 type Options struct {
-	// Dir is the runner's own folder: volumes, ports, logs. It is made, 0700.
+	// Dir is the runner's folder for volumes, ports and logs. New makes it with mode 0700.
 	Dir string
-	// HelpDir keeps what programs say of their flags. Runners may share it. Default: a folder in Dir.
+	// HelpDir keeps the help texts of programs. Several runners may share it. Default: a folder in Dir.
 	HelpDir string
-	// Network is what the processes listen on, which are private to it where it can: the ports that the runner gives them are claimed.
-	// Default: the machine's own.
+	// Network is the loopback on which the processes listen. The runner claims the ports that it gives to them. Default: the machine's.
 	Network privatenet.Loopback
 	// Records is process.Spec.Records of each process.
 	Records string
@@ -63,9 +62,9 @@ type Options struct {
 	// Parallel bounds how many Deployments are prepared, and how many processes start, at the same time. Default: twice the
 	// number of CPUs, at least 4.
 	Parallel int
-	// StopGrace bounds the time that processes get to end when Run ends, whatever their manifests say. Default: 5 s.
+	// StopGrace bounds the time that processes get to end when Run ends, even if a manifest has a longer grace period. Default: 5 s.
 	StopGrace time.Duration
-	// TokenRenewal is how long a token of a ServiceAccount is used at most. Default: most of its life, as the kubelet has it.
+	// TokenRenewal bounds how long a token of a ServiceAccount is used. Default: 80 % of its validity, as the kubelet does.
 	TokenRenewal time.Duration
 }
 
@@ -85,12 +84,12 @@ type Runner struct {
 
 	mu      sync.Mutex
 	records map[types.NamespacedName]*record
-	users   map[objectRef]map[types.NamespacedName]bool // who needs an object
-	dirty   map[types.NamespacedName]bool               // something that it needs has changed
+	users   map[objectRef]map[types.NamespacedName]bool // the Deployments that need an object
+	dirty   map[types.NamespacedName]bool               // Deployments of which a needed object has changed
 	stopped bool
 }
 
-// New prepares a runner for the cluster at cfg, an administrator's connection, with images from store.
+// New prepares a runner for the cluster at cfg, which has to have the administrator's rights. Images come from store. It starts no process.
 func New(cfg *rest.Config, store *images.Store, opts Options) (*Runner, error) {
 	setDefaults(&opts)
 	for _, dir := range []string{opts.Dir, filepath.Join(opts.Dir, runDir), filepath.Join(opts.Dir, logsDir), opts.HelpDir} {
@@ -110,7 +109,7 @@ func New(cfg *rest.Config, store *images.Store, opts Options) (*Runner, error) {
 		Metrics:                server.Options{BindAddress: "0"},
 		HealthProbeBindAddress: "0",
 		Cache:                  cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
-		Controller:             config.Controller{SkipNameValidation: &skip}, // there may be two in one process
+		Controller:             config.Controller{SkipNameValidation: &skip}, // a process may have two runners
 	})
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", cfg.Host, err)
@@ -140,7 +139,7 @@ func setDefaults(opts *Options) {
 	}
 }
 
-// watch registers what makes a Deployment be looked at again.
+// watch registers the objects whose changes make the runner reconcile a Deployment.
 func (r *Runner) watch() error {
 	onSpec := builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, deleting{}))
 	return ctrl.NewControllerManagedBy(r.manager).Named("deployments").
@@ -162,7 +161,7 @@ func (r *Runner) watch() error {
 		Complete(reconcile.Func(r.reconcile))
 }
 
-// deleting lets the beginning of a deletion through: it does not change the generation of all objects.
+// deleting passes on the beginning of a deletion, which does not change the generation of every kind of object.
 type deleting struct{ predicate.Funcs }
 
 // Update implements predicate.Predicate.
@@ -170,7 +169,7 @@ func (deleting) Update(e event.UpdateEvent) bool {
 	return e.ObjectOld.GetDeletionTimestamp() == nil && e.ObjectNew.GetDeletionTimestamp() != nil
 }
 
-// Run runs the Deployments until ctx ends, and returns when all processes are gone.
+// Run runs the Deployments until ctx ends, and returns when all processes have ended.
 func (r *Runner) Run(ctx context.Context) error {
 	err := r.manager.Start(ctx)
 	return errors.Join(err, r.stopAll(ctx))
@@ -200,7 +199,7 @@ func (r *Runner) usersOf(kind string) handler.MapFunc {
 	}
 }
 
-// callers finds the Deployments that name a Service of the namespace of obj, itself a Service or what may stand behind one.
+// callers finds the Deployments that name a Service in the namespace of obj. obj is a Service, or a Deployment that may be behind one.
 func (r *Runner) callers(_ context.Context, obj client.Object) []reconcile.Request {
 	return r.markDirty(objectRef{"Services of", obj.GetNamespace(), ""})
 }
@@ -216,7 +215,7 @@ func (r *Runner) markDirty(ref objectRef) []reconcile.Request {
 	return requests
 }
 
-// use remembers what a Deployment needs.
+// use records the objects and Services that a Deployment needs.
 func (r *Runner) use(key types.NamespacedName, refs []objectRef, services []types.NamespacedName) {
 	for _, s := range services {
 		refs = append(refs, objectRef{"Services of", s.Namespace, ""})
@@ -250,7 +249,7 @@ func (r *Runner) setDirty(key types.NamespacedName) {
 	r.dirty[key] = true
 }
 
-// record returns what is known of a Deployment, nothing at first.
+// record returns the record of a Deployment. It makes an empty one at first.
 func (r *Runner) record(key types.NamespacedName) (*record, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -276,12 +275,12 @@ func (r *Runner) runs(key types.NamespacedName) bool {
 	return i != nil && i.view().status.Identity != process.Identity{}
 }
 
-// logFile is where a Deployment's process writes its output, whether it runs or not.
+// logFile is the path of the log of a Deployment's process, even if none runs.
 func (r *Runner) logFile(key types.NamespacedName) string {
-	return filepath.Join(r.opts.Dir, logsDir, key.Namespace+"_"+key.Name+".log") // no name has an underscore
+	return filepath.Join(r.opts.Dir, logsDir, key.Namespace+"_"+key.Name+".log") // names in Kubernetes have no underscore
 }
 
-// changed makes key be looked at soon. It does not block: what is full holds the key already, or a look follows anyway.
+// changed makes the runner reconcile key soon. It does not block: if the channel is full, a reconcile follows anyway.
 func (r *Runner) changed(key types.NamespacedName) {
 	select {
 	case r.changes <- event.TypedGenericEvent[types.NamespacedName]{Object: key}:

@@ -20,9 +20,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// Resolve returns the address on this machine of the process behind a Service: host is its ClusterIP or its DNS name, port
-// one of its ports. It waits until Run knows the cluster's Services, and fails, with what is missing, where there is no
-// Deployment behind the Service or none that runs.
+// Resolve returns the address, HOST:PORT, of the process behind a Service. host is the Service's ClusterIP or DNS name, and port one of its
+// ports. Resolve waits until Run knows the cluster's Services. It fails if no Deployment is behind the Service, or if its process does not
+// run. The error names what is missing.
 func (r *Runner) Resolve(ctx context.Context, host, port string) (string, error) {
 	if !r.manager.GetCache().WaitForCacheSync(ctx) {
 		return "", fmt.Errorf("resolve %s: the runner has not started: %w", host, context.Cause(ctx))
@@ -44,14 +44,14 @@ func (r *Runner) Resolve(ctx context.Context, host, port string) (string, error)
 	}
 	if !r.runs(owner) {
 		return "", diag.Errorf("look at its log: fleetctl host logs",
-			"Deployment %s, which stands behind Service %s/%s, has no running process", owner, service.Namespace, service.Name)
+			"the process of Deployment %s, behind Service %s/%s, does not run", owner, service.Namespace, service.Name)
 	}
 	return address, nil
 }
 
 const metaDefault = "default"
 
-// serverAddress is the API server's own, for the Service kubernetes.
+// serverAddress is the API server's address, for the Service kubernetes.
 func serverAddress(server string) (string, error) {
 	u, err := url.Parse(server)
 	if err != nil {
@@ -88,7 +88,7 @@ func (r *Runner) serviceAt(ctx context.Context, host string) (*corev1.Service, e
 	return nil, fmt.Errorf("resolve %s: no Service has this ClusterIP", host)
 }
 
-// serviceName reads name.namespace.svc, with or without the cluster's domain.
+// serviceName parses NAME.NAMESPACE.svc, with or without the cluster's domain.
 func serviceName(host string) (types.NamespacedName, bool) {
 	host = strings.TrimSuffix(strings.TrimSuffix(host, "."), ".cluster.local")
 	parts := strings.Split(host, ".")
@@ -116,7 +116,7 @@ func (r *Runner) behind(ctx context.Context, s *corev1.Service, port int32) (str
 	}
 	container, ok := containerPort(&deployment.Spec.Template.Spec, target)
 	if !ok {
-		return "", owner, fmt.Errorf("service %s leads to port %s of Deployment %s, which has none of that name", name, target.String(), owner)
+		return "", owner, fmt.Errorf("service %s leads to port %s, which Deployment %s does not have", name, target.String(), owner)
 	}
 	actual, err := r.machinePort(owner, container)
 	return net.JoinHostPort(loopback, strconv.Itoa(int(actual))), owner, err
@@ -138,10 +138,10 @@ func (r *Runner) selected(ctx context.Context, s *corev1.Service) (*appsv1.Deplo
 			return d, nil
 		}
 	}
-	return nil, fmt.Errorf("no Deployment stands behind Service %s/%s", s.Namespace, s.Name)
+	return nil, fmt.Errorf("no Deployment is behind Service %s/%s", s.Namespace, s.Name)
 }
 
-// containerPort is the number that a Service or probe means.
+// containerPort is the number of the container's port that a Service or probe refers to by number or name.
 func containerPort(pod *corev1.PodSpec, target intstr.IntOrString) (int32, bool) {
 	if target.Type == intstr.Int {
 		return target.IntVal, true
@@ -156,8 +156,8 @@ func containerPort(pod *corev1.PodSpec, target intstr.IntOrString) (int32, bool)
 	return portNumber(target.StrVal)
 }
 
-// machinePort is where the container's port of a Deployment is on this machine. Before its program is known it is the port
-// that it will get if it can be moved, which is the rule.
+// machinePort is the machine's port for a port of a Deployment's container. Before the first plan, it is the port that the program gets if
+// one of its flags moves the port, which is the rule.
 func (r *Runner) machinePort(owner types.NamespacedName, container int32) (int32, error) {
 	r.mu.Lock()
 	rec := r.records[owner]
@@ -176,9 +176,9 @@ var (
 	addressFlag = regexp.MustCompile(`(?i)addr(ess)?$`)
 )
 
-// rewriteService replaces the DNS name of a Service by the address of the process behind it, in a URL, or in a flag that
-// takes an address. Names elsewhere are left: a certificate is issued for them. https is left, too: what answers has a
-// certificate for the name. A Service that is not there (yet) is left; ref names it in any case.
+// rewriteService replaces a Service's DNS name by the address of its process, in an http URL or in the value of a flag for an address. It
+// does not touch names elsewhere and https URLs, because a certificate may be issued for the name. It does not touch the name of a
+// Service that does not exist yet. ref is the Service, even then.
 func (r *Runner) rewriteService(ctx context.Context, flag, value string) (rewritten string, ref types.NamespacedName, err error) {
 	m, prefix := serviceURL.FindStringSubmatch(value), "http://"
 	if m == nil && addressFlag.MatchString(flag) {
@@ -201,7 +201,7 @@ func (r *Runner) rewriteService(ctx context.Context, flag, value string) (rewrit
 	}
 	address, _, err := r.behind(ctx, service, port)
 	if err != nil {
-		return value, ref, nil //nolint:nilerr // no Deployment yet: left as it is until there is one
+		return value, ref, nil //nolint:nilerr // the name stays until there is a Deployment
 	}
 	path := ""
 	if len(m) > 3 {

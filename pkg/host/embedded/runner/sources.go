@@ -14,14 +14,14 @@ import (
 // objectRef names an object that a Deployment needs.
 type objectRef struct{ Kind, Namespace, Name string }
 
-// missingError says that something is not there yet. It is waited for, not a failure: a certificate, say, is issued after the
-// Deployment that serves with it is made.
+// missingError means that an object does not exist yet. The runner waits for it. For example, a certificate is issued after its Deployment
+// was made.
 type missingError struct {
 	ref objectRef
 	key string
 }
 
-// Error names the object, and the key if only that is missing.
+// Error names the object, and the key if only the key is missing.
 func (e *missingError) Error() string {
 	text := fmt.Sprintf("%s %s/%s", e.ref.Kind, e.ref.Namespace, e.ref.Name)
 	if e.key != "" {
@@ -30,8 +30,8 @@ func (e *missingError) Error() string {
 	return text + " does not exist yet"
 }
 
-// sources reads the Secrets and ConfigMaps of one Deployment, each once, from the API server itself: the metadata that is
-// watched tells when they change.
+// sources reads the Secrets and ConfigMaps of one Deployment, each once, from the API server. The runner's cache has only their metadata,
+// to notice changes.
 type sources struct {
 	reader client.Reader
 	data   map[objectRef]map[string][]byte
@@ -41,7 +41,7 @@ func newSources(reader client.Reader) *sources {
 	return &sources{reader: reader, data: map[objectRef]map[string][]byte{}}
 }
 
-// get returns the data of an object; nil, without an error, if it is not there and optional.
+// get returns the data of an object. It returns nil and no error if the object is optional and missing.
 func (s *sources) get(ctx context.Context, ref objectRef, optional bool) (map[string][]byte, error) {
 	if data, ok := s.data[ref]; ok {
 		return data, nil
@@ -81,7 +81,7 @@ func (s *sources) read(ctx context.Context, ref objectRef) (map[string][]byte, e
 	return data, nil
 }
 
-// value returns one key; ok is false if it is optional and not there.
+// value returns the value of one key. ok is false if the key is optional and missing.
 func (s *sources) value(ctx context.Context, ref objectRef, key string, optional bool) (value string, ok bool, err error) {
 	data, err := s.get(ctx, ref, optional)
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *sources) envFrom(ctx context.Context, namespace string, c *corev1.Conta
 	return values, nil
 }
 
-// needs lists the Secrets, ConfigMaps and the ServiceAccount whose change matters to a pod.
+// needs lists the Secrets, ConfigMaps and ServiceAccount that a pod uses.
 func needs(namespace string, pod *corev1.PodSpec) []objectRef {
 	refs := []objectRef{{"ServiceAccount", namespace, accountOf(pod)}}
 	secret := func(name string) { refs = append(refs, objectRef{"Secret", namespace, name}) }

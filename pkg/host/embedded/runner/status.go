@@ -14,15 +14,15 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
 )
 
-// situation is all that a Deployment's status follows from.
+// situation has all facts that a Deployment's status depends on.
 type situation struct {
 	now     time.Time
-	err     error // why the newest template is not planned
+	err     error // why the newest template has no plan
 	view    *view // of the instance, if there is one
-	current bool  // the instance is of the newest template
+	current bool  // the instance has the newest template
 	begun   time.Time
 	done    bool   // the rollout was complete before
-	clash   string // the port that keeps the process from running, and who has it
+	clash   string // names the port that keeps the process from running, and the program on it
 }
 
 func wantedReplicas(d *appsv1.Deployment) int32 {
@@ -32,8 +32,8 @@ func wantedReplicas(d *appsv1.Deployment) int32 {
 	return *d.Spec.Replicas
 }
 
-// statusOf says how the Deployment is. One process stands for any number of replicas. wait is when to look again although
-// nothing happens; 0 is never.
+// statusOf computes the Deployment's status. One process stands for any number of replicas. wait is the time after which the status may
+// change although nothing else does; 0 is never.
 func statusOf(d *appsv1.Deployment, s situation) (status appsv1.DeploymentStatus, wait time.Duration) {
 	wanted := wantedReplicas(d)
 	status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, CollisionCount: d.Status.CollisionCount}
@@ -50,7 +50,7 @@ func statusOf(d *appsv1.Deployment, s situation) (status appsv1.DeploymentStatus
 			}
 		}
 	}
-	if s.view != nil && !s.view.slowAt.IsZero() { // then there is more to say
+	if s.view != nil && !s.view.slowAt.IsZero() { // from then on the status quotes the log
 		wait = max(s.view.slowAt.Sub(s.now), time.Millisecond)
 	}
 	status.UnavailableReplicas = wanted - status.AvailableReplicas
@@ -84,7 +84,7 @@ func available(d *appsv1.Deployment, s situation, is bool) appsv1.DeploymentCond
 	}
 }
 
-// reasonOf is the kubelet's word for the state of the process.
+// reasonOf is the reason of the condition Available. It uses the kubelet's words where there is one.
 func reasonOf(s situation) string {
 	var refused *refusal
 	var missing *missingError
@@ -101,7 +101,7 @@ func reasonOf(s situation) string {
 	return "MinimumReplicasUnavailable"
 }
 
-// trouble says what is wrong, in words; "" if nothing is known but that it is starting.
+// trouble describes in words what is wrong with the Deployment. It is "" if the process is only starting.
 func trouble(d *appsv1.Deployment, s situation) string {
 	var parts []string
 	if s.err != nil {
@@ -110,7 +110,7 @@ func trouble(d *appsv1.Deployment, s situation) string {
 	if s.view != nil {
 		if text := troubleOf(s.view); text != "" {
 			if !s.current {
-				text = "the version before: " + text
+				text = "the previous version: " + text
 			}
 			parts = append(parts, text)
 		}
@@ -144,7 +144,7 @@ func troubleOf(v *view) string {
 	return ""
 }
 
-// exitText tells how the process ended, with the last lines of its log.
+// exitText describes how the process ended, with the last lines of its log.
 func exitText(v *view) string {
 	exit := v.status.LastExit
 	text := "ended with " + exit.Reason()
@@ -160,7 +160,7 @@ func exitText(v *view) string {
 	return text
 }
 
-// maxMessage is what an event may say at most; the end of a log says more than its beginning.
+// maxMessage is the longest message of an event in bytes. bounded cuts out the middle, because the end of a log says the most.
 const maxMessage = 1000
 
 func bounded(text string) string {
@@ -171,8 +171,8 @@ func bounded(text string) string {
 	return strings.ToValidUTF8(text[:head]+"…"+text[len(text)-(maxMessage-head-3):], "")
 }
 
-// progressing follows the rollout of the newest template: it is complete when the new process is available, and has failed
-// when that is not so within the deadline.
+// progressing is the condition Progressing of the newest template. Its rollout is complete when the new process is available, and has
+// failed if that takes longer than progressDeadlineSeconds. left is the time until then.
 func progressing(d *appsv1.Deployment, s situation, status appsv1.DeploymentStatus) (c appsv1.DeploymentCondition, left time.Duration) {
 	c = appsv1.DeploymentCondition{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue}
 	wanted := wantedReplicas(d)
@@ -193,7 +193,7 @@ func progressing(d *appsv1.Deployment, s situation, status appsv1.DeploymentStat
 	return c, 0
 }
 
-// keepTimes takes over the times of the condition before, as far as nothing has changed.
+// keepTimes keeps the times of the old condition of the same type, if the condition has not changed.
 func keepTimes(c *appsv1.DeploymentCondition, old []appsv1.DeploymentCondition, now time.Time) {
 	c.LastTransitionTime, c.LastUpdateTime = metav1.NewTime(now), metav1.NewTime(now)
 	for _, o := range old {

@@ -15,13 +15,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// mount is a path that a program expects, and where it is on this machine.
+// mount is a path in the container, and the path of its folder on this machine.
 type mount struct{ path, folder string }
 
 // mounts are sorted with the longest path first.
 type mounts []mount
 
-// rewrite returns where value is on this machine if it is a path at or below a mount.
+// rewrite returns the path on this machine for value, if value is a path at or below a mount.
 func (m mounts) rewrite(value string) (string, bool) {
 	clean := strings.TrimSuffix(value, "/")
 	for _, each := range m {
@@ -38,8 +38,8 @@ func (m mounts) leadsTo(path string) bool {
 	return err == nil && slices.ContainsFunc(m, func(each mount) bool { return each.folder == target })
 }
 
-// volumes makes the folders of a pod's volumes below dir and brings them up to date. Nothing but emptyDir keeps what the
-// program writes to it; those last as long as the Deployment.
+// volumes makes the folders of a pod's volumes below dir and keeps them up to date. Only an emptyDir keeps files that the program writes.
+// It lasts as long as the Deployment.
 type volumes struct {
 	dir    string // of the Deployment
 	src    *sources
@@ -61,7 +61,7 @@ func (v *volumes) make(ctx context.Context, spec *corev1.PodSpec, env map[string
 	return v.place(&spec.Containers[0], folders, env)
 }
 
-// one makes one volume and returns its folder.
+// one makes one volume and returns the path of its folder.
 func (v *volumes) one(ctx context.Context, volume *corev1.Volume, c *corev1.Container) (string, error) {
 	if volume.HostPath != nil {
 		return volume.HostPath.Path, makeHostPath(volume.HostPath) // this machine is the host
@@ -80,7 +80,7 @@ func (v *volumes) one(ctx context.Context, volume *corev1.Volume, c *corev1.Cont
 	return folder, writeAtomically(folder, files)
 }
 
-// makeHostPath makes what is on this machine only if the program needs it.
+// makeHostPath makes the folder or file of a hostPath volume of the types DirectoryOrCreate and FileOrCreate.
 func makeHostPath(h *corev1.HostPathVolumeSource) error {
 	if h.Type == nil {
 		return nil
@@ -98,7 +98,7 @@ func makeHostPath(h *corev1.HostPathVolumeSource) error {
 	return nil
 }
 
-// files are the content of a volume that comes from the API server.
+// files returns the content of a volume whose files come from the API server.
 func (v *volumes) files(ctx context.Context, volume *corev1.Volume, c *corev1.Container) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	switch {
@@ -177,17 +177,18 @@ func (v *volumes) addDownward(field string, files map[string][]byte, items []cor
 	return nil
 }
 
-// volumeFolder is where a volume is. What is mounted of a writable one need not be there before, other than a Secret's key.
+// volumeFolder is the folder of a volume. A subPath of a writable volume may be missing, and is made then. A subPath of a Secret must
+// exist.
 type volumeFolder struct {
 	path     string
 	writable bool
 }
 
-// rootDir, in a Deployment's folder, stands for the root of a container: mounts are there under their paths.
+// rootDir, in a Deployment's folder, stands for a container's root folder. It has the mounts under their paths.
 const rootDir = "fs"
 
-// place puts a link to each mounted folder at its path below rootDir. A program that looks in the folder for temporary
-// files, which is tmp in it, finds there what is mounted below /tmp.
+// place makes a link to each mounted folder, at the mount's path below rootDir. TMPDIR is tmp in rootDir, so a program finds a mount below
+// /tmp in its folder for temporary files.
 func (v *volumes) place(c *corev1.Container, folders map[string]volumeFolder, env map[string]string) (mounts, error) {
 	root := filepath.Join(v.dir, rootDir)
 	var all mounts
@@ -212,7 +213,7 @@ func (v *volumes) place(c *corev1.Container, folders map[string]volumeFolder, en
 		}
 		all = append(all, mount{path.Clean(m.MountPath), folder})
 	}
-	// Parents first for the links, the longest first to look up.
+	// Make the links of parents first. Lookups need the longest path first.
 	slices.SortFunc(all, func(a, b mount) int { return strings.Compare(a.path, b.path) })
 	for _, m := range all {
 		if err := all.link(root, m); err != nil {
@@ -223,7 +224,7 @@ func (v *volumes) place(c *corev1.Container, folders map[string]volumeFolder, en
 	return all, os.MkdirAll(filepath.Join(root, "tmp"), 0o700)
 }
 
-// make makes a folder in the volume, as the kubelet does, if nothing is there.
+// make makes a folder in the volume if it is missing, as the kubelet does.
 func (v volumeFolder) make(folder string) error {
 	if _, err := os.Stat(folder); !v.writable || !errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -231,7 +232,7 @@ func (v volumeFolder) make(folder string) error {
 	return os.MkdirAll(folder, 0o700)
 }
 
-// link makes the link for one mount, unless it would lie in another mount's folder.
+// link makes the link for one mount. It makes none inside the folder of another mount.
 func (m mounts) link(root string, one mount) error {
 	at := filepath.Join(root, filepath.FromSlash(one.path))
 	for dir := filepath.Dir(at); len(dir) > len(root); dir = filepath.Dir(dir) {
@@ -242,14 +243,14 @@ func (m mounts) link(root string, one mount) error {
 		if m.leadsTo(dir) {
 			return nil
 		}
-		if err := os.Remove(dir); err != nil { // to the image's folder, or to a mount of an earlier version
+		if err := os.Remove(dir); err != nil { // a link to the image's folder, or to a mount of an earlier version
 			return err
 		}
 	}
 	return linkTo(at, one.folder)
 }
 
-// linkTo makes at a link to target, whatever was there: another link, or a folder of an earlier version.
+// linkTo makes a link to target at the path at. It replaces a link or a folder of an earlier version.
 func linkTo(at, target string) error {
 	switch there, err := os.Readlink(at); {
 	case err == nil && there == target:

@@ -16,8 +16,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Administrator tells whether the kubeconfig's user may do everything in the cluster, which is what installing providers
-// with their roles takes.
+// Administrator tells whether the kubeconfig's user may do everything in the cluster. Installing providers needs that, because they bring
+// roles.
 func (c *Client) Administrator(ctx context.Context) (bool, error) {
 	review := authorization.SelfSubjectAccessReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: authorization.SchemeGroupVersion.String(), Kind: "SelfSubjectAccessReview"},
@@ -31,7 +31,7 @@ func (c *Client) Administrator(ctx context.Context) (bool, error) {
 	return review.Status.Allowed, nil
 }
 
-// post sends an object and reads the answer into it.
+// post sends an object, and decodes the answer into the same object.
 func (c *Client) post(ctx context.Context, path string, object any) error {
 	body, err := json.Marshal(object)
 	if err != nil {
@@ -54,10 +54,10 @@ func (c *Client) post(ctx context.Context, path string, object any) error {
 	return json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(object)
 }
 
-// NoContextError says that a kubeconfig has no context of the wanted name.
+// NoContextError means that a kubeconfig has no context of the wanted name.
 type NoContextError struct {
 	Context string
-	// Known are the names of the contexts that it has, sorted.
+	// Known are the names of the kubeconfig's contexts, sorted.
 	Known []string
 }
 
@@ -69,8 +69,8 @@ func (e *NoContextError) Error() string {
 	return fmt.Sprintf("the kubeconfig has no context %q", e.Context)
 }
 
-// Extract reads kubeconfig files (path, else $KUBECONFIG, else the one in the home folder) and returns one that contains
-// only the named context (the current one if empty), with certificates inlined so that it stands alone.
+// Extract reads kubeconfig files: path, or else $KUBECONFIG, or else the file in the home folder. It returns a kubeconfig with only the
+// named context, or the current one if contextName is empty. Certificates are inlined, so that the result names no files.
 func Extract(path, contextName string) ([]byte, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = path

@@ -1,5 +1,5 @@
-// Package apiserver asks the API server behind a kubeconfig the few things that a host must know: does it answer, is it
-// ready, what may we do. Everything else is the business of the packages that work with the cluster.
+// Package apiserver asks the API server behind a kubeconfig what a host must know: whether it is ready, and whether the user is an
+// administrator. Other packages do all other work with the cluster.
 package apiserver
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
-// interval between two questions. /readyz cannot be watched.
+// interval between two requests. /readyz cannot be watched.
 const interval = 150 * time.Millisecond
 
 // Client asks one API server. It does not retry.
@@ -26,7 +26,7 @@ type Client struct {
 	server string
 }
 
-// New returns a client for the current context of a kubeconfig. It connects to nothing yet.
+// New returns a client for the current context of a kubeconfig. It does not connect yet.
 func New(kubeconfig []byte) (*Client, error) {
 	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
 	if err != nil {
@@ -66,10 +66,10 @@ func (c *Client) Ready(ctx context.Context) error {
 	return nil
 }
 
-// NotReadyError is the answer of an API server that is there and not ready.
+// NotReadyError means that the API server answers, but is not ready.
 type NotReadyError struct {
 	Status string
-	// Failed are the names of the checks that failed, if it gave them.
+	// Failed are the names of the failed checks, if the API server named them.
 	Failed []string
 }
 
@@ -81,7 +81,7 @@ func (e *NotReadyError) Error() string {
 	return fmt.Sprintf("the API server answers %s (%s)", e.Status, strings.Join(e.Failed, ", "))
 }
 
-// failedChecks reads lines like "[-]etcd failed: reason withheld".
+// failedChecks parses lines like "[-]etcd failed: reason withheld" of /readyz.
 func failedChecks(body string) []string {
 	var failed []string
 	for line := range strings.Lines(body) {
@@ -93,24 +93,24 @@ func failedChecks(body string) []string {
 	return failed
 }
 
-// Wait returns when the API server is ready, or with the last reason why it is not once the context ends.
+// Wait returns when the API server is ready. If ctx ends first, the error has ctx's cause and the last error of the API server.
 func (c *Client) Wait(ctx context.Context) error {
 	return c.until(ctx, "wait for the API server at "+c.server, c.Ready)
 }
 
-// WaitAdministrator returns when the kubeconfig's user may do everything. kubeadm binds its administrator's role a moment
-// after the API server is ready.
+// WaitAdministrator returns when the kubeconfig's user may do everything. kubeadm binds the administrator's role a moment after the API
+// server is ready.
 func (c *Client) WaitAdministrator(ctx context.Context) error {
 	return c.until(ctx, "wait for permissions at "+c.server, func(ctx context.Context) error {
 		allowed, err := c.Administrator(ctx)
 		if err == nil && !allowed {
-			err = errors.New("the kubeconfig's user is no administrator")
+			err = errors.New("the kubeconfig's user is not an administrator")
 		}
 		return err
 	})
 }
 
-// until asks again and again until there is no error; when the context ends, it returns its cause and the last error.
+// until calls ask until it returns nil. If ctx ends first, the error has ctx's cause and the last error of ask.
 func (c *Client) until(ctx context.Context, what string, ask func(context.Context) error) error {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()

@@ -258,9 +258,13 @@ func (s *site) see(ctx context.Context, vm mo.VirtualMachine) error {
 	}
 	// An address of loopback is none that the provider takes for a machine's.
 	_, last, _ := strings.Cut(m.Address, "127.")
-	task, err := object.NewVirtualMachine(s.client.Client, vm.Self).Reconfigure(ctx, types.VirtualMachineConfigSpec{
-		ExtraConfig: []types.BaseOptionValue{&types.OptionValue{Key: "SET.guest.ipAddress", Value: "10." + last}},
-	})
+	config := []types.BaseOptionValue{&types.OptionValue{Key: "SET.guest.ipAddress", Value: "10." + last}}
+	for _, each := range s.given[vm.Name] { // what tells whose it is stays with it, as in a real vCenter
+		if strings.HasPrefix(each.GetOptionValue().Key, "fleetctl.") {
+			config = append(config, each)
+		}
+	}
+	task, err := object.NewVirtualMachine(s.client.Client, vm.Self).Reconfigure(ctx, types.VirtualMachineConfigSpec{ExtraConfig: config})
 	if err == nil {
 		err = task.Wait(ctx)
 	}

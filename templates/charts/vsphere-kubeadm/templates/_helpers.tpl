@@ -29,6 +29,16 @@ diskGiB: {{ .machine.diskGiB | default 80 }}
 {{- with .root.Values.tags }}
 tagIDs: {{ . | toJson }}
 {{- end }}
+{{- with .root.Values.vmxKeys }}
+{{- $own := dict }}
+{{- if hasKey . "fleetctl.fleet" }}
+{{- $own = dict "fleetctl.cluster" $.root.Release.Name }}
+{{- end }}
+customVMXKeys:
+  {{- range $key, $value := merge $own . }}
+  {{ $key | quote }}: {{ $value | quote }}
+  {{- end }}
+{{- end }}
 network:
   devices:
   - networkName: {{ required "network.name: the network of the machines is needed" .root.Values.network.name | quote }}

@@ -1,4 +1,4 @@
-// Package processtest looks for processes in the process table, so that tests need not believe the records of what they test.
+// Package processtest finds processes in the process table, so that a test need not trust the records of the code that it tests.
 package processtest
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
 )
 
-// Of returns the processes whose environment names something within the folder, with their command lines. All that an embedded host
-// runs has its home there, and what that starts inherits it.
+// Of returns the processes whose environment has a path in folder, with their command lines. Each process of an embedded host has its home
+// in the host's folder, and its children inherit that.
 func Of(t testing.TB, folder string) map[process.Identity]string {
 	t.Helper()
 	dirs, err := filepath.Glob("/proc/[0-9]*")

@@ -1,0 +1,58 @@
+package vsphere
+
+import (
+	"cmp"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/vmware/govmomi/fault"
+	"github.com/vmware/govmomi/vapi/rest"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// short is what vCenter says. The address in an error of the network has no password: that goes in the body of a request.
+func short(err error) error {
+	var privilege *types.NoPermission
+	if _, is := fault.As(err, &privilege); is {
+		return fmt.Errorf("the privilege %s is missing", privilege.PrivilegeId)
+	}
+	if soap.IsSoapFault(err) {
+		return errors.New(soap.ToSoapFault(err).String)
+	}
+	if sent, ok := errors.AsType[*url.Error](err); ok {
+		return sent
+	}
+	return err
+}
+
+// hint says what helps, where it is known.
+func (a *Account) hint(err error) string {
+	if _, is := errors.AsType[x509.UnknownAuthorityError](err); is {
+		return "export " + ThumbprintVariable + "=… with the SHA-1 fingerprint of its certificate, once you know that it is the right one: " +
+			"`openssl s_client -connect " +
+			net.JoinHostPort(a.url.Hostname(), cmp.Or(a.url.Port(), "443")) + " </dev/null | openssl x509 -noout -fingerprint -sha1`"
+	}
+	switch {
+	case fault.Is(err, &types.InvalidLogin{}):
+		return "check " + UserVariable + ", as user@domain, and " + PasswordVariable
+	case fault.Is(err, &types.NoPermission{}):
+		return "give the user the role Read-only on the vCenter, with all that is below it"
+	case a.thumbprint != "" && strings.Contains(err.Error(), "thumbprint does not match"):
+		return "find out whether its certificate was renewed; then give the new fingerprint in " + ThumbprintVariable + ", and to the clusters"
+	}
+	return ""
+}
+
+// isGone tells that what was asked for does not exist any more.
+func isGone(err error) bool {
+	return fault.Is(err, &types.ManagedObjectNotFound{}) || rest.IsStatusError(err, http.StatusNotFound)
+}
+
+// isAbsent tells that the vCenter does not have an API at all.
+func isAbsent(err error) bool { return rest.IsStatusError(err, http.StatusNotFound) }

@@ -1,0 +1,343 @@
+package vsphere
+
+import (
+	"crypto/tls"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vmware/govmomi"
+	"github.com/vmware/govmomi/cns"
+	_ "github.com/vmware/govmomi/cns/simulator"
+	cnstypes "github.com/vmware/govmomi/cns/types"
+	"github.com/vmware/govmomi/find"
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vapi/cluster"
+	_ "github.com/vmware/govmomi/vapi/cluster/simulator"
+	"github.com/vmware/govmomi/vapi/rest"
+	_ "github.com/vmware/govmomi/vapi/simulator"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/cloud"
+)
+
+const (
+	fleet    = "11111111-1111-1111-1111-111111111111"
+	other    = "22222222-2222-2222-2222-222222222222"
+	password = "canary of a password"
+)
+
+// vcenter is govmomi's simulator of one, with an administrator of its own.
+type vcenter struct {
+	t      *testing.T
+	server *simulator.Server
+	client *govmomi.Client
+	finder *find.Finder
+	cert   string
+	login  *url.Userinfo
+}
+
+func newVCenter(t *testing.T, datacenters int) *vcenter {
+	t.Helper()
+	return newVCenterWith(t, datacenters, true)
+}
+
+// newVCenterWith is one with the APIs of modules and volumes, or without.
+func newVCenterWith(t *testing.T, datacenters int, all bool) *vcenter {
+	t.Helper()
+	model := simulator.VPX()
+	model.Datacenter = datacenters
+	if err := model.Create(); err != nil {
+		t.Fatal(err)
+	}
+	login := url.UserPassword("fleet@vsphere.local", password)
+	model.Service.Listen = &url.URL{Host: "127.0.0.1:0", User: login}
+	model.Service.TLS = new(tls.Config)
+	model.Service.RegisterEndpoints = all
+	v := &vcenter{t: t, server: model.Service.NewServer(), login: login}
+	t.Cleanup(func() {
+		v.server.Close()
+		model.Remove()
+	})
+	v.cert = soap.ThumbprintSHA1(v.server.Certificate())
+	var err error
+	if v.client, err = govmomi.NewClient(t.Context(), v.server.URL, true); err != nil {
+		t.Fatal(err)
+	}
+	v.finder = find.NewFinder(v.client.Client)
+	if datacenters == 0 {
+		return v
+	}
+	dc, err := v.finder.DefaultDatacenter(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.finder.SetDatacenter(dc)
+	return v
+}
+
+// account is what a user sees of it.
+func (v *vcenter) account(secret, cert string) *Account {
+	v.t.Helper()
+	a, err := New(v.server.URL.Host, v.login.Username(), secret, cert)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	return a
+}
+
+func (v *vcenter) vm(path string) *object.VirtualMachine {
+	v.t.Helper()
+	vm, err := v.finder.VirtualMachine(v.t.Context(), path)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	return vm
+}
+
+// clone makes a machine as the provider does, with what it writes into a machine's configuration, in a folder below /DC0/vm.
+func (v *vcenter) clone(folder, name string, config map[string]string) *object.VirtualMachine {
+	v.t.Helper()
+	ctx := v.t.Context()
+	in, err := v.finder.Folder(ctx, "/DC0/vm/"+folder)
+	if err != nil {
+		root, err := v.finder.Folder(ctx, "/DC0/vm")
+		if err != nil {
+			v.t.Fatal(err)
+		}
+		if in, err = root.CreateFolder(ctx, folder); err != nil {
+			v.t.Fatal(err)
+		}
+	}
+	pool, err := v.finder.ResourcePool(ctx, "/DC0/host/DC0_C0/Resources")
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	ref := pool.Reference()
+	spec := types.VirtualMachineCloneSpec{Location: types.VirtualMachineRelocateSpec{Pool: &ref}}
+	if err := done(ctx)(v.vm("/DC0/vm/DC0_C0_RP0_VM0").Clone(ctx, in, name, spec)); err != nil {
+		v.t.Fatal(err)
+	}
+	vm := v.vm("/DC0/vm/" + strings.TrimPrefix(folder+"/"+name, "/"))
+	var given types.VirtualMachineConfigSpec // of a clone the simulator forgets it
+	for key, value := range config {
+		given.ExtraConfig = append(given.ExtraConfig, &types.OptionValue{Key: key, Value: value})
+	}
+	if err := done(ctx)(vm.Reconfigure(ctx, given)); err != nil {
+		v.t.Fatal(err)
+	}
+	if err := done(ctx)(vm.PowerOn(ctx)); err != nil {
+		v.t.Fatal(err)
+	}
+	return vm
+}
+
+func (v *vcenter) off(vm *object.VirtualMachine) *object.VirtualMachine {
+	v.t.Helper()
+	if err := done(v.t.Context())(vm.PowerOff(v.t.Context())); err != nil {
+		v.t.Fatal(err)
+	}
+	return vm
+}
+
+// made is what the provider gives each machine; a control plane's has the keys of the cluster.
+func made(marks ...string) map[string]string {
+	config := map[string]string{"guestinfo.userdata": "a secret", "guestinfo.userdata.encoding": "base64"}
+	if len(marks) > 0 {
+		config[v1alpha1.FleetKey], config[v1alpha1.ClusterKey] = marks[0], marks[1]
+	}
+	return config
+}
+
+func (v *vcenter) module(members ...*object.VirtualMachine) string {
+	v.t.Helper()
+	ctx := v.t.Context()
+	api := rest.NewClient(v.client.Client)
+	if err := api.Login(ctx, v.login); err != nil {
+		v.t.Fatal(err)
+	}
+	manager := cluster.NewManager(api)
+	compute, err := v.finder.ClusterComputeResource(ctx, "/DC0/host/DC0_C0")
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	id, err := manager.CreateModule(ctx, compute)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	for _, m := range members {
+		if _, err := manager.AddModuleMembers(ctx, id, m); err != nil {
+			v.t.Fatal(err)
+		}
+	}
+	return id
+}
+
+func (v *vcenter) volume(name, clusterID string) string {
+	v.t.Helper()
+	ctx := v.t.Context()
+	store, err := v.finder.DefaultDatastore(ctx)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	api, err := cns.NewClient(ctx, v.client.Client)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	task, err := api.CreateVolume(ctx, []cnstypes.CnsVolumeCreateSpec{{
+		Name: name, VolumeType: string(cnstypes.CnsVolumeTypeBlock), Datastores: []types.ManagedObjectReference{store.Reference()},
+		Metadata:             cnstypes.CnsVolumeMetadata{ContainerCluster: cnstypes.CnsContainerCluster{ClusterType: "KUBERNETES", ClusterId: clusterID, VSphereUser: "csi"}},
+		BackingObjectDetails: &cnstypes.CnsBlockBackingDetails{CnsBackingObjectDetails: cnstypes.CnsBackingObjectDetails{CapacityInMb: 1024}},
+	}})
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	info, err := cns.GetTaskInfo(ctx, task)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	result, err := cns.GetTaskResult(ctx, info)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	return result.GetCnsVolumeOperationResult().VolumeId.Id
+}
+
+func (v *vcenter) names() []string {
+	v.t.Helper()
+	all, err := v.finder.VirtualMachineList(v.t.Context(), "/DC0/vm/...")
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	var out []string
+	for _, vm := range all {
+		out = append(out, vm.Name())
+	}
+	slices.Sort(out)
+	return out
+}
+
+// line is what says whose a resource is.
+func line(r cloud.Resource) string {
+	return strings.TrimSpace(strings.Join([]string{r.Kind, r.ID, "of", r.Cluster, r.Fleet, strings.Join(r.Users, ",")}, " "))
+}
+
+func TestFind(t *testing.T) {
+	v := newVCenter(t, 1)
+	strangers := v.names()
+	first := v.clone("", "shop-x7k2p", made(fleet, "shop"))
+	second := v.clone("k8s", "shop-general-x7k2p-9fh2k", made(fleet, "shop"))
+	foreign := v.clone("k8s", "shop-zzzzz", made(other, "shop"))
+	v.clone("", "old-bcdfg", made())                 // of a cluster that has no mark, and that the repo has
+	v.clone("", "gone-md-0-bcdfg-hjklm", made())     // of one that nobody knows any more
+	v.clone("", "gone-xwvtz", made())                // its control plane
+	v.clone("", "web-server", made())                // somebody's own, with cloud-init
+	v.clone("plant", "node-1", made())               // its folder is called as a cluster
+	v.clone("", "old-database", map[string]string{}) // nothing but a name
+	if err := v.off(v.clone("", "old-template", made())).MarkAsTemplate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	own, mixed := v.module(first, second), v.module(first, foreign)
+	v.module(v.vm("/DC0/vm/DC0_C0_RP0_VM1"))
+	v.module()
+	data, scoped := v.volume("pvc-1", "shop"), v.volume("pvc-2", "shop/shop")
+	v.volume("pvc-3", "openshift")
+
+	a := v.account(password, v.cert)
+	found := a.Find(t.Context(), fleet, []string{"old", "plant"})
+	if len(found.Problems) > 0 {
+		t.Fatalf("problems: %+v", found.Problems)
+	}
+	var got []string
+	for _, r := range found.Resources {
+		got = append(got, line(r))
+		if r.Region != v.server.URL.Host || r.Kind == kindMachine && (r.Created == nil || r.Cost != cloud.CostHourly) {
+			t.Errorf("%+v", r)
+		}
+	}
+	want := []string{
+		"cluster-module " + own + " of shop " + fleet,
+		"cluster-module " + mixed + " of shop " + fleet + " shop",
+		"container-volume " + data + " of shop",
+		"container-volume " + scoped + " of shop",
+		"virtual-machine /DC0/vm/gone-md-0-bcdfg-hjklm of gone",
+		"virtual-machine /DC0/vm/gone-xwvtz of gone",
+		"virtual-machine /DC0/vm/k8s/shop-general-x7k2p-9fh2k of shop " + fleet,
+		"virtual-machine /DC0/vm/k8s/shop-zzzzz of shop " + other,
+		"virtual-machine /DC0/vm/old-bcdfg of old",
+		"virtual-machine /DC0/vm/plant/node-1 of plant",
+		"virtual-machine /DC0/vm/shop-x7k2p of shop " + fleet,
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("found:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	for _, name := range strangers {
+		if slices.ContainsFunc(found.Resources, func(r cloud.Resource) bool { return r.Name == name }) {
+			t.Errorf("%s is a stranger's", name)
+		}
+	}
+}
+
+// What does not answer, or says less than it knows, is a problem each time, and never an empty list alone.
+func TestFindNothingIsNoAnswer(t *testing.T) {
+	v := newVCenter(t, 1)
+	v.clone("", "shop-x7k2p", made(fleet, "shop"))
+	empty := newVCenter(t, 0)
+	for name, test := range map[string]struct {
+		account    *Account
+		text, hint string
+	}{
+		"wrong password":    {v.account("wrong", v.cert), "log in as fleet@vsphere.local: ", PasswordVariable},
+		"unknown authority": {v.account(password, ""), "certificate", ThumbprintVariable},
+		"wrong fingerprint": {v.account(password, strings.Repeat("00:", 19)+"00"), "thumbprint does not match", "renewed"},
+		"nobody there":      {mustNew(t, "127.0.0.1:1"), "connect", ""},
+		"no such vCenter":   {mustNew(t, "vcenter.invalid"), "vcenter.invalid", ""},
+		"sees nothing":      {empty.account(password, empty.cert), "sees no datacenter", "Read-only"},
+	} {
+		found := test.account.Find(t.Context(), fleet, nil)
+		if len(found.Problems) == 0 || !strings.Contains(found.Problems[0].Text, test.text) || !strings.Contains(found.Problems[0].Hint, test.hint) {
+			t.Errorf("%s: %+v", name, found.Problems)
+		}
+		for _, p := range found.Problems {
+			if strings.Contains(p.Text+p.Hint, "canary") {
+				t.Errorf("%s: the password is in %+v", name, p)
+			}
+		}
+	}
+}
+
+func mustNew(t *testing.T, server string) *Account {
+	t.Helper()
+	a, err := New(server, "fleet", password, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// An old vCenter has neither modules of clusters nor volumes of containers: that is an answer.
+func TestFindWithoutModulesAndVolumes(t *testing.T) {
+	v := newVCenterWith(t, 1, false)
+	v.clone("", "shop-x7k2p", made(fleet, "shop"))
+	found := v.account(password, v.cert).Find(t.Context(), fleet, nil)
+	if len(found.Problems) > 0 || len(found.Resources) != 1 {
+		t.Errorf("%+v", found)
+	}
+}
+
+func TestNew(t *testing.T) {
+	for _, server := range []string{"", "https://vcenter.example.com", "vcenter.example.com/sdk", "a b", "user@vcenter.example.com", ":443"} {
+		if _, err := New(server, "fleet", password, ""); err == nil || strings.Contains(err.Error(), "canary") {
+			t.Errorf("%q: %v", server, err)
+		}
+	}
+	if a := mustNew(t, "vcenter.example.com:8443"); a.Key() != "vcenter.example.com:8443" {
+		t.Error(a.Key())
+	}
+}

@@ -1,0 +1,48 @@
+package cmd
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// wrongArguments says in the words of the command's usage line which argument is missing, or which one is too many.
+func wrongArguments(c *cobra.Command, given []string) error {
+	names, required := argumentNames(c)
+	if len(given) < required {
+		return diag.Usage("give it: `"+c.CommandPath()+" "+strings.Join(strings.Fields(c.Use)[1:], " ")+"`", "the argument %s is missing", names[len(given)])
+	}
+	hint := "see `" + c.CommandPath() + " --help`"
+	extra := given[min(len(names), len(given)-1)]
+	c.Flags().Visit(func(flag *pflag.Flag) { // a flag whose value may be left out takes no word behind it
+		if flag.Value.Type() != "bool" && flag.NoOptDefVal != "" && flag.Value.String() == flag.NoOptDefVal {
+			hint = "give --" + flag.Name + " a value with an equals sign: --" + flag.Name + "=" + extra
+		}
+	})
+	if len(names) == 0 {
+		return diag.Usage(hint, "%s takes flags only, no argument such as %q", c.CommandPath(), extra)
+	}
+	return diag.Usage(hint, "%s takes %s and no more: %q is one argument too many", c.CommandPath(), strings.Join(names, " and "), extra)
+}
+
+// argumentNames are the arguments in the usage line of c, and how many of them it needs.
+func argumentNames(c *cobra.Command) (names []string, required int) {
+	fields := strings.Fields(c.Use)[1:]
+	if flag := slices.IndexFunc(fields, func(field string) bool { return len(field) > 2 && strings.HasPrefix(field, "--") }); flag >= 0 {
+		fields = fields[:flag]
+	}
+	for _, field := range fields {
+		if field == "[flags]" || field == "--" {
+			continue
+		}
+		if !strings.HasPrefix(field, "[") {
+			required++
+		}
+		names = append(names, strings.Trim(field, "[]"))
+	}
+	return names, required
+}

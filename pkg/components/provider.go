@@ -1,0 +1,55 @@
+package components
+
+import (
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+)
+
+// AddProvider returns the edit that adds a provider to a management cluster. One that init could not find is refused as init refuses it: the error
+// matches capi.ErrUnknownProvider. One that fleet.yaml has a url for is found there.
+func AddProvider(cluster string, p v1alpha1.Provider) func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	return func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+		wanted := capi.Provider{Name: p.Name, Type: capi.ProviderType(p.Type), Version: p.Version, URL: p.URL}
+		if m, err := r.Fleet.ManagementCluster(cluster); err == nil {
+			for _, there := range m.Providers {
+				if there.Name == p.Name && fleetrepo.TypeOf(there) == fleetrepo.TypeOf(p) {
+					wanted.URL = there.URL
+				}
+			}
+		}
+		e, err := r.AddProvider(cluster, p) // what is wrong with the words comes first
+		if err == nil {
+			err = capi.CheckKnown(wanted)
+		}
+		return e, err
+	}
+}
+
+// AddManagementCluster returns the edit that declares a management cluster. A provider that init could not find is refused as AddProvider refuses it.
+func AddManagementCluster(m v1alpha1.ManagementCluster) func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	return func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+		e, err := r.AddManagementCluster(m)
+		for _, p := range m.Providers {
+			if err == nil {
+				err = capi.CheckKnown(capi.Provider{Name: p.Name, Type: capi.ProviderType(fleetrepo.TypeOf(p)), Version: p.Version, URL: p.URL})
+			}
+		}
+		return e, err
+	}
+}
+
+// KnownProviders are the names of the providers of a type that are found by their name alone, for completion.
+func KnownProviders(of v1alpha1.ProviderType) []string {
+	known, err := capi.Known()
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, p := range known {
+		if p.Type == capi.ProviderType(of) {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}

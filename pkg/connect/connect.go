@@ -1,0 +1,237 @@
+// Package connect gives this machine the way to a management cluster that another one has made, and forgets it again.
+package connect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
+	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/hosts"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/ownership"
+	"github.com/fleetctl/fleetctl/pkg/session"
+)
+
+// connectedFile is the way to a management cluster that another machine made.
+const connectedFile = "connected.kubeconfig"
+
+// Options of Connect.
+type Options struct {
+	// Dir is the folder of the fleet repo, Cluster the management cluster; empty: the only one.
+	Dir, Cluster string
+	// Kubeconfig is a file with the way there, Context one of its contexts; empty: the current one. Without both it is, after a pivot, what this
+	// machine has; else the parent is asked.
+	Kubeconfig, Context string
+	// MergeInto is the user's kubeconfig that gets a context for it; empty: none does.
+	MergeInto string
+}
+
+// Result is what this machine knows now.
+type Result struct {
+	FormatVersion string   `json:"formatVersion"`
+	Cluster       string   `json:"cluster"`
+	Fleet         string   `json:"fleet"`
+	Server        string   `json:"server"`
+	MadeBy        string   `json:"madeBy,omitempty"`
+	Clusters      []string `json:"clusters"`
+	Keys          int      `json:"keys"`
+	Kubeconfig    string   `json:"kubeconfig"`
+	Next          []string `json:"next"`
+}
+
+// Connect gives this machine the way to a management cluster that another one made, or that has taken over here by a pivot. It looks whether that belongs
+// to the fleet and changes nothing there. From then on each command works with it as where it was made, but for its host.
+func Connect(ctx context.Context, deps management.Deps, o Options) (*Result, error) {
+	s, err := session.Read(ctx, deps, session.Options{Dir: o.Dir, Cluster: o.Cluster, MergeKubeconfig: o.MergeInto})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	if s.NewFleet {
+		return nil, diag.Errorf("run it in a clone of the fleet repo", "there is no fleet in %s", s.Opts.Dir)
+	}
+	if s.Stranger != nil {
+		return nil, s.Stranger
+	}
+	unlock, err := s.Cluster.Lock("fleetctl connect")
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	kubeconfig, err := wayThere(ctx, s, o)
+	if err != nil {
+		return nil, err
+	}
+	client, err := kube.New(kubeconfig, kube.Options{})
+	if err != nil {
+		return nil, err
+	}
+	step := s.Deps.Report.Start("look whether it is this fleet's")
+	result, err := lookThere(ctx, s, client)
+	if err == nil {
+		err = notHere(ctx, s, client)
+	}
+	if err != nil {
+		step.Fail(err)
+		return nil, err
+	}
+	step.Done()
+	return result, rememberConnected(ctx, s, client, s.Renewed(ctx, client, kubeconfig), result)
+}
+
+// wayThere is the kubeconfig to go by.
+func wayThere(ctx context.Context, s *session.Session, o Options) ([]byte, error) {
+	if o.Kubeconfig != "" || o.Context != "" {
+		return hosts.Kubeconfig(o.Kubeconfig, o.Context)
+	}
+	record, err := s.Cluster.Load()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	switch {
+	case record != nil && (record.PivotedTo != "" || record.Connected):
+		content, err := os.ReadFile(s.Cluster.Path(management.KubeconfigFile))
+		return content, diag.Wrap("read the kubeconfig of "+s.Mgmt.Name, err, "give it: --kubeconfig FILE")
+	case s.Mgmt.Parent != "":
+		if alone, err := s.StandsAlone(); err != nil || alone {
+			if err != nil {
+				return nil, err
+			}
+			return s.KeptWay()
+		}
+		if err := s.AskParent(ctx); err != nil {
+			return nil, err
+		}
+		return hosts.Kubeconfig(s.Cluster.Path(hosts.WorkloadKubeconfigFile), s.Mgmt.Name)
+	}
+	return nil, diag.Usage("give its kubeconfig: --kubeconfig FILE; where it was made, `fleetctl kubeconfig` prints it",
+		"nothing on this machine tells where the management cluster %s is", s.Mgmt.Name)
+}
+
+// lookThere refuses a cluster that is not this management cluster, or not any more.
+func lookThere(ctx context.Context, s *session.Session, client *kube.Client) (*Result, error) {
+	claim, err := ownership.ReadClaim(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	if claim == nil {
+		return nil, diag.Errorf("a cluster becomes one by `fleetctl init`, with host.existing in fleet.yaml, or by `fleetctl pivot --to-kubeconfig FILE`",
+			"the cluster at %s is no management cluster: it belongs to no fleet", client.Host())
+	}
+	if err := s.CheckClaim(claim); err != nil {
+		return nil, err
+	}
+	journal, err := handover.ReadJournal(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	if journal != nil && journal.Role == handover.RoleSource && journal.Whole() && journal.Phase.Committed() {
+		return nil, diag.Errorf("connect to that one", "the cluster at %s has handed its work over to %s", client.Host(), journal.Target.Name)
+	}
+	manager, err := capi.New(client)
+	if err != nil {
+		return nil, err
+	}
+	clusters, err := manager.Clusters(ctx)
+	if err != nil {
+		return nil, err
+	}
+	result := &Result{
+		FormatVersion: "1", Cluster: s.Mgmt.Name, Fleet: s.Fleet.Metadata.Name, Server: client.Host(), MadeBy: claim.By, Clusters: management.FullNames(clusters),
+		Next: []string{"fleetctl status                # the clusters, and what is wrong"},
+	}
+	return result, nil
+}
+
+// notHere refuses where this machine has a host for the management cluster: it would lose sight of it.
+func notHere(ctx context.Context, s *session.Session, client *kube.Client) error {
+	record, err := s.Cluster.Load()
+	if errors.Is(err, fs.ErrNotExist) || err == nil && record.Connected {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	alone, err := s.StandsAlone()
+	if err != nil || alone {
+		return err
+	}
+	if record.PivotedTo != "" && hosts.TraitsOf(v1alpha1.Host{Type: v1alpha1.HostType(record.HostType)}, "").Elsewhere {
+		return nil // it is no host of this machine's
+	}
+	h, err := hosts.Remembered(ctx, record, s.Cluster)
+	if err != nil {
+		return err
+	}
+	st, err := h.State(ctx)
+	if err != nil || st == host.StateAbsent {
+		return err
+	}
+	if st == host.StateRunning {
+		here, err := management.Reach(ctx, h)
+		if err != nil {
+			return err
+		}
+		mine, err := handover.ClusterUID(ctx, here)
+		if err != nil {
+			return err
+		}
+		if there, err := handover.ClusterUID(ctx, client); err != nil || mine == there {
+			return errors.Join(err, diag.Errorf("nothing is to be done: `fleetctl status` shows it", "the management cluster %s is on this machine", s.Mgmt.Name))
+		}
+	}
+	return diag.Errorf("`fleetctl host delete` ends it, once it has nothing left to do", "this machine has a host for the management cluster %s (%s)", s.Mgmt.Name, st)
+}
+
+// rememberConnected keeps the way there, with the keys that the management cluster decrypts the fleet's secrets with.
+func rememberConnected(ctx context.Context, s *session.Session, client *kube.Client, kubeconfig []byte, result *Result) error {
+	keys, err := fleetsecrets.ClusterKeys(ctx, client)
+	if err != nil {
+		return err
+	}
+	if err := fleetsecrets.KeepKeys(ctx, s.Deps, s.StateFleet(), keys); err != nil {
+		return err
+	}
+	result.Keys, result.Kubeconfig = len(keys), s.Cluster.Path(management.KubeconfigFile)
+	if err := kube.WriteKubeconfig(result.Kubeconfig, kubeconfig); err != nil {
+		return err
+	}
+	way := s.Cluster.Path(connectedFile) // a pivot from here writes the target's over the other
+	if err := kube.WriteKubeconfig(way, kubeconfig); err != nil {
+		return err
+	}
+	here := s.Record()
+	here.Connected, here.HostType, here.KubeconfigSource, here.Context = true, string(v1alpha1.HostExisting), way, kube.CurrentContext(kubeconfig)
+	if err := s.Cluster.Save(here); err != nil {
+		return err
+	}
+	if s.Opts.MergeKubeconfig == "" {
+		return nil
+	}
+	return kube.MergeKubeconfig(ctx, s.Opts.MergeKubeconfig, management.ContextName(s.Mgmt.Name), kubeconfig)
+}
+
+// Disconnect forgets the way to a management cluster that another machine made. Nothing there is changed.
+func Disconnect(t *management.Target) error {
+	if t.Record == nil || !t.Record.Connected {
+		return diag.Errorf("`fleetctl teardown` removes one that this machine has made", "this machine has no connection to a management cluster %s", t.Name)
+	}
+	unlock, err := t.Cluster.Lock("fleetctl connect --forget")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := t.Cluster.Remove(); err != nil {
+		return fmt.Errorf("forget the management cluster %s: %w", t.Name, err)
+	}
+	return nil
+}

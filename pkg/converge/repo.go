@@ -1,0 +1,201 @@
+package converge
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/gitserve"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/session"
+	"github.com/fleetctl/fleetctl/pkg/steps"
+	"github.com/fleetctl/fleetctl/pkg/within"
+)
+
+// GitEndpoint is the fleet repo as Flux reaches it.
+type GitEndpoint struct {
+	// url that Flux reads.
+	URL string
+	// Display is what a person knows it by.
+	Display string
+	// Local says that this machine serves it: there is no remote.
+	Local       bool
+	Credentials flux.SourceCredentials
+}
+
+// OfferRepo finds out where Flux reads the fleet repo: at its remote or, where it has none, at a server that it starts.
+func (r *Run) OfferRepo(ctx context.Context, detail func(string)) (*GitEndpoint, error) {
+	git := r.Session.Fleet.Spec.Git
+	if git.URL == "" {
+		return r.serveRepo(ctx, detail)
+	}
+	credentials, err := r.Session.SourceCredentials()
+	if err != nil {
+		return nil, err
+	}
+	return &GitEndpoint{URL: session.SourceURL(git), Display: git.URL, Credentials: credentials}, steps.NothingToDo("Flux reads " + git.URL)
+}
+
+// serveRepo serves the folder of the fleet repo, read-only, to the pods of the management cluster, from a process that outlives
+// this one.
+func (r *Run) serveRepo(ctx context.Context, _ func(string)) (*GitEndpoint, error) {
+	s := r.Session
+	gateway, err := s.Host.Gateway(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := prepareWorkTree(ctx, s); err != nil {
+		return nil, err
+	}
+	at, started, err := gitserve.Ensure(ctx, gitserve.Spec{
+		StateDir: s.Cluster.Path(management.GitServeDir), RepoDir: s.Opts.Dir, Listen: gateway.Listen, Host: gateway.Host,
+		Executable: s.Deps.Executable, Args: []string{"git-serve", s.Cluster.Path(management.GitServeDir)},
+	})
+	if err != nil {
+		return nil, err
+	}
+	endpoint := &GitEndpoint{
+		URL:     gitserve.URL(gateway.Host, at.Port),
+		Display: s.Opts.Dir, Local: true,
+		Credentials: flux.SourceCredentials{Username: at.Username, Password: at.Password, CA: []byte(at.CA)},
+	}
+	if !started {
+		return endpoint, steps.NothingToDo("it is being served")
+	}
+	r.Did()
+	return endpoint, nil
+}
+
+// prepareWorkTree makes the folder a working tree on the fleet's branch, with the remote that fleet.yaml names.
+func prepareWorkTree(ctx context.Context, s *session.Session) (*gitrepo.Repo, error) {
+	git := s.Fleet.Spec.Git
+	repo, err := gitrepo.Open(s.Opts.Dir)
+	switch {
+	case err == nil && git.URL != "":
+		_, err = repo.EnsureRemote(git.URL)
+	case err == nil:
+	case !errors.Is(err, gitrepo.ErrNotARepository):
+	case git.URL == "":
+		repo, err = gitrepo.InitLocal(s.Opts.Dir, git.Branch)
+	default:
+		repo, err = gitrepo.Clone(ctx, git.URL, s.PushAuth(), git.Branch, s.Opts.Dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	repo.NoVerify = s.Opts.NoVerify
+	return repo, nil
+}
+
+// commitAndPush writes and commits what the fleet repo lacks, with fleet.yaml as it stands, and nothing else that may be dirty, and pushes it. Where the remote has moved on, the
+// intent is applied again on top of it, never forced.
+func (r *Run) commitAndPush(ctx context.Context, endpoint *GitEndpoint, client *kube.Client, m *Manifests, detail func(string)) (*Pushed, error) {
+	s := r.Session
+	content := &RepoContent{Session: s, Endpoint: endpoint, Client: client, Manifests: m}
+	repo, err := prepareWorkTree(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	message := fmt.Sprintf("Point the management cluster %s at this repository\n\nWritten by fleetctl init.\n", s.Mgmt.Name)
+	if err := repo.Recover(ctx); err != nil {
+		return nil, err
+	}
+	p := &Pushed{Session: s, Repo: repo}
+	made, nothing, err := CommitTo(ctx, s, endpoint, p, message, content.gitChanges, detail)
+	if err != nil {
+		return nil, err
+	}
+	p.Access = content.Access() // with the keys that the commit is encrypted with
+	if !made {
+		return p, nothing
+	}
+	r.Did()
+	return p, nil
+}
+
+// CommitTo makes the commit where Flux reads it, and notes it in p. nothing says in words that there was nothing to commit.
+func CommitTo(
+	ctx context.Context, s *session.Session, endpoint *GitEndpoint, p *Pushed, message string, wanted wantedChanges, detail func(string),
+) (made bool, nothing steps.NothingToDo, err error) {
+	if endpoint.Local {
+		p.Revision, made, err = CommitHere(ctx, p.Repo, message, wanted)
+		return made, "all is committed", err
+	}
+	detail("pushing to " + s.Fleet.Spec.Git.URL)
+	intent := func(root string) ([]gitrepo.Change, error) { return wanted(ctx, root) }
+	synced, err := p.Repo.Sync(ctx, s.PushAuth(), intent, message, gitrepo.Author{})
+	if err != nil {
+		return false, "", err
+	}
+	p.Revision = synced.Commit
+	return synced.Pushed, "all is pushed", nil
+}
+
+// wantedChanges are what a commit is to bring to a fleet repo that has at root what is committed.
+type wantedChanges func(ctx context.Context, root string) ([]gitrepo.Change, error)
+
+// CommitHere commits what is wanted to the working tree's branch. It returns the commit that is there then, and whether there was anything to commit.
+func CommitHere(ctx context.Context, repo *gitrepo.Repo, message string, wanted wantedChanges) (commit string, made bool, err error) {
+	base, err := repo.Head()
+	if err != nil {
+		return "", false, err
+	}
+	root, remove, err := repo.Copy(ctx)
+	if err != nil {
+		return "", false, err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	changes, err := wanted(ctx, root)
+	if err != nil {
+		return "", false, err
+	}
+	return repo.CommitOnto(ctx, base, changes, message, gitrepo.Author{})
+}
+
+// gitChanges are repoFiles as gitrepo commits them, where root has what is committed, with what is encrypted.
+func (c *RepoContent) gitChanges(ctx context.Context, root string) ([]gitrepo.Change, error) {
+	changes, err := ChangesOf(ctx, c.Session, root, c.repoFiles)
+	if err != nil {
+		return nil, err
+	}
+	encrypted, err := c.SecretFiles(ctx, root)
+	return append(changes, encrypted...), err
+}
+
+// wantedFiles are files that a fleet repo at root is to have; present tells what is there already.
+type wantedFiles func(ctx context.Context, root string, present func(manifest.File) bool) ([]manifest.File, error)
+
+// ChangesOf are files and the fleet's identity as gitrepo commits them. A person's own file in no commit stays as it is; one that is just what would
+// be written is left from an earlier run.
+func ChangesOf(ctx context.Context, s *session.Session, root string, wanted wantedFiles) ([]gitrepo.Change, error) {
+	files, err := wanted(ctx, root, func(f manifest.File) bool {
+		if _, err := os.Lstat(filepath.Join(root, filepath.FromSlash(f.Path))); err == nil {
+			return true
+		}
+		content, err := within.ReadFile(s.Opts.Dir, f.Path, fleetrepo.MaxFile)
+		if err != nil {
+			return !errors.Is(err, fs.ErrNotExist)
+		}
+		return !bytes.Equal(content, f.Content)
+	})
+	if err != nil {
+		return nil, err
+	}
+	changes := make([]gitrepo.Change, 0, len(files))
+	for _, f := range files {
+		// The cluster is made from fleet.yaml as it stands on disk.
+		changes = append(changes, gitrepo.Change{Path: f.Path, Content: f.Content, Replace: f.Path == v1alpha1.FileName})
+	}
+	identity, err := s.IdentityFile(root)
+	return append(changes, identity...), err
+}

@@ -1,0 +1,40 @@
+package fleetrepo
+
+import (
+	"slices"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+)
+
+// productionAlong are the production environments that are not among those named and follow a branch, where c is the first channel of tags.
+func (r *Repo) productionAlong(c v1alpha1.Channel, named []string) (along []string) {
+	if !c.IsTag() || slices.ContainsFunc(r.Fleet.Channels(), v1alpha1.Channel.IsTag) {
+		return nil
+	}
+	for _, e := range r.Fleet.Spec.Environments {
+		if e.IsProduction() && !slices.Contains(named, e.Name) {
+			along = append(along, e.Name)
+		}
+	}
+	return along
+}
+
+// anotherChannel is the hint of what to do before the channel called name goes, for the environments that follow it. Production never follows the branch: without
+// another channel of tags it has to be production no more.
+func (r *Repo) anotherChannel(name string, followers []string) string {
+	another := v1alpha1.MainChannel
+	for _, c := range r.Fleet.Channels() {
+		if c.IsTag() && c.Name != name {
+			another = c.Name
+		}
+	}
+	production := func(name string) bool {
+		e, _ := r.Fleet.Environment(name)
+		return e.IsProduction()
+	}
+	if i := slices.IndexFunc(followers, production); i >= 0 && another == v1alpha1.MainChannel {
+		return "production follows tags alone: add another channel for " + followers[i] + " (`fleetctl channel add`), or make it one that is no production: " +
+			"`fleetctl environment set " + followers[i] + " --channel " + v1alpha1.MainChannel + " --production=false`"
+	}
+	return "give each another one first: `fleetctl environment set " + followers[0] + " --channel " + another + "`"
+}

@@ -1,0 +1,208 @@
+package flux
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// The annotations by which who writes an object tells Flux how to apply it.
+const (
+	forceAnnotation = "kustomize.toolkit.fluxcd.io/force"
+	ssaAnnotation   = "kustomize.toolkit.fluxcd.io/ssa"
+)
+
+// ToApply is an object that a Kustomization of Flux's is to apply.
+type ToApply struct {
+	*unstructured.Unstructured
+
+	By kube.Key
+}
+
+// Rehearsal is what the Flux of a cluster would do at once.
+type Rehearsal struct {
+	// Deletes are objects of the cluster that it has applied, and would apply no more.
+	Deletes []kube.Ref
+	// Refused says which objects the API server does not take as they are to be applied.
+	Refused []error
+	// Untold says which could not be tried.
+	Untold []error
+}
+
+// rehearsal is one run of Rehearse.
+type rehearsal struct {
+	*System
+
+	world   world
+	mu      sync.Mutex
+	result  Rehearsal
+	arrives map[kube.Ref]bool // namespaces, and, without a name, the kinds of CRDs, that are applied, too
+}
+
+// Rehearse tries what Kustomizations of the cluster are to apply to it, each object in a dry run as kustomize-controller, and changes nothing. keep
+// says of what those Kustomizations applied before whether they still are to. One that is suspended, and not by Suspend, does nothing.
+func (s *System) Rehearse(ctx context.Context, objects []ToApply, by []kube.Key, keep func(kube.Ref) bool) (*Rehearsal, error) {
+	w, err := s.look(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look at what flux applied: %w", err)
+	}
+	r := &rehearsal{System: s, world: w, arrives: map[kube.Ref]bool{}}
+	for _, o := range objects {
+		r.arrive(o.Unstructured)
+	}
+	if err := kube.Each(parallelism, objects, func(o ToApply) error { return r.try(ctx, o) }); err != nil {
+		return nil, err
+	}
+	before, err := r.prunable(by)
+	if err != nil {
+		return nil, err
+	}
+	before = slices.DeleteFunc(before, keep)
+	if err := kube.Each(parallelism, before, func(ref kube.Ref) error { return r.deletes(ctx, ref) }); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(r.result.Deletes, func(a, b kube.Ref) int { return strings.Compare(a.String(), b.String()) })
+	for _, errs := range [][]error{r.result.Refused, r.result.Untold} {
+		slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	}
+	return &r.result, nil
+}
+
+func namespaceRef(name string) kube.Ref {
+	return kube.Ref{GroupVersionKind: schema.GroupVersionKind{Kind: "Namespace"}, Key: kube.Key{Name: name}}
+}
+
+func kindRef(kind schema.GroupKind) kube.Ref {
+	return kube.Ref{GroupVersionKind: kind.WithVersion("")}
+}
+
+// arrive notes what others need obj for.
+func (r *rehearsal) arrive(obj *unstructured.Unstructured) {
+	switch obj.GroupVersionKind().GroupKind() {
+	case schema.GroupKind{Kind: "Namespace"}:
+		r.arrives[namespaceRef(obj.GetName())] = true
+	case schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
+		group, _, _ := unstructured.NestedString(obj.Object, "spec", "group")
+		kind, _, _ := unstructured.NestedString(obj.Object, "spec", "names", "kind")
+		r.arrives[kindRef(schema.GroupKind{Group: group, Kind: kind})] = true
+	}
+}
+
+// try applies one object in a dry run.
+func (r *rehearsal) try(ctx context.Context, o ToApply) error {
+	a := o.GetAnnotations()
+	_, encrypted := o.Object["sops"]
+	if encrypted || r.rests(o.By) || a[reconcileAnnotation] == kustomizev1.DisabledValue || a[ssaAnnotation] == "Ignore" {
+		return nil
+	}
+	obj := o.DeepCopy()
+	kube.AddLabels(obj, map[string]string{AppliedBy: o.By.Name, appliedFrom: o.By.Namespace})
+	ref := kube.RefOf(obj)
+	err := kube.Retry(ctx, func(ctx context.Context) error {
+		wanted := client.ApplyConfigurationFromUnstructured(obj.DeepCopy())
+		return r.client.WithWatch.Apply(ctx, wanted, client.DryRunAll, client.ForceOwnership, client.FieldOwner(fluxOwner))
+	})
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case kube.IsAbsent(err) && (r.arrives[kindRef(ref.GroupKind())] || r.arrives[namespaceRef(ref.Namespace)]):
+		return nil // it comes after what it needs
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	err = fmt.Errorf("%s, which Kustomization %s applies: %w", ref, o.By, err)
+	if (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)) && !r.forced(o) {
+		r.result.Refused = append(r.result.Refused, err)
+		return nil
+	}
+	r.result.Untold = append(r.result.Untold, err)
+	return nil
+}
+
+// forced tells whether Flux makes the object anew where it cannot be changed.
+func (r *rehearsal) forced(o ToApply) bool {
+	if o.GetAnnotations()[forceAnnotation] == kustomizev1.EnabledValue {
+		return true
+	}
+	k := r.world[kustomizationKind][o.By]
+	if k == nil {
+		return false
+	}
+	force, _, _ := unstructured.NestedBool(k.Object, "spec", "force")
+	return force
+}
+
+// rests tells whether somebody else than Suspend has suspended a Kustomization.
+func (r *rehearsal) rests(key kube.Key) bool {
+	k := r.world[kustomizationKind][key]
+	if k == nil {
+		return false
+	}
+	_, ours := k.GetAnnotations()[suspendedAnnotation]
+	suspended, _, _ := unstructured.NestedBool(k.Object, "spec", "suspend")
+	return suspended && !ours
+}
+
+// prunable is what Kustomizations have applied to this cluster, and may delete.
+func (r *rehearsal) prunable(by []kube.Key) ([]kube.Ref, error) {
+	seen := map[kube.Ref]bool{}
+	var refs []kube.Ref
+	for _, key := range by {
+		obj := r.world[kustomizationKind][key]
+		if obj == nil || r.rests(key) {
+			continue
+		}
+		var k kustomizev1.Kustomization
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &k); err != nil {
+			return nil, fmt.Errorf("read %s: %w", kube.RefOf(obj), err)
+		}
+		if !k.Spec.Prune || k.Spec.KubeConfig != nil || k.Status.Inventory == nil {
+			continue
+		}
+		for _, entry := range k.Status.Inventory.Entries {
+			ref, err := entryRef(entry)
+			if err != nil {
+				return nil, fmt.Errorf("read the inventory of %s: %w", kube.RefOf(obj), err)
+			}
+			if !seen[ref] {
+				seen[ref] = true
+				refs = append(refs, ref)
+			}
+		}
+	}
+	return refs, nil
+}
+
+// deletes notes an object as one that would be deleted, where it is there, is Flux's, and nothing keeps it.
+func (r *rehearsal) deletes(ctx context.Context, ref kube.Ref) error {
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(ref.GroupVersionKind)
+	err := kube.Retry(ctx, func(ctx context.Context) error { return r.client.Get(ctx, ref.Key, obj) })
+	if kube.IsAbsent(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("get %s: %w", ref, err)
+	}
+	a := obj.GetAnnotations()
+	if a[pruneAnnotation] == kustomizev1.DisabledValue || a[reconcileAnnotation] == kustomizev1.DisabledValue || obj.GetLabels()[AppliedBy] == "" {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.result.Deletes = append(r.result.Deletes, ref)
+	return nil
+}

@@ -1,0 +1,220 @@
+package gitrepo
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/transport"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// ErrPushElsewhere says that git would push the checked out branch elsewhere than to the branch that it follows, or not at all.
+var ErrPushElsewhere = errors.New("git would not push there")
+
+// tracking is what the checked out branch follows.
+type tracking struct {
+	address                        // of the remote, as git asks it
+	to      address                // where git pushes to, which may be another
+	remote  string                 // its name
+	push    string                 // the name of the remote that git pushes to
+	head    plumbing.ReferenceName // that branch here; "" if it is in no branch here
+	branch  string                 // at the remote
+	ref     plumbing.ReferenceName // what is known here of it
+	mode    string                 // push.default
+}
+
+// local is what git calls the commit that is pushed from here.
+func (t *tracking) local(commit plumbing.Hash) string {
+	if t.head == "" {
+		return commit.String()
+	}
+	return t.head.String()
+}
+
+func (r *Repo) tracking() (*tracking, error) {
+	name, _, err := r.head()
+	if err != nil {
+		return nil, err
+	}
+	config, err := r.readConfig()
+	if err != nil {
+		return nil, err
+	}
+	t := &tracking{remote: origin, head: name, branch: name.Short(), mode: config.settings["push.default"]}
+	own := "branch." + name.Short() + "."
+	if named := config.settings[own+"remote"]; named != "" && named != "." {
+		t.remote = named
+		if merge := plumbing.ReferenceName(config.settings[own+"merge"]); merge.IsBranch() {
+			t.branch = merge.Short()
+		}
+	} else if all := config.remotes(); len(all) == 1 {
+		t.remote = all[0]
+	}
+	t.push = cmp.Or(config.settings[own+"pushremote"], config.settings["remote.pushdefault"], t.remote)
+	t.ref = plumbing.NewRemoteReferenceName(t.remote, t.branch)
+	if urls := config.lists["remote."+t.remote+".url"]; len(urls) > 0 {
+		t.address, t.to = config.rewritten(urls[0], "insteadof"), config.rewritten(urls[0], "pushinsteadof", "insteadof")
+	}
+	if urls := config.lists["remote."+t.remote+".pushurl"]; len(urls) > 0 {
+		t.to = config.rewritten(urls[0], "insteadof")
+	}
+	return t, nil
+}
+
+// remotes are the names of the remotes, sorted.
+func (f *configFiles) remotes() []string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(f.lists)) {
+		if rest, ok := strings.CutPrefix(name, "remote."); ok && strings.HasSuffix(rest, ".url") {
+			names = append(names, strings.TrimSuffix(rest, ".url"))
+		}
+	}
+	return names
+}
+
+// address is where a remote is, as git makes it of what is written down.
+type address struct {
+	url string
+	// user and password are those that a rule of the user's has put into the address. They are used where nothing else is given.
+	user, password string
+}
+
+// rewritten is the address that git makes of one that is written down: of the first kind of rule of which one fits, the rule that fits most of it.
+func (f *configFiles) rewritten(url string, kinds ...string) address {
+	for _, kind := range kinds {
+		var base, longest string
+		for name, prefixes := range f.lists {
+			to, ok := strings.CutPrefix(name, "url.")
+			if !ok || !strings.HasSuffix(to, "."+kind) {
+				continue
+			}
+			for _, prefix := range prefixes {
+				if strings.HasPrefix(url, prefix) && len(prefix) > len(longest) {
+					base, longest = strings.TrimSuffix(to, "."+kind), prefix
+				}
+			}
+		}
+		if longest != "" {
+			return bare(base + url[len(longest):])
+		}
+	}
+	return address{url: url}
+}
+
+// bare takes the password out of an address.
+func bare(url string) address {
+	ep, err := transport.NewEndpoint(url)
+	if err != nil || ep.Password == "" {
+		return address{url: url}
+	}
+	a := address{user: ep.User, password: ep.Password}
+	if ep.Password = ""; Protocol(ep.Protocol) != ProtocolSSH {
+		ep.User = ""
+	}
+	a.url = ep.String()
+	return a
+}
+
+// open is the remote at an address.
+func (a address) open(auth Auth) (*remote, error) {
+	if auth.Token == "" && a.password != "" {
+		auth.Username, auth.Token = a.user, a.password
+	}
+	return newRemote(a.url, auth)
+}
+
+// openNamed is newRemote for an address that no repository has: the user's rules for addresses hold for it as well.
+func openNamed(url string, auth Auth) (*remote, error) {
+	config, err := (&Repo{}).readConfig()
+	if err != nil {
+		return nil, err
+	}
+	return config.rewritten(url, "insteadof").open(auth)
+}
+
+// refused says of an error about the URL which remote has it, and how to give it another one: nobody has typed the URL.
+func (t *tracking) refused(err error) error {
+	if !errors.Is(err, ErrURL) {
+		return err
+	}
+	hint := "`git remote set-url " + t.remote + " URL` changes it"
+	if more := diag.Hint(err); more != "" {
+		hint = more + "; " + hint
+	}
+	return diag.Errorf(hint, "the remote %s: %w", t.remote, err)
+}
+
+// missing is the error of a branch that follows no remote.
+func (t *tracking) missing(dir string, remotes []string) error {
+	if len(remotes) == 0 {
+		return diag.Errorf("git remote add origin URL", "%w: %s has no remote", ErrURL, dir)
+	}
+	return diag.Errorf("say which: git branch --set-upstream-to "+remotes[0]+"/"+t.branch, "the branch %s of %s follows none of the remotes %s",
+		t.head.Short(), dir, strings.Join(remotes, ", "))
+}
+
+// checkPush refuses a push that git, as it is set up here, would make elsewhere or would not make.
+func (t *tracking) checkPush() error {
+	local := t.head.Short()
+	switch {
+	case t.push != t.remote:
+		return diag.Errorf("give --pr; or, if it is to be pushed there: git config branch."+local+".pushRemote "+t.remote,
+			"%w: %s follows %s, and git pushes it to %s (branch.%s.pushRemote or remote.pushDefault)", ErrPushElsewhere, local, t.remote, t.push, local)
+	case t.head != "" && local != t.branch && t.mode != "upstream" && t.mode != "tracking":
+		return diag.Errorf("give --pr, or `git switch "+t.branch+"`; `git config push.default upstream` has git, and this, push it",
+			"%w: the branch %s follows %s of %s, which has another name", ErrPushElsewhere, local, t.branch, t.remote)
+	}
+	return nil
+}
+
+// remote is where the checked out branch is pushed to.
+func (r *Repo) remote(auth Auth) (*tracking, *remote, error) {
+	t, err := r.tracking()
+	if err != nil {
+		return nil, nil, err
+	}
+	if t.url == "" {
+		return nil, nil, r.noRemote(t)
+	}
+	remote, err := t.open(auth)
+	return t, remote, t.refused(err)
+}
+
+// noRemote is the error of a branch that follows no remote, which names those that there are.
+func (r *Repo) noRemote(t *tracking) error {
+	config, err := r.readConfig()
+	if err != nil {
+		return err
+	}
+	return t.missing(r.dir, config.remotes())
+}
+
+// open is the remote, ready to be asked and pushed to.
+func (t *tracking) open(auth Auth) (*remote, error) {
+	if t.to == t.address {
+		return t.address.open(auth)
+	}
+	to, err := t.to.open(auth)
+	if err != nil {
+		return nil, fmt.Errorf("the address that git pushes to: %w", err)
+	}
+	from, err := t.address.open(auth)
+	if err == nil && !sameServer(from.endpoint, to.endpoint) {
+		auth.Token = "" // it is for where changes go
+		from, err = t.address.open(auth)
+	}
+	if err == nil {
+		from.pushes = to
+	}
+	return from, err
+}
+
+func sameServer(a, b *transport.Endpoint) bool {
+	return a.Protocol == b.Protocol && strings.EqualFold(a.Host, b.Host) && a.Port == b.Port
+}

@@ -1,0 +1,53 @@
+package handover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// admission is the API group of policies and webhooks.
+const admission = "admissionregistration.k8s.io"
+
+// needed are the rights that a hand-over takes on a side. All else it does as an administrator, for which it needs the first two.
+func needed() []authorizationv1.ResourceAttributes {
+	return []authorizationv1.ResourceAttributes{
+		{Verb: "impersonate", Resource: "users"},
+		{Verb: "impersonate", Resource: "groups", Name: administrators},
+		{Verb: "create", Group: admission, Resource: "validatingadmissionpolicies"},
+		{Verb: "update", Group: admission, Resource: "validatingwebhookconfigurations"},
+		{Verb: "patch", Group: "apps", Resource: "deployments"},
+		{Verb: "create", Resource: "secrets", Namespace: JournalKey.Namespace},
+	}
+}
+
+// ready is an error that names all that a hand-over needs of a side and has not: it would show when that side is half fenced.
+func (s *side) ready(ctx context.Context) error {
+	var errs []error
+	policies := schema.GroupKind{Group: admission, Kind: "ValidatingAdmissionPolicy"}
+	if _, err := s.Client.RESTMapper().RESTMapping(policies, "v1"); meta.IsNoMatchError(err) {
+		errs = append(errs, diag.Errorf("upgrade it first",
+			"the API server of %s serves no ValidatingAdmissionPolicies, which Kubernetes has since 1.30: nothing would keep others away", s.Name))
+	}
+	if _, err := s.Client.As(userPrefix+"probe", administrators); err != nil {
+		return errors.Join(append(errs, err)...)
+	}
+	for _, right := range needed() {
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &right}}
+		if err := kube.Retry(ctx, func(ctx context.Context) error { return s.Client.Create(ctx, review) }); err != nil {
+			return fmt.Errorf("ask %s what its user may do: %w", s.Name, err)
+		}
+		if !review.Status.Allowed {
+			errs = append(errs, diag.Errorf("give a kubeconfig of an administrator",
+				"the user of the kubeconfig may not %s %s at %s", right.Verb, right.Resource, s.Name))
+		}
+	}
+	return errors.Join(errs...)
+}

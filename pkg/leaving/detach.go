@@ -1,0 +1,239 @@
+// Package leaving is how a workload cluster leaves its management cluster: looked into and drained before it is deleted (Inside, Drain), detached and left
+// alone (Detach), or removed as the fleet repo says (AwaitRemoval).
+package leaving
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/plain"
+	"github.com/fleetctl/fleetctl/pkg/steps"
+)
+
+// DetachOptions of Detach.
+type DetachOptions struct {
+	Target *management.Target
+	// Cluster is a workload cluster of it, NAME or NAMESPACE/NAME.
+	Cluster string
+	// KubeconfigOut is a private file for the cluster's kubeconfig; empty: one in the state folder.
+	KubeconfigOut string
+	// DryRun only says what would stay; Abort undoes what an earlier run began, as long as it has taken nothing away.
+	DryRun, Abort bool
+	// Confirm, if not nil, is asked before anything is changed.
+	Confirm func(*DetachResult) error
+	Timeout time.Duration
+}
+
+// DetachResult is what nobody manages any more.
+type DetachResult struct {
+	FormatVersion string `json:"formatVersion"`
+	// Outcome is detached, planned or undone.
+	Outcome           string             `json:"outcome"`
+	Cluster           string             `json:"cluster"`
+	ManagementCluster string             `json:"managementCluster"`
+	Left              []handover.Remnant `json:"left"`
+	// Kubeconfig is the file with the way to the cluster, Snapshot the private one with all objects as they were.
+	Kubeconfig string           `json:"kubeconfig,omitempty"`
+	Snapshot   string           `json:"snapshot,omitempty"`
+	Suspended  []string         `json:"suspended"`
+	Report     *handover.Report `json:"report,omitempty"`
+	Next       []string         `json:"next"`
+}
+
+type detach struct {
+	management.Deps
+	opts    DetachOptions
+	client  *kube.Client
+	manager *capi.Manager
+	key     kube.Key
+	release kube.Key // of the HelmRelease that makes the cluster; empty once that is gone
+	result  *DetachResult
+}
+
+// Detach makes a management cluster forget a workload cluster, and deletes nothing: its machines, networks and disks stay, and nobody manages them. Flux is
+// kept from making it again before anything is taken away. It goes on where an earlier run was cut off.
+func Detach(ctx context.Context, deps management.Deps, o DetachOptions) (*DetachResult, error) {
+	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	unlock, err := o.Target.Cluster.Lock("fleetctl cluster detach")
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	d := &detach{Deps: deps, opts: o, result: &DetachResult{
+		FormatVersion: "1", Outcome: "planned", ManagementCluster: o.Target.Name, Left: []handover.Remnant{}, Suspended: []string{}, Next: []string{},
+	}}
+	if err := d.find(ctx); err != nil {
+		return nil, err
+	}
+	if o.Abort {
+		return d.abort(ctx)
+	}
+	if o.DryRun {
+		return d.result, nil
+	}
+	if o.Confirm != nil {
+		if err := o.Confirm(d.result); err != nil {
+			return nil, err
+		}
+	}
+	err = steps.Run(ctx, deps.Report, []steps.Step{
+		{Name: "keep what is known of it", Run: d.keep, Timeout: 2 * time.Minute},
+		{Name: "keep Flux off it", Needs: []string{"keep what is known of it"}, Run: d.letGo, Timeout: 2 * time.Minute},
+		{
+			Name: "take it away from " + o.Target.Name, Needs: []string{"keep Flux off it"}, Run: d.takeAway, Timeout: 15 * time.Minute,
+			Hint: "run the same command again: it goes on",
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	d.result.Outcome = "detached"
+	d.result.Next = []string{
+		"fleetctl cluster remove " + d.key.Name + "    # takes it out of Git, too: there is nothing left that it could delete",
+		"fleetctl backup    # earlier snapshots still hold it: restored, one of them would have it managed twice",
+	}
+	return d.result, nil
+}
+
+// reach connects to a management cluster, and reads the journal of its last hand-over (nil if there was none).
+func reach(ctx context.Context, t *management.Target) (client *kube.Client, manager *capi.Manager, journal *handover.Journal, err error) {
+	if client, err = t.Client(ctx); err != nil {
+		return nil, nil, nil, err
+	}
+	if manager, err = capi.New(client); err != nil {
+		return nil, nil, nil, err
+	}
+	journal, err = handover.ReadJournal(ctx, client)
+	return client, manager, journal, err
+}
+
+// workload is a workload cluster of a management cluster that has its work, and is not in the middle of handing it over.
+func workload(ctx context.Context, t *management.Target, manager *capi.Manager, journal *handover.Journal, name string) (*capi.Cluster, error) {
+	if err := handover.Restorable(t.Name, journal); err != nil {
+		return nil, err
+	}
+	return management.FindCluster(ctx, manager, name)
+}
+
+// find looks at the cluster, or at the objects that an earlier run has left of it.
+func (d *detach) find(ctx context.Context) (err error) {
+	var journal *handover.Journal
+	if d.client, d.manager, journal, err = reach(ctx, d.opts.Target); err != nil {
+		return err
+	}
+	if journal != nil && journal.Detach && slices.ContainsFunc(journal.Select, func(full string) bool { return management.SameCluster(d.opts.Cluster, full) }) {
+		namespace, name, _ := strings.Cut(journal.Select[0], "/")
+		d.key = kube.Key{Namespace: namespace, Name: name}
+		d.result.Cluster = d.key.String()
+		return nil // all that follows was settled by the run that began
+	}
+	cluster, err := workload(ctx, d.opts.Target, d.manager, journal, d.opts.Cluster)
+	if err != nil {
+		return err
+	}
+	d.key = cluster.Key()
+	d.result.Cluster = d.key.String()
+	object, err := d.manager.ClusterObject(ctx, d.key)
+	if err != nil {
+		return err
+	}
+	if cluster.Deleting {
+		return diag.Errorf("wait until it is gone", "cluster %s is being deleted", cluster.FullName())
+	}
+	d.release = flux.ReleaseOf(object)
+	if d.release.Name == "" {
+		if by := flux.KustomizationOf(object); by.Name != "" {
+			return diag.Errorf("suspend that, or take the cluster's manifests out of its folder with prune off, and run the same command again",
+				"cluster %s is applied by Kustomization %s itself, which would make it again", cluster.FullName(), by)
+		}
+	}
+	d.result.Left, err = handover.Remains(ctx, d.client, []kube.Key{d.key})
+	return err
+}
+
+// keep writes what nobody could find out any more to private files.
+func (d *detach) keep(ctx context.Context, detail func(string)) error {
+	if d.release == (kube.Key{}) && len(d.result.Left) == 0 {
+		return steps.NothingToDo("an earlier run has done it")
+	}
+	detail("taking a snapshot of the Cluster API objects")
+	content, objects, err := d.manager.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	header := fmt.Sprintf("# %s of management cluster %s before cluster %s was detached\n", plain.Count(objects, "object"), d.opts.Target.Name, d.key)
+	if d.result.Snapshot, err = d.file(".yaml"); err != nil {
+		return err
+	}
+	if err := atomicfile.Write(d.result.Snapshot, append([]byte(header), content...), 0o600); err != nil {
+		return fmt.Errorf("keep a snapshot: %w", err)
+	}
+	kubeconfig, err := d.manager.WorkloadKubeconfig(ctx, d.key)
+	if kube.IsAbsent(err) {
+		return nil // it was never made
+	}
+	if err != nil {
+		return err
+	}
+	file := d.opts.KubeconfigOut
+	if file == "" {
+		if file, err = d.file(".kubeconfig"); err != nil {
+			return err
+		}
+	}
+	d.result.Kubeconfig = file
+	return kube.WriteKubeconfig(file, kubeconfig)
+}
+
+// file is a private one for what is known of the cluster. It is in no folder of a management cluster: it outlives that one's state, too.
+func (d *detach) file(ending string) (string, error) {
+	dir := filepath.Join(d.Store.Dir, "detached")
+	if err := atomicfile.MkdirAll(dir, 0o700); err != nil {
+		return "", diag.Wrap("keep what is known of "+d.key.String(), err, "point --state-dir or FLEETCTL_STATE_DIR at a folder that you can write")
+	}
+	return filepath.Join(dir, strings.Join([]string{d.opts.Target.Name, d.key.Namespace, d.key.Name}, "-")+ending), nil
+}
+
+// abort gives the cluster back to Cluster API and Flux.
+func (d *detach) abort(ctx context.Context) (*DetachResult, error) {
+	step := d.Report.Start("undo it")
+	_, err := handover.AbortAlone(ctx, handover.Options{Source: handover.Side{Name: d.opts.Target.Name, Client: d.client}, Select: []kube.Key{d.key}})
+	if err == nil {
+		err = flux.NewSystem(d.client).TakeBack(ctx, d.key.Namespace, capi.KubeconfigSecret(d.key))
+	}
+	if err != nil {
+		step.Fail(err)
+		return nil, err
+	}
+	step.Done()
+	d.result.Outcome = "undone"
+	return d.result, nil
+}
+
+func (d *detach) letGo(ctx context.Context, _ func(string)) error {
+	refs, err := flux.NewSystem(d.client).LetGo(ctx, d.release, capi.KubeconfigSecret(d.key))
+	for _, ref := range refs {
+		d.result.Suspended = append(d.result.Suspended, ref.String())
+	}
+	return err
+}
+
+func (d *detach) takeAway(ctx context.Context, detail func(string)) (err error) {
+	d.result.Report, err = handover.Detach(ctx, handover.Options{
+		Source: handover.Side{Name: d.opts.Target.Name, Client: d.client}, Select: []kube.Key{d.key},
+		Progress: func(progress handover.Progress) { detail(progress.String()) },
+	})
+	return err
+}

@@ -1,0 +1,187 @@
+package leaving
+
+import (
+	"cmp"
+	"context"
+	"strings"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/drain"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/plain"
+	"github.com/fleetctl/fleetctl/pkg/steps"
+)
+
+// DrainOptions of DrainCluster.
+type DrainOptions struct {
+	Target *management.Target
+	// Cluster is a workload cluster of it, NAME or NAMESPACE/NAME.
+	Cluster string
+	// DryRun only says what would go; Cancel has Flux make it anew.
+	DryRun, Cancel bool
+	// Confirm, if not nil, is asked before anything is changed.
+	Confirm func(*DrainResult) error
+	// Timeout bounds the draining. Default: DrainTimeout.
+	Timeout time.Duration
+}
+
+// DrainResult is what Kubernetes had made in the cloud from inside a cluster.
+type DrainResult struct {
+	FormatVersion string `json:"formatVersion"`
+	// Outcome is drained, planned or cancelled.
+	Outcome           string `json:"outcome"`
+	Cluster           string `json:"cluster"`
+	ManagementCluster string `json:"managementCluster"`
+	// Items are what goes, or has gone; one that stays in the cloud says why.
+	Items []drain.Item `json:"items"`
+	// Suspended are the objects of Flux on the management cluster that this run keeps from making them anew.
+	Suspended []string `json:"suspended"`
+	Next      []string `json:"next"`
+}
+
+// Going are the items that draining deletes, for people to read.
+func (r *DrainResult) Going() []string { return r.items(true) }
+
+// Staying are the items that draining leaves in the cloud, with why.
+func (r *DrainResult) Staying() []string { return r.items(false) }
+
+func (r *DrainResult) items(going bool) []string {
+	var all []string
+	for _, i := range r.Items {
+		if (i.Stays == "") == going {
+			all = append(all, i.String())
+		}
+	}
+	return all
+}
+
+type draining struct {
+	management.Deps
+	opts   DrainOptions
+	client *kube.Client
+	inside *Inside
+	result *DrainResult
+}
+
+// Drain takes away what the Kubernetes of a workload cluster has made in its cloud, before the cluster is removed: Cluster API does not know it, and
+// would leave it there. Flux is kept from making it anew, until Cancel. It can be run again. Errors: a cluster that is being deleted, that manages clusters
+// itself, or whose API server does not say what is in it.
+func Drain(ctx context.Context, deps management.Deps, o DrainOptions) (*DrainResult, error) {
+	unlock, err := o.Target.Cluster.Lock("fleetctl cluster drain")
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	d := &draining{Deps: deps, opts: o, result: &DrainResult{
+		FormatVersion: "1", Outcome: "planned", ManagementCluster: o.Target.Name, Items: []drain.Item{}, Suspended: []string{}, Next: []string{},
+	}}
+	if err := d.find(ctx); err != nil {
+		return nil, err
+	}
+	switch {
+	case o.DryRun:
+		return d.result, nil
+	case o.Cancel:
+		return d.result, d.cancel(ctx)
+	}
+	if o.Confirm != nil {
+		if err := o.Confirm(d.result); err != nil {
+			return nil, err
+		}
+	}
+	err = steps.Run(ctx, deps.Report, []steps.Step{
+		{Name: "keep Flux off it", Run: d.keepFluxOff, Timeout: 2 * time.Minute},
+		{Name: "drain the cluster", Needs: []string{"keep Flux off it"}, Run: d.drain},
+	})
+	name := d.inside.Cluster.Name
+	if err != nil {
+		hint := cmp.Or(diag.Hint(err), "run the same command again: it goes on")
+		return nil, diag.Wrap("", err, hint+"; until then Flux is suspended for the cluster, and `fleetctl cluster drain "+name+" --cancel` has it go on")
+	}
+	d.result.Outcome = "drained"
+	d.result.Next = []string{
+		"fleetctl cluster remove " + name + "    # in two steps",
+		"fleetctl cluster drain " + name + " --cancel    # or have Flux make it all anew",
+	}
+	return d.result, nil
+}
+
+// find looks at the cluster and into it, and refuses where draining it cannot end well. To cancel, it is enough that the cluster is there.
+func (d *draining) find(ctx context.Context) error {
+	client, manager, journal, err := reach(ctx, d.opts.Target)
+	if err != nil {
+		return err
+	}
+	d.client = client
+	cluster, err := workload(ctx, d.opts.Target, manager, journal, d.opts.Cluster)
+	if err != nil {
+		return err
+	}
+	name := cluster.FullName()
+	d.inside, d.result.Cluster = &Inside{Cluster: *cluster}, name
+	if cluster.Deleting {
+		return diag.Errorf("`fleetctl orphans` lists what it leaves behind",
+			"cluster %s is being deleted: the machines go on which its controllers run, and these alone can drain it", name)
+	}
+	d.inside.Look(ctx, manager)
+	switch in := d.inside; {
+	case in.Dead != nil && d.opts.Cancel:
+		return nil
+	case in.Dead != nil:
+		return &diag.Error{
+			Op: "look into cluster " + name, Err: in.Dead, Code: diag.ExitNotReady,
+			Hint: "only its own controllers can drain it: repair it, or remove it undrained and list the rest with `fleetctl orphans`",
+		}
+	case d.opts.Cancel:
+		return nil
+	case in.Untold != nil:
+		return diag.Wrap("look into cluster "+name, in.Untold, "its API server answers, and does not say what the cluster has in its cloud: mend that first")
+	case len(in.Children) > 0:
+		return diag.Errorf("pivot or remove what it manages first", "cluster %s manages clusters itself: %s", name, plain.Clip(strings.Join(in.Children, ", "), MostText))
+	}
+	d.result.Items = append(d.result.Items, d.inside.Items...)
+	return nil
+}
+
+// kubeconfig is the Secret with the way to the cluster, by which Flux on the management cluster works on it.
+func (d *draining) kubeconfig() kube.Key { return capi.KubeconfigSecret(d.inside.Cluster.Key()) }
+
+// keepFluxOff suspends what works on the cluster from the management cluster. The Flux of the cluster itself is suspended as it is drained.
+func (d *draining) keepFluxOff(ctx context.Context, _ func(string)) error {
+	suspended, err := flux.NewSystem(d.client).KeepOff(ctx, d.kubeconfig())
+	for _, ref := range suspended {
+		d.result.Suspended = append(d.result.Suspended, ref.String())
+	}
+	return err
+}
+
+// drain takes away what there is.
+func (d *draining) drain(ctx context.Context, detail func(string)) error {
+	if d.inside.Simulated {
+		return steps.NothingToDo("there is no Kubernetes in a simulated cluster")
+	}
+	return d.inside.Drain(ctx, cmp.Or(d.opts.Timeout, DrainTimeout), OneByOne(detail))
+}
+
+// cancel has Flux go on with the cluster, from inside and from the management cluster.
+func (d *draining) cancel(ctx context.Context) error {
+	d.result.Outcome = "cancelled"
+	if _, err := flux.NewSystem(d.client).BackOn(ctx, d.kubeconfig()); err != nil {
+		return err
+	}
+	err := d.inside.Dead
+	if err == nil && !d.inside.Simulated {
+		_, err = flux.NewSystem(d.inside.client).Resume(ctx)
+	}
+	if err == nil {
+		return nil
+	}
+	return &diag.Error{
+		Op: "resume the Flux inside the cluster " + d.result.Cluster, Err: err, Code: diag.ExitNotReady,
+		Hint: "Flux on the management cluster goes on; run the same command again when the cluster's API server answers",
+	}
+}

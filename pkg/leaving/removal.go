@@ -1,0 +1,115 @@
+package leaving
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/steps"
+)
+
+// DeleteTimeout bounds the deletion of the workload clusters: machines in a cloud take their time.
+const DeleteTimeout = 30 * time.Minute
+
+// RemovalOptions say which step of a cluster's removal is waited for.
+type RemovalOptions struct {
+	Target  *management.Target
+	Cluster fleetrepo.Cluster
+	// Deletes says that it is the second step.
+	Deletes bool
+	Timeout time.Duration
+}
+
+// AwaitRemoval waits until a step of `fleetctl cluster remove`, committed and pushed, has come true. After the first that is when the
+// cluster has lost its protection. After the second it is when Cluster API has taken down all that the cluster had; then the namespace goes
+// too, which nothing needs any more. When the time is over before, the error says what holds it (exit code of something not ready).
+func AwaitRemoval(ctx context.Context, deps management.Deps, o RemovalOptions) error {
+	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	client, err := o.Target.Client(ctx)
+	if err != nil {
+		return err
+	}
+	manager, err := capi.New(client)
+	if err != nil {
+		return err
+	}
+	system := flux.NewSystem(client)
+	key := kube.Key{Namespace: o.Cluster.Name, Name: o.Cluster.Name}
+	if !o.Deletes {
+		return steps.Run(ctx, deps.Report, []steps.Step{{
+			Name: "wait for Flux to take the protection away", Run: func(ctx context.Context, detail func(string)) error {
+				if err := system.Reconcile(ctx); err != nil {
+					return err
+				}
+				return manager.WaitUnprotected(ctx, key, detail)
+			}, Timeout: 15 * time.Minute, Hint: "`fleetctl status` shows what Flux has applied",
+		}})
+	}
+	return steps.Run(ctx, deps.Report, []steps.Step{
+		{
+			Name: "wait for the cluster to go", Run: func(ctx context.Context, detail func(string)) error {
+				if err := system.Reconcile(ctx); err != nil {
+					return err
+				}
+				return manager.WaitGone(ctx, key, detail)
+			}, Timeout: DeleteTimeout, Hint: "`fleetctl status` shows what holds it; run the same command again to go on",
+		},
+		{
+			Name: "delete its namespace", Needs: []string{"wait for the cluster to go"}, Timeout: 10 * time.Minute,
+			Run: func(ctx context.Context, detail func(string)) error {
+				if err := system.WaitForgotten(ctx, key.Namespace, detail); err != nil {
+					return err
+				}
+				if err := checkEmptied(ctx, manager, key.Namespace); err != nil {
+					return err
+				}
+				return deleteNamespace(ctx, client, key.Namespace)
+			},
+		},
+	})
+}
+
+// checkEmptied looks once more before a namespace is deleted with all that is in it: somebody may have declared a cluster there again, or
+// made another one.
+func checkEmptied(ctx context.Context, manager *capi.Manager, namespace string) error {
+	clusters, err := manager.Clusters(ctx)
+	if err != nil {
+		return diag.Wrap("look whether the namespace "+namespace+" is empty", err, "")
+	}
+	clusters = slices.DeleteFunc(clusters, func(c capi.Cluster) bool { return c.Namespace != namespace })
+	if len(clusters) == 0 {
+		return nil
+	}
+	return diag.Errorf("if they are not wanted, remove them first and run the same command again",
+		"the namespace %s is kept: workload clusters have appeared in it: %s", namespace, strings.Join(management.FullNames(clusters), ", "))
+}
+
+// deleteNamespace deletes the namespace of a cluster that is gone, if it is the one that the fleet repo made.
+func deleteNamespace(ctx context.Context, client *kube.Client, name string) error {
+	namespace := &unstructured.Unstructured{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	namespace.SetName(name)
+	err := client.Get(ctx, kube.Key{Name: name}, namespace)
+	if kube.IsAbsent(err) {
+		return steps.NothingToDo("it is gone")
+	}
+	if err != nil {
+		return fmt.Errorf("look at the namespace %s: %w", name, err)
+	}
+	if !strings.HasPrefix(namespace.GetLabels()[flux.AppliedBy], "clusters-") {
+		return steps.NothingToDo("the fleet repo did not make it")
+	}
+	return client.Delete(ctx, []*unstructured.Unstructured{namespace}, kube.DeleteOptions{Wait: true})
+}

@@ -1,0 +1,327 @@
+package pivot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/converge"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/plain"
+	"github.com/fleetctl/fleetctl/pkg/session"
+	"github.com/fleetctl/fleetctl/pkg/snapshot"
+	"github.com/fleetctl/fleetctl/pkg/steps"
+)
+
+const (
+	stepTakeOver = "take over"
+	stepDeclare  = "declare it in fleet.yaml"
+)
+
+// answerTime is what the management cluster that a standby takes over from gets to show that it lives.
+const answerTime = 15 * time.Second
+
+// ActivateOptions of ActivateStandby.
+type ActivateOptions struct {
+	session.Options
+	// From, Snapshot, SourceIsGone and PauseElsewhere are those of RestoreOptions.
+	From, Snapshot               string
+	SourceIsGone, PauseElsewhere bool
+	// HandOver takes the work from a management cluster that lives, without a snapshot.
+	HandOver bool
+	// DryRun only looks, and Abort undoes what has not taken over.
+	DryRun, Abort bool
+}
+
+// ActivateResult is what ActivateStandby did, or would do.
+type ActivateResult struct {
+	FormatVersion string `json:"formatVersion"`
+	// Outcome is activated, planned, undone or nothing-to-do.
+	Outcome string `json:"outcome"`
+	Cluster string `json:"cluster"`
+	Of      string `json:"of"`
+	// Snapshot that it takes over with; nil where it takes over from a management cluster that lives: then Plan is what it would do.
+	Snapshot   *SnapshotInfo    `json:"snapshot,omitempty"`
+	Plan       *handover.Plan   `json:"plan,omitempty"`
+	Report     *handover.Report `json:"report,omitempty"`
+	Revision   string           `json:"revision,omitempty"`
+	Kubeconfig string           `json:"kubeconfig,omitempty"`
+	Next       []string         `json:"next"`
+}
+
+// activation has a standby take over. It is init's steps with a restore, or a hand-over, before Flux is connected, as a restore is, on a cluster that is there.
+type activation struct {
+	*Restoration
+	opts    ActivateOptions
+	client  *kube.Client
+	journal *handover.Journal
+	source  *kube.Client // the one that hands over; nil for a snapshot, or where it is not there any more
+	result  *ActivateResult
+}
+
+// ActivateStandby has a standby take over from the management cluster that it is a standby of: with its last snapshot where that is gone, or from itself where
+// it lives. It goes on where an earlier run was cut off.
+func ActivateStandby(ctx context.Context, deps management.Deps, o ActivateOptions) (*ActivateResult, error) {
+	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	s, client, journal, done, err := openStandby(ctx, deps, o.Options, "fleetctl standby activate")
+	if err != nil {
+		return nil, steps.TimedOut(ctx, err)
+	}
+	defer done()
+	a := &activation{Restoration: NewRestoration(converge.NewRun(s)), opts: o, client: client, journal: journal, result: &ActivateResult{
+		FormatVersion: "1", Outcome: "planned", Cluster: s.Mgmt.Name, Of: s.StandbyOf, Next: []string{},
+	}}
+	if o.Abort {
+		return a.result, a.undo(ctx)
+	}
+	if err := a.settle(ctx); err != nil || o.DryRun {
+		return a.result, err
+	}
+	a.init.GoesOn = true
+	a.init.Held = func(context.Context, *kube.Client) (bool, error) { return true, nil } // what init would mend is stopped on purpose
+	if err := steps.Run(ctx, deps.Report, a.steps()); err != nil {
+		return nil, err
+	}
+	a.result.Outcome, a.result.Kubeconfig = "activated", s.Cluster.Path(management.KubeconfigFile)
+	a.result.Report, _ = a.report.Peek()
+	a.result.Next = append(a.result.Next,
+		"fleetctl status --management "+s.Mgmt.Name+"     # the clusters, and what is wrong",
+		"fleetctl backup --management "+s.Mgmt.Name+"     # the snapshots of "+s.StandbyOf+" are history",
+		"fleetctl host delete --management "+s.StandbyOf+"    # its host, before anybody starts it again")
+	return a.result, nil
+}
+
+// handsOver tells whether the work comes from the other management cluster itself: as an earlier run began, else as was asked for.
+func (a *activation) handsOver() bool {
+	if a.journal.IsStandby() || a.journal.Tried() {
+		return a.opts.HandOver
+	}
+	return a.journal.Snapshot == ""
+}
+
+// settle finds out what it takes over with, and whether it may.
+func (a *activation) settle(ctx context.Context) error {
+	if a.handsOver() {
+		return a.settleSource(ctx)
+	}
+	if !a.journal.IsStandby() && !a.journal.Tried() {
+		return a.settleUnderWay(ctx)
+	}
+	silent, err := a.refuseLiving(ctx)
+	if err != nil {
+		return err
+	}
+	if err := a.findIt(ctx, a.opts.Snapshot); err != nil {
+		return err
+	}
+	if a.Snap.HandedOver != "" {
+		return refuseHandedOverSince(a.session.StandbyOf, a.Snap)
+	}
+	if err := a.refuseOlder(); err != nil {
+		return err
+	}
+	a.pauseElsewhere = a.opts.PauseElsewhere
+	if err := a.checkOwners(ctx); err != nil {
+		return err
+	}
+	if a.opts.SourceIsGone || a.opts.DryRun {
+		return nil
+	}
+	return diag.Errorf("if it is gone, say so: --source-is-gone. If it is not, two management clusters would act on the same machines",
+		"that the management cluster %s does not answer here does not tell that it is gone (%v); the snapshot was taken %s, by %s",
+		a.session.StandbyOf, silent, plain.Ago(a.Snap.Taken), a.Snap.By)
+}
+
+// refuseLiving refuses to take over with a snapshot of a management cluster that answers. silent is why it is taken for one that may be gone.
+func (a *activation) refuseLiving(ctx context.Context) (silent, err error) {
+	alive, silent := a.reachSource(ctx)
+	if silent == nil {
+		return nil, diag.Errorf("to take its work over while it lives: --hand-over. If it is not to go on, end it first (`fleetctl host delete --management "+a.session.StandbyOf+"`)",
+			"the management cluster %s answers at %s: it and the standby would act on the same machines", a.session.StandbyOf, alive.Host())
+	}
+	if ctx.Err() != nil {
+		return nil, silent
+	}
+	if a.opts.SourceIsGone || a.opts.DryRun { // else the refusal says it
+		a.session.Deps.Report.Warn(fmt.Sprintf("%s is taken for gone: asked from here, it did not answer (%v)", a.session.StandbyOf, silent))
+	}
+	return silent, nil
+}
+
+// refuseOlder refuses a snapshot that is older than the one that was tried last, unless it was asked for: the place has been rolled back, or is another one.
+func (a *activation) refuseOlder() error {
+	standby := a.journal.Standby
+	if before := a.journal.Before; standby == nil && before != nil { // a try that was cut off
+		standby = before.Standby
+	}
+	if a.opts.Snapshot != "" || standby == nil || standby.Seen == nil || standby.Seen.Snapshot <= a.Snap.ID {
+		return nil
+	}
+	return diag.Errorf("find out where the newer one is. To take over with the older one all the same: --snapshot "+a.Snap.ID,
+		"the newest snapshot is %s, and %s was tried on %s already, which is newer", a.Snap.ID, standby.Seen.Snapshot, a.session.Mgmt.Name)
+}
+
+// findIt reads the snapshot.
+func (a *activation) findIt(ctx context.Context, id string) error {
+	place, err := a.session.OpenPlace(a.opts.From)
+	if err != nil {
+		return err
+	}
+	if a.Snap, err = FindSnapshot(ctx, a.session, place, id); err != nil {
+		return err
+	}
+	a.result.Snapshot = infoOf(a.Snap)
+	return nil
+}
+
+// settleUnderWay goes on with the snapshot of an earlier run, and looks at all that may have changed since. Once that has taken over, what the snapshot holds is
+// needed no more.
+func (a *activation) settleUnderWay(ctx context.Context) error {
+	if a.journal.Phase.Committed() {
+		a.Snap = &snapshot.Snapshot{ID: a.journal.Snapshot, Fleet: a.journal.Fleet, ManagementCluster: a.journal.Source.Name, UID: a.journal.Source.UID}
+		return nil
+	}
+	if _, err := a.refuseLiving(ctx); err != nil {
+		return err
+	}
+	if err := a.findIt(ctx, a.journal.Snapshot); err != nil {
+		return err
+	}
+	return a.checkOwnersAgain(ctx, a.journal)
+}
+
+// reachSource is a way to the management cluster that the standby takes over from, where this machine knows one and it answers.
+func (a *activation) reachSource(ctx context.Context) (*kube.Client, error) {
+	return reachNamed(ctx, a.session, a.session.StandbyOf)
+}
+
+// settleSource is settle where the other one lives, or lived when an earlier run began.
+func (a *activation) settleSource(ctx context.Context) (err error) {
+	a.source, err = a.reachSource(ctx)
+	if err != nil && a.journal.Activates && a.journal.Phase.Committed() {
+		a.session.Deps.Report.Warn("what is left at " + a.session.StandbyOf + " is not removed: it does not answer")
+		return nil
+	}
+	if err != nil {
+		return diag.Wrap("reach "+a.session.StandbyOf, err, "`fleetctl connect --management "+a.session.StandbyOf+"` gives this machine a way there; where it is gone for good: undo what has begun (--abort --source-is-gone), then --source-is-gone without --hand-over")
+	}
+	if a.journal.Tried() && a.opts.DryRun { // which only looks
+		return diag.NotReady("`fleetctl standby refresh "+a.session.Mgmt.Name+"` takes away what is left of it; so does the same command without --dry-run",
+			"a try of the snapshot %s on %s was cut off, or goes on: what is there now is in the way of a plan", a.journal.Snapshot, a.session.Mgmt.Name)
+	}
+	if a.journal.Tried() { // nothing waits for it
+		if err := handover.AbortTry(ctx, a.session.Side(a.client)); err != nil {
+			return err
+		}
+	}
+	if a.opts.DryRun {
+		a.result.Plan, err = handover.Look(ctx, a.handOptions(a.client, nil))
+	}
+	return err
+}
+
+func (a *activation) handOptions(client *kube.Client, detail func(string)) handover.Options {
+	o := handover.Options{
+		Fleet: a.session.Identity(), Source: handover.Side{Name: a.session.StandbyOf, Client: a.source}, Target: a.session.Side(client),
+	}
+	if detail != nil {
+		o.Progress = func(progress handover.Progress) { detail(progress.String()) }
+	}
+	return o
+}
+
+// steps are init's with what gives it the work before Flux is connected, and with the fleet repo's part at the end: until then the same command goes on.
+func (a *activation) steps() []steps.Step {
+	all := a.init.StepsAround(steps.Step{
+		Name: stepTakeOver, Needs: []string{converge.StepPush, converge.StepFlux, converge.StepProviders}, Work: steps.Make2(a.report, a.takeOver, a.init.Client, a.init.Pushed),
+		Timeout: time.Hour,
+		Hint:    "run the same command again: it goes on; until it has taken over, `fleetctl standby activate " + a.session.Mgmt.Name + " --abort` undoes it",
+	})
+	return append(all, steps.Step{
+		Name: StepAsBefore, Needs: []string{converge.StepSynced}, Work: steps.Do2(a.waitAsBefore, a.init.Client, a.report), Timeout: 15 * time.Minute,
+		Hint: "it has taken over; `fleetctl status --management " + a.session.Mgmt.Name + "` shows what is wrong",
+	}, steps.Step{
+		Name: stepDeclare, Needs: []string{stepTakeOver, converge.StepConnect}, Work: steps.Do2(a.declare, a.init.Pushed, a.init.Endpoint), Timeout: 5 * time.Minute,
+		Hint: "it has taken over; run the same command again, or change fleet.yaml by hand: `fleetctl standby activate --help` says how",
+	})
+}
+
+// takeOver gives the standby the work. That the snapshots are history stands where they are before the commit can be: a run that dies right after it could note it no
+// more, and somebody else would take over with them, too.
+func (a *activation) takeOver(ctx context.Context, client *kube.Client, commit *converge.Pushed, detail func(string)) (report *handover.Report, err error) {
+	if err := a.markHistory(ctx, commit); err != nil {
+		return nil, err
+	}
+	if a.handsOver() {
+		o := a.handOptions(client, detail)
+		o.Attach = commit.TakeUp
+		report, err = handover.Run(ctx, o)
+	} else {
+		report, err = handover.Restore(ctx, a.options(client, commit.TakeUp, detail))
+	}
+	warn(a.session, report)
+	a.init.Did()
+	return report, err
+}
+
+// declare says in Git, and on this machine, that the standby has taken over. Both are done again without harm.
+func (a *activation) declare(ctx context.Context, commit *converge.Pushed, endpoint *converge.GitEndpoint, detail func(string)) error {
+	s := a.session
+	if err := a.remember(); err != nil {
+		return err
+	}
+	p := &converge.Pushed{Session: s, Access: commit.Access, Repo: commit.Repo}
+	message := s.Mgmt.Name + " takes over from " + s.StandbyOf + "\n\nWritten by fleetctl standby activate.\n"
+	made, nothing, err := converge.CommitTo(ctx, s, endpoint, p, message, func(_ context.Context, root string) ([]gitrepo.Change, error) {
+		repo, err := fleetrepo.Open(root)
+		if err != nil {
+			return nil, err
+		}
+		edit, err := repo.ActivateStandby(s.Mgmt.Name, s.StandbyOf)
+		if err != nil {
+			return nil, err
+		}
+		var changes []gitrepo.Change
+		for _, f := range edit.Changes.Files() {
+			changes = append(changes, gitrepo.Change{Path: f.Path, Content: f.Content, Replace: true})
+		}
+		return changes, nil
+	}, detail)
+	a.result.Revision = p.Revision
+	if err == nil && !made {
+		return nothing
+	}
+	return err
+}
+
+// remember notes on this machine, where it knows the other one, that the work has gone from there: as after a pivot, no command of this machine begins with it
+// again.
+func (a *activation) remember() error {
+	other := a.session.Deps.Store.Cluster(a.session.StandbyOf)
+	if _, err := other.Load(); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	unlock, err := other.Lock("fleetctl standby activate")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	record, err := other.Load()
+	if err != nil {
+		return err
+	}
+	kubeconfig, _ := a.init.Kubeconfig.Peek()
+	if err := kube.WriteKubeconfig(other.Path(management.KubeconfigFile), kubeconfig); err != nil {
+		return err
+	}
+	record.PivotedTo = a.session.Mgmt.Name
+	return other.Save(*record)
+}

@@ -1,0 +1,87 @@
+package pivot
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/handover"
+)
+
+// undo leaves a standby behind, as long as it has not taken over.
+func (a *activation) undo(ctx context.Context) error {
+	a.result.Outcome = "nothing-to-do"
+	if a.journal.IsStandby() {
+		if err := a.undoAtSource(ctx); err != nil {
+			return err
+		}
+		return forgetNotes(ctx, a.session)
+	}
+	step := a.session.Deps.Report.Start("undo the activation")
+	var report *handover.Report
+	var err error
+	if a.handsOver() && !a.journal.Tried() {
+		report, err = a.undoHandOver(ctx, step.Detail)
+	} else {
+		report, err = handover.AbortRestore(ctx, a.session.Side(a.client))
+	}
+	if err == nil && report == nil {
+		err = a.tookOver()
+	}
+	if err != nil {
+		step.Fail(err)
+		return err
+	}
+	step.Done()
+	a.result.Outcome, a.result.Report = "undone", report
+	return forgetNotes(ctx, a.session)
+}
+
+// tookOver is the error of who would undo what has taken over already.
+func (a *activation) tookOver() error {
+	return diag.Errorf("`"+a.journal.Command()+"` finishes what may be left to do",
+		"%s has taken over from %s: it can only go forward", a.session.Mgmt.Name, a.session.StandbyOf)
+}
+
+// undoAtSource undoes what a --hand-over has left at the other management cluster alone: a run may be cut off before the standby knew of it, or after the standby was at
+// rest again. The other one is fenced then.
+func (a *activation) undoAtSource(ctx context.Context) (err error) {
+	a.source, err = a.reachSource(ctx)
+	var journal *handover.Journal
+	if err == nil {
+		journal, err = handover.ReadJournal(ctx, a.source)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		a.session.Deps.Report.Warn(fmt.Sprintf("%s is at rest; whether %s is fenced by a --hand-over that was cut off is not known, because it could not be asked: %v",
+			a.session.Mgmt.Name, a.session.StandbyOf, err))
+		return nil
+	}
+	if !journal.Active() || !journal.Activates || journal.Role != handover.RoleSource || journal.Target.UID != a.session.Waiting {
+		return nil
+	}
+	step := a.session.Deps.Report.Start("undo the hand-over at " + a.session.StandbyOf)
+	report, err := handover.Abort(ctx, a.handOptions(a.client, step.Detail))
+	if err != nil {
+		step.Fail(err)
+		return err
+	}
+	step.Done()
+	a.result.Outcome, a.result.Report = "undone", report
+	return nil
+}
+
+// undoHandOver undoes on both sides what a --hand-over has done so far. Where the other one is gone for good, nobody can take the work from it any more: then it is
+// undone at the standby alone.
+func (a *activation) undoHandOver(ctx context.Context, detail func(string)) (report *handover.Report, err error) {
+	if a.source, err = a.reachSource(ctx); err == nil {
+		return handover.Abort(ctx, a.handOptions(a.client, detail))
+	}
+	if ctx.Err() != nil || !a.opts.SourceIsGone {
+		return nil, diag.Wrap("reach "+a.session.StandbyOf, err, "`fleetctl connect --management "+a.session.StandbyOf+
+			"` gives this machine a way there; where it is gone for good: --abort --source-is-gone")
+	}
+	return handover.AbortWithoutSource(ctx, a.session.Side(a.client), nil)
+}

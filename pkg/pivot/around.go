@@ -1,0 +1,313 @@
+package pivot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetctl/fleetctl/pkg/converge"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/session"
+	"github.com/fleetctl/fleetctl/pkg/steps"
+)
+
+const (
+	stepFence  = "fence it"
+	stepTakeIn = "take in what was restored"
+)
+
+// restoreKind is what Velero is asked for a restore with.
+var restoreKind = schema.GroupVersionKind{Group: "velero.io", Version: "v1", Kind: "Restore"}
+
+// around is a restore in which another tool makes the objects. It takes two runs, and whoever runs the second may be on another machine: the first one
+// makes a management cluster and fences it, the other one takes in what has come.
+type around struct {
+	session *session.Session
+	init    *converge.Run
+	opts    RestoreOptions
+
+	paused map[string]string // Clusters that others manage, with what they say
+	warned map[string]bool   // what was said already: a run judges twice
+	report *steps.Value[*handover.Report]
+	result *RestoreResult
+}
+
+func newAround(s *session.Session, o RestoreOptions) *around {
+	a := &around{
+		session: s, init: converge.NewRun(s), opts: o, paused: map[string]string{}, warned: map[string]bool{}, report: steps.NewValue[*handover.Report]("the report of the restore"),
+		result: &RestoreResult{FormatVersion: "1", Outcome: "planned", Cluster: s.Mgmt.Name, Next: []string{}},
+	}
+	a.init.GoesOn, a.init.Held = true, held
+	return a
+}
+
+// held tells whether the controllers are stopped for another tool's restore.
+func held(ctx context.Context, client *kube.Client) (bool, error) {
+	journal, err := handover.ReadJournal(ctx, client)
+	return err == nil && journal.Active() && journal.Around, err
+}
+
+func (a *around) run(ctx context.Context) (*RestoreResult, error) {
+	if a.session.HostErr != nil {
+		return nil, a.session.HostErr
+	}
+	if record, err := a.session.Cluster.Load(); err == nil && record.PivotedTo != "" {
+		return nil, diag.Errorf("`fleetctl status` shows it", "the management cluster %s was pivoted to %s, which has its work", record.Name, record.PivotedTo)
+	}
+	there, err := converge.FindStanding(ctx, a.session)
+	if err != nil {
+		return nil, err
+	}
+	var journal *handover.Journal
+	if there != nil {
+		if err := a.session.CheckClaim(there.Claim); err != nil {
+			return nil, err
+		}
+		if journal, err = handover.ReadJournal(ctx, there.Client); err != nil {
+			return nil, err
+		}
+		if !journal.Active() || !journal.Around {
+			if err := handover.Restorable(a.session.Mgmt.Name, journal); err != nil {
+				return nil, err
+			}
+		}
+	}
+	switch {
+	case a.opts.DryRun && journal.Fenced():
+		return a.result, a.rehearse(ctx, there.Client)
+	case a.opts.DryRun:
+		a.result.Next = []string{"fleetctl restore --fence-only --source-is-gone    # makes the management cluster and fences it"}
+		return a.result, nil
+	case journal.Fenced():
+		return a.result, a.takeIn(ctx)
+	}
+	if begun, err := a.begun(journal, func() (int, error) {
+		clusters, err := management.Clusters(ctx, there.Client)
+		return len(clusters), err
+	}); err != nil || begun {
+		if err != nil {
+			return nil, err
+		}
+		return a.result, a.takeIn(ctx)
+	}
+	if !a.opts.SourceIsGone && !journal.Active() {
+		return nil, diag.Errorf("if it is, say so: --source-is-gone. If it is not, two management clusters would act on the same machines",
+			"a backup does not tell whether the management cluster that it was taken of is gone")
+	}
+	return a.result, a.fence(ctx)
+}
+
+// begun tells whether the work is taken over already, and only init's steps after it are left, if any: the management cluster follows Git only after them.
+// Whoever says again that the source is gone begins another restore, where the Clusters of this one are gone, too.
+func (a *around) begun(journal *handover.Journal, clusters func() (int, error)) (bool, error) {
+	if journal == nil || !journal.Around || journal.Phase != handover.PhaseReleased {
+		return false, nil
+	}
+	if !a.opts.SourceIsGone {
+		return true, nil
+	}
+	n, err := clusters()
+	return n > 0, err
+}
+
+func (a *around) options(client *kube.Client) handover.AroundOptions {
+	return handover.AroundOptions{
+		Fleet: a.session.Identity(), Target: handover.Side{Name: a.session.Mgmt.Name, Client: client}, Admit: a.opts.Admit, Check: a.check,
+		Paused: func(cluster string) bool { return a.paused[cluster] != "" },
+	}
+}
+
+// fence makes the management cluster as init does, without Flux following anything, and fences it.
+func (a *around) fence(ctx context.Context) error {
+	all := converge.UpTo(a.init.Steps(), converge.StepHost, converge.StepProviders, converge.StepFlux)
+	all = append(all, steps.Step{
+		Name: stepFence, Needs: []string{converge.StepHost, converge.StepProviders, converge.StepFlux}, Timeout: 15 * time.Minute, Hint: "run the same command again: it goes on",
+		Work: steps.Make1(a.report, func(ctx context.Context, client *kube.Client, detail func(string)) (*handover.Report, error) {
+			o := a.options(client)
+			o.Progress = func(progress handover.Progress) { detail(progress.String()) }
+			return handover.FenceAround(ctx, o)
+		}, a.init.Client),
+	})
+	if err := steps.Run(ctx, a.session.Deps.Report, all); err != nil {
+		return err
+	}
+	a.result.Report, _ = a.report.Peek()
+	a.result.Outcome, a.result.Kubeconfig = "fenced", a.session.Cluster.Path(management.KubeconfigFile)
+	a.result.Next = append(a.result.Next,
+		"velero restore create --from-backup BACKUP --wait    # with Velero in the namespace "+a.opts.Admit+" of this management cluster",
+		"fleetctl restore --fence-only --dry-run              # what has come, and what it lacks",
+		"fleetctl restore --fence-only                        # repairs it, and lets the management cluster begin")
+	return nil
+}
+
+// takeIn repairs what has come, gives the work to the management cluster, and goes on as init does.
+func (a *around) takeIn(ctx context.Context) error {
+	err := steps.Run(ctx, a.session.Deps.Report, a.init.StepsAround(steps.Step{
+		Name: stepTakeIn, Needs: []string{converge.StepPush, converge.StepFlux, converge.StepProviders}, Timeout: time.Hour,
+		Work: steps.Make2(a.report, func(ctx context.Context, client *kube.Client, commit *converge.Pushed, detail func(string)) (*handover.Report, error) {
+			o := a.options(client)
+			o.Attach = commit.Attach
+			o.Progress = func(progress handover.Progress) { detail(progress.String()) }
+			report, err := handover.TakeIn(ctx, o)
+			warn(a.session, report)
+			a.init.Did()
+			return report, err
+		}, a.init.Client, a.init.Pushed),
+		Hint: "run the same command again: it goes on; `fleetctl restore --abort` undoes it until the work is taken over",
+	}))
+	if err != nil {
+		return err
+	}
+	a.result.Report, _ = a.report.Peek()
+	a.result.Outcome, a.result.Kubeconfig = "restored", a.session.Cluster.Path(management.KubeconfigFile)
+	a.result.Next = append(a.result.Next, "fleetctl status                # the clusters, and what is wrong")
+	return nil
+}
+
+// check refuses what has come where that is not all, or others have it by now.
+func (a *around) check(ctx context.Context, arrival *handover.Arrival) error {
+	refusals, err := a.look(ctx, arrival)
+	if err != nil || len(refusals) == 0 {
+		return err
+	}
+	return refusals[0]
+}
+
+// rehearse says all that check would refuse. Afterwards Velero may be uninstalled, and with it what tells whether it has finished.
+func (a *around) rehearse(ctx context.Context, client *kube.Client) error {
+	arrival, err := handover.Arrived(ctx, a.options(client))
+	if err != nil {
+		return err
+	}
+	refusals, err := a.look(ctx, arrival)
+	for _, refusal := range refusals {
+		a.warn("taking it in would be refused: " + refusal.Error())
+	}
+	return err
+}
+
+// look finds all that stands against taking in what has come.
+func (a *around) look(ctx context.Context, arrival *handover.Arrival) ([]error, error) {
+	a.result.Arrival = arrival
+	there, err := converge.FindStanding(ctx, a.session)
+	if err != nil {
+		return nil, err
+	}
+	if there == nil {
+		return nil, diag.Errorf("run the same command again", "the management cluster %s does not run any more", a.session.Mgmt.Name)
+	}
+	restores, err := there.Client.ListKind(ctx, restoreKind)
+	if err != nil {
+		return nil, fmt.Errorf("look at Velero's restores: %w", err)
+	}
+	declared, problems, err := declaredClusters(a.session)
+	if err != nil {
+		return nil, err
+	}
+	// One that answers the first time and not the second is still another's.
+	maps.Copy(a.paused, handover.Elsewhere(ctx, arrival.Objects, a.session.Identity(), a.session.Mgmt.Name))
+	return a.refusals(arrival, restores, absent(arrival, declared, problems)), nil
+}
+
+// refusals are the reasons not to take in what has come, the one to mend first before the others. What is no reason is warned of.
+func (a *around) refusals(arrival *handover.Arrival, restores []unstructured.Unstructured, absent []error) []error {
+	var refusals []error
+	if len(restores) == 0 && a.opts.DryRun {
+		a.warn("nothing tells whether Velero has finished: no restore of it is here")
+	}
+	if err := restoresEnded(restores, a.warn); err != nil {
+		refusals = append(refusals, err)
+	}
+	if len(arrival.Clusters) == 0 {
+		refusals = append(refusals,
+			notReady("restore into it, and run the same command again; `fleetctl restore --abort` takes the fence away", errors.New("no Cluster has come yet")))
+	}
+	if len(absent) > 0 && !a.opts.Incomplete {
+		refusals = append(refusals, notReady("restore that, too, and run the same command again; --incomplete goes on without it", errors.Join(absent...)))
+	} else {
+		for _, missing := range absent {
+			a.warn(missing.Error())
+		}
+	}
+	if len(arrival.Paused) > 0 {
+		a.warn("these were paused when the backup was taken, and stay so: " + strings.Join(arrival.Paused, ", "))
+	}
+	if len(a.paused) > 0 && !a.opts.PauseElsewhere {
+		refusals = append(refusals, diag.Errorf("--pause-elsewhere brings these back paused, and `fleetctl cluster detach` takes them away afterwards; nothing has been changed",
+			"others manage by now, as the clusters themselves say: %s", saysOf(a.paused)))
+	}
+	return refusals
+}
+
+// warn says something once.
+func (a *around) warn(says string) {
+	if !a.warned[says] {
+		a.warned[says] = true
+		a.session.Deps.Report.Warn(says)
+	}
+}
+
+func notReady(hint string, err error) error {
+	return &diag.Error{Op: "look at what was restored", Err: err, Hint: hint, Code: diag.ExitNotReady}
+}
+
+// absent is what did not come, as its own fields and Git tell. What of Git cannot be read may declare something that did not.
+func absent(arrival *handover.Arrival, declared map[string]bool, problems []diag.Finding) []error {
+	var absent []error
+	for _, says := range arrival.Absent {
+		absent = append(absent, errors.New(says))
+	}
+	came := map[string]bool{}
+	for _, full := range arrival.Clusters {
+		_, name, _ := strings.Cut(full, "/")
+		came[name] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(declared)) {
+		if !came[name] {
+			absent = append(absent, fmt.Errorf("cluster %s is declared in Git and did not come: Flux would make it, perhaps a second time", name))
+		}
+	}
+	for _, p := range problems {
+		absent = append(absent, fmt.Errorf("%s: whether what it declares has come cannot be told (`fleetctl validate` shows it)", p))
+	}
+	return absent
+}
+
+// undoable refuses to undo a restore that another tool is in the middle of: the fence would be gone, and what comes after would be acted on.
+func undoable(ctx context.Context, client *kube.Client) error {
+	journal, err := handover.ReadJournal(ctx, client)
+	if err != nil || !journal.Active() || !journal.Around {
+		return err
+	}
+	restores, err := client.ListKind(ctx, restoreKind)
+	if err != nil {
+		return fmt.Errorf("look at Velero's restores: %w", err)
+	}
+	return restoresEnded(restores, func(string) {})
+}
+
+// restoresEnded refuses while Velero is still at it, and says which of its restores did not bring all.
+func restoresEnded(restores []unstructured.Unstructured, warn func(string)) error {
+	for _, r := range restores {
+		phase, _, _ := unstructured.NestedString(r.Object, "status", "phase")
+		switch phase {
+		case "Completed":
+		case "Failed", "PartiallyFailed", "FailedValidation":
+			warn(fmt.Sprintf("Velero's restore %s is %s: `velero restore describe %s` says of what", r.GetName(), phase, r.GetName()))
+		default:
+			return notReady("wait until it is Completed (`velero restore get`), and run the same command again; where Velero does not run any more: `velero restore delete "+r.GetName()+"`",
+				fmt.Errorf("restore %s of Velero has not ended: %q", r.GetName(), phase))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,207 @@
+package pivot
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/change"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/ownership"
+	"github.com/fleetctl/fleetctl/pkg/secret"
+	"github.com/fleetctl/fleetctl/pkg/session"
+	"github.com/fleetctl/fleetctl/pkg/snapshot"
+	"github.com/fleetctl/fleetctl/pkg/state"
+)
+
+// BackupOptions of Backup.
+type BackupOptions struct {
+	Target *management.Target
+	// Client of the target, where there is one already.
+	Client *kube.Client
+	// Dir is the folder of the fleet repo, where the command runs in one.
+	Dir string
+	// To is the place; empty: what fleet.yaml declares.
+	To string
+	// Git reaches the remote of the fleet repo, for snapshots in a branch of it.
+	Git change.Credentials
+	// AgeKeyFile has the fleet's age key; empty: what this machine knows, else what the management cluster has.
+	AgeKeyFile string
+}
+
+// BackupResult is the snapshot that was taken.
+type BackupResult struct {
+	FormatVersion string         `json:"formatVersion"`
+	Cluster       string         `json:"cluster"`
+	Snapshot      string         `json:"snapshot"`
+	Place         string         `json:"place"`
+	Taken         time.Time      `json:"taken"`
+	Clusters      []string       `json:"clusters"`
+	Counts        map[string]int `json:"counts"`
+	Missing       []string       `json:"missing"`
+}
+
+// Backup takes a snapshot of what a management cluster manages, encrypted for the fleet's age keys, and keeps it in a place that outlives the cluster.
+func Backup(ctx context.Context, deps management.Deps, o BackupOptions) (*BackupResult, error) {
+	place, err := o.place()
+	if err != nil {
+		return nil, err
+	}
+	client := o.Client
+	if client == nil {
+		if client, err = o.Target.Client(ctx); err != nil {
+			return nil, err
+		}
+	}
+	claim, err := ownership.ReadClaim(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	if claim == nil {
+		return nil, diag.Errorf("run `fleetctl init` first", "the cluster %s belongs to no fleet: there is nothing of ours to back up", o.Target.Name)
+	}
+	keys, err := backupKeys(ctx, deps, o, claim, client)
+	if err != nil {
+		return nil, err
+	}
+	step := deps.Report.Start("take a snapshot of " + o.Target.Name)
+	snap, missing, err := TakeSnapshot(ctx, client, claim)
+	if err == nil {
+		step.Detail("encrypting it")
+		err = snapshot.Put(ctx, place, snap, keys)
+	}
+	if err != nil {
+		step.Fail(err)
+		return nil, err
+	}
+	step.Done()
+	return &BackupResult{
+		FormatVersion: "1", Cluster: o.Target.Name, Snapshot: snap.ID, Place: place.String(), Taken: snap.Taken, Clusters: snap.Clusters,
+		Counts: snap.Counts, Missing: missing,
+	}, nil
+}
+
+// place is the one that was given or, where none was, what the fleet repo says that the command runs in.
+func (o BackupOptions) place() (snapshot.Place, error) {
+	repo, err := fleetrepo.Open(o.Dir)
+	if err != nil { // in none, or in one that cannot be read: openPlace says what is missing
+		return session.OpenPlace(o.To, o.Target.Name, session.GitRemote{})
+	}
+	where := cmp.Or(o.To, repo.Fleet.Spec.Snapshots.To)
+	if o.To == "" && where != "" && !session.Elsewhere(where) && !filepath.IsAbs(where) {
+		where = filepath.Join(repo.Dir, where)
+	}
+	git := repo.Fleet.Spec.Git
+	return session.OpenPlace(where, o.Target.Name, session.GitRemote{
+		URL: git.URL, Followed: git.Branch, Auth: func() (gitrepo.Auth, error) { return change.AuthFor(repo, o.Git) },
+	})
+}
+
+// backupKeys are those that the fleet repo is encrypted for now: no older one, which may have leaked, and no other fleet's. Where the repo is not at hand
+// they are those that the management cluster decrypts its secrets with.
+func backupKeys(ctx context.Context, d management.Deps, o BackupOptions, claim *ownership.Claim, client *kube.Client) (secret.Keys, error) {
+	top, err := fleetrepo.Find(o.Dir)
+	if err != nil {
+		top = o.Dir // in no fleet repo
+	}
+	local, err := fleetsecrets.LocalKeys(d, state.Fleet{ID: claim.Fleet, Name: claim.Name}, top, o.AgeKeyFile)
+	if err != nil {
+		return nil, err
+	}
+	there, err := fleetsecrets.ClusterKeys(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	if len(there) == 0 {
+		there = local
+	}
+	keys, err := keysInUse(top, fleetsecrets.Unique(slices.Concat(there, local)), there)
+	if err == nil && len(keys) == 0 {
+		err = diag.Errorf("`fleetctl init` makes one, or give --age-key-file", "the fleet has no age key to encrypt the snapshot with")
+	}
+	return keys, err
+}
+
+// TakeSnapshot reads all that a management cluster manages. It also returns what cannot be restored of it.
+func TakeSnapshot(ctx context.Context, client *kube.Client, claim *ownership.Claim) (*snapshot.Snapshot, []string, error) {
+	journal, err := handover.ReadJournal(ctx, client)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := snapshotable(claim.Cluster, journal); err != nil {
+		return nil, nil, err
+	}
+	manager, err := capi.New(client)
+	if err != nil {
+		return nil, nil, err
+	}
+	now := time.Now().UTC().Truncate(time.Second)
+	snap := &snapshot.Snapshot{
+		ID: snapshot.NewID(now), Taken: now, By: ownership.Somebody(), Fleet: claim.Fleet, FleetName: claim.Name, ManagementCluster: claim.Cluster,
+		Providers: []string{},
+	}
+	var graph *capi.Graph
+	group, readCtx := errgroup.WithContext(ctx)
+	group.Go(func() (err error) { graph, err = manager.Graph(readCtx, capi.GraphOptions{WithFlux: true}); return err })
+	group.Go(func() (err error) { snap.UID, err = handover.ClusterUID(readCtx, client); return err })
+	group.Go(func() error {
+		installed, err := manager.Installed(readCtx)
+		for _, p := range installed {
+			snap.Providers = append(snap.Providers, p.Provider.String())
+		}
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		return nil, nil, diag.Wrap("read what "+claim.Cluster+" manages", err, "")
+	}
+	slices.Sort(snap.Providers)
+	snap.Counts, snap.Clusters, snap.Available, snap.Epoch = graph.Counts(), graph.Clusters(), graph.Available(), graph.Epoch()
+	snap.Objects, err = graph.Portable()
+	return snap, graph.Missing, err
+}
+
+// snapshotable refuses a management cluster whose objects are in between two.
+func snapshotable(cluster string, j *handover.Journal) error {
+	return handover.Restorable(cluster, j)
+}
+
+// ForgetSnapshots removes the snapshots that were taken of a management cluster which has handed all its work over and is gone: nothing of it is left that could be
+// restored, and a later one of its name begins from the fleet repo. uid is its own (handover.ClusterUID): snapshots of others, and those that cannot be read with
+// the keys of this machine, are kept and counted.
+func ForgetSnapshots(ctx context.Context, deps management.Deps, o session.Options, uid string) (kept int, err error) {
+	s, err := session.Read(ctx, deps, o)
+	if err != nil {
+		return 0, err
+	}
+	defer s.Close()
+	place, ids, err := s.Snapshots(ctx)
+	if err != nil || len(ids) == 0 {
+		return 0, err
+	}
+	keys, err := fleetsecrets.LocalKeys(s.Deps, s.StateFleet(), s.Opts.Dir, s.Opts.AgeKeyFile)
+	if err != nil {
+		return 0, err
+	}
+	for _, id := range ids {
+		if snap, err := snapshot.Find(ctx, place, id, keys); err != nil || snap.Fleet != s.Identity() || snap.UID != uid {
+			kept++
+			continue
+		}
+		if err := place.Remove(ctx, id); err != nil {
+			return kept, fmt.Errorf("remove the snapshot %s of %s: %w", id, s.Mgmt.Name, err)
+		}
+	}
+	return kept, nil
+}

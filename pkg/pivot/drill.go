@@ -1,0 +1,221 @@
+package pivot
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/converge"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/session"
+	"github.com/fleetctl/fleetctl/pkg/snapshot"
+	"github.com/fleetctl/fleetctl/pkg/state"
+	"github.com/fleetctl/fleetctl/pkg/steps"
+)
+
+const (
+	stepHalted   = "install providers, halted"
+	stepRehearse = "restore the snapshot, fenced"
+)
+
+// DrillOptions of Drill and RefreshStandby.
+type DrillOptions struct {
+	session.Options
+	// From and Snapshot are those of RestoreOptions.
+	From, Snapshot string
+	// MaxAge, if not 0, is how old the snapshot may be.
+	MaxAge time.Duration
+}
+
+// DrillResult says whether a restore would work today.
+type DrillResult struct {
+	FormatVersion string `json:"formatVersion"`
+	Cluster       string `json:"cluster"`
+	// Standby that it was tried on; empty for a host that was made for it.
+	Standby string `json:"standby,omitempty"`
+	Place   string `json:"place"`
+	// Works: nothing was found that would keep a restore from working.
+	Works    bool          `json:"works"`
+	Snapshot *SnapshotInfo `json:"snapshot"`
+	// Restored are the objects that arrived and were as in the snapshot, by kind; empty where it did not come so far.
+	Restored map[string]int `json:"restored"`
+	// Seconds from nothing to the compared objects.
+	Seconds  int            `json:"seconds"`
+	Findings []DrillFinding `json:"findings"`
+	// Elsewhere is what a restore needs and neither Git nor the snapshot holds.
+	Elsewhere []string `json:"elsewhere"`
+}
+
+// DrillFinding is something that would keep a restore from working or, as a warning, that its user should know.
+type DrillFinding struct {
+	Severity diag.Severity `json:"severity"`
+	Summary  string        `json:"summary"`
+	Hint     string        `json:"hint,omitempty"`
+}
+
+// drill is a restore into a host that is made for it and goes afterwards.
+type drill struct {
+	session *session.Session // of the management cluster that the snapshot is of
+	opts    DrillOptions
+	snap    *snapshot.Snapshot
+	result  *DrillResult
+
+	values placeholders
+}
+
+// Drill restores a snapshot into an embedded host of its own, stops before anybody there could act on it, and deletes the host. It touches nothing else: not
+// the management cluster, no cloud, no Git. Findings are no error.
+func Drill(ctx context.Context, deps management.Deps, o DrillOptions) (*DrillResult, error) {
+	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	s, err := session.Read(ctx, deps, o.Options)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	if s.NewFleet {
+		return nil, diag.Errorf("run it in a clone of the fleet repo", "there is no fleet in %s", s.Opts.Dir)
+	}
+	place, err := s.OpenPlace(o.From)
+	if err != nil {
+		return nil, err
+	}
+	d := &drill{session: s, opts: o}
+	d.result = &DrillResult{
+		FormatVersion: "1", Cluster: s.Mgmt.Name, Place: place.String(), Restored: map[string]int{}, Findings: []DrillFinding{}, Elsewhere: []string{},
+	}
+	if d.snap, err = FindSnapshot(ctx, s, place, o.Snapshot); err != nil {
+		return nil, err
+	}
+	d.result.Snapshot = infoOf(d.snap)
+	if err := d.read(ctx); err != nil {
+		return nil, err
+	}
+	if err := d.rehearse(ctx); err != nil {
+		return nil, err
+	}
+	d.result.Elsewhere = append(d.result.Elsewhere, d.values.names()...)
+	d.result.Works = !slices.ContainsFunc(d.result.Findings, func(f DrillFinding) bool { return f.Severity == diag.SeverityError })
+	return d.result, nil
+}
+
+func (d *drill) find(severity diag.Severity, summary, hint string) {
+	d.result.Findings = append(d.result.Findings, DrillFinding{Severity: severity, Summary: summary, Hint: hint})
+}
+
+// rehearse makes the host, restores into it, and deletes it, also where that failed.
+func (d *drill) rehearse(ctx context.Context) error {
+	s, err := d.elsewhere(ctx)
+	if err != nil {
+		return err
+	}
+	unlock, err := s.Cluster.Lock("fleetctl drill")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := removeHost(ctx, s); err != nil { // of a drill that was killed
+		return err
+	}
+	began := time.Now()
+	failed := d.run(ctx, s)
+	d.result.Seconds = int(time.Since(began).Seconds())
+	step := s.Deps.Report.Start("delete the drill's host")
+	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute) // an interrupt leaves nothing behind either
+	defer cancel()
+	if err := removeHost(cleanup, s); err != nil {
+		step.Fail(err)
+		return err
+	}
+	step.Done()
+	return failed
+}
+
+// elsewhere is a session for a management cluster of the drill's own: what fleet.yaml declares, on an embedded host in a state folder that no other command
+// looks into, with values of no worth in the place of credentials.
+func (d *drill) elsewhere(ctx context.Context) (*session.Session, error) {
+	deps := d.session.Deps
+	deps.Store = state.Store{Dir: filepath.Join(deps.Store.Dir, "drills")}
+	d.values.real = deps.LookupEnv
+	deps.LookupEnv = d.values.lookup
+	o := d.opts.Options
+	o.Ephemeral, o.MergeKubeconfig = true, ""
+	s, err := session.Read(ctx, deps, o)
+	if err != nil {
+		return nil, err
+	}
+	mgmt := *s.Mgmt
+	mgmt.Host, mgmt.Parent = v1alpha1.Host{Type: v1alpha1.HostEmbedded}, ""
+	mgmt.Providers = withPlaceholders(mgmt.Providers)
+	s.Mgmt, s.Connected, s.Stranger = &mgmt, false, nil
+	s.FindHost(ctx)
+	return s, s.HostErr
+}
+
+// run is the steps of init up to Flux's controllers, then the restore up to where it would take over.
+func (d *drill) run(ctx context.Context, s *session.Session) error {
+	init := converge.NewRun(s)
+	init.GoesOn = true // the snapshots that there are, and where the work is now, are no matter of a host that goes again
+	wanted := []string{converge.StepVersions, converge.StepHost, converge.StepManifests, converge.StepAPI, converge.StepFlux}
+	var kept []steps.Step
+	for _, step := range init.Steps() {
+		if slices.Contains(wanted, step.Name) {
+			step.Needs = slices.DeleteFunc(slices.Clone(step.Needs), func(need string) bool { return !slices.Contains(wanted, need) })
+			kept = append(kept, step)
+		}
+	}
+	kept = append(kept, steps.Step{
+		Name: stepHalted, Needs: []string{converge.StepAPI, converge.StepManifests}, Work: steps.Do3(installHalted, init.Client, init.Manifests, steps.Later(init.Pods)),
+		Timeout: 15 * time.Minute,
+	}, steps.Step{
+		Name: stepRehearse, Needs: []string{stepHalted, converge.StepFlux}, Work: steps.Do1(d.takeIn, init.Client), Timeout: 30 * time.Minute,
+	})
+	err := steps.Run(ctx, s.Deps.Report, kept)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	// What failed would have failed on the day that it is needed, too: that is what a drill is to find.
+	d.find(diag.SeverityError, err.Error(), diag.Hint(err))
+	return nil
+}
+
+// installHalted installs the providers, without a pod of them.
+func installHalted(ctx context.Context, client *kube.Client, m *converge.Manifests, pods steps.Awaited[converge.PodsRun], detail func(string)) error {
+	manager, err := capi.New(client)
+	if err != nil {
+		return err
+	}
+	_, err = manager.Install(ctx, m.Source, capi.InstallOptions{Providers: m.Providers, Detail: detail, PodsRun: converge.UntilPodsRun(pods), Halted: true})
+	return err
+}
+
+// takeIn gives the drill's management cluster what the snapshot holds, and lets nobody act on it.
+func (d *drill) takeIn(ctx context.Context, client *kube.Client, detail func(string)) error {
+	report, err := handover.Rehearse(ctx, restoreOptions(d.snap, handover.Side{Name: "the drill", Client: client}, func(progress handover.Progress) { detail(progress.String()) }))
+	d.noteWarnings(report)
+	if err == nil {
+		d.result.Restored = report.Moved
+	}
+	return err
+}
+
+// removeHost deletes the drill's host and its state.
+func removeHost(ctx context.Context, s *session.Session) error {
+	st, err := s.Host.State(ctx)
+	if err != nil {
+		return err
+	}
+	if st != host.StateAbsent {
+		if _, err := s.Host.Delete(ctx); err != nil {
+			return diag.Wrap("delete the drill's host", err, "run the same command again")
+		}
+	}
+	return s.Cluster.Remove()
+}

@@ -1,0 +1,206 @@
+package pivot
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/components"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/session"
+	"github.com/fleetctl/fleetctl/pkg/variables"
+)
+
+// read holds the snapshot against Git, against what the clusters say, and against what is at hand here.
+func (d *drill) read(ctx context.Context) error {
+	if d.snap.HandedOver != "" {
+		d.find(diag.SeverityError, fmt.Sprintf("%s has handed its work over to %s: there is nothing to restore here", d.snap.ManagementCluster, d.snap.HandedOver),
+			"take snapshots of that one")
+	}
+	age := time.Since(d.snap.Taken)
+	if d.opts.MaxAge > 0 && age > d.opts.MaxAge {
+		d.find(diag.SeverityError, fmt.Sprintf("the snapshot %s is %s old, and may be %s", d.snap.ID, age.Round(time.Minute), d.opts.MaxAge),
+			"`fleetctl backup` takes one; have it run by a timer")
+	}
+	if err := d.readGit(); err != nil {
+		return err
+	}
+	d.readProviders()
+	d.readSecrets()
+	if others := handover.Elsewhere(ctx, d.snap.Objects, d.snap.Fleet, d.snap.ManagementCluster); len(others) > 0 {
+		d.find(diag.SeverityError, "others manage since what the snapshot holds: "+saysOf(others), "take a new one: `fleetctl backup`")
+	}
+	d.result.Elsewhere = append(d.result.Elsewhere, "the fleet's private age key, which the snapshot and the secrets in Git are encrypted for: it was found here")
+	return d.readVariables(ctx)
+}
+
+// readGit compares the clusters that Git declares with those of the snapshot.
+func (d *drill) readGit() error {
+	declared, problems, err := declaredClusters(d.session)
+	if err != nil {
+		return err
+	}
+	for _, p := range problems {
+		d.find(diag.SeverityWarning, fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Summary), "`fleetctl validate` shows it")
+	}
+	held := map[string]bool{} // by name: an adopted fleet may have any namespace
+	for _, full := range d.snap.Clusters {
+		_, name, _ := strings.Cut(full, "/")
+		held[name] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(declared)) {
+		if !held[name] {
+			d.find(diag.SeverityError, "cluster "+name+" is declared in Git, and not in the snapshot: it would be made a second time",
+				"if it is made already, take a new snapshot: `fleetctl backup`")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(held)) {
+		if !declared[name] {
+			d.find(diag.SeverityWarning, "cluster "+name+" is in the snapshot, and Git does not declare it in its place: it would come back, and no Flux would keep it", "")
+		}
+	}
+	return nil
+}
+
+// declaredClusters are the names of the clusters that Git declares for the management cluster. It also returns what of Git cannot be read.
+func declaredClusters(s *session.Session) (map[string]bool, []diag.Finding, error) {
+	repo, err := fleetrepo.Open(s.Opts.Dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	clusters, problems, err := repo.Clusters()
+	if err != nil {
+		return nil, nil, err
+	}
+	declared := map[string]bool{}
+	for _, c := range clusters {
+		if c.ManagementCluster == s.DeclaredAs() {
+			declared[c.Name] = true
+		}
+	}
+	return declared, problems, nil
+}
+
+// readProviders compares the providers that fleet.yaml declares with those that the objects were made by.
+func (d *drill) readProviders() {
+	declared := components.DeclaredProviders(d.session.Mgmt.Providers)
+	for _, was := range d.snap.Providers { // "core provider cluster-api v1.14.2"
+		i := slices.IndexFunc(declared, func(p capi.Provider) bool {
+			p.Version = ""
+			return strings.HasPrefix(was, p.String()+" ")
+		})
+		switch {
+		case i < 0:
+			d.find(diag.SeverityError, "the snapshot was taken with "+was+", which fleet.yaml does not declare", "`fleetctl provider add` declares it")
+		case declared[i].Version != "" && declared[i].String() != was:
+			d.find(diag.SeverityWarning, fmt.Sprintf("the snapshot was taken with %s, and fleet.yaml declares %s", was, declared[i].Version), "")
+		}
+	}
+}
+
+// readSecrets looks for what a cluster cannot be managed without.
+func (d *drill) readSecrets() {
+	there := map[string]bool{}
+	for _, o := range d.snap.Objects {
+		var obj struct {
+			Kind     string            `json:"kind"`
+			Metadata metav1.ObjectMeta `json:"metadata"`
+		}
+		if json.Unmarshal(o.Object, &obj) != nil || obj.Kind != "Secret" {
+			continue
+		}
+		if cluster, is := capi.ClusterOfKubeconfig(kube.Key{Namespace: obj.Metadata.Namespace, Name: obj.Metadata.Name}); is {
+			there[cluster.String()] = true
+		}
+	}
+	for _, cluster := range d.snap.Available {
+		if !there[cluster] {
+			d.find(diag.SeverityError, "the kubeconfig of cluster "+cluster+" is not in the snapshot: Cluster API could not reach it", "look at the management cluster, and take a new one")
+		}
+	}
+}
+
+// readVariables finds out whether what init asks for outside of Git is at hand here. Values are looked at and kept nowhere.
+func (d *drill) readVariables(ctx context.Context) error {
+	for _, p := range d.session.Mgmt.Providers {
+		for _, v := range p.Variables {
+			if v.Value != nil {
+				continue // Git has it
+			}
+			at := fmt.Sprintf("%s of provider %s, from %s", v.Name, p.Name, variables.SourceOf(v))
+			d.result.Elsewhere = append(d.result.Elsewhere, at)
+			if v.Stdin || v.Vault != nil || len(v.Command) > 0 && d.opts.NoCommands {
+				continue // asked for on the day
+			}
+			if _, err := variables.Value(ctx, v, d.session.Opts.Dir, d.session.Deps.Inputs()); err != nil {
+				d.find(diag.SeverityError, at+", is not at hand here: "+err.Error(), diag.Hint(err))
+			}
+		}
+	}
+	if d.session.Fleet.Spec.Git.URL != "" {
+		d.result.Elsewhere = append(d.result.Elsewhere, "what Flux and fleetctl read the Git remote with")
+	}
+	return ctx.Err()
+}
+
+// placeholders stand in the place of credentials, which a drill has no use for. What only switches something on or off, or counts, stays as it is: a
+// provider's manager would not start otherwise.
+type placeholders struct {
+	real func(string) (string, bool)
+
+	mu    sync.Mutex
+	asked []string
+}
+
+var harmless = regexp.MustCompile(`^(true|false|[0-9]{1,9}|)$`)
+
+func (p *placeholders) lookup(name string) (string, bool) {
+	value, ok := p.real(name)
+	if !ok || harmless.MatchString(value) {
+		return value, ok
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked = append(p.asked, name)
+	return variables.StandIn, true
+}
+
+// names are those of the environment variables that were asked for, and are held here.
+func (p *placeholders) names() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	slices.Sort(p.asked)
+	var names []string
+	for _, name := range slices.Compact(p.asked) {
+		names = append(names, name+", from the environment")
+	}
+	return names
+}
+
+// withPlaceholders are the providers with variables of no worth.
+func withPlaceholders(providers []v1alpha1.Provider) []v1alpha1.Provider {
+	all := slices.Clone(providers)
+	for i := range all {
+		all[i].Variables = slices.Clone(all[i].Variables)
+		for k, v := range all[i].Variables {
+			if v.Value == nil {
+				stand := variables.StandIn
+				all[i].Variables[k] = v1alpha1.Variable{Name: v.Name, Value: &stand}
+			}
+		}
+	}
+	return all
+}

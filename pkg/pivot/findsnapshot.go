@@ -1,0 +1,85 @@
+package pivot
+
+import (
+	"context"
+
+	"github.com/fleetctl/fleetctl/pkg/converge"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
+	"github.com/fleetctl/fleetctl/pkg/plain"
+	"github.com/fleetctl/fleetctl/pkg/secret"
+	"github.com/fleetctl/fleetctl/pkg/session"
+	"github.com/fleetctl/fleetctl/pkg/snapshot"
+)
+
+// keysInUse are those of known that the fleet repo at root is encrypted for now; where it says nothing of them, fallback.
+func keysInUse(root string, known, fallback secret.Keys) (secret.Keys, error) {
+	rules, err := fleetsecrets.Rules(root)
+	if err != nil || rules == nil {
+		return fallback, err
+	}
+	if inUse := known.For(rules.Recipients()); len(inUse) > 0 {
+		return inUse, nil
+	}
+	return fallback, nil
+}
+
+// SealingKeys are those of the fleet's keys that a snapshot is encrypted for.
+func SealingKeys(p *converge.Pushed) (secret.Keys, error) {
+	return keysInUse(p.Session.Opts.Dir, p.Access.Keys, p.Access.Keys)
+}
+
+// FindSnapshot reads a snapshot of the session's management cluster, the newest where id is empty.
+func FindSnapshot(ctx context.Context, s *session.Session, place snapshot.Place, id string) (*snapshot.Snapshot, error) {
+	keys, err := fleetsecrets.LocalKeys(s.Deps, s.StateFleet(), s.Opts.Dir, s.Opts.AgeKeyFile)
+	if err != nil {
+		return nil, err
+	}
+	var snap *snapshot.Snapshot
+	if id == "" {
+		snap, err = newestButOwnNotes(ctx, s, place, keys)
+	} else {
+		snap, err = snapshot.Find(ctx, place, id, keys)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := handedOverSince(ctx, s, place, snap, keys); err != nil {
+		return nil, err
+	}
+	if snap.Fleet != s.Identity() || snap.ManagementCluster != s.DeclaredAs() {
+		return nil, diag.Errorf("run it in that fleet's repo, and name the management cluster with --management",
+			"the snapshot %s is of management cluster %s of fleet %s (%.8s)", snap.ID, snap.ManagementCluster, snap.FleetName, snap.Fleet)
+	}
+	return snap, nil
+}
+
+// handedOverSince refuses a snapshot that is older than the note that the work was handed over: that one is about all before it.
+func handedOverSince(ctx context.Context, s *session.Session, place snapshot.Place, snap *snapshot.Snapshot, keys secret.Keys) error {
+	ids, err := place.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if id <= snap.ID {
+			continue
+		}
+		later, err := snapshot.Find(ctx, place, id, keys)
+		if err != nil {
+			return err
+		}
+		if later.HandedOver != "" && !s.OwnNote(later) {
+			return refuseHandedOverSince(s.DeclaredAs(), later)
+		}
+	}
+	return nil
+}
+
+func refuseHandedOverSince(name string, note *snapshot.Snapshot) error {
+	never := "remove the snapshot " + note.ID + ", which says so"
+	if note.HandedOverUID == "" {
+		never = "`fleetctl pivot --abort --source-is-gone --to-kubeconfig FILE`, with its kubeconfig; where it is lost, too, " + never
+	}
+	return diag.Errorf("ask that one: `fleetctl connect` learns it from its kubeconfig. If it has never taken over, and never will: "+never,
+		"%s has handed its work over to %s, or was about to, %s: what it managed before must not be restored", name, note.HandedOver, plain.Ago(note.Taken))
+}

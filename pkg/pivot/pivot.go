@@ -1,0 +1,259 @@
+// Package pivot hands the work of a whole management cluster on: to another cluster (Pivot), into a snapshot and out of one (Backup, Restore), to a standby
+// that waits for it (ActivateStandby), and to nobody, to see whether it would work (Drill, RefreshStandby). Each is the steps of pkg/converge around what
+// pkg/handover does between two API servers.
+package pivot
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/converge"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/session"
+	"github.com/fleetctl/fleetctl/pkg/steps"
+)
+
+// The names of the pivot's steps.
+const (
+	StepTarget          = "reach the target cluster"
+	stepTargetProviders = "install providers on the target"
+	stepTargetFlux      = "install Flux on the target"
+	stepTargetReads     = "have the target read the fleet repo"
+	stepHandOver        = "hand the work over"
+	stepTargetSynced    = "wait for the target's Flux to apply it"
+	StepAsBefore        = "wait until the clusters are as they were"
+)
+
+// Move hands the work of a management cluster to another one, which may be one of its workload clusters. What it does to either side goes through
+// pkg/handover, so that whoever is killed, wherever, the same command goes on.
+type Move struct {
+	session *session.Session
+	// init is the run of init's steps that come before.
+	init *converge.Run
+
+	// to is the workload cluster that is to take over, or what the cluster of toKubeconfig is called.
+	to           string
+	toKubeconfig []byte
+	// What a look has found before the steps begin: the hand-over that is under way, whether its source is not there any more, and the way to that
+	// where it is; under and source are nil where there is none.
+	Under  *handover.Journal
+	Gone   bool
+	source *kube.Client
+
+	Target *steps.Value[*Target]
+	report *steps.Value[*handover.Report]
+}
+
+// Target is the cluster that takes over.
+type Target struct {
+	*handedTarget
+	client  *kube.Client
+	manager *capi.Manager
+	flux    *flux.Components // that it gets
+}
+
+// NewMove is one to a workload cluster, by its name, or NAMESPACE/NAME; init are the steps that come before.
+func NewMove(init *converge.Run, to string) *Move {
+	return &Move{
+		session: init.Session, init: init, to: to,
+		Target: steps.NewValue[*Target]("the target cluster"), report: steps.NewValue[*handover.Report]("the report of the hand-over"),
+	}
+}
+
+// Steps are those of a hand-over, which begins after that step of init.
+func (p *Move) Steps(after string) []steps.Step {
+	return []steps.Step{
+		{Name: StepTarget, Needs: []string{after}, Work: steps.Make3(p.Target, p.reach, p.init.Client, p.init.Manifests, p.init.Pushed), Timeout: 5 * time.Minute},
+		{
+			Name: stepTargetProviders, Needs: []string{StepTarget}, Work: steps.Do2(p.installProviders, p.Target, p.init.Manifests), Timeout: 20 * time.Minute,
+			Hint: "the target must be able to pull the providers' images",
+		},
+		{
+			Name: stepTargetFlux, Needs: []string{StepTarget}, Work: steps.Do2(p.installFlux, p.Target, p.init.Manifests), Timeout: 15 * time.Minute,
+			Hint: "the target must be able to pull Flux's images",
+		},
+		{
+			Name: stepTargetReads, Needs: []string{stepTargetFlux}, Work: steps.Do2(p.tryFetch, p.Target, p.init.Pushed), Timeout: 2 * time.Minute,
+			Hint: "the target must reach the Git remote, by that address and with these credentials; nothing is handed over yet",
+		},
+		{
+			Name: stepHandOver, Needs: []string{stepTargetProviders, stepTargetReads},
+			Work: steps.Make3(p.report, p.handOver, p.init.Client, p.Target, p.init.Pushed), Timeout: time.Hour,
+			Hint: "run the same command again: it goes on; before the commit, `fleetctl pivot --abort` undoes it",
+		},
+		{
+			Name: stepTargetSynced, Needs: []string{stepHandOver}, Work: steps.Do2(p.waitSynced, p.Target, p.init.Pushed), Timeout: 15 * time.Minute,
+			Hint: "the source is kept until the target has taken over; run the same command again",
+		},
+		{
+			Name: StepAsBefore, Needs: []string{stepTargetSynced}, Work: steps.Do2(p.waitAsBefore, p.Target, p.report), Timeout: 15 * time.Minute,
+			Hint: "the target has taken over; `fleetctl status` shows what is wrong there",
+		},
+	}
+}
+
+// reach connects to the target, and keeps the way to it before the source can lose it: in the state folder, and at the source for other machines.
+func (p *Move) reach(ctx context.Context, source *kube.Client, m *converge.Manifests, commit *converge.Pushed, _ func(string)) (*Target, error) {
+	way, err := p.findTarget(ctx, source)
+	if err != nil {
+		return nil, err
+	}
+	target := &Target{handedTarget: way, flux: m.Flux}
+	if target.client, err = kube.New(way.Kubeconfig, kube.Options{}); err != nil {
+		return nil, err
+	}
+	if _, err := target.client.ServerVersion(ctx); err != nil {
+		hint := "this machine must be able to reach it"
+		if p.Under != nil && !p.Gone {
+			hint += "; if it is gone for good: `fleetctl pivot --abort --without-target`"
+		}
+		return nil, diag.Wrap("reach the API server of "+way.Name, err, hint)
+	}
+	if err := converge.ClaimCluster(ctx, p.session, target.client, commit.View(m.Flux)); err != nil {
+		return nil, err
+	}
+	if target.manager, err = capi.New(target.client); err != nil {
+		return nil, err
+	}
+	return target, p.keepTarget(ctx, source, way)
+}
+
+// findTarget finds the way to the target: as it was given, as an earlier run has kept it, or with the kubeconfig that Cluster API made for it.
+func (p *Move) findTarget(ctx context.Context, source *kube.Client) (*handedTarget, error) {
+	if len(p.toKubeconfig) > 0 {
+		return &handedTarget{Name: p.to, Kubeconfig: p.toKubeconfig}, nil
+	}
+	if p.Under != nil {
+		kept, err := p.keptTarget(ctx, source)
+		if kept != nil || err != nil {
+			return kept, err
+		}
+	}
+	from, err := capi.New(source)
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := management.FindCluster(ctx, from, p.to)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkOwnFlux(ctx, source, cluster); err != nil {
+		return nil, err
+	}
+	kubeconfig, err := from.WorkloadKubeconfig(ctx, cluster.Key())
+	return &handedTarget{Name: cluster.FullName(), Kubeconfig: kubeconfig}, err
+}
+
+// checkOwnFlux refuses a target that runs a Flux as workload clusters do: once it is the management cluster it would install that over its
+// own, again and again.
+func checkOwnFlux(ctx context.Context, source *kube.Client, cluster *capi.Cluster) error {
+	remote, err := flux.NewSystem(source).Remote(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range remote {
+		if r.Key.Namespace == cluster.Namespace && r.Secret.Name == capi.KubeconfigSecret(cluster.Key()).Name {
+			return diag.Errorf("remove the flux.yaml beside its cluster.yaml and run the same command again; `fleetctl cluster add --flux none` declares a cluster without",
+				"cluster %s has a Flux of its own, as workload clusters have: it would become the management cluster's too", cluster.FullName())
+		}
+	}
+	return nil
+}
+
+func (p *Move) installProviders(ctx context.Context, target *Target, m *converge.Manifests, detail func(string)) error {
+	if p.Under != nil {
+		return steps.NothingToDo("the hand-over is under way") // its controllers may be stopped, which is no fault to mend
+	}
+	_, err := converge.InstallWith(ctx, p.session, m.Versions, target.manager, capi.InstallOptions{Providers: m.Providers, Detail: detail})
+	return err
+}
+
+func (p *Move) installFlux(ctx context.Context, target *Target, m *converge.Manifests, detail func(string)) error {
+	if p.Under != nil {
+		return steps.NothingToDo("the hand-over is under way")
+	}
+	_, err := converge.InstallFlux(ctx, target.client, m.Flux, flux.InstallOptions{Detail: detail})
+	return err
+}
+
+// tryFetch finds out from inside the target whether it reaches the Git remote, before anything depends on it.
+func (p *Move) tryFetch(ctx context.Context, target *Target, commit *converge.Pushed, _ func(string)) error {
+	if p.Under != nil {
+		return steps.NothingToDo("the hand-over is under way")
+	}
+	return commit.TryFetch(ctx, target.client)
+}
+
+// handOver begins the hand-over, or goes on with it.
+func (p *Move) handOver(ctx context.Context, source *kube.Client, target *Target, commit *converge.Pushed, detail func(string)) (*handover.Report, error) {
+	if p.Under == nil {
+		if err := markHandedOver(ctx, commit, target.Name); err != nil {
+			return nil, err
+		}
+	}
+	o := handover.Options{
+		Fleet: p.session.Identity(), Target: handover.Side{Name: target.Name, Client: target.client}, Attach: commit.TakeUp,
+		Source: handover.Side{Name: p.session.Mgmt.Name},
+		Check: func(ctx context.Context, at *kube.Client) error {
+			return converge.Rehearse(ctx, p.session, at, target.Name, commit.View(target.flux))
+		},
+		Progress: func(progress handover.Progress) { detail(progress.String()) },
+	}
+	if !p.Gone {
+		o.Source.Client = source
+	}
+	report, err := handover.Run(ctx, o)
+	warn(p.session, report)
+	return report, err
+}
+
+// warn tells what a hand-over found that its user has to look at.
+func warn(s *session.Session, report *handover.Report) {
+	if report == nil {
+		return
+	}
+	for _, warning := range report.Warnings {
+		s.Deps.Report.Warn(warning)
+	}
+}
+
+// waitSynced is where the target has taken over: from then on this machine remembers it as the management cluster.
+func (p *Move) waitSynced(ctx context.Context, target *Target, commit *converge.Pushed, detail func(string)) error {
+	if err := flux.NewSystem(target.client).WaitSynced(ctx, commit.WaitOptions(detail)); err != nil {
+		return err
+	}
+	if err := kube.WriteKubeconfig(p.session.Cluster.Path(management.KubeconfigFile), target.Kubeconfig); err != nil {
+		return err
+	}
+	r := p.session.Record()
+	r.PivotedTo = target.Name
+	if err := p.session.Cluster.Save(r); err != nil {
+		return err
+	}
+	return removeKept(p.session.Cluster)
+}
+
+// waitAsBefore waits until the target's Cluster API says of the clusters that were Available at the source that they are.
+func (p *Move) waitAsBefore(ctx context.Context, target *Target, report *handover.Report, detail func(string)) error {
+	return waitAvailable(ctx, target.manager, report, detail)
+}
+
+// StepsGoingOn are those of init that a hand-over needs in any case. None of them touches the source's Flux or its providers, which a hand-over that
+// is under way has stopped; where the source is gone, none of them asks for it.
+func (p *Move) StepsGoingOn() []steps.Step {
+	left := []string{converge.StepProviders, converge.StepFlux, converge.StepConnect, converge.StepSynced}
+	if p.Gone {
+		left = append(left, converge.StepPreflight, converge.StepHost, converge.StepAPI)
+	}
+	kept := slices.DeleteFunc(p.init.Steps(), func(s steps.Step) bool { return slices.Contains(left, s.Name) })
+	for i := range kept {
+		kept[i].Needs = slices.DeleteFunc(slices.Clone(kept[i].Needs), func(need string) bool { return slices.Contains(left, need) })
+	}
+	return kept
+}

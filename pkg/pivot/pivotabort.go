@@ -1,0 +1,148 @@
+package pivot
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
+	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/session"
+	"github.com/fleetctl/fleetctl/pkg/snapshot"
+)
+
+// abortAtTarget undoes at the target what a source has begun there that is gone for good: the copies and the fence go, and the place of the snapshots no
+// longer says that the target takes over. What the source had can be restored then, at that target, too.
+func (p *Move) abortAtTarget(ctx context.Context) (*MoveResult, error) {
+	way, err := p.wayToTarget()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.refuseLivingSource(ctx); err != nil {
+		return nil, err
+	}
+	client, err := kube.New(way.Kubeconfig, kube.Options{})
+	if err != nil {
+		return nil, err
+	}
+	journal, err := handover.ReadJournal(ctx, client)
+	if err != nil {
+		return nil, diag.Wrap("look at "+way.Name, err, "if it is gone, too, nothing is to be undone: `fleetctl restore --source-is-gone`")
+	}
+	if err := p.refuseOtherHandOver(way.Name, journal); err != nil {
+		return nil, err
+	}
+	if !journal.Active() {
+		return &MoveResult{FormatVersion: "1", Outcome: "nothing-to-do", Next: []string{}}, removeKept(p.session.Cluster)
+	}
+	step := p.session.Deps.Report.Start("undo the hand-over at " + way.Name)
+	report, err := handover.AbortWithoutSource(ctx, handover.Side{Name: way.Name, Client: client}, func(ctx context.Context) error {
+		return forgetHandOver(ctx, p.session, journal.Target.Name)
+	})
+	if err != nil {
+		step.Fail(err)
+		return nil, err
+	}
+	step.Done()
+	return &MoveResult{
+		FormatVersion: "1", Outcome: "undone", Report: report,
+		Next: []string{"fleetctl restore --source-is-gone    # makes a management cluster with what the last snapshot of " + p.session.Mgmt.Name + " holds"},
+	}, removeKept(p.session.Cluster)
+}
+
+// wayToTarget is the one that the user gave, or that this machine has kept.
+func (p *Move) wayToTarget() (*handedTarget, error) {
+	if len(p.toKubeconfig) > 0 {
+		return &handedTarget{Name: p.to, Kubeconfig: p.toKubeconfig}, nil
+	}
+	kept, err := readKept(p.session.Cluster)
+	if err == nil && kept == nil {
+		err = diag.Usage("give it: --to-kubeconfig FILE", "this machine knows no way to the target of a hand-over from %s", p.session.Mgmt.Name)
+	}
+	return kept, err
+}
+
+// refuseLivingSource refuses to undo at the target alone what the source can still go on with.
+func (p *Move) refuseLivingSource(ctx context.Context) error {
+	name := p.session.Mgmt.Name
+	if p.session.HostErr == nil {
+		switch st, err := p.session.Host.State(ctx); {
+		case err != nil:
+		case st == host.StateStopped:
+			return diag.Errorf("start it (`fleetctl host start`); `fleetctl pivot --abort` undoes the hand-over on both sides then", "%s is not gone: its host on this machine is stopped", name)
+		case st == host.StateRunning:
+			return diag.Errorf("`fleetctl pivot --abort` undoes the hand-over on both sides", "%s is not gone: its host runs on this machine", name)
+		}
+	}
+	alive, silent := reachNamed(ctx, p.session, name)
+	if silent == nil {
+		return diag.Errorf("`fleetctl pivot --abort` undoes the hand-over on both sides", "%s is not gone: it answers at %s", name, alive.Host())
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	p.session.Deps.Report.Warn(fmt.Sprintf("%s is taken for gone: asked from here, it did not answer (%v)", name, silent))
+	return nil
+}
+
+// refuseOtherHandOver refuses a target whose journal tells of anything but a hand-over from this source that is not committed.
+func (p *Move) refuseOtherHandOver(target string, j *handover.Journal) error {
+	switch {
+	case j == nil:
+		return nil
+	case j.Fleet != p.session.Identity() || j.Source.Name != p.session.Mgmt.Name:
+		return otherFleets(target, j, p.session.Mgmt.Name)
+	case j.Role == handover.RoleTarget && j.Phase.Committed() && j.Whole() && j.Snapshot == "" && !j.Around:
+		return diag.Errorf("`fleetctl pivot` finishes what may be left to do", "%s has taken over from %s: it can only go forward", target, p.session.Mgmt.Name)
+	case j.Active() && (j.Role != handover.RoleTarget || !j.Whole() || j.Snapshot != "" || j.Around || j.Activates):
+		return handover.InTheMiddle(target, j)
+	}
+	return nil
+}
+
+// forgetHandOver removes from the place of the snapshots that a management cluster takes over which never will.
+func forgetHandOver(ctx context.Context, s *session.Session, target string) error {
+	if s.SnapshotsTo() == "" {
+		return nil
+	}
+	place, err := s.Place()
+	if err != nil {
+		return err
+	}
+	keys, err := fleetsecrets.LocalKeys(s.Deps, s.StateFleet(), s.Opts.Dir, s.Opts.AgeKeyFile)
+	if err == nil {
+		err = removeNotesIn(ctx, place, keys, func(note *snapshot.Snapshot) bool { return note.HandedOverUID == "" && note.HandedOver == target })
+	}
+	return diag.Wrap("remove from the place of the snapshots that "+target+" takes over", err, "run the same command again: until then nothing can be restored from there")
+}
+
+// reachNamed is a way to a management cluster, where this machine knows one and it answers.
+func reachNamed(ctx context.Context, s *session.Session, name string) (*kube.Client, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	target, err := management.Find(s.Deps.Store, name, s.Opts.Dir)
+	if err != nil {
+		return nil, err
+	}
+	client, err := target.Client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	_, err = client.ServerVersion(ctx)
+	return client, err
+}
+
+// snapshotAgain takes a snapshot of a management cluster that keeps its work after all: it counts in the place of the note that the work was handed over.
+func (p *Move) snapshotAgain(ctx context.Context) error {
+	if p.session.SnapshotsTo() == "" {
+		return nil
+	}
+	_, err := Backup(ctx, p.session.Deps, BackupOptions{
+		Target: &management.Target{Name: p.session.Mgmt.Name, Cluster: p.session.Cluster}, Client: p.source, Dir: p.session.Opts.Dir, To: p.session.SnapshotsTo(),
+		Git: p.session.Opts.Git, AgeKeyFile: p.session.Opts.AgeKeyFile,
+	})
+	return err
+}

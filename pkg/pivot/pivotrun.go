@@ -1,0 +1,179 @@
+package pivot
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/converge"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/hosts"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/session"
+	"github.com/fleetctl/fleetctl/pkg/steps"
+)
+
+// targetName is what a cluster is called that only a kubeconfig tells of: as the file, where somebody has given it a name of its own.
+func targetName(path string, kubeconfig []byte) string {
+	name := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+	if slices.Contains([]string{"", "config", "kubeconfig"}, name) {
+		return cmp.Or(kube.ClusterName(kubeconfig), filepath.Base(path))
+	}
+	return name
+}
+
+// MoveOptions of Pivot.
+type MoveOptions struct {
+	session.Options
+	// To is a workload cluster of the source, NAME or NAMESPACE/NAME; or ToKubeconfig is a file with the way to any other cluster.
+	To, ToKubeconfig string
+	// Abort undoes a hand-over that is not committed, WithoutTarget at the source alone; DryRun only looks.
+	Abort, WithoutTarget, DryRun bool
+	// SourceIsGone agrees that the management cluster does not act any more: Abort undoes at the target alone.
+	SourceIsGone bool
+}
+
+// MoveResult is what Pivot did, or would do.
+type MoveResult struct {
+	FormatVersion string           `json:"formatVersion"`
+	Outcome       string           `json:"outcome"`
+	Plan          *handover.Plan   `json:"plan,omitempty"`
+	Report        *handover.Report `json:"report,omitempty"`
+	Kubeconfig    string           `json:"kubeconfig,omitempty"`
+	Next          []string         `json:"next"`
+}
+
+// Pivot hands the work of a management cluster to another one, goes on with a hand-over that was cut off, or undoes it.
+func Pivot(ctx context.Context, deps management.Deps, o MoveOptions) (*MoveResult, error) {
+	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	s, done, err := session.OpenAlone(ctx, deps, o.Options, "fleetctl pivot")
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if err := s.RefuseStandby(); err != nil {
+		return nil, err
+	}
+	if !o.Abort { // one that was begun goes on without a name
+		if err := s.RefuseChild(o.To); err != nil {
+			return nil, err
+		}
+	}
+	p := NewMove(converge.NewRun(s), o.To)
+	if o.ToKubeconfig != "" {
+		if p.toKubeconfig, err = hosts.Kubeconfig(o.ToKubeconfig, ""); err != nil {
+			return nil, err
+		}
+		p.to = targetName(o.ToKubeconfig, p.toKubeconfig)
+	}
+	if o.Abort && o.SourceIsGone {
+		return p.abortAtTarget(ctx)
+	}
+	if err := p.Look(ctx); err != nil {
+		return nil, err
+	}
+	if o.Abort || o.DryRun {
+		return p.aside(ctx, o)
+	}
+	if r, err := s.Cluster.Load(); err == nil && r.PivotedTo != "" && p.Under == nil {
+		return nil, diag.Errorf("`fleetctl status` shows it. To hand its work on, declare it in fleet.yaml with host.existing and the kubeconfig "+s.Cluster.Path(management.KubeconfigFile),
+			"the management cluster %s was pivoted to %s already", r.Name, r.PivotedTo)
+	}
+	if p.Under == nil && p.to == "" {
+		return nil, diag.Usage("give --to CLUSTER or --to-kubeconfig FILE", "no hand-over is under way, and nothing says where to pivot to")
+	}
+	if p.source == nil && !p.Gone {
+		return nil, p.noSource(ctx)
+	}
+	if err := p.checkSource(); err != nil {
+		return nil, err
+	}
+	after := converge.StepPush
+	if err := steps.Run(ctx, deps.Report, append(p.StepsGoingOn(), p.Steps(after)...)); err != nil {
+		return nil, err
+	}
+	report, _ := p.report.Peek()
+	target, _ := p.Target.Peek()
+	return &MoveResult{
+		FormatVersion: "1", Outcome: "handed-over", Report: report, Kubeconfig: s.Cluster.Path(management.KubeconfigFile),
+		Next: []string{
+			"fleetctl status                # the clusters, at " + target.Name,
+			"fleetctl host delete           # the host of " + s.Mgmt.Name + ", which has nothing left to do",
+		},
+	}, nil
+}
+
+// noSource says why there is nothing to hand over.
+func (p *Move) noSource(ctx context.Context) error {
+	st, err := p.session.Host.State(ctx)
+	if err == nil && st == host.StateAbsent {
+		return diag.Errorf("`fleetctl init` makes it; if another cluster has taken over from it, give the way there: --to-kubeconfig FILE",
+			"the management cluster %s does not exist, and has nothing to hand over", p.session.Mgmt.Name)
+	}
+	return errors.Join(diag.Errorf("start it first: `fleetctl host start`", "the management cluster %s does not run (it is %s)", p.session.Mgmt.Name, st), err)
+}
+
+// aside is what needs no steps: a look, or an abort.
+func (p *Move) aside(ctx context.Context, o MoveOptions) (*MoveResult, error) {
+	if p.Gone {
+		return nil, diag.Errorf("run `fleetctl pivot`, which goes on from the target alone", "the source %s is not there", p.session.Mgmt.Name)
+	}
+	if p.source == nil {
+		return nil, p.noSource(ctx)
+	}
+	if o.Abort && p.Under == nil && len(p.toKubeconfig) == 0 { // with a target, an earlier abort without it may have left something there
+		return &MoveResult{FormatVersion: "1", Outcome: "nothing-to-do", Next: []string{}}, nil
+	}
+	options := handover.Options{Fleet: p.session.Identity(), Source: handover.Side{Name: p.session.Mgmt.Name, Client: p.source}}
+	if o.WithoutTarget {
+		return p.abort(ctx, options, handover.AbortAlone)
+	}
+	target, err := p.findTarget(ctx, p.source)
+	if err != nil {
+		return nil, err
+	}
+	client, err := kube.New(target.Kubeconfig, kube.Options{})
+	if err != nil {
+		return nil, err
+	}
+	options.Target = handover.Side{Name: target.Name, Client: client}
+	if o.DryRun {
+		plan, err := handover.Look(ctx, options)
+		if plan == nil {
+			return nil, err
+		}
+		return &MoveResult{FormatVersion: "1", Outcome: "planned", Plan: plan, Next: []string{}}, err
+	}
+	result, err := p.abort(ctx, options, handover.Abort)
+	if kube.IsUnreachable(err) {
+		err = diag.Wrap("", err, "if it is gone for good: `fleetctl pivot --abort --without-target`")
+	}
+	return result, err
+}
+
+// abort undoes a hand-over in one of its ways.
+func (p *Move) abort(ctx context.Context, options handover.Options, how func(context.Context, handover.Options) (*handover.Report, error)) (*MoveResult, error) {
+	step := p.session.Deps.Report.Start("undo the hand-over")
+	options.Progress = func(progress handover.Progress) { step.Detail(progress.String()) }
+	report, err := how(ctx, options)
+	if err != nil {
+		step.Fail(err)
+		return nil, err
+	}
+	step.Done()
+	if err := p.forgetTarget(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.snapshotAgain(ctx); err != nil {
+		p.session.Deps.Report.Warn(fmt.Sprintf("the hand-over is undone, and its place of snapshots still says that %s has taken over: run `fleetctl backup` (%v)", report.Target, err))
+	}
+	return &MoveResult{FormatVersion: "1", Outcome: "undone", Report: report, Next: []string{}}, nil
+}

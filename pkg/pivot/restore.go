@@ -1,0 +1,339 @@
+package pivot
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/converge"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/plain"
+	"github.com/fleetctl/fleetctl/pkg/session"
+	"github.com/fleetctl/fleetctl/pkg/snapshot"
+	"github.com/fleetctl/fleetctl/pkg/steps"
+)
+
+const stepRestore = "restore the snapshot"
+
+// RestoreOptions of Restore.
+type RestoreOptions struct {
+	session.Options
+	// From is the place of the snapshots; empty: what fleet.yaml declares. Snapshot is one of them by its ID; empty: the newest.
+	From, Snapshot string
+	// SourceIsGone agrees that the management cluster that the snapshot was taken of does not act any more.
+	SourceIsGone bool
+	// PauseElsewhere brings clusters that others manage by now back paused, in the place of refusing.
+	PauseElsewhere bool
+	// FenceOnly leaves making the objects to another tool, which runs in the namespace Admit, and Incomplete agrees that something did not come with it.
+	FenceOnly, Incomplete bool
+	Admit                 string
+	// DryRun only looks, and Abort undoes a restore that has not taken over.
+	DryRun, Abort bool
+}
+
+// RestoreResult is what Restore did, or would do.
+type RestoreResult struct {
+	FormatVersion string `json:"formatVersion"`
+	// Outcome is restored, planned, fenced, undone or nothing-to-do.
+	Outcome  string        `json:"outcome"`
+	Cluster  string        `json:"cluster"`
+	Place    string        `json:"place,omitempty"`
+	Snapshot *SnapshotInfo `json:"snapshot,omitempty"`
+	Others   []string      `json:"others,omitempty"`
+	// Arrival is what another tool has brought behind the fence.
+	Arrival    *handover.Arrival `json:"arrival,omitempty"`
+	Report     *handover.Report  `json:"report,omitempty"`
+	Kubeconfig string            `json:"kubeconfig,omitempty"`
+	Next       []string          `json:"next"`
+}
+
+// SnapshotInfo is what a snapshot says of itself.
+type SnapshotInfo struct {
+	ID        string         `json:"id"`
+	Taken     time.Time      `json:"taken"`
+	By        string         `json:"by"`
+	Clusters  []string       `json:"clusters"`
+	Available []string       `json:"available"`
+	Providers []string       `json:"providers"`
+	Counts    map[string]int `json:"counts"`
+}
+
+func infoOf(s *snapshot.Snapshot) *SnapshotInfo {
+	return &SnapshotInfo{
+		ID: s.ID, Taken: s.Taken, By: s.By, Clusters: s.Clusters, Available: s.Available, Providers: s.Providers, Counts: s.Counts,
+	}
+}
+
+// Restoration is init with what a snapshot holds, taken over before Flux begins: what Flux finds is there, and nothing is made twice.
+type Restoration struct {
+	session *session.Session
+	init    *converge.Run
+	Snap    *snapshot.Snapshot
+
+	pauseElsewhere bool
+	// paused are the Clusters that come back paused.
+	paused []string
+
+	report *steps.Value[*handover.Report]
+}
+
+// NewRestoration is one that goes on with init's steps. Which snapshot it is about is settled before these begin.
+func NewRestoration(init *converge.Run) *Restoration {
+	r := &Restoration{session: init.Session, init: init, report: steps.NewValue[*handover.Report]("the report of the restore")}
+	init.Held = r.underWay
+	return r
+}
+
+// Restore makes the management cluster that fleet.yaml describes, as init does, and gives it what a snapshot holds before its Flux begins. It goes on
+// where an earlier run was cut off.
+func Restore(ctx context.Context, deps management.Deps, o RestoreOptions) (*RestoreResult, error) {
+	if errs := validation.IsDNS1123Label(o.Admit); o.FenceOnly && len(errs) > 0 {
+		return nil, diag.Usage("name a namespace", "--velero-namespace %q: %s", o.Admit, strings.Join(errs, "; "))
+	}
+	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	s, done, err := session.OpenAlone(ctx, deps, o.Options, "fleetctl restore")
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if s.NewFleet {
+		return nil, diag.Errorf("run it in a clone of the fleet repo", "there is no fleet in %s", s.Opts.Dir)
+	}
+	if err := s.RefuseStandby(); err != nil {
+		return nil, err
+	}
+	r := NewRestoration(converge.NewRun(s))
+	if o.Abort {
+		return r.abort(ctx)
+	}
+	if o.FenceOnly {
+		return newAround(s, o).run(ctx)
+	}
+	place, err := s.OpenPlace(o.From)
+	if err != nil {
+		return nil, err
+	}
+	if r.Snap, err = FindSnapshot(ctx, s, place, o.Snapshot); err != nil {
+		return nil, err
+	}
+	result := &RestoreResult{FormatVersion: "1", Outcome: "planned", Cluster: s.Mgmt.Name, Place: place.String(), Snapshot: infoOf(r.Snap), Next: []string{}}
+	if result.Others, err = place.List(ctx); err != nil {
+		return nil, err
+	}
+	result.Others = slices.DeleteFunc(result.Others, func(id string) bool { return id == r.Snap.ID })
+	if o.DryRun {
+		return result, nil
+	}
+	r.pauseElsewhere = o.PauseElsewhere
+	if err := r.Check(ctx, o.SourceIsGone); err != nil {
+		return nil, err
+	}
+	r.init.GoesOn = true
+	if err := steps.Run(ctx, deps.Report, r.steps()); err != nil {
+		return nil, err
+	}
+	result.Report, _ = r.report.Peek()
+	result.Outcome, result.Kubeconfig = "restored", s.Cluster.Path(management.KubeconfigFile)
+	result.Next = append(result.Next, "fleetctl status                # the clusters, and what is wrong")
+	return result, nil
+}
+
+// Check refuses to make a second owner of what the snapshot holds.
+func (r *Restoration) Check(ctx context.Context, sourceIsGone bool) error {
+	if r.Snap.HandedOver != "" {
+		return refuseHandedOverSince(r.session.Mgmt.Name, r.Snap)
+	}
+	if record, err := r.session.Cluster.Load(); err == nil && record.PivotedTo != "" {
+		return diag.Errorf("`fleetctl status` shows it", "the management cluster %s was pivoted to %s, which has its work", record.Name, record.PivotedTo)
+	}
+	if r.session.HostErr != nil {
+		return r.session.HostErr
+	}
+	st, err := r.session.Host.State(ctx)
+	if err != nil {
+		return err
+	}
+	here := "its host on this machine is " + string(st)
+	if st == host.StateRunning {
+		client, err := management.Reach(ctx, r.session.Host)
+		if err != nil {
+			return err
+		}
+		journal, err := handover.ReadJournal(ctx, client)
+		if err != nil {
+			return err
+		}
+		if journal != nil && journal.Snapshot == r.Snap.ID { // an earlier run was told that the other one is gone
+			if journal.Phase == handover.PhaseAborting { // that ends first, and then it begins anew
+				return r.checkOwners(ctx)
+			}
+			return r.checkOwnersAgain(ctx, journal)
+		}
+		if err := handover.Restorable(r.session.Mgmt.Name, journal); err != nil {
+			return err
+		}
+		uid, err := handover.ClusterUID(ctx, client)
+		if err != nil {
+			return err
+		}
+		if uid == r.Snap.UID {
+			return r.checkOwners(ctx) // it is the very cluster: what is there already is refused later
+		}
+		here = "what runs on this machine under that name is another cluster"
+	}
+	if err := r.checkOwners(ctx); err != nil || sourceIsGone {
+		return err
+	}
+	return diag.Errorf("if it is, say so: --source-is-gone. If it is not, two management clusters would act on the same machines",
+		"nothing here tells whether the management cluster %s that the snapshot was taken of (%s, by %s) is gone: %s, and where it ran no machine but that one knows",
+		r.Snap.ManagementCluster, plain.Ago(r.Snap.Taken), r.Snap.By, here)
+}
+
+// checkOwners refuses what others manage by now or, where that is agreed to, has it come back paused: nobody acts on it then, and `cluster detach` takes it away.
+func (r *Restoration) checkOwners(ctx context.Context) error {
+	others := handover.Elsewhere(ctx, r.Snap.Objects, r.Snap.Fleet, r.Snap.ManagementCluster)
+	if len(others) == 0 {
+		return nil
+	}
+	if !r.pauseElsewhere {
+		return diag.Errorf("restore a snapshot that was taken since (`fleetctl restore --dry-run` lists them). Where there is none: --pause-elsewhere brings these back paused, "+
+			"and `fleetctl cluster detach` takes them away afterwards; nothing has been changed",
+			"the snapshot %s holds what others manage since, as the clusters themselves say: %s", r.Snap.ID, saysOf(others))
+	}
+	r.session.Deps.Report.Warn("these come back paused, because others manage them: " + saysOf(others))
+	return r.pause(slices.Sorted(maps.Keys(others)))
+}
+
+// pause has those Clusters come back paused.
+func (r *Restoration) pause(clusters []string) (err error) {
+	r.paused = clusters
+	r.Snap.Objects, err = capi.PausedIn(r.Snap.Objects, func(cluster string) bool { return slices.Contains(clusters, cluster) })
+	return err
+}
+
+// checkOwnersAgain is checkOwners for a run that goes on. What the run that began has paused stays so, whatever its owner answers by now. What got another owner since
+// may be there unpaused already: it is refused. Once that run has taken over, what the snapshot holds is needed no more.
+func (r *Restoration) checkOwnersAgain(ctx context.Context, journal *handover.Journal) error {
+	if journal.Phase.Committed() {
+		return nil
+	}
+	others := handover.Elsewhere(ctx, r.Snap.Objects, r.Snap.Fleet, r.Snap.ManagementCluster)
+	maps.DeleteFunc(others, func(cluster, _ string) bool { return slices.Contains(journal.Pause, cluster) })
+	if len(others) > 0 {
+		return diag.Errorf("undo what has been done so far (`"+journal.Command()+" --abort`), and begin again with a snapshot that was taken since, or with --pause-elsewhere",
+			"since it began with the snapshot %s, others manage what that holds, as the clusters themselves say: %s", r.Snap.ID, saysOf(others))
+	}
+	return r.pause(journal.Pause)
+}
+
+func saysOf(others map[string]string) string {
+	all := make([]string, 0, len(others))
+	for cluster, says := range others {
+		all = append(all, cluster+" "+says)
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
+}
+
+// InitSteps are those of init, with the snapshot before Flux is connected.
+func (r *Restoration) InitSteps() []steps.Step {
+	return r.init.StepsAround(steps.Step{
+		Name: stepRestore, Needs: []string{converge.StepPush, converge.StepFlux, converge.StepProviders}, Work: steps.Make2(r.report, r.takeIn, r.init.Client, r.init.Pushed),
+		Timeout: time.Hour,
+		Hint:    "run the same command again: it goes on; `fleetctl restore --abort` undoes it until the work is taken over",
+	})
+}
+
+// underWay tells whether the restore is: the controllers may be stopped then.
+func (r *Restoration) underWay(ctx context.Context, client *kube.Client) (bool, error) {
+	journal, err := handover.ReadJournal(ctx, client)
+	if err != nil {
+		return false, err
+	}
+	return journal != nil && journal.Snapshot == r.Snap.ID && journal.Phase != handover.PhaseReleased, nil
+}
+
+func (r *Restoration) steps() []steps.Step {
+	return append(r.InitSteps(), steps.Step{
+		Name: StepAsBefore, Needs: []string{converge.StepSynced}, Work: steps.Do2(r.waitAsBefore, r.init.Client, r.report), Timeout: 15 * time.Minute,
+		Hint: "the snapshot is restored; `fleetctl status` shows what is wrong",
+	})
+}
+
+// options are those of taking the snapshot in for good.
+func (r *Restoration) options(client *kube.Client, attach func(context.Context, *kube.Client, func(string)) error, detail func(string)) handover.RestoreOptions {
+	o := restoreOptions(r.Snap, r.session.Side(client), func(progress handover.Progress) { detail(progress.String()) })
+	o.Attach, o.Pause = attach, r.paused
+	return o
+}
+
+// takeIn gives the management cluster what the snapshot holds.
+func (r *Restoration) takeIn(ctx context.Context, client *kube.Client, commit *converge.Pushed, detail func(string)) (*handover.Report, error) {
+	report, err := handover.Restore(ctx, r.options(client, commit.Attach, detail))
+	warn(r.session, report)
+	r.init.Did()
+	return report, err
+}
+
+// waitAsBefore waits until the clusters that were Available when the snapshot was taken are so again.
+func (r *Restoration) waitAsBefore(ctx context.Context, client *kube.Client, report *handover.Report, detail func(string)) error {
+	manager, err := capi.New(client)
+	if err != nil {
+		return err
+	}
+	return waitAvailable(ctx, manager, report, detail)
+}
+
+// waitAvailable waits until the Clusters are Available that were so before.
+func waitAvailable(ctx context.Context, manager *capi.Manager, report *handover.Report, detail func(string)) error {
+	var clusters []kube.Key
+	for _, full := range report.Available {
+		namespace, name, _ := strings.Cut(full, "/")
+		clusters = append(clusters, kube.Key{Namespace: namespace, Name: name})
+	}
+	if len(clusters) == 0 {
+		return steps.NothingToDo("none was Available")
+	}
+	return manager.WaitAvailable(ctx, clusters, detail)
+}
+
+// abort undoes a restore that has not taken over.
+func (r *Restoration) abort(ctx context.Context) (*RestoreResult, error) {
+	result := &RestoreResult{FormatVersion: "1", Outcome: "nothing-to-do", Cluster: r.session.Mgmt.Name, Next: []string{}}
+	if r.session.HostErr != nil {
+		return nil, r.session.HostErr
+	}
+	there, err := converge.FindStanding(ctx, r.session)
+	if err != nil || there == nil {
+		return result, err
+	}
+	if err := r.session.CheckClaim(there.Claim); err != nil {
+		return nil, err
+	}
+	if err := undoable(ctx, there.Client); err != nil {
+		return nil, err
+	}
+	step := r.session.Deps.Report.Start("undo the restore")
+	result.Report, err = handover.AbortRestore(ctx, handover.Side{Name: r.session.Mgmt.Name, Client: there.Client})
+	if err != nil {
+		step.Fail(err)
+		return nil, err
+	}
+	step.Done()
+	if result.Report != nil {
+		result.Outcome = "undone"
+		result.Next = append(result.Next, fmt.Sprintf("fleetctl teardown --management %s   # the management cluster, which manages nothing", r.session.Mgmt.Name))
+	}
+	return result, nil
+}

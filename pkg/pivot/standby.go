@@ -1,0 +1,182 @@
+package pivot
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/converge"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/session"
+	"github.com/fleetctl/fleetctl/pkg/snapshot"
+	"github.com/fleetctl/fleetctl/pkg/steps"
+)
+
+// openStandby opens the session of a standby that is there. journal is its.
+func openStandby(ctx context.Context, deps management.Deps, o session.Options, command string) (
+	s *session.Session, client *kube.Client, journal *handover.Journal, done func(), err error,
+) {
+	if s, done, err = session.OpenAlone(ctx, deps, o, command); err != nil {
+		return nil, nil, nil, nil, err
+	}
+	if client, journal, err = lookStandby(ctx, s); err != nil {
+		done()
+		return nil, nil, nil, nil, err
+	}
+	return s, client, journal, done, nil
+}
+
+func lookStandby(ctx context.Context, s *session.Session) (*kube.Client, *handover.Journal, error) {
+	if s.NewFleet {
+		return nil, nil, diag.Errorf("run it in a clone of the fleet repo", "there is no fleet in %s", s.Opts.Dir)
+	}
+	if s.StandbyOf == "" {
+		return nil, nil, diag.Usage("where it was a standby, it has taken over: `fleetctl status --management "+s.Mgmt.Name+"`. `fleetctl standby add` declares a new one",
+			"%s is no standby: fleet.yaml has it as a management cluster", s.Mgmt.Name)
+	}
+	if s.HostErr != nil {
+		return nil, nil, s.HostErr
+	}
+	there, err := converge.FindStanding(ctx, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	if there == nil {
+		return nil, nil, diag.NotReady("`fleetctl host start --management "+s.Mgmt.Name+"` starts one that is stopped, `fleetctl init --management "+s.Mgmt.Name+"` makes one. "+
+			"Where another machine has made it: `fleetctl connect --management "+s.Mgmt.Name+" --kubeconfig FILE`",
+			"the standby %s does not run here", s.Mgmt.Name)
+	}
+	if err := s.CheckClaim(there.Claim); err != nil {
+		return nil, nil, err
+	}
+	journal, err := handover.ReadJournal(ctx, there.Client)
+	if err == nil && !journal.IsStandby() && (journal == nil || !journal.Activates) {
+		err = diag.NotReady("finish it: `fleetctl init --management "+s.Mgmt.Name+"`", "%s is not at rest", s.Mgmt.Name)
+	}
+	if err == nil {
+		err = checkOf(s, journal)
+	}
+	if err == nil && (journal.IsStandby() || !journal.Phase.Committed()) {
+		s.Waiting, err = handover.ClusterUID(ctx, there.Client)
+	}
+	return there.Client, journal, err
+}
+
+// checkOf refuses a standby whose journal names another management cluster than fleet.yaml does: with that one's snapshots it would take over what it is no standby of.
+func checkOf(s *session.Session, journal *handover.Journal) error {
+	if journal.IsStandby() {
+		if journal.Standby.Of == s.StandbyOf {
+			return nil
+		}
+		return diag.NotReady("pull the fleet repo if it is behind; then `fleetctl init --management "+s.Mgmt.Name+"` makes it a standby of "+s.StandbyOf,
+			"%s is a standby of %s, and not of %s as fleet.yaml says", s.Mgmt.Name, journal.Standby.Of, s.StandbyOf)
+	}
+	if journal.Source.Name == s.StandbyOf {
+		return nil
+	}
+	return diag.Errorf("pull the fleet repo if it is behind, or have fleet.yaml name "+journal.Source.Name+" again until this is finished or undone",
+		"%s takes over from %s, and not from %s as fleet.yaml says", s.Mgmt.Name, journal.Source.Name, s.StandbyOf)
+}
+
+// RefreshStandby tries the last snapshot on a standby: it holds it against Git and what is at hand here, restores it up to where the standby would take over, takes
+// the copies away again, and notes there what it has seen. Findings are no error.
+func RefreshStandby(ctx context.Context, deps management.Deps, o DrillOptions) (*DrillResult, error) {
+	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	s, client, journal, done, err := openStandby(ctx, deps, o.Options, "fleetctl standby refresh")
+	if err != nil {
+		return nil, steps.TimedOut(ctx, err)
+	}
+	defer done()
+	if !journal.IsStandby() && !journal.Tried() { // it acts, or will
+		return nil, handover.IsUsed(s.Mgmt.Name, journal)
+	}
+	place, err := s.OpenPlace(o.From)
+	if err != nil {
+		return nil, err
+	}
+	d := &drill{session: s, opts: o, result: &DrillResult{
+		FormatVersion: "1", Cluster: s.StandbyOf, Standby: s.Mgmt.Name, Place: place.String(), Restored: map[string]int{}, Findings: []DrillFinding{}, Elsewhere: []string{},
+	}}
+	if d.snap, err = FindSnapshot(ctx, s, place, o.Snapshot); err != nil {
+		return nil, err
+	}
+	if d.snap.HandedOver != "" {
+		return nil, refuseHandedOverSince(s.StandbyOf, d.snap)
+	}
+	d.result.Snapshot = infoOf(d.snap)
+	if err := d.read(ctx); err != nil {
+		return nil, err
+	}
+	if _, trouble, err := flux.NewSystem(client).Fetched(ctx); err != nil || trouble != "" {
+		d.find(diag.SeverityError, "it does not fetch the fleet repo: "+cmp.Or(trouble, fmt.Sprint(err)), "`fleetctl init --management "+s.Mgmt.Name+"` gives it the way there")
+	}
+	if err := d.tryOn(ctx, client); err != nil {
+		return nil, err
+	}
+	return d.result, handover.See(ctx, s.Side(client), d.seen())
+}
+
+// tryOn restores the snapshot into the standby, and undoes it.
+func (d *drill) tryOn(ctx context.Context, client *kube.Client) error {
+	step := d.session.Deps.Report.Start("try the snapshot on " + d.session.Mgmt.Name)
+	began := time.Now()
+	report, err := handover.Try(ctx, restoreOptions(d.snap, d.session.Side(client), func(p handover.Progress) { step.Detail(p.String()) }))
+	d.result.Seconds = int(time.Since(began).Seconds())
+	d.noteWarnings(report)
+	if err != nil && (ctx.Err() != nil || errors.Is(err, handover.ErrOvertaken)) { // that says nothing of the snapshot
+		step.Fail(err)
+		return err
+	}
+	if err != nil { // what fails now would fail on the day that it is needed
+		step.Fail(err)
+		d.find(diag.SeverityError, err.Error(), diag.Hint(err))
+	} else {
+		step.Done()
+		d.result.Restored = report.Moved
+	}
+	d.result.Works = !slices.ContainsFunc(d.result.Findings, func(f DrillFinding) bool { return f.Severity == diag.SeverityError })
+	return nil
+}
+
+// seen is what a standby keeps of it.
+func (d *drill) seen() *handover.Seen {
+	seen := &handover.Seen{
+		Snapshot: d.snap.ID, Taken: d.snap.Taken, At: time.Now().UTC().Truncate(time.Second), Works: d.result.Works, Problems: []string{}, Clusters: d.snap.Clusters,
+	}
+	for _, n := range d.result.Restored {
+		seen.Objects += n
+	}
+	const most = 20 // it is kept in the cluster
+	for _, f := range d.result.Findings {
+		if f.Severity == diag.SeverityError && len(seen.Problems) < most {
+			seen.Problems = append(seen.Problems, f.Summary)
+		}
+	}
+	return seen
+}
+
+// restoreOptions are those of a restore of that snapshot.
+func restoreOptions(snap *snapshot.Snapshot, target handover.Side, progress func(handover.Progress)) handover.RestoreOptions {
+	return handover.RestoreOptions{
+		Fleet: snap.Fleet, Target: target, Snapshot: snap.ID, Source: handover.Party{Name: snap.ManagementCluster, UID: snap.UID},
+		Objects: snap.Objects, Available: snap.Available, Epoch: snap.Epoch, Progress: progress,
+	}
+}
+
+// noteWarnings turns what a restore was warned of into findings.
+func (d *drill) noteWarnings(report *handover.Report) {
+	if report == nil {
+		return
+	}
+	for _, warning := range report.Warnings {
+		d.find(diag.SeverityWarning, warning, "")
+	}
+}

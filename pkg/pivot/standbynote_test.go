@@ -1,0 +1,92 @@
+package pivot
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/secret"
+	"github.com/fleetctl/fleetctl/pkg/session"
+	"github.com/fleetctl/fleetctl/pkg/snapshot"
+)
+
+// raced is a place in which somebody else notes something between the look of a standby and its note.
+type raced struct {
+	snapshot.Place
+	other func()
+}
+
+func (p *raced) Save(ctx context.Context, id string, sealed []byte) error {
+	if other := p.other; other != nil {
+		p.other = nil
+		other()
+	}
+	return p.Place.Save(ctx, id, sealed)
+}
+
+// Of two standbys at most one takes over with a snapshot, and one that was cut off before it did goes on with its own note.
+func TestNoteTakeOver(t *testing.T) {
+	ctx := t.Context()
+	key, err := secret.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := secret.Keys{key}
+	folder, err := snapshot.NewFolder(t.TempDir(), "platform")
+	if err != nil {
+		t.Fatal(err)
+	}
+	standby := func(name, uid string) *session.Session {
+		return &session.Session{Fleet: &v1alpha1.Fleet{}, Mgmt: &v1alpha1.ManagementCluster{Name: name}, StandbyOf: "platform", Waiting: uid}
+	}
+	first, second := standby("spare", "u1"), standby("other", "u2")
+	taken := time.Now().Add(time.Hour) // by a machine whose clock is ahead
+	snap := &snapshot.Snapshot{ID: snapshot.NewID(taken), Taken: taken, ManagementCluster: "platform"}
+	if err := snapshot.Put(ctx, folder, snap, keys); err != nil {
+		t.Fatal(err)
+	}
+	race := &raced{Place: folder}
+	race.other = func() {
+		if err := noteTakeOver(ctx, first, folder, keys, keys, snap.ID); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := noteTakeOver(ctx, second, race, keys, keys, snap.ID); err == nil || !strings.Contains(err.Error(), "to spare") {
+		t.Errorf("the second of two at once: %v", err)
+	}
+	ids, err := folder.List(ctx)
+	if err != nil || len(ids) != 2 {
+		t.Fatalf("the place has %v, %v; want the snapshot and one note", ids, err)
+	}
+	if err := noteTakeOver(ctx, first, folder, keys, keys, snap.ID); err != nil {
+		t.Errorf("the first again: %v", err)
+	}
+	if err := handedOverSince(ctx, first, folder, snap, keys); err != nil {
+		t.Errorf("the snapshot to the first, which goes on with it: %v", err)
+	}
+	if newest, err := newestButOwnNotes(ctx, first, folder, keys); err != nil || newest.ID != snap.ID {
+		t.Errorf("the newest snapshot to the first: %+v, %v", newest, err)
+	}
+	for name, s := range map[string]*session.Session{"another standby": second, "the first, once it has taken over": standby("spare", "")} {
+		if err := handedOverSince(ctx, s, folder, snap, keys); err == nil || !strings.Contains(err.Error(), "to spare") {
+			t.Errorf("the snapshot to %s: %v", name, err)
+		}
+	}
+	if after, err := folder.List(ctx); err != nil || len(after) != 2 {
+		t.Errorf("the place has %v, %v", after, err)
+	}
+	if err := noteTakeOver(ctx, standby("third", "u3"), folder, keys, keys, ""); err == nil {
+		t.Error("a standby takes over from the living one, of which another one takes the work")
+	}
+	if err := removeNotesIn(ctx, folder, keys, first.OwnNote); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := folder.List(ctx); err != nil || len(after) != 1 || after[0] != snap.ID {
+		t.Errorf("once the first has given up, the place has %v, %v", after, err)
+	}
+	if err := noteTakeOver(ctx, second, folder, keys, keys, snap.ID); err != nil {
+		t.Errorf("the second, once the first has given up: %v", err)
+	}
+}

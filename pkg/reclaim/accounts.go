@@ -1,0 +1,206 @@
+package reclaim
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/cloud"
+	"github.com/fleetctl/fleetctl/pkg/cloud/aws"
+	"github.com/fleetctl/fleetctl/pkg/cloud/vsphere"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/orphans"
+	"github.com/fleetctl/fleetctl/pkg/variables"
+)
+
+// account is a cloud as credentials open it. Key tells it apart from those that others open.
+type account interface {
+	cloud.Account
+	Key() string
+}
+
+// site is where the credentials of one provider of a management cluster are looked for.
+type site struct {
+	deps       management.Deps
+	options    Options
+	management string
+	provider   v1alpha1.Provider
+}
+
+// askable are the providers whose clouds can be asked what they hold, each with what opens its accounts. What cannot be opened is in the
+// reports.
+var askable = map[string]func(context.Context, site) ([]account, []orphans.CloudReport){"aws": openAWS, "vsphere": openVSphere}
+
+// isAskable tells that the cloud of a provider can be asked what it holds.
+func isAskable(p v1alpha1.Provider) bool {
+	return askable[p.Name] != nil && cmp.Or(p.Type, v1alpha1.ProviderInfrastructure) == v1alpha1.ProviderInfrastructure
+}
+
+// noneToAsk is the error of a fleet without an account that could be asked.
+func noneToAsk(o Options) error {
+	if len(o.Regions) > 0 {
+		return diag.Usage("leave --region out to ask all", "no cloud of the fleet has %s", strings.Join(o.Regions, ", "))
+	}
+	return diag.Errorf("clouds that can be asked: aws, vsphere", "the fleet has no provider of a cloud that can be asked what it holds")
+}
+
+// accounts opens every account that the fleet's management clusters have credentials for, each once.
+func accounts(ctx context.Context, deps management.Deps, o Options) ([]cloud.Account, []orphans.CloudReport) {
+	var opened []cloud.Account
+	var not []orphans.CloudReport
+	keys := map[string]bool{}
+	for _, m := range o.Repo.Fleet.Spec.ManagementClusters {
+		for _, p := range m.Providers {
+			if !isAskable(p) {
+				continue
+			}
+			these, failed := askable[p.Name](ctx, site{deps, o, m.Name, p})
+			not = append(not, failed...)
+			for _, a := range these {
+				if key := a.Cloud() + " " + a.Key(); !keys[key] {
+					keys[key] = true
+					opened = append(opened, a)
+				}
+			}
+		}
+	}
+	return opened, not
+}
+
+// failed is the report of a cloud that cannot be asked.
+func (s site) failed(region, text, hint string) []orphans.CloudReport {
+	regions := []string{}
+	if region != "" {
+		regions = append(regions, region)
+	}
+	problem := cloud.Problem{Region: region, Text: text, Hint: hint}
+	return []orphans.CloudReport{{Cloud: s.provider.Name, Regions: regions, Problems: []cloud.Problem{problem}}}
+}
+
+// credential is the value of one variable of the provider, from where fleet.yaml says.
+func (s site) credential(ctx context.Context, name string) (string, error) {
+	variable := v1alpha1.Variable{Name: name}
+	for _, v := range s.provider.Variables {
+		if v.Name == name {
+			variable = v
+		}
+	}
+	environment := "export " + name + "=… for this command"
+	given, _ := s.deps.LookupEnv(name)
+	commands := s.options.RunCommands
+	switch {
+	case variable.Vault != nil && given == "":
+		return "", diag.Errorf(environment, "they come from Vault, which init alone asks")
+	case (variable.Stdin || len(variable.Command) > 0 && !commands) && given == "":
+		return "", diag.Errorf("add --run-commands, or "+environment, "they come from %s", variables.SourceOf(variable))
+	case variable.Vault != nil || variable.Stdin || len(variable.Command) > 0 && !commands:
+		variable = v1alpha1.Variable{Name: name}
+	}
+	value, err := variables.Value(ctx, variable, s.options.Dir, s.deps.Inputs())
+	return variables.Encoded(variable, value), err
+}
+
+func openAWS(ctx context.Context, s site) ([]account, []orphans.CloudReport) {
+	regions, vcenters := slices.Clone(s.options.Regions), vcentersIn(s)
+	regions = slices.DeleteFunc(regions, func(r string) bool { return slices.Contains(vcenters, r) })
+	if len(s.options.Regions) > 0 && len(regions) == 0 {
+		return nil, nil // it is asked about vCenters alone
+	}
+	failed := func(err error) ([]account, []orphans.CloudReport) {
+		return nil, s.failed("", fmt.Sprintf("the credentials of management cluster %s: %v", s.management, err), diag.Hint(err))
+	}
+	profile, err := s.credential(ctx, aws.CredentialsVariable)
+	if err != nil {
+		return failed(err)
+	}
+	endpoint, _ := s.deps.LookupEnv(aws.EndpointVariable)
+	opened, err := aws.New(profile, endpoint, regions)
+	if err != nil {
+		return failed(err)
+	}
+	return []account{opened}, nil
+}
+
+// trusted are the vCenters that the environment names. Only these get a password: who may edit the fleet repo must not be able to send it
+// elsewhere.
+func trusted(s site) []string {
+	value, _ := s.deps.LookupEnv(vsphere.ServerVariable)
+	return strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+// vcentersIn are the addresses of all vCenters that the environment and the fleet repo name.
+func vcentersIn(s site) []string {
+	all := trusted(s)
+	named, _ := s.options.Repo.VCenters() // openVSphere tells of the error
+	for _, v := range named {
+		all = append(all, v.Server)
+	}
+	return all
+}
+
+func openVSphere(ctx context.Context, s site) ([]account, []orphans.CloudReport) {
+	named, err := s.options.Repo.VCenters()
+	if err != nil {
+		return nil, s.failed("", "which vCenters the clusters are in: "+err.Error(), diag.Hint(err))
+	}
+	all := trusted(s)
+	servers := slices.DeleteFunc(slices.Clone(all), func(server string) bool { return !s.asks(server) })
+	var unasked []string
+	for _, v := range named {
+		if !slices.Contains(all, v.Server) && s.asks(v.Server) {
+			unasked = append(unasked, v.Server)
+		}
+	}
+	var not []orphans.CloudReport
+	export := "export " + vsphere.ServerVariable + "="
+	for _, server := range unasked {
+		text := "clusters of the fleet repo are in this vCenter, and the environment variable " + vsphere.ServerVariable + " does not name it"
+		not = append(not, s.failed(server, text,
+			"if it is yours, "+export+strings.Join(append(slices.Clone(all), unasked...), ","))...)
+	}
+	if len(all)+len(unasked) == 0 && len(s.options.Regions) == 0 {
+		text := fmt.Sprintf("the environment variable %s does not name the vCenter of management cluster %s", vsphere.ServerVariable, s.management)
+		return nil, s.failed("", text, export+"vcenter.example.com")
+	}
+	if len(servers) == 0 {
+		return nil, not
+	}
+	var given [2]string
+	for i, name := range []string{vsphere.UserVariable, vsphere.PasswordVariable} {
+		if given[i], err = s.credential(ctx, name); err != nil {
+			return nil, append(not, s.failed("", fmt.Sprintf("the credentials of management cluster %s: %v", s.management, err), diag.Hint(err))...)
+		}
+	}
+	var opened []account
+	for _, server := range servers {
+		a, err := vsphere.New(server, given[0], given[1], s.thumbprint(server, named))
+		if err != nil {
+			not = append(not, s.failed("", err.Error(), diag.Hint(err))...)
+			continue
+		}
+		opened = append(opened, a)
+	}
+	return opened, not
+}
+
+func (s site) asks(server string) bool {
+	return len(s.options.Regions) == 0 || slices.Contains(s.options.Regions, server)
+}
+
+// thumbprint of a vCenter's certificate: from the environment, which names one vCenter then, or from the clusters that are in it.
+func (s site) thumbprint(server string, named []fleetrepo.VCenter) string {
+	if value, _ := s.deps.LookupEnv(vsphere.ThumbprintVariable); value != "" && len(trusted(s)) == 1 {
+		return value
+	}
+	for _, v := range named {
+		if v.Server == server {
+			return v.Thumbprint
+		}
+	}
+	return ""
+}

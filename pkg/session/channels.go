@@ -1,0 +1,63 @@
+package session
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/layout"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
+	"github.com/fleetctl/fleetctl/pkg/within"
+)
+
+// Layout is where the fleet repo has what belongs to the management cluster.
+func (s *Session) Layout() layout.Layout { return s.Mgmt.Layout() }
+
+// HasSource tells whether the management cluster has the source of a channel in the fleet repo.
+func (s *Session) HasSource(c v1alpha1.Channel) bool {
+	_, err := os.Stat(s.inRepo(filepath.FromSlash(s.Layout().SourceFile(c.Name))))
+	return c.Name == v1alpha1.MainChannel || err == nil
+}
+
+// ChannelFiles are the sources of the channels. Those that are there follow where Flux reads the fleet repo from, which may have moved; of a
+// channel of tags, the first promotion makes it.
+func (s *Session) ChannelFiles(system []manifest.File) ([]manifest.File, error) {
+	var sync []byte
+	for _, f := range system {
+		if path.Base(f.Path) == flux.SyncFile {
+			sync = f.Content
+		}
+	}
+	var files []manifest.File
+	for _, c := range s.Fleet.Channels() {
+		if c.Name == v1alpha1.MainChannel {
+			continue
+		}
+		name := s.Layout().SourceFile(c.Name)
+		there, err := within.ReadFile(s.Opts.Dir, name, fleetrepo.MaxFile)
+		switch {
+		case err == nil:
+			content, err := scaffold.FollowSync(there, sync)
+			if err != nil {
+				return nil, diag.Wrap("change "+name, err, "let its url and secretRef be those of the GitRepository flux-system in "+flux.SyncFile)
+			}
+			files = append(files, manifest.File{Path: name, Content: content})
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, diag.Wrap("read the source of channel "+c.Name, err, "")
+		case !c.IsTag():
+			made, err := scaffold.ChannelFile(scaffold.ChannelOptions{Name: c.Name, Branch: c.Branch, Layout: s.Layout(), Sync: sync})
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, made)
+		}
+	}
+	return files, nil
+}

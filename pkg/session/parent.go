@@ -1,0 +1,61 @@
+package session
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/hosts"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
+)
+
+// AskParent gets the way to a management cluster that is a workload cluster of another one: the kubeconfig that Cluster API has made
+// for it there. It is asked anew at each run, because Cluster API renews it.
+func (s *Session) AskParent(ctx context.Context) error {
+	name, parent := s.Mgmt.Name, s.Mgmt.Parent
+	op := fmt.Sprintf("ask management cluster %s for %s", parent, name)
+	above, err := management.Find(s.Deps.Store, parent, s.Opts.Dir)
+	if err != nil {
+		return diag.Wrap(op, err, "")
+	}
+	client, err := above.Client(ctx)
+	if err != nil {
+		return diag.Wrap(op, err, "bring "+parent+" up first: `fleetctl init --management "+parent+"`")
+	}
+	manager, err := capi.New(client)
+	if err != nil {
+		return diag.Wrap(op, err, "")
+	}
+	declare := fmt.Sprintf("declare it with `fleetctl cluster add %s --management %s`, and wait until `fleetctl status --management %s` shows it", name, parent, parent)
+	cluster, err := management.FindCluster(ctx, manager, name)
+	if err != nil {
+		return diag.Wrap(op, err, declare)
+	}
+	if !cluster.Available {
+		return &diag.Error{
+			Op: op, Err: fmt.Errorf("cluster %s is not Available yet", cluster.FullName()), Code: diag.ExitNotReady,
+			Hint: fmt.Sprintf("`fleetctl status --management %s` says what it waits for", parent),
+		}
+	}
+	kubeconfig, err := manager.WorkloadKubeconfig(ctx, cluster.Key())
+	if err != nil {
+		return diag.Wrap(op, err, "")
+	}
+	return kube.MergeKubeconfig(ctx, s.Cluster.Path(hosts.WorkloadKubeconfigFile), name, kubeconfig)
+}
+
+// reachAsConnected has a management cluster that another machine made reached by what connect has kept, whatever fleet.yaml says of its host.
+func (s *Session) reachAsConnected() {
+	record, err := s.Cluster.Load()
+	if err != nil || !record.Connected {
+		return
+	}
+	here := *s.Mgmt // what fleet.yaml says stays as it is
+	here.Host = v1alpha1.Host{
+		Type: v1alpha1.HostExisting, Existing: &v1alpha1.ExistingHost{Kubeconfig: record.KubeconfigSource, Context: record.Context},
+	}
+	s.Mgmt, s.Connected = &here, true
+}

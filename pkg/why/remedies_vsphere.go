@@ -1,0 +1,120 @@
+package why
+
+// vsphereRemedies are for what a vCenter answers, and for machines in it that wait.
+func vsphereRemedies() []Remedy {
+	at := []Stage{StageProvider, StageCluster}
+	return []Remedy{
+		{
+			ID: "vsphere-thumbprint", Title: "vCenter has another certificate than the cluster's thumbprint says",
+			Means: "The certificate was renewed, the thumbprint is mistyped, or somebody else answers under this name.",
+			Do: "Find out which: `openssl s_client -connect VCENTER:443 </dev/null | openssl x509 -noout -fingerprint -sha1`, and ask who runs the vCenter. If it was renewed, put the new one into `thumbprint` of the cluster's values; " +
+				"no machine is replaced.",
+			match:    match{stages: at, texts: []string{`thumbprint does not match`}},
+			examples: []example{{StageProvider, "VCenterAvailable", "VCenterUnreachable", "failed to create client: Post \"https://vcenter.example.com/sdk\": host \"vcenter.example.com:443\" thumbprint does not match \"AA:BB\""}},
+		},
+		{
+			ID: "vsphere-authority", Title: "The provider does not trust vCenter's certificate",
+			Means:    "The certificate is of an authority that the provider's image does not know, and the cluster gives no thumbprint.",
+			Do:       "Put the SHA-1 fingerprint of the certificate into `thumbprint` of the cluster's values, once you know that it is the right one.",
+			match:    match{stages: at, texts: []string{`/sdk"?: (tls: failed to verify certificate: )?x509:`}},
+			examples: []example{{StageProvider, "VCenterAvailable", "VCenterUnreachable", "failed to create client: Post \"https://vcenter.example.com/sdk\": tls: failed to verify certificate: x509: certificate signed by unknown authority"}},
+		},
+		{
+			ID: "vsphere-datastore-full", Title: "The datastore is full",
+			Means: "There is no room for the disks of another machine. While nodes are replaced there is one more of them.",
+			Do: "Free space on the datastore, extend it, or name another one in `placement.datastore`, which replaces the machines. `fleetctl orphans` tells whether machines of clusters that are gone still take it. " +
+				"The provider tries again by itself.",
+			match: match{stages: at, texts: []string{
+				`Insufficient disk space on datastore`, `insufficient space (on|in) (the )?datastore`, `datastore .*(is full|out of space)`, `general system error.*No space left on device`, `InsufficientStorageSpace`, `NoDiskSpace`,
+			}},
+			examples: []example{
+				{StageProvider, "VMProvisioned", "TaskFailed", "Insufficient disk space on datastore 'ssd-1'."},
+				{StageProvider, "VMProvisioned", "CloningFailed", "A general system error occurred: No space left on device"},
+			},
+		},
+		{
+			ID: "vsphere-host-fit", Title: "No host has room for the machine",
+			Means: "None of the hosts of the resource pool is compatible with the machine, or has the CPU and memory that it takes: the pool's limit, what high availability holds back, or the hosts themselves.",
+			Do: "Compare `cpus` and `memoryGiB` with the hosts and with the resource pool's limits. Make the machine smaller, raise the limit, add a host, or name another pool in `placement.resourcePool`. A template made for newer hardware " +
+				"than the hosts have does not fit either.",
+			match: match{stages: at, texts: []string{
+				`No host is compatible with the virtual machine`, `does not have sufficient (memory|CPU) resources`, `(CPU|Memory) resources in the parent resource pool are insufficient`, `Insufficient resources`,
+				`insufficient (memory|CPU) resource`, `Number of virtual CPUs .* exceeds`, `requires hardware features that are unsupported`, `virtual machine version .* not supported`, `NoCompatibleHost`,
+			}},
+			examples: []example{
+				{StageProvider, "VMProvisioned", "TaskFailed", "No host is compatible with the virtual machine."},
+				{StageProvider, "VMProvisioned", "PoweringOnFailed", "The available Memory resources in the parent resource pool are insufficient for the operation."},
+				{StageProvider, "VMProvisioned", "PoweringOnFailed", "Insufficient resources to satisfy configured failover level for vSphere HA."},
+			},
+		},
+		{
+			ID: "vsphere-template", Title: "The template of the machines is not there, or there are several",
+			Means: "vCenter has no virtual machine or template at this path in the datacenter, or the provider's user may not see it.",
+			Do: "Compare `template` with `govc find / -type m -name NAME`, and write the whole path, such as `/dc-1/vm/templates/NAME`. It has to be in the datacenter of `placement.datacenter`, and built for the cluster's Kubernetes version: " +
+				"image-builder makes it. Give the user's role on its folder, too.",
+			match: match{stages: at, texts: []string{`unable to find (vm )?template`, `vm '.*' not found`, `resolves to multiple vms`}},
+			examples: []example{
+				{StageProvider, "VMProvisioned", "CloningFailed", "unable to find template by name \"ubuntu-2404-kube-v1.36.3\": vm 'ubuntu-2404-kube-v1.36.3' not found"},
+				{StageProvider, "VMProvisioned", "CloningFailed", "unable to find template by name \"ubuntu\": path 'ubuntu' resolves to multiple vms"},
+			},
+		},
+		{
+			ID: "vsphere-disk-size", Title: "The disk is smaller than the template's",
+			Means:    "A clone's disk can only grow.",
+			Do:       "Raise `diskGiB` in the cluster's values to the template's size, or more.",
+			match:    match{stages: at, texts: []string{`can't resize template disk down`}},
+			examples: []example{{StageProvider, "VMProvisioned", "CloningFailed", "error getting disk spec for \"shop\": Error getting disk config spec for primary disk: can't resize template disk down, initial capacity is larger: 83886080KiB > 20971520KiB"}},
+		},
+		{
+			ID: "vsphere-placement", Title: "vCenter does not have what the placement names",
+			Means: "The datacenter, datastore, folder, resource pool, network or storage policy of the cluster's values does not exist, there are several of that name, or the provider's user may not see it.",
+			Do: "Write its whole path as `govc find /` has it, below `placement` or in `network.name`, and give the user's role on it. Where `placement` leaves one out and vCenter has several, name one. `placement.*` and `network.name` replace " +
+				"the machines.",
+			match: match{stages: at, texts: []string{
+				`(datacenter|datastore|datastore cluster|resource pool|folder|network|compute resource|cluster) '.*' not found`, `no default (datacenter|datastore|resource ?pool|folder|network)`, `default (datacenter|datastore|resource ?pool|folder|network).* resolves to multiple`,
+				`resolves to multiple (datacenters|datastores|resource pools|folders|networks)`, `no pbm profile found`, `no compatible datastores found for storage policy`, `failed to find datacenter`,
+			}},
+			examples: []example{
+				{StageProvider, "VMProvisioned", "CloningFailed", "unable to get datastore ssd-9 for \"shop\": datastore 'ssd-9' not found"},
+				{StageProvider, "VMProvisioned", "CloningFailed", "unable to get resource pool for \"shop\": default resourcepool resolves to multiple instances, please specify"},
+				{StageProvider, "VMProvisioned", "CloningFailed", "unable to find network \"nodes\": network 'nodes' not found"},
+				{StageProvider, "VCenterAvailable", "VCenterUnreachable", "failed to create vCenter session: failed to find datacenter \"dc-9\": datacenter 'dc-9' not found"},
+				{StageProvider, "VMProvisioned", "CloningFailed", "unable to get storageProfileID from name gold for \"shop\": no pbm profile found with name: \"gold\""},
+			},
+		},
+		{
+			ID: "vsphere-address", Title: "The machine runs, and has no address",
+			Means: "DHCP gave it none, the network is the wrong one, the pool of addresses is used up, or the template has no VMware Tools, which tell vCenter the address. In the first minutes of a machine it is nothing but waiting.",
+			Do: "Open the machine's console in vCenter. Without an address there: check that `network.name` is a network with DHCP and free leases, or `kubectl get ipaddressclaims,ipaddresses -n CLUSTER` where `network.addressPool` is set. " +
+				"With one that vCenter does not show, the template lacks open-vm-tools.",
+			match: match{stages: at, texts: []string{
+				`WaitingForNetworkAddress`, `WaitingForStaticIPAllocation`, `WaitingForIPAllocation`, `IPAddressClaimsBeingCreated`, `WaitingForIPAddress`, `failed to wait for ip addresses`, `waiting for IP address claims`,
+			}},
+			examples: []example{
+				{StageProvider, "VMProvisioned", "WaitingForNetworkAddresses", "VSphereMachine is waiting for network addresses (WaitingForNetworkAddresses)"},
+				{StageProvider, "IPAddressClaimed", "WaitingForIPAddress", "waiting for IP address claims to be bound"},
+			},
+		},
+		{
+			ID: "vsphere-lost", Title: "vCenter no longer has the machine",
+			Means:    "Somebody deleted or unregistered it, or its host or datastore cannot be reached for now. The provider does not make it anew: it may come back.",
+			Do:       "If it is gone for good, delete its Machine: `kubectl delete machine NAME -n CLUSTER`, and another one takes its place. A MachineHealthCheck does so by itself once the Node is not Ready for long enough.",
+			match:    match{stages: at, texts: []string{`NotFoundByBIOSUUID`, `vm with bios uuid .* not found`, `BIOS UUID .*not found`}},
+			examples: []example{{StageProvider, "VMProvisioned", "NotFoundByBIOSUUID", "vm with bios uuid 4239-aa not found (NotFoundByBIOSUUID)"}},
+		},
+		{
+			ID: "vsphere-name-taken", Title: "vCenter has another machine of that name",
+			Means:    "A machine of an earlier cluster, or somebody else's, has this name in the folder.",
+			Do:       "`fleetctl orphans` tells whether it is left of a cluster of the fleet. Else give the cluster a folder of its own with `placement.folder`.",
+			match:    match{stages: at, texts: []string{`The name '.*' already exists`, `DuplicateName`}},
+			examples: []example{{StageProvider, "VMProvisioned", "TaskFailed", "The name 'shop-x7k2p' already exists."}},
+		},
+		{
+			ID: "vsphere-permissions", Title: "The provider's user may not do that in vCenter",
+			Means:    "It is known, and its role lacks a privilege on the object.",
+			Do:       "Give its role the privilege on that object, as the table in docs/tasks/vsphere.md has them. vCenter's *Recent tasks* names the privilege.",
+			match:    match{stages: at, texts: []string{`Permission to perform this operation was denied`, `ServerFaultCode: NoPermission`, `the privilege .* is missing`}},
+			examples: []example{{StageProvider, "VMProvisioned", "CloningFailed", "error trigging clone op for machine shop: ServerFaultCode: Permission to perform this operation was denied."}},
+		},
+	}
+}
