@@ -291,8 +291,7 @@ func (ch *chart) missing(values map[string]any) error {
 // unknownValues are those findings in err that are about values which a flavour does not have; nil where there are none.
 func unknownValues(err error) error {
 	findings, _ := errors.AsType[diag.Findings](err)
-	unknown := diag.Findings(slices.DeleteFunc(slices.Clone(findings), func(f diag.Finding) bool { return f.Rule != v1alpha1.RuleUnknownField }))
-	return unknown.Err()
+	return slices.DeleteFunc(slices.Clone(findings), func(f diag.Finding) bool { return f.Rule != v1alpha1.RuleUnknownField }).Err()
 }
 
 // MissingValuesError lists required values of a flavour that were not given.

@@ -89,7 +89,10 @@ func (r *Repo) AddManagementCluster(m v1alpha1.ManagementCluster) (*Edit, error)
 func declaresAs(there, m v1alpha1.ManagementCluster) bool {
 	at := there.Layout()
 	for _, asked := range []struct{ want, have string }{
-		{m.Cloud, at.Cloud}, {m.Generation, at.Generation}, {m.Parent, there.Parent}, {m.KubernetesVersion, there.KubernetesVersion},
+		{m.Cloud, at.Cloud},
+		{m.Generation, at.Generation},
+		{m.Parent, there.Parent},
+		{m.KubernetesVersion, there.KubernetesVersion},
 		{string(m.Host.Type), string(there.Host.Type)},
 	} {
 		if asked.want != "" && asked.want != asked.have {

@@ -101,7 +101,7 @@ func ReachOf(kubeconfig []byte) (Reach, error) {
 	return r, nil
 }
 
-// MergeKubeconfig writes the current context of kubeconfig to the file at path. Context, cluster and user there get the name name and
+// MergeKubeconfig writes the current context of kubeconfig to the file at path. There, context, cluster and user are called name and get
 // fleetctl's mark, and the context becomes the current one. Other entries stay. An entry of that name without the mark is an error.
 // MergeKubeconfig takes kubectl's lock, and waits for it until ctx ends.
 func MergeKubeconfig(ctx context.Context, path, name string, kubeconfig []byte) error {

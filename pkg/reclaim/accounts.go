@@ -158,10 +158,10 @@ func openVSphere(ctx context.Context, s site) ([]account, []orphans.CloudReport)
 	}
 	var not []orphans.CloudReport
 	export := "export " + vsphere.ServerVariable + "="
+	every := strings.Join(slices.Concat(all, unasked), ",")
 	for _, server := range unasked {
 		text := "clusters of the fleet repo are in this vCenter, and the environment variable " + vsphere.ServerVariable + " does not name it"
-		not = append(not, s.failed(server, text,
-			"if it is yours, "+export+strings.Join(append(slices.Clone(all), unasked...), ","))...)
+		not = append(not, s.failed(server, text, "if it is yours, "+export+every)...)
 	}
 	if len(all)+len(unasked) == 0 && len(s.options.Regions) == 0 {
 		text := fmt.Sprintf("the environment variable %s does not name the vCenter of management cluster %s", vsphere.ServerVariable, s.management)

@@ -142,9 +142,9 @@ func TestPlaceRefused(t *testing.T) {
 		"branch:":             "cannot be the name of a branch",
 		"branch:-x":           "cannot be the name of a branch",
 		"branch:a..b":         "cannot be the name of a branch",
-		"oci://":              "is no repository",
-		"oci://r.io/x:tag":    "is no repository",
-		"oci://r.io/x@sha256": "is no repository",
+		"oci://":              "is not a repository",
+		"oci://r.io/x:tag":    "is not a repository",
+		"oci://r.io/x@sha256": "is not a repository",
 	} {
 		if _, err := OpenPlace(where, "mgmt", remote); err == nil || !strings.Contains(err.Error(), words) {
 			t.Errorf("%q: %v", where, err)

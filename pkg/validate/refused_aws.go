@@ -128,11 +128,8 @@ func awsUserData(p part) {
 	if !p.given("ignition") {
 		return
 	}
-	for _, field := range []string{"secretPrefix", "secretCount", "secureSecretsBackend", "insecureSkipSecretsManager"} {
-		if init.has(field) {
-			p.refuse("cloudInit", "a machine with ignition has no cloudInit", "take away one of the two")
-			break
-		}
+	if slices.ContainsFunc([]string{"secretPrefix", "secretCount", "secureSecretsBackend", "insecureSkipSecretsManager"}, init.has) {
+		p.refuse("cloudInit", "a machine with ignition has no cloudInit", "take away one of the two")
 	}
 	ignition := p.in("ignition")
 	if version := ignition.word("version"); version == "2.3" || version == "3.0" {

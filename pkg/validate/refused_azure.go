@@ -13,8 +13,8 @@ import (
 
 var (
 	azureClusterName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,42}[a-z0-9]$`)
-	azureName        = regexp.MustCompile(`^[-\w._]+$`)
-	azureGroup       = regexp.MustCompile(`^[-\w._()]+$`)
+	azureName        = regexp.MustCompile(`^[-\w.]+$`)
+	azureGroup       = regexp.MustCompile(`^[-\w.()]+$`)
 	azureResource    = regexp.MustCompile(`(?i)^(azure://)?/?subscriptions/.+/resourceGroups/.+/providers/.+/.+/.+`)
 )
 

@@ -122,8 +122,10 @@ func TestCheckMisspeltKind(t *testing.T) {
 			t.Errorf("%s: %+v, %v", tt.head, problems, err)
 		}
 	}
-	for _, head := range []string{"apiVersion: networking.k8s.io/v1\nkind: Newcomer\n", "apiVersion: snapshot.storage.k8s.io/v1\nkind: VolumeSnapshot\n",
-		"apiVersion: policy/v1beta1\nkind: PodSecurityPolicy\n"} {
+	for _, head := range []string{
+		"apiVersion: networking.k8s.io/v1\nkind: Newcomer\n", "apiVersion: snapshot.storage.k8s.io/v1\nkind: VolumeSnapshot\n",
+		"apiVersion: policy/v1beta1\nkind: PodSecurityPolicy\n",
+	} {
 		if _, err := NewSet().Check(t.Context(), object(t, head+"metadata: {name: a}")); !errors.Is(err, ErrUnknownKind) {
 			t.Errorf("%s: %v", head, err)
 		}
