@@ -54,7 +54,7 @@ func TestExistingHost(t *testing.T) {
 	t.Run("nothing is installed without permission", func(t *testing.T) {
 		before := e.namespaces(t)
 		_, err := Init(ctx, e.Deps, e.Options(t, "guest"))
-		if err == nil || !strings.Contains(err.Error(), "no administrator") || !strings.Contains(diag.Hint(err), "cluster-admin") {
+		if err == nil || !strings.Contains(err.Error(), "not an administrator") || !strings.Contains(diag.Hint(err), "cluster-admin") {
 			t.Errorf("got %v, hint %q", err, diag.Hint(err))
 		}
 		if after := e.namespaces(t); !slices.Equal(before, after) {

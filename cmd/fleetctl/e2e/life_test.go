@@ -113,7 +113,7 @@ func toldOfCommits(t *testing.T, s *story) {
 		t.Fatal(err)
 	}
 	for _, line := range lines(string(log)) {
-		if strings.Contains(line, "nobody was told") || strings.Contains(line, "are not watched") {
+		if strings.Contains(line, "cannot tell Flux") || strings.Contains(line, "cannot watch for commits") {
 			t.Error(line)
 		}
 	}

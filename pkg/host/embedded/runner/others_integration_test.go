@@ -53,7 +53,7 @@ func TestWhatNothingStartsIsToldByName(t *testing.T) {
 		}
 		for _, e := range events.Items {
 			about := e.InvolvedObject
-			if want[about.Name] == about.Kind && strings.HasPrefix(e.Message, about.Kind+" default/"+about.Name+": ") &&
+			if want[about.Name] == about.Kind && strings.HasPrefix(e.Message, about.Kind+" default/"+about.Name+" is not started: ") &&
 				strings.Contains(e.Message, "--host kind") {
 				delete(want, about.Name)
 			}

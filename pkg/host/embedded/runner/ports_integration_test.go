@@ -107,7 +107,7 @@ func TestPortThatNoFlagMoves(t *testing.T) {
 		d := w.wait(name, "told "+told, func(d *appsv1.Deployment) bool {
 			return strings.Contains(condition(d, appsv1.DeploymentAvailable).Message, told)
 		})
-		if c := condition(d, appsv1.DeploymentAvailable); !strings.HasSuffix(c.Message, "where each program has ports of its own") {
+		if c := condition(d, appsv1.DeploymentAvailable); !strings.HasSuffix(c.Message, "or use --host kind") {
 			t.Errorf("it does not say the way out: %s", c.Message)
 		}
 		w.warned(name, "BackOff", told)
