@@ -67,3 +67,21 @@ type Account interface {
 	// Delete returns when the resource is gone, or was before.
 	Delete(ctx context.Context, resource Resource) error
 }
+
+// ByKind returns the resources of each kind in a list of their own, in the order of kinds. A kind without resources has no list, and resources
+// of other kinds are left out.
+func ByKind(resources []Resource, kinds []string) [][]Resource {
+	var lists [][]Resource
+	for _, kind := range kinds {
+		var list []Resource
+		for _, r := range resources {
+			if r.Kind == kind {
+				list = append(list, r)
+			}
+		}
+		if len(list) > 0 {
+			lists = append(lists, list)
+		}
+	}
+	return lists
+}

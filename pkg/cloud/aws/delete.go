@@ -53,19 +53,7 @@ var removals = map[string]removal{
 
 // Stages are one for each kind, in the order of kinds.
 func (a *Account) Stages(resources []cloud.Resource) [][]cloud.Resource {
-	var stages [][]cloud.Resource
-	for _, kind := range order {
-		var stage []cloud.Resource
-		for _, r := range resources {
-			if r.Kind == kind {
-				stage = append(stage, r)
-			}
-		}
-		if len(stage) > 0 {
-			stages = append(stages, stage)
-		}
-	}
-	return stages
+	return cloud.ByKind(resources, order)
 }
 
 // Delete deletes one thing and waits until it is gone. What others still use is tried again: AWS lets go of it some time after they are gone.

@@ -24,19 +24,7 @@ const goneTimeout = 10 * time.Minute
 
 // Stages are modules, and then machines. Volumes are in none: they are data, and nothing in them names a fleet.
 func (a *Account) Stages(resources []cloud.Resource) [][]cloud.Resource {
-	var stages [][]cloud.Resource
-	for _, kind := range []string{kindModule, kindMachine} {
-		var stage []cloud.Resource
-		for _, r := range resources {
-			if r.Kind == kind {
-				stage = append(stage, r)
-			}
-		}
-		if len(stage) > 0 {
-			stages = append(stages, stage)
-		}
-	}
-	return stages
+	return cloud.ByKind(resources, []string{kindModule, kindMachine})
 }
 
 // Delete deletes one thing that Find has listed, and waits until it is gone.
