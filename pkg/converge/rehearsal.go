@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -65,21 +64,15 @@ func toApply(answer *wantedAnswer) ([]flux.ToApply, error) {
 		if err := obj.UnmarshalJSON(o.Content); err != nil {
 			return nil, fmt.Errorf("read %s %s: %w", o.Kind, o.Name, err)
 		}
-		objects = append(objects, flux.ToApply{Unstructured: obj, By: keyOfName(o.By)})
+		objects = append(objects, flux.ToApply{Unstructured: obj, By: kube.ParseKey(o.By)})
 	}
 	return objects, nil
-}
-
-// keyOfName reads NAMESPACE/NAME.
-func keyOfName(full string) kube.Key {
-	namespace, name, _ := strings.Cut(full, "/")
-	return kube.Key{Namespace: namespace, Name: name}
 }
 
 func keysOfNames(all []string) []kube.Key {
 	keys := make([]kube.Key, 0, len(all))
 	for _, full := range all {
-		keys = append(keys, keyOfName(full))
+		keys = append(keys, kube.ParseKey(full))
 	}
 	return keys
 }

@@ -70,10 +70,9 @@ func eachOwner(ctx context.Context, clusters []string, do func(context.Context, 
 	var mu sync.Mutex
 	var missed []string
 	_ = kube.Each(ownersAtOnce, clusters, func(full string) error {
-		namespace, name, _ := strings.Cut(full, "/")
 		ctx, cancel := context.WithTimeout(ctx, ownerTime)
 		defer cancel()
-		if err := do(ctx, kube.Key{Namespace: namespace, Name: name}); err != nil {
+		if err := do(ctx, kube.ParseKey(full)); err != nil {
 			mu.Lock()
 			defer mu.Unlock()
 			missed = append(missed, full)

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -41,6 +42,12 @@ const FieldManager = "fleetctl"
 
 // Key is the namespace (empty for cluster-wide kinds) and name of an object.
 type Key = types.NamespacedName
+
+// ParseKey reads what Key.String writes: NAMESPACE/NAME.
+func ParseKey(full string) Key {
+	namespace, name, _ := strings.Cut(full, "/")
+	return Key{Namespace: namespace, Name: name}
+}
 
 // Object is a typed or unstructured object that Client reads and writes.
 type Object = client.Object

@@ -299,8 +299,7 @@ func (r *Restoration) waitAsBefore(ctx context.Context, client *kube.Client, rep
 func waitAvailable(ctx context.Context, manager *capi.Manager, report *handover.Report, detail func(string)) error {
 	var clusters []kube.Key
 	for _, full := range report.Available {
-		namespace, name, _ := strings.Cut(full, "/")
-		clusters = append(clusters, kube.Key{Namespace: namespace, Name: name})
+		clusters = append(clusters, kube.ParseKey(full))
 	}
 	if len(clusters) == 0 {
 		return steps.NothingToDo("none was Available")
