@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/cloud"
@@ -30,6 +31,8 @@ type site struct {
 	options    Options
 	management string
 	provider   v1alpha1.Provider
+	// vcenters are those that the fleet repo names. All sites share one read of the repo, which is made when the first one asks.
+	vcenters func() ([]fleetrepo.VCenter, error)
 }
 
 // askable are the providers whose clouds can be asked what they hold, each with what opens its accounts. What cannot be opened is in the
@@ -54,12 +57,13 @@ func accounts(ctx context.Context, deps management.Deps, o Options) ([]cloud.Acc
 	var opened []cloud.Account
 	var not []orphans.CloudReport
 	keys := map[string]bool{}
+	vcenters := sync.OnceValues(o.Repo.VCenters)
 	for _, m := range o.Repo.Fleet.Spec.ManagementClusters {
 		for _, p := range m.Providers {
 			if !isAskable(p) {
 				continue
 			}
-			these, failed := askable[p.Name](ctx, site{deps, o, m.Name, p})
+			these, failed := askable[p.Name](ctx, site{deps, o, m.Name, p, vcenters})
 			not = append(not, failed...)
 			for _, a := range these {
 				if key := a.Cloud() + " " + a.Key(); !keys[key] {
@@ -106,10 +110,12 @@ func (s site) credential(ctx context.Context, name string) (string, error) {
 }
 
 func openAWS(ctx context.Context, s site) ([]account, []orphans.CloudReport) {
-	regions, vcenters := slices.Clone(s.options.Regions), vcentersIn(s)
-	regions = slices.DeleteFunc(regions, func(r string) bool { return slices.Contains(vcenters, r) })
-	if len(s.options.Regions) > 0 && len(regions) == 0 {
-		return nil, nil // it is asked about vCenters alone
+	regions := slices.Clone(s.options.Regions)
+	if len(regions) > 0 {
+		vcenters := vcentersIn(s)
+		if regions = slices.DeleteFunc(regions, func(r string) bool { return slices.Contains(vcenters, r) }); len(regions) == 0 {
+			return nil, nil // it is asked about vCenters alone
+		}
 	}
 	failed := func(err error) ([]account, []orphans.CloudReport) {
 		return nil, s.failed("", fmt.Sprintf("the credentials of management cluster %s: %v", s.management, err), diag.Hint(err))
@@ -136,7 +142,7 @@ func trusted(s site) []string {
 // vcentersIn are the addresses of all vCenters that the environment and the fleet repo name.
 func vcentersIn(s site) []string {
 	all := trusted(s)
-	named, _ := s.options.Repo.VCenters() // openVSphere tells of the error
+	named, _ := s.vcenters() // openVSphere tells of the error
 	for _, v := range named {
 		all = append(all, v.Server)
 	}
@@ -144,7 +150,7 @@ func vcentersIn(s site) []string {
 }
 
 func openVSphere(ctx context.Context, s site) ([]account, []orphans.CloudReport) {
-	named, err := s.options.Repo.VCenters()
+	named, err := s.vcenters()
 	if err != nil {
 		return nil, s.failed("", "which vCenters the clusters are in: "+err.Error(), diag.Hint(err))
 	}
