@@ -154,16 +154,22 @@ func (c *checks) checkFlux(ctx context.Context) preflight.Result {
 	return preflight.OK("it may follow this fleet repo")
 }
 
-// PlanFollowing is what a dry run says of the Flux that is there; nil where there is nothing to say.
-func PlanFollowing(ctx context.Context, s *session.Session, have RepoView) (*FluxNow, error) {
+// standingForDryRun is FindStanding for a dry run, which needs no host, and no cluster that answers: without them it is nil.
+func standingForDryRun(ctx context.Context, s *session.Session) (*Standing, error) {
 	if s.HostErr != nil {
-		return nil, nil //nolint:nilerr // a dry run needs no host
+		return nil, nil //nolint:nilerr // what a dry run can do without
 	}
 	there, err := FindStanding(ctx, s)
-	if kube.IsUnreachable(err) || there == nil && err == nil {
-		return nil, nil // a dry run needs no cluster that answers
+	if kube.IsUnreachable(err) {
+		return nil, nil
 	}
-	if err != nil {
+	return there, err
+}
+
+// PlanFollowing is what a dry run says of the Flux that is there; nil where there is nothing to say.
+func PlanFollowing(ctx context.Context, s *session.Session, have RepoView) (*FluxNow, error) {
+	there, err := standingForDryRun(ctx, s)
+	if there == nil || err != nil {
 		return nil, err
 	}
 	if err := s.CheckClaim(there.Claim); err != nil {

@@ -14,7 +14,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host"
-	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/session"
 )
@@ -48,14 +47,8 @@ func upgradedOf(all []capi.Upgrade) []Upgraded {
 // PlanUpgrades is what a dry run says of the versions on a cluster that is there; nil where nothing would be upgraded. What could not be upgraded is
 // the error that init would give.
 func PlanUpgrades(ctx context.Context, s *session.Session, v *Versions) ([]Upgraded, error) {
-	if s.HostErr != nil {
-		return nil, nil //nolint:nilerr // a dry run needs no host
-	}
-	there, err := FindStanding(ctx, s)
-	if kube.IsUnreachable(err) || there == nil && err == nil {
-		return nil, nil // a dry run needs no cluster that answers
-	}
-	if err != nil {
+	there, err := standingForDryRun(ctx, s)
+	if there == nil || err != nil {
 		return nil, err
 	}
 	manager, err := capi.New(there.Client)
