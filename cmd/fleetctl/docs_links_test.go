@@ -45,8 +45,8 @@ var (
 	docsInCode  = regexp.MustCompile(`(?:^|[^\w/.])(docs/[\w/.-]+\.md(?:#[\w-]+)?)`)
 )
 
-// TestLinksInDocs follows each relative link of a page, and each path of a page that an error, a hint or a help text names: the file is there, and has the
-// heading.
+// TestLinksInDocs follows each relative link of a page, and each path of a page that an error, a hint or a help text names: the file is
+// there, and has the heading.
 func TestLinksInDocs(t *testing.T) {
 	root := filepath.Join("..", "..")
 	pages := pagesOf(t, root)
@@ -157,7 +157,8 @@ func TestTasksBeginAndEnd(t *testing.T) {
 			t.Errorf("%s does not end with a section %q", name, lastHeading)
 			continue
 		}
-		if ending := content[last:]; !strings.Contains(ending, "```") || !strings.Contains(ending, "fleetctl ") && !strings.Contains(ending, "kubectl ") && !strings.Contains(ending, "tar ") {
+		if ending := content[last:]; !strings.Contains(ending, "```") ||
+			!strings.Contains(ending, "fleetctl ") && !strings.Contains(ending, "kubectl ") && !strings.Contains(ending, "tar ") {
 			t.Errorf("%s: its section %q has no command", name, lastHeading)
 		}
 	}

@@ -13,8 +13,8 @@ const (
 	needsMachine = "what it finds is the machine's: its ports, its disk, its container engine"
 )
 
-// docsNotRun tells which lines TestDocsRun does not run, and why. A line that begins with the words of line, or has it where that is a flag, is meant, on
-// the page that is named or on all. Whatever does not fit any of these is run.
+// docsNotRun tells which lines TestDocsRun does not run, and why. A line that begins with the words of line, or has it where that is a
+// flag, is meant, on the page that is named or on all. Whatever does not fit any of these is run.
 var docsNotRun = []struct {
 	page string
 	line string

@@ -13,10 +13,10 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/secret"
 )
 
-// TestDocsRun types what README, the tutorial and the task pages show, page by page, into a fleet as README's first commands make it: with one
-// environment, one cluster and no remote. A line runs and ends with exit code 0, or with the one that its comment begins with ("exit 3: …"), and
-// prints what the page shows below it; or it is one of those that are told in docsNotRun, with the reason. A page that needs more than this fleet has
-// the commands that bring it.
+// TestDocsRun types what README, the tutorial and the task pages show, page by page, into a fleet as README's first commands make it: with
+// one environment, one cluster and no remote. A line runs and ends with exit code 0, or with the one that its comment begins with ("exit 3:
+// …"), and prints what the page shows below it; or it is one of those that are told in docsNotRun, with the reason. A page that needs more
+// than this fleet has the commands that bring it.
 func TestDocsRun(t *testing.T) {
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
@@ -121,14 +121,15 @@ func (f *docsFleet) copy(t *testing.T) *docsFleet {
 	return other
 }
 
-// run runs a line as a shell does, and returns what it prints and its exit code. Nothing answers at the proxy that it is given: what would ask the
-// network fails at once.
+// run runs a line as a shell does, and returns what it prints and its exit code. Nothing answers at the proxy that it is given: what would
+// ask the network fails at once.
 func (f *docsFleet) run(line string) (string, int) {
 	f.t.Helper()
 	c := exec.CommandContext(f.t.Context(), "bash", "-o", "pipefail", "-c", line)
 	c.Dir = f.dir
 	c.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + f.home, "XDG_CONFIG_HOME=" + filepath.Join(f.home, ".config"), "XDG_CACHE_HOME=" + filepath.Join(f.home, ".cache"),
+		"PATH=" + os.Getenv("PATH"), "HOME=" + f.home, "XDG_CONFIG_HOME=" + filepath.Join(f.home, ".config"),
+		"XDG_CACHE_HOME=" + filepath.Join(f.home, ".cache"),
 		"XDG_STATE_HOME=" + filepath.Join(f.home, ".state"), "GIT_CONFIG_GLOBAL=" + filepath.Join(f.home, "gitconfig"), "GIT_CONFIG_NOSYSTEM=1",
 		"HTTPS_PROXY=http://127.0.0.1:1", "HTTP_PROXY=http://127.0.0.1:1", "NO_COLOR=1", "EDITOR=" + filepath.Join(f.home, "editor"),
 	}
@@ -170,13 +171,15 @@ var docsBegin = map[string]func(*docsFleet){
 		f.write(filepath.Join(f.dir, ".sops.yaml"), string(secret.NewRules(keys.Recipients())), 0o600)
 		f.write(filepath.Join(f.home, "fleet.agekey"), string(keys.File()), 0o600)
 		f.write(filepath.Join(f.home, "editor"), "#!/bin/sh\nsed -i 's/password: .*/password: Y2hhbmdlZA==/' \"$1\"\n", 0o700)
-		f.write(filepath.Join(f.dir, "token.sops.yaml"), "apiVersion: v1\nkind: Secret\nmetadata:\n  name: token\n  namespace: shop\nstringData:\n  token: abc\n", 0o600)
+		f.write(filepath.Join(f.dir, "token.sops.yaml"),
+			"apiVersion: v1\nkind: Secret\nmetadata:\n  name: token\n  namespace: shop\nstringData:\n  token: abc\n", 0o600)
 		if out, code := f.run("git add .sops.yaml && git commit -qm 'Encrypt secrets'"); code != 0 {
 			f.t.Fatal(out)
 		}
 	},
 	"docs/tasks/workload-flux.md": func(f *docsFleet) {
-		f.write(filepath.Join(f.dir, "cilium.yaml"), "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: cilium-config\n  namespace: kube-system\n", 0o600)
+		f.write(filepath.Join(f.dir, "cilium.yaml"),
+			"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: cilium-config\n  namespace: kube-system\n", 0o600)
 	},
 	// The page shows the file that its commands take.
 	"docs/tasks/velero.md": func(f *docsFleet) {
@@ -209,8 +212,9 @@ type typedLine struct {
 // exitCode finds the exit code that the comment of a line tells.
 var exitCode = regexp.MustCompile(`^exit (\d+)\b`)
 
-// typedLines are the lines that a reader of a page types, in order: those of its blocks of console and sh, without prompts and comments, and with
-// the lines joined that a backslash splits. In a block of console what stands without a prompt is the output of the line before it.
+// typedLines are the lines that a reader of a page types, in order: those of its blocks of console and sh, without prompts and comments,
+// and with the lines joined that a backslash splits. In a block of console what stands without a prompt is the output of the line before
+// it.
 func typedLines(page string) []typedLine {
 	var lines []typedLine
 	prompts, inside := false, false
@@ -246,8 +250,8 @@ func typedLines(page string) []typedLine {
 // changing is what no two runs print alike.
 var changing = regexp.MustCompile(`\b[0-9a-f]{8}\b|\b\d+\.\d+s\b|\S*fleetctl \(?(?:devel|v\d[\w.]*)\)?`)
 
-// notShown is the first line of a page's output that a command does not print, in the order of the page. An ellipsis stands for any text; commits,
-// durations, the version of fleetctl and the width of columns do not count.
+// notShown is the first line of a page's output that a command does not print, in the order of the page. An ellipsis stands for any
+// text; commits, durations, the version of fleetctl and the width of columns do not count.
 func notShown(shown []string, printed string) string {
 	plain := func(line string) string {
 		return strings.Join(strings.Fields(changing.ReplaceAllString(line, "_")), " ")

@@ -48,8 +48,8 @@ func TestExamplesHaveManagementClustersOfTheirOwn(t *testing.T) {
 // adds finds the commands of a README that declare its clusters.
 var adds = regexp.MustCompile(`(?m)^ *fleetctl (cluster add (\S+) --flavour \S+ --environment (\S+).*) --push$`)
 
-// TestExamplesAreWhatTheirCommandsMake runs the commands with which an example's README says that its clusters were declared, in the repo as init leaves
-// it: they find each cluster as it is, and give it its Flux.
+// TestExamplesAreWhatTheirCommandsMake runs the commands with which an example's README says that its clusters were declared, in the repo
+// as init leaves it: they find each cluster as it is, and give it its Flux.
 func TestExamplesAreWhatTheirCommandsMake(t *testing.T) {
 	for example, clouds := range map[string][]string{"two-clouds": {"aws", "azure"}, "app-delivery": {"docker"}} {
 		t.Run(example, func(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 // elsewhereInExamples finds the lines of an example's README that a machine without a management cluster and without a remote cannot run.
 var elsewhereInExamples = regexp.MustCompile(`^(?:export|git|cp|cd|fleetctl (?:bootstrap|status|teardown|kubeconfig|promote --status))\b|…`)
 
-// TestExamplesAreValidAtEachStep types what an example's README shows into a copy of the example, and validates the fleet before the first line and
-// after each: where the README has `fleetctl init`, what init would write is there from then on.
+// TestExamplesAreValidAtEachStep types what an example's README shows into a copy of the example, and validates the fleet before the first
+// line and after each: where the README has `fleetctl init`, what init would write is there from then on.
 func TestExamplesAreValidAtEachStep(t *testing.T) {
 	examples, err := filepath.Glob(filepath.Join("..", "..", "examples", "*", v1alpha1.FileName))
 	if err != nil || len(examples) < 5 {
@@ -88,7 +88,8 @@ func (f *docsFleet) initialised(command string) {
 			f.t.Fatal(err)
 		}
 		for name, content := range map[string]string{
-			sync: source + "---\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: flux-system, namespace: flux-system}\n" +
+			sync: source + "---\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: flux-system, namespace: " +
+				"flux-system}\n" +
 				"spec: {interval: 10m, path: ./" + l.Management() + ", prune: true, sourceRef: {kind: GitRepository, name: flux-system}}\n",
 			filepath.Join(filepath.Dir(sync), layout.ComponentsFile): "apiVersion: v1\nkind: Namespace\nmetadata: {name: flux-system}\n",
 		} {

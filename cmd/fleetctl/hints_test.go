@@ -26,7 +26,8 @@ var sentence = regexp.MustCompile(`^fleetctl (has|does|brings|git server|init in
 // filledIn stands for what is known only when the program runs. As a value it has to be of a kind that most flags take.
 const filledIn = "1"
 
-// TestCommandsInHints holds every command that a hint, a note, a next step or a help text names against the real ones: whoever reads one types it.
+// TestCommandsInHints holds every command that a hint, a note, a next step or a help text names against the real ones: whoever reads one
+// types it.
 func TestCommandsInHints(t *testing.T) {
 	checked := 0
 	err := filepath.WalkDir(filepath.Join("..", "..", "pkg"), func(path string, _ fs.DirEntry, err error) error {
@@ -59,7 +60,8 @@ func TestCommandsInHints(t *testing.T) {
 			}
 			for _, found := range inText.FindAllStringSubmatch(verb.ReplaceAllString(text, filledIn), -1) {
 				line := strings.ReplaceAll(found[1]+found[2], "%%", "%")
-				if strings.Contains(line, `"`) || found[2] != "" && sentence.MatchString(line) || strings.HasSuffix(line, " --help") || line == "fleetctl "+filledIn+" add" {
+				if strings.Contains(line, `"`) || found[2] != "" && sentence.MatchString(line) || strings.HasSuffix(line, " --help") ||
+					line == "fleetctl "+filledIn+" add" {
 					continue
 				}
 				checked++

@@ -30,8 +30,8 @@ func program(ts *testscript.TestScript, args []string) *exec.Cmd {
 	return c
 }
 
-// killing runs fleetctl again and again and kills it with SIGKILL at random moments while it makes PATH, which is removed where it came to the
-// end before: killing PATH ARGUMENT…
+// killing runs fleetctl again and again and kills it with SIGKILL at random moments while it makes PATH, which is removed where it came to
+// the end before: killing PATH ARGUMENT…
 func killing(ts *testscript.TestScript, neg bool, args []string) {
 	arguments(ts, neg, args, 2, "killing PATH ARGUMENT…")
 	seed := *killSeed

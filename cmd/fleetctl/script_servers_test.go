@@ -81,8 +81,8 @@ func gitForge(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("GIT_SSL_CAINFO", ts.MkAbs("ca.pem"))
 }
 
-// pullRequests prints the pull requests of the forge, one a line: number, state, branch, base, how often it was changed, title. It fails unless
-// there are so many: pull-requests COUNT
+// pullRequests prints the pull requests of the forge, one a line: number, state, branch, base, how often it was changed, title. It fails
+// unless there are so many: pull-requests COUNT
 func pullRequests(ts *testscript.TestScript, neg bool, args []string) {
 	arguments(ts, neg, args, 1, "pull-requests COUNT")
 	all := gitServerOf(ts).forge.PullRequests()
@@ -157,8 +157,8 @@ func silentServer(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("SILENT_URL", "https://"+listener.Addr().String()+"/fleet.git")
 }
 
-// silentCluster is the API server of management clusters that this machine remembers, which takes calls and never answers: silent-cluster NAME….
-// Whether there were any is for called to tell.
+// silentCluster is the API server of management clusters that this machine remembers, which takes calls and never answers: silent-cluster
+// NAME…. Whether there were any is for called to tell.
 func silentCluster(ts *testscript.TestScript, neg bool, args []string) {
 	arguments(ts, neg, args, 1, "silent-cluster NAME…")
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

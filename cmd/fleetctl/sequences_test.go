@@ -31,9 +31,10 @@ var (
 	length   = flag.Int("length", 8, "how many commands each of them has")
 )
 
-// TestSequences runs random sequences of all commands that change a fleet repo: on a fleet as its first command leaves it, and on random ones in the
-// hands of people; with a channel of tags and without, with a remote and without. Whatever came before, a command either commits a state that
-// validates and renders, or says what is wrong and leaves every byte as it is. Taking the commits back, the newest first, gives the bytes back.
+// TestSequences runs random sequences of all commands that change a fleet repo: on a fleet as its first command leaves it, and on random
+// ones in the hands of people; with a channel of tags and without, with a remote and without. Whatever came before, a command either
+// commits a state that validates and renders, or says what is wrong and leaves every byte as it is. Taking the commits back, the newest
+// first, gives the bytes back.
 func TestSequences(t *testing.T) {
 	for seed := *firstOne; seed < *firstOne+*seeds; seed++ {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
@@ -97,7 +98,8 @@ func (s *sequence) scaffolded() {
 	}
 	if s.chance(35) {
 		s.remote = gittest.NewHTTPS(s.T, gittest.Options{})
-		if err := errors.Join(os.Mkdir(s.dir, 0o755), os.WriteFile(filepath.Join(s.dir, "ca.pem"), s.remote.CA, 0o600), os.WriteFile(s.token(), []byte(s.remote.Token), 0o600)); err != nil {
+		if err := errors.Join(os.Mkdir(s.dir, 0o755), os.WriteFile(filepath.Join(s.dir, "ca.pem"), s.remote.CA, 0o600),
+			os.WriteFile(s.token(), []byte(s.remote.Token), 0o600)); err != nil {
 			s.Fatal(err)
 		}
 		args = append(args, "--git-url", s.remote.URL, "--git-ca-file", filepath.Join(s.dir, "ca.pem"))
@@ -138,7 +140,8 @@ func (s *sequence) git(args ...string) string {
 // run runs a command as its user does.
 func (s *sequence) run(args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
-	args = append(slices.Clone(args), "-C", s.dir, "--state-dir", filepath.Join(s.home, "state"), "--cache-dir", filepath.Join(s.home, "cache"), "--no-color")
+	args = append(slices.Clone(args), "-C", s.dir, "--state-dir", filepath.Join(s.home, "state"), "--cache-dir",
+		filepath.Join(s.home, "cache"), "--no-color")
 	code = cmd.Main(s.Context(), ui.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}, args)
 	return code, out.String(), errs.String()
 }

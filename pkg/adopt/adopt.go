@@ -1,5 +1,5 @@
-// Package adopt looks at a repo that was there before fleetctl: one with Flux, and with objects of Cluster API in it. It says what it understands, and
-// what the smallest fleet.yaml is with which the other commands work there.
+// Package adopt looks at a repo that was there before fleetctl: one with Flux, and with objects of Cluster API in it. It says what it
+// understands, and what the smallest fleet.yaml is with which the other commands work there.
 package adopt
 
 import (
@@ -72,7 +72,8 @@ func Look(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	if declared {
-		return nil, diag.Errorf("`fleetctl validate` looks at it", "the repo has a %s already: %s", v1alpha1.FileName, filepath.Join(dir, v1alpha1.FileName))
+		return nil, diag.Errorf("`fleetctl validate` looks at it", "the repo has a %s already: %s", v1alpha1.FileName,
+			filepath.Join(dir, v1alpha1.FileName))
 	}
 	o.CacheDir = render.CacheFor(o.CacheDir, dir)
 	needs := confine.Needs{Read: []string{dir}}
@@ -123,11 +124,13 @@ func look(ctx context.Context, q question) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	result, err := render.New(files, fleet, render.Options{CacheDir: q.CacheDir, Begin: confine.Watch(ctx), Time: confine.TimeLimit(ctx)}).All(ctx)
+	result, err := render.New(files, fleet, render.Options{CacheDir: q.CacheDir, Begin: confine.Watch(ctx), Time: confine.TimeLimit(ctx)}).All(
+		ctx)
 	if err != nil {
 		return nil, err
 	}
-	report := &Report{FormatVersion: "1", Repo: q.Dir, Clusters: review.ManifestClusters(result), Problems: result.Findings, Providers: providersIn(result.Objects)}
+	report := &Report{FormatVersion: "1", Repo: q.Dir, Clusters: review.ManifestClusters(result), Problems: result.Findings,
+		Providers: providersIn(result.Objects)}
 	for _, root := range fleetrepo.Roots(files) {
 		report.Flux = append(report.Flux, countOf(root, result, report.Clusters))
 	}
@@ -165,13 +168,15 @@ func ofClusterAPI(o *render.Object) bool {
 // fleet is the smallest one that says what the report does.
 func (r *Report) fleet(o Options) (*v1alpha1.Fleet, error) {
 	fleet := &v1alpha1.Fleet{
-		APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.Kind, Metadata: v1alpha1.Metadata{Name: cmp.Or(o.Name, fleetrepo.Label(filepath.Base(r.Repo), "fleet"))},
+		APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.Kind,
+		Metadata: v1alpha1.Metadata{Name: cmp.Or(o.Name, fleetrepo.Label(filepath.Base(r.Repo), "fleet"))},
 	}
 	for _, f := range r.Flux {
 		if !f.Manages {
 			continue
 		}
-		m := v1alpha1.ManagementCluster{Name: f.Name, Path: f.Path, Host: v1alpha1.Host{Type: v1alpha1.HostExisting}, Providers: r.providersFor(f.Name)}
+		m := v1alpha1.ManagementCluster{Name: f.Name, Path: f.Path, Host: v1alpha1.Host{Type: v1alpha1.HostExisting},
+			Providers: r.providersFor(f.Name)}
 		if o.Context != "" {
 			m.Host.Existing = &v1alpha1.ExistingHost{Kubeconfig: o.Kubeconfig, Context: o.Context}
 		}

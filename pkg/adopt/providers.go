@@ -65,7 +65,8 @@ var infrastructure = []struct{ prefix, name string }{
 
 // operatorTypes are the kinds of the Cluster API operator.
 var operatorTypes = map[string]v1alpha1.ProviderType{
-	"CoreProvider": v1alpha1.ProviderCore, "BootstrapProvider": v1alpha1.ProviderBootstrap, "ControlPlaneProvider": v1alpha1.ProviderControlPlane,
+	"CoreProvider": v1alpha1.ProviderCore, "BootstrapProvider": v1alpha1.ProviderBootstrap,
+	"ControlPlaneProvider":   v1alpha1.ProviderControlPlane,
 	"InfrastructureProvider": v1alpha1.ProviderInfrastructure, "IPAMProvider": v1alpha1.ProviderIPAM, "AddonProvider": v1alpha1.ProviderAddon,
 	"RuntimeExtensionProvider": v1alpha1.ProviderRuntimeExtension,
 }
@@ -83,8 +84,8 @@ var prefixes = []struct {
 	{"runtime-extension-", v1alpha1.ProviderRuntimeExtension},
 }
 
-// providersIn finds the providers that objects are of, or install: the operator's, the components of releases that stand in the repo, and those whose
-// kinds clusters are made of.
+// providersIn finds the providers that objects are of, or install: the operator's, the components of releases that stand in the repo, and
+// those whose kinds clusters are made of.
 func providersIn(all []*render.Object) []Provider {
 	found := map[[2]string]*Provider{}
 	note := func(o *render.Object, of v1alpha1.ProviderType, name, version string) {

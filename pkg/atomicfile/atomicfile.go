@@ -19,8 +19,8 @@ func Write(path string, content []byte, perm fs.FileMode) error {
 	return writer{exact: true, flush: flush}.write(path, content, perm)
 }
 
-// WriteVolatile is Write that does not wait for the disk: every reader sees a whole file, a power cut may leave an empty one. It is for what
-// a reboot makes void or what is made anew at every start, and is written so often that waiting would be felt.
+// WriteVolatile is Write that does not wait for the disk: every reader sees a whole file, a power cut may leave an empty one. It is for
+// what a reboot makes void or what is made anew at every start, and is written so often that waiting would be felt.
 func WriteVolatile(path string, content []byte, perm fs.FileMode) error {
 	return writer{exact: true}.write(path, content, perm)
 }

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// hold marks a temporary file, or folder, as that of a process that lives: the kernel takes the mark away with the process. It returns false
-// where somebody who sweeps has it. A file system that knows no such locks says nothing against it; nothing is swept there.
+// hold marks a temporary file, or folder, as that of a process that lives: the kernel takes the mark away with the process. It returns
+// false where somebody who sweeps has it. A file system that knows no such locks says nothing against it; nothing is swept there.
 func hold(f *os.File) bool {
 	return !errors.Is(flock(f, syscall.LOCK_SH|syscall.LOCK_NB), syscall.EWOULDBLOCK)
 }

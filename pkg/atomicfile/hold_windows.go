@@ -5,7 +5,8 @@ import (
 	"os"
 )
 
-// Nothing that is open can be renamed or removed there: what a process is writing cannot be swept, and what is written is soon in its place.
+// Nothing that is open can be renamed or removed there: what a process is writing cannot be swept, and what is written is soon in its
+// place.
 
 func hold(*os.File) bool { return true }
 

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// What looked like a file of ours when a folder was listed may be a pipe by now, where others may write there: nobody waits for who writes to it.
+// What looked like a file of ours when a folder was listed may be a pipe by now, where others may write there: nobody waits for who writes
+// to it.
 func TestSweepOpensNoPipe(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {

@@ -172,7 +172,8 @@ func stillThere(root *os.Root, name string, f *os.File) bool {
 	return err == nil && os.SameFile(info, there)
 }
 
-// holdOn closes a file that is written and holds it on: no longer open for writing, for a program that is cannot be run the moment it is in its place.
+// holdOn closes a file that is written and holds it on: no longer open for writing, for a program that is cannot be run the moment it is in
+// its place.
 func holdOn(root *os.Root, temp string, f *os.File) (*os.File, error) {
 	if !holdsOpen {
 		return nil, f.Close()
@@ -234,8 +235,8 @@ func SyncFiles(root *os.Root, names ...string) error {
 	})
 }
 
-// SyncTree flushes all files and folders below dir, and dir itself: for a folder that takes its place as a whole. What this user may not read
-// is left out: it is of no use to them.
+// SyncTree flushes all files and folders below dir, and dir itself: for a folder that takes its place as a whole. What this user may not
+// read is left out: it is of no use to them.
 func SyncTree(dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

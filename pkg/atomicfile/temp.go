@@ -11,8 +11,8 @@ import (
 // tempKinds begins the names of what one run needs and no other, where the system keeps such.
 const tempKinds = "fleetctl-"
 
-// TempFolder makes a folder in dir, or where the system keeps what is temporary if that is "", for this user alone, and returns what removes it. It
-// may hold a whole repository, or what is nobody's business: what killed runs have left of those goes first.
+// TempFolder makes a folder in dir, or where the system keeps what is temporary if that is "", for this user alone, and returns what
+// removes it. It may hold a whole repository, or what is nobody's business: what killed runs have left of those goes first.
 func TempFolder(dir, kind string) (path string, remove func() error, err error) {
 	if dir == "" {
 		dir = os.TempDir()

@@ -89,7 +89,8 @@ func (w writer) Write(p []byte) (int, error) { return w(p) }
 
 // What a program says first is heard; that it says nothing, and that nobody can wait any longer, are told apart.
 func TestHear(t *testing.T) {
-	if line, err := background.Hear(t.Context(), io.NopCloser(strings.NewReader("{\"port\":1}\nmore"))); line != "{\"port\":1}\n" || err != nil {
+	if line, err := background.Hear(t.Context(), io.NopCloser(strings.NewReader("{\"port\":1}\nmore"))); line != "{\"port\":1}\n" ||
+		err != nil {
 		t.Errorf("got %q, %v", line, err)
 	}
 	if _, err := background.Hear(t.Context(), io.NopCloser(strings.NewReader("half"))); !errors.Is(err, background.ErrSilent) {

@@ -68,7 +68,8 @@ func FetchChart(ctx context.Context, from *Bundle, ref ChartRef) (*Chart, error)
 	if err == nil && c.Path != ref.path() && c.Path != other.path() { // it would replace another chart
 		err = fmt.Errorf("the chart at this address is %s", path.Base(c.Path))
 	}
-	return &c, diag.Wrap("fetch the chart "+ref.String(), err, "check its address and its version, and the network; or give --from a bundle that has it")
+	return &c, diag.Wrap("fetch the chart "+ref.String(), err,
+		"check its address and its version, and the network; or give --from a bundle that has it")
 }
 
 // path is the path of the chart in a bundle.

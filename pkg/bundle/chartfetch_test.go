@@ -61,7 +61,8 @@ func TestChartFromRepository(t *testing.T) {
 // A chart's archive writes nothing outside of its folder.
 func TestUnpackChart(t *testing.T) {
 	c := Chart{Path: "charts/web-1.2.0.tgz", Archive: bundletest.Archive(t, map[string]string{
-		"web/Chart.yaml": "name: web", "web/templates/a.yaml": "a: 1", "web/../../evil": "evil", "/web/evil": "evil", "../web/evil": "evil", "top": "left out",
+		"web/Chart.yaml": "name: web", "web/templates/a.yaml": "a: 1", "web/../../evil": "evil", "/web/evil": "evil",
+		"../web/evil": "evil", "top": "left out",
 	})}
 	dir := filepath.Join(t.TempDir(), "in", "charts")
 	if err := os.Mkdir(filepath.Dir(dir), 0o700); err != nil {

@@ -150,7 +150,8 @@ func chartTar(t *testing.T, chartYAML []byte) []byte {
 // FuzzImagesIn gives the search for images any manifest. It finds those that another reading of the manifest finds, and each is a full
 // reference.
 func FuzzImagesIn(f *testing.F) {
-	f.Add([]byte("spec:\n  containers:\n  - {name: a, image: busybox}\n  - image: quay.io/a/b:v1@sha256:" + strings.Repeat("a", 64) + "\n---\n---\n# nothing\n"))
+	f.Add([]byte("spec:\n  containers:\n  - {name: a, image: busybox}\n  - image: quay.io/a/b:v1@sha256:" + strings.Repeat("a", 64) +
+		"\n---\n---\n# nothing\n"))
 	f.Add([]byte("x: &c [{image: &i a:1}]\nspec: {containers: *c, initContainers: [{image: *i}, {image: b:1}]}\n"))
 	f.Add([]byte("base: &b {image: a:1}\nspec: {ephemeralContainers: [{<<: *b, name: x}, {<<: [*b, {image: c}], image: d}]}\n"))
 	f.Add([]byte("spec: {containers: [{image: ${IMAGE}}, {image: [a]}, {image: 1}, [{image: x}], {containers: [{image: y}]}]}\n"))

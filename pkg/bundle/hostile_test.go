@@ -71,8 +71,9 @@ func TestOpenIsBounded(t *testing.T) {
 		wrong = append(wrong, v1.Descriptor{MediaType: "text/plain", Digest: config.Digest})
 	}
 	for name, tc := range map[string]struct{ dir, want string }{
-		"one manifest under many names":  {hostile(t, often, large, empty), "larger than"},
-		"an index of empty entries":      {hostileIndex(t, []byte(`{"manifests":[`+strings.TrimSuffix(strings.Repeat("{},", 2<<20), ",")+`]}`)), "more than"},
+		"one manifest under many names": {hostile(t, often, large, empty), "larger than"},
+		"an index of empty entries": {hostileIndex(t, []byte(`{"manifests":[`+strings.TrimSuffix(strings.Repeat("{},", 2<<20), ",")+`]}`)),
+			"more than"},
 		"a manifest of empty layers":     {hostile(t, []v1.Descriptor{entry(empties, refApp)}, empties, empty), "more than"},
 		"files of empty entries":         {hostile(t, []v1.Descriptor{entry(empties, "")}, empties, empty), "more than"},
 		"one layer a thousand times":     {hostile(t, []v1.Descriptor{entry(layers, refApp)}, layers, empty), "more than 1000 layers"},
@@ -100,9 +101,11 @@ func TestWriteFilesIsBounded(t *testing.T) {
 	d := describe(blob)
 	var names []string
 	for i := range maxWritten/len(blob) + 1 {
-		names = append(names, fmt.Sprintf(`{"digest":%q,"size":%d,"annotations":{%q:"providers/x/v1.0.%d/c.yaml"}}`, d.Digest, d.Size, annotationTitle, i))
+		names = append(names, fmt.Sprintf(`{"digest":%q,"size":%d,"annotations":{%q:"providers/x/v1.0.%d/c.yaml"}}`, d.Digest,
+			d.Size, annotationTitle, i))
 	}
-	files := fmt.Appendf(nil, `{"config":{"digest":%q,"size":2},"layers":[%s]}`, describe([]byte(emptyConfig)).Digest, strings.Join(names, ","))
+	files := fmt.Appendf(nil, `{"config":{"digest":%q,"size":2},"layers":[%s]}`, describe([]byte(emptyConfig)).Digest,
+		strings.Join(names, ","))
 	b := openBundle(t, hostile(t, []v1.Descriptor{entry(files, "")}, files, blob, []byte(emptyConfig)))
 	to := filepath.Join(t.TempDir(), "to")
 	if err := b.WriteFiles(t.Context(), to, "providers"); err == nil || !strings.Contains(err.Error(), "larger than") {
@@ -114,8 +117,8 @@ func TestWriteFilesIsBounded(t *testing.T) {
 	must(t, b.WriteFiles(t.Context(), to, "providers/x/v1.0.7"))
 }
 
-// A bundle chooses the names of its files, and they are extracted to the folder of somebody's work: nothing there is replaced, and nothing there gets
-// what a tool would run.
+// A bundle chooses the names of its files, and they are extracted to the folder of somebody's work: nothing there is replaced, and nothing
+// there gets what a tool would run.
 func TestWriteFilesReplacesNothing(t *testing.T) {
 	listing := func(name string, content []byte) string {
 		d := describe(content)
@@ -172,7 +175,8 @@ func TestFillIsBounded(t *testing.T) {
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
 	t.Setenv("REGISTRY_AUTH_FILE", filepath.Join(t.TempDir(), "none"))
 	digest := describe([]byte(emptyConfig)).Digest
-	layers := strings.TrimSuffix(strings.Repeat(fmt.Sprintf(`{"mediaType":%q,"digest":%q,"size":2},`, types.OCILayer, digest), maxLayers+1), ",")
+	layers := strings.TrimSuffix(strings.Repeat(fmt.Sprintf(`{"mediaType":%q,"digest":%q,"size":2},`, types.OCILayer, digest), maxLayers+1),
+		",")
 	for name, tc := range map[string]struct {
 		size         int64
 		layers, want string
@@ -198,7 +202,8 @@ func TestFillIsBounded(t *testing.T) {
 				}
 			}))
 			defer server.Close()
-			err := fill(t.Context(), t, filepath.Join(t.TempDir(), "bundle"), Sources{Images: []string{strings.TrimPrefix(server.URL, "http://") + "/team/app:v1"}})
+			err := fill(t.Context(), t, filepath.Join(t.TempDir(), "bundle"),
+				Sources{Images: []string{strings.TrimPrefix(server.URL, "http://") + "/team/app:v1"}})
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v", err)
 			}

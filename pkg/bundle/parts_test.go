@@ -11,7 +11,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// Whoever can move a tag can list what a bundle had beside another image. It counts only where nothing but it can run on the machines that it is for.
+// Whoever can move a tag can list what a bundle had beside another image. It counts only where nothing but it can run on the machines that
+// it is for.
 func TestPartOfAnIndex(t *testing.T) {
 	r := newRegistry(t)
 	mine, other := newImage(t, "amd64", "mine"), newImage(t, "amd64", "other")
@@ -59,7 +60,8 @@ func TestPartThatIsAnIndex(t *testing.T) {
 	must(t, err)
 	pushed, err := name.ParseReference(r.push(t, "team/app:inner", inner))
 	must(t, err)
-	listed := []v1.Descriptor{{MediaType: types.OCIManifestSchema1, Digest: digest, Platform: &v1.Platform{OS: "linux", Architecture: "amd64"}}}
+	listed := []v1.Descriptor{{MediaType: types.OCIManifestSchema1, Digest: digest,
+		Platform: &v1.Platform{OS: "linux", Architecture: "amd64"}}}
 	if got, err := isPart(listed, pushed.Context(), digest.String(), remote.WithContext(t.Context())); got || err != nil {
 		t.Errorf("got %v, %v", got, err)
 	}

@@ -14,7 +14,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/progress"
 )
 
-// The same programs make the same image, whatever their files are called and when they were written. One that acts by its name is in it once.
+// The same programs make the same image, whatever their files are called and when they were written. One that acts by its name is in it
+// once.
 func TestPrograms(t *testing.T) {
 	digests := map[string]bool{}
 	var out string
@@ -34,7 +35,8 @@ func TestPrograms(t *testing.T) {
 			t.Fatal(err)
 		}
 		programs := &Programs{Refs: []string{"registry.example.com/a:1", "registry.example.com/b:2"}, Files: map[string]string{
-			"/usr/local/bin/etcd": filepath.Join(dir, "one"), "/usr/local/bin/server": filepath.Join(dir, "two"), "/usr/local/bin/manager": filepath.Join(dir, "three"),
+			"/usr/local/bin/etcd": filepath.Join(dir, "one"), "/usr/local/bin/server": filepath.Join(dir, "two"),
+			"/usr/local/bin/manager": filepath.Join(dir, "three"),
 		}}
 		if err := errors.Join(Fill(t.Context(), w, Sources{Programs: programs, Architecture: "arm64"}, progress.Discard), w.Close()); err != nil {
 			t.Fatal(err)
@@ -60,7 +62,8 @@ func TestPrograms(t *testing.T) {
 		t.Errorf("got %d images: %v", len(digests), digests)
 	}
 	want := []string{
-		"usr/ ", "usr/local/ ", "usr/local/bin/ ", "usr/local/bin/etcd the etcd", "usr/local/bin/manager several in one", "usr/local/bin/server -> usr/local/bin/manager",
+		"usr/ ", "usr/local/ ", "usr/local/bin/ ", "usr/local/bin/etcd the etcd", "usr/local/bin/manager several in one",
+		"usr/local/bin/server -> usr/local/bin/manager",
 	}
 	if diff := cmp.Diff(want, layerOf(t, out)); diff != "" {
 		t.Error(diff)

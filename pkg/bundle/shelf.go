@@ -31,7 +31,8 @@ type Shelf struct{ repository name.Repository }
 func NewShelf(repository string) (*Shelf, error) {
 	parsed, err := name.NewRepository(repository)
 	if err != nil {
-		return nil, diag.Usage("give a repository without a tag: oci://registry.example.com/fleet/snapshots", "%.200q is not a repository of a registry", repository)
+		return nil, diag.Usage("give a repository without a tag: oci://registry.example.com/fleet/snapshots",
+			"%.200q is not a repository of a registry", repository)
 	}
 	return &Shelf{parsed}, nil
 }

@@ -90,28 +90,30 @@ func TestHostileArchives(t *testing.T) {
 		limits  Limits
 		entry   string // the one that must be named
 	}{
-		"traversal":           {entries: []tarEntry{file("../evil")}, entry: "../evil"},
-		"deep traversal":      {entries: []tarEntry{file("blobs/sha256/../../../evil")}, entry: "blobs/sha256/../../../evil"},
-		"absolute":            {entries: []tarEntry{file("/tmp/evil")}, entry: "/tmp/evil"},
-		"absolute blob":       {entries: []tarEntry{file("/" + blob)}, entry: "/" + blob},
-		"backslashes":         {entries: []tarEntry{file(`..\evil`)}, entry: `..\evil`},
-		"drive":               {entries: []tarEntry{file(`C:evil`)}, entry: `C:evil`},
-		"other file":          {entries: []tarEntry{file("blobs/sha256/evil")}, entry: "blobs/sha256/evil"},
-		"short digest":        {entries: []tarEntry{file(blob[:len(blob)-1])}, entry: blob[:len(blob)-1]},
-		"long digest":         {entries: []tarEntry{file(blob + "a")}, entry: blob + "a"},
-		"terminal codes":      {entries: []tarEntry{file("evil\x1b[2J\n")}, entry: "evil\x1b[2J\n"},
-		"other folder":        {entries: []tarEntry{{header: tar.Header{Typeflag: tar.TypeDir, Name: "../evil/"}}}, entry: "../evil/"},
-		"symlink":             {entries: []tarEntry{link(tar.TypeSymlink, blob, "/etc/passwd")}, entry: blob},
-		"symlinked folder":    {entries: []tarEntry{link(tar.TypeSymlink, "blobs", "/tmp"), file(blob)}, entry: "blobs"},
-		"hard link":           {entries: []tarEntry{link(tar.TypeLink, blob, "/etc/passwd")}, entry: blob},
-		"character device":    {entries: []tarEntry{link(tar.TypeChar, blob, "")}, entry: blob},
-		"block device":        {entries: []tarEntry{link(tar.TypeBlock, blob, "")}, entry: blob},
-		"pipe":                {entries: []tarEntry{link(tar.TypeFifo, blob, "")}, entry: blob},
-		"twice":               {entries: []tarEntry{file(blob), file("./" + blob)}, entry: "./" + blob},
-		"entries":             {entries: []tarEntry{file(blob), file(indexFile)}, limits: Limits{Entries: 1, Bytes: 1 << 20, Ratio: 9}, entry: indexFile},
-		"size that is a lie":  {entries: []tarEntry{{tar.Header{Name: blob, Size: 1 << 50}, "evil"}}, entry: blob},
-		"zeros":               {entries: []tarEntry{{tar.Header{Name: blob}, strings.Repeat("\x00", 18<<20)}}, entry: blob},
-		"bytes":               {entries: []tarEntry{{tar.Header{Name: blob}, "12345"}}, limits: Limits{Entries: 9, Bytes: 4, Ratio: 9}, entry: ""},
+		"traversal":        {entries: []tarEntry{file("../evil")}, entry: "../evil"},
+		"deep traversal":   {entries: []tarEntry{file("blobs/sha256/../../../evil")}, entry: "blobs/sha256/../../../evil"},
+		"absolute":         {entries: []tarEntry{file("/tmp/evil")}, entry: "/tmp/evil"},
+		"absolute blob":    {entries: []tarEntry{file("/" + blob)}, entry: "/" + blob},
+		"backslashes":      {entries: []tarEntry{file(`..\evil`)}, entry: `..\evil`},
+		"drive":            {entries: []tarEntry{file(`C:evil`)}, entry: `C:evil`},
+		"other file":       {entries: []tarEntry{file("blobs/sha256/evil")}, entry: "blobs/sha256/evil"},
+		"short digest":     {entries: []tarEntry{file(blob[:len(blob)-1])}, entry: blob[:len(blob)-1]},
+		"long digest":      {entries: []tarEntry{file(blob + "a")}, entry: blob + "a"},
+		"terminal codes":   {entries: []tarEntry{file("evil\x1b[2J\n")}, entry: "evil\x1b[2J\n"},
+		"other folder":     {entries: []tarEntry{{header: tar.Header{Typeflag: tar.TypeDir, Name: "../evil/"}}}, entry: "../evil/"},
+		"symlink":          {entries: []tarEntry{link(tar.TypeSymlink, blob, "/etc/passwd")}, entry: blob},
+		"symlinked folder": {entries: []tarEntry{link(tar.TypeSymlink, "blobs", "/tmp"), file(blob)}, entry: "blobs"},
+		"hard link":        {entries: []tarEntry{link(tar.TypeLink, blob, "/etc/passwd")}, entry: blob},
+		"character device": {entries: []tarEntry{link(tar.TypeChar, blob, "")}, entry: blob},
+		"block device":     {entries: []tarEntry{link(tar.TypeBlock, blob, "")}, entry: blob},
+		"pipe":             {entries: []tarEntry{link(tar.TypeFifo, blob, "")}, entry: blob},
+		"twice":            {entries: []tarEntry{file(blob), file("./" + blob)}, entry: "./" + blob},
+		"entries": {entries: []tarEntry{file(blob), file(indexFile)},
+			limits: Limits{Entries: 1, Bytes: 1 << 20, Ratio: 9}, entry: indexFile},
+		"size that is a lie": {entries: []tarEntry{{tar.Header{Name: blob, Size: 1 << 50}, "evil"}}, entry: blob},
+		"zeros":              {entries: []tarEntry{{tar.Header{Name: blob}, strings.Repeat("\x00", 18<<20)}}, entry: blob},
+		"bytes": {entries: []tarEntry{{tar.Header{Name: blob}, "12345"}},
+			limits: Limits{Entries: 9, Bytes: 4, Ratio: 9}, entry: ""},
 		"huge extended names": {entries: []tarEntry{file(strings.Repeat("a", 500<<10))}, entry: "aaa"},
 	} {
 		for where, opts := range map[string]func(string) []Option{
@@ -177,7 +179,8 @@ func TestDamagedArchives(t *testing.T) {
 func TestOtherArchives(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "b.tar.zst")
 	entries := bundleEntries(t)
-	dotted := []tarEntry{{header: tar.Header{Typeflag: tar.TypeDir, Name: "./"}}, {header: tar.Header{Typeflag: tar.TypeDir, Name: "./blobs/sha256/"}}}
+	dotted := []tarEntry{{header: tar.Header{Typeflag: tar.TypeDir, Name: "./"}},
+		{header: tar.Header{Typeflag: tar.TypeDir, Name: "./blobs/sha256/"}}}
 	for _, e := range entries {
 		dotted = append(dotted, tarEntry{tar.Header{Name: "./" + e.header.Name}, e.content})
 	}

@@ -1,4 +1,5 @@
-// Package bundling makes the offline bundle of a fleet (all that init needs where there is no network), and lists, verifies and unpacks one.
+// Package bundling makes the offline bundle of a fleet (all that init needs where there is no network), and lists, verifies and unpacks
+// one.
 package bundling
 
 import (
@@ -78,7 +79,8 @@ func Create(ctx context.Context, deps management.Deps, o CreateOptions) (*Result
 		{Name: "download Flux's manifests", Run: b.readFlux, Hint: "releases must be reachable"},
 		{Name: "find the host's programs", Run: b.findPrograms},
 		{Name: "render the fleet repo", Run: b.readRepo},
-		{Name: "fill the bundle", Needs: []string{"read provider components", "download Flux's manifests", "find the host's programs", "render the fleet repo"}, Run: b.fill},
+		{Name: "fill the bundle", Needs: []string{"read provider components", "download Flux's manifests", "find the host's programs",
+			"render the fleet repo"}, Run: b.fill},
 		{Name: "pack the bundle", Needs: []string{"fill the bundle"}, Done: b.isFolder, Run: b.pack},
 	})
 	if err != nil {
@@ -100,7 +102,8 @@ type creation struct {
 	provImages  []string
 	fluxImages  []string
 	fluxContent map[string][]byte
-	// programs are what the host's control plane is made of, where they do not come as images; repoImages and repoCharts what the fleet repo names.
+	// programs are what the host's control plane is made of, where they do not come as images; repoImages and repoCharts what the fleet repo
+	// names.
 	programs   *bundle.Programs
 	repoImages []string
 	repoCharts []bundle.Chart

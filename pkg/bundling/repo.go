@@ -15,12 +15,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/review"
 )
 
-// readRepo finds the images and the charts of what the fleet repo has clusters run: networks, features and all else that Flux applies. Networks and
-// the features that were asked for count also where nobody has them.
+// readRepo finds the images and the charts of what the fleet repo has clusters run: networks, features and all else that Flux applies.
+// Networks and the features that were asked for count also where nobody has them.
 func (b *creation) readRepo(ctx context.Context, detail func(string)) error {
 	if b.session.NewFleet {
 		if len(b.opts.Features) > 0 {
-			return diag.Usage("run it in the fleet repo, or name the repo with -C", "there is no fleet repo here, and so no feature %s", b.opts.Features[0])
+			return diag.Usage("run it in the fleet repo, or name the repo with -C",
+				"there is no fleet repo here, and so no feature %s", b.opts.Features[0])
 		}
 		return nil
 	}
@@ -29,7 +30,8 @@ func (b *creation) readRepo(ctx context.Context, detail func(string)) error {
 		return err
 	}
 	if err := found.Findings.Err(); err != nil {
-		return diag.Wrap("render the fleet repo", err, "`fleetctl validate` says what is wrong: the images of what cannot be rendered would be missing")
+		return diag.Wrap("render the fleet repo", err,
+			"`fleetctl validate` says what is wrong: the images of what cannot be rendered would be missing")
 	}
 	b.repoImages = b.imagesIn(found.Manifests)
 	if len(found.Charts) == 0 {
@@ -67,7 +69,8 @@ func (b *creation) fetchChart(ctx context.Context, c *review.ChartUse, dir strin
 	case i < 0:
 		b.repoCharts = append(b.repoCharts, *fetched)
 	case !bytes.Equal(b.repoCharts[i].Archive, fetched.Archive):
-		return diag.Errorf("give one of them another version", "two charts are called %s, and differ: the one of %s, and one before it", path.Base(fetched.Path), c.Name)
+		return diag.Errorf("give one of them another version", "two charts are called %s, and differ: the one of %s, and one before it",
+			path.Base(fetched.Path), c.Name)
 	}
 	return fetched.Unpack(dir)
 }

@@ -29,9 +29,9 @@ func (e *UntoldError) Error() string {
 	return fmt.Sprintf("nobody can tell which workload clusters there are: %s, but %v", e.Trace, e.Err)
 }
 
-// absent returns nil where err says "no such kind" because Cluster API was never installed: then there is no Cluster. Where there is a trace of a
-// core provider, the kind is missing for another reason (a CRD deleted or serving other versions only, a discovery that failed), the
-// Clusters may well be there, and the error says so.
+// absent returns nil where err says "no such kind" because Cluster API was never installed: then there is no Cluster. Where there is a
+// trace of a core provider, the kind is missing for another reason (a CRD deleted or serving other versions only, a discovery that failed),
+// the Clusters may well be there, and the error says so.
 func (m *Manager) absent(ctx context.Context, err error) error {
 	if !kube.IsAbsent(err) {
 		return err

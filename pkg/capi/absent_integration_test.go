@@ -41,7 +41,8 @@ func TestNoSuchKindIsNoClustersOnlyWithoutACoreProvider(t *testing.T) {
 		}, "Deployment capi-system/capi-controller-manager"},
 		"the CRDs were deleted, and the Deployment too": {[]string{
 			crdOf("providers", "Provider", "clusterctl.cluster.x-k8s.io", "v1alpha3"),
-			"{apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3, kind: Provider, metadata: {name: cluster-api, namespace: default}, providerName: cluster-api, type: CoreProvider, version: v1.14.2}",
+			"{apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3, kind: Provider, metadata: {name: cluster-api, namespace: default}, providerName: " +
+				"cluster-api, type: CoreProvider, version: v1.14.2}",
 		}, "inventory has the core provider cluster-api"},
 		"an older core provider, with other versions of the kinds": {[]string{
 			crdOf("clusters", "Cluster", "cluster.x-k8s.io", "v1beta1"),
@@ -95,7 +96,8 @@ func TestDiscoveryThatFailsIsNoAbsence(t *testing.T) {
 	c, _ := kubetest.Start(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	apply(ctx, t, c, "{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1beta2.cluster.x-k8s.io}, spec: {group: cluster.x-k8s.io, version: v1beta2, "+
+	apply(ctx, t, c, "{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1beta2.cluster.x-k8s.io}, spec: {group: "+
+		"cluster.x-k8s.io, version: v1beta2, "+
 		"groupPriorityMinimum: 100, versionPriority: 100, insecureSkipTLSVerify: true, service: {namespace: default, name: nobody}}}")
 	m, err := New(c)
 	if err != nil {
@@ -131,7 +133,8 @@ func TestKindThatGoesAwayIsNoAbsence(t *testing.T) {
 		t.Fatalf("got %v, %v", found, err)
 	}
 	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: clusterCRD}}
-	if err := c.Delete(ctx, []*unstructured.Unstructured{asUnstructured(t, crdOf("clusters", "Cluster", "cluster.x-k8s.io", "v1beta2"))}, kube.DeleteOptions{Wait: true}); err != nil {
+	if err := c.Delete(ctx, []*unstructured.Unstructured{asUnstructured(t, crdOf("clusters", "Cluster", "cluster.x-k8s.io", "v1beta2"))},
+		kube.DeleteOptions{Wait: true}); err != nil {
 		t.Fatalf("delete %s: %v", crd.Name, err)
 	}
 	// The API server takes a moment to stop serving it.
@@ -156,12 +159,15 @@ func TestKindThatGoesAwayIsNoAbsence(t *testing.T) {
 
 const (
 	coreNamespace  = "{apiVersion: v1, kind: Namespace, metadata: {name: capi-system}}"
-	coreDeployment = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: capi-controller-manager, namespace: capi-system, labels: {cluster.x-k8s.io/provider: cluster-api}}, " +
-		"spec: {selector: {matchLabels: {app: capi}}, template: {metadata: {labels: {app: capi}}, spec: {containers: [{name: manager, image: manager}]}}}}"
+	coreDeployment = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: capi-controller-manager, namespace: capi-system, labels: " +
+		"{cluster.x-k8s.io/provider: cluster-api}}, " +
+		"spec: {selector: {matchLabels: {app: capi}}, template: {metadata: {labels: {app: capi}}, spec: {containers: [{name: manager, image: " +
+		"manager}]}}}}"
 )
 
 func crdOf(plural, kind, group, version string) string {
-	return `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: ` + plural + "." + group + `}, spec: {group: ` + group +
+	return `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: ` + plural + "." + group +
+		`}, spec: {group: ` + group +
 		`, scope: Namespaced, names: {plural: ` + plural + `, kind: ` + kind + `}, versions: [{name: ` + version +
 		`, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}`
 }

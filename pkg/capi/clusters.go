@@ -28,7 +28,8 @@ type Cluster struct {
 	// Available is Cluster API's own summary; Reason says why not.
 	Available bool
 	Reason    string
-	// Troubles are what its conditions have against it, one a cause; none where they are not of now, or it is Available, paused or being deleted.
+	// Troubles are what its conditions have against it, one a cause; none where they are not of now, or it is Available, paused or being
+	// deleted.
 	Troubles []kube.Trouble
 	// RollingOut says what is on the way to what its objects ask for: machines that are replaced; "" where nothing is.
 	RollingOut string
@@ -167,7 +168,8 @@ func clusterFrom(c *clusterv1.Cluster) Cluster {
 	if !cluster.Available && !cluster.Deleting && !cluster.Paused && judged(c) {
 		cluster.Troubles = kube.ConditionTroubles(c.Status.Conditions)
 	}
-	if rolling := findCondition(c.Status.Conditions, clusterv1.ClusterRollingOutCondition); rolling != nil && rolling.Status == metav1.ConditionTrue {
+	if rolling := findCondition(c.Status.Conditions, clusterv1.ClusterRollingOutCondition); rolling != nil &&
+		rolling.Status == metav1.ConditionTrue {
 		cluster.RollingOut = cmp.Or(oneLine(rolling.Message), rolling.Reason)
 	}
 	return cluster

@@ -55,15 +55,17 @@ func newCluster(t *testing.T, c *kube.Client, namespace, name string) {
 		},
 		Spec: clusterv1.MachineSpec{
 			ClusterName: name, Version: "v1.36.3",
-			Bootstrap:         clusterv1.Bootstrap{DataSecretName: new(string)},
-			InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "TestMachine", Name: name},
+			Bootstrap: clusterv1.Bootstrap{DataSecretName: new(string)},
+			InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: "infrastructure.cluster.x-k8s.io",
+				Kind: "TestMachine", Name: name},
 		},
 	}
 	if err := c.Create(ctx, machine); err != nil {
 		t.Fatal(err)
 	}
 	machine.Status.NodeRef.Name = name + "-node"
-	machine.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "False", Reason: "NotReady", Message: "* NodeHealthy: no kubelet", LastTransitionTime: now}}
+	machine.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "False", Reason: "NotReady", Message: "* NodeHealthy: no kubelet",
+		LastTransitionTime: now}}
 	if err := c.Status().Update(ctx, machine); err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +88,8 @@ func TestClusters(t *testing.T) {
 	if alpha.Key().String() != "team-a/alpha" || !alpha.Available || alpha.Infrastructure != "TestCluster" || len(alpha.Machines) != 1 {
 		t.Errorf("got %+v", alpha)
 	}
-	if got := alpha.Machines[0]; got.Node != "alpha-node" || !got.ControlPlane || got.Ready || got.Reason != "NotReady: NodeHealthy: no kubelet" {
+	if got := alpha.Machines[0]; got.Node != "alpha-node" || !got.ControlPlane || got.Ready ||
+		got.Reason != "NotReady: NodeHealthy: no kubelet" {
 		t.Errorf("got %+v", got)
 	}
 	if err := m.WaitAvailable(ctx, nil, nil); err != nil {
@@ -103,7 +106,8 @@ func TestClusters(t *testing.T) {
 		if _, err := m.WorkloadKubeconfig(ctx, alpha.Key()); !kube.IsAbsent(err) || !strings.Contains(err.Error(), "team-a/alpha") {
 			t.Errorf("got %v", err)
 		}
-		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "alpha-kubeconfig"}, Data: map[string][]byte{"value": []byte("config")}}
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "alpha-kubeconfig"},
+			Data: map[string][]byte{"value": []byte("config")}}
 		if err := c.Create(ctx, secret); err != nil {
 			t.Fatal(err)
 		}

@@ -37,14 +37,14 @@ func plainCopy(item *Item) *unstructured.Unstructured {
 	return obj
 }
 
-// hasStatus tells whether the item has a status that is written apart, and travels. That of a source of Flux leads to what its controller has stored
-// on the management cluster that it runs on: who reads it at the target would ask there, again and again.
+// hasStatus tells whether the item has a status that is written apart, and travels. That of a source of Flux leads to what its controller
+// has stored on the management cluster that it runs on: who reads it at the target would ask there, again and again.
 func (i *Item) hasStatus() bool {
 	return i.kind.status && i.Object["status"] != nil && !i.Anew && i.kind.Group != fluxSourceGroup
 }
 
-// statusOf is the status for a copy of that generation. A status never says that more was looked at than there is: what the source's controllers
-// had not looked at, the copy's have not either. That the hand-over has paused the source is nothing that they had to look at.
+// statusOf is the status for a copy of that generation. A status never says that more was looked at than there is: what the source's
+// controllers had not looked at, the copy's have not either. That the hand-over has paused the source is nothing that they had to look at.
 func statusOf(source *unstructured.Unstructured, generation int64) any {
 	status := runtime.DeepCopyJSONValue(source.Object["status"])
 	made := source.GetGeneration()

@@ -46,8 +46,8 @@ type copier struct {
 	done atomic.Int64
 }
 
-// Copy makes the graph's objects at the target, owners before what they own, side by side, and gives each its status. It can be repeated after it was
-// cut off anywhere: what is there already is gone on with.
+// Copy makes the graph's objects at the target, owners before what they own, side by side, and gives each its status. It can be repeated
+// after it was cut off anywhere: what is there already is gone on with.
 func (m *Manager) Copy(ctx context.Context, graph *Graph, o CopyOptions) error {
 	c := &copier{CopyOptions: o, to: m.kube, graph: graph, uids: map[types.UID]types.UID{}}
 	var err error
@@ -70,8 +70,9 @@ func (m *Manager) Copy(ctx context.Context, graph *Graph, o CopyOptions) error {
 	return nil
 }
 
-// Conflicts are the graph's objects that the target has already. Those in taken are no copies made by the hand-over of that id. Those in unlike are shared, and the
-// target's own asks for something else: what is handed over would get another account, another class of machines.
+// Conflicts are the graph's objects that the target has already. Those in taken are no copies made by the hand-over of that id. Those in
+// unlike are shared, and the target's own asks for something else: what is handed over would get another account, another class of
+// machines.
 func (m *Manager) Conflicts(ctx context.Context, graph *Graph, id string) (taken, unlike []kube.Ref, err error) {
 	there, err := m.objectsLike(ctx, graph)
 	if err != nil {
@@ -118,8 +119,8 @@ func (m *Manager) objectsLike(ctx context.Context, graph *Graph) (map[refKey]*un
 
 func keyOfItem(item *Item) refKey { return refKey{item.kind.GroupKind(), item.Ref().Key} }
 
-// stays tells whether what the target has of an item is the target's own from now on: the item is shared, or an earlier hand-over of something else that
-// uses it, too, has brought a copy along.
+// stays tells whether what the target has of an item is the target's own from now on: the item is shared, or an earlier hand-over of
+// something else that uses it, too, has brought a copy along.
 func stays(have *unstructured.Unstructured, item *Item) bool {
 	if item.Shared {
 		return true
@@ -284,8 +285,9 @@ func (c *copier) status(ctx context.Context, item *Item, have *unstructured.Unst
 	return nil
 }
 
-// fields gives the copy the managed fields of those who apply parts of it: they could not take away again what fleetctl owned besides them. It takes a
-// write of its own: with others, the API server adds to the fields what that write has changed, and with a status it ignores them.
+// fields gives the copy the managed fields of those who apply parts of it: they could not take away again what fleetctl owned besides them.
+// It takes a write of its own: with others, the API server adds to the fields what that write has changed, and with a status it ignores
+// them.
 func (c *copier) fields(ctx context.Context, item *Item, have *unstructured.Unstructured) error {
 	if !applied(item.GetManagedFields()) || applied(have.GetManagedFields()) {
 		return nil

@@ -24,8 +24,8 @@ type Item struct {
 	Shared bool
 	// Stays at the source: others there use it, too.
 	Stays bool
-	// Anew: a HelmRelease whose objects are this management cluster's own, and do not travel. Its copy is without what Helm and Flux know of it: the
-	// target's Flux has to install it, and would take it for installed.
+	// Anew: a HelmRelease whose objects are this management cluster's own, and do not travel. Its copy is without what Helm and Flux know of
+	// it: the target's Flux has to install it, and would take it for installed.
 	Anew bool
 	// Level is 0 for what nothing in the graph owns, and one more than the highest level of its owners for all else.
 	Level int

@@ -21,11 +21,15 @@ var (
 	classes    = &heldKind{GroupVersionKind: clusterKind.GroupVersion().WithKind("ClusterClass"), custom: true, root: true}
 	awsOnes    = &heldKind{GroupVersionKind: infra("AWSCluster"), custom: true, status: true, home: "capa-system"}
 	identities = &heldKind{GroupVersionKind: infra("AWSClusterStaticIdentity"), custom: true, home: "capa-system"}
-	claims     = &heldKind{GroupVersionKind: schema.GroupVersionKind{Group: "ipam.cluster.x-k8s.io", Version: "v1beta2", Kind: "IPAddressClaim"}, custom: true}
-	pools      = &heldKind{GroupVersionKind: schema.GroupVersionKind{Group: "ipam.cluster.x-k8s.io", Version: "v1alpha2", Kind: "InClusterIPPool"}, custom: true}
-	azureOnes  = &heldKind{GroupVersionKind: schema.GroupVersionKind{Group: "resources.azure.com", Version: "v1", Kind: "ResourceGroup"}, custom: true}
-	releases   = &heldKind{GroupVersionKind: schema.GroupVersionKind{Group: "helm.toolkit.fluxcd.io", Version: "v2", Kind: "HelmRelease"}, custom: true, status: true}
-	secrets    = &heldKind{GroupVersionKind: secretKind}
+	claims     = &heldKind{GroupVersionKind: schema.GroupVersionKind{Group: "ipam.cluster.x-k8s.io", Version: "v1beta2",
+		Kind: "IPAddressClaim"}, custom: true}
+	pools = &heldKind{GroupVersionKind: schema.GroupVersionKind{Group: "ipam.cluster.x-k8s.io", Version: "v1alpha2",
+		Kind: "InClusterIPPool"}, custom: true}
+	azureOnes = &heldKind{GroupVersionKind: schema.GroupVersionKind{Group: "resources.azure.com", Version: "v1", Kind: "ResourceGroup"},
+		custom: true}
+	releases = &heldKind{GroupVersionKind: schema.GroupVersionKind{Group: "helm.toolkit.fluxcd.io", Version: "v2", Kind: "HelmRelease"},
+		custom: true, status: true}
+	secrets = &heldKind{GroupVersionKind: secretKind}
 )
 
 func infra(kind string) schema.GroupVersionKind {
@@ -96,7 +100,8 @@ func twoClusters() holding {
 	h.add(secrets, "team", "somebody-elses", nil)
 	h.add(claims, "team", "alpha-0", map[string]any{
 		"metadata": map[string]any{"labels": map[string]any{"cluster.x-k8s.io/cluster-name": "alpha"}},
-		"spec":     map[string]any{"poolRef": map[string]any{"apiGroup": "ipam.cluster.x-k8s.io", "kind": "InClusterIPPool", "name": "addresses"}},
+		"spec": map[string]any{"poolRef": map[string]any{"apiGroup": "ipam.cluster.x-k8s.io",
+			"kind": "InClusterIPPool", "name": "addresses"}},
 	})
 	h.add(pools, "team", "addresses", nil)
 	h.add(azureOnes, "team", "group", map[string]any{
@@ -127,7 +132,8 @@ func TestGraphOfOneCluster(t *testing.T) {
 	}
 }
 
-// A tenant names the management cluster's own Secrets in an object of theirs, in each way in which one can be named: they do not travel for it.
+// A tenant names the management cluster's own Secrets in an object of theirs, in each way in which one can be named: they do not travel for
+// it.
 func TestGraphKeepsTheManagementClustersSecrets(t *testing.T) {
 	own := map[string]string{"flux-system": "sops-age", "fleetctl-system": "fleetctl-handover", "kube-system": "bootstrap-token"}
 	for _, o := range []GraphOptions{{}, {Clusters: []kube.Key{{Namespace: "team", Name: "alpha"}}}} {
@@ -203,7 +209,8 @@ func TestGraphOfReleases(t *testing.T) {
 	}
 	g := h.graph(GraphOptions{WithFlux: true})
 	got := names(g)
-	if !slices.Contains(got, "Secret team/sh.helm.release.v1.alpha.v1") || slices.Contains(got, "Secret addons/sh.helm.release.v1.ingress.v1") {
+	if !slices.Contains(got, "Secret team/sh.helm.release.v1.alpha.v1") ||
+		slices.Contains(got, "Secret addons/sh.helm.release.v1.ingress.v1") {
 		t.Errorf("got %q", got)
 	}
 	for _, item := range g.Items {
@@ -236,7 +243,8 @@ func TestStatusIsNotAheadOfItsObject(t *testing.T) {
 		conditions, _ := status["conditions"].([]any)
 		condition, _ := conditions[0].(map[string]any)
 		if status["observedGeneration"] != c.want || condition["observedGeneration"] != c.want {
-			t.Errorf("generation %d, seen %d: got %v and %v, want %v", c.generation, c.seen, status["observedGeneration"], condition["observedGeneration"], c.want)
+			t.Errorf("generation %d, seen %d: got %v and %v, want %v", c.generation, c.seen, status["observedGeneration"],
+				condition["observedGeneration"], c.want)
 		}
 	}
 }

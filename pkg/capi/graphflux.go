@@ -45,8 +45,8 @@ func canBeSuspended(kind string) bool {
 	return slices.Contains([]string{"Kustomization", "HelmRelease", "GitRepository", "OCIRepository", "HelmRepository", "Bucket"}, kind)
 }
 
-// movedReleases are the releases of which at least one object is handed over, and, without a name, the namespaces of the Clusters that are: their
-// releases are what clusters are made of.
+// movedReleases are the releases of which at least one object is handed over, and, without a name, the namespaces of the Clusters that are:
+// their releases are what clusters are made of.
 func (g *graph) movedReleases() map[kube.Key]bool {
 	moved := map[kube.Key]bool{}
 	for _, n := range g.nodes {
@@ -93,8 +93,8 @@ func storageOf(n *node) string {
 	return cmp.Or(namespace, n.GetNamespace())
 }
 
-// takeOwnReleases takes what Helm knows of the releases that the Clusters are made by. What Flux is to do with them stays: who gets the Clusters has it
-// from the fleet repo.
+// takeOwnReleases takes what Helm knows of the releases that the Clusters are made by. What Flux is to do with them stays: who gets the
+// Clusters has it from the fleet repo.
 func (g *graph) takeOwnReleases() {
 	storage := map[kube.Key]string{}
 	for _, n := range g.nodes {

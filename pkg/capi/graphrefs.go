@@ -13,8 +13,8 @@ import (
 // credentialFrom is the annotation by which an object of the Azure Service Operator names the Secret with its credentials.
 const credentialFrom = "serviceoperator.azure.com/credential-from"
 
-// takeReferences takes what the taken objects name in their fields (Secrets, ConfigMaps, identities, pools of addresses, templates), what owns them,
-// and so on, until nothing new is found.
+// takeReferences takes what the taken objects name in their fields (Secrets, ConfigMaps, identities, pools of addresses, templates), what
+// owns them, and so on, until nothing new is found.
 func (g *graph) takeReferences() {
 	for seen := map[*node]bool{}; ; {
 		var fresh []*node
@@ -80,8 +80,8 @@ func (g *graph) walk(n *node, field string, value any) {
 
 func namesSecret(field string) bool { return strings.Contains(strings.ToLower(field), "secret") }
 
-// reference takes what a field that looks like a reference names, if there is such an object: {kind, name}, or {name} where the field speaks of a
-// Secret.
+// reference takes what a field that looks like a reference names, if there is such an object: {kind, name}, or {name} where the field
+// speaks of a Secret.
 func (g *graph) reference(n *node, field string, fields map[string]any) {
 	text := func(name string) string {
 		s, _ := fields[name].(string)
@@ -108,8 +108,8 @@ func (g *graph) useSecret(n *node, namespace, name string) {
 	}
 }
 
-// kept are namespaces whose Secrets and ConfigMaps are the management cluster's own: the key that Flux decrypts with, its token, the journal of hand-overs.
-// Whoever may write one object of a provider could otherwise have them sent to the target, by naming them in it.
+// kept are namespaces whose Secrets and ConfigMaps are the management cluster's own: the key that Flux decrypts with, its token, the
+// journal of hand-overs. Whoever may write one object of a provider could otherwise have them sent to the target, by naming them in it.
 func kept(namespace string) bool {
 	return slices.Contains([]string{"flux-system", "fleetctl-system", "kube-system", "kube-public", "kube-node-lease"}, namespace)
 }

@@ -226,8 +226,8 @@ func (m *Manager) writeHeld(ctx context.Context, held *Held) error {
 	return m.kube.Update(ctx, secret)
 }
 
-// EndOf is when a value ends to be good, as far as the value itself says so: the exp of a JSON web token, or the Expiration of what commands print
-// as AWS's credential_process and Kubernetes' ExecCredential; in base64, too.
+// EndOf is when a value ends to be good, as far as the value itself says so: the exp of a JSON web token, or the Expiration of what
+// commands print as AWS's credential_process and Kubernetes' ExecCredential; in base64, too.
 func EndOf(value string) (time.Time, bool) {
 	if end, ok := endOfText([]byte(value)); ok {
 		return end, true

@@ -32,13 +32,13 @@ type InstallOptions struct {
 	// PodsRun, if not nil, returns when pods can run and their images are there. Until then everything but the Deployments is
 	// applied: a pod that comes too early is retried ever more slowly.
 	PodsRun func(ctx context.Context) error
-	// BeforeUpgrade is called before something that runs is brought to another version, with all that will be. It returns when that may begin: when
-	// what could be lost is kept. Without it another version is refused.
+	// BeforeUpgrade is called before something that runs is brought to another version, with all that will be. It returns when that may begin:
+	// when what could be lost is kept. Without it another version is refused.
 	BeforeUpgrade func(ctx context.Context, upgrades []Upgrade) error
 	// Origins say where the values of the Source's variables come from; it is kept on the cluster, where Held reads it.
 	Origins map[string]Origin
-	// Halted makes the providers' Deployments without a pod, and waits for none: what the providers store can be stored, and none of them acts. Each bears how
-	// many it would have had.
+	// Halted makes the providers' Deployments without a pod, and waits for none: what the providers store can be stored, and none of them
+	// acts. Each bears how many it would have had.
 	Halted bool
 }
 
@@ -56,9 +56,10 @@ type InstallResult struct {
 
 // Install makes the providers, and cert-manager where none is, run in the cluster, and returns when all their Deployments are
 // available and their webhooks answer. What is there and whole it leaves alone, so it can be run again after a kill at any
-// point. What runs in another version it upgrades first, see BeforeUpgrade. Where the variables of a provider have other values than it was given, it
-// gives them to the objects that have them, and starts the provider's Deployments again that read those only when they start. It refuses, before it changes anything, an older version than
-// the installed one, providers that do not fit together, and variables without a value.
+// point. What runs in another version it upgrades first, see BeforeUpgrade. Where the variables of a provider have other values than it was
+// given, it gives them to the objects that have them, and starts the provider's Deployments again that read those only when they start. It
+// refuses, before it changes anything, an older version than the installed one, providers that do not fit together, and variables without a
+// value.
 func (m *Manager) Install(ctx context.Context, source *Source, opts InstallOptions) (*InstallResult, error) {
 	detail := opts.Detail
 	if detail == nil {

@@ -61,8 +61,8 @@ type kindCache struct {
 	kinds []*heldKind
 }
 
-// heldKinds are all kinds of the cluster whose objects can belong to a Cluster: those of all CRDs, because not every provider gives all of its own
-// clusterctl's label, and ConfigMaps and Secrets.
+// heldKinds are all kinds of the cluster whose objects can belong to a Cluster: those of all CRDs, because not every provider gives all of
+// its own clusterctl's label, and ConfigMaps and Secrets.
 func (m *Manager) heldKinds(ctx context.Context) ([]*heldKind, error) {
 	m.kinds.mu.Lock()
 	defer m.kinds.mu.Unlock()

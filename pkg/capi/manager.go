@@ -156,8 +156,8 @@ func (m *Manager) ProviderDeployments(ctx context.Context) ([]appsv1.Deployment,
 	})
 }
 
-// Injectors are the Deployments that write certificates into webhook configurations. cert-manager's, up to v1.11, writes them whole, without the fields
-// that it does not know, match conditions among them.
+// Injectors are the Deployments that write certificates into webhook configurations. cert-manager's, up to v1.11, writes them whole,
+// without the fields that it does not know, match conditions among them.
 func (m *Manager) Injectors(ctx context.Context) ([]appsv1.Deployment, error) {
 	return m.deploymentsThat(ctx, func(d *appsv1.Deployment) bool { return d.Labels["app.kubernetes.io/component"] == "cainjector" })
 }

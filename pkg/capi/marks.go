@@ -1,7 +1,7 @@
 package capi
 
-// The annotations by which a hand-over knows again what it has made and what it has changed. Each stands in the same write as what it tells of, so
-// that no kill comes between them.
+// The annotations by which a hand-over knows again what it has made and what it has changed. Each stands in the same write as what it tells
+// of, so that no kill comes between them.
 const (
 	// HandoverMark on a copy at the target is the hand-over that made it; at a source, where something is detached, the one that removes it.
 	HandoverMark = "fleetctl.dev/handover"

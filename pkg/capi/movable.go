@@ -84,7 +84,8 @@ func providersFit(source, target []InstalledProvider) error {
 	return errors.Join(errs...)
 }
 
-// unsettled says what of the graph is in the making. A pause would cut it off in the middle, and what exists in a cloud by then may be noted nowhere.
+// unsettled says what of the graph is in the making. A pause would cut it off in the middle, and what exists in a cloud by then may be
+// noted nowhere.
 func unsettled(graph *Graph) []string {
 	var waits []string
 	for _, item := range append(graph.OfKind(clusterGroupKind.Kind), graph.OfKind("Machine")...) {
@@ -177,7 +178,11 @@ func (m *Manager) Remaining(ctx context.Context, objects []*unstructured.Unstruc
 }
 
 // metadataThat is the metadata of the objects of kinds that is says so of, by kind and name.
-func (m *Manager) metadataThat(ctx context.Context, kinds []schema.GroupVersionKind, is func(metav1.Object) bool) ([]*unstructured.Unstructured, error) {
+func (m *Manager) metadataThat(
+	ctx context.Context,
+	kinds []schema.GroupVersionKind,
+	is func(metav1.Object) bool,
+) ([]*unstructured.Unstructured, error) {
 	found := make([][]*unstructured.Unstructured, len(kinds))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallelism)
@@ -201,7 +206,8 @@ func byRef(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	return objects
 }
 
-// InGroups are all objects of those API groups, in all namespaces, by kind and name; of the API server's own group, "", the Secrets and ConfigMaps.
+// InGroups are all objects of those API groups, in all namespaces, by kind and name; of the API server's own group, "", the Secrets and
+// ConfigMaps.
 func (m *Manager) InGroups(ctx context.Context, groups ...string) ([]*unstructured.Unstructured, error) {
 	kinds, err := m.heldKinds(ctx)
 	if err != nil {

@@ -37,8 +37,9 @@ func (p *Part) walk(visit func(*Part, int), depth int) {
 	}
 }
 
-// Parts finds the Cluster and the objects that it is made of, in its namespace: of every kind that a CRD serves, whoever its provider is. It is nil
-// where there is no such Cluster. unread are the kinds that could not be asked for, as where a conversion webhook does not answer.
+// Parts finds the Cluster and the objects that it is made of, in its namespace: of every kind that a CRD serves, whoever its provider is.
+// It is nil where there is no such Cluster. unread are the kinds that could not be asked for, as where a conversion webhook does not
+// answer.
 func (m *Manager) Parts(ctx context.Context, cluster kube.Key) (root *Part, unread []kube.KindError, err error) {
 	obj := &unstructured.Unstructured{}
 	obj.SetGroupVersionKind(clusterKind)
@@ -123,7 +124,8 @@ func ownerOf(p *Part, byUID map[types.UID]*Part) *Part {
 	return best
 }
 
-// belongsTo tells whether an object is the Cluster's although nothing of it owns it yet: by label, by field, or because the Cluster names it.
+// belongsTo tells whether an object is the Cluster's although nothing of it owns it yet: by label, by field, or because the Cluster names
+// it.
 func belongsTo(obj, cluster *unstructured.Unstructured) bool {
 	name, _, _ := unstructured.NestedString(obj.Object, "spec", "clusterName")
 	return obj.GetLabels()[clusterv1.ClusterNameLabel] == cluster.GetName() || name == cluster.GetName() || named(obj, cluster) != ""

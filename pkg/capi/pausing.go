@@ -17,8 +17,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// Pause pauses the graph's Clusters and ClusterClasses, and notes on each in the same write what was there before. One that is paused already stays as
-// it is, without a note, and so it stays paused at the target. It returns how many it paused.
+// Pause pauses the graph's Clusters and ClusterClasses, and notes on each in the same write what was there before. One that is paused
+// already stays as it is, without a note, and so it stays paused at the target. It returns how many it paused.
 func (m *Manager) Pause(ctx context.Context, graph *Graph) (int, error) {
 	return m.patchEach(ctx, "pause", pausable(graph), func(obj *unstructured.Unstructured) map[string]any {
 		_, annotated := obj.GetAnnotations()[clusterv1.PausedAnnotation]
@@ -43,8 +43,8 @@ func (m *Manager) Pause(ctx context.Context, graph *Graph) (int, error) {
 	})
 }
 
-// Unpause undoes what Pause did to those of objects that are Clusters and ClusterClasses, as it was before, and gives the Clusters that owner; "" leaves
-// what they have.
+// Unpause undoes what Pause did to those of objects that are Clusters and ClusterClasses, as it was before, and gives the Clusters that
+// owner; "" leaves what they have.
 func (m *Manager) Unpause(ctx context.Context, objects []*unstructured.Unstructured, owner string) error {
 	_, err := m.patchEach(ctx, "unpause", objects, func(obj *unstructured.Unstructured) map[string]any { return unpaused(obj, owner) })
 	return err
@@ -91,7 +91,8 @@ func pausable(graph *Graph) []*unstructured.Unstructured {
 	return objects
 }
 
-// patchEach merges into each object what change returns for it, side by side, and tells how many it changed. An object that is gone is none.
+// patchEach merges into each object what change returns for it, side by side, and tells how many it changed. An object that is gone is
+// none.
 func (m *Manager) patchEach(
 	ctx context.Context, verb string, objects []*unstructured.Unstructured, change func(*unstructured.Unstructured) map[string]any,
 ) (int, error) {
@@ -123,8 +124,8 @@ func (m *Manager) patchEach(
 	return changed, errors.Join(errs...)
 }
 
-// WaitMovable waits until none of the graph's objects asks to be left where it is (clusterctl's block-move annotation), which some providers need
-// before they let go of what is paused.
+// WaitMovable waits until none of the graph's objects asks to be left where it is (clusterctl's block-move annotation), which some
+// providers need before they let go of what is paused.
 func (m *Manager) WaitMovable(ctx context.Context, graph *Graph, detail func(string)) error {
 	blocked := map[*heldKind]map[kube.Key]bool{}
 	for _, item := range graph.Items {

@@ -14,8 +14,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// ImagesOf are the images that the components of p name as they were released, sorted: without those whose name has a variable in it. Nothing else of
-// the release is looked into.
+// ImagesOf are the images that the components of p name as they were released, sorted: without those whose name has a variable in it.
+// Nothing else of the release is looked into.
 func (s *Source) ImagesOf(ctx context.Context, p Provider) ([]string, error) {
 	r, err := s.screened(ctx, p)
 	if err != nil {
@@ -49,8 +49,8 @@ func (m *Manifest) images(of string) ([]string, error) {
 	return slices.DeleteFunc(kube.Images(objects), func(image string) bool { return strings.Contains(image, "$") }), nil
 }
 
-// Pin makes all that Install applies name images by tag and digest: digests has these by the images' names. What was read before is changed, too. It is
-// called before anything is installed.
+// Pin makes all that Install applies name images by tag and digest: digests has these by the images' names. What was read before is
+// changed, too. It is called before anything is installed.
 func (s *Source) Pin(digests map[string]string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,8 +88,8 @@ func pin(objects []*unstructured.Unstructured, digests map[string]string) {
 	}
 }
 
-// sameImages tells whether two Deployments run the same. One that runs by a tag is left as it is where the tag is the wanted one: it is pinned when
-// something else of it changes.
+// sameImages tells whether two Deployments run the same. One that runs by a tag is left as it is where the tag is the wanted one: it is
+// pinned when something else of it changes.
 func sameImages(there, wanted *unstructured.Unstructured) bool {
 	return slices.EqualFunc(imagesOf(there), imagesOf(wanted), func(a, b string) bool {
 		name, digest, _ := strings.Cut(a, "@")
@@ -98,8 +98,8 @@ func sameImages(there, wanted *unstructured.Unstructured) bool {
 	})
 }
 
-// otherDigests tells whether a Deployment runs images of the wanted tags by other digests than are wanted now. What it runs by a name of somebody's own
-// is left alone.
+// otherDigests tells whether a Deployment runs images of the wanted tags by other digests than are wanted now. What it runs by a name of
+// somebody's own is left alone.
 func otherDigests(there, wanted *unstructured.Unstructured) bool {
 	if there == nil {
 		return false

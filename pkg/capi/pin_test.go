@@ -15,7 +15,8 @@ const (
 )
 
 func TestPin(t *testing.T) {
-	docker, aws := Provider{Name: "docker", Type: Infrastructure, Version: "v1.14.2"}, Provider{Name: "kubeadm", Type: Bootstrap, Version: "v1.14.2"}
+	docker, aws := Provider{Name: "docker", Type: Infrastructure, Version: "v1.14.2"},
+		Provider{Name: "kubeadm", Type: Bootstrap, Version: "v1.14.2"}
 	certs := "quay.io/jetstack/cert-manager-webhook:v1.11.5"
 	for name, prefetched := range map[string]bool{"read before": true, "read after": false} {
 		t.Run(name, func(t *testing.T) {
@@ -96,7 +97,8 @@ func deploymentOf(images ...string) *unstructured.Unstructured {
 		containers = append(containers, map[string]any{"name": "c", "image": image})
 	}
 	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apps/v1", "kind": "Deployment", "spec": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": containers}}},
+		"apiVersion": "apps/v1", "kind": "Deployment",
+		"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": containers}}},
 	}}
 }
 

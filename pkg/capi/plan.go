@@ -32,7 +32,8 @@ type plan struct {
 	// certsWhole tells that all of the cert-manager that is to be upgraded is there.
 	certsWhole bool
 	inventory  []clusterctlv1.Provider
-	// cutOff are Deployments of missing providers that an upgrade has stopped: they go, because a manifest need not say how many replicas there are.
+	// cutOff are Deployments of missing providers that an upgrade has stopped: they go, because a manifest need not say how many replicas
+	// there are.
 	cutOff []*unstructured.Unstructured
 	// running are the Deployments that are as they are wanted to be; renewals are what changed values of variables make necessary.
 	running  map[kube.Key]bool
@@ -164,8 +165,9 @@ func runs(wanted *unstructured.Unstructured, deployments kube.Objects) bool {
 	return kube.DeploymentReady(there) && !stopped(there) && sameTuning(there, wanted) && sameImages(there, wanted)
 }
 
-// planCertManager decides what becomes of a cert-manager that clusterctl looks after: it is applied where not all of it runs, and upgraded from an older
-// version. A newer one is left alone, as clusterctl does it, unless it is not whole. hooks tells that the last of what an installation applies is there.
+// planCertManager decides what becomes of a cert-manager that clusterctl looks after: it is applied where not all of it runs, and upgraded
+// from an older version. A newer one is left alone, as clusterctl does it, unless it is not whole. hooks tells that the last of what an
+// installation applies is there.
 func (p *plan) planCertManager(version string, deployments kube.Objects, hooks bool) error {
 	whole, other := hooks, ""
 	p.applyCerts = !hooks

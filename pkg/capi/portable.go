@@ -42,7 +42,8 @@ func PausedIn(objects []Portable, is func(cluster string) bool) ([]Portable, err
 	all := slices.Clone(objects)
 	for i, o := range all {
 		obj := unstructured.Unstructured{}
-		if obj.UnmarshalJSON(o.Object) != nil || obj.GroupVersionKind().GroupKind() != clusterGroupKind || !is(obj.GetNamespace()+"/"+obj.GetName()) {
+		if obj.UnmarshalJSON(o.Object) != nil || obj.GroupVersionKind().GroupKind() != clusterGroupKind ||
+			!is(obj.GetNamespace()+"/"+obj.GetName()) {
 			continue
 		}
 		if err := unstructured.SetNestedField(obj.Object, true, "spec", "paused"); err != nil {
@@ -57,8 +58,8 @@ func PausedIn(objects []Portable, is func(cluster string) bool) ([]Portable, err
 	return all, nil
 }
 
-// GraphOf is the graph of what was stored, for this management cluster to take in. The error names the kinds that it does not serve in the version in
-// which they were stored, and what is no object at all.
+// GraphOf is the graph of what was stored, for this management cluster to take in. The error names the kinds that it does not serve in the
+// version in which they were stored, and what is no object at all.
 func (m *Manager) GraphOf(ctx context.Context, objects []Portable) (*Graph, error) {
 	kinds, err := m.heldKinds(ctx)
 	if err != nil {
@@ -109,7 +110,8 @@ func (m *Manager) GraphOf(ctx context.Context, objects []Portable) (*Graph, erro
 func notServed(unknown map[schema.GroupVersionKind]int) error {
 	var errs []error
 	for gvk, n := range unknown {
-		errs = append(errs, fmt.Errorf("%s of %s (%d of them) is not what this management cluster stores: its provider is missing here, or of another version",
+		errs = append(errs, fmt.Errorf(
+			"%s of %s (%d of them) is not what this management cluster stores: its provider is missing here, or of another version",
 			gvk.Kind, gvk.GroupVersion(), n))
 	}
 	slices.SortFunc(errs, func(a, b error) int {

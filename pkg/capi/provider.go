@@ -180,7 +180,8 @@ func CheckKnown(p Provider) error {
 	return unknownProvider(p, known)
 }
 
-// unknownProvider is the error for a provider that is none of the known ones: with the nearest name of its type, or the type that has one of its name.
+// unknownProvider is the error for a provider that is none of the known ones: with the nearest name of its type, or the type that has one
+// of its name.
 func unknownProvider(p Provider, known []Provider) error {
 	hint := "check the name against " + providersBook + ", or give the url of its components in fleet.yaml"
 	var names []string

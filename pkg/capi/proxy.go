@@ -56,8 +56,8 @@ func (p *proxy) CheckClusterAvailable(ctx context.Context) error {
 	return err
 }
 
-// ListResources lists what carries labels: cluster-wide objects, and those of namespaces. Custom resources of CRDs that providers or cert-manager
-// brought are left out, as clusterctl does it: their webhooks may not answer.
+// ListResources lists what carries labels: cluster-wide objects, and those of namespaces. Custom resources of CRDs that providers or
+// cert-manager brought are left out, as clusterctl does it: their webhooks may not answer.
 func (p *proxy) ListResources(ctx context.Context, labels map[string]string, namespaces ...string) ([]unstructured.Unstructured, error) {
 	crds := &apiextensionsv1.CustomResourceDefinitionList{}
 	if err := p.client.List(ctx, crds); err != nil {

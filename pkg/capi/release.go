@@ -21,8 +21,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// What a file of a release may be at most: the components of the largest provider have some 5 MiB. Whoever released it may be a stranger, and it
-// is parsed here: of 16 MiB of YAML the worst that was found takes 25 seconds and 2 GiB.
+// What a file of a release may be at most: the components of the largest provider have some 5 MiB. Whoever released it may be a stranger,
+// and it is parsed here: of 16 MiB of YAML the worst that was found takes 25 seconds and 2 GiB.
 const maxRelease = 16 << 20
 
 // releaseLimits bound what a file that has anchors, or may be nested deep, is parsed to.
@@ -144,8 +144,8 @@ func (e *quotingError) Error() string {
 	return text[:first] + " […] " + text[last:]
 }
 
-// checkFiles refuses a repository in a folder that is not made of files: a pipe would never be read to its end, and a device has none. It looks at
-// all versions, as clusterctl does where none is asked for.
+// checkFiles refuses a repository in a folder that is not made of files: a pipe would never be read to its end, and a device has none. It
+// looks at all versions, as clusterctl does where none is asked for.
 func checkFiles(location string) error {
 	at, err := url.Parse(location)
 	if err != nil || at.Scheme != "file" && at.Scheme != "" {

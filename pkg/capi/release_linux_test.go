@@ -57,7 +57,8 @@ func bombs() map[string]func(t *testing.T, file string) {
 	}
 }
 
-// TestBombsOfReleases: what a stranger releases ends in an error that names it, soon and without taking the machine's memory, whoever reads it.
+// TestBombsOfReleases: what a stranger releases ends in an error that names it, soon and without taking the machine's memory, whoever reads
+// it.
 func TestBombsOfReleases(t *testing.T) {
 	aws := Provider{Name: "aws", Type: Infrastructure, Version: "v1.14.2"}
 	for name, write := range bombs() {
@@ -74,7 +75,10 @@ func TestBombsOfReleases(t *testing.T) {
 					file = "metadata.yaml"
 				}
 				write(t, filepath.Join(root, "infrastructure-aws", aws.Version, file))
-				wantBounded(t, "infrastructure provider aws", func() error { return read(t.Context(), newTestSource(t, SourceOptions{Repository: root})) })
+				wantBounded(t, "infrastructure provider aws", func() error {
+					return read(t.Context(),
+						newTestSource(t, SourceOptions{Repository: root}))
+				})
 			})
 		}
 		t.Run(name+"/cert-manager", func(t *testing.T) {
@@ -149,7 +153,8 @@ func TestVariablesGrow(t *testing.T) {
 		"replaced": "${A//a/" + strings.Repeat("b", 64<<10) + "}",
 	} {
 		root := writeRepository(t)
-		writeFile(t, filepath.Join(root, "infrastructure-aws", "v1.14.2", "infrastructure-components.yaml"), "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\ndata: '"+text+"'\n")
+		writeFile(t, filepath.Join(root, "infrastructure-aws", "v1.14.2", "infrastructure-components.yaml"),
+			"apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\ndata: '"+text+"'\n")
 		source := newTestSource(t, SourceOptions{Repository: root, Variables: map[string]string{"A": value}})
 		err := source.Prefetch(t.Context(), []Provider{{Name: "aws", Type: Infrastructure, Version: "v1.14.2"}})
 		if err == nil || !strings.Contains(err.Error(), "infrastructure provider aws v1.14.2: it grows beyond 64 MiB") {

@@ -38,8 +38,8 @@ func (r Remain) String() string {
 	return text
 }
 
-// Remains lists the objects of Cluster API and its providers with the label of one of the Clusters that are being deleted, or stand for something in a cloud. With an
-// error it returns those that it has found all the same.
+// Remains lists the objects of Cluster API and its providers with the label of one of the Clusters that are being deleted, or stand for
+// something in a cloud. With an error it returns those that it has found all the same.
 func (m *Manager) Remains(ctx context.Context, clusters []kube.Key) ([]Remain, error) {
 	var all []Remain
 	var errs []error
@@ -65,7 +65,8 @@ func notOfCluster(kind schema.GroupKind) bool {
 	return !strings.Contains(kind.Group, "cluster.x-k8s.io")
 }
 
-// cloudID is what a provider calls what it made for an object, where its kind says so in one of the places that Cluster API's contracts and providers use.
+// cloudID is what a provider calls what it made for an object, where its kind says so in one of the places that Cluster API's contracts and
+// providers use.
 func cloudID(obj *unstructured.Unstructured) string {
 	for _, path := range [][]string{{"spec", "providerID"}, {"spec", "network", "vpc", "id"}, {"spec", "instanceID"}} {
 		if id, _, _ := unstructured.NestedString(obj.Object, path...); id != "" {

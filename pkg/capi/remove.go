@@ -163,7 +163,8 @@ var errChanged = errors.New("it has changed")
 // errAnother says that an object is gone, or another one of its name by now.
 var errAnother = errors.New("it is gone")
 
-// orAnother makes errAnother of an err that says so. A conflict may also only say that somebody else writes to obj, too: then it is tried again.
+// orAnother makes errAnother of an err that says so. A conflict may also only say that somebody else writes to obj, too: then it is tried
+// again.
 func (m *Manager) orAnother(ctx context.Context, obj *unstructured.Unstructured, err error) error {
 	if kube.IsAbsent(err) {
 		return errAnother

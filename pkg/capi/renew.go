@@ -37,8 +37,8 @@ type renewal struct {
 	restart   []kube.Key
 }
 
-// renewals are the providers that run and whose variables have other values now. Of variables that an earlier run gave, and this one does not, nothing
-// is changed; where something else has to be applied, that is an error, which would otherwise take them away.
+// renewals are the providers that run and whose variables have other values now. Of variables that an earlier run gave, and this one does
+// not, nothing is changed; where something else has to be applied, that is an error, which would otherwise take them away.
 func (m *Manager) renewals(ctx context.Context, source *Source, providers []Provider, todo *plan) ([]renewal, error) {
 	held, err := m.Held(ctx)
 	if err != nil {
@@ -66,7 +66,14 @@ func (p *plan) leaves(components repository.Components) bool {
 
 // renewal is what is to be done about one provider, nil where that is nothing. left says that this run does nothing else to the provider.
 // Anything else applies all of its objects, so that only Deployments that the apply does not change have to be restarted.
-func (m *Manager) renewal(ctx context.Context, source *Source, p Provider, held *Held, todo *plan, components repository.Components) (*renewal, error) {
+func (m *Manager) renewal(
+	ctx context.Context,
+	source *Source,
+	p Provider,
+	held *Held,
+	todo *plan,
+	components repository.Components,
+) (*renewal, error) {
 	left := todo.leaves(components)
 	given, named, err := source.given(ctx, p)
 	if err != nil {
@@ -79,7 +86,8 @@ func (m *Manager) renewal(ctx context.Context, source *Source, p Provider, held 
 		return nil, &NeedsValuesError{Provider: p, Names: kept}
 	}
 	if len(dropped) > 0 && (!left || len(changed) > 0) {
-		return nil, diag.Errorf("export it, or say under `variables:` of the provider in fleet.yaml where it comes from; `value: \"\"` takes it away",
+		return nil, diag.Errorf(
+			"export it, or say under `variables:` of the provider in fleet.yaml where it comes from; `value: \"\"` takes it away",
 			"%s was given a value for %s by an earlier run, and this run has none", p, strings.Join(dropped, ", "))
 	}
 	if !left && len(changed) == 0 {
@@ -157,7 +165,8 @@ func (m *Manager) mayHoldMore(ctx context.Context, p Provider, part valued, give
 		return nil
 	}
 	slices.Sort(lost)
-	return diag.Errorf("export it, or say under `variables:` of the provider in fleet.yaml where it comes from; `value: \"\"` takes the default",
+	return diag.Errorf("export it, or say under `variables:` of the provider in fleet.yaml where it comes from; `value: \"\"` takes the "+
+		"default",
 		"%s of %s differs, and may have been given a value for %s, of which this run has none", ref, p, strings.Join(slices.Compact(lost), ", "))
 }
 

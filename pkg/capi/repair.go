@@ -61,8 +61,8 @@ type RepairOptions struct {
 	Progress func(done, total int)
 }
 
-// Repair gives the graph's objects what they lack, and marks each, in one write of the object and one of its status. Nobody may act on them meanwhile. It can
-// be repeated after it was cut off anywhere.
+// Repair gives the graph's objects what they lack, and marks each, in one write of the object and one of its status. Nobody may act on them
+// meanwhile. It can be repeated after it was cut off anywhere.
 func (m *Manager) Repair(ctx context.Context, graph *Graph, o RepairOptions) error {
 	lacks := map[*Item]*repair{}
 	for _, r := range graph.Repairs().items {
@@ -108,7 +108,8 @@ func (m *Manager) repairOne(ctx context.Context, item *Item, lacks *repair, o Re
 	if lacks != nil && len(lacks.owners) > 0 {
 		metadata["ownerReferences"] = slices.Concat(item.GetOwnerReferences(), lacks.owners)
 	}
-	if item.kind.GroupKind() == clusterGroupKind && o.Paused != nil && o.Paused(item.Ref().Key.String()) && !nestedBool(item, "spec", "paused") {
+	if item.kind.GroupKind() == clusterGroupKind && o.Paused != nil && o.Paused(item.Ref().Key.String()) &&
+		!nestedBool(item, "spec", "paused") {
 		content["spec"] = map[string]any{"paused": true}
 	}
 	if len(metadata) == 0 && len(content) == 0 {
@@ -125,8 +126,8 @@ func (m *Manager) repairOne(ctx context.Context, item *Item, lacks *repair, o Re
 	})
 }
 
-// Groups are the API groups of Cluster API and of what clusterctl has installed beside it: what acts on them are the providers. cert-manager's are not among
-// them, which clusterctl installs, too: it works for others besides.
+// Groups are the API groups of Cluster API and of what clusterctl has installed beside it: what acts on them are the providers.
+// cert-manager's are not among them, which clusterctl installs, too: it works for others besides.
 func (m *Manager) Groups(ctx context.Context) ([]string, error) {
 	kinds, err := m.heldKinds(ctx)
 	if err != nil {

@@ -208,8 +208,9 @@ metadata: {name: pool, labels: {cluster.x-k8s.io/cluster-name: shop}}`).Repairs(
 		t.Errorf("two controllers: %q", got)
 	}
 	for of, field := range map[string]string{
-		"Cluster shop": "controlPlaneInitialized", "KubeadmControlPlane shop": "controlPlaneInitialized", "MachinePool pool": "infrastructureProvisioned",
-		"Machine md-x-0": "bootstrapDataSecretCreated",
+		"Cluster shop": "controlPlaneInitialized", "KubeadmControlPlane shop": "controlPlaneInitialized",
+		"MachinePool pool": "infrastructureProvisioned",
+		"Machine md-x-0":   "bootstrapDataSecretCreated",
 	} {
 		if said, _ := r.said()[of]["initialization"].(map[string]any); said[field] != true {
 			t.Errorf("the status of %s does not say %s: %v", of, field, r.said()[of])
@@ -233,7 +234,8 @@ func TestRepairsNameWhatIsAbsent(t *testing.T) {
 		{"a certificate", "name: shop-ca,", "name: another-ca,", "shop-ca did not come"},
 		{"etcd's", "name: shop-etcd,", "name: another-etcd,", "shop-etcd did not come"},
 		{"machines", "spec: {replicas: 1}", "spec: {replicas: 3}", "wants 3 Machines, and 1 Machine came"},
-		{"a machine's infrastructure", "kind: DockerMachine\nmetadata: {name: shop-0,", "kind: DockerMachine\nmetadata: {name: shop-1,", "names DockerMachine shop-0"},
+		{"a machine's infrastructure", "kind: DockerMachine\nmetadata: {name: shop-0,", "kind: DockerMachine\nmetadata: {name: shop-1,",
+			"names DockerMachine shop-0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			manifests := strings.Replace(whole, c.from, c.to, 1)
@@ -291,17 +293,21 @@ spec: {clusterName: shop, bootstrap: {dataSecretName: md}}`
 
 // Every control plane of Machines makes what it lacks of them. The replicas of a hosted one are none.
 func TestRepairsOfOtherControlPlanes(t *testing.T) {
-	other := strings.NewReplacer("KubeadmControlPlane", "RKE2ControlPlane", "spec: {replicas: 1}", "spec: {replicas: 3, machineTemplate: {metadata: {}}}")
-	none := strings.NewReplacer(`, cluster.x-k8s.io/control-plane: ""`, "", "KubeadmControlPlane", "HostedControlPlane", "spec: {replicas: 1}", "spec: {replicas: 3}")
+	other := strings.NewReplacer("KubeadmControlPlane", "RKE2ControlPlane", "spec: {replicas: 1}",
+		"spec: {replicas: 3, machineTemplate: {metadata: {}}}")
+	none := strings.NewReplacer(`, cluster.x-k8s.io/control-plane: ""`, "", "KubeadmControlPlane", "HostedControlPlane",
+		"spec: {replicas: 1}", "spec: {replicas: 3}")
 	const lacks = "ControlPlane team/shop wants 3 Machines"
-	if r := restored(t, other.Replace(planeOfOne)).Repairs(); len(r.Absent) != 1 || !strings.Contains(r.Absent[0], lacks+", and 1 Machine came") {
+	if r := restored(t, other.Replace(planeOfOne)).Repairs(); len(r.Absent) != 1 ||
+		!strings.Contains(r.Absent[0], lacks+", and 1 Machine came") {
 		t.Errorf("one of three: %q", r.Absent)
 	}
 	gone := strings.Replace(other.Replace(planeOfOne), `cluster.x-k8s.io/control-plane: ""`, "other: label", 1)
 	if r := restored(t, gone).Repairs(); !slices.ContainsFunc(r.Absent, func(s string) bool { return strings.Contains(s, lacks) }) {
 		t.Errorf("none of three: %q", r.Absent)
 	}
-	if r := restored(t, none.Replace(planeOfOne)).Repairs(); slices.ContainsFunc(r.Absent, func(s string) bool { return strings.Contains(s, lacks) }) {
+	if r := restored(t, none.Replace(planeOfOne)).Repairs(); slices.ContainsFunc(r.Absent,
+		func(s string) bool { return strings.Contains(s, lacks) }) {
 		t.Errorf("hosted: %q", r.Absent)
 	}
 }
@@ -315,7 +321,8 @@ func TestRepairsLeaveWhatIsThere(t *testing.T) {
 			item.SetOwnerReferences([]metav1.OwnerReference{{Kind: "Other", Name: "other", UID: "other", Controller: &yes}})
 		}
 		if item.GetKind() == "Machine" {
-			item.Object["status"] = map[string]any{"initialization": map[string]any{"infrastructureProvisioned": true, "bootstrapDataSecretCreated": true}}
+			item.Object["status"] = map[string]any{"initialization": map[string]any{"infrastructureProvisioned": true,
+				"bootstrapDataSecretCreated": true}}
 		}
 	}
 	r := graph.Repairs()

@@ -15,7 +15,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// family finds the owners of a graph's objects by what Cluster API's contracts say of them: references in their fields, names, labels and selectors.
+// family finds the owners of a graph's objects by what Cluster API's contracts say of them: references in their fields, names, labels and
+// selectors.
 type family struct {
 	items  []*Item
 	byRef  map[refKey]*Item
@@ -62,8 +63,10 @@ func (g *Graph) Repairs() *Repairs {
 		}
 		switch {
 		case !orphan(item) || lacks != nil && len(lacks.owners) > 0:
-		case item.kind.Group == clusterGroupKind.Group && item.GetKind() == "Machine": // no provider finds its owner again: what it counted for is made anew
-			result.Absent = append(result.Absent, item.Ref().String()+" came without the set or control plane that it belongs to, and another one may be made in its place")
+		case item.kind.Group == clusterGroupKind.Group &&
+			item.GetKind() == "Machine": // no provider finds its owner again: what it counted for is made anew
+			result.Absent = append(result.Absent, item.Ref().String()+
+				" came without the set or control plane that it belongs to, and another one may be made in its place")
 		default:
 			result.Unknown = append(result.Unknown, item.Ref().String())
 		}
@@ -141,7 +144,8 @@ func (f *family) clusterOf(item *Item) *Item {
 	return f.byRef[refKey{clusterGroupKind, kube.Key{Namespace: item.GetNamespace(), Name: name}}]
 }
 
-// named is the object that a reference in item's fields names; nil where there is no reference. One that is named and is not there is noted.
+// named is the object that a reference in item's fields names; nil where there is no reference. One that is named and is not there is
+// noted.
 func (f *family) named(item *Item, fields ...string) *Item {
 	reference, _, _ := unstructured.NestedMap(item.Object, fields...)
 	return f.resolve(item, reference)
@@ -162,7 +166,8 @@ func (f *family) resolve(item *Item, reference map[string]any) *Item {
 		}
 	}
 	for _, found := range f.byKind[kind] {
-		if found.GetName() == name && found.GetNamespace() == cmp.Or(namespace, item.GetNamespace()) && (group == "" || group == found.kind.Group) {
+		if found.GetName() == name && found.GetNamespace() == cmp.Or(namespace, item.GetNamespace()) &&
+			(group == "" || group == found.kind.Group) {
 			return found
 		}
 	}
@@ -217,7 +222,8 @@ func (f *family) ofCluster(cluster *Item) {
 	if plane == nil {
 		return
 	}
-	for _, path := range [][]string{{"spec", "machineTemplate", "spec", "infrastructureRef"}, {"spec", "machineTemplate", "infrastructureRef"}} {
+	for _, path := range [][]string{{"spec", "machineTemplate", "spec", "infrastructureRef"},
+		{"spec", "machineTemplate", "infrastructureRef"}} {
 		f.ofTemplate(f.named(plane, path...), cluster)
 	}
 	machines := int64(0)
@@ -234,7 +240,8 @@ func (f *family) ofCluster(cluster *Item) {
 		return
 	}
 	needed := []string{"ca", "sa", "proxy"}
-	if _, external, _ := unstructured.NestedMap(plane.Object, "spec", "kubeadmConfigSpec", "clusterConfiguration", "etcd", "external"); !external {
+	if _, external, _ := unstructured.NestedMap(plane.Object, "spec", "kubeadmConfigSpec", "clusterConfiguration", "etcd",
+		"external"); !external {
 		needed = append(needed, "etcd")
 	}
 	for _, purpose := range needed {
@@ -247,10 +254,11 @@ func (f *family) ofCluster(cluster *Item) {
 
 // ofMachines tells whether a control plane consists of Machines: it says what they are made from. The replicas of a hosted one are Pods.
 func ofMachines(plane *Item) bool {
-	return plane.GetKind() == "KubeadmControlPlane" || slices.ContainsFunc([]string{"machineTemplate", "infrastructureTemplate", "infrastructureRef"}, func(field string) bool {
-		_, found, _ := unstructured.NestedMap(plane.Object, "spec", field)
-		return found
-	})
+	return plane.GetKind() == "KubeadmControlPlane" ||
+		slices.ContainsFunc([]string{"machineTemplate", "infrastructureTemplate", "infrastructureRef"}, func(field string) bool {
+			_, found, _ := unstructured.NestedMap(plane.Object, "spec", field)
+			return found
+		})
 }
 
 // enough notes where fewer Machines came than are wanted: the others would be made.
@@ -309,7 +317,8 @@ func (f *family) selected(kind string, owner *Item) []*Item {
 	}
 	var found []*Item
 	for _, item := range f.byKind[kind] {
-		if item.GetNamespace() == owner.GetNamespace() && f.clusterOf(item) == f.clusterOf(owner) && matches.Matches(apilabels.Set(item.GetLabels())) {
+		if item.GetNamespace() == owner.GetNamespace() && f.clusterOf(item) == f.clusterOf(owner) &&
+			matches.Matches(apilabels.Set(item.GetLabels())) {
 			found = append(found, item)
 		}
 	}

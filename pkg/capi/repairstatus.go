@@ -12,8 +12,8 @@ import (
 // count is a number of Machines, for people.
 func count(machines int64) string { return plain.Count(int(machines), "Machine") }
 
-// statuses notes what a status has to say for nothing to be made a second time. All else controllers find out again, as they do after clusterctl's move. What is
-// said follows from fields that Cluster API writes only after it was so: it is never a guess.
+// statuses notes what a status has to say for nothing to be made a second time. All else controllers find out again, as they do after
+// clusterctl's move. What is said follows from fields that Cluster API writes only after it was so: it is never a guess.
 func (f *family) statuses() {
 	for _, machine := range f.byKind["Machine"] {
 		if machine.kind.Group != clusterGroupKind.Group {
@@ -46,8 +46,8 @@ func (f *family) statuses() {
 	}
 }
 
-// joined tells whether a Machine has what it joins the cluster with: that is made only once there is one to join. The first Machine of the control plane
-// does not join.
+// joined tells whether a Machine has what it joins the cluster with: that is made only once there is one to join. The first Machine of the
+// control plane does not join.
 func (f *family) joined(cluster *Item) bool {
 	planes := 0
 	for _, machine := range f.byKind["Machine"] {

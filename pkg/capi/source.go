@@ -64,8 +64,8 @@ type Source struct {
 	pins     map[string]string                  // digests of images by name, see Pin
 }
 
-// boundDownloads bounds what clusterctl downloads, and keeps it from going from https to http: it takes Go's own client, and can be given no other.
-// fleet.yaml says where from, and it may be a stranger's.
+// boundDownloads bounds what clusterctl downloads, and keeps it from going from https to http: it takes Go's own client, and can be given
+// no other. fleet.yaml says where from, and it may be a stranger's.
 var boundDownloads = sync.OnceFunc(func() {
 	http.DefaultClient.Transport = contact.Bound(sameorigin.Download(http.DefaultTransport), maxRelease)
 })
@@ -196,7 +196,8 @@ func (s *Source) Components(ctx context.Context, p Provider) (*Manifest, error) 
 	return &m, nil
 }
 
-// Unread are the components of p without metadata. Where p has a version, nothing of the release is looked into, so that it may be a stranger's.
+// Unread are the components of p without metadata. Where p has a version, nothing of the release is looked into, so that it may be a
+// stranger's.
 func (s *Source) Unread(ctx context.Context, p Provider) (*Manifest, error) {
 	r, err := s.released(ctx, p)
 	if err != nil {
@@ -252,8 +253,8 @@ func (s *Source) Prefetch(ctx context.Context, providers []Provider) error {
 	return errors.Join(errs...)
 }
 
-// load returns the components of p with variables filled in (or maybe as they are, if raw: enough for their images) and clusterctl's labels put on. Callers
-// do not change them.
+// load returns the components of p with variables filled in (or maybe as they are, if raw: enough for their images) and clusterctl's labels
+// put on. Callers do not change them.
 func (s *Source) load(ctx context.Context, p Provider, raw bool) (repository.Components, error) {
 	s.mu.Lock()
 	known := s.loaded[p]
@@ -290,7 +291,8 @@ func (s *Source) load(ctx context.Context, p Provider, raw bool) (repository.Com
 func (s *Source) client(ctx context.Context, p Provider) (repository.Client, error) {
 	provider, err := s.config.Providers().Get(p.Name, p.clusterctlType())
 	if err != nil {
-		if unknown := CheckKnown(p); unknown != nil { //nolint:contextcheck // it asks nobody; without clusterctl's advice, which is about its own configuration
+		// It asks nobody; without clusterctl's advice, which is about its own configuration.
+		if unknown := CheckKnown(p); unknown != nil { //nolint:contextcheck
 			return nil, unknown
 		}
 		return nil, diag.Wrap("find "+p.String(), err, "")

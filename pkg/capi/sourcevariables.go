@@ -68,7 +68,8 @@ func (s *Source) namedBy(ctx context.Context, p Provider) (map[string]*string, e
 	return found, nil
 }
 
-// WithVariables is s with other values for the variables, of which kept are not known. What has been found out about the components is not looked for again.
+// WithVariables is s with other values for the variables, of which kept are not known. What has been found out about the components is not
+// looked for again.
 func (s *Source) WithVariables(variables map[string]string, kept ...string) (*Source, error) {
 	opts := s.options
 	opts.Variables, opts.Kept = variables, kept

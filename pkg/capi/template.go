@@ -20,8 +20,8 @@ const (
 	templateTimeout = time.Minute
 )
 
-// DownloadTemplate reads a cluster template from an https address. Errors: another scheme, an address with a credential in it, a server that cannot be
-// reached or answers otherwise, and more than a template has.
+// DownloadTemplate reads a cluster template from an https address. Errors: another scheme, an address with a credential in it, a server
+// that cannot be reached or answers otherwise, and more than a template has.
 func DownloadTemplate(ctx context.Context, address string) ([]byte, error) {
 	return downloadTemplate(ctx, nil, address)
 }
@@ -33,7 +33,8 @@ func downloadTemplate(ctx context.Context, transport http.RoundTripper, address 
 	case err != nil || u.Host == "":
 		return nil, diag.Usage("give https://host/path/cluster-template.yaml, a file, or - for standard input", "%s: this is no address", op)
 	case u.Scheme != "https":
-		return nil, diag.Usage("give an https address, or download it yourself and give the file", "%s: %s is not encrypted, or nothing that can be downloaded", op, u.Scheme)
+		return nil, diag.Usage("give an https address, or download it yourself and give the file",
+			"%s: %s is not encrypted, or nothing that can be downloaded", op, u.Scheme)
 	case u.User != nil:
 		return nil, diag.Usage("download it yourself and give the file", "%s: the address has a credential in it", op)
 	}

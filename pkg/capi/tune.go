@@ -70,5 +70,6 @@ func (s *Source) CheckTuning(ctx context.Context, providers []Provider, others [
 	if nearest := diag.Nearest(unknown[0], managers); nearest != "" {
 		hint = "did you mean " + nearest + "?"
 	}
-	return diag.Errorf(hint, "tune %s: none of the providers and of Flux's components has a Deployment of that name", strings.Join(unknown, ", "))
+	return diag.Errorf(hint, "tune %s: none of the providers and of Flux's components has a Deployment of that name",
+		strings.Join(unknown, ", "))
 }

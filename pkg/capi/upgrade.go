@@ -43,9 +43,9 @@ func (u Upgrade) isCertManager() bool { return u.Type == "" && u.Name == certMan
 // providerPatience is how long an upgraded provider may take until it is healthy.
 const providerPatience = 5 * time.Minute
 
-// Upgrades are the providers, and cert-manager, that the cluster has in other versions than providers and source say, in the order in which they
-// would be upgraded: cert-manager, core, bootstrap, control plane, infrastructure and the rest. These upgrades are errors: to a version
-// older than the running one, to versions whose contracts do not fit together, and over too many versions at once.
+// Upgrades are the providers, and cert-manager, that the cluster has in other versions than providers and source say, in the order in which
+// they would be upgraded: cert-manager, core, bootstrap, control plane, infrastructure and the rest. These upgrades are errors: to a
+// version older than the running one, to versions whose contracts do not fit together, and over too many versions at once.
 func (m *Manager) Upgrades(ctx context.Context, source *Source, providers []Provider) ([]Upgrade, error) {
 	todo, err := m.plan(ctx, source, providers)
 	if err != nil {
@@ -91,7 +91,8 @@ func (m *Manager) checkUpgrades(ctx context.Context, source *Source, providers [
 	return errors.Join(against...)
 }
 
-// coreContract is the contract that clusterctl's library brings a core provider to, and compatibleContracts are those that providers beside it may have.
+// coreContract is the contract that clusterctl's library brings a core provider to, and compatibleContracts are those that providers beside
+// it may have.
 var (
 	coreContract        = clusterv1.GroupVersion.Version
 	compatibleContracts = []string{coreContract, "v1beta1"}
@@ -113,13 +114,15 @@ func CheckUpgrade(u Upgrade) error {
 		return fmt.Errorf("upgrade %s: %w", u, err)
 	}
 	if to.LT(from) {
-		return diag.Errorf("put "+u.From+" or a newer version into fleet.yaml: what runs has stored its objects in its own way, and an older one may not read them",
+		return diag.Errorf("put "+u.From+
+			" or a newer version into fleet.yaml: what runs has stored its objects in its own way, and an older one may not read them",
 			"%s: there is no way back to an older version", u)
 	}
 	const mostMinors = 3
 	ofCore := u.Type == Core || u.Name == config.KubeadmBootstrapProviderName && (u.Type == Bootstrap || u.Type == ControlPlane)
 	if ofCore && from.GE(semver.MustParse("1.10.0")) && to.Minor > from.Minor+mostMinors {
-		return diag.Errorf(fmt.Sprintf("go to v%d.%d first", from.Major, from.Minor+mostMinors), "%s: Cluster API is upgraded by %d minor versions at most", u, mostMinors)
+		return diag.Errorf(fmt.Sprintf("go to v%d.%d first", from.Major, from.Minor+mostMinors),
+			"%s: Cluster API is upgraded by %d minor versions at most", u, mostMinors)
 	}
 	return nil
 }
@@ -140,14 +143,15 @@ func (s *Source) contractOf(ctx context.Context, p Provider) (string, error) {
 	}
 	series := metadata.GetReleaseSeriesForVersion(number)
 	if series == nil {
-		return "", diag.Errorf("check the version, or the url of the provider in fleet.yaml", "the metadata of %s does not know its release series", p)
+		return "", diag.Errorf("check the version, or the url of the provider in fleet.yaml",
+			"the metadata of %s does not know its release series", p)
 	}
 	return series.Contract, nil
 }
 
-// upgrade brings what runs to the wanted versions, one after the other, each healthy before the next: first cert-manager, then the providers in
-// clusterctl's order. If it is killed at any point, it can be run again. clusterctl enters a provider's new version in the inventory after
-// it has applied all its objects. A provider that is entered and not healthy is completed before the next one.
+// upgrade brings what runs to the wanted versions, one after the other, each healthy before the next: first cert-manager, then the
+// providers in clusterctl's order. If it is killed at any point, it can be run again. clusterctl enters a provider's new version in the
+// inventory after it has applied all its objects. A provider that is entered and not healthy is completed before the next one.
 func (m *Manager) upgrade(ctx context.Context, source *Source, todo *plan, run *installation) error {
 	last := -1 // the last of todo.wanted that is upgraded
 	for i, components := range todo.wanted {
@@ -174,7 +178,9 @@ func (m *Manager) upgrade(ctx context.Context, source *Source, todo *plan, run *
 		case step != nil:
 			run.detail("upgrading " + step.String())
 			if err := m.upgradeProvider(ctx, upgrader, components, *step, run); err != nil {
-				return diag.Wrap("upgrade "+step.String(), err, "the providers after it are unchanged; remove the cause, or put a version without the fault into fleet.yaml, and run `fleetctl upgrade apply` again")
+				return diag.Wrap("upgrade "+step.String(), err,
+					"the providers after it are unchanged; remove the cause, or put a version without the fault into fleet.yaml, and run `fleetctl "+
+						"upgrade apply` again")
 			}
 		case todo.isMissing(components) && inInventory(components, todo.inventory):
 			if err := m.complete(ctx, components, run); err != nil {
@@ -186,7 +192,13 @@ func (m *Manager) upgrade(ctx context.Context, source *Source, todo *plan, run *
 }
 
 // upgradeProvider lets clusterctl replace one provider, and waits until it is healthy.
-func (m *Manager) upgradeProvider(ctx context.Context, upgrader cluster.ProviderUpgrader, components repository.Components, step Upgrade, run *installation) error {
+func (m *Manager) upgradeProvider(
+	ctx context.Context,
+	upgrader cluster.ProviderUpgrader,
+	components repository.Components,
+	step Upgrade,
+	run *installation,
+) error {
 	if run.podsRun != nil {
 		if err := run.podsRun(ctx); err != nil {
 			return err
@@ -248,7 +260,10 @@ func (m *Manager) upgradeCertManager(ctx context.Context, todo *plan, run *insta
 	if err := cluster.NewCRDMigrator(m.proxy.client.WithWatch).Run(ctx, values(todo.certs)); err != nil {
 		return fmt.Errorf("migrate its objects: %w", err)
 	}
-	old, err := m.proxy.ListResources(ctx, map[string]string{clusterctlv1.ClusterctlCoreLabel: clusterctlv1.ClusterctlCoreLabelCertManagerValue}, certManagerNamespaces...)
+	old, err := m.proxy.ListResources(
+		ctx,
+		map[string]string{clusterctlv1.ClusterctlCoreLabel: clusterctlv1.ClusterctlCoreLabelCertManagerValue},
+		certManagerNamespaces...)
 	if err != nil {
 		return fmt.Errorf("list its objects: %w", err)
 	}

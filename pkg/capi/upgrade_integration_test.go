@@ -113,7 +113,8 @@ func (b *upgradeBed) allAt(t *testing.T, version string) {
 		}
 	}
 	same := b.machine.DeepCopy()
-	if err := b.c.Get(t.Context(), kube.RefOf(b.machine).Key, same); err != nil || same.GetResourceVersion() != b.machine.GetResourceVersion() {
+	if err := b.c.Get(t.Context(), kube.RefOf(b.machine).Key, same); err != nil ||
+		same.GetResourceVersion() != b.machine.GetResourceVersion() {
 		t.Errorf("a provider's object was touched: %v, %v", same, err)
 	}
 }
@@ -138,7 +139,8 @@ func TestUpgrade(t *testing.T) {
 	if got := upgrades[0].String(); got != "core provider cluster-api v1.14.1 to v1.14.2" {
 		t.Errorf("got %q", got)
 	}
-	if _, err := b.Install(ctx, b.source, InstallOptions{Providers: b.new}); err == nil || !strings.Contains(diag.Hint(err), "fleetctl upgrade plan") {
+	if _, err := b.Install(ctx, b.source, InstallOptions{Providers: b.new}); err == nil ||
+		!strings.Contains(diag.Hint(err), "fleetctl upgrade plan") {
 		t.Fatalf("an installation that may not upgrade: %v", err)
 	}
 	b.allAt(t, "v1.14.1")
@@ -152,7 +154,8 @@ func TestUpgrade(t *testing.T) {
 		t.Errorf("the new one is started with %v", args)
 	}
 	before := versions(t, b.c)
-	if result, kept, err := b.install(ctx, b.source, b.new); err != nil || kept != 0 || len(result.Upgraded) != 0 || !slices.Equal(before, versions(t, b.c)) {
+	if result, kept, err := b.install(ctx, b.source, b.new); err != nil || kept != 0 || len(result.Upgraded) != 0 ||
+		!slices.Equal(before, versions(t, b.c)) {
 		t.Errorf("again: %+v, asked %d times, %v", result, kept, err)
 	}
 	if _, kept, err := b.install(ctx, b.source, b.old); err == nil || kept != 0 || !strings.Contains(err.Error(), "no way back") {
@@ -172,18 +175,21 @@ func TestUpgradeKeepsTuning(t *testing.T) {
 	if err != nil || len(result.Upgraded) != 4 || len(result.Installed) != 0 {
 		t.Fatalf("%+v, %v", result, err)
 	}
-	if c := b.manager(t, "infrastructuredocker").Spec.Template.Spec.Containers[0]; !slices.Contains(c.Args, "--kube-api-qps=5") || c.Resources.Limits.Memory().IsZero() {
+	if c := b.manager(t, "infrastructuredocker").Spec.Template.Spec.Containers[0]; !slices.Contains(c.Args, "--kube-api-qps=5") ||
+		c.Resources.Limits.Memory().IsZero() {
 		t.Errorf("it is not tuned: %v", c)
 	}
 	if _, _, err := b.install(ctx, newTestSource(t, SourceOptions{Repository: b.source.repository}), b.new); err != nil {
 		t.Fatal(err)
 	}
-	if c := b.manager(t, "infrastructuredocker").Spec.Template.Spec.Containers[0]; slices.Contains(c.Args, "--kube-api-qps=5") || !c.Resources.Limits.Memory().IsZero() {
+	if c := b.manager(t, "infrastructuredocker").Spec.Template.Spec.Containers[0]; slices.Contains(c.Args, "--kube-api-qps=5") ||
+		!c.Resources.Limits.Memory().IsZero() {
 		t.Errorf("it is still tuned: %v", c)
 	}
 }
 
-// TestUpgradeStops: a provider that does not get healthy ends it, those after it are as they were, and a version that mends it goes on from there.
+// TestUpgradeStops: a provider that does not get healthy ends it, those after it are as they were, and a version that mends it goes on from
+// there.
 func TestUpgradeStops(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
@@ -195,7 +201,8 @@ func TestUpgradeStops(t *testing.T) {
 	short, stop := context.WithTimeout(ctx, 15*time.Second)
 	_, _, err := b.install(short, b.source, broken)
 	stop()
-	if err == nil || !strings.Contains(err.Error(), "upgrade bootstrap provider kubeadm v1.14.1 to v1.14.3") || !strings.Contains(diag.Hint(err), "fleetctl upgrade apply") {
+	if err == nil || !strings.Contains(err.Error(), "upgrade bootstrap provider kubeadm v1.14.1 to v1.14.3") ||
+		!strings.Contains(diag.Hint(err), "fleetctl upgrade apply") {
 		t.Fatalf("got %v, hint %q", err, diag.Hint(err))
 	}
 	got := b.versions(t)
@@ -218,8 +225,8 @@ func TestUpgradeStops(t *testing.T) {
 	}
 }
 
-// TestUpgradeSurvivesKills cancels upgrades ever later, as a kill would, and expects the last one to converge; also where the old version is wanted
-// again of what was not replaced yet.
+// TestUpgradeSurvivesKills cancels upgrades ever later, as a kill would, and expects the last one to converge; also where the old version
+// is wanted again of what was not replaced yet.
 func TestUpgradeSurvivesKills(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
@@ -287,12 +294,14 @@ func TestUpgradeFits(t *testing.T) {
 	b.allAt(t, "v1.14.1")
 }
 
-// TestUpgradeBesideOthers: a provider that is installed and that the fleet does not list stays, and stands in nobody's way as long as its contract fits.
+// TestUpgradeBesideOthers: a provider that is installed and that the fleet does not list stays, and stands in nobody's way as long as its
+// contract fits.
 func TestUpgradeBesideOthers(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	b := newUpgradeBed(ctx, t)
-	aws := newTestSource(t, SourceOptions{Repository: b.source.repository, Variables: map[string]string{"AWS_B64ENCODED_CREDENTIALS": "c2VjcmV0"}})
+	aws := newTestSource(t, SourceOptions{Repository: b.source.repository,
+		Variables: map[string]string{"AWS_B64ENCODED_CREDENTIALS": "c2VjcmV0"}})
 	with := append(slices.Clone(b.old), Provider{Name: "aws", Type: Infrastructure, Version: "v1.14.2"})
 	if _, err := b.Install(ctx, aws, InstallOptions{Providers: with}); err != nil {
 		t.Fatal(err)
@@ -338,7 +347,8 @@ func TestUpgradeCertManager(t *testing.T) {
 		t.Errorf("what only the old one had is there: %v", err)
 	}
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := b.c.Get(ctx, kube.Key{Name: "certificates.cert-manager.io"}, crd); err != nil || crd.Annotations["cert-manager.clusterctl.cluster.x-k8s.io/version"] != "v1.12.0" {
+	if err := b.c.Get(ctx, kube.Key{Name: "certificates.cert-manager.io"}, crd); err != nil ||
+		crd.Annotations["cert-manager.clusterctl.cluster.x-k8s.io/version"] != "v1.12.0" {
 		t.Errorf("its CRD has the annotations %v, %v", crd.Annotations, err)
 	}
 	if result, kept, err := b.install(ctx, source, b.old); err != nil || kept != 0 || result.CertManager {
@@ -346,7 +356,8 @@ func TestUpgradeCertManager(t *testing.T) {
 	}
 }
 
-// TestUpgradeHalted brings providers that were installed without a pod to another version, without one: no webhook answers, and nobody waits for it.
+// TestUpgradeHalted brings providers that were installed without a pod to another version, without one: no webhook answers, and nobody
+// waits for it.
 func TestUpgradeHalted(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()

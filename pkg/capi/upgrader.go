@@ -53,8 +53,8 @@ func (m *Manager) upgrader(ctx context.Context, source *Source, todo *plan) (clu
 // noPlace stands for the repository of a provider that is installed and that the fleet does not list. Nothing is read there.
 const noPlace = "https://fleetctl.invalid/releases/latest/components.yaml"
 
-// metadataOf tells the contract of an installed provider by the labels of its CRDs, as Cluster API itself finds it: its releases are not known. One
-// whose CRDs have none, as an extension of the runtime, fits with every core provider.
+// metadataOf tells the contract of an installed provider by the labels of its CRDs, as Cluster API itself finds it: its releases are not
+// known. One whose CRDs have none, as an extension of the runtime, fits with every core provider.
 func (m *Manager) metadataOf(ctx context.Context, entry clusterctlv1.Provider) (*clusterctlv1.Metadata, error) {
 	number, err := version.ParseSemantic(entry.Version)
 	if err != nil {
@@ -94,7 +94,12 @@ type upgradeRepositories struct {
 	unlisted map[string]*clusterctlv1.Metadata
 }
 
-func (r *upgradeRepositories) client(ctx context.Context, p config.Provider, _ config.Client, _ ...repository.Option) (repository.Client, error) {
+func (r *upgradeRepositories) client(
+	ctx context.Context,
+	p config.Provider,
+	_ config.Client,
+	_ ...repository.Option,
+) (repository.Client, error) {
 	label := p.ManifestLabel()
 	if metadata := r.unlisted[label]; metadata != nil {
 		series := metadata.ReleaseSeries[0]
@@ -111,8 +116,8 @@ func (r *upgradeRepositories) client(ctx context.Context, p config.Provider, _ c
 	return &upgradeRepository{Client: released, version: components.Version(), components: components}, nil
 }
 
-// upgradeRepository is the repository of one provider with one version in it: no list of releases is asked for, and what is applied is what was
-// read, tuned and compared with the lock.
+// upgradeRepository is the repository of one provider with one version in it: no list of releases is asked for, and what is applied is what
+// was read, tuned and compared with the lock.
 type upgradeRepository struct {
 	repository.Client
 	repository.ComponentsClient
@@ -161,8 +166,8 @@ type upgradeProxy struct {
 // NewClient is that client.
 func (p *upgradeProxy) NewClient(context.Context) (client.Client, error) { return p.client, nil }
 
-// applyingClient applies the components of providers as Install does, by server-side apply: then fields that a later version or another tuning
-// drops really go, and one kind of probe is asked as eagerly as the other.
+// applyingClient applies the components of providers as Install does, by server-side apply: then fields that a later version or another
+// tuning drops really go, and one kind of probe is asked as eagerly as the other.
 type applyingClient struct {
 	client.Client
 	kube *kube.Client

@@ -76,8 +76,8 @@ func (m *Manager) Stored(ctx context.Context) (map[string]string, error) {
 	return stored, nil
 }
 
-// CertManagerVersion is the version of the cert-manager that clusterctl, or init, has installed. ours is false for somebody else's, whose version is not
-// looked for; "" is none.
+// CertManagerVersion is the version of the cert-manager that clusterctl, or init, has installed. ours is false for somebody else's, whose
+// version is not looked for; "" is none.
 func (m *Manager) CertManagerVersion(ctx context.Context) (version string, ours bool, err error) {
 	crd, err := m.certManagerCRD(ctx)
 	if err != nil || crd == nil {

@@ -21,7 +21,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// restartOwner owns the mark by which a Deployment was started again: what is applied later does not take it away, which would be one more restart.
+// restartOwner owns the mark by which a Deployment was started again: what is applied later does not take it away, which would be one more
+// restart.
 const (
 	restartOwner = kube.FieldManager + "-restart"
 	restartMark  = "fleetctl.dev/restarted-at"
@@ -143,7 +144,8 @@ func readersOf(components repository.Components, objects []*unstructured.Unstruc
 	return keys
 }
 
-// readBy names what a pod gets of its namespace when it starts: what is mounted is read once by most programs, and the rest is only given once.
+// readBy names what a pod gets of its namespace when it starts: what is mounted is read once by most programs, and the rest is only given
+// once.
 func readBy(pod *corev1.PodSpec) []string {
 	names := []string{"ServiceAccount/" + pod.ServiceAccountName}
 	for _, v := range pod.Volumes {

@@ -55,7 +55,8 @@ spec:
       volumes: [{name: login, secret: {secretName: login}}]
 `
 
-var reader, other = kube.Key{Namespace: "infrastructureaws-system", Name: "reader"}, kube.Key{Namespace: "infrastructureaws-system", Name: "infrastructureaws-manager"}
+var reader, other = kube.Key{Namespace: "infrastructureaws-system", Name: "reader"},
+	kube.Key{Namespace: "infrastructureaws-system", Name: "infrastructureaws-manager"}
 
 // valuesBed is a management cluster with a provider whose variables change.
 type valuesBed struct {
@@ -143,8 +144,8 @@ func (b *valuesBed) held() *HeldProvider {
 	return held.Providers["infrastructure-aws"]
 }
 
-// What changed of a provider's variables reaches its objects, and the Deployments that read them only when they start are started again; no other one
-// is, and where nothing changed nothing is written.
+// What changed of a provider's variables reaches its objects, and the Deployments that read them only when they start are started again; no
+// other one is, and where nothing changed nothing is written.
 func TestChangedVariables(t *testing.T) {
 	b := newValuesBed(t)
 	if _, err := b.install(b.variables()); err != nil {
@@ -185,7 +186,8 @@ func TestChangedVariables(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "TEST_FEATURE, TEST_ROLE") || !strings.Contains(diag.Hint(err), "variables:") {
 			t.Errorf("got %v", err)
 		}
-		b.renewed(b.variables(append(password, "TEST_FEATURE", "false", "TEST_ROLE", "")...), []string{"TEST_FEATURE", "TEST_ROLE"}, []string{reader.String()})
+		b.renewed(b.variables(append(password, "TEST_FEATURE", "false", "TEST_ROLE", "")...), []string{"TEST_FEATURE", "TEST_ROLE"},
+			[]string{reader.String()})
 	})
 }
 
@@ -247,7 +249,8 @@ func TestChangedVariablesOfHalfAProvider(t *testing.T) {
 	}
 	before := b.generations()[reader]
 	result, err := b.install(b.variables("TEST_PASSWORD", "battery-staple"))
-	if err != nil || len(result.Installed) != 1 || len(result.Renewed) != 1 || !reflect.DeepEqual(result.Renewed[0].Restarted, []string{reader.String()}) {
+	if err != nil || len(result.Installed) != 1 || len(result.Renewed) != 1 ||
+		!reflect.DeepEqual(result.Renewed[0].Restarted, []string{reader.String()}) {
 		t.Fatalf("%+v, %v", result, err)
 	}
 	if after := b.generations()[reader]; after == before {
@@ -283,7 +286,8 @@ func TestKeptValues(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return b.manage.Install(t.Context(), source, InstallOptions{Providers: b.providers, Origins: map[string]Origin{"TEST_PASSWORD": {Lease: "l", Until: &end}}})
+		return b.manage.Install(t.Context(), source, InstallOptions{Providers: b.providers,
+			Origins: map[string]Origin{"TEST_PASSWORD": {Lease: "l", Until: &end}}})
 	}
 	unknown := b.variables("TEST_PASSWORD", "stands-in")
 	if result, err := install(unknown); err != nil || len(result.Renewed) != 0 {

@@ -153,7 +153,8 @@ func onChange(detail func(string)) func(string) {
 // keepAnnotation keeps Helm from deleting what carries it.
 const keepAnnotation = "helm.sh/resource-policy"
 
-// WaitUnprotected waits until a Cluster can be deleted by the release that made it, or is gone. detail, if not nil, is told what is missing.
+// WaitUnprotected waits until a Cluster can be deleted by the release that made it, or is gone. detail, if not nil, is told what is
+// missing.
 func (m *Manager) WaitUnprotected(ctx context.Context, cluster kube.Key, detail func(string)) error {
 	return m.waitCluster(ctx, "wait for the protection to go", cluster, detail, func(obj *unstructured.Unstructured) string {
 		if _, kept := obj.GetAnnotations()[keepAnnotation]; kept {
@@ -174,18 +175,25 @@ func (m *Manager) WaitGone(ctx context.Context, cluster kube.Key, detail func(st
 }
 
 // waitCluster waits until a Cluster is gone, or reason has none to wait for.
-func (m *Manager) waitCluster(ctx context.Context, op string, cluster kube.Key, detail func(string), reason func(*unstructured.Unstructured) string) error {
+func (m *Manager) waitCluster(
+	ctx context.Context,
+	op string,
+	cluster kube.Key,
+	detail func(string),
+	reason func(*unstructured.Unstructured) string,
+) error {
 	var left kube.NotReadyError
 	tell := onChange(detail)
-	err := m.kube.Watch(ctx, clusterKind, kube.Selection{Namespace: cluster.Namespace, Name: cluster.Name}, func(objects kube.Objects) (bool, error) {
-		left = left[:0]
-		if obj := objects[cluster]; obj != nil {
-			if why := reason(obj); why != "" {
-				left = append(left, kube.Unready{Ref: kube.Ref{GroupVersionKind: clusterKind, Key: cluster}, Reason: why})
-				tell(why)
+	err := m.kube.Watch(ctx, clusterKind, kube.Selection{Namespace: cluster.Namespace, Name: cluster.Name},
+		func(objects kube.Objects) (bool, error) {
+			left = left[:0]
+			if obj := objects[cluster]; obj != nil {
+				if why := reason(obj); why != "" {
+					left = append(left, kube.Unready{Ref: kube.Ref{GroupVersionKind: clusterKind, Key: cluster}, Reason: why})
+					tell(why)
+				}
 			}
-		}
-		return len(left) == 0, nil
-	})
+			return len(left) == 0, nil
+		})
 	return waitError(ctx, op, m.absent(ctx, err), left)
 }

@@ -20,7 +20,8 @@ import (
 )
 
 // WaitWebhooks waits until cert-manager has given the API server the certificates of all the webhooks that clusterctl
-// installed, Cluster API's own admit a Cluster in a dry run, and every webhook server answers with a certificate that the API server trusts.
+// installed, Cluster API's own admit a Cluster in a dry run, and every webhook server answers with a certificate that the API server
+// trusts.
 func (m *Manager) WaitWebhooks(ctx context.Context) error {
 	var found [2]kube.Objects // mutating first: probesOf prefers them
 	group, watchCtx := errgroup.WithContext(ctx)
@@ -60,9 +61,9 @@ func (m *Manager) WaitWebhooks(ctx context.Context) error {
 // webhookProbes bounds the probes in flight.
 const webhookProbes = 8
 
-// probesOf returns an empty object for each webhook server: one of a kind whose creation that server is asked about. cert-manager may issue a
-// certificate anew, and then the authority that the API server has is another one than the server's for some seconds; it shows only by asking.
-// A mutating webhook is preferred: the API server asks it before it looks for what a kind requires.
+// probesOf returns an empty object for each webhook server: one of a kind whose creation that server is asked about. cert-manager may issue
+// a certificate anew, and then the authority that the API server has is another one than the server's for some seconds; it shows only by
+// asking. A mutating webhook is preferred: the API server asks it before it looks for what a kind requires.
 func (m *Manager) probesOf(configurations []kube.Objects) ([]*unstructured.Unstructured, error) {
 	probes := map[string]*unstructured.Unstructured{}
 	for _, objects := range configurations {

@@ -74,7 +74,8 @@ func Make(ctx context.Context, o Options) (_ *Result, err error) {
 	}
 	defer func() { err = errors.Join(err, m.done()) }()
 	repo, edit := m.repo, m.edit
-	out := &Result{FormatVersion: "1", Summary: edit.Summary, DryRun: o.DryRun, Notes: append([]string{}, edit.Notes...), LeftAlone: edit.LeftAlone, AsWanted: edit.AsWanted}
+	out := &Result{FormatVersion: "1", Summary: edit.Summary, DryRun: o.DryRun, Notes: append([]string{}, edit.Notes...),
+		LeftAlone: edit.LeftAlone, AsWanted: edit.AsWanted}
 	if out.Files, err = edit.Changes.Plan(repo.Dir); err != nil {
 		return nil, err
 	}
@@ -150,7 +151,8 @@ func (r *Result) show(ctx context.Context, m *made, base, commit string) error {
 func openGit(dir string) (*gitrepo.Repo, error) {
 	git, err := gitrepo.Open(dir)
 	if errors.Is(err, gitrepo.ErrNotARepository) {
-		return nil, diag.Wrap("commit", err, "leave --commit, --push and --pr out, and commit it yourself: the fleet repo is not the top of a Git repository")
+		return nil, diag.Wrap("commit", err,
+			"leave --commit, --push and --pr out, and commit it yourself: the fleet repo is not the top of a Git repository")
 	}
 	return git, err
 }
@@ -217,7 +219,8 @@ func checkFollows(ctx context.Context, dir string, step fleetrepo.FollowsStep) e
 		pushed, err := git.RemoteHead()
 		if err == nil && pushed != "" {
 			err = checkReached(git, dir, step.File, pushed,
-				diag.Errorf("git push, and wait until Flux has applied it", "the step before this one is not pushed: the remote has %s without it", step.File))
+				diag.Errorf("git push, and wait until Flux has applied it",
+					"the step before this one is not pushed: the remote has %s without it", step.File))
 		}
 		if err != nil {
 			return err
@@ -231,7 +234,8 @@ func checkFollows(ctx context.Context, dir string, step fleetrepo.FollowsStep) e
 		return diag.Wrap("look at what is promoted", err, "git fetch --tags")
 	}
 	return checkReached(git, dir, step.File, commit,
-		diag.Errorf("run `fleetctl promote`, and wait until Flux has applied it", "the step before this one is not promoted: tag %s has %s without it", step.Tag, step.File))
+		diag.Errorf("run `fleetctl promote`, and wait until Flux has applied it",
+			"the step before this one is not promoted: tag %s has %s without it", step.Tag, step.File))
 }
 
 // checkReached returns the error otherwise where a commit has a file of the fleet repo at dir otherwise.

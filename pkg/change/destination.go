@@ -189,7 +189,8 @@ func checkUnpushed(ctx context.Context, git *gitrepo.Repo) error {
 	if err != nil || len(subjects) == 0 {
 		return err
 	}
-	return diag.Errorf("push them first (git push), or put them aside, then run the command again", "%w, and would go along: %s", gitrepo.ErrUnpushed, plain.Phrases(subjects, 5))
+	return diag.Errorf("push them first (git push), or put them aside, then run the command again", "%w, and would go along: %s",
+		gitrepo.ErrUnpushed, plain.Phrases(subjects, 5))
 }
 
 // try makes the edit from the working tree as it is, for its error.
@@ -310,5 +311,6 @@ func AuthFor(repo *fleetrepo.Repo, given Credentials) (gitrepo.Auth, error) {
 	}
 	var err error
 	auth.CA, err = within.Named(file, maxCA)
-	return auth, diag.Wrap("read the certificate authorities of the Git remote", err, "spec.git.caFile in fleet.yaml names a PEM file, relative to fleet.yaml")
+	return auth, diag.Wrap("read the certificate authorities of the Git remote", err,
+		"spec.git.caFile in fleet.yaml names a PEM file, relative to fleet.yaml")
 }

@@ -84,7 +84,8 @@ func judgeEdit(ctx context.Context, repo *fleetrepo.Repo, e *fleetrepo.Edit, fil
 	}
 	hint := "nothing was written: give values that the chart takes; its README lists them"
 	if before.Err() != nil {
-		hint = fmt.Sprintf("nothing was written. Without this change the chart refuses the values as well (%s): put %s right in an editor first, `fleetctl validate` looks at it",
+		hint = fmt.Sprintf("nothing was written. Without this change the chart refuses the values as well (%s): put %s right in an editor "+
+			"first, `fleetctl validate` looks at it",
 			before[0].Summary, file)
 	}
 	for i := range after {

@@ -16,8 +16,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/render"
 )
 
-// judgeCharts renders the clusters of the charts that an edit changes, as they are and as they would be. Those that the charts would no longer take
-// are noted, each with the chart's own words. An edit that goes to the clusters as it is, and not to a review first, is refused then.
+// judgeCharts renders the clusters of the charts that an edit changes, as they are and as they would be. Those that the charts would no
+// longer take are noted, each with the chart's own words. An edit that goes to the clusters as it is, and not to a review first, is refused
+// then.
 func (o Options) judgeCharts(ctx context.Context, repo *fleetrepo.Repo, e *fleetrepo.Edit, flavours []string) error {
 	broken, judged, err := brokenByCharts(ctx, repo, e, flavours)
 	if err != nil || judged == 0 {
@@ -33,16 +34,22 @@ func (o Options) judgeCharts(ctx context.Context, repo *fleetrepo.Repo, e *fleet
 		}
 		return broken
 	}
-	e.Notes = append(e.Notes, fmt.Sprintf("%d of %d clusters of these charts break: change their values in the same commit.", len(broken), judged))
+	e.Notes = append(e.Notes, fmt.Sprintf("%d of %d clusters of these charts break: change their values in the same commit.", len(broken),
+		judged))
 	for _, f := range broken {
 		e.Notes = append(e.Notes, f.String())
 	}
 	return nil
 }
 
-// brokenByCharts finds the clusters that render before an edit of their charts and not after it, with the first reason of each, and how many did
-// before.
-func brokenByCharts(ctx context.Context, repo *fleetrepo.Repo, e *fleetrepo.Edit, flavours []string) (broken diag.Findings, judged int, err error) {
+// brokenByCharts finds the clusters that render before an edit of their charts and not after it, with the first reason of each, and how
+// many did before.
+func brokenByCharts(
+	ctx context.Context,
+	repo *fleetrepo.Repo,
+	e *fleetrepo.Edit,
+	flavours []string,
+) (broken diag.Findings, judged int, err error) {
 	clusters, _, err := repo.Clusters() // files that cannot be read are not this edit's matter
 	if err != nil {
 		return nil, 0, err

@@ -41,9 +41,11 @@ func legacyFleet(t *testing.T, older []manifest.File) string {
 	dir := t.TempDir()
 	set := manifest.ChangeSet{}
 	set.Write(older...)
-	set.Write(manifest.File{Path: v1alpha1.FileName, Content: []byte("apiVersion: fleetctl.dev/v1alpha1\nkind: Fleet\nmetadata: {name: x}\nspec:\n  environments: [{name: dev}]\n" +
+	set.Write(manifest.File{Path: v1alpha1.FileName, Content: []byte("apiVersion: fleetctl.dev/v1alpha1\nkind: Fleet\nmetadata: {name: x}\n" +
+		"spec:\n  environments: [{name: dev}]\n" +
 		"  managementClusters: [{name: m, kubernetesVersion: v1.36.3, providers: [{name: docker}]}]\n")})
-	lock, err := v1alpha1.MarshalLock(&v1alpha1.Lock{Charts: []v1alpha1.LockedChart{{Name: "docker", Fleetctl: "v0.0.1", SHA256: scaffold.Digest(older)}}})
+	lock, err := v1alpha1.MarshalLock(
+		&v1alpha1.Lock{Charts: []v1alpha1.LockedChart{{Name: "docker", Fleetctl: "v0.0.1", SHA256: scaffold.Digest(older)}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +59,8 @@ func legacyFleet(t *testing.T, older []manifest.File) string {
 	for name, extra := range map[string]map[string]any{"modern": {}, "old": {"legacy": true}} {
 		values := map[string]any{"kubernetesVersion": "v1.36.3", "controlPlane": map[string]any{"replicas": 1}}
 		maps.Copy(values, extra)
-		files, err := scaffold.ClusterFiles(scaffold.ClusterOptions{Name: name, Layout: layout, Environment: "dev", Flavour: "docker", Values: values})
+		files, err := scaffold.ClusterFiles(scaffold.ClusterOptions{Name: name, Layout: layout, Environment: "dev",
+			Flavour: "docker", Values: values})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +101,8 @@ func TestUpdatedChartNamesBrokenClusters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if notes := strings.Join(result.Notes, "\n"); !strings.Contains(notes, "1 of 2 clusters of these charts break") || !strings.Contains(notes, broken) || strings.Contains(notes, "modern") {
+	if notes := strings.Join(result.Notes, "\n"); !strings.Contains(notes, "1 of 2 clusters of these charts break") ||
+		!strings.Contains(notes, broken) || strings.Contains(notes, "modern") {
 		t.Errorf("notes:\n%s", notes)
 	}
 }

@@ -29,7 +29,8 @@ func ReadManifests(from, name string, stdin io.Reader) ([]manifest.File, error) 
 	case from == "-":
 		return readManifest(stdin, name+".yaml")
 	case strings.Contains(from, "://"):
-		return nil, diag.Usage(fmt.Sprintf("`%s | %s`, and look at what it shows", diag.ShellCommand("curl", "-fsSL", from), addFromStdin(name)), "--from takes a file, a folder or -")
+		return nil, diag.Usage(fmt.Sprintf("`%s | %s`, and look at what it shows", diag.ShellCommand("curl", "-fsSL", from), addFromStdin(name)),
+			"--from takes a file, a folder or -")
 	}
 	info, err := os.Stat(from)
 	if err != nil {
@@ -73,7 +74,8 @@ func readManifestFolder(from, name string) ([]manifest.File, error) {
 	for i, f := range all {
 		switch {
 		case f.Path == "Chart.yaml":
-			return nil, diag.Usage(fmt.Sprintf("`%s | %s`, with your values", diag.ShellCommand("helm", "template", name, from, "--include-crds", "--namespace", "kube-system"), addFromStdin(name)),
+			return nil, diag.Usage(fmt.Sprintf("`%s | %s`, with your values",
+				diag.ShellCommand("helm", "template", name, from, "--include-crds", "--namespace", "kube-system"), addFromStdin(name)),
 				"%s is a Helm chart: what it makes can be applied, the chart itself cannot", from)
 		case isKustomization(f.Path):
 			own, all[i].Path = true, "kustomization.yaml"

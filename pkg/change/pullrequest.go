@@ -38,7 +38,8 @@ func propose(ctx context.Context, m *made, o Options, out *Result) error {
 		return err
 	}
 	if out.PullRequest, err = forge.Open(ctx, to.forge, want); err != nil {
-		return diag.Wrap("branch "+want.Branch+" is pushed", err, cmp.Or(diag.Hint(err), "what is left is its pull request: run the command again"))
+		return diag.Wrap("branch "+want.Branch+" is pushed", err,
+			cmp.Or(diag.Hint(err), "what is left is its pull request: run the command again"))
 	}
 	return nil
 }

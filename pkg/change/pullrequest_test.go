@@ -7,7 +7,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 )
 
-// What a note quotes is anybody's: in a description it makes no picture, link or mention, and begins no line that a forge would follow as a command of ours.
+// What a note quotes is anybody's: in a description it makes no picture, link or mention, and begins no line that a forge would follow as a
+// command of ours.
 func TestDescription(t *testing.T) {
 	const harmless = "It needs a commit: run `fleetctl cni add calico --flavour docker` for it."
 	for name, note := range map[string]string{

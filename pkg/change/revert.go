@@ -44,7 +44,8 @@ func revert(ctx context.Context, r *fleetrepo.Repo, git *gitrepo.Repo, hash stri
 		return nil, err
 	}
 	e := &fleetrepo.Edit{
-		Summary: fmt.Sprintf("Revert %q (%.8s)", commit.Subject, commit.Hash), Notes: []string{"`fleetctl diff` says what it does to the clusters."},
+		Summary: fmt.Sprintf("Revert %q (%.8s)", commit.Subject, commit.Hash),
+		Notes:   []string{"`fleetctl diff` says what it does to the clusters."},
 	}
 	var conflicts diag.Findings
 	for _, name := range commit.Files {

@@ -19,13 +19,16 @@ func TestRevertMeansTheSameCommitAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}, {"commit", "-qm", message}} {
-			cmd := exec.CommandContext(t.Context(), "git", append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@example.com"}, args...)...)
+			cmd := exec.CommandContext(t.Context(), "git", append(
+				[]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@example.com"}, args...)...)
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Fatalf("git %v: %v\n%s", args, err, out)
 			}
 		}
 	}
-	commit("start", "fleet.yaml", "apiVersion: fleetctl.dev/v1alpha1\nkind: Fleet\nmetadata:\n  name: x\nspec:\n  managementClusters:\n  - name: m\n    providers:\n    - name: docker\n")
+	commit("start", "fleet.yaml",
+		"apiVersion: fleetctl.dev/v1alpha1\nkind: Fleet\nmetadata:\n  name: x\nspec:\n  managementClusters:\n  - name: m\n    providers:\n    "+
+			"- name: docker\n")
 	commit("ours", "ours", "1\n")
 	r, err := fleetrepo.Open(dir)
 	if err != nil {

@@ -25,8 +25,8 @@ type Resource struct {
 	// Created is when it was made; nil where the cloud does not say.
 	Created *time.Time `json:"created,omitempty"`
 	Cost    Cost       `json:"cost"`
-	// Cluster is the name of the cluster that it belongs to, by its tags; Fleet, the value of v1alpha1.FleetTag. Network is the network that it
-	// is in.
+	// Cluster is the name of the cluster that it belongs to, by its tags; Fleet, the value of v1alpha1.FleetTag. Network is the network that
+	// it is in.
 	Cluster string `json:"-"`
 	Fleet   string `json:"-"`
 	Network string `json:"-"`
@@ -48,8 +48,8 @@ type Found struct {
 	// Regions that were asked.
 	Regions   []string
 	Resources []Resource
-	// Strangers are what is in some network without the tags of a cluster: machines, load balancers, gateways, subnets and network interfaces. One that has a
-	// Cluster belongs to something that goes with that cluster.
+	// Strangers are what is in some network without the tags of a cluster: machines, load balancers, gateways, subnets and network interfaces.
+	// One that has a Cluster belongs to something that goes with that cluster.
 	Strangers []Resource
 	Problems  []Problem
 }
@@ -58,8 +58,8 @@ type Found struct {
 type Account interface {
 	// Cloud is the name of the infrastructure provider: aws.
 	Cloud() string
-	// Find lists everything that goes with some cluster of Cluster API, whoever's it is. fleet, and the names of clusters, help to find what can only be
-	// asked for by them.
+	// Find lists everything that goes with some cluster of Cluster API, whoever's it is. fleet, and the names of clusters, help to find what
+	// can only be asked for by them.
 	Find(ctx context.Context, fleet string, clusters []string) Found
 	// Stages orders the deletable resources as the cloud demands. The resources of one list are deleted at the same time, and the next list
 	// begins when they are gone. What it cannot delete is in none.
@@ -68,8 +68,8 @@ type Account interface {
 	Delete(ctx context.Context, resource Resource) error
 }
 
-// ByKind returns the resources of each kind in a list of their own, in the order of kinds. A kind without resources has no list, and resources
-// of other kinds are left out.
+// ByKind returns the resources of each kind in a list of their own, in the order of kinds. A kind without resources has no list, and
+// resources of other kinds are left out.
 func ByKind(resources []Resource, kinds []string) [][]Resource {
 	var lists [][]Resource
 	for _, kind := range kinds {

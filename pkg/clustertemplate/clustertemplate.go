@@ -1,5 +1,6 @@
-// Package clustertemplate makes a chart of a template that clusterctl fills in: text in, files out. What clusterctl's variables are becomes values of the
-// chart, with a schema; what Helm cannot say is refused with its line. It reads a template as clusterctl does, with clusterctl's own parser.
+// Package clustertemplate makes a chart of a template that clusterctl fills in: text in, files out. What clusterctl's variables are becomes
+// values of the chart, with a schema; what Helm cannot say is refused with its line. It reads a template as clusterctl does, with
+// clusterctl's own parser.
 package clustertemplate
 
 import (
@@ -66,7 +67,8 @@ type Secret struct {
 	Line int
 }
 
-// New makes a chart of a template. Errors are findings with file and line, all at once: what is no template of a cluster, and what cannot be said in a chart.
+// New makes a chart of a template. Errors are findings with file and line, all at once: what is no template of a cluster, and what cannot
+// be said in a chart.
 func New(o Options) (*Chart, error) {
 	t := &translation{file: o.File, byName: map[string]*variable{}}
 	t.read(o.Content)

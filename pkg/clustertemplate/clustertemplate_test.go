@@ -26,7 +26,8 @@ import (
 
 // translate makes a chart of a template.
 func translate(template string) (*clustertemplate.Chart, error) {
-	return clustertemplate.New(clustertemplate.Options{Name: "own", Dir: "charts/own", File: "dir/template.yaml", Content: []byte(template), ExampleVersion: "v1.36.3"})
+	return clustertemplate.New(clustertemplate.Options{Name: "own", Dir: "charts/own", File: "dir/template.yaml", Content: []byte(template),
+		ExampleVersion: "v1.36.3"})
 }
 
 // rendered is what the chart makes with values, by Helm.
@@ -118,7 +119,8 @@ func byKind(all []any) []any {
 
 // What Helm makes of the chart is what clusterctl makes of the template.
 func TestSameAsClusterctl(t *testing.T) {
-	clusterctl := map[string]string{"CLUSTER_NAME": "demo", "NAMESPACE": "demo", "KUBERNETES_VERSION": "v1.36.3", "CONTROL_PLANE_MACHINE_COUNT": "3", "WORKER_MACHINE_COUNT": "1000000"}
+	clusterctl := map[string]string{"CLUSTER_NAME": "demo", "NAMESPACE": "demo", "KUBERNETES_VERSION": "v1.36.3",
+		"CONTROL_PLANE_MACHINE_COUNT": "3", "WORKER_MACHINE_COUNT": "1000000"}
 	common := map[string]any{"kubernetesVersion": "v1.36.3", "controlPlane": map[string]any{"replicas": 3}}
 	for _, c := range []struct {
 		name, file, pool string
@@ -128,31 +130,38 @@ func TestSameAsClusterctl(t *testing.T) {
 		{
 			"openstack", "openstack.yaml", "md-0",
 			map[string]string{
-				"OPENSTACK_EXTERNAL_NETWORK_ID": "ext", "OPENSTACK_CLOUD": "acme", "OPENSTACK_DNS_NAMESERVERS": "192.0.2.1", "OPENSTACK_IMAGE_NAME": "ubuntu",
+				"OPENSTACK_EXTERNAL_NETWORK_ID": "ext", "OPENSTACK_CLOUD": "acme", "OPENSTACK_DNS_NAMESERVERS": "192.0.2.1",
+				"OPENSTACK_IMAGE_NAME":       "ubuntu",
 				"OPENSTACK_CLOUD_CACERT_B64": "eA==", "OPENSTACK_CLOUD_YAML_B64": "eA==",
 			},
-			map[string]any{"openstackExternalNetworkId": "ext", "openstackCloud": "acme", "openstackDnsNameservers": "192.0.2.1", "openstackImageName": "ubuntu"},
+			map[string]any{"openstackExternalNetworkId": "ext", "openstackCloud": "acme", "openstackDnsNameservers": "192.0.2.1",
+				"openstackImageName": "ubuntu"},
 		},
 		{
 			"openstack, nothing as by default", "openstack.yaml", "md-0",
 			map[string]string{
-				"OPENSTACK_EXTERNAL_NETWORK_ID": "ext", "OPENSTACK_CLOUD": "acme", "OPENSTACK_DNS_NAMESERVERS": "192.0.2.1", "OPENSTACK_IMAGE_NAME": "ubuntu",
-				"OPENSTACK_CLOUD_CACERT_B64": "eA==", "OPENSTACK_CLOUD_YAML_B64": "eA==", "OPENSTACK_LOAD_BALANCER": "false", "BGP_PORT": "1790", "MOTD": "go away",
+				"OPENSTACK_EXTERNAL_NETWORK_ID": "ext", "OPENSTACK_CLOUD": "acme", "OPENSTACK_DNS_NAMESERVERS": "192.0.2.1",
+				"OPENSTACK_IMAGE_NAME":       "ubuntu",
+				"OPENSTACK_CLOUD_CACERT_B64": "eA==", "OPENSTACK_CLOUD_YAML_B64": "eA==", "OPENSTACK_LOAD_BALANCER": "false",
+				"BGP_PORT": "1790", "MOTD": "go away",
 				"OPENSTACK_FAILURE_DOMAIN": "az7", "OPENSTACK_SSH_KEY_NAME": "ops", "OPENSTACK_NODE_CIDR": "10.0.0.0/8",
 			},
 			map[string]any{
 				"openstackExternalNetworkId": "ext", "openstackCloud": "acme", "openstackDnsNameservers": "192.0.2.1", "openstackImageName": "ubuntu",
-				"openstackLoadBalancer": false, "bgpPort": 1790, "motd": "go away", "openstackFailureDomain": "az7", "openstackSshKeyName": "ops", "openstackNodeCidr": "10.0.0.0/8",
+				"openstackLoadBalancer": false, "bgpPort": 1790, "motd": "go away", "openstackFailureDomain": "az7", "openstackSshKeyName": "ops",
+				"openstackNodeCidr": "10.0.0.0/8",
 			},
 		},
 		{
 			"metal3", "metal3.yaml", "workers",
 			map[string]string{
-				"TEAM": "Platform", "CLUSTER_APIENDPOINT_HOST": "192.0.2.10", "IMAGE_URL": "http://192.0.2.1/a.qcow2", "IMAGE_CHECKSUM": "http://192.0.2.1/a.sha256",
+				"TEAM": "Platform", "CLUSTER_APIENDPOINT_HOST": "192.0.2.10", "IMAGE_URL": "http://192.0.2.1/a.qcow2",
+				"IMAGE_CHECKSUM":      "http://192.0.2.1/a.sha256",
 				"IMAGE_CHECKSUM_TYPE": "sha256", "IMAGE_FORMAT": "qcow2", "CTLPLANE_KUBEADM_PRE_COMMANDS": `["systemctl enable --now crio"]`,
 			},
 			map[string]any{
-				"team": "Platform", "clusterApiendpointHost": "192.0.2.10", "imageUrl": "http://192.0.2.1/a.qcow2", "imageChecksum": "http://192.0.2.1/a.sha256",
+				"team": "Platform", "clusterApiendpointHost": "192.0.2.10", "imageUrl": "http://192.0.2.1/a.qcow2",
+				"imageChecksum":     "http://192.0.2.1/a.sha256",
 				"imageChecksumType": "sha256", "imageFormat": "qcow2", "ctlplaneKubeadmPreCommands": []any{"systemctl enable --now crio"},
 			},
 		},
@@ -202,7 +211,8 @@ func TestPlaces(t *testing.T) {
 		{"float", "data:\n  x: ${A:=1.5}\n", map[string]string{}, map[string]any{}, ""},
 		{"truth", "data:\n  x: ${A:=true}\n", map[string]string{}, map[string]any{}, ""},
 		{"list", "data:\n  x: ${A:=[1, b]}\n", map[string]string{}, map[string]any{}, ""},
-		{"map", "data:\n  x: ${A:={}}\n  y: ${B:={b: c}}\n", map[string]string{}, map[string]any{}, ""}, // the brace of which clusterctl takes for its own
+		// The brace of which clusterctl takes for its own.
+		{"map", "data:\n  x: ${A:={}}\n  y: ${B:={b: c}}\n", map[string]string{}, map[string]any{}, ""},
 		{"nothing", "data:\n  x: ${A:=}\n  z: ${A:=}zz\n", map[string]string{"A": ""}, map[string]any{}, ""},
 		{"empty text", "data:\n  x: ${A:=\"\"}\n", map[string]string{}, map[string]any{}, ""},
 		{"double quotes", "data:\n  x: \"a ${A} b\"\n", map[string]string{"A": "1.30"}, map[string]any{"a": "1.30"}, ""},
@@ -219,7 +229,8 @@ func TestPlaces(t *testing.T) {
 		{"comment", "data:\n  x: 1 # ${NOBODY} {{ x }}\n", map[string]string{"NOBODY": "c"}, map[string]any{}, ""},
 		{"escaped", "data:\n  x: $${A} $B $$\n", map[string]string{}, map[string]any{}, ""},
 		{"lower, upper, length", "data:\n  x: ${A,,} ${A^^} n${#A}\n", map[string]string{"A": "aBc"}, map[string]any{"a": "aBc"}, ""},
-		{"replaced and cut off", "data:\n  x: ${A//./-} ${A#v} ${A%.0} ${A//./}\n", map[string]string{"A": "v1.36.0"}, map[string]any{"a": "v1.36.0"}, ""},
+		{"replaced and cut off", "data:\n  x: ${A//./-} ${A#v} ${A%.0} ${A//./}\n", map[string]string{"A": "v1.36.0"},
+			map[string]any{"a": "v1.36.0"}, ""},
 		{"other defaults", "data:\n  x: ${A:=b}\n  y: ${A:=c}\n  z: ${A:-${B}d}\n", map[string]string{"B": "e"}, map[string]any{"b": "e"}, ""},
 		{"other defaults, given", "data:\n  x: ${A:=b}\n  y: ${A:=c}\n", map[string]string{"A": "f"}, map[string]any{"a": "f"}, ""},
 		{"tag", "data:\n  x: !!str ${A:=5}\n", map[string]string{}, map[string]any{}, ""},
@@ -257,7 +268,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// The values are clusterctl's variables: what it asks for is required, but for what it fills in itself and what only a Secret or a comment has.
+// The values are clusterctl's variables: what it asks for is required, but for what it fills in itself and what only a Secret or a comment
+// has.
 func TestRequiredAsClusterctlHasIt(t *testing.T) {
 	for _, name := range []string{"openstack.yaml", "metal3.yaml"} {
 		template, err := os.ReadFile(filepath.Join("testdata", name))
@@ -290,7 +302,9 @@ func TestRequiredAsClusterctlHasIt(t *testing.T) {
 }
 
 func TestSchema(t *testing.T) {
-	chart, err := translate(one("data:\n  i: ${I:=3}\n  b: ${B:=false}\n  l: ${L:=[]}\n  s: ${S:=x}\n  any: ${ANY}\n  replicas: ${N}\n  text: \"${TEXT}\"\n  both: \"${I:=3}\"\n"))
+	chart, err := translate(
+		one("data:\n  i: ${I:=3}\n  b: ${B:=false}\n  l: ${L:=[]}\n  s: ${S:=x}\n  any: ${ANY}\n  replicas: ${N}\n  text: \"${TEXT}\"\n  " +
+			"both: \"${I:=3}\"\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +319,8 @@ func TestSchema(t *testing.T) {
 		t.Errorf("required %v", schema.Required)
 	}
 	for name, want := range map[string]any{
-		"i": "integer", "b": "boolean", "l": "array", "s": "string", "n": "integer", "text": "string", "any": []any{"string", "integer", "number", "boolean"},
+		"i": "integer", "b": "boolean", "l": "array", "s": "string", "n": "integer", "text": "string",
+		"any": []any{"string", "integer", "number", "boolean"},
 	} {
 		if diff := cmp.Diff(want, schema.Properties[name].Type); diff != "" {
 			t.Errorf("%s: %s", name, diff)
@@ -416,10 +431,12 @@ func TestKept(t *testing.T) {
 			t.Errorf("kept %t:\n%s", kept, document)
 		}
 	}
-	if strings.Contains(text, "kind: Secret") || len(chart.Secrets) != 1 || chart.Secrets[0].Name != "${CLUSTER_NAME}-cloud-config" || chart.Secrets[0].Line != 150 {
+	if strings.Contains(text, "kind: Secret") || len(chart.Secrets) != 1 || chart.Secrets[0].Name != "${CLUSTER_NAME}-cloud-config" ||
+		chart.Secrets[0].Line != 150 {
 		t.Errorf("%+v", chart.Secrets)
 	}
-	if readme := file(t, chart, "README.md"); !strings.Contains(readme, "`${CLUSTER_NAME}-cloud-config` (line 150") || strings.Contains(readme, "dir/") {
+	if readme := file(t, chart, "README.md"); !strings.Contains(readme, "`${CLUSTER_NAME}-cloud-config` (line 150") ||
+		strings.Contains(readme, "dir/") {
 		t.Error(readme)
 	}
 }

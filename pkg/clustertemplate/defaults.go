@@ -144,7 +144,8 @@ func (t *translation) decideFixed(v *variable, out *Variable, uses []*use, defau
 			out.Default = text
 		}
 		if text != "" && !versionShape.MatchString(text) {
-			t.fault(out.Line, "write a version such as v1.30.0, or leave the default out", "${%s}: its default %.40q is no version of Kubernetes", v.name, text)
+			t.fault(out.Line, "write a version such as v1.30.0, or leave the default out",
+				"${%s}: its default %.40q is no version of Kubernetes", v.name, text)
 		}
 		return
 	}
@@ -152,7 +153,8 @@ func (t *translation) decideFixed(v *variable, out *Variable, uses []*use, defau
 	if text != "" {
 		given, err := strconv.ParseInt(text, 10, 32)
 		if err != nil || strconv.FormatInt(given, 10) != text || int(given) < count {
-			t.fault(out.Line, "write a number, or leave the default out", "${%s}: its default %.40q is no whole number from %d on", v.name, text, count)
+			t.fault(out.Line, "write a number, or leave the default out",
+				"${%s}: its default %.40q is no whole number from %d on", v.name, text, count)
 		}
 		count = int(given)
 	}
@@ -210,7 +212,8 @@ func (t *translation) isCredential(name string, uses []*use) bool {
 			}
 			if !refused[u.line] {
 				refused[u.line] = true
-				t.fault(u.line, "leave the default out, or let the object refer to a Secret", "${%s}: its default looks like a credential, and a chart is in Git in clear", name)
+				t.fault(u.line, "leave the default out, or let the object refer to a Secret",
+					"${%s}: its default looks like a credential, and a chart is in Git in clear", name)
 			}
 		}
 	}

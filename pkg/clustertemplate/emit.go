@@ -21,7 +21,8 @@ const (
 	workerCount       = "WORKER_MACHINE_COUNT"
 )
 
-// dies are kinds that go when they leave the chart: pools of nodes, and who looks after them. All else goes with its Cluster, in the order of Cluster API.
+// dies are kinds that go when they leave the chart: pools of nodes, and who looks after them. All else goes with its Cluster, in the order
+// of Cluster API.
 var dies = []string{"MachineDeployment", "MachinePool", "MachineHealthCheck"}
 
 // writeDocuments writes the template of the chart.
@@ -34,7 +35,8 @@ func (t *translation) writeDocuments(out *strings.Builder, documents []*document
 		if d.group != clusterGroup || !slices.Contains(dies, d.kind) {
 			kept, err := yamledit.Set([]byte(text), 0, yamledit.Path{"metadata", "annotations", "helm.sh/resource-policy"}, "keep")
 			if err != nil {
-				t.fault(d.line+d.node.Line-1, "write metadata and its annotations as blocks, a line for each field", "the annotation that keeps the object cannot be added: %v", err)
+				t.fault(d.line+d.node.Line-1, "write metadata and its annotations as blocks, a line for each field",
+					"the annotation that keeps the object cannot be added: %v", err)
 				continue
 			}
 			text = string(kept)

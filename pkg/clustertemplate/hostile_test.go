@@ -22,8 +22,9 @@ func filled(template string) string {
 	return strings.Repeat(line, max(500_000-len(template), 0)/len(line)) + "---\n" + template
 }
 
-// What a template costs grows with its size, and not with the square of it, whatever it is full of. A template that is eight times as large takes some eight
-// times as long, and would take up to sixty-four times. It has to be slow each time as well, so that a busy machine is not taken for a square.
+// What a template costs grows with its size, and not with the square of it, whatever it is full of. A template that is eight times as large
+// takes some eight times as long, and would take up to sixty-four times. It has to be slow each time as well, so that a busy machine is not
+// taken for a square.
 func TestHostileTemplates(t *testing.T) {
 	const most, least, times = 16, 5 * time.Second, 3
 	for _, c := range []struct {

@@ -96,7 +96,8 @@ func (t *translation) open(d *document, number int) bool {
 		t.fault(d.line+d.node.Line-1, "each document is an object of Kubernetes, with apiVersion and kind", "this is no object of Kubernetes")
 		return false
 	case version == "v1" && d.kind == "List", strings.HasSuffix(d.kind, "List") && isList(d.node):
-		t.fault(d.line+d.node.Line-1, "write its items as documents of their own, with --- between them", "a chart takes objects one by one, no List")
+		t.fault(d.line+d.node.Line-1, "write its items as documents of their own, with --- between them",
+			"a chart takes objects one by one, no List")
 		return false
 	case version == "v1" && d.kind == "Secret":
 		t.secrets = append(t.secrets, Secret{Name: t.original(d.name), Line: d.line + d.node.Line - 1})
@@ -124,7 +125,8 @@ func (t *translation) hidden(d *document) bool {
 		case seen[key.Value]:
 			t.fault(line, "keep one of them", "the object has the field %s twice", key.Value)
 		case says && len(t.partsOf(scalarText(value))) > 0:
-			t.fault(line, "write it out", "%s has a variable, %s: whether the object is a Secret has to be plain", key.Value, t.original(value.Value))
+			t.fault(line, "write it out", "%s has a variable, %s: whether the object is a Secret has to be plain", key.Value,
+				t.original(value.Value))
 		case says && value.ShortTag() != "!!str":
 			t.fault(line, "write it out", "%s is no text: whether the object is a Secret has to be plain", key.Value)
 		}
@@ -296,10 +298,12 @@ func (t *translation) checkCluster(documents []*document) {
 	d := clusters[0]
 	line := func(path ...any) int { return d.line + yamledit.Nearest(d.node, path...).Line - 1 }
 	if parts := t.partsOf(d.name); len(parts) != 1 || d.name != t.tokenOf(parts[0]) || t.parts[parts[0]].use.node.Param != clusterName {
-		t.fault(line("metadata", "name"), "write metadata.name: ${CLUSTER_NAME}", "the Cluster is called %s: a cluster of the fleet gives it its name", t.original(d.name))
+		t.fault(line("metadata", "name"), "write metadata.name: ${CLUSTER_NAME}",
+			"the Cluster is called %s: a cluster of the fleet gives it its name", t.original(d.name))
 	}
 	if namespace := scalarText(yamledit.Find(d.node, "metadata", "namespace")); namespace != "" && len(t.partsOf(namespace)) == 0 {
-		t.fault(line("metadata", "namespace"), "leave it out, or write ${NAMESPACE}", "the Cluster is in the namespace %s: each cluster of the fleet has its own", namespace)
+		t.fault(line("metadata", "namespace"), "leave it out, or write ${NAMESPACE}",
+			"the Cluster is in the namespace %s: each cluster of the fleet has its own", namespace)
 	}
 }
 

@@ -222,8 +222,8 @@ func (t *translation) tokens() {
 	t.text = b.String()
 }
 
-// unusedToken is a word that is nowhere in the template. Each place where the template has the beginning of one rules out one end at most, and there are
-// more ends than a template has room for such places.
+// unusedToken is a word that is nowhere in the template. Each place where the template has the beginning of one rules out one end at most,
+// and there are more ends than a template has room for such places.
 func (t *translation) unusedToken() string {
 	const begin, letters, ends = "xfleetvar", 4, 26 * 26 * 26 * 26
 	used := map[string]bool{}

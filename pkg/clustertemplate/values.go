@@ -50,7 +50,8 @@ func (t *translation) variables() {
 			continue
 		}
 		if other := taken[value]; other != "" && other != v.name {
-			t.fault(uses[0].line, "give one of them another name in the template", "the variables %s and %s would be one value, %s", other, v.name, value)
+			t.fault(uses[0].line, "give one of them another name in the template",
+				"the variables %s and %s would be one value, %s", other, v.name, value)
 			continue
 		}
 		taken[value] = v.name
@@ -127,7 +128,8 @@ func (t *translation) schema(o Options) ([]byte, error) {
 		switch {
 		case v.Name == controlPlaneCount:
 			properties["controlPlane"] = map[string]any{
-				"type": "object", "additionalProperties": false, "description": "Nodes of the control plane.", "properties": map[string]any{"replicas": t.property(v)},
+				"type": "object", "additionalProperties": false, "description": "Nodes of the control plane.",
+				"properties": map[string]any{"replicas": t.property(v)},
 			}
 			example["controlPlane"] = map[string]any{"replicas": v.Default}
 			continue
@@ -143,8 +145,9 @@ func (t *translation) schema(o Options) ([]byte, error) {
 		}
 	}
 	schema := map[string]any{
-		"$schema": "https://json-schema.org/draft-07/schema#", "title": "Values of the " + o.Name + " flavour", "type": "object", "additionalProperties": false,
-		"properties": properties,
+		"$schema": "https://json-schema.org/draft-07/schema#", "title": "Values of the " + o.Name + " flavour", "type": "object",
+		"additionalProperties": false,
+		"properties":           properties,
 	}
 	if len(required) > 0 {
 		schema["required"] = required
@@ -189,7 +192,8 @@ func (t *translation) valuesFile(o Options) ([]byte, error) {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "# The variables of %s.\n", o.title())
 	for _, v := range t.values {
-		fmt.Fprintf(&out, "# %s, line %d%s.\n", v.Name, v.Line, map[bool]string{true: "; required", false: ""}[v.Required]+map[bool]string{true: "; a credential: never in Git in clear", false: ""}[v.Credential])
+		fmt.Fprintf(&out, "# %s, line %d%s.\n", v.Name, v.Line, map[bool]string{true: "; required", false: ""}[v.Required]+
+			map[bool]string{true: "; a credential: never in Git in clear", false: ""}[v.Credential])
 		var value any
 		switch {
 		case v.Required:
@@ -221,7 +225,8 @@ func (t *translation) credentials(b *strings.Builder) {
 	if !slices.ContainsFunc(t.values, func(v Variable) bool { return v.Credential }) {
 		return
 	}
-	b.WriteString("\n## Values that are credentials by their names\n\nThey must not be put in Git in clear: in no file of values, and in no release. Change the chart, so that the object refers to a Secret, and encrypt that with `fleetctl secret encrypt`:\n\n")
+	b.WriteString("\n## Values that are credentials by their names\n\nThey must not be put in Git in clear: in no file of values, and in " +
+		"no release. Change the chart, so that the object refers to a Secret, and encrypt that with `fleetctl secret encrypt`:\n\n")
 	for _, v := range t.values {
 		if v.Credential {
 			fmt.Fprintf(b, "- `%s` (line %d of the template)\n", v.Value, v.Line)
@@ -232,7 +237,8 @@ func (t *translation) credentials(b *strings.Builder) {
 // readme of the chart.
 func (t *translation) readme(o Options) []byte {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\nThis chart was made of the template `%s`. It is yours to change.\n\n", o.Name, strings.ReplaceAll(o.title(), "`", "'"))
+	fmt.Fprintf(&b, "# %s\n\nThis chart was made of the template `%s`. It is yours to change.\n\n", o.Name,
+		strings.ReplaceAll(o.title(), "`", "'"))
 	b.WriteString("| Value | Variable | Default |\n|---|---|---|\n")
 	for _, v := range t.values {
 		def := "none: required"
@@ -251,7 +257,8 @@ func (t *translation) readme(o Options) []byte {
 	b.WriteString("\nThe name of the cluster, and its namespace, are those of its release.\n")
 	t.credentials(&b)
 	if len(t.secrets) > 0 {
-		b.WriteString("\n## Secrets that the template makes and the chart does not\n\nA Secret in a chart would be in Git in clear. Make each of them encrypted, with `fleetctl secret encrypt`, in the namespace of the cluster:\n\n")
+		b.WriteString("\n## Secrets that the template makes and the chart does not\n\nA Secret in a chart would be in Git in clear. Make each " +
+			"of them encrypted, with `fleetctl secret encrypt`, in the namespace of the cluster:\n\n")
 		for _, s := range t.secrets {
 			fmt.Fprintf(&b, "- `%s` (line %d of the template)\n", strings.ReplaceAll(oneLine(s.Name), "`", "'"), s.Line)
 		}
@@ -259,10 +266,11 @@ func (t *translation) readme(o Options) []byte {
 	b.WriteString(`
 ## What to know before you change values
 
-A machine template, and a template of a bootstrap configuration, cannot be changed once they are there. A value that stands in one of them changes for new clusters
-only, unless the template's name changes with it: write that value into ` + "`metadata.name`" + ` and into each reference to it.
+A machine template, and a template of a bootstrap configuration, cannot be changed once they are there. A value that stands in one
+of them changes for new clusters only, unless the template's name changes with it: write that value into ` + "`metadata.name`" + ` and into each reference to it.
 
-All objects but pools and their health checks have ` + "`helm.sh/resource-policy: keep`" + `: deleting the Cluster deletes them, in the order of Cluster API.
+All objects but pools and their health checks have ` + "`helm.sh/resource-policy: keep`" +
+		`: deleting the Cluster deletes them, in the order of Cluster API.
 `)
 	return []byte(b.String())
 }

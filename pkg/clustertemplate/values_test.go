@@ -64,7 +64,9 @@ func templates(t *testing.T) map[string]string {
 	} {
 		all[name] = one("data:\n  x: " + use + "\n")
 	}
-	all["workers"] = cluster + "---\napiVersion: cluster.x-k8s.io/v1beta1\nkind: MachineDeployment\nmetadata:\n  name: ${CLUSTER_NAME}-md-0\nspec:\n  replicas: ${WORKER_MACHINE_COUNT:=\"2\"}\n"
+	all["workers"] = cluster +
+		"---\napiVersion: cluster.x-k8s.io/v1beta1\nkind: MachineDeployment\nmetadata:\n  name: ${CLUSTER_NAME}-md-0\nspec:\n  replicas: " +
+		"${WORKER_MACHINE_COUNT:=\"2\"}\n"
 	return all
 }
 
@@ -83,7 +85,8 @@ func TestOwnValuesPassOwnSchema(t *testing.T) {
 
 // A default of a variable with a fixed type is of that type, however it was written.
 func TestFixedTypes(t *testing.T) {
-	chart, err := translate(one("data:\n  w: \"${WORKER_MACHINE_COUNT:=2}\"\n  c: ${CONTROL_PLANE_MACHINE_COUNT:='3'}\n  k: ${KUBERNETES_VERSION:=\"v1.30.0\"}\n"))
+	chart, err := translate(
+		one("data:\n  w: \"${WORKER_MACHINE_COUNT:=2}\"\n  c: ${CONTROL_PLANE_MACHINE_COUNT:='3'}\n  k: ${KUBERNETES_VERSION:=\"v1.30.0\"}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,9 +103,12 @@ func TestFixedTypes(t *testing.T) {
 	}
 }
 
-// A credential has no default in the chart, and the README and the values say that it must not be in Git in clear; a comment keeps none, either.
+// A credential has no default in the chart, and the README and the values say that it must not be in Git in clear; a comment keeps none,
+// either.
 func TestCredentials(t *testing.T) {
-	chart, err := translate(one("# ${OLD_PASSWORD:=hunter2}\ndata:\n  x: ${ADMIN_PASSWORD}\n  y: ${OPENSTACK_SSH_KEY_NAME:=ops}\n  z: ${CREATE_TOKEN:=true}\n  s: ${SECRET_NAME:=own}\n"))
+	chart, err := translate(
+		one("# ${OLD_PASSWORD:=hunter2}\ndata:\n  x: ${ADMIN_PASSWORD}\n  y: ${OPENSTACK_SSH_KEY_NAME:=ops}\n  z: ${CREATE_TOKEN:=true}\n  s: " +
+			"${SECRET_NAME:=own}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,10 +117,12 @@ func TestCredentials(t *testing.T) {
 			t.Errorf("%s: credential %t", v.Name, v.Credential)
 		}
 	}
-	if readme := file(t, chart, "README.md"); !strings.Contains(readme, "must not be put in Git in clear") || !strings.Contains(readme, "- `adminPassword` (line 12 of the template)") {
+	if readme := file(t, chart, "README.md"); !strings.Contains(readme, "must not be put in Git in clear") ||
+		!strings.Contains(readme, "- `adminPassword` (line 12 of the template)") {
 		t.Error(readme)
 	}
-	if values := file(t, chart, "values.yaml"); !strings.Contains(values, "# ADMIN_PASSWORD, line 12; required; a credential: never in Git in clear.") {
+	if values := file(t, chart, "values.yaml"); !strings.Contains(values,
+		"# ADMIN_PASSWORD, line 12; required; a credential: never in Git in clear.") {
 		t.Error(values)
 	}
 	for _, f := range chart.Files {

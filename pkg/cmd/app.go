@@ -12,9 +12,9 @@ import (
 func newAppCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use: "app", Short: "List, add and remove applications that come from their own repositories",
-		Long: `An application belongs to a tenant and comes from its own Git repository, which the team changes without touching the fleet
-repo. Flux on each cluster of the tenant applies the application as the tenant's service account, only in the tenant's namespace, and within the
-tenant's quota and limits.`,
+		Long: `An application belongs to a tenant and comes from its own Git repository, which the team changes without touching the
+fleet repo. Flux on each cluster of the tenant applies the application as the tenant's service account, only in the
+tenant's namespace, and within the tenant's quota and limits.`,
 	}
 	c.AddCommand(newAppAddCmd(f), newAppListCmd(f), newAppRemoveCmd(f))
 	return c
@@ -64,8 +64,9 @@ func newAppAddCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "add NAME",
 		Short: "Add an application from its own repository",
-		Long: `Add an application of a tenant. It comes from a Git repository: the command writes the source, and the Flux Kustomization that applies a folder of
-this repository. Each environment gets its own file, in tenants/<cloud>/<environment>/<tenant>, so environments can have different revisions.` + editing,
+		Long: `Add an application of a tenant. It comes from a Git repository: the command writes the source, and the Flux
+Kustomization that applies a folder of this repository. Each environment gets its own file, in
+tenants/<cloud>/<environment>/<tenant>, so environments can have different revisions.` + editing,
 		Example: `  fleetctl app add web --tenant shop --source https://github.com/acme/web --path deploy --push
   fleetctl app add web --tenant shop --environment production --source https://github.com/acme/web --semver '>=1.0.0' --push`,
 		RunE: running(f, o, runEdit),

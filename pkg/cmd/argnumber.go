@@ -14,7 +14,8 @@ import (
 func wrongArguments(c *cobra.Command, given []string) error {
 	names, required := argumentNames(c)
 	if len(given) < required {
-		return diag.Usage("give it: `"+c.CommandPath()+" "+strings.Join(strings.Fields(c.Use)[1:], " ")+"`", "the argument %s is missing", names[len(given)])
+		return diag.Usage("give it: `"+c.CommandPath()+" "+strings.Join(strings.Fields(c.Use)[1:], " ")+"`",
+			"the argument %s is missing", names[len(given)])
 	}
 	hint := "see `" + c.CommandPath() + " --help`"
 	extra := given[min(len(names), len(given)-1)]

@@ -103,7 +103,12 @@ func askNow(f *factory, cluster, question, missing, hint string, now func(c *fle
 }
 
 // newRemoveCmd completes a command that removes the object that its only argument names.
-func newRemoveCmd(f *factory, c *cobra.Command, what argument, remove func(r *fleetrepo.Repo, name string) (*fleetrepo.Edit, error)) *cobra.Command {
+func newRemoveCmd(
+	f *factory,
+	c *cobra.Command,
+	what argument,
+	remove func(r *fleetrepo.Repo, name string) (*fleetrepo.Edit, error),
+) *cobra.Command {
 	o := &removeOptions{remove: remove}
 	c.Use, c.RunE = "remove NAME", running(f, o, runEdit)
 	o.add(c)

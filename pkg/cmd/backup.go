@@ -42,14 +42,17 @@ fleetctl restore gives a snapshot to a new management cluster.`,
 	f.addManagement(c)
 	f.addReach(c)
 	addPlaceFlag(c, &o.To, "to")
-	c.Flags().StringVar(&o.tokenFile, "git-token-file", "", "file with the token of an https remote, for a branch of it (default: the environment variable FLEETCTL_GIT_TOKEN)")
+	c.Flags().StringVar(&o.tokenFile, "git-token-file", "",
+		"file with the token of an https remote, for a branch of it (default: the environment variable FLEETCTL_GIT_TOKEN)")
 	c.Flags().StringVar(&o.Git.SSHKeyFile, "ssh-key-file", "", "private key for an ssh remote, for a branch of it (default: the agent)")
-	c.Flags().StringVar(&o.AgeKeyFile, "age-key-file", "", "file with the fleet's private age key (default: SOPS_AGE_KEY_FILE, SOPS_AGE_KEY, the state folder's, or the management cluster's)")
+	c.Flags().StringVar(&o.AgeKeyFile, "age-key-file", "",
+		"file with the fleet's private age key (default: SOPS_AGE_KEY_FILE, SOPS_AGE_KEY, the state folder's, or the management cluster's)")
 	return c
 }
 
 func addPlaceFlag(c *cobra.Command, place *string, name string) {
-	c.Flags().StringVar(place, name, "", "folder, oci://REGISTRY/PATH or branch:NAME with the snapshots (default: spec.snapshots.to in fleet.yaml)")
+	c.Flags().StringVar(place, name, "",
+		"folder, oci://REGISTRY/PATH or branch:NAME with the snapshots (default: spec.snapshots.to in fleet.yaml)")
 }
 
 func (o *backupOptions) complete(f *factory, _ ...string) (err error) {
@@ -100,16 +103,19 @@ func newRestoreCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "restore",
 		Short: "Restore a snapshot into a new management cluster",
-		Long: `Make the management cluster that fleet.yaml declares, as init does, and give it the content of a snapshot before its Flux starts. The objects are created
-with their status while no controller can act on them, and are compared with the snapshot. Then the management cluster takes over in one write. The
-providers find their machines again and create none a second time.
+		Long: `Make the management cluster that fleet.yaml declares, as init does, and give it the content of a snapshot before its
+Flux starts. The objects are created with their status while no controller can act on them, and are compared with the
+snapshot. Then the management cluster takes over in one write. The providers find their machines again and create none
+a second time.
 
-The management cluster of the snapshot must be gone. Nothing in a snapshot can tell whether it is, so say it with --source-is-gone. A snapshot does not hold
-what was made after it was taken: look in the cloud for machines that no Cluster owns.
+The management cluster of the snapshot must be gone. Nothing in a snapshot can tell whether it is, so say it with
+--source-is-gone. A snapshot does not hold what was made after it was taken: look in the cloud for machines that no
+Cluster owns.
 
-With --fence-only another tool, such as Velero, makes the objects in the place of a snapshot. The first run makes the management cluster without connecting
-Flux, stops the providers and Flux, and has the API server deny all writes to the providers' objects but those of --velero-namespace. Restore with the
-other tool then. The next run of the same command checks what came, repairs owner references and status, and lets the management cluster begin.
+With --fence-only another tool, such as Velero, makes the objects in the place of a snapshot. The first run makes the
+management cluster without connecting Flux, stops the providers and Flux, and has the API server deny all writes to
+the providers' objects but those of --velero-namespace. Restore with the other tool then. The next run of the same
+command checks what came, repairs owner references and status, and lets the management cluster begin.
 
 It can be interrupted at any moment, and the same command goes on. Before the management cluster has taken over, --abort undoes the restore.
 
@@ -129,10 +135,13 @@ Exit codes: 0 it is restored, or fenced; 3 something was not ready in time, run 
 	fs.DurationVar(&o.Timeout, "timeout", 0, "give up after this time (default: each step has its own bound)")
 	fs.StringVar(&r.Snapshot, "snapshot", "", "ID of the snapshot (default: the newest)")
 	fs.BoolVar(&r.SourceIsGone, "source-is-gone", false, "the management cluster that the snapshot was taken of does not act any more")
-	fs.BoolVar(&r.PauseElsewhere, "pause-elsewhere", false, "restore clusters paused whose own record names another management cluster as their owner")
-	fs.BoolVar(&r.FenceOnly, "fence-only", false, "another tool, such as Velero, restores the objects: the first run fences, the last run takes over")
+	fs.BoolVar(&r.PauseElsewhere, "pause-elsewhere", false,
+		"restore clusters paused whose own record names another management cluster as their owner")
+	fs.BoolVar(&r.FenceOnly, "fence-only", false,
+		"another tool, such as Velero, restores the objects: the first run fences, the last run takes over")
 	fs.StringVar(&r.Admit, "velero-namespace", "velero", "namespace whose service accounts may write behind the fence, with --fence-only")
-	fs.BoolVar(&r.Incomplete, "incomplete", false, "with --fence-only, go on although objects are missing that the controllers would make a second time")
+	fs.BoolVar(&r.Incomplete, "incomplete", false,
+		"with --fence-only, go on although objects are missing that the controllers would make a second time")
 	fs.BoolVar(&r.DryRun, "dry-run", false, "show the content of the snapshot, list the others, and change nothing")
 	fs.BoolVar(&r.Abort, "abort", false, "undo a restore that has not taken over yet")
 	return c

@@ -53,10 +53,14 @@ interrupted. Run it again after any of them.`,
 	}
 	o.addFlags(f, c)
 	c.Flags().StringVar(&b.PivotTo, "pivot-to", "", "workload cluster that becomes the management cluster, NAME or NAMESPACE/NAME")
-	c.Flags().BoolVar(&b.SourceIsGone, "source-is-gone", false, "an earlier run's machine is gone, with its management cluster and any that took clusters over from it: go on from the newest snapshot, or from Git")
+	c.Flags().BoolVar(&b.SourceIsGone, "source-is-gone", false,
+		"an earlier run's machine is gone, with its management cluster and any that took clusters over from it: go on from the newest "+
+			"snapshot, or from Git")
 	c.Flags().StringVar(&b.KubeconfigOut, "kubeconfig-out", "", "file for the kubeconfig of the cluster that holds the work in the end")
-	c.Flags().StringVar(&b.SupportFile, "support-bundle", "", "file for the support bundle of a run that fails (default: one in the state folder)")
-	c.Flags().DurationVar(&b.ClustersTimeout, "clusters-timeout", lifecycle.DefaultClustersTimeout, "how long the declared clusters may take to become Available")
+	c.Flags().StringVar(&b.SupportFile, "support-bundle", "",
+		"file for the support bundle of a run that fails (default: one in the state folder)")
+	c.Flags().DurationVar(&b.ClustersTimeout, "clusters-timeout", lifecycle.DefaultClustersTimeout,
+		"how long the declared clusters may take to become Available")
 	o.master.add(c)
 	return c
 }

@@ -33,14 +33,22 @@ type masterFlags struct {
 func (o *masterFlags) add(c *cobra.Command) {
 	fs := c.Flags()
 	o.environment = func() bool { return fs.Changed("environment") }
-	fs.Lookup("environment").Usage = "first environment of a new fleet repo; in a fleet whose management clusters have parents: the one whose management cluster is to stand alone"
-	fs.BoolVar(&o.alone, "stand-alone", false, "make the management cluster of --management with its parent, and let it manage itself afterwards")
-	fs.BoolVar(&o.pr, "pr", false, "with --stand-alone or --environment: record the hand-over by a pull request instead of a push; run the command again when it is merged")
-	fs.StringVar(&o.forge, "forge", "", "forge of the remote, for --pr: "+v1alpha1.ForgeNames(" or ")+" (default: spec.git.forge, or by the host's name)")
+	fs.Lookup("environment").Usage =
+		"first environment of a new fleet repo; in a fleet whose management clusters have parents: the one whose management cluster is to " +
+			"stand alone"
+	fs.BoolVar(&o.alone, "stand-alone", false,
+		"make the management cluster of --management with its parent, and let it manage itself afterwards")
+	fs.BoolVar(&o.pr, "pr", false,
+		"with --stand-alone or --environment: record the hand-over by a pull request instead of a push; run the command again when it is merged")
+	fs.StringVar(&o.forge, "forge", "", "forge of the remote, for --pr: "+v1alpha1.ForgeNames(" or ")+
+		" (default: spec.git.forge, or by the host's name)")
 	fs.BoolVar(&o.keep, "keep-parent", false, "with --stand-alone or --environment: keep the parent, even if it has no workload cluster left")
-	fs.StringVar(&o.ownRepo, "own-repo", "", "folder for a clone of the repository that fleet.yaml gives the new management cluster (default: one in the state folder)")
-	fs.StringVar(&o.ownTokenFile, "own-git-token-file", "", "file with the token of that repository (default: the environment variable "+ownTokenVariable+")")
-	fs.StringVar(&o.ownFluxFile, "own-flux-token-file", "", "file with a token that may only read that repository, for Flux (default: the environment variable "+ownFluxTokenVariable+")")
+	fs.StringVar(&o.ownRepo, "own-repo", "",
+		"folder for a clone of the repository that fleet.yaml gives the new management cluster (default: one in the state folder)")
+	fs.StringVar(&o.ownTokenFile, "own-git-token-file", "",
+		"file with the token of that repository (default: the environment variable "+ownTokenVariable+")")
+	fs.StringVar(&o.ownFluxFile, "own-flux-token-file", "",
+		"file with a token that may only read that repository, for Flux (default: the environment variable "+ownFluxTokenVariable+")")
 	fs.StringVar(&o.own.Git.SSHKeyFile, "own-ssh-key-file", "", "private key for that repository (default: the agent)")
 	completeFlag(c, "forge", completeForges)
 }
@@ -49,7 +57,8 @@ func (o *masterFlags) add(c *cobra.Command) {
 // new fleet, or together with --management or --pivot-to.
 func (o *masterFlags) complete(f *factory, b lifecycle.BootstrapOptions) error {
 	if o.alone && b.PivotTo != "" {
-		return diag.Usage("leave one of them out", "--pivot-to hands over all clusters of a management cluster, --stand-alone only those of the management cluster that it makes")
+		return diag.Usage("leave one of them out",
+			"--pivot-to hands over all clusters of a management cluster, --stand-alone only those of the management cluster that it makes")
 	}
 	if o.alone || o.environment() && b.Cluster == "" && b.PivotTo == "" {
 		repo, err := f.fleetRepo()
@@ -68,7 +77,8 @@ func (o *masterFlags) complete(f *factory, b lifecycle.BootstrapOptions) error {
 		}
 	}
 	if o.pr || o.keep || o.forge != "" || o.givesOwn() {
-		return diag.Usage("add --environment NAME, or --management NAME --stand-alone", "--pr, --forge, --keep-parent and --own-… are for a management cluster that is to stand alone")
+		return diag.Usage("add --environment NAME, or --management NAME --stand-alone",
+			"--pr, --forge, --keep-parent and --own-… are for a management cluster that is to stand alone")
 	}
 	return nil
 }
@@ -82,7 +92,8 @@ func (o *masterFlags) givesOwn() bool {
 func (o *masterFlags) completeOwn() (err error) {
 	if o.found.Repository == nil {
 		if o.givesOwn() {
-			return diag.Usage("declare it: repository in fleet.yaml", "management cluster %s has no repository of its own, which --own-… are for", o.found.Name)
+			return diag.Usage("declare it: repository in fleet.yaml",
+				"management cluster %s has no repository of its own, which --own-… are for", o.found.Name)
 		}
 		return nil
 	}

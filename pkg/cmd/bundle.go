@@ -51,7 +51,8 @@ releases of Kubernetes and etcd, and verifies their checksums.
 
 No provider credentials are needed, and none get into the bundle. If a run is interrupted, the same command goes on where it stopped.`,
 		Example: `  fleetctl bundle create fleet-bundle.tar.zst --kubernetes-version v1.36.3
-  fleetctl bundle create fleet-bundle.tar.zst --chart oci://ghcr.io/stefanprodan/charts/podinfo:6.9.0 --image ghcr.io/stefanprodan/podinfo:6.9.0
+  fleetctl bundle create fleet-bundle.tar.zst --chart oci://ghcr.io/stefanprodan/charts/podinfo:6.9.0 \
+    --image ghcr.io/stefanprodan/podinfo:6.9.0
   fleetctl bundle create next.tar.zst --from fleet-bundle.tar.zst      # only what is new is fetched
   fleetctl bundle create fleet-bundle.tar.zst --host embedded --provider docker --programs ./kubernetes-v1.36.3`,
 		Args: cobra.ExactArgs(1),
@@ -62,13 +63,17 @@ No provider credentials are needed, and none get into the bundle. If a run is in
 	o.addHostType(c)
 	fs := c.Flags()
 	fs.StringVar(&b.From, "from", "", "another bundle to copy content from, before anything is downloaded")
-	fs.StringVar(&b.Programs, "programs", "", "programs of an embedded host: a folder with etcd, kube-apiserver and kube-controller-manager, or the word releases (default: from images)")
-	fs.StringVar(&o.releases.Kubernetes, "kubernetes-releases", programs.KubernetesReleases, "where --programs releases finds those of Kubernetes")
+	fs.StringVar(&b.Programs, "programs", "",
+		"programs of an embedded host: a folder with etcd, kube-apiserver and kube-controller-manager, or the word releases (default: from "+
+			"images)")
+	fs.StringVar(&o.releases.Kubernetes, "kubernetes-releases", programs.KubernetesReleases,
+		"where --programs releases finds those of Kubernetes")
 	fs.StringVar(&o.releases.Etcd, "etcd-releases", programs.EtcdReleases, "where --programs releases finds etcd")
 	fs.StringSliceVar(&b.Features, "feature", nil, "feature to include although no cluster has it yet; repeat for several")
 	completeFlag(c, "feature", f.completeFrom(-1, featureNames))
 	c.Flags().StringArrayVar(&b.Images, "image", nil, "a further image; repeat for several")
-	c.Flags().StringArrayVar(&b.Charts, "chart", nil, "a Helm chart, the file of its archive or oci://REGISTRY/PATH:VERSION; repeat for several")
+	c.Flags().StringArrayVar(&b.Charts, "chart", nil,
+		"a Helm chart, the file of its archive or oci://REGISTRY/PATH:VERSION; repeat for several")
 	c.Flags().StringVar(&b.Architecture, "arch", "", "architecture of the images: amd64 or arm64 (default: this machine's)")
 	return c
 }
@@ -81,7 +86,8 @@ func (o *bundleCreateOptions) complete(f *factory, args ...string) error {
 	if o.bundle.Programs == "releases" {
 		o.bundle.Programs, o.bundle.Releases = "", &o.releases
 	} else if o.given("kubernetes-releases") || o.given("etcd-releases") {
-		return diag.Usage("give --programs releases as well", "--kubernetes-releases and --etcd-releases say where --programs releases finds them")
+		return diag.Usage("give --programs releases as well",
+			"--kubernetes-releases and --etcd-releases say where --programs releases finds them")
 	}
 	return nil
 }

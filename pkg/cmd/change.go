@@ -27,8 +27,10 @@ func (o *changeFlags) add(c *cobra.Command) {
 	fs.BoolVar(&o.push, "push", false, "commit and push; if others have pushed meanwhile, make the change again on top of theirs")
 	fs.BoolVar(&o.noVerify, "no-verify", false, "skip the Git hooks that could refuse: pre-commit, commit-msg and pre-push")
 	fs.BoolVar(&o.pr, "pr", false, "commit to a separate branch, push it, and open a pull request, or update the open one")
-	fs.StringVar(&o.forge, "forge", "", "forge of the remote, for --pr: "+v1alpha1.ForgeNames(" or ")+" (default: spec.git.forge, or by the host's name)")
-	fs.StringVar(&o.tokenFile, "git-token-file", "", "file with the token of an https remote, and of --pr (default: the environment variable FLEETCTL_GIT_TOKEN)")
+	fs.StringVar(&o.forge, "forge", "", "forge of the remote, for --pr: "+v1alpha1.ForgeNames(" or ")+
+		" (default: spec.git.forge, or by the host's name)")
+	fs.StringVar(&o.tokenFile, "git-token-file", "",
+		"file with the token of an https remote, and of --pr (default: the environment variable FLEETCTL_GIT_TOKEN)")
 	completeFlag(c, "forge", completeForges)
 	fs.StringVar(&o.keyFile, "ssh-key-file", "", "private key for an ssh remote (default: the agent)")
 }
@@ -46,17 +48,18 @@ func completeForges(*cobra.Command, []string, string) ([]string, cobra.ShellComp
 const (
 	editing = `
 
-The command edits files, shows the difference and needs no cluster. --dry-run writes nothing. --commit commits the change, --push also pushes
-it, and --pr opens a pull request. Comments and formatting of the files stay as they are.`
+The command edits files, shows the difference and needs no cluster. --dry-run writes nothing. --commit commits the change,
+--push also pushes it, and --pr opens a pull request. Comments and formatting of the files stay as they are.`
 	editingFlags = `
 
---dry-run writes nothing. --commit commits the change, --push also pushes it, and --pr opens a pull request. The command shows no difference,
-because a difference could show a secret.`
+--dry-run writes nothing. --commit commits the change, --push also pushes it, and --pr opens a pull request. The command
+shows no difference, because a difference could show a secret.`
 )
 
 // changeOptions converts the flags to options of the workflow.
 func (f *factory) changeOptions(o *changeFlags) (change.Options, error) {
-	options := change.Options{DryRun: o.dryRun, Commit: o.commit, Push: o.push, PullRequest: o.pr, NoVerify: o.noVerify, Forge: v1alpha1.ForgeType(o.forge), CacheDir: f.cacheDir()}
+	options := change.Options{DryRun: o.dryRun, Commit: o.commit, Push: o.push, PullRequest: o.pr, NoVerify: o.noVerify,
+		Forge: v1alpha1.ForgeType(o.forge), CacheDir: f.cacheDir()}
 	if o.pr && o.push {
 		return options, diag.Usage("leave one of them out", "--push and --pr are two ways to the same branch")
 	}

@@ -16,13 +16,15 @@ var ofChannel = argument{what: "channel", choices: channelNames}
 func newChannelCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use: "channel", Short: "List, add and remove the channels that environments follow",
-		Long: `A channel is the Git reference that environments follow for everything: a branch, or the newest tag that ` + "`fleetctl promote`" + `
+		Long: `A channel is the Git reference that environments follow for everything: a branch, or the newest tag that ` + "`fleetctl promote`" +
+			`
 has set. The channel main is the fleet repo's branch, and always exists.`,
 	}
 	c.AddCommand(newChannelAddCmd(f), newChannelListCmd(f), newChannelRemoveCmd(f))
-	addPausing(f, c, "Keep a channel's environments at their revision", "Let a paused channel's environments follow it again", func(*cobra.Command) pausing {
-		return pausing{noun: "channel", what: ofChannel, byCommit: (*fleetrepo.Repo).PauseChannel, atOnce: (*fleetrepo.Repo).PausedByChannel}
-	})
+	addPausing(f, c, "Keep a channel's environments at their revision", "Let a paused channel's environments follow it again",
+		func(*cobra.Command) pausing {
+			return pausing{noun: "channel", what: ofChannel, byCommit: (*fleetrepo.Repo).PauseChannel, atOnce: (*fleetrepo.Repo).PausedByChannel}
+		})
 	return c
 }
 
@@ -52,10 +54,12 @@ func newChannelAddCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "add NAME",
 		Short: "Add a channel of tags, or of another branch",
-		Long: `Add a channel to fleet.yaml, and let environments follow it. --tag is the pattern of its tags, with a * in the place of the version.
+		Long: `Add a channel to fleet.yaml, and let environments follow it. --tag is the pattern of its tags, with a * in the place
+of the version.
 
 In a fleet with a channel of tags, no production environment may follow a branch. So the first channel of tags takes all production
-environments along, whichever environments --environment names. A new channel of tags has no tag. The first ` + "`fleetctl promote`" + ` makes
+environments along, whichever environments --environment names. A new channel of tags has no tag. The first ` + "`fleetctl promote`" +
+			` makes
 the tag, and until then its environments stay as they are.` + editing,
 		Example: `  fleetctl channel add release --environment production --push
   fleetctl channel add release --tag 'fleet-*'
@@ -80,7 +84,8 @@ func newChannelRemoveCmd(f *factory) *cobra.Command {
 }
 
 func newChannelListCmd(f *factory) *cobra.Command {
-	return newListCmd(f, "channel", "List the channels, their revisions, and the environments that follow them", (*fleetrepo.Repo).Channels, views.Channels)
+	return newListCmd(f, "channel", "List the channels, their revisions, and the environments that follow them",
+		(*fleetrepo.Repo).Channels, views.Channels)
 }
 
 func channelNames(r *fleetrepo.Repo, _ []string) []string {

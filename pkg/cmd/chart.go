@@ -23,7 +23,8 @@ a cluster template.`,
 }
 
 func newChartListCmd(f *factory) *cobra.Command {
-	c := newListCmd(f, "chart", "List the charts, where they come from, and whether this fleetctl has something new for them", (*fleetrepo.Repo).Charts, views.Charts)
+	c := newListCmd(f, "chart", "List the charts, where they come from, and whether this fleetctl has something new for them",
+		(*fleetrepo.Repo).Charts, views.Charts)
 	c.Long = `List the charts, where they come from, and whether this fleetctl has something new for them.
 
 current  the chart is at the version of this fleetctl, with the team's changes

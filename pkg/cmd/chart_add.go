@@ -68,9 +68,10 @@ func newChartAddCmd(f *factory) *cobra.Command {
 		Use:   "add NAME",
 		Short: "Make a chart of a cluster template, as clusterctl takes it",
 		Long: `Make a chart from a cluster template: the file that a provider releases for ` + "`clusterctl generate cluster`" + `.
-The chart belongs to the team. The variables of the template become values. CLUSTER_NAME and NAMESPACE are the name and namespace of the release, KUBERNETES_VERSION is
-kubernetesVersion, CONTROL_PLANE_MACHINE_COUNT is controlPlane.replicas, and WORKER_MACHINE_COUNT is the size of a pool. Every other variable
-becomes a value named after it: OPENSTACK_CLOUD becomes openstackCloud. A variable without a default becomes a required value.
+The chart belongs to the team. The variables of the template become values. CLUSTER_NAME and NAMESPACE
+are the name and namespace of the release, KUBERNETES_VERSION is kubernetesVersion, CONTROL_PLANE_MACHINE_COUNT is
+controlPlane.replicas, and WORKER_MACHINE_COUNT is the size of a pool. Every other variable becomes a value
+named after it: OPENSTACK_CLOUD becomes openstackCloud. A variable without a default becomes a required value.
 
 The command refuses a template that a chart cannot express, and names the line. It leaves out the Secrets of the template, because Git would
 hold them in clear: the chart's README lists them. It downloads nothing except a template from an https address.` + editing,

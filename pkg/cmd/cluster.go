@@ -20,7 +20,8 @@ several have the same name.`,
 	}
 	c.AddCommand(
 		newClusterAddCmd(f), newClusterListCmd(f), newClusterShowCmd(f), newClusterScaleCmd(f), newClusterUpgradeCmd(f), newClusterFluxCmd(f),
-		newClusterPauseCmd(f), newClusterResumeCmd(f), newClusterRemoveCmd(f), newClusterDrainCmd(f), newClusterKubeconfigCmd(f), newClusterDetachCmd(f), newClusterTransferCmd(f),
+		newClusterPauseCmd(f), newClusterResumeCmd(f), newClusterRemoveCmd(f), newClusterDrainCmd(f), newClusterKubeconfigCmd(f),
+		newClusterDetachCmd(f), newClusterTransferCmd(f),
 	)
 	return c
 }

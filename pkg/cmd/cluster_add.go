@@ -43,7 +43,8 @@ names the flag that sets it. The result is checked against the chart's values.sc
 	fs := c.Flags()
 	fs.StringVar(&o.Flavour, "flavour", "", "chart of the cluster: a folder of charts/, or one that fleetctl brings along")
 	fs.StringVar(&o.Environment, "environment", "", "environment of the cluster (default: the only one of the fleet)")
-	fs.StringVar(&o.KubernetesVersion, "version", "", "Kubernetes version (also: --kubernetes-version; default: that of the management cluster, or of the chart's example)")
+	fs.StringVar(&o.KubernetesVersion, "version", "",
+		"Kubernetes version (also: --kubernetes-version; default: that of the management cluster, or of the chart's example)")
 	alsoCalled(c, "version", "kubernetes-version")
 	fs.StringArrayVar(&o.set, "set", nil, "value of the chart, path=value: region=eu-central-1, pools[0].replicas=3; repeat for several")
 	addFluxFlags(f, c, (*string)(&o.Flux), &o.CNI)
@@ -105,7 +106,8 @@ func (o *clusterAddOptions) askValues(f *factory, repo *fleetrepo.Repo) error {
 		return nil // the edit reports every other error
 	}
 	for _, value := range missing.Values {
-		answer, askErr := ui.Ask(f.streams, fmt.Sprintf("Value for %s (for example %v)", value.Path, value.Value), missing.Error(), diag.Hint(err))
+		answer, askErr := ui.Ask(f.streams, fmt.Sprintf("Value for %s (for example %v)", value.Path, value.Value),
+			missing.Error(), diag.Hint(err))
 		if askErr != nil {
 			return askErr
 		}

@@ -83,7 +83,8 @@ type clusterUpgradeOptions struct {
 func (o *clusterUpgradeOptions) complete(f *factory, args ...string) (err error) {
 	o.upgrade.Cluster = args[0]
 	if o.upgrade.Version == "" {
-		o.upgrade.Version, err = askNow(f, args[0], "Version of Kubernetes to upgrade to", "the version to upgrade to is missing", "give --version v1.36.3",
+		o.upgrade.Version, err = askNow(f, args[0], "Version of Kubernetes to upgrade to", "the version to upgrade to is missing",
+			"give --version v1.36.3",
 			func(c *fleetrepo.Cluster) string { return c.KubernetesVersion })
 		if err != nil {
 			return err
@@ -161,8 +162,10 @@ fleetctl.` + editing,
 
 // addFluxFlags adds the flags for the Flux and the network of a cluster.
 func addFluxFlags(f *factory, c *cobra.Command, mode, cni *string) {
-	c.Flags().StringVar(mode, "flux", "", "Flux that applies the cluster's manifests: own, remote (the management cluster's) or none (default: own, if the flavour can run Flux)")
-	c.Flags().StringVar(cni, "cni", "", "folder of addons/cni with the pod network, if the flavour needs one (default: the network that the flavour names, or the only one)")
+	c.Flags().StringVar(mode, "flux", "",
+		"Flux that applies the cluster's manifests: own, remote (the management cluster's) or none (default: own, if the flavour can run Flux)")
+	c.Flags().StringVar(cni, "cni", "",
+		"folder of addons/cni with the pod network, if the flavour needs one (default: the network that the flavour names, or the only one)")
 	completeFlag(c, "cni", f.completeFrom(-1, networkNames))
 	completeFlag(c, "flux", cobra.FixedCompletions(scaffold.FluxModes(), cobra.ShellCompDirectiveNoFileComp))
 }
@@ -283,5 +286,6 @@ func awaitRemoval(ctx context.Context, f *factory, o *clusterRemoveOptions, repo
 		return err
 	}
 	defer f.closeReporter()
-	return leaving.AwaitRemoval(ctx, deps, leaving.RemovalOptions{Target: target, Cluster: step.Cluster, Deletes: step.Deletes, Timeout: o.timeout})
+	return leaving.AwaitRemoval(ctx, deps, leaving.RemovalOptions{Target: target, Cluster: step.Cluster,
+		Deletes: step.Deletes, Timeout: o.timeout})
 }

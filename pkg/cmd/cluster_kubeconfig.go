@@ -29,8 +29,9 @@ func newClusterKubeconfigCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "kubeconfig NAME",
 		Short: "Print the kubeconfig of a cluster that the fleet repo declares",
-		Long: `Print the kubeconfig of the administrator of a cluster that the fleet repo declares. It is read from the management cluster, where Cluster API
-keeps it; --output-file writes it to a private file instead, and --merge adds it to your own kubeconfig.`,
+		Long: `Print the kubeconfig of the administrator of a cluster that the fleet repo declares. It is read from the management
+cluster, where Cluster API keeps it; --output-file writes it to a private file instead, and --merge adds it to your
+own kubeconfig.`,
 		Example: `  fleetctl cluster kubeconfig shop --output-file shop.kubeconfig
   kubectl --kubeconfig <(fleetctl cluster kubeconfig shop) get nodes
   fleetctl cluster kubeconfig prod/shop --merge`,

@@ -26,13 +26,16 @@ func newClusterTransferCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "transfer NAME --to MANAGEMENT",
 		Short: "Hand one cluster to another management cluster of the fleet",
-		Long: `Hand one workload cluster to another management cluster of the fleet. Both management clusters go on with their other clusters. The machines,
-networks and disks stay as they are. The command stops the source's Flux from changing the cluster, copies the cluster's objects while no
-controller can act on them, and compares both sides. Then the other management cluster takes over, in one write. After that the command moves
-the cluster's folder in the fleet repo, with --push, --pr or, without a remote, --commit. When the Flux of both sides has applied this commit, the source deletes its remaining objects.
+		Long: `Hand one workload cluster to another management cluster of the fleet. Both management clusters go on with their other
+clusters. The machines, networks and disks stay as they are. The command stops the source's Flux from changing the
+cluster, copies the cluster's objects while no controller can act on them, and compares both sides. Then the other
+management cluster takes over, in one write. After that the command moves the cluster's folder in the fleet repo, with
+--push, --pr or, without a remote, --commit. When the Flux of both sides has applied this commit, the source deletes
+its remaining objects.
 
-When it is interrupted, the same command goes on, on any machine that reaches both management clusters; --to may be left out then. Before the other
-management cluster has taken over, --abort undoes the transfer. With --pr, no Flux changes the cluster between the hand-over and the merge.
+When it is interrupted, the same command goes on, on any machine that reaches both management clusters; --to may be
+left out then. Before the other management cluster has taken over, --abort undoes the transfer. With --pr, no Flux
+changes the cluster between the hand-over and the merge.
 
 If the other management cluster has no cluster in this environment yet, the manifests that all clusters of the environment share are copied
 too. Otherwise the environment must be the same on both sides, or --accept-differences accepts the environment of the other side.`,
@@ -44,11 +47,13 @@ too. Otherwise the environment must be the same on both sides, or --accept-diffe
 		Args: cobra.ExactArgs(1),
 		RunE: running(f, o, runClusterTransfer),
 	}
-	c.Flags().StringVar(&o.To, "to", "", "name in fleet.yaml of the management cluster that takes over (default: the one of the transfer in progress)")
+	c.Flags().StringVar(&o.To, "to", "",
+		"name in fleet.yaml of the management cluster that takes over (default: the one of the transfer in progress)")
 	c.Flags().BoolVar(&o.AcceptDifferences, "accept-differences", false, "accept that the environment has other features there")
 	c.Flags().BoolVar(&o.Abort, "abort", false, "undo a transfer that was interrupted before the other management cluster had taken over")
 	c.Flags().BoolVar(&o.WithoutTarget, "without-target", false, "with --abort: the other management cluster is gone, so remove nothing there")
-	c.Flags().BoolVar(&o.SourceIsGone, "source-is-gone", false, "with --abort and --to: the management cluster that has the cluster does not act any more, and never will")
+	c.Flags().BoolVar(&o.SourceIsGone, "source-is-gone", false,
+		"with --abort and --to: the management cluster that has the cluster does not act any more, and never will")
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	c.Flags().DurationVar(&o.Timeout, "timeout", 0, "give up after this time (default: each step has its own bound)")
 	completeFlag(c, "to", f.completeFrom(-1, func(r *fleetrepo.Repo, _ []string) []string { return r.ManagementClusterNames() }))
@@ -66,7 +71,8 @@ func (o *clusterTransferOptions) complete(f *factory, args ...string) (err error
 	case o.WithoutTarget && !o.Abort:
 		return diag.Usage("add --abort", "--without-target is for an abort")
 	case o.SourceIsGone && !o.Abort:
-		return diag.Usage("leave it out: once the other management cluster has taken over, the same command finishes it without the source. To undo what has begun, add --abort",
+		return diag.Usage("leave it out: once the other management cluster has taken over, the same command finishes it without the source. "+
+			"To undo what has begun, add --abort",
 			"--source-is-gone is for an abort")
 	case o.SourceIsGone && o.WithoutTarget:
 		return errBothGone
@@ -82,7 +88,8 @@ func runClusterTransfer(ctx context.Context, f *factory, o *clusterTransferOptio
 	if !o.yes {
 		o.Confirm = func(r *transfer.Result) error {
 			f.closeReporter()
-			question := fmt.Sprintf("Management cluster %s takes cluster %s over from %s: %s.\n", r.To, r.Cluster, r.From, views.Counts(r.Plan.Counts))
+			question := fmt.Sprintf("Management cluster %s takes cluster %s over from %s: %s.\n", r.To, r.Cluster, r.From,
+				views.Counts(r.Plan.Counts))
 			return ui.ConfirmTyped(f.streams, question, r.Cluster, "--yes")
 		}
 	}

@@ -73,7 +73,8 @@ that fleetctl wrote.` + editing,
 }
 
 func newCNIListCmd(f *factory) *cobra.Command {
-	return newListCmd(f, "cni", "List the networks, the flavours that name them, and the clusters that use them", (*fleetrepo.Repo).Networks, views.Networks)
+	return newListCmd(f, "cni", "List the networks, the flavours that name them, and the clusters that use them",
+		(*fleetrepo.Repo).Networks, views.Networks)
 }
 
 func networkNames(r *fleetrepo.Repo, _ []string) []string { return r.NetworkNames() }

@@ -22,12 +22,13 @@ func newConnectCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "connect",
 		Short: "Give this machine access to a management cluster that another machine made",
-		Long: `Give this machine access to a management cluster that a colleague's machine or a pipeline made: with a kubeconfig or, where fleet.yaml names a parent, through
-this parent. After a pivot on this machine it needs neither, once the old host is deleted. The cluster says which fleet it belongs to, and a cluster of another
-fleet is refused. Nothing on the cluster is changed.
+		Long: `Give this machine access to a management cluster that a colleague's machine or a pipeline made: with a kubeconfig or,
+where fleet.yaml names a parent, through this parent. After a pivot on this machine it needs neither, once the old
+host is deleted. The cluster says which fleet it belongs to, and a cluster of another fleet is refused. Nothing on the
+cluster is changed.
 
-From then on status, init, upgrade, pivot, backup and all other commands work with it as on the machine that made it. Only that machine looks after the host and
-tears it down. The fleet's age keys are copied to this machine.`,
+From then on status, init, upgrade, pivot, backup and all other commands work with it as on the machine that made it.
+Only that machine looks after the host and tears it down. The fleet's age keys are copied to this machine.`,
 		Example: `  fleetctl connect --kubeconfig platform.kubeconfig
   fleetctl connect --management eu     # through the management cluster that fleet.yaml names as its parent
   fleetctl connect --forget            # and nothing happens there`,

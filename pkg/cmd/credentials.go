@@ -26,8 +26,9 @@ func newCredentialsCmd(f *factory) *cobra.Command {
 expire, and the identities that clusters may use. The list says where each credential comes from, when it was created and when it expires.
 fleetctl does not read the values, and never shows them.
 
-The expiry of a credential is known where Vault leased it, or where the credential itself names it: a web token, or the output of AWS's credential_process and
-of Kubernetes' credential plugins. "fleetctl init" renews such credentials and gives changed ones to the providers.
+The expiry of a credential is known where Vault leased it, or where the credential itself names it: a web token, or
+the output of AWS's credential_process and of Kubernetes' credential plugins. "fleetctl init" renews such credentials
+and gives changed ones to the providers.
 
 Exit codes: 0 nothing expires soon; 3 something does, or has expired, or a management cluster could not be asked.`,
 		Example: `  fleetctl credentials

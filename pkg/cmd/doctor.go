@@ -33,7 +33,8 @@ names another Git server than the one the clone comes from, doctor sends a token
 	// The names of these flags in other commands that look at a management cluster.
 	c.Flags().StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig of an existing host (also: --host-kubeconfig)")
 	c.Flags().StringVar(&o.Context, "context", "", "context of an existing host (also: --host-context)")
-	c.Flags().BoolVar(&o.runCommands, "run-commands", false, "run the commands that fleet.yaml and a kubeconfig in the fleet repo name; send tokens to the server that fleet.yaml names")
+	c.Flags().BoolVar(&o.runCommands, "run-commands", false,
+		"run the commands that fleet.yaml and a kubeconfig in the fleet repo name; send tokens to the server that fleet.yaml names")
 	return c
 }
 

@@ -27,8 +27,8 @@ work. The drill checks that your keys open the snapshot, that the API server sto
 the snapshot has the clusters that Git declares. The report also names what a restore needs beyond Git and the snapshot. At the end the host
 is deleted.
 
-The drill touches neither the management cluster nor a cloud nor Git. No controller ever acts on the copies, and the providers get worthless values instead of
-credentials. It needs no container engine.
+The drill touches neither the management cluster nor a cloud nor Git. No controller ever acts on the copies, and the
+providers get worthless values instead of credentials. It needs no container engine.
 
 Exit codes: 0 a restore would work; 3 the drill found something that would keep a restore from working; 1 the drill itself failed.`,
 		Example: `  fleetctl drill

@@ -9,10 +9,13 @@ import (
 
 func newEnvironmentCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{Use: "environment", Aliases: []string{"env"}, Short: "List, add, change and remove the environments of the fleet"}
-	c.AddCommand(newEnvironmentAddCmd(f), newEnvironmentListCmd(f), newEnvironmentSetCmd(f), newEnvironmentWireCmd(f), newEnvironmentRemoveCmd(f))
-	addPausing(f, c, "Stop changes in Git from reaching an environment", "Let changes in Git reach a paused environment again", func(*cobra.Command) pausing {
-		return pausing{noun: "environment", what: ofEnvironment, byCommit: (*fleetrepo.Repo).PauseEnvironment, atOnce: (*fleetrepo.Repo).PausedByEnvironment}
-	})
+	c.AddCommand(newEnvironmentAddCmd(f), newEnvironmentListCmd(f), newEnvironmentSetCmd(f), newEnvironmentWireCmd(f),
+		newEnvironmentRemoveCmd(f))
+	addPausing(f, c, "Stop changes in Git from reaching an environment", "Let changes in Git reach a paused environment again",
+		func(*cobra.Command) pausing {
+			return pausing{noun: "environment", what: ofEnvironment, byCommit: (*fleetrepo.Repo).PauseEnvironment,
+				atOnce: (*fleetrepo.Repo).PausedByEnvironment}
+		})
 	return c
 }
 
@@ -28,7 +31,8 @@ type environmentFlags struct {
 
 func (o *environmentFlags) addTo(c *cobra.Command, f *factory) {
 	c.Flags().StringVar(&o.channel, "channel", "", "channel that the environment follows (default: main, the fleet repo's branch)")
-	c.Flags().BoolVar(&o.production, "production", false, "make it production: it follows tags if the fleet has any, and tenants may only look (default: by its name)")
+	c.Flags().BoolVar(&o.production, "production", false,
+		"make it production: it follows tags if the fleet has any, and tenants may only look (default: by its name)")
 	completeFlag(c, "channel", f.completeFrom(-1, channelNames))
 	o.given = c.Flags().Changed
 	o.add(c)
@@ -56,7 +60,8 @@ func newEnvironmentAddCmd(f *factory) *cobra.Command {
 		Use:   "add NAME",
 		Short: "Add an environment",
 		Long: `Add an environment: list it in fleet.yaml, and make, for each management cluster, the folder of its clusters and the Flux
-Kustomization that applies them. If the environment's channel has no tag yet, Flux applies the environment from the first ` + "`fleetctl promote`" + ` on.` + editing,
+Kustomization that applies them. If the environment's channel has no tag yet, Flux applies the environment from the first ` +
+			"`fleetctl promote`" + ` on.` + editing,
 		Example: `  fleetctl environment add staging --push
   fleetctl environment add production --channel release --push`,
 		RunE: running(f, o, runEdit),
@@ -79,7 +84,8 @@ func newEnvironmentSetCmd(f *factory) *cobra.Command {
 		Use:   "set NAME",
 		Short: "Change which channel an environment follows, or whether it is production",
 		Long: `Change the channel that an environment follows, or whether it is production. The channel decides everything, the definitions
-of the clusters included, so the clusters change to the other channel's content: look at ` + "`fleetctl promote --status`" + ` first.` + editing,
+of the clusters included, so the clusters change to the other channel's content: look at ` + "`fleetctl promote --status`" + ` first.` +
+			editing,
 		Example: `  fleetctl environment set production --channel release --push
   fleetctl environment set qa --production=false`,
 		RunE: running(f, o, runEdit),
@@ -133,5 +139,6 @@ clusters and tenants first, each with its own command.` + editing,
 }
 
 func newEnvironmentListCmd(f *factory) *cobra.Command {
-	return newListCmd(f, "environment", "List the environments, their channels, and how many clusters each has", (*fleetrepo.Repo).Environments, views.Environments)
+	return newListCmd(f, "environment", "List the environments, their channels, and how many clusters each has",
+		(*fleetrepo.Repo).Environments, views.Environments)
 }

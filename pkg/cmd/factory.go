@@ -54,8 +54,10 @@ func newFactory(streams ui.Streams) *factory { return &factory{streams: streams,
 func (f *factory) addGlobalFlags(fs *pflag.FlagSet) {
 	fs.StringVarP(&f.flags.repo, "repo", "C", ".", "folder of the fleet repo")
 	fs.StringVarP(&f.flags.output, "output", "o", string(ui.Human), "output format: human, json or yaml; for lists also wide and name")
-	fs.StringVar(&f.flags.stateDir, "state-dir", "", "private folder for what fleetctl knows about its management clusters (default: fleetctl in the user's state folder)")
-	fs.StringVar(&f.flags.cacheDir, "cache-dir", "", "folder for what can be fetched or made again (default: fleetctl in the user's cache folder)")
+	fs.StringVar(&f.flags.stateDir, "state-dir", "",
+		"private folder for what fleetctl knows about its management clusters (default: fleetctl in the user's state folder)")
+	fs.StringVar(&f.flags.cacheDir, "cache-dir", "",
+		"folder for what can be fetched or made again (default: fleetctl in the user's cache folder)")
 	fs.StringVar(&f.flags.configFile, "config", "", "configuration file (default: fleetctl/config.yaml in the user's configuration folder)")
 	fs.BoolVar(&f.flags.noColor, "no-color", false, "print without colours and animation")
 	fs.BoolVarP(&f.flags.quiet, "quiet", "q", false, "print no progress")

@@ -15,10 +15,12 @@ func newFeatureCmd(f *factory) *cobra.Command {
 		Long: `A feature is an add-on of the platform: objects in features/<feature>. One folder holds the objects in the feature's
 namespace, another the objects that only the platform may own. Environments or single clusters enable it.`,
 	}
-	c.AddCommand(newFeatureAddCmd(f), newFeatureListCmd(f), newFeatureEnableCmd(f), newFeatureDisableCmd(f), newFeatureValuesCmd(f), newFeatureRemoveCmd(f))
-	addPausing(f, c, "Stop changes of a feature in Git from reaching clusters", "Let changes of a paused feature in Git reach clusters again", func(c *cobra.Command) pausing {
-		return featurePausing(featureTargets(f, c))
-	})
+	c.AddCommand(newFeatureAddCmd(f), newFeatureListCmd(f), newFeatureEnableCmd(f), newFeatureDisableCmd(f), newFeatureValuesCmd(f),
+		newFeatureRemoveCmd(f))
+	addPausing(f, c, "Stop changes of a feature in Git from reaching clusters", "Let changes of a paused feature in Git reach clusters again",
+		func(c *cobra.Command) pausing {
+			return featurePausing(featureTargets(f, c))
+		})
 	return c
 }
 
@@ -72,7 +74,8 @@ func newFeatureAddCmd(f *factory) *cobra.Command {
 		Short: "Add a feature: empty, or from a Helm chart",
 		Long: `Add a feature: the folders for its objects, with a namespace. No cluster gets it before you enable it.
 
-With --chart, the feature is a Helm chart: its source, its HelmRelease, and a ConfigMap with the values for all clusters. ` + "`fleetctl feature values`" + `
+With --chart, the feature is a Helm chart: its source, its HelmRelease, and a ConfigMap with the values for all clusters. ` +
+			"`fleetctl feature values`" + `
 sets other values for environments and clusters. The same command with another --version upgrades the feature.` + editing,
 		Example: `  fleetctl feature add ingress
   fleetctl feature add cert-manager --chart https://charts.jetstack.io/cert-manager --version v1.19.1 --set crds.enabled=true
@@ -199,7 +202,11 @@ func newFeatureRemoveCmd(f *factory) *cobra.Command {
 // everyManagement is the value of --on-management without a name. It is not a valid name of a cluster.
 const everyManagement = "*"
 
-func newFeatureSwitchCmd(f *factory, c *cobra.Command, change func(*fleetrepo.Repo, string, fleetrepo.FeatureOptions) (*fleetrepo.Edit, error)) *cobra.Command {
+func newFeatureSwitchCmd(
+	f *factory,
+	c *cobra.Command,
+	change func(*fleetrepo.Repo, string, fleetrepo.FeatureOptions) (*fleetrepo.Edit, error),
+) *cobra.Command {
 	o := &featureSwitchOptions{change: change, targets: featureTargets(f, c)}
 	c.RunE = running(f, o, runEdit)
 	o.add(c)

@@ -37,8 +37,8 @@ func flagError(c *cobra.Command, err error, line []string) error {
 	return &diag.Error{Err: err, Hint: hint, Code: diag.ExitUsage}
 }
 
-// beforeCommand is the error where a flag stands before the command that it belongs to: c has only subcommands. It is about the command where nobody has
-// that one, and nil where line names none.
+// beforeCommand is the error where a flag stands before the command that it belongs to: c has only subcommands. It is about the command
+// where nobody has that one, and nil where line names none.
 func beforeCommand(c *cobra.Command, err error, line []string) error {
 	words := wordsOf(c, line)
 	found := c

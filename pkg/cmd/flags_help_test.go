@@ -11,8 +11,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
-// TestBackquotesInHelpOfFlags looks at the word that stands for a flag's value. Backquotes in a flag's help name it, so that a command between backquotes
-// stands behind the flag: "--offline fleetctl init".
+// TestBackquotesInHelpOfFlags looks at the word that stands for a flag's value. Backquotes in a flag's help name it, so that a command
+// between backquotes stands behind the flag: "--offline fleetctl init".
 func TestBackquotesInHelpOfFlags(t *testing.T) {
 	checked := 0
 	var check func(c *cobra.Command)

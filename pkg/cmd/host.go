@@ -23,7 +23,8 @@ that somebody else made). An embedded host survives the terminal. After a reboot
   fleetctl host start
   fleetctl host logs capi-system/capi-controller-manager`,
 	}
-	c.AddCommand(newHostListCmd(f), newHostStartCmd(f), newHostStopCmd(f), newHostLogsCmd(f), newHostDeleteCmd(f), newHostExecCmd(f), newHostIssuerCmd(f), newHostRunCmd(f))
+	c.AddCommand(newHostListCmd(f), newHostStartCmd(f), newHostStopCmd(f), newHostLogsCmd(f), newHostDeleteCmd(f), newHostExecCmd(f),
+		newHostIssuerCmd(f), newHostRunCmd(f))
 	return c
 }
 
@@ -95,7 +96,8 @@ func runHostStop(ctx context.Context, f *factory, _ asGiven) error {
 	}
 	result, err := management.StopHost(ctx, target)
 	if err == nil && result.Moved() {
-		return showHost(f, result, nil, "The fleet repo of management cluster %s is not served any more; its Flux sees no new commits until `fleetctl host start`.\n",
+		return showHost(f, result, nil,
+			"The fleet repo of management cluster %s is not served any more; its Flux sees no new commits until `fleetctl host start`.\n",
 			"The management cluster %s has moved to another; there is nothing to stop here.\n")
 	}
 	return showHost(f, result, err, "The management cluster %s is stopped.\n", "The management cluster %s does not run.\n")

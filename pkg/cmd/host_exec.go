@@ -43,6 +43,7 @@ The exit code is the command's.`,
 	}
 	c.Flags().SetInterspersed(false) // flags after the command belong to the command
 	c.Flags().StringVar(&o.Bundle, "bundle", "", "offline bundle, a folder or a .tar.zst: no network is needed")
-	c.Flags().StringVar(&o.KubernetesVersion, "kubernetes-version", "", "its Kubernetes version (default: the newest in the bundle, else the newest that this fleetctl knows)")
+	c.Flags().StringVar(&o.KubernetesVersion, "kubernetes-version", "",
+		"its Kubernetes version (default: the newest in the bundle, else the newest that this fleetctl knows)")
 	return c
 }

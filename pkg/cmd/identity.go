@@ -89,7 +89,8 @@ func runIdentityAdd(ctx context.Context, f *factory, o *identityAddOptions) erro
 		ui.FprintText(f.streams.Err, "\nFor the cloud (--cloud-side FILE writes it to a file):\n\n"+text)
 		return nil
 	}
-	return diag.Wrap("write the cloud's side", atomicfile.Write(o.cloudSide, []byte(text), 0o600), "give --cloud-side a file in an existing folder")
+	return diag.Wrap("write the cloud's side", atomicfile.Write(o.cloudSide, []byte(text), 0o600),
+		"give --cloud-side a file in an existing folder")
 }
 
 func newIdentityAddCmd(f *factory) *cobra.Command {
@@ -113,7 +114,8 @@ export" writes the files to publish there).` + editing,
 	fs.StringSliceVar(&options.Namespaces, "namespace", nil, "namespaces whose clusters may use it")
 	fs.StringVar(&options.RoleARN, "role-arn", "", "AWS: role of the identity")
 	fs.StringVar(&options.ExternalID, "external-id", "", "AWS: external ID that is needed to assume the role")
-	fs.StringVar(&options.TrustedARN, "trusted-arn", "", "AWS: principal that may assume the role (default: controllers.cluster-api-provider-aws.sigs.k8s.io of the same account)")
+	fs.StringVar(&options.TrustedARN, "trusted-arn", "",
+		"AWS: principal that may assume the role (default: controllers.cluster-api-provider-aws.sigs.k8s.io of the same account)")
 	fs.StringVar(&options.TenantID, "tenant-id", "", "Azure: the tenant")
 	fs.StringVar(&options.ClientID, "client-id", "", "Azure: the client id of the managed identity")
 	fs.StringVar(&options.ObjectNamespace, "object-namespace", options.ObjectNamespace, "Azure: namespace of the object itself")

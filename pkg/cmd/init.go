@@ -86,7 +86,8 @@ func (o *initOptions) addFlags(f *factory, c *cobra.Command) {
 
 // addHostType defines the flag for the type of a new management cluster's host.
 func (o *initOptions) addHostType(c *cobra.Command) {
-	c.Flags().StringVar(&o.HostType, "host", "", "kind of host of the management cluster: "+hostNames()+" (default: kind where a container engine answers, else embedded)")
+	c.Flags().StringVar(&o.HostType, "host", "", "kind of host of the management cluster: "+hostNames()+
+		" (default: kind where a container engine answers, else embedded)")
 	completeFlag(c, "host", cobra.FixedCompletions(hostTypes(), cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -111,15 +112,21 @@ func hostNames() string {
 func (o *initOptions) addRunFlags(c *cobra.Command) {
 	fs := c.Flags()
 	fs.StringVar(&o.Git.Username, "git-username", "", "user name that goes with the token (default: git)")
-	fs.StringVar(&o.tokenFile, "git-token-file", "", "file with the token of an https remote (default: the environment variable FLEETCTL_GIT_TOKEN)")
-	fs.StringVar(&o.fluxTokenFile, "flux-token-file", "", "file with a token of an https remote that may only read, for Flux on all clusters (default: the environment variable FLEETCTL_FLUX_TOKEN)")
+	fs.StringVar(&o.tokenFile, "git-token-file", "",
+		"file with the token of an https remote (default: the environment variable FLEETCTL_GIT_TOKEN)")
+	fs.StringVar(&o.fluxTokenFile, "flux-token-file", "",
+		"file with a token of an https remote that may only read, for Flux on all clusters (default: the environment variable "+
+			"FLEETCTL_FLUX_TOKEN)")
 	fs.StringVar(&o.FluxUsername, "flux-username", "", "user name that goes with the token for Flux (default: that of --git-username)")
 	fs.StringVar(&o.Git.SSHKeyFile, "ssh-key-file", "", "private key for an ssh remote (default: the agent)")
-	fs.StringVar(&o.Git.KnownHostsFile, "ssh-known-hosts", "", "known_hosts file that pins the host keys of an ssh remote (default: the user's)")
-	fs.StringVar(&o.AgeKeyFile, "age-key-file", "", "file with the private age key of a fleet repo that has one (default: SOPS_AGE_KEY_FILE, SOPS_AGE_KEY, the state folder's, or a new one)")
+	fs.StringVar(&o.Git.KnownHostsFile, "ssh-known-hosts", "",
+		"known_hosts file that pins the host keys of an ssh remote (default: the user's)")
+	fs.StringVar(&o.AgeKeyFile, "age-key-file", "",
+		"file with the private age key of a fleet repo that has one (default: SOPS_AGE_KEY_FILE, SOPS_AGE_KEY, the state folder's, or a new one)")
 	fs.StringVar(&o.Bundle, "bundle", "", "offline bundle, a folder or a .tar.zst: no network is needed")
 	fs.StringSliceVar(&o.SkipPreflight, "skip-preflight", nil, "preflight checks that may fail")
-	fs.BoolVar(&o.NoVerify, "no-verify", false, "skip the Git hooks that could refuse the commit of the fleet repo: pre-commit, commit-msg and pre-push")
+	fs.BoolVar(&o.NoVerify, "no-verify", false,
+		"skip the Git hooks that could refuse the commit of the fleet repo: pre-commit, commit-msg and pre-push")
 }
 
 // addDryRun defines the flags of a run that only says what it would do.

@@ -47,7 +47,8 @@ func readTokenFrom(file, flag, variable string) (string, error) {
 	}
 	// No server issues such a token. The file has two lines or a line end in the middle, or was saved in another encoding.
 	if !utf8.ValidString(token) || strings.ContainsFunc(token, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return "", diag.Errorf("give the token alone, on one line, as plain text", "%s: %s has a line break or another character that no token has", op, from)
+		return "", diag.Errorf("give the token alone, on one line, as plain text",
+			"%s: %s has a line break or another character that no token has", op, from)
 	}
 	return token, nil
 }

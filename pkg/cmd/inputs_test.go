@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// A token is what a server has given out: one line of plain text. Anything else is refused before it is sent anywhere, and no error quotes it.
+// A token is what a server has given out: one line of plain text. Anything else is refused before it is sent anywhere, and no error quotes
+// it.
 func TestReadToken(t *testing.T) {
 	const secret = "glpat-S3cr3t"
 	for name, content := range map[string]string{

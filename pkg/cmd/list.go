@@ -27,7 +27,12 @@ func completeFormats(c *cobra.Command, _ []string, _ string) ([]string, cobra.Sh
 }
 
 // newListCmd is `fleetctl NOUN list`, which lists the objects of one kind in the fleet repo.
-func newListCmd[T any](f *factory, noun, short string, list func(*fleetrepo.Repo) ([]T, error), view func(all []T) views.View) *cobra.Command {
+func newListCmd[T any](
+	f *factory,
+	noun, short string,
+	list func(*fleetrepo.Repo) ([]T, error),
+	view func(all []T) views.View,
+) *cobra.Command {
 	return listFormats(&cobra.Command{
 		Use:     "list",
 		Short:   short,

@@ -20,8 +20,10 @@ func (f *factory) addManagement(c *cobra.Command) {
 
 // addReach adds the flags that say how c reaches a management cluster. With them, c does not use this machine's record of it.
 func (f *factory) addReach(c *cobra.Command) {
-	c.Flags().StringVar(&f.flags.kubeconfig, "kubeconfig", "", "kubeconfig that reaches the management cluster (default: this machine's record of it, or with --context your own)")
-	c.Flags().StringVar(&f.flags.context, "context", "", "context of the management cluster in the kubeconfig (default with --kubeconfig: the current one)")
+	c.Flags().StringVar(&f.flags.kubeconfig, "kubeconfig", "",
+		"kubeconfig that reaches the management cluster (default: this machine's record of it, or with --context your own)")
+	c.Flags().StringVar(&f.flags.context, "context", "",
+		"context of the management cluster in the kubeconfig (default with --kubeconfig: the current one)")
 }
 
 // addManagementFilter adds the flag that restricts a list to one management cluster. The function only applies the flag.

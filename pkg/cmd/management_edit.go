@@ -79,12 +79,13 @@ management cluster makes it, as a workload cluster of that name.` + editing,
 func newManagementRemoveCmd(f *factory) *cobra.Command {
 	return newRemoveCmd(f, &cobra.Command{
 		Short: "Remove a management cluster without workload clusters from fleet.yaml",
-		Long: `Remove a management cluster from fleet.yaml, with its folder. First remove its workload clusters, or hand them to another management cluster.
-This does not delete the management cluster: first run ` + "`fleetctl teardown`" + `.` + editing,
+		Long: `Remove a management cluster from fleet.yaml, with its folder. First remove its workload clusters, or hand them to
+another management cluster. This does not delete the management cluster: first run` + "`fleetctl teardown`" + `.` + editing,
 		Example: "  fleetctl management remove platform --push",
 	}, ofManagement, (*fleetrepo.Repo).RemoveManagementCluster)
 }
 
 func newManagementListCmd(f *factory) *cobra.Command {
-	return newListCmd(f, "management", "List the management clusters that fleet.yaml declares", (*fleetrepo.Repo).ManagementClusters, views.ManagementClusters)
+	return newListCmd(f, "management", "List the management clusters that fleet.yaml declares", (*fleetrepo.Repo).ManagementClusters,
+		views.ManagementClusters)
 }

@@ -51,7 +51,8 @@ func (o *notificationAddOptions) complete(f *factory, args ...string) (err error
 	case o.secretFile != "" && n.Secret != "":
 		return diag.Usage("leave one of them out", "--secret-file makes a Secret, and --secret names one that is made otherwise")
 	case o.secretFile == "" && n.Secret == "" && (n.Address == "" || n.Type.IsCommitStatus()):
-		return diag.Usage("give --secret-file, or --secret for one that is made otherwise", "a notification of type %s needs a secret: %s", string(n.Type), neededSecret(n.Type))
+		return diag.Usage("give --secret-file, or --secret for one that is made otherwise", "a notification of type %s needs a secret: %s",
+			string(n.Type), neededSecret(n.Type))
 	}
 	if o.secretFile != "" {
 		read, err := readInput(f, o.secretFile, "the secret of the notification", "--secret-file")
@@ -82,8 +83,9 @@ func newNotificationAddCmd(f *factory) *cobra.Command {
 		Short: "Add a notification, with its Secret encrypted",
 		Long: `Add a notification to fleet.yaml, and the Provider and the Alert of Flux that it consists of to the management clusters.
 
-The webhook address of Slack or Teams is a secret, and so is the token that sets the status of commits. --secret-file reads the secret from
-a file or from standard input, and puts it encrypted into the fleet repo. --secret names a Secret of flux-system that the fleet repo has already.` + editing,
+The webhook address of Slack or Teams is a secret, and so is the token that sets the status of commits. --secret-file
+reads the secret from a file or from standard input, and puts it encrypted into the fleet repo. --secret names a
+Secret of flux-system that the fleet repo has already.` + editing,
 		Example: `  pass show slack/ops | fleetctl notification add ops --type slack --secret-file - --push
   fleetctl notification add deployments --type teams --environment production --severity info --secret-file teams.txt
   fleetctl notification add commits --type github --secret-file token.txt --push
@@ -91,8 +93,10 @@ a file or from standard input, and puts it encrypted into the fleet repo. --secr
 		RunE: running(f, o, runNotificationAdd),
 	}
 	fs := c.Flags()
-	fs.StringVar((*string)(&n.Type), "type", "", "where it goes: slack, teams or webhook for messages; github, gitlab or gitea for the status of commits (required)")
-	fs.StringVar(&n.Address, "address", "", "address of a webhook that is no secret, or of the repository whose commits get a status (default: spec.git.url)")
+	fs.StringVar((*string)(&n.Type), "type", "",
+		"where it goes: slack, teams or webhook for messages; github, gitlab or gitea for the status of commits (required)")
+	fs.StringVar(&n.Address, "address", "",
+		"address of a webhook that is no secret, or of the repository whose commits get a status (default: spec.git.url)")
 	fs.StringVar(&n.Channel, "channel", "", "channel of Slack (default: that of the webhook)")
 	fs.StringVar(&n.Severity, "severity", "", "error for failures alone, or info for all that happens (default: error; info for commits)")
 	fs.StringVar(&o.secretFile, "secret-file", "", "file with the address of the webhook, or with the token; - is standard input")
@@ -139,5 +143,6 @@ func newNotificationRemoveCmd(f *factory) *cobra.Command {
 }
 
 func newNotificationListCmd(f *factory) *cobra.Command {
-	return newListCmd(f, "notification", "List the notifications that fleet.yaml declares", (*fleetrepo.Repo).Notifications, views.Notifications)
+	return newListCmd(f, "notification", "List the notifications that fleet.yaml declares",
+		(*fleetrepo.Repo).Notifications, views.Notifications)
 }

@@ -48,9 +48,10 @@ func newOrphansCmd(f *factory) *cobra.Command {
 	c := listFormats(&cobra.Command{
 		Use:   "orphans",
 		Short: "List and delete the fleet's resources in a cloud that no management cluster manages any more",
-		Long: `List the cloud resources of the fleet's clusters that no reachable management cluster owns, such as machines that still run,
-and cost money, after their management cluster is gone. fleetctl asks AWS in every region of the account, and the vCenters that the environment
-variable VSPHERE_SERVER names, with the credentials that "fleetctl init" gives to the provider.
+		Long: `List the cloud resources of the fleet's clusters that no reachable management cluster owns, such as machines that
+still run, and cost money, after their management cluster is gone. fleetctl asks AWS in every region of the account,
+and the vCenters that the environment variable VSPHERE_SERVER names, with the credentials that "fleetctl init" gives
+to the provider.
 
 A resource belongs to this fleet if it has the tag ` + v1alpha1.FleetTag + `, or in vSphere the advanced setting ` + v1alpha1.FleetKey + `,
 which clusters of "fleetctl cluster add" have, or is in a network with this tag. If the tags of a resource name a cluster but no fleet, the
@@ -60,16 +61,16 @@ not show them.
 Look at each resource before you delete it. Its tags may come from a copied fleet repo, from a cluster that was detached, or from a network
 that other clusters use.
 
-With --delete, the command deletes the orphans of one cluster, in the order that the cloud needs, after you have typed the cluster's name. It
-deletes only resources with a proof that they are this fleet's. It refuses while a management cluster does not answer, because that
+With --delete, the command deletes the orphans of one cluster, in the order that the cloud needs, after you have typed the cluster's
+name. It deletes only resources with a proof that they are this fleet's. It refuses while a management cluster does not answer, because that
 management cluster may own the cluster: name a management cluster that no longer exists with --gone, and type its name, too. A management
 cluster that answers is not gone, even if it is half made or in the middle of a restore or hand-over. The command also refuses when the
 fleet repo still declares the cluster, when the working copy differs from the remote of the
 fleet repo, when the cloud did not answer everything, and when somebody else uses the cluster's network. It looks again right before it
 deletes, and asks the management clusters once more before each kind of resource. Killed, it can be run again.
 
-Exit codes: 0 there are none, and everything was asked; 3 there are some, or something could not be asked. With --delete: 0 nothing of the cluster is left;
-3 something is.`,
+Exit codes: 0 there are none, and everything was asked; 3 there are some, or something could not be asked. With --delete: 0 nothing of the
+cluster is left; 3 something is.`,
 		Example: `  fleetctl orphans
   fleetctl orphans --region eu-central-1 -o json
   fleetctl orphans --delete shop --gone mgmt`,
@@ -80,10 +81,12 @@ Exit codes: 0 there are none, and everything was asked; 3 there are some, or som
 	fs.StringSliceVar(&o.regions, "region", nil, "ask only this region of AWS, or this vCenter; repeat for several (default: all)")
 	fs.BoolVar(&o.runCommands, "run-commands", false, "run the commands of fleet.yaml that print credentials")
 	fs.StringVar(&o.remove, "delete", "", "delete the orphans of this `cluster`")
-	fs.StringSliceVar(&o.gone, "gone", nil, "with --delete: a management `cluster` that cannot be asked because it no longer exists; repeat for several")
+	fs.StringSliceVar(&o.gone, "gone", nil,
+		"with --delete: a management `cluster` that cannot be asked because it no longer exists; repeat for several")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "with --delete: show what it would delete, in order, and delete nothing")
 	fs.BoolVarP(&o.yes, "yes", "y", false, "with --delete: do not ask")
-	fs.StringVar(&o.tokenFile, "git-token-file", "", "with --delete: file with the token of an https remote (default: the environment variable FLEETCTL_GIT_TOKEN)")
+	fs.StringVar(&o.tokenFile, "git-token-file", "",
+		"with --delete: file with the token of an https remote (default: the environment variable FLEETCTL_GIT_TOKEN)")
 	fs.StringVar(&o.git.SSHKeyFile, "ssh-key-file", "", "with --delete: private key for an ssh remote (default: the agent)")
 	fs.DurationVar(&o.timeout, "timeout", 0, "give up after this time (default: 5m for looking, 1h for deleting)")
 	return c
@@ -130,8 +133,8 @@ func deleteOrphans(ctx context.Context, f *factory, deps management.Deps, look r
 	return nil
 }
 
-// agreeToDelete shows the resources to delete. If ask is true, it also asks for confirmation: that each management cluster in gone is gone, and then
-// that the resources may be deleted.
+// agreeToDelete shows the resources to delete. If ask is true, it also asks for confirmation: that each management cluster in gone is gone,
+// and then that the resources may be deleted.
 func (f *factory) agreeToDelete(d *orphans.Deletion, gone []string, ask bool) error {
 	if ask {
 		f.closeReporter()
@@ -142,13 +145,15 @@ func (f *factory) agreeToDelete(d *orphans.Deletion, gone []string, ask bool) er
 		return err
 	}
 	for _, name := range gone {
-		question := "The management cluster " + name + " does not answer, and you say that it is gone. If it still exists, switched off or out of reach " +
+		question := "The management cluster " + name +
+			" does not answer, and you say that it is gone. If it still exists, switched off or out of reach " +
 			"from here, it may own the cluster " + d.Cluster + " and need these resources."
 		if err := ui.ConfirmTyped(f.streams, question, name, "--yes"); err != nil {
 			return err
 		}
 	}
-	return ui.ConfirmTyped(f.streams, "This deletes all remaining resources of the cluster "+d.Cluster+", with their data. It cannot be undone.", d.Cluster, "--yes")
+	return ui.ConfirmTyped(f.streams, "This deletes all remaining resources of the cluster "+d.Cluster+
+		", with their data. It cannot be undone.", d.Cluster, "--yes")
 }
 
 // orphansOptions returns the clouds and management clusters to look at.

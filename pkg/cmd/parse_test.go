@@ -20,11 +20,12 @@ import (
 // exampleRepo is a fleet repo to parse in: parsing changes nothing.
 const exampleRepo = "../../examples/two-clouds"
 
-// parsed completes the options of a command line and runs nothing. answers is what a person types at the terminal, which gives one line at a
-// time; without answers there is no terminal.
+// parsed completes the options of a command line and runs nothing. answers is what a person types at the terminal, which gives one line at
+// a time; without answers there is no terminal.
 func parsed(t *testing.T, answers string, args ...string) (o any, f *factory, err error) {
 	t.Helper()
-	streams := ui.Streams{In: iotest.OneByteReader(strings.NewReader(answers)), Out: &bytes.Buffer{}, Err: &bytes.Buffer{}, InTerminal: answers != ""}
+	streams := ui.Streams{In: iotest.OneByteReader(strings.NewReader(answers)), Out: &bytes.Buffer{}, Err: &bytes.Buffer{},
+		InTerminal: answers != ""}
 	f = newFactory(streams)
 	f.completed = func(options any) { o = options }
 	root := newRootCmd(f)
@@ -79,7 +80,8 @@ func TestParse(t *testing.T) {
 	}{
 		"init": {
 			"init -m aws-mgmt --provider aws,azure:v1.23.0 --provider in-memory --timeout 20m", initOf,
-			list(dir, "aws-mgmt", []session.Provider{{Name: "aws"}, {Name: "azure", Version: "v1.23.0"}, {Name: "in-memory"}}, "from-the-environment", "", 20*time.Minute, false),
+			list(dir, "aws-mgmt", []session.Provider{{Name: "aws"}, {Name: "azure", Version: "v1.23.0"}, {Name: "in-memory"}},
+				"from-the-environment", "", 20*time.Minute, false),
 		},
 		"upgrade apply is an init that makes nothing": {
 			"upgrade apply", initOf, list(dir, "", []session.Provider(nil), "from-the-environment", "", time.Duration(0), true),
@@ -94,7 +96,8 @@ func TestParse(t *testing.T) {
 		},
 		"pivot": {
 			"pivot --to prod/platform --dry-run",
-			of(func(o *pivotOptions) any { return list(o.pivot.To, o.pivot.DryRun, o.pivot.Abort, o.pivot.Dir) }), list("prod/platform", true, false, dir),
+			of(func(o *pivotOptions) any { return list(o.pivot.To, o.pivot.DryRun, o.pivot.Abort, o.pivot.Dir) }),
+			list("prod/platform", true, false, dir),
 		},
 		"restore from a folder": {
 			"restore --from snapshots --source-is-gone",
@@ -102,11 +105,13 @@ func TestParse(t *testing.T) {
 		},
 		"drill from a registry": {
 			"drill --from oci://registry.example.com/s --max-age 24h",
-			of(func(o *drillOptions) any { return list(o.drill.From, o.drill.MaxAge, o.drill.Dir) }), list("oci://registry.example.com/s", 24*time.Hour, dir),
+			of(func(o *drillOptions) any { return list(o.drill.From, o.drill.MaxAge, o.drill.Dir) }),
+			list("oci://registry.example.com/s", 24*time.Hour, dir),
 		},
 		"backup to a branch": {
 			"backup -m aws --to branch:snapshots",
-			of(func(o *backupOptions) any { return list(o.To, o.Target.Name, o.Git.Token) }), list("branch:snapshots", "aws", "from-the-environment"),
+			of(func(o *backupOptions) any { return list(o.To, o.Target.Name, o.Git.Token) }),
+			list("branch:snapshots", "aws", "from-the-environment"),
 		},
 		"doctor runs no commands": {
 			"doctor", of(func(o *doctorOptions) any { return o.NoCommands }), true,
@@ -123,13 +128,16 @@ func TestParse(t *testing.T) {
 		},
 		"bundle extract": {
 			"bundle extract b.tar.zst out charts/a charts/b",
-			of(func(o *bundleExtractOptions) any { return list(o.bundle, o.folder, o.names) }), list("b.tar.zst", "out", []string{"charts/a", "charts/b"}),
+			of(func(o *bundleExtractOptions) any { return list(o.bundle, o.folder, o.names) }),
+			list("b.tar.zst", "out", []string{"charts/a", "charts/b"}),
 		},
 		"a channel of tags": {
-			"channel add release", of(func(o *channelAddOptions) any { return list(o.channel.Name, o.channel.Tag, o.channel.Branch) }), list("release", "v*", ""),
+			"channel add release", of(func(o *channelAddOptions) any { return list(o.channel.Name, o.channel.Tag, o.channel.Branch) }),
+			list("release", "v*", ""),
 		},
 		"a channel of a branch": {
-			"channel add next --branch next", of(func(o *channelAddOptions) any { return list(o.channel.Name, o.channel.Tag, o.channel.Branch) }), list("next", "", "next"),
+			"channel add next --branch next", of(func(o *channelAddOptions) any { return list(o.channel.Name, o.channel.Tag, o.channel.Branch) }),
+			list("next", "", "next"),
 		},
 		"chart update": {
 			"chart update aws-eks docker --prefer team",
@@ -258,17 +266,20 @@ func TestParse(t *testing.T) {
 			list("db.sops.yaml", "db", "1", "x=y"),
 		},
 		"status of one cluster": {
-			"status shop", of(func(o *statusOptions) any { return list(o.clusters, o.watch, o.interval) }), list([]string{"shop"}, false, 2*time.Second),
+			"status shop", of(func(o *statusOptions) any { return list(o.clusters, o.watch, o.interval) }),
+			list([]string{"shop"}, false, 2*time.Second),
 		},
 		"a tenant with an application": {
 			"tenant add shop --source https://github.com/acme/shop --path deploy",
-			of(func(o *tenantAddOptions) any { return list(o.name, o.tenant.Source.URL, o.tenant.Source.Path) }), list("shop", "https://github.com/acme/shop", "deploy"),
+			of(func(o *tenantAddOptions) any { return list(o.name, o.tenant.Source.URL, o.tenant.Source.Path) }),
+			list("shop", "https://github.com/acme/shop", "deploy"),
 		},
 		"a tenant without": {
 			"tenant add shop", of(func(o *tenantAddOptions) any { return o.tenant.Source == nil }), true,
 		},
 		"validate": {
-			"validate providers/aws --strict", of(func(o *validateOptions) any { return list(o.Dir, o.Paths, o.Strict) }), list(dir, []string{"providers/aws"}, true),
+			"validate providers/aws --strict", of(func(o *validateOptions) any { return list(o.Dir, o.Paths, o.Strict) }),
+			list(dir, []string{"providers/aws"}, true),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

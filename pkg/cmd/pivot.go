@@ -12,7 +12,8 @@ import (
 )
 
 // errBothGone is the error of pivot and cluster transfer if both flags are given.
-var errBothGone = diag.Usage("`fleetctl restore` makes a management cluster of the last snapshot", "with both sides gone there is nothing to undo: leave out --source-is-gone or --without-target")
+var errBothGone = diag.Usage("`fleetctl restore` makes a management cluster of the last snapshot",
+	"with both sides gone there is nothing to undo: leave out --source-is-gone or --without-target")
 
 // pivotOptions are the flags of pivot.
 type pivotOptions struct {
@@ -26,16 +27,18 @@ func newPivotCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "pivot",
 		Short: "Hand the work of a management cluster to another one",
-		Long: `Hand everything that a management cluster manages to another cluster, which becomes the management cluster. The target is one
-of its own workload clusters (--to), or any cluster that a kubeconfig reaches (--to-kubeconfig). fleetctl installs the same providers and
-Flux at the target, has that Flux fetch the fleet repo once, fences the source, copies the objects of all namespaces with their status, and compares both
-sides. In a dry run it tries what Flux at the target would apply and delete, and stops where an object is refused or would be deleted. Then a single
-write hands the work over. Only after this write does the target start, and the source lose its objects.
+		Long: `Hand everything that a management cluster manages to another cluster, which becomes the management cluster. The target
+is one of its own workload clusters (--to), or any cluster that a kubeconfig reaches (--to-kubeconfig). fleetctl
+installs the same providers and Flux at the target, has that Flux fetch the fleet repo once, fences the source, copies
+the objects of all namespaces with their status, and compares both sides. In a dry run it tries what Flux at the
+target would apply and delete, and stops where an object is refused or would be deleted. Then a single write hands the
+work over. Only after this write does the target start, and the source lose its objects.
 
-It can be interrupted at any moment. A journal on both sides records the phase, so the same command goes on, from any machine that reaches either side;
-after the hand-over it goes on even where the source is gone. Before the hand-over, --abort undoes it: the source goes on as before, and the copies are
-removed without touching a machine. --dry-run changes nothing: it counts the objects to hand over, names those that cannot be handed over, and says what
-the pivot would wait for.
+It can be interrupted at any moment. A journal on both sides records the phase, so the same command goes on, from any
+machine that reaches either side; after the hand-over it goes on even where the source is gone. Before the hand-over,
+--abort undoes it: the source goes on as before, and the copies are removed without touching a machine. --dry-run
+changes nothing: it counts the objects to hand over, names those that cannot be handed over, and says what the pivot
+would wait for.
 
 Exit codes: 0 the target has taken over; 3 something was not ready in time, run it again.`,
 		Example: `  fleetctl pivot --to platform --dry-run
@@ -51,10 +54,12 @@ Exit codes: 0 the target has taken over; 3 something was not ready in time, run 
 	o.addRunFlags(c)
 	c.Flags().DurationVar(&o.Timeout, "timeout", 0, "give up after this time (default: each step has its own bound)")
 	c.Flags().StringVar(&p.To, "to", "", "workload cluster that takes over, NAME or NAMESPACE/NAME")
-	c.Flags().StringVar(&p.ToKubeconfig, "to-kubeconfig", "", "kubeconfig of the cluster that takes over, if it is not a workload cluster of the source")
+	c.Flags().StringVar(&p.ToKubeconfig, "to-kubeconfig", "",
+		"kubeconfig of the cluster that takes over, if it is not a workload cluster of the source")
 	c.Flags().BoolVar(&p.Abort, "abort", false, "undo a hand-over whose target has not taken over yet")
 	c.Flags().BoolVar(&p.WithoutTarget, "without-target", false, "with --abort: the target is gone, so remove nothing there")
-	c.Flags().BoolVar(&p.SourceIsGone, "source-is-gone", false, "with --abort: the management cluster does not act any more, and never will; what it has begun is removed from the target")
+	c.Flags().BoolVar(&p.SourceIsGone, "source-is-gone", false,
+		"with --abort: the management cluster does not act any more, and never will; what it has begun is removed from the target")
 	c.Flags().BoolVar(&p.DryRun, "dry-run", false, "show what would be handed over, and change nothing")
 	return c
 }
@@ -73,7 +78,8 @@ func (o *pivotOptions) complete(f *factory, _ ...string) error {
 		return diag.Usage("add --abort", "--without-target is for an abort")
 	}
 	if o.pivot.SourceIsGone && !o.pivot.Abort {
-		return diag.Usage("leave it out: once the target has taken over, the same command finishes it without the source. To undo what has begun, add --abort",
+		return diag.Usage("leave it out: once the target has taken over, the same command finishes it without the source. To undo what has "+
+			"begun, add --abort",
 			"--source-is-gone is for an abort")
 	}
 	if err := o.initOptions.complete(f); err != nil {

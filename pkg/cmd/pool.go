@@ -55,7 +55,8 @@ func (s *poolSize) ask(f *factory, cluster, pool string) (fleetrepo.PoolOptions,
 	if !f.streams.InTerminal || o.Replicas != nil || o.Min != nil || o.Max != nil {
 		return o, nil
 	}
-	answer, err := askNow(f, cluster, "Number of nodes, or least and greatest for the autoscaler, such as 3 or 1-5", "the size of the pool is missing",
+	answer, err := askNow(f, cluster, "Number of nodes, or least and greatest for the autoscaler, such as 3 or 1-5",
+		"the size of the pool is missing",
 		"give --replicas, or --min and --max for the autoscaler", func(c *fleetrepo.Cluster) string {
 			if i := slices.IndexFunc(c.Pools, func(p fleetrepo.Pool) bool { return p.Name == pool }); i >= 0 {
 				return c.Pools[i].Size()

@@ -28,7 +28,8 @@ const grace = 1500 * time.Millisecond
 // returns within two seconds.
 func Main(ctx context.Context, streams ui.Streams, args []string) int {
 	if len(args) == 1 && args[0] == confine.Argument {
-		return confine.Serve(adopt.Task, validate.Task, validate.AddonTask, review.RenderTask, review.NeedsTask, review.ChartsTask, review.DiffTask, change.DeclaredTask, change.ValuesTask, converge.WantedTask)
+		return confine.Serve(adopt.Task, validate.Task, validate.AddonTask, review.RenderTask, review.NeedsTask, review.ChartsTask,
+			review.DiffTask, change.DeclaredTask, change.ValuesTask, converge.WantedTask)
 	}
 	streams = streams.Guarded()
 	f := newFactory(streams)

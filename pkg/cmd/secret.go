@@ -49,7 +49,8 @@ func (f *factory) secretInRepo(name string) (dir, file string, err error) {
 	}
 	file, err = filepath.Rel(repo.Dir, path)
 	if err != nil || !filepath.IsLocal(file) {
-		return "", "", diag.Usage("name a file in the fleet repo, from the folder that you are in", "%s is not in the fleet repo %s", name, repo.Dir)
+		return "", "", diag.Usage("name a file in the fleet repo, from the folder that you are in",
+			"%s is not in the fleet repo %s", name, repo.Dir)
 	}
 	return repo.Dir, filepath.ToSlash(file), nil
 }
@@ -86,7 +87,8 @@ input.` + editingFlags,
 	fs.StringVar(&o.secret.Name, "name", "", "name of a new Secret (default: the file's)")
 	fs.StringVar(&o.secret.Namespace, "namespace", "flux-system", "namespace of a new Secret")
 	fs.StringVar(&o.secret.Type, "type", "Opaque", "type of a new Secret")
-	fs.StringArrayVar(&o.files, "from-file", nil, "[KEY=]FILE: a value of a new Secret, from a file or - for standard input; repeat for several")
+	fs.StringArrayVar(&o.files, "from-file", nil,
+		"[KEY=]FILE: a value of a new Secret, from a file or - for standard input; repeat for several")
 	fs.StringArrayVar(&o.literals, "from-literal", nil, "KEY=VALUE: a value of a new Secret; repeat for several")
 	o.changeFlags.add(c)
 	return c
@@ -212,7 +214,8 @@ func runSecretEdit(ctx context.Context, f *factory, o *secretEditOptions) error 
 }
 
 func addKeyFlag(c *cobra.Command, keyFile *string) {
-	c.Flags().StringVar(keyFile, "age-key-file", "", "file with the private age key of the fleet (default: SOPS_AGE_KEY_FILE, SOPS_AGE_KEY, or the state folder's)")
+	c.Flags().StringVar(keyFile, "age-key-file", "",
+		"file with the private age key of the fleet (default: SOPS_AGE_KEY_FILE, SOPS_AGE_KEY, or the state folder's)")
 }
 
 // editText lets the user's editor change a text. The text is in a file that only the user can read, in a private folder, as long as the
@@ -307,7 +310,8 @@ change.` +
 	}
 	addKeyFlag(c, &rotate.AgeKeyFile)
 	c.Flags().BoolVar(&rotate.NewKey, "new-key", false, "make a new age key and encrypt all files for it")
-	c.Flags().BoolVar(&rotate.Offline, "offline", false, "with --new-key, do not give the key to the management clusters: the next fleetctl init does")
+	c.Flags().BoolVar(&rotate.Offline, "offline", false,
+		"with --new-key, do not give the key to the management clusters: the next fleetctl init does")
 	o.add(c)
 	return c
 }

@@ -17,9 +17,10 @@ var ofStandby = argument{what: "standby", choices: func(r *fleetrepo.Repo, _ []s
 func newStandbyCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use: "standby", Short: "Keep a second management cluster ready, and let it take over",
-		Long: `A standby is a second cluster with Flux and the same providers, in the same versions, as a management cluster. It fetches Git and does
-nothing: its providers are stopped, and its API server denies all writes to the providers' objects. When the management cluster is lost,
-fleetctl standby activate lets the standby take over with the last snapshot.
+		Long: `A standby is a second cluster with Flux and the same providers, in the same versions, as a management cluster. It
+fetches Git and does nothing: its providers are stopped, and its API server denies all writes to the providers'
+objects. When the management cluster is lost, fleetctl standby activate lets the standby take over with the last
+snapshot.
 
 fleetctl init --management NAME makes a standby, and upgrades it later. fleetctl status --management NAME shows it, and
 fleetctl teardown --management NAME removes it.`,
@@ -59,7 +60,8 @@ func newStandbyAddCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "add NAME",
 		Short: "Declare a standby",
-		Long: `Declare a standby of a management cluster in fleet.yaml, with a name and a host. It takes all other settings from the management cluster.
+		Long: `Declare a standby of a management cluster in fleet.yaml, with a name and a host. It takes all other settings from the
+management cluster.
 ` + "`fleetctl init --management NAME`" + ` makes the standby.` + editing,
 		Example: `  fleetctl standby add spare --host embedded --push
   fleetctl standby add spare --of platform --host existing --host-context spare --push`,
@@ -78,8 +80,9 @@ func newStandbyAddCmd(f *factory) *cobra.Command {
 
 func newStandbyRemoveCmd(f *factory) *cobra.Command {
 	return newRemoveCmd(f, &cobra.Command{
-		Short:   "Remove a standby from fleet.yaml",
-		Long:    `Remove a standby from fleet.yaml. This does not delete the cluster: first run ` + "`fleetctl teardown --management NAME`" + `.` + editing,
+		Short: "Remove a standby from fleet.yaml",
+		Long: `Remove a standby from fleet.yaml. This does not delete the cluster: first run ` + "`fleetctl teardown --management NAME`" +
+			`.` + editing,
 		Example: "  fleetctl standby remove spare --push",
 	}, ofStandby, (*fleetrepo.Repo).RemoveStandby)
 }
@@ -89,10 +92,11 @@ func newStandbyRefreshCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "refresh NAME",
 		Short: "Test on a standby whether it could take over with the last snapshot",
-		Long: `Test whether a standby could take over with the last snapshot of the management cluster. The command compares the snapshot with Git and with
-the keys and credentials of this machine. It restores the snapshot into the standby without letting the standby take over, compares every
-object, and removes the copies again. No controller acts on the copies. The standby stores the result, and status shows it with the age of
-the snapshot. Run the command from a timer, on the machine that would activate the standby.
+		Long: `Test whether a standby could take over with the last snapshot of the management cluster. The command compares the
+snapshot with Git and with the keys and credentials of this machine. It restores the snapshot into the standby without
+letting the standby take over, compares every object, and removes the copies again. No controller acts on the copies.
+The standby stores the result, and status shows it with the age of the snapshot. Run the command from a timer, on the
+machine that would activate the standby.
 
 After an interruption, the next run removes the remaining copies.
 
@@ -122,14 +126,15 @@ func newStandbyActivateCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "activate NAME",
 		Short: "Let a standby take over from its management cluster",
-		Long: `Let a standby take over from its management cluster. The command creates the objects of the last snapshot on the standby while no controller
-can act on them, and compares every object with the snapshot. Then the standby takes over in one write. Its providers start and find their
-machines again, and Flux follows the folder of the lost management cluster. In fleet.yaml the standby, with its own name and host, replaces
-the lost management cluster; all other fields stay.
+		Long: `Let a standby take over from its management cluster. The command creates the objects of the last snapshot on the
+standby while no controller can act on them, and compares every object with the snapshot. Then the standby takes over
+in one write. Its providers start and find their machines again, and Flux follows the folder of the lost management
+cluster. In fleet.yaml the standby, with its own name and host, replaces the lost management cluster; all other fields
+stay.
 
-The management cluster must be gone. The command asks it first, and refuses if it answers. If it does not answer, only you know whether it
-is gone: confirm this with --source-is-gone. With --hand-over, the standby takes the work over from a management cluster that lives, without a
-snapshot, as a pivot does.
+The management cluster must be gone. The command asks it first, and refuses if it answers. If it does not answer, only
+you know whether it is gone: confirm this with --source-is-gone. With --hand-over, the standby takes the work over
+from a management cluster that lives, without a snapshot, as a pivot does.
 
 You can interrupt the command at any moment, and the same command goes on. Before the standby has taken over, --abort makes it a standby
 again. If the management cluster is lost in the middle of --hand-over, use --abort --source-is-gone.
@@ -148,7 +153,8 @@ Exit codes: 0 the standby has taken over; 3 something was not ready in time, run
 	fs.StringVar(&a.Snapshot, "snapshot", "", "ID of the snapshot (default: the newest)")
 	fs.BoolVar(&a.SourceIsGone, "source-is-gone", false, "the management cluster does not act any more, and never will")
 	fs.BoolVar(&a.HandOver, "hand-over", false, "take the work over from a management cluster that lives")
-	fs.BoolVar(&a.PauseElsewhere, "pause-elsewhere", false, "restore clusters paused whose own record names another management cluster as their owner")
+	fs.BoolVar(&a.PauseElsewhere, "pause-elsewhere", false,
+		"restore clusters paused whose own record names another management cluster as their owner")
 	fs.BoolVar(&a.DryRun, "dry-run", false, "show what the standby would take over, and change nothing")
 	fs.BoolVar(&a.Abort, "abort", false, "undo an activation that has not taken over yet")
 	takes(f, c, ofStandby)

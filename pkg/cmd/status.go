@@ -67,8 +67,8 @@ cause.
 With the name of a workload cluster, status shows this cluster in detail: the Cluster, its provider's objects and all objects below them,
 the conditions that are not as they should be, and the last events. "fleetctl why CLUSTER" looks for the first cause.
 
-With --all, status looks at every management cluster and standby of the fleet at the same time. Each gets one line, even if it does not answer. A
-warning names every workload cluster that two management clusters act on.
+With --all, status looks at every management cluster and standby of the fleet at the same time. Each gets one line,
+even if it does not answer. A warning names every workload cluster that two management clusters act on.
 
 Exit codes: 0 everything is Ready; 3 something is not.`,
 		Example: `  fleetctl status

@@ -24,8 +24,8 @@ type pausing struct {
 // now is a part of the help of such a command.
 const now = `
 
---now changes the objects on the cluster at once, without a commit. "fleetctl status" shows the difference until Git has the change too. If the
-file in Git sets suspend, Git wins: Flux changes the object back with its next reconciliation.`
+--now changes the objects on the cluster at once, without a commit. "fleetctl status" shows the difference until Git has
+the change too. If the file in Git sets suspend, Git wins: Flux changes the object back with its next reconciliation.`
 
 // addPausing adds the commands pause and resume to a noun.
 func addPausing(f *factory, parent *cobra.Command, pauses, resumes string, p func(c *cobra.Command) pausing) {
@@ -113,7 +113,8 @@ func pauseNow(ctx context.Context, f *factory, p *pauseOptions) error {
 	}
 	show := f.show(views.Paused(p.paused, done, "fleetctl "+p.noun+" "+p.verb+" "+p.name+" --push"))
 	if errors.Join(failed...) == nil && !slices.ContainsFunc(done, func(o management.Switched) bool { return !o.Absent }) {
-		failed = append(failed, diag.NotReady("`fleetctl status` shows Flux's objects there", "no object of %s %s is on a cluster yet", p.noun, p.name))
+		failed = append(failed, diag.NotReady("`fleetctl status` shows Flux's objects there",
+			"no object of %s %s is on a cluster yet", p.noun, p.name))
 	}
 	return errors.Join(append(failed, show)...)
 }

@@ -43,8 +43,11 @@ the end it lists the cloud resources that are left, as "fleetctl orphans" does.`
 	}
 	f.addManagement(c)
 	c.Flags().BoolVar(&o.deleteClusters, "delete-clusters", false, "delete the workload clusters that live only there")
-	c.Flags().BoolVar(&o.skipDrain, "skip-drain", false, "do not delete the load balancers and volumes that Kubernetes made from inside the workload clusters")
-	c.Flags().StringSliceVar(&o.abandon, "abandon", nil, "workload clusters, NAME or NAMESPACE/NAME, that are deleted even if they manage clusters themselves or do not say: nobody manages those any more")
+	c.Flags().BoolVar(&o.skipDrain, "skip-drain", false,
+		"do not delete the load balancers and volumes that Kubernetes made from inside the workload clusters")
+	c.Flags().StringSliceVar(&o.abandon, "abandon", nil,
+		"workload clusters, NAME or NAMESPACE/NAME, that are deleted even if they manage clusters themselves or do not say: nobody manages "+
+			"those any more")
 	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "show what it would do, in order, and change nothing")
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	c.Flags().DurationVar(&o.timeout, "timeout", 0, "give up after this time (default: 10m for draining a cluster, 30m for deleting all)")

@@ -112,7 +112,8 @@ stored in it. The command asks for the tenant's name.` + editing,
 }
 
 func newTenantListCmd(f *factory) *cobra.Command {
-	return newListCmd(f, "tenant", "List the tenants, their environments, and what their people may do", (*fleetrepo.Repo).Tenants, views.Tenants)
+	return newListCmd(f, "tenant", "List the tenants, their environments, and what their people may do",
+		(*fleetrepo.Repo).Tenants, views.Tenants)
 }
 
 func tenantNames(r *fleetrepo.Repo, _ []string) []string { return r.TenantNames() }

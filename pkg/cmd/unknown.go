@@ -105,7 +105,8 @@ func allCalled(c *cobra.Command, name string) (all []*cobra.Command) {
 	return all
 }
 
-// refusingHelp has the help of a command that nobody has fail, as running that command does. A flag behind a command does not keep its help from anybody.
+// refusingHelp has the help of a command that nobody has fail, as running that command does. A flag behind a command does not keep its help
+// from anybody.
 func refusingHelp(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	help := called(root, "help")

@@ -53,7 +53,8 @@ Exit codes: 0 there is nothing to do; 1 something could not be found out; 3 ther
 
 func (o *upgradePlanOptions) complete(f *factory, _ ...string) error {
 	if o.to != "" && o.to != "latest" {
-		return diag.Usage("give --to latest; `fleetctl provider add NAME:VERSION` declares a version of one provider", "--to %s: there is only latest", o.to)
+		return diag.Usage("give --to latest; `fleetctl provider add NAME:VERSION` declares a version of one provider",
+			"--to %s: there is only latest", o.to)
 	}
 	if o.to == "" && (o.commit || o.push || o.pr || o.dryRun) {
 		return diag.Usage("add --to latest", "a plan alone changes nothing that could be committed")

@@ -43,7 +43,8 @@ validate exits with 3 if there is an error. -o sarif is for code scanning, -o gi
 	fs.StringSliceVar(&o.CRDs, "crds", nil, "folder or file with CRDs, which win over all others (repeatable)")
 	fs.StringVar(&o.Bundle, "bundle", "", "offline bundle that the providers' CRDs come from (folder or .tar.zst)")
 	fs.BoolVar(&o.Offline, "offline", false, "fetch nothing over the network")
-	fs.BoolVar(&o.LocalReleases, "local-releases", false, "read providers whose url in fleet.yaml is a place of this machine; otherwise nothing outside the fleet repo is read")
+	fs.BoolVar(&o.LocalReleases, "local-releases", false,
+		"read providers whose url in fleet.yaml is a place of this machine; otherwise nothing outside the fleet repo is read")
 	fs.BoolVar(&o.listRules, "rules", false, "list the rules, and check nothing")
 	return c
 }

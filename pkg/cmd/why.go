@@ -44,9 +44,10 @@ func newWhyCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "why CLUSTER",
 		Short: "Say why a workload cluster differs from Git: the first cause, and its remedy",
-		Long: `Say why a workload cluster, NAME or NAMESPACE/NAME, is not as Git has it. It follows the way from the commit through Flux's source, Kustomizations
-and HelmRelease to the Cluster and to its provider's own objects, down to the words of the cloud. The first cause is the trouble that no
-other trouble explains. It stands on top, with its remedy if one is known.
+		Long: `Say why a workload cluster, NAME or NAMESPACE/NAME, is not as Git has it. It follows the way from the commit through
+Flux's source, Kustomizations and HelmRelease to the Cluster and to its provider's own objects, down to the words of
+the cloud. The first cause is the trouble that no other trouble explains. It stands on top, with its remedy if one is
+known.
 
 Exit codes: 0 the cluster is as it should be; 3 it is not.`,
 		Example: `  fleetctl why shop

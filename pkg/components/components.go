@@ -101,8 +101,8 @@ func (r *Reader) Source(m *v1alpha1.ManagementCluster) (*capi.Source, error) {
 	})
 }
 
-// NewestCertManager is the newest version of cert-manager that is known to work: the bundle's, or the one that this fleetctl would install. Of a mirror
-// it is the one that is declared: it has no list.
+// NewestCertManager is the newest version of cert-manager that is known to work: the bundle's, or the one that this fleetctl would install.
+// Of a mirror it is the one that is declared: it has no list.
 func (r *Reader) NewestCertManager(declared v1alpha1.CertManager) (string, error) {
 	if declared.URL != "" && r.folder == "" {
 		return declared.Version, nil
@@ -166,13 +166,16 @@ func Providers(fleet *v1alpha1.Fleet) []v1alpha1.LockedComponent {
 	return out
 }
 
-// Provider reads the components of a provider. Without a version that is an error. Nothing of them is looked into: they may be a stranger's.
+// Provider reads the components of a provider. Without a version that is an error. Nothing of them is looked into: they may be a
+// stranger's.
 func (r *Reader) Provider(ctx context.Context, wanted v1alpha1.LockedComponent) (*Component, error) {
 	if wanted.Version == "" {
 		return nil, noVersion(wanted)
 	}
 	p := capi.Provider{Name: wanted.Name, Type: capi.ProviderType(wanted.Type), Version: wanted.Version, URL: wanted.URL}
-	source, err := capi.NewSource(capi.SourceOptions{Providers: []capi.Provider{p}, Repository: r.providers(), Servers: r.servers}) //nolint:contextcheck // it reads nothing yet
+	// It reads nothing yet.
+	source, err := capi.NewSource(capi.SourceOptions{Providers: []capi.Provider{p}, Repository: r.providers(),
+		Servers: r.servers}) //nolint:contextcheck
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +210,8 @@ func (r *Reader) CertManager(ctx context.Context, wanted v1alpha1.CertManager) (
 
 // LockedCertManager is what the lock says of cert-manager.
 func LockedCertManager(version, url string, content []byte) v1alpha1.LockedComponent {
-	return v1alpha1.LockedComponent{Name: "cert-manager", Type: v1alpha1.ComponentCertManager, Version: version, URL: url, SHA256: Digest(content)}
+	return v1alpha1.LockedComponent{Name: "cert-manager", Type: v1alpha1.ComponentCertManager, Version: version, URL: url,
+		SHA256: Digest(content)}
 }
 
 // Flux reads the manifests of Flux that a fleet with defaults installs. Nothing of them is looked into.
@@ -231,10 +235,15 @@ func LockedFlux(wanted v1alpha1.Flux, digest string) v1alpha1.LockedComponent {
 	return v1alpha1.LockedComponent{Name: "flux", Type: v1alpha1.ComponentFlux, Version: wanted.Version, URL: wanted.URL, SHA256: digest}
 }
 
-// Locked is what the lock is to say of all that a fleet installs, in Components and Images. Where fleet.yaml leaves cert-manager's version open, it is the
-// one that lock knows; lock may be nil. With check, what lock has from a bundle is taken from there where there is no bundle to compare it with. Notes are for
-// who reviews it.
-func (r *Reader) Locked(ctx context.Context, fleet *v1alpha1.Fleet, lock *v1alpha1.Lock, check bool) (_ *v1alpha1.Lock, notes []string, _ error) {
+// Locked is what the lock is to say of all that a fleet installs, in Components and Images. Where fleet.yaml leaves cert-manager's version
+// open, it is the one that lock knows; lock may be nil. With check, what lock has from a bundle is taken from there where there is no
+// bundle to compare it with. Notes are for who reviews it.
+func (r *Reader) Locked(
+	ctx context.Context,
+	fleet *v1alpha1.Fleet,
+	lock *v1alpha1.Lock,
+	check bool,
+) (_ *v1alpha1.Lock, notes []string, _ error) {
 	for i := range fleet.Spec.ManagementClusters {
 		certs := &fleet.Spec.ManagementClusters[i].CertManager
 		certs.Version = cmp.Or(certs.Version, LockedVersion(lock, *certs))
@@ -291,12 +300,13 @@ func noVersionIn(fleet *v1alpha1.Fleet, c v1alpha1.LockedComponent) error {
 	if i < 0 || len(all) == 1 {
 		return noVersion(c)
 	}
-	return diag.Errorf("`fleetctl init --management "+all[i].Name+"` chooses one, or name it in fleet.yaml", "%s provider %s of management cluster %s has no version",
+	return diag.Errorf("`fleetctl init --management "+all[i].Name+"` chooses one, or name it in fleet.yaml",
+		"%s provider %s of management cluster %s has no version",
 		c.Type, c.Name, all[i].Name)
 }
 
-// downloads is how many components are read at a time. They wait for servers rather than work: with as many as there are processors, the last
-// ones would find out that there is no network only after the first have.
+// downloads is how many components are read at a time. They wait for servers rather than work: with as many as there are processors, the
+// last ones would find out that there is no network only after the first have.
 const downloads = 16
 
 // read reads everything that a fleet installs, side by side, but for what is taken from elsewhere. All that fails is told at once, but

@@ -24,8 +24,8 @@ type CRDs struct {
 // digestLine begins what is kept: the digest is that of the whole manifest.
 const digestLine = "# sha256: "
 
-// Kept returns the CRDs of a component that were fetched earlier, with its digest; nil where there are none, or where the lock knows another
-// digest.
+// Kept returns the CRDs of a component that were fetched earlier, with its digest; nil where there are none, or where the lock knows
+// another digest.
 func (c CRDs) Kept(wanted v1alpha1.LockedComponent, lock *v1alpha1.Lock) ([]byte, error) {
 	content, err := os.ReadFile(c.file(wanted))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -42,7 +42,8 @@ func (c CRDs) Kept(wanted v1alpha1.LockedComponent, lock *v1alpha1.Lock) ([]byte
 	return nil, nil
 }
 
-// Fetch reads a component and keeps its CRDs. The component may be a stranger's, so that nothing here parses it. A component that the lock knows another digest of is refused, as `fleetctl init` does.
+// Fetch reads a component and keeps its CRDs. The component may be a stranger's, so that nothing here parses it. A component that the lock
+// knows another digest of is refused, as `fleetctl init` does.
 func (c CRDs) Fetch(ctx context.Context, r *Reader, wanted v1alpha1.LockedComponent, lock *v1alpha1.Lock) ([]byte, error) {
 	read, err := r.Provider(ctx, wanted)
 	if err != nil {

@@ -74,8 +74,8 @@ func (s *ImageSource) all(ctx context.Context, images []Image, lock *v1alpha1.Lo
 	return found, errs
 }
 
-// locked is what the lock is to say of an image with those digests, which fit to what it says, if it does. What a registry has takes the place of what came
-// from a bundle, and never the other way.
+// locked is what the lock is to say of an image with those digests, which fit to what it says, if it does. What a registry has takes the
+// place of what came from a bundle, and never the other way.
 func (s *ImageSource) locked(image Image, found *bundle.Digests, have *v1alpha1.LockedImage) v1alpha1.LockedImage {
 	if have != nil && (!have.Bundle || s.Bundle != nil) {
 		return *have
@@ -83,7 +83,8 @@ func (s *ImageSource) locked(image Image, found *bundle.Digests, have *v1alpha1.
 	return v1alpha1.LockedImage{Name: image.Name, Digest: found.Digest, Bundle: s.Bundle != nil}
 }
 
-// verify compares what lock says of an image with its digests. What the lock has from a bundle alone is one image of what a registry has, or another bundle.
+// verify compares what lock says of an image with its digests. What the lock has from a bundle alone is one image of what a registry has,
+// or another bundle.
 func (s *ImageSource) verify(image Image, found *bundle.Digests, locked *v1alpha1.LockedImage) error {
 	if locked == nil || found.Digest == locked.Digest || locked.Bundle && found.Has(locked.Digest) {
 		return nil
@@ -94,12 +95,15 @@ func (s *ImageSource) verify(image Image, found *bundle.Digests, locked *v1alpha
 	return e.Hinted()
 }
 
-// replacedNote says that the digest of what a registry has takes the place of a bundle's: from then on, it is what runs on machines of all platforms.
+// replacedNote says that the digest of what a registry has takes the place of a bundle's: from then on, it is what runs on machines of all
+// platforms.
 func replacedNote(locked *v1alpha1.LockedImage, now v1alpha1.LockedImage) []string {
 	if locked == nil || locked.Digest == now.Digest {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s replaces %s as the digest of image %s: that was the image of a bundle, for one platform, and this is the registry's index, which has it.",
+	return []string{fmt.Sprintf(
+		"%s replaces %s as the digest of image %s: that was the image of a bundle, for one platform, and this is the registry's index, which "+
+			"has it.",
 		now.Digest, locked.Digest, now.Name)}
 }
 
@@ -114,8 +118,8 @@ type HeldImages struct {
 	Err     error
 }
 
-// Pins are the digests by which the images are to be run, by name. One that came from a bundle has none: whoever reads the fleet repo may run another platform,
-// or pull from a registry that was filled from the bundle and knows no index.
+// Pins are the digests by which the images are to be run, by name. One that came from a bundle has none: whoever reads the fleet repo may
+// run another platform, or pull from a registry that was filled from the bundle and knows no index.
 func (h *HeldImages) Pins() map[string]string {
 	pins := map[string]string{}
 	for _, image := range h.Locked {
@@ -126,9 +130,9 @@ func (h *HeldImages) Pins() map[string]string {
 	return pins
 }
 
-// Hold compares images with lock, which may be nil: those of a bundle always, as far as it has them, and of registries those that the lock has from a
-// bundle, for by the digests of the others they are pulled. What the lock does not know is looked up. The errors are *v1alpha1.ImageDigestError for each that
-// is another one.
+// Hold compares images with lock, which may be nil: those of a bundle always, as far as it has them, and of registries those that the lock
+// has from a bundle, for by the digests of the others they are pulled. What the lock does not know is looked up. The errors are
+// *v1alpha1.ImageDigestError for each that is another one.
 func (s *ImageSource) Hold(ctx context.Context, images []Image, lock *v1alpha1.Lock) (*HeldImages, error) {
 	held := &HeldImages{}
 	var ask []Image
@@ -185,9 +189,9 @@ func (s *ImageSource) holdDigest(image Image, name, digest string) error {
 		"image %s is not what its component names: the bundle has %s, wanted is %s", name, found.Digest, digest)
 }
 
-// lockedImages is what the lock is to say of the images of components. With check, and without a bundle, what cannot be compared is taken from the lock. So
-// is what a bundle lacks, and what a registry does not tell: not everybody who edits the repo may ask each of them. With check, an image that the lock
-// does not know either is an error.
+// lockedImages is what the lock is to say of the images of components. With check, and without a bundle, what cannot be compared is taken
+// from the lock. So is what a bundle lacks, and what a registry does not tell: not everybody who edits the repo may ask each of them. With
+// check, an image that the lock does not know either is an error.
 func (r *Reader) lockedImages(
 	ctx context.Context, fleet *v1alpha1.Fleet, all []Component, lock *v1alpha1.Lock, check bool,
 ) (out []v1alpha1.LockedImage, notes []string, err error) {
@@ -243,8 +247,9 @@ func (r *Reader) lockedImages(
 		now := source.locked(image, found[i], locked)
 		if e, other := errors.AsType[*v1alpha1.ImageDigestError](source.verify(image, found[i], locked)); other {
 			now = source.locked(image, found[i], nil)
-			notes = append(notes, fmt.Sprintf("The digest of image %s is another one than was locked, %s in the place of %s: find out why before you commit it.",
-				image.Name, e.Digest, e.Locked))
+			notes = append(notes,
+				fmt.Sprintf("The digest of image %s is another one than was locked, %s in the place of %s: find out why before you commit it.",
+					image.Name, e.Digest, e.Locked))
 		} else if locked != nil && check {
 			now = *locked // the same image, told of in another way
 		} else {
@@ -256,14 +261,17 @@ func (r *Reader) lockedImages(
 		notes = append(notes, "fleet.lock has no images: an older fleetctl wrote it. `fleetctl lock` adds them.")
 	}
 	if len(kept) > 0 {
-		notes = append(notes, fmt.Sprintf("Not compared, so that fleet.lock keeps what it has of %s: %v", plain.Count(len(kept), "image"), oncePerServer(kept)))
+		notes = append(notes, fmt.Sprintf("Not compared, so that fleet.lock keeps what it has of %s: %v",
+			plain.Count(len(kept), "image"), oncePerServer(kept)))
 	}
 	switch count := plain.Count(len(unknown), "image"); {
 	case len(unknown) > 0 && check:
-		errs = append(errs, diag.NotReady("`fleetctl lock` adds them where the registries answer", "fleet.lock lacks %s: %w", count, oncePerServer(unknown)))
+		errs = append(errs, diag.NotReady("`fleetctl lock` adds them where the registries answer", "fleet.lock lacks %s: %w", count,
+			oncePerServer(unknown)))
 	case len(unknown) > 0:
-		notes = append(notes, fmt.Sprintf("Not in fleet.lock, because no digest was found, are %s, which run by their tags until `fleetctl lock` adds them: %v",
-			count, oncePerServer(unknown)))
+		notes = append(notes,
+			fmt.Sprintf("Not in fleet.lock, because no digest was found, are %s, which run by their tags until `fleetctl lock` adds them: %v",
+				count, oncePerServer(unknown)))
 	}
 	slices.SortFunc(out, func(a, b v1alpha1.LockedImage) int { return cmp.Compare(a.Name, b.Name) })
 	return out, notes, oncePerServer(errs)

@@ -50,7 +50,8 @@ func TestHold(t *testing.T) {
 	ref := registry + "/team/app:v1"
 	index, images := bundletest.PushIndex(t, ref)
 	image := Image{Name: "registry.example.com/app:v1", From: ref}
-	whole, part := v1alpha1.LockedImage{Name: image.Name, Digest: index}, v1alpha1.LockedImage{Name: image.Name, Digest: images[0], Bundle: true}
+	whole, part := v1alpha1.LockedImage{Name: image.Name, Digest: index},
+		v1alpha1.LockedImage{Name: image.Name, Digest: images[0], Bundle: true}
 	bundled := v1alpha1.LockedImage{Name: image.Name, Digest: index, Bundle: true}
 	fromRegistry := &ImageSource{}
 	fromBundle := &ImageSource{Bundle: bundleOf(t, nil, ref)}
@@ -74,17 +75,20 @@ func TestHold(t *testing.T) {
 		{name: "a registry, an old lock", source: fromRegistry, lock: lockOf(), want: []v1alpha1.LockedImage{whole}, pinned: true},
 		{name: "a registry, its lock", source: fromRegistry, lock: lockOf(whole), want: []v1alpha1.LockedImage{whole}, pinned: true},
 		{name: "a registry, the lock of a bundle", source: fromRegistry, lock: lockOf(part), want: []v1alpha1.LockedImage{whole}, pinned: true},
-		{name: "a registry, the lock of a bundle that knew it", source: fromRegistry, lock: lockOf(bundled), want: []v1alpha1.LockedImage{whole}, pinned: true},
+		{name: "a registry, the lock of a bundle that knew it", source: fromRegistry, lock: lockOf(bundled),
+			want: []v1alpha1.LockedImage{whole}, pinned: true},
 		{name: "a bundle, no lock", source: fromBundle, want: []v1alpha1.LockedImage{bundled}},
 		{name: "a bundle, its lock", source: fromBundle, lock: lockOf(bundled), want: []v1alpha1.LockedImage{bundled}},
 		{name: "a bundle, the lock of a registry", source: fromBundle, lock: lockOf(whole), want: []v1alpha1.LockedImage{whole}, pinned: true},
 		{name: "a bundle, the lock of one that knew less", source: fromBundle, lock: lockOf(part), want: []v1alpha1.LockedImage{part}},
-		{name: "another image in the registry is not asked for: it is pulled by its digest", source: changed, lock: lockOf(whole), want: []v1alpha1.LockedImage{whole}, pinned: true},
+		{name: "another image in the registry is not asked for: it is pulled by its digest", source: changed, lock: lockOf(whole),
+			want: []v1alpha1.LockedImage{whole}, pinned: true},
 		{name: "another image in the registry, the lock of a bundle", source: changed, lock: lockOf(part), says: "the registry has sha256:"},
 		{name: "a hostile bundle, the lock of a registry", source: forged, lock: lockOf(whole), says: "the bundle has sha256:"},
 		{name: "a hostile bundle, the lock of a bundle", source: forged, lock: lockOf(part), says: "the bundle has sha256:"},
 		{name: "a hostile bundle, the lock of a bundle that knew it", source: forged, lock: lockOf(bundled), says: "the bundle has sha256:"},
-		{name: "another image in the registry, the lock of a bundle that knew it", source: changed, lock: lockOf(bundled), says: "the registry has sha256:"},
+		{name: "another image in the registry, the lock of a bundle that knew it", source: changed, lock: lockOf(bundled),
+			says: "the registry has sha256:"},
 		{name: "no registry, no lock", source: none},
 		{name: "no registry, its lock", source: none, lock: lockOf(whole), want: []v1alpha1.LockedImage{whole}, pinned: true},
 		{name: "no registry, the lock of a bundle", source: none, lock: lockOf(part), says: "find the digest of image " + ref},
@@ -163,7 +167,8 @@ func TestHoldBundledWithoutARegistry(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || !slices.Equal(held.Locked, []v1alpha1.LockedImage{locked}) || len(held.Unknown) != 1 || held.Err == nil || len(held.Pins()) > 0 {
+		if err != nil || !slices.Equal(held.Locked, []v1alpha1.LockedImage{locked}) || len(held.Unknown) != 1 || held.Err == nil ||
+			len(held.Pins()) > 0 {
 			t.Errorf("%d: %+v, %v", status, held, err)
 		}
 	}
@@ -182,7 +187,8 @@ func TestHoldWithASilentRegistry(t *testing.T) {
 	}
 }
 
-// One image for one platform has the same digest in a registry and in a bundle, which does not know that. Nothing that is pinned becomes unpinned by it.
+// One image for one platform has the same digest in a registry and in a bundle, which does not know that. Nothing that is pinned becomes
+// unpinned by it.
 func TestHoldSingle(t *testing.T) {
 	registry := bundletest.Registry(t)
 	ref := registry + "/team/single:v1"
@@ -218,13 +224,15 @@ func TestLockedImagesWithoutARegistry(t *testing.T) {
 	open, private := registry+"/team/app:v1", strings.TrimPrefix(refused.URL, "http://")+"/team/app:v1"
 	index, _ := bundletest.PushIndex(t, open)
 	all := []Component{{images: func(context.Context) ([]Image, error) { return asReleased([]string{open, private}), nil }}}
-	known, secret := v1alpha1.LockedImage{Name: open, Digest: index}, v1alpha1.LockedImage{Name: private, Digest: "sha256:" + strings.Repeat("a", 64)}
+	known, secret := v1alpha1.LockedImage{Name: open, Digest: index},
+		v1alpha1.LockedImage{Name: private, Digest: "sha256:" + strings.Repeat("a", 64)}
 	for _, check := range []bool{false, true} {
 		got, notes, err := (&Reader{}).lockedImages(t.Context(), &v1alpha1.Fleet{}, all, lockOf(known, secret), check)
 		if err != nil || len(got) != 2 || !slices.Contains(got, known) || !slices.Contains(got, secret) {
 			t.Errorf("check %v: %+v, %v", check, got, err)
 		}
-		if text := strings.Join(notes, "\n"); !strings.Contains(text, "Not compared") || !strings.Contains(text, private) || strings.Contains(text, open) {
+		if text := strings.Join(notes, "\n"); !strings.Contains(text, "Not compared") || !strings.Contains(text, private) ||
+			strings.Contains(text, open) {
 			t.Errorf("check %v: it says %s", check, text)
 		}
 	}
@@ -233,12 +241,14 @@ func TestLockedImagesWithoutARegistry(t *testing.T) {
 		t.Errorf("%+v, %v, %v", got, notes, err)
 	}
 	_, _, err = (&Reader{}).lockedImages(t.Context(), &v1alpha1.Fleet{}, all, lockOf(known), true)
-	if diag.Code(err) != diag.ExitNotReady || !strings.Contains(err.Error(), "fleet.lock lacks 1 image") || !strings.Contains(err.Error(), private) {
+	if diag.Code(err) != diag.ExitNotReady || !strings.Contains(err.Error(), "fleet.lock lacks 1 image") ||
+		!strings.Contains(err.Error(), private) {
 		t.Errorf("got %v", err)
 	}
 }
 
-// A bundle with an image under the digest of another is refused: containerd takes it as it comes. It is the same where the tag is genuine, or is left out.
+// A bundle with an image under the digest of another is refused: containerd takes it as it comes. It is the same where the tag is genuine,
+// or is left out.
 func TestForgedDigest(t *testing.T) {
 	registry, hostile := bundletest.Registry(t), bundletest.Registry(t)
 	index, genuine := bundletest.PushIndex(t, registry+"/team/app:v1")

@@ -73,7 +73,8 @@ func home(t *testing.T, content string) (path string) {
 }
 
 func TestPrecedence(t *testing.T) {
-	path := home(t, "# mine\noutput: yaml\nmanagement: of-file\ntimeout: 5m\nno-color: true\nskip-preflight:\n  - disk\n  - ports\nbundle: /b\n")
+	path := home(t, "# mine\noutput: yaml\nmanagement: of-file\ntimeout: 5m\nno-color: true\nskip-preflight:\n  - disk\n  - ports\nbundle: "+
+		"/b\n")
 	t.Setenv("FLEETCTL_MANAGEMENT", "of-env")
 	t.Setenv("FLEETCTL_OUTPUT", "json")
 	t.Setenv("FLEETCTL_GIT_URL", "https://example.org/x")
@@ -113,7 +114,8 @@ func TestPrecedence(t *testing.T) {
 		all[setting.Key] = setting.Value
 	}
 	wantAll := map[string]any{
-		"bundle": "/b", "cache-dir": "", "flux-token-file": "", "flux-username": "", "git-token-file": "", "git-url": "https://example.org/x", "git-username": "", "management": "of-env",
+		"bundle": "/b", "cache-dir": "", "flux-token-file": "", "flux-username": "", "git-token-file": "", "git-url": "https://example.org/x",
+		"git-username": "", "management": "of-env",
 		"merge-kubeconfig": false, "no-color": true, "output": "human", "provider": []string{"docker", "aws:v2.13.0"}, "quiet": false,
 		"repo": "", "skip-preflight": []string{"disk", "ports"}, "ssh-key-file": "", "ssh-known-hosts": "", "state-dir": "",
 		"timeout": "5m", "workers": "7", "yes": false,

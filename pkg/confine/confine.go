@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Task is a function that can run in a process of its own. What goes in and comes out is written by encoding/gob, exported fields alone, unless a
-// pointer to it is an encoding.BinaryAppender and an encoding.BinaryUnmarshaler: those write and read it themselves.
+// Task is a function that can run in a process of its own. What goes in and comes out is written by encoding/gob, exported fields alone,
+// unless a pointer to it is an encoding.BinaryAppender and an encoding.BinaryUnmarshaler: those write and read it themselves.
 type Task[In, Out any] struct {
 	name string
 	do   func(ctx context.Context, in In) (Out, error)
@@ -54,8 +54,8 @@ func With(ctx context.Context, p *Program) context.Context {
 	return context.WithValue(ctx, programKey{}, p)
 }
 
-// Begin says what a task works on from now on, until end is called. group is what it has in common with others, such as a chart. The error says
-// why it is not to be worked on: it was what an earlier process died of. Names say all that a reader needs; they do not nest.
+// Begin says what a task works on from now on, until end is called. group is what it has in common with others, such as a chart. The error
+// says why it is not to be worked on: it was what an earlier process died of. Names say all that a reader needs; they do not nest.
 func Begin(ctx context.Context, name, group string) (end func(), err error) {
 	if w, ok := ctx.Value(watchKey{}).(*watch); ok {
 		return w.begin(name, group)

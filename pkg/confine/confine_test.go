@@ -219,14 +219,16 @@ func TestTroubleIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	const memory = "out of memory: it takes more than 768 MiB"
-	for i, want := range []string{"a is fine", "b: " + memory, "c is fine", "d: out of time: it takes longer than 5s", "e: " + memory, "f: " + memory, "g: ", "h is fine"} {
+	for i, want := range []string{"a is fine", "b: " + memory, "c is fine", "d: out of time: it takes longer than 5s", "e: " + memory,
+		"f: " + memory, "g: ", "h is fine"} {
 		if !strings.HasPrefix(out[i], want) {
 			t.Errorf("got %q, want %q", out[i], want)
 		}
 	}
 }
 
-// Things that each keep to their time do not take longer than all may together, however many there are. One that is killed takes of that, too.
+// Things that each keep to their time do not take longer than all may together, however many there are. One that is killed takes of that,
+// too.
 func TestTimeOfAllTogether(t *testing.T) {
 	l := limits
 	l.Time = time.Second
@@ -242,13 +244,14 @@ func TestTimeOfAllTogether(t *testing.T) {
 		t.Errorf("the first are %q", out[:3])
 	}
 	last := out[len(out)-1]
-	if !strings.HasPrefix(last, "slow 99: out of time: all that came before it took longer than 10s together, slow ") || !strings.Contains(last, " alone ") {
+	if !strings.HasPrefix(last, "slow 99: out of time: all that came before it took longer than 10s together, slow ") ||
+		!strings.Contains(last, " alone ") {
 		t.Errorf("the last is %q", last)
 	}
 }
 
-// Beside more things to die of than are tried, what works is worked on, the first of the others are named with what they died of, and of the
-// last it is said that they were not tried.
+// Beside more things to die of than are tried, what works is worked on, the first of the others are named with what they died of, and of
+// the last it is said that they were not tried.
 func TestTroubleWithoutEnd(t *testing.T) {
 	things := []thing{{Name: "fine"}}
 	for i := range 20 {
@@ -276,17 +279,19 @@ func TestTroubleAtNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(inside(t, limits))
-	needs := confine.Needs{Calls: map[string]func(context.Context, []byte) ([]byte, error){"pid": func(_ context.Context, in []byte) ([]byte, error) {
-		pid, err := strconv.Atoi(string(in))
-		if err != nil {
-			return nil, err
-		}
-		p, err := os.FindProcess(pid)
-		if err != nil {
-			return nil, err
-		}
-		return nil, p.Kill()
-	}}}
+	needs := confine.Needs{
+		Calls: map[string]func(context.Context, []byte) ([]byte, error){"pid": func(_ context.Context, in []byte) ([]byte, error) {
+			pid, err := strconv.Atoi(string(in))
+			if err != nil {
+				return nil, err
+			}
+			p, err := os.FindProcess(pid)
+			if err != nil {
+				return nil, err
+			}
+			return nil, p.Kill()
+		}},
+	}
 	if _, err := waiting.Run(ctx, "", needs); !errors.As(err, &death) || death.Cause != confine.Memory {
 		t.Errorf("a process that is killed: %v", err)
 	}
@@ -312,7 +317,8 @@ func TestTroubleOutsideOfAllThings(t *testing.T) {
 	t.Run("never ends", func(t *testing.T) {
 		t.Parallel()
 		var death *confine.Death
-		if _, err := waiting.Run(inside(t, short), "", answering("pid", 0)); !errors.As(err, &death) || death.Cause != confine.Time || death.At != "" || diag.Hint(err) == "" {
+		if _, err := waiting.Run(inside(t, short), "", answering("pid", 0)); !errors.As(err, &death) || death.Cause != confine.Time ||
+			death.At != "" || diag.Hint(err) == "" {
 			t.Errorf("it ended with %v", err)
 		}
 	})
@@ -336,6 +342,7 @@ func parent(dir string) int {
 		}
 		return nil, os.Rename(filepath.Join(dir, "new"), filepath.Join(dir, "pid"))
 	}
-	_, _ = waiting.Run(confine.With(context.Background(), p), "", confine.Needs{Calls: map[string]func(context.Context, []byte) ([]byte, error){"pid": write}})
+	_, _ = waiting.Run(confine.With(context.Background(), p), "",
+		confine.Needs{Calls: map[string]func(context.Context, []byte) ([]byte, error){"pid": write}})
 	return 1
 }

@@ -32,8 +32,12 @@ func filterCalls() error {
 		return fmt.Errorf("give up privileges: %w", err)
 	}
 	program := filter()
-	code := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}                                                                      //nolint:gosec // it is short
-	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&code))) //nolint:gosec // as the kernel wants it
+	// It is short.
+	code := unix.SockFprog{Len: uint16(len(program)),
+		Filter: &program[0]} //nolint:gosec
+	// As the kernel wants it.
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC,
+		uintptr(unsafe.Pointer(&code))) //nolint:gosec
 	runtime.KeepAlive(program)
 	if errno != 0 && !errors.Is(errno, unix.ENOSYS) && !errors.Is(errno, unix.EINVAL) {
 		return fmt.Errorf("limit system calls: %w", errno)
@@ -53,8 +57,8 @@ const (
 	otherNumbers = 0x40000000
 )
 
-// filter refuses the forbidden calls, calls by another convention, and to make a process rather than a thread. clone3 hides its flags from a filter:
-// it is as if it were not there, and C libraries take clone then.
+// filter refuses the forbidden calls, calls by another convention, and to make a process rather than a thread. clone3 hides its flags from
+// a filter: it is as if it were not there, and C libraries take clone then.
 func filter() []unix.SockFilter {
 	refuse := unix.SockFilter{Code: give, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)}
 	allow := unix.SockFilter{Code: give, K: unix.SECCOMP_RET_ALLOW}

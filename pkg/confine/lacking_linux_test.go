@@ -22,8 +22,8 @@ import (
 // everything is all that a system may lack.
 const everything = "everything"
 
-// lacking are what a system may not have, or may not allow: namespaces, as in many a container and where a sysctl forbids them, Landlock, as before
-// Linux 5.13, and openat2, as before 5.6.
+// lacking are what a system may not have, or may not allow: namespaces, as in many a container and where a sysctl forbids them, Landlock,
+// as before Linux 5.13, and openat2, as before 5.6.
 var lacking = map[string][]uint32{
 	"namespaces": {unix.SYS_CLONE, unix.SYS_CLONE3},
 	"Landlock":   {unix.SYS_LANDLOCK_CREATE_RULESET},
@@ -71,8 +71,8 @@ func lack(name string) int {
 	return 0
 }
 
-// refuse has the kernel answer calls as one that does not know them; of clone only what makes namespaces is refused, clone3 always, for its flags
-// cannot be seen.
+// refuse has the kernel answer calls as one that does not know them; of clone only what makes namespaces is refused, clone3 always, for its
+// flags cannot be seen.
 func refuse(calls []uint32) error {
 	load := func(at uint32) unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}

@@ -13,8 +13,8 @@ type Limits struct {
 	Time time.Duration
 }
 
-// DefaultLimits are meant to be far above what fleets need: to validate 1,000 generated clusters took 330 MB before it had a process of its own,
-// and a release takes milliseconds. How much 5,000 take in that process is still to be measured.
+// DefaultLimits are meant to be far above what fleets need: to validate 1,000 generated clusters took 330 MB before it had a process of its
+// own, and a release takes milliseconds. How much 5,000 take in that process is still to be measured.
 var DefaultLimits = Limits{Memory: 4 << 30, Time: time.Minute}
 
 func (l Limits) memoryText() string {
@@ -24,8 +24,8 @@ func (l Limits) memoryText() string {
 	return fmt.Sprintf("%d MiB", l.Memory>>20)
 }
 
-// together is how many times as long as on one thing a process may work on all of them: a repo can have thousands, each of which takes a little less
-// than it may. What comes later is refused, and who asks for it says so.
+// together is how many times as long as on one thing a process may work on all of them: a repo can have thousands, each of which takes a
+// little less than it may. What comes later is refused, and who asks for it says so.
 const together = 10
 
 // maxDeaths is how many things a process may die of. Then only what has worked before is worked on once more, and of all

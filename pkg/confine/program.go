@@ -60,7 +60,8 @@ func (p *Program) run(ctx context.Context, name string, in any, take func([]byte
 	if os.Getenv(marker) != "" {
 		return errors.New("a process that renders starts no other")
 	}
-	s := start{Task: name, Limits: p.Limits, Read: needs.Read, Write: needs.Write, Refused: map[string]string{}, Left: together * p.Limits.Time}
+	s := start{Task: name, Limits: p.Limits, Read: needs.Read, Write: needs.Write, Refused: map[string]string{},
+		Left: together * p.Limits.Time}
 	groups := map[string]int{}
 	worked := map[string]bool{}
 	for deaths := range maxDeaths + 1 {
@@ -90,7 +91,8 @@ func (p *Program) run(ctx context.Context, name string, in any, take func([]byte
 			return p.failed(death)
 		}
 	}
-	return p.failed(&Death{Cause: Crashed, Limits: p.Limits, Detail: fmt.Sprintf("it did so %d times, and once more at what had worked before", maxDeaths)})
+	return p.failed(&Death{Cause: Crashed, Limits: p.Limits,
+		Detail: fmt.Sprintf("it did so %d times, and once more at what had worked before", maxDeaths)})
 }
 
 // failed is a death that no single thing is the reason of.
@@ -262,8 +264,8 @@ func (a *attempt) watchTime(child *process, ready, done <-chan struct{}) {
 	}
 }
 
-// silence is how many times as long as on one thing a process may work on what it does not name: to read a fleet and to put the result together takes
-// longer the larger the fleet is.
+// silence is how many times as long as on one thing a process may work on what it does not name: to read a fleet and to put the result
+// together takes longer the larger the fleet is.
 const silence = 5
 
 func (a *attempt) overdue(now time.Time) bool {
@@ -296,7 +298,13 @@ func (a *attempt) tooLate() bool {
 }
 
 // listen takes what the process says, to its end. done is nil where it ended without a word.
-func (a *attempt) listen(ctx context.Context, from *bufio.Reader, to *writeFrames, ready chan<- struct{}, take func([]byte) error) (done *outcome, failed error) {
+func (a *attempt) listen(
+	ctx context.Context,
+	from *bufio.Reader,
+	to *writeFrames,
+	ready chan<- struct{},
+	take func([]byte) error,
+) (done *outcome, failed error) {
 	result := whole{most: a.start.Limits.Memory}
 	isReady := sync.OnceFunc(func() { close(ready) })
 	for {

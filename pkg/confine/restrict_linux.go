@@ -9,8 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// confinements are the attributes to start a process with, best first: with a network namespace, which root has for the asking and others get in a
-// user namespace of their own, where the system lets them; and without. In all of them it ends with its parent, and Ctrl-C is the parent's to hear.
+// confinements are the attributes to start a process with, best first: with a network namespace, which root has for the asking and others
+// get in a user namespace of their own, where the system lets them; and without. In all of them it ends with its parent, and Ctrl-C is the
+// parent's to hear.
 func confinements() []*syscall.SysProcAttr {
 	plain := func() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL} }
 	rooted, own := plain(), plain()

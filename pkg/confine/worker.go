@@ -42,8 +42,8 @@ func (t *Task[In, Out]) serve(ctx context.Context, text []byte) ([]byte, error) 
 	return text, nil
 }
 
-// Serve is all that a process does that was started with Argument: one of the tasks, which its parent names. It returns the exit code; where the
-// parent ends it ends with it.
+// Serve is all that a process does that was started with Argument: one of the tasks, which its parent names. It returns the exit code;
+// where the parent ends it ends with it.
 func Serve(tasks ...Known) int {
 	to := &writeFrames{to: os.Stdout}
 	os.Stdout = os.Stderr // what a library prints is no message
@@ -274,5 +274,6 @@ func (refusing) RoundTrip(*http.Request) (*http.Response, error) { return nil, e
 func refuseNetwork() {
 	http.DefaultTransport = refusing{}
 	http.DefaultClient = &http.Client{Transport: refusing{}}
-	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) { return nil, errNetwork }}
+	net.DefaultResolver = &net.Resolver{PreferGo: true,
+		Dial: func(context.Context, string, string) (net.Conn, error) { return nil, errNetwork }}
 }

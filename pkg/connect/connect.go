@@ -28,8 +28,8 @@ const connectedFile = "connected.kubeconfig"
 type Options struct {
 	// Dir is the folder of the fleet repo, Cluster the management cluster; empty: the only one.
 	Dir, Cluster string
-	// Kubeconfig is a file with the way there, Context one of its contexts; empty: the current one. Without both it is, after a pivot, what this
-	// machine has; else the parent is asked.
+	// Kubeconfig is a file with the way there, Context one of its contexts; empty: the current one. Without both it is, after a pivot, what
+	// this machine has; else the parent is asked.
 	Kubeconfig, Context string
 	// MergeInto is the user's kubeconfig that gets a context for it; empty: none does.
 	MergeInto string
@@ -48,8 +48,9 @@ type Result struct {
 	Next          []string `json:"next"`
 }
 
-// Connect gives this machine the way to a management cluster that another one made, or that has taken over here by a pivot. It looks whether that belongs
-// to the fleet and changes nothing there. From then on each command works with it as where it was made, but for its host.
+// Connect gives this machine the way to a management cluster that another one made, or that has taken over here by a pivot. It looks
+// whether that belongs to the fleet and changes nothing there. From then on each command works with it as where it was made, but for its
+// host.
 func Connect(ctx context.Context, deps management.Deps, o Options) (*Result, error) {
 	s, err := session.Read(ctx, deps, session.Options{Dir: o.Dir, Cluster: o.Cluster, MergeKubeconfig: o.MergeInto})
 	if err != nil {
@@ -124,7 +125,8 @@ func lookThere(ctx context.Context, s *session.Session, client *kube.Client) (*R
 		return nil, err
 	}
 	if claim == nil {
-		return nil, diag.Errorf("a cluster becomes one by `fleetctl init`, with host.existing in fleet.yaml, or by `fleetctl pivot --to-kubeconfig FILE`",
+		return nil, diag.Errorf(
+			"a cluster becomes one by `fleetctl init`, with host.existing in fleet.yaml, or by `fleetctl pivot --to-kubeconfig FILE`",
 			"the cluster at %s is no management cluster: it belongs to no fleet", client.Host())
 	}
 	if err := s.CheckClaim(claim); err != nil {
@@ -146,8 +148,9 @@ func lookThere(ctx context.Context, s *session.Session, client *kube.Client) (*R
 		return nil, err
 	}
 	result := &Result{
-		FormatVersion: "1", Cluster: s.Mgmt.Name, Fleet: s.Fleet.Metadata.Name, Server: client.Host(), MadeBy: claim.By, Clusters: management.FullNames(clusters),
-		Next: []string{"fleetctl status                # the clusters, and what is wrong"},
+		FormatVersion: "1", Cluster: s.Mgmt.Name, Fleet: s.Fleet.Metadata.Name, Server: client.Host(), MadeBy: claim.By,
+		Clusters: management.FullNames(clusters),
+		Next:     []string{"fleetctl status                # the clusters, and what is wrong"},
 	}
 	return result, nil
 }
@@ -186,10 +189,12 @@ func notHere(ctx context.Context, s *session.Session, client *kube.Client) error
 			return err
 		}
 		if there, err := handover.ClusterUID(ctx, client); err != nil || mine == there {
-			return errors.Join(err, diag.Errorf("nothing is to be done: `fleetctl status` shows it", "the management cluster %s is on this machine", s.Mgmt.Name))
+			return errors.Join(err, diag.Errorf("nothing is to be done: `fleetctl status` shows it",
+				"the management cluster %s is on this machine", s.Mgmt.Name))
 		}
 	}
-	return diag.Errorf("`fleetctl host delete` ends it, once it has nothing left to do", "this machine has a host for the management cluster %s (%s)", s.Mgmt.Name, st)
+	return diag.Errorf("`fleetctl host delete` ends it, once it has nothing left to do",
+		"this machine has a host for the management cluster %s (%s)", s.Mgmt.Name, st)
 }
 
 // rememberConnected keeps the way there, with the keys that the management cluster decrypts the fleet's secrets with.
@@ -210,7 +215,8 @@ func rememberConnected(ctx context.Context, s *session.Session, client *kube.Cli
 		return err
 	}
 	here := s.Record()
-	here.Connected, here.HostType, here.KubeconfigSource, here.Context = true, string(v1alpha1.HostExisting), way, kube.CurrentContext(kubeconfig)
+	here.Connected, here.HostType, here.KubeconfigSource, here.Context = true, string(v1alpha1.HostExisting), way,
+		kube.CurrentContext(kubeconfig)
 	if err := s.Cluster.Save(here); err != nil {
 		return err
 	}
@@ -223,7 +229,8 @@ func rememberConnected(ctx context.Context, s *session.Session, client *kube.Cli
 // Disconnect forgets the way to a management cluster that another machine made. Nothing there is changed.
 func Disconnect(t *management.Target) error {
 	if t.Record == nil || !t.Record.Connected {
-		return diag.Errorf("`fleetctl teardown` removes one that this machine has made", "this machine has no connection to a management cluster %s", t.Name)
+		return diag.Errorf("`fleetctl teardown` removes one that this machine has made",
+			"this machine has no connection to a management cluster %s", t.Name)
 	}
 	unlock, err := t.Cluster.Lock("fleetctl connect --forget")
 	if err != nil {

@@ -10,8 +10,9 @@ import (
 // ErrTooLarge is the cause where an answer has more than was to be taken.
 var ErrTooLarge = errors.New("the answer is too large")
 
-// Bound returns next with answers of most bytes: for clients that keep whatever comes, of servers that somebody else has named. One that goes on and
-// on could fill the memory otherwise. Reading beyond fails, so that nobody takes a part for the whole; the error matches ErrTooLarge.
+// Bound returns next with answers of most bytes: for clients that keep whatever comes, of servers that somebody else has named. One that
+// goes on and on could fill the memory otherwise. Reading beyond fails, so that nobody takes a part for the whole; the error matches
+// ErrTooLarge.
 func Bound(next http.RoundTripper, most int) http.RoundTripper { return &bounded{next, most} }
 
 // BoundReader is Bound for what comes by another way than http.

@@ -89,7 +89,8 @@ func TestSecondAttempt(t *testing.T) {
 	})
 	next := server.Client().Transport.(*http.Transport).Clone()
 	next.TLSClientConfig.ServerName = "example.com"
-	resp, err := (&http.Client{Transport: contact.Hasty(next, 30*time.Second)}).Post("https://"+address, "text/plain", strings.NewReader("hello"))
+	resp, err := (&http.Client{Transport: contact.Hasty(next, 30*time.Second)}).Post("https://"+address, "text/plain",
+		strings.NewReader("hello"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,8 +180,8 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// Where the question's limit ends before the second attempt does, the server was not reached all the same: to say that it was let clusterctl
-// ask it for minutes.
+// Where the question's limit ends before the second attempt does, the server was not reached all the same: to say that it was let
+// clusterctl ask it for minutes.
 func TestLimitBeforeContact(t *testing.T) {
 	address, _ := listen(t, func(int32, net.Conn) {})
 	err := contact.Impatient(50*time.Millisecond).Check(t.Context(), "https://"+address+"/file")

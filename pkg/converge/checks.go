@@ -88,7 +88,8 @@ func (c *checks) all() []preflight.Check {
 		preflight.Check{Name: CheckFleetName, Run: c.checkFleet}, preflight.Check{Name: CheckFluxName, Run: c.checkFlux},
 		preflight.Check{Name: "provider variables", Run: c.checkVariables})
 	if tags, err := fleetrepo.New(s.Opts.Dir, s.Fleet).FleetTags(); err != nil || len(tags) > 0 {
-		checks = append(checks, preflight.Check{Name: "fleet tags", Run: func(context.Context) preflight.Result { return c.checkFleetTags(tags, err) }})
+		checks = append(checks, preflight.Check{Name: "fleet tags",
+			Run: func(context.Context) preflight.Result { return c.checkFleetTags(tags, err) }})
 	}
 	if s.Traits().Containers {
 		engine := preflight.NewEngine(nil)
@@ -122,8 +123,9 @@ func (c *checks) all() []preflight.Check {
 	return checks
 }
 
-// clonedElsewhere is the server that the fleet repo comes from, where that is another one than fleet.yaml names and a token would go to: with
-// opts.NoCommands the fleet repo may be a stranger's, and the token, which is in the environment, another fleet's. "" where there is nothing to fear.
+// clonedElsewhere is the server that the fleet repo comes from, where that is another one than fleet.yaml names and a token would go to:
+// with opts.NoCommands the fleet repo may be a stranger's, and the token, which is in the environment, another fleet's. "" where there is
+// nothing to fear.
 func (c *checks) clonedElsewhere() string {
 	s := c.session
 	if !s.Opts.NoCommands || s.Fleet.Spec.Git.Scheme() == v1alpha1.GitSSH || s.Opts.Git.Token == "" && !s.GivenOwnToken() {
@@ -168,7 +170,9 @@ func (c *checks) checkServerPort(ctx context.Context) preflight.Result {
 	case server.Port == 0:
 		return preflight.OK("a free one will be chosen")
 	}
-	return preflight.Port(server.Listen.String(), uint16(server.Port), "the fleet repo's server, where Flux looks for it").Run(ctx) //nolint:gosec // it is a port
+	// It is a port.
+	return preflight.Port(server.Listen.String(), uint16(server.Port),
+		"the fleet repo's server, where Flux looks for it").Run(ctx) //nolint:gosec
 }
 
 // buildDate is when this program was built, or zero.
@@ -231,7 +235,8 @@ func (c *checks) checkVariables(ctx context.Context) preflight.Result {
 	}
 	values := resolved.Values
 	if len(commands) > 0 {
-		return preflight.OK("%d declared; those of commands were not asked for, which --run-commands does: %s", len(values)+len(commands), strings.Join(commands, ", "))
+		return preflight.OK("%d declared; those of commands were not asked for, which --run-commands does: %s", len(values)+len(commands),
+			strings.Join(commands, ", "))
 	}
 	return preflight.OK("%d declared, all have a value", len(values))
 }

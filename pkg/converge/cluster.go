@@ -12,7 +12,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
-// ensureHost makes the host or, where it runs, sees to it that it has its images. The manifests, which say which these are, are read meanwhile.
+// ensureHost makes the host or, where it runs, sees to it that it has its images. The manifests, which say which these are, are read
+// meanwhile.
 func (r *Run) ensureHost(ctx context.Context, read steps.Awaited[*Manifests], detail func(string)) error {
 	s := r.Session
 	// A node gets the images of the bundle once the manifests that name them are read.
@@ -205,8 +206,8 @@ func InstallFlux(ctx context.Context, client *kube.Client, components *flux.Comp
 	return true, system.Install(ctx, components, opts)
 }
 
-// connect gives Flux its credentials and the source to follow, and lets it go on where a teardown that was called off suspended it. It returns what
-// a take-over keeps.
+// connect gives Flux its credentials and the source to follow, and lets it go on where a teardown that was called off suspended it. It
+// returns what a take-over keeps.
 func (r *Run) connect(ctx context.Context, client *kube.Client, m *Manifests, p *Pushed, detail func(string)) ([]string, error) {
 	s, system := r.Session, flux.NewSystem(client)
 	kept, err := p.Follow(ctx, client, m.Flux, detail)

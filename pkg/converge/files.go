@@ -81,8 +81,8 @@ func isNewRepo(s *session.Session, root string) bool {
 	})
 }
 
-// pipelineFiles check each pull request, where the forge is known. GitHub takes workflows only from a token that may write them, which one that
-// may push need not be: over https they are left to `fleetctl ci add`, and init does not fail for them.
+// pipelineFiles check each pull request, where the forge is known. GitHub takes workflows only from a token that may write them, which one
+// that may push need not be: over https they are left to `fleetctl ci add`, and init does not fail for them.
 func pipelineFiles(s *session.Session, present func(manifest.File) bool) ([]manifest.File, error) {
 	git := s.Fleet.Spec.Git
 	forge := git.ForgeType()
@@ -116,8 +116,8 @@ func flavours(s *session.Session) []string {
 	return charts
 }
 
-// FirstCluster is the command that declares a cluster in a new fleet. Nothing is left for it to ask, but what only the user knows, such as a region.
-// For providers without a chart of ours it is the command that makes one.
+// FirstCluster is the command that declares a cluster in a new fleet. Nothing is left for it to ask, but what only the user knows, such as
+// a region. For providers without a chart of ours it is the command that makes one.
 func FirstCluster(s *session.Session, local bool) string {
 	flavours := flavours(s)
 	if len(flavours) == 0 {
@@ -150,7 +150,8 @@ func (c *RepoContent) scaffoldFiles(ctx context.Context) ([]manifest.File, error
 	environments := make([]scaffold.Environment, 0, len(s.Fleet.Spec.Environments))
 	for _, e := range s.Fleet.Spec.Environments {
 		channel := s.Fleet.ChannelOf(e.Name)
-		environments = append(environments, scaffold.Environment{Name: e.Name, Source: channel.Source(), Unreleased: channel.IsTag() && !s.HasSource(channel)})
+		environments = append(environments, scaffold.Environment{Name: e.Name, Source: channel.Source(),
+			Unreleased: channel.IsTag() && !s.HasSource(channel)})
 	}
 	files, err := scaffold.Repo(scaffold.RepoOptions{
 		Fleet: s.Fleet.Metadata.Name, FleetYAML: c.fleetFile(), ManagementCluster: s.Mgmt.Name,
@@ -232,7 +233,8 @@ func (c *RepoContent) ManifestFiles(ctx context.Context) ([]manifest.File, error
 	return files, nil
 }
 
-// FirstRules are the rules of encryption where the repo has none, for the key that init would take or make: secrets need them, but no cluster.
+// FirstRules are the rules of encryption where the repo has none, for the key that init would take or make: secrets need them, but no
+// cluster.
 func (c *RepoContent) FirstRules(ctx context.Context, root string) ([]gitrepo.Change, error) {
 	for _, dir := range []string{root, c.Session.Opts.Dir} { // what is committed, and what a person has on disk
 		if rules, err := fleetsecrets.Rules(dir); err != nil || rules != nil {

@@ -12,8 +12,8 @@ import (
 // tagsTold is how many places are named; one says what is wrong with all.
 const tagsTold = 3
 
-// checkFleetTags looks whether the clusters are tagged as this fleet's: a copied repo has the tags of the first one, and its management cluster would make
-// machines that the first one takes for its own.
+// checkFleetTags looks whether the clusters are tagged as this fleet's: a copied repo has the tags of the first one, and its management
+// cluster would make machines that the first one takes for its own.
 func (c *checks) checkFleetTags(tags []fleetrepo.FleetTag, err error) preflight.Result {
 	s := c.session
 	if err != nil {
@@ -29,7 +29,8 @@ func (c *checks) checkFleetTags(tags []fleetrepo.FleetTag, err error) preflight.
 	}
 	hint := "in a copy that is a fleet of its own, give them the identity in " + fleetrepo.IdentityFile
 	if s.Provisional {
-		hint = "in a copy that is to be a fleet of its own, take them away until init has made " + fleetrepo.IdentityFile + "; else bring that file back"
+		hint = "in a copy that is to be a fleet of its own, take them away until init has made " + fleetrepo.IdentityFile +
+			"; else bring that file back"
 	}
 	return preflight.Fail(hint, "clusters are tagged as another fleet's: %s", plain.Names(places, tagsTold))
 }

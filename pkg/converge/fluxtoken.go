@@ -16,9 +16,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
-// Whoever rules a cluster can read what its Flux reads the fleet repo with. A token that pushes would let them change the whole fleet. So Flux
-// has a token of its own where there is one: given once, it stays until another one is given, and the one that pushes never takes its place.
-// That one reaches the management cluster at most, and workload clusters only where fleet.yaml agrees.
+// Whoever rules a cluster can read what its Flux reads the fleet repo with. A token that pushes would let them change the whole fleet. So
+// Flux has a token of its own where there is one: given once, it stays until another one is given, and the one that pushes never takes its
+// place. That one reaches the management cluster at most, and workload clusters only where fleet.yaml agrees.
 
 // ownTokenAnnotation marks a Secret whose token was given for Flux alone, and says for which server: it is sent to no other.
 const ownTokenAnnotation = "fleetctl.dev/flux-token-for" //nolint:gosec // the name of an annotation, no credential
@@ -84,8 +84,8 @@ type FluxAccess struct {
 	Home *kube.Client
 }
 
-// keptToken finds the token of its own that Flux has already, for the cluster of client: there; on the cluster that hands its work over to that
-// one; or on the workload clusters, where the management cluster was lost. It is nil where there is none, or a new one was given.
+// keptToken finds the token of its own that Flux has already, for the cluster of client: there; on the cluster that hands its work over to
+// that one; or on the workload clusters, where the management cluster was lost. It is nil where there is none, or a new one was given.
 func (a *FluxAccess) keptToken(ctx context.Context, client *kube.Client) (*HeldToken, error) {
 	s := a.Session
 	if !byToken(s) || s.GivenOwnToken() {
@@ -146,8 +146,8 @@ func fluxPushes(s *session.Session) bool {
 	return slices.Contains(s.Fleet.Spec.Flux.Components, "image-automation-controller")
 }
 
-// secretWith makes a source Secret of what this run was given, with the token that is kept in the place of the one that pushes. pushes tells whether
-// it holds that one.
+// secretWith makes a source Secret of what this run was given, with the token that is kept in the place of the one that pushes. pushes
+// tells whether it holds that one.
 func (a *FluxAccess) secretWith(kept *HeldToken) (made *corev1.Secret, pushes bool, err error) {
 	s := a.Session
 	credentials, own := a.Endpoint.Credentials, byToken(s) && s.GivenOwnToken()
@@ -163,8 +163,8 @@ func (a *FluxAccess) secretWith(kept *HeldToken) (made *corev1.Secret, pushes bo
 	return made, byToken(s) && !own && credentials.Password != "", nil
 }
 
-// workloadSecret is what workload clusters read the fleet repo with, where kept is their token of their own; nil where they get nothing: there
-// is only the token that pushes, and fleet.yaml does not agree to give it to them.
+// workloadSecret is what workload clusters read the fleet repo with, where kept is their token of their own; nil where they get nothing:
+// there is only the token that pushes, and fleet.yaml does not agree to give it to them.
 func (a *FluxAccess) workloadSecret(kept *HeldToken) (*corev1.Secret, error) {
 	made, pushes, err := a.secretWith(kept)
 	if err != nil || pushes && !a.Session.Fleet.Spec.Git.SharePushToken {

@@ -26,12 +26,13 @@ import (
 
 const (
 	inFluxSecret  = "in its Secret " + flux.Namespace + "/" + flux.Name
-	fluxTokenHint = "give a token that may only read with --flux-token-file or FLEETCTL_FLUX_TOKEN; or agree with spec.git.sharePushToken: true in " + v1alpha1.FileName
-	readOnlyHint  = "give one that may only read with --flux-token-file or FLEETCTL_FLUX_TOKEN, and revoke this one"
+	fluxTokenHint = "give a token that may only read with --flux-token-file or FLEETCTL_FLUX_TOKEN; or agree with spec.git.sharePushToken: " +
+		"true in " + v1alpha1.FileName
+	readOnlyHint = "give one that may only read with --flux-token-file or FLEETCTL_FLUX_TOKEN, and revoke this one"
 )
 
-// checkFluxToken says what Flux reads the remote with, or will, on which clusters, and what whoever rules one of them could do with it. It refuses
-// to give the token that pushes to workload clusters where nobody has agreed to that.
+// checkFluxToken says what Flux reads the remote with, or will, on which clusters, and what whoever rules one of them could do with it. It
+// refuses to give the token that pushes to workload clusters where nobody has agreed to that.
 func (c *checks) checkFluxToken(ctx context.Context) preflight.Result {
 	if c.session.GivenOwnToken() {
 		username, token := c.session.ReaderAuth()
@@ -55,13 +56,15 @@ func (c *checks) checkFluxToken(ctx context.Context) preflight.Result {
 	}
 	if c.session.Fleet.Spec.Git.SharePushToken {
 		return preflight.Warn("a token that may only read is safer: --flux-token-file or FLEETCTL_FLUX_TOKEN",
-			"every cluster that reads the fleet repo is given the token that pushes, with all its rights, %s, as spec.git.sharePushToken agrees", inFluxSecret)
+			"every cluster that reads the fleet repo is given the token that pushes, with all its rights, %s, as spec.git.sharePushToken agrees",
+			inFluxSecret)
 	}
 	for _, name := range held.names() {
 		switch token := held.files[name]; {
 		case token == nil: // somebody's own
 		case token.elsewhere != "":
-			return preflight.Fail(fluxTokenHint, "the token for Flux in %s was given for %s, and %s is not sent it", name, token.elsewhere, tokenHome(c.session))
+			return preflight.Fail(fluxTokenHint, "the token for Flux in %s was given for %s, and %s is not sent it", name,
+				token.elsewhere, tokenHome(c.session))
 		default:
 			return preflight.Fail(fluxTokenHint+"; what workload clusters have held is known to them: revoke it",
 				"workload clusters hold a token that init was given for pushing, with all its rights, from %s", name)
@@ -71,7 +74,8 @@ func (c *checks) checkFluxToken(ctx context.Context) preflight.Result {
 	if len(readers) > 0 {
 		return preflight.Fail(fluxTokenHint, "%s would hold the token that pushes, with all its rights, %s", clusterList(readers), inFluxSecret)
 	}
-	return preflight.Warn(fluxTokenHint, "the management cluster is given the token that pushes, %s; workload clusters get none, and cannot read the fleet repo", inFluxSecret)
+	return preflight.Warn(fluxTokenHint,
+		"the management cluster is given the token that pushes, %s; workload clusters get none, and cannot read the fleet repo", inFluxSecret)
 }
 
 // clusterList is "workload cluster a", or "workload clusters a, b and 3 more".
@@ -89,16 +93,21 @@ func (c *checks) checkReader(ctx context.Context, token *HeldToken, holds string
 		return preflight.Skip("the server was not asked: see git push") // which says the same, with what to do
 	}
 	if err != nil {
-		return preflight.FailWith(diag.Wrap("try the token for Flux", err, "give --flux-token-file or FLEETCTL_FLUX_TOKEN a token that may read the repository, and its user name where it has one: --flux-username"))
+		return preflight.FailWith(diag.Wrap("try the token for Flux", err,
+			"give --flux-token-file or FLEETCTL_FLUX_TOKEN a token that may read the repository, and its user name where it has one: "+
+				"--flux-username"))
 	}
 	writes, err := c.mayWrite(ctx, token)
 	switch {
 	case err != nil:
 		return preflight.FailWith(err)
 	case writes:
-		return preflight.Warn(readOnlyHint, "the token for Flux may push too, and every cluster that reads the fleet repo %s it, %s", holds, inFluxSecret)
+		return preflight.Warn(readOnlyHint, "the token for Flux may push too, and every cluster that reads the fleet repo %s it, %s", holds,
+			inFluxSecret)
 	case fluxPushes(c.session):
-		return preflight.OK("each workload cluster that reads the fleet repo %s a token that only reads, %s; the management cluster holds the one that pushes, for image automation", holds, inFluxSecret)
+		return preflight.OK(
+			"each workload cluster that reads the fleet repo %s a token that only reads, %s; the management cluster holds the one that pushes, "+
+				"for image automation", holds, inFluxSecret)
 	}
 	return preflight.OK("every cluster that reads the fleet repo %s a token that only reads, %s", holds, inFluxSecret)
 }
@@ -173,7 +182,8 @@ func (h *tokensHeld) own() []*HeldToken {
 
 func (h *tokensHeld) names() []string { return slices.Sorted(maps.Keys(h.files)) }
 
-// heldTokens looks at the management cluster, where it is this fleet's and follows this remote, and at what the repo has for workload clusters.
+// heldTokens looks at the management cluster, where it is this fleet's and follows this remote, and at what the repo has for workload
+// clusters.
 func (c *checks) heldTokens(ctx context.Context) (*tokensHeld, error) {
 	keys, err := fleetsecrets.LocalKeys(c.session.Deps, c.session.StateFleet(), c.session.Opts.Dir, c.session.Opts.AgeKeyFile)
 	if err != nil {
@@ -199,14 +209,15 @@ func (c *checks) heldTokens(ctx context.Context) (*tokensHeld, error) {
 	return held, nil
 }
 
-// ours is the management cluster, if it answers, is this fleet's and follows this remote: no other's token is sent there. Else it is nil, and the
-// checks of its own say why.
+// ours is the management cluster, if it answers, is this fleet's and follows this remote: no other's token is sent there. Else it is nil,
+// and the checks of its own say why.
 func (c *checks) ours(ctx context.Context) *Standing {
 	if c.session.HostErr != nil {
 		return nil
 	}
 	there, err := c.standing(ctx)
-	if err != nil || there == nil || there.Claim == nil || there.Claim.Fleet != c.session.Identity() || !ownership.SameRepository(there.Claim.URL, c.session.Fleet.Spec.Git.URL) {
+	if err != nil || there == nil || there.Claim == nil || there.Claim.Fleet != c.session.Identity() ||
+		!ownership.SameRepository(there.Claim.URL, c.session.Fleet.Spec.Git.URL) {
 		return nil
 	}
 	return there
@@ -225,7 +236,8 @@ func (c *checks) fileToken(held *tokensHeld, name string, keys secret.Keys) erro
 	return err
 }
 
-// readingClusters are the workload clusters of the fleet repo whose own Flux gets its credentials from init: those of environments that have none yet.
+// readingClusters are the workload clusters of the fleet repo whose own Flux gets its credentials from init: those of environments that
+// have none yet.
 func (c *checks) readingClusters(held *tokensHeld) []string {
 	repo, err := fleetrepo.Open(c.session.Opts.Dir)
 	if err != nil {

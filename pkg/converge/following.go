@@ -23,9 +23,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
-// A Flux that is pointed elsewhere deletes what it applied before and finds no more: its Kustomizations, and what those applied, Clusters with
-// all their machines among it. So init goes on where Flux follows nothing, what it is to follow, or what this same fleet moved away from, and
-// refuses all else. Taking over is a flag of its own.
+// A Flux that is pointed elsewhere deletes what it applied before and finds no more: its Kustomizations, and what those applied, Clusters
+// with all their machines among it. So init goes on where Flux follows nothing, what it is to follow, or what this same fleet moved away
+// from, and refuses all else. Taking over is a flag of its own.
 
 // FluxNow is what the Flux of the management cluster follows before init, where that is not what init would have it follow.
 type FluxNow struct {
@@ -37,7 +37,8 @@ type FluxNow struct {
 	WouldDelete []string `json:"wouldDelete"`
 }
 
-const takeOverHint = "if this fleet repo is to take its place, give --take-over-flux: what Flux applied before and this repo does not have is then kept, and is yours to remove; " +
+const takeOverHint = "if this fleet repo is to take its place, give --take-over-flux: what Flux applied before and this repo does not " +
+	"have is then kept, and is yours to remove; " +
 	"`fleetctl init --dry-run` shows it"
 
 // RepoView is what is known of the fleet repo when somebody asks what Flux would apply of it. Without a commit that is what its folder has.
@@ -54,7 +55,8 @@ func checkFollowing(ctx context.Context, s *session.Session, client *kube.Client
 		return err
 	}
 	if now.Operator != "" {
-		return diag.Errorf("take its sync and its Flux out of the FluxInstance's hands first (annotate it with fluxcd.controlplane.io/prune=disabled and delete it); or name another cluster",
+		return diag.Errorf("take its sync and its Flux out of the FluxInstance's hands first (annotate it with "+
+			"fluxcd.controlplane.io/prune=disabled and delete it); or name another cluster",
 			"Flux on the cluster %s is the Flux operator's, which would undo what init does: FluxInstance %s", s.Mgmt.Name, now.Operator)
 	}
 	if s.Opts.TakeOverFlux || mayFollow(ctx, s, now, there) {
@@ -89,7 +91,8 @@ func mayFollow(ctx context.Context, s *session.Session, now *flux.Following, the
 	case ownership.SameRepository(now.URL, git.URL):
 		return now.Ref == git.Branch
 	}
-	// A fleet repo that was served from its folder has got a remote. That it has what Flux applied is looked at when it is there: see sameHistory.
+	// A fleet repo that was served from its folder has got a remote. That it has what Flux applied is looked at when it is there: see
+	// sameHistory.
 	return known && there.URL == "" && isServed(now.URL)
 }
 
@@ -142,8 +145,8 @@ func wouldDelete(ctx context.Context, s *session.Session, client *kube.Client, h
 	})
 }
 
-// renders are the objects that Flux would apply to the management cluster of what is in the fleet repo, and those that init adds to it. The answer is what the fleet
-// repo alone says.
+// renders are the objects that Flux would apply to the management cluster of what is in the fleet repo, and those that init adds to it. The
+// answer is what the fleet repo alone says.
 func renders(ctx context.Context, s *session.Session, have RepoView) (wanted map[kube.Ref]bool, answer *wantedAnswer, err error) {
 	wanted, answer = map[kube.Ref]bool{}, &wantedAnswer{}
 	add := func(group, kind, namespace, name string) {
@@ -263,9 +266,14 @@ func (p *Pushed) Fetch(ctx context.Context, other *kube.Client) error {
 	return err
 }
 
-// Follow applies the sync: from then on Flux follows this fleet repo. What it follows now is looked at once more, as it may have changed since the
-// run began. It returns what a take-over keeps.
-func (p *Pushed) Follow(ctx context.Context, client *kube.Client, components *flux.Components, detail func(string)) (kept []string, err error) {
+// Follow applies the sync: from then on Flux follows this fleet repo. What it follows now is looked at once more, as it may have changed
+// since the run began. It returns what a take-over keeps.
+func (p *Pushed) Follow(
+	ctx context.Context,
+	client *kube.Client,
+	components *flux.Components,
+	detail func(string),
+) (kept []string, err error) {
 	s, system, have := p.Session, flux.NewSystem(client), p.View(components)
 	there, err := ownership.ReadClaim(ctx, client)
 	if err != nil {
@@ -301,9 +309,16 @@ func (p *Pushed) Follow(ctx context.Context, client *kube.Client, components *fl
 	return kept, s.ConfirmClaim(ctx, client)
 }
 
-// takeOver lets Flux change over to this fleet repo without a loss: it is suspended; what it applied and the repo does not have is listed, which
-// only now is the whole of it, and kept; and it goes on without pruning. Its next reconciliation, of what is in the repo, turns that on again.
-func takeOver(ctx context.Context, s *session.Session, client *kube.Client, have RepoView, sync []byte) (kept []string, without []byte, err error) {
+// takeOver lets Flux change over to this fleet repo without a loss: it is suspended; what it applied and the repo does not have is listed,
+// which only now is the whole of it, and kept; and it goes on without pruning. Its next reconciliation, of what is in the repo, turns that
+// on again.
+func takeOver(
+	ctx context.Context,
+	s *session.Session,
+	client *kube.Client,
+	have RepoView,
+	sync []byte,
+) (kept []string, without []byte, err error) {
 	system := flux.NewSystem(client)
 	if _, err := system.Suspend(ctx); err != nil {
 		return nil, nil, err
@@ -342,7 +357,8 @@ func (p *Pushed) sameHistory(ctx context.Context, now *flux.Following) error {
 			"this clone of %s has only the newest commits: it cannot be told whether the commit %.8s is below them, which Flux on %s has applied",
 			s.Self.Place(), now.Applied, s.Mgmt.Name)
 	}
-	return diag.Errorf(takeOverHint, "the remote %s does not have the commit %.8s, which Flux on %s has applied: it is not the repo that Flux follows now",
+	return diag.Errorf(takeOverHint,
+		"the remote %s does not have the commit %.8s, which Flux on %s has applied: it is not the repo that Flux follows now",
 		s.Self.Place(), now.Applied, s.Mgmt.Name)
 }
 

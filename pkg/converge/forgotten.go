@@ -14,7 +14,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 )
 
-// SnapshotsAreOf tells whether one of the snapshots in the place, oldest first, was taken of the cluster that client reaches. One that cannot be read was not.
+// SnapshotsAreOf tells whether one of the snapshots in the place, oldest first, was taken of the cluster that client reaches. One that
+// cannot be read was not.
 func SnapshotsAreOf(ctx context.Context, s *session.Session, place snapshot.Place, ids []string, client *kube.Client) (bool, error) {
 	uid, err := handover.ClusterUID(ctx, client)
 	if err != nil {
@@ -71,5 +72,6 @@ func forgotten(s *session.Session, place snapshot.Place, ids []string) error {
 	return diag.Errorf(strings.Join([]string{
 		"if it lives, give this machine the way there: `fleetctl connect`", "if it is gone: `fleetctl restore --source-is-gone`",
 		"if nothing of it is left anywhere, remove the snapshots",
-	}, "; "), "another machine has the management cluster %s, or had: there are snapshots of it in %s, %s the newest", s.Mgmt.Name, place, ids[len(ids)-1])
+	}, "; "), "another machine has the management cluster %s, or had: there are snapshots of it in %s, %s the newest", s.Mgmt.Name,
+		place, ids[len(ids)-1])
 }

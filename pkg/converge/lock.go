@@ -19,11 +19,11 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
-// ReadComponents reads all that the fleet of the repo that dir is in installs, from an offline bundle or over the network, and returns what its
-// lock is to say of it.
+// ReadComponents reads all that the fleet of the repo that dir is in installs, from an offline bundle or over the network, and returns what
+// its lock is to say of it.
 //
-// With check, what the lock has from a bundle is compared with a bundle alone: a release has other bytes than what a bundle is built of. Notes are for who
-// reviews it.
+// With check, what the lock has from a bundle is compared with a bundle alone: a release has other bytes than what a bundle is built of.
+// Notes are for who reviews it.
 func ReadComponents(
 	ctx context.Context, report progress.Reporter, dir, bundleFile, cacheDir string, check bool,
 ) (_ *v1alpha1.Lock, notes []string, err error) {
@@ -108,14 +108,15 @@ func (c *checks) checkImageLock(context.Context) preflight.Result {
 	case lock == nil:
 		return preflight.OK("`fleetctl init` writes them to %s", v1alpha1.LockFileName)
 	case len(lock.Images) == 0:
-		return preflight.Warn("`fleetctl lock` adds them, and so does the next `fleetctl init`", "%s has none: an older fleetctl wrote it", v1alpha1.LockFileName)
+		return preflight.Warn("`fleetctl lock` adds them, and so does the next `fleetctl init`",
+			"%s has none: an older fleetctl wrote it", v1alpha1.LockFileName)
 	}
 	return preflight.OK("%s has those of %s", v1alpha1.LockFileName, plain.Count(len(lock.Images), "image"))
 }
 
-// lockImages compares the images of what is to be installed with fleet.lock, and pins them. What a bundle has is compared before a host gets it; what comes
-// from a registry is pulled by the digest that is locked. An image that fleet.lock does not know is looked up; where no registry answers, it is run by its tag,
-// as without a fleet.lock.
+// lockImages compares the images of what is to be installed with fleet.lock, and pins them. What a bundle has is compared before a host
+// gets it; what comes from a registry is pulled by the digest that is locked. An image that fleet.lock does not know is looked up; where no
+// registry answers, it is run by its tag, as without a fleet.lock.
 func lockImages(ctx context.Context, s *session.Session, m *Manifests) error {
 	lock, err := lock(s)
 	if err != nil {
@@ -137,7 +138,9 @@ func lockImages(ctx context.Context, s *session.Session, m *Manifests) error {
 		s.Deps.Report.Warn(note)
 	}
 	if len(held.Unknown) > 0 {
-		s.Deps.Report.Warn(fmt.Sprintf("The digests of %s could not be found out, so that they run by their tags: %v. `fleetctl lock` writes them to fleet.lock where the registries answer.",
+		s.Deps.Report.Warn(fmt.Sprintf(
+			"The digests of %s could not be found out, so that they run by their tags: %v. `fleetctl lock` writes them to fleet.lock where the "+
+				"registries answer.",
 			plain.Count(len(held.Unknown), "image"), held.Err))
 	}
 	m.locked.Images = held.Locked

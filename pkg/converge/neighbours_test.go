@@ -18,11 +18,15 @@ func TestJudgeNeighbours(t *testing.T) {
 		status preflight.Status
 		says   []string
 	}{
-		"private":                  {host.Neighbours{Private: true}, true, preflight.StatusOK, []string{"out of their reach"}},
-		"private but for":          {host.Neighbours{Private: true, Open: []host.Listener{capd}}, true, preflight.StatusOK, []string{"out of their reach", "capd-system/capd-controller-manager at [::]:19000"}},
-		"open, others":             {host.Neighbours{Open: []host.Listener{source, capd}}, true, preflight.StatusWarn, []string{"flux-system/source-controller at 127.0.0.1:25001", "fleet repo"}},
-		"open, others, and why":    {host.Neighbours{Reason: "seccomp", Open: []host.Listener{source}}, true, preflight.StatusWarn, []string{"seccomp"}},
-		"open, nobody else":        {host.Neighbours{Open: []host.Listener{source}}, false, preflight.StatusOK, []string{"has none", "source-controller"}},
+		"private": {host.Neighbours{Private: true}, true, preflight.StatusOK, []string{"out of their reach"}},
+		"private but for": {host.Neighbours{Private: true, Open: []host.Listener{capd}}, true, preflight.StatusOK,
+			[]string{"out of their reach", "capd-system/capd-controller-manager at [::]:19000"}},
+		"open, others": {host.Neighbours{Open: []host.Listener{source, capd}}, true, preflight.StatusWarn,
+			[]string{"flux-system/source-controller at 127.0.0.1:25001", "fleet repo"}},
+		"open, others, and why": {host.Neighbours{Reason: "seccomp", Open: []host.Listener{source}}, true,
+			preflight.StatusWarn, []string{"seccomp"}},
+		"open, nobody else": {host.Neighbours{Open: []host.Listener{source}}, false, preflight.StatusOK,
+			[]string{"has none", "source-controller"}},
 		"would be, nobody else":    {host.Neighbours{Reason: "no user namespaces"}, false, preflight.StatusOK, []string{"no user namespaces"}},
 		"would be, and others are": {host.Neighbours{Reason: "no user namespaces"}, true, preflight.StatusWarn, []string{"no user namespaces"}},
 	} {
@@ -41,7 +45,8 @@ func TestJudgeNeighbours(t *testing.T) {
 }
 
 func TestOthersAmongTheUsers(t *testing.T) {
-	const system = "root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\nsync:x:4:65534:sync:/bin:/bin/sync\n"
+	const system = "root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n" +
+		"sync:x:4:65534:sync:/bin:/bin/sync\n"
 	const ann, bob = "ann:x:1000:1000:Ann,,,:/home/ann:/bin/bash\n", "bob:x:1001:1001::/home/bob:/bin/zsh\n"
 	for name, test := range map[string]struct {
 		passwd string

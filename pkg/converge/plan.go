@@ -172,8 +172,9 @@ func unpackManifests(ctx context.Context, s *session.Session) error {
 func FluxOptions(s *session.Session) flux.ComponentsOptions {
 	o := s.Fleet.Spec.Flux
 	options := flux.ComponentsOptions{
-		Version: o.Version, Components: o.Components, NetworkPolicy: *o.NetworkPolicy, Registry: o.Registry, ReleasesURL: strings.TrimSuffix(o.URL, "/"),
-		Tuning: session.TuningOf(s.Mgmt),
+		Version: o.Version, Components: o.Components, NetworkPolicy: *o.NetworkPolicy, Registry: o.Registry,
+		ReleasesURL: strings.TrimSuffix(o.URL, "/"),
+		Tuning:      session.TuningOf(s.Mgmt),
 	}
 	if s.Bundle != nil {
 		options.ManifestsBase = filepath.Join(s.ManifestDir, "flux", o.Version)
@@ -247,7 +248,8 @@ func withVersions(s *session.Session, chosen []capi.Provider, certManager string
 	return &fleet
 }
 
-// preferLocked is the declared cert-manager, in the version that fleet.lock knows where fleet.yaml leaves it open, and there is no bundle without it.
+// preferLocked is the declared cert-manager, in the version that fleet.lock knows where fleet.yaml leaves it open, and there is no bundle
+// without it.
 func preferLocked(s *session.Session) (v1alpha1.CertManager, error) {
 	certs := s.Mgmt.CertManager
 	if certs.Version != "" {

@@ -7,7 +7,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/capi"
 )
 
-// Renewed is a provider whose variables had other values than its management cluster: credentials that were changed, a feature that was turned on.
+// Renewed is a provider whose variables had other values than its management cluster: credentials that were changed, a feature that was
+// turned on.
 type Renewed struct {
 	Name string `json:"name"`
 	Type string `json:"type"`

@@ -97,9 +97,15 @@ func prepareWorkTree(ctx context.Context, s *session.Session) (*gitrepo.Repo, er
 	return repo, nil
 }
 
-// commitAndPush writes and commits what the fleet repo lacks, with fleet.yaml as it stands, and nothing else that may be dirty, and pushes it. Where the remote has moved on, the
-// intent is applied again on top of it, never forced.
-func (r *Run) commitAndPush(ctx context.Context, endpoint *GitEndpoint, client *kube.Client, m *Manifests, detail func(string)) (*Pushed, error) {
+// commitAndPush writes and commits what the fleet repo lacks, with fleet.yaml as it stands, and nothing else that may be dirty, and pushes
+// it. Where the remote has moved on, the intent is applied again on top of it, never forced.
+func (r *Run) commitAndPush(
+	ctx context.Context,
+	endpoint *GitEndpoint,
+	client *kube.Client,
+	m *Manifests,
+	detail func(string),
+) (*Pushed, error) {
 	s := r.Session
 	content := &RepoContent{Session: s, Endpoint: endpoint, Client: client, Manifests: m}
 	repo, err := prepareWorkTree(ctx, s)
@@ -144,7 +150,8 @@ func CommitTo(
 // wantedChanges are what a commit is to bring to a fleet repo that has at root what is committed.
 type wantedChanges func(ctx context.Context, root string) ([]gitrepo.Change, error)
 
-// CommitHere commits what is wanted to the working tree's branch. It returns the commit that is there then, and whether there was anything to commit.
+// CommitHere commits what is wanted to the working tree's branch. It returns the commit that is there then, and whether there was anything
+// to commit.
 func CommitHere(ctx context.Context, repo *gitrepo.Repo, message string, wanted wantedChanges) (commit string, made bool, err error) {
 	base, err := repo.Head()
 	if err != nil {
@@ -175,8 +182,8 @@ func (c *RepoContent) gitChanges(ctx context.Context, root string) ([]gitrepo.Ch
 // wantedFiles are files that a fleet repo at root is to have; present tells what is there already.
 type wantedFiles func(ctx context.Context, root string, present func(manifest.File) bool) ([]manifest.File, error)
 
-// ChangesOf are files and the fleet's identity as gitrepo commits them. A person's own file in no commit stays as it is; one that is just what would
-// be written is left from an earlier run.
+// ChangesOf are files and the fleet's identity as gitrepo commits them. A person's own file in no commit stays as it is; one that is just
+// what would be written is left from an earlier run.
 func ChangesOf(ctx context.Context, s *session.Session, root string, wanted wantedFiles) ([]gitrepo.Change, error) {
 	files, err := wanted(ctx, root, func(f manifest.File) bool {
 		if _, err := os.Lstat(filepath.Join(root, filepath.FromSlash(f.Path))); err == nil {

@@ -1,5 +1,5 @@
-// Package converge brings a management cluster to what its fleet repo declares, from whatever is there: the steps of init, and the checks before them.
-// Whoever hands work over, restores it or rehearses that takes the same steps, around a step of its own.
+// Package converge brings a management cluster to what its fleet repo declares, from whatever is there: the steps of init, and the checks
+// before them. Whoever hands work over, restores it or rehearses that takes the same steps, around a step of its own.
 package converge
 
 import (
@@ -90,7 +90,8 @@ func (r *Run) Steps() []steps.Step {
 		},
 		{
 			// It answers long before the host is whole, which is when most of what is installed can be applied.
-			Name: StepAPI, Needs: []string{StepVersions}, Work: steps.Make1(r.Client, r.awaitAPI, steps.Later(r.Kubeconfig)), Timeout: 15 * time.Minute,
+			Name: StepAPI, Needs: []string{StepVersions}, Work: steps.Make1(r.Client, r.awaitAPI, steps.Later(r.Kubeconfig)),
+			Timeout: 15 * time.Minute,
 		},
 		{
 			Name: StepServe, Needs: []string{StepHost}, Work: steps.Make(r.Endpoint, r.OfferRepo),

@@ -19,8 +19,8 @@ const (
 	stepFetch = "have it fetch the fleet repo"
 )
 
-// A standby is a management cluster that init makes like the one which it takes over from, of the same part of fleet.yaml, and then puts to rest. In the fleet repo
-// both have one folder: the standby has nothing of its own there.
+// A standby is a management cluster that init makes like the one which it takes over from, of the same part of fleet.yaml, and then puts to
+// rest. In the fleet repo both have one folder: the standby has nothing of its own there.
 
 // standbySteps are init for a standby: all but connecting Flux, and then it is put to rest.
 func (r *Run) standbySteps() []steps.Step {
@@ -52,7 +52,8 @@ func UpTo(all []steps.Step, names ...string) []steps.Step {
 // StandbyNext are the commands that follow once a standby rests.
 func StandbyNext(s *session.Session) []string {
 	return []string{
-		fmt.Sprintf("fleetctl standby refresh %s             # tries the last snapshot of %s on it; have it run by a timer", s.Mgmt.Name, s.StandbyOf),
+		fmt.Sprintf("fleetctl standby refresh %s             # tries the last snapshot of %s on it; have it run by a timer",
+			s.Mgmt.Name, s.StandbyOf),
 		fmt.Sprintf("fleetctl status --management %s         # how it is, and how old that snapshot is", s.Mgmt.Name),
 		fmt.Sprintf("fleetctl standby activate %s            # on the day that %s is lost", s.Mgmt.Name, s.StandbyOf),
 	}
@@ -66,7 +67,8 @@ func (r *Run) whyHeld() string {
 	return "the restore is under way"
 }
 
-// RestsAsDeclared tells whether the standby is at rest with the versions that fleet.yaml declares. With others it is brought to those, behind its fence.
+// RestsAsDeclared tells whether the standby is at rest with the versions that fleet.yaml declares. With others it is brought to those,
+// behind its fence.
 func (r *Run) RestsAsDeclared(ctx context.Context, client *kube.Client) (bool, error) {
 	journal, err := handover.ReadJournal(ctx, client)
 	if err != nil || !journal.IsStandby() {

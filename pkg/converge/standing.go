@@ -109,7 +109,8 @@ func checkMark(ctx context.Context, s *session.Session) preflight.Result {
 	case id == "":
 		return preflight.Skip(noClusterText + ", or it does not run")
 	case id != s.Identity() && !s.Provisional:
-		return preflight.Fail(ownership.ChooseNameHint, "there is a management cluster %s of another fleet (%.8s), which does not run", s.Mgmt.Name, id)
+		return preflight.Fail(ownership.ChooseNameHint, "there is a management cluster %s of another fleet (%.8s), which does not run",
+			s.Mgmt.Name, id)
 	case id != s.Identity():
 		return preflight.Fail("start it first (`fleetctl host start`): then it can be asked; or "+ownership.ChooseNameHint,
 			"there is a management cluster %s that does not run, and nothing tells that it is this fleet's", s.Mgmt.Name)
@@ -117,8 +118,8 @@ func checkMark(ctx context.Context, s *session.Session) preflight.Result {
 	return preflight.OK("the cluster is this fleet's, and does not run")
 }
 
-// unanswered is where an API server that should answer does not. A record of ours says enough until it does: before anything is installed it is
-// asked again.
+// unanswered is where an API server that should answer does not. A record of ours says enough until it does: before anything is installed
+// it is asked again.
 func unanswered(s *session.Session, err error) preflight.Result {
 	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
 		return preflight.Skip("the user may not look there; init refuses then: see name")
@@ -149,7 +150,8 @@ func (c *checks) checkFlux(ctx context.Context) preflight.Result {
 	case err != nil:
 		return unanswered(c.session, err)
 	case now != nil: // --take-over-flux
-		return preflight.Warn("", "it follows %s, and is taken over: %d objects that it applied and this repo does not have are kept", now.Follows, len(now.WouldDelete))
+		return preflight.Warn("", "it follows %s, and is taken over: %d objects that it applied and this repo does not have are kept",
+			now.Follows, len(now.WouldDelete))
 	}
 	return preflight.OK("it may follow this fleet repo")
 }
@@ -179,8 +181,9 @@ func PlanFollowing(ctx context.Context, s *session.Session, have RepoView) (*Flu
 	return now, diag.Wrap("look at what Flux follows", err, "")
 }
 
-// RefuseHandedOver refuses to make a management cluster of one that has handed its work over, or is about to: two would act on the same machines. Nor does it make a
-// standby of one that has work: that would stop with its providers. It returns the journal that it has read; nil where there is none.
+// RefuseHandedOver refuses to make a management cluster of one that has handed its work over, or is about to: two would act on the same
+// machines. Nor does it make a standby of one that has work: that would stop with its providers. It returns the journal that it has read;
+// nil where there is none.
 func RefuseHandedOver(ctx context.Context, s *session.Session, client *kube.Client) (*handover.Journal, error) {
 	journal, err := handover.ReadJournal(ctx, client)
 	if err != nil {
@@ -195,7 +198,8 @@ func RefuseHandedOver(ctx context.Context, s *session.Session, client *kube.Clie
 	return journal, err
 }
 
-// RefuseJournal refuses a management cluster whose journal says that its work is, or is about to be, another's, or that it waits for another's.
+// RefuseJournal refuses a management cluster whose journal says that its work is, or is about to be, another's, or that it waits for
+// another's.
 func RefuseJournal(s *session.Session, journal *handover.Journal) error {
 	switch {
 	case journal.IsStandby() && s.StandbyOf == "":
@@ -223,7 +227,8 @@ func RefuseJournal(s *session.Session, journal *handover.Journal) error {
 		return nil
 	}
 	if journal.Phase.Committed() {
-		return diag.Errorf("work with "+journal.Target.Name+"; `fleetctl pivot` finishes what may be left to do, and `fleetctl host delete` ends this one",
+		return diag.Errorf("work with "+journal.Target.Name+
+			"; `fleetctl pivot` finishes what may be left to do, and `fleetctl host delete` ends this one",
 			"the management cluster %s has handed its work over to %s", s.Mgmt.Name, journal.Target.Name)
 	}
 	return diag.Errorf("`fleetctl pivot` goes on with it, `fleetctl pivot --abort` undoes it",

@@ -71,5 +71,6 @@ func usesTuning(root, name string) (bool, error) {
 
 // tunesFlux tells whether fleet.yaml tunes one of Flux's controllers.
 func tunesFlux(s *session.Session) bool {
-	return slices.ContainsFunc(s.Mgmt.Tuning, func(t v1alpha1.ManagerTuning) bool { return slices.Contains(v1alpha1.FluxComponents(), t.Manager) })
+	return slices.ContainsFunc(s.Mgmt.Tuning,
+		func(t v1alpha1.ManagerTuning) bool { return slices.Contains(v1alpha1.FluxComponents(), t.Manager) })
 }

@@ -44,8 +44,8 @@ func upgradedOf(all []capi.Upgrade) []Upgraded {
 	return out
 }
 
-// PlanUpgrades is what a dry run says of the versions on a cluster that is there; nil where nothing would be upgraded. What could not be upgraded is
-// the error that init would give.
+// PlanUpgrades is what a dry run says of the versions on a cluster that is there; nil where nothing would be upgraded. What could not be
+// upgraded is the error that init would give.
 func PlanUpgrades(ctx context.Context, s *session.Session, v *Versions) ([]Upgraded, error) {
 	there, err := standingForDryRun(ctx, s)
 	if there == nil || err != nil {
@@ -65,9 +65,15 @@ const (
 	snapshotsKept = 5
 )
 
-// keepSnapshot writes what belongs to the Clusters to a private file of this machine, before something that acts on it is replaced. A cluster
-// without any needs none, and gets no name of a file.
-func keepSnapshot(ctx context.Context, s *session.Session, manager *capi.Manager, upgrades []capi.Upgrade, detail func(string)) (name string, err error) {
+// keepSnapshot writes what belongs to the Clusters to a private file of this machine, before something that acts on it is replaced. A
+// cluster without any needs none, and gets no name of a file.
+func keepSnapshot(
+	ctx context.Context,
+	s *session.Session,
+	manager *capi.Manager,
+	upgrades []capi.Upgrade,
+	detail func(string),
+) (name string, err error) {
 	detail("taking a snapshot of the Cluster API objects")
 	content, objects, err := manager.Snapshot(ctx)
 	if err != nil || objects == 0 {

@@ -26,7 +26,8 @@ const serviceAccountToken = "/var/run/secrets/kubernetes.io/serviceaccount/token
 // restOfLease is the part of its time from which on a lease is renewed, or replaced.
 const restOfLease = 3
 
-// vaultClient is the Vault of this fleet. Which server it is says the environment alone: whoever writes fleet.yaml does not say where the token goes.
+// vaultClient is the Vault of this fleet. Which server it is says the environment alone: whoever writes fleet.yaml does not say where the
+// token goes.
 func vaultClient(s *session.Session) (*vault.Client, error) {
 	env := func(name string) string { value, _ := s.Deps.LookupEnv(name); return value }
 	o := s.Mgmt.Vault
@@ -46,7 +47,8 @@ func vaultClient(s *session.Session) (*vault.Client, error) {
 		config.CA, err = within.Given(env("VAULT_CACERT"), within.MostNamed)
 	}
 	if err != nil {
-		return nil, diag.Wrap("read the certificate authorities of Vault", err, "vault.caFile of the management cluster in fleet.yaml, or VAULT_CACERT, names a PEM file")
+		return nil, diag.Wrap("read the certificate authorities of Vault", err,
+			"vault.caFile of the management cluster in fleet.yaml, or VAULT_CACERT, names a PEM file")
 	}
 	if config.JWT, err = identityToken(s, o); err != nil {
 		return nil, err
@@ -72,11 +74,18 @@ func identityToken(s *session.Session, o v1alpha1.Vault) (string, error) {
 		return value, nil
 	}
 	raw, err := within.Named(s.InSources(file), within.MostNamed)
-	return strings.TrimSpace(string(raw)), diag.Wrap("read the token that is to log in to Vault", err, "vault.jwtFile of the management cluster in fleet.yaml names it")
+	return strings.TrimSpace(string(raw)), diag.Wrap("read the token that is to log in to Vault", err,
+		"vault.jwtFile of the management cluster in fleet.yaml names it")
 }
 
 // InstallWith has the providers installed with the values of variables that come from Vault, as far as they are needed.
-func InstallWith(ctx context.Context, s *session.Session, v *Versions, manager *capi.Manager, opts capi.InstallOptions) (*capi.InstallResult, error) {
+func InstallWith(
+	ctx context.Context,
+	s *session.Session,
+	v *Versions,
+	manager *capi.Manager,
+	opts capi.InstallOptions,
+) (*capi.InstallResult, error) {
 	opts.Origins = v.origins
 	if len(v.vault) == 0 {
 		return manager.Install(ctx, v.Source, opts)

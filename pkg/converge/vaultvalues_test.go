@@ -109,7 +109,8 @@ func TestLeases(t *testing.T) {
 	}
 	first := run(0)
 	text, err := base64.StdEncoding.DecodeString(first.values["AWS_B64ENCODED_CREDENTIALS"])
-	if err != nil || string(text) != "[default]\naws_access_key_id = AKIA1\naws_secret_access_key = canary-1\n" || first.values["AWS_KEY"] != "AKIA1" {
+	if err != nil || string(text) != "[default]\naws_access_key_id = AKIA1\naws_secret_access_key = canary-1\n" ||
+		first.values["AWS_KEY"] != "AKIA1" {
 		t.Errorf("values %q, %v", first.values, err)
 	}
 	if raw, _ := json.Marshal(held); strings.Contains(string(raw), "canary") || strings.Contains(string(raw), "AKIA1") {
@@ -170,7 +171,8 @@ func TestVaultConfiguration(t *testing.T) {
 	} {
 		s := v.session(t, c.env)
 		s.Mgmt.Vault = c.vault
-		if _, err := vaultClient(s); err == nil || !strings.Contains(err.Error(), c.want) || diag.Hint(err) == "" || strings.Contains(err.Error(), "canary") {
+		if _, err := vaultClient(s); err == nil || !strings.Contains(err.Error(), c.want) || diag.Hint(err) == "" ||
+			strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s: %v, hint %q", name, err, diag.Hint(err))
 		}
 	}

@@ -38,7 +38,8 @@ type wantedAnswer struct {
 // wantedObject is one of the answer.
 type wantedObject struct {
 	APIVersion, Kind, Namespace, Name string
-	// By is the Kustomization, NAMESPACE/NAME, that applies it from the fleet's own branch, and Content what it applies; both are empty for all else.
+	// By is the Kustomization, NAMESPACE/NAME, that applies it from the fleet's own branch, and Content what it applies; both are empty for
+	// all else.
 	By      string          `json:",omitempty"`
 	Content json.RawMessage `json:",omitempty"`
 }
@@ -71,7 +72,10 @@ func wantedTask(ctx context.Context, q wantedQuestion) (*wantedAnswer, error) {
 			out.Followed = append(out.Followed, k.Namespace+"/"+k.Name)
 		}
 	}
-	i := slices.IndexFunc(result.Findings, func(f diag.Finding) bool { return f.Severity == diag.SeverityError || f.Rule == render.RuleSubstitute })
+	i := slices.IndexFunc(result.Findings, func(f diag.Finding) bool {
+		return f.Severity == diag.SeverityError ||
+			f.Rule == render.RuleSubstitute
+	})
 	if i >= 0 {
 		out.Broken = result.Findings[i].String()
 	}

@@ -127,11 +127,13 @@ func (c *RepoContent) Access() *FluxAccess {
 // CredentialsFile is the encrypted file with what the workload clusters of an environment read the fleet repo with.
 type CredentialsFile struct {
 	name string
-	// raw is what stands there, plain what it says in clear. Both are nil where there is none, or one that nobody here can read: the key was lost.
+	// raw is what stands there, plain what it says in clear. Both are nil where there is none, or one that nobody here can read: the key was
+	// lost.
 	raw, plain []byte
 }
 
-// ReadCredentialsFile reads and decrypts the file of the repo with the credentials of workload clusters. One that is not there, or that nobody here can read, has no content.
+// ReadCredentialsFile reads and decrypts the file of the repo with the credentials of workload clusters. One that is not there, or that
+// nobody here can read, has no content.
 func ReadCredentialsFile(root, name string, keys secret.Keys) (*CredentialsFile, error) {
 	raw, err := within.ReadFile(root, name, fleetrepo.MaxFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -173,8 +175,8 @@ func (f *CredentialsFile) renewed(credentials []byte, rule secret.Rule, keys sec
 	return secret.Update(f.raw, credentials, keys)
 }
 
-// workloadCredentials is the Secret that the workload clusters of an environment are to read the fleet repo with, in clear; nil where they get none.
-// A token of its own in the file stays before the one that is kept elsewhere.
+// workloadCredentials is the Secret that the workload clusters of an environment are to read the fleet repo with, in clear; nil where they
+// get none. A token of its own in the file stays before the one that is kept elsewhere.
 func (a *FluxAccess) workloadCredentials(file *CredentialsFile, kept *HeldToken) ([]byte, error) {
 	there, err := TokenInFile(a.Session, file)
 	if err != nil {

@@ -29,7 +29,8 @@ type Finding struct {
 	Gist string `json:"-"`
 }
 
-// What a fleet repo has somebody say is shown up to here: a parser can have a complaint of megabytes, and a file as many lines with one each.
+// What a fleet repo has somebody say is shown up to here: a parser can have a complaint of megabytes, and a file as many lines with one
+// each.
 const (
 	// MaxSummary is how many bytes of a summary are shown.
 	MaxSummary = 4 << 10

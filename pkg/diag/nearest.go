@@ -54,8 +54,8 @@ func distance(a, b string) int {
 	return last[len(b)]
 }
 
-// Unknown is the error for a name that is not among the known ones. Its hint is the nearest right one, or all of them, or orElse; one that ends in "makes one"
-// follows all of them, too.
+// Unknown is the error for a name that is not among the known ones. Its hint is the nearest right one, or all of them, or orElse; one that
+// ends in "makes one" follows all of them, too.
 func Unknown(what, name string, known []string, orElse string) error {
 	hint := orElse
 	if nearest := Nearest(name, known); nearest != "" {

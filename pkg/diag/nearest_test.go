@@ -8,7 +8,8 @@ import (
 func TestNearest(t *testing.T) {
 	known := []string{"url", "branch", "username", "caFile", "knownHosts", "interval", "git-token-file"}
 	for name, want := range map[string]string{
-		"brnach": "branch", "Branch": "branch", "known_hosts": "knownHosts", "cafile": "caFile", "user": "username", "git": "git-token-file", "us": "", "interva": "interval",
+		"brnach": "branch", "Branch": "branch", "known_hosts": "knownHosts", "cafile": "caFile", "user": "username", "git": "git-token-file",
+		"us": "", "interva": "interval",
 		"usrname": "username", "urll": "url", "GIT_TOKEN_FILE": "git-token-file", "": "", "xyz": "", strings.Repeat("a", 1e6): "",
 	} {
 		if got := Nearest(name, known); got != want {

@@ -1,7 +1,8 @@
 // Package drain takes away what the Kubernetes of a workload cluster has made in the cloud around it: load balancers and volumes.
 //
-// Cluster API does not know these. A cluster that is deleted before they are gone leaves them behind: they cost money, and some of them keep the
-// cluster's network from being deleted. Only controllers inside the cluster can take them away, so they are drained while it still runs.
+// Cluster API does not know these. A cluster that is deleted before they are gone leaves them behind: they cost money, and some of them
+// keep the cluster's network from being deleted. Only controllers inside the cluster can take them away, so they are drained while it still
+// runs.
 package drain
 
 import (
@@ -64,8 +65,8 @@ var (
 	gatewayKind = schema.GroupVersionKind{Group: "gateway.networking.k8s.io", Version: "v1", Kind: "Gateway"}
 )
 
-// Look lists what Kubernetes has made in the cloud around the cluster that c reaches, in a stable order. A kind that the cluster does not have has
-// made nothing. It changes nothing.
+// Look lists what Kubernetes has made in the cloud around the cluster that c reaches, in a stable order. A kind that the cluster does not
+// have has made nothing. It changes nothing.
 func Look(ctx context.Context, c *kube.Client) ([]Item, error) {
 	kinds := []schema.GroupVersionKind{serviceKind, ingressKind, gatewayKind, volumeKind}
 	var mu sync.Mutex
@@ -112,8 +113,8 @@ func itemOf(obj *unstructured.Unstructured) (item Item, is bool, err error) {
 		}
 		return volumeOf(item, volume)
 	}
-	// An Ingress or a Gateway whose controller has something outside of the cluster to take away has that controller's finalizer. One that only shows the address
-	// of a Service goes with the cluster.
+	// An Ingress or a Gateway whose controller has something outside of the cluster to take away has that controller's finalizer. One that
+	// only shows the address of a Service goes with the cluster.
 	return item, len(obj.GetFinalizers()) > 0, nil
 }
 
@@ -124,8 +125,8 @@ const loadBalancerFinalizer = "service.kubernetes.io/load-balancer-cleanup"
 // provisionedBy names the provisioner of a volume that was made for a claim. Source: Kubernetes' well-known annotations.
 const provisionedBy = "pv.kubernetes.io/provisioned-by"
 
-// volumeOf tells which volume of a cloud a PersistentVolume stands for. What somebody made by hand is theirs, and a folder or a disk of a machine goes with
-// the machine.
+// volumeOf tells which volume of a cloud a PersistentVolume stands for. What somebody made by hand is theirs, and a folder or a disk of a
+// machine goes with the machine.
 func volumeOf(item Item, volume *corev1.PersistentVolume) (Item, bool, error) {
 	item.What = Volume
 	source := volume.Spec.PersistentVolumeSource

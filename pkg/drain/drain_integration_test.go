@@ -79,7 +79,8 @@ func TestDrain(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
 		err := drain.Run(ctx, c, nil)
-		if err == nil || !strings.Contains(err.Error(), "load balancer a1.elb.test of Service shop/web") || !strings.Contains(err.Error(), "vol-1") {
+		if err == nil || !strings.Contains(err.Error(), "load balancer a1.elb.test of Service shop/web") ||
+			!strings.Contains(err.Error(), "vol-1") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -96,7 +97,8 @@ func TestDrain(t *testing.T) {
 		for name, there := range map[string]bool{
 			"Service inner": true, "Service web": false, "Service was": false, "Ingress inner": true, "Ingress outer": false,
 			"PersistentVolume pv-kept": true, "PersistentVolume pv-disk": true, "PersistentVolume pv-hand": true, "PersistentVolume pv-db": false,
-			"PersistentVolumeClaim kept": true, "PersistentVolumeClaim db": false, "StatefulSet db": false, "Pod db-0": false, "ConfigMap gateway": false,
+			"PersistentVolumeClaim kept": true, "PersistentVolumeClaim db": false, "StatefulSet db": false, "Pod db-0": false,
+			"ConfigMap gateway": false,
 		} {
 			if exists(t, c, name) != there {
 				t.Errorf("%s: there is %v, want %v", name, !there, there)
@@ -136,8 +138,14 @@ func TestDrain(t *testing.T) {
 func startPod(t *testing.T, c *kube.Client) {
 	t.Helper()
 	set := get(t, c, "StatefulSet db")
-	pod, err := kube.ParseYAML([]byte(`{apiVersion: v1, kind: Pod, metadata: {name: db-0, namespace: shop, ownerReferences: [{apiVersion: apps/v1, kind: StatefulSet, name: db, controller: true, uid: ` +
-		string(set.GetUID()) + `}]}, spec: {containers: [{name: c, image: i}], volumes: [{name: v, persistentVolumeClaim: {claimName: db}}]}}`))
+	pod, err := kube.ParseYAML(
+		[]byte(
+			`{apiVersion: v1, kind: Pod, metadata: {name: db-0, namespace: shop, ownerReferences: [{apiVersion: apps/v1, kind: StatefulSet, name: db, controller: true, uid: ` +
+				string(
+					set.GetUID(),
+				) + `}]}, spec: {containers: [{name: c, image: i}], volumes: [{name: v, persistentVolumeClaim: {claimName: db}}]}}`,
+		),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +163,9 @@ func startPod(t *testing.T, c *kube.Client) {
 // addressed gives the Service the address that its cloud would give it, and an owner that would make it anew.
 func addressed(t *testing.T, c *kube.Client) {
 	t.Helper()
-	owner := fmt.Sprintf(`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"gateway","controller":true,"uid":%q}]}}`, get(t, c, "ConfigMap gateway").GetUID())
+	owner := fmt.Sprintf(
+		`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"gateway","controller":true,"uid":%q}]}}`,
+		get(t, c, "ConfigMap gateway").GetUID())
 	if err := c.Patch(t.Context(), get(t, c, "Service web"), client.RawPatch("application/merge-patch+json", []byte(owner))); err != nil {
 		t.Fatal(err)
 	}
@@ -165,8 +175,9 @@ func addressed(t *testing.T, c *kube.Client) {
 	}
 }
 
-// controllers do what a cloud's controllers and Kubernetes' own would do, which do not run here: they let go what is being deleted; a claim, once no pod has it.
-// A provisioner deletes a volume, and then its PersistentVolume, when the claim is gone; one whose PersistentVolume is being deleted already it leaves in the cloud.
+// controllers do what a cloud's controllers and Kubernetes' own would do, which do not run here: they let go what is being deleted; a
+// claim, once no pod has it. A provisioner deletes a volume, and then its PersistentVolume, when the claim is gone; one whose
+// PersistentVolume is being deleted already it leaves in the cloud.
 func controllers(ctx context.Context, t *testing.T, c *kube.Client) {
 	t.Helper()
 	go func() {

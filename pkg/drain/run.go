@@ -19,9 +19,9 @@ import (
 // rounds bounds how often Run looks again: a controller may be about to make one more, and one that makes them for ever is to be named.
 const rounds = 3
 
-// Run takes away all that Look lists and that does not stay, and waits until the cluster's controllers have done so: Services, Ingresses and Gateways that
-// have load balancers; volumes with their claims, and what uses those. What stays stays. Whatever keeps the cluster as Git has it is to be suspended before. It can
-// be run again. detail, if not nil, is told what is waited for.
+// Run takes away all that Look lists and that does not stay, and waits until the cluster's controllers have done so: Services, Ingresses
+// and Gateways that have load balancers; volumes with their claims, and what uses those. What stays stays. Whatever keeps the cluster as
+// Git has it is to be suspended before. It can be run again. detail, if not nil, is told what is waited for.
 func Run(ctx context.Context, c *kube.Client, detail func(string)) error {
 	for round := 0; ; round++ {
 		items, err := Look(ctx, c)
@@ -72,8 +72,8 @@ func left(ctx context.Context, c *kube.Client, items []Item) string {
 	return Names(now)
 }
 
-// remove asks for the deletion of all items at once, and returns when they are gone. A PersistentVolume is only waited for: its provisioner deletes the volume
-// in the cloud when the claim is gone, and does not where somebody has deleted the PersistentVolume before.
+// remove asks for the deletion of all items at once, and returns when they are gone. A PersistentVolume is only waited for: its provisioner
+// deletes the volume in the cloud when the claim is gone, and does not where somebody has deleted the PersistentVolume before.
 func remove(ctx context.Context, c *kube.Client, items []Item) error {
 	var asked, claims, gone []*unstructured.Unstructured
 	for _, i := range items {
@@ -123,7 +123,8 @@ func untilGone(ctx context.Context, c *kube.Client, objects []*unstructured.Unst
 	})
 }
 
-// topsOf are what makes the objects, and the pods that have one of them as a claim with what makes those: what stands at the top of their owners.
+// topsOf are what makes the objects, and the pods that have one of them as a claim with what makes those: what stands at the top of their
+// owners.
 func topsOf(ctx context.Context, c *kube.Client, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	up := &upwards{client: c, seen: map[kube.Ref]bool{}}
 	claims := map[kube.Key]bool{}
@@ -198,8 +199,8 @@ func (u *upwards) add(ref kube.Ref, uid types.UID) {
 // mostOwners bounds the way up from an object to what it belongs to.
 const mostOwners = 8
 
-// from goes from an object up to what controls it, as far as that is there and in the object's namespace: what is cluster-wide, as a machine or the namespace,
-// is no workload. The object itself is not added.
+// from goes from an object up to what controls it, as far as that is there and in the object's namespace: what is cluster-wide, as a
+// machine or the namespace, is no workload. The object itself is not added.
 func (u *upwards) from(ctx context.Context, obj *unstructured.Unstructured) error {
 	top := obj
 	for range mostOwners {

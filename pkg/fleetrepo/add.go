@@ -71,7 +71,8 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 	if err != nil {
 		return nil, err
 	}
-	declared.Name, declared.Layout, declared.Environment, declared.Flavour, declared.Values = opts.Name, mgmt.Layout(), opts.Environment, opts.Flavour, values
+	declared.Name, declared.Layout, declared.Environment, declared.Flavour, declared.Values = opts.Name, mgmt.Layout(),
+		opts.Environment, opts.Flavour, values
 	files, err := scaffold.ClusterFiles(declared)
 	if err != nil {
 		return nil, err
@@ -207,7 +208,8 @@ func (r *Repo) managementClusterFor(name, flavour string) (*v1alpha1.ManagementC
 		return nil, err
 	}
 	if !has(m) {
-		return nil, diag.Errorf(fmt.Sprintf("`fleetctl provider add %s --management %s` lists it, and `fleetctl init` installs it", provider, m.Name),
+		return nil, diag.Errorf(fmt.Sprintf("`fleetctl provider add %s --management %s` lists it, and `fleetctl init` installs it", provider,
+			m.Name),
 			"management cluster %s cannot make clusters of flavour %s: it has no infrastructure provider %s", m.Name, flavour, provider)
 	}
 	return m, nil

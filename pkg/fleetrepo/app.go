@@ -121,7 +121,8 @@ func (r *Repo) AddApp(tenant, name string, source scaffold.AppSource, environmen
 	e := &Edit{Summary: fmt.Sprintf("Add application %s of tenant %s to %s", name, tenant, strings.Join(chosen, ", ")), Environments: chosen}
 	for _, env := range chosen {
 		if !slices.ContainsFunc(all[i].Environments, func(have TenantEnvironment) bool { return have.Name == env }) {
-			return nil, diag.Errorf("`fleetctl tenant add "+tenant+" --environment "+env+"` adds it", "the environment %s does not have the tenant %s", env, tenant)
+			return nil, diag.Errorf("`fleetctl tenant add "+tenant+" --environment "+env+"` adds it",
+				"the environment %s does not have the tenant %s", env, tenant)
 		}
 	}
 	return e, r.addApps(e, tenant, name, source, chosen)
@@ -138,7 +139,8 @@ func (r *Repo) addApps(e *Edit, tenant, name string, source scaffold.AppSource, 
 			there, err := r.read(file.Path)
 			switch {
 			case err == nil && !bytes.Equal(there, file.Content):
-				return diag.Errorf("change it in an editor, or remove it first: `fleetctl app remove "+name+" --tenant "+tenant+"`", "%s is there already, and is another application", file.Path)
+				return diag.Errorf("change it in an editor, or remove it first: `fleetctl app remove "+name+" --tenant "+tenant+"`",
+					"%s is there already, and is another application", file.Path)
 			case err != nil && !errors.Is(err, fs.ErrNotExist):
 				return err
 			}
@@ -149,7 +151,9 @@ func (r *Repo) addApps(e *Edit, tenant, name string, source scaffold.AppSource, 
 		}
 	}
 	if source.Secret != "" {
-		e.Notes = append(e.Notes, fmt.Sprintf("The Secret %s has to be in the namespace %s of the clusters: `fleetctl secret encrypt` makes one for the fleet repo.", source.Secret, tenant))
+		e.Notes = append(e.Notes,
+			fmt.Sprintf("The Secret %s has to be in the namespace %s of the clusters: `fleetctl secret encrypt` makes one for the fleet repo.",
+				source.Secret, tenant))
 	}
 	return nil
 }

@@ -94,7 +94,8 @@ func Assume(files fs.FS, dir string) (*v1alpha1.Fleet, error) {
 			Hint: "run fleetctl in the fleet repo or give its folder with --repo; `fleetctl init` makes one",
 		}
 	}
-	fleet := &v1alpha1.Fleet{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.Kind, Metadata: v1alpha1.Metadata{Name: Label(filepath.Base(dir), "fleet")}}
+	fleet := &v1alpha1.Fleet{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.Kind,
+		Metadata: v1alpha1.Metadata{Name: Label(filepath.Base(dir), "fleet")}}
 	for _, r := range roots {
 		fleet.Spec.Git.URL = cmp.Or(fleet.Spec.Git.URL, r.URL)
 		fleet.Spec.Git.Branch = cmp.Or(fleet.Spec.Git.Branch, r.Branch)
@@ -238,7 +239,8 @@ func (o fluxObject) appliesItself() bool {
 // which it applies is that of its own source, such as a tenant's repo.
 func (o fluxObject) isOfAnother(root fluxObject) bool {
 	return root.appliesItself() && root.path != "." &&
-		[3]string{o.sourceKind, cmp.Or(o.sourceNamespace, o.namespace), o.sourceName} != [3]string{root.sourceKind, cmp.Or(root.sourceNamespace, root.namespace), root.sourceName}
+		[3]string{o.sourceKind, cmp.Or(o.sourceNamespace, o.namespace), o.sourceName} != [3]string{root.sourceKind,
+			cmp.Or(root.sourceNamespace, root.namespace), root.sourceName}
 }
 
 // rootName is the name of the cluster with that root. For a folder in clusters/, as in the documentation of flux bootstrap, it is only
@@ -334,7 +336,8 @@ func fluxObjectOf(file string, d *yaml.Node) (fluxObject, bool) {
 	case o.kind == "Kustomization" && group == "kustomize.toolkit.fluxcd.io":
 		o.path = cmp.Or(layout.CleanPath(strings.TrimPrefix(at("spec", "path"), "/")), ".")
 		o.remote = yamledit.Find(d, "spec", "kubeConfig") != nil
-		o.sourceKind, o.sourceNamespace, o.sourceName = at("spec", "sourceRef", "kind"), at("spec", "sourceRef", "namespace"), at("spec", "sourceRef", "name")
+		o.sourceKind, o.sourceNamespace, o.sourceName = at("spec", "sourceRef", "kind"), at("spec", "sourceRef", "namespace"),
+			at("spec", "sourceRef", "name")
 	case o.kind == "GitRepository" && group == "source.toolkit.fluxcd.io":
 		o.url, o.branch = at("spec", "url"), at("spec", "ref", "branch")
 	case o.kind == "FluxInstance" && group == "fluxcd.controlplane.io" && yamledit.Find(d, "spec", "sync") != nil:

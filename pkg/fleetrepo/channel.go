@@ -84,9 +84,9 @@ func (r *Repo) tagOf(m *v1alpha1.ManagementCluster, channel string) (string, err
 	return text(yamledit.Find(documents[0], "spec", "ref", "tag")), nil
 }
 
-// AddChannel lists a channel in fleet.yaml and lets environments follow it, at once. The first channel of tags takes all production environments along,
-// because a fleet with tags has no production on a branch. A branch can be followed from then on; tags only when there is the first one. Errors: a bad or
-// taken name, an unknown environment.
+// AddChannel lists a channel in fleet.yaml and lets environments follow it, at once. The first channel of tags takes all production
+// environments along, because a fleet with tags has no production on a branch. A branch can be followed from then on; tags only when there
+// is the first one. Errors: a bad or taken name, an unknown environment.
 func (r *Repo) AddChannel(c v1alpha1.Channel, environments []string) (*Edit, error) {
 	if err := scaffold.CheckName("channel", c.Name, 63); err != nil {
 		return nil, err
@@ -105,7 +105,8 @@ func (r *Repo) AddChannel(c v1alpha1.Channel, environments []string) (*Edit, err
 		return nil, diag.Wrap("add the channel to "+v1alpha1.FileName, err, "")
 	}
 	if along := r.productionAlong(c, environments); len(along) > 0 {
-		e.Notes = append(e.Notes, fmt.Sprintf("Production follows it from now on: %s. In a fleet with tags it follows no branch.", strings.Join(along, ", ")))
+		e.Notes = append(e.Notes, fmt.Sprintf("Production follows it from now on: %s. In a fleet with tags it follows no branch.",
+			strings.Join(along, ", ")))
 		environments = append(slices.Clone(environments), along...)
 	}
 	for _, name := range environments {
@@ -193,7 +194,8 @@ func (r *Repo) CheckPromotable(channel, cluster string) error {
 	if len(missing) == 0 {
 		return nil // an unknown management cluster, which Promote tells of
 	}
-	return diag.NotReady("run `fleetctl init`, which writes it, and commit and push what it wrote", "nothing would follow a tag of channel %s: there is no %s", channel, strings.Join(missing, ", "))
+	return diag.NotReady("run `fleetctl init`, which writes it, and commit and push what it wrote",
+		"nothing would follow a tag of channel %s: there is no %s", channel, strings.Join(missing, ", "))
 }
 
 // TagChannel is the channel called name, or the only one that goes through tags where name is empty.
@@ -253,7 +255,8 @@ func (r *Repo) follow(e *Edit, channel, tag, cluster string, environments []stri
 		}
 	}
 	if waiting && c.IsTag() && tag == "" {
-		e.Notes = append(e.Notes, "Channel "+c.Name+" has no tag yet: `fleetctl promote --channel "+c.Name+"` makes the first one, and from then on its environments follow it.")
+		e.Notes = append(e.Notes, "Channel "+c.Name+" has no tag yet: `fleetctl promote --channel "+c.Name+
+			"` makes the first one, and from then on its environments follow it.")
 	}
 	return nil
 }

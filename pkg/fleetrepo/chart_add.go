@@ -44,9 +44,11 @@ func (r *Repo) AddChart(name, file string, content []byte) (*Edit, error) {
 	case err != nil:
 		return nil, err
 	case other != "" && r.exists(path.Join(dir, "Chart.yaml")):
-		return nil, diag.Errorf("choose another name, or `fleetctl chart remove "+name+"` first", "there is a chart %s already, and it is another one: %s differs", name, plain.Unbroken(other))
+		return nil, diag.Errorf("choose another name, or `fleetctl chart remove "+name+"` first",
+			"there is a chart %s already, and it is another one: %s differs", name, plain.Unbroken(other))
 	case other != "":
-		return nil, diag.Errorf("choose another name, or move it away first", "%s is there already: a chart is written to a folder of its own", plain.Unbroken(other))
+		return nil, diag.Errorf("choose another name, or move it away first",
+			"%s is there already: a chart is written to a folder of its own", plain.Unbroken(other))
 	}
 	e.Changes.Write(chart.Files...)
 	e.Notes = append(e.Notes, chartNotes(name, chart)...)
@@ -70,14 +72,19 @@ func chartNotes(name string, chart *clustertemplate.Chart) []string {
 			command = append(command, "--set "+v.Value+"=…")
 		}
 	}
-	notes := []string{fmt.Sprintf("It has %s: %s/%s/README.md lists them. ", plain.Count(len(chart.Variables), "value"), layout.ChartsDir, name) + "`" + strings.Join(command, " ") + "` makes a cluster."}
+	notes := []string{fmt.Sprintf("It has %s: %s/%s/README.md lists them. ", plain.Count(len(chart.Variables), "value"), layout.ChartsDir,
+		name) + "`" + strings.Join(command, " ") + "` makes a cluster."}
 	for _, v := range chart.Variables {
 		if v.Credential {
-			notes = append(notes, fmt.Sprintf("The value %s of line %d is a credential by its name, and must not be put in Git in clear: change the chart, so that the object refers to a Secret.", v.Value, v.Line))
+			notes = append(notes,
+				fmt.Sprintf("The value %s of line %d is a credential by its name, and must not be put in Git in clear: change the chart, so that "+
+					"the object refers to a Secret.", v.Value, v.Line))
 		}
 	}
 	for _, s := range chart.Secrets {
-		notes = append(notes, fmt.Sprintf("The Secret %s of line %d is not in the chart, where it would be in Git in clear: `fleetctl secret encrypt` makes it for each cluster.", plain.Unbroken(s.Name), s.Line))
+		notes = append(notes,
+			fmt.Sprintf("The Secret %s of line %d is not in the chart, where it would be in Git in clear: `fleetctl secret encrypt` makes it for "+
+				"each cluster.", plain.Unbroken(s.Name), s.Line))
 	}
 	return notes
 }
@@ -138,7 +145,8 @@ func (r *Repo) RemoveChart(name string) (*Edit, error) {
 		}
 	}
 	if len(has) > 0 {
-		return nil, diag.Errorf("delete them first: `fleetctl cluster remove "+has[0]+"`", "clusters are made of chart %s: %s", name, strings.Join(has, ", "))
+		return nil, diag.Errorf("delete them first: `fleetctl cluster remove "+has[0]+"`", "clusters are made of chart %s: %s", name,
+			strings.Join(has, ", "))
 	}
 	e := &Edit{Summary: "Remove chart " + name}
 	for _, l := range r.layouts() {

@@ -16,7 +16,14 @@ import (
 )
 
 // updateChart adds the new parts of a chart to the edit. It returns the conflicts.
-func (r *Repo) updateChart(e *Edit, name string, locked *v1alpha1.LockedChart, brought []manifest.File, prefer Prefer, history ChartHistory) (diag.Findings, error) {
+func (r *Repo) updateChart(
+	e *Edit,
+	name string,
+	locked *v1alpha1.LockedChart,
+	brought []manifest.File,
+	prefer Prefer,
+	history ChartHistory,
+) (diag.Findings, error) {
 	have, err := r.chartFiles(name)
 	if err != nil {
 		return nil, err
@@ -84,7 +91,13 @@ func (r *Repo) keptChart(name string) ([]manifest.File, error) {
 }
 
 // chartBase returns the files of fleetctl's chart before the team's changes, nil if they are not known.
-func (r *Repo) chartBase(name string, have []manifest.File, locked *v1alpha1.LockedChart, brought []manifest.File, history ChartHistory) ([]manifest.File, error) {
+func (r *Repo) chartBase(
+	name string,
+	have []manifest.File,
+	locked *v1alpha1.LockedChart,
+	brought []manifest.File,
+	history ChartHistory,
+) ([]manifest.File, error) {
 	if locked == nil {
 		return history(name, scaffold.Digest(brought))
 	}
@@ -108,7 +121,8 @@ func (r *Repo) chartBase(name string, have []manifest.File, locked *v1alpha1.Loc
 func conflictsIn(file string, base, team, fleetctl []byte) diag.Findings {
 	finding := diag.Finding{
 		Severity: diag.SeverityError, Rule: "chart-conflict", File: file,
-		Hint: "change them so that they agree, or decide for all such lines: --prefer team keeps the team's, --prefer fleetctl takes the new ones; --dry-run shows what comes of it",
+		Hint: "change them so that they agree, or decide for all such lines: --prefer team keeps the team's, --prefer fleetctl takes the new " +
+			"ones; --dry-run shows what comes of it",
 	}
 	var all diag.Findings
 	for _, c := range manifest.Conflicts(base, team, fleetctl) {

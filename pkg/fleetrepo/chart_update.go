@@ -147,11 +147,14 @@ func (r *Repo) UpdateCharts(names []string, prefer Prefer, history ChartHistory)
 		switch {
 		case c.State == ChartOwn && len(names) == 0:
 			if brought != nil {
-				e.LeftAlone = append(e.LeftAlone, fmt.Sprintf("The chart %s is left alone: fleet.lock does not say what of it came from fleetctl. `fleetctl chart update %s` compares it with what this fleetctl brings.", c.Name, c.Name))
+				e.LeftAlone = append(e.LeftAlone, fmt.Sprintf(
+					"The chart %s is left alone: fleet.lock does not say what of it came from fleetctl. `fleetctl chart update %s` compares it with "+
+						"what this fleetctl brings.", c.Name, c.Name))
 			}
 			continue
 		case c.State == ChartAhead:
-			e.LeftAlone = append(e.LeftAlone, fmt.Sprintf("The chart %s is left alone: fleetctl %s brought it, and this is %s.", c.Name, c.Fleetctl, version.Get().Version))
+			e.LeftAlone = append(e.LeftAlone, fmt.Sprintf("The chart %s is left alone: fleetctl %s brought it, and this is %s.", c.Name, c.Fleetctl,
+				version.Get().Version))
 			continue
 		case c.State == ChartCurrent && (locked != nil || !r.exists(v1alpha1.LockFileName)): // where there is no lock yet, init makes it
 			continue

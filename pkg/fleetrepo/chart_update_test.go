@@ -37,7 +37,8 @@ func olderChart(t *testing.T) []manifest.File {
 func chartRepo(t *testing.T, change func(path string, content []byte) []byte) (*Repo, ChartHistory) {
 	t.Helper()
 	dir := t.TempDir()
-	const fleet = "apiVersion: fleetctl.dev/v1alpha1\nkind: Fleet\nmetadata:\n  name: x\nspec:\n  managementClusters:\n  - name: m\n    providers:\n    - name: docker\n"
+	const fleet = "apiVersion: fleetctl.dev/v1alpha1\nkind: Fleet\nmetadata:\n  name: x\nspec:\n  managementClusters:\n  - name: m\n    " +
+		"providers:\n    - name: docker\n"
 	if err := os.WriteFile(filepath.Join(dir, v1alpha1.FileName), []byte(fleet), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +48,8 @@ func chartRepo(t *testing.T, change func(path string, content []byte) []byte) (*
 	for _, f := range older {
 		changes.Write(manifest.File{Path: f.Path, Content: change(f.Path, f.Content)})
 	}
-	lock, err := v1alpha1.MarshalLock(&v1alpha1.Lock{Charts: []v1alpha1.LockedChart{{Name: "docker", Fleetctl: "v0.0.1", SHA256: scaffold.Digest(older)}}})
+	lock, err := v1alpha1.MarshalLock(
+		&v1alpha1.Lock{Charts: []v1alpha1.LockedChart{{Name: "docker", Fleetctl: "v0.0.1", SHA256: scaffold.Digest(older)}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,12 +85,15 @@ func TestUpdateCharts(t *testing.T) {
 		want   map[string]string // lines that a file has afterwards
 		fails  string
 	}{
-		"nobody changed it":       {change: untouched, want: map[string]string{values: "serviceDomain: cluster.local"}},
-		"the team changed a file": {change: replace(readme, "# docker", "# our docker"), want: map[string]string{readme: "# our docker", values: "serviceDomain: cluster.local"}},
+		"nobody changed it": {change: untouched, want: map[string]string{values: "serviceDomain: cluster.local"}},
+		"the team changed a file": {change: replace(readme, "# docker", "# our docker"),
+			want: map[string]string{readme: "# our docker", values: "serviceDomain: cluster.local"}},
 		"the team changed a line": {change: replace(values, "replicas: 1", "replicas: 3"), want: map[string]string{values: "replicas: 3"}},
 		"both changed a line":     {change: replace(values, "old.local", "team.local"), fails: values},
-		"the team's line counts":  {change: replace(values, "old.local", "team.local"), prefer: PreferTeam, want: map[string]string{values: "team.local"}},
-		"fleetctl's line counts":  {change: replace(values, "old.local", "team.local"), prefer: PreferFleetctl, want: map[string]string{values: "cluster.local"}},
+		"the team's line counts": {change: replace(values, "old.local", "team.local"), prefer: PreferTeam,
+			want: map[string]string{values: "team.local"}},
+		"fleetctl's line counts": {change: replace(values, "old.local", "team.local"), prefer: PreferFleetctl,
+			want: map[string]string{values: "cluster.local"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, history := chartRepo(t, c.change)
@@ -136,7 +141,8 @@ func TestUpdateChartWithoutHistory(t *testing.T) {
 	}
 }
 
-// An update that keeps changes of the team leaves no commit with the chart as fleetctl brought it: the next one finds that beside the charts.
+// An update that keeps changes of the team leaves no commit with the chart as fleetctl brought it: the next one finds that beside the
+// charts.
 func TestUpdateChartAgain(t *testing.T) {
 	const kept, note = "charts/.brought/docker", "our note\n"
 	r, history := chartRepo(t, func(path string, content []byte) []byte {
@@ -208,7 +214,8 @@ func TestUpdateChartAgain(t *testing.T) {
 // relock makes fleet.lock say that some fleetctl brought a chart with these files.
 func relock(t *testing.T, r *Repo, name, by string, files []manifest.File) {
 	t.Helper()
-	lock, err := v1alpha1.MarshalLock(&v1alpha1.Lock{Charts: []v1alpha1.LockedChart{{Name: name, Fleetctl: by, SHA256: scaffold.Digest(files)}}})
+	lock, err := v1alpha1.MarshalLock(
+		&v1alpha1.Lock{Charts: []v1alpha1.LockedChart{{Name: name, Fleetctl: by, SHA256: scaffold.Digest(files)}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +237,8 @@ func TestUpdateUnknownChart(t *testing.T) {
 		t.Errorf("without a name: %v, %v", e.LeftAlone, err)
 	}
 	_, err = r.UpdateCharts([]string{"docker"}, PreferNobody, nothing)
-	if found := findingsOf("", err); len(found) != 1 || found[0].File != values || !strings.Contains(found[0].Summary, "nothing tells which of the differences are the team's") {
+	if found := findingsOf("", err); len(found) != 1 || found[0].File != values ||
+		!strings.Contains(found[0].Summary, "nothing tells which of the differences are the team's") {
 		t.Errorf("named: %v", err)
 	}
 	if e, err = r.UpdateCharts([]string{"docker"}, PreferTeam, nothing); err != nil {
@@ -270,7 +278,8 @@ func TestChartStates(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	if !newer("v0.10.0", "v0.9.1") || newer("v0.9.1", "v0.10.0") || newer("v0.9.1", "v0.9.1") || newer("(devel)", "v0.1.0") || newer("v0.1.0", "(devel)") {
+	if !newer("v0.10.0", "v0.9.1") || newer("v0.9.1", "v0.10.0") || newer("v0.9.1", "v0.9.1") || newer("(devel)", "v0.1.0") ||
+		newer("v0.1.0", "(devel)") {
 		t.Error("newer is wrong")
 	}
 }

@@ -8,12 +8,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// AddCI brings the pipeline for pull requests and the configuration of Renovate into the repo. Files that are there stay as they are. forge may
-// be empty: then spec.git says which it is. version is the fleetctl that the pipeline installs. Errors: a forge that is not known.
+// AddCI brings the pipeline for pull requests and the configuration of Renovate into the repo. Files that are there stay as they are. forge
+// may be empty: then spec.git says which it is. version is the fleetctl that the pipeline installs. Errors: a forge that is not known.
 func (r *Repo) AddCI(forge v1alpha1.ForgeType, version string) (*Edit, error) {
 	forge = cmp.Or(forge, r.Fleet.Spec.Git.ForgeType())
 	if forge == "" {
-		return nil, diag.Usage("say which it is with --forge "+v1alpha1.ForgeNames(" or "), "spec.git of %s does not tell which forge has the fleet repo", v1alpha1.FileName)
+		return nil, diag.Usage("say which it is with --forge "+v1alpha1.ForgeNames(" or "),
+			"spec.git of %s does not tell which forge has the fleet repo", v1alpha1.FileName)
 	}
 	files, err := scaffold.CIFiles(forge, version)
 	if err != nil {

@@ -189,7 +189,8 @@ func parseCluster(p place, src []byte) (*declared, error) {
 }
 
 func isRelease(node *yaml.Node) bool {
-	return text(yamledit.Lookup(node, "kind")) == "HelmRelease" && strings.HasPrefix(text(yamledit.Lookup(node, "apiVersion")), "helm.toolkit.fluxcd.io/")
+	return text(yamledit.Lookup(node, "kind")) == "HelmRelease" &&
+		strings.HasPrefix(text(yamledit.Lookup(node, "apiVersion")), "helm.toolkit.fluxcd.io/")
 }
 
 // declaredIn reads the HelmRelease that declares a cluster.
@@ -336,7 +337,8 @@ func (r *Repo) find(given string) (*declared, error) {
 	}
 	for i, p := range places {
 		if other := slices.IndexFunc(places[:i], func(q place) bool { return q.environment == p.environment }); other >= 0 {
-			return nil, diag.Errorf("rename one of them in an editor: its folder, HelmRelease, release and namespace; `fleetctl validate` tells what is left to do",
+			return nil, diag.Errorf(
+				"rename one of them in an editor: its folder, HelmRelease, release and namespace; `fleetctl validate` tells what is left to do",
 				"environment %s has two clusters that are called %s: %s and %s", p.environment, name, places[other].file, p.file)
 		}
 	}

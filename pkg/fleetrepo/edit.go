@@ -61,8 +61,8 @@ func (r *Repo) apply(c *declared, summary string, changes ...change) (*Edit, err
 	return e, nil
 }
 
-// around carries changes out that leave a cluster's values as they are. What is wrong with those does not matter: a cluster can be paused, and
-// removed, whatever its chart says of it.
+// around carries changes out that leave a cluster's values as they are. What is wrong with those does not matter: a cluster can be paused,
+// and removed, whatever its chart says of it.
 func (r *Repo) around(c *declared, summary string, changes ...change) (*Edit, error) {
 	e, _, err := r.rewrite(c, summary, changes...)
 	return e, err
@@ -101,9 +101,11 @@ func (r *Repo) ScaleControlPlane(name string, replicas int) (*Edit, error) {
 		return nil, err
 	}
 	if ch.schema != nil && schemaAt(ch.schema, yamledit.Path{"controlPlane", "replicas"}) == nil {
-		return nil, diag.Usage("its pools can be scaled: `fleetctl pool scale`", "cluster %s has no control plane nodes of its own: with flavour %s the cloud runs them", c.Name, c.Flavour)
+		return nil, diag.Usage("its pools can be scaled: `fleetctl pool scale`",
+			"cluster %s has no control plane nodes of its own: with flavour %s the cloud runs them", c.Name, c.Flavour)
 	}
-	return r.apply(c, fmt.Sprintf("Scale the control plane of cluster %s to %d", c.Name, replicas), set(replicas, values("controlPlane", "replicas")...))
+	return r.apply(c, fmt.Sprintf("Scale the control plane of cluster %s to %d", c.Name, replicas),
+		set(replicas, values("controlPlane", "replicas")...))
 }
 
 // Pause keeps changes in Git from a cluster, or lets them through again. Its machines are still looked after by Cluster API.
@@ -131,7 +133,8 @@ type PoolOptions struct {
 func (o PoolOptions) check() error {
 	switch {
 	case o.Replicas != nil && (o.Min != nil || o.Max != nil):
-		return diag.Usage("give --replicas for a fixed size, or --min and --max for the autoscaler", "a pool has a fixed size or limits, not both")
+		return diag.Usage("give --replicas for a fixed size, or --min and --max for the autoscaler",
+			"a pool has a fixed size or limits, not both")
 	case o.Replicas == nil && o.Min == nil && o.Max == nil:
 		return diag.Usage("give --replicas, or --min and --max for the autoscaler", "the size of the pool is missing")
 	case o.Min != nil && o.Max != nil && *o.Min > *o.Max:
@@ -172,7 +175,8 @@ func (o PoolOptions) fields() []sizeField {
 	return all
 }
 
-// AddPool declares a new pool of a cluster. The very pool may be there already. Errors: an unknown cluster, a name that is taken, values that the chart refuses.
+// AddPool declares a new pool of a cluster. The very pool may be there already. Errors: an unknown cluster, a name that is taken, values
+// that the chart refuses.
 func (r *Repo) AddPool(cluster, pool string, opts PoolOptions) (*Edit, error) {
 	if err := scaffold.CheckLabel("pool", pool, 63); err != nil {
 		return nil, err
@@ -193,7 +197,8 @@ func (r *Repo) AddPool(cluster, pool string, opts PoolOptions) (*Edit, error) {
 		if sameValue(c.value("pools", i), item) {
 			return r.apply(c, summary)
 		}
-		return nil, diag.Usage("change it with `fleetctl pool scale`", "cluster %s has a pool %s already (%s:%d)", c.Name, pool, c.File, c.Pools[i].Line)
+		return nil, diag.Usage("change it with `fleetctl pool scale`", "cluster %s has a pool %s already (%s:%d)", c.Name, pool,
+			c.File, c.Pools[i].Line)
 	}
 	e, err := r.apply(c, summary, add(item, values("pools")...))
 	if err == nil && opts.Replicas == nil {
@@ -205,10 +210,12 @@ func (r *Repo) AddPool(cluster, pool string, opts PoolOptions) (*Edit, error) {
 // autoscalerNote says so where the chart of a cluster could run an autoscaler and is not asked to: nothing would scale its pools.
 func (r *Repo) autoscalerNote(c *declared) []string {
 	ch, err := r.chart(c.Flavour)
-	if err != nil || ch.schema == nil || schemaAt(ch.schema, yamledit.Path{"autoscaler", "enabled"}) == nil || text(c.value("autoscaler", "enabled")) == "true" {
+	if err != nil || ch.schema == nil || schemaAt(ch.schema, yamledit.Path{"autoscaler", "enabled"}) == nil ||
+		text(c.value("autoscaler", "enabled")) == "true" {
 		return nil
 	}
-	return []string{fmt.Sprintf("No autoscaler runs for this cluster yet: set autoscaler.enabled to true under spec.values of %s, or run one yourself.", c.File)}
+	return []string{fmt.Sprintf(
+		"No autoscaler runs for this cluster yet: set autoscaler.enabled to true under spec.values of %s, or run one yourself.", c.File)}
 }
 
 // sameValue tells whether two nodes mean the same.
@@ -303,7 +310,8 @@ func (r *Repo) RemovePool(cluster, pool string) (*Edit, error) {
 	}
 	e, err := r.apply(c, fmt.Sprintf("Remove pool %s of cluster %s", pool, c.Name), out(values("pools", i)...))
 	if err == nil {
-		e.Notes = append(e.Notes, fmt.Sprintf("This deletes the pool's nodes (%s); what runs there moves to other pools, if they have room.", c.Pools[i].Size()))
+		e.Notes = append(e.Notes, fmt.Sprintf("This deletes the pool's nodes (%s); what runs there moves to other pools, if they have room.",
+			c.Pools[i].Size()))
 	}
 	return e, err
 }

@@ -73,7 +73,9 @@ func (r *Repo) AddFeature(name string) (*Edit, error) {
 	}
 	e := &Edit{Summary: "Add feature " + name}
 	e.Changes.Write(scaffold.Missing(files, r.exists)...)
-	e.Notes = append(e.Notes, fmt.Sprintf("Put its objects into %s/%s and name them under resources; `fleetctl feature enable %s` gives it to clusters.", layout.FeaturesDir, name, name))
+	e.Notes = append(e.Notes,
+		fmt.Sprintf("Put its objects into %s/%s and name them under resources; `fleetctl feature enable %s` gives it to clusters.",
+			layout.FeaturesDir, name, name))
 	return e, nil
 }
 
@@ -133,8 +135,10 @@ func (r *Repo) checkTwice(name string, targets []scaffold.FeatureTarget) error {
 	}
 	for _, p := range places {
 		t := p.target()
-		if r.runsFlux(t) && r.exists(t.FeatureFile(name)) && slices.Contains(targets, scaffold.FeatureTarget{Layout: t.Layout, Environment: t.Environment}) {
-			return diag.Errorf(fmt.Sprintf("take it from the cluster first: `fleetctl feature disable %s --cluster %s/%s`", name, t.Environment, t.Cluster),
+		if r.runsFlux(t) && r.exists(t.FeatureFile(name)) &&
+			slices.Contains(targets, scaffold.FeatureTarget{Layout: t.Layout, Environment: t.Environment}) {
+			return diag.Errorf(fmt.Sprintf("take it from the cluster first: `fleetctl feature disable %s --cluster %s/%s`", name,
+				t.Environment, t.Cluster),
 				"cluster %s of %s has feature %s by itself already", t.Cluster, t.Environment, name)
 		}
 	}
@@ -173,7 +177,8 @@ func (r *Repo) DisableFeature(name string, opts FeatureOptions) (*Edit, error) {
 	for _, t := range targets {
 		everybody := scaffold.FeatureTarget{Layout: t.Layout, Environment: t.Environment}
 		if t.Cluster != "" && !r.exists(t.FeatureFile(name)) && r.exists(everybody.FeatureFile(name)) {
-			return nil, diag.Errorf("take it off all clusters of "+t.Environment+": `fleetctl feature disable "+name+" --environment "+t.Environment+"`",
+			return nil, diag.Errorf("take it off all clusters of "+t.Environment+": `fleetctl feature disable "+name+" --environment "+t.Environment+
+				"`",
 				"cluster %s has feature %s from environment %s", t.Cluster, name, t.Environment)
 		}
 		orphaned = orphaned || t.Cluster != "" && r.exists(t.FeatureFile(name))
@@ -184,7 +189,8 @@ func (r *Repo) DisableFeature(name string, opts FeatureOptions) (*Edit, error) {
 	}
 	e.Notes = append(e.Notes, "Flux takes what it applied of the feature off the clusters of an environment, data in its namespace included.")
 	if orphaned {
-		e.Notes = append(e.Notes, "A feature of a single cluster stays on the cluster: its kubeconfig may be gone by then, and nothing must wait for it.")
+		e.Notes = append(e.Notes,
+			"A feature of a single cluster stays on the cluster: its kubeconfig may be gone by then, and nothing must wait for it.")
 	}
 	return e, nil
 }
@@ -259,7 +265,8 @@ func (r *Repo) targets(name string, opts FeatureOptions) ([]scaffold.FeatureTarg
 	var all []scaffold.FeatureTarget
 	if opts.Management {
 		if len(opts.Clusters)+len(opts.Environments) > 0 {
-			return nil, "", diag.Usage("make two changes of it", "a feature is enabled for management clusters, for environments or for clusters, not for several of these at once")
+			return nil, "", diag.Usage("make two changes of it",
+				"a feature is enabled for management clusters, for environments or for clusters, not for several of these at once")
 		}
 		return r.managementTargets(opts.ManagementCluster)
 	}

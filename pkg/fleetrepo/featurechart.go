@@ -14,8 +14,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// AddFeatureChart makes a feature of a Helm chart. A feature of that chart may be there already: then it gets the version. Errors: a bad name, an address or
-// a version that is none, another feature of that name, and values for one that is there.
+// AddFeatureChart makes a feature of a Helm chart. A feature of that chart may be there already: then it gets the version. Errors: a bad
+// name, an address or a version that is none, another feature of that name, and values for one that is there.
 func (r *Repo) AddFeatureChart(name string, c scaffold.FeatureChart) (*Edit, error) {
 	files, err := scaffold.FeatureChartFiles(name, c)
 	if err != nil {
@@ -37,7 +37,9 @@ func (r *Repo) AddFeatureChart(name string, c scaffold.FeatureChart) (*Edit, err
 	if len(values) > 0 {
 		e.Notes = append(e.Notes, "It gets the values that a feature of this name had: "+strings.Join(values, ", ")+".")
 	}
-	e.Notes = append(e.Notes, fmt.Sprintf("Its values are in %s; `fleetctl feature values %s` gives environments and clusters others; `fleetctl feature enable %s` gives it to clusters.", valuesForAll(name), name, name))
+	e.Notes = append(e.Notes,
+		fmt.Sprintf("Its values are in %s; `fleetctl feature values %s` gives environments and clusters others; `fleetctl feature enable %s` "+
+			"gives it to clusters.", valuesForAll(name), name, name))
 	return e, nil
 }
 
@@ -70,7 +72,8 @@ func (r *Repo) moveFeatureChart(name string, c scaffold.FeatureChart, files []ma
 			if !differs(version) {
 				continue
 			}
-			if fieldOf(there, version) == "" || fieldOf(there, yamledit.Path{"spec", "ref", "digest"}) != "" || fieldOf(there, yamledit.Path{"spec", "ref", "semver"}) != "" {
+			if fieldOf(there, version) == "" || fieldOf(there, yamledit.Path{"spec", "ref", "digest"}) != "" ||
+				fieldOf(there, yamledit.Path{"spec", "ref", "semver"}) != "" {
 				return nil, diag.Errorf("change it there in an editor", "%s says in its own way which version is installed", path.Join(dir, file))
 			}
 			if there, err = yamledit.Set(there, 0, version, fieldOf(made, version)); err != nil {
@@ -84,7 +87,8 @@ func (r *Repo) moveFeatureChart(name string, c scaffold.FeatureChart, files []ma
 		return nil, err
 	}
 	if len(c.Values) > 0 && !bytes.Equal(there, made) {
-		return nil, diag.Usage("change them in "+valuesForAll(name)+", or for an environment with `fleetctl feature values "+name+"`", "feature %s is there already, and has other values", name)
+		return nil, diag.Usage("change them in "+valuesForAll(name)+", or for an environment with `fleetctl feature values "+name+"`",
+			"feature %s is there already, and has other values", name)
 	}
 	return e, nil
 }

@@ -23,7 +23,8 @@ func (r *Repo) SetFeatureValues(name string, opts FeatureOptions, set []Assignme
 	e := &Edit{Summary: fmt.Sprintf("Set values of feature %s for %s", name, where), Environments: environmentsOf(targets)}
 	for _, t := range targets {
 		if !r.exists(t.Layout.FoldersFile(t.Environment)) {
-			return nil, diag.Errorf("`fleetctl environment wire "+t.Environment+"` does that", "Flux does not apply the folders of %s yet", t.Environment)
+			return nil, diag.Errorf("`fleetctl environment wire "+t.Environment+"` does that",
+				"Flux does not apply the folders of %s yet", t.Environment)
 		}
 		if t.Cluster != "" && !r.runsFlux(t) {
 			hint := fmt.Sprintf("`fleetctl cluster flux %s/%s` gives it one", t.Environment, t.Cluster)

@@ -38,7 +38,8 @@ func (r *Repo) fluxFor(opts AddOptions, ch *chart, mgmt *v1alpha1.ManagementClus
 	case !able:
 		out.Flux = scaffold.FluxNone
 	case r.manages(mgmt, opts.Name) && opts.Flux != "" && opts.Flux != scaffold.FluxNone:
-		return out, diag.Usage("leave --flux out", "%s is a management cluster of this fleet: `fleetctl init --management %s` brings its Flux", opts.Name, opts.Name)
+		return out, diag.Usage("leave --flux out", "%s is a management cluster of this fleet: `fleetctl init --management %s` brings its Flux",
+			opts.Name, opts.Name)
 	case r.manages(mgmt, opts.Name):
 		out.Flux = scaffold.FluxNone
 		e.Notes = append(e.Notes, fmt.Sprintf("When it is Available, `fleetctl init --management %s` makes it a management cluster.", opts.Name))
@@ -61,14 +62,17 @@ func (r *Repo) fluxFor(opts AddOptions, ch *chart, mgmt *v1alpha1.ManagementClus
 	ready, err := r.environmentFlux(&e.Changes, mgmt, opts.Environment, released)
 	if err == nil && !ready {
 		out.Flux, out.CNI = scaffold.FluxNone, ""
-		e.Notes = append(e.Notes, fmt.Sprintf("It gets no Flux: the repo has none for %s. Run `fleetctl init`, then `fleetctl cluster flux %[1]s/%s`.", opts.Environment, opts.Name))
+		e.Notes = append(e.Notes,
+			fmt.Sprintf("It gets no Flux: the repo has none for %s. Run `fleetctl init`, then `fleetctl cluster flux %[1]s/%s`.",
+				opts.Environment, opts.Name))
 	}
 	if err != nil || !ready {
 		return out, err
 	}
 	reads, err := r.mayRead(&e.Changes, mgmt, opts.Environment)
 	if err == nil && !reads {
-		e.Notes = append(e.Notes, "Its Flux cannot read the fleet repo yet: `fleetctl init` was given no token for it (--flux-token-file or FLEETCTL_FLUX_TOKEN).")
+		e.Notes = append(e.Notes,
+			"Its Flux cannot read the fleet repo yet: `fleetctl init` was given no token for it (--flux-token-file or FLEETCTL_FLUX_TOKEN).")
 	}
 	return out, err
 }
@@ -132,7 +136,8 @@ func (r *Repo) SetFlux(name string, mode scaffold.FluxMode, cni string) (*Edit, 
 	case mode == scaffold.FluxNone && there != nil:
 		e.Changes.Delete(file)
 	case mode != scaffold.FluxNone && ch.annotations[fluxAnnotation] != string(scaffold.FluxNone) && !r.manages(c.mgmt, c.Name):
-		return nil, diag.Errorf("`fleetctl init --management "+c.mgmt.Name+"` brings it; or let the management cluster's own apply what the cluster runs, with --flux remote",
+		return nil, diag.Errorf("`fleetctl init --management "+c.mgmt.Name+
+			"` brings it; or let the management cluster's own apply what the cluster runs, with --flux remote",
 			"the repo has no Flux yet for the clusters of %s", c.Environment)
 	default:
 		e.AsWanted = "cluster " + c.Name + " runs no Flux"
@@ -240,7 +245,8 @@ func (r *Repo) keepLines(m *v1alpha1.ManagementCluster, environment, name, file 
 	if conflicts := manifest.Conflicts(before, there, wanted); len(conflicts) > 0 {
 		line = conflicts[0].Line
 	}
-	return nil, diag.Errorf("take your lines out, run it again, and put them back; or delete the file, and `fleetctl cluster flux "+name+"` writes it anew",
+	return nil, diag.Errorf("take your lines out, run it again, and put them back; or delete the file, and `fleetctl cluster flux "+name+
+		"` writes it anew",
 		"%s:%d: lines of yours are where it has to change", file, line)
 }
 

@@ -22,10 +22,13 @@ func FuzzEdits(f *testing.F) {
 			place = filepath.Join(r.Dir, filepath.FromSlash(c.File))
 		}
 	}
-	short := "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: demo}\nspec:\n  chart: {spec: {chart: ./charts/in-memory}}\n  values:\n"
+	short := "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: demo}\nspec:\n  chart: {spec: {chart: " +
+		"./charts/in-memory}}\n  values:\n"
 	for _, values := range []string{
-		"    pools: [{name: a, min: 1, max: 2}, {name: b, replicas: 1}] # two\n", "    pools:\n    - &a {name: a, replicas: 1}\n    - <<: *a\n      name: b\n",
-		"    pools: {name: a}\n", "    pools: &p []\n    others: *p\n", "    pools: []\n---\na: b\n", "    kubernetesVersion: v1.35.2\n    # none yet\n",
+		"    pools: [{name: a, min: 1, max: 2}, {name: b, replicas: 1}] # two\n",
+		"    pools:\n    - &a {name: a, replicas: 1}\n    - <<: *a\n      name: b\n",
+		"    pools: {name: a}\n", "    pools: &p []\n    others: *p\n", "    pools: []\n---\na: b\n",
+		"    kubernetesVersion: v1.35.2\n    # none yet\n",
 	} {
 		f.Add([]byte(short+values), "labels={a: b}")
 	}
@@ -42,7 +45,8 @@ func FuzzEdits(f *testing.F) {
 		}
 		for i, pool := range before.Pools {
 			if e, err := r.ScalePool("demo", pool.Name, PoolOptions{Replicas: &size}); err == nil {
-				if after := edited(t, r, e, before); i == before.pool(pool.Name) && (*after.Pools[i].Replicas != size || after.Pools[i].Name != pool.Name) {
+				if after := edited(t, r, e, before); i == before.pool(pool.Name) &&
+					(*after.Pools[i].Replicas != size || after.Pools[i].Name != pool.Name) {
 					t.Errorf("pool %s is %+v", pool.Name, after.Pools[i])
 				}
 			}

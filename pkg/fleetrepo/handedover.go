@@ -38,7 +38,8 @@ const (
 )
 
 func newRecord(from, to string) []byte {
-	return []byte("# What " + from + " has handed over to " + to + ", which it made, and what it has begun to. fleetctl keeps it.\n" + handedOverList + ": []\n")
+	return []byte("# What " + from + " has handed over to " + to + ", which it made, and what it has begun to. fleetctl keeps it.\n" +
+		handedOverList + ": []\n")
 }
 
 // entry is the line about a cluster.

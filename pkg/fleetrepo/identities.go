@@ -38,8 +38,8 @@ type Identity struct {
 	secret string
 }
 
-// Identities lists those in the folders of the management clusters' own configuration, sorted by management cluster and file. A file that is no YAML has
-// none: `fleetctl validate` says what is wrong with it.
+// Identities lists those in the folders of the management clusters' own configuration, sorted by management cluster and file. A file that
+// is no YAML has none: `fleetctl validate` says what is wrong with it.
 func (r *Repo) Identities() ([]Identity, error) {
 	all := []Identity{}
 	for i := range r.Fleet.Spec.ManagementClusters {
@@ -105,8 +105,8 @@ func (r *Repo) identitiesIn(file string) ([]Identity, error) {
 	return found, nil
 }
 
-// admits says in words whose clusters may use an identity. The rules are its provider's: AWS, Azure and vSphere admit none without allowedNamespaces and all
-// by an empty one; OpenStack admits all without namespaceSelector.
+// admits says in words whose clusters may use an identity. The rules are its provider's: AWS, Azure and vSphere admit none without
+// allowedNamespaces and all by an empty one; OpenStack admits all without namespaceSelector.
 func admits(identity *yaml.Node) string {
 	field, absent := "allowedNamespaces", "no cluster"
 	if text(yamledit.Find(identity, "kind")) == "OpenStackClusterIdentity" {
@@ -146,8 +146,9 @@ func admits(identity *yaml.Node) string {
 	return strings.Join(parts, "; ")
 }
 
-// RemoveIdentity takes an identity out of the configuration of its management cluster. cluster and provider choose among several of one name; "" is any.
-// Whether a cluster still refers to it is the judgement of every edit. Errors: an unknown identity, several of the name, a file with something else in it.
+// RemoveIdentity takes an identity out of the configuration of its management cluster. cluster and provider choose among several of one
+// name; "" is any. Whether a cluster still refers to it is the judgement of every edit. Errors: an unknown identity, several of the name, a
+// file with something else in it.
 func (r *Repo) RemoveIdentity(cluster, provider, name string) (*Edit, error) {
 	var m *v1alpha1.ManagementCluster
 	var err error
@@ -176,11 +177,13 @@ func (r *Repo) RemoveIdentity(cluster, provider, name string) (*Edit, error) {
 	case len(found) == 0:
 		return nil, diag.Unknown("identity", name, sortedSet(names), "`fleetctl identity add "+name+"` makes one")
 	case len(found) > 1:
-		return nil, diag.Usage("choose one with --provider or --management", "several identities are called %s: %s", name, strings.Join(places, ", "))
+		return nil, diag.Usage("choose one with --provider or --management", "several identities are called %s: %s", name,
+			strings.Join(places, ", "))
 	}
 	identity := &found[0]
 	if !identity.alone {
-		return nil, diag.Errorf("take it out in an editor", "%s:%d: identity %s is in a file with other objects", identity.File, identity.Line, name)
+		return nil, diag.Errorf("take it out in an editor", "%s:%d: identity %s is in a file with other objects",
+			identity.File, identity.Line, name)
 	}
 	if m, err = r.managementCluster(identity.ManagementCluster); err != nil {
 		return nil, err
@@ -199,5 +202,6 @@ func (r *Repo) RemoveIdentity(cluster, provider, name string) (*Edit, error) {
 
 // identityNamespaceFile is the file that AddIdentity wrote for the namespace of an identity.
 func identityNamespaceFile(m *v1alpha1.ManagementCluster, identity *Identity) string {
-	return scaffold.IdentityNamespaceFile(scaffold.IdentityOptions{Management: m.Layout().Management(), ObjectNamespace: identity.Namespace}).Path
+	return scaffold.IdentityNamespaceFile(scaffold.IdentityOptions{Management: m.Layout().Management(),
+		ObjectNamespace: identity.Namespace}).Path
 }

@@ -41,7 +41,8 @@ func ReadIdentity(root string) (string, error) {
 		return "", nil
 	}
 	wrong := func(what string) error {
-		return diag.Errorf("bring the file back as it was committed; a copy that is to be a fleet of its own is to be without it", "%s %s", path, what)
+		return diag.Errorf("bring the file back as it was committed; a copy that is to be a fleet of its own is to be without it", "%s %s", path,
+			what)
 	}
 	switch {
 	case err != nil:

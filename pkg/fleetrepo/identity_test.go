@@ -34,7 +34,8 @@ func TestIdentity(t *testing.T) {
 			switch {
 			case tc.err == "" && (err != nil || got != tc.want):
 				t.Errorf("got %q, %v", got, err)
-			case tc.err != "" && (err == nil || got != "" || !strings.Contains(err.Error(), tc.err) || !strings.Contains(diag.Hint(err), "without it")):
+			case tc.err != "" && (err == nil || got != "" || !strings.Contains(err.Error(), tc.err) ||
+				!strings.Contains(diag.Hint(err), "without it")):
 				t.Errorf("got %q, %v (%s); want an error with %q", got, err, diag.Hint(err), tc.err)
 			}
 		})

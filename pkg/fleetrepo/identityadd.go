@@ -11,8 +11,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// AddIdentity writes an object by which clusters get their credentials into the configuration of a management cluster; "" is the only one that has the
-// identity's provider. Errors: a management cluster without that provider, an unknown environment, a file that is there with something else.
+// AddIdentity writes an object by which clusters get their credentials into the configuration of a management cluster; "" is the only one
+// that has the identity's provider. Errors: a management cluster without that provider, an unknown environment, a file that is there with
+// something else.
 func (r *Repo) AddIdentity(cluster string, o scaffold.IdentityOptions) (*Edit, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
@@ -67,8 +68,8 @@ func (r *Repo) AddIdentity(cluster string, o scaffold.IdentityOptions) (*Edit, e
 	return e, nil
 }
 
-// identityFlags are what `fleetctl cluster add` takes for a cluster of the provider's kubeadm flavour that uses the identity. Azure's identities are in a
-// namespace, which has to be said: the chart takes the cluster's own.
+// identityFlags are what `fleetctl cluster add` takes for a cluster of the provider's kubeadm flavour that uses the identity. Azure's
+// identities are in a namespace, which has to be said: the chart takes the cluster's own.
 func identityFlags(o scaffold.IdentityOptions) string {
 	flags := "--set identity.name=" + o.Name
 	if o.Provider == scaffold.IdentityAzure {
@@ -77,7 +78,8 @@ func identityFlags(o scaffold.IdentityOptions) string {
 	return flags
 }
 
-// declaresNamespace tells whether a file below the folder dir declares a namespace. What is no YAML declares none: who renders it says what is wrong.
+// declaresNamespace tells whether a file below the folder dir declares a namespace. What is no YAML declares none: who renders it says what
+// is wrong.
 func (r *Repo) declaresNamespace(dir, name string) (bool, error) {
 	files, err := r.filesBelow(dir)
 	if err != nil {
@@ -96,7 +98,8 @@ func (r *Repo) declaresNamespace(dir, name string) (bool, error) {
 			continue
 		}
 		for _, d := range documents {
-			if text(yamledit.Find(d, "apiVersion")) == "v1" && text(yamledit.Find(d, "kind")) == "Namespace" && text(yamledit.Find(d, "metadata", "name")) == name {
+			if text(yamledit.Find(d, "apiVersion")) == "v1" && text(yamledit.Find(d, "kind")) == "Namespace" &&
+				text(yamledit.Find(d, "metadata", "name")) == name {
 				return true, nil
 			}
 		}

@@ -14,8 +14,9 @@ import (
 // flagsOf are the flags of lists in fleet.yaml that are not called as their field.
 var flagsOf = map[string]string{"environments": "environment", "managementClusters": "on-management"}
 
-// inFlags says what is wrong with the item at a place of fleet.yaml that a command writes, such as spec.channels[0], in the words of its flags: the line
-// is one that nobody has. hints are for its fields, "" for the item, and go before what is said of the file. Other errors stay as they are.
+// inFlags says what is wrong with the item at a place of fleet.yaml that a command writes, such as spec.channels[0], in the words of its
+// flags: the line is one that nobody has. hints are for its fields, "" for the item, and go before what is said of the file. Other errors
+// stay as they are.
 func inFlags(err error, at string, hints map[string]string) error {
 	findings, _ := errors.AsType[diag.Findings](err)
 	if said := itemInFlags(findings, at, hints); said != nil {
@@ -45,13 +46,15 @@ func itemInFlags(findings diag.Findings, at string, hints map[string]string) err
 	return nil
 }
 
-// refusedChannel is err, why fleet.yaml cannot have a new channel, in the words of `fleetctl channel add`: production that would follow a branch, too.
+// refusedChannel is err, why fleet.yaml cannot have a new channel, in the words of `fleetctl channel add`: production that would follow a
+// branch, too.
 func (r *Repo) refusedChannel(err error, c v1alpha1.Channel) error {
 	findings, _ := errors.AsType[diag.Findings](err)
 	isProduction := func(f diag.Finding) bool { return f.Rule == v1alpha1.RuleProduction }
 	for i, name := range r.EnvironmentNames() {
 		if at := fmt.Sprintf("spec.environments[%d].channel", i); slices.ContainsFunc(findings, isProduction) {
-			hint := fmt.Sprintf("production follows tags alone: leave %s out, or say that it is none with `fleetctl environment set %s --production=false`", name, name)
+			hint := fmt.Sprintf(
+				"production follows tags alone: leave %s out, or say that it is none with `fleetctl environment set %s --production=false`", name, name)
 			if said := itemInFlags(findings, at, map[string]string{"": hint}); said != nil {
 				return said
 			}
@@ -59,7 +62,8 @@ func (r *Repo) refusedChannel(err error, c v1alpha1.Channel) error {
 	}
 	for _, other := range r.Fleet.Channels() {
 		if c.Tag != "" && other.Tag == c.Tag && other.Name != c.Name {
-			return diag.Usage(fmt.Sprintf("give it tags of its own: --tag '%s-*', or --branch", c.Name), "channel %s has the tags %s already", other.Name, c.Tag)
+			return diag.Usage(fmt.Sprintf("give it tags of its own: --tag '%s-*', or --branch", c.Name),
+				"channel %s has the tags %s already", other.Name, c.Tag)
 		}
 	}
 	return inFlags(err, fmt.Sprintf("spec.channels[%d]", len(r.Fleet.Spec.Channels)), map[string]string{
@@ -80,5 +84,6 @@ func (r *Repo) refusedEnvironment(err error, name string) error {
 			break
 		}
 	}
-	return inFlags(err, fmt.Sprintf("spec.environments[%d]", at), map[string]string{"channel": "give --channel " + tags + ", or --production=false"})
+	return inFlags(err, fmt.Sprintf("spec.environments[%d]", at),
+		map[string]string{"channel": "give --channel " + tags + ", or --production=false"})
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// What a command puts into a folder with a kustomization.yaml of somebody's own is listed there, else nobody would apply it; and when it goes
-// again, the list is as it was, to the byte.
+// What a command puts into a folder with a kustomization.yaml of somebody's own is listed there, else nobody would apply it; and when it
+// goes again, the list is as it was, to the byte.
 func TestFilesAreListed(t *testing.T) {
 	const (
 		dev  = "providers/docker/v1/clusters/dev/"
@@ -40,11 +40,15 @@ func TestFilesAreListed(t *testing.T) {
 		add, remove edit
 		steps       int // of remove
 	}{
-		"feature of a cluster, its folder":              {dev + "demo/kustomization.yaml", "features/ingress.yaml", enable(onDemo), disable(onDemo), 1},
-		"feature of a cluster, the folder of features":  {dev + "demo/features/Kustomization", "ingress.yaml", enable(onDemo), disable(FeatureOptions{}), 1},
-		"feature of a cluster, the environment's":       {dev + "kustomization.yaml", "demo/features/ingress.yaml", enable(onDemo), disable(onDemo), 1},
-		"feature of an environment, what all have":      {apps + "kustomization.yaml", "features/ingress.yaml", enable(inDev), disable(inDev), 1},
-		"feature of an environment, the features":       {apps + "features/kustomization.yml", "ingress.yaml", enable(inDev), disable(FeatureOptions{}), 1},
+		"feature of a cluster, its folder": {dev + "demo/kustomization.yaml", "features/ingress.yaml",
+			enable(onDemo), disable(onDemo), 1},
+		"feature of a cluster, the folder of features": {dev + "demo/features/Kustomization", "ingress.yaml", enable(onDemo),
+			disable(FeatureOptions{}), 1},
+		"feature of a cluster, the environment's": {dev + "kustomization.yaml", "demo/features/ingress.yaml",
+			enable(onDemo), disable(onDemo), 1},
+		"feature of an environment, what all have": {apps + "kustomization.yaml", "features/ingress.yaml", enable(inDev), disable(inDev), 1},
+		"feature of an environment, the features": {apps + "features/kustomization.yml", "ingress.yaml", enable(inDev),
+			disable(FeatureOptions{}), 1},
 		"feature of an environment, nobody else's list": {dev + "kustomization.yaml", "", enable(inDev), disable(inDev), 1},
 		"tenant, what all have":                         {apps + "kustomization.yaml", "tenants/shop.yaml", addTenant, removeTenant, 1},
 		"tenant, the folder of tenants":                 {apps + "tenants/kustomization.yaml", "shop.yaml", addTenant, removeTenant, 1},

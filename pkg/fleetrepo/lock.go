@@ -54,7 +54,10 @@ func (r *Repo) Relock(read *v1alpha1.Lock, files []manifest.File) (*Edit, error)
 	}
 	lock := &v1alpha1.Lock{}
 	for _, c := range old.Components {
-		if slices.ContainsFunc(read.Components, func(other v1alpha1.LockedComponent) bool { return other.Type == c.Type && other.Name == c.Name }) && !r.names(c) {
+		if slices.ContainsFunc(read.Components, func(other v1alpha1.LockedComponent) bool {
+			return other.Type == c.Type &&
+				other.Name == c.Name
+		}) && !r.names(c) {
 			continue
 		}
 		lock.Components = append(lock.Components, c)

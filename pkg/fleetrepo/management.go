@@ -62,7 +62,8 @@ func (r *Repo) AddManagementCluster(m v1alpha1.ManagementCluster) (*Edit, error)
 	e := &Edit{Summary: "Add management cluster " + m.Name}
 	if i := slices.Index(r.ManagementClusterNames(), m.Name); i >= 0 {
 		if !declaresAs(r.Fleet.Spec.ManagementClusters[i], m) {
-			return nil, diag.Usage("choose another name, or change it in "+v1alpha1.FileName, "there is a management cluster %s already, and it is another one", m.Name)
+			return nil, diag.Usage("choose another name, or change it in "+v1alpha1.FileName,
+				"there is a management cluster %s already, and it is another one", m.Name)
 		}
 		e.AsWanted = "management cluster " + m.Name + " is there"
 		return e, nil
@@ -134,12 +135,14 @@ func (r *Repo) RemoveManagementCluster(name string) (*Edit, error) {
 		return nil, diag.Unknown("management cluster", name, r.ManagementClusterNames(), "`fleetctl management add "+name+"` makes one")
 	}
 	if all[i].Clusters > 0 {
-		return nil, diag.Errorf("delete them first, `fleetctl cluster remove`, or hand them over to another one, `fleetctl cluster transfer NAME --to MANAGEMENT`",
+		return nil, diag.Errorf(
+			"delete them first, `fleetctl cluster remove`, or hand them over to another one, `fleetctl cluster transfer NAME --to MANAGEMENT`",
 			"management cluster %s makes clusters: %d in %s", name, all[i].Clusters, all[i].Folder)
 	}
 	for _, m := range all {
 		if m.Parent == name {
-			return nil, diag.Errorf("remove that one first: `fleetctl management remove "+m.Name+"`", "management cluster %s makes the management cluster %s", name, m.Name)
+			return nil, diag.Errorf("remove that one first: `fleetctl management remove "+m.Name+"`",
+				"management cluster %s makes the management cluster %s", name, m.Name)
 		}
 	}
 	e := &Edit{Summary: "Remove management cluster " + name}

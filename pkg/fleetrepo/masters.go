@@ -78,13 +78,15 @@ func (r *Repo) Master(name, environment string) (*Master, error) {
 	}
 	parent, err := r.managementCluster(m.Parent)
 	if err != nil {
-		return nil, diag.Errorf("run it in the fleet repo of "+m.Parent+", or declare that here", "management cluster %s is made by %s, which this fleet does not have", m.Name, m.Parent)
+		return nil, diag.Errorf("run it in the fleet repo of "+m.Parent+", or declare that here",
+			"management cluster %s is made by %s, which this fleet does not have", m.Name, m.Parent)
 	}
 	all, _, err := r.Clusters()
 	if err != nil {
 		return nil, err
 	}
-	found := &Master{Name: m.Name, Parent: parent.Name, ParentHost: parent.Host, Snapshots: r.Fleet.Spec.Snapshots.To != "", Repository: m.Repository}
+	found := &Master{Name: m.Name, Parent: parent.Name, ParentHost: parent.Host, Snapshots: r.Fleet.Spec.Snapshots.To != "",
+		Repository: m.Repository}
 	belongs := func(of string) bool {
 		return environment != "" && of == environment || m.Repository != nil && slices.Contains(m.Repository.Environments, of)
 	}
@@ -100,7 +102,8 @@ func (r *Repo) Master(name, environment string) (*Master, error) {
 		case c.ManagementCluster != parent.Name:
 		case c.Name == m.Name:
 			if r.exists(path.Join(path.Dir(c.File), "flux.yaml")) {
-				return nil, diag.Errorf("remove the flux.yaml beside "+c.File, "cluster %s has a Flux as workload clusters have, and is to be a management cluster with its own", full)
+				return nil, diag.Errorf("remove the flux.yaml beside "+c.File,
+					"cluster %s has a Flux as workload clusters have, and is to be a management cluster with its own", full)
 			}
 			found.Own, own = full, append(own, full)
 		case belongs(c.Environment) && !r.manages(parent, c.Name):
@@ -108,7 +111,8 @@ func (r *Repo) Master(name, environment string) (*Master, error) {
 		}
 	}
 	if !found.Alone && len(own) == 0 && m.Repository == nil {
-		return nil, diag.Errorf("declare it: `fleetctl cluster add "+m.Name+" --management "+parent.Name+" --push`", "management cluster %s declares no cluster %s, which %s is to run on", parent.Name, m.Name, m.Name)
+		return nil, diag.Errorf("declare it: `fleetctl cluster add "+m.Name+" --management "+parent.Name+" --push`",
+			"management cluster %s declares no cluster %s, which %s is to run on", parent.Name, m.Name, m.Name)
 	}
 	found.Clusters = slices.Concat(own, others)
 	return found, r.begun(found, parent)
@@ -168,16 +172,20 @@ func (r *Repo) findMaster(name, environment string) (*v1alpha1.ManagementCluster
 			for _, m := range among {
 				several = append(several, m.Name)
 			}
-			return nil, diag.Usage("name one: --management NAME --stand-alone", "environment %s has several management clusters that others make: %s", environment, strings.Join(several, ", "))
+			return nil, diag.Usage("name one: --management NAME --stand-alone",
+				"environment %s has several management clusters that others make: %s", environment, strings.Join(several, ", "))
 		}
 	}
 	if len(children) == 0 {
-		return nil, diag.Usage("`fleetctl management add NAME --parent ROOT` declares one", "no management cluster of this fleet has a parent that would make it")
+		return nil, diag.Usage("`fleetctl management add NAME --parent ROOT` declares one",
+			"no management cluster of this fleet has a parent that would make it")
 	}
 	if environment == "" {
-		return nil, diag.Usage("name one: --management NAME", "several management clusters of this fleet have a parent: %s", strings.Join(names, ", "))
+		return nil, diag.Usage("name one: --management NAME", "several management clusters of this fleet have a parent: %s",
+			strings.Join(names, ", "))
 	}
-	return nil, diag.Usage("name one, with --management and --stand-alone: "+strings.Join(names, ", "), "no management cluster with a parent has clusters in environment %s", environment)
+	return nil, diag.Usage("name one, with --management and --stand-alone: "+strings.Join(names, ", "),
+		"no management cluster with a parent has clusters in environment %s", environment)
 }
 
 // hasEnvironment tells whether a management cluster has a cluster in an environment: of that name, or with the name empty any but the one
@@ -201,7 +209,8 @@ func (r *Repo) OwnMaster(m *Master) (*Master, error) {
 		return nil, diag.Wrap("read the fleet repo of "+m.Name, err, "declare it there, with parent: "+m.Parent)
 	}
 	if own.Parent != m.Parent || own.Repository != nil {
-		return nil, diag.Errorf("give it parent: "+m.Parent+" there, and no repository", "the fleet repo of %s says that something else makes it", m.Name)
+		return nil, diag.Errorf("give it parent: "+m.Parent+" there, and no repository",
+			"the fleet repo of %s says that something else makes it", m.Name)
 	}
 	all, _, err := r.Clusters()
 	if err != nil {

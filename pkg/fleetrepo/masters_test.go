@@ -61,17 +61,22 @@ func TestMaster(t *testing.T) {
 		want              *Master
 		err, hint         string
 	}{
-		"by its name": {name: "eu", want: &Master{Name: "eu", Parent: "root", ParentHost: kindHost, Own: eu, Clusters: []ClusterName{eu}, Has: []ClusterName{{"prod", "shop"}}}},
+		"by its name": {name: "eu", want: &Master{Name: "eu", Parent: "root", ParentHost: kindHost, Own: eu, Clusters: []ClusterName{eu},
+			Has: []ClusterName{{"prod", "shop"}}}},
 		"by an environment, with what the root has made in it": {
 			environment: "prod", want: &Master{
-				Name: "eu", Parent: "root", ParentHost: kindHost, Own: eu, Clusters: []ClusterName{eu, {"prod", "early"}}, Has: []ClusterName{{"prod", "shop"}},
+				Name: "eu", Parent: "root", ParentHost: kindHost, Own: eu, Clusters: []ClusterName{eu, {"prod", "early"}},
+				Has: []ClusterName{{"prod", "shop"}},
 			},
 		},
-		"by the environment that it is made in": {environment: "america", want: &Master{Name: "us", Parent: "root", ParentHost: kindHost, Own: us, Clusters: []ClusterName{us}}},
-		"nobody's environment":                  {environment: "test", err: "no management cluster with a parent has clusters in environment test", hint: "eu, us"},
-		"a misspelt name":                       {name: "ue", err: `there is no management cluster with a parent "ue"`, hint: "eu"},
-		"none of several":                       {err: "several management clusters of this fleet have a parent: eu, us", hint: "--management NAME"},
-		"one without a parent":                  {name: "root", err: `there is no management cluster with a parent "root"`},
+		"by the environment that it is made in": {environment: "america",
+			want: &Master{Name: "us", Parent: "root", ParentHost: kindHost, Own: us, Clusters: []ClusterName{us}}},
+		"nobody's environment": {environment: "test",
+			err: "no management cluster with a parent has clusters in environment test", hint: "eu, us"},
+		"a misspelt name": {name: "ue", err: `there is no management cluster with a parent "ue"`, hint: "eu"},
+		"none of several": {err: "several management clusters of this fleet have a parent: eu, us",
+			hint: "--management NAME"},
+		"one without a parent": {name: "root", err: `there is no management cluster with a parent "root"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := r.Master(test.name, test.environment)
@@ -92,18 +97,20 @@ func TestMaster(t *testing.T) {
 	}
 	write(t, r.Dir, "providers/us/v1/clusters/america/other/cluster.yaml", must(r.read("providers/eu/v1/clusters/prod/shop/cluster.yaml")))
 	write(t, r.Dir, "providers/eu/v1/clusters/america/another/cluster.yaml", must(r.read("providers/eu/v1/clusters/prod/shop/cluster.yaml")))
-	if _, err := r.Master("", "america"); err == nil || !strings.Contains(err.Error(), "several management clusters that others make: eu, us") || !strings.Contains(diag.Hint(err), "--stand-alone") {
+	if _, err := r.Master("", "america"); err == nil || !strings.Contains(err.Error(),
+		"several management clusters that others make: eu, us") || !strings.Contains(diag.Hint(err), "--stand-alone") {
 		t.Errorf("two of them: %v (%s)", err, diag.Hint(err))
 	}
 }
 
-// A management cluster's own cluster goes to itself, with a record in the folder of the one that made it, and back; nobody else gets it, and it cannot be removed
-// from where it is.
+// A management cluster's own cluster goes to itself, with a record in the folder of the one that made it, and back; nobody else gets it,
+// and it cannot be removed from where it is.
 func TestHandedOverToItself(t *testing.T) {
 	r := openMasters(t)
 	before := treeOf(t, r)
 	run := &HandedOver{At: time.Date(2026, 11, 23, 12, 0, 0, 0, time.FixedZone("", 3600)), By: "ci: on #runner", Version: "v1.2.3"}
-	if _, err := r.Transfer(TransferOptions{Cluster: "eu", To: "us", HandedOver: run}); err == nil || !strings.Contains(diag.Hint(err), "bootstrap --management eu --stand-alone") {
+	if _, err := r.Transfer(TransferOptions{Cluster: "eu", To: "us", HandedOver: run}); err == nil ||
+		!strings.Contains(diag.Hint(err), "bootstrap --management eu --stand-alone") {
 		t.Errorf("to another one: %v (%s)", err, diag.Hint(err))
 	}
 	for _, cluster := range []string{"eu", "early"} {
@@ -194,7 +201,8 @@ func TestBegunToHandOver(t *testing.T) {
 	}
 	e, err = r.Transfer(TransferOptions{Cluster: "early", To: "eu", HandedOver: run})
 	_, r = done(t, r, e, err)
-	if record := string(must(r.read("providers/root/v1/handed-over/eu.yaml"))); strings.Contains(record, "handingOver") || strings.Count(record, "cluster: ") != 2 {
+	if record := string(must(r.read("providers/root/v1/handed-over/eu.yaml"))); strings.Contains(record, "handingOver") ||
+		strings.Count(record, "cluster: ") != 2 {
 		t.Error(record)
 	}
 	write(t, r.Dir, "providers/root/v1/handed-over/eu.yaml", []byte("handingOver: [{cluster: [}]"))

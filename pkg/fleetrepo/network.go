@@ -117,17 +117,20 @@ func (r *Repo) networkFor(asked string, ch *chart, flux scaffold.FluxMode) (name
 	case asked != "" || named == "" || flux == scaffold.FluxNone:
 		return asked, "", nil
 	case named != CNIRequired && !slices.Contains(networks, named):
-		return "", "", diag.Errorf(bringNetwork(named)+"; --cni takes another one", "%s names the network %s for its clusters, and there is none in %s",
+		return "", "", diag.Errorf(bringNetwork(named)+"; --cni takes another one",
+			"%s names the network %s for its clusters, and there is none in %s",
 			path.Join(layout.ChartsDir, ch.flavour, "Chart.yaml"), named, layout.CNIDir(named))
 	case named != CNIRequired:
 		return named, "", nil
 	case len(networks) == 1:
 		return networks[0], "", nil
 	case len(networks) > 1:
-		return "", "", diag.Usage("choose one with --cni: "+strings.Join(networks, ", ")+fmt.Sprintf("; `fleetctl cni add NAME --flavour %s` chooses for all that come", ch.flavour),
+		return "", "", diag.Usage("choose one with --cni: "+strings.Join(networks, ", ")+
+			fmt.Sprintf("; `fleetctl cni add NAME --flavour %s` chooses for all that come", ch.flavour),
 			"the fleet has several networks")
 	}
-	return "", "Its nodes become Ready when they have a network: use an image with a network, or add one with `fleetctl cni add` and choose it with `--cni NAME`.", nil
+	return "", "Its nodes become Ready when they have a network: use an image with a network, or add one with `fleetctl cni add` and " +
+		"choose it with `--cni NAME`.", nil
 }
 
 // bringNetwork says how a network comes into the repo.
@@ -151,7 +154,8 @@ func (r *Repo) AddNetwork(name string, o NetworkOptions) (*Edit, error) {
 		return nil, err
 	}
 	if name == CNIRequired {
-		return nil, diag.Usage("call it after the program, such as calico", "%q in a chart says that a network is to be chosen: no network can be called that", name)
+		return nil, diag.Usage("call it after the program, such as calico",
+			"%q in a chart says that a network is to be chosen: no network can be called that", name)
 	}
 	there := r.exists(layout.CNIDir(name))
 	e := &Edit{Summary: "Add network " + name}
@@ -179,7 +183,9 @@ func (r *Repo) AddNetwork(name string, o NetworkOptions) (*Edit, error) {
 		e.Summary += " for new clusters of " + strings.Join(o.Flavours, ", ")
 		e.Notes = append(e.Notes, fmt.Sprintf("Clusters that are there keep theirs: `fleetctl cluster flux CLUSTER --cni %s` changes one.", name))
 	} else if !there {
-		e.Notes = append(e.Notes, fmt.Sprintf("`fleetctl cluster add … --cni %s` takes it; `fleetctl cni add %s --flavour FLAVOUR` makes it the one of a flavour.", name, name))
+		e.Notes = append(e.Notes,
+			fmt.Sprintf("`fleetctl cluster add … --cni %s` takes it; `fleetctl cni add %s --flavour FLAVOUR` makes it the one of a flavour.", name,
+				name))
 	}
 	return e, nil
 }
@@ -200,7 +206,9 @@ func (r *Repo) writeNetwork(e *Edit, name string, files []manifest.File) error {
 		return err
 	}
 	if len(left) > 0 {
-		e.Notes = append(e.Notes, fmt.Sprintf("Of %s this stays, which is not in what --from names: %s. Delete what is of an older version, and its line in %s.", dir, strings.Join(left, ", "), kustomizationFile))
+		e.Notes = append(e.Notes,
+			fmt.Sprintf("Of %s this stays, which is not in what --from names: %s. Delete what is of an older version, and its line in %s.", dir,
+				strings.Join(left, ", "), kustomizationFile))
 	}
 	if own {
 		return nil
@@ -249,7 +257,8 @@ func (r *Repo) chooseNetwork(e *Edit, flavour, name string) error {
 	case ch.annotations[fluxAnnotation] == string(scaffold.FluxNone):
 		return diag.Usage("leave it out", "a cluster of flavour %s cannot run Flux, which brings the network", flavour)
 	case !ch.inRepo:
-		return diag.Errorf("`fleetctl provider add` brings the charts of a provider along, `fleetctl cluster add` that of its flavour", "the repo has no chart %s/%s yet", layout.ChartsDir, flavour)
+		return diag.Errorf("`fleetctl provider add` brings the charts of a provider along, `fleetctl cluster add` that of its flavour",
+			"the repo has no chart %s/%s yet", layout.ChartsDir, flavour)
 	}
 	file := path.Join(layout.ChartsDir, flavour, "Chart.yaml")
 	src, err := r.read(file)

@@ -37,7 +37,8 @@ func (r *Repo) Notifications() ([]Notification, error) {
 	for i := range r.Fleet.Spec.Notifications {
 		n := &r.Fleet.Spec.Notifications[i]
 		one := Notification{
-			Name: n.Name, Type: string(n.Type), Severity: n.Level(), Environments: append([]string{}, n.Environments...), ManagementClusters: []string{}, Secret: n.Secret,
+			Name: n.Name, Type: string(n.Type), Severity: n.Level(), Environments: append([]string{}, n.Environments...),
+			ManagementClusters: []string{}, Secret: n.Secret,
 		}
 		for _, m := range r.notified(n) {
 			if r.exists(scaffold.NotificationFile(m.Layout(), n.Name)) {
@@ -101,7 +102,8 @@ func (r *Repo) AddNotification(n v1alpha1.Notification) (*Edit, error) {
 		return nil, err
 	}
 	if have := r.Fleet.Spec.Flux.Components; len(have) > 0 && !slices.Contains(have, notifier) {
-		return nil, diag.Errorf("add it to spec.flux.components in "+v1alpha1.FileName+", and run `fleetctl init`", "Flux runs without %s, which sends notifications", notifier)
+		return nil, diag.Errorf("add it to spec.flux.components in "+v1alpha1.FileName+", and run `fleetctl init`",
+			"Flux runs without %s, which sends notifications", notifier)
 	}
 	for _, name := range n.Environments {
 		if names := r.EnvironmentNames(); !slices.Contains(names, name) {
@@ -118,7 +120,8 @@ func (r *Repo) AddNotification(n v1alpha1.Notification) (*Edit, error) {
 			})
 		}
 	} else if !reflect.DeepEqual(r.Fleet.Spec.Notifications[i], n) {
-		return nil, diag.Usage("choose another name, or `fleetctl notification remove "+n.Name+"` first", "there is a notification %s already, and it is another one", n.Name)
+		return nil, diag.Usage("choose another name, or `fleetctl notification remove "+n.Name+"` first",
+			"there is a notification %s already, and it is another one", n.Name)
 	}
 	for _, m := range after.notified(&n) {
 		if err := after.writeNotification(e, m, n); err != nil {
@@ -129,7 +132,8 @@ func (r *Repo) AddNotification(n v1alpha1.Notification) (*Edit, error) {
 }
 
 func (r *Repo) writeNotification(e *Edit, m *v1alpha1.ManagementCluster, n v1alpha1.Notification) error {
-	o := scaffold.NotificationOptions{Notification: n, Fleet: r.Fleet.Metadata.Name, ManagementCluster: m.Name, Layout: m.Layout(), GitURL: r.Fleet.Spec.Git.URL}
+	o := scaffold.NotificationOptions{Notification: n, Fleet: r.Fleet.Metadata.Name, ManagementCluster: m.Name, Layout: m.Layout(),
+		GitURL: r.Fleet.Spec.Git.URL}
 	for _, env := range n.Environments {
 		source := "flux-system"
 		if channel := r.Fleet.ChannelOf(env); channel.Name != v1alpha1.MainChannel {

@@ -122,7 +122,8 @@ func (r *Repo) resealed(names []string, reseal Reseal) ([]manifest.File, error) 
 }
 
 // reference is where a file names a folder that several clusters share.
-var reference = regexp.MustCompile(`(?:^|[^A-Za-z0-9._/-]|\./)((?:` + layout.ChartsDir + `|` + layout.FeaturesDir + `|` + layout.AddonsDir + `|tenants)/[A-Za-z0-9._/-]+)`)
+var reference = regexp.MustCompile(`(?:^|[^A-Za-z0-9._/-]|\./)((?:` + layout.ChartsDir + `|` + layout.FeaturesDir + `|` + layout.AddonsDir +
+	`|tenants)/[A-Za-z0-9._/-]+)`)
 
 // sharedFolder is the whole folder that a reference is into: a chart or a feature with all of its variants.
 func sharedFolder(ref string) string {
@@ -189,7 +190,8 @@ func (r *Repo) MoveToOwnRepo(name string, into *Repo) (*Edit, error) {
 		return nil, err
 	}
 	if missing := slices.DeleteFunc(names, into.exists); len(missing) > 0 {
-		return nil, diag.Errorf("copy them into the clone in "+into.Dir+", commit and push it there, or remove them here; encrypted ones have to be encrypted for the keys there",
+		return nil, diag.Errorf("copy them into the clone in "+into.Dir+
+			", commit and push it there, or remove them here; encrypted ones have to be encrypted for the keys there",
 			"the fleet repo of %s does not have what this one has for it: %s", name, strings.Join(missing, ", "))
 	}
 	return e, r.deleteFolder(&e.Changes, owned)

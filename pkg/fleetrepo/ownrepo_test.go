@@ -20,7 +20,8 @@ func openOwned(t testing.TB) *Repo {
 	r := openMasters(t)
 	write(t, r.Dir, "eu-ca.pem", []byte("certificates of eu\n"))
 	write(t, r.Dir, "fleet.yaml", []byte(strings.Replace(mastersFleet, "    cloud: eu\n",
-		"    cloud: eu\n    repository:\n      fleet: acme-eu\n      git: {url: \"https://git.example.com/eu.git\", caFile: eu-ca.pem}\n      environments: [prod]\n", 1)))
+		"    cloud: eu\n    repository:\n      fleet: acme-eu\n      git: {url: \"https://git.example.com/eu.git\", caFile: eu-ca.pem}\n      "+
+			"environments: [prod]\n", 1)))
 	write(t, r.Dir, "features/monitoring/prod/kustomization.yaml", []byte("resources: [../base]\n"))
 	write(t, r.Dir, "features/monitoring/base/password.sops.yaml", []byte("sealed for root\n"))
 	write(t, r.Dir, "features/other/base/kustomization.yaml", []byte("resources: []\n"))
@@ -54,7 +55,8 @@ func TestOwnRepo(t *testing.T) {
 	tree := treeOf(t, own)
 	for name, want := range map[string]string{
 		"eu-ca.pem": "certificates of eu\n", "features/monitoring/prod/kustomization.yaml": "resources: [../base]\n",
-		"features/monitoring/base/password.sops.yaml": "sealed for eu\n", "providers/eu/v1/clusters/prod/common/apps/monitoring.yaml": "path: ./features/monitoring/prod\n",
+		"features/monitoring/base/password.sops.yaml":               "sealed for eu\n",
+		"providers/eu/v1/clusters/prod/common/apps/monitoring.yaml": "path: ./features/monitoring/prod\n",
 	} {
 		if tree[name] != want {
 			t.Errorf("%s is %q, want %q", name, tree[name], want)
@@ -85,7 +87,8 @@ func TestOwnRepo(t *testing.T) {
 	const later = "providers/eu/v1/clusters/prod/shop/later.yaml"
 	write(t, r.Dir, later, []byte("added: after the first commit\n"))
 	r = reopen(t, r.Dir)
-	if e, err := r.MoveToOwnRepo("eu", own); err == nil || !strings.Contains(err.Error(), later) || strings.Contains(err.Error(), "cluster.yaml") || diag.Hint(err) == "" {
+	if e, err := r.MoveToOwnRepo("eu", own); err == nil || !strings.Contains(err.Error(), later) ||
+		strings.Contains(err.Error(), "cluster.yaml") || diag.Hint(err) == "" {
 		t.Errorf("a file that it does not have was removed: %+v, %v", e, err)
 	}
 	write(t, own.Dir, later, []byte("added: after the first commit\n"))
@@ -94,7 +97,8 @@ func TestOwnRepo(t *testing.T) {
 	if left := below(treeOf(t, r), "providers/eu"); len(left) > 0 {
 		t.Errorf("left in the repository of the masters: %v", left)
 	}
-	if _, err := r.Add(AddOptions{Name: "more", Environment: "prod", ManagementCluster: "eu", Flavour: "in-memory", KubernetesVersion: "v1.36.3"}); err == nil ||
+	if _, err := r.Add(AddOptions{Name: "more", Environment: "prod", ManagementCluster: "eu", Flavour: "in-memory",
+		KubernetesVersion: "v1.36.3"}); err == nil ||
 		!strings.Contains(err.Error(), "has a fleet repo of its own, https://git.example.com/eu.git") {
 		t.Errorf("a cluster was added beside it: %v", err)
 	}
@@ -122,8 +126,10 @@ func TestOwnRepoRefused(t *testing.T) {
 			write(t, r.Dir, "providers/eu/v1/mgmt/flux-system/gotk-sync.yaml", []byte("kind: GitRepository\n"))
 		}, "follows this repository already"},
 		"a file beside fleet.yaml": {func() {
-			write(t, r.Dir, "fleet.yaml", []byte(strings.Replace(fleet, "    parent: root\n    cloud: eu\n", "    parent: root\n    cloud: eu\n", 1)[:strings.LastIndex(fleet, "  - name: us")]+
-				"  - name: us\n    parent: root\n    cloud: us\n    repository: {git: {url: 'https://git.example.com/us.git'}}\n    providers: [{name: docker, variables: [{name: A_TOKEN, file: token}]}]\n"))
+			write(t, r.Dir, "fleet.yaml", []byte(strings.Replace(fleet, "    parent: root\n    cloud: eu\n", "    parent: root\n    cloud: eu\n",
+				1)[:strings.LastIndex(fleet, "  - name: us")]+
+				"  - name: us\n    parent: root\n    cloud: us\n    repository: {git: {url: 'https://git.example.com/us.git'}}\n    providers: "+
+				"[{name: docker, variables: [{name: A_TOKEN, file: token}]}]\n"))
 		}, "comes from the file token"},
 	} {
 		tc.set()
@@ -141,11 +147,13 @@ func TestOwnRepoRefused(t *testing.T) {
 	}
 }
 
-// A cluster's folder arrives in the other repository as a transfer within one would have moved it, and goes from here with the record of the run.
+// A cluster's folder arrives in the other repository as a transfer within one would have moved it, and goes from here with the record of
+// the run.
 func TestTransferInto(t *testing.T) {
 	r := openOwned(t)
 	write(t, r.Dir, "providers/root/v1/clusters/regions/eu/identity.sops.yaml", []byte("sealed for root\n"))
-	write(t, r.Dir, "providers/root/v1/clusters/regions/eu/extra.yaml", []byte("path: ./providers/root/v1/clusters/regions\nalso: ./features/other/base\n"))
+	write(t, r.Dir, "providers/root/v1/clusters/regions/eu/extra.yaml",
+		[]byte("path: ./providers/root/v1/clusters/regions\nalso: ./features/other/base\n"))
 	files, err := r.OwnRepo("eu", resealed)
 	if err != nil {
 		t.Fatal(err)
@@ -170,11 +178,13 @@ func TestTransferInto(t *testing.T) {
 	_, into = done(t, into, e, err)
 	arrived := treeOf(t, into)
 	there := below(arrived, "providers/eu/v1/clusters/regions/eu")
-	if there["cluster.yaml"] != before["providers/root/v1/clusters/regions/eu/cluster.yaml"] || there["identity.sops.yaml"] != "sealed for eu\n" ||
+	if there["cluster.yaml"] != before["providers/root/v1/clusters/regions/eu/cluster.yaml"] ||
+		there["identity.sops.yaml"] != "sealed for eu\n" ||
 		there["extra.yaml"] != "path: ./providers/eu/v1/clusters/regions\nalso: ./features/other/base\n" {
 		t.Errorf("it has %v", there)
 	}
-	for _, name := range []string{"features/other/base/kustomization.yaml", "charts/docker/Chart.yaml", "providers/eu/v1/clusters/regions/chart-docker.yaml"} {
+	for _, name := range []string{"features/other/base/kustomization.yaml", "charts/docker/Chart.yaml",
+		"providers/eu/v1/clusters/regions/chart-docker.yaml"} {
 		if arrived[name] == "" || arrived[name] != before[name] && path.Base(name) != "chart-docker.yaml" {
 			t.Errorf("%s is %q there", name, arrived[name])
 		}
@@ -204,11 +214,14 @@ func TestTransferInto(t *testing.T) {
 	if m, err = into.OwnMaster(m); err != nil || !m.Alone {
 		t.Errorf("and when the root has nothing of it: %+v, %v", m, err)
 	}
-	if _, err := r.TransferInto(into, TransferOptions{Cluster: "us", To: "eu"}, nil); err == nil || !strings.Contains(diag.Hint(err), "bootstrap --management us --stand-alone") && !strings.Contains(diag.Hint(err), "environment add america") {
+	if _, err := r.TransferInto(into, TransferOptions{Cluster: "us", To: "eu"}, nil); err == nil ||
+		!strings.Contains(diag.Hint(err), "bootstrap --management us --stand-alone") &&
+			!strings.Contains(diag.Hint(err), "environment add america") {
 		t.Errorf("another management cluster's own: %v (%s)", err, diag.Hint(err))
 	}
 	into.Fleet.Spec.Environments = []v1alpha1.Environment{{Name: "regions"}}
-	if _, err := r.TransferInto(into, TransferOptions{Cluster: "early", To: "eu"}, nil); err == nil || !strings.Contains(diag.Hint(err), "environment add prod") {
+	if _, err := r.TransferInto(into, TransferOptions{Cluster: "early", To: "eu"}, nil); err == nil ||
+		!strings.Contains(diag.Hint(err), "environment add prod") {
 		t.Errorf("an environment that it does not have: %v (%s)", err, diag.Hint(err))
 	}
 }

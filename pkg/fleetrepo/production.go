@@ -19,8 +19,8 @@ func (r *Repo) productionAlong(c v1alpha1.Channel, named []string) (along []stri
 	return along
 }
 
-// anotherChannel is the hint of what to do before the channel called name goes, for the environments that follow it. Production never follows the branch: without
-// another channel of tags it has to be production no more.
+// anotherChannel is the hint of what to do before the channel called name goes, for the environments that follow it. Production never
+// follows the branch: without another channel of tags it has to be production no more.
 func (r *Repo) anotherChannel(name string, followers []string) string {
 	another := v1alpha1.MainChannel
 	for _, c := range r.Fleet.Channels() {
@@ -33,7 +33,8 @@ func (r *Repo) anotherChannel(name string, followers []string) string {
 		return e.IsProduction()
 	}
 	if i := slices.IndexFunc(followers, production); i >= 0 && another == v1alpha1.MainChannel {
-		return "production follows tags alone: add another channel for " + followers[i] + " (`fleetctl channel add`), or make it one that is no production: " +
+		return "production follows tags alone: add another channel for " + followers[i] +
+			" (`fleetctl channel add`), or make it one that is no production: " +
 			"`fleetctl environment set " + followers[i] + " --channel " + v1alpha1.MainChannel + " --production=false`"
 	}
 	return "give each another one first: `fleetctl environment set " + followers[0] + " --channel " + another + "`"

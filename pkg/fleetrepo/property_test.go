@@ -29,7 +29,8 @@ type random struct {
 	r    *Repo
 }
 
-// randomFleets runs a test for each of some fleets. Its name says the seed. Without charts in it, a fleet has those that fleetctl brings along.
+// randomFleets runs a test for each of some fleets. Its name says the seed. Without charts in it, a fleet has those that fleetctl brings
+// along.
 func randomFleets(t *testing.T, charts bool, test func(f *random)) {
 	t.Helper()
 	for seed := range uint64(*seeds) {
@@ -130,7 +131,8 @@ func (f *random) judge(what string, before *declared, about touched, after []byt
 	if ended := func(b []byte) bool { return bytes.HasSuffix(b, []byte("\n")) }; ended(before.src) != ended(after) {
 		fail("the end of the last line comes or goes")
 	}
-	if crlf := bytes.Contains(before.src, []byte("\r\n")); crlf != bytes.Contains(after, []byte("\r\n")) || crlf && bytes.Count(after, []byte("\n")) != bytes.Count(after, []byte("\r\n")) {
+	if crlf := bytes.Contains(before.src, []byte("\r\n")); crlf != bytes.Contains(after, []byte("\r\n")) ||
+		crlf && bytes.Count(after, []byte("\n")) != bytes.Count(after, []byte("\r\n")) {
 		fail("the ends of lines differ")
 	}
 }

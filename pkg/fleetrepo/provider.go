@@ -80,7 +80,9 @@ func (r *Repo) AddProvider(cluster string, p v1alpha1.Provider) (*Edit, error) {
 	if TypeOf(p) == v1alpha1.ProviderInfrastructure {
 		flavours := scaffold.FlavoursFor(p.Name)
 		if len(flavours) == 0 && !there {
-			e.Notes = append(e.Notes, fmt.Sprintf("fleetctl has charts for clusters of %s alone: `fleetctl chart add NAME --from TEMPLATE.yaml` makes one for %s of a template of clusterctl.", strings.Join(scaffold.Providers(), ", "), p.Name))
+			e.Notes = append(e.Notes,
+				fmt.Sprintf("fleetctl has charts for clusters of %s alone: `fleetctl chart add NAME --from TEMPLATE.yaml` makes one for %s of a "+
+					"template of clusterctl.", strings.Join(scaffold.Providers(), ", "), p.Name))
 		}
 		if err := r.bringCharts(e, flavours); err != nil {
 			return nil, err

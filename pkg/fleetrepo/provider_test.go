@@ -40,7 +40,8 @@ func TestProviders(t *testing.T) {
 	if _, err := r.AddProvider("", v1alpha1.Provider{Name: "gcp"}); diag.Code(err) != diag.ExitUsage {
 		t.Errorf("which management cluster? %v", err)
 	}
-	if _, err := r.AddProvider("cloud", v1alpha1.Provider{Name: "gcp", Type: "infra"}); err == nil || !strings.Contains(err.Error(), `unknown provider type "infra"`) {
+	if _, err := r.AddProvider("cloud", v1alpha1.Provider{Name: "gcp", Type: "infra"}); err == nil ||
+		!strings.Contains(err.Error(), `unknown provider type "infra"`) {
 		t.Errorf("bad type: %v", err)
 	}
 }

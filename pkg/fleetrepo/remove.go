@@ -67,10 +67,12 @@ func (r *Repo) Remove(name string) (*Removal, error) {
 		return nil, err
 	}
 	if c.Paused {
-		return nil, diag.Errorf("run `fleetctl cluster resume "+name+"` first", "cluster %s is paused: Flux would not delete it, only forget it", c.Name)
+		return nil, diag.Errorf("run `fleetctl cluster resume "+name+"` first",
+			"cluster %s is paused: Flux would not delete it, only forget it", c.Name)
 	}
 	if r.manages(c.mgmt, c.Name) {
-		return nil, diag.Errorf("remove its clusters, run `fleetctl teardown --management "+c.Name+"`, and take it out of fleet.yaml: then it is a workload cluster like any other",
+		return nil, diag.Errorf("remove its clusters, run `fleetctl teardown --management "+c.Name+
+			"`, and take it out of fleet.yaml: then it is a workload cluster like any other",
 			"cluster %s is a management cluster of this fleet", c.Name)
 	}
 	if c.Removing {
@@ -99,7 +101,8 @@ func (r *Repo) Remove(name string) (*Removal, error) {
 	e.Notes = append(e.Notes,
 		"Step 1 of 2: nothing is deleted yet. `fleetctl cluster remove "+name+" --cancel` takes it back.",
 		"When Flux has applied this commit, run `fleetctl cluster remove "+name+"` again: that deletes "+c.contents()+".",
-		"The load balancers and volumes that Kubernetes has made in its cloud stay there, unless you run `fleetctl cluster drain "+name+"` before that.")
+		"The load balancers and volumes that Kubernetes has made in its cloud stay there, unless you run `fleetctl cluster drain "+name+
+			"` before that.")
 	return &Removal{Edit: *e, Cluster: c.Cluster}, nil
 }
 
@@ -142,8 +145,11 @@ func (r *Repo) removeFiles(c *declared) (*Removal, error) {
 		return nil, err
 	}
 	out.Notes = append(out.Notes, "Step 2 of 2: this deletes "+c.contents()+".",
-		"Whether Flux has applied step 1 was not looked at: where it sees both steps at once, the cluster stays, and nothing manages it any more. `fleetctl status` shows the commit that Flux is at.",
-		"The namespace "+c.Name+" stays on the management cluster, for what Cluster API still needs in it. --wait deletes it in the end; without it, when `fleetctl status` no longer shows the cluster: kubectl delete namespace "+c.Name)
+		"Whether Flux has applied step 1 was not looked at: where it sees both steps at once, the cluster stays, and nothing manages it any "+
+			"more. `fleetctl status` shows the commit that Flux is at.",
+		"The namespace "+c.Name+
+			" stays on the management cluster, for what Cluster API still needs in it. --wait deletes it in the end; without it, when `fleetctl "+
+			"status` no longer shows the cluster: kubectl delete namespace "+c.Name)
 	return out, nil
 }
 

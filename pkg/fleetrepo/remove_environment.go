@@ -53,7 +53,8 @@ func (r *Repo) RemoveEnvironment(name string) (*Edit, error) {
 		}
 	}
 	if channel := r.Fleet.ChannelOf(name); channel.Name != v1alpha1.MainChannel && len(r.Fleet.EnvironmentsOf(channel.Name)) == 1 {
-		e.Notes = append(e.Notes, fmt.Sprintf("No environment follows channel %s any more: `fleetctl channel remove %s` takes it out.", channel.Name, channel.Name))
+		e.Notes = append(e.Notes, fmt.Sprintf("No environment follows channel %s any more: `fleetctl channel remove %s` takes it out.",
+			channel.Name, channel.Name))
 	}
 	return e, nil
 }
@@ -80,7 +81,8 @@ func (r *Repo) checkEmpty(name string) error {
 	}
 	for _, t := range tenants {
 		if slices.ContainsFunc(t.Environments, func(e TenantEnvironment) bool { return e.Name == name }) {
-			return diag.Errorf(fmt.Sprintf("remove it first: `fleetctl tenant remove %s --environment %s`", t.Name, name), "environment %s has the tenant %s", name, t.Name)
+			return diag.Errorf(fmt.Sprintf("remove it first: `fleetctl tenant remove %s --environment %s`", t.Name, name),
+				"environment %s has the tenant %s", name, t.Name)
 		}
 	}
 	return nil
@@ -111,7 +113,8 @@ func (r *Repo) RemoveFeature(name string) (*Edit, error) {
 		return nil, diag.Unknown("feature", name, r.FeatureNames(), "`fleetctl feature add "+name+"` makes one")
 	}
 	if has := slices.Concat(all[i].Environments, all[i].Clusters, all[i].ManagementClusters); len(has) > 0 {
-		return nil, diag.Errorf("take it from them first: `fleetctl feature disable "+name+"`", "feature %s is enabled for %s", name, strings.Join(has, ", "))
+		return nil, diag.Errorf("take it from them first: `fleetctl feature disable "+name+"`", "feature %s is enabled for %s", name,
+			strings.Join(has, ", "))
 	}
 	e := &Edit{Summary: "Remove feature " + name}
 	values, err := r.valuesOfFeature(name)

@@ -54,7 +54,9 @@ func (r *Repo) RemoveProvider(cluster string, p v1alpha1.Provider) (*Edit, error
 	if err := after.dropProvider(e, m.Providers[index], flavours); err != nil {
 		return nil, err
 	}
-	e.Notes = append(e.Notes, fmt.Sprintf("Where it is installed on the management cluster %s it stays: `clusterctl delete --%s %s` takes it off.", m.Name, clusterctlFlag(TypeOf(p)), p.Name))
+	e.Notes = append(e.Notes,
+		fmt.Sprintf("Where it is installed on the management cluster %s it stays: `clusterctl delete --%s %s` takes it off.", m.Name,
+			clusterctlFlag(TypeOf(p)), p.Name))
 	return e, nil
 }
 
@@ -76,7 +78,8 @@ func (r *Repo) checkProviderUnused(m *v1alpha1.ManagementCluster, name string, f
 	if len(needs) == 0 {
 		return nil
 	}
-	return diag.Errorf("delete them first: `fleetctl cluster remove "+needs[0]+"`", "provider %s makes the machines of %s", name, strings.Join(needs, ", "))
+	return diag.Errorf("delete them first: `fleetctl cluster remove "+needs[0]+"`", "provider %s makes the machines of %s", name,
+		strings.Join(needs, ", "))
 }
 
 // dropProvider takes what only a provider that is gone from fleet.yaml brought out of charts/ and fleet.lock.
@@ -109,7 +112,8 @@ func (r *Repo) dropProvider(e *Edit, p v1alpha1.Provider, flavours []string) err
 	return r.writeLock(e, lock)
 }
 
-// idleChart tells whether a chart is there as fleetctl brought it, with no provider in fleet.yaml that brings it and no cluster that has it.
+// idleChart tells whether a chart is there as fleetctl brought it, with no provider in fleet.yaml that brings it and no cluster that has
+// it.
 func (r *Repo) idleChart(flavour string) (bool, error) {
 	for i := range r.Fleet.Spec.ManagementClusters {
 		for _, p := range r.Fleet.Spec.ManagementClusters[i].Providers {

@@ -26,7 +26,8 @@ func TestUnkeep(t *testing.T) {
 		t.Fatal(err)
 	}
 	object := func(apiVersion, kind string) string {
-		return "apiVersion: " + apiVersion + "\nkind: " + kind + "\nmetadata:\n  name: demo\n  annotations:\n    helm.sh/resource-policy: keep\n    other: stays\n---\n"
+		return "apiVersion: " + apiVersion + "\nkind: " + kind +
+			"\nmetadata:\n  name: demo\n  annotations:\n    helm.sh/resource-policy: keep\n    other: stays\n---\n"
 	}
 	files := filesys.MakeFsInMemory()
 	for name, content := range map[string]string{

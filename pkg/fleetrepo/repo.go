@@ -79,7 +79,9 @@ func Find(dir string) (string, error) {
 			return at, nil
 		}
 		if filepath.Dir(at) == at {
-			return "", diag.Errorf("run fleetctl in the fleet repo or give its folder with --repo; `fleetctl init` makes one, or `fleetctl adopt` for a repo that Flux follows already",
+			return "", diag.Errorf(
+				"run fleetctl in the fleet repo or give its folder with --repo; `fleetctl init` makes one, or `fleetctl adopt` for a repo that Flux "+
+					"follows already",
 				"there is no %s in %s or above", v1alpha1.FileName, start)
 		}
 	}
@@ -109,7 +111,8 @@ func OpenCopy(dir, workTree string) (*Repo, error) {
 	}
 	content, err := os.ReadFile(filepath.Join(dir, v1alpha1.FileName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, diag.Errorf("commit it first, as you want it: git add "+v1alpha1.FileName+"; git commit", "%s is in no commit", v1alpha1.FileName)
+		return nil, diag.Errorf("commit it first, as you want it: git add "+v1alpha1.FileName+"; git commit",
+			"%s is in no commit", v1alpha1.FileName)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read fleet: %w", err)

@@ -23,7 +23,8 @@ func (r *Repo) PauseEnvironment(name string, paused bool) (*Edit, error) {
 	if err := r.CheckEnvironment(name); err != nil {
 		return nil, err
 	}
-	e := &Edit{Summary: pauses(paused) + " environment " + name} // of an environment that follows tags, it changes nothing that has to be promoted
+	// Of an environment that follows tags, it changes nothing that has to be promoted.
+	e := &Edit{Summary: pauses(paused) + " environment " + name}
 	found := false
 	for i := range r.Fleet.Spec.ManagementClusters {
 		at := r.Fleet.Spec.ManagementClusters[i].Layout()
@@ -48,7 +49,8 @@ func (r *Repo) PauseEnvironment(name string, paused bool) (*Edit, error) {
 		}
 	}
 	if !found {
-		return nil, diag.Errorf("`fleetctl init` makes what applies it, or the first `fleetctl promote` of its channel", "nothing applies environment %s yet", name)
+		return nil, diag.Errorf("`fleetctl init` makes what applies it, or the first `fleetctl promote` of its channel",
+			"nothing applies environment %s yet", name)
 	}
 	if paused {
 		e.Notes = append(e.Notes, "Changes in Git no longer reach its clusters; Cluster API still manages their machines.")
@@ -99,7 +101,8 @@ func (r *Repo) PauseChannel(name string, paused bool) (*Edit, error) {
 		return nil, err
 	}
 	if name == v1alpha1.MainChannel {
-		return nil, diag.Usage("`--now` suspends it on the cluster", "the channel %s cannot be paused by a commit: no later commit would be seen that resumes it", name)
+		return nil, diag.Usage("`--now` suspends it on the cluster",
+			"the channel %s cannot be paused by a commit: no later commit would be seen that resumes it", name)
 	}
 	// It concerns environments that follow the channel, and yet waits for no promotion: the source is in the management cluster's own
 	// folder.
@@ -116,7 +119,8 @@ func (r *Repo) PauseChannel(name string, paused bool) (*Edit, error) {
 		return nil, diag.Errorf("its first `fleetctl promote` makes it", "channel %s has no source yet", name)
 	}
 	if paused {
-		e.Notes = append(e.Notes, "Its environments stay at their revision: a promotion, or a commit to its branch, reaches them only after `fleetctl channel resume`.")
+		e.Notes = append(e.Notes,
+			"Its environments stay at their revision: a promotion, or a commit to its branch, reaches them only after `fleetctl channel resume`.")
 	}
 	return e, nil
 }
@@ -163,7 +167,8 @@ func (r *Repo) suspendIn(e *Edit, file string, suspended bool, selects func(kind
 	found := false
 	for i, d := range documents {
 		group, _, _ := strings.Cut(text(yamledit.Find(d, "apiVersion")), "/")
-		if !strings.HasSuffix(group, ".toolkit.fluxcd.io") || !selects(text(yamledit.Find(d, "kind")), text(yamledit.Find(d, "metadata", "name"))) {
+		if !strings.HasSuffix(group, ".toolkit.fluxcd.io") ||
+			!selects(text(yamledit.Find(d, "kind")), text(yamledit.Find(d, "metadata", "name"))) {
 			continue
 		}
 		found = true
@@ -204,7 +209,8 @@ func (r *Repo) Paused(environments []string) (paused, notes []string) {
 	return paused, sortedSet(notes)
 }
 
-// isSuspended tells whether the first object of a file is suspended. A file that is not there, or cannot be read, is none: others tell of it.
+// isSuspended tells whether the first object of a file is suspended. A file that is not there, or cannot be read, is none: others tell of
+// it.
 func (r *Repo) isSuspended(file string) bool {
 	src, err := r.read(file)
 	return err == nil && fieldOf(src, yamledit.Path{"spec", "suspend"}) == "true"
@@ -315,7 +321,8 @@ func (r *Repo) PausedByChannel(name string) ([]FluxObject, error) {
 	}
 	err := r.eachIn(r.Fleet.EnvironmentsOf(name), func(p place, cluster string, own bool) {
 		if own {
-			all = append(all, FluxObject{ManagementCluster: p.mgmt.Name, Cluster: cluster, Kind: "GitRepository", Namespace: systemNamespace, Name: "flux-system"})
+			all = append(all, FluxObject{ManagementCluster: p.mgmt.Name, Cluster: cluster, Kind: "GitRepository",
+				Namespace: systemNamespace, Name: "flux-system"})
 		}
 	})
 	return all, err

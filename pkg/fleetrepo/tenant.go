@@ -214,7 +214,8 @@ func (r *Repo) RemoveTenant(name string, environments []string) (*Edit, error) {
 		}
 	}
 	e.Environments = sortedSet(had)
-	e.Notes = append(e.Notes, fmt.Sprintf("This deletes the namespace %s, and all that runs and is stored in it, on every cluster of %s.", name, strings.Join(e.Environments, ", ")))
+	e.Notes = append(e.Notes, fmt.Sprintf("This deletes the namespace %s, and all that runs and is stored in it, on every cluster of %s.",
+		name, strings.Join(e.Environments, ", ")))
 	return e, nil
 }
 

@@ -42,7 +42,8 @@ func (r *Repo) Transfer(o TransferOptions) (*Edit, error) {
 		return nil, err
 	}
 	if c.mgmt == to {
-		return &Edit{Summary: "Transfer cluster " + c.Name, AsWanted: fmt.Sprintf("cluster %s is declared for management cluster %s (%s)", c.Name, to.Name, c.File)}, nil
+		return &Edit{Summary: "Transfer cluster " + c.Name,
+			AsWanted: fmt.Sprintf("cluster %s is declared for management cluster %s (%s)", c.Name, to.Name, c.File)}, nil
 	}
 	m := &mover{repo: r, into: r, from: c.mgmt, to: to, environment: c.Environment}
 	e, err := m.arrive(c, o.AcceptDifferences)
@@ -114,10 +115,12 @@ func (r *Repo) findBeside(given string, to *v1alpha1.ManagementCluster) (*declar
 func (m *mover) transferable(c *declared) error {
 	r, to := m.repo, m.to
 	if c.Removing {
-		return diag.Errorf("finish its removal, or take that back: `fleetctl cluster remove "+c.Name+" --cancel`", "cluster %s is being removed", c.Name)
+		return diag.Errorf("finish its removal, or take that back: `fleetctl cluster remove "+c.Name+" --cancel`",
+			"cluster %s is being removed", c.Name)
 	}
 	if r.manages(c.mgmt, c.Name) && !r.ownOf(c, to) {
-		return diag.Errorf("hand it over to itself: `fleetctl bootstrap --management "+c.Name+" --stand-alone`", "cluster %s is a management cluster of this fleet", c.Name)
+		return diag.Errorf("hand it over to itself: `fleetctl bootstrap --management "+c.Name+" --stand-alone`",
+			"cluster %s is a management cluster of this fleet", c.Name)
 	}
 	if _, err := m.into.managementClusterFor(to.Name, c.Flavour); err != nil {
 		return err

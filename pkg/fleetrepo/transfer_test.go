@@ -53,8 +53,10 @@ func TestTransfer(t *testing.T) {
 		Name: to, Host: v1alpha1.Host{Type: v1alpha1.HostKind}, Cloud: from.Cloud, Generation: "v9", Providers: []v1alpha1.Provider{provider},
 	})
 	_, r = done(t, r, e, err)
-	write(t, r.Dir, path.Join(path.Dir(c.File), "namespaced", "extra.yaml"), []byte("# ./"+from.Clusters()+"/x, "+from.Clusters()+"-not, a/"+from.Clusters()+"\n"))
-	write(t, r.Dir, path.Join(from.Environment(c.Environment), "common", "apps", "mine.yaml"), []byte("path: ./"+from.Environment(c.Environment)+"/common\n"))
+	write(t, r.Dir, path.Join(path.Dir(c.File), "namespaced", "extra.yaml"),
+		[]byte("# ./"+from.Clusters()+"/x, "+from.Clusters()+"-not, a/"+from.Clusters()+"\n"))
+	write(t, r.Dir, path.Join(from.Environment(c.Environment), "common", "apps", "mine.yaml"),
+		[]byte("path: ./"+from.Environment(c.Environment)+"/common\n"))
 	before := treeOf(t, r)
 
 	e, err = r.Transfer(TransferOptions{Cluster: "demo", To: to})
@@ -79,10 +81,12 @@ func TestTransfer(t *testing.T) {
 	if there["cluster.yaml"] != below(before, path.Dir(c.File))["cluster.yaml"] {
 		t.Errorf("cluster.yaml is another one:\n%s", there["cluster.yaml"])
 	}
-	if want := "# ./" + at.Clusters() + "/x, " + from.Clusters() + "-not, a/" + from.Clusters() + "\n"; there["namespaced/extra.yaml"] != want {
+	if want := "# ./" + at.Clusters() + "/x, " + from.Clusters() + "-not, a/" + from.Clusters() +
+		"\n"; there["namespaced/extra.yaml"] != want {
 		t.Errorf("paths in it are %q, want %q", there["namespaced/extra.yaml"], want)
 	}
-	if want := "path: ./" + at.Environment(c.Environment) + "/common\n"; after[path.Join(at.Environment(c.Environment), "common", "apps", "mine.yaml")] != want {
+	if want := "path: ./" + at.Environment(c.Environment) +
+		"/common\n"; after[path.Join(at.Environment(c.Environment), "common", "apps", "mine.yaml")] != want {
 		t.Errorf("what the environment has did not come along: %v", below(after, at.Environment(c.Environment)))
 	}
 	again, err := r.Transfer(TransferOptions{Cluster: "demo", To: to})
@@ -116,7 +120,8 @@ func TestTransferDiffers(t *testing.T) {
 	provider := c.mgmt.Providers[0]
 	provider.Variables = nil
 	e, err := r.AddManagementCluster(v1alpha1.ManagementCluster{
-		Name: "second", Host: v1alpha1.Host{Type: v1alpha1.HostKind}, Cloud: c.mgmt.Layout().Cloud, Generation: "v9", Providers: []v1alpha1.Provider{provider},
+		Name: "second", Host: v1alpha1.Host{Type: v1alpha1.HostKind}, Cloud: c.mgmt.Layout().Cloud, Generation: "v9",
+		Providers: []v1alpha1.Provider{provider},
 	})
 	_, r = done(t, r, e, err)
 	m, err := r.managementCluster("second")
@@ -125,16 +130,19 @@ func TestTransferDiffers(t *testing.T) {
 	}
 	other := strings.ReplaceAll(string(c.src), c.Name, "neighbour")
 	write(t, r.Dir, path.Join(m.Layout().Cluster(c.Environment, "neighbour"), "cluster.yaml"), []byte(other))
-	write(t, r.Dir, path.Join(c.mgmt.Layout().Environment(c.Environment), "common", "apps", "monitoring.yaml"), []byte("kind: Kustomization\n"))
+	write(t, r.Dir, path.Join(c.mgmt.Layout().Environment(c.Environment), "common", "apps", "monitoring.yaml"),
+		[]byte("kind: Kustomization\n"))
 	_, err = r.Transfer(TransferOptions{Cluster: "demo", To: "second"})
-	if err == nil || !strings.Contains(err.Error(), "common/apps/monitoring.yaml") || !strings.Contains(diag.Hint(err), "--accept-differences") {
+	if err == nil || !strings.Contains(err.Error(), "common/apps/monitoring.yaml") ||
+		!strings.Contains(diag.Hint(err), "--accept-differences") {
 		t.Errorf("%v (%s)", err, diag.Hint(err))
 	}
 	if _, err := r.Transfer(TransferOptions{Cluster: "demo", To: "second", AcceptDifferences: true}); err != nil {
 		t.Error(err)
 	}
 	write(t, r.Dir, path.Join(m.Layout().Cluster(c.Environment, "demo"), "cluster.yaml"), c.src)
-	if _, err := r.Transfer(TransferOptions{Cluster: "demo", To: "second", AcceptDifferences: true}); err == nil || !strings.Contains(err.Error(), "there is a cluster demo already") {
+	if _, err := r.Transfer(TransferOptions{Cluster: "demo", To: "second", AcceptDifferences: true}); err == nil ||
+		!strings.Contains(err.Error(), "there is a cluster demo already") {
 		t.Errorf("a name that is taken: %v", err)
 	}
 	if _, err := r.Transfer(TransferOptions{Cluster: "demo", To: "nobody"}); err == nil {

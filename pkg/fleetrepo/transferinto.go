@@ -25,10 +25,12 @@ func (r *Repo) TransferInto(into *Repo, o TransferOptions, reseal Reseal) (*Edit
 		return nil, err
 	}
 	if slices.ContainsFunc(places, func(p place) bool { return p.mgmt == to && p.environment == c.Environment }) {
-		return &Edit{Summary: "Transfer cluster " + c.Name, AsWanted: fmt.Sprintf("cluster %s is declared for management cluster %s there", c.Name, to.Name)}, nil
+		return &Edit{Summary: "Transfer cluster " + c.Name,
+			AsWanted: fmt.Sprintf("cluster %s is declared for management cluster %s there", c.Name, to.Name)}, nil
 	}
 	if !slices.Contains(into.EnvironmentNames(), c.Environment) {
-		return nil, diag.Errorf("`fleetctl environment add "+c.Environment+"` there", "the fleet repo of %s has no environment %s", to.Name, c.Environment)
+		return nil, diag.Errorf("`fleetctl environment add "+c.Environment+"` there", "the fleet repo of %s has no environment %s",
+			to.Name, c.Environment)
 	}
 	m := &mover{repo: r, into: into, from: c.mgmt, to: to, environment: c.Environment, reseal: reseal}
 	e, err := m.arrive(c, o.AcceptDifferences)
@@ -51,7 +53,8 @@ func (r *Repo) TransferAway(o TransferOptions) (*Edit, error) {
 		return nil, err
 	}
 	if to.Repository == nil {
-		return nil, diag.Usage("`fleetctl cluster transfer` moves it within this repository", "management cluster %s has no repository of its own", to.Name)
+		return nil, diag.Usage("`fleetctl cluster transfer` moves it within this repository",
+			"management cluster %s has no repository of its own", to.Name)
 	}
 	e := &Edit{Summary: fmt.Sprintf("Transfer cluster %s from %s to %s", c.Name, c.mgmt.Name, to.Name), Environments: []string{c.Environment}}
 	return e, r.leave(e, c, to, o.HandedOver)

@@ -65,9 +65,12 @@ func (r *Repo) Upgrade(name string, opts UpgradeOptions) (*Edit, error) {
 func (c *declared) checkStep(current, target semver.Version) error {
 	switch {
 	case target.LT(current):
-		return diag.Usage("a control plane never goes back; restore it from a backup instead", "cannot downgrade cluster %s from v%s to v%s", c.Name, current, target)
+		return diag.Usage("a control plane never goes back; restore it from a backup instead", "cannot downgrade cluster %s from v%s to v%s",
+			c.Name, current, target)
 	case target.Major != current.Major || target.Minor > current.Minor+1:
-		return diag.Usage(fmt.Sprintf("take the step before first: `fleetctl cluster upgrade %s --version v%d.%d.0`", c.Name, current.Major, current.Minor+1), "cannot upgrade cluster %s from v%s to v%s: a control plane takes one minor version at a time", c.Name, current, target)
+		return diag.Usage(fmt.Sprintf("take the step before first: `fleetctl cluster upgrade %s --version v%d.%d.0`", c.Name, current.Major,
+			current.Minor+1), "cannot upgrade cluster %s from v%s to v%s: a control plane takes one minor version at a time",
+			c.Name, current, target)
 	}
 	for _, p := range c.Pools {
 		version, err := c.poolVersion(p, current)
@@ -76,10 +79,12 @@ func (c *declared) checkStep(current, target semver.Version) error {
 		}
 		switch {
 		case version.GT(current):
-			return diag.Errorf("take kubernetesVersion of the pool out", "%s:%d: pool %s is at v%s, ahead of its control plane at v%s", c.File, p.Line, p.Name, version, current)
+			return diag.Errorf("take kubernetesVersion of the pool out", "%s:%d: pool %s is at v%s, ahead of its control plane at v%s", c.File,
+				p.Line, p.Name, version, current)
 		case version.Major == target.Major && version.Minor+kubeletSkew < target.Minor:
 			return diag.Usage(fmt.Sprintf("upgrade the pool first: `fleetctl cluster upgrade %s --version v%s --pool %s`", c.Name, current, p.Name),
-				"cannot upgrade cluster %s to v%s: pool %s is at v%s, and nodes may be %d minor versions behind", c.Name, target, p.Name, version, kubeletSkew)
+				"cannot upgrade cluster %s to v%s: pool %s is at v%s, and nodes may be %d minor versions behind", c.Name, target,
+				p.Name, version, kubeletSkew)
 		}
 	}
 	return nil
@@ -98,7 +103,8 @@ func (c *declared) poolVersion(p Pool, control semver.Version) (semver.Version, 
 
 func (r *Repo) upgradeControlPlane(c *declared, target semver.Version, opts UpgradeOptions) (*Edit, error) {
 	if len(opts.Pools) > 0 {
-		return nil, diag.Usage("run it without --pool first", "the control plane of cluster %s goes first: it is at %s", c.Name, c.KubernetesVersion)
+		return nil, diag.Usage("run it without --pool first", "the control plane of cluster %s goes first: it is at %s",
+			c.Name, c.KubernetesVersion)
 	}
 	ch, err := r.chart(c.Flavour)
 	if err != nil {
@@ -117,8 +123,9 @@ func (r *Repo) upgradeControlPlane(c *declared, target semver.Version, opts Upgr
 	}
 	e, err := r.apply(c, fmt.Sprintf("Upgrade the control plane of cluster %s to v%s", c.Name, target), changes...)
 	if err == nil && held > 0 {
-		e.Notes = append(e.Notes, fmt.Sprintf("The control plane goes first; the pools stay where they are. When `fleetctl status` shows it Ready, "+
-			"run `fleetctl cluster upgrade %s --version v%s` again for the pools.", c.Name, target))
+		e.Notes = append(e.Notes,
+			fmt.Sprintf("The control plane goes first; the pools stay where they are. When `fleetctl status` shows it Ready, "+
+				"run `fleetctl cluster upgrade %s --version v%s` again for the pools.", c.Name, target))
 	}
 	return e, err
 }
@@ -137,7 +144,8 @@ func (r *Repo) upgradePools(c *declared, opts UpgradeOptions) (*Edit, error) {
 			held = append(held, p.Name+" at "+p.KubernetesVersion)
 		}
 	}
-	e, err := r.apply(c, fmt.Sprintf("Upgrade pools of cluster %s to %s: %s", c.Name, c.KubernetesVersion, strings.Join(names, ", ")), changes...)
+	e, err := r.apply(c, fmt.Sprintf("Upgrade pools of cluster %s to %s: %s", c.Name, c.KubernetesVersion, strings.Join(names, ", ")),
+		changes...)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +155,8 @@ func (r *Repo) upgradePools(c *declared, opts UpgradeOptions) (*Edit, error) {
 	if len(names) == 0 {
 		return e, nil
 	}
-	e.Notes = append(e.Notes, fmt.Sprintf("The control plane is at %s; now pools follow it: %s. Their nodes are replaced.", c.KubernetesVersion, strings.Join(names, ", ")))
+	e.Notes = append(e.Notes, fmt.Sprintf("The control plane is at %s; now pools follow it: %s. Their nodes are replaced.",
+		c.KubernetesVersion, strings.Join(names, ", ")))
 	if len(held) > 0 {
 		e.Notes = append(e.Notes, fmt.Sprintf("Held until the same command names them, or names none: %s.", strings.Join(held, ", ")))
 	}
@@ -171,7 +180,8 @@ func (c *declared) imagesOf(old semver.Version, changed []Assignment) []string {
 		at := yamledit.Path(path).String()
 		isOld := strings.Contains(text(n), old.String()) || strings.Contains(text(n), strings.ReplaceAll(old.String(), ".", "-"))
 		if isOld && !slices.ContainsFunc(changed, func(a Assignment) bool { return a.Path.String() == at }) {
-			notes = append(notes, fmt.Sprintf("%s:%d: %s is %s, an image with the old version: give the new one with --set %s", c.File, n.Line, at, n.Value, diag.ShellWord(at+"=…")))
+			notes = append(notes, fmt.Sprintf("%s:%d: %s is %s, an image with the old version: give the new one with --set %s", c.File, n.Line, at,
+				n.Value, diag.ShellWord(at+"=…")))
 		}
 	}
 	for _, field := range []string{"image", "template"} {

@@ -33,13 +33,15 @@ func FuzzValues(f *testing.F) {
 	for _, content := range chartFiles(f, "values.yaml") {
 		f.Add(content)
 	}
-	for _, text := range []string{"", "# nothing\n", "a: &a {b: c}\nd: *a\n<<: *a\n", "a: 1\n---\nb: 2\n", "- a\n", "a: 2026-01-01\nb: 0o7\nc: 1e3\nd: .inf\ne: ~\n", "? [a]\n: b\n", "1: a\ntrue: b\n", "a: !!binary aGk=\n"} {
+	for _, text := range []string{"", "# nothing\n", "a: &a {b: c}\nd: *a\n<<: *a\n", "a: 1\n---\nb: 2\n", "- a\n",
+		"a: 2026-01-01\nb: 0o7\nc: 1e3\nd: .inf\ne: ~\n", "? [a]\n: b\n", "1: a\ntrue: b\n", "a: !!binary aGk=\n"} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, content []byte) {
 		values, err := ParseValues("values.yaml", content)
 		if err != nil {
-			if findings, ok := err.(diag.Findings); !ok || len(findings) == 0 || findings[0].File != "values.yaml" { //nolint:errorlint // the very type
+			// The very type.
+			if findings, ok := err.(diag.Findings); !ok || len(findings) == 0 || findings[0].File != "values.yaml" { //nolint:errorlint
 				t.Errorf("%v does not say where", err)
 			}
 			return
@@ -60,16 +62,19 @@ func FuzzValues(f *testing.F) {
 	})
 }
 
-// Whatever is in a chart's values.schema.json, and in the values of a cluster: a schema is refused or judges, always the same, and has a place
-// for each of its complaints.
+// Whatever is in a chart's values.schema.json, and in the values of a cluster: a schema is refused or judges, always the same, and has a
+// place for each of its complaints.
 func FuzzValuesSchema(f *testing.F) {
 	for _, schema := range chartFiles(f, "values.schema.json") {
 		f.Add(schema, []byte("kubernetesVersion: v1.36.3\nregion: eu\npools: [{name: a, replicas: -1, sise: x}, {name: a}]\n"))
 	}
 	for _, schema := range []string{
-		`{"$ref": "https://example.com/schema.json"}`, `{"$ref": "file:///etc/passwd"}`, `{"$ref": "#"}`, `{"$ref": "#/definitions/a", "definitions": {"a": {"$ref": "#/definitions/a"}}}`,
-		`{"properties": {"a": {"pattern": "("}}}`, `{"anyOf": [{"required": ["b"]}, {"not": {}}]}`, `true`, `[]`, `{"type": "objekt"}`, `{"properties": {"a": {"multipleOf": 0.1}}}`,
-		`{"$schema": "http://json-schema.org/draft-04/schema#", "additionalProperties": false}`, `{"items": [{"type": "string"}], "propertyNames": {"maxLength": 1}}`,
+		`{"$ref": "https://example.com/schema.json"}`, `{"$ref": "file:///etc/passwd"}`, `{"$ref": "#"}`,
+		`{"$ref": "#/definitions/a", "definitions": {"a": {"$ref": "#/definitions/a"}}}`,
+		`{"properties": {"a": {"pattern": "("}}}`, `{"anyOf": [{"required": ["b"]}, {"not": {}}]}`, `true`, `[]`, `{"type": "objekt"}`,
+		`{"properties": {"a": {"multipleOf": 0.1}}}`,
+		`{"$schema": "http://json-schema.org/draft-04/schema#", "additionalProperties": false}`,
+		`{"items": [{"type": "string"}], "propertyNames": {"maxLength": 1}}`,
 	} {
 		f.Add([]byte(schema), []byte("a: [b, {c: 1.5}]\nlonger: ~\n"))
 	}

@@ -21,7 +21,11 @@ type Version struct {
 // SetVersions writes versions of a management cluster's components ("" stands for the only management cluster) into fleet.yaml. Then it
 // calls read with the changed fleet, and writes the result into fleet.lock. Flux's version is that of all management clusters. Where all is
 // so already the edit changes nothing.
-func (r *Repo) SetVersions(cluster string, versions []Version, read func(*v1alpha1.Fleet) (_ *v1alpha1.Lock, notes []string, _ error)) (*Edit, error) {
+func (r *Repo) SetVersions(
+	cluster string,
+	versions []Version,
+	read func(*v1alpha1.Fleet) (_ *v1alpha1.Lock, notes []string, _ error),
+) (*Edit, error) {
 	m, err := r.managementCluster(cluster)
 	if err != nil {
 		return nil, err
@@ -69,7 +73,8 @@ func (r *Repo) SetVersions(cluster string, versions []Version, read func(*v1alph
 	}
 	e.Changes.Write(lock.Changes.Files()...)
 	e.Notes = append(e.Notes, notes...)
-	e.Notes = append(e.Notes, "Read the releases' notes before it is merged. `fleetctl upgrade apply` brings the management cluster to these versions.")
+	e.Notes = append(e.Notes,
+		"Read the releases' notes before it is merged. `fleetctl upgrade apply` brings the management cluster to these versions.")
 	return e, nil
 }
 

@@ -24,7 +24,8 @@ func TestDamagedKeyFile(t *testing.T) {
 		"a pipe":    func(path string) error { return syscall.Mkfifo(path, 0o600) },
 		"a loop":    func(path string) error { return os.Symlink(path, path) },
 	} {
-		for kind, fleet := range map[string]state.Fleet{"of its identity": {ID: "7c1d8f0e-8a4f-4d0e-9d0b-0a1d0c6b6f11", Name: "acme"}, "of its name": {Name: "acme"}} {
+		for kind, fleet := range map[string]state.Fleet{"of its identity": {ID: "7c1d8f0e-8a4f-4d0e-9d0b-0a1d0c6b6f11", Name: "acme"},
+			"of its name": {Name: "acme"}} {
 			t.Run(name+" "+kind, func(t *testing.T) {
 				deps := management.Deps{Store: state.Store{Dir: t.TempDir()}, LookupEnv: func(string) (string, bool) { return "", false }}
 				path := deps.Store.KeyFile(fleet)
@@ -39,7 +40,8 @@ func TestDamagedKeyFile(t *testing.T) {
 					t.Fatal(err)
 				}
 				look := state.Fleet{ID: "7c1d8f0e-8a4f-4d0e-9d0b-0a1d0c6b6f11", Name: "acme"} // the one of its name is older
-				if _, err := LocalKeys(deps, look, t.TempDir(), ""); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(diag.Hint(err), "move it away") {
+				if _, err := LocalKeys(deps, look, t.TempDir(), ""); err == nil || !strings.Contains(err.Error(), path) ||
+					!strings.Contains(diag.Hint(err), "move it away") {
 					t.Errorf("the error is %v, hint %q", err, diag.Hint(err))
 				}
 				key, err := secret.NewKey()

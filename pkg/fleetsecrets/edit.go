@@ -38,7 +38,8 @@ func Edit(ctx context.Context, deps management.Deps, o EditOptions) error {
 		return e.keep(err)
 	}
 	if o.From != "" {
-		return diag.Wrap("remove what an earlier edit was kept in", deps.Store.DropEdit(e.fleet, o.From), "remove it by hand: its content is in the fleet repo")
+		return diag.Wrap("remove what an earlier edit was kept in", deps.Store.DropEdit(e.fleet, o.From),
+			"remove it by hand: its content is in the fleet repo")
 	}
 	return nil
 }
@@ -150,5 +151,6 @@ func (e *secretEdit) keep(cause error) error {
 	if err != nil {
 		return where("your edit is lost: it could not be kept: " + err.Error())
 	}
-	return where("your edit is kept, encrypted, in " + path + ": `fleetctl secret edit " + e.File + " --from " + path + "` goes on with it; remove it if you do not need it")
+	return where("your edit is kept, encrypted, in " + path + ": `fleetctl secret edit " + e.File + " --from " + path +
+		"` goes on with it; remove it if you do not need it")
 }

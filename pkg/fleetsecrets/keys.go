@@ -1,5 +1,5 @@
-// Package fleetsecrets works on the encrypted files of a fleet repo: encrypt, edit and rotate them. It also finds and keeps the age keys that
-// open them: on this machine, and on the management clusters of the fleet.
+// Package fleetsecrets works on the encrypted files of a fleet repo: encrypt, edit and rotate them. It also finds and keeps the age keys
+// that open them: on this machine, and on the management clusters of the fleet.
 package fleetsecrets
 
 import (
@@ -30,16 +30,18 @@ const (
 )
 
 // KeyHint says where a person finds a key.
-const KeyHint = "give the file with it: --age-key-file or " + keyFileVariable + "; it is in the state folder of the machine that made the fleet, and in the Secret " +
+const KeyHint = "give the file with it: --age-key-file or " + keyFileVariable +
+	"; it is in the state folder of the machine that made the fleet, and in the Secret " +
 	flux.Namespace + "/" + flux.DecryptionSecret + " of its management cluster"
 
-// LocalKeys returns the age keys of a fleet that this machine knows: from the given file (empty: from none), from sops' environment variables,
-// and from the state folder. root is the folder of the fleet repo. No key at all is no error.
+// LocalKeys returns the age keys of a fleet that this machine knows: from the given file (empty: from none), from sops' environment
+// variables, and from the state folder. root is the folder of the fleet repo. No key at all is no error.
 func LocalKeys(d management.Deps, fleet state.Fleet, root, file string) (keys secret.Keys, err error) {
 	fromVariable, _ := d.LookupEnv(keyFileVariable)
 	if name := cmp.Or(file, fromVariable); name != "" {
 		if strings.Contains(name, "AGE-SECRET-KEY-") { // no error may quote it
-			return nil, diag.Usage("put it into a private file and name that; the variable "+keyVariable+" takes the key itself", "there is an age key where the name of its file belongs")
+			return nil, diag.Usage("put it into a private file and name that; the variable "+keyVariable+" takes the key itself",
+				"there is an age key where the name of its file belongs")
 		}
 		if keys, err = readKeys(name, within.Given, ""); err != nil {
 			return nil, err
@@ -71,7 +73,9 @@ func storedKeys(d management.Deps, fleet state.Fleet) (secret.Keys, error) {
 
 // readStored reads a file of the state folder. Whatever is in the way of it, nobody writes another in its place.
 func readStored(file string) (secret.Keys, error) {
-	return readKeys(file, within.Named, "put it back from a backup; or move it away, and give the key with --age-key-file, or have `fleetctl connect` bring it from the management cluster")
+	return readKeys(file, within.Named,
+		"put it back from a backup; or move it away, and give the key with --age-key-file, or have `fleetctl connect` bring it from the "+
+			"management cluster")
 }
 
 // maxKeys is far above what the keys of a fleet need, in bytes.
@@ -87,8 +91,8 @@ func readKeys(name string, read func(name string, most int64) ([]byte, error), h
 	return keys, diag.Wrap("read "+name, err, hint)
 }
 
-// olderKeys returns keys that an older fleetctl filed by the fleet's name, before fleets had identities. Another fleet of the same name may have
-// keys in the same file, so only keys that the repo at root names are returned. The file stays: the other fleet may need the rest.
+// olderKeys returns keys that an older fleetctl filed by the fleet's name, before fleets had identities. Another fleet of the same name may
+// have keys in the same file, so only keys that the repo at root names are returned. The file stays: the other fleet may need the rest.
 func olderKeys(d management.Deps, fleet state.Fleet, root string) (secret.Keys, error) {
 	if fleet.ID == "" {
 		return nil, nil
@@ -126,15 +130,16 @@ func recipientsIn(root string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if some, err := secret.Recipients(content); err == nil { // a file that is not encrypted names no key; the command that needs it reports it
+		// A file that is not encrypted names no key; the command that needs it reports it.
+		if some, err := secret.Recipients(content); err == nil {
 			all = append(all, some...)
 		}
 	}
 	return all, nil
 }
 
-// FleetOf returns the identity and name by which the state folder files the private files of repo's fleet. If the repo has no identity yet, the
-// record of the fleet's management cluster may have one that is not committed.
+// FleetOf returns the identity and name by which the state folder files the private files of repo's fleet. If the repo has no identity yet,
+// the record of the fleet's management cluster may have one that is not committed.
 func FleetOf(d management.Deps, repo *fleetrepo.Repo) (state.Fleet, error) {
 	fleet := state.Fleet{Name: repo.Fleet.Metadata.Name}
 	var err error
@@ -154,7 +159,8 @@ func FleetOf(d management.Deps, repo *fleetrepo.Repo) (state.Fleet, error) {
 	return fleet, nil
 }
 
-// KeepKeys adds keys to the keys of the fleet in the state folder. It waits for other commands that do the same, and loses no key of theirs.
+// KeepKeys adds keys to the keys of the fleet in the state folder. It waits for other commands that do the same, and loses no key of
+// theirs.
 func KeepKeys(ctx context.Context, d management.Deps, fleet state.Fleet, keys secret.Keys) error {
 	unlock, err := d.Store.LockKeys(ctx, fleet)
 	if err != nil {

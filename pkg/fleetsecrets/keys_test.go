@@ -69,8 +69,8 @@ func TestKeyFileWithoutEnd(t *testing.T) {
 	}
 }
 
-// What was filed by name, before fleets had identities, may be of two fleets. Each finds its own there and nothing else, whatever it is called, and the
-// file stays for the other one.
+// What was filed by name, before fleets had identities, may be of two fleets. Each finds its own there and nothing else, whatever it is
+// called, and the file stays for the other one.
 func TestKeysFiledByName(t *testing.T) {
 	deps := management.Deps{Store: state.Store{Dir: t.TempDir()}, LookupEnv: func(string) (string, bool) { return "", false }}
 	var keys secret.Keys

@@ -6,8 +6,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// AddNotification returns the edit that adds a notification. With a value, the same commit has the notification's encrypted Secret, for each management
-// cluster that sends the notification: under address for messages, under token for the status of commits.
+// AddNotification returns the edit that adds a notification. With a value, the same commit has the notification's encrypted Secret, for
+// each management cluster that sends the notification: under address for messages, under token for the status of commits.
 func AddNotification(dir string, n v1alpha1.Notification, value []byte) (func(r *fleetrepo.Repo) (*fleetrepo.Edit, error), error) {
 	if value == nil {
 		return func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.AddNotification(n) }, nil

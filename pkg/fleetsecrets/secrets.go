@@ -52,7 +52,8 @@ func (n New) content() ([]byte, error) {
 	return content, nil
 }
 
-// Encrypt returns the edit that encrypts a file in place. If n is not nil, the edit makes the file from n. The public key in the repo is enough.
+// Encrypt returns the edit that encrypts a file in place. If n is not nil, the edit makes the file from n. The public key in the repo is
+// enough.
 func Encrypt(o Options, n *New) (func(r *fleetrepo.Repo) (*fleetrepo.Edit, error), error) {
 	repo, err := fleetrepo.Open(o.Dir)
 	if err != nil {
@@ -162,8 +163,8 @@ func Rotate(ctx context.Context, deps management.Deps, o RotateOptions) (func(r 
 	return rotation.edit, nil
 }
 
-// Hold calls do while no other command of this user encrypts files of the same fleet anew. So the keys, rules and files that do reads are still
-// the same when do writes. dir is any folder in the fleet repo.
+// Hold calls do while no other command of this user encrypts files of the same fleet anew. So the keys, rules and files that do reads are
+// still the same when do writes. dir is any folder in the fleet repo.
 func Hold(ctx context.Context, d management.Deps, dir string, do func() error) error {
 	repo, err := fleetrepo.Open(dir)
 	if err != nil {
@@ -202,7 +203,8 @@ func giveKeys(ctx context.Context, d management.Deps, repo *fleetrepo.Repo, keys
 			err = flux.NewSystem(client).AddKeys(ctx, WithKeys(keys))
 		}
 		if err != nil {
-			return diag.Wrap("give the new key to the management cluster "+r.Name, err, "mend that first, or give --offline and run `fleetctl init` before the change is pushed")
+			return diag.Wrap("give the new key to the management cluster "+r.Name, err,
+				"mend that first, or give --offline and run `fleetctl init` before the change is pushed")
 		}
 		given++
 	}
@@ -303,7 +305,8 @@ func ruleFor(r *fleetrepo.Repo, file string) (secret.Rule, error) {
 }
 
 func noRules() error {
-	return diag.Errorf("`fleetctl init` writes it; with --scaffold it does so without a management cluster", "there is no %s in the fleet repo", secret.RulesFile)
+	return diag.Errorf("`fleetctl init` writes it; with --scaffold it does so without a management cluster",
+		"there is no %s in the fleet repo", secret.RulesFile)
 }
 
 // readSecret reads a file of the repo. A missing file is a usage error that names files near it.

@@ -43,7 +43,8 @@ func (s *System) Fetch(ctx context.Context, secret *corev1.Secret, sync []byte) 
 			}
 		}
 		own([]*unstructured.Unstructured{obj})
-		if _, err := s.client.Apply(ctx, []*unstructured.Unstructured{obj}, kube.ApplyOptions{FieldManager: fluxOwner, ForceConflicts: true}); err != nil {
+		if _, err := s.client.Apply(ctx, []*unstructured.Unstructured{obj},
+			kube.ApplyOptions{FieldManager: fluxOwner, ForceConflicts: true}); err != nil {
 			return "", fmt.Errorf("apply the source: %w", err)
 		}
 	}
@@ -60,7 +61,8 @@ func (s *System) Fetch(ctx context.Context, secret *corev1.Secret, sync []byte) 
 		return why == "", nil
 	})
 	if err != nil {
-		return "", diag.Wrap("fetch the fleet repo", fmt.Errorf("%w: %s", err, why), "check that the cluster reaches the fleet repo, and that its credentials for the repo are right")
+		return "", diag.Wrap("fetch the fleet repo", fmt.Errorf("%w: %s", err, why),
+			"check that the cluster reaches the fleet repo, and that its credentials for the repo are right")
 	}
 	return revision, nil
 }
@@ -107,5 +109,6 @@ func (s *System) EndFetch(ctx context.Context) error {
 		obj.SetNamespace(Namespace)
 		obj.SetName(FetchName)
 	}
-	return diag.Wrap("remove the source of the standby", s.client.Delete(ctx, []*unstructured.Unstructured{source, secret}, kube.DeleteOptions{}), "")
+	return diag.Wrap("remove the source of the standby",
+		s.client.Delete(ctx, []*unstructured.Unstructured{source, secret}, kube.DeleteOptions{}), "")
 }

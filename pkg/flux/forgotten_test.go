@@ -14,8 +14,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// forgotten: a Kustomization that is deleted in the middle of an attempt at an API server that never answers goes at once, if it leaves what
-// it made. It keeps the finalizers of others.
+// forgotten: a Kustomization that is deleted in the middle of an attempt at an API server that never answers goes at once, if it leaves
+// what it made. It keeps the finalizers of others.
 func forgotten(ctx context.Context, t *testing.T, client *kube.Client, system *System) {
 	const namespace, foreign = "dead", "example.com/other"
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -65,7 +65,8 @@ spec: {interval: 1h, timeout: 10m, prune: true, deletionPolicy: Orphan, path: ./
 	if err := client.Get(ctx, ref.Key, obj); err != nil {
 		t.Fatal(err)
 	}
-	if err := system.patch(ctx, ref, map[string]any{"metadata": map[string]any{"finalizers": append(obj.GetFinalizers(), foreign)}}); err != nil {
+	if err := system.patch(ctx, ref,
+		map[string]any{"metadata": map[string]any{"finalizers": append(obj.GetFinalizers(), foreign)}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := client.Delete(ctx, []*unstructured.Unstructured{obj}, kube.DeleteOptions{}); err != nil {

@@ -121,7 +121,8 @@ func TestDownload(t *testing.T) {
 	mux.HandleFunc("/download/v2.9.6/manifests.tar.gz", func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusBadGateway)
 	})
-	mux.HandleFunc("/download/v2.9.7/manifests.tar.gz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(archive[:len(archive)/2]) })
+	mux.HandleFunc("/download/v2.9.7/manifests.tar.gz",
+		func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(archive[:len(archive)/2]) })
 	mux.HandleFunc("/download/v2.9.8/manifests.tar.gz", func(_ http.ResponseWriter, r *http.Request) {
 		select {
 		case <-r.Context().Done():
@@ -132,7 +133,8 @@ func TestDownload(t *testing.T) {
 	defer server.Close()
 	defer close(released)
 
-	c, err := GenerateComponents(t.Context(), ComponentsOptions{Version: "v2.9.5", NetworkPolicy: true, Registry: "registry.example/flux", ReleasesURL: server.URL})
+	c, err := GenerateComponents(t.Context(), ComponentsOptions{Version: "v2.9.5", NetworkPolicy: true, Registry: "registry.example/flux",
+		ReleasesURL: server.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +148,8 @@ func TestDownload(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := GenerateComponents(ctx, ComponentsOptions{Version: "v2.9.8", ReleasesURL: server.URL}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := GenerateComponents(ctx, ComponentsOptions{Version: "v2.9.8", ReleasesURL: server.URL}); !errors.Is(err,
+		context.DeadlineExceeded) {
 		t.Errorf("a server that hangs: got %v, want the context's error", err)
 	}
 }
@@ -178,7 +181,8 @@ func TestSystemFilesBuild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := SystemFiles(c, SyncOptions{URL: "https://git.example/fleet.git", Branch: "main", Path: "providers/docker/v1/mgmt", SecretName: Name})
+	files, err := SystemFiles(c, SyncOptions{URL: "https://git.example/fleet.git", Branch: "main",
+		Path: "providers/docker/v1/mgmt", SecretName: Name})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +200,8 @@ func TestSystemFilesBuild(t *testing.T) {
 	for _, r := range res.Resources() {
 		kinds[r.GetKind()]++
 	}
-	want := map[string]int{"Namespace": 1, "NetworkPolicy": 1, "ClusterRoleBinding": 1, "Deployment": 4, "GitRepository": 1, "Kustomization": 1}
+	want := map[string]int{"Namespace": 1, "NetworkPolicy": 1, "ClusterRoleBinding": 1, "Deployment": 4,
+		"GitRepository": 1, "Kustomization": 1}
 	if diff := cmp.Diff(want, kinds); diff != "" {
 		t.Errorf("kinds (-want +got):\n%s", diff)
 	}

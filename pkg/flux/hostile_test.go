@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// TestHostileRelease: spec.flux.url may be a stranger's. What is released there is given to kustomize, which would follow folders, and fetch or
-// run what they name.
+// TestHostileRelease: spec.flux.url may be a stranger's. What is released there is given to kustomize, which would follow folders, and
+// fetch or run what they name.
 func TestHostileRelease(t *testing.T) {
 	var asked atomic.Int32
 	remote := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
@@ -39,21 +39,25 @@ func TestHostileRelease(t *testing.T) {
 		},
 		"a kustomization beside them": {
 			entries: []tar.Header{{Name: "kustomization.yaml"}, {Name: "Kustomization"}},
-			content: map[string]string{"kustomization.yaml": "resources: [" + remote.URL + "/x.yaml]\n", "Kustomization": "resources: [" + remote.URL + "/x.yaml]\n"},
+			content: map[string]string{"kustomization.yaml": "resources: [" + remote.URL + "/x.yaml]\n",
+				"Kustomization": "resources: [" + remote.URL + "/x.yaml]\n"},
 		},
 		"a link": {
 			without: controller, entries: []tar.Header{{Name: controller, Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}}, want: controller,
 		},
 		"aliases of aliases": {
 			without: controller, entries: []tar.Header{{Name: controller}},
-			content: map[string]string{controller: "apiVersion: v1\nkind: A\na: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\n" +
-				"d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: &g [*f,*f,*f,*f,*f,*f,*f,*f,*f]\n"},
+			content: map[string]string{controller: "apiVersion: v1\nkind: A\na: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: " +
+				"&c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\n" +
+				"d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: &g " +
+				"[*f,*f,*f,*f,*f,*f,*f,*f,*f]\n"},
 			want: controller + ": file is too large or too deep once its aliases are expanded",
 		},
 		"deep": {
 			without: controller, entries: []tar.Header{{Name: controller}},
-			content: map[string]string{controller: "apiVersion: v1\nkind: A\nmetadata: {name: a}\ndata: " + strings.Repeat("{a: ", 5000) + "b" + strings.Repeat("}", 5000) + "\n"},
-			want:    controller + ": line 4: it is nested too deep",
+			content: map[string]string{controller: "apiVersion: v1\nkind: A\nmetadata: {name: a}\ndata: " + strings.Repeat("{a: ", 5000) + "b" +
+				strings.Repeat("}", 5000) + "\n"},
+			want: controller + ": line 4: it is nested too deep",
 		},
 		"large": {
 			without: controller, entries: []tar.Header{{Name: controller}},

@@ -151,7 +151,8 @@ func badCommit(ctx context.Context, t *testing.T, system *System, repo *gitRepo)
 	if !errors.As(err, &unready) || !errors.Is(err, context.DeadlineExceeded) || diag.Code(err) != diag.ExitNotReady {
 		t.Fatalf("got %v, want a NotReadyError at the deadline", err)
 	}
-	if len(unready) != 1 || unready[0].String() != "Kustomization flux-system/flux-system" || !strings.Contains(unready[0].Reason, "Not_A_Name") {
+	if len(unready) != 1 || unready[0].String() != "Kustomization flux-system/flux-system" ||
+		!strings.Contains(unready[0].Reason, "Not_A_Name") {
 		t.Errorf("wrong object or reason: %v", unready)
 	}
 	half := repo.commit(map[string]string{"mgmt/also-wrong.yaml": ""})
@@ -222,7 +223,8 @@ func statusOfAll(ctx context.Context, t *testing.T, system *System, repo *gitRep
 	bad := repo.commit(map[string]string{"mgmt/far.yaml": remote})
 	short, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
-	if err := system.WaitSynced(short, WaitOptions{Commit: bad}); err == nil || !strings.Contains(err.Error(), "Kustomization flux-system/far") {
+	if err := system.WaitSynced(short, WaitOptions{Commit: bad}); err == nil ||
+		!strings.Contains(err.Error(), "Kustomization flux-system/far") {
 		t.Errorf("a cluster that is not there: got %v", err)
 	}
 	report, err := system.Status(ctx)

@@ -51,7 +51,8 @@ func (s *System) TakeBack(ctx context.Context, namespace string, kubeconfig kube
 		if !is || obj.GetNamespace() != namespace && !letGoOf(obj, kubeconfig) {
 			return nil
 		}
-		change := map[string]any{"metadata": map[string]any{"annotations": map[string]any{reconcileAnnotation: nil, letGoAnnotation: nil, letGoFor: nil}}}
+		change := map[string]any{"metadata": map[string]any{"annotations": map[string]any{reconcileAnnotation: nil,
+			letGoAnnotation: nil, letGoFor: nil}}}
 		if before != wasSuspended {
 			change["spec"] = map[string]any{"suspend": nil}
 		}
@@ -160,19 +161,20 @@ func (s *System) WaitReleased(ctx context.Context, release kube.Key, detail func
 		return err
 	}
 	why := "it is not there yet"
-	err := s.client.Watch(ctx, helmReleaseKind, kube.Selection{Namespace: release.Namespace, Name: release.Name}, func(objects kube.Objects) (bool, error) {
-		why = "it is not there yet"
-		if obj := objects[release]; obj != nil {
-			why = workloadReason(obj)
-			if _, is := obj.GetAnnotations()[letGoAnnotation]; is {
-				why = "it is suspended"
+	err := s.client.Watch(ctx, helmReleaseKind, kube.Selection{Namespace: release.Namespace, Name: release.Name},
+		func(objects kube.Objects) (bool, error) {
+			why = "it is not there yet"
+			if obj := objects[release]; obj != nil {
+				why = workloadReason(obj)
+				if _, is := obj.GetAnnotations()[letGoAnnotation]; is {
+					why = "it is suspended"
+				}
 			}
-		}
-		if why != "" && detail != nil {
-			detail("HelmRelease " + release.String() + ": " + why)
-		}
-		return why == "", nil
-	})
+			if why != "" && detail != nil {
+				detail("HelmRelease " + release.String() + ": " + why)
+			}
+			return why == "", nil
+		})
 	if err != nil {
 		return fmt.Errorf("wait for HelmRelease %s (%s): %w", release, why, err)
 	}

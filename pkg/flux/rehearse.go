@@ -50,8 +50,9 @@ type rehearsal struct {
 	arrives map[kube.Ref]bool // namespaces, and, without a name, the kinds of CRDs, that are applied, too
 }
 
-// Rehearse tries what Kustomizations of the cluster are to apply to it, each object in a dry run as kustomize-controller, and changes nothing. keep
-// says of what those Kustomizations applied before whether they still are to. One that is suspended, and not by Suspend, does nothing.
+// Rehearse tries what Kustomizations of the cluster are to apply to it, each object in a dry run as kustomize-controller, and changes
+// nothing. keep says of what those Kustomizations applied before whether they still are to. One that is suspended, and not by Suspend, does
+// nothing.
 func (s *System) Rehearse(ctx context.Context, objects []ToApply, by []kube.Key, keep func(kube.Ref) bool) (*Rehearsal, error) {
 	w, err := s.look(ctx)
 	if err != nil {
@@ -198,7 +199,8 @@ func (r *rehearsal) deletes(ctx context.Context, ref kube.Ref) error {
 		return fmt.Errorf("get %s: %w", ref, err)
 	}
 	a := obj.GetAnnotations()
-	if a[pruneAnnotation] == kustomizev1.DisabledValue || a[reconcileAnnotation] == kustomizev1.DisabledValue || obj.GetLabels()[AppliedBy] == "" {
+	if a[pruneAnnotation] == kustomizev1.DisabledValue || a[reconcileAnnotation] == kustomizev1.DisabledValue ||
+		obj.GetLabels()[AppliedBy] == "" {
 		return nil
 	}
 	r.mu.Lock()

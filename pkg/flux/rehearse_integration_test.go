@@ -112,8 +112,9 @@ func TestRehearse(t *testing.T) {
 		t.Fatal(err)
 	}
 	inventories := map[string][]string{
-		"flux-system": {"default_kept__Service", "default_dropped__ConfigMap", "default_spared__ConfigMap", "default_anothers__ConfigMap", "default_gone__ConfigMap"},
-		"rests":       {"default_of-who-rests__ConfigMap"}, "channel": {"default_dropped__ConfigMap"},
+		"flux-system": {"default_kept__Service", "default_dropped__ConfigMap", "default_spared__ConfigMap", "default_anothers__ConfigMap",
+			"default_gone__ConfigMap"},
+		"rests": {"default_of-who-rests__ConfigMap"}, "channel": {"default_dropped__ConfigMap"},
 	}
 	for name, ids := range inventories {
 		var entries []any
@@ -151,7 +152,8 @@ func TestRehearse(t *testing.T) {
 	if len(found.Deletes) != 1 || found.Deletes[0].Name != "dropped" {
 		t.Errorf("it would delete %v", found.Deletes)
 	}
-	if len(found.Refused) != want["refused"] || !strings.Contains(found.Refused[0].Error(), "Service default/kept, which Kustomization flux-system/flux-system applies") {
+	if len(found.Refused) != want["refused"] || !strings.Contains(found.Refused[0].Error(),
+		"Service default/kept, which Kustomization flux-system/flux-system applies") {
 		t.Errorf("refused: %v", found.Refused)
 	}
 	if len(found.Untold) != want["untold"] {

@@ -95,29 +95,31 @@ func PasswordIn(secret *corev1.Secret) (username, password string) {
 func (s *System) AddKeys(ctx context.Context, merge func(there []byte) ([]byte, error)) error {
 	key := types.NamespacedName{Namespace: Namespace, Name: DecryptionSecret}
 	op := fmt.Sprintf("give the Secret %s its keys", key)
-	err := retry.OnError(retry.DefaultBackoff, func(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }, func() error {
-		there := &corev1.Secret{}
-		err := s.client.Get(ctx, key, there)
-		absent := kube.IsAbsent(err)
-		if err != nil && !absent {
-			return err
-		}
-		keys, err := merge(there.Data[DecryptionKey])
-		switch {
-		case err != nil:
-			return err
-		case absent:
-			return s.client.Create(ctx, &corev1.Secret{
-				ObjectMeta: metav1.ObjectMeta{Name: key.Name, Namespace: key.Namespace}, Type: corev1.SecretTypeOpaque, Data: map[string][]byte{DecryptionKey: keys},
-			}, client.FieldOwner(kube.FieldManager))
-		case bytes.Equal(keys, there.Data[DecryptionKey]):
-			return nil
-		}
-		if there.Data == nil {
-			there.Data = map[string][]byte{}
-		}
-		there.Data[DecryptionKey] = keys
-		return s.client.Update(ctx, there, client.FieldOwner(kube.FieldManager)) // a conflict if the Secret has changed since it was read
-	})
+	err := retry.OnError(retry.DefaultBackoff, func(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) },
+		func() error {
+			there := &corev1.Secret{}
+			err := s.client.Get(ctx, key, there)
+			absent := kube.IsAbsent(err)
+			if err != nil && !absent {
+				return err
+			}
+			keys, err := merge(there.Data[DecryptionKey])
+			switch {
+			case err != nil:
+				return err
+			case absent:
+				return s.client.Create(ctx, &corev1.Secret{
+					ObjectMeta: metav1.ObjectMeta{Name: key.Name, Namespace: key.Namespace}, Type: corev1.SecretTypeOpaque,
+					Data: map[string][]byte{DecryptionKey: keys},
+				}, client.FieldOwner(kube.FieldManager))
+			case bytes.Equal(keys, there.Data[DecryptionKey]):
+				return nil
+			}
+			if there.Data == nil {
+				there.Data = map[string][]byte{}
+			}
+			there.Data[DecryptionKey] = keys
+			return s.client.Update(ctx, there, client.FieldOwner(kube.FieldManager)) // a conflict if the Secret has changed since it was read
+		})
 	return diag.Wrap(op, err, "")
 }

@@ -17,14 +17,17 @@ import (
 // applyAs applies an object as one of Flux's controllers would, of what Git has.
 func applyAs(ctx context.Context, t *testing.T, c *kube.Client, suspend any) {
 	t.Helper()
-	spec := map[string]any{"interval": "1m", "prune": true, "path": "./x", "sourceRef": map[string]any{"kind": "GitRepository", "name": "flux-system"}}
+	spec := map[string]any{"interval": "1m", "prune": true, "path": "./x",
+		"sourceRef": map[string]any{"kind": "GitRepository", "name": "flux-system"}}
 	if suspend != nil {
 		spec["suspend"] = suspend
 	}
 	obj := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": map[string]any{"namespace": "default", "name": "apps"}, "spec": spec,
+		"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",
+		"metadata": map[string]any{"namespace": "default", "name": "apps"}, "spec": spec,
 	}}
-	if err := c.WithWatch.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner(applier), client.ForceOwnership); err != nil {
+	if err := c.WithWatch.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner(applier),
+		client.ForceOwnership); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -60,7 +63,8 @@ func TestSuspendNow(t *testing.T) {
 	set := func(what string, suspended, changed, inGit bool) {
 		t.Helper()
 		done, err := system.SetSuspended(ctx, []kube.Ref{gone, there}, suspended)
-		if err != nil || len(done) != 2 || !done[0].Absent || done[0].Changed || done[1].Absent || done[1].Changed != changed || done[1].InGit != inGit {
+		if err != nil || len(done) != 2 || !done[0].Absent || done[0].Changed || done[1].Absent || done[1].Changed != changed ||
+			done[1].InGit != inGit {
 			t.Errorf("%s: %+v, %v", what, done, err)
 		}
 	}

@@ -77,7 +77,8 @@ func tuningPatches(components *Components) ([]byte, error) {
 		return nil, err
 	}
 	var out bytes.Buffer
-	out.WriteString("# What `fleetctl init` starts these controllers with, from the tuning in fleet.yaml. It is written anew: change it there.\n")
+	out.WriteString("# What `fleetctl init` starts these controllers with, from the tuning in fleet.yaml. It is written anew: change it " +
+		"there.\n")
 	for _, deployment := range tuned {
 		patch, err := patchOf(deployment)
 		if err != nil {

@@ -48,7 +48,8 @@ func (s *System) WaitSynced(ctx context.Context, opts WaitOptions) error {
 	if err := s.Reconcile(ctx); err != nil {
 		return err
 	}
-	w := &waiter{system: s, commit: opts.Commit, includes: opts.Includes, detail: opts.Detail, world: world{}, changed: make(chan struct{}, 1), nudged: map[kube.Ref]time.Time{}}
+	w := &waiter{system: s, commit: opts.Commit, includes: opts.Includes, detail: opts.Detail, world: world{}, changed: make(chan struct{}, 1),
+		nudged: map[kube.Ref]time.Time{}}
 	return w.run(ctx)
 }
 

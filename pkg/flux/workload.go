@@ -113,7 +113,8 @@ func (s *System) WaitForgotten(ctx context.Context, namespace string, detail fun
 func (s *System) release(ctx context.Context, obj *unstructured.Unstructured) error {
 	policy, _, _ := unstructured.NestedString(obj.Object, "spec", "deletionPolicy")
 	finalizers := obj.GetFinalizers()
-	if obj.GetDeletionTimestamp() == nil || policy != kustomizev1.DeletionPolicyOrphan || !slices.Contains(finalizers, kustomizev1.KustomizationFinalizer) {
+	if obj.GetDeletionTimestamp() == nil || policy != kustomizev1.DeletionPolicyOrphan ||
+		!slices.Contains(finalizers, kustomizev1.KustomizationFinalizer) {
 		return nil
 	}
 	others := slices.DeleteFunc(slices.Clone(finalizers), func(name string) bool { return name == kustomizev1.KustomizationFinalizer })

@@ -143,7 +143,8 @@ func newClient(o Options) (client, error) {
 		o.Type = v1alpha1.ForgeOf(o.Remote.Hostname())
 	}
 	if o.Type == "" {
-		return nil, diag.Errorf("say which it is with spec.git.forge in "+v1alpha1.FileName+", or --forge", "%s is %w", o.Remote.Hostname(), ErrUnknownForge)
+		return nil, diag.Errorf("say which it is with spec.git.forge in "+v1alpha1.FileName+", or --forge", "%s is %w",
+			o.Remote.Hostname(), ErrUnknownForge)
 	}
 	if o.Token == "" {
 		return nil, diag.Errorf("give it with --git-token-file or FLEETCTL_GIT_TOKEN; it needs the right to write pull requests",

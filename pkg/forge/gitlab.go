@@ -29,9 +29,10 @@ type listedRequest struct {
 func (g *gitLab) find(ctx context.Context, r Request) (*PullRequest, error) {
 	opened := "opened"
 	return search(aPage, func(page int) (found *PullRequest, listed int, err error) {
-		req, err := g.client.NewRequest(http.MethodGet, "projects/"+gitlab.PathEscape(g.path)+"/merge_requests", &gitlab.ListProjectMergeRequestsOptions{
-			State: &opened, SourceBranch: &r.Branch, TargetBranch: &r.Base, ListOptions: gitlab.ListOptions{Page: int64(page), PerPage: aPage},
-		}, []gitlab.RequestOptionFunc{gitlab.WithContext(ctx)})
+		req, err := g.client.NewRequest(http.MethodGet, "projects/"+gitlab.PathEscape(g.path)+"/merge_requests",
+			&gitlab.ListProjectMergeRequestsOptions{
+				State: &opened, SourceBranch: &r.Branch, TargetBranch: &r.Base, ListOptions: gitlab.ListOptions{Page: int64(page), PerPage: aPage},
+			}, []gitlab.RequestOptionFunc{gitlab.WithContext(ctx)})
 		if err != nil {
 			return nil, 0, err
 		}

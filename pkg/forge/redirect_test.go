@@ -50,7 +50,8 @@ func TestTokenStays(t *testing.T) {
 					CA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
 				}
 				for _, to = range []string{
-					other.URL, open.URL, strings.Replace(other.URL, "127.0.0.1", "localhost", 1), strings.Replace(server.URL, "https", "http", 1), "create",
+					other.URL, open.URL, strings.Replace(other.URL, "127.0.0.1", "localhost", 1),
+					strings.Replace(server.URL, "https", "http", 1), "create",
 				} {
 					_, err := Open(t.Context(), o, Request{Branch: "fleetctl/x", Base: "main", Title: "Do x"})
 					refused := (*sameorigin.Error)(nil)

@@ -85,7 +85,8 @@ type address struct {
 	user, password string
 }
 
-// rewritten is the address that git makes of one that is written down: of the first kind of rule of which one fits, the rule that fits most of it.
+// rewritten is the address that git makes of one that is written down: of the first kind of rule of which one fits, the rule that fits most
+// of it.
 func (f *configFiles) rewritten(url string, kinds ...string) address {
 	for _, kind := range kinds {
 		var base, longest string
@@ -155,7 +156,8 @@ func (t *tracking) missing(dir string, remotes []string) error {
 	if len(remotes) == 0 {
 		return diag.Errorf("git remote add origin URL", "%w: %s has no remote", ErrURL, dir)
 	}
-	return diag.Errorf("say which: git branch --set-upstream-to "+remotes[0]+"/"+t.branch, "the branch %s of %s follows none of the remotes %s",
+	return diag.Errorf("say which: git branch --set-upstream-to "+remotes[0]+"/"+t.branch,
+		"the branch %s of %s follows none of the remotes %s",
 		t.head.Short(), dir, strings.Join(remotes, ", "))
 }
 
@@ -165,7 +167,8 @@ func (t *tracking) checkPush() error {
 	switch {
 	case t.push != t.remote:
 		return diag.Errorf("give --pr; or, if it is to be pushed there: git config branch."+local+".pushRemote "+t.remote,
-			"%w: %s follows %s, and git pushes it to %s (branch.%s.pushRemote or remote.pushDefault)", ErrPushElsewhere, local, t.remote, t.push, local)
+			"%w: %s follows %s, and git pushes it to %s (branch.%s.pushRemote or remote.pushDefault)", ErrPushElsewhere, local,
+			t.remote, t.push, local)
 	case t.head != "" && local != t.branch && t.mode != "upstream" && t.mode != "tracking":
 		return diag.Errorf("give --pr, or `git switch "+t.branch+"`; `git config push.default upstream` has git, and this, push it",
 			"%w: the branch %s follows %s of %s, which has another name", ErrPushElsewhere, local, t.branch, t.remote)

@@ -23,8 +23,9 @@ func TestAddressesAsGitHasThem(t *testing.T) {
 		"of the repository":     {repo: "[url \"https://git.example.com/\"]\n\tinsteadOf = work:\n"},
 		"for pushes":            {repo: "[url \"ssh://git@git.example.com/\"]\n\tpushInsteadOf = work:\n"},
 		"for pushes and others": {user: "[url \"ssh://git@host/\"]\n\tpushInsteadOf = work:\n[url \"https://host/\"]\n\tinsteadOf = work:\n"},
-		"an address for pushes": {repo: "[remote \"origin\"]\n\tpushurl = work:other\n", user: "[url \"ssh://git@host/\"]\n\tpushInsteadOf = work:\n[url \"https://host/\"]\n\tinsteadOf = work:\n"},
-		"only a rule for push":  {repo: "[remote \"origin\"]\n\tpushurl = https://host/other\n"},
+		"an address for pushes": {repo: "[remote \"origin\"]\n\tpushurl = work:other\n",
+			user: "[url \"ssh://git@host/\"]\n\tpushInsteadOf = work:\n[url \"https://host/\"]\n\tinsteadOf = work:\n"},
+		"only a rule for push": {repo: "[remote \"origin\"]\n\tpushurl = https://host/other\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sandbox(t, tess+c.user)
@@ -68,7 +69,8 @@ func TestPushGoesWhereGitPushes(t *testing.T) {
 		"another remote":       {set: []string{"branch.main.pushRemote", "fork"}, refused: "git pushes it to fork"},
 		"another one of all":   {set: []string{"remote.pushDefault", "fork"}, refused: "git pushes it to fork"},
 		"the same by its name": {set: []string{"branch.main.pushRemote", "origin"}},
-		"another branch":       {set: []string{"branch.main.merge", "refs/heads/next"}, refused: "follows next of origin, which has another name"},
+		"another branch": {set: []string{"branch.main.merge", "refs/heads/next"},
+			refused: "follows next of origin, which has another name"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sandbox(t, tess)
@@ -114,7 +116,8 @@ func TestPushesToAnotherAddress(t *testing.T) {
 		t.Fatal(err)
 	}
 	if to.Head(t, "main") != made.Commit || from.Head(t, "main") != before {
-		t.Errorf("%s is pushed: the remote has %s where git pushes to, and %s where it reads", made.Commit, to.Head(t, "main"), from.Head(t, "main"))
+		t.Errorf("%s is pushed: the remote has %s where git pushes to, and %s where it reads", made.Commit,
+			to.Head(t, "main"), from.Head(t, "main"))
 	}
 }
 
@@ -150,7 +153,8 @@ func TestBranchThatFollowsNothing(t *testing.T) {
 	repo := clone(t, server.URL, tokenAuth(server))
 	run(t, repo.Dir(), "remote", "rename", "origin", "upstream")
 	run(t, repo.Dir(), "config", "--remove-section", "branch.main")
-	if _, err := repo.Sync(t.Context(), tokenAuth(server), put(gitrepo.Change{Path: "b", Content: []byte("1")}), "b\n", gitrepo.Author{}); err != nil {
+	if _, err := repo.Sync(t.Context(), tokenAuth(server), put(gitrepo.Change{Path: "b", Content: []byte("1")}), "b\n",
+		gitrepo.Author{}); err != nil {
 		t.Fatal(err)
 	}
 	if run(t, repo.Dir(), "rev-parse", "refs/remotes/upstream/main") != run(t, repo.Dir(), "rev-parse", "HEAD") {

@@ -258,7 +258,8 @@ func attributeLine(line string) (pattern string, words []string) {
 	return words[0], words[1:]
 }
 
-// attributePatternMatches tells whether a pattern in the file of a folder means a path. One without a slash means names in any folder below.
+// attributePatternMatches tells whether a pattern in the file of a folder means a path. One without a slash means names in any folder
+// below.
 func attributePatternMatches(pattern, dir, p string) bool {
 	inside := p
 	if dir != "." {

@@ -59,7 +59,8 @@ func (a Auth) secrets() []string { return []string{a.Token} }
 func (a Auth) httpTransport(ep *transport.Endpoint) (transport.Transport, transport.AuthMethod, error) {
 	rt, found := sameorigin.NewTransport(a.CA)
 	if len(a.CA) > 0 && !found {
-		return nil, nil, diag.Errorf("give PEM files that begin with -----BEGIN CERTIFICATE-----", "%w: no certificate found in the given authorities", ErrTLS)
+		return nil, nil, diag.Errorf("give PEM files that begin with -----BEGIN CERTIFICATE-----",
+			"%w: no certificate found in the given authorities", ErrTLS)
 	}
 	if a.Token == "" {
 		return githttp.NewClient(&http.Client{Transport: sameorigin.Download(boundAnswers(contact.Transport(rt)))}), nil, nil

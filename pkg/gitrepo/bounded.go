@@ -35,7 +35,8 @@ var (
 type boundedAnswers struct{ next, refs, pack, report http.RoundTripper }
 
 func boundAnswers(next http.RoundTripper) http.RoundTripper {
-	return &boundedAnswers{next: next, refs: contact.Bound(next, maxRefs), pack: contact.Bound(next, maxPack), report: contact.Bound(next, maxReport)}
+	return &boundedAnswers{next: next, refs: contact.Bound(next, maxRefs), pack: contact.Bound(next, maxPack),
+		report: contact.Bound(next, maxReport)}
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -122,8 +123,8 @@ type output struct {
 	from  io.Reader
 }
 
-// outputOf finds the output of a session. go-git lets no caller set the reader of its ssh sessions, and does not export their type, but the field
-// Stdout is exported. If a release of go-git has no such field, outputOf returns an error, so that no session is without a bound.
+// outputOf finds the output of a session. go-git lets no caller set the reader of its ssh sessions, and does not export their type, but the
+// field Stdout is exported. If a release of go-git has no such field, outputOf returns an error, so that no session is without a bound.
 func outputOf(session transport.Session) (*output, error) {
 	if value := reflect.ValueOf(session); value.Kind() == reflect.Pointer && value.Elem().Kind() == reflect.Struct {
 		if field := value.Elem().FieldByName("Stdout"); field.IsValid() && field.CanSet() {

@@ -38,7 +38,8 @@ func TestCheckPush(t *testing.T) {
 			if err := gitrepo.CheckPush(t.Context(), s.URL, tokenAuth(s), "main"); err != nil {
 				t.Fatalf("may push: %v", err)
 			}
-			for hook, script := range map[string]string{"pre-receive": "while read -r o n ref; do test $ref != refs/heads/main || exit 1; done", "update": "test $1 != refs/heads/main"} {
+			for hook, script := range map[string]string{"pre-receive": "while read -r o n ref; do test $ref != refs/heads/main || exit 1; done",
+				"update": "test $1 != refs/heads/main"} {
 				s.Hook(t, hook, "echo sorry >&2\n"+script+"\n")
 				err := gitrepo.CheckPush(t.Context(), s.URL, tokenAuth(s), "main")
 				if !errors.Is(err, gitrepo.ErrProtectedBranch) || diag.Hint(err) == "" || !strings.Contains(err.Error(), "sorry") {
@@ -48,10 +49,12 @@ func TestCheckPush(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := gitrepo.CheckPush(t.Context(), s.URL, gitrepo.Auth{Username: s.Username, Token: s.ReadToken, CA: s.CA}, "main"); !errors.Is(err, gitrepo.ErrNoPushRight) || errors.Is(err, gitrepo.ErrAuth) {
+			if err := gitrepo.CheckPush(t.Context(), s.URL, gitrepo.Auth{Username: s.Username, Token: s.ReadToken, CA: s.CA},
+				"main"); !errors.Is(err, gitrepo.ErrNoPushRight) || errors.Is(err, gitrepo.ErrAuth) {
 				t.Errorf("read-only token: %v", err)
 			}
-			if err := gitrepo.CheckPush(t.Context(), s.URL, gitrepo.Auth{Username: s.Username, Token: "wr0ng", CA: s.CA}, "main"); !errors.Is(err, gitrepo.ErrAuth) || errors.Is(err, gitrepo.ErrNoPushRight) {
+			if err := gitrepo.CheckPush(t.Context(), s.URL, gitrepo.Auth{Username: s.Username, Token: "wr0ng", CA: s.CA},
+				"main"); !errors.Is(err, gitrepo.ErrAuth) || errors.Is(err, gitrepo.ErrNoPushRight) {
 				t.Errorf("wrong token: %v", err)
 			}
 			if after := everything(t, s.Repo); after != before {

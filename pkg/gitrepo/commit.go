@@ -14,11 +14,12 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// Commit commits the changes, and nothing else, to the checked out branch, and brings them into the working tree and the index. They are made from the
-// last commit; what else differs from it, in the same files too, on disk or staged, stays as it was, uncommitted. Where that cannot be, in a
-// file whose very lines both have changed, the error is a *DirtyError and nothing is done. author is who git would say if zero. It returns the
-// branch's commit and whether it is a new one: changes that are in the last commit already make none. Hooks run, and it is signed, as git is set up
-// to; errors of those match ErrHook and ErrSigning. After a kill, calling it again with the same changes completes it.
+// Commit commits the changes, and nothing else, to the checked out branch, and brings them into the working tree and the index. They are
+// made from the last commit; what else differs from it, in the same files too, on disk or staged, stays as it was, uncommitted. Where that
+// cannot be, in a file whose very lines both have changed, the error is a *DirtyError and nothing is done. author is who git would say if
+// zero. It returns the branch's commit and whether it is a new one: changes that are in the last commit already make none. Hooks run, and
+// it is signed, as git is set up to; errors of those match ErrHook and ErrSigning. After a kill, calling it again with the same changes
+// completes it.
 func (r *Repo) Commit(ctx context.Context, changes []Change, message string, author Author) (hash string, made bool, err error) {
 	head, err := r.Head()
 	if err != nil {
@@ -27,9 +28,15 @@ func (r *Repo) Commit(ctx context.Context, changes []Change, message string, aut
 	return r.CommitOnto(ctx, head, changes, message, author)
 }
 
-// CommitOnto is Commit for changes that were made from the commit base, "" where there was none. The error matches ErrDiverged if somebody has
-// committed since.
-func (r *Repo) CommitOnto(ctx context.Context, base string, changes []Change, message string, author Author) (hash string, made bool, err error) {
+// CommitOnto is Commit for changes that were made from the commit base, "" where there was none. The error matches ErrDiverged if somebody
+// has committed since.
+func (r *Repo) CommitOnto(
+	ctx context.Context,
+	base string,
+	changes []Change,
+	message string,
+	author Author,
+) (hash string, made bool, err error) {
 	defer func() { // after the locks are released
 		if err == nil && made {
 			r.committed(ctx, plumbing.NewHash(hash))
@@ -154,7 +161,15 @@ func (r *Repo) tree(ctx context.Context, w *worktree, base plumbing.Hash, change
 }
 
 // writeCommit writes the object of a commit, signed where there is a signer.
-func writeCommit(ctx context.Context, store storage.Storer, s *signer, tree plumbing.Hash, parents []plumbing.Hash, message string, by identity) (plumbing.Hash, error) {
+func writeCommit(
+	ctx context.Context,
+	store storage.Storer,
+	s *signer,
+	tree plumbing.Hash,
+	parents []plumbing.Hash,
+	message string,
+	by identity,
+) (plumbing.Hash, error) {
 	c := &object.Commit{Author: by.author, Committer: by.committer, Message: message, TreeHash: tree}
 	for _, p := range parents {
 		if !p.IsZero() {
@@ -174,7 +189,14 @@ func writeCommit(ctx context.Context, store storage.Storer, s *signer, tree plum
 
 // place brings working tree, index and branch from one commit to another, in this order: whatever is cut short is done again
 // by the next run. What in them differs from the first commit is kept; where it cannot be, the error is a *DirtyError and nothing is done.
-func (r *Repo) place(ctx context.Context, w *worktree, l *lock, branch plumbing.ReferenceName, from, to plumbing.Hash, intent []Change) error {
+func (r *Repo) place(
+	ctx context.Context,
+	w *worktree,
+	l *lock,
+	branch plumbing.ReferenceName,
+	from, to plumbing.Hash,
+	intent []Change,
+) error {
 	if from == to {
 		return nil
 	}

@@ -74,7 +74,11 @@ func (r *remote) receive(ctx context.Context) (transport.ReceivePackSession, err
 }
 
 // open runs connect so that a cancelled ctx returns at once: go-git dials without it. A session that comes too late is closed.
-func open[S transport.Session](ctx context.Context, r *remote, connect func(*transport.Endpoint, transport.AuthMethod) (S, error)) (S, error) {
+func open[S transport.Session](
+	ctx context.Context,
+	r *remote,
+	connect func(*transport.Endpoint, transport.AuthMethod) (S, error),
+) (S, error) {
 	type result struct {
 		session S
 		err     error

@@ -129,15 +129,16 @@ func (c *converter) toDisk(ctx context.Context, p string, hash plumbing.Hash) ([
 // expanded is a keyword that ident has filled in.
 var expanded = regexp.MustCompile(`\$Id:[^$\n]*\$`)
 
-// fromEdit is content that was edited as a commit has it. A file that was marked for a filter that is not set up is refused: git would commit
-// in clear what is meant to be encrypted.
+// fromEdit is content that was edited as a commit has it. A file that was marked for a filter that is not set up is refused: git would
+// commit in clear what is meant to be encrypted.
 func (c *converter) fromEdit(ctx context.Context, p string, content, was []byte) ([]byte, error) {
 	a, err := c.of(ctx, p)
 	switch {
 	case err != nil:
 		return nil, err
 	case c.filtered(a) && a.encoded():
-		return nil, diag.Errorf("commit the change yourself", "%w: %s has the attributes filter=%s and working-tree-encoding=%s", ErrConversion, p, a.filter, a.encoding)
+		return nil, diag.Errorf("commit the change yourself", "%w: %s has the attributes filter=%s and working-tree-encoding=%s", ErrConversion,
+			p, a.filter, a.encoding)
 	case c.filtered(a):
 		return c.toCommit(ctx, p, content, was)
 	case a.hasFilter():

@@ -77,16 +77,19 @@ func utf16le(text string) string {
 var attributeLines = []string{
 	"* text=auto", "*.yaml text", "*.yaml eol=crlf", "*.yaml text eol=lf", "*.yaml -text", "*.yaml binary", "*.yaml text=auto eol=crlf",
 	"*.yaml filter=upper", "*.yaml working-tree-encoding=UTF-16LE-BOM", "*.yaml ident", "*.yaml crlf=input", "a/*.yaml eol=crlf", "a/** -text",
-	"/top.yaml text eol=crlf", "*.md filter=upper", "b/*.yaml !text", "*.yaml filter=upper text eol=crlf", "[attr]mine text eol=crlf\n*.yaml mine",
+	"/top.yaml text eol=crlf", "*.md filter=upper", "b/*.yaml !text", "*.yaml filter=upper text eol=crlf",
+	"[attr]mine text eol=crlf\n*.yaml mine",
 }
 
-// What is committed, and what then stands on disk, is what `git add` and `git commit` make of the same edit, whatever attributes and configuration
-// say; git then finds nothing changed. Conversions are not tried in all of their combinations, but in many: the seed is printed.
+// What is committed, and what then stands on disk, is what `git add` and `git commit` make of the same edit, whatever attributes and
+// configuration say; git then finds nothing changed. Conversions are not tried in all of their combinations, but in many: the seed is
+// printed.
 func TestCommitAsGitDoes(t *testing.T) {
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))
-			config := tess + fmt.Sprintf("[core]\n\tautocrlf = %s\n", pick(r, "false", "true", "input")) + pick(r, "", "\teol = lf\n", "\teol = crlf\n")
+			config := tess + fmt.Sprintf("[core]\n\tautocrlf = %s\n", pick(r, "false", "true", "input")) +
+				pick(r, "", "\teol = lf\n", "\teol = crlf\n")
 			config += "[filter \"upper\"]\n\tclean = tr a-z A-Z\n\tsmudge = tr A-Z a-z\n\trequired = true\n"
 			sandbox(t, config)
 			dir, twin := t.TempDir(), t.TempDir()
@@ -145,7 +148,8 @@ func TestCommitAsGitDoes(t *testing.T) {
 			if got, want := run(t, dir, "rev-parse", "HEAD^{tree}"), run(t, twin, "rev-parse", "HEAD^{tree}"); got != want {
 				t.Errorf("commit has %q, git makes %q", run(t, dir, "cat-file", "blob", "HEAD:"+name), run(t, twin, "cat-file", "blob", "HEAD:"+name))
 			}
-			if got, want := run(t, dir, "log", "-1", "--format=%an %ae %cn %ce"), run(t, twin, "log", "-1", "--format=%an %ae %cn %ce"); got != want {
+			if got, want := run(t, dir, "log", "-1", "--format=%an %ae %cn %ce"),
+				run(t, twin, "log", "-1", "--format=%an %ae %cn %ce"); got != want {
 				t.Errorf("by %s, git says %s", got, want)
 			}
 			run(t, twin, "rm", "-q", "--cached", name)
@@ -160,8 +164,8 @@ func TestCommitAsGitDoes(t *testing.T) {
 	}
 }
 
-// A commit has what was asked for and nothing else; what a person has edited, staged, added or removed stays as it was, in the same file too. Where
-// that cannot be, the file is named and nothing has changed.
+// A commit has what was asked for and nothing else; what a person has edited, staged, added or removed stays as it was, in the same file
+// too. Where that cannot be, the file is named and nothing has changed.
 func TestCommitKeepsEdits(t *testing.T) {
 	refused, merged := 0, 0
 	for seed := range uint64(80) {
@@ -214,7 +218,8 @@ func TestCommitKeepsEdits(t *testing.T) {
 			line := 10*r.IntN(4) + pick(r, 1, 2, 5, 6)
 			for _, n := range names[:1+r.IntN(2)] {
 				committed := run(t, dir, "show", "HEAD:"+n)
-				changes = append(changes, gitrepo.Change{Path: n, Content: []byte(strings.Replace(committed, fmt.Sprintf("line %d%s", line, eol), "ours"+eol, 1))})
+				changes = append(changes, gitrepo.Change{Path: n,
+					Content: []byte(strings.Replace(committed, fmt.Sprintf("line %d%s", line, eol), "ours"+eol, 1))})
 			}
 			repo, err := gitrepo.Open(dir)
 			if err != nil {
@@ -259,10 +264,12 @@ func TestAuthorAsGitSays(t *testing.T) {
 		env    map[string]string
 		fails  bool
 	}{
-		"user":          {config: tess},
-		"author":        {config: tess + "[author]\n\tname = Ann\n[committer]\n\temail = c@example.com\n"},
-		"environment":   {config: tess, env: map[string]string{"GIT_AUTHOR_NAME": "Env", "GIT_AUTHOR_EMAIL": "env@example.com", "GIT_AUTHOR_DATE": "2020-02-03T04:05:06+0200"}},
-		"raw date":      {config: tess, env: map[string]string{"GIT_AUTHOR_DATE": "@1234567890 -0330", "GIT_COMMITTER_DATE": "Fri, 13 Feb 2009 23:31:30 +0000"}},
+		"user":   {config: tess},
+		"author": {config: tess + "[author]\n\tname = Ann\n[committer]\n\temail = c@example.com\n"},
+		"environment": {config: tess, env: map[string]string{"GIT_AUTHOR_NAME": "Env", "GIT_AUTHOR_EMAIL": "env@example.com",
+			"GIT_AUTHOR_DATE": "2020-02-03T04:05:06+0200"}},
+		"raw date": {config: tess, env: map[string]string{"GIT_AUTHOR_DATE": "@1234567890 -0330",
+			"GIT_COMMITTER_DATE": "Fri, 13 Feb 2009 23:31:30 +0000"}},
 		"committer":     {config: tess, env: map[string]string{"GIT_COMMITTER_NAME": "Com", "GIT_COMMITTER_EMAIL": "com@example.com"}},
 		"crud":          {config: "[user]\n\tname = \" ,Tess <x>. \"\n\temail = <tess@example.com>\n"},
 		"include":       {config: "[include]\n\tpath = more\n[user]\n\temail = late@example.com\n"},
@@ -273,14 +280,18 @@ func TestAuthorAsGitSays(t *testing.T) {
 		"any case":      {config: tess + "[includeIf \"gitdir/i:FLEET/\"]\n\tpath = more\n"},
 		"branch":        {config: tess + "[includeIf \"onbranch:ma*\"]\n\tpath = more\n"},
 		"other branch":  {config: tess + "[includeIf \"onbranch:feature/\"]\n\tpath = more\n"},
-		"remote":        {config: tess + "[includeIf \"hasconfig:remote.*.url:https://example.com/**\"]\n\tpath = more\n", local: "[remote \"origin\"]\n\turl = https://example.com/a/b.git\n"},
-		"other remote":  {config: tess + "[includeIf \"hasconfig:remote.*.url:https://example.org/**\"]\n\tpath = more\n", local: "[remote \"origin\"]\n\turl = https://example.com/a/b.git\n"},
-		"counted":       {config: tess, env: map[string]string{"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "User.Name", "GIT_CONFIG_VALUE_0": "Counted"}},
-		"local":         {config: tess, local: "[user]\n\tname = Local\n"},
-		"EMAIL":         {config: "[user]\n\tname = Tess\n", env: map[string]string{"EMAIL": "mail@example.com"}},
-		"useConfigOnly": {config: "[user]\n\tname = Tess\n\tuseConfigOnly = true\n", env: map[string]string{"EMAIL": "mail@example.com"}, fails: true},
-		"no name":       {config: "[user]\n\temail = a@example.com\n\tuseConfigOnly = true\n", fails: true},
-		"a bad date":    {config: tess, env: map[string]string{"GIT_AUTHOR_DATE": "soon, I hope"}, fails: true},
+		"remote": {config: tess + "[includeIf \"hasconfig:remote.*.url:https://example.com/**\"]\n\tpath = more\n",
+			local: "[remote \"origin\"]\n\turl = https://example.com/a/b.git\n"},
+		"other remote": {config: tess + "[includeIf \"hasconfig:remote.*.url:https://example.org/**\"]\n\tpath = more\n",
+			local: "[remote \"origin\"]\n\turl = https://example.com/a/b.git\n"},
+		"counted": {config: tess, env: map[string]string{"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "User.Name",
+			"GIT_CONFIG_VALUE_0": "Counted"}},
+		"local": {config: tess, local: "[user]\n\tname = Local\n"},
+		"EMAIL": {config: "[user]\n\tname = Tess\n", env: map[string]string{"EMAIL": "mail@example.com"}},
+		"useConfigOnly": {config: "[user]\n\tname = Tess\n\tuseConfigOnly = true\n",
+			env: map[string]string{"EMAIL": "mail@example.com"}, fails: true},
+		"no name":    {config: "[user]\n\temail = a@example.com\n\tuseConfigOnly = true\n", fails: true},
+		"a bad date": {config: tess, env: map[string]string{"GIT_AUTHOR_DATE": "soon, I hope"}, fails: true},
 	} {
 		for _, installed := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, git installed %v", name, installed), func(t *testing.T) {
@@ -338,7 +349,8 @@ func TestAuthorAsGitSays(t *testing.T) {
 func TestCommitWithoutGit(t *testing.T) {
 	for attributes, refused := range map[string]bool{
 		"*.yaml eol=crlf": false, "* text=auto": false, "*.png filter=upper": false, "*.yaml filter=upper": true, "sub/*.yaml ident": false,
-		"*.yaml working-tree-encoding=UTF-16": true, "/x.* filter=upper": true, "[attr]odd filter=upper\n\"x.yaml\" odd": true, "a/": false, "[": false,
+		"*.yaml working-tree-encoding=UTF-16": true, "/x.* filter=upper": true, "[attr]odd filter=upper\n\"x.yaml\" odd": true,
+		"a/": false, "[": false,
 	} {
 		t.Run(attributes, func(t *testing.T) {
 			sandbox(t, tess+"[filter \"upper\"]\n\tclean = tr a-z A-Z\n\tsmudge = tr A-Z a-z\n")
@@ -356,7 +368,8 @@ func TestCommitWithoutGit(t *testing.T) {
 			_, _, err = repo.Commit(t.Context(), []gitrepo.Change{{Path: "x.yaml", Content: []byte("a: 1\nb: 2\n")}}, "x", gitrepo.Author{})
 			t.Setenv("PATH", path)
 			if refused {
-				if _, missing := os.Lstat(filepath.Join(dir, "x.yaml")); !errors.Is(err, gitrepo.ErrConversion) || !strings.Contains(err.Error(), "x.yaml") || !errors.Is(missing, fs.ErrNotExist) {
+				if _, missing := os.Lstat(filepath.Join(dir, "x.yaml")); !errors.Is(err, gitrepo.ErrConversion) ||
+					!strings.Contains(err.Error(), "x.yaml") || !errors.Is(missing, fs.ErrNotExist) {
 					t.Errorf("%v; on disk %v", err, missing)
 				}
 				return
@@ -390,7 +403,8 @@ func TestCommitUnknownFilter(t *testing.T) {
 	if !errors.Is(err, gitrepo.ErrConversion) || !strings.Contains(err.Error(), "secret.yaml") || !strings.Contains(err.Error(), "git-crypt") {
 		t.Errorf("error %v", err)
 	}
-	if _, _, err := repo.Commit(t.Context(), []gitrepo.Change{{Path: "other.yaml", Content: []byte("a: 1\n")}}, "x", gitrepo.Author{}); err != nil {
+	if _, _, err := repo.Commit(t.Context(), []gitrepo.Change{{Path: "other.yaml", Content: []byte("a: 1\n")}}, "x",
+		gitrepo.Author{}); err != nil {
 		t.Errorf("another file: %v", err)
 	}
 }

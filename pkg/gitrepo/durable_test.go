@@ -12,8 +12,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 )
 
-// A reference leads to nothing that may not be on the disk: every object of a commit is flushed before it, those that a run before had written
-// too, and where that fails there is no reference.
+// A reference leads to nothing that may not be on the disk: every object of a commit is flushed before it, those that a run before had
+// written too, and where that fails there is no reference.
 func TestObjectsAreFlushedBeforeTheirReference(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := InitLocal(dir, "main"); err != nil {
@@ -87,7 +87,8 @@ func TestPackIndexIsWhole(t *testing.T) {
 	}
 }
 
-// What runs that were killed have left goes from the working tree and from .git; what lives, what is committed and what is in another repository stays.
+// What runs that were killed have left goes from the working tree and from .git; what lives, what is committed and what is in another
+// repository stays.
 func TestCommitSweeps(t *testing.T) {
 	dir := t.TempDir()
 	r, err := InitLocal(dir, "main")
@@ -95,7 +96,8 @@ func TestCommitSweeps(t *testing.T) {
 		t.Fatal(err)
 	}
 	committed := filepath.ToSlash(filepath.Join("a", filepath.Base(atomicfile.TempName("mine"))))
-	if _, _, err := r.Commit(t.Context(), []Change{{Path: "a/b", Content: []byte("content")}, {Path: committed, Content: []byte("mine")}}, "first", Author{}); err != nil {
+	if _, _, err := r.Commit(t.Context(), []Change{{Path: "a/b", Content: []byte("content")}, {Path: committed, Content: []byte("mine")}},
+		"first", Author{}); err != nil {
 		t.Fatal(err)
 	}
 	gone := []string{
@@ -203,7 +205,8 @@ func TestHalfAnObjectLeavesNothing(t *testing.T) {
 	content := []byte("content")
 	hash := plumbing.ComputeHash(plumbing.BlobObject, content).String()
 	write(t, filepath.Join(dir, ".git", "objects", hash[:2])) // where the folder of the object belongs
-	if _, err := r.recordApart(t.Context(), revision{parents: []plumbing.Hash{{}}, changes: []Change{{Path: "file", Content: content}}, message: "first"}); err == nil {
+	if _, err := r.recordApart(t.Context(), revision{parents: []plumbing.Hash{{}}, changes: []Change{{Path: "file", Content: content}},
+		message: "first"}); err == nil {
 		t.Error("the commit is made without one of its files")
 	}
 	left, err := filepath.Glob(filepath.Join(dir, ".git", "objects", "pack", "*"))

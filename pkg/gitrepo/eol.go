@@ -114,7 +114,8 @@ func (s lineStats) binary() bool {
 	return s.loneCR > 0 || s.nul > 0 || s.printable>>7 < s.nonPrintable
 }
 
-// toLF is content as a commit has it. was is what the commit before has: git leaves a file alone that it guesses to be text and that has CRLF there.
+// toLF is content as a commit has it. was is what the commit before has: git leaves a file alone that it guesses to be text and that has
+// CRLF there.
 func (a eolAction) toLF(content, was []byte) []byte {
 	if a == eolNone || len(content) == 0 {
 		return content
@@ -135,8 +136,8 @@ func hasCRLF(content []byte) bool {
 	return !s.binary() && s.crlf > 0
 }
 
-// keepLineEnds gives what goes to disk the line ends that the file has there, where they are other ones than git would put there and make the same
-// commit: who edits it by hand leaves them, too. hash is what git is to find.
+// keepLineEnds gives what goes to disk the line ends that the file has there, where they are other ones than git would put there and make
+// the same commit: who edits it by hand leaves them, too. hash is what git is to find.
 func (w *worktree) keepLineEnds(ctx context.Context, s *step, hash plumbing.Hash) error {
 	if s.before.mode == filemode.Empty || s.before.mode == filemode.Symlink || w.conv.needsGit(w.conv.found[s.path]) {
 		return nil

@@ -108,9 +108,13 @@ func remoteError(op string, err error, secrets ...string) error {
 	var changed *HostKeyChangedError
 	switch {
 	case errors.As(err, &host):
-		return diag.Wrap(op, host, "compare the fingerprint with the one that the server's operator publishes, then add this line to spec.git.knownHosts in fleet.yaml, to ~/.ssh/known_hosts, or to the file of --ssh-known-hosts: "+host.Line)
+		return diag.Wrap(op, host,
+			"compare the fingerprint with the one that the server's operator publishes, then add this line to spec.git.knownHosts in fleet.yaml, "+
+				"to ~/.ssh/known_hosts, or to the file of --ssh-known-hosts: "+host.Line)
 	case errors.As(err, &changed):
-		return diag.Wrap(op, changed, "somebody may be intercepting the connection; if the operator confirms the new key, replace the old line in spec.git.knownHosts or ~/.ssh/known_hosts")
+		return diag.Wrap(op, changed,
+			"somebody may be intercepting the connection; if the operator confirms the new key, replace the old line in spec.git.knownHosts or "+
+				"~/.ssh/known_hosts")
 	case errors.Is(err, contact.ErrTooLarge):
 		return diag.Wrap(op, redact(err, secrets...), "check the address: no repository of a fleet is that large")
 	case kind == nil:
@@ -139,7 +143,8 @@ func (e *kindError) Unwrap() []error { return []error{e.kind, e.cause} }
 
 // classify returns the sentinel that err stands for, or nil. It looks at types only.
 func classify(err error) error {
-	for _, kind := range []error{ErrAuth, ErrNotFound, ErrHostKey, ErrTLS, ErrNoPushRight, ErrProtectedBranch, ErrNonFastForward, ErrURL, ErrNetwork} {
+	for _, kind := range []error{ErrAuth, ErrNotFound, ErrHostKey, ErrTLS, ErrNoPushRight, ErrProtectedBranch,
+		ErrNonFastForward, ErrURL, ErrNetwork} {
 		if errors.Is(err, kind) {
 			return kind
 		}

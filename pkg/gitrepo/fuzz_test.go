@@ -16,7 +16,8 @@ func FuzzURL(f *testing.F) {
 		"https://github.com/acme/fleet.git", "https://git.example.com:8443/fleet", "http://127.0.0.1:3000/acme/fleet", "http://[::1]:3000/fleet",
 		"git@github.com:acme/fleet.git", "git@[::1]:fleet", "ssh://git@git.example.com:2222/fleet.git", "ssh://git@[fe80::1]:22/~me/fleet",
 		"https://user:secret@git.example.com/fleet", "git:secret@git.example.com:fleet", "ssh://git:secret@git.example.com/fleet",
-		"file:///srv/fleet.git", "/srv/fleet.git", `C:\fleet`, "git@host:22/fleet", "git@host:2222/fleet", "https://host/%2e%2e/%00", "ssh://git@host:0/x", "",
+		"file:///srv/fleet.git", "/srv/fleet.git", `C:\fleet`, "git@host:22/fleet", "git@host:2222/fleet", "https://host/%2e%2e/%00",
+		"ssh://git@host:0/x", "",
 		"git@host:2222:fleet", "t@\f::", `t@host:\fleet`,
 	} {
 		f.Add(url)

@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// globMatch tells whether a text matches one of git's patterns: * and ? stop at slashes, ** does not. A pattern that is none matches nothing.
+// globMatch tells whether a text matches one of git's patterns: * and ? stop at slashes, ** does not. A pattern that is none matches
+// nothing.
 func globMatch(pattern, text string, anyCase bool) bool {
 	flags := "(?s)"
 	if anyCase {

@@ -11,7 +11,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 )
 
-// What somebody has told git not to look at is edited like anything else: the commit has the change alone, what was hidden stays on disk, and hidden.
+// What somebody has told git not to look at is edited like anything else: the commit has the change alone, what was hidden stays on disk,
+// and hidden.
 func TestEditOfWhatGitDoesNotLookAt(t *testing.T) {
 	for flag, letter := range map[string]string{"--skip-worktree": "S ", "--assume-unchanged": "h "} {
 		for name, mine := range map[string]string{"as committed": body, "changed": strings.Replace(body, "5: five", "5: mine", 1)} {
@@ -82,7 +83,8 @@ func TestEditOfALink(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, _, err = repo.Commit(t.Context(), []gitrepo.Change{{Path: path, Content: []byte(strings.Replace(body, "3: 3", "3: three", 1))}}, "edit", gitrepo.Author{})
+			_, _, err = repo.Commit(t.Context(), []gitrepo.Change{{Path: path, Content: []byte(strings.Replace(body, "3: 3", "3: three", 1))}},
+				"edit", gitrepo.Author{})
 			if !errors.Is(err, gitrepo.ErrPath) || diag.Hint(err) == "" && path == "a/link" {
 				t.Errorf("error %v", err)
 			}
@@ -91,7 +93,8 @@ func TestEditOfALink(t *testing.T) {
 					t.Errorf("%s is no link any more", name)
 				}
 			}
-			if out := run(t, dir, "ls-tree", "-r", "--format=%(objectmode) %(path)", "HEAD"); !strings.Contains(out, "120000 a/link\n120000 folder\n") {
+			if out := run(t, dir, "ls-tree", "-r", "--format=%(objectmode) %(path)", "HEAD"); !strings.Contains(out,
+				"120000 a/link\n120000 folder\n") {
 				t.Errorf("the commit has\n%s", out)
 			}
 			if out := run(t, dir, "status", "--porcelain"); out != "" {

@@ -86,9 +86,16 @@ func (r *Repo) anyHook(all settings, names ...string) (bool, error) {
 	return false, nil
 }
 
-// verify lets the hooks look at a commit before it is made, and returns its tree and its message as they leave them. As with git, the change is in the
-// working tree meanwhile, and in an index of its own, which has nothing else; after them the working tree is as it was.
-func (r *Repo) verify(ctx context.Context, w *worktree, l *lock, by identity, tree plumbing.Hash, v revision) (_ plumbing.Hash, message string, err error) {
+// verify lets the hooks look at a commit before it is made, and returns its tree and its message as they leave them. As with git, the
+// change is in the working tree meanwhile, and in an index of its own, which has nothing else; after them the working tree is as it was.
+func (r *Repo) verify(
+	ctx context.Context,
+	w *worktree,
+	l *lock,
+	by identity,
+	tree plumbing.Hash,
+	v revision,
+) (_ plumbing.Hash, message string, err error) {
 	all := w.conv.settings
 	names := []string{hookPreCommit, hookPrepare, hookCommitMsg}
 	if r.NoVerify {
@@ -269,7 +276,13 @@ func (r *Repo) readHookIndex(ctx context.Context, path string, tree plumbing.Has
 }
 
 // verifyPush lets the pre-push hook see what is about to be pushed.
-func (r *Repo) verifyPush(ctx context.Context, remoteName, url, local string, commit plumbing.Hash, ref plumbing.ReferenceName, known plumbing.Hash) error {
+func (r *Repo) verifyPush(
+	ctx context.Context,
+	remoteName, url, local string,
+	commit plumbing.Hash,
+	ref plumbing.ReferenceName,
+	known plumbing.Hash,
+) error {
 	if r.NoVerify {
 		return nil
 	}

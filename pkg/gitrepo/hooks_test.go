@@ -60,7 +60,8 @@ git diff --cached --name-only; git show :a.yaml; cat a.yaml; cat; } >>` + log + 
 		t.Fatal(err)
 	}
 	run(t, dir, "commit", "-q", "-m", "change", "--", "a.yaml")
-	want := strings.ReplaceAll(read(t, filepath.Dir(log), "log"), "none secret", strings.Repeat(" none", 2)[1:]) // our credentials are nobody else's
+	// Our credentials are nobody else's.
+	want := strings.ReplaceAll(read(t, filepath.Dir(log), "log"), "none secret", strings.Repeat(" none", 2)[1:])
 	if ours != want {
 		t.Errorf("hooks have seen\n%s\nfrom git\n%s", ours, want)
 	}
@@ -82,15 +83,18 @@ func TestHookRefuses(t *testing.T) {
 			change := []gitrepo.Change{edited, {Path: "new/file", Content: []byte("new\n")}, {Path: "theirs", Delete: true}}
 			head := run(t, dir, "rev-parse", "HEAD")
 			_, _, err := repo.Commit(t.Context(), change, "change", gitrepo.Author{})
-			if !errors.Is(err, gitrepo.ErrHook) || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "not on Fridays; really") || !strings.Contains(diag.Hint(err), "--no-verify") {
+			if !errors.Is(err, gitrepo.ErrHook) || !strings.Contains(err.Error(), name) ||
+				!strings.Contains(err.Error(), "not on Fridays; really") || !strings.Contains(diag.Hint(err), "--no-verify") {
 				t.Errorf("error %v, hint %q", err, diag.Hint(err))
 			}
-			if run(t, dir, "rev-parse", "HEAD") != head || run(t, dir, "status", "--porcelain") != " M a.yaml\n" || read(t, dir, "a.yaml") != "a: 1\nb: 2\n\nc: mine\n" {
+			if run(t, dir, "rev-parse", "HEAD") != head || run(t, dir, "status", "--porcelain") != " M a.yaml\n" ||
+				read(t, dir, "a.yaml") != "a: 1\nb: 2\n\nc: mine\n" {
 				t.Errorf("status %q, a.yaml %q", run(t, dir, "status", "--porcelain"), read(t, dir, "a.yaml"))
 			}
 			whole(t, dir)
 			repo.NoVerify = true
-			if _, made, err := repo.Commit(t.Context(), change, "change", gitrepo.Author{}); made != noVerify || errors.Is(err, gitrepo.ErrHook) == noVerify {
+			if _, made, err := repo.Commit(t.Context(), change, "change", gitrepo.Author{}); made != noVerify ||
+				errors.Is(err, gitrepo.ErrHook) == noVerify {
 				t.Errorf("without verification: %v, %v", made, err)
 			}
 		})
@@ -113,7 +117,8 @@ func TestHooksChangeTheCommit(t *testing.T) {
 		t.Errorf("a.yaml %q, status %q", read(t, dir, "a.yaml"), run(t, dir, "status", "--porcelain"))
 	}
 	hook(t, dir, ".git/hooks/commit-msg", `: >"$1"`+"\n")
-	if _, made, err := repo.Commit(t.Context(), []gitrepo.Change{{Path: "x", Content: []byte("1\n")}}, "change", gitrepo.Author{}); !errors.Is(err, gitrepo.ErrHook) || made {
+	if _, made, err := repo.Commit(t.Context(), []gitrepo.Change{{Path: "x", Content: []byte("1\n")}}, "change",
+		gitrepo.Author{}); !errors.Is(err, gitrepo.ErrHook) || made {
 		t.Errorf("an empty message: %v, %v", made, err)
 	}
 	whole(t, dir)
@@ -155,7 +160,8 @@ func TestHooksOfAPush(t *testing.T) {
 	hook(t, dir, ".git/hooks/pre-push", "echo too late; exit 1\n")
 	at := server.Head(t, "main")
 	change = put(gitrepo.Change{Path: "a.yaml", Content: []byte("a: 3\n")})
-	if _, err := repo.Sync(t.Context(), tokenAuth(server), change, "x", gitrepo.Author{}); !errors.Is(err, gitrepo.ErrHook) || server.Head(t, "main") != at || read(t, dir, "a.yaml") != "a: 2\n" {
+	if _, err := repo.Sync(t.Context(), tokenAuth(server), change, "x",
+		gitrepo.Author{}); !errors.Is(err, gitrepo.ErrHook) || server.Head(t, "main") != at || read(t, dir, "a.yaml") != "a: 2\n" {
 		t.Errorf("error %v", err)
 	}
 	repo.NoVerify = true
@@ -164,7 +170,8 @@ func TestHooksOfAPush(t *testing.T) {
 	}
 }
 
-// What a command that was killed has left is taken back by the next one, a person's edits in the same file not: neither those before, nor those after.
+// What a command that was killed has left is taken back by the next one, a person's edits in the same file not: neither those before, nor
+// those after.
 func TestRecover(t *testing.T) {
 	repo := started(t)
 	dir := repo.Dir()

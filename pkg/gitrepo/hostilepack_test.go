@@ -128,7 +128,8 @@ func (h *hostileGit) overHTTPS(t *testing.T) (string, gitrepo.Auth) {
 		_ = h.answer(service, w)
 	}))
 	t.Cleanup(server.Close)
-	return server.URL + "/a/b", gitrepo.Auth{Token: "s3cret", CA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})}
+	return server.URL + "/a/b", gitrepo.Auth{Token: "s3cret",
+		CA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})}
 }
 
 // each runs a test against the server over both of its ways.
@@ -236,7 +237,8 @@ func TestHostilePacks(t *testing.T) {
 	// go-git reads each object of a pack whole: this one of 300 MiB, after some 300 KiB of them.
 	large := append(packHeader(1), packObject(packBlob, 300<<20, nil, make([]byte, 300<<20))...)
 	bomb := func(w io.Writer) error { _, err := w.Write(large); return err }
-	// A delta says "all of the base again" as often as it likes, with four bytes each; it is the last thing of the pack, and read with its end.
+	// A delta says "all of the base again" as often as it likes, with four bytes each; it is the last thing of the pack, and read with its
+	// end.
 	const again = 300
 	copies := append(varint(16<<20-1), varint(again*(16<<20-1))...)
 	for range again {
@@ -325,7 +327,8 @@ func TestRefusedPackLeavesNothing(t *testing.T) {
 			_ = h.answer(service, session)
 		}
 	}
-	if _, err := repo.Sync(t.Context(), auth, put(), "m", gitrepo.Author{}); err == nil || !strings.Contains(err.Error(), "too large: more than 4 MiB") {
+	if _, err := repo.Sync(t.Context(), auth, put(), "m", gitrepo.Author{}); err == nil ||
+		!strings.Contains(err.Error(), "too large: more than 4 MiB") {
 		t.Fatalf("%.300v", err)
 	}
 	packs, err := os.ReadDir(filepath.Join(dir, ".git", "objects", "pack"))

@@ -28,8 +28,8 @@ var runnerAuthor = Author{Name: "fleetctl", Email: "fleetctl@localhost"}
 // identity is who a commit is by, and when.
 type identity struct{ author, committer object.Signature }
 
-// Author is who git would say that a commit in this repository is by: GIT_AUTHOR_NAME and GIT_AUTHOR_EMAIL, else author.name and user.name of
-// the configuration, and so on. The error matches ErrNoAuthor and says what to do; on a runner (CI is set) it is fleetctl then.
+// Author is who git would say that a commit in this repository is by: GIT_AUTHOR_NAME and GIT_AUTHOR_EMAIL, else author.name and user.name
+// of the configuration, and so on. The error matches ErrNoAuthor and says what to do; on a runner (CI is set) it is fleetctl then.
 func (r *Repo) Author() (Author, error) {
 	all, err := r.settings(context.Background())
 	if err != nil {
@@ -38,8 +38,8 @@ func (r *Repo) Author() (Author, error) {
 	return all.who("author")
 }
 
-// CheckAuthor returns the error that a commit in the repository of a folder would end with for want of an author. Of a folder that is no repository
-// yet it knows what holds in all of them.
+// CheckAuthor returns the error that a commit in the repository of a folder would end with for want of an author. Of a folder that is no
+// repository yet it knows what holds in all of them.
 func CheckAuthor(ctx context.Context, dir string) error {
 	var all settings
 	r, err := Open(dir)
@@ -100,7 +100,8 @@ func (r *Repo) signature(ctx context.Context, all settings, role string) (object
 	return object.Signature{Name: by.Name, Email: by.Email, When: when}, nil
 }
 
-// who is the author, or the committer. Unlike git it makes no address of the machine's name where none was given: git itself warns of those.
+// who is the author, or the committer. Unlike git it makes no address of the machine's name where none was given: git itself warns of
+// those.
 func (s settings) who(role string) (Author, error) {
 	variable := "GIT_" + strings.ToUpper(role)
 	name, named := os.LookupEnv(variable + "_NAME") // one that is set and empty counts, as with git

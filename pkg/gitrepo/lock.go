@@ -142,7 +142,8 @@ func (l *lock) readIndexFrom(path string) error {
 		return err
 	}
 	if l.index, l.assumed, err = decodeIndex(content); err != nil {
-		return diag.Errorf("split and sparse indexes are not supported: git update-index --no-split-index; git sparse-checkout disable", "read %s: %w", path, err)
+		return diag.Errorf("split and sparse indexes are not supported: git update-index --no-split-index; git sparse-checkout disable",
+			"read %s: %w", path, err)
 	}
 	for _, e := range l.index.Entries {
 		if e.Stage != 0 { // index.Merged, go-git's name for it, is 1

@@ -95,7 +95,8 @@ func (r *Repo) Resolve(revision string) (string, error) {
 	// What go-git says of HEAD~9 where there are eight is the end of the history.
 	if errors.Is(err, plumbing.ErrReferenceNotFound) || errors.Is(err, io.EOF) || err == nil && hash == nil {
 		return "", &diag.Error{
-			Err: fmt.Errorf("%w: %s in %s", ErrNoRevision, revision, r.dir), Hint: "`git fetch` brings what others have pushed", Code: diag.ExitUsage,
+			Err:  fmt.Errorf("%w: %s in %s", ErrNoRevision, revision, r.dir),
+			Hint: "`git fetch` brings what others have pushed", Code: diag.ExitUsage,
 		}
 	}
 	if err != nil {

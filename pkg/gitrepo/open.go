@@ -20,7 +20,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// openOnDisk opens the repository of the working tree dir, whose HEAD and index are in gitDir, and what its working trees share in commonDir.
+// openOnDisk opens the repository of the working tree dir, whose HEAD and index are in gitDir, and what its working trees share in
+// commonDir.
 func openOnDisk(dir, gitDir, commonDir string) (*git.Repository, *durable, error) {
 	if err := refuseEndless(dir, gitDir, commonDir); err != nil {
 		return nil, nil, err
@@ -40,7 +41,8 @@ func openOnDisk(dir, gitDir, commonDir string) (*git.Repository, *durable, error
 	case errors.Is(err, git.ErrRepositoryNotExists):
 		return nil, nil, diag.Errorf("", "%w: %s", ErrNotARepository, dir)
 	case errors.Is(err, git.ErrUnknownExtension), errors.Is(err, git.ErrUnsupportedExtensionRepositoryFormatVersion):
-		return nil, nil, diag.Errorf("clone it anew, whole, with SHA-1 and without reftable: git clone URL", "open the git repository %s: %w", dir, err)
+		return nil, nil, diag.Errorf("clone it anew, whole, with SHA-1 and without reftable: git clone URL",
+			"open the git repository %s: %w", dir, err)
 	case err != nil:
 		return nil, nil, fmt.Errorf("open the git repository %s: %w", dir, err)
 	}
@@ -48,8 +50,8 @@ func openOnDisk(dir, gitDir, commonDir string) (*git.Repository, *durable, error
 	return opened, files, nil
 }
 
-// checkAlternates refuses a repository that borrows objects of others in a way that go-git does not follow: by a relative path, or of one that
-// borrows them itself.
+// checkAlternates refuses a repository that borrows objects of others in a way that go-git does not follow: by a relative path, or of one
+// that borrows them itself.
 func checkAlternates(commonDir string) error {
 	file := filepath.Join(commonDir, "objects", "info", "alternates")
 	content, err := readIfThere(file)
@@ -71,8 +73,8 @@ func checkAlternates(commonDir string) error {
 	return nil
 }
 
-// harmless are the extensions of a repository that say nothing about what is read and written here. `git sparse-checkout` sets the first of them; git
-// itself, or settings, reads the configuration of a working tree that it stands for.
+// harmless are the extensions of a repository that say nothing about what is read and written here. `git sparse-checkout` sets the first of
+// them; git itself, or settings, reads the configuration of a working tree that it stands for.
 var harmless = []string{"worktreeconfig", "preciousobjects", "relativeworktrees"}
 
 // tolerant is a store for go-git to look at before it opens a repository: without harmless extensions, which it refuses.

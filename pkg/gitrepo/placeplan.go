@@ -17,8 +17,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
-// plan works out the steps from one tree to another, and changes nothing. The error is a *DirtyError if what the user has on disk or staged cannot be
-// kept.
+// plan works out the steps from one tree to another, and changes nothing. The error is a *DirtyError if what the user has on disk or staged
+// cannot be kept.
 func (r *Repo) plan(ctx context.Context, w *worktree, l *lock, from, to plumbing.Hash, intent []Change) ([]*step, error) {
 	changes, err := diffTrees(ctx, r.git.Storer, from, to)
 	if err != nil {
@@ -208,7 +208,8 @@ func (w *worktree) keptMode(s *step) filemode.FileMode {
 	return s.to.mode
 }
 
-// planMerge brings the change and the user's edits of a file together: as a commit has them, or as they stand on disk where a filter lies between.
+// planMerge brings the change and the user's edits of a file together: as a commit has them, or as they stand on disk where a filter lies
+// between.
 func (w *worktree) planMerge(ctx context.Context, s *step, content, cleaned []byte) (bool, error) {
 	if !s.from.mode.IsFile() || !s.to.mode.IsFile() || s.from.mode == filemode.Symlink || s.to.mode == filemode.Symlink {
 		return false, nil

@@ -13,9 +13,10 @@ import (
 var ErrUnpushed = errors.New("there are commits that are not pushed")
 
 // Propose makes a branch of the remote hold the intent on top of the branch that is checked out, for somebody to look at before it gets
-// there. The working tree is brought up to date and otherwise stays as it is: the change is in the other branch only. A branch that is there
-// is added to, never forced: what it held before is replaced by the intent as it is now, in a commit on top. Made and Pushed are false where
-// the intent changes nothing, or the branch holds it already. Errors are those of Sync, and ErrUnpushed: such commits would come along.
+// there. The working tree is brought up to date and otherwise stays as it is: the change is in the other branch only. A branch that is
+// there is added to, never forced: what it held before is replaced by the intent as it is now, in a commit on top. Made and Pushed are
+// false where the intent changes nothing, or the branch holds it already. Errors are those of Sync, and ErrUnpushed: such commits would
+// come along.
 func (r *Repo) Propose(ctx context.Context, auth Auth, branch string, intent Intent, message string, author Author) (*Synced, error) {
 	t, remote, err := r.remote(auth)
 	if err != nil {
@@ -58,7 +59,13 @@ func (r *Repo) Propose(ctx context.Context, auth Auth, branch string, intent Int
 
 // proposal writes the commit: on base, or on the branch that is there if base does not have it yet, which it then takes along. It returns
 // base where nothing changes, and there where that has it all.
-func (r *Repo) proposal(ctx context.Context, base, there plumbing.Hash, changes []Change, message string, author Author) (plumbing.Hash, error) {
+func (r *Repo) proposal(
+	ctx context.Context,
+	base, there plumbing.Hash,
+	changes []Change,
+	message string,
+	author Author,
+) (plumbing.Hash, error) {
 	h, err := newHistory(r.git.Storer)
 	if err != nil {
 		return base, err

@@ -40,7 +40,8 @@ func (r *Repo) Push(ctx context.Context, auth Auth) (bool, error) {
 		return false, err
 	}
 	if where != ahead {
-		return false, remote.fail("push to", fmt.Errorf("%w: %s of the remote has commits that are not in %s", ErrNonFastForward, t.branch, r.dir))
+		return false, remote.fail("push to", fmt.Errorf("%w: %s of the remote has commits that are not in %s",
+			ErrNonFastForward, t.branch, r.dir))
 	}
 	return true, remote.push(ctx, r, t, head, known)
 }
@@ -63,7 +64,8 @@ func (r *remote) push(ctx context.Context, repo *Repo, t *tracking, commit, know
 	return repo.git.Storer.SetReference(plumbing.NewHashReference(t.ref, commit))
 }
 
-// moveBranch asks the server for one update of a branch. If the branch is not at u.old by now, the error matches ErrNonFastForward; verb is what failed.
+// moveBranch asks the server for one update of a branch. If the branch is not at u.old by now, the error matches ErrNonFastForward; verb is
+// what failed.
 func (r *remote) moveBranch(ctx context.Context, verb, branch string, store storage.Storer, u update) error {
 	r = r.pushTo()
 	session, refs, err := r.openReceive(ctx)

@@ -27,8 +27,8 @@ type diskFile struct {
 // putAtOnce is how many files are open before they take their places: the disk takes many together in the time of a few.
 const putAtOnce = 256
 
-// put writes files so that a reader, or a kill, sees of each the old or the new one, and a power cut too: they may take the place of edits that are
-// nowhere else. What cannot be written does not keep the others from it.
+// put writes files so that a reader, or a kill, sees of each the old or the new one, and a power cut too: they may take the place of edits
+// that are nowhere else. What cannot be written does not keep the others from it.
 func (w *worktree) put(ctx context.Context, files ...diskFile) error {
 	var errs []error
 	for batch := range slices.Chunk(files, putAtOnce) {
@@ -76,7 +76,8 @@ func (w *worktree) putSome(files []diskFile) error {
 	return errors.Join(errs...)
 }
 
-// stage writes a file beside its place, and returns what has to be flushed, if anything, and what then puts it there; nothing for what is there already.
+// stage writes a file beside its place, and returns what has to be flushed, if anything, and what then puts it there; nothing for what is
+// there already.
 func (w *worktree) stage(f diskFile) (staged *atomicfile.Staged, place func() error, err error) {
 	if err := checkPath(f.path); err != nil {
 		return nil, nil, err

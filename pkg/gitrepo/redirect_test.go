@@ -36,7 +36,8 @@ func TestRedirects(t *testing.T) {
 		if _, err := gitrepo.Probe(t.Context(), front.URL+"/old.git", auth, "main"); !errors.Is(err, gitrepo.ErrRedirect) {
 			t.Errorf("read over %s: %v", to, err)
 		}
-		if err := gitrepo.CheckPush(t.Context(), front.URL+"/old.git", auth, "main"); !errors.Is(err, gitrepo.ErrRedirect) || diag.Hint(err) == "" {
+		if err := gitrepo.CheckPush(t.Context(), front.URL+"/old.git", auth,
+			"main"); !errors.Is(err, gitrepo.ErrRedirect) || diag.Hint(err) == "" {
 			t.Errorf("push over %s: %v", to, err)
 		}
 	}

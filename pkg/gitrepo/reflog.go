@@ -13,8 +13,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
-// logMove tells git's logs of HEAD and of the checked out branch where they were before: `git reset HEAD@{1}` and `git reflog` go by them, and
-// without a line for each move they lead past commits. go-git writes none. A log that cannot be written changes nothing of the move.
+// logMove tells git's logs of HEAD and of the checked out branch where they were before: `git reset HEAD@{1}` and `git reflog` go by them,
+// and without a line for each move they lead past commits. go-git writes none. A log that cannot be written changes nothing of the move.
 func (r *Repo) logMove(ctx context.Context, all settings, branch plumbing.ReferenceName, from, to plumbing.Hash, isCommit bool) {
 	what := "pull: Fast-forward"
 	by := object.Signature{Name: runnerAuthor.Name, Email: runnerAuthor.Email}

@@ -13,7 +13,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// endless are the kinds of files whose reader may wait, or read, for ever: whoever may write into a folder can put one into the place of any file.
+// endless are the kinds of files whose reader may wait, or read, for ever: whoever may write into a folder can put one into the place of
+// any file.
 const endless = fs.ModeNamedPipe | fs.ModeSocket | fs.ModeDevice | fs.ModeCharDevice | fs.ModeIrregular
 
 // regular is a folder on disk of which nothing is opened but files and folders.
@@ -38,8 +39,8 @@ func (r *regular) OpenFile(name string, flag int, perm fs.FileMode) (billy.File,
 	return r.Filesystem.OpenFile(name, flag, perm)
 }
 
-// refuseEndless refuses a repository in which git itself would wait for ever: with a pipe, a device or a socket among the files of .git, but for its objects,
-// or in the place of what the top of the working tree tells git.
+// refuseEndless refuses a repository in which git itself would wait for ever: with a pipe, a device or a socket among the files of .git,
+// but for its objects, or in the place of what the top of the working tree tells git.
 func refuseEndless(dir, gitDir, commonDir string) error {
 	for _, name := range []string{attributesFile, ".gitignore"} {
 		if err := refuseEndlessFile(filepath.Join(dir, name)); err != nil {
@@ -69,8 +70,8 @@ func refuseEndless(dir, gitDir, commonDir string) error {
 	return nil
 }
 
-// isApart tells whether a folder of .git has nothing of the repository itself that git reads to know what it is: its objects, the histories of its branches, other
-// working trees and submodules.
+// isApart tells whether a folder of .git has nothing of the repository itself that git reads to know what it is: its objects, the histories
+// of its branches, other working trees and submodules.
 func isApart(gitDir, path string) bool {
 	switch name, err := filepath.Rel(gitDir, path); {
 	case err != nil:
@@ -88,5 +89,6 @@ func refuseEndlessFile(path string) error {
 	if !isEndless {
 		return nil
 	}
-	return diag.Errorf("find out who put it there, and remove it", "open the git repository: %s is a pipe, a device or a socket, and git would wait for it for ever", path)
+	return diag.Errorf("find out who put it there, and remove it",
+		"open the git repository: %s is a pipe, a device or a socket, and git would wait for it for ever", path)
 }

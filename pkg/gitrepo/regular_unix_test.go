@@ -30,7 +30,8 @@ func pipe(t *testing.T, path string) {
 // Nothing waits for a pipe in the place of a file of git's: neither fleetctl nor the git that it would run.
 func TestNoPipes(t *testing.T) {
 	for _, name := range []string{
-		".git/HEAD", ".git/config", ".git/index", ".git/packed-refs", ".git/info/exclude", ".git/info/attributes", ".git/commondir", ".git/shallow",
+		".git/HEAD", ".git/config", ".git/index", ".git/packed-refs", ".git/info/exclude", ".git/info/attributes",
+		".git/commondir", ".git/shallow",
 		".git/refs/heads/main", ".git/refs/heads/other", ".git/hooks/pre-commit", ".git/objects/info/alternates", ".gitattributes", ".gitignore",
 	} {
 		dir := t.TempDir()
@@ -39,7 +40,8 @@ func TestNoPipes(t *testing.T) {
 		}
 		pipe(t, filepath.Join(dir, name))
 		_, err := Open(dir)
-		if err == nil || !strings.Contains(err.Error(), filepath.FromSlash(name)+" is a pipe") && !errors.Is(err, within.ErrNotRegular) || strings.Contains(err.Error(), "pipe") && diag.Hint(err) == "" {
+		if err == nil || !strings.Contains(err.Error(), filepath.FromSlash(name)+" is a pipe") && !errors.Is(err, within.ErrNotRegular) ||
+			strings.Contains(err.Error(), "pipe") && diag.Hint(err) == "" {
 			t.Errorf("%s: %v (%s)", name, err, diag.Hint(err))
 		}
 	}

@@ -158,7 +158,8 @@ func TestHostKeys(t *testing.T) {
 	if !errors.As(err, &unknown) || !errors.Is(err, gitrepo.ErrHostKey) || diag.Hint(err) == "" {
 		t.Fatalf("unknown host: %v", err)
 	}
-	if !strings.Contains(s.KnownHosts, unknown.Line+"\n") || !strings.HasPrefix(unknown.Fingerprint, "SHA256:") || unknown.KeyType != "ssh-ed25519" {
+	if !strings.Contains(s.KnownHosts, unknown.Line+"\n") || !strings.HasPrefix(unknown.Fingerprint, "SHA256:") ||
+		unknown.KeyType != "ssh-ed25519" {
 		t.Errorf("unknown host: %+v, want a line of %q", unknown, s.KnownHosts)
 	}
 	if err := probe(gitrepo.Auth{Key: auth.Key, KnownHosts: unknown.Line}); err != nil {
@@ -170,7 +171,8 @@ func TestHostKeys(t *testing.T) {
 
 	s.RotateHostKeys()
 	var changed *gitrepo.HostKeyChangedError
-	if err := probe(auth); !errors.As(err, &changed) || !errors.Is(err, gitrepo.ErrHostKey) || changed.Fingerprint == "" || len(changed.Known) != 2 {
+	if err := probe(auth); !errors.As(err, &changed) || !errors.Is(err, gitrepo.ErrHostKey) || changed.Fingerprint == "" ||
+		len(changed.Known) != 2 {
 		t.Errorf("changed host key: %v", err)
 	}
 	rsa := strings.Fields(lines[0])[0] + " ssh-rsa " + rsaKey + "\n"
@@ -220,7 +222,8 @@ func TestSSHAuth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := gitrepo.Probe(t.Context(), s.URL, gitrepo.Auth{Key: stranger.Private, KnownHosts: s.KnownHosts}, "main"); !errors.Is(err, gitrepo.ErrAuth) {
+	if _, err := gitrepo.Probe(t.Context(), s.URL, gitrepo.Auth{Key: stranger.Private, KnownHosts: s.KnownHosts},
+		"main"); !errors.Is(err, gitrepo.ErrAuth) {
 		t.Errorf("unknown key: %v, want ErrAuth", err)
 	}
 	if _, err := gitrepo.Probe(t.Context(), s.URL, gitrepo.Auth{KnownHosts: s.KnownHosts}, "main"); !errors.Is(err, gitrepo.ErrAuth) {

@@ -73,8 +73,8 @@ type WorkTree struct {
 	Top, Common string
 }
 
-// WorkTreeOf finds the working tree that a folder is in. A folder that is in none is one by itself, without a repository. Nothing of the repository's
-// settings is read.
+// WorkTreeOf finds the working tree that a folder is in. A folder that is in none is one by itself, without a repository. Nothing of the
+// repository's settings is read.
 func WorkTreeOf(dir string) (WorkTree, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -205,8 +205,8 @@ func (r *Repo) DefaultBranch() (string, error) {
 	return branch, nil
 }
 
-// CheckRemote refuses a remote whose URL fleetctl cannot push to, and a branch that follows none of the remotes that there are. The error matches ErrURL for
-// the former. It contacts nobody.
+// CheckRemote refuses a remote whose URL fleetctl cannot push to, and a branch that follows none of the remotes that there are. The error
+// matches ErrURL for the former. It contacts nobody.
 func (r *Repo) CheckRemote() error {
 	t, err := r.tracking()
 	if err != nil {

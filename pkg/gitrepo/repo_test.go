@@ -46,7 +46,8 @@ func status(t *testing.T, dir string) string {
 func whole(t *testing.T, dir string) {
 	t.Helper()
 	gittest.Git(t, dir, "fsck", "--strict", "--no-dangling")
-	for _, pattern := range []string{".git-fleetctl-*", ".fleetctl-*", "*/.fleetctl-*", ".git/index.lock", ".git/index.fleetctl*", ".git/fleetctl.lock.index"} {
+	for _, pattern := range []string{".git-fleetctl-*", ".fleetctl-*", "*/.fleetctl-*", ".git/index.lock", ".git/index.fleetctl*",
+		".git/fleetctl.lock.index"} {
 		found, err := filepath.Glob(filepath.Join(dir, pattern))
 		if err != nil || len(found) > 0 {
 			t.Errorf("left behind: %v %v", found, err)
@@ -79,8 +80,10 @@ func TestCommit(t *testing.T) {
 	if again, made := commit(t, repo, gitrepo.Change{Path: "fleet.yaml", Content: []byte(bytes)}); made || again != first {
 		t.Errorf("the same again: %s, %v", again, made)
 	}
-	commit(t, repo, gitrepo.Change{Path: "a/gone", Delete: true}, gitrepo.Change{Path: "never/there", Delete: true}, gitrepo.Change{Path: "a/b/run.sh", Content: []byte("#!/bin/sh\ntrue\n")})
-	if out := gittest.Git(t, repo.Dir(), "ls-tree", "-r", "--format=%(objectmode) %(path)", "HEAD"); out != "100755 a/b/run.sh\n100644 fleet.yaml\n" {
+	commit(t, repo, gitrepo.Change{Path: "a/gone", Delete: true}, gitrepo.Change{Path: "never/there", Delete: true},
+		gitrepo.Change{Path: "a/b/run.sh", Content: []byte("#!/bin/sh\ntrue\n")})
+	if out := gittest.Git(t, repo.Dir(), "ls-tree", "-r", "--format=%(objectmode) %(path)",
+		"HEAD"); out != "100755 a/b/run.sh\n100644 fleet.yaml\n" {
 		t.Errorf("tree %q", out)
 	}
 	if _, err := os.Stat(filepath.Join(repo.Dir(), "a", "gone")); !errors.Is(err, os.ErrNotExist) {
@@ -97,7 +100,8 @@ func TestCommit(t *testing.T) {
 
 func TestCommitLeavesTheRestAlone(t *testing.T) {
 	repo := initLocal(t)
-	commit(t, repo, gitrepo.Change{Path: "ours", Content: []byte("1")}, gitrepo.Change{Path: "theirs", Content: []byte("1")}, gitrepo.Change{Path: "staged", Content: []byte("1")})
+	commit(t, repo, gitrepo.Change{Path: "ours", Content: []byte("1")}, gitrepo.Change{Path: "theirs", Content: []byte("1")},
+		gitrepo.Change{Path: "staged", Content: []byte("1")})
 	write(t, repo.Dir(), "theirs", "edited")
 	write(t, repo.Dir(), "staged", "edited")
 	write(t, repo.Dir(), "new", "untracked")
@@ -145,8 +149,10 @@ func TestCommitPaths(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(repo.Dir(), "link")); err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range []string{"", "/etc/passwd", "../x", "a/../../x", "a//b", "./a", ".git/config", "a/.GIT/x", ".git./x", "git~1/x", ".g\u200cit/config", "a/.GI\u202eT", "\ufeff.git\u200d ./x", "a\\b", "a\x00b", "file/x", "dir"} {
-		if _, made, err := repo.Commit(t.Context(), []gitrepo.Change{{Path: p, Content: []byte("x")}}, "bad", author); !errors.Is(err, gitrepo.ErrPath) || made {
+	for _, p := range []string{"", "/etc/passwd", "../x", "a/../../x", "a//b", "./a", ".git/config", "a/.GIT/x", ".git./x", "git~1/x",
+		".g\u200cit/config", "a/.GI\u202eT", "\ufeff.git\u200d ./x", "a\\b", "a\x00b", "file/x", "dir"} {
+		if _, made, err := repo.Commit(t.Context(), []gitrepo.Change{{Path: p, Content: []byte("x")}}, "bad",
+			author); !errors.Is(err, gitrepo.ErrPath) || made {
 			t.Errorf("%q: made %v, error %v; want ErrPath", p, made, err)
 		}
 	}

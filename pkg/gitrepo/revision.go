@@ -39,7 +39,8 @@ func (r *Repo) MergeBase(a, b string) (string, error) {
 		return "", fmt.Errorf("look for what %s and %s have in common: %w", a, b, err)
 	}
 	if len(bases) == 0 {
-		return "", diag.Errorf("in a shallow clone: git fetch --unshallow (GitHub Actions: fetch-depth: 0)", "commits %s and %s have no commit in common here", a, b)
+		return "", diag.Errorf("in a shallow clone: git fetch --unshallow (GitHub Actions: fetch-depth: 0)",
+			"commits %s and %s have no commit in common here", a, b)
 	}
 	return bases[0].Hash.String(), nil
 }

@@ -73,7 +73,8 @@ func TestFiles(t *testing.T) {
 			t.Errorf("fleet.yaml is %q (%v), want %q", content, err, want)
 		}
 		for _, name := range []string{"none", "fleet.yaml/x", "../fleet.yaml", "/fleet.yaml", "a//b"} {
-			if _, err := files.Open(name); err == nil || !slices.ContainsFunc([]error{fs.ErrNotExist, fs.ErrInvalid}, func(e error) bool { return errors.Is(err, e) }) {
+			if _, err := files.Open(name); err == nil || !slices.ContainsFunc([]error{fs.ErrNotExist, fs.ErrInvalid},
+				func(e error) bool { return errors.Is(err, e) }) {
 				t.Errorf("%s: got %v", name, err)
 			}
 		}

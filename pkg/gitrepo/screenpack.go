@@ -35,7 +35,8 @@ var (
 // packHeader is the length of what a pack begins with: "PACK", a version and the number of its objects.
 const packHeader = 12
 
-// receivePack brings the objects of a pack into store, unless they are more than a fleet repo can be; then the error matches contact.ErrTooLarge.
+// receivePack brings the objects of a pack into store, unless they are more than a fleet repo can be; then the error matches
+// contact.ErrTooLarge.
 func receivePack(store storage.Storer, pack io.Reader) error {
 	header := make([]byte, packHeader)
 	if _, err := io.ReadFull(pack, header); err != nil {

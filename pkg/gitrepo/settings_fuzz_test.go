@@ -8,12 +8,14 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Whatever is in a git configuration: it is read without harm, every name of a variable is as git writes it, and what a program called git prints
-// is read as it was meant.
+// Whatever is in a git configuration: it is read without harm, every name of a variable is as git writes it, and what a program called git
+// prints is read as it was meant.
 func FuzzSettings(f *testing.F) {
 	for _, text := range []string{
-		"[commit]\n\tgpgSign = true\n[gpg]\n\tformat = ssh\n[gpg \"ssh\"]\n\tprogram = \"C:\\\\Program Files\\\\ssh-keygen.exe\"\n[user]\n\tsigningKey = key::ssh-ed25519 AAAA me@host # c\n",
-		"[core]\n\tbare\n[a \"b.c\"]\nD=1\nd=2\n", "[include]\n\tpath = ~/other\n[includeIf \"gitdir:~/clients/\"]\n\tpath = .gitconfig-work\n", "[a]\nb = \"x\\\ny\" ; c\n", "[", "[a \"\\\"]", "\ufeff[a]\nb=c\n", "[user]\n\tname = a\x00b\n",
+		"[commit]\n\tgpgSign = true\n[gpg]\n\tformat = ssh\n[gpg \"ssh\"]\n\tprogram = \"C:\\\\Program Files\\\\ssh-keygen.exe\"\n[user]\n" +
+			"\tsigningKey = key::ssh-ed25519 AAAA me@host # c\n",
+		"[core]\n\tbare\n[a \"b.c\"]\nD=1\nd=2\n", "[include]\n\tpath = ~/other\n[includeIf \"gitdir:~/clients/\"]\n\tpath = .gitconfig-work\n",
+		"[a]\nb = \"x\\\ny\" ; c\n", "[", "[a \"\\\"]", "\ufeff[a]\nb=c\n", "[user]\n\tname = a\x00b\n",
 	} {
 		f.Add(text, "user.signingkey", "a\nb")
 	}
@@ -40,8 +42,8 @@ func FuzzSettings(f *testing.F) {
 	})
 }
 
-// Whatever is given as a deploy key: it is refused without a word of it, or its public half is one line that any SSH server takes, of the key whose
-// fingerprint is shown.
+// Whatever is given as a deploy key: it is refused without a word of it, or its public half is one line that any SSH server takes, of the
+// key whose fingerprint is shown.
 func FuzzDeployKey(f *testing.F) {
 	key, err := GenerateDeployKey("acme")
 	if err != nil {
@@ -50,7 +52,8 @@ func FuzzDeployKey(f *testing.F) {
 	f.Add(key.Private, "fleet acme")
 	f.Add(key.Private, "acme\nssh-ed25519 AAAA")
 	f.Add([]byte("-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAA\n-----END OPENSSH PRIVATE KEY-----\n"), "")
-	f.Add([]byte("-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\nAAAA\n-----END RSA PRIVATE KEY-----\n"), "x")
+	f.Add([]byte("-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\nAAAA\n-----END RSA PRIVATE KEY-----\n"),
+		"x")
 	f.Fuzz(func(t *testing.T, private []byte, comment string) {
 		key, err := ParseDeployKey(private, comment)
 		if err != nil {

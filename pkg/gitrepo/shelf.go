@@ -20,8 +20,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// Shelf keeps files in a branch of a remote repository that holds nothing else. The branch is one commit without a history: what is taken away is
-// gone, as far as the server forgets what no branch has. No working tree is touched.
+// Shelf keeps files in a branch of a remote repository that holds nothing else. The branch is one commit without a history: what is taken
+// away is gone, as far as the server forgets what no branch has. No working tree is touched.
 type Shelf struct {
 	remote *remote
 	url    string
@@ -43,7 +43,8 @@ func NewShelf(url, branch string, auth Auth) (*Shelf, error) {
 // String names the branch and the repository, without credentials.
 func (s *Shelf) String() string { return "branch " + s.branch + " of " + s.url }
 
-// shelfName is how the files are called that a Shelf keeps: something, a dot, a time and a few letters. A branch with any other has another use.
+// shelfName is how the files are called that a Shelf keeps: something, a dot, a time and a few letters. A branch with any other has another
+// use.
 var shelfName = regexp.MustCompile(`^[a-z0-9-]+\.[0-9]{8}T[0-9]{6}Z-[a-z0-9]+$`)
 
 // shelved is what the branch holds at one moment.
@@ -71,7 +72,8 @@ func (s *Shelf) look(ctx context.Context) (*shelved, error) {
 	}
 	for name, e := range found.entries {
 		if e.Mode != filemode.Regular || !shelfName.MatchString(name) {
-			return nil, diag.Errorf("choose another branch: this one holds something else", "%s is no branch of snapshots: there is %.80q in it", s, name)
+			return nil, diag.Errorf("choose another branch: this one holds something else",
+				"%s is no branch of snapshots: there is %.80q in it", s, name)
 		}
 	}
 	return found, nil
@@ -175,7 +177,8 @@ func (s *Shelf) change(ctx context.Context, message string, edit func(*shelved) 
 			return editErr
 		}
 		err = s.put(ctx, found, before, added, message, nil)
-		// A server that takes no commit in another's place takes one on top of it. Which of the two refused it, a rule or somebody who was faster, shows then.
+		// A server that takes no commit in another's place takes one on top of it. Which of the two refused it, a rule or somebody who was
+		// faster, shows then.
 		if !before.IsZero() && (errors.Is(err, ErrProtectedBranch) || errors.Is(err, ErrNonFastForward)) {
 			err = s.put(ctx, found, before, added, message, []plumbing.Hash{before})
 		}
@@ -187,7 +190,14 @@ func (s *Shelf) change(ctx context.Context, message string, edit func(*shelved) 
 }
 
 // put pushes what is found as one commit.
-func (s *Shelf) put(ctx context.Context, found *shelved, before plumbing.Hash, added *plumbing.Hash, message string, parents []plumbing.Hash) error {
+func (s *Shelf) put(
+	ctx context.Context,
+	found *shelved,
+	before plumbing.Hash,
+	added *plumbing.Hash,
+	message string,
+	parents []plumbing.Hash,
+) error {
 	tree, err := writeTree(found.store, found.entries)
 	if err != nil {
 		return err

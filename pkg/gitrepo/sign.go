@@ -46,7 +46,8 @@ func newSigner(all settings, by Author, variables ...string) (*signer, error) {
 	case "ssh":
 		s.program = cmp.Or(all["gpg.ssh.program"], "ssh-keygen")
 		if s.key == "" {
-			return nil, diag.Errorf("git config user.signingKey ~/.ssh/id_ed25519.pub", "%w: gpg.format is ssh, and user.signingKey names no key", ErrSigning)
+			return nil, diag.Errorf("git config user.signingKey ~/.ssh/id_ed25519.pub",
+				"%w: gpg.format is ssh, and user.signingKey names no key", ErrSigning)
 		}
 	default:
 		return nil, diag.Errorf("openpgp, ssh and x509 are known", "%w: unknown gpg.format %q", ErrSigning, s.format)
@@ -116,7 +117,8 @@ func (s *signer) explain(err error, said string) error {
 		}
 	}
 	cause := redact(fmt.Errorf("%s: %w: %s", s.program, err, strings.Join(lines, "; ")))
-	return diag.Errorf("check user.signingKey, gpg.format and that the key's agent runs: `git commit --gpg-sign` has to work", "%w: %w", ErrSigning, cause)
+	return diag.Errorf("check user.signingKey, gpg.format and that the key's agent runs: `git commit --gpg-sign` has to work",
+		"%w: %w", ErrSigning, cause)
 }
 
 // encoder is a commit or a tag.

@@ -26,7 +26,8 @@ func signByGPG(t *testing.T, repo *gitrepo.Repo) {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(home) })
 	t.Setenv("GNUPGHOME", home)
-	if out, err := exec.CommandContext(t.Context(), gpg, "--batch", "--passphrase", "", "--quick-generate-key", "Ann <ann@example.com>", "ed25519", "sign", "never").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), gpg, "--batch", "--passphrase", "", "--quick-generate-key", "Ann <ann@example.com>",
+		"ed25519", "sign", "never").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	configure(t, repo, "user.signingKey", "ann@example.com")

@@ -16,8 +16,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// Copy gives a folder with the files of the last commit, to read and to make changes from: without edits in no commit, and in the form that Change
-// takes. Where the working tree is just that, it is the working tree. remove takes a copy away again.
+// Copy gives a folder with the files of the last commit, to read and to make changes from: without edits in no commit, and in the form that
+// Change takes. Where the working tree is just that, it is the working tree. remove takes a copy away again.
 func (r *Repo) Copy(ctx context.Context) (root string, remove func() error, err error) {
 	_, head, err := r.head()
 	if err != nil {
@@ -116,14 +116,16 @@ func (w *worktree) copyFile(ctx context.Context, into *worktree, f treeChange) e
 		return err
 	}
 	if f.to.mode == filemode.Symlink {
-		if target := filepath.Join(filepath.Dir(name), filepath.FromSlash(string(content))); !filepath.IsLocal(target) || path.IsAbs(string(content)) {
+		if target := filepath.Join(filepath.Dir(name), filepath.FromSlash(string(content))); !filepath.IsLocal(target) ||
+			path.IsAbs(string(content)) {
 			return nil // it leads out of the repository
 		}
 	}
 	return into.write(name, content, f.to.mode)
 }
 
-// editable is a file of a commit in the form to edit. What a filter makes is taken from disk where it is unchanged there: it may come from far away.
+// editable is a file of a commit in the form to edit. What a filter makes is taken from disk where it is unchanged there: it may come from
+// far away.
 func (w *worktree) editable(ctx context.Context, f treeChange) ([]byte, error) {
 	name := filepath.FromSlash(f.path)
 	if w.conv.filtered(w.conv.found[f.path]) {

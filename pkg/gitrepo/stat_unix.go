@@ -10,8 +10,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/index"
 )
 
-// setSystemStat adds what the index says of a file besides its time and size. Without it git looks into the file, and commands of git that do not
-// look take it for changed.
+// setSystemStat adds what the index says of a file besides its time and size. Without it git looks into the file, and commands of git that
+// do not look take it for changed.
 func setSystemStat(e *index.Entry, info fs.FileInfo) {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

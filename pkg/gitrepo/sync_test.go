@@ -43,7 +43,8 @@ func TestCloneCommitPush(t *testing.T) {
 			if head, err := empty.Head(); err != nil || head != "" {
 				t.Errorf("Head of an empty clone: %q, %v", head, err)
 			}
-			commit(t, empty, gitrepo.Change{Path: "x/first", Content: []byte("1\r\n")}, gitrepo.Change{Path: "run", Content: []byte("1"), Executable: true})
+			commit(t, empty, gitrepo.Change{Path: "x/first", Content: []byte("1\r\n")},
+				gitrepo.Change{Path: "run", Content: []byte("1"), Executable: true})
 			if n, err := empty.CommitsAhead(t.Context()); err != nil || n != 1 {
 				t.Errorf("CommitsAhead: %d, %v", n, err)
 			}
@@ -177,7 +178,8 @@ func TestSync(t *testing.T) {
 	s.Seed(t, "main", map[string]string{"a": "2"})
 	write(t, repo.Dir(), "a", "edited")
 	var dirty *gitrepo.DirtyError
-	if _, err := repo.Sync(t.Context(), tokenAuth(s), put(), "intent", author); !errors.As(err, &dirty) || read(t, repo.Dir(), "a") != "edited" {
+	if _, err := repo.Sync(t.Context(), tokenAuth(s), put(), "intent", author); !errors.As(err, &dirty) ||
+		read(t, repo.Dir(), "a") != "edited" {
 		t.Errorf("over an edit: %v", err)
 	}
 	gittest.Git(t, repo.Dir(), "checkout", "--quiet", "a")
@@ -297,7 +299,8 @@ func TestSyncLosesRaces(t *testing.T) {
 	if err != nil || done.Attempts != 3 || s.File(t, "main", "result") != "2 saw 2-2" {
 		t.Errorf("two lost races: %+v, %v", done, err)
 	}
-	if _, err := repo.Sync(t.Context(), tokenAuth(s), intent(100), "intent", author); !errors.Is(err, gitrepo.ErrNonFastForward) || calls > 10 {
+	if _, err := repo.Sync(t.Context(), tokenAuth(s), intent(100), "intent",
+		author); !errors.Is(err, gitrepo.ErrNonFastForward) || calls > 10 {
 		t.Errorf("lost all: %v after %d calls", err, calls)
 	}
 	if status(t, repo.Dir()) != "" {
@@ -336,7 +339,8 @@ func TestMovesAreLogged(t *testing.T) {
 	repo := clone(t, server.URL, tokenAuth(server))
 	first := run(t, repo.Dir(), "rev-parse", "HEAD")
 	server.Seed(t, "main", map[string]string{"a": "2\n"})
-	if _, err := repo.Sync(t.Context(), tokenAuth(server), put(gitrepo.Change{Path: "b", Content: []byte("1")}), "add b\n", gitrepo.Author{}); err != nil {
+	if _, err := repo.Sync(t.Context(), tokenAuth(server), put(gitrepo.Change{Path: "b", Content: []byte("1")}), "add b\n",
+		gitrepo.Author{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := run(t, repo.Dir(), "log", "--walk-reflogs", "-2", "--format=%gs"); got != "commit: add b\npull: Fast-forward\n" {

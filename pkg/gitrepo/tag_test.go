@@ -44,7 +44,8 @@ func TestTags(t *testing.T) {
 		t.Errorf("fetch: %s, %v", head, err)
 	}
 	tags, err := theirs.Tags(t.Context())
-	if diff := cmp.Diff([]gitrepo.Tag{{Name: "v0.1.0", Commit: first, Message: "What is new\n\n- all of it\n"}}, tags); err != nil || diff != "" {
+	if diff := cmp.Diff([]gitrepo.Tag{{Name: "v0.1.0", Commit: first, Message: "What is new\n\n- all of it\n"}},
+		tags); err != nil || diff != "" {
 		t.Errorf("%v (-want +got)\n%s", err, diff)
 	}
 	log, err := theirs.Log(t.Context(), second, first)
@@ -70,7 +71,8 @@ func TestTags(t *testing.T) {
 	if _, err := mine.Tag(t.Context(), "v0.2.0", first, "mine"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := mine.PushTag(t.Context(), tokenAuth(server), "v0.2.0"); !errors.Is(err, gitrepo.ErrTagExists) || !strings.Contains(diag.Hint(err), "git tag --delete v0.2.0") {
+	if _, err := mine.PushTag(t.Context(), tokenAuth(server), "v0.2.0"); !errors.Is(err, gitrepo.ErrTagExists) ||
+		!strings.Contains(diag.Hint(err), "git tag --delete v0.2.0") {
 		t.Errorf("push over another tag: %v", err)
 	}
 	if _, err := mine.Fetch(t.Context(), tokenAuth(server)); !errors.Is(err, gitrepo.ErrTagExists) {

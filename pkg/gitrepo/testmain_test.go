@@ -43,7 +43,8 @@ func runTests(m *testing.M) int {
 		}
 	}
 	for _, name := range []string{
-		"GIT_CONFIG_COUNT", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "GIT_COMMITTER_DATE", "EMAIL",
+		"GIT_CONFIG_COUNT", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL",
+		"GIT_COMMITTER_DATE", "EMAIL",
 	} {
 		if err := os.Unsetenv(name); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -242,7 +242,8 @@ func writeFile(store storage.Storer, entries map[string]object.TreeEntry, name s
 		return was.Hash != c.entry.Hash || was.Mode != c.entry.Mode, nil
 	}
 	if there && was.Mode == filemode.Symlink {
-		return false, diag.Errorf("change the file that it leads to, or put a file in its place yourself", "%w %q: it is a symbolic link in the repository", ErrPath, c.Path)
+		return false, diag.Errorf("change the file that it leads to, or put a file in its place yourself",
+			"%w %q: it is a symbolic link in the repository", ErrPath, c.Path)
 	}
 	hash, err := writeBlob(store, c.Content)
 	if err != nil {

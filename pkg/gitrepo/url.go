@@ -43,9 +43,11 @@ func parseEndpoint(raw string) (*transport.Endpoint, error) {
 	switch Protocol(ep.Protocol) {
 	case ProtocolHTTPS, ProtocolHTTP, ProtocolSSH:
 	case "file":
-		return nil, diag.Errorf("write it as https://host/path, ssh://user@host/path or user@host:path", "%w: it is a path of this machine, which Flux cannot use", ErrURL)
+		return nil, diag.Errorf("write it as https://host/path, ssh://user@host/path or user@host:path",
+			"%w: it is a path of this machine, which Flux cannot use", ErrURL)
 	default:
-		return nil, diag.Errorf("write it as https://host/path, ssh://user@host/path or user@host:path", "%w: %s is no protocol that Flux can use", ErrURL, ep.Protocol)
+		return nil, diag.Errorf("write it as https://host/path, ssh://user@host/path or user@host:path",
+			"%w: %s is no protocol that Flux can use", ErrURL, ep.Protocol)
 	}
 	if ep.Host == "" || ep.Path == "" || ep.Path == "/" {
 		return nil, diag.Errorf("write it as https://host/path, ssh://user@host/path or user@host:path", "%w: it lacks a host or a path", ErrURL)

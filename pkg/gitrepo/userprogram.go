@@ -25,8 +25,8 @@ type userProgram struct {
 	stderr io.Writer
 }
 
-// run runs the program to its end, as git runs one. What the program leaves running in the background may hold its output open: nobody waits
-// for that. A script that does not name its interpreter is one for sh.
+// run runs the program to its end, as git runs one. What the program leaves running in the background may hold its output open: nobody
+// waits for that. A script that does not name its interpreter is one for sh.
 func (p userProgram) run(ctx context.Context) error {
 	err := p.start(ctx, p.path, p.args...)
 	if errors.Is(err, syscall.ENOEXEC) && runtime.GOOS != "windows" {

@@ -113,7 +113,8 @@ func TestHookPrintsMuch(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	err := commitSoon(t.Context(), t, repo)
 	runtime.ReadMemStats(&after)
-	if !errors.Is(err, gitrepo.ErrHook) || !strings.Contains(err.Error(), "at first") || !strings.Contains(err.Error(), "at last") || len(err.Error()) > 5000 {
+	if !errors.Is(err, gitrepo.ErrHook) || !strings.Contains(err.Error(), "at first") || !strings.Contains(err.Error(), "at last") ||
+		len(err.Error()) > 5000 {
 		t.Errorf("the error is %.3000v", err)
 	}
 	const most = 64 << 20

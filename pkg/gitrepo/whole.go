@@ -20,14 +20,14 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 )
 
-// asideDir is where a file is written before it takes its place: in the folder of the repository that linked working trees share, as all files that
-// this is about are, and where git looks for no references.
+// asideDir is where a file is written before it takes its place: in the folder of the repository that linked working trees share, as all
+// files that this is about are, and where git looks for no references.
 const asideDir = "info"
 
-// durable is a .git folder in which what a power cut or a kill may come into is kept. go-git empties a reference, the configuration or the index of a
-// pack before it writes it: a kill between the two leaves a branch that is no commit, which is no repository any more for git, nor for Flux. And it
-// flushes nothing. Here these files are replaced as a whole, and objects are on the disk before a reference names them: git itself is as careful
-// where core.fsync is "objects,reference,index", which is more than its default.
+// durable is a .git folder in which what a power cut or a kill may come into is kept. go-git empties a reference, the configuration or the
+// index of a pack before it writes it: a kill between the two leaves a branch that is no commit, which is no repository any more for git,
+// nor for Flux. And it flushes nothing. Here these files are replaced as a whole, and objects are on the disk before a reference names
+// them: git itself is as careful where core.fsync is "objects,reference,index", which is more than its default.
 type durable struct {
 	billy.Filesystem
 	dir string // of the operating system
@@ -51,8 +51,8 @@ func (w *durable) TempFile(dir, prefix string) (billy.File, error) {
 	return f, err
 }
 
-// dropTemps removes packs and objects that TempFile has begun and nobody has renamed: go-git leaves the half of one that fails, and a pack may be a
-// gigabyte.
+// dropTemps removes packs and objects that TempFile has begun and nobody has renamed: go-git leaves the half of one that fails, and a pack
+// may be a gigabyte.
 func (w *durable) dropTemps() error {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

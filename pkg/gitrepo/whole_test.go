@@ -10,7 +10,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// Whoever reads a branch, a tag or the configuration while it is written, as after a kill, finds the old or the new one: never an empty file.
+// Whoever reads a branch, a tag or the configuration while it is written, as after a kill, finds the old or the new one: never an empty
+// file.
 func TestReferencesAreReplacedAsAWhole(t *testing.T) {
 	dir := t.TempDir()
 	r, err := InitLocal(dir, "main")
@@ -56,7 +57,8 @@ func TestReferencesAreReplacedAsAWhole(t *testing.T) {
 	}
 	stop()
 	<-done
-	if err := r.git.Storer.CheckAndSetReference(plumbing.NewHashReference(ref, hashes[1]), plumbing.NewHashReference(ref, hashes[1])); err == nil {
+	if err := r.git.Storer.CheckAndSetReference(plumbing.NewHashReference(ref, hashes[1]),
+		plumbing.NewHashReference(ref, hashes[1])); err == nil {
 		t.Error("a branch that is elsewhere was moved")
 	}
 	left, err := filepath.Glob(filepath.Join(dir, ".git", "info", ".*"))

@@ -48,7 +48,13 @@ func (r *remote) fetch(ctx context.Context, store storage.Storer, branch string,
 }
 
 // receive brings objects, and all that they need, into store, in an open session whose references have been read.
-func receive(ctx context.Context, store storage.Storer, session transport.UploadPackSession, caps *capability.List, wants, haves []plumbing.Hash) error {
+func receive(
+	ctx context.Context,
+	store storage.Storer,
+	session transport.UploadPackSession,
+	caps *capability.List,
+	wants, haves []plumbing.Hash,
+) error {
 	req, err := fetchRequest(caps, store, wants, haves)
 	if err != nil {
 		return err

@@ -55,8 +55,8 @@ func (r *Repo) worktree(ctx context.Context) (*worktree, error) {
 	return w, nil
 }
 
-// hasFilesHere refuses a folder whose repository has no working tree, or has it elsewhere: the files that lie here are not those that git knows. A
-// linked working tree is one, whatever the repository says that it belongs to.
+// hasFilesHere refuses a folder whose repository has no working tree, or has it elsewhere: the files that lie here are not those that git
+// knows. A linked working tree is one, whatever the repository says that it belongs to.
 func (r *Repo) hasFilesHere(all settings) error {
 	if r.commonDir() != r.gitDir {
 		return nil
@@ -70,7 +70,8 @@ func (r *Repo) hasFilesHere(all settings) error {
 			return err
 		}
 		if there, err := os.Stat(at); err != nil || !os.SameFile(here, there) {
-			return diag.Errorf("run fleetctl there, in a folder whose .git leads to the repository", "%w: %s has its files in %s (core.worktree)", ErrNoWorkTree, r.gitDir, at)
+			return diag.Errorf("run fleetctl there, in a folder whose .git leads to the repository", "%w: %s has its files in %s (core.worktree)",
+				ErrNoWorkTree, r.gitDir, at)
 		}
 		return nil
 	}

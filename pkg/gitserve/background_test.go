@@ -208,7 +208,8 @@ func TestPortTaken(t *testing.T) {
 	defer func() { _ = taken.Close() }()
 	s.Port = int(netip.MustParseAddrPort(taken.Addr().String()).Port())
 	var conflict *gitserve.PortTakenError
-	if _, _, err := gitserve.Ensure(t.Context(), s); !errors.As(err, &conflict) || conflict.Address != taken.Addr().String() || diag.Hint(err) == "" {
+	if _, _, err := gitserve.Ensure(t.Context(), s); !errors.As(err, &conflict) || conflict.Address != taken.Addr().String() ||
+		diag.Hint(err) == "" {
 		t.Errorf("error %v", err)
 	}
 	if status(t, s).Running {

@@ -25,8 +25,10 @@ func FuzzHandler(f *testing.F) {
 		"GET /healthz HTTP/1.1\r\nHost: a\r\n" + login + "\r\n",
 		"GET /fleet.git/HEAD HTTP/1.0\r\n" + login + "\r\n",
 		"GET /fleet.git/../fleet.git/info/refs HTTP/1.1\r\nHost: a\r\nAuthorization: Basic OnBhc3N3b3Jk\r\n\r\n",
-		"POST /fleet.git/git-upload-pack HTTP/1.1\r\nHost: a\r\nContent-Type: application/x-git-upload-pack-request\r\nContent-Length: 8\r\n" + login + "\r\n00000009",
-		"POST /fleet.git/git-upload-pack HTTP/1.1\r\nHost: a\r\nContent-Type: application/x-git-upload-pack-request\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n" + login + "\r\n4\r\n\x1f\x8b\x08\x00\r\n0\r\n\r\n",
+		"POST /fleet.git/git-upload-pack HTTP/1.1\r\nHost: a\r\nContent-Type: application/x-git-upload-pack-request\r\nContent-Length: 8\r\n" +
+			login + "\r\n00000009",
+		"POST /fleet.git/git-upload-pack HTTP/1.1\r\nHost: a\r\nContent-Type: application/x-git-upload-pack-request\r\nContent-Encoding: " +
+			"gzip\r\nTransfer-Encoding: chunked\r\n" + login + "\r\n4\r\n\x1f\x8b\x08\x00\r\n0\r\n\r\n",
 		"POST /fleet.git/git-receive-pack HTTP/1.1\r\nHost: a\r\n\r\n",
 	} {
 		f.Add([]byte(request))
@@ -58,7 +60,8 @@ func FuzzHandler(f *testing.F) {
 			allowed[http.StatusForbidden] = request.URL.Query().Get("service") != "git-upload-pack"
 			allowed[http.StatusInternalServerError] = !allowed[http.StatusForbidden]
 		case "POST " + packRequest:
-			for _, code := range []int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusInternalServerError} {
+			for _, code := range []int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
+				http.StatusInternalServerError} {
 				allowed[code] = true
 			}
 		case "POST " + RepoPath + "/git-receive-pack":

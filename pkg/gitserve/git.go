@@ -21,7 +21,8 @@ var ErrNoRepository = errors.New("not a git repository")
 // The oldest git that speaks protocol version 2, and the hint where git is older or missing.
 const (
 	oldestMajor, oldestMinor = 2, 18
-	installHint              = "install git 2.18 or newer (Debian, Ubuntu: apt-get install git; macOS: brew install git; Windows: winget install Git.Git)"
+	installHint              = "install git 2.18 or newer (Debian, Ubuntu: apt-get install git; macOS: brew install git; Windows: winget " +
+		"install Git.Git)"
 )
 
 // CheckGit returns an error if PATH has no git, or a git older than 2.18. The error has a hint how to install git.

@@ -202,18 +202,19 @@ func TestRequests(t *testing.T) {
 		header       http.Header
 		want         int
 	}{
-		"advertisement":       {"GET", "/info/refs?service=git-upload-pack", nil, nil, 200},
-		"wrong password":      {"GET", "/info/refs?service=git-upload-pack", nil, basic("fleetctl", "wrong"), 401},
-		"wrong user":          {"GET", "/info/refs?service=git-upload-pack", nil, basic("other", creds.Password), 401},
-		"no credentials":      {"GET", "/info/refs?service=git-upload-pack", nil, http.Header{"Authorization": nil}, 401},
-		"push advertisement":  {"GET", "/info/refs?service=git-receive-pack", nil, nil, 403},
-		"dumb protocol":       {"GET", "/info/refs", nil, nil, 403},
-		"a file":              {"GET", "/config", nil, nil, 404},
-		"a file outside":      {"GET", "/../../etc/passwd", nil, nil, 404},
-		"HEAD":                {"GET", "/HEAD", nil, nil, 404},
-		"wrong method":        {"PUT", "/git-upload-pack", nil, nil, 404},
-		"wrong content type":  {"POST", "/git-upload-pack", strings.NewReader("0000"), nil, 415},
-		"unknown encoding":    {"POST", "/git-upload-pack", strings.NewReader("0000"), http.Header{"Content-Type": request1["Content-Type"], "Content-Encoding": {"br"}}, 415},
+		"advertisement":      {"GET", "/info/refs?service=git-upload-pack", nil, nil, 200},
+		"wrong password":     {"GET", "/info/refs?service=git-upload-pack", nil, basic("fleetctl", "wrong"), 401},
+		"wrong user":         {"GET", "/info/refs?service=git-upload-pack", nil, basic("other", creds.Password), 401},
+		"no credentials":     {"GET", "/info/refs?service=git-upload-pack", nil, http.Header{"Authorization": nil}, 401},
+		"push advertisement": {"GET", "/info/refs?service=git-receive-pack", nil, nil, 403},
+		"dumb protocol":      {"GET", "/info/refs", nil, nil, 403},
+		"a file":             {"GET", "/config", nil, nil, 404},
+		"a file outside":     {"GET", "/../../etc/passwd", nil, nil, 404},
+		"HEAD":               {"GET", "/HEAD", nil, nil, 404},
+		"wrong method":       {"PUT", "/git-upload-pack", nil, nil, 404},
+		"wrong content type": {"POST", "/git-upload-pack", strings.NewReader("0000"), nil, 415},
+		"unknown encoding": {"POST", "/git-upload-pack", strings.NewReader("0000"),
+			http.Header{"Content-Type": request1["Content-Type"], "Content-Encoding": {"br"}}, 415},
 		"not gzip":            {"POST", "/git-upload-pack", strings.NewReader("0000"), gzipped, 400},
 		"gzip bomb":           {"POST", "/git-upload-pack", packed(strings.Repeat("0000", 12<<20)), gzipped, 413},
 		"too large":           {"POST", "/git-upload-pack", strings.NewReader(strings.Repeat("0000", 3<<20)), request1, 413},
@@ -312,7 +313,8 @@ func TestCheckGit(t *testing.T) {
 	if err := gitserve.CheckGit(t.Context()); err != nil {
 		t.Error(err)
 	}
-	for version, ok := range map[string]bool{"git version 2.39.5 (Apple Git-154)": true, "git version 2.17.1": false, "git version 3.0": true, "what": false} {
+	for version, ok := range map[string]bool{"git version 2.39.5 (Apple Git-154)": true, "git version 2.17.1": false,
+		"git version 3.0": true, "what": false} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, "git"), []byte("#!/bin/sh\necho '"+version+"'\n"), 0o700); err != nil {
 			t.Fatal(err)

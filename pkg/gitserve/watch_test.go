@@ -96,7 +96,8 @@ func TestWatchRefsOfLinkedTree(t *testing.T) {
 	if err != nil || len(dirs) != 2 {
 		t.Fatalf("folders of refs %q, %v", dirs, err)
 	}
-	if isRef(dirs, filepath.Join(dirs[0], "index")) || !isRef(dirs, filepath.Join(dirs[0], "HEAD")) || !isRef(dirs, filepath.Join(dirs[1], "packed-refs")) {
+	if isRef(dirs, filepath.Join(dirs[0], "index")) || !isRef(dirs, filepath.Join(dirs[0], "HEAD")) ||
+		!isRef(dirs, filepath.Join(dirs[1], "packed-refs")) {
 		t.Error("the index counts as a ref, or HEAD or packed-refs do not")
 	}
 	told := make(chan struct{}, 100)

@@ -23,8 +23,8 @@ type AroundOptions struct {
 	Target Side
 	// Admit is the namespace that the other tool runs in: its service accounts may write behind the fence.
 	Admit string
-	// Check, if not nil, judges what has come: before the fence closes for the other tool, too, and in every run once more behind the closed fence, since only
-	// that is all. After an error the other tool may write more.
+	// Check, if not nil, judges what has come: before the fence closes for the other tool, too, and in every run once more behind the closed
+	// fence, since only that is all. After an error the other tool may write more.
 	Check func(context.Context, *Arrival) error
 	// Paused, if not nil, says which of the Clusters, NAMESPACE/NAME, begin paused. It is asked after Check.
 	Paused func(cluster string) bool
@@ -51,7 +51,8 @@ type Arrival struct {
 }
 
 func openAround(ctx context.Context, o AroundOptions) (*run, error) {
-	r := newRun(Options{Fleet: o.Fleet, Source: Side{Name: o.Target.Name}, Target: o.Target, Attach: o.Attach, Drain: o.Drain, Progress: o.Progress})
+	r := newRun(Options{Fleet: o.Fleet, Source: Side{Name: o.Target.Name}, Target: o.Target, Attach: o.Attach,
+		Drain: o.Drain, Progress: o.Progress})
 	var err error
 	r.target, err = openSide(ctx, o.Target)
 	return r, err
@@ -63,8 +64,8 @@ func BeingFenced(name string, j *Journal) error {
 		"%s is fenced for a restore by another tool since %s began it", name, j.By)
 }
 
-// FenceAround keeps everybody but the other tool from the target's objects: the providers and Flux are stopped, and the API server denies all other writes.
-// It goes on where an earlier run was cut off, and changes nothing once the fence is there.
+// FenceAround keeps everybody but the other tool from the target's objects: the providers and Flux are stopped, and the API server denies
+// all other writes. It goes on where an earlier run was cut off, and changes nothing once the fence is there.
 func FenceAround(ctx context.Context, o AroundOptions) (*Report, error) {
 	r, err := openAround(ctx, o)
 	if err != nil {
@@ -77,7 +78,8 @@ func FenceAround(ctx context.Context, o AroundOptions) (*Report, error) {
 		return FenceAround(ctx, o)
 	}
 	if j := r.target.journal; j.Active() && j.Around && j.Admit != o.Admit {
-		return r.report(), diag.Usage("`fleetctl restore --abort` first, or keep to that namespace", "%s is fenced for the namespace %s already", r.target.Name, j.Admit)
+		return r.report(), diag.Usage("`fleetctl restore --abort` first, or keep to that namespace", "%s is fenced for the namespace %s already",
+			r.target.Name, j.Admit)
 	}
 	if r.target.journal.Fenced() {
 		return r.report(), nil
@@ -148,8 +150,8 @@ func (r *run) beginAround(ctx context.Context, o AroundOptions) error {
 	return r.become()
 }
 
-// isThere are the UIDs of all that an abort has to leave alone: it takes away by kind, not only what a Cluster leads to. Secrets and ConfigMaps are among them,
-// because what is restored may name one that was there.
+// isThere are the UIDs of all that an abort has to leave alone: it takes away by kind, not only what a Cluster leads to. Secrets and
+// ConfigMaps are among them, because what is restored may name one that was there.
 func (r *run) isThere(ctx context.Context, graph *capi.Graph, groups []string) ([]string, error) {
 	beside, err := r.target.manager.InGroups(ctx, append([]string{""}, groups...)...)
 	if err != nil {
@@ -171,9 +173,9 @@ func objectsOf(graph *capi.Graph) []*unstructured.Unstructured {
 	return append(objects, graph.Leave...)
 }
 
-// cameSince are the objects that an abort takes away again: what has come since the fence. That is all of the groups that are fenced, whether a Cluster leads to
-// it or not: an abort may come before the Clusters do, and what is left would be acted on. Of Secrets and ConfigMaps it takes only those that belong to a
-// Cluster: one that is only named may be the target's own.
+// cameSince are the objects that an abort takes away again: what has come since the fence. That is all of the groups that are fenced,
+// whether a Cluster leads to it or not: an abort may come before the Clusters do, and what is left would be acted on. Of Secrets and
+// ConfigMaps it takes only those that belong to a Cluster: one that is only named may be the target's own.
 func (r *run) cameSince(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	graph, err := r.target.manager.Graph(ctx, capi.GraphOptions{WithFlux: true})
 	if err != nil {
@@ -239,8 +241,8 @@ func (r *run) arrived(ctx context.Context) (*Arrival, *capi.Graph, error) {
 	return a, graph, err
 }
 
-// TakeIn makes the target the owner of what the other tool has brought: the fence closes for that one, too, what the objects lack is repaired, the work
-// is taken over in one write, and the providers and Flux begin. It goes on where an earlier run was cut off.
+// TakeIn makes the target the owner of what the other tool has brought: the fence closes for that one, too, what the objects lack is
+// repaired, the work is taken over in one write, and the providers and Flux begin. It goes on where an earlier run was cut off.
 func TakeIn(ctx context.Context, o AroundOptions) (*Report, error) {
 	r, err := openAround(ctx, o)
 	if err != nil {
@@ -267,7 +269,8 @@ func TakeIn(ctx context.Context, o AroundOptions) (*Report, error) {
 	return r.report(), r.release(ctx)
 }
 
-// closeAround lets nobody write any more. What it judges before is only what has come so far: it refuses while the other tool may still mend that.
+// closeAround lets nobody write any more. What it judges before is only what has come so far: it refuses while the other tool may still
+// mend that.
 func (r *run) closeAround(ctx context.Context, o AroundOptions) error {
 	if err := r.act(ctx); err != nil {
 		return err
@@ -295,7 +298,8 @@ func (r *run) closeAround(ctx context.Context, o AroundOptions) error {
 	return r.target.untilAdmitted(ctx, r.target.journal.Admit, false)
 }
 
-// reopenAround lets the other tool write again. The journal goes first: a run that is cut off between the two writes opens the fence when it goes on.
+// reopenAround lets the other tool write again. The journal goes first: a run that is cut off between the two writes opens the fence when
+// it goes on.
 func (r *run) reopenAround(ctx context.Context) error {
 	next := *r.target.journal
 	next.Phase = PhaseFenced
@@ -308,9 +312,9 @@ func (r *run) reopenAround(ctx context.Context) error {
 	return r.target.untilAdmitted(ctx, r.target.journal.Admit, true)
 }
 
-// judgeAround judges what has come, once nobody adds to it any more, in every run: what an earlier one found out went with it, and another management
-// cluster may have taken a Cluster over since. The Clusters that begin paused are noted before the first of them is written, so that a later run that cannot
-// find that out again still pauses them.
+// judgeAround judges what has come, once nobody adds to it any more, in every run: what an earlier one found out went with it, and another
+// management cluster may have taken a Cluster over since. The Clusters that begin paused are noted before the first of them is written, so
+// that a later run that cannot find that out again still pauses them.
 func (r *run) judgeAround(ctx context.Context, o AroundOptions, arrival *Arrival) error {
 	if o.Check != nil {
 		if err := o.Check(ctx, arrival); err != nil {

@@ -11,8 +11,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// Detach takes the Clusters of o.Select away from o.Source, and gives them to nobody: what they stand for stays as it is, and nobody manages it. It is
-// the fence and the removal of a hand-over. It goes on from what the source's journal says. What others at the source use, too, stays there.
+// Detach takes the Clusters of o.Select away from o.Source, and gives them to nobody: what they stand for stays as it is, and nobody
+// manages it. It is the fence and the removal of a hand-over. It goes on from what the source's journal says. What others at the source
+// use, too, stays there.
 func Detach(ctx context.Context, o Options) (*Report, error) {
 	if len(o.Select) == 0 {
 		return nil, diag.Usage("name a cluster", "nothing is selected")

@@ -12,7 +12,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/flux"
 )
 
-// rounds bounds how often the source is looked at after it is fenced: what appeared in between is paused, too, and then nothing can appear any more.
+// rounds bounds how often the source is looked at after it is fenced: what appeared in between is paused, too, and then nothing can appear
+// any more.
 const rounds = 4
 
 // fence keeps everybody but this run from the source's objects, and returns all that is handed over, as it is from then on.

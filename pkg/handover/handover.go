@@ -1,10 +1,10 @@
-// Package handover hands the work of one management cluster to another: it can be interrupted at any moment on either side, and the same call finishes
-// it, or Abort undoes it.
+// Package handover hands the work of one management cluster to another: it can be interrupted at any moment on either side, and the same
+// call finishes it, or Abort undoes it.
 //
-// A hand-over plans, fences the source, copies, verifies, commits and releases. What it is about stands in a journal on both sides, which is written by
-// compare-and-swap; what it has changed stands on the very object that it has changed, in the same write. So no step asks how far an earlier run came:
-// each looks at the world and does what is missing. The one moment that counts is the commit, a single write of the target's journal. Before it the source
-// is the owner, after it the target is, and never both.
+// A hand-over plans, fences the source, copies, verifies, commits and releases. What it is about stands in a journal on both sides, which
+// is written by compare-and-swap; what it has changed stands on the very object that it has changed, in the same write. So no step asks how
+// far an earlier run came: each looks at the world and does what is missing. The one moment that counts is the commit, a single write of
+// the target's journal. Before it the source is the owner, after it the target is, and never both.
 package handover
 
 import (
@@ -29,17 +29,18 @@ type Side struct {
 type Options struct {
 	// Fleet is the identity of the fleet.
 	Fleet string
-	// Source has the work, Target gets it. Source.Client may be nil once the hand-over is committed: what is left of the source is then not cleaned up.
+	// Source has the work, Target gets it. Source.Client may be nil once the hand-over is committed: what is left of the source is then not
+	// cleaned up.
 	Source, Target Side
 	// Select are the Clusters that are handed over, while the source goes on with the others; empty: all that the source has.
 	Select []kube.Key
 	// Attach points the target's Flux at the fleet repo. It is called after the commit, perhaps again; nil leaves Flux as it is.
 	Attach func(ctx context.Context, target *kube.Client, detail func(string)) error
-	// Check, if not nil, is asked before the work changes hands, once both sides are equal, with a client that the target's fence lets pass. It changes
-	// nothing there. What it returns stops the hand-over, which can be gone on with or undone.
+	// Check, if not nil, is asked before the work changes hands, once both sides are equal, with a client that the target's fence lets pass.
+	// It changes nothing there. What it returns stops the hand-over, which can be gone on with or undone.
 	Check func(ctx context.Context, target *kube.Client) error
-	// BlockMove bounds the wait for objects that ask to be left where they are, Drain the one for processes that have to end or to start and for what is
-	// still being made. 0 is a sound default.
+	// BlockMove bounds the wait for objects that ask to be left where they are, Drain the one for processes that have to end or to start and
+	// for what is still being made. 0 is a sound default.
 	BlockMove, Drain time.Duration
 	// Progress, if not nil, is told how far it is, by several goroutines.
 	Progress func(Progress)
@@ -84,8 +85,8 @@ type Report struct {
 	Warnings  []string `json:"warnings"`
 }
 
-// Run hands the work over. It begins, or goes on from what the journals of both sides say, whichever machine began. It returns no error only when all of
-// it is done: the target works, and the source has nothing left of it.
+// Run hands the work over. It begins, or goes on from what the journals of both sides say, whichever machine began. It returns no error
+// only when all of it is done: the target works, and the source has nothing left of it.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	r, err := open(ctx, o)
 	if err != nil {
@@ -110,8 +111,8 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	return r.report(), r.release(ctx)
 }
 
-// Abort undoes a hand-over that is not committed: the source is as it was, and the target has none of the copies. After the commit it is an error, and
-// only Run goes on.
+// Abort undoes a hand-over that is not committed: the source is as it was, and the target has none of the copies. After the commit it is an
+// error, and only Run goes on.
 func Abort(ctx context.Context, o Options) (*Report, error) {
 	r, err := open(ctx, o)
 	if err != nil {
@@ -120,8 +121,9 @@ func Abort(ctx context.Context, o Options) (*Report, error) {
 	return r.abort(ctx)
 }
 
-// AbortAlone is Abort where there is no way to the target any more: the source is as it was. It is an error as soon as the source's journal says that
-// the target may have taken over. What was copied stays at the target, where nobody acts upon it; once that is back, Abort with a way there removes it.
+// AbortAlone is Abort where there is no way to the target any more: the source is as it was. It is an error as soon as the source's journal
+// says that the target may have taken over. What was copied stays at the target, where nobody acts upon it; once that is back, Abort with a
+// way there removes it.
 func AbortAlone(ctx context.Context, o Options) (*Report, error) {
 	r, err := openSource(ctx, o)
 	if err != nil {

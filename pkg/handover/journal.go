@@ -92,8 +92,8 @@ type Journal struct {
 	// Snapshot that the work was restored from, with Source as where that was taken; empty for a hand-over between two living clusters.
 	Snapshot string `json:"snapshot,omitempty"`
 
-	// Around says that another tool, such as Velero, makes the copies: the service accounts of the namespace Admit may write behind the fence until all is
-	// there. There are the UIDs of what was there before.
+	// Around says that another tool, such as Velero, makes the copies: the service accounts of the namespace Admit may write behind the fence
+	// until all is there. There are the UIDs of what was there before.
 	Around bool     `json:"around,omitempty"`
 	Admit  string   `json:"admit,omitempty"`
 	There  []string `json:"there,omitempty"`
@@ -204,7 +204,8 @@ func ReadJournal(ctx context.Context, c *kube.Client) (*Journal, error) {
 			"Secret "+JournalKey.String()+" is not as fleetctl writes it: find out who changed it")
 	}
 	if j.FormatVersion != "1" {
-		return nil, diag.Errorf("use the release of fleetctl that began it", "the journal of the hand-over at %s has format %q", c.Host(), j.FormatVersion)
+		return nil, diag.Errorf("use the release of fleetctl that began it", "the journal of the hand-over at %s has format %q",
+			c.Host(), j.FormatVersion)
 	}
 	j.version = secret.ResourceVersion
 	return j, nil
@@ -214,8 +215,8 @@ func ReadJournal(ctx context.Context, c *kube.Client) (*Journal, error) {
 var ErrOvertaken = diag.Errorf("wait for the other run, or start this one again: it goes on where the other one stands",
 	"another run works on the hand-over by now")
 
-// write writes the journal over the version that it was read from, or creates it. apierrors.IsConflict or IsAlreadyExists where somebody else has
-// written it since; an answer that was lost is looked up.
+// write writes the journal over the version that it was read from, or creates it. apierrors.IsConflict or IsAlreadyExists where somebody
+// else has written it since; an answer that was lost is looked up.
 func (j *Journal) write(ctx context.Context, c *kube.Client) error {
 	content, err := json.Marshal(j)
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// ManagedElsewhere asks Clusters of a management cluster themselves who manages them, and returns those that another one of the fleet has taken over since
-// they were this one's, by NAMESPACE/NAME with what they say of that one: what is left of them here is a copy that nobody needs. Those that are not paused here, that do not answer, that
-// were detached, and of which a record of another fleet tells are not among them. A record is the word of who administers that cluster:
-// ask the other one before anything depends on it.
+// ManagedElsewhere asks Clusters of a management cluster themselves who manages them, and returns those that another one of the fleet has
+// taken over since they were this one's, by NAMESPACE/NAME with what they say of that one: what is left of them here is a copy that nobody
+// needs. Those that are not paused here, that do not answer, that were detached, and of which a record of another fleet tells are not among
+// them. A record is the word of who administers that cluster: ask the other one before anything depends on it.
 func ManagedElsewhere(ctx context.Context, client *kube.Client, clusters []capi.Cluster, fleet string) (map[string]capi.Owner, error) {
 	others := map[string]capi.Owner{}
 	if fleet == "" || len(clusters) == 0 {
@@ -40,7 +40,8 @@ func ManagedElsewhere(ctx context.Context, client *kube.Client, clusters []capi.
 			return err
 		}
 		owner, err := readOwner(ctx, kubeconfig)
-		if err != nil || owner.Fleet != fleet || owner.ManagementCluster == "" || owner.UID == "" || owner.UID == uid || owner.Epoch <= here[cluster.String()].Owner.Epoch {
+		if err != nil || owner.Fleet != fleet || owner.ManagementCluster == "" || owner.UID == "" || owner.UID == uid ||
+			owner.Epoch <= here[cluster.String()].Owner.Epoch {
 			return err
 		}
 		mu.Lock()

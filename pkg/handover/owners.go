@@ -17,11 +17,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
-// OwnerKey is where a workload cluster itself keeps who manages it, once it has changed hands: a ConfigMap. It outlives every management cluster.
+// OwnerKey is where a workload cluster itself keeps who manages it, once it has changed hands: a ConfigMap. It outlives every management
+// cluster.
 var OwnerKey = kube.Key{Namespace: "kube-system", Name: "fleetctl-owner"}
 
 const (
-	// ownerTime bounds the wait for one workload cluster's API server: many are not reached from here, and the record is a help and no condition.
+	// ownerTime bounds the wait for one workload cluster's API server: many are not reached from here, and the record is a help and no
+	// condition.
 	ownerTime    = 5 * time.Second
 	ownersTime   = 10 * time.Second
 	ownersAtOnce = 24
@@ -29,8 +31,8 @@ const (
 	mostOfOwner = 16 << 20
 )
 
-// recordOwners notes in each Cluster that was handed over who has it now. Those whose API servers do not answer are left without: the record beside the
-// Cluster counts all the same.
+// recordOwners notes in each Cluster that was handed over who has it now. Those whose API servers do not answer are left without: the
+// record beside the Cluster counts all the same.
 func (r *run) recordOwners(ctx context.Context) {
 	r.tell(PhaseReleased, "noting the owner in the clusters themselves")
 	missed := eachOwner(ctx, r.target.journal.Clusters, func(ctx context.Context, cluster kube.Key) error {
@@ -128,9 +130,9 @@ func writeOwner(ctx context.Context, kubeconfig []byte, owner capi.Owner) error 
 	return client.Update(ctx, there)
 }
 
-// Elsewhere asks the Clusters of a snapshot themselves who manages them, and says of which of them another management cluster than the one of that name does
-// since the snapshot was taken: restored, they would be managed twice. Those that do not answer are not among them, nor is what a record of another fleet
-// says. A record is the word of who administers that cluster.
+// Elsewhere asks the Clusters of a snapshot themselves who manages them, and says of which of them another management cluster than the one
+// of that name does since the snapshot was taken: restored, they would be managed twice. Those that do not answer are not among them, nor
+// is what a record of another fleet says. A record is the word of who administers that cluster.
 func Elsewhere(ctx context.Context, objects []capi.Portable, fleet, managementCluster string) (others map[string]string) {
 	kubeconfigs, epochs := map[string][]byte{}, map[string]int64{}
 	var clusters []string

@@ -42,7 +42,8 @@ func TestOwnerRecord(t *testing.T) {
 			name, name+"-kubeconfig", base64.StdEncoding.EncodeToString(content)))
 	}
 	dark := strings.ReplaceAll(string(kubeconfig), "https://127.0.0.1:", "https://127.0.0.1:1") // no port that there is
-	later := object(`{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Cluster","metadata":{"namespace":"shop","name":"shop","annotations":{"` + capi.OwnerMark +
+	later := object(`{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Cluster","metadata":{"namespace":"shop","name":"shop","annotations":{"` +
+		capi.OwnerMark +
 		`":"{\"epoch\":2}"}}}`)
 	for _, test := range []struct {
 		cluster   capi.Portable
@@ -63,7 +64,8 @@ func TestOwnerRecord(t *testing.T) {
 	if got := Elsewhere(ctx, []capi.Portable{later, secret("shop", kubeconfig)}, "f", "second"); got["shop/shop"] != "was detached" {
 		t.Errorf("after a detachment: %v", got)
 	}
-	hostile := strings.Replace(string(kubeconfig), "users:", "users:\n- name: evil\n  user: {exec: {command: touch, args: [/tmp/owned], apiVersion: client.authentication.k8s.io/v1}}", 1)
+	hostile := strings.Replace(string(kubeconfig), "users:",
+		"users:\n- name: evil\n  user: {exec: {command: touch, args: [/tmp/owned], apiVersion: client.authentication.k8s.io/v1}}", 1)
 	if got := Elsewhere(ctx, []capi.Portable{cluster, secret("shop", []byte(hostile))}, "f", "first"); len(got) > 0 {
 		t.Errorf("a kubeconfig that runs commands was used: %v", got)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// stand has nobody at the target act on the graph's objects once they are copied there. What it did for an earlier look at the source counts as long as
-// that was of the same API groups.
+// stand has nobody at the target act on the graph's objects once they are copied there. What it did for an earlier look at the source
+// counts as long as that was of the same API groups.
 func (r *run) stand(ctx context.Context, graph *capi.Graph) error {
 	if r.stands != nil && slices.Equal(r.stands, graph.Groups) {
 		return nil
@@ -77,7 +77,8 @@ func (r *run) check(ctx context.Context) error {
 	return diag.Wrap("", err, hint)
 }
 
-// commit is where the work changes hands. That it may happen stands at the source first: as long as it does not, an abort need not ask the target.
+// commit is where the work changes hands. That it may happen stands at the source first: as long as it does not, an abort need not ask the
+// target.
 func (r *run) commit(ctx context.Context) error {
 	if err := r.mark(ctx, PhaseVerified); err != nil {
 		return err

@@ -30,8 +30,8 @@ type Plan struct {
 	state *capi.Movable
 }
 
-// Look finds out what a hand-over would do, and changes nothing. The error names all that stands against it; the plan is there all the same, as far as
-// it could be made.
+// Look finds out what a hand-over would do, and changes nothing. The error names all that stands against it; the plan is there all the
+// same, as far as it could be made.
 func Look(ctx context.Context, o Options) (*Plan, error) {
 	r, err := open(ctx, o)
 	if err != nil {
@@ -56,7 +56,8 @@ func (r *run) goingOn(j *Journal) *Plan {
 
 // plan looks at both sides.
 func (r *run) plan(ctx context.Context) (*Plan, error) {
-	p := &Plan{Source: r.source.Name, Target: r.target.Name, Counts: map[string]int{}, Clusters: []string{}, Waits: []string{}, Left: []string{}}
+	p := &Plan{Source: r.source.Name, Target: r.target.Name, Counts: map[string]int{}, Clusters: []string{},
+		Waits: []string{}, Left: []string{}}
 	if j := r.source.journal; j != nil && j.Role == RoleSource && j.Whole() {
 		return p, handedOver(r.source.Name, j)
 	}

@@ -35,7 +35,8 @@ const (
 // user is whom a run acts as on both sides.
 func (j *Journal) user() string { return userPrefix + j.ID + ":" + j.Runner }
 
-// policy denies writes to the groups handed over. At the source it is about all their objects, or those of some namespaces; at the target about the copies.
+// policy denies writes to the groups handed over. At the source it is about all their objects, or those of some namespaces; at the target
+// about the copies.
 type policy struct {
 	user   string
 	groups []string
@@ -74,7 +75,8 @@ func (p policy) object() *admissionv1.ValidatingAdmissionPolicy {
 		conditions = append(conditions, admissionv1.MatchCondition{Name: "not-admitted", Expression: "!(" + ofNamespace(p.admit) + ")"})
 	}
 	if about := p.about(); about != "" {
-		conditions = append(conditions, admissionv1.MatchCondition{Name: "handed-over", Expression: fmt.Sprintf("request.name == %q || (%s)", probeName, about)})
+		conditions = append(conditions, admissionv1.MatchCondition{Name: "handed-over",
+			Expression: fmt.Sprintf("request.name == %q || (%s)", probeName, about)})
 	}
 	message := cmp.Or(p.message, "it is in the middle of a hand-over; `"+p.command+"` goes on, `"+p.command+" --abort` undoes it")
 	fail, forbidden := admissionv1.Fail, metav1.StatusReasonForbidden
@@ -143,8 +145,8 @@ func (s *side) isFenced(ctx context.Context) (bool, error) {
 	return err == nil, nil
 }
 
-// isFencedAs tells whether there is that very policy, with what has it hold. That somebody is kept away tells neither: the policy may be of fewer groups, and the API
-// server may not have noticed yet that it was taken away.
+// isFencedAs tells whether there is that very policy, with what has it hold. That somebody is kept away tells neither: the policy may be of
+// fewer groups, and the API server may not have noticed yet that it was taken away.
 func (s *side) isFencedAs(ctx context.Context, p policy) (bool, error) {
 	have := &admissionv1.ValidatingAdmissionPolicy{}
 	err := kube.Retry(ctx, func(ctx context.Context) error {
@@ -197,8 +199,8 @@ func again(err error) error {
 // fenceTime bounds how long an API server may take until a policy holds. It is mostly less than a second.
 const fenceTime = time.Minute
 
-// untilFenced asks until everybody is kept away and the hand-over is not. That a policy holds cannot be watched: it shows only by asking. As the
-// hand-over's user every request is dry, too: the probe is never created.
+// untilFenced asks until everybody is kept away and the hand-over is not. That a policy holds cannot be watched: it shows only by asking.
+// As the hand-over's user every request is dry, too: the probe is never created.
 func (s *side) untilFenced(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, fenceTime)
 	defer cancel()
@@ -216,7 +218,8 @@ func (s *side) untilFenced(ctx context.Context) error {
 	return nil
 }
 
-// untilAdmitted asks until the service accounts of the namespace are let through, or are not, as wanted. It asks as one that may do everything else.
+// untilAdmitted asks until the service accounts of the namespace are let through, or are not, as wanted. It asks as one that may do
+// everything else.
 func (s *side) untilAdmitted(ctx context.Context, namespace string, wanted bool) error {
 	as, err := s.Client.As("system:serviceaccount:"+namespace+":"+probeName, "system:serviceaccounts:"+namespace, administrators)
 	if err != nil {
@@ -224,7 +227,8 @@ func (s *side) untilAdmitted(ctx context.Context, namespace string, wanted bool)
 	}
 	ctx, cancel := context.WithTimeout(ctx, fenceTime)
 	defer cancel()
-	err = wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(ctx context.Context) (bool, error) { return denied(probe(ctx, as)) != wanted, nil })
+	err = wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true,
+		func(ctx context.Context) (bool, error) { return denied(probe(ctx, as)) != wanted, nil })
 	if err != nil {
 		return fmt.Errorf("fence %s: its API server does not follow the policy %s yet: %w", s.Name, policyName, err)
 	}
@@ -253,7 +257,8 @@ func (s *side) lower(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, fenceTime)
 	defer cancel()
-	err = wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(ctx context.Context) (bool, error) { return !denied(probe(ctx, s.Client)), nil })
+	err = wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true,
+		func(ctx context.Context) (bool, error) { return !denied(probe(ctx, s.Client)), nil })
 	if err != nil {
 		return fmt.Errorf("take the fence of %s down: the API server still denies writes: %w", s.Name, err)
 	}

@@ -158,11 +158,12 @@ func (r *run) nothingLeft(ctx context.Context, removed []*unstructured.Unstructu
 	if err != nil || len(left) == 0 {
 		return err
 	}
-	return diag.Errorf("run the same command again", "%d of the objects handed over are still at %s, %s for one", len(left), r.source.Name, kube.RefOf(left[0]))
+	return diag.Errorf("run the same command again", "%d of the objects handed over are still at %s, %s for one", len(left),
+		r.source.Name, kube.RefOf(left[0]))
 }
 
-// leftAtSource are the objects at the source that were handed over: those with a copy, and those that only the source can tell of. A run that is cut
-// off leaves fewer links between them, so the copies count; and the target may have replaced some since, so the source does.
+// leftAtSource are the objects at the source that were handed over: those with a copy, and those that only the source can tell of. A run
+// that is cut off leaves fewer links between them, so the copies count; and the target may have replaced some since, so the source does.
 func (r *run) leftAtSource(ctx context.Context, copies []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	uids := map[types.UID]bool{}
 	for _, c := range copies {
@@ -235,7 +236,8 @@ func (r *run) abort(ctx context.Context) (*Report, error) {
 	return report, nil
 }
 
-// markAborting settles, on the sides that there are, that the hand-over is not committed any more: at the target first, where the commit would be written.
+// markAborting settles, on the sides that there are, that the hand-over is not committed any more: at the target first, where the commit
+// would be written.
 func (r *run) markAborting(ctx context.Context) error {
 	for _, s := range slices.Backward(r.sides()) {
 		if !s.journal.Active() {
@@ -253,8 +255,8 @@ func (r *run) markAborting(ctx context.Context) error {
 	return r.takeOverFences(ctx)
 }
 
-// abortAlone undoes at the source what was begun there. That the target may take over stands at the source before it stands at the target, and is written
-// by compare-and-swap: a run that is still at it is shut out by the write that begins the abort.
+// abortAlone undoes at the source what was begun there. That the target may take over stands at the source before it stands at the target,
+// and is written by compare-and-swap: a run that is still at it is shut out by the write that begins the abort.
 func (r *run) abortAlone(ctx context.Context) (*Report, error) {
 	j := r.source.journal
 	if !j.Active() || j.Role != RoleSource {
@@ -279,7 +281,8 @@ func wayThere(j *Journal) string {
 	if j.Whole() {
 		return "`fleetctl pivot --to-kubeconfig FILE`"
 	}
-	return "`" + j.Command() + "` on a machine that knows " + j.Target.Name + ", or `fleetctl connect --management " + j.Target.Name + "` here first"
+	return "`" + j.Command() + "` on a machine that knows " + j.Target.Name + ", or `fleetctl connect --management " + j.Target.Name +
+		"` here first"
 }
 
 func (r *run) abortTarget(ctx context.Context) error {

@@ -34,11 +34,12 @@ type RestoreOptions struct {
 	Progress func(Progress)
 }
 
-// Restore makes the target the owner of what a snapshot holds. It is the second half of a hand-over whose source is gone: the copies are made while nobody
-// at the target can act on them, compared with the snapshot, and then the work is taken over in one write. It goes on from what the target's journal
-// says. That the source really is gone is for the caller to know: nothing here could fence it.
+// Restore makes the target the owner of what a snapshot holds. It is the second half of a hand-over whose source is gone: the copies are
+// made while nobody at the target can act on them, compared with the snapshot, and then the work is taken over in one write. It goes on
+// from what the target's journal says. That the source really is gone is for the caller to know: nothing here could fence it.
 func Restore(ctx context.Context, o RestoreOptions) (*Report, error) {
-	r := newRun(Options{Fleet: o.Fleet, Source: Side{Name: o.Source.Name}, Target: o.Target, Attach: o.Attach, Drain: o.Drain, Progress: o.Progress})
+	r := newRun(Options{Fleet: o.Fleet, Source: Side{Name: o.Source.Name}, Target: o.Target, Attach: o.Attach,
+		Drain: o.Drain, Progress: o.Progress})
 	var err error
 	if r.target, err = openSide(ctx, o.Target); err != nil {
 		return nil, err
@@ -69,8 +70,9 @@ func Restore(ctx context.Context, o RestoreOptions) (*Report, error) {
 	return r.report(), r.release(ctx)
 }
 
-// Rehearse does all of Restore up to where the target would take over, and stops there: nobody at the target acts on the copies, and nobody ever may. It is
-// for a target that is made for it and deleted afterwards. The report says what was copied and, as warnings, what is missing.
+// Rehearse does all of Restore up to where the target would take over, and stops there: nobody at the target acts on the copies, and nobody
+// ever may. It is for a target that is made for it and deleted afterwards. The report says what was copied and, as warnings, what is
+// missing.
 func Rehearse(ctx context.Context, o RestoreOptions) (*Report, error) {
 	r := newRun(Options{Fleet: o.Fleet, Source: Side{Name: o.Source.Name}, Target: o.Target, Drain: o.Drain, Progress: o.Progress})
 	return r.rehearse(ctx, o)
@@ -200,8 +202,8 @@ func inTheWay[T fmt.Stringer](target string, taken []T) error {
 		"restore into a management cluster that manages none of them: `fleetctl teardown`, or another --management; nothing has been changed")
 }
 
-// AbortRestore undoes a restore that has not taken over: its copies are gone from the target, without a machine being touched. Where none is under way it
-// does nothing, and returns no report.
+// AbortRestore undoes a restore that has not taken over: its copies are gone from the target, without a machine being touched. Where none
+// is under way it does nothing, and returns no report.
 func AbortRestore(ctx context.Context, target Side) (*Report, error) {
 	r := newRun(Options{Target: target})
 	var err error
@@ -213,10 +215,12 @@ func AbortRestore(ctx context.Context, target Side) (*Report, error) {
 		return nil, nil
 	}
 	if j.Phase.Committed() && j.Around {
-		return r.report(), diag.Errorf("`"+j.Command()+"` finishes it", "%s has taken over what was restored: it can only go forward", target.Name)
+		return r.report(), diag.Errorf("`"+j.Command()+"` finishes it",
+			"%s has taken over what was restored: it can only go forward", target.Name)
 	}
 	if j.Phase.Committed() && !j.Activates {
-		return r.report(), diag.Errorf("`fleetctl restore` finishes it", "%s has taken over what the snapshot %s holds: it can only go forward", target.Name, j.Snapshot)
+		return r.report(), diag.Errorf("`fleetctl restore` finishes it", "%s has taken over what the snapshot %s holds: it can only go forward",
+			target.Name, j.Snapshot)
 	}
 	if j.Phase.Committed() {
 		return r.report(), diag.Errorf("`"+j.Command()+"` finishes it", "%s has taken over: it can only go forward", target.Name)
@@ -225,9 +229,10 @@ func AbortRestore(ctx context.Context, target Side) (*Report, error) {
 	return report, r.abortRestore(ctx)
 }
 
-// AbortWithoutSource undoes at the target what it was about to take over from a management cluster that lived, and is gone. A run that is still at it is shut out by the
-// write that begins the abort; settled, where it is not nil, is called once that is written, perhaps again, and as long as it fails the journal stays. Where the source
-// comes back, it stays fenced: its journal tells of the hand-over. Where none is under way, it does nothing, and returns no report.
+// AbortWithoutSource undoes at the target what it was about to take over from a management cluster that lived, and is gone. A run that is
+// still at it is shut out by the write that begins the abort; settled, where it is not nil, is called once that is written, perhaps again,
+// and as long as it fails the journal stays. Where the source comes back, it stays fenced: its journal tells of the hand-over. Where none
+// is under way, it does nothing, and returns no report.
 func AbortWithoutSource(ctx context.Context, target Side, settled func(context.Context) error) (*Report, error) {
 	r := newRun(Options{Target: target})
 	var err error

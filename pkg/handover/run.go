@@ -72,8 +72,8 @@ func open(ctx context.Context, o Options) (*run, error) {
 	return r, r.lookBack(ctx)
 }
 
-// lookBack finds out whether the hand-over that the journals are of is the one that is asked for, where that is over: another one may follow, of other
-// Clusters, or of one that came back.
+// lookBack finds out whether the hand-over that the journals are of is the one that is asked for, where that is over: another one may
+// follow, of other Clusters, or of one that came back.
 func (r *run) lookBack(ctx context.Context) error {
 	if r.source == nil || r.source.journal == nil {
 		return nil
@@ -181,8 +181,9 @@ func (r *run) agree() error {
 	return nil
 }
 
-// tookOver is about a source that may have lost its work, and a target whose journal says nothing of that any more: it finished alone, and has taken part in
-// another hand-over since. The Clusters there tell whether it has the work. Where it has, what is left is the source's part.
+// tookOver is about a source that may have lost its work, and a target whose journal says nothing of that any more: it finished alone, and
+// has taken part in another hand-over since. The Clusters there tell whether it has the work. Where it has, what is left is the source's
+// part.
 func (r *run) tookOver(ctx context.Context) error {
 	s, t := r.source.journal, r.target.journal
 	if !s.Active() || s.Role != RoleSource || s.Detach || !s.Phase.reached(PhaseVerified) || t != nil && t.ID == s.ID {
@@ -248,8 +249,9 @@ func (r *run) journal() *Journal {
 	return r.target.journal
 }
 
-// act makes the run the one that works on the hand-over: it notes so in the journals, and acts as a user of its own from here on. An earlier run that
-// is still at it gets no further, since it cannot write the journals, and once the fence knows the new user, nothing else either.
+// act makes the run the one that works on the hand-over: it notes so in the journals, and acts as a user of its own from here on. An
+// earlier run that is still at it gets no further, since it cannot write the journals, and once the fence knows the new user, nothing else
+// either.
 func (r *run) act(ctx context.Context) error {
 	for _, s := range r.sides() {
 		if s.journal == nil || s.borrowed {
@@ -341,7 +343,8 @@ func (r *run) count(phase Phase, detail string) func(done, total int) {
 }
 
 func (r *run) report() *Report {
-	report := &Report{Source: r.Source.Name, Target: r.Target.Name, Moved: map[string]int{}, Clusters: []string{}, Available: []string{}, Warnings: []string{}}
+	report := &Report{Source: r.Source.Name, Target: r.Target.Name, Moved: map[string]int{}, Clusters: []string{},
+		Available: []string{}, Warnings: []string{}}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	report.Warnings = append(report.Warnings, r.warnings...)

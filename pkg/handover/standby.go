@@ -14,7 +14,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/flux"
 )
 
-// RoleStandby is a management cluster at rest: its providers are stopped and it is fenced, until it takes over from another one. No hand-over is under way then.
+// RoleStandby is a management cluster at rest: its providers are stopped and it is fenced, until it takes over from another one. No
+// hand-over is under way then.
 const RoleStandby Role = "standby"
 
 // Fetcher is the controller of Flux that goes on at a standby: it fetches the fleet repo, and applies nothing.
@@ -69,9 +70,10 @@ type StandbyOptions struct {
 	Progress func(Progress)
 }
 
-// MakeStandby puts a management cluster without any work to rest: the API server denies all writes to what providers act on, the providers are stopped, and of Flux
-// only what fetches the fleet repo goes on. It changes nothing where that is so, and goes on where an earlier run was cut off. changed tells whether it did
-// anything. A standby of another one becomes that of this one, since it has nothing of either: another standby may have taken over from that.
+// MakeStandby puts a management cluster without any work to rest: the API server denies all writes to what providers act on, the providers
+// are stopped, and of Flux only what fetches the fleet repo goes on. It changes nothing where that is so, and goes on where an earlier run
+// was cut off. changed tells whether it did anything. A standby of another one becomes that of this one, since it has nothing of either:
+// another standby may have taken over from that.
 func MakeStandby(ctx context.Context, o StandbyOptions) (changed bool, err error) {
 	r := newRun(Options{Fleet: o.Fleet, Target: o.Target, Drain: o.Drain, Progress: o.Progress})
 	if r.target, err = lookAtSide(ctx, o.Target); err != nil {
@@ -191,7 +193,8 @@ func running(ctx context.Context, which func(context.Context) ([]appsv1.Deployme
 func standbyPolicy(j *Journal) policy {
 	return policy{
 		user: j.user(), groups: j.Groups, command: j.Command(),
-		message: "it is a standby of " + j.Standby.Of + ", and manages nothing; `fleetctl standby activate " + j.Target.Name + "` has it take over",
+		message: "it is a standby of " + j.Standby.Of + ", and manages nothing; `fleetctl standby activate " + j.Target.Name +
+			"` has it take over",
 	}
 }
 
@@ -222,8 +225,9 @@ func (r *run) restAgain(ctx context.Context) error {
 	return r.putBack(ctx, s)
 }
 
-// EndStandby makes a standby none, where its cluster stays and the command that asks for it gives that up: everybody may write there again, its controllers run as on any
-// other cluster that has them, and it fetches nothing. The journal goes last, so that a run that was cut off is run again. It does nothing where there is no standby at rest.
+// EndStandby makes a standby none, where its cluster stays and the command that asks for it gives that up: everybody may write there again,
+// its controllers run as on any other cluster that has them, and it fetches nothing. The journal goes last, so that a run that was cut off
+// is run again. It does nothing where there is no standby at rest.
 func EndStandby(ctx context.Context, target Side) error {
 	r := newRun(Options{Target: target})
 	var err error
@@ -267,11 +271,12 @@ func See(ctx context.Context, target Side, seen *Seen) error {
 }
 
 func notStandby(name string) error {
-	return diag.Errorf("`fleetctl init --management "+name+"` makes it one, where fleet.yaml declares it under spec.standbys", "%s is no standby", name)
+	return diag.Errorf("`fleetctl init --management "+name+"` makes it one, where fleet.yaml declares it under spec.standbys",
+		"%s is no standby", name)
 }
 
-// Try restores a snapshot into a standby up to where that would take over, and undoes it: nobody acts on the copies at any moment. The report says what
-// arrived and, as warnings, what is missing.
+// Try restores a snapshot into a standby up to where that would take over, and undoes it: nobody acts on the copies at any moment. The
+// report says what arrived and, as warnings, what is missing.
 func Try(ctx context.Context, o RestoreOptions) (*Report, error) {
 	o.Target.Standby = true
 	if err := AbortTry(ctx, o.Target); err != nil { // one that was killed
@@ -287,11 +292,12 @@ func Try(ctx context.Context, o RestoreOptions) (*Report, error) {
 	return report, errors.Join(err, abortTry(ctx, o.Target, r.runner))
 }
 
-// AbortTry undoes a try that was cut off, or that goes on elsewhere; it does nothing at a standby at rest. Whatever else is under way at the target, or was, is an
-// error, and is left: it is somebody's who takes over.
+// AbortTry undoes a try that was cut off, or that goes on elsewhere; it does nothing at a standby at rest. Whatever else is under way at
+// the target, or was, is an error, and is left: it is somebody's who takes over.
 func AbortTry(ctx context.Context, target Side) error { return abortTry(ctx, target, "") }
 
-// abortTry is AbortTry of that runner's alone, where there is one. That it is the one that was looked at holds until the end: the journal is written by compare-and-swap.
+// abortTry is AbortTry of that runner's alone, where there is one. That it is the one that was looked at holds until the end: the journal
+// is written by compare-and-swap.
 func abortTry(ctx context.Context, target Side, runner string) error {
 	r := newRun(Options{Target: target})
 	var err error
@@ -314,14 +320,16 @@ func IsUsed(name string, j *Journal) error {
 	if j.Active() {
 		return InTheMiddle(name, j)
 	}
-	return diag.Errorf("pull the fleet repo if it is behind. `fleetctl standby activate "+name+"` finishes it where fleet.yaml still has "+name+" as a standby",
+	return diag.Errorf("pull the fleet repo if it is behind. `fleetctl standby activate "+name+"` finishes it where fleet.yaml still has "+
+		name+" as a standby",
 		"%s is a standby no more: it has taken over from %s", name, j.Source.Name)
 }
 
 // Resting is how a standby is.
 type Resting struct {
 	Standby
-	// Fenced tells whether its API server keeps everybody away from what providers act on, Running are those of its providers that somebody has started.
+	// Fenced tells whether its API server keeps everybody away from what providers act on, Running are those of its providers that somebody
+	// has started.
 	Fenced  bool
 	Running []string
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// conditionName is the condition that lets hand-overs' writes pass a webhook: it runs in a controller that is put to 0, and what is copied has passed it when it was made.
+// conditionName is the condition that lets hand-overs' writes pass a webhook: it runs in a controller that is put to 0, and what is copied
+// has passed it when it was made.
 const conditionName = "fleetctl-handover"
 
 // pass is that condition. The service accounts of the namespace admit pass, too, where it is not "".
@@ -25,22 +26,23 @@ func pass(admit string) admissionv1.MatchCondition {
 	return admissionv1.MatchCondition{Name: conditionName, Expression: expression}
 }
 
-// bypass lets hand-overs' writes pass the webhooks for groups, and those of the service accounts of the namespace admit, if any. Everybody else still meets
-// them.
+// bypass lets hand-overs' writes pass the webhooks for groups, and those of the service accounts of the namespace admit, if any. Everybody
+// else still meets them.
 func (s *side) bypass(ctx context.Context, groups []string, admit string) error {
-	return s.editWebhooks(ctx, func(rules []admissionv1.RuleWithOperations, conditions []admissionv1.MatchCondition) []admissionv1.MatchCondition {
-		concerned := slices.ContainsFunc(rules, func(r admissionv1.RuleWithOperations) bool {
-			return slices.ContainsFunc(r.APIGroups, func(g string) bool { return slices.Contains(groups, g) })
+	return s.editWebhooks(ctx,
+		func(rules []admissionv1.RuleWithOperations, conditions []admissionv1.MatchCondition) []admissionv1.MatchCondition {
+			concerned := slices.ContainsFunc(rules, func(r admissionv1.RuleWithOperations) bool {
+				return slices.ContainsFunc(r.APIGroups, func(g string) bool { return slices.Contains(groups, g) })
+			})
+			if !concerned || slices.ContainsFunc(conditions, passes) {
+				return conditions
+			}
+			return append(slices.Clone(conditions), pass(admit))
 		})
-		if !concerned || slices.ContainsFunc(conditions, passes) {
-			return conditions
-		}
-		return append(slices.Clone(conditions), pass(admit))
-	})
 }
 
-// untilPassed returns once the hand-over's writes get past the webhooks, whose controllers have ended. That an API server knows the conditions of its
-// webhooks cannot be watched: it shows only by asking, in a dry run.
+// untilPassed returns once the hand-over's writes get past the webhooks, whose controllers have ended. That an API server knows the
+// conditions of its webhooks cannot be watched: it shows only by asking, in a dry run.
 func (s *side) untilPassed(ctx context.Context, graph *capi.Graph) error {
 	ctx, cancel := context.WithTimeout(ctx, fenceTime)
 	defer cancel()
@@ -51,7 +53,8 @@ func (s *side) untilPassed(ctx context.Context, graph *capi.Graph) error {
 		}
 		return err
 	})
-	return diag.Wrap("pass the webhooks of "+s.Name, err, "see what takes the match condition "+conditionName+" away from its webhook configurations")
+	return diag.Wrap("pass the webhooks of "+s.Name, err,
+		"see what takes the match condition "+conditionName+" away from its webhook configurations")
 }
 
 // webhookProbes bounds the probes in flight.

@@ -37,7 +37,8 @@ func New(ctx context.Context, name string, declared v1alpha1.Host, cluster state
 	switch declared.Type {
 	case v1alpha1.HostExisting:
 		if declared.Existing == nil {
-			return nil, diag.Errorf("add `existing: {context: NAME}` to its host in fleet.yaml, or say it with --kubeconfig or --context where the command takes them",
+			return nil, diag.Errorf(
+				"add `existing: {context: NAME}` to its host in fleet.yaml, or say it with --kubeconfig or --context where the command takes them",
 				"nothing says how the management cluster %s is reached", name)
 		}
 		return existing.New(name, existing.Options{
@@ -68,8 +69,8 @@ func Programs(declared v1alpha1.Host, kubernetesVersion string) []host.Program {
 // Mirrors are what a declared host asks in the place of registries.
 func Mirrors(declared v1alpha1.Host) map[string]string { return mirrorsOf(declared.Embedded) }
 
-// Kubeconfig reads a context, or with "" the current one, of the kubeconfig of a cluster, so that it stands alone. With the path "" it is the kubeconfig
-// that kubectl would use.
+// Kubeconfig reads a context, or with "" the current one, of the kubeconfig of a cluster, so that it stands alone. With the path "" it is
+// the kubeconfig that kubectl would use.
 func Kubeconfig(path, name string) ([]byte, error) { return existing.Kubeconfig(path, name) }
 
 // issuerOf is the declared issuer; nil where nothing is declared.
@@ -101,9 +102,9 @@ func Remembered(ctx context.Context, r *state.Record, cluster state.Cluster) (ho
 	return New(ctx, r.Name, declared, cluster, "")
 }
 
-// Find returns the host of a management cluster of which no record is left, because the state folder may have been lost. A declared type other than
-// kind names the host. Else it is looked for: an embedded host has its data in the state folder, and any other is a kind cluster. Without a
-// container engine there is no kind cluster either.
+// Find returns the host of a management cluster of which no record is left, because the state folder may have been lost. A declared type
+// other than kind names the host. Else it is looked for: an embedded host has its data in the state folder, and any other is a kind
+// cluster. Without a container engine there is no kind cluster either.
 func Find(ctx context.Context, name string, declared v1alpha1.HostType, cluster state.Cluster) (host.Host, error) {
 	if declared != "" && declared != v1alpha1.HostKind {
 		return New(ctx, name, v1alpha1.Host{Type: declared}, cluster, "")

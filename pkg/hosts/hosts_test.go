@@ -61,7 +61,8 @@ func TestEachTypeIsKnown(t *testing.T) {
 	for _, hostType := range v1alpha1.HostTypes() {
 		declared := v1alpha1.Host{Type: hostType, Existing: &v1alpha1.ExistingHost{Kubeconfig: "missing", Context: "c"}}
 		// What is missing on this machine is another error: an engine, the kubeconfig, Linux.
-		if _, err := New(t.Context(), "mgmt", declared, state.Store{Dir: t.TempDir()}.Cluster("mgmt"), t.TempDir()); err != nil && diag.Hint(err) == "" {
+		if _, err := New(t.Context(), "mgmt", declared, state.Store{Dir: t.TempDir()}.Cluster("mgmt"),
+			t.TempDir()); err != nil && diag.Hint(err) == "" {
 			t.Errorf("%s: %v", hostType, err)
 		}
 		traits := TraitsOf(declared, "v1.36.3")

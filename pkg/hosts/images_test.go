@@ -10,8 +10,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/progress"
 )
 
-// A pod that names an image by tag and digest runs on a host that has its images from a bundle, where the registry's index has another digest than the
-// image for one platform.
+// A pod that names an image by tag and digest runs on a host that has its images from a bundle, where the registry's index has another
+// digest than the image for one platform.
 func TestBundledImageByTheDigestOfItsIndex(t *testing.T) {
 	ref := bundletest.Registry(t) + "/team/app:v1"
 	index, _ := bundletest.PushIndex(t, ref)

@@ -117,7 +117,13 @@ func stagesOf(objects []*unstructured.Unstructured) []*stage {
 	return []*stage{namespaces, crds, builtIn, webhooks, custom}
 }
 
-func (c *Client) applyStage(ctx context.Context, s *stage, objects []*unstructured.Unstructured, changes []*Change, opts ApplyOptions) error {
+func (c *Client) applyStage(
+	ctx context.Context,
+	s *stage,
+	objects []*unstructured.Unstructured,
+	changes []*Change,
+	opts ApplyOptions,
+) error {
 	return Each(parallelism, s.indices, func(i int) error {
 		apply := func(ctx context.Context) (err error) {
 			changes[i], err = c.applyOne(ctx, objects[i], opts)

@@ -29,7 +29,8 @@ func TestAnswersAreBounded(t *testing.T) {
 		case "/apis":
 			_, _ = w.Write([]byte(`{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`))
 		case "/api/v1":
-			_, _ = w.Write([]byte(`{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"pods","namespaced":true,"kind":"Pod","verbs":["list"]}]}`))
+			_, _ = w.Write([]byte(
+				`{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"pods","namespaced":true,"kind":"Pod","verbs":["list"]}]}`))
 		default:
 			lists.Add(1)
 			_, _ = w.Write([]byte(`{"kind":"PodList","apiVersion":"v1","items":[`))

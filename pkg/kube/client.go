@@ -244,7 +244,8 @@ func IsObjectAbsent(err error) bool {
 	}
 	details := status.ErrStatus.Details
 	// A server that does not know the kind answers that there is no such path.
-	return details == nil || !slices.ContainsFunc(details.Causes, func(c metav1.StatusCause) bool { return c.Type == metav1.CauseTypeUnexpectedServerResponse })
+	return details == nil || !slices.ContainsFunc(details.Causes,
+		func(c metav1.StatusCause) bool { return c.Type == metav1.CauseTypeUnexpectedServerResponse })
 }
 
 // IsUnreachable tells whether err means that no API server answers at the address.

@@ -103,7 +103,8 @@ func (c *Client) explainPods(ctx context.Context, obj *unstructured.Unstructured
 		return ""
 	}
 	pods := &corev1.PodList{}
-	err = c.List(ctx, pods, client.InNamespace(obj.GetNamespace()), client.MatchingLabelsSelector{Selector: labels.SelectorFromSet(matchLabels)})
+	err = c.List(ctx, pods, client.InNamespace(obj.GetNamespace()),
+		client.MatchingLabelsSelector{Selector: labels.SelectorFromSet(matchLabels)})
 	if err != nil {
 		return ""
 	}

@@ -17,8 +17,13 @@ func FuzzParseYAML(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(content)
-	f.Add([]byte("# only a comment\n---\n---\napiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: List, items: [{apiVersion: a/b, kind: C, metadata: {name: d}}]}\n"))
-	f.Add([]byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}}{"apiVersion":"v1","kind":"Secret","metadata":{"name":"b","generation":3}}`))
+	f.Add([]byte("# only a comment\n---\n---\napiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: List, items: [{apiVersion: a/b, " +
+		"kind: C, metadata: {name: d}}]}\n"))
+	f.Add(
+		[]byte(
+			`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}}{"apiVersion":"v1","kind":"Secret","metadata":{"name":"b","generation":3}}`,
+		),
+	)
 	f.Add([]byte("apiVersion: v1\nkind: List\nitems: [null, a, {kind: b}]\n--- # c\napiVersion: a/b/c\nkind: d\nmetadata: {name: 1}\n"))
 	f.Fuzz(func(t *testing.T, manifest []byte) {
 		objects, err := ParseYAML(manifest)

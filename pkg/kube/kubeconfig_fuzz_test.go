@@ -32,12 +32,14 @@ contexts: [{name: kind-a, context: {cluster: kind-a, user: kind-a}}]
 users: [{name: kind-a, user: {client-certificate-data: YQ==, client-key-data: Yg==}}]
 `
 
-// Whatever is in the kubeconfig of a user: our entries go in and come out again, and all others mean what they meant, read by what kubectl reads
-// them with; or the file is not touched.
+// Whatever is in the kubeconfig of a user: our entries go in and come out again, and all others mean what they meant, read by what kubectl
+// reads them with; or the file is not touched.
 func FuzzMergeKubeconfig(f *testing.F) {
 	for _, text := range []string{
-		userKubeconfig, ourKubeconfig, "", "{}", "a: b", "kind: Config\napiVersion: v1\ncontexts:\n- name: fleet\n  context: {cluster: fleet, user: fleet}\n",
-		"apiVersion: v1\nkind: Config\nclusters: [{name: a, cluster: null}, {name: a, cluster: {server: x}}]\nusers: [{name: '', user: {token: x}}]\n", "current-context: gone\nkind: Config\n", "- a", "apiVersion: v2\nkind: Config\n",
+		userKubeconfig, ourKubeconfig, "", "{}", "a: b",
+		"kind: Config\napiVersion: v1\ncontexts:\n- name: fleet\n  context: {cluster: fleet, user: fleet}\n",
+		"apiVersion: v1\nkind: Config\nclusters: [{name: a, cluster: null}, {name: a, cluster: {server: x}}]\nusers: [{name: '', user: " +
+			"{token: x}}]\n", "current-context: gone\nkind: Config\n", "- a", "apiVersion: v2\nkind: Config\n",
 	} {
 		f.Add([]byte(text), []byte(ourKubeconfig))
 		f.Add([]byte(userKubeconfig), []byte(text))
@@ -61,7 +63,8 @@ func FuzzMergeKubeconfig(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if merged.CurrentContext != "fleet" || merged.Contexts["fleet"].Cluster != "fleet" || merged.Clusters["fleet"] == nil || merged.AuthInfos["fleet"] == nil {
+		if merged.CurrentContext != "fleet" || merged.Contexts["fleet"].Cluster != "fleet" || merged.Clusters["fleet"] == nil ||
+			merged.AuthInfos["fleet"] == nil {
 			t.Fatalf("the entries are not there: %+v", merged)
 		}
 		if removed, err := RemoveFromKubeconfig(t.Context(), path, "fleet"); err != nil || !removed {

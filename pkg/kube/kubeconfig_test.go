@@ -154,11 +154,14 @@ func TestMergeKubeconfigRefusesHalfOnes(t *testing.T) {
 // Whatever a kubeconfig reaches on the machine of who uses it is found, in whichever of its users and clusters it stands.
 func TestReachOf(t *testing.T) {
 	const head = "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{name: a, context: {cluster: a, user: a}}]\n"
-	const plain = "clusters: [{name: a, cluster: {server: 'https://a', certificate-authority-data: YQ==}}]\nusers: [{name: a, user: {token: a, client-certificate-data: YQ==, client-key-data: YQ==}}]\n"
+	const plain = "clusters: [{name: a, cluster: {server: 'https://a', certificate-authority-data: YQ==}}]\nusers: [{name: a, user: " +
+		"{token: a, client-certificate-data: YQ==, client-key-data: YQ==}}]\n"
 	for _, c := range []struct{ config, want string }{
 		{plain, ""},
-		{"users: [{name: other, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, interactiveMode: Never}}}]\n", "runs a command: sh"},
-		{"users: [{name: a, user: {exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never}}}]\n", "runs a command: (no name)"},
+		{"users: [{name: other, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, interactiveMode: Never}}}]\n",
+			"runs a command: sh"},
+		{"users: [{name: a, user: {exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never}}}]\n",
+			"runs a command: (no name)"},
 		{"users: [{name: a, user: {auth-provider: {name: gcp, config: {cmd-path: sh}}}}]\n", "runs a command: the authentication provider gcp"},
 		{"users: [{name: a, user: {token: a}}, {name: b, user: {tokenFile: /home/me/token}}]\n", "reads a file: /home/me/token"},
 		{"users: [{name: a, user: {client-certificate: me.crt}}]\n", "reads a file: me.crt"},
@@ -200,7 +203,8 @@ func TestMergeKubeconfigOfAnother(t *testing.T) {
 		}
 	}
 	for _, of := range []string{"mgmt/tenant/shop", "other/prod/shop", "true"} {
-		if err := MergeKubeconfigOf(ctx, path, "fleetctl-shop", of, kubeconfigOf("https://tenant:1")); err == nil || server("fleetctl-shop") != "https://shop:2" {
+		if err := MergeKubeconfigOf(ctx, path, "fleetctl-shop", of, kubeconfigOf("https://tenant:1")); err == nil ||
+			server("fleetctl-shop") != "https://shop:2" {
 			t.Errorf("%s: the entry is at %s: %v", of, server("fleetctl-shop"), err)
 		}
 	}

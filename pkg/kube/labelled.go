@@ -17,7 +17,12 @@ import (
 
 // ListLabelled lists the objects of all kinds with the labels: cluster-wide objects, and objects in namespaces. It leaves out kinds for
 // which skip is true, kinds that cannot be listed and deleted, and kinds of an aggregated API server that does not answer.
-func (c *Client) ListLabelled(ctx context.Context, labels map[string]string, namespaces []string, skip func(schema.GroupKind) bool) ([]unstructured.Unstructured, error) {
+func (c *Client) ListLabelled(
+	ctx context.Context,
+	labels map[string]string,
+	namespaces []string,
+	skip func(schema.GroupKind) bool,
+) ([]unstructured.Unstructured, error) {
 	resources, err := c.discovery.ServerPreferredResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
 		return nil, fmt.Errorf("list the API's resources: %w", err)
@@ -65,7 +70,11 @@ func kindsAt(gv schema.GroupVersion, r *metav1.APIResource, namespaces []string)
 }
 
 // ListKind lists the objects of a kind, and sets the kind of each. The list is empty if the API server does not know the kind.
-func (c *Client) ListKind(ctx context.Context, kind schema.GroupVersionKind, opts ...client.ListOption) ([]unstructured.Unstructured, error) {
+func (c *Client) ListKind(
+	ctx context.Context,
+	kind schema.GroupVersionKind,
+	opts ...client.ListOption,
+) ([]unstructured.Unstructured, error) {
 	var objects []unstructured.Unstructured
 	list := func() client.ObjectList { return &unstructured.UnstructuredList{} }
 	err := c.eachOf(ctx, kind, list, opts, func(item runtime.Object) error {
@@ -80,8 +89,8 @@ func (c *Client) ListKind(ctx context.Context, kind schema.GroupVersionKind, opt
 	return objects, err
 }
 
-// ListMetadata is ListKind for who needs no more than the objects' metadata: an object is nothing else, and without its managed fields. What an object
-// asks for and reports, most of what there is to send, stays at the API server.
+// ListMetadata is ListKind for who needs no more than the objects' metadata: an object is nothing else, and without its managed fields.
+// What an object asks for and reports, most of what there is to send, stays at the API server.
 func (c *Client) ListMetadata(
 	ctx context.Context, kind schema.GroupVersionKind, is func(metav1.Object) bool, opts ...client.ListOption,
 ) ([]*unstructured.Unstructured, error) {

@@ -35,7 +35,8 @@ func listPages(t *testing.T, c *kube.Client) {
 	}
 	err := kube.Each(32, names, func(name string) error {
 		return c.Create(ctx, &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "pages", Name: name, Annotations: map[string]string{"of": name}}, Data: map[string]string{"name": name},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "pages", Name: name, Annotations: map[string]string{"of": name}},
+			Data:       map[string]string{"name": name},
 		})
 	})
 	if err != nil {
@@ -61,7 +62,8 @@ func listPages(t *testing.T, c *kube.Client) {
 	}
 	got := map[string]bool{}
 	for i := range all {
-		if name, _, _ := unstructured.NestedString(all[i].Object, "data", "name"); name == all[i].GetName() && all[i].GroupVersionKind() == configMap {
+		if name, _, _ := unstructured.NestedString(all[i].Object, "data", "name"); name == all[i].GetName() &&
+			all[i].GroupVersionKind() == configMap {
 			got[name] = true
 		}
 	}
@@ -73,11 +75,13 @@ func listPages(t *testing.T, c *kube.Client) {
 		t.Fatalf("%d objects after %d pages, %v", len(some), lists.Load(), err)
 	}
 	for _, obj := range some {
-		if _, whole := obj.Object["data"]; whole || obj.GetUID() == "" || obj.GetAnnotations()["of"] != obj.GetName() || obj.GetManagedFields() != nil || obj.GroupVersionKind() != configMap {
+		if _, whole := obj.Object["data"]; whole || obj.GetUID() == "" || obj.GetAnnotations()["of"] != obj.GetName() ||
+			obj.GetManagedFields() != nil || obj.GroupVersionKind() != configMap {
 			t.Fatalf("metadata of %s: %v", obj.GetName(), obj.Object)
 		}
 	}
-	if none, err := counted.ListMetadata(ctx, configMap.GroupVersion().WithKind("Nonsuch"), func(metav1.Object) bool { return true }); err != nil || len(none) != 0 {
+	if none, err := counted.ListMetadata(ctx, configMap.GroupVersion().WithKind("Nonsuch"),
+		func(metav1.Object) bool { return true }); err != nil || len(none) != 0 {
 		t.Errorf("of a kind that is not there: %v, %v", none, err)
 	}
 }

@@ -23,7 +23,8 @@ func TestTokenStays(t *testing.T) {
 	defer other.Close()
 	defer open.Close()
 	var to string
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, http.StatusFound) }))
+	server := httptest.NewTLSServer(http.HandlerFunc(
+		func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, http.StatusFound) }))
 	defer server.Close()
 	config := &rest.Config{Host: server.URL, BearerToken: "s3cret", TLSClientConfig: rest.TLSClientConfig{
 		CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),

@@ -45,12 +45,14 @@ var summaries = []string{"Ready", "Available"}
 // inverse are conditions that are False on a healthy object. True is trouble for the conditions in stopped. For the others it means work
 // in progress.
 var (
-	inverse = []string{"RollingOut", "ScalingUp", "ScalingDown", "Remediating", "Deleting", "Updating", "Reconciling", "MachinesDeleting", "ReplicaFailure"}
+	inverse = []string{"RollingOut", "ScalingUp", "ScalingDown", "Remediating", "Deleting", "Updating", "Reconciling",
+		"MachinesDeleting", "ReplicaFailure"}
 	stopped = []string{"Stalled", "Paused", "ReplicaFailure"}
 )
 
 // optional are conditions that do not tell whether an object works.
-var optional = []string{"ExternallyRemediated", "OwnerRemediated", "UpToDate", "MachinesUpToDate", "ControlPlaneMachinesUpToDate", "WorkerMachinesUpToDate"}
+var optional = []string{"ExternallyRemediated", "OwnerRemediated", "UpToDate", "MachinesUpToDate", "ControlPlaneMachinesUpToDate",
+	"WorkerMachinesUpToDate"}
 
 // longTrouble bounds the bytes of one line.
 const longTrouble = 600
@@ -115,7 +117,8 @@ func severeConditions(obj *unstructured.Unstructured) []severe {
 // BareMetalHost.
 func failures(obj *unstructured.Unstructured) []Trouble {
 	var out []Trouble
-	for _, f := range []struct{ reason, message string }{{"failureReason", "failureMessage"}, {"errorReason", "errorMessage"}, {"errorType", "errorMessage"}} {
+	for _, f := range []struct{ reason, message string }{{"failureReason", "failureMessage"}, {"errorReason", "errorMessage"},
+		{"errorType", "errorMessage"}} {
 		reason, _, _ := unstructured.NestedString(obj.Object, "status", f.reason)
 		message, _, _ := unstructured.NestedString(obj.Object, "status", f.message)
 		t := Trouble{Condition: f.message, Reason: reason, Message: boundedLine(message)}
@@ -168,7 +171,8 @@ func isSummary(t Trouble) bool { return slices.Contains(summaries, t.Condition) 
 
 // repeats tells whether the trouble s of a summary only repeats the trouble t.
 func repeats(s, t Trouble) bool {
-	return s.Condition == t.Condition || s.Message != "" && (strings.Contains(t.Message, s.Message) || t.Message != "" && strings.Contains(s.Message, t.Message))
+	return s.Condition == t.Condition || s.Message != "" &&
+		(strings.Contains(t.Message, s.Message) || t.Message != "" && strings.Contains(s.Message, t.Message))
 }
 
 // troubleOf returns the troubles of one condition: none, or one for each point of its message.
@@ -223,7 +227,8 @@ const (
 
 // saysThatItWaits tells whether a condition waits for another object.
 func saysThatItWaits(reason, message string) bool {
-	if strings.HasPrefix(reason, "Waiting") || slices.Contains([]string{"DependencyNotReady", "Progressing", "NotYetReported", "NoWorkers"}, reason) {
+	if strings.HasPrefix(reason, "Waiting") ||
+		slices.Contains([]string{"DependencyNotReady", "Progressing", "NotYetReported", "NoWorkers"}, reason) {
 		return true
 	}
 	message = strings.ToLower(strings.TrimSpace(message))

@@ -49,7 +49,8 @@ conditions:
 		},
 		"only the summary, as a list": {
 			status: `{conditions: [{type: Available, status: "False", reason: NotAvailable, message: "* InfrastructureReady: 6 of 8 completed\n* WorkersAvailable:\n  * MachineDeployment md-0: 0 available\n  * MachineDeployment md-1: Waiting for x"}]}`,
-			want:   []string{"InfrastructureReady | 6 of 8 completed", "WorkersAvailable | MachineDeployment md-0: 0 available", "WorkersAvailable | MachineDeployment md-1: Waiting for x"},
+			want: []string{"InfrastructureReady | 6 of 8 completed", "WorkersAvailable | MachineDeployment md-0: 0 available",
+				"WorkersAvailable | MachineDeployment md-1: Waiting for x"},
 		},
 		"a list in another condition": {
 			status: `{conditions: [{type: WorkersAvailable, status: "False", reason: NotAvailable, message: "* MachineDeployment md-0: none of 3\n* MachineDeployment md-1: none of 2"}]}`,
@@ -62,7 +63,8 @@ conditions:
 - {type: RemediationAllowed, status: "False", reason: TooManyUnhealthy, message: "Remediation is not allowed, the number of not started or unhealthy machines exceeds maxUnhealthy (total: 2, unhealthy: 1, maxUnhealthy: 40%)"}
 - {type: Paused, status: "False", reason: NotPaused}`,
 			want: []string{
-				"RemediationAllowed | TooManyUnhealthy: Remediation is not allowed, the number of not started or unhealthy machines exceeds maxUnhealthy (total: 2, unhealthy: 1, maxUnhealthy: 40%)",
+				"RemediationAllowed | TooManyUnhealthy: Remediation is not allowed, the number of not started or unhealthy machines exceeds " +
+					"maxUnhealthy (total: 2, unhealthy: 1, maxUnhealthy: 40%)",
 			},
 		},
 		// Cluster API Provider AWS: Ready says what VpcReady says.
@@ -88,7 +90,8 @@ conditions: [{type: BootstrapExecSucceeded, status: "False", severity: Warning, 
 			status: `{conditions: [{type: Ready, status: "False", reason: GitOperationFailed, message: authentication required}, {type: Stalled, status: "True", reason: x, message: authentication required}]}`,
 			want:   []string{"Stalled | x: authentication required"},
 		},
-		// A KubeadmConfig before its cluster has a control plane: of the certificates it says nothing, and the summary takes that for a word of theirs.
+		// A KubeadmConfig before its cluster has a control plane: of the certificates it says nothing, and the summary takes that for a word of
+		// theirs.
 		"not yet reported": {
 			status: `
 conditions:
@@ -107,14 +110,16 @@ conditions:
 - {type: MachinesReady, status: Unknown, reason: ReadyUnknown, message: "* Machine m0: Condition Ready not yet reported"}`,
 			want: []string{
 				"(BootstrapConfigReady | DataSecretAvailable: Waiting for Cluster control plane to be initialized)",
-				"(BootstrapConfigReady | CertificatesAvailable: Condition not yet reported)", "(MachinesReady | ReadyUnknown: Machine m0: Condition Ready not yet reported)",
+				"(BootstrapConfigReady | CertificatesAvailable: Condition not yet reported)",
+				"(MachinesReady | ReadyUnknown: Machine m0: Condition Ready not yet reported)",
 			},
 		},
 		"paused": {
 			status: `{conditions: [{type: Paused, status: "True", reason: Paused, message: "Cluster spec.paused is set to true"}]}`,
 			want:   []string{"Paused | Paused: Cluster spec.paused is set to true"},
 		},
-		"nothing said":                     {status: `{conditions: [{type: VpcReady, status: Unknown}]}`, want: []string{"VpcReady | condition VpcReady is Unknown"}},
+		"nothing said": {status: `{conditions: [{type: VpcReady, status: Unknown}]}`,
+			want: []string{"VpcReady | condition VpcReady is Unknown"}},
 		"no conditions at all, but a text": {status: `{conditions: none}`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -132,7 +137,8 @@ conditions:
 
 // A message of whatever length and shape stays one bounded line.
 func TestTroubleIsOneLine(t *testing.T) {
-	for _, message := range []string{strings.Repeat("x", 1<<16), strings.Repeat("* a:\n", 2000), "a\r\nb\n\n  c", strings.Repeat("  ", 5000) + "* x"} {
+	for _, message := range []string{strings.Repeat("x", 1<<16), strings.Repeat("* a:\n", 2000), "a\r\nb\n\n  c",
+		strings.Repeat("  ", 5000) + "* x"} {
 		for _, trouble := range ConditionTroubles([]metav1.Condition{{Type: "Ready", Status: "False", Reason: "R", Message: message}}) {
 			if text := trouble.Text(); strings.ContainsAny(text, "\n\r") || len([]rune(text)) > longTrouble+10 {
 				t.Errorf("%.60q: got %d bytes: %.80q", message, len(text), text)
@@ -143,7 +149,8 @@ func TestTroubleIsOneLine(t *testing.T) {
 
 // Who writes a condition is not asked whether it is long.
 func TestTroublesOfAnEndlessMessage(t *testing.T) {
-	for _, message := range []string{strings.Repeat("a\n", 700_000), strings.Repeat("* b\n", 300_000), strings.Repeat("* c:\n  * d\n", 100_000)} {
+	for _, message := range []string{strings.Repeat("a\n", 700_000), strings.Repeat("* b\n", 300_000),
+		strings.Repeat("* c:\n  * d\n", 100_000)} {
 		obj := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": []any{
 			map[string]any{"type": "Ready", "status": "False", "reason": "R", "message": message},
 		}}}}

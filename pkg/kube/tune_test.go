@@ -47,7 +47,9 @@ func TestTune(t *testing.T) {
 	if err := Tune(d, tuning); err != nil || !cmp.Equal(want, d) {
 		t.Errorf("a second time: %v\n%s", err, cmp.Diff(want, d))
 	}
-	if got, want := tuning.String(), "--kube-api-burst=400 --kube-api-qps=200 --machine-concurrency=3 requests.memory=512Mi limits.memory=2Gi env.DOCKER_HOST=unix:///engine.sock"; got != want {
+	if got, want := tuning.String(),
+		"--kube-api-burst=400 --kube-api-qps=200 --machine-concurrency=3 requests.memory=512Mi limits.memory=2Gi "+
+			"env.DOCKER_HOST=unix:///engine.sock"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

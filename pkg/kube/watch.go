@@ -33,7 +33,12 @@ type Objects map[Key]*unstructured.Unstructured
 
 // Watch calls onChange with the selected objects of kind gvk, at first and after each change, until onChange returns true or an error, or
 // ctx ends. onChange gets all objects that exist at that time, and must not keep the map.
-func (c *Client) Watch(ctx context.Context, gvk schema.GroupVersionKind, sel Selection, onChange func(Objects) (done bool, err error)) error {
+func (c *Client) Watch(
+	ctx context.Context,
+	gvk schema.GroupVersionKind,
+	sel Selection,
+	onChange func(Objects) (done bool, err error),
+) error {
 	for {
 		done, err := c.watchOnce(ctx, gvk, sel, onChange)
 		if done || err != nil {
@@ -50,7 +55,12 @@ func (c *Client) Watch(ctx context.Context, gvk schema.GroupVersionKind, sel Sel
 }
 
 // watchOnce lists and watches. A broken watch is no error; the caller then calls watchOnce again.
-func (c *Client) watchOnce(ctx context.Context, gvk schema.GroupVersionKind, sel Selection, onChange func(Objects) (bool, error)) (bool, error) {
+func (c *Client) watchOnce(
+	ctx context.Context,
+	gvk schema.GroupVersionKind,
+	sel Selection,
+	onChange func(Objects) (bool, error),
+) (bool, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
 	if err := c.List(ctx, list, sel.options(nil)); err != nil {
@@ -105,7 +115,12 @@ func follow(ctx context.Context, watcher watch.Interface, objects Objects, onCha
 }
 
 // WaitFor waits until done returns true or an error for the object of kind gvk named key. done gets nil while the object does not exist.
-func (c *Client) WaitFor(ctx context.Context, gvk schema.GroupVersionKind, key Key, done func(*unstructured.Unstructured) (bool, error)) error {
+func (c *Client) WaitFor(
+	ctx context.Context,
+	gvk schema.GroupVersionKind,
+	key Key,
+	done func(*unstructured.Unstructured) (bool, error),
+) error {
 	sel := Selection{Namespace: key.Namespace, Name: key.Name}
 	err := c.Watch(ctx, gvk, sel, func(objects Objects) (bool, error) { return done(objects[key]) })
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package layout knows where everything in a fleet repo lies: it is the one owner of its folders and of the names of its files. All paths have
-// forward slashes.
+// Package layout knows where everything in a fleet repo lies: it is the one owner of its folders and of the names of its files. All paths
+// have forward slashes.
 package layout
 
 import (
@@ -18,7 +18,8 @@ type Layout struct {
 	Path string
 }
 
-// CleanPath is the path of a folder of the repo as people and Flux write it (./clusters/production/, or / for the top), in its one form; "" stays so.
+// CleanPath is the path of a folder of the repo as people and Flux write it (./clusters/production/, or / for the top), in its one form; ""
+// stays so.
 func CleanPath(dir string) string {
 	if dir == "" {
 		return ""
@@ -161,8 +162,8 @@ const (
 // CNIDir is the folder of a network that clusters can be given.
 func CNIDir(name string) string { return path.Join(AddonsDir, "cni", name) }
 
-// Scopes are the folders of what a cluster runs, beside its cluster.yaml and in CommonDir, in the order in which they are applied: what only the platform may own comes
-// before what stands in a namespace.
+// Scopes are the folders of what a cluster runs, beside its cluster.yaml and in CommonDir, in the order in which they are applied: what
+// only the platform may own comes before what stands in a namespace.
 func Scopes() []string { return []string{"non-namespaced", "namespaced"} }
 
 const (

@@ -1,5 +1,5 @@
-// Package leaving is how a workload cluster leaves its management cluster: looked into and drained before it is deleted (Inside, Drain), detached and left
-// alone (Detach), or removed as the fleet repo says (AwaitRemoval).
+// Package leaving is how a workload cluster leaves its management cluster: looked into and drained before it is deleted (Inside, Drain),
+// detached and left alone (Detach), or removed as the fleet repo says (AwaitRemoval).
 package leaving
 
 import (
@@ -61,8 +61,8 @@ type detach struct {
 	result  *DetachResult
 }
 
-// Detach makes a management cluster forget a workload cluster, and deletes nothing: its machines, networks and disks stay, and nobody manages them. Flux is
-// kept from making it again before anything is taken away. It goes on where an earlier run was cut off.
+// Detach makes a management cluster forget a workload cluster, and deletes nothing: its machines, networks and disks stay, and nobody
+// manages them. Flux is kept from making it again before anything is taken away. It goes on where an earlier run was cut off.
 func Detach(ctx context.Context, deps management.Deps, o DetachOptions) (*DetachResult, error) {
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
@@ -72,7 +72,8 @@ func Detach(ctx context.Context, deps management.Deps, o DetachOptions) (*Detach
 	}
 	defer unlock()
 	d := &detach{Deps: deps, opts: o, result: &DetachResult{
-		FormatVersion: "1", Outcome: "planned", ManagementCluster: o.Target.Name, Left: []handover.Remnant{}, Suspended: []string{}, Next: []string{},
+		FormatVersion: "1", Outcome: "planned", ManagementCluster: o.Target.Name, Left: []handover.Remnant{},
+		Suspended: []string{}, Next: []string{},
 	}}
 	if err := d.find(ctx); err != nil {
 		return nil, err
@@ -120,7 +121,13 @@ func reach(ctx context.Context, t *management.Target) (client *kube.Client, mana
 }
 
 // workload is a workload cluster of a management cluster that has its work, and is not in the middle of handing it over.
-func workload(ctx context.Context, t *management.Target, manager *capi.Manager, journal *handover.Journal, name string) (*capi.Cluster, error) {
+func workload(
+	ctx context.Context,
+	t *management.Target,
+	manager *capi.Manager,
+	journal *handover.Journal,
+	name string,
+) (*capi.Cluster, error) {
 	if err := handover.Restorable(t.Name, journal); err != nil {
 		return nil, err
 	}
@@ -133,7 +140,8 @@ func (d *detach) find(ctx context.Context) (err error) {
 	if d.client, d.manager, journal, err = reach(ctx, d.opts.Target); err != nil {
 		return err
 	}
-	if journal != nil && journal.Detach && slices.ContainsFunc(journal.Select, func(full string) bool { return management.SameCluster(d.opts.Cluster, full) }) {
+	if journal != nil && journal.Detach && slices.ContainsFunc(journal.Select,
+		func(full string) bool { return management.SameCluster(d.opts.Cluster, full) }) {
 		namespace, name, _ := strings.Cut(journal.Select[0], "/")
 		d.key = kube.Key{Namespace: namespace, Name: name}
 		d.result.Cluster = d.key.String()
@@ -173,7 +181,8 @@ func (d *detach) keep(ctx context.Context, detail func(string)) error {
 	if err != nil {
 		return err
 	}
-	header := fmt.Sprintf("# %s of management cluster %s before cluster %s was detached\n", plain.Count(objects, "object"), d.opts.Target.Name, d.key)
+	header := fmt.Sprintf("# %s of management cluster %s before cluster %s was detached\n", plain.Count(objects, "object"),
+		d.opts.Target.Name, d.key)
 	if d.result.Snapshot, err = d.file(".yaml"); err != nil {
 		return err
 	}
@@ -201,7 +210,8 @@ func (d *detach) keep(ctx context.Context, detail func(string)) error {
 func (d *detach) file(ending string) (string, error) {
 	dir := filepath.Join(d.Store.Dir, "detached")
 	if err := atomicfile.MkdirAll(dir, 0o700); err != nil {
-		return "", diag.Wrap("keep what is known of "+d.key.String(), err, "point --state-dir or FLEETCTL_STATE_DIR at a folder that you can write")
+		return "", diag.Wrap("keep what is known of "+d.key.String(), err,
+			"point --state-dir or FLEETCTL_STATE_DIR at a folder that you can write")
 	}
 	return filepath.Join(dir, strings.Join([]string{d.opts.Target.Name, d.key.Namespace, d.key.Name}, "-")+ending), nil
 }
@@ -209,7 +219,8 @@ func (d *detach) file(ending string) (string, error) {
 // abort gives the cluster back to Cluster API and Flux.
 func (d *detach) abort(ctx context.Context) (*DetachResult, error) {
 	step := d.Report.Start("undo it")
-	_, err := handover.AbortAlone(ctx, handover.Options{Source: handover.Side{Name: d.opts.Target.Name, Client: d.client}, Select: []kube.Key{d.key}})
+	_, err := handover.AbortAlone(ctx, handover.Options{Source: handover.Side{Name: d.opts.Target.Name, Client: d.client},
+		Select: []kube.Key{d.key}})
 	if err == nil {
 		err = flux.NewSystem(d.client).TakeBack(ctx, d.key.Namespace, capi.KubeconfigSecret(d.key))
 	}

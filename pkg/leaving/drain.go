@@ -67,9 +67,9 @@ type draining struct {
 	result *DrainResult
 }
 
-// Drain takes away what the Kubernetes of a workload cluster has made in its cloud, before the cluster is removed: Cluster API does not know it, and
-// would leave it there. Flux is kept from making it anew, until Cancel. It can be run again. Errors: a cluster that is being deleted, that manages clusters
-// itself, or whose API server does not say what is in it.
+// Drain takes away what the Kubernetes of a workload cluster has made in its cloud, before the cluster is removed: Cluster API does not
+// know it, and would leave it there. Flux is kept from making it anew, until Cancel. It can be run again. Errors: a cluster that is being
+// deleted, that manages clusters itself, or whose API server does not say what is in it.
 func Drain(ctx context.Context, deps management.Deps, o DrainOptions) (*DrainResult, error) {
 	unlock, err := o.Target.Cluster.Lock("fleetctl cluster drain")
 	if err != nil {
@@ -100,7 +100,8 @@ func Drain(ctx context.Context, deps management.Deps, o DrainOptions) (*DrainRes
 	name := d.inside.Cluster.Name
 	if err != nil {
 		hint := cmp.Or(diag.Hint(err), "run the same command again: it goes on")
-		return nil, diag.Wrap("", err, hint+"; until then Flux is suspended for the cluster, and `fleetctl cluster drain "+name+" --cancel` has it go on")
+		return nil, diag.Wrap("", err, hint+"; until then Flux is suspended for the cluster, and `fleetctl cluster drain "+name+
+			" --cancel` has it go on")
 	}
 	d.result.Outcome = "drained"
 	d.result.Next = []string{
@@ -139,9 +140,11 @@ func (d *draining) find(ctx context.Context) error {
 	case d.opts.Cancel:
 		return nil
 	case in.Untold != nil:
-		return diag.Wrap("look into cluster "+name, in.Untold, "its API server answers, and does not say what the cluster has in its cloud: mend that first")
+		return diag.Wrap("look into cluster "+name, in.Untold,
+			"its API server answers, and does not say what the cluster has in its cloud: mend that first")
 	case len(in.Children) > 0:
-		return diag.Errorf("pivot or remove what it manages first", "cluster %s manages clusters itself: %s", name, plain.Clip(strings.Join(in.Children, ", "), MostText))
+		return diag.Errorf("pivot or remove what it manages first", "cluster %s manages clusters itself: %s", name,
+			plain.Clip(strings.Join(in.Children, ", "), MostText))
 	}
 	d.result.Items = append(d.result.Items, d.inside.Items...)
 	return nil

@@ -93,8 +93,8 @@ func asked(ctx context.Context, ask func(context.Context) error) error {
 	return err
 }
 
-// Drain takes away what the cluster's Kubernetes has made in its cloud, once its own Flux is suspended, which would make it anew. tell, which may be called
-// by several at once, is told what is waited for.
+// Drain takes away what the cluster's Kubernetes has made in its cloud, once its own Flux is suspended, which would make it anew. tell,
+// which may be called by several at once, is told what is waited for.
 func (in *Inside) Drain(ctx context.Context, limit time.Duration, tell func(string)) error {
 	name := in.Cluster.FullName()
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("gave up after %s", limit))

@@ -30,8 +30,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
-// onSuspend lets something happen at the very moment that Flux is suspended: after every list that was made before, and before any that is made
-// after. The API server is reached by way of a server that does it before it passes the first such request on.
+// onSuspend lets something happen at the very moment that Flux is suspended: after every list that was made before, and before any that is
+// made after. The API server is reached by way of a server that does it before it passes the first such request on.
 func (e *existingCluster) onSuspend(t *testing.T, do func()) {
 	t.Helper()
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
@@ -154,7 +154,8 @@ func TestBootstrapClusterIsKeptForWhatCameLate(t *testing.T) {
 	e := newExistingCluster(t)
 	s := e.takeWithCluster(ctx, t)
 	b := &bootstrap{session: s, result: &BootstrapResult{}}
-	if err := b.deleteBootstrap(ctx, nil); err == nil || !strings.Contains(err.Error(), "team-a/alpha") || !strings.Contains(err.Error(), "since the others were moved") {
+	if err := b.deleteBootstrap(ctx, nil); err == nil || !strings.Contains(err.Error(), "team-a/alpha") ||
+		!strings.Contains(err.Error(), "since the others were moved") {
 		t.Errorf("got %v", err)
 	}
 	e.standsUntouched(ctx, t, "alpha")

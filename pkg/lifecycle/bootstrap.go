@@ -154,12 +154,14 @@ func (b *bootstrap) steps() []steps.Step {
 	}
 	if b.session.SnapshotsTo() != "" {
 		all = append(all, steps.Step{
-			Name: stepSnapshots, Needs: []string{converge.StepConnect}, Work: steps.Do3(b.keepSnapshots, b.init.Client, b.init.Pushed, steps.Later(b.clusters)),
+			Name: stepSnapshots, Needs: []string{converge.StepConnect},
+			Work: steps.Do3(b.keepSnapshots, b.init.Client, b.init.Pushed, steps.Later(b.clusters)),
 			Hint: "spec.snapshots.to in fleet.yaml says where", Timeout: timeout + time.Hour,
 		})
 	}
 	all = append(all, steps.Step{
-		Name: stepClusters, Needs: []string{converge.StepSynced}, Work: steps.Do1(b.waitClusters, b.init.Client).Telling(b.clusters), Timeout: timeout,
+		Name: stepClusters, Needs: []string{converge.StepSynced},
+		Work: steps.Do1(b.waitClusters, b.init.Client).Telling(b.clusters), Timeout: timeout,
 		Hint: "`fleetctl status` shows why; run the same command again to go on",
 	})
 	if b.opts.PivotTo == "" {
@@ -208,8 +210,8 @@ func (b *bootstrap) endBootstrap(ctx context.Context, target *pivot.Target, deta
 	return b.deleteBootstrap(ctx, detail)
 }
 
-// waitClusters waits until every Cluster is Available and its Flux has applied its first revision. The management cluster's Flux has applied the whole revision by then, so what the repo declares is what
-// exists.
+// waitClusters waits until every Cluster is Available and its Flux has applied its first revision. The management cluster's Flux has
+// applied the whole revision by then, so what the repo declares is what exists.
 func (b *bootstrap) waitClusters(ctx context.Context, client *kube.Client, detail func(string)) error {
 	manager, err := capi.New(client)
 	if err != nil {
@@ -238,7 +240,8 @@ func (b *bootstrap) noteClusters(ctx context.Context, manager *capi.Manager) err
 	}
 	b.result.Clusters = b.result.Clusters[:0]
 	for _, c := range clusters {
-		b.result.Clusters = append(b.result.Clusters, ClusterResult{Namespace: c.Namespace, Name: c.Name, Available: c.Available, Reason: c.Reason})
+		b.result.Clusters = append(b.result.Clusters, ClusterResult{Namespace: c.Namespace, Name: c.Name,
+			Available: c.Available, Reason: c.Reason})
 	}
 	return nil
 }
@@ -251,7 +254,8 @@ func (b *bootstrap) alreadyPivoted(ctx context.Context) (bool, error) {
 		return false, nil //nolint:nilerr // no record is no pivot
 	}
 	if b.opts.PivotTo != "" && !management.SameCluster(b.opts.PivotTo, r.PivotedTo) {
-		return true, diag.Usage("leave --pivot-to out, or name that cluster", "the management cluster %s was pivoted to %s already", r.Name, r.PivotedTo)
+		return true, diag.Usage("leave --pivot-to out, or name that cluster",
+			"the management cluster %s was pivoted to %s already", r.Name, r.PivotedTo)
 	}
 	b.result.PivotedTo = r.PivotedTo
 	if b.session.HostErr != nil {

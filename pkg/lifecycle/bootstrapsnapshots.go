@@ -20,13 +20,14 @@ import (
 
 const (
 	stepSnapshots = "keep snapshots"
-	// snapshotEvery is how often it is looked whether a snapshot is due. Any kind of any provider may have changed: to watch them all would be a
-	// connection for each, to list them takes a tenth of a second.
+	// snapshotEvery is how often it is looked whether a snapshot is due. Any kind of any provider may have changed: to watch them all would be
+	// a connection for each, to list them takes a tenth of a second.
 	snapshotEvery = 20 * time.Second
 )
 
-// keepSnapshots keeps a snapshot of the bootstrap cluster whenever something has changed, from when Flux begins until the clusters are there: a runner that
-// dies in between takes the only other record of what exists in a cloud with it. That the first cannot be kept is an error; later ones are tried again.
+// keepSnapshots keeps a snapshot of the bootstrap cluster whenever something has changed, from when Flux begins until the clusters are
+// there: a runner that dies in between takes the only other record of what exists in a cloud with it. That the first cannot be kept is an
+// error; later ones are tried again.
 func (b *bootstrap) keepSnapshots(
 	ctx context.Context, client *kube.Client, p *converge.Pushed, clusters steps.Awaited[clustersThere], detail func(string),
 ) error {
@@ -76,8 +77,8 @@ func (b *bootstrap) keepSnapshots(
 	}
 }
 
-// fromSnapshot finds out what a management cluster that does not run here has left behind: a restore to go on with, a snapshot to begin from, or a reason to
-// make none. It never takes a living one for gone: the caller says so (--source-is-gone).
+// fromSnapshot finds out what a management cluster that does not run here has left behind: a restore to go on with, a snapshot to begin
+// from, or a reason to make none. It never takes a living one for gone: the caller says so (--source-is-gone).
 func (b *bootstrap) fromSnapshot(ctx context.Context) error {
 	if b.session.HostErr != nil || b.session.Connected {
 		return nil //nolint:nilerr // preflight tells it with all else
@@ -107,13 +108,15 @@ func (b *bootstrap) fromSnapshot(ctx context.Context) error {
 	if err := r.Check(ctx, b.opts.SourceIsGone); err != nil {
 		return err
 	}
-	b.session.Deps.Report.Warn(fmt.Sprintf("going on from the snapshot %s of %s, taken %s: what was made after it is not in it", r.Snap.ID, b.session.Mgmt.Name, plain.Ago(r.Snap.Taken)))
+	b.session.Deps.Report.Warn(fmt.Sprintf("going on from the snapshot %s of %s, taken %s: what was made after it is not in it", r.Snap.ID,
+		b.session.Mgmt.Name, plain.Ago(r.Snap.Taken)))
 	b.restore, b.init.GoesOn = r, true
 	return nil
 }
 
-// restoring is the snapshot that an earlier run began to restore here. ours says that there is nothing to restore: the cluster has done work, or taken it
-// over, or one of the snapshots is its own. One that is neither was made by a run that was cut off before it began to restore.
+// restoring is the snapshot that an earlier run began to restore here. ours says that there is nothing to restore: the cluster has done
+// work, or taken it over, or one of the snapshots is its own. One that is neither was made by a run that was cut off before it began to
+// restore.
 func (b *bootstrap) restoring(ctx context.Context, place snapshot.Place, ids []string) (id string, ours bool, err error) {
 	client, err := management.Reach(ctx, b.session.Host)
 	if err != nil {

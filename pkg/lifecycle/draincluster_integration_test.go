@@ -132,11 +132,13 @@ func TestDrainCluster(t *testing.T) {
 	if err := e.Client.Create(ctx, newWorkload("team-a", "dead")); err != nil { // it has no kubeconfig
 		t.Fatal(err)
 	}
-	if _, err := leaving.Drain(ctx, e.Deps, leaving.DrainOptions{Target: target, Cluster: "dead"}); diag.Code(err) != diag.ExitNotReady || !strings.Contains(diag.Hint(err), "orphans") {
+	if _, err := leaving.Drain(ctx, e.Deps, leaving.DrainOptions{Target: target, Cluster: "dead"}); diag.Code(err) != diag.ExitNotReady ||
+		!strings.Contains(diag.Hint(err), "orphans") {
 		t.Errorf("got %v, hint %q", err, diag.Hint(err))
 	}
 	e.keptOff(ctx, t, "dead") // as when its API server dies after it was drained
-	if _, err := leaving.Drain(ctx, e.Deps, leaving.DrainOptions{Target: target, Cluster: "dead", Cancel: true}); diag.Code(err) != diag.ExitNotReady {
+	if _, err := leaving.Drain(ctx, e.Deps, leaving.DrainOptions{Target: target, Cluster: "dead",
+		Cancel: true}); diag.Code(err) != diag.ExitNotReady {
 		t.Errorf("got %v", err)
 	}
 	if e.isSuspended(ctx, t, "on-dead") {

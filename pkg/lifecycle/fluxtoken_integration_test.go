@@ -44,14 +44,19 @@ func (f *tokenFleet) options(t *testing.T, push, own string) session.Options {
 		fleet = strings.Replace(fleet, "caFile: ca.pem", "caFile: ca.pem, sharePushToken: true", 1)
 	}
 	if f.automation {
-		fleet = strings.Replace(fleet, "spec:\n", "spec:\n  flux: {components: [source-controller, kustomize-controller, helm-controller, notification-controller, image-reflector-controller, image-automation-controller]}\n", 1)
+		fleet = strings.Replace(fleet, "spec:\n",
+			"spec:\n  flux: {components: [source-controller, kustomize-controller, helm-controller, notification-controller, "+
+				"image-reflector-controller, image-automation-controller]}\n", 1)
 	}
-	files := map[string]string{v1alpha1.FileName: fleet, fleetrepo.IdentityFile: string(fleetrepo.IdentityContent("0b0c6c2c-7d8e-4f25-9a44-6e3b53f1c2aa"))}
+	files := map[string]string{v1alpha1.FileName: fleet,
+		fleetrepo.IdentityFile: string(fleetrepo.IdentityContent("0b0c6c2c-7d8e-4f25-9a44-6e3b53f1c2aa"))}
 	if f.reader {
-		files[tokenWorkload+"cluster.yaml"] = "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: north, namespace: north}\n" +
-			"spec: {interval: 10m, chart: {spec: {chart: ./charts/in-memory}}, values: {}}\n"
-		files[tokenWorkload+layout.FluxFile] = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: north-sync, namespace: north}\n" +
-			"spec: {path: ./providers/docker/v1/clusters/dev/common/sync}\n"
+		files[tokenWorkload+"cluster.yaml"] =
+			"apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: north, namespace: north}\n" +
+				"spec: {interval: 10m, chart: {spec: {chart: ./charts/in-memory}}, values: {}}\n"
+		files[tokenWorkload+layout.FluxFile] =
+			"apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: north-sync, namespace: north}\n" +
+				"spec: {path: ./providers/docker/v1/clusters/dev/common/sync}\n"
 	}
 	for name, content := range files {
 		path := filepath.Join(f.Dir, filepath.FromSlash(name))
@@ -120,7 +125,8 @@ func (f *tokenFleet) content(ctx context.Context, t *testing.T, push, own string
 	return &converge.RepoContent{Session: s, Endpoint: endpoint, Client: f.Client}
 }
 
-// run does of init what is about credentials: it writes those of the workload clusters into the fleet repo, and gives the management cluster its own.
+// run does of init what is about credentials: it writes those of the workload clusters into the fleet repo, and gives the management
+// cluster its own.
 func (f *tokenFleet) run(ctx context.Context, t *testing.T, push, own string) {
 	t.Helper()
 	content := f.content(ctx, t, push, own)
@@ -181,8 +187,8 @@ func newTokenFleet(ctx context.Context, t *testing.T) *tokenFleet {
 	return f
 }
 
-// A token that Flux was given for itself stays until another one is given, and the one that pushes never takes its place. Workload clusters get that one only
-// where fleet.yaml agrees. What doctor says is what is so.
+// A token that Flux was given for itself stays until another one is given, and the one that pushes never takes its place. Workload clusters
+// get that one only where fleet.yaml agrees. What doctor says is what is so.
 func TestFluxKeepsItsOwnToken(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
@@ -197,11 +203,14 @@ func TestFluxKeepsItsOwnToken(t *testing.T) {
 		says                      string
 		cluster, workload         string // after init
 	}{
-		{"the one that pushes alone", push, "", false, false, false, preflight.StatusWarn, "the management cluster is given the token that pushes", push, ""},
-		{"a workload cluster would read", push, "", false, false, true, preflight.StatusFail, "workload cluster north would hold the token that pushes", push, ""},
+		{"the one that pushes alone", push, "", false, false, false, preflight.StatusWarn,
+			"the management cluster is given the token that pushes", push, ""},
+		{"a workload cluster would read", push, "", false, false, true, preflight.StatusFail,
+			"workload cluster north would hold the token that pushes", push, ""},
 		{"as is agreed", push, "", true, false, true, preflight.StatusWarn, "as spec.git.sharePushToken agrees", push, push},
 		{"no longer agreed", push, "", false, false, true, preflight.StatusFail, "hold a token that init was given for pushing", push, push},
-		{"no longer agreed, and none that reads it", push, "", false, false, false, preflight.StatusFail, "hold a token that init was given for pushing", push, push},
+		{"no longer agreed, and none that reads it", push, "", false, false, false, preflight.StatusFail,
+			"hold a token that init was given for pushing", push, push},
 		{"the same twice", push, push, false, false, true, preflight.StatusFail, "hold a token that init was given for pushing", push, push},
 		{"its own", push, reads, false, false, true, preflight.StatusOK, "is given a token that only reads", reads, reads},
 		{"it stays", push, "", false, false, true, preflight.StatusOK, "holds a token that only reads", reads, reads},
@@ -209,7 +218,8 @@ func TestFluxKeepsItsOwnToken(t *testing.T) {
 		{"one that expires", push, expired, false, false, true, preflight.StatusFail, "authentication failed", expired, expired},
 		{"it has expired", push, "", false, false, true, preflight.StatusFail, "try the token for Flux: ", expired, expired},
 		{"renewed", push, reads, false, false, true, preflight.StatusOK, "is given a token that only reads", reads, reads},
-		{"image automation pushes", push, "", false, true, true, preflight.StatusOK, "the management cluster holds the one that pushes, for image automation", push, reads},
+		{"image automation pushes", push, "", false, true, true, preflight.StatusOK,
+			"the management cluster holds the one that pushes, for image automation", push, reads},
 		{"image automation ends", push, "", false, false, true, preflight.StatusOK, "holds a token that only reads", reads, reads},
 		{"for Flux alone, and it may push", "", push, false, false, true, preflight.StatusWarn, "the token for Flux may push too", push, push},
 		{"renewed again", push, reads, false, false, true, preflight.StatusOK, "is given a token that only reads", reads, reads},
@@ -225,7 +235,8 @@ func TestFluxKeepsItsOwnToken(t *testing.T) {
 		}
 		f.run(ctx, t, step.push, step.own)
 		if cluster, workload := f.held(ctx, t); cluster != step.cluster || workload != step.workload {
-			t.Errorf("%s: the management cluster holds %q, workload clusters %q; want %q and %q", step.name, cluster, workload, step.cluster, step.workload)
+			t.Errorf("%s: the management cluster holds %q, workload clusters %q; want %q and %q", step.name, cluster, workload,
+				step.cluster, step.workload)
 		}
 	}
 	f.share, f.automation, f.reader = false, false, true

@@ -18,7 +18,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
-// A fleet repo that was served from its folder gets a remote. Flux changes over where that has the commit which it has applied, and nowhere else.
+// A fleet repo that was served from its folder gets a remote. Flux changes over where that has the commit which it has applied, and nowhere
+// else.
 func TestRemoteHasTheHistoryOfTheFolder(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -74,7 +75,8 @@ func TestRemoteHasTheHistoryOfTheFolder(t *testing.T) {
 				if err == nil || !strings.Contains(diag.Hint(err), "git fetch --unshallow") {
 					t.Errorf("got %v (%s)", err, diag.Hint(err))
 				}
-			case !tc.allowed && (err == nil || !strings.Contains(err.Error(), "does not have the commit "+tc.applied[:8]) || !strings.Contains(diag.Hint(err), "--take-over-flux")):
+			case !tc.allowed && (err == nil || !strings.Contains(err.Error(), "does not have the commit "+tc.applied[:8]) ||
+				!strings.Contains(diag.Hint(err), "--take-over-flux")):
 				t.Errorf("got %v (%s)", err, diag.Hint(err))
 			}
 			now, err := flux.NewSystem(e.Client).Following(ctx)
@@ -94,11 +96,13 @@ func TestRemoteHasTheHistoryOfTheFolder(t *testing.T) {
 // follows sets a Flux up that follows the folder of the management cluster at that address, and has applied a commit of it.
 func (e *existingCluster) follows(ctx context.Context, t *testing.T, from, commit string) {
 	t.Helper()
-	e.apply(ctx, t, "{apiVersion: source.toolkit.fluxcd.io/v1, kind: GitRepository, metadata: {name: flux-system, namespace: flux-system}, spec: {url: '"+from+"', interval: 1m, ref: {branch: main}}}")
+	e.apply(ctx, t, "{apiVersion: source.toolkit.fluxcd.io/v1, kind: GitRepository, metadata: {name: flux-system, namespace: flux-system}, "+
+		"spec: {url: '"+from+"', interval: 1m, ref: {branch: main}}}")
 	status := ""
 	if commit != "" {
 		status = ", status: {lastAppliedRevision: 'main@sha1:" + commit + "', inventory: {entries: []}}"
 	}
-	e.apply(ctx, t, "{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {name: flux-system, namespace: flux-system}, spec: {path: ./providers/docker/v1/mgmt"+
+	e.apply(ctx, t, "{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {name: flux-system, namespace: "+
+		"flux-system}, spec: {path: ./providers/docker/v1/mgmt"+
 		", interval: 1m, prune: true, sourceRef: {kind: GitRepository, name: flux-system}}"+status+"}")
 }

@@ -95,7 +95,8 @@ func result(r *converge.Run) *InitResult {
 	result := &InitResult{
 		FormatVersion: "1", Fleet: s.Fleet.Metadata.Name, Cluster: s.Mgmt.Name, Host: string(s.Mgmt.Host.Type),
 		Repo: s.Opts.Dir, GitURL: endpoint.Display, Branch: s.Fleet.Spec.Git.Branch, Revision: pushed.Revision,
-		Kubeconfig: s.Cluster.Path(management.KubeconfigFile), DeployKey: string(endpoint.Credentials.IdentityPub), Changed: r.Changed.Load(), Kept: kept,
+		Kubeconfig: s.Cluster.Path(management.KubeconfigFile), DeployKey: string(endpoint.Credentials.IdentityPub),
+		Changed: r.Changed.Load(), Kept: kept,
 		Upgraded: installed.Upgraded, Renewed: installed.Renewed, Snapshot: installed.Snapshot,
 	}
 	if s.StandbyOf != "" {
@@ -107,13 +108,16 @@ func result(r *converge.Run) *InitResult {
 		fmt.Sprintf("export KUBECONFIG=%s", result.Kubeconfig),
 		converge.FirstCluster(s, endpoint.Local),
 	}
-	if _, err := os.Stat(filepath.Join(s.Opts.Dir, ".github", "workflows")); err != nil && s.Fleet.Spec.Git.ForgeType() == v1alpha1.ForgeGitHub {
-		result.Next = append(result.Next, "fleetctl ci add --pr                       # checks on each pull request; takes a token that may write workflows")
+	if _, err := os.Stat(filepath.Join(s.Opts.Dir, ".github", "workflows")); err != nil &&
+		s.Fleet.Spec.Git.ForgeType() == v1alpha1.ForgeGitHub {
+		result.Next = append(result.Next,
+			"fleetctl ci add --pr                       # checks on each pull request; takes a token that may write workflows")
 	}
 	return result
 }
 
-// Upgrade brings a management cluster that is there to the versions of fleet.yaml: it is Init, but makes no fleet and no management cluster.
+// Upgrade brings a management cluster that is there to the versions of fleet.yaml: it is Init, but makes no fleet and no management
+// cluster.
 func Upgrade(ctx context.Context, deps management.Deps, opts session.Options) (*InitResult, error) {
 	opts.UpgradeOnly = true
 	return Init(ctx, deps, opts)
@@ -134,7 +138,8 @@ type InitResult struct {
 	Changed       bool   `json:"changed"`
 	// Kept is what Flux applied before it was taken over, and the fleet repo does not have.
 	Kept []string `json:"kept,omitempty"`
-	// Upgraded is what runs in another version than before, and Snapshot the private file with the Cluster API objects as they were before that.
+	// Upgraded is what runs in another version than before, and Snapshot the private file with the Cluster API objects as they were before
+	// that.
 	Upgraded []converge.Upgraded `json:"upgraded,omitempty"`
 	Snapshot string              `json:"snapshot,omitempty"`
 	// Renewed are the providers whose variables had changed.

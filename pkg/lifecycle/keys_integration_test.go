@@ -35,8 +35,8 @@ const (
 	password   = "correct horse"
 )
 
-// initKeys does of init what is about keys, on a cluster without Flux: it looks for them before anything is made, settles the rules in the fleet
-// repo, and gives the keys to the cluster.
+// initKeys does of init what is about keys, on a cluster without Flux: it looks for them before anything is made, settles the rules in the
+// fleet repo, and gives the keys to the cluster.
 func (e *existingCluster) initKeys(ctx context.Context, t *testing.T, o session.Options) error {
 	t.Helper()
 	s, err := session.Open(ctx, e.Deps, o)
@@ -118,7 +118,8 @@ func newSealedFleet(ctx context.Context, t *testing.T) *existingCluster {
 	if err := e.initKeys(ctx, t, e.Options(t, "admin")); err != nil {
 		t.Fatal(err)
 	}
-	edit, err := fleetsecrets.Encrypt(fleetsecrets.Options{Dir: e.Dir, File: sealedFile}, &fleetsecrets.New{Name: "db", Namespace: "shop", Type: "Opaque", Data: map[string][]byte{"password": []byte(password)}})
+	edit, err := fleetsecrets.Encrypt(fleetsecrets.Options{Dir: e.Dir, File: sealedFile},
+		&fleetsecrets.New{Name: "db", Namespace: "shop", Type: "Opaque", Data: map[string][]byte{"password": []byte(password)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,8 +132,8 @@ func newSealedFleet(ctx context.Context, t *testing.T) *existingCluster {
 	return e
 }
 
-// A fleet whose secrets are encrypted comes back on a new management cluster, made on another machine, with the key from the place where it was
-// kept; without it nothing is begun.
+// A fleet whose secrets are encrypted comes back on a new management cluster, made on another machine, with the key from the place where it
+// was kept; without it nothing is begun.
 func TestKeyReachesANewManagementCluster(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -210,8 +211,8 @@ func TestKeyReachesANewManagementCluster(t *testing.T) {
 	})
 }
 
-// A new key is on the management cluster before any file changes, and the old one stays there: Flux decrypts each revision on the way, and a
-// commit that somebody else has made with the old key meanwhile.
+// A new key is on the management cluster before any file changes, and the old one stays there: Flux decrypts each revision on the way, and
+// a commit that somebody else has made with the old key meanwhile.
 func TestNewKeyIsHandedOver(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -267,7 +268,8 @@ func TestNewKeyIsHandedOver(t *testing.T) {
 	if _, err := secret.Decrypt(after, old); !errors.Is(err, secret.ErrNoKey) {
 		t.Errorf("the old key alone still opens what was rotated: %v", err)
 	}
-	if rules := string(e.read(t, secret.RulesFile)); !strings.Contains(rules, keys[0].Recipient()) || strings.Contains(rules, old[0].Recipient()) {
+	if rules := string(e.read(t, secret.RulesFile)); !strings.Contains(rules, keys[0].Recipient()) ||
+		strings.Contains(rules, old[0].Recipient()) {
 		t.Errorf("the rules are\n%s", rules)
 	}
 	if err := e.initKeys(ctx, t, e.Options(t, "admin")); err != nil { // the next init keeps all of them
@@ -287,7 +289,8 @@ func TestNewKeyNeedsItsManagementCluster(t *testing.T) {
 	if err := os.Remove(e.Kubeconfig); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fleetsecrets.Rotate(ctx, e.Deps, fleetsecrets.RotateOptions{Dir: e.Dir, NewKey: true}); err == nil || !strings.Contains(diag.Hint(err), "--offline") {
+	if _, err := fleetsecrets.Rotate(ctx, e.Deps, fleetsecrets.RotateOptions{Dir: e.Dir, NewKey: true}); err == nil ||
+		!strings.Contains(diag.Hint(err), "--offline") {
 		t.Errorf("got %v, hint %q", err, diag.Hint(err))
 	}
 	if string(e.read(t, sealedFile)) != string(before) {

@@ -20,8 +20,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
-// A teardown refuses for Clusters that nothing else manages. What another management cluster of the fleet has taken over, as the cluster itself says, is no
-// reason to stay, and is not deleted.
+// A teardown refuses for Clusters that nothing else manages. What another management cluster of the fleet has taken over, as the cluster
+// itself says, is no reason to stay, and is not deleted.
 func TestTeardownLeavesWhatOthersManage(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
@@ -45,7 +45,8 @@ func TestTeardownLeavesWhatOthersManage(t *testing.T) {
 	says := func(owner capi.Owner) {
 		t.Helper()
 		record := &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: handover.OwnerKey.Namespace, Name: handover.OwnerKey.Name}, Data: map[string]string{"owner": owner.String()},
+			ObjectMeta: metav1.ObjectMeta{Namespace: handover.OwnerKey.Namespace, Name: handover.OwnerKey.Name},
+			Data:       map[string]string{"owner": owner.String()},
 		}
 		if err := workload.WithWatch.Delete(ctx, record); err != nil && !kube.IsAbsent(err) {
 			t.Fatal(err)
@@ -60,7 +61,8 @@ func TestTeardownLeavesWhatOthersManage(t *testing.T) {
 	}
 	refused := func(t *testing.T) {
 		t.Helper()
-		if _, err := Teardown(ctx, e.Deps, TeardownOptions{Target: target}); err == nil || !strings.Contains(err.Error(), "live only on the management cluster") {
+		if _, err := Teardown(ctx, e.Deps, TeardownOptions{Target: target}); err == nil ||
+			!strings.Contains(err.Error(), "live only on the management cluster") {
 			t.Errorf("it was torn down: %v", err)
 		}
 	}
@@ -129,7 +131,8 @@ func (e *existingCluster) connected(ctx context.Context, t *testing.T, name stri
 	cluster := e.Deps.Store.Cluster(name)
 	way := cluster.Path("way")
 	if err := cluster.Save(state.Record{
-		Name: name, Fleet: of.Fleet, FleetID: of.FleetID, Repo: e.Dir, HostType: "existing", Connected: true, KubeconfigSource: way, Context: kube.CurrentContext(kubeconfig),
+		Name: name, Fleet: of.Fleet, FleetID: of.FleetID, Repo: e.Dir, HostType: "existing", Connected: true, KubeconfigSource: way,
+		Context: kube.CurrentContext(kubeconfig),
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -49,9 +49,9 @@ type OwnRepo struct {
 // cloneFolder is the folder of the clone in the state folder of a management cluster.
 const cloneFolder = "repo"
 
-// OpenOwnRepo clones the repository of its own of a management cluster, or brings the clone up to date. One that holds no fleet yet gets what the fleet repo declares for
-// it: a fleet.yaml, its folder, what that names, an identity, and an age key of its own. The repository itself, which may be empty, has to be there. Errors are
-// those of fleetrepo's OwnRepo and of gitrepo's Clone and Sync.
+// OpenOwnRepo clones the repository of its own of a management cluster, or brings the clone up to date. One that holds no fleet yet gets
+// what the fleet repo declares for it: a fleet.yaml, its folder, what that names, an identity, and an age key of its own. The repository
+// itself, which may be empty, has to be there. Errors are those of fleetrepo's OwnRepo and of gitrepo's Clone and Sync.
 func OpenOwnRepo(ctx context.Context, deps management.Deps, o OwnRepoOptions) (*OwnRepo, error) {
 	from, err := fleetrepo.Open(o.Dir)
 	if err != nil {
@@ -64,7 +64,8 @@ func OpenOwnRepo(ctx context.Context, deps management.Deps, o OwnRepoOptions) (*
 	if m.Repository == nil {
 		return nil, diag.Usage("declare one: repository in "+v1alpha1.FileName, "management cluster %s has no repository of its own", m.Name)
 	}
-	fleet := &v1alpha1.Fleet{Metadata: v1alpha1.Metadata{Name: cmp.Or(m.Repository.Fleet, m.Name)}, Spec: v1alpha1.FleetSpec{Git: m.Repository.Git}}
+	fleet := &v1alpha1.Fleet{Metadata: v1alpha1.Metadata{Name: cmp.Or(m.Repository.Fleet, m.Name)},
+		Spec: v1alpha1.FleetSpec{Git: m.Repository.Git}}
 	v1alpha1.SetDefaults(fleet, session.Defaults())
 	git := fleet.Spec.Git
 	auth, err := change.AuthFor(fleetrepo.New(from.Dir, fleet), o.Git)
@@ -74,13 +75,16 @@ func OpenOwnRepo(ctx context.Context, deps management.Deps, o OwnRepoOptions) (*
 	own := &OwnRepo{Dir: cmp.Or(o.At, deps.Store.Cluster(m.Name).Path(cloneFolder))}
 	clone, err := openClone(ctx, own.Dir, git, auth)
 	if err != nil {
-		return nil, diag.Wrap("open the fleet repo of "+m.Name, err, "make an empty repository at "+git.URL+", and give a token that may push to it: --own-git-token-file")
+		return nil, diag.Wrap("open the fleet repo of "+m.Name, err,
+			"make an empty repository at "+git.URL+", and give a token that may push to it: --own-git-token-file")
 	}
 	clone.NoVerify = o.NoVerify
 	source := origin{deps: deps, repo: from, ageKeyFile: o.AgeKeyFile}
 	first := &firstCommit{origin: source, name: m.Name, fleet: fleet.Metadata.Name}
-	message := fmt.Sprintf("Begin the fleet repo of the management cluster %s\n\nMade of %s by fleetctl bootstrap.\n", m.Name, cmp.Or(from.Fleet.Spec.Git.URL, "its parent's"))
-	synced, err := clone.Sync(ctx, auth, func(root string) ([]gitrepo.Change, error) { return first.changes(ctx, root) }, message, gitrepo.Author{})
+	message := fmt.Sprintf("Begin the fleet repo of the management cluster %s\n\nMade of %s by fleetctl bootstrap.\n", m.Name,
+		cmp.Or(from.Fleet.Spec.Git.URL, "its parent's"))
+	synced, err := clone.Sync(ctx, auth, func(root string) ([]gitrepo.Change, error) { return first.changes(ctx, root) },
+		message, gitrepo.Author{})
 	if err != nil {
 		return nil, diag.Wrap("bring the fleet repo of "+m.Name+" up to date", err, "")
 	}
@@ -151,23 +155,24 @@ func (f *firstCommit) changes(ctx context.Context, root string) ([]gitrepo.Chang
 	if err != nil {
 		return nil, err
 	}
-	f.made = []gitrepo.Change{{Path: secret.RulesFile, Content: rulesFile}, {Path: fleetrepo.IdentityFile, Content: fleetrepo.IdentityContent(id)}}
+	f.made = []gitrepo.Change{{Path: secret.RulesFile, Content: rulesFile},
+		{Path: fleetrepo.IdentityFile, Content: fleetrepo.IdentityContent(id)}}
 	for _, file := range files {
 		f.made = append(f.made, gitrepo.Change{Path: file.Path, Content: file.Content})
 	}
 	return f.made, nil
 }
 
-// origin is the fleet repo that something comes from. Its identity and its keys are read when they are needed, and not before: where its management cluster is
-// made in the same run, that one's init makes them.
+// origin is the fleet repo that something comes from. Its identity and its keys are read when they are needed, and not before: where its
+// management cluster is made in the same run, that one's init makes them.
 type origin struct {
 	deps       management.Deps
 	repo       *fleetrepo.Repo
 	ageKeyFile string
 }
 
-// resealer encrypts by the rules what is encrypted for keys of the origin, and has the tag that tells a cloud whose a cluster is name the fleet with the
-// identity to. It gives one answer for one file: another try must not make another file of it.
+// resealer encrypts by the rules what is encrypted for keys of the origin, and has the tag that tells a cloud whose a cluster is name the
+// fleet with the identity to. It gives one answer for one file: another try must not make another file of it.
 func (from origin) resealer(rules *secret.Rules, to string) fleetrepo.Reseal {
 	type file struct{ name, content string }
 	done := map[file][]byte{}
@@ -187,7 +192,8 @@ func (from origin) resealer(rules *secret.Rules, to string) fleetrepo.Reseal {
 			return there, nil
 		}
 		if rules == nil {
-			return nil, diag.Errorf("`fleetctl init` writes it", "%s is encrypted, and the repository that it goes to has no %s", name, secret.RulesFile)
+			return nil, diag.Errorf("`fleetctl init` writes it", "%s is encrypted, and the repository that it goes to has no %s",
+				name, secret.RulesFile)
 		}
 		rule, err := rules.For(name)
 		if err != nil {
@@ -197,7 +203,8 @@ func (from origin) resealer(rules *secret.Rules, to string) fleetrepo.Reseal {
 		if err != nil {
 			return nil, err
 		}
-		// Whom it is for is all that the other repository says. Which fields are encrypted stays as the file has it: by other rules, some would be in clear.
+		// Whom it is for is all that the other repository says. Which fields are encrypted stays as the file has it: by other rules, some would
+		// be in clear.
 		sealed, err := secret.Rotate(content, keys, rule.Recipients)
 		if err != nil {
 			hint := ""
@@ -219,8 +226,9 @@ func encryptedOtherwise(content []byte) bool {
 	return bytes.Contains(content, []byte("ENC[AES256_GCM,")) && sopsMark.Match(content)
 }
 
-// BeginAnew is the hint where err is that nobody here has the age key of the repository of its own of a management cluster, clone: an earlier run made the key on
-// another machine, and may have been lost with it. As long as the fleet repo in dir has all that the first commit there was made of, that can be made again; else "".
+// BeginAnew is the hint where err is that nobody here has the age key of the repository of its own of a management cluster, clone: an
+// earlier run made the key on another machine, and may have been lost with it. As long as the fleet repo in dir has all that the first
+// commit there was made of, that can be made again; else "".
 func BeginAnew(err error, dir, cluster, clone string) string {
 	if !errors.Is(err, secret.ErrNoKey) {
 		return ""
@@ -233,6 +241,8 @@ func BeginAnew(err error, dir, cluster, clone string) string {
 	if openErr != nil || m.Repository == nil || !within.Exists(from.Dir, m.Layout().Owned()) {
 		return ""
 	}
-	return "run it where the first run was, which has the age key; or, if that machine is gone and nobody has worked there since: make " + m.Repository.Git.URL +
-		" anew as an empty repository, remove the clone in " + clone + ", and run the same command again: the fleet repo here still has all that it began with"
+	return "run it where the first run was, which has the age key; or, if that machine is gone and nobody has worked there since: make " +
+		m.Repository.Git.URL +
+		" anew as an empty repository, remove the clone in " + clone +
+		", and run the same command again: the fleet repo here still has all that it began with"
 }

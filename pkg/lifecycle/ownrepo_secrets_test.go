@@ -15,15 +15,16 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
-// Each field that a file has encrypted stays encrypted in the repository of a management cluster's own, whatever the rule there says of fields: in what that repository
-// begins with, and in what a transfer brings there.
+// Each field that a file has encrypted stays encrypted in the repository of a management cluster's own, whatever the rule there says of
+// fields: in what that repository begins with, and in what a transfer brings there.
 func TestResealedAsTheFileSays(t *testing.T) {
 	server, dir, deps, key := ownRepoOf(t)
 	r, err := fleetrepo.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := r.Add(fleetrepo.AddOptions{Name: "early", Environment: "prod", ManagementCluster: "root", Flavour: "in-memory", KubernetesVersion: "v1.36.3"})
+	e, err := r.Add(fleetrepo.AddOptions{Name: "early", Environment: "prod", ManagementCluster: "root", Flavour: "in-memory",
+		KubernetesVersion: "v1.36.3"})
 	if err == nil {
 		_, err = e.Changes.Apply(dir)
 	}
@@ -43,7 +44,8 @@ func TestResealedAsTheFileSays(t *testing.T) {
 	const begins, comes = "providers/eu/v1/clusters/prod/shop/", "providers/root/v1/clusters/prod/early/"
 	regexes := map[string]string{"wholly.sops.yaml": "", "own.sops.yaml": "^(password|token)$"}
 	for name, regex := range regexes {
-		sealed, err := secret.Encrypt([]byte("password: canary-8\nstringData: {token: canary-9}\n"), secret.Rule{Recipients: secret.Keys{key}.Recipients(), EncryptedRegex: regex})
+		sealed, err := secret.Encrypt([]byte("password: canary-8\nstringData: {token: canary-9}\n"),
+			secret.Rule{Recipients: secret.Keys{key}.Recipients(), EncryptedRegex: regex})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,17 +80,21 @@ func TestResealedAsTheFileSays(t *testing.T) {
 		arrived[f.Path] = string(f.Content)
 	}
 	for name, regex := range regexes {
-		for place, sealed := range map[string]string{"the first commit": server.File(t, "main", begins+name), "a transfer": arrived["providers/eu/v1/clusters/prod/early/"+name]} {
-			if strings.Contains(sealed, "canary") || strings.Contains(sealed, "encrypted_regex") != (regex != "") || !strings.Contains(sealed, regex) {
+		for place, sealed := range map[string]string{"the first commit": server.File(t, "main", begins+name),
+			"a transfer": arrived["providers/eu/v1/clusters/prod/early/"+name]} {
+			if strings.Contains(sealed, "canary") || strings.Contains(sealed, "encrypted_regex") != (regex != "") ||
+				!strings.Contains(sealed, regex) {
 				t.Errorf("%s has %s so:\n%s", place, name, sealed)
 			}
-			if plain, err := secret.Decrypt([]byte(sealed), keys); err != nil || !strings.Contains(string(plain), "password: canary-8") || !strings.Contains(string(plain), "canary-9") {
+			if plain, err := secret.Decrypt([]byte(sealed), keys); err != nil || !strings.Contains(string(plain), "password: canary-8") ||
+				!strings.Contains(string(plain), "canary-9") {
 				t.Errorf("%s, %s: %s, %v", place, name, plain, err)
 			}
 		}
 	}
 	for _, other := range []string{
-		"password: ENC[AES256_GCM,data:AA==,iv:AA==,tag:AA==,type:str]\nsops:\n  kms: [{arn: a}]\n  mac: m\n", "a_password=ENC[AES256_GCM,data:AA==]\nsops_version=3.13.3\n",
+		"password: ENC[AES256_GCM,data:AA==,iv:AA==,tag:AA==,type:str]\nsops:\n  kms: [{arn: a}]\n  mac: m\n",
+		"a_password=ENC[AES256_GCM,data:AA==]\nsops_version=3.13.3\n",
 	} {
 		if _, err := own.Reseal("features/other.yaml", []byte(other)); err == nil || diag.Hint(err) == "" {
 			t.Errorf("it went along, encrypted for others: %v", err)
@@ -96,8 +102,8 @@ func TestResealedAsTheFileSays(t *testing.T) {
 	}
 }
 
-// The management cluster that comes with this fleet repo may be made after the repository of another one's own was opened: its init makes the identity and the
-// key, and both count for what comes along later.
+// The management cluster that comes with this fleet repo may be made after the repository of another one's own was opened: its init makes
+// the identity and the key, and both count for what comes along later.
 func TestResealedForKeysMadeLater(t *testing.T) {
 	server, dir, deps, key := ownRepoOf(t)
 	sealed, err := os.ReadFile(filepath.Join(dir, "providers/eu/v1/clusters/prod/shop/password.sops.yaml"))

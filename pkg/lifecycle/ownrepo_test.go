@@ -21,7 +21,8 @@ import (
 
 const mastersID = "7c1d8f0e-8a4f-4d0e-9d0b-0a1d0c6b6f11"
 
-// ownRepoOf is a masters repo on disk whose management cluster eu has a repository of its own on a server, and the key that the masters repo is encrypted for.
+// ownRepoOf is a masters repo on disk whose management cluster eu has a repository of its own on a server, and the key that the masters
+// repo is encrypted for.
 func ownRepoOf(t *testing.T) (server *gittest.HTTPS, dir string, deps management.Deps, key secret.Key) {
 	t.Helper()
 	t.Setenv("CI", "true") // nobody has told git a name
@@ -62,7 +63,8 @@ spec:
       environments: [prod]
     providers: [{name: docker}]
 `,
-		fleetrepo.IdentityFile: string(fleetrepo.IdentityContent(mastersID)), "providers/eu/v1/clusters/prod/shop/tags.yaml": "tags: {fleetctl.dev/fleet: " + mastersID + "}\n",
+		fleetrepo.IdentityFile:                         string(fleetrepo.IdentityContent(mastersID)),
+		"providers/eu/v1/clusters/prod/shop/tags.yaml": "tags: {fleetctl.dev/fleet: " + mastersID + "}\n",
 		"eu-ca.pem": string(server.CA), secret.RulesFile: string(rules), file: string(sealed),
 	} {
 		if err := atomicfile.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
@@ -92,12 +94,13 @@ func keptKeys(deps management.Deps, fleet state.Fleet) (secret.Keys, error) {
 	return secret.ParseKeys(content)
 }
 
-// An empty repository gets what belongs to the management cluster, an identity, and an age key of its own: the masters' key opens nothing in it. Another machine
-// takes what is there.
+// An empty repository gets what belongs to the management cluster, an identity, and an age key of its own: the masters' key opens nothing
+// in it. Another machine takes what is there.
 func TestOpenOwnRepo(t *testing.T) {
 	server, dir, deps, mastersKey := ownRepoOf(t)
 	o := OwnRepoOptions{Dir: dir, Cluster: "eu", Git: change.Credentials{Token: server.Token}}
-	if _, err := OpenOwnRepo(t.Context(), deps, OwnRepoOptions{Dir: dir, Cluster: "eu", At: t.TempDir()}); err == nil || !strings.Contains(diag.Hint(err), "--own-git-token-file") && !strings.Contains(err.Error(), "401") {
+	if _, err := OpenOwnRepo(t.Context(), deps, OwnRepoOptions{Dir: dir, Cluster: "eu", At: t.TempDir()}); err == nil ||
+		!strings.Contains(diag.Hint(err), "--own-git-token-file") && !strings.Contains(err.Error(), "401") {
 		t.Errorf("without a token: %v (%s)", err, diag.Hint(err))
 	}
 	own, err := OpenOwnRepo(t.Context(), deps, o)
@@ -108,7 +111,8 @@ func TestOpenOwnRepo(t *testing.T) {
 	if !own.Made || own.Commit != head {
 		t.Errorf("%+v, and the server has %s", own, head)
 	}
-	if fleet := server.File(t, "main", v1alpha1.FileName); !strings.Contains(fleet, "name: acme-eu") || !strings.Contains(fleet, "parent: root") || strings.Contains(fleet, "repository:") {
+	if fleet := server.File(t, "main", v1alpha1.FileName); !strings.Contains(fleet, "name: acme-eu") ||
+		!strings.Contains(fleet, "parent: root") || strings.Contains(fleet, "repository:") {
 		t.Errorf("its fleet.yaml:\n%s", fleet)
 	}
 	id, err := fleetrepo.ReadIdentity(own.Dir)
@@ -118,7 +122,8 @@ func TestOpenOwnRepo(t *testing.T) {
 	if id == mastersID {
 		t.Error("it has the identity of the masters")
 	}
-	if tags := server.File(t, "main", "providers/eu/v1/clusters/prod/shop/tags.yaml"); strings.TrimSpace(tags) != "tags: {fleetctl.dev/fleet: "+id+"}" {
+	if tags := server.File(t, "main", "providers/eu/v1/clusters/prod/shop/tags.yaml"); strings.TrimSpace(
+		tags) != "tags: {fleetctl.dev/fleet: "+id+"}" {
 		t.Errorf("a cloud would be told of another fleet: %s", tags)
 	}
 	const file = "providers/eu/v1/clusters/prod/shop/password.sops.yaml"
@@ -133,7 +138,8 @@ func TestOpenOwnRepo(t *testing.T) {
 	if plain, err := secret.Decrypt(sealed, keys); err != nil || !strings.Contains(string(plain), "canary-7") {
 		t.Errorf("its own key does not: %v", err)
 	}
-	if rules := server.File(t, "main", secret.RulesFile); !strings.Contains(rules, keys[0].Recipient()) || strings.Contains(rules, mastersKey.Recipient()) {
+	if rules := server.File(t, "main", secret.RulesFile); !strings.Contains(rules, keys[0].Recipient()) ||
+		strings.Contains(rules, mastersKey.Recipient()) {
 		t.Errorf("its rules:\n%s", rules)
 	}
 	more, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(file)))
@@ -159,18 +165,21 @@ func TestOpenOwnRepo(t *testing.T) {
 	}
 }
 
-// A run for a management cluster with a repository of its own sees what its fleet.yaml names of the environment, and nothing of its parent's.
+// A run for a management cluster with a repository of its own sees what its fleet.yaml names of the environment, and nothing of its
+// parent's.
 func TestNarrowed(t *testing.T) {
 	_, _, deps, _ := ownRepoOf(t)
 	value := "in clear"
-	m := &v1alpha1.ManagementCluster{Providers: []v1alpha1.Provider{{Name: "docker", Variables: []v1alpha1.Variable{{Name: "A_REGION", Value: &value}, {Name: "SOME_TOKEN", Env: "EU_TOKEN"}}}}}
+	m := &v1alpha1.ManagementCluster{Providers: []v1alpha1.Provider{{Name: "docker",
+		Variables: []v1alpha1.Variable{{Name: "A_REGION", Value: &value}, {Name: "SOME_TOKEN", Env: "EU_TOKEN"}}}}}
 	narrow := session.Narrowed(deps, m)
 	for name, want := range map[string]string{"EU_TOKEN": "eu's", "A_TOKEN": "", "SOPS_AGE_KEY_FILE": "", "VAULT_TOKEN": "", "A_REGION": ""} {
 		if got, ok := narrow.LookupEnv(name); got != want || ok != (want != "") {
 			t.Errorf("%s is %q, %t", name, got, ok)
 		}
 	}
-	m.Providers[0].Variables = append(m.Providers[0].Variables, v1alpha1.Variable{Name: "A_SECRET", Vault: &v1alpha1.VaultSecret{Path: "aws/creds/eu", Field: "key"}})
+	m.Providers[0].Variables = append(m.Providers[0].Variables,
+		v1alpha1.Variable{Name: "A_SECRET", Vault: &v1alpha1.VaultSecret{Path: "aws/creds/eu", Field: "key"}})
 	if got, _ := session.Narrowed(deps, m).LookupEnv("VAULT_TOKEN"); got != "vault's" {
 		t.Errorf("Vault is reached with %q", got)
 	}

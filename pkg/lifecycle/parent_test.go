@@ -62,7 +62,8 @@ spec:
 	}
 
 	// Who is to reach it asks, and doctor tells it beside all else that it finds.
-	if _, err := session.Open(t.Context(), deps, o); !errors.Is(err, management.ErrUnknownCluster) && !strings.Contains(err.Error(), "ask management cluster root for region") {
+	if _, err := session.Open(t.Context(), deps, o); !errors.Is(err, management.ErrUnknownCluster) &&
+		!strings.Contains(err.Error(), "ask management cluster root for region") {
 		t.Errorf("init: %v, want that the parent is not there", err)
 	}
 	report, err := Doctor(t.Context(), deps, o)

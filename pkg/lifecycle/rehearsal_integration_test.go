@@ -39,9 +39,11 @@ func TestRehearsal(t *testing.T) {
 	defer s.Close()
 	e.followSomething(ctx, t, e.Git.URL, "main", s.Mgmt.Dir())
 	for _, name := range []string{"theirs", "child"} {
-		e.apply(ctx, t, "{apiVersion: v1, kind: ConfigMap, metadata: {namespace: default, name: "+name+", labels: {kustomize.toolkit.fluxcd.io/name: clusters}}}")
+		e.apply(ctx, t, "{apiVersion: v1, kind: ConfigMap, metadata: {namespace: default, name: "+name+
+			", labels: {kustomize.toolkit.fluxcd.io/name: clusters}}}")
 	}
-	e.apply(ctx, t, "{apiVersion: v1, kind: Service, metadata: {namespace: default, name: fixed}, spec: {clusterIP: None, ports: [{port: 80}]}}")
+	e.apply(ctx, t, "{apiVersion: v1, kind: Service, metadata: {namespace: default, name: fixed}, spec: {clusterIP: None, ports: [{port: "+
+		"80}]}}")
 	write := func(name, content string) {
 		t.Helper()
 		file := filepath.Join(e.Dir, filepath.FromSlash(name))
@@ -52,15 +54,17 @@ func TestRehearsal(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write(s.Mgmt.Dir()+"/clusters.yaml", "{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {name: clusters, namespace: flux-system}, "+
-		"spec: {path: ./clusters, interval: 1m, prune: true, sourceRef: {kind: GitRepository, name: flux-system}}}\n")
+	write(s.Mgmt.Dir()+"/clusters.yaml",
+		"{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {name: clusters, namespace: flux-system}, "+
+			"spec: {path: ./clusters, interval: 1m, prune: true, sourceRef: {kind: GitRepository, name: flux-system}}}\n")
 	write(s.Mgmt.Dir()+"/theirs.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {namespace: default, name: theirs}}\n")
 	write("clusters/other.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {namespace: default, name: other}}\n")
 	for _, step := range []struct{ file, content, says string }{
 		{"", "", "it would delete ConfigMap default/child"},
 		{"clusters/child.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {namespace: default, name: child}}\n", ""},
 		{
-			"clusters/fixed.yaml", "{apiVersion: v1, kind: Service, metadata: {namespace: default, name: fixed}, spec: {clusterIP: 10.0.0.77, ports: [{port: 80}]}}\n",
+			"clusters/fixed.yaml",
+			"{apiVersion: v1, kind: Service, metadata: {namespace: default, name: fixed}, spec: {clusterIP: 10.0.0.77, ports: [{port: 80}]}}\n",
 			"Service default/fixed, which Kustomization flux-system/clusters applies",
 		},
 	} {
@@ -76,7 +80,8 @@ func TestRehearsal(t *testing.T) {
 		t.Errorf("warnings: %q", report.warnings)
 	}
 	write("clusters/fixed.yaml", "no: object\n") // nobody knows then what Flux would do
-	if err := converge.Rehearse(ctx, s, e.Client, "target", converge.RepoView{}); err != nil || len(report.warnings) != 1 || !strings.Contains(report.warnings[0], "fixed.yaml") {
+	if err := converge.Rehearse(ctx, s, e.Client, "target", converge.RepoView{}); err != nil || len(report.warnings) != 1 ||
+		!strings.Contains(report.warnings[0], "fixed.yaml") {
 		t.Errorf("with a file that is no object: got %v, warnings %q", err, report.warnings)
 	}
 }

@@ -35,10 +35,11 @@ type ScaffoldResult struct {
 	Next    []string `json:"next"`
 }
 
-// Scaffold writes the fleet repo that Init would write, as far as that takes no cluster and nothing from outside (so there are no manifests of Flux,
-// no fleet.lock, and no versions that fleet.yaml leaves open), and commits it to the branch that is checked out. It pushes nothing: that is for a
-// pull request. What is there already stays. Init brings the rest. The age key of the fleet is kept in the state folder. It asks the remote only where opts.GitURL names one and the folder is empty:
-// a fleet repo that is there is cloned. Errors: flags that contradict fleet.yaml, an unknown provider, no author for the commit.
+// Scaffold writes the fleet repo that Init would write, as far as that takes no cluster and nothing from outside (so there are no manifests
+// of Flux, no fleet.lock, and no versions that fleet.yaml leaves open), and commits it to the branch that is checked out. It pushes
+// nothing: that is for a pull request. What is there already stays. Init brings the rest. The age key of the fleet is kept in the state
+// folder. It asks the remote only where opts.GitURL names one and the folder is empty: a fleet repo that is there is cloned. Errors: flags
+// that contradict fleet.yaml, an unknown provider, no author for the commit.
 func Scaffold(ctx context.Context, deps management.Deps, opts session.Options) (*ScaffoldResult, error) {
 	if err := defaultBranch(&opts); err != nil {
 		return nil, err
@@ -65,8 +66,8 @@ func Scaffold(ctx context.Context, deps management.Deps, opts session.Options) (
 	return scaffoldFleet(ctx, s)
 }
 
-// defaultBranch makes the branch that a clone's remote calls its default the fleet's, where nobody says another and there is no fleet yet: what is
-// checked out may be the branch of a pull request.
+// defaultBranch makes the branch that a clone's remote calls its default the fleet's, where nobody says another and there is no fleet yet:
+// what is checked out may be the branch of a pull request.
 func defaultBranch(opts *session.Options) error {
 	if opts.Branch != "" || opts.GitURL != "" {
 		return nil

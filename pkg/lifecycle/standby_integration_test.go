@@ -29,8 +29,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
-// What a standby has in the middle of taking over are copies: a teardown that deletes clusters keeps off them. And an init that does not know that the cluster is a
-// standby, because fleet.yaml does not say so, starts nothing there.
+// What a standby has in the middle of taking over are copies: a teardown that deletes clusters keeps off them. And an init that does not
+// know that the cluster is a standby, because fleet.yaml does not say so, starts nothing there.
 func TestStandbyIsLeftAlone(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -63,7 +63,8 @@ func TestStandbyIsLeftAlone(t *testing.T) {
 	if _, err := converge.RefuseHandedOver(ctx, s, e.Client); err == nil || !strings.Contains(err.Error(), "is a standby of lost") {
 		t.Errorf("init at rest: %v", err)
 	}
-	if resting, err := handover.LookAtStandby(ctx, side); err != nil || resting == nil || resting.Of != "lost" || resting.Fenced || len(resting.Running) > 0 {
+	if resting, err := handover.LookAtStandby(ctx, side); err != nil || resting == nil || resting.Of != "lost" || resting.Fenced ||
+		len(resting.Running) > 0 {
 		t.Errorf("a look at rest, without a fence: %+v, %v", resting, err)
 	}
 }
@@ -93,7 +94,8 @@ spec:
 	return o
 }
 
-// A management cluster that manages clusters is no standby, whatever fleet.yaml says: init says so before it stops its providers, or writes anything.
+// A management cluster that manages clusters is no standby, whatever fleet.yaml says: init says so before it stops its providers, or writes
+// anything.
 func TestStandbyHasNoWork(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -101,7 +103,8 @@ func TestStandbyHasNoWork(t *testing.T) {
 	e.makeCluster(ctx, t)
 	o, before := e.asStandby(t), e.namespaces(t)
 	_, err := Init(ctx, e.Deps, o)
-	if err == nil || !strings.Contains(err.Error(), "spare manages clusters, team-a/alpha for one") || !strings.Contains(diag.Hint(err), "another host") {
+	if err == nil || !strings.Contains(err.Error(), "spare manages clusters, team-a/alpha for one") ||
+		!strings.Contains(diag.Hint(err), "another host") {
 		t.Errorf("init: %v, hint %q", err, diag.Hint(err))
 	}
 	if after := e.namespaces(t); !slices.Equal(before, after) {
@@ -159,7 +162,8 @@ func TestStandbyIsTornDown(t *testing.T) {
 		t.Errorf("the journal is left: %+v, %v", journal, err)
 	}
 	now := &appsv1.Deployment{}
-	if err := e.Client.Get(ctx, kube.Key{Namespace: stopped.Namespace, Name: stopped.Name}, now); err != nil || *now.Spec.Replicas != 1 || len(now.Annotations) != 0 {
+	if err := e.Client.Get(ctx, kube.Key{Namespace: stopped.Namespace, Name: stopped.Name}, now); err != nil || *now.Spec.Replicas != 1 ||
+		len(now.Annotations) != 0 {
 		t.Errorf("what was stopped: %v, %d replicas, %v", err, *now.Spec.Replicas, now.Annotations)
 	}
 }

@@ -14,8 +14,8 @@ import (
 // supportTime bounds what a bootstrap that has failed spends on its support bundle.
 const supportTime = 90 * time.Second
 
-// withSupport gathers a support bundle when a bootstrap has failed and there is something to look at, before anybody tears it down: who runs it in a
-// pipeline has no other look. It returns err, whatever becomes of the bundle. Who interrupts it wants it to end.
+// withSupport gathers a support bundle when a bootstrap has failed and there is something to look at, before anybody tears it down: who
+// runs it in a pipeline has no other look. It returns err, whatever becomes of the bundle. Who interrupts it wants it to end.
 func (b *bootstrap) withSupport(ctx context.Context, err error) error {
 	if err == nil || diag.Code(err) == diag.ExitUsage || errors.Is(context.Cause(ctx), context.Canceled) {
 		return err
@@ -35,6 +35,7 @@ func (b *bootstrap) withSupport(ctx context.Context, err error) error {
 	}
 	step.Done()
 	b.result.SupportBundle = result.File
-	b.session.Deps.Report.Warn("what there is to see of the failure is in " + result.File + ", without secrets: " + plain.Count(len(result.Entries), "file"))
+	b.session.Deps.Report.Warn("what there is to see of the failure is in " + result.File + ", without secrets: " +
+		plain.Count(len(result.Entries), "file"))
 	return err
 }

@@ -117,10 +117,12 @@ type teardown struct {
 // find finds the host and the state that it is in. It changes nothing.
 func (t *teardown) find(ctx context.Context) (err error) {
 	if r := t.opts.Target.Record; r != nil && r.Connected {
-		return diag.Errorf("tear it down there; `fleetctl connect --forget` forgets the way", "the management cluster %s was made by another machine", r.Name)
+		return diag.Errorf("tear it down there; `fleetctl connect --forget` forgets the way",
+			"the management cluster %s was made by another machine", r.Name)
 	}
 	if r := t.opts.Target.Record; t.opts.Target.Pivoted() {
-		return diag.Errorf("give the Cluster that it runs on to another management cluster (`fleetctl cluster transfer NAME --to OTHER`), and tear that one down with --delete-clusters",
+		return diag.Errorf("give the Cluster that it runs on to another management cluster (`fleetctl cluster transfer NAME --to OTHER`), and "+
+			"tear that one down with --delete-clusters",
 			"the management cluster %s was pivoted to %s, which is permanent", r.Name, r.PivotedTo)
 	}
 	if t.host, err = t.opts.Target.Host(ctx); err != nil {
@@ -142,7 +144,8 @@ func (t *teardown) look(ctx context.Context) (err error) {
 		return err
 	}
 	if t.state == host.StateStopped && t.opts.DryRun {
-		return diag.Errorf("start it: `fleetctl host start`", "the management cluster %s is stopped, and only its API server knows which workload clusters it has", t.opts.Target.Name)
+		return diag.Errorf("start it: `fleetctl host start`",
+			"the management cluster %s is stopped, and only its API server knows which workload clusters it has", t.opts.Target.Name)
 	}
 	if t.state == host.StateStopped {
 		if t.state, err = t.host.Start(ctx, nil); err != nil {
@@ -169,8 +172,8 @@ func (t *teardown) lookInside(ctx context.Context) (err error) {
 	return err
 }
 
-// readJournal finds out whether it is a standby. It refuses one in the middle of taking over: what that has are copies of what another one may still manage, and
-// deleting them there would look like deleting the clusters.
+// readJournal finds out whether it is a standby. It refuses one in the middle of taking over: what that has are copies of what another one
+// may still manage, and deleting them there would look like deleting the clusters.
 func (t *teardown) readJournal(ctx context.Context) error {
 	journal, err := handover.ReadJournal(ctx, t.client)
 	t.rests = journal.IsStandby()
@@ -188,8 +191,8 @@ func (t *teardown) list(ctx context.Context) ([]capi.Cluster, error) {
 	return clusters, diag.Wrap("list the workload clusters of "+t.opts.Target.Name, err, "")
 }
 
-// lookAgain lists anew, because what is deleted next is for good: the list that was agreed upon is stale as soon as it is made. A cluster that is
-// not in it ends the command. since says what has happened since then.
+// lookAgain lists anew, because what is deleted next is for good: the list that was agreed upon is stale as soon as it is made. A cluster
+// that is not in it ends the command. since says what has happened since then.
 func (t *teardown) lookAgain(ctx context.Context, since string) error {
 	if t.manager == nil {
 		return nil
@@ -205,7 +208,9 @@ func (t *teardown) lookAgain(ctx context.Context, since string) error {
 func (t *teardown) agree() error {
 	names := management.FullNames(t.clusters)
 	if len(names) > 0 && !t.opts.DeleteClusters {
-		return diag.Errorf(fmt.Sprintf("move them to a permanent management cluster: fleetctl bootstrap --management %s --pivot-to CLUSTER; or delete them as well: fleetctl teardown --management %s --delete-clusters",
+		return diag.Errorf(fmt.Sprintf(
+			"move them to a permanent management cluster: fleetctl bootstrap --management %s --pivot-to CLUSTER; or delete them as well: "+
+				"fleetctl teardown --management %s --delete-clusters",
 			t.opts.Target.Name, t.opts.Target.Name),
 			"%d workload clusters live only on the management cluster %s: %s", len(names), t.opts.Target.Name, strings.Join(names, ", "))
 	}
@@ -230,7 +235,8 @@ func (t *teardown) steps() []steps.Step {
 			Timeout: leaving.DeleteTimeout, Hint: "`fleetctl status` shows what holds them; run teardown again to go on",
 		},
 		{Name: "stop serving the fleet repo", Needs: []string{"delete workload clusters"}, Run: t.stopServing, Timeout: time.Minute},
-		{Name: "delete management cluster", Needs: []string{"delete workload clusters"}, Done: t.noHost, Run: t.deleteHost, Timeout: 5 * time.Minute},
+		{Name: "delete management cluster", Needs: []string{"delete workload clusters"}, Done: t.noHost, Run: t.deleteHost,
+			Timeout: 5 * time.Minute},
 		{
 			Name: "remove state", Needs: []string{"delete management cluster", "stop serving the fleet repo"}, Run: t.removeState,
 			Timeout: time.Minute,

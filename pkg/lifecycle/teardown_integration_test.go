@@ -51,7 +51,8 @@ func (e *existingCluster) withBalancer(ctx context.Context, t *testing.T) *kube.
 	return workload
 }
 
-// A teardown looks into the workload clusters before it deletes them: what they have in a cloud goes first, and one that manages others stays.
+// A teardown looks into the workload clusters before it deletes them: what they have in a cloud goes first, and one that manages others
+// stays.
 func TestTeardownLooksInside(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
@@ -69,7 +70,8 @@ func TestTeardownLooksInside(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := strings.Join(result.Plan.Steps, "\n")
-		for _, want := range []string{"Delete the load balancer of Service default/web in team-a/alpha.", "team-a/dead: what Kubernetes made", "Suspend Flux"} {
+		for _, want := range []string{"Delete the load balancer of Service default/web in team-a/alpha.",
+			"team-a/dead: what Kubernetes made", "Suspend Flux"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("it does not say %q:\n%s", want, text)
 			}
@@ -106,7 +108,8 @@ func TestTeardownLooksInside(t *testing.T) {
 		child.Client = workload
 		child.makeCluster(ctx, t)
 		_, err := Teardown(ctx, e.Deps, options)
-		if err == nil || !strings.Contains(err.Error(), "team-a/alpha is a management cluster itself, and 1 cluster would be left without one: team-a/alpha") {
+		if err == nil || !strings.Contains(err.Error(),
+			"team-a/alpha is a management cluster itself, and 1 cluster would be left without one: team-a/alpha") {
 			t.Errorf("got %v", err)
 		}
 		e.standsUntouched(ctx, t, "alpha")
@@ -129,7 +132,8 @@ func TestTeardownLooksInside(t *testing.T) {
 			}
 		}
 		_, err := Teardown(ctx, e.Deps, options)
-		if err == nil || !strings.Contains(err.Error(), "look into the workload cluster team-a/alpha") || !strings.Contains(diag.Hint(err), "--abandon team-a/alpha") {
+		if err == nil || !strings.Contains(err.Error(), "look into the workload cluster team-a/alpha") ||
+			!strings.Contains(diag.Hint(err), "--abandon team-a/alpha") {
 			t.Errorf("got %v, hint %s", err, diag.Hint(err))
 		}
 		e.standsUntouched(ctx, t, "alpha")
@@ -208,7 +212,8 @@ func TestTeardownWithoutDraining(t *testing.T) {
 	}
 }
 
-// Of a deletion that does not end, the error names what is there still: its cluster, what the cloud calls it, and what holds it. Nothing takes a finalizer away.
+// Of a deletion that does not end, the error names what is there still: its cluster, what the cloud calls it, and what holds it. Nothing
+// takes a finalizer away.
 func TestTeardownNamesWhatRemains(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
@@ -227,18 +232,21 @@ func TestTeardownNamesWhatRemains(t *testing.T) {
 	}
 	machine := &clusterv1.Machine{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "team-a", Name: "alpha-1", Finalizers: []string{"machine.cluster.x-k8s.io"}, Labels: map[string]string{clusterv1.ClusterNameLabel: "alpha"},
+			Namespace: "team-a", Name: "alpha-1", Finalizers: []string{"machine.cluster.x-k8s.io"},
+			Labels: map[string]string{clusterv1.ClusterNameLabel: "alpha"},
 		},
 		Spec: clusterv1.MachineSpec{
 			ClusterName: "alpha", ProviderID: "aws:///eu-1/i-1", Bootstrap: clusterv1.Bootstrap{DataSecretName: new("x")},
-			InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "TestMachine", Name: "x"},
+			InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: "infrastructure.cluster.x-k8s.io",
+				Kind: "TestMachine", Name: "x"},
 		},
 	}
 	if err := e.Client.Create(ctx, machine); err != nil {
 		t.Fatal(err)
 	}
 	_, err := Teardown(ctx, e.Deps, TeardownOptions{Target: target, DeleteClusters: true, Timeout: 10 * time.Second})
-	for _, want := range []string{"still there:", "Machine team-a/alpha-1 of cluster team-a/alpha, in the cloud aws:///eu-1/i-1, held by machine.cluster.x-k8s.io"} {
+	for _, want := range []string{"still there:",
+		"Machine team-a/alpha-1 of cluster team-a/alpha, in the cloud aws:///eu-1/i-1, held by machine.cluster.x-k8s.io"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v", err)
 		}

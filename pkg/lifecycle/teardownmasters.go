@@ -15,8 +15,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 )
 
-// onlyHere are the Clusters that nothing else manages. What another management cluster of the fleet has taken over is no reason to keep this one, and nothing
-// that it may delete. That a cluster says so is not enough, because whoever administers it can write that: the other one is asked, too.
+// onlyHere are the Clusters that nothing else manages. What another management cluster of the fleet has taken over is no reason to keep
+// this one, and nothing that it may delete. That a cluster says so is not enough, because whoever administers it can write that: the other
+// one is asked, too.
 func (t *teardown) onlyHere(ctx context.Context, clusters []capi.Cluster) ([]capi.Cluster, error) {
 	record := t.opts.Target.Record
 	if record == nil {
@@ -32,15 +33,19 @@ func (t *teardown) onlyHere(ctx context.Context, clusters []capi.Cluster) ([]cap
 			return false
 		}
 		if err := t.confirms(ctx, c, owner, record.FleetID); err != nil {
-			t.tellOnce(c, fmt.Sprintf("%s says that another management cluster manages it by now. It counts as living only here, because that is not confirmed: %v", c.FullName(), err))
+			t.tellOnce(c, fmt.Sprintf(
+				"%s says that another management cluster manages it by now. It counts as living only here, because that is not confirmed: %v",
+				c.FullName(), err))
 			return false
 		}
-		t.tellOnce(c, fmt.Sprintf("%s is managed by %s by now: what %s still has of it is left as it is", c.FullName(), owner.ManagementCluster, t.opts.Target.Name))
+		t.tellOnce(c, fmt.Sprintf("%s is managed by %s by now: what %s still has of it is left as it is", c.FullName(),
+			owner.ManagementCluster, t.opts.Target.Name))
 		return true
 	}), nil
 }
 
-// confirms asks the management cluster that a Cluster calls its owner, by the way that this machine knows, whether it has that Cluster and acts upon it.
+// confirms asks the management cluster that a Cluster calls its owner, by the way that this machine knows, whether it has that Cluster and
+// acts upon it.
 func (t *teardown) confirms(ctx context.Context, c capi.Cluster, owner capi.Owner, fleet string) error {
 	ctx, cancel := context.WithTimeout(ctx, leaving.AnswerTime)
 	defer cancel()
@@ -52,7 +57,8 @@ func (t *teardown) confirms(ctx context.Context, c capi.Cluster, owner capi.Owne
 		return err
 	}
 	if target.Record == nil || target.Record.FleetID != fleet {
-		return diag.Errorf("", "this machine does not know %s as a management cluster of this fleet; `fleetctl connect --management %s` tells it", owner.ManagementCluster, owner.ManagementCluster)
+		return diag.Errorf("", "this machine does not know %s as a management cluster of this fleet; `fleetctl connect --management %s` tells it",
+			owner.ManagementCluster, owner.ManagementCluster)
 	}
 	client, err := target.Client(ctx)
 	if err != nil {

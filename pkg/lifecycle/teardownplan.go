@@ -39,8 +39,8 @@ type TeardownCluster struct {
 // mostItems bounds, beside MostText, what one workload cluster can fill a plan with.
 const mostItems = 20
 
-// plan looks into the workload clusters that are to be deleted, side by side, and says what is about to happen, in order. One that does not answer is deleted all
-// the same, and the plan says so.
+// plan looks into the workload clusters that are to be deleted, side by side, and says what is about to happen, in order. One that does not
+// answer is deleted all the same, and the plan says so.
 func (t *teardown) plan(ctx context.Context) *TeardownPlan {
 	t.inside = nil
 	if t.opts.DeleteClusters && len(t.clusters) > 0 {
@@ -77,7 +77,8 @@ func (t *teardown) planned(in *leaving.Inside) TeardownCluster {
 		return c
 	}
 	if unknown := cmp.Or(in.Dead, in.Untold); unknown != nil {
-		c.NotDrained = "what Kubernetes made in the cloud from inside of it is not known, and stays there: " + plain.Clip(unknown.Error(), leaving.MostText)
+		c.NotDrained = "what Kubernetes made in the cloud from inside of it is not known, and stays there: " +
+			plain.Clip(unknown.Error(), leaving.MostText)
 		if len(in.Items) > 0 {
 			c.NotDrained += "; at least this: " + plain.Clip(drain.Names(in.Items), leaving.MostText)
 		}
@@ -108,7 +109,8 @@ func (t *teardown) planSteps(clusters []TeardownCluster) []string {
 	name := t.opts.Target.Name
 	var steps []string
 	if t.client != nil {
-		steps = append(steps, "Suspend Flux on the management cluster "+name+", so that it makes nothing anew and waits for no cluster that is gone.")
+		steps = append(steps, "Suspend Flux on the management cluster "+name+
+			", so that it makes nothing anew and waits for no cluster that is gone.")
 	}
 	var drained, deleted []string
 	for _, c := range clusters {
@@ -152,8 +154,8 @@ func (t *teardown) paused() error {
 		"Cluster API does not delete what is paused: %s", strings.Join(names, ", "))
 }
 
-// parents refuses clusters that manage others themselves, and those of which nobody can tell: what they manage would live on, and nobody could change or delete
-// it any more.
+// parents refuses clusters that manage others themselves, and those of which nobody can tell: what they manage would live on, and nobody
+// could change or delete it any more.
 func (t *teardown) parents() error {
 	var errs []error
 	for _, in := range t.inside {
@@ -162,13 +164,15 @@ func (t *teardown) parents() error {
 			continue
 		}
 		if len(in.Children) > 0 {
-			errs = append(errs, diag.Errorf("tear it down first, with its workload clusters (`fleetctl teardown --management "+in.Cluster.Name+" --delete-clusters`), or give them up: --abandon "+name+"; nothing was changed",
+			errs = append(errs, diag.Errorf("tear it down first, with its workload clusters (`fleetctl teardown --management "+in.Cluster.Name+
+				" --delete-clusters`), or give them up: --abandon "+name+"; nothing was changed",
 				"the workload cluster %s is a management cluster itself, and %s would be left without one: %s",
 				name, plain.Count(len(in.Children), "cluster"), plain.Clip(strings.Join(in.Children, ", "), leaving.MostText)))
 		}
 		if in.Untold != nil {
 			errs = append(errs, diag.Wrap("look into the workload cluster "+name, in.Untold,
-				"its API server answers, but does not say whether the cluster manages clusters, or what it has in its cloud: correct that, or --abandon "+name+" deletes it all the same; nothing was changed"))
+				"its API server answers, but does not say whether the cluster manages clusters, or what it has in its cloud: correct that, or "+
+					"--abandon "+name+" deletes it all the same; nothing was changed"))
 		}
 	}
 	return errors.Join(errs...)
@@ -181,8 +185,8 @@ func (t *teardown) nothingToDrain(context.Context) (string, bool, error) {
 	return "there is nothing to drain", !slices.ContainsFunc(t.inside, t.drains), nil
 }
 
-// drain takes away what the Kubernetes of the workload clusters has made in their clouds, side by side. Their own Flux is suspended first: it would make it anew.
-// One that cannot be drained keeps the others from nothing.
+// drain takes away what the Kubernetes of the workload clusters has made in their clouds, side by side. Their own Flux is suspended first:
+// it would make it anew. One that cannot be drained keeps the others from nothing.
 func (t *teardown) drain(ctx context.Context, detail func(string)) error {
 	tell := leaving.OneByOne(detail)
 	return kube.Each(leaving.AtOnce, t.inside, func(in *leaving.Inside) error {
@@ -203,7 +207,8 @@ func (t *teardown) undrained() (kept map[kube.Key]bool, err error) {
 			errs = append(errs, in.Undrained)
 		}
 	}
-	return kept, diag.Wrap("drain", errors.Join(errs...), "run teardown again to go on; with --skip-drain it deletes what is left without draining it")
+	return kept, diag.Wrap("drain", errors.Join(errs...),
+		"run teardown again to go on; with --skip-drain it deletes what is left without draining it")
 }
 
 // leftIn are what stays in the clouds, and what nobody could be asked.
@@ -230,8 +235,8 @@ func (t *teardown) stays(cause error) error {
 	return cause
 }
 
-// withRemains adds to the error of a deletion what is there still, with what the cloud calls it and what holds it. Nobody takes a finalizer away here: it
-// stands for something that somebody pays for.
+// withRemains adds to the error of a deletion what is there still, with what the cloud calls it and what holds it. Nobody takes a finalizer
+// away here: it stands for something that somebody pays for.
 func (t *teardown) withRemains(ctx context.Context, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), remainsTime)
 	defer cancel()

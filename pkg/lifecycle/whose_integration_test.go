@@ -44,8 +44,8 @@ func (e *existingCluster) beside(t *testing.T) *existingCluster {
 	return other
 }
 
-// Two fleets with the same names, on one cluster: the second is told whose it is, and nothing is touched; from its own repo, cloned anywhere,
-// the first goes on.
+// Two fleets with the same names, on one cluster: the second is told whose it is, and nothing is touched; from its own repo, cloned
+// anywhere, the first goes on.
 func TestAnotherFleetsCluster(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
@@ -119,7 +119,8 @@ func TestAnotherFleetsCluster(t *testing.T) {
 		refused(t, err, first.Git.URL)
 		_, err = Teardown(ctx, second.Deps, TeardownOptions{Target: target, DeleteClusters: true})
 		refused(t, err, first.Git.URL)
-		err = leaving.AwaitRemoval(ctx, second.Deps, leaving.RemovalOptions{Target: target, Cluster: fleetrepo.Cluster{Name: "alpha"}, Deletes: true})
+		err = leaving.AwaitRemoval(ctx, second.Deps, leaving.RemovalOptions{Target: target,
+			Cluster: fleetrepo.Cluster{Name: "alpha"}, Deletes: true})
 		refused(t, err, first.Git.URL)
 		_, err = management.StartHost(ctx, second.Deps, target)
 		refused(t, err, first.Git.URL)
@@ -167,7 +168,8 @@ func TestAnotherFleetsCluster(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		if err := converge.ClaimCluster(ctx, s, first.Client, converge.RepoView{}); err == nil || !strings.Contains(err.Error(), "management cluster mgmt") {
+		if err := converge.ClaimCluster(ctx, s, first.Client, converge.RepoView{}); err == nil ||
+			!strings.Contains(err.Error(), "management cluster mgmt") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -175,7 +177,8 @@ func TestAnotherFleetsCluster(t *testing.T) {
 
 func refused(t *testing.T, err error, whose string) {
 	t.Helper()
-	if !errors.Is(err, ownership.ErrOtherFleet) && (err == nil || !strings.Contains(err.Error(), ownership.ErrOtherFleet.Error())) || !strings.Contains(err.Error(), whose) || diag.Hint(err) == "" {
+	if !errors.Is(err, ownership.ErrOtherFleet) && (err == nil || !strings.Contains(err.Error(), ownership.ErrOtherFleet.Error())) ||
+		!strings.Contains(err.Error(), whose) || diag.Hint(err) == "" {
 		t.Errorf("got %v, hint %q; want a refusal that names %s", err, diag.Hint(err), whose)
 	}
 }
@@ -233,20 +236,30 @@ func TestOneClaimWins(t *testing.T) {
 // fluxObjects are a Flux that was set up by somebody else: its kinds, and what it follows.
 func (e *existingCluster) followSomething(ctx context.Context, t *testing.T, url, branch, path string) {
 	t.Helper()
-	for plural, kind := range map[string]string{"gitrepositories": "GitRepository", "kustomizations": "Kustomization", "fluxinstances": "FluxInstance"} {
-		group := map[string]string{"GitRepository": "source.toolkit.fluxcd.io", "Kustomization": "kustomize.toolkit.fluxcd.io", "FluxInstance": "fluxcd.controlplane.io"}[kind]
-		e.apply(ctx, t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: `+plural+`.`+group+`}, spec: {group: `+group+
-			`, scope: Namespaced, names: {plural: `+plural+`, kind: `+kind+`}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}`)
+	for plural, kind := range map[string]string{"gitrepositories": "GitRepository", "kustomizations": "Kustomization",
+		"fluxinstances": "FluxInstance"} {
+		group := map[string]string{"GitRepository": "source.toolkit.fluxcd.io", "Kustomization": "kustomize.toolkit.fluxcd.io",
+			"FluxInstance": "fluxcd.controlplane.io"}[kind]
+		e.apply(ctx, t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: `+plural+`.`+group+
+			`}, spec: {group: `+group+
+			`, scope: Namespaced, names: {plural: `+plural+`, kind: `+kind+
+			`}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}`)
 	}
 	e.apply(ctx, t, "{apiVersion: v1, kind: Namespace, metadata: {name: flux-system}}")
 	if url == "" {
 		return
 	}
-	e.apply(ctx, t, "{apiVersion: source.toolkit.fluxcd.io/v1, kind: GitRepository, metadata: {name: flux-system, namespace: flux-system}, spec: {url: '"+url+"', interval: 1m, ref: {branch: "+branch+"}}}")
-	e.apply(ctx, t, "{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {name: flux-system, namespace: flux-system}, spec: {path: ./"+path+
-		", interval: 1m, prune: true, sourceRef: {kind: GitRepository, name: flux-system}}, status: {lastAppliedRevision: 'main@sha1:1111111111111111111111111111111111111111', inventory: {entries: ["+
-		"{id: default_theirs__ConfigMap, v: v1}, {id: flux-system_flux-system_source.toolkit.fluxcd.io_GitRepository, v: v1}, {id: flux-system_clusters_kustomize.toolkit.fluxcd.io_Kustomization, v: v1}]}}}")
-	e.apply(ctx, t, "{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {name: clusters, namespace: flux-system, labels: {kustomize.toolkit.fluxcd.io/name: flux-system}}, spec: {path: ./clusters, prune: true, sourceRef: {kind: GitRepository, name: flux-system}}, status: {inventory: {entries: ["+
+	e.apply(ctx, t, "{apiVersion: source.toolkit.fluxcd.io/v1, kind: GitRepository, metadata: {name: flux-system, namespace: flux-system}, "+
+		"spec: {url: '"+url+"', interval: 1m, ref: {branch: "+branch+"}}}")
+	e.apply(ctx, t, "{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {name: flux-system, namespace: "+
+		"flux-system}, spec: {path: ./"+path+
+		", interval: 1m, prune: true, sourceRef: {kind: GitRepository, name: flux-system}}, status: {lastAppliedRevision: "+
+		"'main@sha1:1111111111111111111111111111111111111111', inventory: {entries: ["+
+		"{id: default_theirs__ConfigMap, v: v1}, {id: flux-system_flux-system_source.toolkit.fluxcd.io_GitRepository, v: v1}, {id: "+
+		"flux-system_clusters_kustomize.toolkit.fluxcd.io_Kustomization, v: v1}]}}}")
+	e.apply(ctx, t, "{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {name: clusters, namespace: flux-system, "+
+		"labels: {kustomize.toolkit.fluxcd.io/name: flux-system}}, spec: {path: ./clusters, prune: true, sourceRef: {kind: GitRepository, "+
+		"name: flux-system}}, status: {inventory: {entries: ["+
 		"{id: default_child__ConfigMap, v: v1}]}}}")
 	for _, name := range []string{"theirs", "child"} {
 		e.apply(ctx, t, "{apiVersion: v1, kind: ConfigMap, metadata: {namespace: default, name: "+name+"}}")
@@ -275,14 +288,17 @@ func TestFluxThatFollowsSomethingElse(t *testing.T) {
 		url, branch, path, other string
 		allowed                  bool
 	}{
-		"what init wants":                   {e.Git.URL, "main", path, "", true},
-		"the same, without its ending":      {strings.TrimSuffix(e.Git.URL, ".git"), "main", path, "", true},
-		"another repository":                {"https://git.example.com/theirs.git", "main", path, "", false},
-		"another branch":                    {e.Git.URL, "production", path, "", false},
-		"another path":                      {e.Git.URL, "main", "clusters/prod", "", false},
-		"the folder above":                  {e.Git.URL, "main", "providers/docker/v1", "", false},
-		"a sync of another tool beside it":  {"", "", "", "{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {name: platform, namespace: flux-system}, spec: {path: ./, prune: true, sourceRef: {kind: OCIRepository, name: platform}}}", false},
-		"a FluxInstance of the operator":    {"", "", "", "{apiVersion: fluxcd.controlplane.io/v1, kind: FluxInstance, metadata: {name: flux, namespace: flux-system}, spec: {}}", false},
+		"what init wants":              {e.Git.URL, "main", path, "", true},
+		"the same, without its ending": {strings.TrimSuffix(e.Git.URL, ".git"), "main", path, "", true},
+		"another repository":           {"https://git.example.com/theirs.git", "main", path, "", false},
+		"another branch":               {e.Git.URL, "production", path, "", false},
+		"another path":                 {e.Git.URL, "main", "clusters/prod", "", false},
+		"the folder above":             {e.Git.URL, "main", "providers/docker/v1", "", false},
+		"a sync of another tool beside it": {"", "", "",
+			"{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {name: platform, namespace: flux-system}, spec: {path: " +
+				"./, prune: true, sourceRef: {kind: OCIRepository, name: platform}}}", false},
+		"a FluxInstance of the operator": {"", "", "",
+			"{apiVersion: fluxcd.controlplane.io/v1, kind: FluxInstance, metadata: {name: flux, namespace: flux-system}, spec: {}}", false},
 		"an address that a folder could be": {"http://10.0.0.1:4000/fleet.git", "main", path, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -296,7 +312,8 @@ func TestFluxThatFollowsSomethingElse(t *testing.T) {
 				t.Errorf("refused: %v", err)
 			case !tc.allowed && (err == nil || diag.Hint(err) == ""):
 				t.Errorf("got %v", err)
-			case !tc.allowed && tc.url != "" && (!strings.Contains(err.Error(), tc.url) || !strings.Contains(err.Error(), "ConfigMap default/child") || !strings.Contains(diag.Hint(err), "--take-over-flux")):
+			case !tc.allowed && tc.url != "" && (!strings.Contains(err.Error(), tc.url) ||
+				!strings.Contains(err.Error(), "ConfigMap default/child") || !strings.Contains(diag.Hint(err), "--take-over-flux")):
 				t.Errorf("got %v (%s)", err, diag.Hint(err))
 			}
 			if there, err := ownership.ReadClaim(ctx, e.Client); err != nil || (there != nil) != tc.allowed {
@@ -321,7 +338,8 @@ func (e *existingCluster) unclaim(ctx context.Context, t *testing.T) {
 
 func (e *existingCluster) forgetFlux(ctx context.Context, t *testing.T) {
 	t.Helper()
-	for _, ref := range []struct{ group, kind string }{{"kustomize.toolkit.fluxcd.io", "Kustomization"}, {"source.toolkit.fluxcd.io", "GitRepository"}, {"fluxcd.controlplane.io", "FluxInstance"}} {
+	for _, ref := range []struct{ group, kind string }{{"kustomize.toolkit.fluxcd.io", "Kustomization"},
+		{"source.toolkit.fluxcd.io", "GitRepository"}, {"fluxcd.controlplane.io", "FluxInstance"}} {
 		list := &unstructured.UnstructuredList{}
 		list.SetAPIVersion(ref.group + "/v1")
 		list.SetKind(ref.kind + "List")
@@ -346,7 +364,8 @@ func TestTakeOverKeepsWhatWasApplied(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &converge.Pushed{Session: s, Access: &converge.FluxAccess{Session: s, Endpoint: &converge.GitEndpoint{URL: e.Git.URL, Display: e.Git.URL}, Home: e.Client}}
+	p := &converge.Pushed{Session: s, Access: &converge.FluxAccess{Session: s,
+		Endpoint: &converge.GitEndpoint{URL: e.Git.URL, Display: e.Git.URL}, Home: e.Client}}
 	system := flux.NewSystem(e.Client)
 	kept, err := p.Follow(ctx, e.Client, nil, nil)
 	if err != nil {
@@ -358,7 +377,8 @@ func TestTakeOverKeepsWhatWasApplied(t *testing.T) {
 	}
 	for _, name := range []string{"theirs", "child"} {
 		object := &corev1.ConfigMap{}
-		if err := e.Client.Get(ctx, kube.Key{Namespace: "default", Name: name}, object); err != nil || object.Annotations["kustomize.toolkit.fluxcd.io/prune"] != "disabled" {
+		if err := e.Client.Get(ctx, kube.Key{Namespace: "default", Name: name}, object); err != nil ||
+			object.Annotations["kustomize.toolkit.fluxcd.io/prune"] != "disabled" {
 			t.Errorf("%s: %v, %v", name, object.Annotations, err)
 		}
 	}
@@ -404,7 +424,8 @@ func TestTeardownLooksAgain(t *testing.T) {
 			APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "TestCluster", Name: "late",
 		}},
 	}
-	_, err = Teardown(ctx, e.Deps, TeardownOptions{Target: target, DeleteClusters: true, Confirm: func(*TeardownPlan) error { return e.Client.Create(ctx, late) }})
+	_, err = Teardown(ctx, e.Deps, TeardownOptions{Target: target, DeleteClusters: true,
+		Confirm: func(*TeardownPlan) error { return e.Client.Create(ctx, late) }})
 	if err == nil || !strings.Contains(err.Error(), "team-a/late") {
 		t.Errorf("got %v", err)
 	}

@@ -45,7 +45,8 @@ func Kubeconfig(ctx context.Context, o KubeconfigOptions) ([]byte, error) {
 		}
 		cluster, err := FindCluster(ctx, manager, o.Workload)
 		if o.Declared && diag.Code(err) == diag.ExitUsage {
-			return nil, diag.NotReady("`fleetctl status` shows what Flux has applied", "the management cluster %s has not made cluster %s yet", o.Target.Name, o.Workload)
+			return nil, diag.NotReady("`fleetctl status` shows what Flux has applied", "the management cluster %s has not made cluster %s yet",
+				o.Target.Name, o.Workload)
 		}
 		if err != nil {
 			return nil, err
@@ -102,7 +103,8 @@ func FindCluster(ctx context.Context, manager *capi.Manager, wanted string) (*ca
 		}
 		return nil, diag.Usage(hint, "no workload cluster %s", wanted)
 	}
-	return nil, diag.Usage("write NAMESPACE/NAME: "+strings.Join(FullNames(found), " or "), "there are %d workload clusters called %s", len(found), wanted)
+	return nil, diag.Usage("write NAMESPACE/NAME: "+strings.Join(FullNames(found), " or "),
+		"there are %d workload clusters called %s", len(found), wanted)
 }
 
 // FullNames are the clusters as NAMESPACE/NAME.

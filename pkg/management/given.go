@@ -20,7 +20,8 @@ func givenTarget(store state.Store, name string, repo *ownership.Repo) (*Target,
 		name = g.Name
 	}
 	if repo != nil && g.Name == "" && len(repo.Clusters) > 1 {
-		return nil, diag.Usage("choose one with --management", "the fleet has several management clusters, and one of them is reached so: %s", strings.Join(repo.Clusters, ", "))
+		return nil, diag.Usage("choose one with --management", "the fleet has several management clusters, and one of them is reached so: %s",
+			strings.Join(repo.Clusters, ", "))
 	}
 	if name == "" && repo != nil && len(repo.Clusters) == 1 {
 		name = repo.Clusters[0]

@@ -99,7 +99,12 @@ func (t *Target) Pivoted() bool { return t.Record != nil && t.Record.PivotedTo !
 
 // onHost takes the target's lock and calls a function with its host. Without a host it calls the function only after a pivot. command is
 // the text that another process sees while it waits for the lock.
-func onHost(ctx context.Context, t *Target, command string, work func(h host.Host, st host.State) (changed bool, leftovers []string, err error)) (*HostResult, error) {
+func onHost(
+	ctx context.Context,
+	t *Target,
+	command string,
+	work func(h host.Host, st host.State) (changed bool, leftovers []string, err error),
+) (*HostResult, error) {
 	h, err := t.Host(ctx)
 	if err != nil {
 		return nil, err
@@ -239,7 +244,8 @@ func StopHost(ctx context.Context, t *Target) (*HostResult, error) {
 // force is set. Such clusters are then left without a management cluster. The fleet repo and the state folder stay.
 func DeleteHost(ctx context.Context, t *Target, force bool) (*HostResult, error) {
 	if t.Record != nil && t.Record.Connected {
-		return nil, diag.Errorf("delete it there; `fleetctl connect --forget` forgets the way", "the host of management cluster %s is another machine's", t.Name)
+		return nil, diag.Errorf("delete it there; `fleetctl connect --forget` forgets the way",
+			"the host of management cluster %s is another machine's", t.Name)
 	}
 	return onHost(ctx, t, "fleetctl host delete", func(h host.Host, st host.State) (bool, []string, error) {
 		if st == host.StateAbsent {

@@ -76,7 +76,9 @@ func issuerFiles(discovery, keys []byte, cluster string) (*issuerContent, error)
 	}
 	issuer, err := url.Parse(about.Issuer)
 	if err != nil || issuer.Scheme != "https" || strings.HasSuffix(issuer.Hostname(), ".svc") || strings.Contains(issuer.Hostname(), ".svc.") {
-		return nil, diag.Errorf("write `serviceAccountIssuer: https://…` under `embedded:` of its host in fleet.yaml, then `fleetctl host stop` and `fleetctl host start`",
+		return nil, diag.Errorf(
+			"write `serviceAccountIssuer: https://…` under `embedded:` of its host in fleet.yaml, then `fleetctl host stop` and `fleetctl host "+
+				"start`",
 			"no cloud can read who issues the tokens of management cluster %s: %s", cluster, about.Issuer)
 	}
 	file, ok := strings.CutPrefix(about.JWKSURI, strings.TrimSuffix(about.Issuer, "/")+"/")
@@ -108,7 +110,8 @@ func issuerFiles(discovery, keys []byte, cluster string) (*issuerContent, error)
 		return nil, err
 	}
 	return &issuerContent{
-		result:  &IssuerExport{FormatVersion: "1", Cluster: cluster, Issuer: about.Issuer, Files: []string{discoveryFile, file}, Keys: len(set.Keys)},
+		result: &IssuerExport{FormatVersion: "1", Cluster: cluster, Issuer: about.Issuer,
+			Files: []string{discoveryFile, file}, Keys: len(set.Keys)},
 		content: map[string][]byte{discoveryFile: append(document.Bytes(), '\n'), file: append(written, '\n')},
 	}, nil
 }

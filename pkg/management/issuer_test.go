@@ -10,12 +10,18 @@ import (
 const someKeys = `{"keys":[{"use":"sig","kty":"RSA","kid":"k","alg":"RS256","n":"AQ","e":"AQAB","d":"canary","p":"canary"}]}`
 
 func TestIssuerFiles(t *testing.T) {
-	got, err := issuerFiles([]byte(`{"issuer":"https://oidc.example.com/mgmt","jwks_uri":"https://oidc.example.com/mgmt/openid/v1/jwks","response_types_supported":["id_token"]}`),
-		[]byte(someKeys), "mgmt")
+	got, err := issuerFiles(
+		[]byte(
+			`{"issuer":"https://oidc.example.com/mgmt","jwks_uri":"https://oidc.example.com/mgmt/openid/v1/jwks","response_types_supported":["id_token"]}`,
+		),
+		[]byte(someKeys),
+		"mgmt",
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Join(got.result.Files, " ") != ".well-known/openid-configuration openid/v1/jwks" || got.result.Keys != 1 || got.result.Issuer != "https://oidc.example.com/mgmt" {
+	if strings.Join(got.result.Files, " ") != ".well-known/openid-configuration openid/v1/jwks" || got.result.Keys != 1 ||
+		got.result.Issuer != "https://oidc.example.com/mgmt" {
 		t.Errorf("%+v", got.result)
 	}
 	keys := string(got.content["openid/v1/jwks"])
@@ -33,7 +39,8 @@ func TestIssuerFiles(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := issuerFiles([]byte(`{"issuer":"https://a.example","jwks_uri":"https://a.example/k"}`), []byte(`{"keys":[]}`), "mgmt"); err == nil {
+	if _, err := issuerFiles([]byte(`{"issuer":"https://a.example","jwks_uri":"https://a.example/k"}`),
+		[]byte(`{"keys":[]}`), "mgmt"); err == nil {
 		t.Error("published no keys")
 	}
 }

@@ -63,7 +63,8 @@ func CheckPort(ctx context.Context, store state.Store, name string, h host.Host,
 		return free
 	}
 	return preflight.Fail("stop that one first: fleetctl host stop --management "+other+"; or carry this one with --host kind",
-		"port %d, which the docker provider always needs, is taken by %s of the embedded management cluster %s: one machine carries one with that provider",
+		"port %d, which the docker provider always needs, is taken by %s of the embedded management cluster %s: one machine carries one with "+
+			"that provider",
 		port, program, other)
 }
 

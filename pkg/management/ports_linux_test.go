@@ -32,7 +32,8 @@ func TestPortOfAnotherEmbeddedHostIsToldByItsName(t *testing.T) {
 			t.Fatal(err)
 		}
 		var err error
-		if s.host, err = hosts.New(t.Context(), name, v1alpha1.Host{Type: v1alpha1.HostEmbedded}, s.cluster, hosts.ImageDir(t.TempDir())); err != nil {
+		if s.host, err = hosts.New(t.Context(), name, v1alpha1.Host{Type: v1alpha1.HostEmbedded}, s.cluster,
+			hosts.ImageDir(t.TempDir())); err != nil {
 			t.Fatal(err)
 		}
 		return s
@@ -71,7 +72,8 @@ func TestPortOfAnotherEmbeddedHostIsToldByItsName(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(records, "1.json"), raw, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	check(two, preflight.StatusFail, "capd-system/capd-controller-manager of the embedded management cluster one", "fleetctl host stop --management one")
+	check(two, preflight.StatusFail, "capd-system/capd-controller-manager of the embedded management cluster one",
+		"fleetctl host stop --management one")
 	check(one, preflight.StatusOK, "has it already")
 	restart := func() error {
 		return (&Target{Name: "two", Cluster: two.cluster}).checkRestart(t.Context(), store, two.host, port)
@@ -79,10 +81,12 @@ func TestPortOfAnotherEmbeddedHostIsToldByItsName(t *testing.T) {
 	if err := restart(); err != nil {
 		t.Errorf("a host without the docker provider: %v", err)
 	}
-	if err := os.MkdirAll(two.cluster.Path(filepath.Join("embedded", "runner", "run", filepath.FromSlash(inMemoryManager))), 0o700); err != nil {
+	if err := os.MkdirAll(two.cluster.Path(filepath.Join("embedded", "runner", "run", filepath.FromSlash(inMemoryManager))),
+		0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := restart(); err == nil || !strings.Contains(err.Error(), "cluster one") || !strings.Contains(diag.Hint(err), "host stop --management one") {
+	if err := restart(); err == nil || !strings.Contains(err.Error(), "cluster one") ||
+		!strings.Contains(diag.Hint(err), "host stop --management one") {
 		t.Errorf("a host with the docker provider: %v (%s)", err, diag.Hint(err))
 	}
 	if err := l.Close(); err != nil {

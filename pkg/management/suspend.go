@@ -65,7 +65,8 @@ func SetSuspended(ctx context.Context, t *Target, objects []FluxObject, suspende
 		}
 		for _, d := range done {
 			all = append(all, Switched{
-				ManagementCluster: t.Name, Cluster: o.Cluster, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, Changed: d.Changed, Absent: d.Absent, InGit: d.InGit,
+				ManagementCluster: t.Name, Cluster: o.Cluster, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, Changed: d.Changed,
+				Absent: d.Absent, InGit: d.InGit,
 			})
 		}
 	}

@@ -99,7 +99,8 @@ func Find(store state.Store, name, dir string) (*Target, error) {
 
 func namedTarget(store state.Store, name string, repo *ownership.Repo) (*Target, error) {
 	if name != filepath.Base(name) || name == "." || name == ".." { // it is a folder's name too
-		return nil, diag.Usage("give the name of a management cluster, as in fleet.yaml", "%.80q cannot be the name of a management cluster", name)
+		return nil, diag.Usage("give the name of a management cluster, as in fleet.yaml",
+			"%.80q cannot be the name of a management cluster", name)
 	}
 	if repo != nil && !repo.Declares(name) {
 		repo = nil // it is not about this repo
@@ -156,7 +157,8 @@ func (t *Target) checkWhose(ctx context.Context, client *kube.Client) error {
 		return diag.Errorf("work with it from its own fleet repo, or in no fleet repo at all with --management; "+ownership.ChooseNameHint,
 			"the cluster %s %w: %s; this is %s", t.Name, ownership.ErrOtherFleet, there, here)
 	}
-	if r := t.Record; r != nil && (r.FleetID != "" && r.FleetID != there.Fleet || r.FleetID == "" && r.Fleet != there.Name || r.Name != there.Cluster) {
+	if r := t.Record; r != nil && (r.FleetID != "" && r.FleetID != there.Fleet || r.FleetID == "" && r.Fleet != there.Name ||
+		r.Name != there.Cluster) {
 		return refuse(ownership.Describe(r.Fleet, r.FleetID, cmp.Or(r.GitURL, r.Repo)) + ", as management cluster " + r.Name)
 	}
 	if t.repo == nil || t.Record != nil { // Find has compared the repo with the record
@@ -192,7 +194,8 @@ func FindDeclared(store state.Store, name, dir string) (*Target, error) {
 // Host of the target. Without a record it is looked for, as what the fleet repo declares: the state folder may have been lost.
 func (t *Target) Host(ctx context.Context) (host.Host, error) {
 	if t.given != nil {
-		return nil, diag.Errorf("leave --kubeconfig and --context out", "of the host of management cluster %s nothing is known but how its API server is reached", t.Name)
+		return nil, diag.Errorf("leave --kubeconfig and --context out",
+			"of the host of management cluster %s nothing is known but how its API server is reached", t.Name)
 	}
 	if t.Record != nil {
 		return hosts.Remembered(ctx, t.Record, t.Cluster)

@@ -59,8 +59,8 @@ func FuzzPaths(f *testing.F) {
 	})
 }
 
-// FuzzMerge lets two people change a chart. What is merged has the lines of both and of nobody else, does not depend on whose turn it is, and
-// keeps what only one of them has changed as it is.
+// FuzzMerge lets two people change a chart. What is merged has the lines of both and of nobody else, does not depend on whose turn it is,
+// and keeps what only one of them has changed as it is.
 func FuzzMerge(f *testing.F) {
 	values, err := os.ReadFile("../../templates/charts/in-memory/values.yaml")
 	if err != nil {

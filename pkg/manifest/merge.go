@@ -7,9 +7,9 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 )
 
-// Merge is the file base with the changes that a and b have both made to it, line by line; nil stands for no file, as base or for a side that
-// has none. It is not ok where they have changed the same lines, or lines that touch, in different ways, or one has removed what the other has
-// changed: as Git has it.
+// Merge is the file base with the changes that a and b have both made to it, line by line; nil stands for no file, as base or for a side
+// that has none. It is not ok where they have changed the same lines, or lines that touch, in different ways, or one has removed what the
+// other has changed: as Git has it.
 func Merge(base, a, b []byte) (merged []byte, ok bool) {
 	switch {
 	case same(a, base) || same(a, b):

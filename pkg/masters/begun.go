@@ -16,17 +16,19 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/version"
 )
 
-// refuseWaiting refuses to leave a pull request behind where nothing but this machine knows that it is under way: a new one would make the clusters anew.
+// refuseWaiting refuses to leave a pull request behind where nothing but this machine knows that it is under way: a new one would make the
+// clusters anew.
 func (m *master) refuseWaiting() error {
 	if !m.opts.Change.PullRequest || m.permanent || m.opts.Master.Snapshots || len(m.opts.Master.Clusters) == 0 {
 		return nil
 	}
 	return diag.Usage("declare spec.snapshots.to in fleet.yaml, which a new machine asks first; or leave --pr out",
-		"until the pull request is merged, only this machine would know that %s has taken %s over", m.result.Cluster, join(m.opts.Master.Clusters))
+		"until the pull request is merged, only this machine would know that %s has taken %s over", m.result.Cluster,
+		join(m.opts.Master.Clusters))
 }
 
-// underWay tells whether an earlier run has begun to hand over what the new one is to have: nothing is made then, and what is there is not touched but by the
-// transfer itself. The new one is asked, too: it may have taken over from a parent that is gone.
+// underWay tells whether an earlier run has begun to hand over what the new one is to have: nothing is made then, and what is there is not
+// touched but by the transfer itself. The new one is asked, too: it may have taken over from a parent that is gone.
 func (m *master) underWay(ctx context.Context) (bool, error) {
 	for _, name := range []string{m.result.Parent, m.result.Cluster} {
 		target, err := management.Find(m.Store, name, m.dirOf(name))
@@ -50,7 +52,8 @@ func (m *master) underWay(ctx context.Context) (bool, error) {
 		if m.known, err = m.tells(ctx, name, client, journal); err != nil {
 			return false, err
 		}
-		if journal == nil || journal.Whole() || journal.Detach || journal.Source.Name != m.result.Parent || journal.Target.Name != m.result.Cluster {
+		if journal == nil || journal.Whole() || journal.Detach || journal.Source.Name != m.result.Parent ||
+			journal.Target.Name != m.result.Cluster {
 			continue
 		}
 		if journal.Active() {
@@ -72,8 +75,9 @@ func (m *master) underWay(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// tells whether what has been handed over so far is known, by now, from the management cluster called name that client reaches. The new one has what it has. A parent
-// that has none of the begun Clusters, and no journal of their transfer, may be another one of its name that a later run made.
+// tells whether what has been handed over so far is known, by now, from the management cluster called name that client reaches. The new one
+// has what it has. A parent that has none of the begun Clusters, and no journal of their transfer, may be another one of its name that a
+// later run made.
 func (m *master) tells(ctx context.Context, name string, client *kube.Client, journal *handover.Journal) (bool, error) {
 	begun := m.opts.Master.Begun
 	if m.known || name == m.result.Cluster || len(begun) == 0 {
@@ -94,8 +98,9 @@ func (m *master) wants(name string) bool {
 	return slices.ContainsFunc(m.opts.Master.Clusters, func(c fleetrepo.ClusterName) bool { return c.Name == name })
 }
 
-// refuseBegun refuses to make anew what an earlier run may have handed over already: the fleet repo says that it has begun to, and on this machine neither the parent
-// that has the Clusters, or a journal of it, answers, nor the new one. Git is told of what was handed over only after that.
+// refuseBegun refuses to make anew what an earlier run may have handed over already: the fleet repo says that it has begun to, and on this
+// machine neither the parent that has the Clusters, or a journal of it, answers, nor the new one. Git is told of what was handed over only
+// after that.
 func (m *master) refuseBegun() error {
 	begun := m.opts.Master.Begun
 	if len(begun) == 0 || m.known || m.opts.SourceIsGone {
@@ -106,17 +111,22 @@ func (m *master) refuseBegun() error {
 		connect += " --repo " + m.own.Dir
 	}
 	if m.silent != nil {
-		return diag.Errorf("`fleetctl host start --management "+parent+"` if it is stopped, and run the same command again; or go on where that run was; or `"+connect+"` if "+name+
+		return diag.Errorf("`fleetctl host start --management "+parent+
+			"` if it is stopped, and run the same command again; or go on where that run was; or `"+connect+"` if "+name+
 			" is there; if it is gone with all its machines: --source-is-gone",
-			"a run has begun to hand %s over to %s (%s) and has not ended: the fleet repo says so, and this machine has a record of %s, which does not answer (%w), and knows nothing of %s: "+
+			"a run has begun to hand %s over to %s (%s) and has not ended: the fleet repo says so, and this machine has a record of %s, which "+
+				"does not answer (%w), and knows nothing of %s: "+
 				"%s may be there already, and would be made a second time", join(begun), name, m.opts.Master.ByWhom, parent, m.silent, name, name)
 	}
-	return diag.Errorf("go on where that run was; or `"+connect+"` if "+name+" is there; if it is gone with all its machines: --source-is-gone",
-		"a run has begun to hand %s over to %s (%s) and has not ended: the fleet repo says so, and this machine knows neither the %s that did nor %s: %s may be there already, and would be made a second time",
+	return diag.Errorf("go on where that run was; or `"+connect+"` if "+name+
+		" is there; if it is gone with all its machines: --source-is-gone",
+		"a run has begun to hand %s over to %s (%s) and has not ended: the fleet repo says so, and this machine knows neither the %s that did "+
+			"nor %s: %s may be there already, and would be made a second time",
 		join(begun), name, m.opts.Master.ByWhom, parent, name, name)
 }
 
-// announce has the fleet repo say what is about to change hands, before anything does. A pull request would wait: refuseWaiting sees to that.
+// announce has the fleet repo say what is about to change hands, before anything does. A pull request would wait: refuseWaiting sees to
+// that.
 func (m *master) announce(ctx context.Context) error {
 	if m.opts.Change.PullRequest {
 		return nil
@@ -127,7 +137,8 @@ func (m *master) announce(ctx context.Context) error {
 	o.Edit = func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.BeginHandOver(m.opts.Master, run) }
 	changed, err := change.Make(ctx, o)
 	if err != nil {
-		return diag.Wrap("say in the fleet repo what "+m.result.Cluster+" is about to take over", err, "nothing has changed hands; run the same command again")
+		return diag.Wrap("say in the fleet repo what "+m.result.Cluster+" is about to take over", err,
+			"nothing has changed hands; run the same command again")
 	}
 	if changed.Changed {
 		m.changed(changed)

@@ -43,7 +43,8 @@ func openMasters(t *testing.T, fleet string) *fleetrepo.Repo {
 	}
 	r := open(t, dir)
 	for _, name := range []string{"eu", "early"} {
-		add := fleetrepo.AddOptions{Name: name, Environment: "regions", ManagementCluster: "root", Flavour: "docker", KubernetesVersion: "v1.36.3"}
+		add := fleetrepo.AddOptions{Name: name, Environment: "regions", ManagementCluster: "root", Flavour: "docker",
+			KubernetesVersion: "v1.36.3"}
 		if name == "early" {
 			add.Environment, add.Flavour = "prod", "in-memory"
 		}
@@ -86,17 +87,21 @@ func masterOf(t *testing.T, r *fleetrepo.Repo) *fleetrepo.Master {
 func deps(t *testing.T) management.Deps {
 	t.Helper()
 	return management.Deps{
-		Report: progress.Discard, Store: state.Store{Dir: t.TempDir()}, CacheDir: t.TempDir(), LookupEnv: func(string) (string, bool) { return "", false },
+		Report: progress.Discard, Store: state.Store{Dir: t.TempDir()}, CacheDir: t.TempDir(),
+		LookupEnv: func(string) (string, bool) { return "", false },
 	}
 }
 
-// A machine that has nothing but Git is told by it that a run had begun to hand the cluster over: that may be there already, and is not made a second time.
+// A machine that has nothing but Git is told by it that a run had begun to hand the cluster over: that may be there already, and is not
+// made a second time.
 func TestNotASecondTime(t *testing.T) {
 	r := openMasters(t, mastersFleet)
-	e, err := r.BeginHandOver(masterOf(t, r), &fleetrepo.HandedOver{At: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC), By: "ci on runner-7", Version: "v1.2.3"})
+	e, err := r.BeginHandOver(masterOf(t, r), &fleetrepo.HandedOver{At: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC),
+		By: "ci on runner-7", Version: "v1.2.3"})
 	r = apply(t, r, e, err)
 	store := deps(t)
-	o := Options{BootstrapOptions: lifecycle.BootstrapOptions{Options: session.Options{Dir: r.Dir}, SupportFile: filepath.Join(t.TempDir(), "support.tar.gz")}, Master: masterOf(t, r)}
+	o := Options{BootstrapOptions: lifecycle.BootstrapOptions{Options: session.Options{Dir: r.Dir},
+		SupportFile: filepath.Join(t.TempDir(), "support.tar.gz")}, Master: masterOf(t, r)}
 	result, err := Bootstrap(t.Context(), store, o)
 	if err == nil || result.Outcome != "failed" {
 		t.Fatalf("%+v, %v", result, err)
@@ -131,11 +136,13 @@ func TestNotASecondTime(t *testing.T) {
 // A record of the parent that does not answer tells nothing of what was handed over: it may be of another one of its name.
 func TestNotASecondTimeByARecord(t *testing.T) {
 	r := openMasters(t, mastersFleet)
-	e, err := r.BeginHandOver(masterOf(t, r), &fleetrepo.HandedOver{At: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC), By: "ci on runner-7", Version: "v1.2.3"})
+	e, err := r.BeginHandOver(masterOf(t, r), &fleetrepo.HandedOver{At: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC),
+		By: "ci on runner-7", Version: "v1.2.3"})
 	r = apply(t, r, e, err)
 	d := deps(t)
 	if err := d.Store.Cluster("root").Save(state.Record{
-		Name: "root", Fleet: "masters", Repo: r.Dir, GitURL: "https://127.0.0.1:1/fleet.git", HostType: "existing", Connected: true, KubeconfigSource: filepath.Join(t.TempDir(), "gone"),
+		Name: "root", Fleet: "masters", Repo: r.Dir, GitURL: "https://127.0.0.1:1/fleet.git", HostType: "existing", Connected: true,
+		KubeconfigSource: filepath.Join(t.TempDir(), "gone"),
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +155,8 @@ func TestNotASecondTimeByARecord(t *testing.T) {
 		t.Fatalf("under way: %t, %v", under, err)
 	}
 	err = m.refuseBegun()
-	if err == nil || !strings.Contains(err.Error(), "has a record of root, which does not answer") || !strings.Contains(diag.Hint(err), "fleetctl host start --management root") {
+	if err == nil || !strings.Contains(err.Error(), "has a record of root, which does not answer") ||
+		!strings.Contains(diag.Hint(err), "fleetctl host start --management root") {
 		t.Errorf("%v (%s)", err, diag.Hint(err))
 	}
 }

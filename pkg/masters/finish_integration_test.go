@@ -23,8 +23,8 @@ import (
 
 const fleetID = "7c1d8f0e-8a4f-4d0e-9d0b-0a1d0c6b6f11"
 
-// TestFinishTidiesAll: what the parent's Flux was kept off is forgotten there for each cluster that the fleet repo has at the new one by now, as when pull
-// requests were merged; not only for the one that it runs on.
+// TestFinishTidiesAll: what the parent's Flux was kept off is forgotten there for each cluster that the fleet repo has at the new one by
+// now, as when pull requests were merged; not only for the one that it runs on.
 func TestFinishTidiesAll(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
@@ -41,13 +41,16 @@ func TestFinishTidiesAll(t *testing.T) {
 	released := func(on *kube.Client, name, annotations, suspended string) {
 		t.Helper()
 		applyYAML(ctx, t, on, "{apiVersion: v1, kind: Namespace, metadata: {name: "+name+"}}")
-		applyYAML(ctx, t, on, "{apiVersion: helm.toolkit.fluxcd.io/v2, kind: HelmRelease, metadata: {namespace: "+name+", name: "+name+", annotations: {"+annotations+
-			"}}, spec: {suspend: "+suspended+"}, status: {observedGeneration: 1, conditions: [{type: Ready, status: 'True', reason: Fine, message: fine, observedGeneration: 1}]}}")
+		applyYAML(ctx, t, on,
+			"{apiVersion: helm.toolkit.fluxcd.io/v2, kind: HelmRelease, metadata: {namespace: "+name+", name: "+name+", annotations: {"+annotations+
+				"}}, spec: {suspend: "+suspended+
+				"}, status: {observedGeneration: 1, conditions: [{type: Ready, status: 'True', reason: Fine, message: fine, observedGeneration: 1}]}}")
 	}
 	for _, name := range []string{"eu", "early"} {
 		released(eu, name, "", "false")
 		applyYAML(ctx, t, eu, "{apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, metadata: {namespace: "+name+", name: "+name+
-			", labels: {helm.toolkit.fluxcd.io/name: "+name+", helm.toolkit.fluxcd.io/namespace: "+name+"}}, spec: {infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: TestCluster, name: "+name+"}}}")
+			", labels: {helm.toolkit.fluxcd.io/name: "+name+", helm.toolkit.fluxcd.io/namespace: "+name+
+			"}}, spec: {infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: TestCluster, name: "+name+"}}}")
 	}
 	for _, name := range []string{"eu", "early", "other"} {
 		released(root, name, "fleetctl.dev/let-go: 'true', fleetctl.dev/let-go-for: "+name+"/"+name+"-kubeconfig", "true")
@@ -89,13 +92,18 @@ func standing(ctx context.Context, t *testing.T, d management.Deps, dir, name st
 		{"kustomize.toolkit.fluxcd.io", "v1", "kustomizations", "Kustomization"},
 		{"helm.toolkit.fluxcd.io", "v2", "helmreleases", "HelmRelease"},
 	} {
-		applyYAML(ctx, t, client, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: `+kind.plural+`.`+kind.group+`}, spec: {group: `+kind.group+
-			`, scope: Namespaced, names: {plural: `+kind.plural+`, kind: `+kind.kind+`}, versions: [{name: `+kind.version+
-			`, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}`)
+		applyYAML(ctx, t, client,
+			`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: `+kind.plural+`.`+kind.group+`}, spec: {group: `+
+				kind.group+
+				`, scope: Namespaced, names: {plural: `+kind.plural+`, kind: `+kind.kind+`}, versions: [{name: `+kind.version+
+				`, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}`)
 	}
 	applyYAML(ctx, t, client, "{apiVersion: v1, kind: Namespace, metadata: {name: flux-system}}")
-	applyYAML(ctx, t, client, "{apiVersion: source.toolkit.fluxcd.io/v1, kind: GitRepository, metadata: {name: flux-system, namespace: flux-system}, spec: {url: 'https://127.0.0.1:1/fleet.git', interval: 1m}}")
-	if err := (&ownership.Claim{Fleet: fleetID, Name: "masters", Cluster: name, URL: "https://127.0.0.1:1/fleet.git", Branch: "main", Confirmed: true}).Create(ctx, client); err != nil {
+	applyYAML(ctx, t, client,
+		"{apiVersion: source.toolkit.fluxcd.io/v1, kind: GitRepository, metadata: {name: flux-system, namespace: flux-system}, spec: {url: "+
+			"'https://127.0.0.1:1/fleet.git', interval: 1m}}")
+	if err := (&ownership.Claim{Fleet: fleetID, Name: "masters", Cluster: name, URL: "https://127.0.0.1:1/fleet.git", Branch: "main",
+		Confirmed: true}).Create(ctx, client); err != nil {
 		t.Fatal(err)
 	}
 	cluster := d.Store.Cluster(name)

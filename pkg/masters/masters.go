@@ -2,8 +2,8 @@
 // new management cluster. The new one gets its own providers and Flux, takes over its own Cluster and its environment's, and then needs the
 // parent no more. Then the parent can go.
 //
-// Each part is a workflow of its own that converges: bootstrap of the parent, init, a transfer of each cluster, connect, teardown. So a run that is cut
-// off is run again.
+// Each part is a workflow of its own that converges: bootstrap of the parent, init, a transfer of each cluster, connect, teardown. So a run
+// that is cut off is run again.
 package masters
 
 import (
@@ -33,7 +33,8 @@ type Options struct {
 	lifecycle.BootstrapOptions
 	// Master is the management cluster to make.
 	Master *fleetrepo.Master
-	// Change says how the fleet repo is told of what was handed over: its PullRequest, Forge, NoVerify and CacheDir count; without PullRequest it is pushed.
+	// Change says how the fleet repo is told of what was handed over: its PullRequest, Forge, NoVerify and CacheDir count; without PullRequest
+	// it is pushed.
 	Change change.Options
 	// Own says how the fleet repo of its own is reached, where Master has one.
 	Own OwnOptions
@@ -65,7 +66,8 @@ type Result struct {
 	Changes []*change.Result `json:"changes"`
 	// Alone says that it was found to work without its parent.
 	Alone bool `json:"alone"`
-	// ParentGone says that this run has torn the parent down; ParentKeeps are the Clusters because of which it has not, and ParentLeft is what is left of it.
+	// ParentGone says that this run has torn the parent down; ParentKeeps are the Clusters because of which it has not, and ParentLeft is what
+	// is left of it.
 	ParentGone    bool             `json:"parentGone"`
 	ParentKeeps   []string         `json:"parentKeeps"`
 	ParentLeft    []string         `json:"parentLeft,omitempty"`
@@ -82,7 +84,8 @@ type master struct {
 	result *Result
 	// permanent says that the parent was not made by a pipeline on this machine: it stays.
 	permanent bool
-	// known says that what was handed over so far is known: the parent that does it answers, or the new one. silent is why a parent that has a record does not answer.
+	// known says that what was handed over so far is known: the parent that does it answers, or the new one. silent is why a parent that has a
+	// record does not answer.
 	known  bool
 	silent error
 	// own is the fleet repo of the new one's own; nil where it shares the parent's.
@@ -205,8 +208,8 @@ func (m *master) make(ctx context.Context) error {
 	return diag.Wrap("make a management cluster of "+m.result.Cluster, err, m.beginAnew(err))
 }
 
-// finish has the parent forget what earlier runs left there, when a pull request is merged, or where they were cut off: of each cluster that the fleet repo
-// has at the new one.
+// finish has the parent forget what earlier runs left there, when a pull request is merged, or where they were cut off: of each cluster
+// that the fleet repo has at the new one.
 func (m *master) finish(ctx context.Context) error {
 	target, err := management.Find(m.Store, m.result.Parent, m.opts.Dir)
 	if err != nil || target.Record == nil || len(m.opts.Master.Has) == 0 {
@@ -236,8 +239,8 @@ func (m *master) finish(ctx context.Context) error {
 	return nil
 }
 
-// ofCluster are the options of init for the new management cluster: what is said of a host is said of the parent's. Where values come from, the fleet repo of the
-// parent says, also where the new one has a fleet repo of its own; one that says otherwise is an error.
+// ofCluster are the options of init for the new management cluster: what is said of a host is said of the parent's. Where values come from,
+// the fleet repo of the parent says, also where the new one has a fleet repo of its own; one that says otherwise is an error.
 func (m *master) ofCluster() (management.Deps, session.Options, error) {
 	o := m.opts.Options
 	o.Cluster, o.Ephemeral = m.result.Cluster, false
@@ -308,7 +311,9 @@ func (m *master) endParent(ctx context.Context) error {
 			return diag.Wrap("list the workload clusters that are left on "+m.result.Parent, err, "")
 		}
 		if m.result.ParentKeeps = append(m.result.ParentKeeps, management.FullNames(left)...); len(left) > 0 {
-			m.result.Next = append(m.result.Next, fmt.Sprintf("fleetctl bootstrap --management NAME --stand-alone    # for each management cluster that %s has still made; it is kept until then", m.result.Parent))
+			m.result.Next = append(m.result.Next, fmt.Sprintf(
+				"fleetctl bootstrap --management NAME --stand-alone    # for each management cluster that %s has still made; it is kept until then",
+				m.result.Parent))
 			return nil
 		}
 		if uid, err = handover.ClusterUID(ctx, client); err != nil {
@@ -330,7 +335,8 @@ func (m *master) forgetSnapshots(ctx context.Context, uid string) error {
 	if uid == "" || !m.result.ParentGone {
 		return nil
 	}
-	kept, err := pivot.ForgetSnapshots(ctx, m.Deps, session.Options{Dir: m.opts.Dir, Cluster: m.result.Parent, Git: m.opts.Git, AgeKeyFile: m.opts.AgeKeyFile}, uid)
+	kept, err := pivot.ForgetSnapshots(ctx, m.Deps, session.Options{Dir: m.opts.Dir, Cluster: m.result.Parent, Git: m.opts.Git,
+		AgeKeyFile: m.opts.AgeKeyFile}, uid)
 	if err != nil {
 		return diag.Wrap("forget the snapshots of "+m.result.Parent, err, "")
 	}

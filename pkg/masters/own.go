@@ -41,7 +41,8 @@ func (m *master) beginAnew(err error) string {
 	return lifecycle.BeginAnew(err, m.opts.Dir, m.result.Cluster, m.own.Dir)
 }
 
-// moveOut takes out of the fleet repo what that of the new one's own has by now, once the parent is up: its init is what connects this one to its remote.
+// moveOut takes out of the fleet repo what that of the new one's own has by now, once the parent is up: its init is what connects this one
+// to its remote.
 func (m *master) moveOut(ctx context.Context) error {
 	if m.own == nil {
 		return nil

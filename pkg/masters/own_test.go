@@ -17,8 +17,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
-// The repository of its own is made of what the masters' has of the new one, which goes from there; each is pushed with a token of its own, and neither token
-// opens the other. Nothing is made where one of them cannot be pushed.
+// The repository of its own is made of what the masters' has of the new one, which goes from there; each is pushed with a token of its own,
+// and neither token opens the other. Nothing is made where one of them cannot be pushed.
 func TestOpenOwn(t *testing.T) {
 	t.Setenv("CI", "true") // nobody has told git a name
 	above, own := gittest.NewHTTPS(t, gittest.Options{}), gittest.NewHTTPS(t, gittest.Options{})
@@ -41,11 +41,13 @@ func TestOpenOwn(t *testing.T) {
 	files["ca.pem"], files["eu-ca.pem"] = string(above.CA), string(own.CA)
 	files["fleet.yaml"] = strings.NewReplacer(
 		`git: {url: "https://127.0.0.1:1/fleet.git"}`, `git: {url: "`+above.URL+`", username: `+above.Username+`, caFile: ca.pem}`,
-		"    cloud: eu\n", "    cloud: eu\n    repository: {git: {url: '"+own.URL+"', username: "+own.Username+", caFile: eu-ca.pem}, environments: [prod]}\n",
+		"    cloud: eu\n", "    cloud: eu\n    repository: {git: {url: '"+own.URL+"', username: "+own.Username+
+			", caFile: eu-ca.pem}, environments: [prod]}\n",
 	).Replace(mastersFleet)
 	above.Seed(t, "main", files)
 	dir := filepath.Join(t.TempDir(), "masters")
-	if _, err := gitrepo.Clone(t.Context(), above.URL, gitrepo.Auth{Username: above.Username, Token: above.Token, CA: above.CA}, "main", dir); err != nil {
+	if _, err := gitrepo.Clone(t.Context(), above.URL, gitrepo.Auth{Username: above.Username, Token: above.Token, CA: above.CA},
+		"main", dir); err != nil {
 		t.Fatal(err)
 	}
 	d := deps(t)
@@ -70,7 +72,8 @@ func TestOpenOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	lost := fmt.Errorf("decrypt: %w", secret.ErrNoKey)
-	if hint := m.beginAnew(lost); !strings.Contains(hint, own.URL+" anew as an empty repository") || !strings.Contains(hint, m.own.Dir) || m.beginAnew(errors.New("another")) != "" {
+	if hint := m.beginAnew(lost); !strings.Contains(hint, own.URL+" anew as an empty repository") || !strings.Contains(hint, m.own.Dir) ||
+		m.beginAnew(errors.New("another")) != "" {
 		t.Errorf("without the age key of eu: %q", hint)
 	}
 	if err := m.moveOut(t.Context()); err != nil {
@@ -89,7 +92,8 @@ func TestOpenOwn(t *testing.T) {
 	if m.dirOf("eu") != m.own.Dir || m.dirOf("root") != dir || m.result.Repo != m.own.Dir {
 		t.Errorf("eu is declared in %s, root in %s", m.dirOf("eu"), m.dirOf("root"))
 	}
-	if got := m.opts.Master; got.Alone || len(got.Has) != 1 || got.Has[0].Name != "early" || len(got.Clusters) != 1 || got.Clusters[0].Name != "eu" {
+	if got := m.opts.Master; got.Alone || len(got.Has) != 1 || got.Has[0].Name != "early" || len(got.Clusters) != 1 ||
+		got.Clusters[0].Name != "eu" {
 		t.Errorf("%+v", got)
 	}
 	_, o, err := m.ofCluster()
@@ -118,7 +122,8 @@ func TestOpenOwn(t *testing.T) {
 	}
 	heads := [2]string{above.Head(t, "main"), own.Head(t, "main")}
 	again := newMaster(own.Token)
-	if err := errors.Join(again.openOwn(t.Context()), again.moveOut(t.Context())); err != nil || len(again.result.Changes) > 0 || heads != [2]string{above.Head(t, "main"), own.Head(t, "main")} {
+	if err := errors.Join(again.openOwn(t.Context()), again.moveOut(t.Context())); err != nil || len(again.result.Changes) > 0 ||
+		heads != [2]string{above.Head(t, "main"), own.Head(t, "main")} {
 		t.Errorf("again: %+v, %v", again.result.Changes, err)
 	}
 	proposing := newMaster(own.Token)

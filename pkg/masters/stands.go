@@ -14,7 +14,8 @@ import (
 
 // remember keeps the way to the new management cluster, which so far was asked of the parent.
 func (m *master) remember(ctx context.Context) error {
-	connected, err := connect.Connect(ctx, m.Deps, connect.Options{Dir: m.dirOf(m.result.Cluster), Cluster: m.result.Cluster, MergeInto: m.opts.MergeKubeconfig})
+	connected, err := connect.Connect(ctx, m.Deps, connect.Options{Dir: m.dirOf(m.result.Cluster), Cluster: m.result.Cluster,
+		MergeInto: m.opts.MergeKubeconfig})
 	if err != nil {
 		return diag.Wrap("keep the way to "+m.result.Cluster, err, "")
 	}
@@ -35,8 +36,8 @@ func (m *master) remember(ctx context.Context) error {
 // proveTimeout bounds how long the new one may take to be as Ready without its parent as it was with it.
 const proveTimeout = 10 * time.Minute
 
-// prove looks at the new management cluster by the way that this machine has kept, and by nothing else: its Flux is healthy, and it has the cluster that it
-// runs on.
+// prove looks at the new management cluster by the way that this machine has kept, and by nothing else: its Flux is healthy, and it has the
+// cluster that it runs on.
 func (m *master) prove(ctx context.Context, what string) error {
 	ctx, cancel := context.WithTimeout(ctx, proveTimeout)
 	defer cancel()

@@ -39,9 +39,11 @@ func (u Unasked) MayOwn(cluster string, gone []string) error {
 	said := slices.Contains(gone, u.Name)
 	switch {
 	case u.Answers && said:
-		return diag.Errorf(cmp.Or(u.Hint, "bring it to an end"), "the management cluster %s is not gone: it answers, and may own the cluster %s: %s", u.Name, cluster, u.Error)
+		return diag.Errorf(cmp.Or(u.Hint, "bring it to an end"),
+			"the management cluster %s is not gone: it answers, and may own the cluster %s: %s", u.Name, cluster, u.Error)
 	case u.Answers:
-		return diag.Errorf(cmp.Or(u.Hint, "bring it to an end"), "the management cluster %s could not say what it owns, and may own the cluster %s: %s", u.Name, cluster, u.Error)
+		return diag.Errorf(cmp.Or(u.Hint, "bring it to an end"),
+			"the management cluster %s could not say what it owns, and may own the cluster %s: %s", u.Name, cluster, u.Error)
 	case said:
 		return nil
 	}
@@ -49,12 +51,14 @@ func (u Unasked) MayOwn(cluster string, gone []string) error {
 		"the management cluster %s could not be asked, and may own the cluster %s: %s", u.Name, cluster, u.Error)
 }
 
-// Deletion says what of the cluster can be deleted: what proves to be the fleet's, and what nobody else uses. gone are management clusters that somebody
-// has said no longer exist. It refuses as long as anybody who was not asked, or did not answer, may own the cluster, and while the fleet repo declares it.
+// Deletion says what of the cluster can be deleted: what proves to be the fleet's, and what nobody else uses. gone are management clusters
+// that somebody has said no longer exist. It refuses as long as anybody who was not asked, or did not answer, may own the cluster, and
+// while the fleet repo declares it.
 func (r *Report) Deletion(name string, gone []string) (*Deletion, error) {
 	for _, g := range gone {
 		if !slices.ContainsFunc(r.Unasked, func(u Unasked) bool { return u.Name == g }) {
-			return nil, diag.Usage("leave --gone "+g+" out", "the management cluster %s answers, or fleet.yaml does not have it: it is none of those that could not be asked", g)
+			return nil, diag.Usage("leave --gone "+g+" out",
+				"the management cluster %s answers, or fleet.yaml does not have it: it is none of those that could not be asked", g)
 		}
 	}
 	for _, u := range r.Unasked {
@@ -63,13 +67,16 @@ func (r *Report) Deletion(name string, gone []string) (*Deletion, error) {
 		}
 	}
 	if owner, lives := r.living[name]; lives {
-		return nil, diag.Errorf("`fleetctl cluster remove "+name+"` deletes it", "the management cluster %s manages the cluster %s: it is no orphan", owner, name)
+		return nil, diag.Errorf("`fleetctl cluster remove "+name+"` deletes it",
+			"the management cluster %s manages the cluster %s: it is no orphan", owner, name)
 	}
 	if len(r.unread) > 0 {
-		return nil, diag.Errorf("mend what `fleetctl validate` names", "the fleet repo may still declare the cluster %s, and cannot be read: %s", name, r.unread[0])
+		return nil, diag.Errorf("mend what `fleetctl validate` names",
+			"the fleet repo may still declare the cluster %s, and cannot be read: %s", name, r.unread[0])
 	}
 	if slices.Contains(r.declared, name) {
-		return nil, diag.Errorf("to have it deleted, remove it from Git first with `fleetctl cluster remove "+name+"`; to have it back, restore its management cluster",
+		return nil, diag.Errorf("to have it deleted, remove it from Git first with `fleetctl cluster remove "+name+
+			"`; to have it back, restore its management cluster",
 			"the fleet repo still declares the cluster %s: it is to live", name)
 	}
 	for _, c := range r.Clouds {
@@ -146,8 +153,8 @@ type Watch struct {
 	Stage func(what string) (ended func(error))
 }
 
-// Delete deletes it, stage by stage, and returns what is gone. It ends with the first stage in which something stays: what comes after needs that to be
-// gone.
+// Delete deletes it, stage by stage, and returns what is gone. It ends with the first stage in which something stays: what comes after
+// needs that to be gone.
 func (d *Deletion) Delete(ctx context.Context, w Watch) (deleted []Resource, err error) {
 	for _, p := range d.parts {
 		for _, stage := range p.account.Stages(p.resources) {

@@ -1,5 +1,5 @@
-// Package orphans finds what clouds still hold of a fleet's clusters and no living management cluster owns: machines that run, and are paid for, after what
-// made them is gone.
+// Package orphans finds what clouds still hold of a fleet's clusters and no living management cluster owns: machines that run, and are paid
+// for, after what made them is gone.
 package orphans
 
 import (

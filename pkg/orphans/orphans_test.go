@@ -143,7 +143,8 @@ func TestDelete(t *testing.T) {
 		kept = append(kept, k.ID+": "+k.Why)
 	}
 	want := []string{
-		"used: others use it, too: web", "unproven: its tags name no fleet: it may be another one's", "bucket: fleetctl does not delete what is of this kind",
+		"used: others use it, too: web", "unproven: its tags name no fleet: it may be another one's",
+		"bucket: fleetctl does not delete what is of this kind",
 	}
 	if !slices.Equal(kept, want) {
 		t.Errorf("kept %q, want %q", kept, want)
@@ -156,7 +157,8 @@ func TestDelete(t *testing.T) {
 	// What stays ends it, before what needs it to be gone.
 	a.stays = "i-2"
 	deleted, err := d.Delete(t.Context(), watch)
-	if err == nil || !strings.Contains(err.Error(), "delete instance i-2 in : it is protected") || len(deleted) != 1 || deleted[0].ID != "i-1" {
+	if err == nil || !strings.Contains(err.Error(), "delete instance i-2 in : it is protected") || len(deleted) != 1 ||
+		deleted[0].ID != "i-1" {
 		t.Fatalf("%v, %v", deleted, err)
 	}
 	a.stays = ""
@@ -173,7 +175,8 @@ func TestDelete(t *testing.T) {
 	if _, err := now.Delete(t.Context(), watch); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(a.deleted, []string{"i-1", "i-2", "vpc"}) || !slices.Equal(stages, []string{"delete instance (2)", "delete instance (1)", "delete vpc (1)"}) {
+	if !slices.Equal(a.deleted, []string{"i-1", "i-2", "vpc"}) ||
+		!slices.Equal(stages, []string{"delete instance (2)", "delete instance (1)", "delete vpc (1)"}) {
 		t.Errorf("deleted %q, %q", a.deleted, stages)
 	}
 	// Nor is anything once the cluster is somebody's.
@@ -195,9 +198,12 @@ func TestDeleteRefuses(t *testing.T) {
 		gone   []string
 		want   string
 	}{
-		"one that was not asked may own it":   {func(_ *account, o *Options) { unasked(o) }, []string{"dead"}, "management cluster mgmt could not be asked, and may own the cluster shop: it timed out"},
-		"one that is said to be gone answers": {func(_ *account, o *Options) { unasked(o) }, []string{"alive"}, "management cluster alive answers"},
-		"it lives":                            {func(_ *account, o *Options) { o.Living = map[string]string{"shop": "m2"} }, nil, "management cluster m2 manages the cluster shop"},
+		"one that was not asked may own it": {func(_ *account, o *Options) { unasked(o) }, []string{"dead"},
+			"management cluster mgmt could not be asked, and may own the cluster shop: it timed out"},
+		"one that is said to be gone answers": {func(_ *account, o *Options) { unasked(o) }, []string{"alive"},
+			"management cluster alive answers"},
+		"it lives": {func(_ *account, o *Options) { o.Living = map[string]string{"shop": "m2"} }, nil,
+			"management cluster m2 manages the cluster shop"},
 		"it is said to be gone, and answers": {
 			func(_ *account, o *Options) {
 				o.Unasked = []Unasked{{Name: "mgmt", Error: "it is in the middle of a restore", Answers: true}}
@@ -205,23 +211,31 @@ func TestDeleteRefuses(t *testing.T) {
 			[]string{"mgmt"},
 			"management cluster mgmt is not gone: it answers, and may own the cluster shop: it is in the middle of a restore",
 		},
-		"the fleet repo declares it": {func(_ *account, o *Options) { o.Declared = []string{"shop"} }, nil, "the fleet repo still declares the cluster shop"},
+		"the fleet repo declares it": {func(_ *account, o *Options) { o.Declared = []string{"shop"} }, nil,
+			"the fleet repo still declares the cluster shop"},
 		"the fleet repo cannot be read": {
-			func(_ *account, o *Options) { o.Unread = []string{"clusters/x: no YAML"} }, nil, "may still declare the cluster shop, and cannot be read: clusters/x",
+			func(_ *account, o *Options) { o.Unread = []string{"clusters/x: no YAML"} }, nil,
+			"may still declare the cluster shop, and cannot be read: clusters/x",
 		},
 		"a database is in its network": {func(a *account, _ *Options) {
 			a.found.Strangers = []cloud.Resource{{Kind: "network-interface", ID: "eni-1", Name: "RDSNetworkInterface", Network: "vpc"}}
 		}, nil, "network-interface eni-1 (RDSNetworkInterface)"},
-		"the cloud did not say all": {func(a *account, _ *Options) { a.found.Problems = []cloud.Problem{{Text: "list volumes: denied"}} }, nil, "list volumes: denied"},
+		"the cloud did not say all": {func(a *account, _ *Options) { a.found.Problems = []cloud.Problem{{Text: "list volumes: denied"}} }, nil,
+			"list volumes: denied"},
 		"a cloud was not opened": {func(_ *account, o *Options) {
 			o.NotOpened = []CloudReport{{Cloud: "aws", Problems: []cloud.Problem{{Text: "no key"}}}}
 		}, nil, "no key"},
-		"another cluster is in its network": {func(a *account, _ *Options) { a.found.Resources[6].Network = "vpc" }, nil, "would lose it: cluster web (instance another)"},
-		"another fleet's is in its network": {func(a *account, _ *Options) { a.found.Resources[6].Network, a.found.Resources[6].Fleet = "vpc", theirs }, nil, "cluster web (instance another)"},
+		"another cluster is in its network": {func(a *account, _ *Options) { a.found.Resources[6].Network = "vpc" }, nil,
+			"would lose it: cluster web (instance another)"},
+		"another fleet's is in its network": {func(a *account, _ *Options) {
+			a.found.Resources[6].Network, a.found.Resources[6].Fleet = "vpc",
+				theirs
+		}, nil, "cluster web (instance another)"},
 		"a machine of nobody is in its network": {func(a *account, _ *Options) {
 			a.found.Strangers = []cloud.Resource{{Kind: "instance", ID: "bastion", Network: "vpc"}}
 		}, nil, "instance bastion"},
-		"its network is shared by a tag": {func(a *account, _ *Options) { a.found.Resources[0].Users = []string{"api"} }, nil, "cluster api (vpc vpc)"},
+		"its network is shared by a tag": {func(a *account, _ *Options) { a.found.Resources[0].Users = []string{"api"} }, nil,
+			"cluster api (vpc vpc)"},
 	} {
 		a := mine()
 		report := find(t, a, func(o *Options) { c.change(a, o) })

@@ -17,8 +17,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// ClaimKey is where a management cluster keeps which fleet it belongs to: a ConfigMap that init creates before it installs anything. Of two that
-// create it at once the API server lets one win.
+// ClaimKey is where a management cluster keeps which fleet it belongs to: a ConfigMap that init creates before it installs anything. Of two
+// that create it at once the API server lets one win.
 var ClaimKey = kube.Key{Namespace: "fleetctl-system", Name: "fleet"}
 
 // Claim is what a management cluster knows of its fleet.

@@ -1,8 +1,8 @@
 // Package ownership knows whose a management cluster is.
 //
-// Names collide: of fleets, of management clusters, of clusters on an engine that several people use. So a fleet has an identity (fleet.id in
-// its repo), and three places know it: the repo (Repo), the record on this machine, and the management cluster itself (Claim). A repo that has
-// none yet, because it is new or older than identities, is known by where it is.
+// Names collide: of fleets, of management clusters, of clusters on an engine that several people use. So a fleet has an identity (fleet.id
+// in its repo), and three places know it: the repo (Repo), the record on this machine, and the management cluster itself (Claim). A repo
+// that has none yet, because it is new or older than identities, is known by where it is.
 package ownership
 
 import (
@@ -66,7 +66,8 @@ func RepoAt(dir string) (*Repo, error) {
 
 // NewRepo is the fleet repo at dir, which has that identity and that fleet.yaml.
 func NewRepo(dir, id string, fleet *v1alpha1.Fleet) *Repo {
-	r := &Repo{Dir: dir, ID: id, Name: fleet.Metadata.Name, URL: fleet.Spec.Git.URL, Branch: cmp.Or(fleet.Spec.Git.Branch, v1alpha1.DefaultBranch)}
+	r := &Repo{Dir: dir, ID: id, Name: fleet.Metadata.Name, URL: fleet.Spec.Git.URL,
+		Branch: cmp.Or(fleet.Spec.Git.Branch, v1alpha1.DefaultBranch)}
 	r.Hosts = map[string]v1alpha1.HostType{}
 	for _, m := range fleet.Spec.ManagementClusters {
 		if m.Repository != nil {
@@ -126,7 +127,8 @@ func (r *Repo) NotOurs(rec *state.Record) error {
 	whose := Describe(rec.Fleet, rec.FleetID, cmp.Or(rec.GitURL, rec.Repo))
 	return diag.Errorf(fmt.Sprintf("%s; or, if nobody needs that one any more, run `fleetctl teardown --management %s -C %s`",
 		ChooseNameHint, rec.Name, cmp.Or(rec.Repo, "FOLDER")),
-		"the management cluster %s on this machine %w: %s; this is %s", rec.Name, ErrOtherFleet, whose, Describe(r.Name, r.ID, cmp.Or(r.URL, r.Dir)))
+		"the management cluster %s on this machine %w: %s; this is %s", rec.Name, ErrOtherFleet, whose,
+		Describe(r.Name, r.ID, cmp.Or(r.URL, r.Dir)))
 }
 
 // Describe is "fleet acme (1b4e28ba) of https://…", with what is known.

@@ -56,7 +56,8 @@ type ActivateResult struct {
 	Next       []string         `json:"next"`
 }
 
-// activation has a standby take over. It is init's steps with a restore, or a hand-over, before Flux is connected, as a restore is, on a cluster that is there.
+// activation has a standby take over. It is init's steps with a restore, or a hand-over, before Flux is connected, as a restore is, on a
+// cluster that is there.
 type activation struct {
 	*Restoration
 	opts    ActivateOptions
@@ -66,8 +67,8 @@ type activation struct {
 	result  *ActivateResult
 }
 
-// ActivateStandby has a standby take over from the management cluster that it is a standby of: with its last snapshot where that is gone, or from itself where
-// it lives. It goes on where an earlier run was cut off.
+// ActivateStandby has a standby take over from the management cluster that it is a standby of: with its last snapshot where that is gone,
+// or from itself where it lives. It goes on where an earlier run was cut off.
 func ActivateStandby(ctx context.Context, deps management.Deps, o ActivateOptions) (*ActivateResult, error) {
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
@@ -140,11 +141,14 @@ func (a *activation) settle(ctx context.Context) error {
 		a.session.StandbyOf, silent, plain.Ago(a.Snap.Taken), a.Snap.By)
 }
 
-// refuseLiving refuses to take over with a snapshot of a management cluster that answers. silent is why it is taken for one that may be gone.
+// refuseLiving refuses to take over with a snapshot of a management cluster that answers. silent is why it is taken for one that may be
+// gone.
 func (a *activation) refuseLiving(ctx context.Context) (silent, err error) {
 	alive, silent := a.reachSource(ctx)
 	if silent == nil {
-		return nil, diag.Errorf("to take its work over while it lives: --hand-over. If it is not to go on, end it first (`fleetctl host delete --management "+a.session.StandbyOf+"`)",
+		return nil, diag.Errorf(
+			"to take its work over while it lives: --hand-over. If it is not to go on, end it first (`fleetctl host delete --management "+
+				a.session.StandbyOf+"`)",
 			"the management cluster %s answers at %s: it and the standby would act on the same machines", a.session.StandbyOf, alive.Host())
 	}
 	if ctx.Err() != nil {
@@ -156,7 +160,8 @@ func (a *activation) refuseLiving(ctx context.Context) (silent, err error) {
 	return silent, nil
 }
 
-// refuseOlder refuses a snapshot that is older than the one that was tried last, unless it was asked for: the place has been rolled back, or is another one.
+// refuseOlder refuses a snapshot that is older than the one that was tried last, unless it was asked for: the place has been rolled back,
+// or is another one.
 func (a *activation) refuseOlder() error {
 	standby := a.journal.Standby
 	if before := a.journal.Before; standby == nil && before != nil { // a try that was cut off
@@ -182,11 +187,12 @@ func (a *activation) findIt(ctx context.Context, id string) error {
 	return nil
 }
 
-// settleUnderWay goes on with the snapshot of an earlier run, and looks at all that may have changed since. Once that has taken over, what the snapshot holds is
-// needed no more.
+// settleUnderWay goes on with the snapshot of an earlier run, and looks at all that may have changed since. Once that has taken over, what
+// the snapshot holds is needed no more.
 func (a *activation) settleUnderWay(ctx context.Context) error {
 	if a.journal.Phase.Committed() {
-		a.Snap = &snapshot.Snapshot{ID: a.journal.Snapshot, Fleet: a.journal.Fleet, ManagementCluster: a.journal.Source.Name, UID: a.journal.Source.UID}
+		a.Snap = &snapshot.Snapshot{ID: a.journal.Snapshot, Fleet: a.journal.Fleet, ManagementCluster: a.journal.Source.Name,
+			UID: a.journal.Source.UID}
 		return nil
 	}
 	if _, err := a.refuseLiving(ctx); err != nil {
@@ -211,11 +217,16 @@ func (a *activation) settleSource(ctx context.Context) (err error) {
 		return nil
 	}
 	if err != nil {
-		return diag.Wrap("reach "+a.session.StandbyOf, err, "`fleetctl connect --management "+a.session.StandbyOf+"` gives this machine a way there; where it is gone for good: undo what has begun (--abort --source-is-gone), then --source-is-gone without --hand-over")
+		return diag.Wrap("reach "+a.session.StandbyOf, err,
+			"`fleetctl connect --management "+a.session.StandbyOf+
+				"` gives this machine a way there; where it is gone for good: undo what has begun (--abort --source-is-gone), then --source-is-gone "+
+				"without --hand-over")
 	}
 	if a.journal.Tried() && a.opts.DryRun { // which only looks
-		return diag.NotReady("`fleetctl standby refresh "+a.session.Mgmt.Name+"` takes away what is left of it; so does the same command without --dry-run",
-			"a try of the snapshot %s on %s was cut off, or goes on: what is there now is in the way of a plan", a.journal.Snapshot, a.session.Mgmt.Name)
+		return diag.NotReady("`fleetctl standby refresh "+a.session.Mgmt.Name+
+			"` takes away what is left of it; so does the same command without --dry-run",
+			"a try of the snapshot %s on %s was cut off, or goes on: what is there now is in the way of a plan",
+			a.journal.Snapshot, a.session.Mgmt.Name)
 	}
 	if a.journal.Tried() { // nothing waits for it
 		if err := handover.AbortTry(ctx, a.session.Side(a.client)); err != nil {
@@ -238,25 +249,35 @@ func (a *activation) handOptions(client *kube.Client, detail func(string)) hando
 	return o
 }
 
-// steps are init's with what gives it the work before Flux is connected, and with the fleet repo's part at the end: until then the same command goes on.
+// steps are init's with what gives it the work before Flux is connected, and with the fleet repo's part at the end: until then the same
+// command goes on.
 func (a *activation) steps() []steps.Step {
 	all := a.init.StepsAround(steps.Step{
-		Name: stepTakeOver, Needs: []string{converge.StepPush, converge.StepFlux, converge.StepProviders}, Work: steps.Make2(a.report, a.takeOver, a.init.Client, a.init.Pushed),
+		Name: stepTakeOver, Needs: []string{converge.StepPush, converge.StepFlux, converge.StepProviders},
+		Work:    steps.Make2(a.report, a.takeOver, a.init.Client, a.init.Pushed),
 		Timeout: time.Hour,
-		Hint:    "run the same command again: it goes on; until it has taken over, `fleetctl standby activate " + a.session.Mgmt.Name + " --abort` undoes it",
+		Hint: "run the same command again: it goes on; until it has taken over, `fleetctl standby activate " + a.session.Mgmt.Name +
+			" --abort` undoes it",
 	})
 	return append(all, steps.Step{
-		Name: StepAsBefore, Needs: []string{converge.StepSynced}, Work: steps.Do2(a.waitAsBefore, a.init.Client, a.report), Timeout: 15 * time.Minute,
-		Hint: "it has taken over; `fleetctl status --management " + a.session.Mgmt.Name + "` shows what is wrong",
+		Name: StepAsBefore, Needs: []string{converge.StepSynced}, Work: steps.Do2(a.waitAsBefore, a.init.Client, a.report),
+		Timeout: 15 * time.Minute,
+		Hint:    "it has taken over; `fleetctl status --management " + a.session.Mgmt.Name + "` shows what is wrong",
 	}, steps.Step{
-		Name: stepDeclare, Needs: []string{stepTakeOver, converge.StepConnect}, Work: steps.Do2(a.declare, a.init.Pushed, a.init.Endpoint), Timeout: 5 * time.Minute,
-		Hint: "it has taken over; run the same command again, or change fleet.yaml by hand: `fleetctl standby activate --help` says how",
+		Name: stepDeclare, Needs: []string{stepTakeOver, converge.StepConnect}, Work: steps.Do2(a.declare, a.init.Pushed, a.init.Endpoint),
+		Timeout: 5 * time.Minute,
+		Hint:    "it has taken over; run the same command again, or change fleet.yaml by hand: `fleetctl standby activate --help` says how",
 	})
 }
 
-// takeOver gives the standby the work. That the snapshots are history stands where they are before the commit can be: a run that dies right after it could note it no
-// more, and somebody else would take over with them, too.
-func (a *activation) takeOver(ctx context.Context, client *kube.Client, commit *converge.Pushed, detail func(string)) (report *handover.Report, err error) {
+// takeOver gives the standby the work. That the snapshots are history stands where they are before the commit can be: a run that dies right
+// after it could note it no more, and somebody else would take over with them, too.
+func (a *activation) takeOver(
+	ctx context.Context,
+	client *kube.Client,
+	commit *converge.Pushed,
+	detail func(string),
+) (report *handover.Report, err error) {
 	if err := a.markHistory(ctx, commit); err != nil {
 		return nil, err
 	}
@@ -302,8 +323,8 @@ func (a *activation) declare(ctx context.Context, commit *converge.Pushed, endpo
 	return err
 }
 
-// remember notes on this machine, where it knows the other one, that the work has gone from there: as after a pivot, no command of this machine begins with it
-// again.
+// remember notes on this machine, where it knows the other one, that the work has gone from there: as after a pivot, no command of this
+// machine begins with it again.
 func (a *activation) remember() error {
 	other := a.session.Deps.Store.Cluster(a.session.StandbyOf)
 	if _, err := other.Load(); errors.Is(err, fs.ErrNotExist) {

@@ -37,7 +37,8 @@ func TestStandbyThatTookOverIsNotUndone(t *testing.T) {
 	e.WriteJournal(ctx, t, over)
 	s := &session.Session{Deps: e.Deps, Mgmt: &v1alpha1.ManagementCluster{Name: "spare"}, StandbyOf: "lost"}
 	a := &activation{Restoration: &Restoration{session: s}, client: e.Client, journal: &over, result: &ActivateResult{}}
-	if err := a.undo(ctx); err == nil || !strings.Contains(err.Error(), "it can only go forward") || !strings.Contains(diag.Hint(err), "`fleetctl standby activate spare` finishes") {
+	if err := a.undo(ctx); err == nil || !strings.Contains(err.Error(), "it can only go forward") ||
+		!strings.Contains(diag.Hint(err), "`fleetctl standby activate spare` finishes") {
 		t.Errorf("%v, %q", err, diag.Hint(err))
 	}
 }
@@ -57,7 +58,8 @@ func TestRestoreGoesOnPaused(t *testing.T) {
 	}
 	e.WriteJournal(ctx, t, begun)
 	r := NewRestoration(converge.NewRun(s))
-	r.Snap = &snapshot.Snapshot{ID: begun.Snapshot, Fleet: s.Identity(), ManagementCluster: s.Mgmt.Name, Objects: []capi.Portable{{Object: json.RawMessage(shop)}}}
+	r.Snap = &snapshot.Snapshot{ID: begun.Snapshot, Fleet: s.Identity(), ManagementCluster: s.Mgmt.Name,
+		Objects: []capi.Portable{{Object: json.RawMessage(shop)}}}
 	if err := r.Check(ctx, true); err != nil {
 		t.Fatal(err)
 	}
@@ -76,14 +78,17 @@ func TestStandbyGoesOnBesideALivingOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &session.Session{
-		Deps: e.Deps, Opts: session.Options{Dir: e.Dir}, Fleet: living.Fleet, Mgmt: &v1alpha1.ManagementCluster{Name: "spare"}, StandbyOf: living.Mgmt.Name,
+		Deps: e.Deps, Opts: session.Options{Dir: e.Dir}, Fleet: living.Fleet, Mgmt: &v1alpha1.ManagementCluster{Name: "spare"},
+		StandbyOf: living.Mgmt.Name,
 	}
 	rest := &handover.Journal{Role: handover.RoleStandby, Phase: handover.PhaseFenced, Standby: &handover.Standby{Of: living.Mgmt.Name}}
 	middle := &handover.Journal{
-		Role: handover.RoleTarget, Phase: handover.PhaseCopied, Activates: true, Snapshot: "20260101T000000Z-abcdef", Source: handover.Party{Name: living.Mgmt.Name}, Before: rest,
+		Role: handover.RoleTarget, Phase: handover.PhaseCopied, Activates: true, Snapshot: "20260101T000000Z-abcdef",
+		Source: handover.Party{Name: living.Mgmt.Name}, Before: rest,
 	}
 	for _, journal := range []*handover.Journal{rest, middle} {
-		a := &activation{Restoration: NewRestoration(converge.NewRun(s)), opts: ActivateOptions{SourceIsGone: true}, journal: journal, result: &ActivateResult{}}
+		a := &activation{Restoration: NewRestoration(converge.NewRun(s)), opts: ActivateOptions{SourceIsGone: true}, journal: journal,
+			result: &ActivateResult{}}
 		if err := a.settle(ctx); err == nil || !strings.Contains(err.Error(), "answers at") {
 			t.Errorf("%s: %v", journal.What(), err)
 		}
@@ -91,9 +96,11 @@ func TestStandbyGoesOnBesideALivingOne(t *testing.T) {
 	tried := *middle
 	tried.Tries = true
 	a := &activation{
-		Restoration: NewRestoration(converge.NewRun(s)), opts: ActivateOptions{HandOver: true, DryRun: true}, client: e.Client, journal: &tried, result: &ActivateResult{},
+		Restoration: NewRestoration(converge.NewRun(s)), opts: ActivateOptions{HandOver: true, DryRun: true}, client: e.Client, journal: &tried,
+		result: &ActivateResult{},
 	}
-	if err := a.settle(ctx); err == nil || !strings.Contains(err.Error(), "was cut off") || !strings.Contains(diag.Hint(err), "fleetctl standby refresh spare") {
+	if err := a.settle(ctx); err == nil || !strings.Contains(err.Error(), "was cut off") ||
+		!strings.Contains(diag.Hint(err), "fleetctl standby refresh spare") {
 		t.Errorf("a dry run beside a try that was cut off: %v", err)
 	}
 }

@@ -43,8 +43,8 @@ func (a *activation) tookOver() error {
 		"%s has taken over from %s: it can only go forward", a.session.Mgmt.Name, a.session.StandbyOf)
 }
 
-// undoAtSource undoes what a --hand-over has left at the other management cluster alone: a run may be cut off before the standby knew of it, or after the standby was at
-// rest again. The other one is fenced then.
+// undoAtSource undoes what a --hand-over has left at the other management cluster alone: a run may be cut off before the standby knew of
+// it, or after the standby was at rest again. The other one is fenced then.
 func (a *activation) undoAtSource(ctx context.Context) (err error) {
 	a.source, err = a.reachSource(ctx)
 	var journal *handover.Journal
@@ -55,8 +55,9 @@ func (a *activation) undoAtSource(ctx context.Context) (err error) {
 		return ctx.Err()
 	}
 	if err != nil {
-		a.session.Deps.Report.Warn(fmt.Sprintf("%s is at rest; whether %s is fenced by a --hand-over that was cut off is not known, because it could not be asked: %v",
-			a.session.Mgmt.Name, a.session.StandbyOf, err))
+		a.session.Deps.Report.Warn(
+			fmt.Sprintf("%s is at rest; whether %s is fenced by a --hand-over that was cut off is not known, because it could not be asked: %v",
+				a.session.Mgmt.Name, a.session.StandbyOf, err))
 		return nil
 	}
 	if !journal.Active() || !journal.Activates || journal.Role != handover.RoleSource || journal.Target.UID != a.session.Waiting {
@@ -73,8 +74,8 @@ func (a *activation) undoAtSource(ctx context.Context) (err error) {
 	return nil
 }
 
-// undoHandOver undoes on both sides what a --hand-over has done so far. Where the other one is gone for good, nobody can take the work from it any more: then it is
-// undone at the standby alone.
+// undoHandOver undoes on both sides what a --hand-over has done so far. Where the other one is gone for good, nobody can take the work from
+// it any more: then it is undone at the standby alone.
 func (a *activation) undoHandOver(ctx context.Context, detail func(string)) (report *handover.Report, err error) {
 	if a.source, err = a.reachSource(ctx); err == nil {
 		return handover.Abort(ctx, a.handOptions(a.client, detail))

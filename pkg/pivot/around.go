@@ -29,8 +29,8 @@ const (
 // restoreKind is what Velero is asked for a restore with.
 var restoreKind = schema.GroupVersionKind{Group: "velero.io", Version: "v1", Kind: "Restore"}
 
-// around is a restore in which another tool makes the objects. It takes two runs, and whoever runs the second may be on another machine: the first one
-// makes a management cluster and fences it, the other one takes in what has come.
+// around is a restore in which another tool makes the objects. It takes two runs, and whoever runs the second may be on another machine:
+// the first one makes a management cluster and fences it, the other one takes in what has come.
 type around struct {
 	session *session.Session
 	init    *converge.Run
@@ -44,7 +44,8 @@ type around struct {
 
 func newAround(s *session.Session, o RestoreOptions) *around {
 	a := &around{
-		session: s, init: converge.NewRun(s), opts: o, paused: map[string]string{}, warned: map[string]bool{}, report: steps.NewValue[*handover.Report]("the report of the restore"),
+		session: s, init: converge.NewRun(s), opts: o, paused: map[string]string{}, warned: map[string]bool{},
+		report: steps.NewValue[*handover.Report]("the report of the restore"),
 		result: &RestoreResult{FormatVersion: "1", Outcome: "planned", Cluster: s.Mgmt.Name, Next: []string{}},
 	}
 	a.init.GoesOn, a.init.Held = true, held
@@ -62,7 +63,8 @@ func (a *around) run(ctx context.Context) (*RestoreResult, error) {
 		return nil, a.session.HostErr
 	}
 	if record, err := a.session.Cluster.Load(); err == nil && record.PivotedTo != "" {
-		return nil, diag.Errorf("`fleetctl status` shows it", "the management cluster %s was pivoted to %s, which has its work", record.Name, record.PivotedTo)
+		return nil, diag.Errorf("`fleetctl status` shows it", "the management cluster %s was pivoted to %s, which has its work",
+			record.Name, record.PivotedTo)
 	}
 	there, err := converge.FindStanding(ctx, a.session)
 	if err != nil {
@@ -107,8 +109,8 @@ func (a *around) run(ctx context.Context) (*RestoreResult, error) {
 	return a.result, a.fence(ctx)
 }
 
-// begun tells whether the work is taken over already, and only init's steps after it are left, if any: the management cluster follows Git only after them.
-// Whoever says again that the source is gone begins another restore, where the Clusters of this one are gone, too.
+// begun tells whether the work is taken over already, and only init's steps after it are left, if any: the management cluster follows Git
+// only after them. Whoever says again that the source is gone begins another restore, where the Clusters of this one are gone, too.
 func (a *around) begun(journal *handover.Journal, clusters func() (int, error)) (bool, error) {
 	if journal == nil || !journal.Around || journal.Phase != handover.PhaseReleased {
 		return false, nil
@@ -131,7 +133,8 @@ func (a *around) options(client *kube.Client) handover.AroundOptions {
 func (a *around) fence(ctx context.Context) error {
 	all := converge.UpTo(a.init.Steps(), converge.StepHost, converge.StepProviders, converge.StepFlux)
 	all = append(all, steps.Step{
-		Name: stepFence, Needs: []string{converge.StepHost, converge.StepProviders, converge.StepFlux}, Timeout: 15 * time.Minute, Hint: "run the same command again: it goes on",
+		Name: stepFence, Needs: []string{converge.StepHost, converge.StepProviders, converge.StepFlux}, Timeout: 15 * time.Minute,
+		Hint: "run the same command again: it goes on",
 		Work: steps.Make1(a.report, func(ctx context.Context, client *kube.Client, detail func(string)) (*handover.Report, error) {
 			o := a.options(client)
 			o.Progress = func(progress handover.Progress) { detail(progress.String()) }
@@ -154,15 +157,16 @@ func (a *around) fence(ctx context.Context) error {
 func (a *around) takeIn(ctx context.Context) error {
 	err := steps.Run(ctx, a.session.Deps.Report, a.init.StepsAround(steps.Step{
 		Name: stepTakeIn, Needs: []string{converge.StepPush, converge.StepFlux, converge.StepProviders}, Timeout: time.Hour,
-		Work: steps.Make2(a.report, func(ctx context.Context, client *kube.Client, commit *converge.Pushed, detail func(string)) (*handover.Report, error) {
-			o := a.options(client)
-			o.Attach = commit.Attach
-			o.Progress = func(progress handover.Progress) { detail(progress.String()) }
-			report, err := handover.TakeIn(ctx, o)
-			warn(a.session, report)
-			a.init.Did()
-			return report, err
-		}, a.init.Client, a.init.Pushed),
+		Work: steps.Make2(a.report,
+			func(ctx context.Context, client *kube.Client, commit *converge.Pushed, detail func(string)) (*handover.Report, error) {
+				o := a.options(client)
+				o.Attach = commit.Attach
+				o.Progress = func(progress handover.Progress) { detail(progress.String()) }
+				report, err := handover.TakeIn(ctx, o)
+				warn(a.session, report)
+				a.init.Did()
+				return report, err
+			}, a.init.Client, a.init.Pushed),
 		Hint: "run the same command again: it goes on; `fleetctl restore --abort` undoes it until the work is taken over",
 	}))
 	if err != nil {
@@ -230,10 +234,12 @@ func (a *around) refusals(arrival *handover.Arrival, restores []unstructured.Uns
 	}
 	if len(arrival.Clusters) == 0 {
 		refusals = append(refusals,
-			notReady("restore into it, and run the same command again; `fleetctl restore --abort` takes the fence away", errors.New("no Cluster has come yet")))
+			notReady("restore into it, and run the same command again; `fleetctl restore --abort` takes the fence away",
+				errors.New("no Cluster has come yet")))
 	}
 	if len(absent) > 0 && !a.opts.Incomplete {
-		refusals = append(refusals, notReady("restore that, too, and run the same command again; --incomplete goes on without it", errors.Join(absent...)))
+		refusals = append(refusals, notReady("restore that, too, and run the same command again; --incomplete goes on without it",
+			errors.Join(absent...)))
 	} else {
 		for _, missing := range absent {
 			a.warn(missing.Error())
@@ -243,8 +249,10 @@ func (a *around) refusals(arrival *handover.Arrival, restores []unstructured.Uns
 		a.warn("these were paused when the backup was taken, and stay so: " + strings.Join(arrival.Paused, ", "))
 	}
 	if len(a.paused) > 0 && !a.opts.PauseElsewhere {
-		refusals = append(refusals, diag.Errorf("--pause-elsewhere brings these back paused, and `fleetctl cluster detach` takes them away afterwards; nothing has been changed",
-			"others manage by now, as the clusters themselves say: %s", saysOf(a.paused)))
+		refusals = append(refusals,
+			diag.Errorf("--pause-elsewhere brings these back paused, and `fleetctl cluster detach` takes them away afterwards; nothing has been "+
+				"changed",
+				"others manage by now, as the clusters themselves say: %s", saysOf(a.paused)))
 	}
 	return refusals
 }
@@ -283,7 +291,8 @@ func absent(arrival *handover.Arrival, declared map[string]bool, problems []diag
 	return absent
 }
 
-// undoable refuses to undo a restore that another tool is in the middle of: the fence would be gone, and what comes after would be acted on.
+// undoable refuses to undo a restore that another tool is in the middle of: the fence would be gone, and what comes after would be acted
+// on.
 func undoable(ctx context.Context, client *kube.Client) error {
 	journal, err := handover.ReadJournal(ctx, client)
 	if err != nil || !journal.Active() || !journal.Around {
@@ -305,7 +314,8 @@ func restoresEnded(restores []unstructured.Unstructured, warn func(string)) erro
 		case "Failed", "PartiallyFailed", "FailedValidation":
 			warn(fmt.Sprintf("Velero's restore %s is %s: `velero restore describe %s` says of what", r.GetName(), phase, r.GetName()))
 		default:
-			return notReady("wait until it is Completed (`velero restore get`), and run the same command again; where Velero does not run any more: `velero restore delete "+r.GetName()+"`",
+			return notReady("wait until it is Completed (`velero restore get`), and run the same command again; where Velero does not run any "+
+				"more: `velero restore delete "+r.GetName()+"`",
 				fmt.Errorf("restore %s of Velero has not ended: %q", r.GetName(), phase))
 		}
 	}

@@ -32,7 +32,9 @@ func TestNoAbortWhileVeleroRestores(t *testing.T) {
 			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "restores", Singular: "restore", Kind: "Restore", ListKind: "RestoreList"},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
 				Name: restoreKind.Version, Served: true, Storage: true,
-				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &yes}},
+				Schema: &apiextensionsv1.CustomResourceValidation{
+					OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &yes},
+				},
 			}},
 		},
 	}
@@ -60,7 +62,8 @@ func TestNoAbortWhileVeleroRestores(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = client.Create(ctx, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: handover.JournalKey.Namespace, Name: handover.JournalKey.Name}, Data: map[string][]byte{"journal": content},
+		ObjectMeta: metav1.ObjectMeta{Namespace: handover.JournalKey.Namespace, Name: handover.JournalKey.Name},
+		Data:       map[string][]byte{"journal": content},
 	})
 	if err != nil {
 		t.Fatal(err)

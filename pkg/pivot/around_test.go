@@ -30,7 +30,8 @@ func TestFenceStepsLeaveFluxAlone(t *testing.T) {
 			t.Errorf("%q is among %q", never, names)
 		}
 	}
-	for _, always := range []string{converge.StepPreflight, converge.StepAPI, converge.StepManifests, converge.StepHost, converge.StepProviders, converge.StepFlux} {
+	for _, always := range []string{converge.StepPreflight, converge.StepAPI, converge.StepManifests, converge.StepHost,
+		converge.StepProviders, converge.StepFlux} {
 		if !slices.Contains(names, always) {
 			t.Errorf("%q is not among %q", always, names)
 		}
@@ -100,13 +101,15 @@ func (r *recorder) Warn(message string) { r.warned = append(r.warned, message) }
 // A dry run tells all that stands against it, not only the first of it: Velero may be uninstalled after it.
 func TestAllThatIsRefusedIsFound(t *testing.T) {
 	r := &recorder{}
-	a := &around{session: &session.Session{Deps: management.Deps{Report: r}}, warned: map[string]bool{}, paused: map[string]string{"team/shop": "is managed by second"}}
+	a := &around{session: &session.Session{Deps: management.Deps{Report: r}}, warned: map[string]bool{},
+		paused: map[string]string{"team/shop": "is managed by second"}}
 	a.opts.DryRun = true
 	arrival := &handover.Arrival{Clusters: []string{"team/shop"}, Absent: []string{"Secret team/shop-ca did not come"}}
 	problems := []diag.Finding{{File: "clusters/web/cluster.yaml", Line: 3, Summary: "it is no cluster"}}
 	missing := absent(arrival, map[string]bool{"shop": true, "blog": true}, problems)
 	refusals := errors.Join(a.refusals(arrival, []unstructured.Unstructured{veleroRestore("nightly", "InProgress")}, missing)...)
-	for _, want := range []string{"nightly", "shop-ca did not come", "cluster blog is declared in Git", "clusters/web/cluster.yaml:3", "is managed by second"} {
+	for _, want := range []string{"nightly", "shop-ca did not come", "cluster blog is declared in Git", "clusters/web/cluster.yaml:3",
+		"is managed by second"} {
 		if refusals == nil || !strings.Contains(refusals.Error(), want) {
 			t.Errorf("%q is not among what is refused: %v", want, refusals)
 		}
@@ -115,7 +118,8 @@ func TestAllThatIsRefusedIsFound(t *testing.T) {
 		t.Errorf("shop has come: %v", refusals)
 	}
 	a.opts.Incomplete, a.opts.PauseElsewhere = true, true
-	if refusals := a.refusals(arrival, nil, missing); len(refusals) > 0 || !strings.Contains(strings.Join(r.warned, "\n"), "clusters/web/cluster.yaml:3") {
+	if refusals := a.refusals(arrival, nil, missing); len(refusals) > 0 ||
+		!strings.Contains(strings.Join(r.warned, "\n"), "clusters/web/cluster.yaml:3") {
 		t.Errorf("agreed to: %v, warned %q", refusals, r.warned)
 	}
 	if !strings.Contains(strings.Join(r.warned, "\n"), "whether Velero has finished") {

@@ -53,7 +53,8 @@ type BackupResult struct {
 	Missing       []string       `json:"missing"`
 }
 
-// Backup takes a snapshot of what a management cluster manages, encrypted for the fleet's age keys, and keeps it in a place that outlives the cluster.
+// Backup takes a snapshot of what a management cluster manages, encrypted for the fleet's age keys, and keeps it in a place that outlives
+// the cluster.
 func Backup(ctx context.Context, deps management.Deps, o BackupOptions) (*BackupResult, error) {
 	place, err := o.place()
 	if err != nil {
@@ -70,7 +71,8 @@ func Backup(ctx context.Context, deps management.Deps, o BackupOptions) (*Backup
 		return nil, err
 	}
 	if claim == nil {
-		return nil, diag.Errorf("run `fleetctl init` first", "the cluster %s belongs to no fleet: there is nothing of ours to back up", o.Target.Name)
+		return nil, diag.Errorf("run `fleetctl init` first",
+			"the cluster %s belongs to no fleet: there is nothing of ours to back up", o.Target.Name)
 	}
 	keys, err := backupKeys(ctx, deps, o, claim, client)
 	if err != nil {
@@ -109,8 +111,8 @@ func (o BackupOptions) place() (snapshot.Place, error) {
 	})
 }
 
-// backupKeys are those that the fleet repo is encrypted for now: no older one, which may have leaked, and no other fleet's. Where the repo is not at hand
-// they are those that the management cluster decrypts its secrets with.
+// backupKeys are those that the fleet repo is encrypted for now: no older one, which may have leaked, and no other fleet's. Where the repo
+// is not at hand they are those that the management cluster decrypts its secrets with.
 func backupKeys(ctx context.Context, d management.Deps, o BackupOptions, claim *ownership.Claim, client *kube.Client) (secret.Keys, error) {
 	top, err := fleetrepo.Find(o.Dir)
 	if err != nil {
@@ -149,8 +151,9 @@ func TakeSnapshot(ctx context.Context, client *kube.Client, claim *ownership.Cla
 	}
 	now := time.Now().UTC().Truncate(time.Second)
 	snap := &snapshot.Snapshot{
-		ID: snapshot.NewID(now), Taken: now, By: ownership.Somebody(), Fleet: claim.Fleet, FleetName: claim.Name, ManagementCluster: claim.Cluster,
-		Providers: []string{},
+		ID: snapshot.NewID(now), Taken: now, By: ownership.Somebody(), Fleet: claim.Fleet, FleetName: claim.Name,
+		ManagementCluster: claim.Cluster,
+		Providers:         []string{},
 	}
 	var graph *capi.Graph
 	group, readCtx := errgroup.WithContext(ctx)
@@ -177,9 +180,9 @@ func snapshotable(cluster string, j *handover.Journal) error {
 	return handover.Restorable(cluster, j)
 }
 
-// ForgetSnapshots removes the snapshots that were taken of a management cluster which has handed all its work over and is gone: nothing of it is left that could be
-// restored, and a later one of its name begins from the fleet repo. uid is its own (handover.ClusterUID): snapshots of others, and those that cannot be read with
-// the keys of this machine, are kept and counted.
+// ForgetSnapshots removes the snapshots that were taken of a management cluster which has handed all its work over and is gone: nothing of
+// it is left that could be restored, and a later one of its name begins from the fleet repo. uid is its own (handover.ClusterUID):
+// snapshots of others, and those that cannot be read with the keys of this machine, are kept and counted.
 func ForgetSnapshots(ctx context.Context, deps management.Deps, o session.Options, uid string) (kept int, err error) {
 	s, err := session.Read(ctx, deps, o)
 	if err != nil {

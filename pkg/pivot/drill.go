@@ -70,8 +70,8 @@ type drill struct {
 	values placeholders
 }
 
-// Drill restores a snapshot into an embedded host of its own, stops before anybody there could act on it, and deletes the host. It touches nothing else: not
-// the management cluster, no cloud, no Git. Findings are no error.
+// Drill restores a snapshot into an embedded host of its own, stops before anybody there could act on it, and deletes the host. It touches
+// nothing else: not the management cluster, no cloud, no Git. Findings are no error.
 func Drill(ctx context.Context, deps management.Deps, o DrillOptions) (*DrillResult, error) {
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
@@ -89,7 +89,8 @@ func Drill(ctx context.Context, deps management.Deps, o DrillOptions) (*DrillRes
 	}
 	d := &drill{session: s, opts: o}
 	d.result = &DrillResult{
-		FormatVersion: "1", Cluster: s.Mgmt.Name, Place: place.String(), Restored: map[string]int{}, Findings: []DrillFinding{}, Elsewhere: []string{},
+		FormatVersion: "1", Cluster: s.Mgmt.Name, Place: place.String(), Restored: map[string]int{},
+		Findings: []DrillFinding{}, Elsewhere: []string{},
 	}
 	if d.snap, err = FindSnapshot(ctx, s, place, o.Snapshot); err != nil {
 		return nil, err
@@ -138,8 +139,8 @@ func (d *drill) rehearse(ctx context.Context) error {
 	return failed
 }
 
-// elsewhere is a session for a management cluster of the drill's own: what fleet.yaml declares, on an embedded host in a state folder that no other command
-// looks into, with values of no worth in the place of credentials.
+// elsewhere is a session for a management cluster of the drill's own: what fleet.yaml declares, on an embedded host in a state folder that
+// no other command looks into, with values of no worth in the place of credentials.
 func (d *drill) elsewhere(ctx context.Context) (*session.Session, error) {
 	deps := d.session.Deps
 	deps.Store = state.Store{Dir: filepath.Join(deps.Store.Dir, "drills")}
@@ -172,7 +173,8 @@ func (d *drill) run(ctx context.Context, s *session.Session) error {
 		}
 	}
 	kept = append(kept, steps.Step{
-		Name: stepHalted, Needs: []string{converge.StepAPI, converge.StepManifests}, Work: steps.Do3(installHalted, init.Client, init.Manifests, steps.Later(init.Pods)),
+		Name: stepHalted, Needs: []string{converge.StepAPI, converge.StepManifests},
+		Work:    steps.Do3(installHalted, init.Client, init.Manifests, steps.Later(init.Pods)),
 		Timeout: 15 * time.Minute,
 	}, steps.Step{
 		Name: stepRehearse, Needs: []string{stepHalted, converge.StepFlux}, Work: steps.Do1(d.takeIn, init.Client), Timeout: 30 * time.Minute,
@@ -187,18 +189,26 @@ func (d *drill) run(ctx context.Context, s *session.Session) error {
 }
 
 // installHalted installs the providers, without a pod of them.
-func installHalted(ctx context.Context, client *kube.Client, m *converge.Manifests, pods steps.Awaited[converge.PodsRun], detail func(string)) error {
+func installHalted(
+	ctx context.Context,
+	client *kube.Client,
+	m *converge.Manifests,
+	pods steps.Awaited[converge.PodsRun],
+	detail func(string),
+) error {
 	manager, err := capi.New(client)
 	if err != nil {
 		return err
 	}
-	_, err = manager.Install(ctx, m.Source, capi.InstallOptions{Providers: m.Providers, Detail: detail, PodsRun: converge.UntilPodsRun(pods), Halted: true})
+	_, err = manager.Install(ctx, m.Source, capi.InstallOptions{Providers: m.Providers, Detail: detail,
+		PodsRun: converge.UntilPodsRun(pods), Halted: true})
 	return err
 }
 
 // takeIn gives the drill's management cluster what the snapshot holds, and lets nobody act on it.
 func (d *drill) takeIn(ctx context.Context, client *kube.Client, detail func(string)) error {
-	report, err := handover.Rehearse(ctx, restoreOptions(d.snap, handover.Side{Name: "the drill", Client: client}, func(progress handover.Progress) { detail(progress.String()) }))
+	report, err := handover.Rehearse(ctx, restoreOptions(d.snap, handover.Side{Name: "the drill", Client: client},
+		func(progress handover.Progress) { detail(progress.String()) }))
 	d.noteWarnings(report)
 	if err == nil {
 		d.result.Restored = report.Moved

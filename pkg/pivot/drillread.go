@@ -27,7 +27,8 @@ import (
 // read holds the snapshot against Git, against what the clusters say, and against what is at hand here.
 func (d *drill) read(ctx context.Context) error {
 	if d.snap.HandedOver != "" {
-		d.find(diag.SeverityError, fmt.Sprintf("%s has handed its work over to %s: there is nothing to restore here", d.snap.ManagementCluster, d.snap.HandedOver),
+		d.find(diag.SeverityError, fmt.Sprintf("%s has handed its work over to %s: there is nothing to restore here",
+			d.snap.ManagementCluster, d.snap.HandedOver),
 			"take snapshots of that one")
 	}
 	age := time.Since(d.snap.Taken)
@@ -43,7 +44,8 @@ func (d *drill) read(ctx context.Context) error {
 	if others := handover.Elsewhere(ctx, d.snap.Objects, d.snap.Fleet, d.snap.ManagementCluster); len(others) > 0 {
 		d.find(diag.SeverityError, "others manage since what the snapshot holds: "+saysOf(others), "take a new one: `fleetctl backup`")
 	}
-	d.result.Elsewhere = append(d.result.Elsewhere, "the fleet's private age key, which the snapshot and the secrets in Git are encrypted for: it was found here")
+	d.result.Elsewhere = append(d.result.Elsewhere,
+		"the fleet's private age key, which the snapshot and the secrets in Git are encrypted for: it was found here")
 	return d.readVariables(ctx)
 }
 
@@ -69,7 +71,8 @@ func (d *drill) readGit() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(held)) {
 		if !declared[name] {
-			d.find(diag.SeverityWarning, "cluster "+name+" is in the snapshot, and Git does not declare it in its place: it would come back, and no Flux would keep it", "")
+			d.find(diag.SeverityWarning,
+				"cluster "+name+" is in the snapshot, and Git does not declare it in its place: it would come back, and no Flux would keep it", "")
 		}
 	}
 	return nil
@@ -104,7 +107,8 @@ func (d *drill) readProviders() {
 		})
 		switch {
 		case i < 0:
-			d.find(diag.SeverityError, "the snapshot was taken with "+was+", which fleet.yaml does not declare", "`fleetctl provider add` declares it")
+			d.find(diag.SeverityError, "the snapshot was taken with "+was+", which fleet.yaml does not declare",
+				"`fleetctl provider add` declares it")
 		case declared[i].Version != "" && declared[i].String() != was:
 			d.find(diag.SeverityWarning, fmt.Sprintf("the snapshot was taken with %s, and fleet.yaml declares %s", was, declared[i].Version), "")
 		}
@@ -128,7 +132,8 @@ func (d *drill) readSecrets() {
 	}
 	for _, cluster := range d.snap.Available {
 		if !there[cluster] {
-			d.find(diag.SeverityError, "the kubeconfig of cluster "+cluster+" is not in the snapshot: Cluster API could not reach it", "look at the management cluster, and take a new one")
+			d.find(diag.SeverityError, "the kubeconfig of cluster "+cluster+" is not in the snapshot: Cluster API could not reach it",
+				"look at the management cluster, and take a new one")
 		}
 	}
 }
@@ -156,8 +161,8 @@ func (d *drill) readVariables(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// placeholders stand in the place of credentials, which a drill has no use for. What only switches something on or off, or counts, stays as it is: a
-// provider's manager would not start otherwise.
+// placeholders stand in the place of credentials, which a drill has no use for. What only switches something on or off, or counts, stays as
+// it is: a provider's manager would not start otherwise.
 type placeholders struct {
 	real func(string) (string, bool)
 

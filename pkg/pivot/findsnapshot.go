@@ -81,5 +81,6 @@ func refuseHandedOverSince(name string, note *snapshot.Snapshot) error {
 		never = "`fleetctl pivot --abort --source-is-gone --to-kubeconfig FILE`, with its kubeconfig; where it is lost, too, " + never
 	}
 	return diag.Errorf("ask that one: `fleetctl connect` learns it from its kubeconfig. If it has never taken over, and never will: "+never,
-		"%s has handed its work over to %s, or was about to, %s: what it managed before must not be restored", name, note.HandedOver, plain.Ago(note.Taken))
+		"%s has handed its work over to %s, or was about to, %s: what it managed before must not be restored", name,
+		note.HandedOver, plain.Ago(note.Taken))
 }

@@ -1,6 +1,6 @@
-// Package pivot hands the work of a whole management cluster on: to another cluster (Pivot), into a snapshot and out of one (Backup, Restore), to a standby
-// that waits for it (ActivateStandby), and to nobody, to see whether it would work (Drill, RefreshStandby). Each is the steps of pkg/converge around what
-// pkg/handover does between two API servers.
+// Package pivot hands the work of a whole management cluster on: to another cluster (Pivot), into a snapshot and out of one (Backup,
+// Restore), to a standby that waits for it (ActivateStandby), and to nobody, to see whether it would work (Drill, RefreshStandby). Each is
+// the steps of pkg/converge around what pkg/handover does between two API servers.
 package pivot
 
 import (
@@ -30,8 +30,8 @@ const (
 	StepAsBefore        = "wait until the clusters are as they were"
 )
 
-// Move hands the work of a management cluster to another one, which may be one of its workload clusters. What it does to either side goes through
-// pkg/handover, so that whoever is killed, wherever, the same command goes on.
+// Move hands the work of a management cluster to another one, which may be one of its workload clusters. What it does to either side goes
+// through pkg/handover, so that whoever is killed, wherever, the same command goes on.
 type Move struct {
 	session *session.Session
 	// init is the run of init's steps that come before.
@@ -40,8 +40,8 @@ type Move struct {
 	// to is the workload cluster that is to take over, or what the cluster of toKubeconfig is called.
 	to           string
 	toKubeconfig []byte
-	// What a look has found before the steps begin: the hand-over that is under way, whether its source is not there any more, and the way to that
-	// where it is; under and source are nil where there is none.
+	// What a look has found before the steps begin: the hand-over that is under way, whether its source is not there any more, and the way to
+	// that where it is; under and source are nil where there is none.
 	Under  *handover.Journal
 	Gone   bool
 	source *kube.Client
@@ -69,10 +69,12 @@ func NewMove(init *converge.Run, to string) *Move {
 // Steps are those of a hand-over, which begins after that step of init.
 func (p *Move) Steps(after string) []steps.Step {
 	return []steps.Step{
-		{Name: StepTarget, Needs: []string{after}, Work: steps.Make3(p.Target, p.reach, p.init.Client, p.init.Manifests, p.init.Pushed), Timeout: 5 * time.Minute},
+		{Name: StepTarget, Needs: []string{after}, Work: steps.Make3(p.Target, p.reach, p.init.Client, p.init.Manifests, p.init.Pushed),
+			Timeout: 5 * time.Minute},
 		{
-			Name: stepTargetProviders, Needs: []string{StepTarget}, Work: steps.Do2(p.installProviders, p.Target, p.init.Manifests), Timeout: 20 * time.Minute,
-			Hint: "the target must be able to pull the providers' images",
+			Name: stepTargetProviders, Needs: []string{StepTarget}, Work: steps.Do2(p.installProviders, p.Target, p.init.Manifests),
+			Timeout: 20 * time.Minute,
+			Hint:    "the target must be able to pull the providers' images",
 		},
 		{
 			Name: stepTargetFlux, Needs: []string{StepTarget}, Work: steps.Do2(p.installFlux, p.Target, p.init.Manifests), Timeout: 15 * time.Minute,
@@ -98,8 +100,15 @@ func (p *Move) Steps(after string) []steps.Step {
 	}
 }
 
-// reach connects to the target, and keeps the way to it before the source can lose it: in the state folder, and at the source for other machines.
-func (p *Move) reach(ctx context.Context, source *kube.Client, m *converge.Manifests, commit *converge.Pushed, _ func(string)) (*Target, error) {
+// reach connects to the target, and keeps the way to it before the source can lose it: in the state folder, and at the source for other
+// machines.
+func (p *Move) reach(
+	ctx context.Context,
+	source *kube.Client,
+	m *converge.Manifests,
+	commit *converge.Pushed,
+	_ func(string),
+) (*Target, error) {
 	way, err := p.findTarget(ctx, source)
 	if err != nil {
 		return nil, err
@@ -124,7 +133,8 @@ func (p *Move) reach(ctx context.Context, source *kube.Client, m *converge.Manif
 	return target, p.keepTarget(ctx, source, way)
 }
 
-// findTarget finds the way to the target: as it was given, as an earlier run has kept it, or with the kubeconfig that Cluster API made for it.
+// findTarget finds the way to the target: as it was given, as an earlier run has kept it, or with the kubeconfig that Cluster API made for
+// it.
 func (p *Move) findTarget(ctx context.Context, source *kube.Client) (*handedTarget, error) {
 	if len(p.toKubeconfig) > 0 {
 		return &handedTarget{Name: p.to, Kubeconfig: p.toKubeconfig}, nil
@@ -159,7 +169,8 @@ func checkOwnFlux(ctx context.Context, source *kube.Client, cluster *capi.Cluste
 	}
 	for _, r := range remote {
 		if r.Key.Namespace == cluster.Namespace && r.Secret.Name == capi.KubeconfigSecret(cluster.Key()).Name {
-			return diag.Errorf("remove the flux.yaml beside its cluster.yaml and run the same command again; `fleetctl cluster add --flux none` declares a cluster without",
+			return diag.Errorf("remove the flux.yaml beside its cluster.yaml and run the same command again; `fleetctl cluster add --flux none` "+
+				"declares a cluster without",
 				"cluster %s has a Flux of its own, as workload clusters have: it would become the management cluster's too", cluster.FullName())
 		}
 	}
@@ -191,7 +202,13 @@ func (p *Move) tryFetch(ctx context.Context, target *Target, commit *converge.Pu
 }
 
 // handOver begins the hand-over, or goes on with it.
-func (p *Move) handOver(ctx context.Context, source *kube.Client, target *Target, commit *converge.Pushed, detail func(string)) (*handover.Report, error) {
+func (p *Move) handOver(
+	ctx context.Context,
+	source *kube.Client,
+	target *Target,
+	commit *converge.Pushed,
+	detail func(string),
+) (*handover.Report, error) {
 	if p.Under == nil {
 		if err := markHandedOver(ctx, commit, target.Name); err != nil {
 			return nil, err
@@ -244,8 +261,8 @@ func (p *Move) waitAsBefore(ctx context.Context, target *Target, report *handove
 	return waitAvailable(ctx, target.manager, report, detail)
 }
 
-// StepsGoingOn are those of init that a hand-over needs in any case. None of them touches the source's Flux or its providers, which a hand-over that
-// is under way has stopped; where the source is gone, none of them asks for it.
+// StepsGoingOn are those of init that a hand-over needs in any case. None of them touches the source's Flux or its providers, which a
+// hand-over that is under way has stopped; where the source is gone, none of them asks for it.
 func (p *Move) StepsGoingOn() []steps.Step {
 	left := []string{converge.StepProviders, converge.StepFlux, converge.StepConnect, converge.StepSynced}
 	if p.Gone {

@@ -14,8 +14,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 )
 
-// abortAtTarget undoes at the target what a source has begun there that is gone for good: the copies and the fence go, and the place of the snapshots no
-// longer says that the target takes over. What the source had can be restored then, at that target, too.
+// abortAtTarget undoes at the target what a source has begun there that is gone for good: the copies and the fence go, and the place of the
+// snapshots no longer says that the target takes over. What the source had can be restored then, at that target, too.
 func (p *Move) abortAtTarget(ctx context.Context) (*MoveResult, error) {
 	way, err := p.wayToTarget()
 	if err != nil {
@@ -49,7 +49,8 @@ func (p *Move) abortAtTarget(ctx context.Context) (*MoveResult, error) {
 	step.Done()
 	return &MoveResult{
 		FormatVersion: "1", Outcome: "undone", Report: report,
-		Next: []string{"fleetctl restore --source-is-gone    # makes a management cluster with what the last snapshot of " + p.session.Mgmt.Name + " holds"},
+		Next: []string{"fleetctl restore --source-is-gone    # makes a management cluster with what the last snapshot of " + p.session.Mgmt.Name +
+			" holds"},
 	}, removeKept(p.session.Cluster)
 }
 
@@ -72,7 +73,8 @@ func (p *Move) refuseLivingSource(ctx context.Context) error {
 		switch st, err := p.session.Host.State(ctx); {
 		case err != nil:
 		case st == host.StateStopped:
-			return diag.Errorf("start it (`fleetctl host start`); `fleetctl pivot --abort` undoes the hand-over on both sides then", "%s is not gone: its host on this machine is stopped", name)
+			return diag.Errorf("start it (`fleetctl host start`); `fleetctl pivot --abort` undoes the hand-over on both sides then",
+				"%s is not gone: its host on this machine is stopped", name)
 		case st == host.StateRunning:
 			return diag.Errorf("`fleetctl pivot --abort` undoes the hand-over on both sides", "%s is not gone: its host runs on this machine", name)
 		}
@@ -96,7 +98,8 @@ func (p *Move) refuseOtherHandOver(target string, j *handover.Journal) error {
 	case j.Fleet != p.session.Identity() || j.Source.Name != p.session.Mgmt.Name:
 		return otherFleets(target, j, p.session.Mgmt.Name)
 	case j.Role == handover.RoleTarget && j.Phase.Committed() && j.Whole() && j.Snapshot == "" && !j.Around:
-		return diag.Errorf("`fleetctl pivot` finishes what may be left to do", "%s has taken over from %s: it can only go forward", target, p.session.Mgmt.Name)
+		return diag.Errorf("`fleetctl pivot` finishes what may be left to do", "%s has taken over from %s: it can only go forward",
+			target, p.session.Mgmt.Name)
 	case j.Active() && (j.Role != handover.RoleTarget || !j.Whole() || j.Snapshot != "" || j.Around || j.Activates):
 		return handover.InTheMiddle(target, j)
 	}
@@ -116,7 +119,8 @@ func forgetHandOver(ctx context.Context, s *session.Session, target string) erro
 	if err == nil {
 		err = removeNotesIn(ctx, place, keys, func(note *snapshot.Snapshot) bool { return note.HandedOverUID == "" && note.HandedOver == target })
 	}
-	return diag.Wrap("remove from the place of the snapshots that "+target+" takes over", err, "run the same command again: until then nothing can be restored from there")
+	return diag.Wrap("remove from the place of the snapshots that "+target+" takes over", err,
+		"run the same command again: until then nothing can be restored from there")
 }
 
 // reachNamed is a way to a management cluster, where this machine knows one and it answers.
@@ -135,13 +139,15 @@ func reachNamed(ctx context.Context, s *session.Session, name string) (*kube.Cli
 	return client, err
 }
 
-// snapshotAgain takes a snapshot of a management cluster that keeps its work after all: it counts in the place of the note that the work was handed over.
+// snapshotAgain takes a snapshot of a management cluster that keeps its work after all: it counts in the place of the note that the work
+// was handed over.
 func (p *Move) snapshotAgain(ctx context.Context) error {
 	if p.session.SnapshotsTo() == "" {
 		return nil
 	}
 	_, err := Backup(ctx, p.session.Deps, BackupOptions{
-		Target: &management.Target{Name: p.session.Mgmt.Name, Cluster: p.session.Cluster}, Client: p.source, Dir: p.session.Opts.Dir, To: p.session.SnapshotsTo(),
+		Target: &management.Target{Name: p.session.Mgmt.Name, Cluster: p.session.Cluster}, Client: p.source, Dir: p.session.Opts.Dir,
+		To:  p.session.SnapshotsTo(),
 		Git: p.session.Opts.Git, AgeKeyFile: p.session.Opts.AgeKeyFile,
 	})
 	return err

@@ -75,7 +75,8 @@ spec:
 	l := &lostSource{
 		client: client, folder: folder, keys: secret.Keys{key},
 		deps: management.Deps{
-			Report: progress.Discard, Store: state.Store{Dir: t.TempDir()}, CacheDir: t.TempDir(), LookupEnv: func(string) (string, bool) { return "", false },
+			Report: progress.Discard, Store: state.Store{Dir: t.TempDir()}, CacheDir: t.TempDir(),
+			LookupEnv: func(string) (string, bool) { return "", false },
 		},
 		o: MoveOptions{
 			Options: session.Options{Dir: dir, AgeKeyFile: filepath.Join(places, "agekey")}, ToKubeconfig: filepath.Join(dir, "target.kubeconfig"),
@@ -101,7 +102,8 @@ func (l *lostSource) journal(t *testing.T, j handover.Journal) {
 		t.Fatal(err)
 	}
 	s := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: handover.JournalKey.Namespace, Name: handover.JournalKey.Name}, Data: map[string][]byte{"journal": content},
+		ObjectMeta: metav1.ObjectMeta{Namespace: handover.JournalKey.Namespace, Name: handover.JournalKey.Name},
+		Data:       map[string][]byte{"journal": content},
 	}
 	if err := l.client.WithWatch.Delete(t.Context(), s.DeepCopy()); err != nil && !kube.IsAbsent(err) {
 		t.Fatal(err)

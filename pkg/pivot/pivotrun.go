@@ -84,7 +84,9 @@ func Pivot(ctx context.Context, deps management.Deps, o MoveOptions) (*MoveResul
 		return p.aside(ctx, o)
 	}
 	if r, err := s.Cluster.Load(); err == nil && r.PivotedTo != "" && p.Under == nil {
-		return nil, diag.Errorf("`fleetctl status` shows it. To hand its work on, declare it in fleet.yaml with host.existing and the kubeconfig "+s.Cluster.Path(management.KubeconfigFile),
+		return nil, diag.Errorf(
+			"`fleetctl status` shows it. To hand its work on, declare it in fleet.yaml with host.existing and the kubeconfig "+
+				s.Cluster.Path(management.KubeconfigFile),
 			"the management cluster %s was pivoted to %s already", r.Name, r.PivotedTo)
 	}
 	if p.Under == nil && p.to == "" {
@@ -118,7 +120,8 @@ func (p *Move) noSource(ctx context.Context) error {
 		return diag.Errorf("`fleetctl init` makes it; if another cluster has taken over from it, give the way there: --to-kubeconfig FILE",
 			"the management cluster %s does not exist, and has nothing to hand over", p.session.Mgmt.Name)
 	}
-	return errors.Join(diag.Errorf("start it first: `fleetctl host start`", "the management cluster %s does not run (it is %s)", p.session.Mgmt.Name, st), err)
+	return errors.Join(diag.Errorf("start it first: `fleetctl host start`", "the management cluster %s does not run (it is %s)",
+		p.session.Mgmt.Name, st), err)
 }
 
 // aside is what needs no steps: a look, or an abort.
@@ -160,7 +163,11 @@ func (p *Move) aside(ctx context.Context, o MoveOptions) (*MoveResult, error) {
 }
 
 // abort undoes a hand-over in one of its ways.
-func (p *Move) abort(ctx context.Context, options handover.Options, how func(context.Context, handover.Options) (*handover.Report, error)) (*MoveResult, error) {
+func (p *Move) abort(
+	ctx context.Context,
+	options handover.Options,
+	how func(context.Context, handover.Options) (*handover.Report, error),
+) (*MoveResult, error) {
 	step := p.session.Deps.Report.Start("undo the hand-over")
 	options.Progress = func(progress handover.Progress) { step.Detail(progress.String()) }
 	report, err := how(ctx, options)
@@ -173,7 +180,8 @@ func (p *Move) abort(ctx context.Context, options handover.Options, how func(con
 		return nil, err
 	}
 	if err := p.snapshotAgain(ctx); err != nil {
-		p.session.Deps.Report.Warn(fmt.Sprintf("the hand-over is undone, and its place of snapshots still says that %s has taken over: run `fleetctl backup` (%v)", report.Target, err))
+		p.session.Deps.Report.Warn(fmt.Sprintf(
+			"the hand-over is undone, and its place of snapshots still says that %s has taken over: run `fleetctl backup` (%v)", report.Target, err))
 	}
 	return &MoveResult{FormatVersion: "1", Outcome: "undone", Report: report, Next: []string{}}, nil
 }

@@ -23,8 +23,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
-// handedTarget is the way to the cluster that takes over. It is kept from before the hand-over begins until this machine remembers that cluster as
-// its management cluster: the Secret that it was read from travels, too.
+// handedTarget is the way to the cluster that takes over. It is kept from before the hand-over begins until this machine remembers that
+// cluster as its management cluster: the Secret that it was read from travels, too.
 type handedTarget struct {
 	Name       string `json:"name"`
 	Kubeconfig []byte `json:"kubeconfig"`
@@ -126,8 +126,8 @@ func (p *Move) forgetTarget(ctx context.Context) error {
 	return removeKept(p.session.Cluster)
 }
 
-// Look finds out whether a hand-over is under way, at the source or, where that is gone, at the target that an earlier run has kept the way to. It
-// changes nothing, but for starting a source that was stopped in the middle of one.
+// Look finds out whether a hand-over is under way, at the source or, where that is gone, at the target that an earlier run has kept the way
+// to. It changes nothing, but for starting a source that was stopped in the middle of one.
 func (p *Move) Look(ctx context.Context) error {
 	if p.session.HostErr != nil {
 		return p.session.HostErr
@@ -201,7 +201,8 @@ func (p *Move) lookAtTarget(ctx context.Context, kept *handedTarget) error {
 		return otherFleets(kept.Name, journal, p.session.Mgmt.Name)
 	}
 	if journal == nil || journal.Role != handover.RoleTarget || !journal.Whole() || !journal.Phase.Committed() {
-		hint := "go on, or undo it, on the machine that the management cluster is on; if that is gone for good: `fleetctl pivot --abort --source-is-gone`"
+		hint := "go on, or undo it, on the machine that the management cluster is on; if that is gone for good: `fleetctl pivot --abort " +
+			"--source-is-gone`"
 		if len(p.toKubeconfig) > 0 {
 			hint += " with --to-kubeconfig, too"
 		}
@@ -223,7 +224,8 @@ func (p *Move) sameTarget(j *handover.Journal) error {
 	if p.to == "" || len(p.toKubeconfig) > 0 || management.SameCluster(p.to, j.Target.Name) {
 		return nil
 	}
-	return diag.Usage("name that cluster, or undo it first: `fleetctl pivot --abort`", "%s is being handed over to %s", p.session.Mgmt.Name, j.Target.Name)
+	return diag.Usage("name that cluster, or undo it first: `fleetctl pivot --abort`", "%s is being handed over to %s",
+		p.session.Mgmt.Name, j.Target.Name)
 }
 
 // checkSource refuses a fleet repo that the target could never read: what is served from here leads to the source's host alone.
@@ -232,5 +234,6 @@ func (p *Move) checkSource() error {
 		return nil
 	}
 	return diag.Usage("give the fleet repo a remote (spec.git.url in fleet.yaml)",
-		"%s cannot take over: a fleet repo without a remote is served to the management cluster %s only", cmp.Or(p.to, "the target"), p.session.Mgmt.Name)
+		"%s cannot take over: a fleet repo without a remote is served to the management cluster %s only",
+		cmp.Or(p.to, "the target"), p.session.Mgmt.Name)
 }

@@ -34,7 +34,8 @@ type RestoreOptions struct {
 	SourceIsGone bool
 	// PauseElsewhere brings clusters that others manage by now back paused, in the place of refusing.
 	PauseElsewhere bool
-	// FenceOnly leaves making the objects to another tool, which runs in the namespace Admit, and Incomplete agrees that something did not come with it.
+	// FenceOnly leaves making the objects to another tool, which runs in the namespace Admit, and Incomplete agrees that something did not
+	// come with it.
 	FenceOnly, Incomplete bool
 	Admit                 string
 	// DryRun only looks, and Abort undoes a restore that has not taken over.
@@ -94,8 +95,8 @@ func NewRestoration(init *converge.Run) *Restoration {
 	return r
 }
 
-// Restore makes the management cluster that fleet.yaml describes, as init does, and gives it what a snapshot holds before its Flux begins. It goes on
-// where an earlier run was cut off.
+// Restore makes the management cluster that fleet.yaml describes, as init does, and gives it what a snapshot holds before its Flux begins.
+// It goes on where an earlier run was cut off.
 func Restore(ctx context.Context, deps management.Deps, o RestoreOptions) (*RestoreResult, error) {
 	if errs := validation.IsDNS1123Label(o.Admit); o.FenceOnly && len(errs) > 0 {
 		return nil, diag.Usage("name a namespace", "--velero-namespace %q: %s", o.Admit, strings.Join(errs, "; "))
@@ -127,7 +128,8 @@ func Restore(ctx context.Context, deps management.Deps, o RestoreOptions) (*Rest
 	if r.Snap, err = FindSnapshot(ctx, s, place, o.Snapshot); err != nil {
 		return nil, err
 	}
-	result := &RestoreResult{FormatVersion: "1", Outcome: "planned", Cluster: s.Mgmt.Name, Place: place.String(), Snapshot: infoOf(r.Snap), Next: []string{}}
+	result := &RestoreResult{FormatVersion: "1", Outcome: "planned", Cluster: s.Mgmt.Name, Place: place.String(),
+		Snapshot: infoOf(r.Snap), Next: []string{}}
 	if result.Others, err = place.List(ctx); err != nil {
 		return nil, err
 	}
@@ -155,7 +157,8 @@ func (r *Restoration) Check(ctx context.Context, sourceIsGone bool) error {
 		return refuseHandedOverSince(r.session.Mgmt.Name, r.Snap)
 	}
 	if record, err := r.session.Cluster.Load(); err == nil && record.PivotedTo != "" {
-		return diag.Errorf("`fleetctl status` shows it", "the management cluster %s was pivoted to %s, which has its work", record.Name, record.PivotedTo)
+		return diag.Errorf("`fleetctl status` shows it", "the management cluster %s was pivoted to %s, which has its work",
+			record.Name, record.PivotedTo)
 	}
 	if r.session.HostErr != nil {
 		return r.session.HostErr
@@ -196,18 +199,21 @@ func (r *Restoration) Check(ctx context.Context, sourceIsGone bool) error {
 		return err
 	}
 	return diag.Errorf("if it is, say so: --source-is-gone. If it is not, two management clusters would act on the same machines",
-		"nothing here tells whether the management cluster %s that the snapshot was taken of (%s, by %s) is gone: %s, and where it ran no machine but that one knows",
+		"nothing here tells whether the management cluster %s that the snapshot was taken of (%s, by %s) is gone: %s, and where it ran no "+
+			"machine but that one knows",
 		r.Snap.ManagementCluster, plain.Ago(r.Snap.Taken), r.Snap.By, here)
 }
 
-// checkOwners refuses what others manage by now or, where that is agreed to, has it come back paused: nobody acts on it then, and `cluster detach` takes it away.
+// checkOwners refuses what others manage by now or, where that is agreed to, has it come back paused: nobody acts on it then, and `cluster
+// detach` takes it away.
 func (r *Restoration) checkOwners(ctx context.Context) error {
 	others := handover.Elsewhere(ctx, r.Snap.Objects, r.Snap.Fleet, r.Snap.ManagementCluster)
 	if len(others) == 0 {
 		return nil
 	}
 	if !r.pauseElsewhere {
-		return diag.Errorf("restore a snapshot that was taken since (`fleetctl restore --dry-run` lists them). Where there is none: --pause-elsewhere brings these back paused, "+
+		return diag.Errorf("restore a snapshot that was taken since (`fleetctl restore --dry-run` lists them). Where there is none: "+
+			"--pause-elsewhere brings these back paused, "+
 			"and `fleetctl cluster detach` takes them away afterwards; nothing has been changed",
 			"the snapshot %s holds what others manage since, as the clusters themselves say: %s", r.Snap.ID, saysOf(others))
 	}
@@ -222,8 +228,9 @@ func (r *Restoration) pause(clusters []string) (err error) {
 	return err
 }
 
-// checkOwnersAgain is checkOwners for a run that goes on. What the run that began has paused stays so, whatever its owner answers by now. What got another owner since
-// may be there unpaused already: it is refused. Once that run has taken over, what the snapshot holds is needed no more.
+// checkOwnersAgain is checkOwners for a run that goes on. What the run that began has paused stays so, whatever its owner answers by now.
+// What got another owner since may be there unpaused already: it is refused. Once that run has taken over, what the snapshot holds is
+// needed no more.
 func (r *Restoration) checkOwnersAgain(ctx context.Context, journal *handover.Journal) error {
 	if journal.Phase.Committed() {
 		return nil
@@ -231,7 +238,8 @@ func (r *Restoration) checkOwnersAgain(ctx context.Context, journal *handover.Jo
 	others := handover.Elsewhere(ctx, r.Snap.Objects, r.Snap.Fleet, r.Snap.ManagementCluster)
 	maps.DeleteFunc(others, func(cluster, _ string) bool { return slices.Contains(journal.Pause, cluster) })
 	if len(others) > 0 {
-		return diag.Errorf("undo what has been done so far (`"+journal.Command()+" --abort`), and begin again with a snapshot that was taken since, or with --pause-elsewhere",
+		return diag.Errorf("undo what has been done so far (`"+journal.Command()+
+			" --abort`), and begin again with a snapshot that was taken since, or with --pause-elsewhere",
 			"since it began with the snapshot %s, others manage what that holds, as the clusters themselves say: %s", r.Snap.ID, saysOf(others))
 	}
 	return r.pause(journal.Pause)
@@ -249,7 +257,8 @@ func saysOf(others map[string]string) string {
 // InitSteps are those of init, with the snapshot before Flux is connected.
 func (r *Restoration) InitSteps() []steps.Step {
 	return r.init.StepsAround(steps.Step{
-		Name: stepRestore, Needs: []string{converge.StepPush, converge.StepFlux, converge.StepProviders}, Work: steps.Make2(r.report, r.takeIn, r.init.Client, r.init.Pushed),
+		Name: stepRestore, Needs: []string{converge.StepPush, converge.StepFlux, converge.StepProviders},
+		Work:    steps.Make2(r.report, r.takeIn, r.init.Client, r.init.Pushed),
 		Timeout: time.Hour,
 		Hint:    "run the same command again: it goes on; `fleetctl restore --abort` undoes it until the work is taken over",
 	})
@@ -266,20 +275,30 @@ func (r *Restoration) underWay(ctx context.Context, client *kube.Client) (bool, 
 
 func (r *Restoration) steps() []steps.Step {
 	return append(r.InitSteps(), steps.Step{
-		Name: StepAsBefore, Needs: []string{converge.StepSynced}, Work: steps.Do2(r.waitAsBefore, r.init.Client, r.report), Timeout: 15 * time.Minute,
-		Hint: "the snapshot is restored; `fleetctl status` shows what is wrong",
+		Name: StepAsBefore, Needs: []string{converge.StepSynced}, Work: steps.Do2(r.waitAsBefore, r.init.Client, r.report),
+		Timeout: 15 * time.Minute,
+		Hint:    "the snapshot is restored; `fleetctl status` shows what is wrong",
 	})
 }
 
 // options are those of taking the snapshot in for good.
-func (r *Restoration) options(client *kube.Client, attach func(context.Context, *kube.Client, func(string)) error, detail func(string)) handover.RestoreOptions {
+func (r *Restoration) options(
+	client *kube.Client,
+	attach func(context.Context, *kube.Client, func(string)) error,
+	detail func(string),
+) handover.RestoreOptions {
 	o := restoreOptions(r.Snap, r.session.Side(client), func(progress handover.Progress) { detail(progress.String()) })
 	o.Attach, o.Pause = attach, r.paused
 	return o
 }
 
 // takeIn gives the management cluster what the snapshot holds.
-func (r *Restoration) takeIn(ctx context.Context, client *kube.Client, commit *converge.Pushed, detail func(string)) (*handover.Report, error) {
+func (r *Restoration) takeIn(
+	ctx context.Context,
+	client *kube.Client,
+	commit *converge.Pushed,
+	detail func(string),
+) (*handover.Report, error) {
 	report, err := handover.Restore(ctx, r.options(client, commit.Attach, detail))
 	warn(r.session, report)
 	r.init.Did()
@@ -332,7 +351,8 @@ func (r *Restoration) abort(ctx context.Context) (*RestoreResult, error) {
 	step.Done()
 	if result.Report != nil {
 		result.Outcome = "undone"
-		result.Next = append(result.Next, fmt.Sprintf("fleetctl teardown --management %s   # the management cluster, which manages nothing", r.session.Mgmt.Name))
+		result.Next = append(result.Next, fmt.Sprintf("fleetctl teardown --management %s   # the management cluster, which manages nothing",
+			r.session.Mgmt.Name))
 	}
 	return result, nil
 }

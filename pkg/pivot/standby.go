@@ -38,7 +38,8 @@ func lookStandby(ctx context.Context, s *session.Session) (*kube.Client, *handov
 		return nil, nil, diag.Errorf("run it in a clone of the fleet repo", "there is no fleet in %s", s.Opts.Dir)
 	}
 	if s.StandbyOf == "" {
-		return nil, nil, diag.Usage("where it was a standby, it has taken over: `fleetctl status --management "+s.Mgmt.Name+"`. `fleetctl standby add` declares a new one",
+		return nil, nil, diag.Usage("where it was a standby, it has taken over: `fleetctl status --management "+s.Mgmt.Name+
+			"`. `fleetctl standby add` declares a new one",
 			"%s is no standby: fleet.yaml has it as a management cluster", s.Mgmt.Name)
 	}
 	if s.HostErr != nil {
@@ -49,8 +50,10 @@ func lookStandby(ctx context.Context, s *session.Session) (*kube.Client, *handov
 		return nil, nil, err
 	}
 	if there == nil {
-		return nil, nil, diag.NotReady("`fleetctl host start --management "+s.Mgmt.Name+"` starts one that is stopped, `fleetctl init --management "+s.Mgmt.Name+"` makes one. "+
-			"Where another machine has made it: `fleetctl connect --management "+s.Mgmt.Name+" --kubeconfig FILE`",
+		return nil, nil, diag.NotReady(
+			"`fleetctl host start --management "+s.Mgmt.Name+"` starts one that is stopped, `fleetctl init --management "+s.Mgmt.Name+
+				"` makes one. "+
+				"Where another machine has made it: `fleetctl connect --management "+s.Mgmt.Name+" --kubeconfig FILE`",
 			"the standby %s does not run here", s.Mgmt.Name)
 	}
 	if err := s.CheckClaim(there.Claim); err != nil {
@@ -69,24 +72,27 @@ func lookStandby(ctx context.Context, s *session.Session) (*kube.Client, *handov
 	return there.Client, journal, err
 }
 
-// checkOf refuses a standby whose journal names another management cluster than fleet.yaml does: with that one's snapshots it would take over what it is no standby of.
+// checkOf refuses a standby whose journal names another management cluster than fleet.yaml does: with that one's snapshots it would take
+// over what it is no standby of.
 func checkOf(s *session.Session, journal *handover.Journal) error {
 	if journal.IsStandby() {
 		if journal.Standby.Of == s.StandbyOf {
 			return nil
 		}
-		return diag.NotReady("pull the fleet repo if it is behind; then `fleetctl init --management "+s.Mgmt.Name+"` makes it a standby of "+s.StandbyOf,
+		return diag.NotReady("pull the fleet repo if it is behind; then `fleetctl init --management "+s.Mgmt.Name+"` makes it a standby of "+
+			s.StandbyOf,
 			"%s is a standby of %s, and not of %s as fleet.yaml says", s.Mgmt.Name, journal.Standby.Of, s.StandbyOf)
 	}
 	if journal.Source.Name == s.StandbyOf {
 		return nil
 	}
-	return diag.Errorf("pull the fleet repo if it is behind, or have fleet.yaml name "+journal.Source.Name+" again until this is finished or undone",
+	return diag.Errorf("pull the fleet repo if it is behind, or have fleet.yaml name "+journal.Source.Name+
+		" again until this is finished or undone",
 		"%s takes over from %s, and not from %s as fleet.yaml says", s.Mgmt.Name, journal.Source.Name, s.StandbyOf)
 }
 
-// RefreshStandby tries the last snapshot on a standby: it holds it against Git and what is at hand here, restores it up to where the standby would take over, takes
-// the copies away again, and notes there what it has seen. Findings are no error.
+// RefreshStandby tries the last snapshot on a standby: it holds it against Git and what is at hand here, restores it up to where the
+// standby would take over, takes the copies away again, and notes there what it has seen. Findings are no error.
 func RefreshStandby(ctx context.Context, deps management.Deps, o DrillOptions) (*DrillResult, error) {
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
@@ -103,7 +109,8 @@ func RefreshStandby(ctx context.Context, deps management.Deps, o DrillOptions) (
 		return nil, err
 	}
 	d := &drill{session: s, opts: o, result: &DrillResult{
-		FormatVersion: "1", Cluster: s.StandbyOf, Standby: s.Mgmt.Name, Place: place.String(), Restored: map[string]int{}, Findings: []DrillFinding{}, Elsewhere: []string{},
+		FormatVersion: "1", Cluster: s.StandbyOf, Standby: s.Mgmt.Name, Place: place.String(), Restored: map[string]int{},
+		Findings: []DrillFinding{}, Elsewhere: []string{},
 	}}
 	if d.snap, err = FindSnapshot(ctx, s, place, o.Snapshot); err != nil {
 		return nil, err
@@ -116,7 +123,8 @@ func RefreshStandby(ctx context.Context, deps management.Deps, o DrillOptions) (
 		return nil, err
 	}
 	if _, trouble, err := flux.NewSystem(client).Fetched(ctx); err != nil || trouble != "" {
-		d.find(diag.SeverityError, "it does not fetch the fleet repo: "+cmp.Or(trouble, fmt.Sprint(err)), "`fleetctl init --management "+s.Mgmt.Name+"` gives it the way there")
+		d.find(diag.SeverityError, "it does not fetch the fleet repo: "+cmp.Or(trouble, fmt.Sprint(err)),
+			"`fleetctl init --management "+s.Mgmt.Name+"` gives it the way there")
 	}
 	if err := d.tryOn(ctx, client); err != nil {
 		return nil, err
@@ -149,7 +157,8 @@ func (d *drill) tryOn(ctx context.Context, client *kube.Client) error {
 // seen is what a standby keeps of it.
 func (d *drill) seen() *handover.Seen {
 	seen := &handover.Seen{
-		Snapshot: d.snap.ID, Taken: d.snap.Taken, At: time.Now().UTC().Truncate(time.Second), Works: d.result.Works, Problems: []string{}, Clusters: d.snap.Clusters,
+		Snapshot: d.snap.ID, Taken: d.snap.Taken, At: time.Now().UTC().Truncate(time.Second), Works: d.result.Works, Problems: []string{},
+		Clusters: d.snap.Clusters,
 	}
 	for _, n := range d.result.Restored {
 		seen.Objects += n

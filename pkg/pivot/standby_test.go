@@ -56,10 +56,13 @@ func TestWhySilent(t *testing.T) {
 
 // What has taken over is not undone, and the refusal says how to go on.
 func TestTookOverIsNotUndone(t *testing.T) {
-	a := &activation{Restoration: NewRestoration(converge.NewRun(&session.Session{Mgmt: &v1alpha1.ManagementCluster{Name: "spare"}, StandbyOf: "platform"})), journal: &handover.Journal{
-		Role: handover.RoleTarget, Activates: true, Phase: handover.PhaseReleased, Target: handover.Party{Name: "spare"}, Snapshot: "20260101T000000Z-abcdef",
+	a := &activation{Restoration: NewRestoration(converge.NewRun(
+		&session.Session{Mgmt: &v1alpha1.ManagementCluster{Name: "spare"}, StandbyOf: "platform"})), journal: &handover.Journal{
+		Role: handover.RoleTarget, Activates: true, Phase: handover.PhaseReleased, Target: handover.Party{Name: "spare"},
+		Snapshot: "20260101T000000Z-abcdef",
 	}}
-	if err := a.tookOver(); !strings.Contains(err.Error(), "spare has taken over from platform") || !strings.Contains(diag.Hint(err), "fleetctl standby activate spare") {
+	if err := a.tookOver(); !strings.Contains(err.Error(), "spare has taken over from platform") ||
+		!strings.Contains(diag.Hint(err), "fleetctl standby activate spare") {
 		t.Errorf("%v, hint %q", err, diag.Hint(err))
 	}
 }
@@ -78,7 +81,8 @@ func TestStaysPaused(t *testing.T) {
 // A place that was rolled back is noticed, unless the snapshot is named.
 func TestOlderThanSeen(t *testing.T) {
 	s := &session.Session{Mgmt: &v1alpha1.ManagementCluster{Name: "spare"}}
-	rest := &handover.Journal{Role: handover.RoleStandby, Standby: &handover.Standby{Seen: &handover.Seen{Snapshot: "20260102T000000Z-abcdef"}}}
+	rest := &handover.Journal{Role: handover.RoleStandby,
+		Standby: &handover.Standby{Seen: &handover.Seen{Snapshot: "20260102T000000Z-abcdef"}}}
 	older := &Restoration{session: s, Snap: &snapshot.Snapshot{ID: "20260101T000000Z-abcdef"}}
 	for _, j := range []*handover.Journal{rest, {Role: handover.RoleTarget, Tries: true, Before: rest}} {
 		a := &activation{Restoration: older, journal: j}

@@ -14,8 +14,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 )
 
-// A standby that takes over notes so in the place of the snapshots before it does. As long as it has not, its own journal tells, and its own note says nothing to it: a
-// run that was cut off left it there.
+// A standby that takes over notes so in the place of the snapshots before it does. As long as it has not, its own journal tells, and its
+// own note says nothing to it: a run that was cut off left it there.
 
 // newestButOwnNotes reads the newest of the snapshots. Errors are those of snapshot.Find.
 func newestButOwnNotes(ctx context.Context, s *session.Session, place snapshot.Place, keys secret.Keys) (*snapshot.Snapshot, error) {
@@ -38,8 +38,15 @@ func newestButOwnNotes(ctx context.Context, s *session.Session, place snapshot.P
 	return nil, diag.Errorf("there is nothing to take over with", "there is no snapshot of %s in %s", s.DeclaredAs(), place)
 }
 
-// notesSince are the newest note of the standby itself and of somebody else, since the snapshot since; where that is "", since the newest snapshot.
-func notesSince(ctx context.Context, s *session.Session, place snapshot.Place, keys secret.Keys, since string) (own, other *snapshot.Snapshot, err error) {
+// notesSince are the newest note of the standby itself and of somebody else, since the snapshot since; where that is "", since the newest
+// snapshot.
+func notesSince(
+	ctx context.Context,
+	s *session.Session,
+	place snapshot.Place,
+	keys secret.Keys,
+	since string,
+) (own, other *snapshot.Snapshot, err error) {
 	ids, err := place.List(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -65,8 +72,8 @@ func notesSince(ctx context.Context, s *session.Session, place snapshot.Place, k
 	return own, other, nil
 }
 
-// noteTakeOver notes in the place that the standby takes over. It lists again afterwards: of two standbys that note so at once, at least one sees the other and does
-// not go on.
+// noteTakeOver notes in the place that the standby takes over. It lists again afterwards: of two standbys that note so at once, at least
+// one sees the other and does not go on.
 func noteTakeOver(ctx context.Context, s *session.Session, place snapshot.Place, keys, seal secret.Keys, since string) error {
 	own, other, err := notesSince(ctx, s, place, keys, since)
 	if err != nil {
@@ -96,7 +103,8 @@ func noteTakeOver(ctx context.Context, s *session.Session, place snapshot.Place,
 		return err
 	}
 	if err := session.Late(ctx, func(ctx context.Context) error { return place.Remove(ctx, note.ID) }); err != nil {
-		return diag.Wrap("remove the note "+note.ID+" from "+place.String(), err, "`fleetctl standby activate "+s.Mgmt.Name+" --abort` removes it")
+		return diag.Wrap("remove the note "+note.ID+" from "+place.String(), err,
+			"`fleetctl standby activate "+s.Mgmt.Name+" --abort` removes it")
 	}
 	return refuseHandedOverSince(s.DeclaredAs(), other)
 }
@@ -171,8 +179,9 @@ func removeNotesIn(ctx context.Context, place snapshot.Place, keys secret.Keys, 
 	return nil
 }
 
-// markHandedOver notes in the place of the snapshots that the work is another's, or will be: nobody restores it from there beside it. It is done before the
-// commit can be, for a run that dies right after that could do it no more; an abort takes a new snapshot, which counts from then on.
+// markHandedOver notes in the place of the snapshots that the work is another's, or will be: nobody restores it from there beside it. It is
+// done before the commit can be, for a run that dies right after that could do it no more; an abort takes a new snapshot, which counts from
+// then on.
 func markHandedOver(ctx context.Context, p *converge.Pushed, to string) error {
 	s := p.Session
 	if s.SnapshotsTo() == "" {
@@ -193,7 +202,8 @@ func markHandedOver(ctx context.Context, p *converge.Pushed, to string) error {
 func note(s *session.Session, to, uid string, at time.Time) *snapshot.Snapshot {
 	at = at.UTC().Truncate(time.Second)
 	return &snapshot.Snapshot{
-		ID: snapshot.NewID(at), Taken: at, By: ownership.Somebody(), Fleet: s.Identity(), FleetName: s.Fleet.Metadata.Name, ManagementCluster: s.DeclaredAs(),
-		Providers: []string{}, Clusters: []string{}, Available: []string{}, HandedOver: to, HandedOverUID: uid,
+		ID: snapshot.NewID(at), Taken: at, By: ownership.Somebody(), Fleet: s.Identity(), FleetName: s.Fleet.Metadata.Name,
+		ManagementCluster: s.DeclaredAs(),
+		Providers:         []string{}, Clusters: []string{}, Available: []string{}, HandedOver: to, HandedOverUID: uid,
 	}
 }

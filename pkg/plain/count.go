@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Count is a number of things for a person to read: 1 file, 2 files, 6,229 entries. what is one of them; of several words the last is the thing.
+// Count is a number of things for a person to read: 1 file, 2 files, 6,229 entries. what is one of them; of several words the last is the
+// thing.
 func Count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -23,7 +24,8 @@ func Are(n int) string {
 
 // Plural is the word for several of what.
 func Plural(what string) string {
-	if stem, ok := strings.CutSuffix(what, "y"); ok && !strings.HasSuffix(stem, "a") && !strings.HasSuffix(stem, "e") && !strings.HasSuffix(stem, "o") {
+	if stem, ok := strings.CutSuffix(what, "y"); ok && !strings.HasSuffix(stem, "a") && !strings.HasSuffix(stem, "e") &&
+		!strings.HasSuffix(stem, "o") {
 		return stem + "ies"
 	}
 	for _, ending := range []string{"s", "x", "ch", "sh"} {

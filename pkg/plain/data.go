@@ -9,8 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// JSON is the JSON document src with all that is Hidden written as escapes, and with nothing that a runner of CI takes for a command. It means
-// the same: such characters stand in strings alone. Line ends and tabs stay: where they are, they are between the values.
+// JSON is the JSON document src with all that is Hidden written as escapes, and with nothing that a runner of CI takes for a command. It
+// means the same: such characters stand in strings alone. Line ends and tabs stay: where they are, they are between the values.
 func JSON(src []byte) []byte {
 	if !suspect(src) {
 		return src

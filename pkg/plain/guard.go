@@ -11,7 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// Control is what may reach a terminal or a log beside text: colours, moves of the cursor, commands of a runner. Only this program can make one.
+// Control is what may reach a terminal or a log beside text: colours, moves of the cursor, commands of a runner. Only this program can make
+// one.
 type Control string
 
 // The controls that there are.
@@ -145,8 +146,8 @@ func (g *Guard) filter(dst, data []byte) ([]byte, int) {
 	return dst, len(data)
 }
 
-// clearLines is how much of data, which begins a line, is whole lines that are shown as they are. What is long has a line now and then that needs a
-// closer look.
+// clearLines is how much of data, which begins a line, is whole lines that are shown as they are. What is long has a line now and then that
+// needs a closer look.
 func clearLines(data []byte) int {
 	at := suspectAt(data)
 	if at < 0 {

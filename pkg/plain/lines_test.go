@@ -11,7 +11,8 @@ func TestGuardLongText(t *testing.T) {
 	t.Parallel()
 	fine := strings.Repeat("arn: aws:iam#1 \t/x\n", 500)
 	for _, bad := range []string{
-		"::error::x\n", "  ::x\n", "a ::x\n", "##[x]\n", "#\n#[x\n", ":\n:x\n", "\x1b[31m\n", "ö\n", "\u202e\n", "\r\n", "\r", "::", "\n::set\n", Red.String() + "x" + Reset.String(), "\xff\n",
+		"::error::x\n", "  ::x\n", "a ::x\n", "##[x]\n", "#\n#[x\n", ":\n:x\n", "\x1b[31m\n", "ö\n", "\u202e\n", "\r\n", "\r", "::", "\n::set\n",
+		Red.String() + "x" + Reset.String(), "\xff\n",
 	} {
 		for _, text := range []string{fine + bad + fine, bad + fine + bad, fine + "x" + bad + bad + fine, "x" + fine + bad} {
 			var whole, single bytes.Buffer

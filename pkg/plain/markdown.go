@@ -6,8 +6,8 @@ import (
 )
 
 // Markdown is s on one line of a comment at a forge. Plain words stay words. Text with anything in it of which a forge could make a link, a
-// picture, HTML, a mention, a reference or an emoji becomes code, in which none of them works: forges look for mentions and references after
-// HTML's entities are decoded, so writing those would not do.
+// picture, HTML, a mention, a reference or an emoji becomes code, in which none of them works: forges look for mentions and references
+// after HTML's entities are decoded, so writing those would not do.
 //
 // In a table, each | of the result has to be written \|.
 func Markdown(s string) string {
@@ -22,8 +22,8 @@ func Markdown(s string) string {
 	return fence + pad + s + pad + fence
 }
 
-// meaning is what means something in the Markdown of GitHub, GitLab or Gitea, or in HTML, within a line or where one begins; a single character
-// that stands alone between words does not.
+// meaning is what means something in the Markdown of GitHub, GitLab or Gitea, or in HTML, within a line or where one begins; a single
+// character that stands alone between words does not.
 var meaning = regexp.MustCompile("[`*_\\[\\]<>\\\\|~@#$^&{}!]|:[^ ]|%[^ ,;.)]|(?i:www\\.|\\bgh-[0-9])|^[ \t]*([-+=]|[0-9]+[.)])")
 
 // merged is what forges end the subject of a merged pull request with: its number in the same repository.

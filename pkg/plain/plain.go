@@ -106,8 +106,8 @@ func Lines(s string) string {
 	return b.String()
 }
 
-// Unbroken is s with its line ends and tabs escaped, and with nothing else changed: for names and messages that are put into a line, or into a
-// column, of text on its way to a Guard.
+// Unbroken is s with its line ends and tabs escaped, and with nothing else changed: for names and messages that are put into a line, or
+// into a column, of text on its way to a Guard.
 func Unbroken(s string) string {
 	if !strings.ContainsFunc(s, breaks) {
 		return s

@@ -36,8 +36,8 @@ var hostile = []string{
 	"\x1b]8;;https://example.com\x1b\\link\x1b]8;;\x1b\\",
 }
 
-// command is what a runner of CI acts on: GitHub's takes leading blanks of any alphabet away, and looks for ##[ anywhere. It compares as people do,
-// to whom joiners are nothing.
+// command is what a runner of CI acts on: GitHub's takes leading blanks of any alphabet away, and looks for ##[ anywhere. It compares as
+// people do, to whom joiners are nothing.
 var command = regexp.MustCompile(`(?m)^[\s\p{Z}\x{200c}\x{200d}\x{fe0f}]*:[\x{200c}\x{200d}\x{fe0f}]*:|##[A-Za-z]*\[`)
 
 // shown fails the test where text may do something to who reads it.

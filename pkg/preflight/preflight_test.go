@@ -116,7 +116,8 @@ func TestPort(t *testing.T) {
 	}
 	port := netip.MustParseAddrPort(l.Addr().String()).Port()
 	check := preflight.Port("127.0.0.1", port, "the Git server")
-	if got := check.Run(t.Context()); got.Status != preflight.StatusFail || !strings.Contains(got.Summary, "the Git server") || got.Hint == "" {
+	if got := check.Run(t.Context()); got.Status != preflight.StatusFail || !strings.Contains(got.Summary, "the Git server") ||
+		got.Hint == "" {
 		t.Errorf("taken port: %+v", got)
 	}
 	if err := l.Close(); err != nil {

@@ -1,4 +1,5 @@
-// Package programs finds the programs of a control plane, Kubernetes' and etcd's: in a folder of this machine, or where their projects release them.
+// Package programs finds the programs of a control plane, Kubernetes' and etcd's: in a folder of this machine, or where their projects
+// release them.
 package programs
 
 import (
@@ -37,10 +38,11 @@ type Found struct {
 // etcd is the program whose releases are etcd's own. All others are Kubernetes'.
 const etcd = "etcd"
 
-const folderHint = "give --programs a folder that holds etcd, kube-apiserver and kube-controller-manager for Linux on the architecture of the bundle"
+const folderHint = "give --programs a folder that holds etcd, kube-apiserver and kube-controller-manager for Linux on the architecture " +
+	"of the bundle"
 
-// Folder finds programs in a folder. All that is wrong is in the error: a program that is missing, is none for Linux on that architecture ("amd64", "arm64"),
-// or says that it has another version. Programs that this machine can run are asked for theirs.
+// Folder finds programs in a folder. All that is wrong is in the error: a program that is missing, is none for Linux on that architecture
+// ("amd64", "arm64"), or says that it has another version. Programs that this machine can run are asked for theirs.
 func Folder(ctx context.Context, dir, architecture string, wanted []Wanted) ([]Found, error) {
 	var found []Found
 	var problems []error

@@ -65,7 +65,8 @@ func TestFolder(t *testing.T) {
 	}{
 		{name: "any version", wanted: Wanted{Name: "etcd"}, version: "v3.6.8"},
 		{name: "this version", wanted: Wanted{Name: "kube-apiserver", Version: "v1.36.3"}, version: "v1.36.3"},
-		{name: "another version", wanted: Wanted{Name: "kube-apiserver", Version: "v1.35.0"}, says: "kube-apiserver says that it is v1.36.3, and v1.35.0 is wanted"},
+		{name: "another version", wanted: Wanted{Name: "kube-apiserver", Version: "v1.35.0"},
+			says: "kube-apiserver says that it is v1.36.3, and v1.35.0 is wanted"},
 		{name: "no version", wanted: Wanted{Name: "kube-controller-manager"}, says: "says no version"},
 		{name: "not there", wanted: Wanted{Name: "kubectl"}, says: "there is no kubectl"},
 		{name: "no program", wanted: Wanted{Name: "script"}, says: "script is no program for Linux"},
@@ -118,7 +119,8 @@ func site(t *testing.T, change func(files map[string][]byte)) Releases {
 		"/k8s/v1.36.3/bin/linux/arm64/kube-apiserver":        []byte("the server"),
 		"/k8s/v1.36.3/bin/linux/arm64/kube-apiserver.sha256": []byte(sum([]byte("the server")) + "\n"),
 		"/etcd/v3.6.8/etcd-v3.6.8-linux-arm64.tar.gz":        archive,
-		"/etcd/v3.6.8/SHA256SUMS":                            []byte("### v3.6.8\n" + strings.Repeat("0", 64) + "  etcd-v3.6.8-linux-amd64.tar.gz\n" + sum(archive) + "  etcd-v3.6.8-linux-arm64.tar.gz\n"),
+		"/etcd/v3.6.8/SHA256SUMS": []byte(
+			"### v3.6.8\n" + strings.Repeat("0", 64) + "  etcd-v3.6.8-linux-amd64.tar.gz\n" + sum(archive) + "  etcd-v3.6.8-linux-arm64.tar.gz\n"),
 	}
 	if change != nil {
 		change(files)
@@ -147,7 +149,8 @@ func TestDownload(t *testing.T) {
 		{"an archive that was changed", func(files map[string][]byte) { files[archive] = append(files[archive], 0) }, "and its release says"},
 		{"an archive that is none", func(files map[string][]byte) { files[archive] = []byte("<html>") }, "and its release says"},
 		{"no checksum", func(files map[string][]byte) { files[server+".sha256"] = []byte("<html>") }, "is no checksum"},
-		{"no line of the archive", func(files map[string][]byte) { files["/etcd/v3.6.8/SHA256SUMS"] = nil }, "SHA256SUMS does not name etcd-v3.6.8-linux-arm64.tar.gz"},
+		{"no line of the archive", func(files map[string][]byte) { files["/etcd/v3.6.8/SHA256SUMS"] = nil },
+			"SHA256SUMS does not name etcd-v3.6.8-linux-arm64.tar.gz"},
 		{"no such version", func(files map[string][]byte) { delete(files, server+".sha256") }, "404 Not Found"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

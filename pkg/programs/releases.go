@@ -39,8 +39,8 @@ const (
 	maxChecksums = 1 << 20
 )
 
-// Download puts released programs into dir: each by its version, for Linux on that architecture, and compared with the checksum that its release
-// names.
+// Download puts released programs into dir: each by its version, for Linux on that architecture, and compared with the checksum that its
+// release names.
 func Download(ctx context.Context, dir, architecture string, from Releases, wanted []Wanted, detail func(string)) ([]Found, error) {
 	found := make([]Found, len(wanted))
 	group, ctx := errgroup.WithContext(ctx)
@@ -89,7 +89,8 @@ func archived(ctx context.Context, f Found, site, architecture string) error {
 	if sum == "" {
 		return fmt.Errorf("%s/SHA256SUMS does not name %s.tar.gz", sameorigin.Display(site), folder)
 	}
-	return download(ctx, site+"/"+folder+".tar.gz", sum, f.File, func(r io.Reader, to io.Writer) error { return extract(r, folder+"/"+f.Name, to) })
+	return download(ctx, site+"/"+folder+".tar.gz", sum, f.File,
+		func(r io.Reader, to io.Writer) error { return extract(r, folder+"/"+f.Name, to) })
 }
 
 // download writes to a file what unpack makes of what is at a url, once all of that has the checksum: until then the file has another name.

@@ -122,8 +122,8 @@ func Promote(ctx context.Context, store state.Store, o Options) (*Result, error)
 // carries tells whether the change goes to the remote, be it as a pull request.
 func (p *run) carries() bool { return p.opts.Change.Push || p.opts.Change.PullRequest }
 
-// newRun opens the fleet repo and finds the newest commit of the branch, at the remote where there is one. Where no channel is named, the only
-// one that goes through tags is meant.
+// newRun opens the fleet repo and finds the newest commit of the branch, at the remote where there is one. Where no channel is named, the
+// only one that goes through tags is meant.
 func newRun(ctx context.Context, store state.Store, o Options) (*run, error) {
 	p := &run{store: store, opts: o}
 	var err error
@@ -260,7 +260,8 @@ func (p *run) named(name string) (gitrepo.Tag, bool, error) {
 		// A new tag says newer; one that is mistyped on the way back would bring the newest commit instead of an old one.
 		given, _ := p.version(name)
 		if newest, _ := p.version(p.tags[0].Name); given.LT(newest) {
-			return gitrepo.Tag{}, false, diag.Usage("name one that is there ("+p.newestTags()+"), or a new one above "+p.tags[0].Name, "there is no tag %s", name)
+			return gitrepo.Tag{}, false, diag.Usage("name one that is there ("+p.newestTags()+"), or a new one above "+p.tags[0].Name,
+				"there is no tag %s", name)
 		}
 	}
 	return gitrepo.Tag{Name: name, Commit: p.head}, true, nil
@@ -285,8 +286,8 @@ func (p *run) changedSince(ctx context.Context, commit string) (bool, error) {
 	return slices.ContainsFunc(files, layout.InChannels), err
 }
 
-// release judges the newest commit and the move to it, writes down what is new in it, and tags it. It returns what the commit that moves the channel
-// says.
+// release judges the newest commit and the move to it, writes down what is new in it, and tags it. It returns what the commit that moves
+// the channel says.
 func (p *run) release(ctx context.Context, out *Result, move change.Options) (string, error) {
 	said := ""
 	if p.opts.SkipHealth {

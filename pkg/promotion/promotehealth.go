@@ -60,9 +60,14 @@ type environmentLook struct {
 	flux.Applied
 }
 
-// environmentsOn looks at environments on a management cluster: what its Flux has applied, and whether their clusters are up. commit is what
-// they should be at; "" takes what they are.
-func (p *run) environmentsOn(ctx context.Context, m *v1alpha1.ManagementCluster, environments []string, commit string) ([]environmentLook, error) {
+// environmentsOn looks at environments on a management cluster: what its Flux has applied, and whether their clusters are up. commit is
+// what they should be at; "" takes what they are.
+func (p *run) environmentsOn(
+	ctx context.Context,
+	m *v1alpha1.ManagementCluster,
+	environments []string,
+	commit string,
+) ([]environmentLook, error) {
 	ctx, cancel := context.WithTimeout(ctx, promoteLook)
 	defer cancel()
 	target, err := management.Find(p.store, m.Name, p.repo.Dir)

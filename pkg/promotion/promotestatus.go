@@ -44,8 +44,8 @@ type WaitingCommit struct {
 	Author  string `json:"author"`
 }
 
-// Look looks at all environments, or at those that follow the channel named. A management cluster that does not answer is a reason in the result, not an error. Errors: the fleet
-// repo and its remote.
+// Look looks at all environments, or at those that follow the channel named. A management cluster that does not answer is a reason in the
+// result, not an error. Errors: the fleet repo and its remote.
 func Look(ctx context.Context, store state.Store, o Options) (*Status, error) {
 	p := &run{store: store, opts: o}
 	var err error

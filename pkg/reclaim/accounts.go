@@ -170,7 +170,8 @@ func openVSphere(ctx context.Context, s site) ([]account, []orphans.CloudReport)
 		not = append(not, s.failed(server, text, "if it is yours, "+export+every)...)
 	}
 	if len(all)+len(unasked) == 0 && len(s.options.Regions) == 0 {
-		text := fmt.Sprintf("the environment variable %s does not name the vCenter of management cluster %s", vsphere.ServerVariable, s.management)
+		text := fmt.Sprintf("the environment variable %s does not name the vCenter of management cluster %s",
+			vsphere.ServerVariable, s.management)
 		return nil, s.failed("", text, export+"vcenter.example.com")
 	}
 	if len(servers) == 0 {

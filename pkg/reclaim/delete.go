@@ -44,8 +44,8 @@ type Deleted struct {
 	Left []orphans.Kept `json:"left"`
 }
 
-// Delete deletes what the clouds have of one cluster that nobody manages. It looks, asks, looks again, and before each kind of thing asks the
-// management clusters once more: one may have taken the cluster over meanwhile. In the end it looks what is left.
+// Delete deletes what the clouds have of one cluster that nobody manages. It looks, asks, looks again, and before each kind of thing asks
+// the management clusters once more: one may have taken the cluster over meanwhile. In the end it looks what is left.
 func Delete(ctx context.Context, deps management.Deps, o Options, d DeleteOptions) (*Deleted, error) {
 	newest, cancelNewest := steps.WithTimeout(ctx, o.Timeout)
 	defer cancelNewest()
@@ -64,7 +64,8 @@ func Delete(ctx context.Context, deps management.Deps, o Options, d DeleteOption
 		return nil, unknownOrphan(report, o, d.Cluster)
 	}
 	result := &Deleted{
-		FormatVersion: "1", Cluster: d.Cluster, Regions: append([]string{}, o.Regions...), DryRun: d.DryRun, Planned: agreed.Resources, Deleted: []orphans.Resource{}, Left: agreed.Kept,
+		FormatVersion: "1", Cluster: d.Cluster, Regions: append([]string{}, o.Regions...), DryRun: d.DryRun, Planned: agreed.Resources,
+		Deleted: []orphans.Resource{}, Left: agreed.Kept,
 	}
 	if d.DryRun || len(agreed.Resources) == 0 {
 		return result, nil

@@ -12,8 +12,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 )
 
-// untoldError says that a management cluster answers, and that its list of clusters does not tell what it owns. That it no longer exists is then not true,
-// whoever says so.
+// untoldError says that a management cluster answers, and that its list of clusters does not tell what it owns. That it no longer exists is
+// then not true, whoever says so.
 type untoldError struct{ text string }
 
 func (e *untoldError) Error() string { return e.text }
@@ -30,15 +30,17 @@ func clustersOf(ctx context.Context, fleet string, target *management.Target) ([
 	switch {
 	case err != nil && !target.Known():
 		// Another machine may have made it: that it is not here says nothing.
-		return nil, diag.Wrap("this machine does not know how to reach it", err, "if it lives, `fleetctl connect` gives this machine the way to it")
+		return nil, diag.Wrap("this machine does not know how to reach it", err,
+			"if it lives, `fleetctl connect` gives this machine the way to it")
 	case err != nil:
 		return nil, err
 	}
 	return ownedAt(ctx, fleet, target.Name, client)
 }
 
-// ownedAt are the clusters of the management cluster called name that client reaches. After it was lost and made anew it has none until init or a restore
-// has ended, and what it owned still runs: an API server that is not yet, or no longer, the one that owns things is an untoldError.
+// ownedAt are the clusters of the management cluster called name that client reaches. After it was lost and made anew it has none until
+// init or a restore has ended, and what it owned still runs: an API server that is not yet, or no longer, the one that owns things is an
+// untoldError.
 func ownedAt(ctx context.Context, fleet, name string, client *kube.Client) ([]capi.Cluster, error) {
 	const finish = "finish it with `fleetctl init`, and bring back what it had with `fleetctl restore`"
 	claim, err := ownership.ReadClaim(ctx, client)
@@ -46,7 +48,8 @@ func ownedAt(ctx context.Context, fleet, name string, client *kube.Client) ([]ca
 	case err != nil:
 		return nil, err
 	case claim == nil:
-		return nil, untold(finish, "the cluster at %s belongs to no fleet yet: it is half made, or not the one that owned clusters", client.Host())
+		return nil, untold(finish, "the cluster at %s belongs to no fleet yet: it is half made, or not the one that owned clusters",
+			client.Host())
 	case fleet != "" && claim.Fleet != fleet || claim.Cluster != name:
 		return nil, untold("connect to the right one with `fleetctl connect`", "the cluster at %s is another one: %s", client.Host(), claim)
 	}
@@ -58,7 +61,8 @@ func ownedAt(ctx context.Context, fleet, name string, client *kube.Client) ([]ca
 	case journal.Active():
 		return nil, untold("finish that first: `"+journal.Command()+"`", "it is in the middle of %s", journal.What())
 	case journal != nil && journal.Role == handover.RoleSource && journal.Whole() && journal.Phase.Committed():
-		return nil, untold("connect to that one with `fleetctl connect`", "it has handed its work over to %s, which owns its clusters", journal.Target.Name)
+		return nil, untold("connect to that one with `fleetctl connect`",
+			"it has handed its work over to %s, which owns its clusters", journal.Target.Name)
 	}
 	manager, err := capi.New(client)
 	if err != nil {

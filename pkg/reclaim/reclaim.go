@@ -1,5 +1,5 @@
-// Package reclaim asks the clouds of a fleet what they still hold of clusters that no management cluster owns any more, and deletes that where
-// the user agrees. What proves that a thing is nobody's, pkg/orphans knows.
+// Package reclaim asks the clouds of a fleet what they still hold of clusters that no management cluster owns any more, and deletes that
+// where the user agrees. What proves that a thing is nobody's, pkg/orphans knows.
 package reclaim
 
 import (
@@ -102,8 +102,8 @@ type Left struct {
 	NotAsked []string
 }
 
-// LeftBy asks the clouds what they hold when the management cluster called gone has been torn down. Of a management cluster without a cloud that can
-// be asked nothing is left.
+// LeftBy asks the clouds what they hold when the management cluster called gone has been torn down. Of a management cluster without a cloud
+// that can be asked nothing is left.
 func LeftBy(ctx context.Context, deps management.Deps, gone string, o Options) Left {
 	o.Targets = slices.DeleteFunc(slices.Clone(o.Targets), func(t *management.Target) bool { return t.Name == gone })
 	if !slices.ContainsFunc(o.Repo.Fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool {

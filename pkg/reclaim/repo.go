@@ -15,8 +15,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
-// checkNewest refuses a working copy that is not what the remote of the fleet repo has now: a management cluster that somebody has added since is in no list of
-// those that are asked, and a cluster that somebody has declared since has no protection. A folder that has no remote, and is served from here, is all there is.
+// checkNewest refuses a working copy that is not what the remote of the fleet repo has now: a management cluster that somebody has added
+// since is in no list of those that are asked, and a cluster that somebody has declared since has no protection. A folder that has no
+// remote, and is served from here, is all there is.
 func checkNewest(ctx context.Context, repo *fleetrepo.Repo, given change.Credentials) error {
 	fleet := repo.Fleet.Spec.Git.URL
 	git, err := gitrepo.Open(repo.Dir)
@@ -34,7 +35,8 @@ func checkNewest(ctx context.Context, repo *fleetrepo.Repo, given change.Credent
 	case url == "" && fleet == "":
 		return nil
 	case url == "":
-		return diag.Errorf("run it in a clone of "+fleet, "the folder %s has no remote, so nobody knows whether it is what the fleet repo %s has now", repo.Dir, fleet)
+		return diag.Errorf("run it in a clone of "+fleet,
+			"the folder %s has no remote, so nobody knows whether it is what the fleet repo %s has now", repo.Dir, fleet)
 	}
 	main, _ := repo.Fleet.Channel(v1alpha1.MainChannel)
 	branch, err := git.Branch()
@@ -42,7 +44,8 @@ func checkNewest(ctx context.Context, repo *fleetrepo.Repo, given change.Credent
 		return err
 	}
 	if main.Branch != "" && branch != main.Branch {
-		return diag.Errorf("git switch "+main.Branch, "the branch %s is checked out, and the fleet is what the branch %s says", branch, main.Branch)
+		return diag.Errorf("git switch "+main.Branch, "the branch %s is checked out, and the fleet is what the branch %s says", branch,
+			main.Branch)
 	}
 	dirty, err := git.Dirty(ctx)
 	if err != nil {
@@ -66,12 +69,14 @@ func checkNewest(ctx context.Context, repo *fleetrepo.Repo, given change.Credent
 	}
 	if here != there {
 		return diag.Errorf("git pull, push what is only here, and run the same command again",
-			"the working copy of the fleet repo is not what the branch %s of %s is now: a management cluster that it does not name may own the cluster", branch, url)
+			"the working copy of the fleet repo is not what the branch %s of %s is now: a management cluster that it does not name may own the "+
+				"cluster", branch, url)
 	}
 	return nil
 }
 
-// FleetTargets are the targets, and the management clusters of the same fleet that this machine remembers and they lack: fleet.yaml may have lost one that lives.
+// FleetTargets are the targets, and the management clusters of the same fleet that this machine remembers and they lack: fleet.yaml may
+// have lost one that lives.
 func FleetTargets(store state.Store, dir string, targets []*management.Target) ([]*management.Target, error) {
 	identity, err := fleetrepo.ReadIdentity(dir)
 	if err != nil || identity == "" {

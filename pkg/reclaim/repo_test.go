@@ -44,7 +44,8 @@ func TestOrphansAreOfTheNewestFleetRepo(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = checkNewest(t.Context(), repo, change.Credentials{Token: server.Token})
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(diag.Hint(err), hint)) {
+		if want == "" && err != nil ||
+			want != "" && (err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(diag.Hint(err), hint)) {
 			t.Errorf("%v, hint %q; want %q, %q", err, diag.Hint(err), want, hint)
 		}
 	}

@@ -66,10 +66,14 @@ func TestReadBlock(t *testing.T) {
 
 func TestReadBlockLeavesToTheLibrary(t *testing.T) {
 	for _, text := range []string{
-		"a: 1.5\n", "a: 010\n", "a: yes\n", "on: a\n", "a: 1e3\n", "a: 0x1\n", "a: 1_000\n", "a: 2026-01-01\n", "a: 1:30\n", "a: ~\n", "a: !x b\n",
-		"a: &x b\n", "a: *x\n", "<<: {a: b}\n", "a: b: c\n", "a: b\na: c\n", "a: b\n c: d\n", "a: b\n\n c\n", "a: 1\n b\n", "a: b\n # c\n d\n", "a: 'b\n c'\n", "\"a\":\"b\"\n", "a:\n  {b: c}\n  d\n", "a: >\n  b\n", "a:\tb\n", "a: b # c\n", "- a\n", "a\n",
-		"a: \"b\n", "a: 'b''c'\n", "a: [b\n", "a: [b c: d]\n", "a: {b}\n", "a: {b: c, b: d}\n", "a: {1: c}\n", "? a\n: b\n", "a: |\n\n  b\n", "a: é\n", "a: b\r\n", "{a: b}\n",
-		"a: |+\n  b\n", "a: |\n  b", "a: |2\n    b\n", "a:\n  b: c\n d: e\n", "a: \"\\x41\"\n", "...\n", "a: b\n...\nc: d\n", "%a\n", "a: @b\n", "a: `b\n", "a: \"b\" c\n",
+		"a: 1.5\n", "a: 010\n", "a: yes\n", "on: a\n", "a: 1e3\n", "a: 0x1\n", "a: 1_000\n", "a: 2026-01-01\n",
+		"a: 1:30\n", "a: ~\n", "a: !x b\n",
+		"a: &x b\n", "a: *x\n", "<<: {a: b}\n", "a: b: c\n", "a: b\na: c\n", "a: b\n c: d\n", "a: b\n\n c\n", "a: 1\n b\n", "a: b\n # c\n d\n",
+		"a: 'b\n c'\n", "\"a\":\"b\"\n", "a:\n  {b: c}\n  d\n", "a: >\n  b\n", "a:\tb\n", "a: b # c\n", "- a\n", "a\n",
+		"a: \"b\n", "a: 'b''c'\n", "a: [b\n", "a: [b c: d]\n", "a: {b}\n", "a: {b: c, b: d}\n", "a: {1: c}\n", "? a\n: b\n", "a: |\n\n  b\n",
+		"a: é\n", "a: b\r\n", "{a: b}\n",
+		"a: |+\n  b\n", "a: |\n  b", "a: |2\n    b\n", "a:\n  b: c\n d: e\n", "a: \"\\x41\"\n", "...\n", "a: b\n...\nc: d\n", "%a\n", "a: @b\n",
+		"a: `b\n", "a: \"b\" c\n",
 		"a: " + strings.Repeat("[", 1<<20) + "\n", "a:\n" + strings.Repeat("- ", 1<<20) + "b\n",
 	} {
 		if n := codec.ReadBlock([]byte(text)); n != nil {
@@ -80,7 +84,8 @@ func TestReadBlockLeavesToTheLibrary(t *testing.T) {
 
 func TestReadBlockReads(t *testing.T) {
 	for _, text := range []string{
-		"a:\n- - b\n  - c: d\n    e: f\n- - - g\n", "a:\n  {}\nb:\n  [c, {\"d\":\"e\"}]\n", "a: b\n c\n", "a: b\n  c\n  >d - e\nf:\n- g h\n  - i\n- j: k\n    l\n",
+		"a:\n- - b\n  - c: d\n    e: f\n- - - g\n", "a:\n  {}\nb:\n  [c, {\"d\":\"e\"}]\n", "a: b\n c\n",
+		"a: b\n  c\n  >d - e\nf:\n- g h\n  - i\n- j: k\n    l\n",
 		"a: {\"b\":1,\"c\":\"d\\u003c\"}\n",
 	} {
 		if !sameJSON(t, []byte(text)) {
@@ -91,9 +96,12 @@ func TestReadBlockReads(t *testing.T) {
 
 func FuzzReadBlock(f *testing.F) {
 	for _, text := range []string{
-		"a: b\nc:\n- d\n- e: f\n  g: 1\nh:\n  i: |\n    j\n\n    k\n  l: |-\n    m\nn: [o, \"p\", 3]\nq: [{\"r\":\"s\\u003c\"}]\nt: {}\nu: ''\nv:\nw: true\n",
-		"a:\n- - b\n  - c: d\n    e: f\n- - - g\n", "a:\n  {}\nb:\n  [c, {\"d\":\"e\"}]\n", "a: b\n  c\n  >d - e\nf:\n- g h\n  - i\n- j: k\n    l\n", "a: {\"b\":1,\"c\":\"d\"}\n",
-		"# x\na: --b=c,d\n\"e f\": 'g'\n", "a:\n  - b: c\n    d:\n    - e\n", "a: x:y\nb: /c/d\nc: ./e\n", "a:\nb:\n  c:\nd:\n", "apiVersion: v1\nkind: A\nmetadata: {name: a, namespace: \"b\"}\n", "a: b\n  \nc: |\n  d\n   e\n# f\n", "a: 1m\nb: 10g\n",
+		"a: b\nc:\n- d\n- e: f\n  g: 1\nh:\n  i: |\n    j\n\n    k\n  l: |-\n    m\nn: [o, \"p\", 3]\nq: [{\"r\":\"s\\u003c\"}]\nt: {}\nu: " +
+			"''\nv:\nw: true\n",
+		"a:\n- - b\n  - c: d\n    e: f\n- - - g\n", "a:\n  {}\nb:\n  [c, {\"d\":\"e\"}]\n",
+		"a: b\n  c\n  >d - e\nf:\n- g h\n  - i\n- j: k\n    l\n", "a: {\"b\":1,\"c\":\"d\"}\n",
+		"# x\na: --b=c,d\n\"e f\": 'g'\n", "a:\n  - b: c\n    d:\n    - e\n", "a: x:y\nb: /c/d\nc: ./e\n", "a:\nb:\n  c:\nd:\n",
+		"apiVersion: v1\nkind: A\nmetadata: {name: a, namespace: \"b\"}\n", "a: b\n  \nc: |\n  d\n   e\n# f\n", "a: 1m\nb: 10g\n",
 	} {
 		f.Add([]byte(text))
 	}

@@ -64,7 +64,8 @@ func bombOf(src []byte, depth int) error {
 	return nil
 }
 
-// bombIn finds the first text below n that is a bomb, and says why. Each text is looked at where it is written, not where an alias repeats it.
+// bombIn finds the first text below n that is a bomb, and says why. Each text is looked at where it is written, not where an alias repeats
+// it.
 func bombIn(n *yaml.Node, depth int) (*yaml.Node, error) {
 	if n.Kind == yaml.ScalarNode {
 		if err := bombOf([]byte(n.Value), depth+1); err != nil {

@@ -69,8 +69,8 @@ func (b *bounds) holds(values []any) error {
 // engines are functions that make texts and that the engine has itself.
 var engines = map[string]bool{"fail": true, "include": true, "tpl": true}
 
-// grows tells of a function whether what it makes may be more than what it is given, and more again where it is given that: all that make texts
-// and lists.
+// grows tells of a function whether what it makes may be more than what it is given, and more again where it is given that: all that make
+// texts and lists.
 func grows(name string, function any) bool {
 	t := reflect.TypeOf(function)
 	if t == nil || t.Kind() != reflect.Func || t.NumOut() == 0 || engines[name] {

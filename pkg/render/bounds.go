@@ -55,7 +55,8 @@ func (b *bounds) begin(within time.Duration) {
 	b.within, b.until = within, time.Now().Add(within)
 }
 
-// spend counts steps, and looks at the clock now and then. Who runs out of time here hears where; a process that is ended for it cannot tell.
+// spend counts steps, and looks at the clock now and then. Who runs out of time here hears where; a process that is ended for it cannot
+// tell.
 func (b *bounds) spend(steps int) error {
 	if b.steps += steps; b.steps > maxSteps {
 		return beyond("it takes more than %d steps: a loop, or what it calls in one, goes on for too long", maxSteps)

@@ -30,8 +30,8 @@ spec:
 	return all, &v1alpha1.Fleet{}, file
 }
 
-// TestTemplatesKeepToBounds renders charts whose templates would take all memory there is, or for ever, or would end the process. Each is an error
-// that names the template and what it calls, and soon.
+// TestTemplatesKeepToBounds renders charts whose templates would take all memory there is, or for ever, or would end the process. Each is
+// an error that names the template and what it calls, and soon.
 func TestTemplatesKeepToBounds(t *testing.T) {
 	const laughs = `{{define "l0"}}ha{{end}}`
 	var include, action strings.Builder
@@ -85,11 +85,12 @@ func TestTemplatesKeepToBounds(t *testing.T) {
 		"deep list":           {`{{ $x := list }}{{ range 1000000 }}{{ $x = list $x }}{{ end }}{{ $x }}`, "list"},
 		"deep map":            {`{{ $x := dict }}{{ range 1000000 }}{{ $x = dict "a" $x }}{{ end }}{{ $x }}`, "dict"},
 		"texts that are kept": {`{{ $x := list }}{{ range 10000 }}{{ $x = append $x (repeat 4000000 "x") }}{{ end }}`, "repeat"},
-		"lists that are kept": {`{{ $x := dict }}{{ range $i := until 100000 }}{{ $x = set $x (toString $i) (until 1000000) }}{{ end }}`, "until"},
-		"map in itself":       {`{{ $x := dict }}{{ $x = set $x "x" $x }}{{ $x }}`, "set"},
-		"merge of itself":     {`{{ $x := dict "a" 1 }}{{ $x = merge $x (dict "x" $x) }}{{ $x }}`, "merge"},
-		"map that doubles":    {`{{ $x := dict "a" 1 }}{{ range 60 }}{{ $x = dict "a" $x "b" $x }}{{ end }}{{ toJson $x }}`, "toJson"},
-		"deepCopy":            {`{{ $x := dict "a" 1 }}{{ range 60 }}{{ $x = dict "a" $x "b" $x }}{{ end }}{{ $y := deepCopy $x }}`, "deepCopy"},
+		"lists that are kept": {`{{ $x := dict }}{{ range $i := until 100000 }}{{ $x = set $x (toString $i) (until 1000000) }}{{ end }}`,
+			"until"},
+		"map in itself":    {`{{ $x := dict }}{{ $x = set $x "x" $x }}{{ $x }}`, "set"},
+		"merge of itself":  {`{{ $x := dict "a" 1 }}{{ $x = merge $x (dict "x" $x) }}{{ $x }}`, "merge"},
+		"map that doubles": {`{{ $x := dict "a" 1 }}{{ range 60 }}{{ $x = dict "a" $x "b" $x }}{{ end }}{{ toJson $x }}`, "toJson"},
+		"deepCopy":         {`{{ $x := dict "a" 1 }}{{ range 60 }}{{ $x = dict "a" $x "b" $x }}{{ end }}{{ $y := deepCopy $x }}`, "deepCopy"},
 	} {
 		for _, way := range []string{"alone", "with a chart in it"} {
 			t.Run(name+", "+way, func(t *testing.T) {
@@ -107,7 +108,8 @@ func TestTemplatesKeepToBounds(t *testing.T) {
 					t.Fatalf("findings: %v", findings)
 				}
 				text := findings[0].Summary
-				if !strings.Contains(text, "evil.yaml") && !strings.Contains(text, `"x"`) || !strings.Contains(text, tt.called) || !strings.Contains(text, "HelmRelease shop/shop") {
+				if !strings.Contains(text, "evil.yaml") && !strings.Contains(text, `"x"`) || !strings.Contains(text, tt.called) ||
+					!strings.Contains(text, "HelmRelease shop/shop") {
 					t.Errorf("it says neither which template nor what it calls: %s", text)
 				}
 				if len(text) > 1500 {

@@ -127,7 +127,8 @@ func (l *loadedChart) read(r *repo) error {
 	return nil
 }
 
-// parse makes a chart of the files, and compiles its schemas. One with dependencies is changed by what the values switch on, and is made anew each time.
+// parse makes a chart of the files, and compiles its schemas. One with dependencies is changed by what the values switch on, and is made
+// anew each time.
 func (l *loadedChart) parse(known *fleetrepo.Schemas) (*chart.Chart, error) {
 	l.parsed.Do(func() {
 		if l.chart, l.parseErr = loader.LoadFiles(l.files); l.parseErr != nil {

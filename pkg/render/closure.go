@@ -12,9 +12,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// closure is all that a build reads, gathered before kustomize runs. Kustomize then sees these files and nothing else, and of kustomizations
-// what was decoded of them, written anew: every path in it leads to one of these files, and begins in a way that no URL does. So it can leave
-// the repo neither by a path nor over the network, and no file of it is a bomb.
+// closure is all that a build reads, gathered before kustomize runs. Kustomize then sees these files and nothing else, and of
+// kustomizations what was decoded of them, written anew: every path in it leads to one of these files, and begins in a way that no URL
+// does. So it can leave the repo neither by a path nor over the network, and no file of it is a bomb.
 type closure struct {
 	repo  *repo
 	files map[string][]byte
@@ -31,7 +31,8 @@ type closure struct {
 }
 
 func newClosure(r *repo) *closure {
-	return &closure{repo: r, files: map[string][]byte{}, written: map[string]bool{}, asIs: map[string]bool{}, tops: map[string]*kustypes.Kustomization{}, patched: map[string]*kustFile{}, weights: map[string]int{}}
+	return &closure{repo: r, files: map[string][]byte{}, written: map[string]bool{}, asIs: map[string]bool{},
+		tops: map[string]*kustypes.Kustomization{}, patched: map[string]*kustFile{}, weights: map[string]int{}}
 }
 
 func (c *closure) problem(rule string, at place, summary, hint string) {
@@ -64,7 +65,8 @@ func (c *closure) newFolder(dir string, from place) int {
 		return 1
 	}
 	if len(files) > 1 {
-		c.problem(RuleKustomize, place{file: files[1]}, fmt.Sprintf("%s is there as well: kustomize takes one of them in a folder", files[0]), "put them together, or give this one a folder of its own")
+		c.problem(RuleKustomize, place{file: files[1]}, fmt.Sprintf("%s is there as well: kustomize takes one of them in a folder", files[0]),
+			"put them together, or give this one a folder of its own")
 		return 1
 	}
 	content := c.file(files[0], from)
@@ -82,7 +84,9 @@ func (c *closure) newFolder(dir string, from place) int {
 		return weight
 	}
 	if weight > maxFolders {
-		c.problem(RuleScreen, k.at(), fmt.Sprintf("kustomize would go through more than %d folders: those that are named several times are built as often", maxFolders), "name each folder once")
+		c.problem(RuleScreen, k.at(),
+			fmt.Sprintf("kustomize would go through more than %d folders: those that are named several times are built as often", maxFolders),
+			"name each folder once")
 		return 1
 	}
 	c.tops[dir] = &k.Kustomization
@@ -137,7 +141,8 @@ func (c *closure) kustomization(dir string, k *kustFile) (weight int) {
 		c.crds(dir, name, k.at("crds", i))
 	}
 	several("configurations", k.Configurations, aFile)
-	for field, patches := range map[string][]kustypes.Patch{"patches": k.Patches, "patchesJson6902": k.PatchesJson6902} { //nolint:staticcheck // deprecated, and still read
+	// deprecated, and still read.
+	for field, patches := range map[string][]kustypes.Patch{"patches": k.Patches, "patchesJson6902": k.PatchesJson6902} { //nolint:staticcheck
 		for i := range patches {
 			c.optional(dir, &patches[i].Path, k.at(field, i, "path"), fmt.Sprintf("%s[%d].path", field, i))
 		}
@@ -151,7 +156,9 @@ func (c *closure) kustomization(dir string, k *kustFile) (weight int) {
 		k.OpenAPI["path"] = name
 	}
 	for i := range k.PatchesStrategicMerge { //nolint:staticcheck // deprecated, and still read
-		c.patch(dir, &k.PatchesStrategicMerge[i], k.at("patchesStrategicMerge", i), fmt.Sprintf("patchesStrategicMerge[%d]", i)) //nolint:staticcheck // as above
+		// As above.
+		c.patch(dir, &k.PatchesStrategicMerge[i], k.at("patchesStrategicMerge", i),
+			fmt.Sprintf("patchesStrategicMerge[%d]", i)) //nolint:staticcheck
 	}
 	for i := range k.ConfigMapGenerator {
 		c.generator(dir, &k.ConfigMapGenerator[i].KvPairSources, fmt.Sprintf("configMapGenerator[%d].", i), func(path ...any) place {
@@ -167,7 +174,8 @@ func (c *closure) kustomization(dir string, k *kustFile) (weight int) {
 	c.plugins(dir, k, "transformers", k.Transformers)
 	c.plugins(dir, k, "validators", k.Validators)
 	for field, there := range map[string]bool{
-		"helmCharts": k.HelmCharts != nil, "helmGlobals": k.HelmGlobals != nil, "helmChartInflationGenerator": k.HelmChartInflationGenerator != nil,
+		"helmCharts": k.HelmCharts != nil, "helmGlobals": k.HelmGlobals != nil,
+		"helmChartInflationGenerator": k.HelmChartInflationGenerator != nil,
 	} {
 		if there {
 			c.problem(RuleKustomize, k.key(field), field+" is not available in Flux", "use a HelmRelease")
@@ -256,8 +264,8 @@ func (c *closure) digest() key {
 	return digest(parts...)
 }
 
-// given is the path of a file of the repo as kustomize gets it in a file in dir. What begins with a dot and a slash is neither a URL nor the
-// address of a Git repository to it, whatever follows.
+// given is the path of a file of the repo as kustomize gets it in a file in dir. What begins with a dot and a slash is neither a URL nor
+// the address of a Git repository to it, whatever follows.
 func given(dir, name string) string {
 	if name = relative(dir, name); strings.HasPrefix(name, "../") {
 		return name

@@ -10,8 +10,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// components are those of a Flux Kustomization by the paths that kustomize gets. Like kustomize-controller it takes only folders of the repo,
-// and leaves those out that are missing where the Kustomization says so.
+// components are those of a Flux Kustomization by the paths that kustomize gets. Like kustomize-controller it takes only folders of the
+// repo, and leaves those out that are missing where the Kustomization says so.
 func (w *walk) components(it *item) ([]string, diag.Findings) {
 	var out []string
 	var findings diag.Findings
@@ -28,7 +28,8 @@ func (w *walk) components(it *item) ([]string, diag.Findings) {
 		case isRemote(name) || isGitAddress(name):
 			refuse(RuleRemote, fmt.Sprintf("%.100q would have to be fetched from elsewhere", name), remoteHint)
 		case name == "" || !ok:
-			refuse(RulePath, fmt.Sprintf("%.100q leads out of the fleet repo", name), "name a folder of the repo, from the folder "+it.k.Path+" that is applied")
+			refuse(RulePath, fmt.Sprintf("%.100q leads out of the fleet repo", name),
+				"name a folder of the repo, from the folder "+it.k.Path+" that is applied")
 		case w.r.repo.isDir(clean):
 			out = append(out, given(it.k.Path, clean))
 		case w.r.repo.isFile(clean):

@@ -12,8 +12,8 @@ type claim struct {
 	mgmt, target, group, kind, namespace, name string
 }
 
-// conflicts reports objects that two Flux objects make in one cluster: each undoes what the other one did, and when one of them goes, so does the
-// object. Both stay in the result. Two of one Kustomization are reported where it is built.
+// conflicts reports objects that two Flux objects make in one cluster: each undoes what the other one did, and when one of them goes, so
+// does the object. Both stay in the result. Two of one Kustomization are reported where it is built.
 func conflicts(all []*Object) diag.Findings {
 	first := make(map[claim]*Object, len(all))
 	var out diag.Findings

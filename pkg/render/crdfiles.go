@@ -7,14 +7,15 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// What kustomize may go through for one type of a file of `crds`, and how deep. It follows every reference from one type to the next, without
-// looking whether it has been there: a type that refers to itself, by whatever way, would have it go on until its stack is full.
+// What kustomize may go through for one type of a file of `crds`, and how deep. It follows every reference from one type to the next,
+// without looking whether it has been there: a type that refers to itself, by whatever way, would have it go on until its stack is full.
 const (
 	maxCRDVisits = 100_000
 	maxCRDDepth  = 100
 )
 
-// apiTypes are the types of a file of `crds` as kustomize reads them: OpenAPI definitions by their names, of which the properties refer to others.
+// apiTypes are the types of a file of `crds` as kustomize reads them: OpenAPI definitions by their names, of which the properties refer to
+// others.
 type apiTypes map[string]struct {
 	Schema struct {
 		Properties map[string]struct {
@@ -48,7 +49,8 @@ func (c *closure) crds(dir, name string, at place) {
 			continue // kustomize does not begin there
 		}
 		if w.visit(name); w.problem != "" {
-			c.problem(RuleKustomize, at, fmt.Sprintf("%s: %s", file, w.problem), "kustomize follows every $ref: leave out what leads back, or the file, which only tells it of fields with names in them")
+			c.problem(RuleKustomize, at, fmt.Sprintf("%s: %s", file, w.problem),
+				"kustomize follows every $ref: leave out what leads back, or the file, which only tells it of fields with names in them")
 			return
 		}
 	}

@@ -32,7 +32,8 @@ func (r *Renderer) Declared(file string, content []byte) diag.Findings {
 
 // declared is the rendering of a HelmRelease from what stands in its file; nil where that does not say enough.
 func (r *Renderer) declared(c *content) *job {
-	o := &Object{APIVersion: c.APIVersion, Kind: c.Kind, Namespace: c.Metadata.Namespace, Name: c.Metadata.Name, JSON: c.json, Source: c.source}
+	o := &Object{APIVersion: c.APIVersion, Kind: c.Kind, Namespace: c.Metadata.Namespace, Name: c.Metadata.Name,
+		JSON: c.json, Source: c.source}
 	j, err := newJob(o)
 	if err != nil || len(j.spec.Spec.ValuesFrom) > 0 {
 		return nil
@@ -62,7 +63,8 @@ func (r *Renderer) declared(c *content) *job {
 	return j
 }
 
-// sharedChart is the chart that the clusters of an environment share, by its name: its own file may not be there yet. nil where it is none such.
+// sharedChart is the chart that the clusters of an environment share, by its name: its own file may not be there yet. nil where it is none
+// such.
 func (r *Renderer) sharedChart(file string, ref *helmv2.CrossNamespaceSourceReference) *chartSource {
 	if ref == nil || ref.Kind != "HelmChart" || ref.Namespace != fluxSystem {
 		return nil
@@ -72,7 +74,8 @@ func (r *Renderer) sharedChart(file string, ref *helmv2.CrossNamespaceSourceRefe
 	if environment == "" || !ok {
 		return nil
 	}
-	return &chartSource{chart: path.Join(layout.ChartsDir, flavour), sourceKind: "GitRepository", sourceNamespace: fluxSystem, sourceName: fluxSystem}
+	return &chartSource{chart: path.Join(layout.ChartsDir, flavour), sourceKind: "GitRepository", sourceNamespace: fluxSystem,
+		sourceName: fluxSystem}
 }
 
 // placeOf is the management cluster and the environment that a file of a cluster belongs to; nil where it is none's.

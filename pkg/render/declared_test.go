@@ -9,8 +9,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/render"
 )
 
-// A HelmRelease is rendered from what is to stand in its file, with the chart in the repo, and where there is none with that of fleetctl. One that
-// cannot be known from its file is taken for good.
+// A HelmRelease is rendered from what is to stand in its file, with the chart in the repo, and where there is none with that of fleetctl.
+// One that cannot be known from its file is taken for good.
 func TestDeclared(t *testing.T) {
 	fleet, err := v1alpha1.Decode("fleet.yaml", []byte(fleetYAML))
 	if err != nil {
@@ -23,8 +23,9 @@ func TestDeclared(t *testing.T) {
 	const two = "{pools: [{name: a, replicas: 1}, {name: b, replicas: 1}]}"
 	const azure = "{kubernetesVersion: v1.36.3, location: westeurope, pools: [{name: a, replicas: 1, size: Standard_D4s_v5}]}"
 	for name, tt := range map[string]struct{ spec, want string }{
-		"good":           {"chart: {spec: {chart: ./charts/own}}\n  values: {pools: []}", ""},
-		"refused":        {"chart: {spec: {chart: ./charts/own}}\n  values: " + two, "cluster.yaml:2: HelmRelease a/a: execution error at (own/templates/rule.yaml:1:37): pools: one is enough"},
+		"good": {"chart: {spec: {chart: ./charts/own}}\n  values: {pools: []}", ""},
+		"refused": {"chart: {spec: {chart: ./charts/own}}\n  values: " + two,
+			"cluster.yaml:2: HelmRelease a/a: execution error at (own/templates/rule.yaml:1:37): pools: one is enough"},
 		"of fleetctl":    {"chart: {spec: {chart: ./charts/azure-aks}}\n  values: " + azure, "AKS wants at least one of mode System"},
 		"values as well": {"chart: {spec: {chart: ./charts/own}}\n  valuesFrom: [{kind: ConfigMap, name: x}]\n  values: " + two, ""},
 		"variables":      {"chart: {spec: {chart: ./charts/own}}\n  values: {pools: [\"${POOL}\", b]}", ""},
@@ -35,7 +36,8 @@ func TestDeclared(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			const file = "providers/docker/v1/clusters/dev/a/cluster.yaml"
-			content := "# a\napiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: a, namespace: a}\nspec:\n  interval: 10m\n  " + tt.spec + "\n"
+			content := "# a\napiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: a, namespace: a}\nspec:\n  interval: " +
+				"10m\n  " + tt.spec + "\n"
 			found := render.New(files, fleet, render.Options{}).Declared(file, []byte(content))
 			switch {
 			case tt.want == "" && len(found) > 0:

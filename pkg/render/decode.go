@@ -19,8 +19,8 @@ import (
 // maxStrangers is how many fields of one file are named that it may not have.
 const maxStrangers = 20
 
-// kustFile is a kustomization.yaml as kustomize reads it. Kustomize takes its fields in any case, and fields from elsewhere by merge keys: what
-// a reader of the YAML sees is not what it does. Therefore nothing but what is decoded here is looked at, and given to it.
+// kustFile is a kustomization.yaml as kustomize reads it. Kustomize takes its fields in any case, and fields from elsewhere by merge keys:
+// what a reader of the YAML sees is not what it does. Therefore nothing but what is decoded here is looked at, and given to it.
 type kustFile struct {
 	kustypes.Kustomization
 	file string
@@ -47,7 +47,8 @@ func decodeKustomization(file string, src []byte) (*kustFile, diag.Findings) {
 		switch {
 		case n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null": // an empty document
 		case i > 0 && len(k.node.Content) > 0:
-			return nil, diag.Findings{k.refused(n, RuleSyntax, "a kustomization.yaml is one document: kustomize reads no other", "move it into a file of its own, and name it under resources")}
+			return nil, diag.Findings{k.refused(n, RuleSyntax, "a kustomization.yaml is one document: kustomize reads no other",
+				"move it into a file of its own, and name it under resources")}
 		case n.Kind != yaml.MappingNode:
 			return nil, diag.Findings{k.refused(n, RuleSyntax, "a kustomization.yaml is a list of fields", "")}
 		default:
@@ -124,7 +125,8 @@ func (k *kustFile) strangers(n *yaml.Node, t reflect.Type, path string) (finding
 			name := yamledit.Resolve(key).Value
 			at := strings.TrimPrefix(path+"."+name, ".")
 			if name == "<<" {
-				findings = append(findings, k.refused(key, RuleField, at+": merge keys are not taken in a kustomization.yaml", "write the fields out where they are used"))
+				findings = append(findings, k.refused(key, RuleField, at+": merge keys are not taken in a kustomization.yaml",
+					"write the fields out where they are used"))
 				continue
 			}
 			field, known := fieldOf(t, name)

@@ -24,8 +24,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/render/internal/codec"
 )
 
-// parsedTemplates are those of a chart, parsed once for all releases: Helm's engine parses them for each, which takes as long as to run them. They are
-// run as Helm runs them, with its functions. Where they fail, and with charts that want more than is here, Helm's engine has the word.
+// parsedTemplates are those of a chart, parsed once for all releases: Helm's engine parses them for each, which takes as long as to run
+// them. They are run as Helm runs them, with its functions. Where they fail, and with charts that want more than is here, Helm's engine has
+// the word.
 type parsedTemplates struct {
 	names  []string // of the files that are rendered
 	parsed *template.Template
@@ -44,8 +45,8 @@ type execution struct {
 	included *included
 }
 
-// newTemplates parses a chart's templates; nil where Helm's engine has to do it: charts in charts, files that templates read, and functions that are
-// not here, tpl among them.
+// newTemplates parses a chart's templates; nil where Helm's engine has to do it: charts in charts, files that templates read, and functions
+// that are not here, tpl among them.
 func newTemplates(c *chart.Chart) *parsedTemplates {
 	if len(c.Dependencies()) > 0 || c.Metadata.Type == "library" || len(c.Metadata.Dependencies) > 0 {
 		return nil
@@ -275,7 +276,8 @@ func quickQuote(quote func(values ...any) string) func(values ...any) string {
 	}
 }
 
-// What charts turn into YAML, and back, is mostly the same for all clusters of a flavour: it is done once. The values are shared: copy them.
+// What charts turn into YAML, and back, is mostly the same for all clusters of a flavour: it is done once. The values are
+// shared: copy them.
 
 func toYAML() func(value any) string {
 	known := remembered(func(text string) string {

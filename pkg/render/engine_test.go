@@ -26,7 +26,8 @@ func releaseOf(t testing.TB, l *loadedChart, values map[string]any) common.Value
 	if err != nil {
 		t.Fatal(err)
 	}
-	top, err := util.ToRenderValuesWithSchemaValidation(l.chart, values, common.ReleaseOptions{Name: "x", Namespace: "x", Revision: 1, IsInstall: true}, caps, true)
+	top, err := util.ToRenderValuesWithSchemaValidation(l.chart, values,
+		common.ReleaseOptions{Name: "x", Namespace: "x", Revision: 1, IsInstall: true}, caps, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +114,8 @@ func TestTemplatesFail(t *testing.T) {
 var plainValues = []string{
 	`{}`, `[]`, `null`, `true`, `1`, `"a"`, `{"a":{},"b":[],"c":null,"d":-3,"e":"x/y.z","f":[{"g":[1,"h"],"i":{"j":1}}]}`,
 	`{"fleet.example.com/number":"n17"}`, `{"a1":1,"a10":2,"a2":3}`, `{"a-b":1,"a.b":2,"ab":3}`, `{"A":1,"a":2}`, `{"a":"b c"}`, `{"a":1.5}`,
-	`{"a":"true"}`, `{"a":"1"}`, `{"a":"1g"}`, `{"a":"a: b"}`, `{"y":"y"}`, `{"a":"x,y"}`, `{"a":"[x"}`, `{"a":["b\nc"]}`, `{"":1}`, `{"a":12345678901234567890}`,
+	`{"a":"true"}`, `{"a":"1"}`, `{"a":"1g"}`, `{"a":"a: b"}`, `{"y":"y"}`, `{"a":"x,y"}`, `{"a":"[x"}`, `{"a":["b\nc"]}`, `{"":1}`,
+	`{"a":12345678901234567890}`,
 }
 
 // What is written here in place of the library is what the library writes.

@@ -19,8 +19,10 @@ import (
 // Whatever stands in an object and in the variables of a Flux Kustomization: they are filled in as Flux does it, by its own function.
 func FuzzSubstitute(f *testing.F) {
 	for _, text := range []string{
-		"${cluster_name}", "${region:=eu-central-1} ${cluster_name:0:3} ${cluster_name^^}", "$${kept} $cluster_name ${", "${#cluster_name}", "a: ${cluster_name}\n", "'${cluster_name}'",
-		"${cluster_name/a/b} ${unset}", "${cluster_name:-${region}}", "%{${cluster_name}}", "${cluster_name:999999999999999999999}", "\\${cluster_name}", "${1a}", "",
+		"${cluster_name}", "${region:=eu-central-1} ${cluster_name:0:3} ${cluster_name^^}", "$${kept} $cluster_name ${", "${#cluster_name}",
+		"a: ${cluster_name}\n", "'${cluster_name}'",
+		"${cluster_name/a/b} ${unset}", "${cluster_name:-${region}}", "%{${cluster_name}}", "${cluster_name:999999999999999999999}",
+		"\\${cluster_name}", "${1a}", "",
 	} {
 		f.Add(text, "cluster_name", "shop-1", false)
 		f.Add(text, "region", "a\nb: c # d", true)
@@ -31,7 +33,8 @@ func FuzzSubstitute(f *testing.F) {
 	factory := provider.NewDefaultDepProvider().GetResourceFactory()
 	f.Fuzz(func(t *testing.T, text, name, value string, disabled bool) {
 		fields := map[string]any{
-			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a", "annotations": map[string]any{substituteKey: map[bool]string{true: "disabled", false: "enabled"}[disabled]}},
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a",
+				"annotations": map[string]any{substituteKey: map[bool]string{true: "disabled", false: "enabled"}[disabled]}},
 			"data": map[string]any{"text": text, "more": "x" + text},
 		}
 		raw, err := json.Marshal(fields)
@@ -48,7 +51,9 @@ func FuzzSubstitute(f *testing.F) {
 		if wantErr != nil {
 			return // nor would kustomize have made it
 		}
-		owner := unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"postBuild": map[string]any{"substitute": map[string]any{name: value}}}}}
+		owner := unstructured.Unstructured{
+			Object: map[string]any{"spec": map[string]any{"postBuild": map[string]any{"substitute": map[string]any{name: value}}}},
+		}
 		want, wantErr := kustomize.SubstituteVariables(t.Context(), nil, owner, resource, kustomize.SubstituteWithDryRun(true))
 		if !variableName().MatchString(name) {
 			return // the one refuses it here, the other when the object is filled in
@@ -86,7 +91,8 @@ func decoded(t *testing.T, text []byte) (fields map[string]any) {
 // Whatever is in .sourceignore: what is left out is what source-controller leaves out, by its own library.
 func FuzzSourceIgnore(f *testing.F) {
 	for _, text := range []string{
-		"", "/providers/*/c.yaml\n!docs/*.png\nsecret/\n", "# all\n/*\n!/providers\n", "**/b/**\n", "[a-\n", "\\!a\n a \n", "*.yaml\r\n!a.yaml\r\n", "!.git\n", "a/**/b\n/\n//\n", "\x00\n", "[!a]*\n?\n",
+		"", "/providers/*/c.yaml\n!docs/*.png\nsecret/\n", "# all\n/*\n!/providers\n", "**/b/**\n", "[a-\n", "\\!a\n a \n",
+		"*.yaml\r\n!a.yaml\r\n", "!.git\n", "a/**/b\n/\n//\n", "\x00\n", "[!a]*\n?\n",
 	} {
 		f.Add([]byte(text), "providers/aws/v1/c.yaml")
 		f.Add([]byte(text), "docs/a.png")

@@ -7,8 +7,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// Folder builds one folder as Flux would, whether or not the fleet applies it. The objects belong to nobody, and Flux objects among them are not
-// followed. A folder that is not there is a finding.
+// Folder builds one folder as Flux would, whether or not the fleet applies it. The objects belong to nobody, and Flux objects among them
+// are not followed. A folder that is not there is a finding.
 func (r *Renderer) Folder(ctx context.Context, dir string) ([]*Object, diag.Findings) {
 	if !r.repo.isDir(dir) {
 		return nil, diag.Findings{{Severity: diag.SeverityError, Rule: RulePath, File: dir, Summary: "there is no such folder"}}
@@ -18,14 +18,15 @@ func (r *Renderer) Folder(ctx context.Context, dir string) ([]*Object, diag.Find
 	objects := make([]*Object, 0, len(built))
 	for _, c := range built {
 		objects = append(objects, &Object{
-			APIVersion: c.APIVersion, Kind: c.Kind, Namespace: c.Metadata.Namespace, Name: c.Metadata.Name, JSON: c.json, Source: c.source, Template: c.template,
+			APIVersion: c.APIVersion, Kind: c.Kind, Namespace: c.Metadata.Namespace, Name: c.Metadata.Name, JSON: c.json,
+			Source: c.source, Template: c.template,
 		})
 	}
 	return objects, findings
 }
 
-// Release renders one HelmRelease, as JSON, with the chart in a folder, wherever it says that its chart comes from. configMaps are the data of those
-// in its namespace.
+// Release renders one HelmRelease, as JSON, with the chart in a folder, wherever it says that its chart comes from. configMaps are the data
+// of those in its namespace.
 func (r *Renderer) Release(release []byte, chart string, configMaps map[string]map[string]string) ([]*Object, diag.Findings) {
 	o := &Object{JSON: release}
 	var named struct {

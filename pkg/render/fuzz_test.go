@@ -12,8 +12,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Whatever is in a file of the repo: each problem has its place in it, the objects are those that a YAML library finds, which knows nothing of
-// how this package takes a stream apart, and a namespace gets where a decoder and an encoder would put it.
+// Whatever is in a file of the repo: each problem has its place in it, the objects are those that a YAML library finds, which knows nothing
+// of how this package takes a stream apart, and a namespace gets where a decoder and an encoder would put it.
 func FuzzParse(f *testing.F) {
 	content, err := os.ReadFile("../../templates/testdata/golden/in-memory-smallest.yaml")
 	if err != nil {
@@ -22,10 +22,13 @@ func FuzzParse(f *testing.F) {
 	f.Add(content)
 	object := "apiVersion: v1\nkind: A\nmetadata: {name: a}\n"
 	for _, text := range []string{
-		"\ufeff# c\n" + object + "---\n# nothing\n--- # c\n" + object + "...\n", "---\r\n" + object + "--- {apiVersion: v1, kind: B, metadata: {name: b, namespace: n}}\n",
-		object + "data:\n  x: |\n    ---\n    a\n  y: \"a\n    --- b\"\n---", "%YAML 1.1\n---\n" + object, object + "...\n---x: y\n", "a: [\n---\n" + object, object + "# \x00",
+		"\ufeff# c\n" + object + "---\n# nothing\n--- # c\n" + object + "...\n",
+		"---\r\n" + object + "--- {apiVersion: v1, kind: B, metadata: {name: b, namespace: n}}\n",
+		object + "data:\n  x: |\n    ---\n    a\n  y: \"a\n    --- b\"\n---", "%YAML 1.1\n---\n" + object, object + "...\n---x: y\n",
+		"a: [\n---\n" + object, object + "# \x00",
 		"apiVersion: v1\nkind: A\"b\nmetadata:\n  name: a\n",
-		"apiVersion: v1\nkind: AList\nitems:\n- {apiVersion: v1, kind: A, metadata: {name: \"a\\\\\", labels: {namespace: '}\"'}, uid: null}}\n- {apiVersion: v1, kind: BList, items: []}\n",
+		"apiVersion: v1\nkind: AList\nitems:\n- {apiVersion: v1, kind: A, metadata: {name: \"a\\\\\", labels: {namespace: '}\"'}, uid: " +
+			"null}}\n- {apiVersion: v1, kind: BList, items: []}\n",
 	} {
 		f.Add([]byte(text))
 	}

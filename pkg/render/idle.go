@@ -15,8 +15,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// idlePatches reports the patches of a Flux Kustomization whose target matches none of its objects: neither kustomize nor Flux says a word. One that
-// is for whatever comes of a kind, such as those that keep the clusters of an environment at its channel, waits for objects of it.
+// idlePatches reports the patches of a Flux Kustomization whose target matches none of its objects: neither kustomize nor Flux says a word.
+// One that is for whatever comes of a kind, such as those that keep the clusters of an environment at its channel, waits for objects of it.
 func idlePatches(it *item, objects []*content) diag.Findings {
 	var out diag.Findings
 	for i, p := range it.spec.Patches {
@@ -29,7 +29,8 @@ func idlePatches(it *item, objects []*content) diag.Findings {
 			continue // kustomize has said it
 		}
 		matches := func(c *content) bool {
-			return selects.MatchName(c.Metadata.Name) && selects.MatchNamespace(c.Metadata.Namespace) && (target.Kind == "" || matchesKind(selects, c))
+			return selects.MatchName(c.Metadata.Name) && selects.MatchNamespace(c.Metadata.Namespace) &&
+				(target.Kind == "" || matchesKind(selects, c))
 		}
 		// Names and namespaces are those before these were changed, which is not known here.
 		if it.spec.NamePrefix != "" || it.spec.NameSuffix != "" || it.spec.TargetNamespace != "" || slices.ContainsFunc(objects, matches) {
@@ -37,7 +38,8 @@ func idlePatches(it *item, objects []*content) diag.Findings {
 		}
 		out = append(out, diag.Finding{
 			Severity: diag.SeverityWarning, Rule: RulePatch, File: it.k.Source.File, Line: it.k.Source.Line,
-			Summary: fmt.Sprintf("%s: spec.patches[%d] changes nothing: no object is %s", it.k.Owner, i, describe(target)), Hint: "look at its target, or take it out",
+			Summary: fmt.Sprintf("%s: spec.patches[%d] changes nothing: no object is %s", it.k.Owner, i, describe(target)),
+			Hint:    "look at its target, or take it out",
 		})
 	}
 	return out

@@ -19,7 +19,8 @@ func TestIgnored(t *testing.T) {
 		matcher := sourceignore.NewDefaultMatcher(sourceignore.ReadPatterns(strings.NewReader(text), nil), nil)
 		ignored := 0
 		names := []string{
-			"a", "c.yaml", ".git", ".gitignore", "x.png", "y.tar.gz", ".github", ".travis.yml", "cloudbuild.yaml", ".sops.yaml", "docs", "secret", "providers", ".flux.yaml",
+			"a", "c.yaml", ".git", ".gitignore", "x.png", "y.tar.gz", ".github", ".travis.yml", "cloudbuild.yaml", ".sops.yaml", "docs", "secret",
+			"providers", ".flux.yaml",
 		}
 		for _, top := range names {
 			for _, middle := range names {

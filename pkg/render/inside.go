@@ -12,8 +12,8 @@ import (
 	"helm.sh/helm/v4/pkg/engine"
 )
 
-// renderInside renders a chart that wants more of Helm's engine than parsedTemplates have, such as charts in it, or tpl, and keeps to bounds all
-// the same: Helm's engine is given templates that do nothing but run those of the chart, which are kept here.
+// renderInside renders a chart that wants more of Helm's engine than parsedTemplates have, such as charts in it, or tpl, and keeps to
+// bounds all the same: Helm's engine is given templates that do nothing but run those of the chart, which are kept here.
 func renderInside(c *chart.Chart, top common.Values, within time.Duration) (map[string]string, error) {
 	x := &execution{parsed: template.New("gotpl").Option(missingKey), bounds: bounds{marks: marks{}}}
 	x.bounds.begin(within)

@@ -15,8 +15,8 @@ type key = store.Key
 // digest hashes parts, each with its length, so that no two lists of parts are the same text.
 func digest(parts ...[]byte) key { return store.Digest(parts...) }
 
-// CacheFor is the folder below dir that keeps what was rendered of the fleet repo in a folder; "" where there cannot be one, or dir is "". Each repo
-// has its own: what renders a repo may write there, and what it might have forged there no other repo is rendered from.
+// CacheFor is the folder below dir that keeps what was rendered of the fleet repo in a folder; "" where there cannot be one, or dir is "".
+// Each repo has its own: what renders a repo may write there, and what it might have forged there no other repo is rendered from.
 func CacheFor(dir, repo string) string { return store.FolderFor(dir, repo) }
 
 // cache keeps lists of objects by a digest of all that they are made of.

@@ -31,7 +31,8 @@ type buildSpec struct {
 
 // plain says that the folder is applied as it is.
 func (s buildSpec) plain() bool {
-	return s.TargetNamespace == "" && s.NamePrefix == "" && s.NameSuffix == "" && len(s.Patches) == 0 && len(s.Images) == 0 && len(s.Components) == 0
+	return s.TargetNamespace == "" && s.NamePrefix == "" && s.NameSuffix == "" && len(s.Patches) == 0 && len(s.Images) == 0 &&
+		len(s.Components) == 0
 }
 
 // perFile says that the spec does to a file the same whether it is built alone or with others. A patch without a target has to find its
@@ -157,8 +158,8 @@ func (b *builds) resources(dir string) ([]string, diag.Findings) {
 	return names, nil
 }
 
-// flat puts in the place of the folders of clusters that are no more than a list of files those files: what kustomize makes of them is the same, and
-// they can be built without the others. There may be thousands.
+// flat puts in the place of the folders of clusters that are no more than a list of files those files: what kustomize makes of them is the
+// same, and they can be built without the others. There may be thousands.
 func (b *builds) flat(names []string) []string {
 	var out []string
 	for _, name := range names {
@@ -204,7 +205,14 @@ func (c *content) isIndependent() bool {
 
 // alone builds the files that can be built without the others, side by side, and returns the resources that cannot. With thousands of
 // clusters in a folder that is the difference between seconds and hours: kustomize compares each object with all others.
-func (b *builds) alone(ctx context.Context, dir string, names []string, spec buildSpec, specText []byte, s scope) ([]*content, []string, diag.Findings) {
+func (b *builds) alone(
+	ctx context.Context,
+	dir string,
+	names []string,
+	spec buildSpec,
+	specText []byte,
+	s scope,
+) ([]*content, []string, diag.Findings) {
 	type outcome struct {
 		objects  []*content
 		findings diag.Findings

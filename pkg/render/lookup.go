@@ -41,7 +41,8 @@ func (w *walk) learn(all []*content, targets []string) {
 			}
 			if err := json.Unmarshal(c.json, &o); err == nil {
 				source := gitSource{url: o.Spec.URL}
-				if ref := o.Spec.Ref; ref.Tag == "" && ref.SemVer == "" && ref.Commit == "" && (ref.Name == "" || strings.HasPrefix(ref.Name, "refs/heads/")) {
+				if ref := o.Spec.Ref; ref.Tag == "" && ref.SemVer == "" && ref.Commit == "" &&
+					(ref.Name == "" || strings.HasPrefix(ref.Name, "refs/heads/")) {
 					source.branch = cmp.Or(strings.TrimPrefix(ref.Name, "refs/heads/"), ref.Branch, "master") // source-controller's own default
 				}
 				w.sources[name] = source
@@ -107,14 +108,16 @@ func (w *walk) foreign(targets []string, kind, namespace, name string) string {
 	switch {
 	case !ok || own.url == "" && mine.URL == "":
 		return ""
-	case source.url != own.url && source.url != mine.URL && !v1alpha1.SameRepository(source.url, cmp.Or(own.url, mine.URL)) && !v1alpha1.SameRepository(source.url, mine.URL):
+	case source.url != own.url && source.url != mine.URL && !v1alpha1.SameRepository(source.url, cmp.Or(own.url, mine.URL)) &&
+		!v1alpha1.SameRepository(source.url, mine.URL):
 		return fmt.Sprintf("it comes from another repository, that of the GitRepository %s", name)
 	}
 	branch := cmp.Or(own.branch, mine.Branch, v1alpha1.DefaultBranch)
 	if source.branch == "" || source.branch == branch || w.isChannel(name) {
 		return ""
 	}
-	return fmt.Sprintf("it comes from another branch of this repository: the GitRepository %s follows %s, and the files here are those of %s", name, source.branch, branch)
+	return fmt.Sprintf("it comes from another branch of this repository: the GitRepository %s follows %s, and the files here are those of %s",
+		name, source.branch, branch)
 }
 
 // gitSource is what a GitRepository follows; branch is "" where that is a tag or a commit.
@@ -139,7 +142,8 @@ func (w *walk) leavesOut(o *Object) {
 		"ignore": source.Spec.Ignore != nil, "sparseCheckout": len(source.Spec.SparseCheckout) > 0, "include": len(source.Spec.Include) > 0,
 	} {
 		if there {
-			w.problem(o, diag.SeverityWarning, RuleSource, "spec."+field+" changes what Flux gets to see of this repo, and what is rendered is the whole of it")
+			w.problem(o, diag.SeverityWarning, RuleSource, "spec."+field+
+				" changes what Flux gets to see of this repo, and what is rendered is the whole of it")
 		}
 	}
 }

@@ -11,7 +11,8 @@ func TestMetadataOfAllShapes(t *testing.T) {
 	labels, annotations := map[string]string{"team": "a<b", "app": "x"}, map[string]string{"note": "\u2028"}
 	for _, src := range []string{
 		"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n",
-		"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  namespace: b\n  labels: {team: other, z: \"<1>\"}\ndata: {b: \"1\", a: '{\"metadata\":{}}'}\n",
+		"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  namespace: b\n  labels: {team: other, z: \"<1>\"}\ndata: {b: \"1\", a: " +
+			"'{\"metadata\":{}}'}\n",
 		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: null, annotations: {}}\ndata: {\"q\\\"uote\": x}\n",
 		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: [1], generation: 9007199254740993}\nspec: {n: 9007199254740993, f: 1.5}\n",
 		"apiVersion: v1\n\"a\\\"b\": {}\nkind: ConfigMap\nmetadata: {name: a, \"x\\\\y\": 1}\n",

@@ -24,8 +24,8 @@ type capiObject struct {
 	} `json:"spec"`
 }
 
-// place of an object in its namespace, for what refers to it. References of Cluster API's own objects have a group or a version of it, and none of two
-// kinds of one name; so the kind does.
+// place of an object in its namespace, for what refers to it. References of Cluster API's own objects have a group or a version of it, and
+// none of two kinds of one name; so the kind does.
 type objectPlace struct{ mgmt, namespace, kind, name string }
 
 // clusterNamer gives objects the clusters that they belong to.

@@ -90,8 +90,8 @@ func targetOf(ref *meta.KubeConfigReference, namespace string) string {
 	return ClusterID(namespace, strings.TrimSuffix(ref.SecretRef.Name, "-kubeconfig"))
 }
 
-// ClusterID tells a workload cluster from all others of its management cluster: its name, which the clusters of the layout have for a namespace as
-// well, else with its namespace.
+// ClusterID tells a workload cluster from all others of its management cluster: its name, which the clusters of the layout have for a
+// namespace as well, else with its namespace.
 func ClusterID(namespace, name string) string {
 	if namespace == "" || namespace == name {
 		return name

@@ -54,8 +54,8 @@ const (
 	aFolder
 )
 
-// path takes the file or folder that a field of a file in dir names, and puts into its place how kustomize is to find it. What leads out of the
-// repo, and what kustomize would fetch, is refused. It returns how many folders kustomize goes through for it.
+// path takes the file or folder that a field of a file in dir names, and puts into its place how kustomize is to find it. What leads out of
+// the repo, and what kustomize would fetch, is refused. It returns how many folders kustomize goes through for it.
 func (c *closure) path(dir string, name *string, what target, at place, field string) int {
 	refuse := func(rule, summary, hint string) int {
 		c.problem(rule, at, field+": "+summary, hint)

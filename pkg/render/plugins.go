@@ -48,7 +48,8 @@ type prefixSuffix struct {
 // maxWithin is how many folders of plugin configurations may be built by what stands in the next.
 const maxWithin = 3
 
-// resourcesIn are the objects in a text as kustomize reads it. It asks by this very function whether a text is what it is to use, or the path of it.
+// resourcesIn are the objects in a text as kustomize reads it. It asks by this very function whether a text is what it is to use, or the
+// path of it.
 func resourcesIn(text []byte) (out []*resource.Resource, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -101,7 +102,8 @@ func (c *closure) configFile(dir, file string, at place, field string) string {
 // configFolder takes configurations that are made by a kustomization of their own.
 func (c *closure) configFolder(dir, folder string, at place, field string) string {
 	if slices.Contains(c.within, folder) || len(c.within) == maxWithin {
-		c.problem(RuleKustomize, at, fmt.Sprintf("%s: %s is needed to make itself, or by too many others", field, folder), "write the configuration into a file, and name that")
+		c.problem(RuleKustomize, at, fmt.Sprintf("%s: %s is needed to make itself, or by too many others", field, folder),
+			"write the configuration into a file, and name that")
 		return ""
 	}
 	inner := newClosure(c.repo)
@@ -165,7 +167,8 @@ func (c *closure) config(dir string, r *resource.Resource, fields map[string]any
 		c.problem(RuleKustomize, at, field+": "+kind+" is not available in Flux", "use a HelmRelease")
 		return
 	case r.GetApiVersion() != "builtin" || !known:
-		c.problem(RuleKustomize, at, fmt.Sprintf("%s: %.100s %.100s is no plugin of kustomize's own, and Flux runs no other", field, r.GetApiVersion(), kind), "put into the repo what it makes")
+		c.problem(RuleKustomize, at, fmt.Sprintf("%s: %.100s %.100s is no plugin of kustomize's own, and Flux runs no other", field,
+			r.GetApiVersion(), kind), "put into the repo what it makes")
 		return
 	}
 	own := maps.Clone(fields)

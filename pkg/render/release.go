@@ -46,7 +46,8 @@ func (j *job) name() string {
 
 func (j *job) finding(severity diag.Severity, rule, summary, hint string) diag.Findings {
 	at := j.object.Source
-	return diag.Findings{{Severity: severity, Rule: rule, File: at.File, Line: at.Line, Summary: j.release.Owner.String() + ": " + summary, Hint: hint}}
+	return diag.Findings{{Severity: severity, Rule: rule, File: at.File, Line: at.Line,
+		Summary: j.release.Owner.String() + ": " + summary, Hint: hint}}
 }
 
 func (j *job) failed(rule string, err error) diag.Findings {
@@ -84,7 +85,8 @@ func (r *Renderer) renderRelease(j *job) ([]*content, diag.Findings) {
 	}
 	c, err := loaded.parse(r.charts.schemas)
 	if err != nil {
-		return nil, append(findings, diag.Finding{Severity: diag.SeverityError, Rule: RuleChart, File: path.Join(loaded.dir, "Chart.yaml"), Summary: err.Error()})
+		return nil, append(findings, diag.Finding{Severity: diag.SeverityError, Rule: RuleChart,
+			File: path.Join(loaded.dir, "Chart.yaml"), Summary: err.Error()})
 	}
 	if defaults != nil {
 		// A chart of its own: others have the defaults of values.yaml.
@@ -121,7 +123,8 @@ func (j *job) install(r *repo, loaded *loadedChart, c *chart.Chart, values map[s
 		return nil, j.failed(RuleChart, err)
 	}
 	if c.Metadata.KubeVersion != "" && !chartutil.IsCompatibleRange(c.Metadata.KubeVersion, caps.KubeVersion.String()) {
-		return nil, j.failed(RuleChart, fmt.Errorf("the chart wants Kubernetes %s, and this is %s", c.Metadata.KubeVersion, caps.KubeVersion.Version))
+		return nil, j.failed(RuleChart, fmt.Errorf("the chart wants Kubernetes %s, and this is %s", c.Metadata.KubeVersion,
+			caps.KubeVersion.Version))
 	}
 	if err := missingDependencies(c); err != nil {
 		return nil, j.failed(RuleChart, err)
@@ -151,7 +154,8 @@ func (j *job) install(r *repo, loaded *loadedChart, c *chart.Chart, values map[s
 func missingDependencies(c *chart.Chart) error {
 	for _, wanted := range c.Metadata.Dependencies {
 		if !slices.ContainsFunc(c.Dependencies(), func(d *chart.Chart) bool { return d.Name() == wanted.Name }) {
-			return diag.Errorf("run `helm dependency build` and commit what it makes below charts/", "the chart %s depends on %s, which is not below its charts folder", c.Name(), wanted.Name)
+			return diag.Errorf("run `helm dependency build` and commit what it makes below charts/",
+				"the chart %s depends on %s, which is not below its charts folder", c.Name(), wanted.Name)
 		}
 	}
 	return nil

@@ -35,7 +35,8 @@ func (r *Renderer) values(j *job) (map[string]any, diag.Findings) {
 	for _, from := range spec.ValuesFrom {
 		if from.Kind == "Secret" {
 			findings = append(findings, j.finding(diag.SeverityWarning, RuleValues,
-				fmt.Sprintf("the values of Secret %s are never read: this is rendered without them", from.Name), "what has to be reviewed does not belong in a Secret")...)
+				fmt.Sprintf("the values of Secret %s are never read: this is rendered without them", from.Name),
+				"what has to be reviewed does not belong in a Secret")...)
 			continue
 		}
 		text, ok := "", false

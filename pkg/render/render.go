@@ -50,7 +50,8 @@ type Options struct {
 	Schemas *fleetrepo.Schemas
 	// Begin, if set, is told what is worked on, and says what is not to be: see confine.Watch.
 	Begin func(name, group string) (end func(), err error)
-	// Time, if above 0, is how long Begin's caller may work on one thing; see confine.TimeLimit. Templates end before, and say where they were.
+	// Time, if above 0, is how long Begin's caller may work on one thing; see confine.TimeLimit. Templates end before, and say where they
+	// were.
 	Time time.Duration
 }
 
@@ -78,8 +79,8 @@ func New(files fs.FS, fleet *v1alpha1.Fleet, o Options) *Renderer {
 	return r
 }
 
-// Dir is a folder as New wants it: nothing outside of it can be read, and symbolic links lead nowhere, since Flux leaves them out of what it
-// applies. The error says that it cannot be opened.
+// Dir is a folder as New wants it: nothing outside of it can be read, and symbolic links lead nowhere, since Flux leaves them out of what
+// it applies. The error says that it cannot be opened.
 func Dir(dir string) (fs.FS, error) {
 	files, err := within.FS(dir)
 	if err != nil {
@@ -131,7 +132,8 @@ func (r *Renderer) Cluster(ctx context.Context, name string) (*Result, error) {
 	case len(found) == 0:
 		return r.manifestCluster(ctx, name)
 	case len(found) > 1:
-		return nil, diag.Usage("say which one: "+strings.Join(found, "/"+short+", ")+"/"+short, "there are %d clusters called %s", len(found), short)
+		return nil, diag.Usage("say which one: "+strings.Join(found, "/"+short+", ")+"/"+short,
+			"there are %d clusters called %s", len(found), short)
 	}
 	return r.render(ctx, scope{environment: found[0], cluster: short})
 }
@@ -212,8 +214,8 @@ func (r *Renderer) eachCluster(visit func(environment, cluster string)) {
 	}
 }
 
-// Reads returns the files from which kustomize-controller would build a folder, whether or not something applies it. Nothing is built. ok is false
-// where the folder is not there, or something is wrong with the files that it names.
+// Reads returns the files from which kustomize-controller would build a folder, whether or not something applies it. Nothing is built. ok
+// is false where the folder is not there, or something is wrong with the files that it names.
 func (r *Renderer) Reads(dir string) (names []string, ok bool) {
 	if !r.repo.isDir(dir) {
 		return nil, false

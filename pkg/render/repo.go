@@ -22,8 +22,8 @@ const maxBytes = 8 << 20
 var Limits = yamledit.Limits{Bytes: maxBytes, Nodes: 500_000, Depth: 100}
 
 // Screen looks at a YAML file before a library that trusts its input sees it: kustomize takes all memory there is for 400 bytes of
-// aliases of aliases, and gigabytes for an object that is some thousand fields deep. It returns what is wrong: too large, before or after its
-// aliases are expanded, too deep, not text, or not YAML.
+// aliases of aliases, and gigabytes for an object that is some thousand fields deep. It returns what is wrong: too large, before or after
+// its aliases are expanded, too deep, not text, or not YAML.
 func Screen(file string, src []byte) diag.Findings {
 	if len(src) <= maxBytes && yamledit.Tame(src) {
 		return nil // what is wrong with it otherwise its reader will say

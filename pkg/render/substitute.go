@@ -35,7 +35,11 @@ type variables struct {
 const maxFilled = 64 << 20
 
 // variablesOf puts together what postBuild of a Kustomization names. lookup finds the data of a ConfigMap in its namespace.
-func variablesOf(k *Kustomization, post *kustomizev1.PostBuild, lookup func(name string) (map[string]string, bool)) (*variables, diag.Findings) {
+func variablesOf(
+	k *Kustomization,
+	post *kustomizev1.PostBuild,
+	lookup func(name string) (map[string]string, bool),
+) (*variables, diag.Findings) {
 	if post == nil {
 		return nil, nil
 	}
@@ -43,7 +47,8 @@ func variablesOf(k *Kustomization, post *kustomizev1.PostBuild, lookup func(name
 	var findings diag.Findings
 	add := func(severity diag.Severity, summary, hint string) {
 		findings = append(findings, diag.Finding{
-			Severity: severity, Rule: RuleSubstitute, File: k.Source.File, Line: k.Source.Line, Summary: k.Owner.String() + ": " + summary, Hint: hint,
+			Severity: severity, Rule: RuleSubstitute, File: k.Source.File, Line: k.Source.Line,
+			Summary: k.Owner.String() + ": " + summary, Hint: hint,
 		})
 	}
 	for _, from := range post.SubstituteFrom {

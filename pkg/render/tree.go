@@ -86,7 +86,8 @@ func (r *Renderer) render(ctx context.Context, s scope) (*Result, error) {
 	nameClusters(all.Objects)
 	all.Findings = slices.Concat(all.Findings, r.seen.problems(), conflicts(all.Objects))
 	slices.SortStableFunc(all.Findings, func(a, b diag.Finding) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Summary, b.Summary))
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column),
+			cmp.Compare(a.Summary, b.Summary))
 	})
 	all.Findings = slices.Compact(all.Findings)
 	return all, nil
@@ -221,7 +222,8 @@ func each[T any](all []T, do func(T)) {
 func (w *walk) buildOne(ctx context.Context, it *item) ([]*content, diag.Findings) {
 	fail := func(rule, summary, hint string) diag.Findings {
 		return diag.Findings{{
-			Severity: diag.SeverityError, Rule: rule, File: it.k.Source.File, Line: it.k.Source.Line, Summary: it.k.Owner.String() + ": " + summary, Hint: hint,
+			Severity: diag.SeverityError, Rule: rule, File: it.k.Source.File, Line: it.k.Source.Line,
+			Summary: it.k.Owner.String() + ": " + summary, Hint: hint,
 		}}
 	}
 	if !w.r.repo.isDir(it.k.Path) {
@@ -267,7 +269,8 @@ func (w *walk) finishOne(it *item) {
 		if err != nil {
 			findings = append(findings, diag.Finding{
 				Severity: diag.SeverityError, Rule: RuleSubstitute, File: c.source.File, Line: c.source.Line,
-				Summary: fmt.Sprintf("%s %s: fill in the variables of %s: %v", c.Kind, c.Metadata.Name, it.k.Owner, err), Hint: "write $${ for a ${ that is to stay",
+				Summary: fmt.Sprintf("%s %s: fill in the variables of %s: %v", c.Kind, c.Metadata.Name, it.k.Owner, err),
+				Hint:    "write $${ for a ${ that is to stay",
 			})
 			continue
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// twice are findings about objects that the files of one kustomization declare twice. kustomize builds none of it then, and names neither place. names
-// are the files that are built without a kustomization.yaml.
+// twice are findings about objects that the files of one kustomization declare twice. kustomize builds none of it then, and names neither
+// place. names are the files that are built without a kustomization.yaml.
 func (c *closure) twice(names []string) (out diag.Findings) {
 	together := [][]string{names}
 	for _, dir := range slices.Sorted(maps.Keys(c.tops)) {
@@ -32,7 +32,8 @@ func (c *closure) twice(names []string) (out diag.Findings) {
 					out = append(out, diag.Finding{
 						Severity: diag.SeverityError, Rule: RuleTwice, File: o.source.File, Line: o.source.Line,
 						Summary: fmt.Sprintf("%s %s is declared twice", o.Kind, o.Metadata.Name),
-						Hint:    fmt.Sprintf("the other one is in %s, line %d: kustomize builds nothing of the folder while there are two", first.File, first.Line),
+						Hint: fmt.Sprintf("the other one is in %s, line %d: kustomize builds nothing of the folder while there are two",
+							first.File, first.Line),
 					})
 					continue
 				}

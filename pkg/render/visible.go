@@ -16,8 +16,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// visible are the files of a fleet repo that Flux gets to see: source-controller hands on regular files alone, without those that are ignored by a
-// list of its own and by the .sourceignore of any folder. What is rendered from others would be what Flux deletes.
+// visible are the files of a fleet repo that Flux gets to see: source-controller hands on regular files alone, without those that are
+// ignored by a list of its own and by the .sourceignore of any folder. What is rendered from others would be what Flux deletes.
 type visible struct {
 	all fs.FS
 
@@ -91,7 +91,8 @@ func (v *visible) patternsIn(name string, domain []string) []gitignore.Pattern {
 		return nil
 	case err != nil:
 		v.findings = append(v.findings, diag.Finding{
-			Severity: diag.SeverityError, Rule: RulePath, File: name, Summary: "what Flux leaves out cannot be read: " + why(err), Hint: "make it a regular file",
+			Severity: diag.SeverityError, Rule: RulePath, File: name, Summary: "what Flux leaves out cannot be read: " + why(err),
+			Hint: "make it a regular file",
 		})
 		return nil
 	}
@@ -160,8 +161,8 @@ func (v *visible) Stat(name string) (fs.FileInfo, error) {
 	return fs.Stat(v.all, name)
 }
 
-// ReadDir implements fs.ReadDirFS. It lists symbolic links and their like as well, so that whoever goes through a folder can say that they are
-// not handed on.
+// ReadDir implements fs.ReadDirFS. It lists symbolic links and their like as well, so that whoever goes through a folder can say that they
+// are not handed on.
 func (v *visible) ReadDir(name string) ([]fs.DirEntry, error) {
 	if _, err := v.kind("list", name); err != nil {
 		return nil, err

@@ -26,20 +26,26 @@ func TestLeftOut(t *testing.T) {
 		{name: "top", files: map[string]string{folder + "/x.yaml": object, ".sourceignore": folder + "/x.yaml\n"}},
 		{name: "folder", files: map[string]string{folder + "/x.yaml": object, folder + "/.sourceignore": "x.yaml\n"}},
 		{name: "folder above", files: map[string]string{folder + "/x.yaml": object, "providers/.sourceignore": "**/x.yaml\n"}},
-		{name: "back again", files: map[string]string{folder + "/x.yaml": object, "providers/.sourceignore": "*\n!x.yaml\n"}, objects: "Namespace a"},
-		{name: "below a folder that is left out", files: map[string]string{folder + "/b/x.yaml": object, ".sourceignore": "b/\n!" + folder + "/b/x.yaml\n"}, objects: "Namespace a"},
+		{name: "back again", files: map[string]string{folder + "/x.yaml": object, "providers/.sourceignore": "*\n!x.yaml\n"},
+			objects: "Namespace a"},
+		{name: "below a folder that is left out", files: map[string]string{folder + "/b/x.yaml": object,
+			".sourceignore": "b/\n!" + folder + "/b/x.yaml\n"}, objects: "Namespace a"},
 		{
 			name: "named", rule: render.RulePath,
-			files: map[string]string{folder + "/x.yaml": object, folder + "/kustomization.yaml": "resources: [x.yaml]\n", folder + "/.sourceignore": "x.yaml\n"},
+			files: map[string]string{folder + "/x.yaml": object, folder + "/kustomization.yaml": "resources: [x.yaml]\n",
+				folder + "/.sourceignore": "x.yaml\n"},
 		},
-		{name: "link", files: map[string]string{"x.txt": object}, link: map[string]string{folder + "/x.yaml": "../../../../../../x.txt"}, rule: render.RulePath},
+		{name: "link", files: map[string]string{"x.txt": object}, link: map[string]string{folder + "/x.yaml": "../../../../../../x.txt"},
+			rule: render.RulePath},
 		{
 			name: "link that is named", rule: render.RulePath, link: map[string]string{folder + "/x.yaml": "../../../../../../x.txt"},
 			files: map[string]string{"x.txt": object, folder + "/kustomization.yaml": "resources: [x.yaml]\n"},
 		},
-		{name: "folder that is a link", files: map[string]string{"b/x.yaml": object, folder + "/README.md": ""}, link: map[string]string{folder + "/b": "../../../../../../b"}},
+		{name: "folder that is a link", files: map[string]string{"b/x.yaml": object, folder + "/README.md": ""},
+			link: map[string]string{folder + "/b": "../../../../../../b"}},
 		{
-			name: "list that is a link", rule: render.RulePath, objects: "Namespace a", link: map[string]string{folder + "/.sourceignore": "../../../../../../x.txt"},
+			name: "list that is a link", rule: render.RulePath, objects: "Namespace a",
+			link:  map[string]string{folder + "/.sourceignore": "../../../../../../x.txt"},
 			files: map[string]string{folder + "/x.yaml": object, "x.txt": "x.yaml\n"},
 		},
 	} {
@@ -83,16 +89,20 @@ func TestLeftOut(t *testing.T) {
 
 // What a GitRepository leaves out by itself is rendered, and said.
 func TestLeftOutBySource(t *testing.T) {
-	source := "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: flux-system, namespace: flux-system}\nspec: {interval: 1m, url: 'https://git.example.com/fleet.git'"
+	source := "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: flux-system, namespace: flux-system}\nspec: " +
+		"{interval: 1m, url: 'https://git.example.com/fleet.git'"
 	for field, text := range map[string]string{
-		"": "}\n", "ignore": ", ignore: '/*'}\n", "sparseCheckout": ", sparseCheckout: [docs]}\n", "include": ", include: [{repository: {name: other}}]}\n",
+		"": "}\n", "ignore": ", ignore: '/*'}\n", "sparseCheckout": ", sparseCheckout: [docs]}\n",
+		"include": ", include: [{repository: {name: other}}]}\n",
 	} {
-		res, err := renderer(t, repoWith(t, map[string]string{"fleet.yaml": fleetYAML, "providers/docker/v1/mgmt/source.yaml": source + text}), "").All(t.Context())
+		res, err := renderer(t, repoWith(t, map[string]string{"fleet.yaml": fleetYAML, "providers/docker/v1/mgmt/source.yaml": source + text}),
+			"").All(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		switch {
-		case field == "" && len(res.Findings) > 0, field != "" && (len(res.Findings) != 1 || !strings.Contains(res.Findings[0].Summary, "spec."+field+" ")):
+		case field == "" && len(res.Findings) > 0, field != "" &&
+			(len(res.Findings) != 1 || !strings.Contains(res.Findings[0].Summary, "spec."+field+" ")):
 			t.Errorf("%q: got %v", field, res.Findings)
 		}
 	}

@@ -21,8 +21,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// Clusters lists the workload clusters of a fleet repo: those of the layout, from their files, and those that stand somewhere else as Cluster API's own
-// objects, as Flux would apply them. Where there is none of these nothing is rendered. Files that cannot be read come back as findings.
+// Clusters lists the workload clusters of a fleet repo: those of the layout, from their files, and those that stand somewhere else as
+// Cluster API's own objects, as Flux would apply them. Where there is none of these nothing is rendered. Files that cannot be read come
+// back as findings.
 func Clusters(ctx context.Context, repo *fleetrepo.Repo, cacheDir string) ([]fleetrepo.Cluster, diag.Findings, error) {
 	all, findings, err := repo.Clusters()
 	if err != nil {
@@ -90,7 +91,8 @@ func hasManifests(repo *fleetrepo.Repo) bool {
 				return fs.SkipDir
 			}
 			return nil
-		case !entry.Type().IsRegular() || path.Base(name) == "cluster.yaml" && strings.HasPrefix(name, "providers/") || path.Ext(name) != ".yaml" && path.Ext(name) != ".yml":
+		case !entry.Type().IsRegular() || path.Base(name) == "cluster.yaml" && strings.HasPrefix(name, "providers/") ||
+			path.Ext(name) != ".yaml" && path.Ext(name) != ".yml":
 			return nil
 		}
 		content, err := within.ReadFile(repo.Dir, name, fleetrepo.MaxFile)

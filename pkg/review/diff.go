@@ -204,8 +204,8 @@ func id(o *render.Object, target string) string {
 	return strings.Join([]string{o.ManagementCluster, target, group, o.Kind, o.Namespace, o.Name}, "\x00")
 }
 
-// madeBy is the one among objects of one identity that an owner makes; the first, where none is its. There are several where two Flux objects make
-// the same, which the renderer reports: each is compared with what the same one made before.
+// madeBy is the one among objects of one identity that an owner makes; the first, where none is its. There are several where two Flux
+// objects make the same, which the renderer reports: each is compared with what the same one made before.
 func madeBy(all []*render.Object, owner render.Owner) *render.Object {
 	for _, o := range all {
 		if o.Owner == owner {

@@ -104,7 +104,8 @@ var hostilePlaces = []struct{ file, text string }{
 	{"base/kustomization.yaml", "resources: [a.yaml]\nvalidators: [%s]\n"},
 	{"base/kustomization.yaml", "helmCharts: [{name: a, repo: %s}]\n"},
 	{"base/kustomization.yaml", "helmGlobals: {chartHome: %s}\nhelmCharts: [{name: a}]\n"},
-	{"base/kustomization.yaml", "generators: ['{apiVersion: builtin, kind: ConfigMapGenerator, metadata: {name: b}, files: [\"x=http://127.0.0.1:9/\"]}', %s]\n"},
+	{"base/kustomization.yaml",
+		"generators: ['{apiVersion: builtin, kind: ConfigMapGenerator, metadata: {name: b}, files: [\"x=http://127.0.0.1:9/\"]}', %s]\n"},
 	{"base/kustomization.yaml", "<<: {resources: [%s]}\n"},
 	{"base/kustomization.yaml", "configMapGenerator: [{name: b, <<: {files: [%s]}}]\n"},
 	{"base/Kustomization", "resources: [%s]\n"},
@@ -113,36 +114,51 @@ var hostilePlaces = []struct{ file, text string }{
 	{"base/g.yaml", "apiVersion: builtin\nkind: ReplacementTransformer\nmetadata: {name: b}\nreplacements: [{path: %s}]\n"},
 	{"base/g.yaml", "apiVersion: builtin\nkind: PatchStrategicMergeTransformer\nmetadata: {name: b}\npaths: [%s]\n"},
 	{"base/g.yaml", "apiVersion: builtin\nkind: HelmChartInflationGenerator\nmetadata: {name: b}\nname: a\nrepo: %s\n"},
-	{"base/g.yaml", "apiVersion: example.com/v1\nkind: X\nmetadata:\n  name: b\n  annotations: {config.kubernetes.io/function: 'exec: {path: %s}'}\n"},
+	{"base/g.yaml", "apiVersion: example.com/v1\nkind: X\nmetadata:\n  name: b\n  annotations: {config.kubernetes.io/function: 'exec: " +
+		"{path: %s}'}\n"},
 	{"components", "%s"},
 	{"chart", "%s"},
 	{"values", "%s"},
 	{"charts/web/templates/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: {{ .Files.Get %s | quote }}}\n"},
-	{"charts/web/templates/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: {{ getHostByName %s | quote }}, b: {{ tpl %[1]s . | quote }}}\n"},
+	{"charts/web/templates/a.yaml",
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: {{ getHostByName %s | quote }}, b: {{ tpl %[1]s . | quote }}}\n"},
 	{"charts/web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\ndependencies: [{name: x, version: 1.0.0, repository: %s}]\n"},
 	{"charts/web/values.schema.json", `{"$ref": %s}`},
 	{"charts/web/requirements.yaml", "dependencies: [{name: x, version: 1.0.0, repository: %s}]\n"},
 	{"charts/web/Chart.lock", "dependencies: [{name: x, version: 1.0.0, repository: %s}]\ndigest: x\n"},
 	{"charts/web/charts/x/Chart.yaml", "apiVersion: v2\nname: x\nversion: 1.0.0\nicon: %s\n"},
-	{"charts/web/crds/c.yaml", "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: as.example.com}\nspec: {conversion: {strategy: Webhook, webhook: {clientConfig: {url: %s}}}}\n"},
-	{"charts/web/templates/a.yaml", "{{ (lookup \"v1\" \"Secret\" %s \"\") | quote }}{{ range $k, $v := .Files.Glob %[1]s }}{{ $v | toString | quote }}{{ end }}{{ template %[1]s . }}\n"},
+	{"charts/web/crds/c.yaml",
+		"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: as.example.com}\nspec: {conversion: {strategy: " +
+			"Webhook, webhook: {clientConfig: {url: %s}}}}\n"},
+	{"charts/web/templates/a.yaml",
+		"{{ (lookup \"v1\" \"Secret\" %s \"\") | quote }}{{ range $k, $v := .Files.Glob %[1]s }}{{ $v | toString | quote }}{{ end }}{{ " +
+			"template %[1]s . }}\n"},
 	{"charts/web/.helmignore", "%s\n"},
 	{"base/crd.yaml", hostileCRD},
 	{"base/kustomization.yaml", "resources: [!include %s]\n"},
 	{"base/kustomization.yaml", "resources: [!!binary %s, !<tag:yaml.org,2002:str> %[1]s]\n"},
 	{"base/kustomization.yaml", "configMapGenerator: [{name: b, files: !!set {%s}}]\n"},
-	{"base/kustomization.yaml", "resources: [a.yaml]\nsortOptions: {order: fifo}\nbuildMetadata: [%s]\nreplacements: [{source: {kind: ConfigMap}, targets: [{select: {name: %[1]s}}]}]\n"},
-	{"base/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, annotations: {config.kubernetes.io/function: \"exec: {path: x}\"}}\ndata: !file {a: !include %s}\n"},
-	{"base/a.yaml", "apiVersion: v1\nkind: List\nitems: [{apiVersion: builtin, kind: ConfigMapGenerator, metadata: {name: b}, files: [%s]}]\n"},
+	{"base/kustomization.yaml",
+		"resources: [a.yaml]\nsortOptions: {order: fifo}\nbuildMetadata: [%s]\nreplacements: [{source: {kind: ConfigMap}, targets: [{select: " +
+			"{name: %[1]s}}]}]\n"},
+	{"base/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, annotations: {config.kubernetes.io/function: \"exec: {path: " +
+		"x}\"}}\ndata: !file {a: !include %s}\n"},
+	{"base/a.yaml", "apiVersion: v1\nkind: List\nitems: [{apiVersion: builtin, kind: ConfigMapGenerator, metadata: {name: b}, files: " +
+		"[%s]}]\n"},
 	{"base/.sourceignore", "%s\n!%[1]s\n"},
 	{"path", "%s"},
 	{"valuesFiles", "%s"},
 	{"providers/docker/v1/mgmt/source.yaml", hostileSources},
-	{"providers/docker/v1/clusters/dev/x/cluster.yaml", "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: x, namespace: x}\nspec: {interval: 10m, chart: {spec: {chart: %s, sourceRef: {kind: GitRepository, name: flux-system}}}, kubeConfig: {secretRef: {name: %[1]s}}, valuesFrom: [{kind: Secret, name: %[1]s}]}\n"},
+	{"providers/docker/v1/clusters/dev/x/cluster.yaml",
+		"apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: x, namespace: x}\nspec: {interval: 10m, chart: {spec: " +
+			"{chart: %s, sourceRef: {kind: GitRepository, name: flux-system}}}, kubeConfig: {secretRef: {name: %[1]s}}, valuesFrom: [{kind: " +
+			"Secret, name: %[1]s}]}\n"},
 	{"fleet.yaml", strings.ReplaceAll(hostileFleet, "https://git.example.com/fleet.git}", "https://git.example.com/fleet.git, caFile: %s}")},
 	{"fleet.yaml", strings.ReplaceAll(hostileFleet, "https://git.example.com/fleet.git", "%s")},
-	{"fleet.yaml", strings.ReplaceAll(hostileFleet, "{name: docker}", "{name: docker, version: v1.0.0, url: %s, variables: {A: {file: %[1]s}, B: {command: [%[1]s]}}}")},
-	{"fleet.lock", "apiVersion: fleetctl.dev/v1alpha1\nkind: Lock\ncomponents: [{name: docker, type: infrastructure, version: v1.0.0, url: %s, sha256: x}]\n"},
+	{"fleet.yaml", strings.ReplaceAll(hostileFleet, "{name: docker}",
+		"{name: docker, version: v1.0.0, url: %s, variables: {A: {file: %[1]s}, B: {command: [%[1]s]}}}")},
+	{"fleet.lock", "apiVersion: fleetctl.dev/v1alpha1\nkind: Lock\ncomponents: [{name: docker, type: infrastructure, version: v1.0.0, url: " +
+		"%s, sha256: x}]\n"},
 	{".sops.yaml", "creation_rules: [{path_regex: %s, age: %[1]s}]\n"},
 	{".gitmodules", "[submodule \"x\"]\n\tpath = base\n\turl = %s\n"},
 }
@@ -187,8 +203,10 @@ func hostileRepo(place, change int, value string) map[string]string {
 	p := hostilePlaces[place]
 	quoted := fmt.Sprintf("%q", value)
 	files := map[string]string{
-		"fleet.yaml": hostileFleet, "base/a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", "base/kustomization.yaml": "resources: [a.yaml]\n",
-		"charts/web/Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n", "charts/web/templates/a.yaml": "", "charts/web/values.yaml": "a: b\n",
+		"fleet.yaml": hostileFleet, "base/a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
+		"base/kustomization.yaml": "resources: [a.yaml]\n",
+		"charts/web/Chart.yaml":   "apiVersion: v2\nname: web\nversion: 1.0.0\n", "charts/web/templates/a.yaml": "",
+		"charts/web/values.yaml": "a: b\n",
 	}
 	folder, components, chart, valuesFile, values := "./base", "", "./charts/web", "charts/web/values.yaml", "b"
 	switch p.file {
@@ -207,7 +225,8 @@ func hostileRepo(place, change int, value string) map[string]string {
 	case "base/Kustomization":
 		delete(files, "base/kustomization.yaml")
 	case "base/g.yaml":
-		files["base/kustomization.yaml"] = []string{"generators: [g.yaml]\n", "resources: [a.yaml]\ntransformers: [g.yaml]\n", "resources: [a.yaml]\nvalidators: [../base/g.yaml]\n"}[change%3]
+		files["base/kustomization.yaml"] = []string{"generators: [g.yaml]\n", "resources: [a.yaml]\ntransformers: [g.yaml]\n",
+			"resources: [a.yaml]\nvalidators: [../base/g.yaml]\n"}[change%3]
 	}
 	files["providers/docker/v1/mgmt/apply.yaml"] = fmt.Sprintf(hostileApply, folder, components, chart, valuesFile, values)
 	if p.text != "%s" {
@@ -248,11 +267,13 @@ func writeHostile(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// Whatever path stands in a fleet repo, wherever it stands: no program is started, no socket opened, and no file outside of the repo read or written.
+// Whatever path stands in a fleet repo, wherever it stands: no program is started, no socket opened, and no file outside of the repo read
+// or written.
 func FuzzHostileRepo(f *testing.F) {
 	child := syswatch.Start(f)
 	values := []string{
-		"https://127.0.0.1:9/x?ref=--upload-pack=date&timeout=1", "HTTP://127.0.0.1:9/x", "x@127.0.0.1:a/b", "x=http://127.0.0.1:9/", "../../../../../../etc/passwd", "link", "g",
+		"https://127.0.0.1:9/x?ref=--upload-pack=date&timeout=1", "HTTP://127.0.0.1:9/x", "x@127.0.0.1:a/b", "x=http://127.0.0.1:9/",
+		"../../../../../../etc/passwd", "link", "g",
 	}
 	for place := range hostilePlaces {
 		for i, value := range values {
@@ -280,8 +301,8 @@ func TestHostileOracle(t *testing.T) {
 	}
 }
 
-// TestHostileDiff compares: what a hostile repo has in its history and on disk, and what it has Git itself do. Nothing outside of it is read,
-// not even the configuration of Git that belongs to the user: what that says, such as programs to run, is not for a comparison.
+// TestHostileDiff compares: what a hostile repo has in its history and on disk, and what it has Git itself do. Nothing outside of it is
+// read, not even the configuration of Git that belongs to the user: what that says, such as programs to run, is not for a comparison.
 func TestHostileDiff(t *testing.T) {
 	child := syswatch.Start(t)
 	configuration := `[core]
@@ -318,10 +339,12 @@ func TestHostileDiff(t *testing.T) {
 			t.Fatal(err)
 		}
 		commit("clean")
-		if err := os.WriteFile(filepath.Join(dir, "base", "b.yaml"), []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n"), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "base", "b.yaml"),
+			[]byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, ".git", "config"), []byte("[core]\n\trepositoryformatversion = 0\n"+configuration), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, ".git", "config"),
+			[]byte("[core]\n\trepositoryformatversion = 0\n"+configuration), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		did, said := child.Run(t, dir)

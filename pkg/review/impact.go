@@ -78,10 +78,11 @@ func (c clusterID) String() string {
 
 func clusterOf(c *ObjectChange) clusterID { return clusterID{c.Environment, c.Cluster} }
 
-// impactOf says what changes of objects do. before and after are all objects of the two sides, failed the files that one of them could not render:
-// a cluster that is declared there on both sides neither comes nor goes.
+// impactOf says what changes of objects do. before and after are all objects of the two sides, failed the files that one of them could not
+// render: a cluster that is declared there on both sides neither comes nor goes.
 func impactOf(changes []ObjectChange, before, after []*render.Object, failed map[string]bool) []Impact {
-	j := &judge{failed: failed, whole: map[clusterID]bool{}, touched: map[clusterID]bool{}, unprotected: map[clusterID]bool{}, others: map[clusterID][]*ObjectChange{}, before: before}
+	j := &judge{failed: failed, whole: map[clusterID]bool{}, touched: map[clusterID]bool{}, unprotected: map[clusterID]bool{},
+		others: map[clusterID][]*ObjectChange{}, before: before}
 	was, now := sideOf(before), sideOf(after)
 	for i := range changes {
 		j.cluster(&changes[i], was, now)
@@ -274,7 +275,8 @@ func (j *judge) rest(c *ObjectChange) {
 
 // onlyWhole says of what is applied to workload clusters that all of them come or go.
 func (j *judge) onlyWhole(c *ObjectChange) bool {
-	return len(c.Targets) > 0 && !slices.ContainsFunc(c.Targets, func(target string) bool { return !j.whole[clusterID{c.Environment, target}] })
+	return len(c.Targets) > 0 && !slices.ContainsFunc(c.Targets,
+		func(target string) bool { return !j.whole[clusterID{c.Environment, target}] })
 }
 
 // counted is one line for each environment and each of what may happen to an object.
@@ -286,7 +288,8 @@ func (j *judge) counted() []Impact {
 	kinds, total := map[line]map[string]int{}, map[line]int{}
 	for id, changes := range j.others {
 		if len(changes) > 1 { // a HelmRelease whose objects are counted is why they change
-			changes = slices.DeleteFunc(slices.Clone(changes), func(c *ObjectChange) bool { return c.Cluster != "" && isRelease(firstOf(c.new, c.old)) })
+			changes = slices.DeleteFunc(slices.Clone(changes),
+				func(c *ObjectChange) bool { return c.Cluster != "" && isRelease(firstOf(c.new, c.old)) })
 		}
 		for _, c := range changes {
 			at := line{id.environment, c.Action}

@@ -12,8 +12,8 @@ import (
 const (
 	maxComment = 60_000
 	maxImpacts = 100
-	// maxWords and maxCauses bound the table and the list of problems: a name in a repo is as long as its author likes, and a comment that is too long for the forge
-	// would be none at all.
+	// maxWords and maxCauses bound the table and the list of problems: a name in a repo is as long as its author likes, and a comment that is
+	// too long for the forge would be none at all.
 	maxWords, maxCauses = 25_000, 45_000
 	maxText             = 300
 )

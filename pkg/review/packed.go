@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// packer writes texts and numbers one behind the other for another process. A fleet has the same few names thousands of times: those that repeat
-// are written once.
+// packer writes texts and numbers one behind the other for another process. A fleet has the same few names thousands of times: those that
+// repeat are written once.
 type packer struct {
 	out   []byte
 	known map[string]uint64

@@ -21,7 +21,8 @@ type shop struct {
 
 func (s shop) objects() []*render.Object {
 	owner := render.Owner{Kind: render.KindKustomization, Namespace: "flux-system", Name: "flux-system"}
-	root := marking(object("Kustomization", "flux-system", "flux-system", ""), "kustomize.toolkit.fluxcd.io/v1", owner, nil, map[string]any{"prune": !s.notPruned})
+	root := marking(object("Kustomization", "flux-system", "flux-system", ""), "kustomize.toolkit.fluxcd.io/v1", owner, nil,
+		map[string]any{"prune": !s.notPruned})
 	all := []*render.Object{root}
 	if s.noFolder {
 		return all
@@ -52,7 +53,8 @@ func (s shop) objects() []*render.Object {
 	if !s.noCluster {
 		all = append(all,
 			marking(object("Cluster", "shop", "shop", "shop"), capiGroup+"/v1beta2", helm, keep, nil),
-			marking(object("MachineDeployment", "shop", "shop-general", "shop"), capiGroup+"/v1beta2", helm, nil, map[string]any{"clusterName": "shop", "replicas": 2}))
+			marking(object("MachineDeployment", "shop", "shop-general", "shop"), capiGroup+"/v1beta2", helm, nil,
+				map[string]any{"clusterName": "shop", "replicas": 2}))
 	}
 	return all
 }
@@ -88,7 +90,8 @@ func TestProtection(t *testing.T) {
 		"release open": {
 			shop{releaseOpen: true},
 			shop{noFolder: true},
-			"deletes parts of cluster dev/shop (2 machines): its HelmRelease is not protected, so Flux uninstalls it and deletes what its chart does not keep (1 MachineDeployment)", lost,
+			"deletes parts of cluster dev/shop (2 machines): its HelmRelease is not protected, so Flux uninstalls it and deletes what its chart " +
+				"does not keep (1 MachineDeployment)", lost,
 		},
 		"release and cluster open": {
 			shop{releaseOpen: true, unkept: true},
@@ -98,18 +101,22 @@ func TestProtection(t *testing.T) {
 		"paused": {
 			shop{releaseOpen: true, unkept: true, paused: true},
 			shop{noFolder: true},
-			"takes cluster dev/shop (2 machines) out of the repo; its HelmRelease is paused, which Flux only forgets, so it goes on to run, and nothing looks after it", lost,
+			"takes cluster dev/shop (2 machines) out of the repo; its HelmRelease is paused, which Flux only forgets, so it goes on to run, and " +
+				"nothing looks after it", lost,
 		},
 		"step 2, paused": {
 			shop{requested: true, releaseOpen: true, unkept: true, paused: true},
 			shop{noFolder: true},
-			"takes cluster dev/shop (2 machines) out of the repo; its HelmRelease is paused, which Flux only forgets, so it goes on to run, and nothing looks after it", lost,
+			"takes cluster dev/shop (2 machines) out of the repo; its HelmRelease is paused, which Flux only forgets, so it goes on to run, and " +
+				"nothing looks after it", lost,
 		},
 		"paused, namespace open": {shop{namespaceOpen: true, paused: true}, shop{noFolder: true}, gone + namespaceOpen, lost},
-		"Flux prunes nothing":    {shop{namespaceOpen: true, releaseOpen: true, unkept: true, notPruned: true}, shop{noFolder: true, notPruned: true}, runs, lost},
+		"Flux prunes nothing": {shop{namespaceOpen: true, releaseOpen: true, unkept: true, notPruned: true},
+			shop{noFolder: true, notPruned: true}, runs, lost},
 		"hand edit and deletion": {shop{}, shop{noFolder: true, namespaceOpen: true}, runs, lost},
 		"no longer made":         {shop{}, shop{noCluster: true}, runs, lost},
-		"no longer made or kept": {shop{unkept: true}, shop{noCluster: true}, gone + "its HelmRelease does not make it any more, and it is not kept", lost},
+		"no longer made or kept": {shop{unkept: true}, shop{noCluster: true},
+			gone + "its HelmRelease does not make it any more, and it is not kept", lost},
 		"namespace alone leaves": {shop{namespaceOpen: true}, shop{noNamespace: true}, gone + namespaceOpen, lost},
 		"a guarded one leaves":   {shop{}, shop{noNamespace: true}, "takes 1 other object of dev out of the repo: 1 Namespace", ""},
 
@@ -119,7 +126,8 @@ func TestProtection(t *testing.T) {
 		"step 2, namespace open": {
 			shop{requested: true, releaseOpen: true, unkept: true, namespaceOpen: true},
 			shop{noFolder: true},
-			"deletes cluster dev/shop (2 machines), as fleetctl cluster remove has prepared; but " + namespaceOpen + ", and does not wait for Cluster API", "",
+			"deletes cluster dev/shop (2 machines), as fleetctl cluster remove has prepared; but " + namespaceOpen +
+				", and does not wait for Cluster API", "",
 		},
 		"annotated, protected": {shop{requested: true}, shop{noFolder: true}, runs, lost},
 
@@ -129,7 +137,8 @@ func TestProtection(t *testing.T) {
 		"opens the release": {
 			shop{},
 			shop{releaseOpen: true},
-			opens + "its HelmRelease is no longer protected; deleting its folder would then delete what its chart does not keep (1 MachineDeployment)", opened,
+			opens + "its HelmRelease is no longer protected; deleting its folder would then delete what its chart does not keep (1 " +
+				"MachineDeployment)", opened,
 		},
 		"no longer keeps": {
 			shop{}, shop{unkept: true}, opens + "its Cluster is no longer kept; uninstalling its HelmRelease would then delete it", opened,
@@ -137,7 +146,8 @@ func TestProtection(t *testing.T) {
 		"opens all": {
 			shop{},
 			shop{namespaceOpen: true, releaseOpen: true, unkept: true},
-			opens + "its Namespace is no longer protected, its HelmRelease is no longer protected, its Cluster is no longer kept; deleting its folder would then delete it", opened,
+			opens + "its Namespace is no longer protected, its HelmRelease is no longer protected, its Cluster is no longer kept; deleting its " +
+				"folder would then delete it", opened,
 		},
 		"step 1, opens the namespace": {
 			shop{},

@@ -168,7 +168,8 @@ func listOf(dir string) (*list, error) {
 			return nil, fmt.Errorf("look at the output folder: %w", err)
 		}
 		if len(entries) > 0 {
-			return nil, diag.Usage("give --output-dir a folder that is empty, or that an earlier run has made", "%s has files in it that fleetctl did not write", dir)
+			return nil, diag.Usage("give --output-dir a folder that is empty, or that an earlier run has made",
+				"%s has files in it that fleetctl did not write", dir)
 		}
 		return nil, nil
 	}

@@ -13,7 +13,8 @@ import (
 
 func object(kind, namespace, name, cluster string, targets ...string) *render.Object {
 	return &render.Object{
-		APIVersion: "v1", Kind: kind, Namespace: namespace, Name: name, ManagementCluster: "mgmt", Environment: "dev", Cluster: cluster, Targets: targets,
+		APIVersion: "v1", Kind: kind, Namespace: namespace, Name: name, ManagementCluster: "mgmt", Environment: "dev",
+		Cluster: cluster, Targets: targets,
 		JSON: fmt.Appendf(nil, `{"apiVersion":"v1","kind":%q,"metadata":{"name":%q,"namespace":%q}}`, kind, name, namespace),
 	}
 }
@@ -32,7 +33,8 @@ func TestMarkdown(t *testing.T) {
 	if len(got) > 65_536 {
 		t.Errorf("%d bytes are too many", len(got))
 	}
-	for _, want := range []string{"and 200 more", "more objects not shown", "````diff\n", "| `a\\|b` |", "``scales <b> @team `7`\\n\\| x`` |", "</details>"} {
+	for _, want := range []string{"and 200 more", "more objects not shown", "````diff\n", "| `a\\|b` |",
+		"``scales <b> @team `7`\\n\\| x`` |", "</details>"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("there is no %q in:\n%.2000s", want, got)
 		}
@@ -131,14 +133,16 @@ func listing(t *testing.T, dir string) map[string]string {
 func TestImpactOfTargets(t *testing.T) {
 	cluster := object("Cluster", "new", "new", "new")
 	cluster.APIVersion = "cluster.x-k8s.io/v1beta2"
-	after := []*render.Object{cluster, object("Deployment", "flux-system", "flux", "", "new"), object("ConfigMap", "apps", "x", "", "new", "old")}
+	after := []*render.Object{cluster, object("Deployment", "flux-system", "flux", "", "new"),
+		object("ConfigMap", "apps", "x", "", "new", "old")}
 	before := []*render.Object{object("Deployment", "flux-system", "flux", "", "old"), object("ConfigMap", "apps", "gone", "", "old")}
 	after = append(after, before[0])
 	var got []string
 	for _, i := range impactOf(compare(before, after), before, after, nil) {
 		got = append(got, i.Summary)
 	}
-	want := "adds cluster dev/new (0 machines); takes 1 other object of dev out of the repo: 1 ConfigMap; adds 1 other object of dev: 1 ConfigMap"
+	want := "adds cluster dev/new (0 machines); takes 1 other object of dev out of the repo: 1 ConfigMap; adds 1 other object of dev: 1 " +
+		"ConfigMap"
 	if s := strings.Join(got, "; "); s != want {
 		t.Errorf("got %s, want %s", s, want)
 	}

@@ -77,5 +77,6 @@ func (f *fleetFiles) render(ctx context.Context, cacheDir string) (*render.Resul
 	if f.fleet == nil {
 		return &render.Result{}, nil
 	}
-	return render.New(f.files, fleetrepo.WithRoots(f.fleet, f.files), render.Options{CacheDir: cacheDir, Begin: confine.Watch(ctx), Time: confine.TimeLimit(ctx)}).All(ctx)
+	return render.New(f.files, fleetrepo.WithRoots(f.fleet, f.files),
+		render.Options{CacheDir: cacheDir, Begin: confine.Watch(ctx), Time: confine.TimeLimit(ctx)}).All(ctx)
 }

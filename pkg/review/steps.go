@@ -13,7 +13,8 @@ import (
 
 // bothSteps are the words for a cluster whose removal lies within what is compared. Flux goes by the annotations of the objects that are
 // there: without the first step they are protected, whatever the last commit in Git said.
-const bothSteps = "both steps of fleetctl cluster remove are in this range: where Flux applies the first one alone, the second one deletes it; where it does not, it goes on to run" + nobodyLooks
+const bothSteps = "both steps of fleetctl cluster remove are in this range: where Flux applies the first one alone, the second one " +
+	"deletes it; where it does not, it goes on to run" + nobodyLooks
 
 // findSteps looks in the commits that are compared for the first step of removals whose second one is what is seen. Only where a cluster
 // leaves that would go on to run is the history read.

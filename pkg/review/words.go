@@ -85,7 +85,8 @@ func group(found []Impact) []Impact {
 		all[i].Summary = all[i].words()
 	}
 	slices.SortStableFunc(all, func(a, b Impact) int {
-		return cmp.Or(cmp.Compare(slices.Index(gravity, a.Kind), slices.Index(gravity, b.Kind)), cmp.Compare(a.Environment, b.Environment), cmp.Compare(a.Summary, b.Summary))
+		return cmp.Or(cmp.Compare(slices.Index(gravity, a.Kind), slices.Index(gravity, b.Kind)), cmp.Compare(a.Environment, b.Environment),
+			cmp.Compare(a.Summary, b.Summary))
 	})
 	return all
 }

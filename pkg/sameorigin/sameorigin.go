@@ -1,6 +1,6 @@
-// Package sameorigin keeps a credential at the server that it is for. Every client of ours that carries one sends its requests through it: Go's
-// own client takes a redirect to anywhere, and what adds a token to each request (the clients of forges, of Kubernetes and of registries
-// do) adds it to those as well.
+// Package sameorigin keeps a credential at the server that it is for. Every client of ours that carries one sends its requests through it:
+// Go's own client takes a redirect to anywhere, and what adds a token to each request (the clients of forges, of Kubernetes and of
+// registries do) adds it to those as well.
 package sameorigin
 
 import (
@@ -73,10 +73,11 @@ func Bind(next http.RoundTripper, home *url.URL) http.RoundTripper {
 	}}
 }
 
-// Registry is for the clients of a registry (HOST or HOST:PORT), which are sent to other servers by design: content lies in an object store,
-// and a service that the registry names gives out tokens. What a redirect may take to another server is a GET of content, and it goes there
-// without a credential; everything else that is redirected elsewhere is refused, and so is every way from https to http. A credential goes
-// over http to this machine only, where no service but the registry itself gets it. The error matches *Error or *ClearError.
+// Registry is for the clients of a registry (HOST or HOST:PORT), which are sent to other servers by design: content lies in an object
+// store, and a service that the registry names gives out tokens. What a redirect may take to another server is a GET of content, and it
+// goes there without a credential; everything else that is redirected elsewhere is refused, and so is every way from https to http. A
+// credential goes over http to this machine only, where no service but the registry itself gets it. The error matches *Error or
+// *ClearError.
 func Registry(next http.RoundTripper, registry string) http.RoundTripper {
 	return &guard{next: next, allow: func(req *http.Request) (*http.Request, error) {
 		first, left := way(req)
@@ -138,8 +139,8 @@ func inClear(req *http.Request) bool {
 	return !strings.EqualFold(req.URL.Scheme, "https") && (req.Header.Get("Authorization") != "" || req.Method == http.MethodPost)
 }
 
-// IsLoopback tells whether host, without a port or brackets, is this machine. Names but localhost are not resolved: one that begins like an address is
-// another machine's.
+// IsLoopback tells whether host, without a port or brackets, is this machine. Names but localhost are not resolved: one that begins like an
+// address is another machine's.
 func IsLoopback(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && addr.IsLoopback()

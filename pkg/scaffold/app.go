@@ -76,10 +76,12 @@ func (s AppSource) check() error {
 	}
 	u, err := v1alpha1.Git{URL: s.URL}.ParseURL()
 	if err != nil {
-		return diag.Usage("give https://host/path or ssh://user@host/path; what asks for a credential finds it in a Secret of the tenant's namespace: --secret", "the repository: %w", err)
+		return diag.Usage("give https://host/path or ssh://user@host/path; what asks for a credential finds it in a Secret of the tenant's "+
+			"namespace: --secret", "the repository: %w", err)
 	}
 	if u.Scheme == "ssh" && s.Secret == "" {
-		return diag.Usage("give --secret, a Secret of the tenant's namespace with identity and known_hosts", "a repository over ssh asks for a key")
+		return diag.Usage("give --secret, a Secret of the tenant's namespace with identity and known_hosts",
+			"a repository over ssh asks for a key")
 	}
 	if s.Secret != "" {
 		if err := CheckName("secret", s.Secret, 253); err != nil {

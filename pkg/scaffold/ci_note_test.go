@@ -49,7 +49,8 @@ func writesOneNote(t *testing.T, path string) {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), "bash", "-eo", "pipefail", "-c", script)
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), path, "FLEET_NOTE_TOKEN="+token, "CI_API_V4_URL="+server.URL+"/api/v4", "CI_PROJECT_ID=5", "CI_MERGE_REQUEST_IID=3", "no_proxy=127.0.0.1")
+		cmd.Env = append(os.Environ(), path, "FLEET_NOTE_TOKEN="+token, "CI_API_V4_URL="+server.URL+"/api/v4", "CI_PROJECT_ID=5",
+			"CI_MERGE_REQUEST_IID=3", "no_proxy=127.0.0.1")
 		var errs bytes.Buffer
 		cmd.Stderr = &errs
 		if err := cmd.Run(); err != nil {
@@ -72,10 +73,12 @@ func writesOneNote(t *testing.T, path string) {
 	there = strangers + "]"
 	run("glpat")
 	for _, attachment := range []string{"", `"attachment":null,`} {
-		there = strangers + `,{"id":44,"type":null,"body":"\u003c!-- fleetctl diff --\u003e\nreplaces \"x\"\n",` + attachment + `"author":{"id":9,"username":"project_5_bot"}}]`
+		there = strangers + `,{"id":44,"type":null,"body":"\u003c!-- fleetctl diff --\u003e\nreplaces \"x\"\n",` + attachment +
+			`"author":{"id":9,"username":"project_5_bot"}}]`
 		run("glpat")
 	}
-	if want := []string{"POST " + notes + body, "PUT " + notes + "/44" + body, "PUT " + notes + "/44" + body}; strings.Join(calls, "|") != strings.Join(want, "|") {
+	if want := []string{"POST " + notes + body, "PUT " + notes + "/44" + body,
+		"PUT " + notes + "/44" + body}; strings.Join(calls, "|") != strings.Join(want, "|") {
 		t.Errorf("beside a stranger's: %q, want %q", calls, want)
 	}
 	if left, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(left) != 1 {

@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// TestMain lets this program be curl for a pipeline that it runs, on machines that have none. The integration test runs it with the machine's.
+// TestMain lets this program be curl for a pipeline that it runs, on machines that have none. The integration test runs it with the
+// machine's.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) != "curl" {
 		os.Exit(m.Run())

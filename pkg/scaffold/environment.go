@@ -32,7 +32,8 @@ func EnvironmentFiles(at layout.Layout, env Environment) ([]manifest.File, error
 		return nil, err
 	}
 	if env.Name == layout.CommonDir {
-		return nil, diag.Usage("choose another name", "environment %q would take over the folder of what all environments have in common", env.Name)
+		return nil, diag.Usage("choose another name", "environment %q would take over the folder of what all environments have in common",
+			env.Name)
 	}
 	if env.Source == "" {
 		env.Source = mainSource

@@ -9,9 +9,12 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 )
 
-// Whatever is in a gotk-sync.yaml, which people change: what clusters get of it is one GitRepository that means what the first one there does.
+// Whatever is in a gotk-sync.yaml, which people change: what clusters get of it is one GitRepository that means what the first one there
+// does.
 func FuzzSourceOf(f *testing.F) {
-	f.Add([]byte("# made by flux\n---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository # ours\nmetadata: {name: flux-system, namespace: flux-system}\nspec:\n  url: ssh://git@host/fleet\n  ref: &r {branch: main}\n---\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\n"))
+	f.Add([]byte("# made by flux\n---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository # ours\nmetadata: {name: flux-system, " +
+		"namespace: flux-system}\nspec:\n  url: ssh://git@host/fleet\n  ref: &r {branch: main}\n---\napiVersion: " +
+		"kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\n"))
 	f.Add([]byte("kind: GitRepository\nspec: {a: &a [1], b: *a, <<: {c: d}}\n# the end\n"))
 	f.Add([]byte("kind: 'GitRepository'\na: |\n  b\n\n"))
 	f.Add([]byte("- kind: GitRepository\n"))

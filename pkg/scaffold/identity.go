@@ -83,7 +83,8 @@ func (o *IdentityOptions) Check() error {
 		return diag.Usage("--environment NAME, or --namespace NAME", "say whose clusters may use identity %s", o.Name)
 	}
 	if o.Issuer != "" {
-		if u, err := url.Parse(o.Issuer); err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		if u, err := url.Parse(o.Issuer); err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" ||
+			u.Fragment != "" {
 			return diag.Usage("the cloud reads it over https", "--issuer %.80q is no https URL", o.Issuer)
 		}
 	}
@@ -176,8 +177,10 @@ func IdentityFile(o IdentityOptions) (manifest.File, error) {
 			"type": "WorkloadIdentity", "tenantID": o.TenantID, "clientID": o.ClientID,
 		}))
 	case IdentityVSphere:
-		comment += "# Its user and password are in the Secret that it names, in the provider's namespace; the provider takes care of that Secret from then on.\n"
-		objects = append(objects, object("infrastructure.cluster.x-k8s.io/v1beta1", "VSphereClusterIdentity", "", map[string]any{"secretName": o.SecretName}))
+		comment += "# Its user and password are in the Secret that it names, in the provider's namespace; the provider takes care of that " +
+			"Secret from then on.\n"
+		objects = append(objects, object("infrastructure.cluster.x-k8s.io/v1beta1", "VSphereClusterIdentity", "",
+			map[string]any{"secretName": o.SecretName}))
 	}
 	content := bytes.NewBufferString(comment)
 	encoder := yaml.NewEncoder(content)
@@ -206,7 +209,8 @@ func CloudSide(o IdentityOptions) (string, error) {
 	case IdentityAzure:
 		return o.federatedCredentials()
 	}
-	return fmt.Sprintf(`# A Secret with a user of vCenter that may do what the clusters need and nothing else. Encrypt it before it goes into Git:
+	return fmt.Sprintf(
+		`# A Secret with a user of vCenter that may do what the clusters need and nothing else. Encrypt it before it goes into Git:
 #   fleetctl secret encrypt FILE
 apiVersion: v1
 kind: Secret
@@ -216,7 +220,9 @@ metadata:
 stringData:
   username: USER@DOMAIN
   password: PASSWORD
-`, o.SecretName), nil
+`,
+		o.SecretName,
+	), nil
 }
 
 func statement(principal map[string]any, action string, condition map[string]any) map[string]any {
@@ -227,7 +233,8 @@ func statement(principal map[string]any, action string, condition map[string]any
 	return map[string]any{"Version": "2012-10-17", "Statement": []any{s}}
 }
 
-// trustPolicies are those of the role itself, and where the service accounts have an issuer that AWS can read, of the role of the controllers that take it.
+// trustPolicies are those of the role itself, and where the service accounts have an issuer that AWS can read, of the role of the
+// controllers that take it.
 func (o *IdentityOptions) trustPolicies() (string, error) {
 	arn := roleARN.FindStringSubmatch(o.RoleARN)
 	partition, account := arn[1], arn[2]
@@ -264,7 +271,8 @@ func (o *IdentityOptions) trustPolicies() (string, error) {
 // federatedCredentials let the accounts of the provider and of its Azure Service Operator in.
 func (o *IdentityOptions) federatedCredentials() (string, error) {
 	issuer := o.Issuer
-	text := "# Federated credentials of the managed identity " + o.ClientID + ", each for `az identity federated-credential create`, or in the portal:\n"
+	text := "# Federated credentials of the managed identity " + o.ClientID +
+		", each for `az identity federated-credential create`, or in the portal:\n"
 	if issuer == "" {
 		issuer = "https://ISSUER"
 		text = "# The issuer is that of the management cluster's service accounts; give it with --issuer.\n" + text

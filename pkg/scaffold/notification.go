@@ -52,8 +52,10 @@ func Notification(o NotificationOptions) (manifest.File, error) {
 		Metadata                                                                                 bool
 		Sources                                                                                  []eventSource
 	}{
-		Name: o.Name, Type: string(o.Type), Provider: providers[o.Type], Channel: quoted(o.Channel), Secret: o.Secret, Severity: o.Level(), What: "what fails",
-		Fleet: strconv.Quote(o.Fleet), ManagementCluster: strconv.Quote(o.ManagementCluster), Metadata: !o.Type.IsCommitStatus(), Sources: o.events(),
+		Name: o.Name, Type: string(o.Type), Provider: providers[o.Type], Channel: quoted(o.Channel), Secret: o.Secret,
+		Severity: o.Level(), What: "what fails",
+		Fleet: strconv.Quote(o.Fleet), ManagementCluster: strconv.Quote(o.ManagementCluster),
+		Metadata: !o.Type.IsCommitStatus(), Sources: o.events(),
 	}
 	address := o.Address
 	if o.Type.IsCommitStatus() {

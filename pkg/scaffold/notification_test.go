@@ -47,7 +47,8 @@ func validators(t *testing.T) map[string]validation.SchemaValidator {
 				continue
 			}
 			var schema apiextensions.JSONSchemaProps
-			if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(version.Schema.OpenAPIV3Schema, &schema, nil); err != nil {
+			if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(version.Schema.OpenAPIV3Schema,
+				&schema, nil); err != nil {
 				t.Fatal(err)
 			}
 			strict(&schema)
@@ -77,7 +78,8 @@ func TestNotificationsAreValid(t *testing.T) {
 		{Name: "clear", Type: v1alpha1.NotifyWebhook, Address: "https://example.com/a?b=c&d=%20"},
 	}, ofEachType()...) {
 		file, err := scaffold.Notification(scaffold.NotificationOptions{
-			Notification: n, Fleet: "acme", ManagementCluster: "mgmt", Layout: layout.Layout{Cloud: "docker", Generation: "v1"}, GitURL: "git@github.com:acme/fleet.git",
+			Notification: n, Fleet: "acme", ManagementCluster: "mgmt", Layout: layout.Layout{Cloud: "docker", Generation: "v1"},
+			GitURL:  "git@github.com:acme/fleet.git",
 			Sources: []string{"release", "flux-system", "release"},
 		})
 		if err != nil {
@@ -109,7 +111,8 @@ func ofEachType() []v1alpha1.Notification {
 
 // A fleet without a remote has no commits that could get a status.
 func TestNotificationWithoutRemote(t *testing.T) {
-	_, err := scaffold.Notification(scaffold.NotificationOptions{Notification: v1alpha1.Notification{Name: "a", Type: v1alpha1.NotifyGitHub}, Layout: layout.Layout{Cloud: "docker", Generation: "v1"}})
+	_, err := scaffold.Notification(scaffold.NotificationOptions{Notification: v1alpha1.Notification{Name: "a", Type: v1alpha1.NotifyGitHub},
+		Layout: layout.Layout{Cloud: "docker", Generation: "v1"}})
 	if err == nil || !strings.Contains(err.Error(), "no address at a forge") {
 		t.Errorf("%v", err)
 	}

@@ -259,7 +259,8 @@ func chartOf(name string) (string, bool) {
 
 // execute renders one of the embedded files. They have delimiters of their own, so that those of Helm and of documentation stay.
 func execute(name string, data any) ([]byte, error) {
-	t, err := template.New(path.Base(name)).Delims("<<", ">>").Funcs(template.FuncMap{"base": path.Base}).Option("missingkey=error").ParseFS(files, "files/"+name)
+	t, err := template.New(path.Base(name)).Delims("<<", ">>").Funcs(template.FuncMap{"base": path.Base}).Option("missingkey=error").ParseFS(
+		files, "files/"+name)
 	if err != nil {
 		return nil, fmt.Errorf("generate %s: %w", name, err)
 	}

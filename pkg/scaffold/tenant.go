@@ -45,7 +45,8 @@ func TenantFiles(opts TenantOptions) ([]manifest.File, error) {
 		Tenant, Environment, Group, Role, Path, Common string
 		Production                                     bool
 	}{
-		opts.Name, opts.Environment, cmp.Or(opts.Group, opts.Name), cmp.Or(opts.Role, role), dir, path.Join("../..", layout.CommonDir, opts.Name), opts.Production,
+		opts.Name, opts.Environment, cmp.Or(opts.Group, opts.Name), cmp.Or(opts.Role, role), dir,
+		path.Join("../..", layout.CommonDir, opts.Name), opts.Production,
 	}
 	var out []manifest.File
 	add := func(template, target string) error {
@@ -53,7 +54,8 @@ func TenantFiles(opts TenantOptions) ([]manifest.File, error) {
 		out = append(out, manifest.File{Path: target, Content: content})
 		return err
 	}
-	for _, name := range []string{"kustomization.yaml", "namespace.yaml", "quota.yaml", "limits.yaml", "network-policy.yaml", "service-account.yaml"} {
+	for _, name := range []string{"kustomization.yaml", "namespace.yaml", "quota.yaml", "limits.yaml", "network-policy.yaml",
+		"service-account.yaml"} {
 		if err := add(name, path.Join(common, name)); err != nil {
 			return nil, err
 		}

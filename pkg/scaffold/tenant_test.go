@@ -40,7 +40,8 @@ func TestTenantFiles(t *testing.T) {
 	}
 	golden(t, "tenant.txtar", files)
 	want := []string{
-		"Namespace shop", "ResourceQuota shop/tenant", "LimitRange shop/tenant", "NetworkPolicy shop/default-deny", "NetworkPolicy shop/allow-dns",
+		"Namespace shop", "ResourceQuota shop/tenant", "LimitRange shop/tenant", "NetworkPolicy shop/default-deny",
+		"NetworkPolicy shop/allow-dns",
 		"ServiceAccount shop/shop", "RoleBinding shop/flux", "RoleBinding shop/team",
 	}
 	if diff := cmp.Diff(want, built(t, "tenants/docker/prod/shop", files...)); diff != "" {

@@ -114,7 +114,8 @@ func (o ClusterOptions) fluxFile() (file manifest.File, ok bool, err error) {
 		return manifest.File{}, false, nil
 	case FluxOwn, FluxRemote:
 	default:
-		return manifest.File{}, false, diag.Usage("choose one of "+strings.Join(FluxModes(), ", "), "there is no way %q to run Flux for a cluster", o.Flux)
+		return manifest.File{}, false, diag.Usage("choose one of "+strings.Join(FluxModes(), ", "),
+			"there is no way %q to run Flux for a cluster", o.Flux)
 	}
 	data := struct {
 		Name, Environment, CNI, Components, Source, Sync, Apps string

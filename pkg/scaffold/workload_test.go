@@ -52,7 +52,8 @@ func TestFluxFile(t *testing.T) {
 	}
 }
 
-// In remote mode what an environment's clusters run is applied from here: each Flux object goes through the kubeconfig, as its administrator.
+// In remote mode what an environment's clusters run is applied from here: each Flux object goes through the kubeconfig, as its
+// administrator.
 func TestRemoteFluxObjects(t *testing.T) {
 	files, err := ClusterFiles(ClusterOptions{
 		Name: "shop", Layout: docker, Environment: "prod", Flavour: "docker", Flux: FluxRemote, SourceDir: docker.SourceDir("release"),
@@ -69,7 +70,8 @@ func TestRemoteFluxObjects(t *testing.T) {
 	if err := yaml.Unmarshal(files[1].Content, &apps); err != nil {
 		t.Fatal(err)
 	}
-	kustomization, err := yaml.Marshal(map[string]any{"resources": []string{"feature.yaml"}, "patches": apps.Spec.Patches, "namespace": apps.Spec.TargetNamespace})
+	kustomization, err := yaml.Marshal(map[string]any{"resources": []string{"feature.yaml"}, "patches": apps.Spec.Patches,
+		"namespace": apps.Spec.TargetNamespace})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +178,8 @@ spec: {template: {spec: {containers: [{name: manager, args: [--log-level=info]}]
 		t.Errorf("the management cluster would get %v", got)
 	}
 	want := []string{
-		"Deployment kustomize-controller --log-level=info --no-cross-namespace-refs=true --no-remote-bases=true --default-service-account=default",
+		"Deployment kustomize-controller --log-level=info --no-cross-namespace-refs=true --no-remote-bases=true " +
+			"--default-service-account=default",
 		"Deployment source-controller --log-level=info",
 	}
 	got := build(docker.WorkloadFlux("dev"))

@@ -202,14 +202,15 @@ func decrypt(content []byte, keys Keys) (*file, []byte, error) {
 	if err := f.prepare(); err != nil {
 		return nil, nil, err
 	}
-	if err := f.walk(f.top, nil, func(n *yaml.Node, field string, secret bool) error { return f.openNode(key, n, field, secret) }, func(text, field string) (string, error) {
-		plain, _, err := open(key, text, field)
-		if errors.Is(err, errNotEncrypted) {
-			return text, nil // SOPS once left comments in clear
-		}
-		f.seen[field+"\x00"+typeComment+"\x00"+plain] = text
-		return plain, err
-	}); err != nil {
+	if err := f.walk(f.top, nil, func(n *yaml.Node, field string, secret bool) error { return f.openNode(key, n, field, secret) },
+		func(text, field string) (string, error) {
+			plain, _, err := open(key, text, field)
+			if errors.Is(err, errNotEncrypted) {
+				return text, nil // SOPS once left comments in clear
+			}
+			f.seen[field+"\x00"+typeComment+"\x00"+plain] = text
+			return plain, err
+		}); err != nil {
 		return nil, nil, diag.Wrap("decrypt", err, "take the file from a revision that decrypts")
 	}
 	wanted, _, err := open(key, f.meta.MAC, f.meta.LastModified)

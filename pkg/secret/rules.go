@@ -40,7 +40,8 @@ type creationRule struct {
 
 // NewRules is the content of a new RulesFile: Secrets, in files with the Suffix, are encrypted for recipients.
 func NewRules(recipients []string) []byte {
-	return fmt.Appendf(nil, `# Files called *%s are encrypted, field by field; the sops program reads this file too. The private key is not in Git.
+	return fmt.Appendf(nil,
+		`# Files called *%s are encrypted, field by field; the sops program reads this file too. The private key is not in Git.
 creation_rules:
 - path_regex: \.sops\.ya?ml$
   encrypted_regex: %s

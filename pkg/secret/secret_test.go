@@ -118,7 +118,8 @@ func TestFlippedBytesAreFound(t *testing.T) {
 	if flips < 1000 {
 		t.Errorf("only %d flips", flips)
 	}
-	for _, swap := range [][2]string{{"name: all", "name: al"}, {"namespace: default", "namespace: kube-system"}, {"type: Opaque", "type: other"}} {
+	for _, swap := range [][2]string{{"name: all", "name: al"}, {"namespace: default", "namespace: kube-system"},
+		{"type: Opaque", "type: other"}} {
 		if _, err := Decrypt(bytes.Replace(sealed, []byte(swap[0]), []byte(swap[1]), 1), keys); err == nil {
 			t.Errorf("%s became %s, and nobody said so", swap[0], swap[1])
 		}
@@ -227,7 +228,8 @@ func TestRefused(t *testing.T) {
 	if _, err := Encrypt([]byte("data: {a: b}\n"), Rule{EncryptedRegex: SecretFields}); err == nil {
 		t.Error("it was encrypted for nobody")
 	}
-	if _, err := Decrypt([]byte("data: {a: b}\nsops: {pgp: [{fp: x}], age: []}\n"), keys); err == nil || !strings.Contains(err.Error(), "pgp") {
+	if _, err := Decrypt([]byte("data: {a: b}\nsops: {pgp: [{fp: x}], age: []}\n"), keys); err == nil ||
+		!strings.Contains(err.Error(), "pgp") {
 		t.Errorf("a file with other keys: %v", err)
 	}
 }
@@ -294,18 +296,20 @@ func FuzzDecrypt(f *testing.F) {
 	})
 }
 
-// Whatever the rules: in the place of a key that is replaced stands the new one, in the rules that have it and in no others, and a second time
-// there is nothing to do.
+// Whatever the rules: in the place of a key that is replaced stands the new one, in the rules that have it and in no others, and a second
+// time there is nothing to do.
 func FuzzRules(f *testing.F) {
 	f.Add(NewRules([]string{"age1old", "age1other"}))
-	f.Add([]byte("creation_rules: # all\n- {path_regex: a, age: 'age1old , age1new'}\n- age: >-\n    age1old,\n    age1other\n- path_regex: '['\n- age: \"\"\n"))
+	f.Add([]byte("creation_rules: # all\n- {path_regex: a, age: 'age1old , age1new'}\n- age: >-\n    age1old,\n    age1other\n- " +
+		"path_regex: '['\n- age: \"\"\n"))
 	f.Add([]byte("creation_rules:\n- &a {age: age1old}\n- *a\n- age: [age1old]\n"))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		rules, err := ParseRules(content)
 		if err != nil {
 			return
 		}
-		if rule, err := rules.For("a.sops.yaml"); err == nil && slices.ContainsFunc(rule.Recipients, func(r string) bool { return strings.ContainsAny(r, ", \n") }) {
+		if rule, err := rules.For("a.sops.yaml"); err == nil &&
+			slices.ContainsFunc(rule.Recipients, func(r string) bool { return strings.ContainsAny(r, ", \n") }) {
 			t.Errorf("recipients %q", rule.Recipients)
 		}
 		replaced, err := Replace(content, []string{"age1old"}, []string{"age1new"})

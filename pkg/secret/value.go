@@ -54,7 +54,8 @@ func seal(key []byte, plain, kind, field string) (string, error) {
 	}
 	out := gcm.Seal(nil, iv, []byte(plain), []byte(field))
 	text := base64.StdEncoding.EncodeToString
-	return fmt.Sprintf("ENC[AES256_GCM,data:%s,iv:%s,tag:%s,type:%s]", text(out[:len(out)-gcm.Overhead()]), text(iv), text(out[len(out)-gcm.Overhead():]), kind), nil
+	return fmt.Sprintf("ENC[AES256_GCM,data:%s,iv:%s,tag:%s,type:%s]", text(out[:len(out)-gcm.Overhead()]), text(iv),
+		text(out[len(out)-gcm.Overhead():]), kind), nil
 }
 
 // open decrypts a value.

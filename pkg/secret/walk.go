@@ -20,7 +20,12 @@ func (f *file) isSecret(path []string) bool {
 }
 
 // walk visits all scalars below n in order, and the comments of fields that are secret. Items of lists have their list's path.
-func (f *file) walk(n *yaml.Node, path []string, value func(n *yaml.Node, field string, secret bool) error, comment func(text, field string) (string, error)) error {
+func (f *file) walk(
+	n *yaml.Node,
+	path []string,
+	value func(n *yaml.Node, field string, secret bool) error,
+	comment func(text, field string) (string, error),
+) error {
 	field := strings.Join(path, ":") + ":"
 	switch n.Kind {
 	case yaml.MappingNode:

@@ -26,8 +26,8 @@ func (s *Session) HasSource(c v1alpha1.Channel) bool {
 	return c.Name == v1alpha1.MainChannel || err == nil
 }
 
-// ChannelFiles are the sources of the channels. Those that are there follow where Flux reads the fleet repo from, which may have moved; of a
-// channel of tags, the first promotion makes it.
+// ChannelFiles are the sources of the channels. Those that are there follow where Flux reads the fleet repo from, which may have moved; of
+// a channel of tags, the first promotion makes it.
 func (s *Session) ChannelFiles(system []manifest.File) ([]manifest.File, error) {
 	var sync []byte
 	for _, f := range system {

@@ -155,7 +155,8 @@ func (s *Session) readCA() (err error) {
 		return nil
 	}
 	s.CA, err = within.Named(s.inRepo(file), within.MostNamed)
-	return diag.Wrap("read the certificate authorities of the Git remote", err, "spec.git.caFile in fleet.yaml, or --git-ca-file, names a PEM file, relative to fleet.yaml")
+	return diag.Wrap("read the certificate authorities of the Git remote", err,
+		"spec.git.caFile in fleet.yaml, or --git-ca-file, names a PEM file, relative to fleet.yaml")
 }
 
 // GivenOwnToken tells whether this run was given a token for Flux. The one that pushes, given twice, is none.

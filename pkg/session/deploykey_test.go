@@ -20,7 +20,8 @@ func TestDeployKeyThatCannotBeRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &Session{
-				Fleet: &v1alpha1.Fleet{}, Mgmt: &v1alpha1.ManagementCluster{Name: "root"}, Cluster: state.Cluster{Name: "root", Dir: filepath.Join(t.TempDir(), "root")},
+				Fleet: &v1alpha1.Fleet{}, Mgmt: &v1alpha1.ManagementCluster{Name: "root"},
+				Cluster: state.Cluster{Name: "root", Dir: filepath.Join(t.TempDir(), "root")},
 			}
 			made, err := s.keepDeployKey()
 			if err != nil {

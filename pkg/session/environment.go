@@ -14,7 +14,8 @@ import (
 // forge, its runners and an agent put into the environment.
 var othersVariables = []string{
 	"FLEETCTL_", "SOPS_", "VAULT_", "SSH_",
-	"GITHUB_", "GH_", "GITLAB_", "GITEA_", "FORGEJO_", "BITBUCKET_", "ACTIONS_", "CI_", "SYSTEM_ACCESSTOKEN", "AZURE_DEVOPS_", "BUILDKITE_", "CIRCLE_", "DRONE_", "JENKINS_",
+	"GITHUB_", "GH_", "GITLAB_", "GITEA_", "FORGEJO_", "BITBUCKET_", "ACTIONS_", "CI_", "SYSTEM_ACCESSTOKEN", "AZURE_DEVOPS_", "BUILDKITE_",
+	"CIRCLE_", "DRONE_", "JENKINS_",
 }
 
 // EnvironmentFor looks up, in the environment, the variables that components name and fleet.yaml says nothing about. No other part of

@@ -22,8 +22,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
-// settleIdentity finds out which fleet this is, and whether the record of its management cluster on this machine is of that fleet. A fleet that
-// has no identity yet gets one, which counts once it is in the repo: see IdentityFile.
+// settleIdentity finds out which fleet this is, and whether the record of its management cluster on this machine is of that fleet. A fleet
+// that has no identity yet gets one, which counts once it is in the repo: see IdentityFile.
 func (s *Session) settleIdentity() error {
 	id, err := fleetrepo.ReadIdentity(s.Opts.Dir)
 	if err != nil {
@@ -53,7 +53,8 @@ func (s *Session) checkRecord(record *state.Record) error {
 	if !s.Self.Owns(record) {
 		return s.Self.NotOurs(record)
 	}
-	if s.Self.URL == "" && record.GitURL == "" && record.Repo != "" && !ownership.SameFolder(record.Repo, s.Opts.Dir) && ownership.HoldsFleet(record.Repo) && !s.Opts.TakeOverFlux {
+	if s.Self.URL == "" && record.GitURL == "" && record.Repo != "" && !ownership.SameFolder(record.Repo, s.Opts.Dir) &&
+		ownership.HoldsFleet(record.Repo) && !s.Opts.TakeOverFlux {
 		return diag.Errorf("run it in "+record.Repo+"; or, if this folder is to take its place, give --take-over-flux",
 			"Flux on the management cluster %s follows the folder %s, and this is a copy of it", record.Name, record.Repo)
 	}
@@ -83,8 +84,8 @@ func (s *Session) Claim() *ownership.Claim {
 	}
 }
 
-// CheckClaim refuses a cluster that belongs to another fleet, or is another management cluster of this one. Where the repo has no identity yet
-// and is the one that the cluster knows, it gets the cluster's.
+// CheckClaim refuses a cluster that belongs to another fleet, or is another management cluster of this one. Where the repo has no identity
+// yet and is the one that the cluster knows, it gets the cluster's.
 func (s *Session) CheckClaim(c *ownership.Claim) error {
 	if c == nil {
 		return nil
@@ -100,7 +101,8 @@ func (s *Session) CheckClaim(c *ownership.Claim) error {
 			s.adopt(c.Fleet)
 		}
 	default:
-		return diag.Errorf(fmt.Sprintf("%s. A clone of its repo has the identity in %s, once that is committed and pushed", ownership.ChooseNameHint, fleetrepo.IdentityFile),
+		return diag.Errorf(fmt.Sprintf("%s. A clone of its repo has the identity in %s, once that is committed and pushed",
+			ownership.ChooseNameHint, fleetrepo.IdentityFile),
 			"the cluster %s %w: %s; this is %s", s.Mgmt.Name, ownership.ErrOtherFleet, c, ownership.Describe(s.Self.Name, s.Self.ID, s.Self.Place()))
 	}
 	if c.Cluster != s.Mgmt.Name {
@@ -119,7 +121,8 @@ func (s *Session) ConfirmClaim(ctx context.Context, client *kube.Client) error {
 			return err
 		}
 		if there == nil {
-			return diag.Errorf("run the same command again", "the ConfigMap %s, which says which fleet the cluster belongs to, was deleted meanwhile", ownership.ClaimKey)
+			return diag.Errorf("run the same command again",
+				"the ConfigMap %s, which says which fleet the cluster belongs to, was deleted meanwhile", ownership.ClaimKey)
 		}
 		if err := s.CheckClaim(there); err != nil {
 			return err
@@ -136,8 +139,8 @@ func (s *Session) ConfirmClaim(ctx context.Context, client *kube.Client) error {
 	}
 }
 
-// IdentityFile is the change that brings the identity into the repo, where it is not yet; root has what is committed. What another run has brought
-// there counts.
+// IdentityFile is the change that brings the identity into the repo, where it is not yet; root has what is committed. What another run has
+// brought there counts.
 func (s *Session) IdentityFile(root string) ([]gitrepo.Change, error) {
 	there, err := fleetrepo.ReadIdentity(root)
 	if err != nil {

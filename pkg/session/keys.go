@@ -20,8 +20,8 @@ func (s *Session) StateFleet() state.Fleet {
 	return state.Fleet{ID: s.Identity(), Name: s.Fleet.Metadata.Name}
 }
 
-// CheckKeys refuses a fleet repo with secrets that this machine cannot decrypt, before anything is made. If the management cluster already exists,
-// it has the key: see keyring.
+// CheckKeys refuses a fleet repo with secrets that this machine cannot decrypt, before anything is made. If the management cluster already
+// exists, it has the key: see keyring.
 func (s *Session) CheckKeys(ctx context.Context) error {
 	rules, err := fleetsecrets.Rules(s.Opts.Dir)
 	if err != nil || rules == nil {
@@ -53,7 +53,8 @@ func (s *Session) refuseLostKey(root string, rules *secret.Rules) error {
 	if len(names) == 0 {
 		return nil
 	}
-	return diag.Wrap("decrypt "+names[0], fmt.Errorf("%w: the fleet repo has %s encrypted for %s", secret.ErrNoKey, plain.Count(len(names), "file"),
+	return diag.Wrap("decrypt "+names[0], fmt.Errorf("%w: the fleet repo has %s encrypted for %s", secret.ErrNoKey,
+		plain.Count(len(names), "file"),
 		strings.Join(rules.Recipients(), ", ")), fleetsecrets.KeyHint)
 }
 
@@ -63,8 +64,8 @@ type Keyring struct {
 	fleet state.Fleet
 }
 
-// Ensure finds the keys of the fleet repo at root, or makes the first key, and keeps them in the state folder. The keys come from this machine or,
-// if its state is lost, from the management cluster of client; nil where there is none.
+// Ensure finds the keys of the fleet repo at root, or makes the first key, and keeps them in the state folder. The keys come from this
+// machine or, if its state is lost, from the management cluster of client; nil where there is none.
 func (k *Keyring) Ensure(ctx context.Context, s *Session, client *kube.Client, root string) (secret.Keys, error) {
 	fleet := s.StateFleet()
 	if k.Keys != nil && k.fleet == fleet {

@@ -9,8 +9,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 )
 
-// A pivot hands all of a management cluster over, and has the target's Flux follow that one's folder. A management cluster that it has made has a folder of its own:
-// it is refused by its name and, where only a kubeconfig tells of it, by what it says of itself.
+// A pivot hands all of a management cluster over, and has the target's Flux follow that one's folder. A management cluster that it has made
+// has a folder of its own: it is refused by its name and, where only a kubeconfig tells of it, by what it says of itself.
 func TestNoPivotIntoAChild(t *testing.T) {
 	child := v1alpha1.ManagementCluster{Name: "eu", Parent: "root", Cloud: "eu"}
 	s := &Session{
@@ -20,7 +20,8 @@ func TestNoPivotIntoAChild(t *testing.T) {
 	s.adopt("f")
 	for _, to := range []string{"eu", "regions/eu"} {
 		err := s.RefuseChild(to)
-		if err == nil || !strings.Contains(err.Error(), "providers/eu/v1") || !strings.Contains(diag.Hint(err), "bootstrap --management eu --stand-alone") {
+		if err == nil || !strings.Contains(err.Error(), "providers/eu/v1") ||
+			!strings.Contains(diag.Hint(err), "bootstrap --management eu --stand-alone") {
 			t.Errorf("to %s: %v (%s)", to, err, diag.Hint(err))
 		}
 	}

@@ -24,8 +24,8 @@ type Options struct {
 	// Bundle is an offline bundle (folder or .tar.zst); with it no network is needed.
 	Bundle string
 	Git    change.Credentials
-	// FluxToken is one that may only read, for Flux on the management cluster and on workload clusters. Empty: it keeps the one that it has; where
-	// it has none, the management cluster gets Git.Token, and workload clusters only where fleet.yaml agrees (spec.git.sharePushToken).
+	// FluxToken is one that may only read, for Flux on the management cluster and on workload clusters. Empty: it keeps the one that it has;
+	// where it has none, the management cluster gets Git.Token, and workload clusters only where fleet.yaml agrees (spec.git.sharePushToken).
 	FluxToken string
 	// FluxUsername goes with FluxToken; empty: what fleet.yaml says, else the one that goes with Git.Token.
 	FluxUsername string

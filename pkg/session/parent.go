@@ -29,7 +29,9 @@ func (s *Session) AskParent(ctx context.Context) error {
 	if err != nil {
 		return diag.Wrap(op, err, "")
 	}
-	declare := fmt.Sprintf("declare it with `fleetctl cluster add %s --management %s`, and wait until `fleetctl status --management %s` shows it", name, parent, parent)
+	declare := fmt.Sprintf(
+		"declare it with `fleetctl cluster add %s --management %s`, and wait until `fleetctl status --management %s` shows it", name, parent,
+		parent)
 	cluster, err := management.FindCluster(ctx, manager, name)
 	if err != nil {
 		return diag.Wrap(op, err, declare)
@@ -47,7 +49,8 @@ func (s *Session) AskParent(ctx context.Context) error {
 	return kube.MergeKubeconfig(ctx, s.Cluster.Path(hosts.WorkloadKubeconfigFile), name, kubeconfig)
 }
 
-// reachAsConnected has a management cluster that another machine made reached by what connect has kept, whatever fleet.yaml says of its host.
+// reachAsConnected has a management cluster that another machine made reached by what connect has kept, whatever fleet.yaml says of its
+// host.
 func (s *Session) reachAsConnected() {
 	record, err := s.Cluster.Load()
 	if err != nil || !record.Connected {

@@ -33,7 +33,9 @@ type GitRemote struct {
 // OpenPlace is where the snapshots of a management cluster are kept: a folder, a repository of a registry, or a branch of the fleet repo.
 func OpenPlace(where, cluster string, git GitRemote) (snapshot.Place, error) {
 	if where == "" {
-		return nil, diag.Usage("give a folder that outlives the management cluster, oci://REGISTRY/PATH or branch:NAME; or declare one in fleet.yaml: spec.snapshots.to",
+		return nil, diag.Usage(
+			"give a folder that outlives the management cluster, oci://REGISTRY/PATH or branch:NAME; or declare one in fleet.yaml: "+
+				"spec.snapshots.to",
 			"nothing says where the snapshots of %s are kept", cluster)
 	}
 	if repository, is := strings.CutPrefix(where, placeRegistry); is {
@@ -47,14 +49,16 @@ func OpenPlace(where, cluster string, git GitRemote) (snapshot.Place, error) {
 		return branchPlace(branch, cluster, git)
 	}
 	if scheme, _, is := strings.Cut(where, "://"); is {
-		return nil, diag.Usage("give a folder, oci://REGISTRY/PATH, or branch:NAME for a branch of the fleet repo", "snapshots cannot be kept in a place of the kind %s://", scheme)
+		return nil, diag.Usage("give a folder, oci://REGISTRY/PATH, or branch:NAME for a branch of the fleet repo",
+			"snapshots cannot be kept in a place of the kind %s://", scheme)
 	}
 	return snapshot.NewFolder(where, cluster)
 }
 
 func branchPlace(branch, cluster string, git GitRemote) (snapshot.Place, error) {
 	if git.URL == "" {
-		return nil, diag.Usage("give the fleet repo a remote (spec.git.url), or name a folder", "a branch of the fleet repo keeps no snapshot of %s: the repo has no remote, and goes with this machine", cluster)
+		return nil, diag.Usage("give the fleet repo a remote (spec.git.url), or name a folder",
+			"a branch of the fleet repo keeps no snapshot of %s: the repo has no remote, and goes with this machine", cluster)
 	}
 	if branch == git.Followed {
 		return nil, diag.Usage("name another branch, as branch:fleetctl-snapshots", "the branch %s has the fleet itself", branch)

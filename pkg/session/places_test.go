@@ -134,7 +134,8 @@ func holds(t *testing.T, place snapshot.Place, content map[string][]byte) {
 }
 
 func TestPlaceRefused(t *testing.T) {
-	remote := GitRemote{URL: "https://git.example.com/fleet.git", Followed: "main", Auth: func() (gitrepo.Auth, error) { return gitrepo.Auth{}, nil }}
+	remote := GitRemote{URL: "https://git.example.com/fleet.git", Followed: "main",
+		Auth: func() (gitrepo.Auth, error) { return gitrepo.Auth{}, nil }}
 	for where, words := range map[string]string{
 		"":                    "nothing says where",
 		"s3://bucket/x":       "of the kind s3://",
@@ -164,17 +165,20 @@ func TestBranchOfSomethingElse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := repo.Commit(t.Context(), []gitrepo.Change{{Path: "index.html", Content: []byte("x\n")}}, "work", gitrepo.Author{Name: "a", Email: "a@b"}); err != nil {
+	if _, _, err := repo.Commit(t.Context(), []gitrepo.Change{{Path: "index.html", Content: []byte("x\n")}}, "work",
+		gitrepo.Author{Name: "a", Email: "a@b"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := repo.Push(t.Context(), auth); err != nil {
 		t.Fatal(err)
 	}
-	place, err := OpenPlace("branch:work", "mgmt", GitRemote{URL: server.URL, Followed: "main", Auth: func() (gitrepo.Auth, error) { return auth, nil }})
+	place, err := OpenPlace("branch:work", "mgmt", GitRemote{URL: server.URL, Followed: "main",
+		Auth: func() (gitrepo.Auth, error) { return auth, nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := place.Save(t.Context(), snapshot.NewID(time.Now()), []byte("x")); err == nil || !strings.Contains(err.Error(), "is no branch of snapshots") {
+	if err := place.Save(t.Context(), snapshot.NewID(time.Now()), []byte("x")); err == nil ||
+		!strings.Contains(err.Error(), "is no branch of snapshots") {
 		t.Errorf("%v", err)
 	}
 	if text := fmt.Sprint(place); strings.Contains(text, server.Token) || !strings.Contains(text, "branch work of") {

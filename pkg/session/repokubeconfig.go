@@ -14,9 +14,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// refuseCommands is an error where the fleet repo has a kubeconfig, of a management cluster or of a standby, that has a command run, as kubectl runs it for a
-// user's credentials, or a file read that is not part of the repo: a token would go to the server that the kubeconfig names. A kubeconfig outside the repo is the
-// user's own.
+// refuseCommands is an error where the fleet repo has a kubeconfig, of a management cluster or of a standby, that has a command run, as
+// kubectl runs it for a user's credentials, or a file read that is not part of the repo: a token would go to the server that the kubeconfig
+// names. A kubeconfig outside the repo is the user's own.
 func (s *Session) refuseCommands() error {
 	for _, m := range s.Fleet.Spec.ManagementClusters {
 		if err := s.refuseCommandsOf("management cluster "+m.Name, m.Host.Existing); err != nil {
@@ -59,13 +59,15 @@ func (s *Session) refuseCommandsOf(whose string, existing *v1alpha1.ExistingHost
 		return isFileOf(s.Opts.Dir, name)
 	})
 	if text := reach.Text(); text != "" {
-		return diag.Errorf("look at the file, then add --run-commands", "%s: its kubeconfig %s is part of the fleet repo and %s", whose, named, text)
+		return diag.Errorf("look at the file, then add --run-commands",
+			"%s: its kubeconfig %s is part of the fleet repo and %s", whose, named, text)
 	}
 	return nil
 }
 
-// isOfRepo tells whether the fleet repo in dir may have brought the file that it names: a relative path always says one of the repo, whatever links it
-// goes through; an absolute one does where it leads, by its words or by its links, into a working tree of the repository. Where that cannot be told, it may.
+// isOfRepo tells whether the fleet repo in dir may have brought the file that it names: a relative path always says one of the repo,
+// whatever links it goes through; an absolute one does where it leads, by its words or by its links, into a working tree of the repository.
+// Where that cannot be told, it may.
 func isOfRepo(dir, named string) bool {
 	if !filepath.IsAbs(named) {
 		return true
@@ -90,7 +92,8 @@ func isOfRepo(dir, named string) bool {
 	return false
 }
 
-// isFileOf tells whether a name is that of a regular file of the working tree that dir is in: where its links lead counts, and nothing else.
+// isFileOf tells whether a name is that of a regular file of the working tree that dir is in: where its links lead counts, and nothing
+// else.
 func isFileOf(dir, name string) bool {
 	work, err := gitrepo.WorkTreeOf(dir)
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// What a fleet repo may have brought is what is in any of its working trees, by its path or by where its links lead; a path of its own making is always so.
+// What a fleet repo may have brought is what is in any of its working trees, by its path or by where its links lead; a path of its own
+// making is always so.
 func TestIsOfRepo(t *testing.T) {
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -34,7 +35,8 @@ func TestIsOfRepo(t *testing.T) {
 	git(at("repo"), "add", "-A")
 	git(at("repo"), "commit", "-qm", "x")
 	git(at("repo"), "worktree", "add", "-q", at("linked"))
-	for name, target := range map[string]string{"home/link": at("repo/top"), "repo/fleet/out": at("home/config"), "repo/fleet/endless": "/dev/zero"} {
+	for name, target := range map[string]string{"home/link": at("repo/top"), "repo/fleet/out": at("home/config"),
+		"repo/fleet/endless": "/dev/zero"} {
 		if err := os.Symlink(target, at(name)); err != nil {
 			t.Fatal(err)
 		}

@@ -1,5 +1,6 @@
-// Package session is what a command about a management cluster knows before it does anything: the fleet as fleet.yaml and the options declare it,
-// the management cluster and its host, whose they are, and which credentials, keys and snapshots belong to them. It makes no cluster.
+// Package session is what a command about a management cluster knows before it does anything: the fleet as fleet.yaml and the options
+// declare it, the management cluster and its host, whose they are, and which credentials, keys and snapshots belong to them. It makes no
+// cluster.
 package session
 
 import (
@@ -259,7 +260,8 @@ func (s *Session) contradictions() error {
 	differ("git-url", s.Opts.GitURL, s.Fleet.Spec.Git.URL)
 	differ("git-branch", s.Opts.Branch, s.Fleet.Spec.Git.Branch)
 	if m, _, err := chosen(s.Fleet, s.Opts.Cluster); err == nil {
-		if m.Host.Type == v1alpha1.HostExisting && m.Host.Existing == nil && s.Opts.Context != "" { // fleet.yaml leaves it to who runs the command
+		// fleet.yaml leaves it to who runs the command.
+		if m.Host.Type == v1alpha1.HostExisting && m.Host.Existing == nil && s.Opts.Context != "" {
 			m.Host.Existing = &v1alpha1.ExistingHost{Kubeconfig: s.Opts.Kubeconfig, Context: s.Opts.Context}
 		}
 		differ("kubernetes-version", s.Opts.KubernetesVersion, m.KubernetesVersion)

@@ -14,15 +14,17 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/variables"
 )
 
-// Sources say where values come from in a run for a management cluster with a repository of its own, where the run has the credentials of its parent as well. Who may
-// push to that repository must not choose what it gets of them: only what the fleet repo of the parent declares is read, run, or asked of Vault.
+// Sources say where values come from in a run for a management cluster with a repository of its own, where the run has the credentials of
+// its parent as well. Who may push to that repository must not choose what it gets of them: only what the fleet repo of the parent declares
+// is read, run, or asked of Vault.
 type Sources struct {
 	// Dir is the folder of the parent's fleet repo: files and commands are relative to it. Declared is what it says of the management cluster.
 	Dir      string
 	Declared *v1alpha1.ManagementCluster
 }
 
-// Check returns an error that names each source in the fleet of a repository of its own that Declared does not have. A value in clear is none.
+// Check returns an error that names each source in the fleet of a repository of its own that Declared does not have. A value in clear is
+// none.
 func (o *Sources) Check(own *v1alpha1.Fleet) error {
 	m, err := own.ManagementCluster(o.Declared.Name)
 	if err != nil {
@@ -48,8 +50,10 @@ func (o *Sources) Check(own *v1alpha1.Fleet) error {
 	if len(other) == 0 {
 		return nil
 	}
-	return diag.Errorf("declare the same for "+m.Name+" in "+filepath.Join(o.Dir, v1alpha1.FileName)+", or undo it there; `fleetctl init` in a clone of its own repo takes what that says",
-		"the fleet repo of %s differs from what the one of its parent declares for it, and this run has the credentials of both: %s", m.Name, strings.Join(other, "; "))
+	return diag.Errorf("declare the same for "+m.Name+" in "+filepath.Join(o.Dir, v1alpha1.FileName)+
+		", or undo it there; `fleetctl init` in a clone of its own repo takes what that says",
+		"the fleet repo of %s differs from what the one of its parent declares for it, and this run has the credentials of both: %s", m.Name,
+		strings.Join(other, "; "))
 }
 
 func (o *Sources) has(v v1alpha1.Variable) bool {
@@ -92,13 +96,14 @@ func (s *Session) InSources(path string) string {
 
 // everyCommands are the variables that programs need whatever they do.
 var everyCommands = []string{
-	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "USERPROFILE", "PATHEXT",
+	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT",
+	"USERPROFILE", "PATHEXT",
 	"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR",
 }
 
-// Narrowed are the dependencies of a run for a management cluster with a repository of its own, by what its parent's declares for it: of the environment, it and its
-// commands see the variables that its providers get, and it sees those by which Vault is reached where it takes something from there. So it gets neither the
-// credentials nor the age keys of its parent, which the same run has.
+// Narrowed are the dependencies of a run for a management cluster with a repository of its own, by what its parent's declares for it: of
+// the environment, it and its commands see the variables that its providers get, and it sees those by which Vault is reached where it takes
+// something from there. So it gets neither the credentials nor the age keys of its parent, which the same run has.
 func Narrowed(deps management.Deps, declared *v1alpha1.ManagementCluster) management.Deps {
 	var named []string
 	vault := false

@@ -32,7 +32,8 @@ type Place interface {
 // ending of the files.
 const ending = ".snapshot.age"
 
-// Folder is a place in a file system that outlives the management cluster's host: a mounted volume, a share. Each management cluster has a folder below.
+// Folder is a place in a file system that outlives the management cluster's host: a mounted volume, a share. Each management cluster has a
+// folder below.
 type Folder struct{ root, cluster string }
 
 // NewFolder is the place for the snapshots of a management cluster below root. It changes nothing.

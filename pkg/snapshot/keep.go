@@ -14,7 +14,8 @@ import (
 // Keep is how many snapshots of a management cluster a place keeps.
 const Keep = 10
 
-// Put seals a snapshot, keeps it in the place, and removes the oldest beyond Keep. That an old one cannot be removed is no error: the new one is there.
+// Put seals a snapshot, keeps it in the place, and removes the oldest beyond Keep. That an old one cannot be removed is no error: the new
+// one is there.
 func Put(ctx context.Context, place Place, s *Snapshot, keys secret.Keys) error {
 	sealed, err := s.Seal(keys)
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// Shelf keeps files by name somewhere beyond this machine: a branch of a Git remote, a repository of a registry. See gitrepo.Shelf and bundle.Shelf.
+// Shelf keeps files by name somewhere beyond this machine: a branch of a Git remote, a repository of a registry. See gitrepo.Shelf and
+// bundle.Shelf.
 type Shelf interface {
 	String() string
 	// Write puts a file there, whole or not at all.

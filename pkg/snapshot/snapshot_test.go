@@ -27,9 +27,12 @@ func newKeys(t *testing.T) secret.Keys {
 
 func taken(at time.Time) *Snapshot {
 	return &Snapshot{
-		ID: NewID(at), Taken: at, By: "somebody", Fleet: "1b4e28ba-2fa1-11d2-883f-0016d3cca427", FleetName: "acme", ManagementCluster: "mgmt", UID: "u1", Epoch: 3,
-		Providers: []string{"core provider cluster-api v1.14.2"}, Clusters: []string{"one/one"}, Available: []string{"one/one"}, Counts: map[string]int{"Cluster": 1},
-		Objects: []capi.Portable{{Object: json.RawMessage(`{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Cluster","metadata":{"generation":9007199254740993}}`), Shared: true}},
+		ID: NewID(at), Taken: at, By: "somebody", Fleet: "1b4e28ba-2fa1-11d2-883f-0016d3cca427", FleetName: "acme",
+		ManagementCluster: "mgmt", UID: "u1", Epoch: 3,
+		Providers: []string{"core provider cluster-api v1.14.2"}, Clusters: []string{"one/one"}, Available: []string{"one/one"},
+		Counts: map[string]int{"Cluster": 1},
+		Objects: []capi.Portable{{Object: json.RawMessage(
+			`{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Cluster","metadata":{"generation":9007199254740993}}`), Shared: true}},
 	}
 }
 
@@ -90,7 +93,8 @@ func TestComesBackAsItWas(t *testing.T) {
 	}
 }
 
-// Who can write to the place, and has no private key, brings nothing in: not a snapshot of their own, not an old one under a new name, not a file elsewhere.
+// Who can write to the place, and has no private key, brings nothing in: not a snapshot of their own, not an old one under a new name, not
+// a file elsewhere.
 func TestHostilePlace(t *testing.T) {
 	keys, ctx := newKeys(t), t.Context()
 	place, err := NewFolder(t.TempDir(), "mgmt")

@@ -11,10 +11,14 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// Whatever is in the folder of a management cluster: its record is read and written again as it was, or the error says which file to remove; and
-// who comes second learns that somebody is at work.
+// Whatever is in the folder of a management cluster: its record is read and written again as it was, or the error says which file to
+// remove; and who comes second learns that somebody is at work.
 func FuzzRecord(f *testing.F) {
-	f.Add([]byte(`{"formatVersion": "1", "name": "mgmt", "fleet": "acme", "repo": "/home/me/fleet", "hostType": "kind", "ephemeral": true, "mergedInto": "/home/me/.kube/config"}`))
+	f.Add(
+		[]byte(
+			`{"formatVersion": "1", "name": "mgmt", "fleet": "acme", "repo": "/home/me/fleet", "hostType": "kind", "ephemeral": true, "mergedInto": "/home/me/.kube/config"}`,
+		),
+	)
 	f.Add([]byte(`{"pid": 42, "command": "fleetctl init", "since": "2026-01-02T03:04:05Z"}`))
 	f.Add([]byte(`{"pid": "42", "since": "yesterday"}`))
 	f.Add([]byte(`{"name": "mg`))

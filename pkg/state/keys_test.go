@@ -106,7 +106,8 @@ func TestKeyFilesAreApart(t *testing.T) {
 
 func TestKeepEdit(t *testing.T) {
 	s := Store{Dir: filepath.Join(t.TempDir(), "state")}
-	acme, other := Fleet{ID: "7c1d8f0e-8a4f-4d0e-9d0b-0a1d0c6b6f11", Name: "acme"}, Fleet{ID: "7c1d8f0e-8a4f-4d0e-9d0b-0a1d0c6b6f12", Name: "acme"}
+	acme, other := Fleet{ID: "7c1d8f0e-8a4f-4d0e-9d0b-0a1d0c6b6f11", Name: "acme"},
+		Fleet{ID: "7c1d8f0e-8a4f-4d0e-9d0b-0a1d0c6b6f12", Name: "acme"}
 	one, err := s.KeepEdit(acme, "apps/db.sops.yaml", []byte("1"))
 	if err != nil {
 		t.Fatal(err)

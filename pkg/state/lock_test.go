@@ -10,8 +10,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
-// TestLockGoesWithItsFolder: commands that lock a management cluster while others tear it down and make it again never work on it two at a time, and
-// none finds the folder that it has made gone.
+// TestLockGoesWithItsFolder: commands that lock a management cluster while others tear it down and make it again never work on it two at a
+// time, and none finds the folder that it has made gone.
 func TestLockGoesWithItsFolder(t *testing.T) {
 	store := state.Store{Dir: t.TempDir()}
 	const workers, rounds = 8, 300

@@ -13,8 +13,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// checkOwner is an error where another user may have written what is known of a management cluster, or will read what is kept: a record names a kubeconfig,
-// and a kubeconfig has commands run. It looks at the folder of the cluster, the folders up to the state folder, and the record, as far as they are there.
+// checkOwner is an error where another user may have written what is known of a management cluster, or will read what is kept: a record
+// names a kubeconfig, and a kubeconfig has commands run. It looks at the folder of the cluster, the folders up to the state folder, and the
+// record, as far as they are there.
 func (c Cluster) checkOwner() error {
 	clusters := filepath.Dir(c.Dir)
 	// Others may write to these, as to the volume of a pod: what they put there is theirs.
@@ -25,11 +26,12 @@ func (c Cluster) checkOwner() error {
 	return belongs(os.Lstat, shared, c.Dir, c.Path(recordFile))
 }
 
-// CheckOwner is an error where a private file of the state folder, such as one with age keys, or the folder that it is in, may be another user's.
+// CheckOwner is an error where a private file of the state folder, such as one with age keys, or the folder that it is in, may be another
+// user's.
 func CheckOwner(file string) error { return belongs(os.Lstat, shared, filepath.Dir(file), file) }
 
-// belongs looks whose files and folders are, as far as they are there. The user's own and root's are trusted; for root, so are those of the user who called
-// sudo. What open says of is open to all users, and so nobody's.
+// belongs looks whose files and folders are, as far as they are there. The user's own and root's are trusted; for root, so are those of the
+// user who called sudo. What open says of is open to all users, and so nobody's.
 func belongs(stat func(string) (fs.FileInfo, error), open func(fs.FileInfo) bool, names ...string) error {
 	for _, name := range names {
 		info, err := stat(name)
@@ -48,7 +50,8 @@ func belongs(stat func(string) (fs.FileInfo, error), open func(fs.FileInfo) bool
 				"%s belongs to %s, and not to you: nothing in it is trusted", name, userName(uid))
 		case ok && made.shared: // as on a file system that keeps no modes
 		default:
-			return diag.Errorf("`chmod go-rwx` it, if you know who has written what is there; or point --state-dir or FLEETCTL_STATE_DIR at another folder",
+			return diag.Errorf("`chmod go-rwx` it, if you know who has written what is there; or point --state-dir or FLEETCTL_STATE_DIR at "+
+				"another folder",
 				"every user of this machine may write to %s: nothing in it is trusted", name)
 		}
 	}

@@ -30,7 +30,8 @@ const (
 // Store is the folder of all management clusters that this user's fleetctl knows.
 type Store struct {
 	Dir string
-	// Given, if not nil, is how a management cluster is reached by the word of who runs the command: it counts in the place of what is known here.
+	// Given, if not nil, is how a management cluster is reached by the word of who runs the command: it counts in the place of what is known
+	// here.
 	Given *Given
 }
 
@@ -83,8 +84,8 @@ func (s Store) Cluster(name string) Cluster {
 	return Cluster{Name: name, Dir: filepath.Join(s.Dir, "clusters", name)}
 }
 
-// SupportBundle is where a support bundle of a management cluster goes that nobody said a place for: no folder that somebody commits. It makes the folder,
-// for the user alone.
+// SupportBundle is where a support bundle of a management cluster goes that nobody said a place for: no folder that somebody commits. It
+// makes the folder, for the user alone.
 func (s Store) SupportBundle(name string, gathered time.Time) (string, error) {
 	dir := filepath.Join(s.Dir, "support-bundles")
 	if err := privateFolder(dir); err != nil {
@@ -132,7 +133,8 @@ func (c Cluster) Load() (*Record, error) {
 		return nil, diag.Wrap("read "+path, err, "remove the file and run `fleetctl init` again: it is written anew")
 	}
 	if r.Name != c.Name { // the folder was renamed, or another one put into its place
-		return nil, diag.Errorf("give the folder its name back, or remove the file and run `fleetctl connect`", "%s is the record of management cluster %q", path, r.Name)
+		return nil, diag.Errorf("give the folder its name back, or remove the file and run `fleetctl connect`",
+			"%s is the record of management cluster %q", path, r.Name)
 	}
 	return &r, nil
 }
@@ -171,8 +173,8 @@ func (c Cluster) ensure() error {
 	return c.checkOwner()
 }
 
-// Remove deletes the folder and all in it: the record after everything else, because without it nobody finds the rest again when this is killed,
-// and then the lock, whoever holds it. Who takes the lock of that name from then on has another one, and a folder of its own.
+// Remove deletes the folder and all in it: the record after everything else, because without it nobody finds the rest again when this is
+// killed, and then the lock, whoever holds it. Who takes the lock of that name from then on has another one, and a folder of its own.
 func (c Cluster) Remove() error {
 	if err := c.remove(); err != nil {
 		return fmt.Errorf("remove the state of %s: %w", c.Name, err)
@@ -199,7 +201,8 @@ func (c Cluster) remove() error {
 		return err
 	}
 	// The folder may be another's from here on: it goes only where nothing is in it.
-	if err := os.Remove(c.Dir); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTEMPTY) && !errors.Is(err, syscall.EEXIST) {
+	if err := os.Remove(c.Dir); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTEMPTY) &&
+		!errors.Is(err, syscall.EEXIST) {
 		return err
 	}
 	return nil

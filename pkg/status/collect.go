@@ -37,7 +37,8 @@ type Sources struct {
 func Collect(ctx context.Context, from Sources) *Report {
 	c := &collector{from: from, report: &Report{
 		FormatVersion: "1", Time: time.Now().UTC().Truncate(time.Second), Ready: true, Cluster: from.Cluster,
-		Providers: []Item{}, Flux: Flux{Controllers: []Item{}, Sources: []Object{}, Applied: []Object{}}, Clusters: []Fleet{}, Unknown: []string{}, Problems: []Problem{},
+		Providers: []Item{}, Flux: Flux{Controllers: []Item{}, Sources: []Object{}, Applied: []Object{}}, Clusters: []Fleet{},
+		Unknown: []string{}, Problems: []Problem{},
 	}}
 	parts := []func(context.Context){c.git}
 	if from.Client != nil {
@@ -159,7 +160,8 @@ func (c *collector) flux(ctx context.Context) {
 	c.report.Flux.Installed = f.Installed
 	c.report.Flux.Version = f.Version
 	for _, d := range f.Controllers {
-		c.report.Flux.Controllers = append(c.report.Flux.Controllers, Item{Name: d.Name, Namespace: flux.Namespace, Version: d.Image, Ready: d.Ready, Reason: d.Reason})
+		c.report.Flux.Controllers = append(c.report.Flux.Controllers,
+			Item{Name: d.Name, Namespace: flux.Namespace, Version: d.Image, Ready: d.Ready, Reason: d.Reason})
 	}
 	for _, s := range f.Sources {
 		c.report.Flux.Sources = append(c.report.Flux.Sources, object(s))
@@ -171,7 +173,8 @@ func (c *collector) flux(ctx context.Context) {
 
 func object(s flux.Object) Object {
 	return Object{
-		Kind: s.Kind, Namespace: s.Namespace, Name: s.Name, Revision: s.Revision, Ready: s.Ready, Suspended: s.Suspended, SuspendedInGit: s.SuspendedInGit, Reason: s.Reason,
+		Kind: s.Kind, Namespace: s.Namespace, Name: s.Name, Revision: s.Revision, Ready: s.Ready, Suspended: s.Suspended,
+		SuspendedInGit: s.SuspendedInGit, Reason: s.Reason,
 		workload: s.Workload, byFleetctl: s.SuspendedByFleetctl,
 	}
 }
@@ -278,8 +281,10 @@ func (c *collector) judgeOwners() {
 			continue
 		}
 		c.report.blame(fmt.Sprintf("Cluster %s/%s", w.Namespace, w.Name),
-			fmt.Sprintf("TWO OWNERS: management cluster %s has taken it over (hand-over %d), but this one acts on it, too", w.record.ManagementCluster, w.record.Epoch),
-			"decide which of them manages it; if it is the other one, run `fleetctl cluster detach "+w.Namespace+"/"+w.Name+"` here: it deletes nothing")
+			fmt.Sprintf("TWO OWNERS: management cluster %s has taken it over (hand-over %d), but this one acts on it, too",
+				w.record.ManagementCluster, w.record.Epoch),
+			"decide which of them manages it; if it is the other one, run `fleetctl cluster detach "+w.Namespace+"/"+w.Name+
+				"` here: it deletes nothing")
 	}
 }
 

@@ -20,7 +20,8 @@ func TestWhatCannotBeAskedIsUnknown(t *testing.T) {
 	if err := listener.Close(); err != nil { // from now on connections are refused
 		t.Fatal(err)
 	}
-	client, err := kube.New([]byte(`{apiVersion: v1, kind: Config, current-context: c, clusters: [{name: c, cluster: {server: "http://`+address+`"}}],
+	client, err := kube.New(
+		[]byte(`{apiVersion: v1, kind: Config, current-context: c, clusters: [{name: c, cluster: {server: "http://`+address+`"}}],
  contexts: [{name: c, context: {cluster: c, user: u}}], users: [{name: u, user: {}}]}`), kube.Options{})
 	if err != nil {
 		t.Fatal(err)

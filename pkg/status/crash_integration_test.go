@@ -62,7 +62,8 @@ func TestCrashLoopIsShownWithTheEndOfTheLog(t *testing.T) {
 	if err := Tree(&shown, r, Style{}); err != nil {
 		t.Fatal(err)
 	}
-	if r.Ready || !strings.Contains(shown.String(), "✗ Flux's source-controller: CrashLoopBackOff: "+want) || !strings.Contains(shown.String(), died+"\n") {
+	if r.Ready || !strings.Contains(shown.String(), "✗ Flux's source-controller: CrashLoopBackOff: "+want) ||
+		!strings.Contains(shown.String(), died+"\n") {
 		t.Errorf("status shows\n%s", shown.String())
 	}
 }

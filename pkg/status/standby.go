@@ -65,7 +65,8 @@ func (c *collector) judgeStandby() {
 		r.blame(what, "providers run that must be stopped on a standby: "+strings.Join(s.running, ", "), again)
 	}
 	if s.trouble != "" {
-		r.blame(what, "it does not fetch the fleet repo: "+s.trouble, "`fleetctl init --management "+r.Cluster.Name+"` gives it the address and credentials")
+		r.blame(what, "it does not fetch the fleet repo: "+s.trouble,
+			"`fleetctl init --management "+r.Cluster.Name+"` gives it the address and credentials")
 	}
 	refresh := "`fleetctl standby refresh " + r.Cluster.Name + "` tries the last one"
 	if s.Snapshot == "" {
@@ -78,7 +79,8 @@ func (c *collector) judgeStandby() {
 		r.blame(what, "it could not take over with the snapshot "+s.Snapshot, refresh)
 	}
 	for _, w := range r.Clusters {
-		r.blame(what, fmt.Sprintf("it has the Cluster %s/%s, but a standby manages no clusters", w.Namespace, w.Name), "find out who has made it, and delete it only if no other management cluster manages it")
+		r.blame(what, fmt.Sprintf("it has the Cluster %s/%s, but a standby manages no clusters", w.Namespace, w.Name),
+			"find out who has made it, and delete it only if no other management cluster manages it")
 	}
 }
 
@@ -88,7 +90,8 @@ func (s *Standby) line(now time.Time) string {
 	if s.Taken == nil {
 		return text + ", no snapshot seen"
 	}
-	return fmt.Sprintf("%s, last snapshot seen %s old (tried %s ago)", text, plain.Duration(now.Sub(*s.Taken)), plain.Duration(now.Sub(*s.Tried)))
+	return fmt.Sprintf("%s, last snapshot seen %s old (tried %s ago)", text, plain.Duration(now.Sub(*s.Taken)),
+		plain.Duration(now.Sub(*s.Tried)))
 }
 
 // atRest removes from the report what is stopped on purpose on a standby.

@@ -213,7 +213,10 @@ func clustersNode(r *Report, style Style) node {
 			child.children = append(child.children, node{text: line(f.Ready, "Flux", join([]string{f.Mode, shortRevision(f.Revision)}), "", style)})
 		}
 		for _, m := range c.Machines {
-			child.children = append(child.children, node{text: line(m.Ready, "machine "+m.Name, join([]string{m.Phase, m.Version}), m.Reason, style)})
+			child.children = append(
+				child.children,
+				node{text: line(m.Ready, "machine "+m.Name, join([]string{m.Phase, m.Version}), m.Reason, style)},
+			)
 		}
 		n.children = append(n.children, child)
 	}

@@ -16,7 +16,8 @@ func text(what string) func(context.Context, func(string)) (string, error) {
 
 // What one step makes reaches those that need it, also by way of others, and those who look at the workflow from outside.
 func TestValuesFlow(t *testing.T) {
-	given, one, two, three := NewValue[string]("the given"), NewValue[string]("the first"), NewValue[int]("the second"), NewValue[string]("the third")
+	given, one, two, three := NewValue[string]("the given"), NewValue[string]("the first"), NewValue[int]("the second"),
+		NewValue[string]("the third")
 	given.Tell("g")
 	var got []string
 	err := Run(t.Context(), progress.Discard, []Step{
@@ -100,10 +101,12 @@ func TestCheckRefusesValuesThatCannotBe(t *testing.T) {
 			[]Step{{Name: "a", Work: Make(v, text(""))}, {Name: "b", Run: nothing}, {Name: "c", Needs: []string{"b"}, Work: takes(v)}},
 			`step "c" takes the plan, but does not need the step "a", which makes it`,
 		},
-		"nobody makes it":          {[]Step{{Name: "a", Work: takes(v)}}, "which no step makes"},
-		"nobody makes it, ever":    {[]Step{{Name: "a", Work: awaits(v)}}, "which no step makes"},
-		"two make it":              {[]Step{{Name: "a", Work: Make(v, text(""))}, {Name: "b", Work: Make(v, text(""))}}, `the steps "a" and "b" both make the plan`},
-		"it may never be made":     {[]Step{{Name: "a", Work: Make(v, text("")), Done: func(context.Context) (string, bool, error) { return "", true, nil }}}, "must not have a Done"},
+		"nobody makes it":       {[]Step{{Name: "a", Work: takes(v)}}, "which no step makes"},
+		"nobody makes it, ever": {[]Step{{Name: "a", Work: awaits(v)}}, "which no step makes"},
+		"two make it": {[]Step{{Name: "a", Work: Make(v, text(""))}, {Name: "b", Work: Make(v, text(""))}},
+			`the steps "a" and "b" both make the plan`},
+		"it may never be made": {[]Step{{Name: "a", Work: Make(v, text("")),
+			Done: func(context.Context) (string, bool, error) { return "", true, nil }}}, "must not have a Done"},
 		"nothing is to be done":    {[]Step{{Name: "a"}}, "either Run or Work"},
 		"two things are":           {[]Step{{Name: "a", Run: nothing, Work: Do(nothing)}}, "either Run or Work"},
 		"it waits for itself":      {[]Step{{Name: "a", Work: awaits(v).Telling(v)}}, "would never end"},
@@ -122,7 +125,8 @@ func TestCheckRefusesValuesThatCannotBe(t *testing.T) {
 func TestStepThatForgetsItsValue(t *testing.T) {
 	for name, err := range map[string]error{"done": nil, "nothing to do": NothingToDo("all is well")} {
 		value := NewValue[string]("the news")
-		got := Run(t.Context(), progress.Discard, []Step{{Name: "a", Work: Do(func(context.Context, func(string)) error { return err }).Telling(value)}})
+		got := Run(t.Context(), progress.Discard, []Step{{Name: "a",
+			Work: Do(func(context.Context, func(string)) error { return err }).Telling(value)}})
 		if got == nil || got.Error() != "a: it ended without the news, which it makes" {
 			t.Errorf("%s: got %v", name, got)
 		}

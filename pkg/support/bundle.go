@@ -169,7 +169,8 @@ func (b *bundle) objects(ctx context.Context) []unstructured.Unstructured {
 
 // noise are kinds that change by themselves and tell nothing, and events, which go apart.
 var noise = []string{
-	"Event", "Event.events.k8s.io", "Lease.coordination.k8s.io", "Endpoints", "EndpointSlice.discovery.k8s.io", "ControllerRevision.apps", "FlowSchema.flowcontrol.apiserver.k8s.io",
+	"Event", "Event.events.k8s.io", "Lease.coordination.k8s.io", "Endpoints", "EndpointSlice.discovery.k8s.io", "ControllerRevision.apps",
+	"FlowSchema.flowcontrol.apiserver.k8s.io",
 	"PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io", "ComponentStatus", "PodMetrics.metrics.k8s.io", "NodeMetrics.metrics.k8s.io",
 }
 
@@ -224,7 +225,8 @@ func (b *bundle) events(ctx context.Context) {
 	var text strings.Builder
 	for i := range events {
 		e := &events[i]
-		fmt.Fprintf(&text, "%s  %s  %s %s/%s  %s: %s  (%d)\n", kube.EventTime(e).UTC().Format(time.RFC3339), e.Type, e.InvolvedObject.Kind, e.InvolvedObject.Namespace,
+		fmt.Fprintf(&text, "%s  %s  %s %s/%s  %s: %s  (%d)\n", kube.EventTime(e).UTC().Format(time.RFC3339), e.Type, e.InvolvedObject.Kind,
+			e.InvolvedObject.Namespace,
 			e.InvolvedObject.Name, e.Reason, strings.Join(strings.Fields(e.Message), " "), max(1, e.Count))
 	}
 	b.text("events.txt", text.String())
@@ -240,7 +242,8 @@ func (b *bundle) clusters(ctx context.Context, report *status.Report) {
 		n++
 		name := c.Namespace + "/" + c.Name
 		b.doing("cluster " + name)
-		found, err := why.Collect(ctx, why.Sources{Client: b.from.Status.Client, Management: b.from.Name, Cluster: name, Repo: b.from.Status.Repo})
+		found, err := why.Collect(ctx, why.Sources{Client: b.from.Status.Client, Management: b.from.Name, Cluster: name,
+			Repo: b.from.Status.Repo})
 		if err != nil {
 			b.missing("cluster "+name, err)
 			continue
@@ -252,15 +255,19 @@ func (b *bundle) clusters(ctx context.Context, report *status.Report) {
 // versions of all that takes part.
 func (b *bundle) versions(report *status.Report) {
 	b.document("versions.json", map[string]any{
-		"gathered": b.now.Format(time.RFC3339), "fleetctl": version.Get(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH, "cpus": runtime.NumCPU(),
-		"managementCluster": report.Cluster, "providers": report.Providers, "flux": report.Flux.Version, "fluxControllers": report.Flux.Controllers,
+		"gathered": b.now.Format(time.RFC3339), "fleetctl": version.Get(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
+		"cpus":              runtime.NumCPU(),
+		"managementCluster": report.Cluster, "providers": report.Providers, "flux": report.Flux.Version,
+		"fluxControllers": report.Flux.Controllers,
 	})
 }
 
-// readme says what is in the bundle. What it says in our own words is no secret, whatever the redactor would take of it; all else is without.
+// readme says what is in the bundle. What it says in our own words is no secret, whatever the redactor would take of it; all else is
+// without.
 func (b *bundle) readme() {
 	var s strings.Builder
-	fmt.Fprintf(&s, "Support bundle of the management cluster %s, gathered %s by fleetctl %s.\n\n", b.redactor.Text(b.from.Name), b.now.Format(time.RFC3339), version.Get().Version)
+	fmt.Fprintf(&s, "Support bundle of the management cluster %s, gathered %s by fleetctl %s.\n\n", b.redactor.Text(b.from.Name),
+		b.now.Format(time.RFC3339), version.Get().Version)
 	if b.from.Failure != "" {
 		fmt.Fprintf(&s, "It was gathered because this failed:\n\n    %s\n\n", strings.ReplaceAll(b.redactor.Text(b.from.Failure), "\n", "\n    "))
 	}
@@ -288,8 +295,8 @@ events.txt       the events, the newest last
 logs/            of the host's programs, or of the pods of providers and Flux
 files/           fleet.yaml, and what this machine remembers of the cluster
 
-Taken out: what Secrets hold, wherever it stands; what stands under names such as password or token; private keys, kubeconfigs, tokens in URLs.
-Look through it all the same before you give it to somebody.
+Taken out: what Secrets hold, wherever it stands; what stands under names such as password or token; private keys, kubeconfigs,
+tokens in URLs. Look through it all the same before you give it to somebody.
 `
 
 // document writes a value as JSON.

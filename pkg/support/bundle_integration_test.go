@@ -40,17 +40,21 @@ func TestCanary(t *testing.T) {
 	encoded := base64.StdEncoding.EncodeToString([]byte(canary))
 	meta := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: "default", Name: name, Annotations: map[string]string{
-			"kubectl.kubernetes.io/last-applied-configuration": `{"stringData":{"plain":"` + canary + `"}}`, "from": "https://x:" + canary + "@git.example.com/fleet.git",
+			"kubectl.kubernetes.io/last-applied-configuration": `{"stringData":{"plain":"` + canary + `"}}`,
+			"from": "https://x:" + canary + "@git.example.com/fleet.git",
 		}}
 	}
-	if err := client.Create(ctx, &corev1.Secret{ObjectMeta: meta("cloud"), StringData: map[string]string{"plain": canary, "kubeconfig": string(kubeconfig), "namespace": "kube-system"}}); err != nil {
+	if err := client.Create(ctx, &corev1.Secret{ObjectMeta: meta("cloud"),
+		StringData: map[string]string{"plain": canary, "kubeconfig": string(kubeconfig), "namespace": "kube-system"}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := client.Create(ctx, &corev1.ConfigMap{ObjectMeta: meta("config"), Data: map[string]string{"innocent": "it is " + canary, "coded": encoded, "script": "#!/bin/sh\nexport X=" + canary}}); err != nil {
+	if err := client.Create(ctx, &corev1.ConfigMap{ObjectMeta: meta("config"),
+		Data: map[string]string{"innocent": "it is " + canary, "coded": encoded, "script": "#!/bin/sh\nexport X=" + canary}}); err != nil {
 		t.Fatal(err)
 	}
 	pod := &corev1.Pod{ObjectMeta: meta("web"), Spec: corev1.PodSpec{Containers: []corev1.Container{{
-		Name: "web", Image: "example.com/web:v1", Args: []string{"--session", canary}, Env: []corev1.EnvVar{{Name: "DATABASE", Value: "postgres://u:" + canary + "@db/x"}},
+		Name: "web", Image: "example.com/web:v1", Args: []string{"--session", canary},
+		Env: []corev1.EnvVar{{Name: "DATABASE", Value: "postgres://u:" + canary + "@db/x"}},
 	}}}}
 	if err := client.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "default"}}); err != nil {
 		t.Log(err) // its controller may have been there
@@ -59,7 +63,8 @@ func TestCanary(t *testing.T) {
 		t.Fatal(err)
 	}
 	event := &corev1.Event{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "e1"}, Type: "Warning", Reason: "FailedClone", Message: "clone with " + canary + " failed",
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "e1"}, Type: "Warning", Reason: "FailedClone",
+		Message:        "clone with " + canary + " failed",
 		InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "default", Name: "web"},
 	}
 	if err := client.Create(ctx, event); err != nil {
@@ -72,7 +77,9 @@ func TestCanary(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "bundle.tar.gz")
 	result, err := Write(ctx, file, Sources{
 		Name: "mgmt", Status: status.Sources{Cluster: status.Cluster{Name: "mgmt", State: "running"}, Client: client}, Logs: logFolder(logs),
-		Files:   map[string][]byte{"fleet.yaml": []byte("spec:\n  variables:\n  - name: AWS_B64ENCODED_CREDENTIALS\n    value: " + canary + "\n  git: {url: \"https://x:" + canary + "@h/y\"}\n"), "broken.yaml": []byte("a: [\npassword: " + canary)},
+		Files: map[string][]byte{"fleet.yaml": []byte(
+			"spec:\n  variables:\n  - name: AWS_B64ENCODED_CREDENTIALS\n    value: " + canary + "\n  git: {url: \"https://x:" + canary +
+				"@h/y\"}\n"), "broken.yaml": []byte("a: [\npassword: " + canary)},
 		Failure: "clone https://x:" + canary + "@git.example.com: denied",
 	})
 	if err != nil {
@@ -92,8 +99,10 @@ func TestCanary(t *testing.T) {
 		}
 	}
 	for name, has := range map[string]string{
-		"support-bundle/README.txt": "denied", "support-bundle/events.txt": "FailedClone", "support-bundle/logs/etcd.log": "logged in", "support-bundle/objects/core/Secret.yaml": "plain: " + Redacted,
-		"support-bundle/objects/core/Pod.yaml": "example.com/web:v1", "support-bundle/versions.json": `"fleetctl"`, "support-bundle/status.json": "none are installed", "support-bundle/objects/core/Namespace.yaml": "name: kube-system",
+		"support-bundle/README.txt": "denied", "support-bundle/events.txt": "FailedClone", "support-bundle/logs/etcd.log": "logged in",
+		"support-bundle/objects/core/Secret.yaml": "plain: " + Redacted,
+		"support-bundle/objects/core/Pod.yaml":    "example.com/web:v1", "support-bundle/versions.json": `"fleetctl"`,
+		"support-bundle/status.json": "none are installed", "support-bundle/objects/core/Namespace.yaml": "name: kube-system",
 		"support-bundle/files/fleet.yaml": "AWS_B64ENCODED_CREDENTIALS", "support-bundle/files/broken.yaml": Redacted,
 	} {
 		if !strings.Contains(entries[name], has) {

@@ -54,13 +54,15 @@ func unpack(t *testing.T, file string) map[string]string {
 func TestBundleWithoutACluster(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "bundle.tar.gz")
 	r, err := Write(t.Context(), file, Sources{
-		Name: "mgmt", Status: status.Sources{Cluster: status.Cluster{Name: "mgmt", State: "stopped"}, Unreachable: errors.New("it is stopped, and was asked with " + canary)},
+		Name: "mgmt", Status: status.Sources{Cluster: status.Cluster{Name: "mgmt", State: "stopped"},
+			Unreachable: errors.New("it is stopped, and was asked with " + canary)},
 		Private: [][]byte{[]byte(`{"url": "http://127.0.0.1", "password": "` + canary + `"}`)},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Unread) != 2 || !strings.Contains(r.Unread[0], "it is stopped") || strings.Contains(r.Unread[0], canary) || r.Unread[1] != unseenSecrets {
+	if len(r.Unread) != 2 || !strings.Contains(r.Unread[0], "it is stopped") || strings.Contains(r.Unread[0], canary) ||
+		r.Unread[1] != unseenSecrets {
 		t.Errorf("unread: %q", r.Unread)
 	}
 	if info, err := os.Stat(file); err != nil || info.Size() != r.Bytes {

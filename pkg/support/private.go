@@ -30,7 +30,8 @@ func secretValues(obj *unstructured.Unstructured) [][]byte {
 	}
 	var out [][]byte
 	for _, name := range sortedNames(secret.Data) {
-		if !slices.Contains([]string{"ca.crt", "tls.crt", "known_hosts", "identity.pub", "namespace", "service-ca.crt"}, name) { // these are public
+		// These are public.
+		if !slices.Contains([]string{"ca.crt", "tls.crt", "known_hosts", "identity.pub", "namespace", "service-ca.crt"}, name) {
 			out = append(out, secret.Data[name])
 		}
 	}

@@ -96,8 +96,10 @@ func eachText(v any, see func(string)) {
 
 // public tells of a line of a Secret that it is in every other file of its kind.
 func public(s string) bool {
-	return strings.HasPrefix(s, "-----") || slices.Contains([]string{"apiVersion: v1", "kind: Config", "clusters:", "contexts:", "current-context:", "preferences: {}"}, s) ||
-		strings.HasPrefix(s, "kind: ") || strings.HasPrefix(s, "apiVersion: ") || strings.HasPrefix(s, "- name: ") || strings.HasPrefix(s, "- cluster:") || strings.HasPrefix(s, "- context:")
+	return strings.HasPrefix(s, "-----") ||
+		slices.Contains([]string{"apiVersion: v1", "kind: Config", "clusters:", "contexts:", "current-context:", "preferences: {}"}, s) ||
+		strings.HasPrefix(s, "kind: ") || strings.HasPrefix(s, "apiVersion: ") || strings.HasPrefix(s, "- name: ") ||
+		strings.HasPrefix(s, "- cluster:") || strings.HasPrefix(s, "- context:")
 }
 
 // sensitive names what must not be shown, in a field, a variable, a flag or a parameter.
@@ -107,19 +109,23 @@ const sensitive = `(?:passw|passphrase|secret|token|credential|private[-_.]?key|
 var (
 	sensitiveName = regexp.MustCompile(`(?i)` + sensitive)
 	// refersTo are names of fields that name something that is elsewhere.
-	refersTo = regexp.MustCompile(`(?i)(name|names|namespace|ref|refs|kind|type|mount|path|file|ttl|expiration|expires|expirationtimestamp|reason|count|enabled|required)$`)
+	refersTo = regexp.MustCompile(
+		`(?i)(name|names|namespace|ref|refs|kind|type|mount|path|file|ttl|expiration|expires|expirationtimestamp|reason|count|enabled|required)$`)
 
 	urlUser  = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^\s/@"'<>]+@`)
 	urlQuery = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://[^\s"'<>?]+)\?[^\s"'<>]+`)
 	// assigned is NAME=value, name: value, "name": "value"; flagged is --name value.
-	assigned = regexp.MustCompile(`(?i)([\w.\-/]*` + sensitive + `[\w.\-]*["']?\s*[:=]\s*)("(?:[^"\\]|\\.)*"|'[^']*'|(?:bearer|basic)\s+\S+|[^\s"'{}\[\]][^\s"']*)`)
+	assigned = regexp.MustCompile(`(?i)([\w.\-/]*` + sensitive +
+		`[\w.\-]*["']?\s*[:=]\s*)("(?:[^"\\]|\\.)*"|'[^']*'|(?:bearer|basic)\s+\S+|[^\s"'{}\[\]][^\s"']*)`)
 	flagged  = regexp.MustCompile(`(?i)(--?[\w-]*` + sensitive + `[\w-]*\s+)("[^"]*"|'[^']*'|[^\s"'-]\S*)`)
 	escaped  = regexp.MustCompile(`(?i)(\\"[\w.\-/]*` + sensitive + `[\w.\-]*\\"\s*:\s*)\\"(?:[^"\\]|\\[^"])*\\"`)
 	bearer   = regexp.MustCompile(`(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}`)
 	pemBlock = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY[A-Z0-9 ]*-----[\s\S]*?(?:-----END [A-Z0-9 ]*PRIVATE KEY[A-Z0-9 ]*-----|$)`)
 	// shapes of tokens and keys that their makers have made to be found.
-	shapes = regexp.MustCompile(`\b(?:AGE-SECRET-KEY-1[A-Z0-9]+|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}|(?:AKIA|ASIA)[A-Z0-9]{16}|xox[abpr]-[A-Za-z0-9-]{10,}|` +
-		`eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*|[a-z0-9]{6}\.[a-z0-9]{16}|hvs\.[A-Za-z0-9_-]{16,}|sk-[A-Za-z0-9_-]{20,})`)
+	shapes = regexp.MustCompile(
+		`\b(?:AGE-SECRET-KEY-1[A-Z0-9]+|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}|(?:AKIA|ASIA)[A-Z0-9]{16}|xox[abpr]-[A-Za-z0-9-]{10,}|` +
+			`eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*|[a-z0-9]{6}\.[a-z0-9]{16}|hvs\.[A-Za-z0-9_-]{16,}|sk-[A-Za-z0-9_-]{20,})`,
+	)
 	blockScalar = regexp.MustCompile(`(?i)^(\s*)(?:- )?["']?([\w.\-/]*` + sensitive + `[\w.\-]*)["']?\s*:\s*[|>][-+0-9]*\s*$`)
 )
 
@@ -200,8 +206,8 @@ func (r *Redactor) Object(obj *unstructured.Unstructured) *unstructured.Unstruct
 // Value is a decoded document without what is secret.
 func (r *Redactor) Value(v any) any { return r.value("", v, false) }
 
-// value takes what is secret out of a value that stands under a name. all: it stands below a name that is sensitive, and is taken out whatever its own
-// name is.
+// value takes what is secret out of a value that stands under a name. all: it stands below a name that is sensitive, and is taken out
+// whatever its own name is.
 func (r *Redactor) value(name string, v any, all bool) any {
 	hidden := all || hides(name)
 	switch v := v.(type) {
@@ -228,7 +234,8 @@ func (r *Redactor) value(name string, v any, all bool) any {
 
 // hides tells whether a name says that what it names is secret. What a machine is started with has them, too.
 func hides(name string) bool {
-	return sensitiveName.MatchString(name) || slices.Contains([]string{"userData", "user-data", "cloudConfig", "customData", "binaryData", "caBundle"}, name)
+	return sensitiveName.MatchString(name) ||
+		slices.Contains([]string{"userData", "user-data", "cloudConfig", "customData", "binaryData", "caBundle"}, name)
 }
 
 func (r *Redactor) fields(v map[string]any, all bool) map[string]any {
@@ -255,7 +262,8 @@ func (r *Redactor) items(name string, v []any, all bool) []any {
 		if i > 0 { // --token x, as two arguments
 			before, _ := v[i-1].(string)
 			text, isText := inner.(string)
-			hidden = hidden || isText && strings.HasPrefix(before, "-") && !strings.Contains(before, "=") && !strings.HasPrefix(text, "-") && sensitiveName.MatchString(before)
+			hidden = hidden || isText && strings.HasPrefix(before, "-") && !strings.Contains(before, "=") && !strings.HasPrefix(text, "-") &&
+				sensitiveName.MatchString(before)
 		}
 		if hidden {
 			out = append(out, r.value("", inner, !isReferenceValue(inner)))
@@ -274,7 +282,8 @@ func isReferenceValue(v any) bool {
 // isReference tells whether fields only name another object: {name, key}, {kind, name, namespace}.
 func isReference(v map[string]any) bool {
 	for name, value := range v {
-		if !slices.Contains([]string{"name", "namespace", "kind", "key", "apiVersion", "apiGroup", "optional", "uid", "controller", "resourceVersion"}, name) {
+		if !slices.Contains([]string{"name", "namespace", "kind", "key", "apiVersion", "apiGroup", "optional", "uid", "controller",
+			"resourceVersion"}, name) {
 			return false
 		}
 		switch value.(type) {

@@ -17,19 +17,25 @@ const canary = "C4nary-0f-Coalmine"
 func TestCanaryInTexts(t *testing.T) {
 	r := NewRedactor(nil, nil)
 	for _, text := range []string{
-		"password=" + canary, "PASSWORD: " + canary, `{"password":"` + canary + `","x":1}`, `{\"token\":\"` + canary + `\"}`, "--token " + canary, "--client-secret=" + canary, "-password '" + canary + " and more'",
-		"export AWS_SECRET_ACCESS_KEY=" + canary, "AZURE_CLIENT_SECRET='" + canary + "'", "https://me:" + canary + "@git.example.com/fleet.git", "https://" + canary + "@git.example.com/fleet.git",
-		"clone https://example.com/x?access_token=" + canary + "&y=1: failed", "https://blob.example.com/c?sv=1&sig=" + canary, "Authorization: Bearer " + canary, "authorization: Basic " + canary, "bearer " + canary + "==",
+		"password=" + canary, "PASSWORD: " + canary, `{"password":"` + canary + `","x":1}`, `{\"token\":\"` + canary + `\"}`, "--token " + canary,
+		"--client-secret=" + canary, "-password '" + canary + " and more'",
+		"export AWS_SECRET_ACCESS_KEY=" + canary, "AZURE_CLIENT_SECRET='" + canary + "'", "https://me:" + canary + "@git.example.com/fleet.git",
+		"https://" + canary + "@git.example.com/fleet.git",
+		"clone https://example.com/x?access_token=" + canary + "&y=1: failed", "https://blob.example.com/c?sv=1&sig=" + canary,
+		"Authorization: Bearer " + canary, "authorization: Basic " + canary, "bearer " + canary + "==",
 		"-----BEGIN RSA PRIVATE KEY-----\n" + canary + "\n-----END RSA PRIVATE KEY-----", "-----BEGIN OPENSSH PRIVATE KEY-----\n" + canary,
-		"a: 1\npassword: |\n  first\n  " + canary + "\n\n  " + canary + "\nb: 2", "users:\n- user:\n    client-key-data: " + canary + "\n", "apiKey = \"a \\\" " + canary + "\"", "kubeadm join --discovery-token " + canary,
-		"kubeadm join --token abcdef.0123456789abcdef --certificate-key " + canary, "connectionString: Server=x;Password=" + canary, "ssh-key: " + canary,
+		"a: 1\npassword: |\n  first\n  " + canary + "\n\n  " + canary + "\nb: 2", "users:\n- user:\n    client-key-data: " + canary + "\n",
+		"apiKey = \"a \\\" " + canary + "\"", "kubeadm join --discovery-token " + canary,
+		"kubeadm join --token abcdef.0123456789abcdef --certificate-key " + canary,
+		"connectionString: Server=x;Password=" + canary, "ssh-key: " + canary,
 	} {
 		if got := r.Text(text); strings.Contains(got, canary) || strings.Contains(got, "abcdef.0123456789abcdef") {
 			t.Errorf("%q becomes %q", text, got)
 		}
 	}
 	for _, shape := range []string{
-		"AGE-SECRET-KEY-1QQPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L", "ghp_0123456789abcdefghijABCDEFGHIJ", "glpat-0123456789abcdefghij", "AKIA0123456789ABCDEF",
+		"AGE-SECRET-KEY-1QQPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L", "ghp_0123456789abcdefghijABCDEFGHIJ", "glpat-0123456789abcdefghij",
+		"AKIA0123456789ABCDEF",
 		"eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJrdWJlIn0.c2lnbmF0dXJl",
 	} {
 		if got := r.Text("it said " + shape + " and ended"); strings.Contains(got, shape) {
@@ -42,8 +48,10 @@ func TestCanaryInTexts(t *testing.T) {
 func TestWhatStays(t *testing.T) {
 	r := NewRedactor([][]byte{[]byte("flux-system"), []byte("short"), []byte("kind: Config")}, map[string]bool{"flux-system": true})
 	for _, text := range []string{
-		"failed to create vpc: UnauthorizedOperation: You are not authorized to perform this operation", "Flux in flux-system is short of memory", "dial tcp 10.0.0.1:443: connect: connection refused",
-		"clone https://git.example.com/fleet.git: repository not found", "pod capi-system/capi-controller-manager-0", "main@sha1:0123456789abcdef0123456789abcdef01234567", "kind: Config",
+		"failed to create vpc: UnauthorizedOperation: You are not authorized to perform this operation", "Flux in flux-system is short of memory",
+		"dial tcp 10.0.0.1:443: connect: connection refused",
+		"clone https://git.example.com/fleet.git: repository not found", "pod capi-system/capi-controller-manager-0",
+		"main@sha1:0123456789abcdef0123456789abcdef01234567", "kind: Config",
 	} {
 		if got := r.Text(text); got != text {
 			t.Errorf("%q becomes %q", text, got)
@@ -112,7 +120,8 @@ func TestCanaryInObjects(t *testing.T) {
 
 // with puts the canary, and its encoded form, into a text.
 func with(text, encoded string) string {
-	return strings.NewReplacer("%[1]q", strconv.Quote(canary), "%[1]s", canary, "%[2]q", strconv.Quote(encoded), "%[2]s", encoded).Replace(text)
+	return strings.NewReplacer("%[1]q", strconv.Quote(canary), "%[1]s", canary, "%[2]q", strconv.Quote(encoded),
+		"%[2]s", encoded).Replace(text)
 }
 
 // References stay: what a Cluster names is half of what is to be found out.
@@ -120,7 +129,8 @@ func TestReferencesStay(t *testing.T) {
 	obj := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.com/v1", "kind": "Thing", "metadata": map[string]any{"name": "x", "namespace": "n"},
 		"spec": map[string]any{
-			"secretRef": map[string]any{"name": "cloud"}, "secretName": "tls", "dataSecretName": "boot", "identityRef": map[string]any{"kind": "AWSClusterStaticIdentity", "name": "id"},
+			"secretRef": map[string]any{"name": "cloud"}, "secretName": "tls", "dataSecretName": "boot",
+			"identityRef":      map[string]any{"kind": "AWSClusterStaticIdentity", "name": "id"},
 			"imagePullSecrets": []any{map[string]any{"name": "pull"}}, "automountServiceAccountToken": true,
 		},
 	}}

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Main is what a test's TestMain ends in: it runs the tests or, in a child, watched for each folder that it is given. The error of watched is
-// that of the code, and no failure.
+// Main is what a test's TestMain ends in: it runs the tests or, in a child, watched for each folder that it is given. The error of watched
+// is that of the code, and no failure.
 func Main(m *testing.M, watched func(dir string) error) {
 	switch os.Getenv(stageVariable) {
 	case confining:
@@ -99,7 +99,8 @@ func start() (*Child, error) {
 	if err != nil {
 		return nil, errors.Join(err, command.Wait())
 	}
-	c := &Child{command: command, watcher: &watcher{listener: listener, self: self}, folders: folders, answers: bufio.NewReader(read), served: make(chan error, 1)}
+	c := &Child{command: command, watcher: &watcher{listener: listener, self: self}, folders: folders, answers: bufio.NewReader(read),
+		served: make(chan error, 1)}
 	go func() { c.served <- c.watcher.serve() }()
 	if _, err := c.answers.ReadString('\n'); err != nil {
 		return nil, fmt.Errorf("it did not begin: %w", errors.Join(err, command.Wait()))

@@ -24,8 +24,8 @@ const (
 	answers        = 4 // the second life writes a line for each folder that it is through with
 )
 
-// confine puts this thread and all that comes of it under the filter, hands the kernel's questions to the parent, and becomes this program once
-// more: so all threads of the second life are under it.
+// confine puts this thread and all that comes of it under the filter, hands the kernel's questions to the parent, and becomes this program
+// once more: so all threads of the second life are under it.
 func confine() error {
 	runtime.LockOSThread()
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
@@ -82,7 +82,8 @@ func filter() []unix.SockFilter {
 func watchedEverywhere() []int {
 	return []int{
 		unix.SYS_EXECVE, unix.SYS_EXECVEAT, unix.SYS_SOCKET, unix.SYS_CONNECT, unix.SYS_IO_URING_SETUP, unix.SYS_OPENAT, unix.SYS_OPENAT2,
-		unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_UNLINKAT, unix.SYS_MKDIRAT, unix.SYS_RENAMEAT2, unix.SYS_SYMLINKAT, unix.SYS_LINKAT, unix.SYS_MKNODAT,
+		unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_UNLINKAT, unix.SYS_MKDIRAT, unix.SYS_RENAMEAT2, unix.SYS_SYMLINKAT,
+		unix.SYS_LINKAT, unix.SYS_MKNODAT,
 		unix.SYS_TRUNCATE, unix.SYS_FCHMODAT, unix.SYS_FCHOWNAT, unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV,
 	}
 }

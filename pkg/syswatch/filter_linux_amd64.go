@@ -15,7 +15,8 @@ func watchedHere() []int {
 // pathFirst tells of the calls whose first argument is a path: there is none before it that says from where.
 func pathFirst(number int) bool {
 	switch number {
-	case unix.SYS_EXECVE, unix.SYS_OPEN, unix.SYS_CREAT, unix.SYS_UNLINK, unix.SYS_MKDIR, unix.SYS_RMDIR, unix.SYS_RENAME, unix.SYS_SYMLINK, unix.SYS_LINK,
+	case unix.SYS_EXECVE, unix.SYS_OPEN, unix.SYS_CREAT, unix.SYS_UNLINK, unix.SYS_MKDIR, unix.SYS_RMDIR, unix.SYS_RENAME,
+		unix.SYS_SYMLINK, unix.SYS_LINK,
 		unix.SYS_MKNOD, unix.SYS_CHMOD, unix.SYS_CHOWN, unix.SYS_LCHOWN, unix.SYS_TRUNCATE:
 		return true
 	}

@@ -135,7 +135,8 @@ func (w *watcher) judge(q *question) string {
 	return fmt.Sprintf("wrote %s (system call %d)", name, number)
 }
 
-// judgeProgram lets this program be started, which is how the child begins its second life, and how it makes workers that do nothing but its work.
+// judgeProgram lets this program be started, which is how the child begins its second life, and how it makes workers that do nothing but
+// its work.
 func (w *watcher) judgeProgram(name string, pid uint32) string {
 	if actual := w.actual(name, pid, true); actual != w.self {
 		return "started " + actual
@@ -207,10 +208,12 @@ func (w *watcher) actual(name string, pid uint32, follow bool) string {
 // Every program of Go, or of C, reads these as it starts, and to know the time.
 var (
 	ofEverybody = []string{
-		"/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/localtime", "/dev/null", "/dev/urandom", "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size",
+		"/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/localtime", "/dev/null", "/dev/urandom",
+		"/sys/kernel/mm/transparent_hugepage/hpage_pmd_size",
 	}
-	foldersOfEverybody = []string{"/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/share/zoneinfo", "/sys/fs/cgroup", "/sys/devices/system/cpu"}
-	ofTheProcess       = []string{"cgroup", "mountinfo", "maps", "auxv", "exe", "stat", "status", "task"}
+	foldersOfEverybody = []string{"/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/share/zoneinfo", "/sys/fs/cgroup",
+		"/sys/devices/system/cpu"}
+	ofTheProcess = []string{"cgroup", "mountinfo", "maps", "auxv", "exe", "stat", "status", "task"}
 )
 
 // userFolders is what a library for the folders of users reads in each process that it is part of, whatever that does.

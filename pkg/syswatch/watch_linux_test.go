@@ -91,7 +91,8 @@ func TestFaults(t *testing.T) {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(os.WriteFile(filepath.Join(dir, "file"), []byte("kept"), 0o600), os.Symlink("/etc/passwd", filepath.Join(dir, "link"))); err != nil {
+		if err := errors.Join(os.WriteFile(filepath.Join(dir, "file"), []byte("kept"), 0o600),
+			os.Symlink("/etc/passwd", filepath.Join(dir, "link"))); err != nil {
 			t.Fatal(err)
 		}
 		did, said := child.Run(t, dir)

@@ -9,8 +9,9 @@ import (
 // starts bounds how often Start tries.
 const starts = 4
 
-// Start runs the API server that environment describes until t ends. envtest looks for free ports, gives them back before its programs take them, and where
-// somebody was faster tries again with the same ones: so each try here is with a new environment, which has ports of its own.
+// Start runs the API server that environment describes until t ends. envtest looks for free ports, gives them back before its programs take
+// them, and where somebody was faster tries again with the same ones: so each try here is with a new environment, which has ports of its
+// own.
 func Start(t testing.TB, environment func() *envtest.Environment) *envtest.Environment {
 	t.Helper()
 	for n := 1; ; n++ {

@@ -25,9 +25,9 @@ const (
 	flux         = "flux"
 )
 
-// ControlPlane returns the folder with etcd, kube-apiserver, kube-controller-manager and kubectl. Without Variable scripts/offline builds them:
-// a second where it has done so before, else minutes. Where that fails, or takes longer than the tests may, t fails and says what to do: a test
-// that is skipped proves nothing.
+// ControlPlane returns the folder with etcd, kube-apiserver, kube-controller-manager and kubectl. Without Variable scripts/offline builds
+// them: a second where it has done so before, else minutes. Where that fails, or takes longer than the tests may, t fails and says what to
+// do: a test that is skipped proves nothing.
 func ControlPlane(t *testing.T) string {
 	t.Helper()
 	return folder(t, controlPlane)
@@ -68,7 +68,8 @@ func folder(t *testing.T, part string) string {
 		t.Fatalf("the programs that these tests run are not built within go test's -timeout: what is built is kept, so run it again, "+
 			"or `make test-integration`, which waits for them, or set %s to a folder that has them", Variable)
 	case err != nil:
-		t.Fatalf("build the programs that these tests run: %v (`make test-integration` shows more; or set %s to a folder that has them)", err, Variable)
+		t.Fatalf("build the programs that these tests run: %v (`make test-integration` shows more; or set %s to a folder that has them)", err,
+			Variable)
 	}
 	if built.folders == nil {
 		built.folders = map[string]string{}

@@ -83,7 +83,8 @@ func (t *transfer) findInto(repo *fleetrepo.Repo) error {
 	case err != nil:
 		t.name = there.Name
 	case here.ManagementCluster != t.opts.Into.From:
-		return diag.Errorf("`fleetctl cluster list` shows where it is", "cluster %s is %s's, not %s's", t.opts.Cluster, here.ManagementCluster, t.opts.Into.From)
+		return diag.Errorf("`fleetctl cluster list` shows where it is", "cluster %s is %s's, not %s's", t.opts.Cluster,
+			here.ManagementCluster, t.opts.Into.From)
 	default:
 		t.name = here.Name
 	}
@@ -117,8 +118,8 @@ func declaredAt(repo *fleetrepo.Repo, given string) ([]fleetrepo.Cluster, error)
 	return all, nil
 }
 
-// underWay finds the two sides of a transfer that was begun: in the journal of the management cluster that the fleet repo names or, where that knows of a
-// later hand-over, by what another one still has of the cluster.
+// underWay finds the two sides of a transfer that was begun: in the journal of the management cluster that the fleet repo names or, where
+// that knows of a later hand-over, by what another one still has of the cluster.
 func (t *transfer) underWay(ctx context.Context, repo *fleetrepo.Repo, declared fleetrepo.Cluster) (from, to string, err error) {
 	at := declared.ManagementCluster
 	client, err := t.clientOf(ctx, at)
@@ -184,8 +185,8 @@ func (t *transfer) clientOf(ctx context.Context, name string) (*kube.Client, err
 	return target.Client(ctx)
 }
 
-// leftAt is the management cluster whose Flux was kept off the cluster and still has of it, beside the one that the fleet repo names; "" where none is known
-// here, or answers.
+// leftAt is the management cluster whose Flux was kept off the cluster and still has of it, beside the one that the fleet repo names; ""
+// where none is known here, or answers.
 func (t *transfer) leftAt(ctx context.Context, repo *fleetrepo.Repo, at string) (string, error) {
 	for _, name := range repo.ManagementClusterNames() {
 		if name == at {

@@ -45,7 +45,8 @@ func (t *transfer) abortAtTarget(ctx context.Context) (*Result, error) {
 	}
 	step.Done()
 	t.result.Outcome = "undone"
-	t.result.Next = append(t.result.Next, "fleetctl restore --source-is-gone --management "+t.from.target.Name+"    # makes it again, with what its last snapshot holds")
+	t.result.Next = append(t.result.Next, "fleetctl restore --source-is-gone --management "+t.from.target.Name+
+		"    # makes it again, with what its last snapshot holds")
 	return t.result, nil
 }
 
@@ -54,7 +55,8 @@ func (t *transfer) refuseLivingSource(ctx context.Context) error {
 	name := t.from.target.Name
 	client, err := t.reachSource(ctx)
 	if err == nil {
-		return diag.Errorf("`fleetctl cluster transfer "+t.name+" --abort` undoes it on both sides", "%s is not gone: it answers at %s", name, client.Host())
+		return diag.Errorf("`fleetctl cluster transfer "+t.name+" --abort` undoes it on both sides",
+			"%s is not gone: it answers at %s", name, client.Host())
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()

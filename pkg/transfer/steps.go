@@ -53,7 +53,8 @@ func (t *transfer) run(ctx context.Context) error {
 			Name: stepHandOver, Needs: []string{stepQuiet}, Run: t.handOver, Timeout: 30 * time.Minute,
 			Hint: "run the same command again: it goes on; before the commit, --abort undoes it",
 		},
-		{Name: stepAvailable, Needs: []string{stepHandOver}, Run: t.waitAvailable, Timeout: 15 * time.Minute, Hint: "the target has taken over; `fleetctl status` shows what is wrong there"},
+		{Name: stepAvailable, Needs: []string{stepHandOver}, Run: t.waitAvailable, Timeout: 15 * time.Minute,
+			Hint: "the target has taken over; `fleetctl status` shows what is wrong there"},
 		{Name: stepRepo, Needs: []string{stepHandOver}, Run: t.changeRepo},
 	}
 	if err := steps.Run(ctx, t.Report, all); err != nil {
@@ -61,10 +62,12 @@ func (t *transfer) run(ctx context.Context) error {
 	}
 	t.result.Outcome = "handed-over"
 	if !t.reachesFlux() {
-		t.result.Next = append(t.result.Next, t.whatIsLeft()+", then run `fleetctl cluster transfer "+t.name+" --to "+t.to.target.Name+"` again to finish")
+		t.result.Next = append(t.result.Next, t.whatIsLeft()+", then run `fleetctl cluster transfer "+t.name+" --to "+t.to.target.Name+
+			"` again to finish")
 		return nil
 	}
-	const again = "it has its new place in the fleet repo; once Flux has applied this (a channel of tags needs a promotion), run the same command again to finish"
+	const again = "it has its new place in the fleet repo; once Flux has applied this (a channel of tags needs a promotion), run the same " +
+		"command again to finish"
 	err := steps.Run(ctx, t.Report, []steps.Step{
 		{Name: stepFlux, Run: t.waitTakenUp, Timeout: 10 * time.Minute, Hint: again},
 		{Name: stepTidy, Needs: []string{stepFlux}, Run: t.tidy, Timeout: 10 * time.Minute, Hint: again},
@@ -73,7 +76,8 @@ func (t *transfer) run(ctx context.Context) error {
 		return err
 	}
 	t.result.Outcome = "transferred"
-	t.result.Next = append(t.result.Next, "fleetctl backup --management "+t.from.target.Name+"    # earlier snapshots still hold it: restored, one of them would have it managed twice")
+	t.result.Next = append(t.result.Next, "fleetctl backup --management "+t.from.target.Name+
+		"    # earlier snapshots still hold it: restored, one of them would have it managed twice")
 	return nil
 }
 
@@ -212,7 +216,8 @@ func (t *transfer) tidy(ctx context.Context, detail func(string)) error {
 // abort undoes what is not committed.
 func (t *transfer) abort(ctx context.Context) (*Result, error) {
 	if t.over {
-		return nil, diag.Errorf("to take it back, transfer it from there to here", "%s has taken the cluster over: it can only go forward", t.to.target.Name)
+		return nil, diag.Errorf("to take it back, transfer it from there to here",
+			"%s has taken the cluster over: it can only go forward", t.to.target.Name)
 	}
 	if t.from.client == nil {
 		return nil, diag.Errorf("start it", "the source %s is not there", t.from.target.Name)

@@ -1,6 +1,6 @@
-// Package transfer hands one workload cluster from a management cluster to another one of the same fleet, while both go on with their other clusters: the
-// objects first, by pkg/handover, then the fleet repo, and in the end what the source's Flux still has of it. Until the fleet repo says so, too, the
-// target has the cluster and neither side's Flux does anything with it.
+// Package transfer hands one workload cluster from a management cluster to another one of the same fleet, while both go on with their other
+// clusters: the objects first, by pkg/handover, then the fleet repo, and in the end what the source's Flux still has of it. Until the fleet
+// repo says so, too, the target has the cluster and neither side's Flux does anything with it.
 package transfer
 
 import (
@@ -25,8 +25,8 @@ import (
 
 // Options of Run.
 type Options struct {
-	// Cluster is a workload cluster of the fleet repo, NAME or ENVIRONMENT/NAME; To is a management cluster of the fleet. To may be empty where a transfer
-	// of the cluster is under way.
+	// Cluster is a workload cluster of the fleet repo, NAME or ENVIRONMENT/NAME; To is a management cluster of the fleet. To may be empty
+	// where a transfer of the cluster is under way.
 	Cluster, To string
 	// AcceptDifferences is that of fleetrepo.TransferOptions.
 	AcceptDifferences bool
@@ -182,7 +182,8 @@ func (t *transfer) look(ctx context.Context) error {
 	if err != nil {
 		if there == nil || !there.IsTransferOf(t.name) || !there.Phase.Committed() {
 			if there.Active() {
-				err = diag.Wrap("", err, "if "+t.from.target.Name+" is gone for good: `fleetctl cluster transfer "+t.name+" --to "+t.to.target.Name+" --abort --source-is-gone`")
+				err = diag.Wrap("", err, "if "+t.from.target.Name+" is gone for good: `fleetctl cluster transfer "+t.name+" --to "+t.to.target.Name+
+					" --abort --source-is-gone`")
 			}
 			return err
 		}
@@ -221,10 +222,12 @@ func (t *transfer) sameFleet(ctx context.Context) error {
 			return err
 		}
 		if claim == nil {
-			return diag.Errorf("`fleetctl init --management "+s.target.Name+"` makes it one", "%s is no management cluster: it belongs to no fleet", s.target.Name)
+			return diag.Errorf("`fleetctl init --management "+s.target.Name+"` makes it one",
+				"%s is no management cluster: it belongs to no fleet", s.target.Name)
 		}
 		if claim.Cluster != s.target.Name {
-			return diag.Errorf("`fleetctl status --management "+s.target.Name+"` goes where it is", "the cluster at %s is %s", s.client.Host(), claim)
+			return diag.Errorf("`fleetctl status --management "+s.target.Name+"` goes where it is", "the cluster at %s is %s",
+				s.client.Host(), claim)
 		}
 	}
 	return nil
@@ -295,7 +298,8 @@ func (t *transfer) known(j *handover.Journal) error {
 	return nil
 }
 
-// declaredKey is where the layout of the fleet repo has the Cluster: in a namespace of its name. It is for where no Cluster and no journal tells.
+// declaredKey is where the layout of the fleet repo has the Cluster: in a namespace of its name. It is for where no Cluster and no journal
+// tells.
 func (t *transfer) declaredKey() kube.Key { return kube.Key{Namespace: t.name, Name: t.name} }
 
 func (t *transfer) edit(repo *fleetrepo.Repo) (*fleetrepo.Edit, error) {

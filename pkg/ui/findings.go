@@ -99,7 +99,8 @@ func PrintAnnotations(w io.Writer, prefix string, findings diag.Findings) error 
 		if f.Hint != "" {
 			message += "\n" + f.Hint
 		}
-		if _, err := fmt.Fprintf(w, "%s%s %s%s%s\n", plain.Command, level, strings.Join(properties, ","), plain.Command, escapeData(plain.Lines(message))); err != nil {
+		if _, err := fmt.Fprintf(w, "%s%s %s%s%s\n", plain.Command, level, strings.Join(properties, ","), plain.Command,
+			escapeData(plain.Lines(message))); err != nil {
 			return err
 		}
 	}
@@ -188,7 +189,8 @@ func PrintSARIF(w io.Writer, prefix string, rules []diag.Rule, findings diag.Fin
 	}
 	results := []sarifResult{}
 	for _, f := range findings {
-		r := sarifResult{RuleID: f.Rule, Level: string(f.Severity), Message: sarifMessage{plain.Clip(f.Summary, diag.MaxSummary)}, Locations: []sarifLocation{}}
+		r := sarifResult{RuleID: f.Rule, Level: string(f.Severity), Message: sarifMessage{plain.Clip(f.Summary, diag.MaxSummary)},
+			Locations: []sarifLocation{}}
 		if i, ok := index[f.Rule]; ok {
 			r.RuleIndex = &i
 		}

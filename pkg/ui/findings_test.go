@@ -11,7 +11,8 @@ import (
 )
 
 var found = diag.Findings{
-	{Severity: diag.SeverityError, Rule: "unknown-field", File: "providers/a b/cluster.yaml", Line: 3, Column: 5, Summary: "spec: 100% wrong,\nreally", Hint: "do: this"},
+	{Severity: diag.SeverityError, Rule: "unknown-field", File: "providers/a b/cluster.yaml", Line: 3, Column: 5,
+		Summary: "spec: 100% wrong,\nreally", Hint: "do: this"},
 	{Severity: diag.SeverityWarning, Rule: "other", File: "fleet.yaml", Summary: "of the whole file"},
 }
 
@@ -20,7 +21,8 @@ func TestPrintAnnotations(t *testing.T) {
 	if err := PrintAnnotations(&out, "fleets/x,y:z", found); err != nil {
 		t.Fatal(err)
 	}
-	want := "::error file=fleets/x%2Cy%3Az/providers/a b/cluster.yaml,line=3,col=5,title=fleetctl%3A unknown-field::spec: 100%25 wrong,%0Areally%0Ado: this\n" +
+	want := "::error file=fleets/x%2Cy%3Az/providers/a b/cluster.yaml,line=3,col=5,title=fleetctl%3A unknown-field::spec: 100%25 " +
+		"wrong,%0Areally%0Ado: this\n" +
 		"::warning file=fleets/x%2Cy%3Az/fleet.yaml,title=fleetctl%3A other::of the whole file\n"
 	if out.String() != want {
 		t.Errorf("got  %s\nwant %s", out.String(), want)

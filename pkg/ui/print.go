@@ -40,6 +40,6 @@ func (u unbrokenValue) Format(s fmt.State, verb rune) {
 	_, _ = io.WriteString(s, plain.Unbroken(fmt.Sprintf(fmt.FormatString(s, verb), u.value))) // the printer's own buffer takes all
 }
 
-// FprintText writes text of several lines, such as a difference or notes, as it is, and a line end: only what is Hidden in a line is escaped, by the
-// Guard below all streams. A name, or a message, in a line goes through Fprintf.
+// FprintText writes text of several lines, such as a difference or notes, as it is, and a line end: only what is Hidden in a line is
+// escaped, by the Guard below all streams. A name, or a message, in a line goes through Fprintf.
 func FprintText(w io.Writer, text string) (int, error) { return fmt.Fprintln(w, text) }

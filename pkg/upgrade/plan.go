@@ -73,7 +73,8 @@ type Component struct {
 	Name string `json:"name"`
 	// Type is that of a provider, or cert-manager, flux or kubernetes.
 	Type string `json:"type"`
-	// Installed is empty where it is not, or where the cluster was not asked; Declared where fleet.yaml leaves it open; Newest where it is not known.
+	// Installed is empty where it is not, or where the cluster was not asked; Declared where fleet.yaml leaves it open; Newest where it is not
+	// known.
 	Installed string `json:"installed,omitempty"`
 	Declared  string `json:"declared,omitempty"`
 	// Newest is the newest that fits: with the contract of Cluster API that this fleetctl knows, and in one step from what is installed.
@@ -128,7 +129,8 @@ type planner struct {
 	foreign  bool              // cert-manager is somebody else's
 }
 
-// Make looks at the cluster and at what there is, side by side, and changes nothing. What cannot be found out is in Unknown, with the way out in Err's hint.
+// Make looks at the cluster and at what there is, side by side, and changes nothing. What cannot be found out is in Unknown, with the way
+// out in Err's hint.
 func Make(ctx context.Context, store state.Store, o PlanOptions) (_ *Plan, err error) {
 	m, err := o.Repo.Fleet.ManagementCluster(o.ManagementCluster)
 	if err != nil {
@@ -348,7 +350,8 @@ func (p *planner) judgeProvider(ctx context.Context, c *Component) error {
 	return nil
 }
 
-// newestThatFits is newest, unless its contract does not fit or it cannot be reached in one step: then what is declared is all that is known to fit.
+// newestThatFits is newest, unless its contract does not fit or it cannot be reached in one step: then what is declared is all that is
+// known to fit.
 func (p *planner) newestThatFits(ctx context.Context, c *Component, provider capi.Provider, newest string) (string, error) {
 	provider.Version = newest
 	release, err := p.source.Release(ctx, provider)

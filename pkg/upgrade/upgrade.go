@@ -31,8 +31,8 @@ type Options struct {
 }
 
 // Next returns the edit that is the next step of a cluster's upgrade. Where this machine knows the management cluster it looks whether the
-// control plane is as far as the files say, which is what the step stands on; where it does not, or the management cluster does not answer, a
-// note says so. Errors of the edit: those of fleetrepo's Upgrade, and not ready for a control plane that is not there yet.
+// control plane is as far as the files say, which is what the step stands on; where it does not, or the management cluster does not answer,
+// a note says so. Errors of the edit: those of fleetrepo's Upgrade, and not ready for a control plane that is not there yet.
 func Next(ctx context.Context, store state.Store, o Options) func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 	return func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 		e, err := r.Upgrade(o.Cluster, o.UpgradeOptions)
@@ -55,7 +55,8 @@ func Next(ctx context.Context, store state.Store, o Options) func(r *fleetrepo.R
 			return e, nil
 		}
 		if why := Holds(cluster, c.KubernetesVersion, o.Version); why != "" {
-			return nil, diag.NotReady("wait until `fleetctl status` shows it there; --skip-health goes on without a look", "the control plane of cluster %s goes first: %s", c.Name, why)
+			return nil, diag.NotReady("wait until `fleetctl status` shows it there; --skip-health goes on without a look",
+				"the control plane of cluster %s goes first: %s", c.Name, why)
 		}
 		return e, nil
 	}

@@ -39,7 +39,8 @@ func addonTask(ctx context.Context, a addon) (diag.Findings, error) {
 	if !t.isBroken() {
 		r := &run{tree: t, rendered: &render.Result{}}
 		var nothing embed.FS // all files are in the tree
-		r.rendered.Objects, r.rendered.Findings = render.New(t.filesOver(nothing), &v1alpha1.Fleet{}, render.Options{Begin: confine.Watch(ctx), Time: confine.TimeLimit(ctx)}).Folder(ctx, dir)
+		r.rendered.Objects, r.rendered.Findings = render.New(t.filesOver(nothing), &v1alpha1.Fleet{},
+			render.Options{Begin: confine.Watch(ctx), Time: confine.TimeLimit(ctx)}).Folder(ctx, dir)
 		findings = append(findings, r.renderFindings(&placement{})...)
 		s := newSchemas(nil)
 		s.addTree(t)
@@ -62,7 +63,8 @@ func tooEarly(o *object) diag.Findings {
 	if group, _, _ := strings.Cut(o.APIVersion, "/"); !strings.HasSuffix(group, ".toolkit.fluxcd.io") {
 		return nil
 	}
-	f := o.at("kind", RuleUnknownKind, "the cluster has no Flux yet, which comes after its add-ons: nothing carries this out", "put the objects themselves here, such as those that `helm template` prints")
+	f := o.at("kind", RuleUnknownKind, "the cluster has no Flux yet, which comes after its add-ons: nothing carries this out",
+		"put the objects themselves here, such as those that `helm template` prints")
 	f.Severity, o.unknown = diag.SeverityError, false
 	return diag.Findings{f}
 }

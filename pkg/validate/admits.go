@@ -25,8 +25,8 @@ func controllerIdentity(kind, name string) bool {
 	return kind == "AWSClusterControllerIdentity" && name == "default"
 }
 
-// checkAdmits reports an identity, or one that it builds on, that keeps the namespace of a cluster out. Its provider refuses the cluster then, and says
-// so nowhere but in a condition. Templates of clusters are left out: a cluster of their class may be in another namespace.
+// checkAdmits reports an identity, or one that it builds on, that keeps the namespace of a cluster out. Its provider refuses the cluster
+// then, and says so nowhere but in a condition. Templates of clusters are left out: a cluster of their class may be in another namespace.
 func (s *resolver) checkAdmits(p place, o *object, ref reference) diag.Findings {
 	if ref.rule != RuleMissingID || ref.field != "spec.identityRef.name" {
 		return nil
@@ -117,7 +117,8 @@ func (s *resolver) refuses(p place, identity *object, namespace string) string {
 	return wants
 }
 
-// labelsOf are the labels of a namespace, as each object that declares it has them; none where the repo does not, or something fills them in.
+// labelsOf are the labels of a namespace, as each object that declares it has them; none where the repo does not, or something fills them
+// in.
 func (s *resolver) labelsOf(p place, name string) (out []labels.Set) {
 	for _, o := range s.called(p, name) {
 		if o.Kind != "Namespace" || o.APIVersion != "v1" {

@@ -82,7 +82,8 @@ func (r *run) checkAnything(renderer *render.Renderer, all []*object) diag.Findi
 		if hidden := r.hidden(renderer); hidden > 0 {
 			hint = fmt.Sprintf("source-controller leaves out %d of its YAML files: look at .sourceignore", hidden)
 		}
-		f := r.fleetFinding(RuleNothing, "spec.managementClusters", "nothing of this repo is applied: there is nothing that could be wrong, or right", hint)
+		f := r.fleetFinding(RuleNothing, "spec.managementClusters",
+			"nothing of this repo is applied: there is nothing that could be wrong, or right", hint)
 		if !r.hasObjects() { // a fleet that begins
 			f.Severity = diag.SeverityWarning
 		}
@@ -108,7 +109,8 @@ func (r *run) hasObjects() bool {
 		if f.excluded && isYAML(f.path) && f.documents == nil { // what cannot be read is told of by none
 			return bytes.Contains(f.content, []byte("apiVersion:")) && bytes.Contains(f.content, []byte("kind:"))
 		}
-		return f.path != v1alpha1.FileName && f.path != v1alpha1.LockFileName && slices.ContainsFunc(f.documents, func(d *document) bool { return kindOf(d) != "" })
+		return f.path != v1alpha1.FileName && f.path != v1alpha1.LockFileName &&
+			slices.ContainsFunc(f.documents, func(d *document) bool { return kindOf(d) != "" })
 	})
 }
 
@@ -127,7 +129,8 @@ func (r *run) hidden(renderer *render.Renderer) int {
 // run an older version, which serves API versions that the CRD known here does not.
 func (r *run) knowsFlux() bool {
 	return !r.isForeign() || slices.ContainsFunc(r.tree.files, func(f *file) bool {
-		return f.documents != nil && bytes.Contains(f.content, []byte("CustomResourceDefinition")) && bytes.Contains(f.content, []byte(".toolkit.fluxcd.io"))
+		return f.documents != nil && bytes.Contains(f.content, []byte("CustomResourceDefinition")) &&
+			bytes.Contains(f.content, []byte(".toolkit.fluxcd.io"))
 	})
 }
 
@@ -142,7 +145,8 @@ func (r *run) doubtVersions(all []*object) {
 		}
 		for i := range o.findings {
 			if f := &o.findings[i]; f.Rule == RuleAPIVersion {
-				f.Severity, f.Hint = diag.SeverityWarning, "the Flux that is known here does not take it any more ("+f.Hint+"); which one runs there the repo does not say"
+				f.Severity, f.Hint = diag.SeverityWarning, "the Flux that is known here does not take it any more ("+f.Hint+
+					"); which one runs there the repo does not say"
 			}
 		}
 	}

@@ -181,9 +181,11 @@ func (c *referrer) class() {
 	if c.Kind != "Cluster" || topology == nil {
 		return
 	}
-	ref := reference{rule: RuleClusterRef, group: clusterGroup, kind: "ClusterClass", name: topology.text("class"), namespace: topology.text("classNamespace"), field: "spec.topology.class"}
+	ref := reference{rule: RuleClusterRef, group: clusterGroup, kind: "ClusterClass", name: topology.text("class"),
+		namespace: topology.text("classNamespace"), field: "spec.topology.class"}
 	if ref.name == "" {
-		ref.name, ref.namespace, ref.field = topology.text("classRef", "name"), topology.text("classRef", "namespace"), "spec.topology.classRef.name"
+		ref.name, ref.namespace, ref.field = topology.text("classRef", "name"), topology.text("classRef", "namespace"),
+			"spec.topology.classRef.name"
 	}
 	for _, list := range []string{"machineDeployments", "machinePools"} {
 		for i, worker := range topology.list("workers", list) {
@@ -218,7 +220,8 @@ func (r role) misfit(group, kind string) string {
 		switch {
 		case template:
 			return "a template is for ClusterClasses and for machines"
-		case what == "bootstrap" || machines || r == infraCluster && kind == "KubeadmControlPlane" || r == controlPlane && what == "infrastructure" && strings.HasSuffix(kind, "Cluster") && kind != "VCluster":
+		case what == "bootstrap" || machines || r == infraCluster && kind == "KubeadmControlPlane" ||
+			r == controlPlane && what == "infrastructure" && strings.HasSuffix(kind, "Cluster") && kind != "VCluster":
 			return map[role]string{infraCluster: "it is not the infrastructure of a cluster", controlPlane: "it is no control plane"}[r]
 		}
 	case infraTemplate, bootstrapTemplate, anyTemplate:

@@ -36,8 +36,8 @@ type channelCheck struct {
 	findings diag.Findings
 }
 
-// environments: the Flux Kustomization that applies an environment's folder takes it from the environment's channel. One that nothing applies
-// is no environment at all.
+// environments: the Flux Kustomization that applies an environment's folder takes it from the environment's channel. One that nothing
+// applies is no environment at all.
 func (c *channelCheck) environments(clusters []*cluster) {
 	applied := map[string]bool{}
 	for _, k := range c.rendered.Kustomizations {
@@ -51,7 +51,8 @@ func (c *channelCheck) environments(clusters []*cluster) {
 			continue
 		}
 		// Before its first tag, a channel has no source: who has been taken over to it stays where it was.
-		if want := c.fleet.ChannelOf(k.Environment); k.GitSource != "" && k.GitSource != want.Source() && k.Source.File != "" && !c.waits(k.ManagementCluster, want) {
+		if want := c.fleet.ChannelOf(k.Environment); k.GitSource != "" && k.GitSource != want.Source() && k.Source.File != "" &&
+			!c.waits(k.ManagementCluster, want) {
 			c.add(k.Source.File, k.Source.Line, "spec.sourceRef.name", RuleChannel,
 				fmt.Sprintf("environment %s follows the channel %s, and is applied from the source %s", k.Environment, want.Name, k.GitSource),
 				"the source of that channel is "+want.Source()+": `fleetctl environment set "+k.Environment+" --channel "+want.Name+"` writes it there")
@@ -69,7 +70,8 @@ func (c *channelCheck) environments(clusters []*cluster) {
 	}
 }
 
-// unpromoted tells whether a cluster's environment waits for the first promotion, which writes the source of its channel and what applies it.
+// unpromoted tells whether a cluster's environment waits for the first promotion, which writes the source of its channel and what applies
+// it.
 func (c *channelCheck) unpromoted(cl *cluster) bool {
 	return c.waits(cl.mgmt.Name, c.fleet.ChannelOf(cl.environment))
 }
@@ -133,7 +135,8 @@ func (c *channelCheck) chart(o *object, field, source string) {
 	c.reported[key] = true
 	c.findings = append(c.findings, o.at(field, RuleChannel,
 		fmt.Sprintf("environment %s follows the source %s, and this chart comes from %s", o.Environment, want, source),
-		"the Flux Kustomization clusters-"+o.Environment+" sets that of its HelmCharts with a patch; an object with the label "+ownChannel+": own keeps its source"))
+		"the Flux Kustomization clusters-"+o.Environment+" sets that of its HelmCharts with a patch; an object with the label "+ownChannel+
+			": own keeps its source"))
 }
 
 func (o *object) keepsSource() bool {
@@ -183,9 +186,11 @@ func (c *channelCheck) source(o *object) {
 		}
 		c.findings = append(c.findings, o.at("spec.ref", rule, text, promotePuts))
 	case channel.IsTag() && ref.Tag != "" && !strings.HasPrefix(ref.Tag, channel.TagPrefix()):
-		c.findings = append(c.findings, o.at("spec.ref.tag", RuleChannel, fmt.Sprintf("the tag %.60q is none of the channel %s: %s", ref.Tag, channel.Name, channel.Tag), ""))
+		c.findings = append(c.findings, o.at("spec.ref.tag", RuleChannel,
+			fmt.Sprintf("the tag %.60q is none of the channel %s: %s", ref.Tag, channel.Name, channel.Tag), ""))
 	case !channel.IsTag() && ref.Branch != channel.Branch:
-		c.findings = append(c.findings, o.at("spec.ref", RuleChannel, fmt.Sprintf("the channel %s follows the branch %s, and this source does not", channel.Name, channel.Branch), ""))
+		c.findings = append(c.findings, o.at("spec.ref", RuleChannel,
+			fmt.Sprintf("the channel %s follows the branch %s, and this source does not", channel.Name, channel.Branch), ""))
 	}
 }
 

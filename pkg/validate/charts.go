@@ -35,7 +35,8 @@ func (l *placement) sharedCharts(m *v1alpha1.ManagementCluster, environment, dir
 			wanted := layout.ChartName(environment, path.Base(chart.Value))
 			if name := yamledit.Find(d.node, "metadata", "name"); name != nil && name.Value != wanted {
 				l.add(finding(RuleChartName, f.path, name.Line, name.Column,
-					fmt.Sprintf("metadata.name: the chart %.80s of environment %s is called %.80q", chart.Value, environment, name.Value), "call it "+wanted+", here and in the chartRef of clusters"))
+					fmt.Sprintf("metadata.name: the chart %.80s of environment %s is called %.80q", chart.Value, environment, name.Value),
+					"call it "+wanted+", here and in the chartRef of clusters"))
 			}
 		}
 	}
@@ -67,7 +68,8 @@ func (c *cluster) chart(l *placement) {
 		flavour, ok := layout.FlavourOf(e.Name, name.Value)
 		if ok && e.Name != c.environment && slices.Contains(l.subfolders(layout.ChartsDir), flavour) {
 			c.findings = append(c.findings, finding(RuleChartName, c.file.path, name.Line, name.Column,
-				fmt.Sprintf("spec.chartRef.name: %.80q is the chart of environment %s, and cluster %s is in %s", name.Value, e.Name, c.name, c.environment),
+				fmt.Sprintf("spec.chartRef.name: %.80q is the chart of environment %s, and cluster %s is in %s", name.Value, e.Name,
+					c.name, c.environment),
 				"name "+layout.ChartName(c.environment, flavour)))
 			return
 		}

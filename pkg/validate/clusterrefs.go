@@ -60,10 +60,12 @@ func (s *resolver) called(p place, name string) []*object {
 	return s.named[known{place: p, name: name}]
 }
 
-// inSystem tells of a provider's Secret whether it is in some namespace of providers: where a provider runs is not always where it does by default.
+// inSystem tells of a provider's Secret whether it is in some namespace of providers: where a provider runs is not always where it does by
+// default.
 func (s *resolver) inSystem(p place, ref reference) bool {
 	return slices.ContainsFunc(s.called(p, ref.name), func(o *object) bool {
-		return slices.ContainsFunc(slices.Concat(makes(o), o.made), func(k known) bool { return k.kind == "Secret" }) && strings.Contains(o.Namespace, "system")
+		return slices.ContainsFunc(slices.Concat(makes(o), o.made), func(k known) bool { return k.kind == "Secret" }) &&
+			strings.Contains(o.Namespace, "system")
 	})
 }
 
@@ -77,7 +79,8 @@ func (s *resolver) leadsTo(p place, o *object, ref reference) diag.Findings {
 			s.owners[k] = o
 		} else if first.Kind != o.Kind || first.Name != o.Name || first.Namespace != o.Namespace {
 			out = append(out, o.at(ref.field, RuleClusterRef,
-				fmt.Sprintf("the %s %.120s is that of the %s %.80s, in %s, line %d", ref.kind, ref.name, first.Kind, first.Name, first.Source.File, first.Source.Line),
+				fmt.Sprintf("the %s %.120s is that of the %s %.80s, in %s, line %d", ref.kind, ref.name, first.Kind, first.Name,
+					first.Source.File, first.Source.Line),
 				"give each its own: Cluster API lets nothing have two owners"))
 		}
 	}
@@ -109,7 +112,8 @@ func (o *object) checkWorkers(ref reference, class *object) diag.Findings {
 		if len(there) > 0 {
 			hint = "it has " + strings.Join(there[:min(len(there), 10)], ", ")
 		}
-		out = append(out, o.at(worker.field, RuleClusterRef, fmt.Sprintf("the ClusterClass %.80s has no class %.80s of %s", class.Name, worker.class, worker.list), hint))
+		out = append(out, o.at(worker.field, RuleClusterRef,
+			fmt.Sprintf("the ClusterClass %.80s has no class %.80s of %s", class.Name, worker.class, worker.list), hint))
 	}
 	return out
 }

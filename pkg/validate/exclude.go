@@ -69,13 +69,15 @@ func (r *run) leaveOut(out *Result, settings v1alpha1.Validation, findings diag.
 	})
 	for i, e := range out.Excluded {
 		if e.Files == 0 {
-			left = append(left, r.fleetFinding(RuleUnused, fmt.Sprintf("spec.validate.exclude[%d]", i), fmt.Sprintf("no file of the repo is left out by %.80s", e.Path), "take it out"))
+			left = append(left, r.fleetFinding(RuleUnused, fmt.Sprintf("spec.validate.exclude[%d]", i),
+				fmt.Sprintf("no file of the repo is left out by %.80s", e.Path), "take it out"))
 		}
 	}
 	out.Files -= total(out.Excluded)
 	out.Objects -= objects
 	if out.Objects == 0 && (objects > 0 || unrendered) {
-		left = append(left, r.fleetFinding(RuleNothing, "spec.validate.exclude", "all that is applied is left out: nothing was checked", "leave out less"))
+		left = append(left, r.fleetFinding(RuleNothing, "spec.validate.exclude",
+			"all that is applied is left out: nothing was checked", "leave out less"))
 	}
 	return left
 }
@@ -86,7 +88,8 @@ func (r *run) checkSilenced(out *Result) diag.Findings {
 	if r.rendered == nil || out.Objects > 0 || out.Ignored == 0 || told || !r.lacksObjects() {
 		return nil
 	}
-	return diag.Findings{r.fleetFinding(RuleNothing, "spec.managementClusters", "nothing could be built, and comments silence why: nothing was checked", "take the comments out")}
+	return diag.Findings{r.fleetFinding(RuleNothing, "spec.managementClusters",
+		"nothing could be built, and comments silence why: nothing was checked", "take the comments out")}
 }
 
 // notExcluded are the objects that are checked: what is said once for a kind is said of one of them.
@@ -110,7 +113,8 @@ func (s *schemas) addDeclared(r *run) {
 		at := fmt.Sprintf("spec.validate.crds[%d]", i)
 		name = path.Clean(name)
 		if !r.tree.has(name) {
-			s.findings = append(s.findings, r.fleetFinding(RuleMissingPath, at, fmt.Sprintf("there is no %.80s in the repo", name), "name a folder or a file with CRDs"))
+			s.findings = append(s.findings, r.fleetFinding(RuleMissingPath, at, fmt.Sprintf("there is no %.80s in the repo", name),
+				"name a folder or a file with CRDs"))
 			continue
 		}
 		files := r.tree.below(name)
@@ -129,7 +133,8 @@ func (s *schemas) addDeclared(r *run) {
 			found += n
 		}
 		if found == 0 {
-			s.findings = append(s.findings, r.fleetFinding(RuleUnused, at, fmt.Sprintf("there is no CRD in %.80s", name), "name a folder or a file with CustomResourceDefinitions"))
+			s.findings = append(s.findings, r.fleetFinding(RuleUnused, at, fmt.Sprintf("there is no CRD in %.80s", name),
+				"name a folder or a file with CustomResourceDefinitions"))
 		}
 	}
 }

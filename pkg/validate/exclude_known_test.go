@@ -33,21 +33,27 @@ func TestExcludeHidesNoFolder(t *testing.T) {
 		files      map[string]string
 		file, rule string
 	}{
-		"all that is applied": {infra("    exclude: [infra]\n", map[string]string{"infra/broken.yaml": "a: [\n", "infra/a.yaml": aConfigMap}), "infra/broken.yaml", RuleSyntax},
-		"no object":           {infra("    exclude: [infra]\n", map[string]string{"infra/broken.yaml": "- a\n"}), "infra/broken.yaml", RuleSyntax},
-		"a bomb":              {infra("    exclude: [infra]\n", map[string]string{"infra/bomb.yaml": bomb()}), "infra/bomb.yaml", RuleLimit},
+		"all that is applied": {infra("    exclude: [infra]\n", map[string]string{"infra/broken.yaml": "a: [\n", "infra/a.yaml": aConfigMap}),
+			"infra/broken.yaml", RuleSyntax},
+		"no object": {infra("    exclude: [infra]\n", map[string]string{"infra/broken.yaml": "- a\n"}),
+			"infra/broken.yaml", RuleSyntax},
+		"a bomb": {infra("    exclude: [infra]\n", map[string]string{"infra/bomb.yaml": bomb()}), "infra/bomb.yaml", RuleLimit},
 		"resource that is not there": {
-			infra("    exclude: [infra]\n", map[string]string{"infra/kustomization.yaml": "resources: [nothing.yaml]\n"}), "infra/kustomization.yaml", RuleMissingPath,
+			infra("    exclude: [infra]\n", map[string]string{"infra/kustomization.yaml": "resources: [nothing.yaml]\n"}),
+			"infra/kustomization.yaml", RuleMissingPath,
 		},
 		"unknown field": {
-			infra("    exclude: [infra]\n", map[string]string{"infra/kustomization.yaml": "resource: [a.yaml]\n", "infra/a.yaml": aConfigMap}), "infra/kustomization.yaml", RuleUnknownField,
+			infra("    exclude: [infra]\n", map[string]string{"infra/kustomization.yaml": "resource: [a.yaml]\n", "infra/a.yaml": aConfigMap}),
+			"infra/kustomization.yaml", RuleUnknownField,
 		},
 		"the same twice": {
-			infra("    exclude: [infra]\n", map[string]string{"infra/kustomization.yaml": "resources: [a.yaml, b.yaml]\n", "infra/a.yaml": aConfigMap, "infra/b.yaml": aConfigMap}),
+			infra("    exclude: [infra]\n", map[string]string{"infra/kustomization.yaml": "resources: [a.yaml, b.yaml]\n",
+				"infra/a.yaml": aConfigMap, "infra/b.yaml": aConfigMap}),
 			"infra/b.yaml", RuleDuplicate,
 		},
 		"one of its files": {
-			infra("    exclude: [infra/broken.yaml]\n", map[string]string{"infra/broken.yaml": "a: [\n", "infra/a.yaml": aConfigMap + "dada: {}\n"}), "infra/broken.yaml", RuleSyntax,
+			infra("    exclude: [infra/broken.yaml]\n", map[string]string{"infra/broken.yaml": "a: [\n", "infra/a.yaml": aConfigMap + "dada: {}\n"}),
+			"infra/broken.yaml", RuleSyntax,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -69,10 +75,12 @@ func TestExcludeHidesNoFolder(t *testing.T) {
 	}
 }
 
-// A comment with a reason still silences what a folder cannot be built for, in what is left out as elsewhere; one that is not needed there is not told.
+// A comment with a reason still silences what a folder cannot be built for, in what is left out as elsewhere; one that is not needed there
+// is not told.
 func TestIgnoreInWhatIsExcluded(t *testing.T) {
 	files := withSettings(t, "    exclude: [features/web]\n")
-	files["features/web/namespaced/kustomization.yaml"] = "resources:\n- https://example.com/base?ref=v1 # fleetctl:ignore kustomize-build it is ours\n"
+	files["features/web/namespaced/kustomization.yaml"] =
+		"resources:\n- https://example.com/base?ref=v1 # fleetctl:ignore kustomize-build it is ours\n"
 	files[web] += "# fleetctl:ignore kustomize-build it is not\n"
 	report(t, validate(t, files, knownKinds(t)).Findings)
 	files["features/web/namespaced/kustomization.yaml"] = "resources:\n- https://example.com/base?ref=v1\n"
@@ -82,12 +90,16 @@ func TestIgnoreInWhatIsExcluded(t *testing.T) {
 // That nothing is checked is told, whatever hides why.
 func TestNothingIsChecked(t *testing.T) {
 	for name, tt := range map[string]struct{ files map[string]string }{
-		"a comment": {infra("    # fleetctl:ignore nothing-applied we like it so\n    exclude: [infra]\n", map[string]string{"infra/a.yaml": aConfigMap})},
+		"a comment": {infra("    # fleetctl:ignore nothing-applied we like it so\n    exclude: [infra]\n",
+			map[string]string{"infra/a.yaml": aConfigMap})},
 		"a comment at what cannot be built": {
-			infra("    crds: []\n", map[string]string{"infra/kustomization.yaml": "resources:\n- nothing.yaml # fleetctl:ignore missing-path later\n", "infra/a.yaml": aConfigMap}),
+			infra("    crds: []\n", map[string]string{"infra/kustomization.yaml": "resources:\n- nothing.yaml # fleetctl:ignore missing-path " +
+				"later\n", "infra/a.yaml": aConfigMap}),
 		},
-		"objects that are left out":    {infra("    exclude: [apps]\n", map[string]string{"infra/README.md": "later\n", "apps/a.yaml": aConfigMap})},
-		"objects that cannot be read":  {infra("    exclude: [apps]\n", map[string]string{"infra/README.md": "later\n", "apps/a.yaml": aConfigMap + "data: [\n"})},
+		"objects that are left out": {infra("    exclude: [apps]\n",
+			map[string]string{"infra/README.md": "later\n", "apps/a.yaml": aConfigMap})},
+		"objects that cannot be read": {infra("    exclude: [apps]\n",
+			map[string]string{"infra/README.md": "later\n", "apps/a.yaml": aConfigMap + "data: [\n"})},
 		"objects that nobody left out": {infra("    crds: []\n", map[string]string{"infra/README.md": "later\n", "apps/a.yaml": aConfigMap})},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -121,7 +133,8 @@ func TestNothingIsCheckedForAHiddenError(t *testing.T) {
 func TestCRDsInWhatIsExcluded(t *testing.T) {
 	files := withSettings(t, "    exclude: [hack]\n")
 	files["hack/gadgets.yaml"] = gadgets
-	files[platform+"gadget.yaml"] = "apiVersion: gadgets.example.com/v1\nkind: Gadget\nmetadata: {name: b, namespace: platform}\nspec: {sise: 1}\n"
+	files[platform+"gadget.yaml"] =
+		"apiVersion: gadgets.example.com/v1\nkind: Gadget\nmetadata: {name: b, namespace: platform}\nspec: {sise: 1}\n"
 	only(t, validate(t, files, knownKinds(t)).Findings, RuleUnknownField)
 	files[platform+"gadgets.yaml"] = strings.ReplaceAll(gadgets, "size: {", "sise: {")
 	report(t, validate(t, files, knownKinds(t)).Findings)
@@ -132,7 +145,8 @@ func TestCRDsInWhatIsExcluded(t *testing.T) {
 // Which Flux runs there is known from its CRDs, in what is left out as well.
 func TestFluxInWhatIsExcluded(t *testing.T) {
 	files := infra("    exclude: [hack]\n", map[string]string{
-		"infra/release.yaml": "apiVersion: helm.toolkit.fluxcd.io/v2beta1\nkind: HelmRelease\nmetadata: {name: a, namespace: default}\nspec: {interval: 1m, chart: {spec: {chart: a, sourceRef: {kind: HelmRepository, name: a}}}}\n",
+		"infra/release.yaml": "apiVersion: helm.toolkit.fluxcd.io/v2beta1\nkind: HelmRelease\nmetadata: {name: a, namespace: default}\nspec: " +
+			"{interval: 1m, chart: {spec: {chart: a, sourceRef: {kind: HelmRepository, name: a}}}}\n",
 	})
 	severity := func() (out diag.Severity) {
 		for _, f := range validate(t, files, knownKinds(t)).Findings {
@@ -145,7 +159,8 @@ func TestFluxInWhatIsExcluded(t *testing.T) {
 	if got := severity(); got != diag.SeverityWarning {
 		t.Fatalf("%q where no CRD of Flux is in the repo", got)
 	}
-	files["hack/flux.yaml"] = strings.NewReplacer("gadgets.example.com", "image.toolkit.fluxcd.io", "Gadget", "ImagePolicy", "gadgets", "imagepolicies").Replace(gadgets)
+	files["hack/flux.yaml"] = strings.NewReplacer("gadgets.example.com", "image.toolkit.fluxcd.io", "Gadget", "ImagePolicy", "gadgets",
+		"imagepolicies").Replace(gadgets)
 	if got := severity(); got != diag.SeverityError {
 		t.Errorf("%q where they are", got)
 	}
@@ -159,8 +174,9 @@ func TestNamedInWhatIsExcluded(t *testing.T) {
 
 	files = withSettings(t, "    exclude: [hack]\n")
 	files["features/web/later/a.yaml"] = strings.Replace(aConfigMap, "default", "platform", 1)
-	files["hack/later.yaml"] = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: later, namespace: flux-system}\n" +
-		"spec: {interval: 1m, path: ./features/web/later, prune: true, sourceRef: {kind: GitRepository, name: flux-system}}\n"
+	files["hack/later.yaml"] =
+		"apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: later, namespace: flux-system}\n" +
+			"spec: {interval: 1m, path: ./features/web/later, prune: true, sourceRef: {kind: GitRepository, name: flux-system}}\n"
 	report(t, validate(t, files, knownKinds(t)).Findings)
 }
 

@@ -31,8 +31,8 @@ type file struct {
 	documents []*document
 	// broken says that other readers of YAML stumble over the file, or read something else in it.
 	broken bool
-	// excluded says that fleet.yaml leaves it out: what others need of it is known, and what is found in it is not told. It is never broken: where it
-	// cannot be read, it is as if it were no YAML.
+	// excluded says that fleet.yaml leaves it out: what others need of it is known, and what is found in it is not told. It is never broken:
+	// where it cannot be read, it is as if it were no YAML.
 	excluded bool
 	ignores  []*ignore
 }

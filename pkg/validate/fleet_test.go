@@ -28,8 +28,9 @@ func fleet(t testing.TB) map[string]string {
 	}
 	files := map[string]string{}
 	scaffolded, err := scaffold.Repo(scaffold.RepoOptions{
-		Fleet: "acme", FleetYAML: []byte("kind: Fleet"), ManagementCluster: "mgmt", Layout: layoutOfTests, Charts: []string{"in-memory"}, KubernetesVersion: "v1.36.3",
-		Environments: []scaffold.Environment{{Name: "staging"}, {Name: "production", Source: "release"}},
+		Fleet: "acme", FleetYAML: []byte("kind: Fleet"), ManagementCluster: "mgmt", Layout: layoutOfTests, Charts: []string{"in-memory"},
+		KubernetesVersion: "v1.36.3",
+		Environments:      []scaffold.Environment{{Name: "staging"}, {Name: "production", Source: "release"}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +51,8 @@ func addCluster(t testing.TB, files map[string]string, environment, name string,
 	t.Helper()
 	all := map[string]any{"kubernetesVersion": "v1.36.3"}
 	maps.Copy(all, values)
-	made, err := scaffold.ClusterFiles(scaffold.ClusterOptions{Name: name, Layout: layoutOfTests, Environment: environment, Flavour: "in-memory", Values: all})
+	made, err := scaffold.ClusterFiles(scaffold.ClusterOptions{Name: name, Layout: layoutOfTests, Environment: environment,
+		Flavour: "in-memory", Values: all})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +96,8 @@ func knownKinds(t testing.TB) *schema.Set {
 // crdFolders are those of the kinds in the tests' fleets: Cluster API's from its module, which ours requires.
 func crdFolders(t testing.TB) []string {
 	t.Helper()
-	out, err := exec.CommandContext(context.WithoutCancel(t.Context()), "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api").Output()
+	out, err := exec.CommandContext(context.WithoutCancel(t.Context()), "go", "list", "-m", "-f", "{{.Dir}}",
+		"sigs.k8s.io/cluster-api").Output()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 )
 
-// checkFleetTags holds the tag that tells a cloud which fleet something is of against the fleet's identity. A copied repo has the first fleet's until
-// somebody mends it: what the copy makes is the first fleet's in the cloud's eyes, and an orphan of it. It looks at what Flux gets, so that a patch, shared
-// values and Cluster API's own objects count as well.
+// checkFleetTags holds the tag that tells a cloud which fleet something is of against the fleet's identity. A copied repo has the first
+// fleet's until somebody mends it: what the copy makes is the first fleet's in the cloud's eyes, and an orphan of it. It looks at what Flux
+// gets, so that a patch, shared values and Cluster API's own objects count as well.
 func (r *run) checkFleetTags(all []*object) diag.Findings {
 	var out diag.Findings
 	identity, read := "", false
@@ -29,8 +29,9 @@ func (r *run) checkFleetTags(all []*object) diag.Findings {
 				if !read {
 					var err error
 					if identity, err = fleetrepo.ReadIdentity(r.tree.dir); err != nil {
-						return diag.Findings{finding(RuleFleetTag, fleetrepo.IdentityFile, 1, 1, "clusters are tagged with the fleet that they are of, and it cannot be held against this: "+
-							err.Error(), diag.Hint(err))}
+						return diag.Findings{finding(RuleFleetTag, fleetrepo.IdentityFile, 1, 1,
+							"clusters are tagged with the fleet that they are of, and it cannot be held against this: "+
+								err.Error(), diag.Hint(err))}
 					}
 					read = true
 				}
@@ -55,7 +56,8 @@ func otherFleet(fleet, identity string) string {
 
 func fleetTagHint(identity string) string {
 	if identity == "" {
-		return "in a copy that is to be a fleet of its own take the tag away until `fleetctl init` has made " + fleetrepo.IdentityFile + "; else bring that file back"
+		return "in a copy that is to be a fleet of its own take the tag away until `fleetctl init` has made " + fleetrepo.IdentityFile +
+			"; else bring that file back"
 	}
 	return "in a copy that is a fleet of its own, give it the identity in " + fleetrepo.IdentityFile
 }

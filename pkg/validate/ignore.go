@@ -24,7 +24,8 @@ type ignore struct {
 const ignoreMarker = "fleetctl:ignore"
 
 // The marker is in a comment: of YAML and most others, of Go and JavaScript, of HTML and Markdown, of Helm's templates.
-var ignorePattern = regexp.MustCompile(`(?:^|\s)(?:#|//|<!--|\{\{-?\s*/\*)\s*fleetctl:ignore(?:\s+([^\s]+))?(?:[ \t]+(.*?))?\s*(?:-->|\*/\s*-?\}\})?\s*$`)
+var ignorePattern = regexp.MustCompile(
+	`(?:^|\s)(?:#|//|<!--|\{\{-?\s*/\*)\s*fleetctl:ignore(?:\s+([^\s]+))?(?:[ \t]+(.*?))?\s*(?:-->|\*/\s*-?\}\})?\s*$`)
 
 // parseIgnores finds the comments of a file, and reports those that say too little.
 func parseIgnores(name string, content []byte, isYAML bool) ([]*ignore, diag.Findings) {
@@ -53,7 +54,8 @@ func parseIgnores(name string, content []byte, isYAML bool) ([]*ignore, diag.Fin
 			findings = append(findings, f)
 			continue
 		case reason == "":
-			findings = append(findings, finding(RuleIgnore, name, i+1, column, "the comment gives no reason", "say behind the rule why it does not hold here"))
+			findings = append(findings, finding(RuleIgnore, name, i+1, column, "the comment gives no reason",
+				"say behind the rule why it does not hold here"))
 			continue
 		}
 		ig := &ignore{rule: rule, line: i + 1, from: i + 1, to: i + 1, own: len(bytes.TrimSpace(line[:m[0]])) == 0}

@@ -6,13 +6,16 @@ import (
 	"testing"
 )
 
-// Whatever stands in a file: a comment that silences a rule names one that there is, gives a reason, is about lines that the file has, and none
-// that says less is passed over.
+// Whatever stands in a file: a comment that silences a rule names one that there is, gives a reason, is about lines that the file has, and
+// none that says less is passed over.
 func FuzzIgnores(f *testing.F) {
 	for _, text := range []string{
-		"a: b # fleetctl:ignore unknown-field we like it\n", "# fleetctl:ignore unknown-field\n", "# fleetctl:ignore\na: b", "# fleetctl:ignore unknown-feild why\n\n# c\n\na: b\n",
-		"<!-- fleetctl:ignore plain-secret an example -->\nkey\n", "{{- /* fleetctl:ignore plain-secret an example */ -}}\r\nkey\r\n", "// fleetctl:ignore plain-secret\tx\n",
-		"a: 'x # fleetctl:ignore unknown-field y'\n", "#fleetctl:ignore  unknown-field   two words  \n", "fleetctl:ignore unknown-field no comment\n",
+		"a: b # fleetctl:ignore unknown-field we like it\n", "# fleetctl:ignore unknown-field\n", "# fleetctl:ignore\na: b",
+		"# fleetctl:ignore unknown-feild why\n\n# c\n\na: b\n",
+		"<!-- fleetctl:ignore plain-secret an example -->\nkey\n", "{{- /* fleetctl:ignore plain-secret an example */ -}}\r\nkey\r\n",
+		"// fleetctl:ignore plain-secret\tx\n",
+		"a: 'x # fleetctl:ignore unknown-field y'\n", "#fleetctl:ignore  unknown-field   two words  \n",
+		"fleetctl:ignore unknown-field no comment\n",
 	} {
 		f.Add([]byte(text), true)
 		f.Add([]byte(text), false)
@@ -29,7 +32,8 @@ func FuzzIgnores(f *testing.F) {
 			}
 		}
 		for _, found := range findings {
-			if found.Rule != RuleIgnore || found.Line < 1 || found.Line > lines || found.Column < 1 || found.Column > len(bytes.Split(content, []byte("\n"))[found.Line-1])+1 {
+			if found.Rule != RuleIgnore || found.Line < 1 || found.Line > lines || found.Column < 1 ||
+				found.Column > len(bytes.Split(content, []byte("\n"))[found.Line-1])+1 {
 				t.Errorf("%+v is no place in the file", found)
 			}
 		}

@@ -121,7 +121,8 @@ func (l *placement) providerFolders() {
 		for _, generation := range l.subfolders(path.Join("providers", cloud)) {
 			dir := path.Join("providers", cloud, generation)
 			if !generations[dir] {
-				l.folder(dir, "no management cluster of fleet.yaml has the folder "+dir, "say `cloud: "+cloud+"` and `generation: "+generation+"` of the one that has")
+				l.folder(dir, "no management cluster of fleet.yaml has the folder "+dir,
+					"say `cloud: "+cloud+"` and `generation: "+generation+"` of the one that has")
 				continue
 			}
 			for _, name := range l.subfolders(dir) {
@@ -149,7 +150,8 @@ func (l *placement) networks() {
 		if nearest := diag.Nearest(at.Value, append(l.subfolders(dir), fleetrepo.CNIRequired)); nearest != "" {
 			hint = "did you mean " + nearest + "?"
 		}
-		l.add(finding(RuleMissingNetwork, f.path, at.Line, at.Column, fmt.Sprintf("annotations[%s]: there is no network %.60q in %s", fleetrepo.CNIAnnotation, at.Value, dir), hint))
+		l.add(finding(RuleMissingNetwork, f.path, at.Line, at.Column,
+			fmt.Sprintf("annotations[%s]: there is no network %.60q in %s", fleetrepo.CNIAnnotation, at.Value, dir), hint))
 	}
 }
 
@@ -224,7 +226,8 @@ func (l *placement) checkClusters() {
 
 func (l *placement) checkCluster(c *cluster) {
 	var values diag.Findings
-	c.declared, values = l.repo.Judge(fleetrepo.Place{File: c.file.path, Environment: c.environment, ManagementCluster: c.mgmt}, c.release.node)
+	c.declared, values = l.repo.Judge(fleetrepo.Place{File: c.file.path, Environment: c.environment, ManagementCluster: c.mgmt},
+		c.release.node)
 	c.findings = append(c.findings, l.tree.unsaid(values)...)
 	if c.declared == nil {
 		return
@@ -268,8 +271,8 @@ func (c *cluster) names() {
 	}
 }
 
-// protection: what leaves Git by mistake must not take a cluster along. Only `fleetctl cluster remove` takes it off, in its first step, and off
-// the HelmRelease alone.
+// protection: what leaves Git by mistake must not take a cluster along. Only `fleetctl cluster remove` takes it off, in its first step, and
+// off the HelmRelease alone.
 func (c *cluster) protection(t *tree) {
 	for _, f := range t.below(c.dir) {
 		for _, d := range f.documents {
@@ -293,8 +296,8 @@ func (l *placement) initialised(m *v1alpha1.ManagementCluster) bool {
 	return l.tree.has(path.Join(m.Dir(), "flux-system"))
 }
 
-// duplicates reports clusters of one name that would share a namespace of their management cluster, and those of one environment that no command tells
-// apart.
+// duplicates reports clusters of one name that would share a namespace of their management cluster, and those of one environment that no
+// command tells apart.
 func (l *placement) duplicates() {
 	first := map[[2]string]*cluster{}
 	slices.SortStableFunc(l.clusters, func(a, b *cluster) int { return cmp.Compare(a.dir, b.dir) })
@@ -311,7 +314,8 @@ func (l *placement) duplicates() {
 			continue
 		case first[in] != nil:
 			c.findings = append(c.findings, finding(RuleDuplicateName, c.file.path, line, 0,
-				fmt.Sprintf("cluster %s is in %s as well: no command can tell the two clusters of environment %s apart", c.name, first[in].dir, c.environment), "choose another name"))
+				fmt.Sprintf("cluster %s is in %s as well: no command can tell the two clusters of environment %s apart", c.name, first[in].dir,
+					c.environment), "choose another name"))
 		}
 		first[at], first[in] = c, cmp.Or(first[in], c)
 	}

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// maker says what a controller makes of an object: what of kind, called as the fields at name say, or as the object where there is none of them.
+// maker says what a controller makes of an object: what of kind, called as the fields at name say, or as the object where there is none of
+// them.
 type maker struct {
 	kind string
 	// names are the paths of names. own says that without one it has the object's own.
@@ -20,22 +21,24 @@ type maker struct {
 
 // makers are the kinds of which controllers make what others refer to.
 var makers = map[string][]maker{
-	"ExternalSecret":        {{kind: "Secret", names: []string{"spec.target.name"}, own: true}},
-	"ClusterExternalSecret": {{kind: "Secret", names: []string{"spec.externalSecretSpec.target.name", "spec.externalSecretName"}, own: true, everywhere: true}},
-	"SealedSecret":          {{kind: "Secret", names: []string{"spec.template.metadata.name"}, own: true, namespace: "namespace"}},
-	"SopsSecret":            {{kind: "Secret", names: []string{"spec.secretTemplates[].name"}}},
-	"VaultStaticSecret":     {{kind: "Secret", names: []string{"spec.destination.name"}}},
-	"VaultDynamicSecret":    {{kind: "Secret", names: []string{"spec.destination.name"}}},
-	"VaultPKISecret":        {{kind: "Secret", names: []string{"spec.destination.name"}}},
-	"HCPVaultSecretsApp":    {{kind: "Secret", names: []string{"spec.destination.name"}}},
-	"OnePasswordItem":       {{kind: "Secret", own: true}},
-	"Certificate":           {{kind: "Secret", names: []string{"spec.secretName"}}},
+	"ExternalSecret": {{kind: "Secret", names: []string{"spec.target.name"}, own: true}},
+	"ClusterExternalSecret": {{kind: "Secret", names: []string{"spec.externalSecretSpec.target.name", "spec.externalSecretName"},
+		own: true, everywhere: true}},
+	"SealedSecret":       {{kind: "Secret", names: []string{"spec.template.metadata.name"}, own: true, namespace: "namespace"}},
+	"SopsSecret":         {{kind: "Secret", names: []string{"spec.secretTemplates[].name"}}},
+	"VaultStaticSecret":  {{kind: "Secret", names: []string{"spec.destination.name"}}},
+	"VaultDynamicSecret": {{kind: "Secret", names: []string{"spec.destination.name"}}},
+	"VaultPKISecret":     {{kind: "Secret", names: []string{"spec.destination.name"}}},
+	"HCPVaultSecretsApp": {{kind: "Secret", names: []string{"spec.destination.name"}}},
+	"OnePasswordItem":    {{kind: "Secret", own: true}},
+	"Certificate":        {{kind: "Secret", names: []string{"spec.secretName"}}},
 	"InfisicalSecret": {
 		{kind: "Secret", names: []string{"spec.managedSecretReference.secretName"}, namespace: "secretNamespace"},
 		{kind: "Secret", names: []string{"spec.managedKubeSecretReferences[].secretName"}, namespace: "secretNamespace"},
 	},
-	"DopplerSecret":       {{kind: "Secret", names: []string{"spec.managedSecret.name"}, namespace: "namespace"}},
-	"AzureKeyVaultSecret": {{kind: "Secret", names: []string{"spec.output.secret.name"}}, {kind: "ConfigMap", names: []string{"spec.output.configMap.name"}}},
+	"DopplerSecret": {{kind: "Secret", names: []string{"spec.managedSecret.name"}, namespace: "namespace"}},
+	"AzureKeyVaultSecret": {{kind: "Secret", names: []string{"spec.output.secret.name"}},
+		{kind: "ConfigMap", names: []string{"spec.output.configMap.name"}}},
 	"SecretProviderClass": {{kind: "Secret", names: []string{"spec.secretObjects[].secretName"}}},
 	"BitwardenSecret":     {{kind: "Secret", names: []string{"spec.secretName"}}},
 	"StringSecret":        {{kind: "Secret", own: true}},
@@ -46,7 +49,8 @@ var makers = map[string][]maker{
 	"ArtifactGenerator":   {{kind: "ExternalArtifact", names: []string{"spec.artifacts[].name"}}},
 }
 
-// anywhere stands for any text in the namespace or name of what is made: in those namespaces that labels choose, of names with an input in them.
+// anywhere stands for any text in the namespace or name of what is made: in those namespaces that labels choose, of names with an input in
+// them.
 const anywhere = "*"
 
 // isLike tells whether a text is one that has anything in the place of anywhere.
@@ -83,13 +87,15 @@ func madeOf(o *object, content map[string]any) []known {
 			if name == "" {
 				name = "flux-system"
 			}
-			out = append(out, known{kind: sync.text("kind"), namespace: o.Namespace, name: name}, known{kind: "Kustomization", namespace: o.Namespace, name: name})
+			out = append(out, known{kind: sync.text("kind"), namespace: o.Namespace, name: name},
+				known{kind: "Kustomization", namespace: o.Namespace, name: name})
 		}
 	case "ResourceSet":
 		out = append(out, resourceSet(o, f)...)
 	case "Secret", "ConfigMap":
 		notes := f.in("metadata", "annotations")
-		for _, name := range []string{"reflector.v1.k8s.emberstack.com/reflection-auto-enabled", "replicator.v1.mittwald.de/replicate-to", "replicator.v1.mittwald.de/replicate-to-matching"} {
+		for _, name := range []string{"reflector.v1.k8s.emberstack.com/reflection-auto-enabled", "replicator.v1.mittwald.de/replicate-to",
+			"replicator.v1.mittwald.de/replicate-to-matching"} {
 			if text, _ := notes[name].(string); text != "" && text != "false" {
 				out = append(out, known{kind: o.Kind, namespace: anywhere, name: o.Name})
 			}

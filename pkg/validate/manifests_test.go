@@ -20,26 +20,35 @@ var clouds = []cloud{
 	{
 		name: "aws", cluster: "AWSCluster", machine: "AWSMachineTemplate", api: "v1beta2", core: "v1beta1",
 		spec: "  region: eu-central-1\n", template: "      instanceType: m7i.large\n",
-		identity:    "  identityRef:\n    kind: AWSClusterStaticIdentity\n    name: aws-id\n",
-		credentials: "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSClusterStaticIdentity\nmetadata: {name: aws-id}\nspec:\n  secretRef: aws-key\n  allowedNamespaces: {}\n---\n" + sopsSecret("aws-key", "capa-system"),
+		identity: "  identityRef:\n    kind: AWSClusterStaticIdentity\n    name: aws-id\n",
+		credentials: "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSClusterStaticIdentity\nmetadata: {name: aws-id}\nspec:\n  " +
+			"secretRef: aws-key\n  allowedNamespaces: {}\n---\n" + sopsSecret("aws-key", "capa-system"),
 	},
 	{
 		name: "azure", cluster: "AzureCluster", machine: "AzureMachineTemplate", api: "v1beta1", core: "v1beta1",
-		spec: "  location: westeurope\n  subscriptionID: 00000000-0000-0000-0000-000000000000\n", template: "      vmSize: Standard_D4s_v5\n      osDisk: {osType: Linux, diskSizeGB: 128}\n",
-		identity:    "  identityRef:\n    apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\n    kind: AzureClusterIdentity\n    name: azure-id\n",
-		credentials: "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: AzureClusterIdentity\nmetadata: {name: azure-id, namespace: azure}\nspec:\n  type: ServicePrincipal\n  tenantID: 00000000-0000-0000-0000-000000000000\n  clientID: 00000000-0000-0000-0000-000000000000\n  allowedNamespaces: {}\n  clientSecret:\n    namespace: azure\n    name: azure-key\n---\n" + sopsSecret("azure-key", "azure"),
+		spec:     "  location: westeurope\n  subscriptionID: 00000000-0000-0000-0000-000000000000\n",
+		template: "      vmSize: Standard_D4s_v5\n      osDisk: {osType: Linux, diskSizeGB: 128}\n",
+		identity: "  identityRef:\n    apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\n    kind: AzureClusterIdentity\n    name: " +
+			"azure-id\n",
+		credentials: "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: AzureClusterIdentity\nmetadata: {name: azure-id, namespace: " +
+			"azure}\nspec:\n  type: ServicePrincipal\n  tenantID: 00000000-0000-0000-0000-000000000000\n  clientID: " +
+			"00000000-0000-0000-0000-000000000000\n  allowedNamespaces: {}\n  clientSecret:\n    namespace: azure\n    name: azure-key\n---\n" +
+			sopsSecret("azure-key", "azure"),
 	},
 	{
 		name: "gcp", cluster: "GCPCluster", machine: "GCPMachineTemplate", api: "v1beta1", core: "v1beta2",
-		spec: "  project: my-project\n  region: europe-west3\n  network: {name: default}\n", template: "      instanceType: e2-standard-4\n      image: projects/my-project/global/images/ubuntu\n",
+		spec:        "  project: my-project\n  region: europe-west3\n  network: {name: default}\n",
+		template:    "      instanceType: e2-standard-4\n      image: projects/my-project/global/images/ubuntu\n",
 		identity:    "  credentialsRef:\n    namespace: gcp\n    name: gcp-key\n",
 		credentials: sopsSecret("gcp-key", "gcp"),
 	},
 	{
 		name: "vsphere", cluster: "VSphereCluster", machine: "VSphereMachineTemplate", api: "v1beta1", core: "v1beta2",
-		spec: "  server: vcenter.example.com\n  controlPlaneEndpoint: {host: 192.0.2.1, port: 6443}\n", template: "      template: ubuntu\n      numCPUs: 4\n      network: {devices: [{networkName: net, dhcp4: true}]}\n",
-		identity:    "  identityRef:\n    kind: VSphereClusterIdentity\n    name: vsphere-id\n",
-		credentials: "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: VSphereClusterIdentity\nmetadata: {name: vsphere-id}\nspec:\n  secretName: vsphere-key\n  allowedNamespaces: {selector: {matchLabels: {}}}\n---\n" + sopsSecret("vsphere-key", "capv-system"),
+		spec:     "  server: vcenter.example.com\n  controlPlaneEndpoint: {host: 192.0.2.1, port: 6443}\n",
+		template: "      template: ubuntu\n      numCPUs: 4\n      network: {devices: [{networkName: net, dhcp4: true}]}\n",
+		identity: "  identityRef:\n    kind: VSphereClusterIdentity\n    name: vsphere-id\n",
+		credentials: "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: VSphereClusterIdentity\nmetadata: {name: vsphere-id}\nspec:\n" +
+			"  secretName: vsphere-key\n  allowedNamespaces: {selector: {matchLabels: {}}}\n---\n" + sopsSecret("vsphere-key", "capv-system"),
 	},
 	{
 		name: "dev", cluster: "DevCluster", machine: "DevMachineTemplate", api: "v1beta2", core: "v1beta2",
@@ -48,7 +57,8 @@ var clouds = []cloud{
 }
 
 func sopsSecret(name, namespace string) string {
-	return fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: %s, namespace: %s}\nstringData:\n  key: ENC[AES256_GCM,data:Zm9v,iv:YmFy,tag:YmF6,type:str]\nsops:\n  lastmodified: \"2026-01-01T00:00:00Z\"\n", name, namespace)
+	return fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: %s, namespace: %s}\nstringData:\n  key: "+
+		"ENC[AES256_GCM,data:Zm9v,iv:YmFy,tag:YmF6,type:str]\nsops:\n  lastmodified: \"2026-01-01T00:00:00Z\"\n", name, namespace)
 }
 
 // ref is a reference as the version of Cluster API has it.
@@ -65,8 +75,10 @@ func (c cloud) file() string { return "infra/" + c.name + ".yaml" }
 
 // manifests are a cluster as people write it down: without a chart, every object by itself.
 func (c cloud) manifests() string {
-	machineTemplate, args, port := "    spec:\n      infrastructureRef:\n"+c.ref(8, "infrastructure", c.api, c.machine, c.name+"-cpm"), "          - name: v\n            value: \"2\"\n", "apiServerPort: 6443"
-	remediation := "  checks:\n    nodeStartupTimeoutSeconds: 1200\n    unhealthyNodeConditions: [{type: Ready, status: Unknown, timeoutSeconds: 300}]\n"
+	machineTemplate, args, port := "    spec:\n      infrastructureRef:\n"+c.ref(8, "infrastructure", c.api, c.machine, c.name+"-cpm"),
+		"          - name: v\n            value: \"2\"\n", "apiServerPort: 6443"
+	remediation := "  checks:\n    nodeStartupTimeoutSeconds: 1200\n    unhealthyNodeConditions: [{type: Ready, status: Unknown, " +
+		"timeoutSeconds: 300}]\n"
 	if c.core == "v1beta1" {
 		machineTemplate, args = "    infrastructureRef:\n"+c.ref(6, "infrastructure", c.api, c.machine, c.name+"-cpm"), "            v: \"2\"\n"
 		remediation = "  nodeStartupTimeout: 20m\n  unhealthyConditions: [{type: Ready, status: Unknown, timeout: 5m}]\n"
@@ -168,7 +180,8 @@ data: {a: b}
 	if c.credentials != "" {
 		text += "---\n" + c.credentials
 	}
-	return strings.NewReplacer("NAME", c.name, "CORE", c.core, "API", c.api, "CLUSTER", c.cluster, "MACHINE", c.machine, "PORT", port).Replace(text)
+	return strings.NewReplacer("NAME", c.name, "CORE", c.core, "API", c.api, "CLUSTER", c.cluster, "MACHINE", c.machine,
+		"PORT", port).Replace(text)
 }
 
 // classy is a cluster of a ClusterClass.
@@ -265,7 +278,8 @@ spec:
 // rawRepo is a repo of Flux with clusters of five providers, and without a fleet.yaml.
 func rawRepo() map[string]string {
 	files := map[string]string{
-		"clusters/mgmt/flux-system/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n- gotk-sync.yaml\n",
+		"clusters/mgmt/flux-system/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n- " +
+			"gotk-sync.yaml\n",
 		"clusters/mgmt/flux-system/gotk-sync.yaml": `apiVersion: source.toolkit.fluxcd.io/v1
 kind: GitRepository
 metadata: {name: flux-system, namespace: flux-system}

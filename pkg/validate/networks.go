@@ -93,7 +93,8 @@ func (r *networkReader) take(of, text, field string) {
 	}
 	prefix, err := netip.ParsePrefix(text)
 	if err != nil {
-		r.wrong = append(r.wrong, r.object.at(field, RuleValue, fmt.Sprintf("%.80q is no network", text), "write an address and the length of its prefix, as in 10.0.0.0/16"))
+		r.wrong = append(r.wrong, r.object.at(field, RuleValue, fmt.Sprintf("%.80q is no network", text),
+			"write an address and the length of its prefix, as in 10.0.0.0/16"))
 		return
 	}
 	r.found = append(r.found, network{of: of, text: text, field: field, prefix: prefix.Masked()})
@@ -105,8 +106,8 @@ type placedNetwork struct {
 	object *object
 }
 
-// checkNetworks reports networks of one cluster that have addresses in common: those of its pods, of its Services and of its nodes. Nothing refuses them when
-// they are applied; nodes and pods then answer for each other, or for nobody.
+// checkNetworks reports networks of one cluster that have addresses in common: those of its pods, of its Services and of its nodes. Nothing
+// refuses them when they are applied; nodes and pods then answer for each other, or for nobody.
 func checkNetworks(all []*object) diag.Findings {
 	own := referable(all, func(o *object) bool { return len(o.networks) > 0 })
 	var out diag.Findings
@@ -141,7 +142,8 @@ func (o *object) networksWith(own map[known]*object) []placedNetwork {
 	return out
 }
 
-// sharing finds those for different things that have addresses in common. Networks for the same are parts of each other, or are of the two families.
+// sharing finds those for different things that have addresses in common. Networks for the same are parts of each other, or are of the two
+// families.
 func sharing(networks []placedNetwork) diag.Findings {
 	var out diag.Findings
 	for i, a := range networks {
@@ -153,7 +155,8 @@ func sharing(networks []placedNetwork) diag.Findings {
 			if a.object != b.object {
 				where = fmt.Sprintf("%s of %s %.80s", b.field, b.object.Kind, b.object.Name)
 			}
-			out = append(out, a.object.at(a.field, RuleNetworks, fmt.Sprintf("%.50s, for %s, has addresses in common with %.50s, for %s (%s)", a.text, a.of, b.text, b.of, where),
+			out = append(out, a.object.at(a.field, RuleNetworks,
+				fmt.Sprintf("%.50s, for %s, has addresses in common with %.50s, for %s (%s)", a.text, a.of, b.text, b.of, where),
 				"give each a range of its own; the networks of a cluster cannot be changed once it is there"))
 			break // one of them is enough: subnets are parts of their network
 		}

@@ -9,7 +9,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/render"
 )
 
-// Networks that a cluster's parts say are compared with each other, wherever they stand: one finding for each that has addresses in common with a later one.
+// Networks that a cluster's parts say are compared with each other, wherever they stand: one finding for each that has addresses in common
+// with a later one.
 func TestNetworks(t *testing.T) {
 	const gke = `apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
 kind: GCPManagedControlPlane
@@ -38,17 +39,20 @@ spec: {clusterNetwork: {pods: {cidrBlocks: [PODS]}, services: {cidrBlocks: [10.9
 		"GKE": {fill(gke, "SERVICE", "10.11.0.0/16", "SUBNET", "10.0.0.0/20"), nil},
 		"GKE, Services in the pods'": {
 			fill(gke, "SERVICE", "10.10.128.0/20", "SUBNET", "10.0.0.0/20"),
-			[]string{"GCPManagedControlPlane c: spec.clusterNetwork.pod.cidrBlock: 10.10.0.0/16, for pods, has addresses in common with 10.10.128.0/20, for Services (spec.clusterNetwork.service.cidrBlock)"},
+			[]string{"GCPManagedControlPlane c: spec.clusterNetwork.pod.cidrBlock: 10.10.0.0/16, for pods, has addresses in common with " +
+				"10.10.128.0/20, for Services (spec.clusterNetwork.service.cidrBlock)"},
 		},
 		"GKE, nodes in the Services'": {
 			fill(gke, "SERVICE", "10.0.0.0/16", "SUBNET", "10.0.0.0/20"),
-			[]string{"spec.clusterNetwork.service.cidrBlock: 10.0.0.0/16, for Services, has addresses in common with 10.0.0.0/20, for nodes (spec.network.subnets[0].cidrBlock of GCPManagedCluster c)"},
+			[]string{"spec.clusterNetwork.service.cidrBlock: 10.0.0.0/16, for Services, has addresses in common with 10.0.0.0/20, for nodes " +
+				"(spec.network.subnets[0].cidrBlock of GCPManagedCluster c)"},
 		},
-		"two families":            {fill(cluster, "PODS", `192.168.0.0/16, "fd00:1::/64"`), nil},
-		"the second family alone": {fill(cluster, "PODS", `192.168.0.0/16, "fd00:2::/64"`), []string{"spec.clusterNetwork.pods.cidrBlocks[1]: fd00:2::/64"}},
-		"host bits":               {fill(cluster, "PODS", "10.97.1.1/16"), []string{"10.97.1.1/16, for pods, has addresses in common"}},
-		"a variable":              {fill(cluster, "PODS", `"${PODS}"`), nil},
-		"none":                    {fill(cluster, "PODS", "10.0.0.0"), []string{`"10.0.0.0" is no network`}},
+		"two families": {fill(cluster, "PODS", `192.168.0.0/16, "fd00:1::/64"`), nil},
+		"the second family alone": {fill(cluster, "PODS", `192.168.0.0/16, "fd00:2::/64"`),
+			[]string{"spec.clusterNetwork.pods.cidrBlocks[1]: fd00:2::/64"}},
+		"host bits":  {fill(cluster, "PODS", "10.97.1.1/16"), []string{"10.97.1.1/16, for pods, has addresses in common"}},
+		"a variable": {fill(cluster, "PODS", `"${PODS}"`), nil},
+		"none":       {fill(cluster, "PODS", "10.0.0.0"), []string{`"10.0.0.0" is no network`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var all []placedNetwork

@@ -88,7 +88,8 @@ func unapplied(d *document) *object {
 		return nil
 	}
 	return &object{
-		Object:   &render.Object{APIVersion: version, Kind: kind, Name: nameOf(d.object), Source: render.Source{File: d.file.path, Line: d.node.Line}},
+		Object: &render.Object{APIVersion: version, Kind: kind, Name: nameOf(d.object),
+			Source: render.Source{File: d.file.path, Line: d.node.Line}},
 		document: d, content: d.object,
 	}
 }
@@ -125,8 +126,8 @@ func (t *tree) kustomizeParts() map[string]bool {
 	return parts
 }
 
-// checkKustomizations reports what is refused of every kustomization.yaml, applied or not: fields that kustomize does not know, or would read
-// in another way than what is seen here. Where it is applied, the renderer says the same of it.
+// checkKustomizations reports what is refused of every kustomization.yaml, applied or not: fields that kustomize does not know, or would
+// read in another way than what is seen here. Where it is applied, the renderer says the same of it.
 func checkKustomizations(t *tree) diag.Findings {
 	var out diag.Findings
 	for _, f := range t.files {
@@ -253,7 +254,8 @@ func (o *object) judge(ctx context.Context, s *schemas, like *accepted) {
 		o.findings = append(o.findings, o.at("", RuleBadCRD, err.Error(), ""))
 	}
 	if hint := o.gone(s); hint != "" && !slices.ContainsFunc(problems, func(p schema.Problem) bool { return p.Type == schema.Version }) {
-		o.findings = append(o.findings, o.at("apiVersion", RuleAPIVersion, fmt.Sprintf("Kubernetes serves no %s %s any more", o.APIVersion, o.Kind), hint))
+		o.findings = append(o.findings, o.at("apiVersion", RuleAPIVersion,
+			fmt.Sprintf("Kubernetes serves no %s %s any more", o.APIVersion, o.Kind), hint))
 	}
 	open := bytes.Contains(o.JSON, []byte("${")) // values that only the cluster knows
 	for _, p := range problems {
@@ -268,13 +270,14 @@ func (o *object) judge(ctx context.Context, s *schemas, like *accepted) {
 	if o.Namespace == "" && o.content == nil && o.Template == "" && s.Namespaced(o.gvk()) {
 		o.findings = append(o.findings, o.at("metadata.namespace", RuleMissingNS, "the object needs a namespace, and has none", ""))
 	}
-	if o.content == nil && o.Template != "" && err == nil && len(problems)+len(o.findings)+len(o.refs)+len(o.made)+len(o.networks) == 0 && !o.runs.says() {
+	if o.content == nil && o.Template != "" && err == nil && len(problems)+len(o.findings)+len(o.refs)+len(o.made)+len(o.networks) == 0 &&
+		!o.runs.says() {
 		like.add(o)
 	}
 }
 
-// gone is what to write in the place of a version of one of Kubernetes' own kinds that is gone where the object is applied; "" where it is served, or
-// a CRD makes it.
+// gone is what to write in the place of a version of one of Kubernetes' own kinds that is gone where the object is applied; "" where it is
+// served, or a CRD makes it.
 func (o *object) gone(s *schemas) string {
 	gvk := o.gvk()
 	if minor, hint := schema.Gone(gvk); minor > 0 && !s.HasCRD(gvk.Group, gvk.Kind) && schema.GoneAt(gvk, s.kubernetesOf(o)) {

@@ -54,8 +54,8 @@ func (r gitRef) plain() gitRef {
 // moves says that whoever follows it follows every push.
 func (r gitRef) moves() bool { return r.Tag == "" && r.SemVer == "" && r.Commit == "" }
 
-// production looks at the sources that lead round the channels: that of a workload cluster's own Flux, and one of another name for the fleet
-// repo. A source of a channel itself is looked at where the management cluster has it.
+// production looks at the sources that lead round the channels: that of a workload cluster's own Flux, and one of another name for the
+// fleet repo. A source of a channel itself is looked at where the management cluster has it.
 func (c *channelCheck) production(all []*object, clusters []*cluster) {
 	environments := map[place]string{}
 	for _, cl := range clusters {
@@ -112,7 +112,8 @@ func (c *channelCheck) production(all []*object, clusters []*cluster) {
 				return moving[known{place: p, namespace: ref.namespace, name: ref.name}]
 			})
 			if follows {
-				c.findings = append(c.findings, o.at(ref.field, RuleProduction, onBranch(e)+": "+ref.name+" is the fleet repo at one", "name the source of its channel"))
+				c.findings = append(c.findings, o.at(ref.field, RuleProduction, onBranch(e)+": "+ref.name+" is the fleet repo at one",
+					"name the source of its channel"))
 			}
 		}
 	}

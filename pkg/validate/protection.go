@@ -18,8 +18,8 @@ const (
 	keepAnnotation      = "helm.sh/resource-policy"
 )
 
-// checkProtection looks at clusters as Flux gets them: a patch of an environment may take away what stands in the cluster's file, and a chart
-// may make a Cluster that goes with its release.
+// checkProtection looks at clusters as Flux gets them: a patch of an environment may take away what stands in the cluster's file, and a
+// chart may make a Cluster that goes with its release.
 func (r *run) checkProtection(all []*object, clusters []*cluster) diag.Findings {
 	files, folders := map[string]*cluster{}, map[string]*cluster{}
 	for _, c := range clusters {
@@ -45,7 +45,8 @@ func (r *run) checkProtection(all []*object, clusters []*cluster) diag.Findings 
 		case c == nil && o.Kind == "Namespace" && homes[known{place: o.places()[0], name: o.Name}] != "":
 			if !o.isProtected() {
 				out = append(out, o.at("metadata.annotations."+pruneAnnotation, RulePrune,
-					fmt.Sprintf("cluster %s is in it, and it has no prune protection: Flux deletes both when it leaves Git", homes[known{place: o.places()[0], name: o.Name}]),
+					fmt.Sprintf("cluster %s is in it, and it has no prune protection: Flux deletes both when it leaves Git",
+						homes[known{place: o.places()[0], name: o.Name}]),
 					"annotate it with "+pruneAnnotation+": disabled"))
 			}
 		case o.Template != "" || c == nil || o.Name != c.name || c.declared == nil:
@@ -101,8 +102,8 @@ func isManifestCluster(o *render.Object) bool {
 	return render.IsCluster(o) && len(o.Targets) == 0 && o.Environment == "" && o.Cluster == render.ClusterID(o.Namespace, o.Name)
 }
 
-// patchedAway is a finding at the protection that stands in the repo, and that Flux does not get; none where it does not stand there either,
-// which was said. A patch that takes all annotations takes what tells where an object comes from along.
+// patchedAway is a finding at the protection that stands in the repo, and that Flux does not get; none where it does not stand there
+// either, which was said. A patch that takes all annotations takes what tells where an object comes from along.
 func (c *cluster) patchedAway(o *object) diag.Findings {
 	for _, d := range c.file.documents {
 		if kindOf(d) != o.Kind || nameOf(d.object) != o.Name {
@@ -155,6 +156,7 @@ func (r *run) unprotectedCluster(o *object) diag.Finding {
 		}
 	}
 	return finding(RulePrune, o.Template, line, 0,
-		fmt.Sprintf("the chart makes a Cluster that goes with its release, as that of %s: Helm deletes it when the release is uninstalled", o.Name),
+		fmt.Sprintf("the chart makes a Cluster that goes with its release, as that of %s: Helm deletes it when the release is uninstalled",
+			o.Name),
 		"annotate it with "+keepAnnotation+": keep; `fleetctl cluster remove` takes that off")
 }

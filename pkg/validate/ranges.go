@@ -10,7 +10,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// versionRange is a field of a Flux object with a range of versions, which no schema can check: Flux reads it with the library that is asked here.
+// versionRange is a field of a Flux object with a range of versions, which no schema can check: Flux reads it with the library that is
+// asked here.
 type versionRange struct {
 	path string
 	// over are fields beside it: where one of them is given, Flux does not look at the range.
@@ -44,7 +45,8 @@ func checkRanges(o *object, content map[string]any) diag.Findings {
 		case slices.ContainsFunc(r.over, func(f string) bool { return beside.text(f) != "" }):
 		default:
 			if _, err := semver.NewConstraint(text); err != nil {
-				out = append(out, o.at(r.path, RuleValue, fmt.Sprintf("%.80q is no range of versions", text), "write one such as 1.2.3, 1.2.x or '>=1.0.0 <2.0.0'"))
+				out = append(out, o.at(r.path, RuleValue, fmt.Sprintf("%.80q is no range of versions", text),
+					"write one such as 1.2.3, 1.2.x or '>=1.0.0 <2.0.0'"))
 			}
 		}
 	}

@@ -81,7 +81,8 @@ func (c *referrer) add(rule, kind, namespace, name, field string) {
 	c.put(reference{rule: rule, kind: kind, namespace: namespace, name: name, field: field})
 }
 
-// put adds a reference that names something: what is not filled in says nothing. It leads into the object's own namespace where it names none.
+// put adds a reference that names something: what is not filled in says nothing. It leads into the object's own namespace where it names
+// none.
 func (c *referrer) put(ref reference) {
 	if ref.name == "" || strings.Contains(ref.name+ref.namespace+ref.kind, "${") {
 		return
@@ -160,7 +161,8 @@ func WithoutComment(hint string) string {
 	return hint
 }
 
-// missing is the finding about a reference that leads nowhere. elsewhere says that what it names may well be made by somebody else than this repo.
+// missing is the finding about a reference that leads nowhere. elsewhere says that what it names may well be made by somebody else than
+// this repo.
 func (o *object) missing(ref reference, where string, nearest string, elsewhere bool) diag.Finding {
 	name := ref.name
 	if ref.namespace != "" {
@@ -169,7 +171,8 @@ func (o *object) missing(ref reference, where string, nearest string, elsewhere 
 	hint := ""
 	switch {
 	case isHashed(ref.name, nearest):
-		hint = "kustomize puts a hash behind the name, " + nearest + ": set disableNameSuffixHash, or tell it the field with a nameReference in configurations"
+		hint = "kustomize puts a hash behind the name, " + nearest +
+			": set disableNameSuffixHash, or tell it the field with a nameReference in configurations"
 	case nearest != "":
 		hint = "did you mean " + nearest + "?"
 	case ref.rule == RuleMissingSecret, ref.rule == RuleMissingID && ref.kind == "Secret":
@@ -180,7 +183,8 @@ func (o *object) missing(ref reference, where string, nearest string, elsewhere 
 		hint = "`fleetctl identity add` writes one into the mgmt folder of the management cluster"
 	}
 	f := o.at(ref.field, ref.rule, fmt.Sprintf("there is no %s %.120s%s", ref.kind, name, where), hint)
-	if ref.doubtful && nearest == "" || elsewhere && nearest == "" && (ref.rule == RuleMissingSecret || ref.rule == RuleMissingConfig || ref.rule == RuleMissingNS) {
+	if ref.doubtful && nearest == "" || elsewhere && nearest == "" &&
+		(ref.rule == RuleMissingSecret || ref.rule == RuleMissingConfig || ref.rule == RuleMissingNS) {
 		f.Severity = diag.SeverityWarning
 	}
 	return f

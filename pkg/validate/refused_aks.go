@@ -74,7 +74,8 @@ func aksNetwork(p part) {
 	outer, err := netip.ParsePrefix(network.word("cidrBlock"))
 	inner, innerErr := netip.ParsePrefix(network.in("subnet").word("cidrBlock"))
 	if err == nil && innerErr == nil && !outer.Contains(inner.Addr()) {
-		network.in("subnet").refuse("cidrBlock", fmt.Sprintf("%s is not within the network's own range, %s", inner, outer), "give the subnet a part of it")
+		network.in("subnet").refuse("cidrBlock", fmt.Sprintf("%s is not within the network's own range, %s", inner, outer),
+			"give the subnet a part of it")
 	}
 	access := p.in("apiServerAccessProfile")
 	access.networks("authorizedIPRanges")
@@ -118,9 +119,11 @@ func aksPool(p part) {
 	switch {
 	case !known:
 	case len(name) > longest:
-		of.refuse(field, fmt.Sprintf("the name of the pool has %d characters, and AKS takes %d", len(name), longest), "give the pool a shorter spec.name")
+		of.refuse(field, fmt.Sprintf("the name of the pool has %d characters, and AKS takes %d", len(name), longest),
+			"give the pool a shorter spec.name")
 	case !aksPoolName.MatchString(name):
-		of.refuse(field, fmt.Sprintf("%.80q is no name of a pool in AKS", name), "give the pool a spec.name of lower-case letters and digits, that begins with a letter")
+		of.refuse(field, fmt.Sprintf("%.80q is no name of a pool in AKS", name),
+			"give the pool a spec.name of lower-case letters and digits, that begins with a letter")
 	}
 	if p.word("mode") == "System" && system != "" && system != "Linux" {
 		p.refuse("osType", "a pool of the mode System has Linux", "set osType to Linux, or mode to User")

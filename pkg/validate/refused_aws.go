@@ -20,18 +20,21 @@ func awsTags(p part) {
 	const limit, longestKey, longestValue = 50, 128, 256
 	tags := p.in("additionalTags")
 	if len(tags.fields) > limit {
-		p.refuse("additionalTags", fmt.Sprintf("there are %d tags, and AWS takes %d", len(tags.fields), limit), "take away those that nobody looks for")
+		p.refuse("additionalTags", fmt.Sprintf("there are %d tags, and AWS takes %d", len(tags.fields), limit),
+			"take away those that nobody looks for")
 	}
 	for _, key := range slices.Sorted(maps.Keys(tags.fields)) {
 		value := tags.word(key)
 		switch {
 		case strings.Contains(key+value, "${"):
 		case key == "" || len(key) > longestKey:
-			p.refuse("additionalTags", fmt.Sprintf("the key %.40q has %d characters, and AWS takes 1 to %d", key, len(key), longestKey), "give the tag another key")
+			p.refuse("additionalTags", fmt.Sprintf("the key %.40q has %d characters, and AWS takes 1 to %d", key, len(key), longestKey),
+				"give the tag another key")
 		case strings.HasPrefix(strings.ToLower(key), "aws:"):
 			p.refuse("additionalTags", fmt.Sprintf("the key %.80q begins with aws:, which only AWS may use", key), "give the tag another key")
 		case !awsTagText.MatchString(key):
-			p.refuse("additionalTags", fmt.Sprintf("the key %.80q has characters that AWS does not take", key), "use letters, digits, spaces and _ . : / = + - @")
+			p.refuse("additionalTags", fmt.Sprintf("the key %.80q has characters that AWS does not take", key),
+				"use letters, digits, spaces and _ . : / = + - @")
 		case len(value) > longestValue:
 			tags.refuse(key, fmt.Sprintf("the value has %d characters, and AWS takes %d", len(value), longestValue), "shorten it")
 		case !awsTagText.MatchString(value):
@@ -42,7 +45,8 @@ func awsTags(p part) {
 
 func awsSSHKey(p part) {
 	if name, ok := p.known("sshKeyName"); ok && !awsKeyName.MatchString(name) {
-		p.refuse("sshKeyName", "the name of a key pair begins and ends with a character that is no space, and has ASCII alone", "write the name as `aws ec2 describe-key-pairs` has it")
+		p.refuse("sshKeyName", "the name of a key pair begins and ends with a character that is no space, and has ASCII alone",
+			"write the name as `aws ec2 describe-key-pairs` has it")
 	}
 }
 
@@ -154,7 +158,8 @@ func awsPlacement(p part) {
 		p.refuse("hostAffinity", "only a machine with tenancy host can stay on its host", "set tenancy to host, or hostAffinity to default")
 	}
 	if p.given("dynamicHostAllocation") && p.word("hostAffinity") != "host" {
-		p.refuse("dynamicHostAllocation", "a host that is allocated needs hostAffinity host, so that its machine stays on it", "set hostAffinity to host")
+		p.refuse("dynamicHostAllocation", "a host that is allocated needs hostAffinity host, so that its machine stays on it",
+			"set hostAffinity to host")
 	}
 	awsMarket(p)
 }
@@ -172,7 +177,8 @@ func awsMarket(p part) {
 		p.refuse("capacityReservationPreference", "with capacityReservationId it can only be "+only, "take one of the two away")
 	}
 	if preference == only && (market == "Spot" || p.given("spotMarketOptions")) {
-		p.refuse("capacityReservationPreference", "a spot machine cannot be of a reservation only", "take it away, or the options of spot machines")
+		p.refuse("capacityReservationPreference", "a spot machine cannot be of a reservation only",
+			"take it away, or the options of spot machines")
 	}
 }
 
@@ -191,7 +197,8 @@ func awsAddressPool(p part) {
 
 func awsRoleIdentity(p part) {
 	if !p.given("sourceIdentityRef") {
-		p.refuse("", "a role needs an identity that takes it on", "add sourceIdentityRef, such as {kind: AWSClusterControllerIdentity, name: default}")
+		p.refuse("", "a role needs an identity that takes it on",
+			"add sourceIdentityRef, such as {kind: AWSClusterControllerIdentity, name: default}")
 	}
 }
 
@@ -238,13 +245,15 @@ func awsNetwork(p part) {
 		prefix, ok := block.network("ipv4CidrBlock")
 		first, err := netip.ParsePrefix(primary)
 		if ok && err == nil && first.Overlaps(prefix) {
-			block.refuse("ipv4CidrBlock", fmt.Sprintf("%s has addresses in common with the VPC's own range, %s", prefix, primary), "give it a range beside that one")
+			block.refuse("ipv4CidrBlock", fmt.Sprintf("%s has addresses in common with the VPC's own range, %s", prefix, primary),
+				"give it a range beside that one")
 		}
 	}
 	for _, subnet := range p.each("subnets") {
 		subnet.network("ipv6CidrBlock")
 		if zone := subnet.word("zoneType"); (zone == "local-zone" || zone == "wavelength-zone") && !subnet.has("parentZoneName") {
-			subnet.refuse("zoneType", "a subnet in a "+zone+" needs parentZoneName", "add the zone that it belongs to: `aws ec2 describe-availability-zones --all-availability-zones`")
+			subnet.refuse("zoneType", "a subnet in a "+zone+" needs parentZoneName",
+				"add the zone that it belongs to: `aws ec2 describe-availability-zones --all-availability-zones`")
 		}
 	}
 	awsIngress(p, "additionalControlPlaneIngressRules")
@@ -275,7 +284,8 @@ func awsBalancers(p part) {
 	awsBalancer(p, first)
 	if first.word("loadBalancerType") == "disabled" {
 		for _, field := range []string{
-			"name", "crossZoneLoadBalancing", "subnets", "healthCheckProtocol", "additionalSecurityGroups", "additionalListeners", "ingressRules", "preserveClientIP",
+			"name", "crossZoneLoadBalancing", "subnets", "healthCheckProtocol", "additionalSecurityGroups", "additionalListeners",
+			"ingressRules", "preserveClientIP",
 			"disableHostsRewrite", "targetGroupIPType",
 		} {
 			if first.has(field) {
@@ -292,7 +302,8 @@ func awsBalancers(p part) {
 	case !p.given("controlPlaneLoadBalancer"):
 		p.refuse("secondaryControlPlaneLoadBalancer", "a second load balancer needs a first one", "add controlPlaneLoadBalancer")
 	case scheme(first) == scheme(second):
-		second.refuse("scheme", "both load balancers are "+scheme(first), "set the scheme of one to internal, and that of the other one to internet-facing")
+		second.refuse("scheme", "both load balancers are "+scheme(first),
+			"set the scheme of one to internal, and that of the other one to internet-facing")
 	}
 	switch {
 	case !second.has("name"):

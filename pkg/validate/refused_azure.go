@@ -71,7 +71,8 @@ func azureSubnets(cluster, p, vnet part) {
 		if vnet.has("resourceGroup") || len(ranges) > 0 {
 			for _, prefix := range subnet.networks("cidrBlocks") {
 				if len(ranges) > 0 && !slices.ContainsFunc(ranges, func(r netip.Prefix) bool { return r.Contains(prefix.Addr()) }) {
-					subnet.refuse("cidrBlocks", fmt.Sprintf("%s is not within the network's own ranges (vnet.cidrBlocks)", prefix), "give the subnet a part of these")
+					subnet.refuse("cidrBlocks", fmt.Sprintf("%s is not within the network's own ranges (vnet.cidrBlocks)", prefix),
+						"give the subnet a part of these")
 				}
 			}
 		}
@@ -86,7 +87,8 @@ func azureSubnets(cluster, p, vnet part) {
 	}
 	for _, role := range needed {
 		if !roles[role] {
-			p.refuse("subnets", "a network that is there already needs a subnet with the role "+role, "add it, or one with the role cluster for both")
+			p.refuse("subnets", "a network that is there already needs a subnet with the role "+role,
+				"add it, or one with the role cluster for both")
 		}
 	}
 }
@@ -162,7 +164,8 @@ func azureMachine(p part) {
 		}
 	}
 	if identity := p.word("identity"); p.given("systemAssignedIdentityRole") && identity != "SystemAssigned" {
-		p.refuse("systemAssignedIdentityRole", "it is for machines with identity SystemAssigned", "set identity to SystemAssigned, or take it away")
+		p.refuse("systemAssignedIdentityRole", "it is for machines with identity SystemAssigned",
+			"set identity to SystemAssigned, or take it away")
 	}
 }
 
@@ -171,7 +174,8 @@ func azureMachinePool(p part) {
 	azureVM(vm)
 	azureNICs(vm)
 	if identity := p.word("identity"); p.has("userAssignedIdentities") != (identity == "UserAssigned") {
-		p.refuse(cmpField(p, "userAssignedIdentities", "identity"), "identity UserAssigned and userAssignedIdentities go together", "write both, or none")
+		p.refuse(cmpField(p, "userAssignedIdentities", "identity"),
+			"identity UserAssigned and userAssignedIdentities go together", "write both, or none")
 	}
 }
 
@@ -192,16 +196,19 @@ func azureVM(p part) {
 	}
 	if p.object.Kind != "AzureMachinePool" {
 		if users := p.has("userAssignedIdentities"); users != (p.word("identity") == "UserAssigned") {
-			p.refuse(cmpField(p, "userAssignedIdentities", "identity"), "identity UserAssigned and userAssignedIdentities go together", "write both, or none")
+			p.refuse(cmpField(p, "userAssignedIdentities", "identity"),
+				"identity UserAssigned and userAssignedIdentities go together", "write both, or none")
 		}
 	}
 	for _, identity := range p.each("userAssignedIdentities") {
 		if id, ok := identity.known("providerID"); ok && !azureResource.MatchString(id) {
-			identity.refuse("providerID", "it is no id of a resource", "write /subscriptions/…/resourceGroups/…/providers/Microsoft.ManagedIdentity/userAssignedIdentities/NAME")
+			identity.refuse("providerID", "it is no id of a resource",
+				"write /subscriptions/…/resourceGroups/…/providers/Microsoft.ManagedIdentity/userAssignedIdentities/NAME")
 		}
 	}
 	if id, ok := p.known("capacityReservationGroupID"); ok && !azureResource.MatchString(id) {
-		p.refuse("capacityReservationGroupID", "it is no id of a resource", "write /subscriptions/…/resourceGroups/…/providers/Microsoft.Compute/capacityReservationGroups/NAME")
+		p.refuse("capacityReservationGroupID", "it is no id of a resource",
+			"write /subscriptions/…/resourceGroups/…/providers/Microsoft.Compute/capacityReservationGroups/NAME")
 	}
 	if p.has("disableExtensionOperations") && p.has("vmExtensions") {
 		p.refuse("vmExtensions", "disableExtensionOperations is true", "take away one of the two")
@@ -255,7 +262,8 @@ func azureDisk(p part) {
 	kinds := []string{"Premium_LRS", "PremiumV2_LRS", "Premium_ZRS", "StandardSSD_LRS", "StandardSSD_ZRS", "Standard_LRS", "UltraSSD_LRS"}
 	kind, known := p.in("managedDisk").known("storageAccountType")
 	if known && !slices.Contains(kinds, kind) {
-		p.in("managedDisk").refuse("storageAccountType", fmt.Sprintf("Azure has no disks of type %.40s", kind), "take one of these: "+strings.Join(kinds, ", "))
+		p.in("managedDisk").refuse("storageAccountType", fmt.Sprintf("Azure has no disks of type %.40s", kind),
+			"take one of these: "+strings.Join(kinds, ", "))
 	}
 	switch caching, known := p.known("cachingType"); {
 	case known && !slices.Contains([]string{"None", "ReadOnly", "ReadWrite"}, caching):

@@ -49,9 +49,11 @@ func eksNetwork(p part) {
 	awsNetwork(network)
 	second, ok := p.network("secondaryCidrBlock")
 	if ok {
-		switch inside := slices.ContainsFunc(secondaryRanges, func(r netip.Prefix) bool { return r.Contains(second.Addr()) && second.Bits() >= r.Bits() }); {
+		switch inside := slices.ContainsFunc(secondaryRanges,
+			func(r netip.Prefix) bool { return r.Contains(second.Addr()) && second.Bits() >= r.Bits() }); {
 		case second.Bits() < largest || second.Bits() > smallest:
-			p.refuse("secondaryCidrBlock", fmt.Sprintf("/%d is not between /%d and /%d", second.Bits(), largest, smallest), "give it a range of such a size")
+			p.refuse("secondaryCidrBlock", fmt.Sprintf("/%d is not between /%d and /%d", second.Bits(), largest, smallest),
+				"give it a range of such a size")
 		case !inside:
 			p.refuse("secondaryCidrBlock", fmt.Sprintf("%s is not within 100.64.0.0/10 or 198.19.0.0/16", second), "give it a range in one of these")
 		case vpc.word("cidrBlock") == p.word("secondaryCidrBlock"):
@@ -76,7 +78,8 @@ func eksNetwork(p part) {
 		}
 	}
 	public := func(subnet part) bool { return subnet.has("isPublic") }
-	if subnets := network.each("subnets"); p.has("restrictPrivateSubnets") && vpc.has("id") && !slices.ContainsFunc(subnets, func(s part) bool { return !public(s) }) {
+	if subnets := network.each("subnets"); p.has("restrictPrivateSubnets") && vpc.has("id") &&
+		!slices.ContainsFunc(subnets, func(s part) bool { return !public(s) }) {
 		p.refuse("restrictPrivateSubnets", "none of network.subnets is private", "name a private subnet, or take restrictPrivateSubnets away")
 	}
 }
@@ -86,11 +89,13 @@ func eksAccess(p part) {
 	config := p.in("accessConfig")
 	mode := config.word("authenticationMode")
 	if creator, is := config.fields["bootstrapClusterCreatorAdminPermissions"].(bool); is && !creator && mode == "config_map" {
-		config.refuse("bootstrapClusterCreatorAdminPermissions", "with the authentication mode config_map nobody could use the cluster", "take it away, or set authenticationMode to api")
+		config.refuse("bootstrapClusterCreatorAdminPermissions", "with the authentication mode config_map nobody could use the cluster",
+			"take it away, or set authenticationMode to api")
 	}
 	entries := p.each("accessEntries")
 	if len(entries) > 0 && mode != "api" && mode != "api_and_config_map" {
-		p.refuse("accessEntries", "they are for the authentication modes api and api_and_config_map", "set accessConfig.authenticationMode to one of these")
+		p.refuse("accessEntries", "they are for the authentication modes api and api_and_config_map",
+			"set accessConfig.authenticationMode to one of these")
 	}
 	for _, entry := range entries {
 		if kind := entry.word("type"); strings.HasPrefix(kind, "ec2_") {

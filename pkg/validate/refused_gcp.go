@@ -23,7 +23,8 @@ func gcpMachine(p part) {
 		kind, known := p.known("instanceType")
 		series, _, _ := strings.Cut(kind, "-")
 		if able := gcpSeries[confidential]; known && able != nil && !slices.Contains(able, series) {
-			p.refuse("instanceType", fmt.Sprintf("machines of the series %.40s have no confidentialCompute %s", series, confidential), "take one of these series: "+strings.Join(able, ", "))
+			p.refuse("instanceType", fmt.Sprintf("machines of the series %.40s have no confidentialCompute %s", series, confidential),
+				"take one of these series: "+strings.Join(able, ", "))
 		}
 	}
 	gcpKey(p, "rootDiskEncryptionKey")

@@ -26,7 +26,8 @@ func vsphereMachine(p part) {
 	}
 	if p.given("guestSoftPowerOffTimeout") {
 		if p.word("powerOffMode") != "trySoft" {
-			p.refuse("guestSoftPowerOffTimeout", "only a machine with powerOffMode trySoft waits for its guest", "set powerOffMode to trySoft, or take it away")
+			p.refuse("guestSoftPowerOffTimeout", "only a machine with powerOffMode trySoft waits for its guest",
+				"set powerOffMode to trySoft, or take it away")
 		}
 		if d, err := time.ParseDuration(p.word("guestSoftPowerOffTimeout")); err == nil && d <= 0 {
 			p.refuse("guestSoftPowerOffTimeout", "it is not more than 0", "write a time such as 5m")
@@ -43,13 +44,15 @@ func vsphereMachine(p part) {
 func vsphereDevice(p part) {
 	addresses, _ := p.fields["ipAddrs"].([]any)
 	if p.isTemplate() && len(addresses) > 0 {
-		p.refuse("ipAddrs", "a template cannot have addresses: each machine has its own", "take it away, and set dhcp4, or name a pool in addressesFromPools")
+		p.refuse("ipAddrs", "a template cannot have addresses: each machine has its own",
+			"take it away, and set dhcp4, or name a pool in addressesFromPools")
 		return
 	}
 	for i, address := range addresses {
 		text, _ := address.(string)
 		if _, err := netip.ParsePrefix(text); err != nil && !strings.Contains(text, "${") {
-			p.refuse(fmt.Sprintf("ipAddrs[%d]", i), fmt.Sprintf("%.80q is no address with the length of its network's prefix", text), "write it as 192.0.2.10/24")
+			p.refuse(fmt.Sprintf("ipAddrs[%d]", i), fmt.Sprintf("%.80q is no address with the length of its network's prefix", text),
+				"write it as 192.0.2.10/24")
 		}
 	}
 }

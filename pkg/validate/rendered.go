@@ -12,9 +12,12 @@ import (
 
 // renderedRules are the rules that a renderer's findings are about.
 var renderedRules = map[string]string{
-	render.RuleScreen: RuleLimit, render.RuleLimits: RuleLimit, render.RuleSyntax: RuleSyntax, render.RulePath: RuleMissingPath, render.RuleRemote: RuleKustomize,
-	render.RuleKustomize: RuleKustomize, render.RuleSubstitute: RuleVariable, render.RuleEmpty: RuleVariable, render.RulePatch: RulePatch, render.RuleSource: RuleForeign, render.RuleValues: RuleValue,
-	render.RuleField: RuleUnknownField, render.RuleChart: RuleHelm, render.RuleDuplicate: RuleDuplicate, render.RuleTwice: RuleDuplicate, render.RuleConflict: RuleConflict,
+	render.RuleScreen: RuleLimit, render.RuleLimits: RuleLimit, render.RuleSyntax: RuleSyntax, render.RulePath: RuleMissingPath,
+	render.RuleRemote:    RuleKustomize,
+	render.RuleKustomize: RuleKustomize, render.RuleSubstitute: RuleVariable, render.RuleEmpty: RuleVariable, render.RulePatch: RulePatch,
+	render.RuleSource: RuleForeign, render.RuleValues: RuleValue,
+	render.RuleField: RuleUnknownField, render.RuleChart: RuleHelm, render.RuleDuplicate: RuleDuplicate, render.RuleTwice: RuleDuplicate,
+	render.RuleConflict: RuleConflict,
 }
 
 // renderFindings returns the renderer's findings that no other check has reported: a file that cannot be read, a missing chart, values that
@@ -42,7 +45,8 @@ func (r *run) renderFindings(l *placement) diag.Findings {
 		switch {
 		case f.Rule == render.RuleChartRef: // checkReferences tells of it, with the line
 			continue
-		case (rule == RuleValue || rule == RuleHelm || rule == RuleMissingPath) && told[f.File], rule == RuleConflict && twice[f.File], r.brokenAt(f):
+		case (rule == RuleValue || rule == RuleHelm || rule == RuleMissingPath) && told[f.File],
+			rule == RuleConflict && twice[f.File], r.brokenAt(f):
 			continue
 		}
 		f.Rule = rule
@@ -93,7 +97,8 @@ func (r *run) brokenAt(f diag.Finding) bool {
 }
 
 // unbuilt are the rules of the renderer by which the objects of a whole folder are missing.
-var unbuilt = []string{render.RuleScreen, render.RuleSyntax, render.RulePath, render.RuleRemote, render.RuleField, render.RuleKustomize, render.RuleTwice}
+var unbuilt = []string{render.RuleScreen, render.RuleSyntax, render.RulePath, render.RuleRemote, render.RuleField,
+	render.RuleKustomize, render.RuleTwice}
 
 // lacksObjects tells whether there is a folder that could not be built: what is wrong with it was said, not what is missing for it.
 func (r *run) lacksObjects() bool {
@@ -101,8 +106,8 @@ func (r *run) lacksObjects() bool {
 	return slices.ContainsFunc(r.rendered.Findings, func(f diag.Finding) bool { return takesFolder(f, releases) })
 }
 
-// takesFolder tells whether the objects of a whole folder are missing for what a finding of the renderer is about. A HelmRelease that cannot be read
-// takes nothing but the objects of its chart away.
+// takesFolder tells whether the objects of a whole folder are missing for what a finding of the renderer is about. A HelmRelease that
+// cannot be read takes nothing but the objects of its chart away.
 func takesFolder(f diag.Finding, releases map[render.Source]bool) bool {
 	return f.Severity == diag.SeverityError && slices.Contains(unbuilt, f.Rule) && !releases[render.Source{File: f.File, Line: f.Line}]
 }

@@ -76,8 +76,9 @@ type resolver struct {
 var followed = map[string]bool{
 	"Namespace": true, "Secret": true, "ConfigMap": true, "GitRepository": true, "HelmRepository": true, "OCIRepository": true, "Bucket": true,
 	"HelmChart": true, "Kustomization": true, "HelmRelease": true, "AWSClusterRoleIdentity": true, "AWSClusterStaticIdentity": true,
-	"AWSClusterControllerIdentity": true, "AzureClusterIdentity": true, "VSphereClusterIdentity": true, "OpenStackClusterIdentity": true, "VSphereFailureDomain": true,
-	"ExternalArtifact": true,
+	"AWSClusterControllerIdentity": true, "AzureClusterIdentity": true, "VSphereClusterIdentity": true, "OpenStackClusterIdentity": true,
+	"VSphereFailureDomain": true,
+	"ExternalArtifact":     true,
 }
 
 func (o *object) places() []place {
@@ -115,7 +116,8 @@ func (r *run) checkReferences(all []*object) diag.Findings {
 	}
 	s.findOpaque()
 	var out diag.Findings
-	if !r.tree.isBroken() && !r.lacksObjects() { // else what is missing may be in a file that cannot be read, or in a folder that does not build
+	// Else what is missing may be in a file that cannot be read, or in a folder that does not build.
+	if !r.tree.isBroken() && !r.lacksObjects() {
 		for _, o := range applied {
 			out = append(out, s.check(o)...)
 		}
@@ -238,7 +240,8 @@ func (s *resolver) check(o *object) diag.Findings {
 }
 
 // systemNamespaces are there on every cluster, or come with the providers' components.
-var systemNamespaces = regexp.MustCompile(`^(default|kube-system|kube-public|kube-node-lease|flux-system|cert-manager|ca[a-z0-9-]*-system)$`)
+var systemNamespaces = regexp.MustCompile(
+	`^(default|kube-system|kube-public|kube-node-lease|flux-system|cert-manager|ca[a-z0-9-]*-system)$`)
 
 // there tells whether what a reference names will be at a place.
 func (s *resolver) there(p place, ref reference) bool {
@@ -246,7 +249,8 @@ func (s *resolver) there(p place, ref reference) bool {
 	switch {
 	case s.objects[k], slices.ContainsFunc(s.patterns, k.isOne), controllerIdentity(ref.kind, ref.name):
 		return true
-	case ref.rule == RuleMissingID && ref.kind == "Secret" && ref.field != "" && strings.HasPrefix(ref.namespace, "ca") && strings.HasSuffix(ref.namespace, "-system"):
+	case ref.rule == RuleMissingID && ref.kind == "Secret" && ref.field != "" && strings.HasPrefix(ref.namespace, "ca") &&
+		strings.HasSuffix(ref.namespace, "-system"):
 		return s.inSystem(p, ref)
 	case ref.kind == "Namespace":
 		return systemNamespaces.MatchString(ref.name) || s.opaque[p]
@@ -260,8 +264,8 @@ func (s *resolver) there(p place, ref reference) bool {
 	return false
 }
 
-// madeSecret tells of Secrets that are not in the repo and will be there: what fleetctl makes of a source's credentials and of the fleet's key,
-// and the kubeconfigs that Cluster API makes.
+// madeSecret tells of Secrets that are not in the repo and will be there: what fleetctl makes of a source's credentials and of the fleet's
+// key, and the kubeconfigs that Cluster API makes.
 func (s *resolver) madeSecret(p place, ref reference) bool {
 	if ref.namespace == "flux-system" && (ref.name == "flux-system" || ref.name == "sops-age") {
 		return true
@@ -272,7 +276,10 @@ func (s *resolver) madeSecret(p place, ref reference) bool {
 		}
 	}
 	if name, ok := strings.CutSuffix(ref.name, "-azure-json"); ok { // the provider of Azure makes it, for each template of machines
-		return slices.ContainsFunc(s.called(p, name), func(o *object) bool { return o.Namespace == ref.namespace && strings.HasPrefix(o.Kind, "Azure") })
+		return slices.ContainsFunc(s.called(p, name), func(o *object) bool {
+			return o.Namespace == ref.namespace &&
+				strings.HasPrefix(o.Kind, "Azure")
+		})
 	}
 	if name, ok := strings.CutSuffix(ref.name, "-kubeconfig"); ok {
 		// The cluster's chart may be one that does not render here.
@@ -351,7 +358,8 @@ func cycleFinding(nodes map[known]*object, cycle []known) diag.Finding {
 			field = ref.field
 		}
 	}
-	return o.at(field, RuleDependsCycle, fmt.Sprintf("each waits for the next, for ever: %s", strings.Join(names, " → ")), "take one of these out of dependsOn")
+	return o.at(field, RuleDependsCycle, fmt.Sprintf("each waits for the next, for ever: %s", strings.Join(names, " → ")),
+		"take one of these out of dependsOn")
 }
 
 // isOne tells whether an object is one of a pattern.

@@ -156,8 +156,8 @@ func (s *schemas) addBelow(name string) (found int, err error) {
 	return found, err
 }
 
-// addProviders takes the CRDs of the providers that the kinds may be of, fetched once and kept. One whose CRDs are not to be had is a warning, and
-// all other rules hold.
+// addProviders takes the CRDs of the providers that the kinds may be of, fetched once and kept. One whose CRDs are not to be had is a
+// warning, and all other rules hold.
 func (s *schemas) addProviders(ctx context.Context, r *run, kinds map[kschema.GroupVersionKind]bool) {
 	wanted := slices.DeleteFunc(components.Providers(r.fleet), func(p v1alpha1.LockedComponent) bool { return !s.needs(p, kinds) })
 	found, errs := make([][]byte, len(wanted)), make([]error, len(wanted))
@@ -185,12 +185,14 @@ func (s *schemas) unavailable(r *run, wanted v1alpha1.LockedComponent, err error
 	s.missing = append(s.missing, wanted)
 	if mismatch, ok := errors.AsType[*v1alpha1.DigestError](err); ok {
 		s.findings = append(s.findings, diag.Finding{
-			Severity: diag.SeverityError, Rule: RuleLock, File: v1alpha1.LockFileName, Line: r.lockLine(wanted), Summary: mismatch.Error(), Hint: diag.Hint(err),
+			Severity: diag.SeverityError, Rule: RuleLock, File: v1alpha1.LockFileName, Line: r.lockLine(wanted),
+			Summary: mismatch.Error(), Hint: diag.Hint(err),
 		})
 		return
 	}
 	s.findings = append(s.findings, finding(RuleMissingCRDs, v1alpha1.FileName, r.providerLine(wanted), 0,
-		fmt.Sprintf("the CRDs of the %s provider %s are not at hand, so its objects are not checked: %s", wanted.Type, wanted.Name, firstLine(err.Error())),
+		fmt.Sprintf("the CRDs of the %s provider %s are not at hand, so its objects are not checked: %s", wanted.Type, wanted.Name,
+			firstLine(err.Error())),
 		"run it once with a network, or give --bundle, or --crds with a folder of CRDs"))
 }
 
@@ -206,7 +208,8 @@ func (s *schemas) needs(p v1alpha1.LockedComponent, kinds map[kschema.GroupVersi
 
 // kindsOf are how the kinds of the well-known providers begin, or their group.
 var kindsOf = map[string][]string{
-	"aws": {"AWS", "ROSA", "EKS", "Nodeadm"}, "azure": {"Azure", "ASO", ".azure.com"}, "gcp": {"GCP"}, "vsphere": {"VSphere"}, "docker": {"Docker", "Dev", "InMemory"},
+	"aws": {"AWS", "ROSA", "EKS", "Nodeadm"}, "azure": {"Azure", "ASO", ".azure.com"}, "gcp": {"GCP"}, "vsphere": {"VSphere"},
+	"docker": {"Docker", "Dev", "InMemory"},
 }
 
 // mayBeOf tells whether a kind may be one that a provider brings along.
@@ -222,7 +225,8 @@ func mayBeOf(p v1alpha1.LockedComponent, k kschema.GroupVersionKind) bool {
 	if p.Name == v1alpha1.KubeadmProviderName {
 		begins = []string{"Kubeadm"}
 	}
-	known := len(begins) == 0 || slices.ContainsFunc(begins, func(b string) bool { return strings.HasPrefix(k.Kind, b) || strings.HasSuffix(k.Group, b) })
+	known := len(begins) == 0 || slices.ContainsFunc(begins,
+		func(b string) bool { return strings.HasPrefix(k.Kind, b) || strings.HasSuffix(k.Group, b) })
 	switch v1alpha1.ProviderType(p.Type) {
 	case v1alpha1.ProviderCore:
 		return what == "addons" || what == "ipam" || what == "runtime"

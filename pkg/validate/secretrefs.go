@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// secretReferences are texts that say where a secret is, and are none: something fills them in before anybody reads them. Of 1Password, vals and
-// helm-secrets, bank-vaults, argocd-vault-plugin, the clouds' stores and other programs that inject secrets.
+// secretReferences are texts that say where a secret is, and are none: something fills them in before anybody reads them. Of 1Password,
+// vals and helm-secrets, bank-vaults, argocd-vault-plugin, the clouds' stores and other programs that inject secrets.
 var secretReferences = regexp.MustCompile(`^(?:` + strings.Join([]string{
 	`op://[^\s/]+/\S+`,
 	`(?:secret)?ref\+[a-z0-9]+://\S+`,
@@ -25,7 +25,8 @@ var (
 	aWord            = regexp.MustCompile(`[\pL\pN]`)
 )
 
-// isReference tells whether a text is no secret, but what one is put in the place of: a variable that Flux fills in, or the address of a secret.
+// isReference tells whether a text is no secret, but what one is put in the place of: a variable that Flux fills in, or the address of a
+// secret.
 func isReference(text string) bool {
 	text = strings.TrimSpace(text)
 	if isVariable(text) || secretReferences.MatchString(text) {

@@ -29,15 +29,29 @@ type secretShape struct {
 }
 
 var secretShapes = []secretShape{
-	{what: "a private key", has: []string{"PRIVATE KEY"}, pattern: regexp.MustCompile(`-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----(?:\s|\\n|\\r)*(?:[A-Za-z-]+: [^\n]*\s+)*[A-Za-z0-9+/=]{16,}`)},
-	{what: "a private key", has: []string{"LS0tLS1CRUdJTi"}, pattern: regexp.MustCompile(`LS0tLS1CRUdJTi[A-Za-z0-9+/]{60,}`), proof: isEncodedKey},
-	{what: "a key of age", has: []string{"AGE-SECRET-KEY-1"}, pattern: regexp.MustCompile(`AGE-SECRET-KEY-1[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}`)},
-	{what: "a token of GitHub", has: []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_"}, pattern: regexp.MustCompile(`\bgh[pousr]_[A-Za-z0-9]{36,}\b`)},
+	{
+		what: "a private key",
+		has:  []string{"PRIVATE KEY"},
+		pattern: regexp.MustCompile(
+			`-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----(?:\s|\\n|\\r)*(?:[A-Za-z-]+: [^\n]*\s+)*[A-Za-z0-9+/=]{16,}`,
+		),
+	},
+	{what: "a private key", has: []string{"LS0tLS1CRUdJTi"},
+		pattern: regexp.MustCompile(`LS0tLS1CRUdJTi[A-Za-z0-9+/]{60,}`), proof: isEncodedKey},
+	{what: "a key of age", has: []string{"AGE-SECRET-KEY-1"},
+		pattern: regexp.MustCompile(`AGE-SECRET-KEY-1[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}`)},
+	{what: "a token of GitHub", has: []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_"},
+		pattern: regexp.MustCompile(`\bgh[pousr]_[A-Za-z0-9]{36,}\b`)},
 	{what: "a token of GitHub", has: []string{"github_pat_"}, pattern: regexp.MustCompile(`\bgithub_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{59}\b`)},
 	{what: "a token of GitLab", has: []string{"glpat-"}, pattern: regexp.MustCompile(`\bglpat-[A-Za-z0-9_-]{20,}`)},
 	{what: "a token of Slack", has: []string{"xox"}, pattern: regexp.MustCompile(`\bxox[abprs]-[0-9]{10,}-[A-Za-z0-9-]{10,}`)},
-	{what: "a webhook of Slack", has: []string{"hooks.slack.com/services/"}, pattern: regexp.MustCompile(`hooks\.slack\.com/services/T[A-Z0-9]{8,}/B[A-Z0-9]{8,}/[A-Za-z0-9]{20,}`)},
-	{what: "a secret key of AWS", has: awsKeyNames, pattern: regexp.MustCompile(`(?i)secret_?access_?key["']?\s*[:=]\s*["']?[A-Za-z0-9/+]{40}(?:[^A-Za-z0-9/+=]|$)`)},
+	{what: "a webhook of Slack", has: []string{"hooks.slack.com/services/"},
+		pattern: regexp.MustCompile(`hooks\.slack\.com/services/T[A-Z0-9]{8,}/B[A-Z0-9]{8,}/[A-Za-z0-9]{20,}`)},
+	{
+		what:    "a secret key of AWS",
+		has:     awsKeyNames,
+		pattern: regexp.MustCompile(`(?i)secret_?access_?key["']?\s*[:=]\s*["']?[A-Za-z0-9/+]{40}(?:[^A-Za-z0-9/+=]|$)`),
+	},
 	{what: "a key of Google", has: []string{"AIza"}, pattern: regexp.MustCompile(`\bAIza[A-Za-z0-9_-]{35}\b`)},
 	{what: "a token of Vault", has: []string{"hvs."}, pattern: regexp.MustCompile(`\bhvs\.[A-Za-z0-9_-]{24,}`)},
 	{what: "a token of Docker Hub", has: []string{"dckr_pat_"}, pattern: regexp.MustCompile(`\bdckr_pat_[A-Za-z0-9_-]{27}`)},
@@ -162,7 +176,8 @@ func clearSecrets(d *document) diag.Findings {
 }
 
 func clearFinding(file string, line, column int, field, name string, secret map[string]any) diag.Finding {
-	return finding(RulePlainSecret, file, line, column, fmt.Sprintf("%s.%.60s: the Secret %.60v is not encrypted", field, name, nameOf(secret)), encryptHint)
+	return finding(RulePlainSecret, file, line, column,
+		fmt.Sprintf("%s.%.60s: the Secret %.60v is not encrypted", field, name, nameOf(secret)), encryptHint)
 }
 
 const encryptHint = "`fleetctl secret encrypt` encrypts it with SOPS; a secret that was pushed has to be changed as well"
@@ -207,7 +222,8 @@ func clearGenerators(t *tree, d *document) diag.Findings {
 					name = from
 				}
 				f := t.byPath[path.Join(path.Dir(d.file.path), name)]
-				if name == "" || f == nil || len(f.content) == 0 || bytes.Contains(f.content, []byte(encrypted)) || field != "files" && areReferences(f.content) {
+				if name == "" || f == nil || len(f.content) == 0 || bytes.Contains(f.content, []byte(encrypted)) ||
+					field != "files" && areReferences(f.content) {
 					continue
 				}
 				at := yamledit.Nearest(d.node, "secretGenerator", i, field, j)

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// What a shape is looked for by must not hide any spelling that its pattern knows. The secrets are put together here: scanners read this repo, too.
+// What a shape is looked for by must not hide any spelling that its pattern knows. The secrets are put together here: scanners read this
+// repo, too.
 func TestSecretsInClear(t *testing.T) {
 	key := strings.Repeat("aB3/", 10)
 	for text, what := range map[string]string{

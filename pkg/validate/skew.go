@@ -54,7 +54,8 @@ var removedFlags = []struct {
 	{"enable-admission-plugins", "PodSecurityPolicy", 25},
 }
 
-// settingsOf are the places in which kubeadm's configuration has flags of Kubernetes' programs: as fields, or as a list of names and values.
+// settingsOf are the places in which kubeadm's configuration has flags of Kubernetes' programs: as fields, or as a list of names and
+// values.
 var settingsOf = []string{
 	"clusterConfiguration.apiServer.extraArgs", "clusterConfiguration.controllerManager.extraArgs", "clusterConfiguration.scheduler.extraArgs",
 	"initConfiguration.nodeRegistration.kubeletExtraArgs", "joinConfiguration.nodeRegistration.kubeletExtraArgs",
@@ -164,8 +165,8 @@ type plane struct {
 	object  *object
 }
 
-// checkSkew reports versions of Kubernetes that do not go together: of workers and of their control plane, of kubeadm's configuration, and settings that
-// are gone. A control plane that is newer than its workers by some releases is as it is during an upgrade.
+// checkSkew reports versions of Kubernetes that do not go together: of workers and of their control plane, of kubeadm's configuration, and
+// settings that are gone. A control plane that is newer than its workers by some releases is as it is during an upgrade.
 func checkSkew(all []*object) diag.Findings {
 	s := &skew{planes: map[known]plane{}}
 	own := referable(all, func(o *object) bool { return o.runs != nil })
@@ -200,20 +201,23 @@ func (s *skew) check(o *object, own map[known]*object) diag.Findings {
 	group, _, _ := strings.Cut(o.APIVersion, "/")
 	if o.runs.version != "" && (group == clusterGroup || o.Kind == "KubeadmControlPlane") {
 		if _, strict := semver.Parse(strings.TrimPrefix(o.runs.version, "v")); strict != nil {
-			out = append(out, o.at(o.runs.field, RuleValue, fmt.Sprintf("%.80q is no version of Kubernetes", o.runs.version), "write all three numbers, as in v1.36.3"))
+			out = append(out, o.at(o.runs.field, RuleValue, fmt.Sprintf("%.80q is no version of Kubernetes", o.runs.version),
+				"write all three numbers, as in v1.36.3"))
 		}
 	}
 	if o.runs.version != "" && err == nil {
 		for _, also := range o.runs.also {
 			if other, err := semver.ParseTolerant(also.version); err == nil && !other.Equals(v) {
-				out = append(out, o.at(also.field, RuleSkew, fmt.Sprintf("kubeadm is told %.40s, and the control plane is %.40s", also.version, o.runs.version),
+				out = append(out, o.at(also.field, RuleSkew, fmt.Sprintf("kubeadm is told %.40s, and the control plane is %.40s",
+					also.version, o.runs.version),
 					"leave it out: Cluster API fills it in"))
 			}
 		}
 	}
 	for _, gone := range o.runs.gone {
 		if err == nil && o.runs.version != "" && v.Major == 1 && v.Minor >= gone.minor {
-			out = append(out, o.at(gone.field, RuleSkew, fmt.Sprintf("%s is gone since v1.%d, and the cluster is %.40s", gone.what, gone.minor, o.runs.version), "take it out"))
+			out = append(out, o.at(gone.field, RuleSkew, fmt.Sprintf("%s is gone since v1.%d, and the cluster is %.40s", gone.what, gone.minor,
+				o.runs.version), "take it out"))
 		}
 	}
 	if o.runs.cluster == "" {
@@ -244,10 +248,12 @@ func (o *object) beside(v semver.Version, of plane) diag.Findings {
 	}
 	switch {
 	case v.Major > of.version.Major || v.Major == of.version.Major && v.Minor > of.version.Minor:
-		return diag.Findings{o.at(o.runs.field, RuleSkew, fmt.Sprintf("%.40s is newer than the control plane: %s", o.runs.version, where), "upgrade the control plane first")}
+		return diag.Findings{o.at(o.runs.field, RuleSkew, fmt.Sprintf("%.40s is newer than the control plane: %s", o.runs.version, where),
+			"upgrade the control plane first")}
 	case v.Major == of.version.Major && v.Minor+allowed < of.version.Minor:
 		return diag.Findings{o.at(o.runs.field, RuleSkew,
-			fmt.Sprintf("%.40s is more than %d minor releases older than the control plane: %s", o.runs.version, allowed, where), "upgrade these machines first")}
+			fmt.Sprintf("%.40s is more than %d minor releases older than the control plane: %s", o.runs.version, allowed, where),
+			"upgrade these machines first")}
 	}
 	return nil
 }
@@ -268,7 +274,8 @@ func (s *skew) bootstrap(p place, o *object, own map[known]*object, of plane, v 
 		}
 		for _, gone := range config.runs.gone {
 			if v.Major == 1 && v.Minor >= gone.minor {
-				out = append(out, config.at(gone.field, RuleSkew, fmt.Sprintf("%s is gone since v1.%d, and %s %.80s is v%s", gone.what, gone.minor, o.Kind, o.Name, v), "take it out"))
+				out = append(out, config.at(gone.field, RuleSkew,
+					fmt.Sprintf("%s is gone since v1.%d, and %s %.80s is v%s", gone.what, gone.minor, o.Kind, o.Name, v), "take it out"))
 			}
 		}
 	}

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// treeFS are the files of the fleet repo as they were read: what renders them neither reads them once more nor looks for what is not there. A file
-// whose content was not kept comes from the disk.
+// treeFS are the files of the fleet repo as they were read: what renders them neither reads them once more nor looks for what is not there.
+// A file whose content was not kept comes from the disk.
 type treeFS struct {
 	tree *tree
 	disk fs.FS
 }
 
-// files are those that the fleet is rendered from. disk are the same files; where there is something in the repo that the tree leaves out, such as
-// symbolic links, all come from there.
+// files are those that the fleet is rendered from. disk are the same files; where there is something in the repo that the tree leaves out,
+// such as symbolic links, all come from there.
 func (t *tree) filesOver(disk fs.FS) fs.FS {
 	if t.partial {
 		return disk

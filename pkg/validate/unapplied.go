@@ -13,11 +13,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/render"
 )
 
-// passedOver looks for files of the layout that nothing applies: somebody means them to have an effect, and Flux passes over them without a word.
+// passedOver looks for files of the layout that nothing applies: somebody means them to have an effect, and Flux passes over them without a
+// word.
 type passedOver struct {
 	*run
 	renderer *render.Renderer
-	// read are the files that go into what Flux builds, or would as soon as somebody has the feature, the tenant or the network that they belong to.
+	// read are the files that go into what Flux builds, or would as soon as somebody has the feature, the tenant or the network that they
+	// belong to.
 	read map[string]bool
 	// paths are those of the Flux Kustomizations that work on workload clusters.
 	paths    map[string]bool
@@ -39,7 +41,8 @@ func (r *run) checkUnapplied(renderer *render.Renderer, placed *placement) diag.
 		u.asIfUsed(unit)
 	}
 	for _, dir := range u.declaredPaths() {
-		if slices.ContainsFunc([]string{layout.FeaturesDir, "tenants", layout.AddonsDir}, func(top string) bool { return strings.HasPrefix(dir, top+"/") }) {
+		if slices.ContainsFunc([]string{layout.FeaturesDir, "tenants", layout.AddonsDir},
+			func(top string) bool { return strings.HasPrefix(dir, top+"/") }) {
 			u.asIfApplied(dir)
 		}
 	}
@@ -129,8 +132,8 @@ func (u *passedOver) hasKustomization(dir string) bool {
 	return slices.ContainsFunc(kustomizationNames, func(name string) bool { return u.tree.has(path.Join(dir, name)) })
 }
 
-// declaredPaths are the folders that Flux Kustomizations of the repo name, whether or not something applies these: an environment may have no cluster
-// yet, or wait for its first tag.
+// declaredPaths are the folders that Flux Kustomizations of the repo name, whether or not something applies these: an environment may have
+// no cluster yet, or wait for its first tag.
 func (u *passedOver) declaredPaths() []string {
 	var dirs []string
 	for _, f := range u.tree.files {
@@ -148,7 +151,8 @@ func (u *passedOver) declaredPaths() []string {
 	return slices.Compact(dirs)
 }
 
-// astray reports what is meant for a workload cluster and goes to the management cluster, which applies all of a folder that has no kustomization.yaml.
+// astray reports what is meant for a workload cluster and goes to the management cluster, which applies all of a folder that has no
+// kustomization.yaml.
 func (u *passedOver) astray(clusters []*cluster) {
 	folders := map[string]*cluster{}
 	for _, c := range clusters {
@@ -227,9 +231,11 @@ func (u *passedOver) judge(f *file, why func(f *file) (summary, hint string)) {
 	summary, hint := why(f)
 	switch ext := path.Ext(f.path); {
 	case u.renderer.LeavesOut(f.path):
-		summary, hint = "Flux never sees it: a .sourceignore, or Flux's default list of ignored files, has it", "take the line out of .sourceignore, or the file out of the repo"
+		summary, hint = "Flux never sees it: a .sourceignore, or Flux's default list of ignored files, has it",
+			"take the line out of .sourceignore, or the file out of the repo"
 	case ext != ".yaml" && ext != ".yml" && !isKustomization(f.path):
-		summary, hint = "Flux takes files that end in .yaml or .yml, and no other", "rename it, name it under resources of a kustomization.yaml, or delete it"
+		summary, hint = "Flux takes files that end in .yaml or .yml, and no other",
+			"rename it, name it under resources of a kustomization.yaml, or delete it"
 	}
 	found := finding(RuleNotApplied, f.path, 1, 0, "nothing applies this file: "+summary, hint)
 	if !u.hasObjects(f) {
@@ -238,7 +244,8 @@ func (u *passedOver) judge(f *file, why func(f *file) (summary, hint string)) {
 	u.findings = append(u.findings, found)
 }
 
-// looksApplied tells whether somebody may take a file for one that is applied. Documentation, keys, scripts and what begins with a dot is not.
+// looksApplied tells whether somebody may take a file for one that is applied. Documentation, keys, scripts and what begins with a dot is
+// not.
 func looksApplied(name string) bool {
 	base := strings.ToLower(path.Base(name))
 	if strings.HasPrefix(base, ".") {
@@ -288,7 +295,8 @@ func (u *passedOver) reason(f *file) (summary, hint string) {
 			}
 			if base := path.Dir(f.path); slices.Contains(kustomizationNames, path.Base(f.path)) {
 				// Named there, it would be applied there; a base is for those who have their own folder build on it.
-				return at + " does not name its folder", "name " + base + " in the kustomization.yaml of the folder that builds on it, such as namespaced; or delete it"
+				return at + " does not name its folder", "name " + base +
+					" in the kustomization.yaml of the folder that builds on it, such as namespaced; or delete it"
 			}
 			return at + " does not name it", "name " + strings.TrimPrefix(f.path, dir+"/") + " under resources there, or delete it"
 		}
@@ -313,7 +321,8 @@ func misspelt(name string) string {
 	}
 	lower := strings.ReplaceAll(strings.ToLower(name), "_", "-")
 	for _, scope := range scopes {
-		if lower == scope || lower+"d" == scope || lower+"s" == scope || lower == strings.ReplaceAll(scope, "-", "") || lower+"d" == strings.ReplaceAll(scope, "-", "") {
+		if lower == scope || lower+"d" == scope || lower+"s" == scope || lower == strings.ReplaceAll(scope, "-", "") ||
+			lower+"d" == strings.ReplaceAll(scope, "-", "") {
 			return scope
 		}
 	}
@@ -325,7 +334,8 @@ func (u *passedOver) commonReason(environment, common string, f *file) (summary,
 	folder, _, nested := strings.Cut(strings.TrimPrefix(f.path, common+"/"), "/")
 	switch {
 	case nested && slices.Contains(layout.Scopes(), folder) && !u.wired(path.Join(common, folder)):
-		return fmt.Sprintf("no cluster of %s has the folder %s", environment, path.Join(common, folder)), "`fleetctl environment wire " + environment + "` lets Flux apply the folder to each of them"
+		return fmt.Sprintf("no cluster of %s has the folder %s", environment, path.Join(common, folder)),
+			"`fleetctl environment wire " + environment + "` lets Flux apply the folder to each of them"
 	case nested && misspelt(folder) != "" && !slices.Contains([]string{"apps", "sync", layout.FluxDir}, folder):
 		return "there is no folder " + folder + " in the layout", "did you mean " + misspelt(folder) + "?"
 	}

@@ -159,12 +159,13 @@ func runTask(ctx context.Context, q request) (*Result, error) {
 	return out, nil
 }
 
-// readFleet reads fleet.yaml and fleet.lock. Where one of them is there and is no file, others would follow it to what nobody has looked at here, or
-// take it for missing.
+// readFleet reads fleet.yaml and fleet.lock. Where one of them is there and is no file, others would follow it to what nobody has looked at
+// here, or take it for missing.
 func (r *run) readFleet() (findings diag.Findings) {
 	for _, name := range []string{v1alpha1.FileName, v1alpha1.LockFileName} {
 		if r.tree.byPath[name] == nil && slices.Contains(r.tree.folders["."], name) {
-			findings = append(findings, finding(RuleSyntax, name, 1, 1, "it is no regular file", "put the file itself there: symbolic links and their like are not followed"))
+			findings = append(findings, finding(RuleSyntax, name, 1, 1, "it is no regular file",
+				"put the file itself there: symbolic links and their like are not followed"))
 		}
 	}
 	if f := r.tree.byPath[v1alpha1.FileName]; f != nil && !f.broken {
@@ -200,7 +201,8 @@ func (r *run) checkFleet(ctx context.Context, out *Result, secrets diag.Findings
 		return nil, err
 	}
 	r.fleet = fleetrepo.WithRoots(r.fleet, disk)
-	renderer := render.New(r.tree.filesOver(disk), r.fleet, render.Options{CacheDir: r.opts.CacheDir, Schemas: &repo.Schemas, Begin: confine.Watch(ctx), Time: confine.TimeLimit(ctx)})
+	renderer := render.New(r.tree.filesOver(disk), r.fleet,
+		render.Options{CacheDir: r.opts.CacheDir, Schemas: &repo.Schemas, Begin: confine.Watch(ctx), Time: confine.TimeLimit(ctx)})
 	if r.rendered, err = renderer.All(ctx); err != nil {
 		return nil, err
 	}
@@ -263,7 +265,8 @@ func (r *run) checkLock() diag.Findings {
 // tidy sorts findings and drops those that say the same of one place.
 func tidy(findings diag.Findings) diag.Findings {
 	slices.SortStableFunc(findings, func(a, b diag.Finding) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Summary, b.Summary))
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Rule, b.Rule),
+			cmp.Compare(a.Summary, b.Summary))
 	})
 	return slices.CompactFunc(findings, func(a, b diag.Finding) bool {
 		return a.File == b.File && a.Line == b.Line && a.Rule == b.Rule && (a.Summary == b.Summary || a.Rule == RulePlainSecret)

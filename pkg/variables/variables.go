@@ -24,7 +24,8 @@ import (
 type Resolved struct {
 	Values  map[string]string
 	Origins map[string]capi.Origin
-	// Vault are those that Vault has. It is asked when the cluster can be: what is leased there may still be good. Until then their values stand in.
+	// Vault are those that Vault has. It is asked when the cluster can be: what is leased there may still be good. Until then their values
+	// stand in.
 	Vault []v1alpha1.Variable
 }
 
@@ -147,8 +148,8 @@ func variableFromStdin(stdin io.Reader) (string, error) {
 	return strings.TrimSuffix(string(raw), "\n"), nil
 }
 
-// variableFromCommand runs a command of fleet.yaml's. What it says on standard error is part of the error; its output never is. A nil environment is that of this
-// process.
+// variableFromCommand runs a command of fleet.yaml's. What it says on standard error is part of the error; its output never is. A nil
+// environment is that of this process.
 func variableFromCommand(ctx context.Context, command []string, dir string, environment []string) (string, error) {
 	var stderr strings.Builder
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // the user's own fleet.yaml names it
@@ -165,8 +166,8 @@ func variableFromCommand(ctx context.Context, command []string, dir string, envi
 	return strings.TrimSuffix(string(out), "\n"), nil
 }
 
-// WithoutCommands are the providers without the variables that come from commands or from standard input, and those variables' names, each with its
-// program.
+// WithoutCommands are the providers without the variables that come from commands or from standard input, and those variables' names, each
+// with its program.
 func WithoutCommands(providers []v1alpha1.Provider) (kept []v1alpha1.Provider, commands []string) {
 	for _, p := range providers {
 		variables := p.Variables

@@ -43,7 +43,8 @@ func TestResolveVariables(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"A": "fleet.yaml", "B": "environment variable AWS_KEY", "AWS_KEY": "environment variable AWS_KEY", "C": "file token", "D": "command printf",
+		"A": "fleet.yaml", "B": "environment variable AWS_KEY", "AWS_KEY": "environment variable AWS_KEY",
+		"C": "file token", "D": "command printf",
 		"E": "standard input",
 	} {
 		if got := resolved.Origins[name].Source; got != want {
@@ -56,12 +57,14 @@ func TestResolveVariablesNamesAllThatIsMissing(t *testing.T) {
 	none := func(string) (string, bool) { return "", false }
 	_, err := Resolve(t.Context(), []v1alpha1.Provider{
 		{Name: "aws", Variables: []v1alpha1.Variable{{Name: "AWS_KEY"}}},
-		{Name: "azure", Variables: []v1alpha1.Variable{{Name: "AZ", Command: []string{"false"}}, {Name: "F", File: "no-such-file"}, {Name: "IN", Stdin: true}}},
+		{Name: "azure", Variables: []v1alpha1.Variable{{Name: "AZ", Command: []string{"false"}}, {Name: "F", File: "no-such-file"},
+			{Name: "IN", Stdin: true}}},
 	}, t.TempDir(), Inputs{LookupEnv: none})
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, want := range []string{"variable AWS_KEY of provider aws", "variable AZ of provider azure", "variable F of provider azure", "no-such-file", "variable IN of provider azure: standard input is a terminal"} {
+	for _, want := range []string{"variable AWS_KEY of provider aws", "variable AZ of provider azure", "variable F of provider azure",
+		"no-such-file", "variable IN of provider azure: standard input is a terminal"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("error does not name %q: %v", want, err)
 		}

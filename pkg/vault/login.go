@@ -26,10 +26,12 @@ func (c *Client) login(ctx context.Context) (string, error) {
 	}
 	var got answer
 	if err := c.send(ctx, http.MethodPost, "auth/"+c.config.Mount+"/login", "", body, &got); err != nil {
-		return "", diag.Wrap("log in to Vault by "+string(c.config.Method)+" at auth/"+c.config.Mount, err, "check mount, role and what it is bound to: `vault:` of the management cluster in fleet.yaml")
+		return "", diag.Wrap("log in to Vault by "+string(c.config.Method)+" at auth/"+c.config.Mount, err,
+			"check mount, role and what it is bound to: `vault:` of the management cluster in fleet.yaml")
 	}
 	if got.Auth == nil || got.Auth.ClientToken == "" {
-		return "", diag.Errorf("check the mount: `vault:` of the management cluster in fleet.yaml", "log in to Vault by %s: the answer has no token", c.config.Method)
+		return "", diag.Errorf("check the mount: `vault:` of the management cluster in fleet.yaml",
+			"log in to Vault by %s: the answer has no token", c.config.Method)
 	}
 	c.token = got.Auth.ClientToken
 	c.endsAfter(begin, got.Auth.LeaseDuration)
@@ -45,7 +47,8 @@ func (c *Client) loginBody() (map[string]any, error) {
 		return map[string]any{"role_id": c.config.RoleID, "secret_id": c.config.SecretID}, nil
 	case MethodKubernetes, MethodJWT:
 		if c.config.JWT == "" {
-			return nil, diag.Errorf("jwtFile or jwtEnv under `vault:` in fleet.yaml says where it is", "there is no token of an identity provider to log in to Vault with")
+			return nil, diag.Errorf("jwtFile or jwtEnv under `vault:` in fleet.yaml says where it is",
+				"there is no token of an identity provider to log in to Vault with")
 		}
 		return map[string]any{"role": c.config.Role, "jwt": c.config.JWT}, nil
 	case MethodToken:
@@ -56,7 +59,8 @@ func (c *Client) loginBody() (map[string]any, error) {
 // withToken takes the token that was given, and asks when it ends.
 func (c *Client) withToken(ctx context.Context, begin time.Time) (string, error) {
 	if c.config.Token == "" {
-		return "", diag.Errorf("export VAULT_TOKEN=…, or say in `vault:` of the management cluster in fleet.yaml how to log in", "there is no token for Vault")
+		return "", diag.Errorf("export VAULT_TOKEN=…, or say in `vault:` of the management cluster in fleet.yaml how to log in",
+			"there is no token for Vault")
 	}
 	var got answer
 	if err := c.send(ctx, http.MethodGet, "auth/token/lookup-self", c.config.Token, nil, &got); err != nil {

@@ -131,8 +131,8 @@ type answer struct {
 	Errors []string `json:"errors"`
 }
 
-// Read reads the secret at path as `vault read` takes it, and as `vault kv get` does: aws/creds/ROLE, secret/NAME. Of a key-value engine of version 2 it
-// is the newest version.
+// Read reads the secret at path as `vault read` takes it, and as `vault kv get` does: aws/creds/ROLE, secret/NAME. Of a key-value engine of
+// version 2 it is the newest version.
 func (c *Client) Read(ctx context.Context, at string) (*Secret, error) {
 	if err := CheckPath(at); err != nil {
 		return nil, err
@@ -202,8 +202,8 @@ func (c *Client) Revoke(ctx context.Context, lease string) error {
 	return nil
 }
 
-// versioned is where to read path, and whether it lies in a key-value engine that keeps versions. Who may not ask is believed to know the path as the
-// HTTP API has it.
+// versioned is where to read path, and whether it lies in a key-value engine that keeps versions. Who may not ask is believed to know the
+// path as the HTTP API has it.
 func (c *Client) versioned(ctx context.Context, at string) (asked string, versioned bool) {
 	var got answer
 	if err := c.call(ctx, http.MethodGet, "sys/internal/ui/mounts/"+at, nil, &got); err != nil {

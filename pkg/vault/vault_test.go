@@ -146,11 +146,13 @@ func TestRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if left := time.Until(*secret.Until); left < 767*time.Hour || left > 768*time.Hour || !secret.Renewable || secret.Duration != 768*time.Hour {
+	if left := time.Until(*secret.Until); left < 767*time.Hour || left > 768*time.Hour || !secret.Renewable ||
+		secret.Duration != 768*time.Hour {
 		t.Errorf("lease of %s ends in %s", secret.Duration, left)
 	}
 	for _, field := range []string{"security_token", "nonsuch"} {
-		if _, err := secret.Field(field); err == nil || !strings.Contains(diag.Hint(err), "access_key, secret_key") || strings.Contains(diag.Hint(err), "s3cr3t") {
+		if _, err := secret.Field(field); err == nil || !strings.Contains(diag.Hint(err), "access_key, secret_key") ||
+			strings.Contains(diag.Hint(err), "s3cr3t") {
 			t.Errorf("%s: %v, %s", field, err, diag.Hint(err))
 		}
 	}
@@ -174,7 +176,8 @@ func TestLeaseEndsWithToken(t *testing.T) {
 	if left := time.Until(*secret.Until); left > 10*time.Minute || left < 9*time.Minute || secret.Renewable {
 		t.Errorf("ends in %s, renewable %v", left, secret.Renewable)
 	}
-	if s.bodies["POST auth/ci/login"] != `{"role_id":"role","secret_id":"secret-id"}` || s.headers["GET aws/creds/capa"].Get("X-Vault-Token") != "hvs.logged-in" {
+	if s.bodies["POST auth/ci/login"] != `{"role_id":"role","secret_id":"secret-id"}` ||
+		s.headers["GET aws/creds/capa"].Get("X-Vault-Token") != "hvs.logged-in" {
 		t.Errorf("logged in with %s", s.bodies["POST auth/ci/login"])
 	}
 	if s.headers["POST auth/ci/login"].Get("X-Vault-Token") != "" {
@@ -225,11 +228,14 @@ func TestErrors(t *testing.T) {
 	s := newServer(t, answers)
 	c := s.client(t, nil)
 	for at, want := range map[string]string{
-		"secret/denied": "403", "secret/none": "404", "secret/sealed": "Vault is sealed", "secret/away": "", "secret/garbage": "no JSON", "secret/list": "no fields",
-		"secret/null": "no fields", "sys/raw/x": "not the path", "../x": "not the path", "secret/../../sys/x": "not the path", "secret/x?y": "not the path", "x": "not the path",
+		"secret/denied": "403", "secret/none": "404", "secret/sealed": "Vault is sealed", "secret/away": "", "secret/garbage": "no JSON",
+		"secret/list": "no fields",
+		"secret/null": "no fields", "sys/raw/x": "not the path", "../x": "not the path", "secret/../../sys/x": "not the path",
+		"secret/x?y": "not the path", "x": "not the path",
 	} {
 		_, err := c.Read(t.Context(), at)
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "canary") || strings.Contains(err.Error(), "hvs.given") {
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "canary") ||
+			strings.Contains(err.Error(), "hvs.given") {
 			t.Errorf("%s: %v", at, err)
 		}
 		if diag.Hint(err) == "" && want != "no JSON" {
@@ -247,11 +253,13 @@ func TestErrors(t *testing.T) {
 		"method":       func(c *Config) { c.Method = "nonsuch" },
 		"denied":       func(c *Config) { c.Method, c.JWT = MethodJWT, "eyJ.canary.x" },
 	} {
-		if _, err := s.client(t, change).Read(t.Context(), "old/x"); err == nil || diag.Hint(err) == "" || strings.Contains(err.Error(), "canary") {
+		if _, err := s.client(t, change).Read(t.Context(), "old/x"); err == nil || diag.Hint(err) == "" ||
+			strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s: %v, hint %s", name, err, diag.Hint(err))
 		}
 	}
-	for _, address := range []string{"", "vault.example.com", "ftp://x", "https://user:canary@vault.example.com", "http://vault.example.com", "https://x?token=canary"} {
+	for _, address := range []string{"", "vault.example.com", "ftp://x", "https://user:canary@vault.example.com", "http://vault.example.com",
+		"https://x?token=canary"} {
 		if _, err := New(Config{Address: address}); err == nil || strings.Contains(err.Error(), "canary") {
 			t.Errorf("address %s: %v", address, err)
 		}

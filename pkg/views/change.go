@@ -77,7 +77,8 @@ func changeView(w io.Writer, s ui.Streams, r *change.Result, verbose bool) error
 	return nil
 }
 
-// A person is not shown all of a file that comes or goes with more lines than maxShown, such as the generated ones of Flux, but how it begins.
+// A person is not shown all of a file that comes or goes with more lines than maxShown, such as the generated ones of Flux, but how it
+// begins.
 const maxShown, beginning = 100, 12
 
 // wholeDiff writes a difference with every line of it.
@@ -176,7 +177,8 @@ func promotionsView(w io.Writer, r *promotion.Status) error {
 	ui.FprintText(t, "ENVIRONMENT\tMANAGEMENT CLUSTER\tCHANNEL\tGIT\tRUNS\tREADY\tWAITING")
 	for _, e := range r.Environments {
 		git := cmp.Or(e.Tag, short(e.Wanted), "no tag yet")
-		ui.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\n", e.Name, e.ManagementCluster, e.Channel, git, cmp.Or(short(e.Applied), "?"), yesNo(e.Ready), len(e.Waiting))
+		ui.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\n", e.Name, e.ManagementCluster, e.Channel, git, cmp.Or(short(e.Applied), "?"),
+			yesNo(e.Ready), len(e.Waiting))
 	}
 	if err := t.Flush(); err != nil {
 		return err

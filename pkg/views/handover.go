@@ -78,7 +78,8 @@ func countsText(counts map[string]int) string {
 }
 
 func backupView(w io.Writer, r *pivot.BackupResult) error {
-	ui.Fprintf(w, "Snapshot %s of %s: %s, %s. It is in %s.\n", r.Snapshot, r.Cluster, plain.Count(len(r.Clusters), "cluster"), countsText(r.Counts), r.Place)
+	ui.Fprintf(w, "Snapshot %s of %s: %s, %s. It is in %s.\n", r.Snapshot, r.Cluster, plain.Count(len(r.Clusters), "cluster"),
+		countsText(r.Counts), r.Place)
 	for _, m := range r.Missing {
 		ui.Fprintf(w, "  %s\n", m)
 	}
@@ -93,14 +94,16 @@ func restoreView(w io.Writer, r *pivot.RestoreResult) error {
 	case "undone":
 		ui.Fprintf(w, "The restore of %s is undone.\n", r.Cluster)
 	case "fenced":
-		ui.Fprintf(w, "%s is fenced: its providers and its Flux are stopped, and only the restoring tool may write. Its kubeconfig: %s\n", r.Cluster, r.Kubeconfig)
+		ui.Fprintf(w, "%s is fenced: its providers and its Flux are stopped, and only the restoring tool may write. Its kubeconfig: %s\n",
+			r.Cluster, r.Kubeconfig)
 	case "restored":
 		if r.Snapshot == nil {
 			aroundView(w, r)
 			break
 		}
 		ui.Fprintf(w, "%s has what the snapshot %s holds: %s\n", r.Cluster, r.Snapshot.ID, countsText(r.Report.Moved))
-		ui.Fprintf(w, "The snapshot does not hold objects that were made after %s.\nIts kubeconfig: %s\n", r.Snapshot.Taken.Format(time.RFC3339), r.Kubeconfig)
+		ui.Fprintf(w, "The snapshot does not hold objects that were made after %s.\nIts kubeconfig: %s\n",
+			r.Snapshot.Taken.Format(time.RFC3339), r.Kubeconfig)
 	default:
 		switch {
 		case r.Snapshot != nil:
@@ -133,7 +136,8 @@ func arrivalView(w io.Writer, r *pivot.RestoreResult) {
 	for _, name := range a.Clusters {
 		ui.Fprintf(w, "  %s\n", name)
 	}
-	ui.Fprintf(w, "To be repaired: the owners of %s, and the status of %s.\n", plain.Count(a.Owners, "object"), plain.Count(a.Statuses, "object"))
+	ui.Fprintf(w, "To be repaired: the owners of %s, and the status of %s.\n", plain.Count(a.Owners, "object"),
+		plain.Count(a.Statuses, "object"))
 	for _, part := range []struct {
 		title string
 		lines []string

@@ -35,7 +35,8 @@ func UpgradePlan(p *upgrade.Plan) View { return of(p, upgradePlanView) }
 
 func scaffoldView(w io.Writer, r *lifecycle.ScaffoldResult) error {
 	if r.Changed {
-		ui.Fprintf(w, "Wrote the fleet repo of %s: %s, committed to %s as %s. Nothing was pushed.\n", r.Fleet, plain.Count(len(r.Files), "file"), r.Branch, short(r.Commit))
+		ui.Fprintf(w, "Wrote the fleet repo of %s: %s, committed to %s as %s. Nothing was pushed.\n", r.Fleet, plain.Count(len(r.Files), "file"),
+			r.Branch, short(r.Commit))
 	} else {
 		ui.Fprintf(w, "Nothing to do: the fleet repo of %s has all of it.\n", r.Fleet)
 	}
@@ -75,7 +76,8 @@ func planView(w io.Writer, p *lifecycle.Plan) error {
 			ui.Fprintf(w, "  %s\n", name)
 		}
 	}
-	_, err := ui.Fprintf(w, "\nThe manifests are in %s (%s). Nothing else was changed.\n", p.ManifestDir, plain.Count(len(p.Manifests), "file"))
+	_, err := ui.Fprintf(w, "\nThe manifests are in %s (%s). Nothing else was changed.\n", p.ManifestDir,
+		plain.Count(len(p.Manifests), "file"))
 	return err
 }
 
@@ -114,7 +116,8 @@ func bootstrapView(w io.Writer, r *lifecycle.BootstrapResult) error {
 		return nil // it is printed after this
 	}
 	if r.PivotedTo != "" {
-		_, err := ui.Fprintf(w, "\nThe management cluster is now %s; the bootstrap cluster is gone. Its kubeconfig: %s\n", r.PivotedTo, r.Kubeconfig)
+		_, err := ui.Fprintf(w, "\nThe management cluster is now %s; the bootstrap cluster is gone. Its kubeconfig: %s\n",
+			r.PivotedTo, r.Kubeconfig)
 		return err
 	}
 	_, err := ui.Fprintf(w, "\nThe management cluster %s is kept: its Clusters (%s) live only there. Its kubeconfig: %s\n",

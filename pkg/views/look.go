@@ -77,7 +77,8 @@ func credentialsView(p *Page, r *management.CredentialsReport, within time.Durat
 		}
 	}
 	if r.Ending > 0 {
-		ui.Fprintf(p.Out, "\nEnding within %s, or ended: %d. Change them at their source, and run `fleetctl init`.\n", shortDuration(within), r.Ending)
+		ui.Fprintf(p.Out, "\nEnding within %s, or ended: %d. Change them at their source, and run `fleetctl init`.\n",
+			shortDuration(within), r.Ending)
 	}
 	return nil
 }
@@ -121,7 +122,8 @@ func supportView(w io.Writer, s ui.Streams, r *support.Result) error {
 	for _, u := range r.Unread {
 		ui.Fprintf(s.Err, "not in it: %s\n", u)
 	}
-	_, err := ui.Fprintf(w, "%s: %s, %d KiB. Look through it before you give it to somebody.\n", r.File, plain.Count(len(r.Entries), "file"), (r.Bytes+1023)>>10)
+	_, err := ui.Fprintf(w, "%s: %s, %d KiB. Look through it before you give it to somebody.\n", r.File,
+		plain.Count(len(r.Entries), "file"), (r.Bytes+1023)>>10)
 	return err
 }
 

@@ -30,7 +30,8 @@ func masterView(p *Page, r *masters.Result) error {
 	ui.Fprintf(p.Out, "The management cluster %s stands alone. Its kubeconfig: %s\n", r.Cluster, r.Kubeconfig)
 	switch {
 	case len(r.ParentLeft) > 0:
-		ui.Fprintf(p.Out, "%s, which made it, is forgotten on this machine; these are left of it: %s\n", r.Parent, strings.Join(r.ParentLeft, "; "))
+		ui.Fprintf(p.Out, "%s, which made it, is forgotten on this machine; these are left of it: %s\n", r.Parent,
+			strings.Join(r.ParentLeft, "; "))
 	case r.ParentGone:
 		ui.Fprintf(p.Out, "%s, which made it, is gone.\n", r.Parent)
 	case len(r.ParentKeeps) > 0:

@@ -173,7 +173,8 @@ func orphansNotes(w io.Writer, report *orphans.Report) {
 	}
 	switch n := report.Count(); {
 	case n > 0:
-		ui.Fprintf(w, "%d orphans, as far as tags tell. Look at each; `fleetctl orphans --delete CLUSTER` deletes what proves to be the fleet's.\n", n)
+		ui.Fprintf(w, "%d orphans, as far as tags tell. Look at each; `fleetctl orphans --delete CLUSTER` deletes what proves to be the "+
+			"fleet's.\n", n)
 	case report.Complete:
 		ui.Fprintf(w, "No orphans: the fleet's management clusters own all cloud resources of its clusters.\n")
 	default:

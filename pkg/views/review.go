@@ -51,9 +51,11 @@ func validationView(p *Page, r *validate.Result) error {
 		return err
 	}
 	for _, e := range r.Excluded {
-		ui.Fprintf(p.Err, "Not checked, by spec.validate.exclude: %s (%s, %s, %s)\n", e.Path, plain.Count(e.Files, "file"), plain.Count(e.Objects, "object"), plain.Count(e.Findings, "finding"))
+		ui.Fprintf(p.Err, "Not checked, by spec.validate.exclude: %s (%s, %s, %s)\n", e.Path, plain.Count(e.Files, "file"),
+			plain.Count(e.Objects, "object"), plain.Count(e.Findings, "finding"))
 	}
-	ui.Fprintf(p.Err, "%s in %s, %s and %s\n", tally(r), plain.Count(r.Files, "file"), plain.Count(r.Clusters, "cluster"), plain.Count(r.Objects, "object"))
+	ui.Fprintf(p.Err, "%s in %s, %s and %s\n", tally(r), plain.Count(r.Files, "file"), plain.Count(r.Clusters, "cluster"),
+		plain.Count(r.Objects, "object"))
 	return nil
 }
 
@@ -121,7 +123,8 @@ type renderedObject struct {
 
 // forPrograms is the result as JSON and YAML have it.
 func forPrograms(result *render.Result) *renderResult {
-	out := &renderResult{FormatVersion: "1", Objects: make([]renderedObject, 0, len(result.Objects)), Problems: append(diag.Findings{}, result.Findings...)}
+	out := &renderResult{FormatVersion: "1", Objects: make([]renderedObject, 0, len(result.Objects)),
+		Problems: append(diag.Findings{}, result.Findings...)}
 	for _, o := range result.Objects {
 		out.Objects = append(out.Objects, renderedObject{
 			ManagementCluster: o.ManagementCluster, Environment: o.Environment, Cluster: o.Cluster, Targets: o.Targets, Owner: o.Owner,
@@ -215,7 +218,8 @@ func adoptView(p *Page, r *adopt.Report) error {
 		_, err := io.WriteString(p.Out, r.Fleet)
 		return err
 	}
-	ui.Fprintf(s, "\n%s is written, and nothing else. Look at it, then: fleetctl validate; fleetctl diff; fleetctl status --context NAME\n", v1alpha1.FileName)
+	ui.Fprintf(s, "\n%s is written, and nothing else. Look at it, then: fleetctl validate; fleetctl diff; fleetctl status --context NAME\n",
+		v1alpha1.FileName)
 	return nil
 }
 

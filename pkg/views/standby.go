@@ -23,7 +23,8 @@ func activationView(w io.Writer, r *pivot.ActivateResult) error {
 				ui.Fprintf(w, "It cannot take along: %s\n", left)
 			}
 		} else if s := r.Snapshot; s != nil {
-			ui.Fprintf(w, "%s would take over from %s with the snapshot %s, taken %s by %s: %s\n", r.Cluster, r.Of, s.ID, s.Taken.Format(time.RFC3339), s.By, countsText(s.Counts))
+			ui.Fprintf(w, "%s would take over from %s with the snapshot %s, taken %s by %s: %s\n", r.Cluster, r.Of, s.ID,
+				s.Taken.Format(time.RFC3339), s.By, countsText(s.Counts))
 		} else {
 			ui.Fprintf(w, "%s has taken over from %s; what is left is to connect Flux, and the fleet repo's part.\n", r.Cluster, r.Of)
 		}

@@ -89,8 +89,8 @@ func hunk(line string) (old, fresh int) {
 	return old, fresh
 }
 
-// sumUp is a difference in which what was generated, and nobody reads, is a line that says how much it is: Flux's own manifests, and new charts as
-// fleetctl brings them.
+// sumUp is a difference in which what was generated, and nobody reads, is a line that says how much it is: Flux's own manifests, and new
+// charts as fleetctl brings them.
 func sumUp(diff string) string {
 	all := sections(diff)
 	charts := newCharts(all)

@@ -35,8 +35,9 @@ func TestSumUp(t *testing.T) {
 			fleet.Diff() + write(flux, numbered("", 6229)) + team,
 			fleet.Diff() + "--- /dev/null\n+++ b/" + flux + "\n… 6,229 lines of Flux's own manifests\n" + team,
 		},
-		"changed": {changed.Diff() + fleet.Diff(), "--- a/" + flux + "\n+++ b/" + flux + "\n… 1 line more and 2 less of Flux's own manifests\n" + fleet.Diff()},
-		"gone":    {gone.Diff(), "--- a/" + flux + "\n+++ /dev/null\n… 1,200 lines less of Flux's own manifests\n"},
+		"changed": {changed.Diff() + fleet.Diff(), "--- a/" + flux + "\n+++ b/" + flux + "\n… 1 line more and 2 less of Flux's own manifests\n" +
+			fleet.Diff()},
+		"gone": {gone.Diff(), "--- a/" + flux + "\n+++ /dev/null\n… 1,200 lines less of Flux's own manifests\n"},
 		"a new chart": {
 			write("charts/aws-eks/Chart.yaml", "name: aws-eks\n") + write("charts/aws-eks/templates/a.yaml", "--- \n+++ \n") + fleet.Diff() + team,
 			"--- /dev/null\n+++ b/charts/aws-eks\n… 2 files, 3 lines of the chart of flavour aws-eks, as fleetctl brings it\n" + fleet.Diff() + team,

@@ -43,7 +43,8 @@ func transferView(p *Page, r *transfer.Result) error {
 	case "nothing-to-do":
 		ui.Fprintf(w, "No transfer of cluster %s was under way.\n", r.Cluster)
 	case "handed-over":
-		ui.Fprintf(w, "%s manages cluster %s. The fleet repo does not say so yet where Flux reads it: nobody's Flux changes the cluster until it does.\n", r.To, r.Cluster)
+		ui.Fprintf(w, "%s manages cluster %s. The fleet repo does not say so yet where Flux reads it: nobody's Flux changes the cluster until "+
+			"it does.\n", r.To, r.Cluster)
 	default:
 		ui.Fprintf(w, "%s manages cluster %s, and %s knows it no more.\n", r.To, r.Cluster, r.From)
 	}
@@ -60,7 +61,8 @@ func drillView(w io.Writer, r *pivot.DrillResult) error {
 		ui.Fprintf(w, "Tried on the standby %s, with nobody to act on it, the same as in the snapshot, and taken away again: %s, in %s.\n",
 			r.Standby, countsText(r.Restored), plain.Count(r.Seconds, "second"))
 	} else if len(r.Restored) > 0 {
-		ui.Fprintf(w, "Restored on a host of its own, with nobody to act on it, and the same as in the snapshot: %s, in %s.\n", countsText(r.Restored), plain.Count(r.Seconds, "second"))
+		ui.Fprintf(w, "Restored on a host of its own, with nobody to act on it, and the same as in the snapshot: %s, in %s.\n",
+			countsText(r.Restored), plain.Count(r.Seconds, "second"))
 	}
 	for _, finding := range r.Findings {
 		ui.Fprintf(w, "%s: %s\n", finding.Severity, finding.Summary)

@@ -1,6 +1,6 @@
-// Package views prints what commands have found or done: one view for each result, which a program gets as data and a person as text. All views are
-// here, so that what several of them show (a commit, a count, a table) looks alike in all. They know results and nothing of how these come about: who
-// calls one has the result already.
+// Package views prints what commands have found or done: one view for each result, which a program gets as data and a person as text. All
+// views are here, so that what several of them show (a commit, a count, a table) looks alike in all. They know results and nothing of how
+// these come about: who calls one has the result already.
 package views
 
 import (

@@ -81,7 +81,8 @@ var now = time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
 // allShown has each view once at least, and again for each of its cases.
 var allShown = []shown{
 	listing("Channels", Channels), listing("Charts", Charts), listing("Networks", Networks), listing("Environments", Environments),
-	listing("Features", Features), listing("ManagementClusters", ManagementClusters), listing("Providers", Providers), listing("Tenants", Tenants), listing("Apps", Apps), listing("Notifications", Notifications),
+	listing("Features", Features), listing("ManagementClusters", ManagementClusters), listing("Providers", Providers),
+	listing("Tenants", Tenants), listing("Apps", Apps), listing("Notifications", Notifications),
 	listing("Identities", Identities),
 	listing("Clusters", func(all []fleetrepo.Cluster) View { return Clusters(all[:1], all, diag.Findings{}) }),
 	listing("Pools", func(all []fleetrepo.Cluster) View { return Pools(all, diag.Findings{}) }),
@@ -153,7 +154,10 @@ var allShown = []shown{
 	showing("Connect", Connect),
 	showing("Master", Master, func(r *masters.Result) { r.Error, r.Changes, r.ParentLeft = "", nil, nil }),
 	showing("Master leaves some of its parent", Master, func(r *masters.Result) { r.Error, r.Changes = "", nil }),
-	showing("Master keeps its parent", Master, func(r *masters.Result) { r.Error, r.Changes, r.ParentGone, r.ParentLeft = "", nil, false, nil }),
+	showing("Master keeps its parent", Master, func(r *masters.Result) {
+		r.Error, r.Changes, r.ParentGone, r.ParentLeft = "", nil, false,
+			nil
+	}),
 	showing("Transfer", Transfer, func(r *transfer.Result) { r.Outcome = "transferred" }),
 	showing("Transfer plan", Transfer, func(r *transfer.Result) { r.Outcome = "planned" }),
 	showing("Transfer undone", Transfer, func(r *transfer.Result) { r.Outcome, r.Change = "undone", nil }),
@@ -180,14 +184,16 @@ var allShown = []shown{
 	showing("Why", Why, func(r *why.Report) { r.Ready = false }),
 	showing("Doctor", Doctor),
 	showing("SupportBundle", SupportBundle),
-	{name: "Credentials", isList: true, view: showing("", func(r *management.CredentialsReport) View { return Credentials(r, 24*time.Hour) }).view},
+	{name: "Credentials", isList: true, view: showing("",
+		func(r *management.CredentialsReport) View { return Credentials(r, 24*time.Hour) }).view},
 	{name: "Orphans", isList: true, view: showing("", func(r *orphans.Report) View { return Orphans(r, now) }).view},
 	showing("OrphansDeletion", func(d *orphans.Deletion) View { return OrphansDeletion(d, now) }),
 	showing("DeletedOrphans", DeletedOrphans),
 	showing("DeletedOrphans dry run", DeletedOrphans, func(r *reclaim.Deleted) { r.DryRun, r.Left = true, nil }),
 	showing("DeletedOrphans all", DeletedOrphans, func(r *reclaim.Deleted) { r.DryRun, r.Left = false, nil }),
 	showing("DeletedOrphans everywhere", DeletedOrphans, func(r *reclaim.Deleted) { r.DryRun, r.Left, r.Regions = false, nil, nil }),
-	showing("DeletedOrphans nothing", DeletedOrphans, func(r *reclaim.Deleted) { r.DryRun, r.Left, r.Planned, r.Deleted = false, nil, nil, nil }),
+	showing("DeletedOrphans nothing", DeletedOrphans,
+		func(r *reclaim.Deleted) { r.DryRun, r.Left, r.Planned, r.Deleted = false, nil, nil, nil }),
 	showing("Orphans none", func(r *orphans.Report) View { return Orphans(r, now) }, func(r *orphans.Report) {
 		*r = orphans.Report{FormatVersion: "1", Complete: true}
 	}),
@@ -234,7 +240,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestEveryViewIsShown finds each function of this package that makes a view among those that the tests show, and each golden file among theirs.
+// TestEveryViewIsShown finds each function of this package that makes a view among those that the tests show, and each golden file among
+// theirs.
 func TestEveryViewIsShown(t *testing.T) {
 	cases := map[string]bool{}
 	tested := map[string]bool{}

@@ -11,13 +11,16 @@ import (
 // summing are conditions of Cluster API that sum up the parts of an object. If a part has a trouble of its own, the part's trouble comes
 // first.
 var summing = []string{
-	"Available", "Ready", "InfrastructureReady", "BootstrapConfigReady", "ControlPlaneInitialized", "ControlPlaneAvailable", "ControlPlaneMachinesReady", "WorkersAvailable",
-	"WorkerMachinesReady", "MachinesReady", "MachinesCreated", "Initialized", "RemoteConnectionProbe", "EtcdClusterHealthy", "ControlPlaneComponentsHealthy",
+	"Available", "Ready", "InfrastructureReady", "BootstrapConfigReady", "ControlPlaneInitialized", "ControlPlaneAvailable",
+	"ControlPlaneMachinesReady", "WorkersAvailable",
+	"WorkerMachinesReady", "MachinesReady", "MachinesCreated", "Initialized", "RemoteConnectionProbe", "EtcdClusterHealthy",
+	"ControlPlaneComponentsHealthy",
 	"NodeHealthy", "NodeReady", "ControlPlaneReady", "HealthCheckSucceeded",
 }
 
 // downstream are Flux's reasons for applied objects that are not healthy yet. The cause is in the applied objects.
-var downstream = []string{"HealthCheckFailed", "Progressing", "ProgressingWithRetry", "DependencyNotReady", "InstallFailed", "UpgradeFailed"}
+var downstream = []string{"HealthCheckFailed", "Progressing", "ProgressingWithRetry", "DependencyNotReady",
+	"InstallFailed", "UpgradeFailed"}
 
 // candidate is a trouble that may be a cause. The lower its weight, the more it explains.
 type candidate struct {
@@ -142,7 +145,8 @@ func (c *chain) explains(t Trouble) bool {
 	if t.code == "DependencyNotReady" || t.code == "Progressing" || t.code == "ProgressingWithRetry" {
 		return true
 	}
-	waits := t.code == "HealthCheckFailed" || strings.Contains(t.Reason, "context deadline exceeded") || strings.Contains(t.Reason, "timed out waiting")
+	waits := t.code == "HealthCheckFailed" || strings.Contains(t.Reason, "context deadline exceeded") ||
+		strings.Contains(t.Reason, "timed out waiting")
 	return waits && c.root != nil && (c.cluster == nil || !c.cluster.Available)
 }
 

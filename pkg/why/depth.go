@@ -73,10 +73,12 @@ func CollectDepth(ctx context.Context, from Sources) (*Depth, error) {
 		return nil, err
 	}
 	if l.root == nil && len(l.unknown) == 0 {
-		return nil, diag.NotReady("`fleetctl why "+from.Cluster+"` tells how far it has come", "the management cluster %s has not made cluster %s yet", from.Management, from.Cluster)
+		return nil, diag.NotReady("`fleetctl why "+from.Cluster+"` tells how far it has come",
+			"the management cluster %s has not made cluster %s yet", from.Management, from.Cluster)
 	}
 	d := &Depth{
-		FormatVersion: "1", Time: time.Now().UTC().Truncate(time.Second), Cluster: l.key.String(), Objects: []Object{}, Flux: []Link{}, Events: []Event{},
+		FormatVersion: "1", Time: time.Now().UTC().Truncate(time.Second), Cluster: l.key.String(), Objects: []Object{},
+		Flux: []Link{}, Events: []Event{},
 		Unknown: append([]string{}, l.unknown...),
 	}
 	if l.cluster != nil {
@@ -102,11 +104,13 @@ func (l *look) object(p *capi.Part, depth int) Object {
 	link := Link{Troubles: l.partTroubles(p)}
 	link.judge()
 	o := Object{
-		Kind: p.GetKind(), Namespace: p.GetNamespace(), Name: p.GetName(), Depth: depth, State: link.State, Conditions: []Condition{}, Troubles: link.Troubles,
+		Kind: p.GetKind(), Namespace: p.GetNamespace(), Name: p.GetName(), Depth: depth, State: link.State, Conditions: []Condition{},
+		Troubles: link.Troubles,
 	}
 	for _, c := range kube.Conditions(p.Unstructured) {
 		o.Conditions = append(o.Conditions, Condition{
-			Condition: status.Condition{Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message}, Since: since(c.LastTransitionTime.Time),
+			Condition: status.Condition{Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message},
+			Since:     since(c.LastTransitionTime.Time),
 		})
 	}
 	return o
@@ -122,7 +126,8 @@ func (l *look) lastEvents(objects []Object) []Event {
 			continue
 		}
 		out = append(out, Event{
-			Time: kube.EventTime(e).UTC(), Type: e.Type, Object: of.Kind + " " + of.Name, Reason: e.Reason, Message: strings.Join(strings.Fields(e.Message), " "), Count: e.Count,
+			Time: kube.EventTime(e).UTC(), Type: e.Type, Object: of.Kind + " " + of.Name, Reason: e.Reason,
+			Message: strings.Join(strings.Fields(e.Message), " "), Count: e.Count,
 		})
 	}
 	slices.Reverse(out)

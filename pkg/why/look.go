@@ -184,7 +184,8 @@ func (l *look) partTroubles(p *capi.Part) []Trouble {
 		}
 		troubles = append(troubles, Trouble{Reason: text, Since: since(p.GetDeletionTimestamp().Time), Waiting: true})
 	}
-	if _, paused := p.GetAnnotations()["cluster.x-k8s.io/paused"]; paused && !slices.ContainsFunc(troubles, func(t Trouble) bool { return t.Condition == "Paused" }) {
+	if _, paused := p.GetAnnotations()["cluster.x-k8s.io/paused"]; paused &&
+		!slices.ContainsFunc(troubles, func(t Trouble) bool { return t.Condition == "Paused" }) {
 		troubles = append(troubles, Trouble{Condition: "Paused", Reason: "it has the annotation cluster.x-k8s.io/paused"})
 	}
 	return troubles
@@ -208,7 +209,8 @@ func Collect(ctx context.Context, from Sources) (*Report, error) {
 		return nil, err
 	}
 	r := &Report{
-		FormatVersion: "1", Time: time.Now().UTC().Truncate(time.Second), Cluster: l.key.String(), Causes: []Cause{}, Unknown: append([]string{}, l.unknown...),
+		FormatVersion: "1", Time: time.Now().UTC().Truncate(time.Second), Cluster: l.key.String(), Causes: []Cause{},
+		Unknown: append([]string{}, l.unknown...),
 	}
 	c := &chain{look: l}
 	c.build()
@@ -216,7 +218,8 @@ func Collect(ctx context.Context, from Sources) (*Report, error) {
 	r.Causes = append(r.Causes, c.causes()...)
 	r.Ready = l.cluster != nil && l.cluster.Available && len(r.Causes) == 0 && len(r.Unknown) == 0
 	if len(r.Causes) == 0 && l.cluster != nil && !l.cluster.Available { // only the Cluster itself has a trouble
-		r.Causes = append(r.Causes, Cause{Stage: StageCluster, Object: "Cluster " + r.Cluster, Reason: l.cluster.Reason, Words: l.words("Cluster", l.key.Name)})
+		r.Causes = append(r.Causes, Cause{Stage: StageCluster, Object: "Cluster " + r.Cluster, Reason: l.cluster.Reason,
+			Words: l.words("Cluster", l.key.Name)})
 	}
 	return r, nil
 }

@@ -62,7 +62,8 @@ func pageOfRemedies() []byte {
 
 <!-- Made of pkg/why's catalogue by ` + "`go test ./pkg/why -run TestPageOfRemedies -update`" + `; a test holds both to each other. -->
 
-This page lists the causes that ` + "`fleetctl why CLUSTER`" + ` knows, each with its remedy. Below a remedy are messages of controllers and clouds for which ` + "`why`" + `
+This page lists the causes that ` + "`fleetctl why CLUSTER`" +
+		` knows, each with its remedy. Below a remedy are messages of controllers and clouds for which ` + "`why`" + `
 shows it; a test tries each. For any other cause, ` + "`why`" + ` shows only the message of the controller or the cloud.
 `)
 	for _, r := range Catalogue() {

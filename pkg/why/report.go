@@ -1,5 +1,5 @@
-// Package why looks at one workload cluster in depth: the way from a commit through Flux and Cluster API to its provider's own objects, where that way
-// is broken, and what is known to mend it.
+// Package why looks at one workload cluster in depth: the way from a commit through Flux and Cluster API to its provider's own objects,
+// where that way is broken, and what is known to mend it.
 package why
 
 import (

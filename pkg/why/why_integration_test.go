@@ -24,7 +24,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/status"
 )
 
-// bed is an API server with the kinds of Flux, Cluster API and a provider, and without controllers: the test says what they would have written.
+// bed is an API server with the kinds of Flux, Cluster API and a provider, and without controllers: the test says what they would have
+// written.
 type bed struct {
 	t *testing.T
 	*kube.Client
@@ -89,7 +90,8 @@ func (b *bed) provider(ready bool) {
 	d := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "capa-system", Name: "capa-controller-manager", Labels: labels},
 		Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
-			ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "manager", Image: "example.com/capa:v2"}}},
+			ObjectMeta: metav1.ObjectMeta{Labels: labels},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "manager", Image: "example.com/capa:v2"}}},
 		}},
 	}
 	if err := b.Create(b.t.Context(), d); err != nil {
@@ -106,7 +108,8 @@ func (b *bed) deployment(ready bool) {
 	}
 	d.Status = appsv1.DeploymentStatus{
 		ObservedGeneration: d.Generation, Replicas: 1, UpdatedReplicas: 1, UnavailableReplicas: 1,
-		Conditions: []appsv1.DeploymentCondition{{Type: "Available", Status: "False", Reason: "CrashLoopBackOff", Message: "manager: ended with exit code 1"}},
+		Conditions: []appsv1.DeploymentCondition{{Type: "Available", Status: "False", Reason: "CrashLoopBackOff",
+			Message: "manager: ended with exit code 1"}},
 	}
 	if ready {
 		d.Status.UnavailableReplicas, d.Status.ReadyReplicas, d.Status.AvailableReplicas = 0, 1, 1
@@ -137,15 +140,19 @@ const fine = `conditions: [{type: Ready, status: "True", reason: Succeeded, mess
 func (b *bed) fluxOf(name, source, kustomization, release string) {
 	b.t.Helper()
 	for _, text := range []string{
-		`{apiVersion: source.toolkit.fluxcd.io/v1, kind: GitRepository, metadata: {namespace: flux-system, name: ` + name + `}, status: {` + source + `, artifact: {revision: "main@sha1:0123456789abcdef", digest: "x:y", path: p, url: u, lastUpdateTime: "2026-01-01T00:00:00Z"}}}`,
-		`{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {namespace: flux-system, name: clusters-` + name + `}, spec: {interval: 1m, prune: true, path: p, sourceRef: {kind: GitRepository, name: ` + name + `}},
+		`{apiVersion: source.toolkit.fluxcd.io/v1, kind: GitRepository, metadata: {namespace: flux-system, name: ` + name + `}, status: {` +
+			source + `, artifact: {revision: "main@sha1:0123456789abcdef", digest: "x:y", path: p, url: u, lastUpdateTime: "2026-01-01T00:00:00Z"}}}`,
+		`{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {namespace: flux-system, name: clusters-` + name +
+			`}, spec: {interval: 1m, prune: true, path: p, sourceRef: {kind: GitRepository, name: ` + name + `}},
  status: {` + kustomization + `, lastAppliedRevision: "main@sha1:0123456789abcdef"}}`,
 	} {
 		b.make(text)
 	}
 	if release != "" {
-		b.make(`{apiVersion: helm.toolkit.fluxcd.io/v2, kind: HelmRelease, metadata: {namespace: ` + name + `, name: ` + name + `, labels: {kustomize.toolkit.fluxcd.io/namespace: flux-system, kustomize.toolkit.fluxcd.io/name: clusters-` + name + `}},
- spec: {interval: 1m, chart: {spec: {chart: c, sourceRef: {kind: GitRepository, namespace: flux-system, name: ` + name + `}}}}, status: {` + release + `}}`)
+		b.make(`{apiVersion: helm.toolkit.fluxcd.io/v2, kind: HelmRelease, metadata: {namespace: ` + name + `, name: ` + name +
+			`, labels: {kustomize.toolkit.fluxcd.io/namespace: flux-system, kustomize.toolkit.fluxcd.io/name: clusters-` + name + `}},
+ spec: {interval: 1m, chart: {spec: {chart: c, sourceRef: {kind: GitRepository, namespace: flux-system, name: ` + name + `}}}}, status: {` +
+			release + `}}`)
 	}
 }
 
@@ -159,12 +166,19 @@ func (b *bed) namespace(name string) {
 // cluster is a Cluster with its AWSCluster, its control plane, and a machine with its AWSMachine.
 func (b *bed) cluster(name, cluster, infrastructure, controlPlane, machine, infraMachine string) {
 	b.t.Helper()
-	root := b.make(`{apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, metadata: {namespace: ` + name + `, name: ` + name + `, labels: {helm.toolkit.fluxcd.io/namespace: ` + name + `, helm.toolkit.fluxcd.io/name: ` + name + `}},
- spec: {infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: AWSCluster, name: ` + name + `}, controlPlaneRef: {apiGroup: controlplane.cluster.x-k8s.io, kind: KubeadmControlPlane, name: ` + name + `}}, status: {phase: Provisioning, ` + cluster + `}}`)[0]
-	b.below(`{apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: AWSCluster, metadata: {namespace: `+name+`, name: `+name+`}, status: {`+infrastructure+`}}`, root)
-	cp := b.below(`{apiVersion: controlplane.cluster.x-k8s.io/v1beta2, kind: KubeadmControlPlane, metadata: {namespace: `+name+`, name: `+name+`}, status: {`+controlPlane+`}}`, root)
-	m := b.below(`{apiVersion: cluster.x-k8s.io/v1beta2, kind: Machine, metadata: {namespace: `+name+`, name: `+name+`-m0, labels: {cluster.x-k8s.io/cluster-name: `+name+`}}, spec: {clusterName: `+name+`}, status: {`+machine+`}}`, cp)
-	b.below(`{apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: AWSMachine, metadata: {namespace: `+name+`, name: `+name+`-m0}, status: {`+infraMachine+`}}`, m)
+	root := b.make(`{apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, metadata: {namespace: ` + name + `, name: ` + name +
+		`, labels: {helm.toolkit.fluxcd.io/namespace: ` + name + `, helm.toolkit.fluxcd.io/name: ` + name + `}},
+ spec: {infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: AWSCluster, name: ` + name +
+		`}, controlPlaneRef: {apiGroup: controlplane.cluster.x-k8s.io, kind: KubeadmControlPlane, name: ` + name +
+		`}}, status: {phase: Provisioning, ` + cluster + `}}`)[0]
+	b.below(`{apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: AWSCluster, metadata: {namespace: `+name+`, name: `+name+
+		`}, status: {`+infrastructure+`}}`, root)
+	cp := b.below(`{apiVersion: controlplane.cluster.x-k8s.io/v1beta2, kind: KubeadmControlPlane, metadata: {namespace: `+name+`, name: `+name+
+		`}, status: {`+controlPlane+`}}`, root)
+	m := b.below(`{apiVersion: cluster.x-k8s.io/v1beta2, kind: Machine, metadata: {namespace: `+name+`, name: `+name+
+		`-m0, labels: {cluster.x-k8s.io/cluster-name: `+name+`}}, spec: {clusterName: `+name+`}, status: {`+machine+`}}`, cp)
+	b.below(`{apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: AWSMachine, metadata: {namespace: `+name+`, name: `+name+
+		`-m0}, status: {`+infraMachine+`}}`, m)
 }
 
 // below creates an object of an owner.
@@ -172,7 +186,8 @@ func (b *bed) below(text string, owner *unstructured.Unstructured) *unstructured
 	b.t.Helper()
 	obj := object(text)
 	yes := true
-	obj.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: owner.GetAPIVersion(), Kind: owner.GetKind(), Name: owner.GetName(), UID: owner.GetUID(), Controller: &yes}})
+	obj.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: owner.GetAPIVersion(), Kind: owner.GetKind(), Name: owner.GetName(),
+		UID: owner.GetUID(), Controller: &yes}})
 	if err := b.Create(b.t.Context(), obj); err != nil {
 		b.t.Fatalf("%v\n%s", err, text)
 	}
@@ -186,12 +201,15 @@ func (b *bed) worker(name, machine, config string) {
 	if err := b.Get(b.t.Context(), kube.Key{Namespace: name, Name: name}, root); err != nil {
 		b.t.Fatal(err)
 	}
-	m := b.below(`{apiVersion: cluster.x-k8s.io/v1beta2, kind: Machine, metadata: {namespace: `+name+`, name: `+name+`-w0, labels: {cluster.x-k8s.io/cluster-name: `+name+`}}, spec: {clusterName: `+name+`}, status: {`+machine+`}}`, root)
-	b.below(`{apiVersion: bootstrap.cluster.x-k8s.io/v1beta2, kind: KubeadmConfig, metadata: {namespace: `+name+`, name: `+name+`-w0}, status: {`+config+`}}`, m)
+	m := b.below(`{apiVersion: cluster.x-k8s.io/v1beta2, kind: Machine, metadata: {namespace: `+name+`, name: `+name+
+		`-w0, labels: {cluster.x-k8s.io/cluster-name: `+name+`}}, spec: {clusterName: `+name+`}, status: {`+machine+`}}`, root)
+	b.below(`{apiVersion: bootstrap.cluster.x-k8s.io/v1beta2, kind: KubeadmConfig, metadata: {namespace: `+name+`, name: `+name+
+		`-w0}, status: {`+config+`}}`, m)
 }
 
 func condition(name, status, reason, message string) string {
-	return fmt.Sprintf(`{type: %s, status: "%s", reason: %s, message: %q, observedGeneration: 1, lastTransitionTime: "2026-01-01T00:00:00Z"}`, name, status, reason, message)
+	return fmt.Sprintf(`{type: %s, status: "%s", reason: %s, message: %q, observedGeneration: 1, lastTransitionTime: "2026-01-01T00:00:00Z"}`,
+		name, status, reason, message)
 }
 
 func conditions(all ...string) string { return "conditions: [" + strings.Join(all, ", ") + "]" }
@@ -242,9 +260,11 @@ func TestWhy(t *testing.T) {
 		{
 			name: "denied", object: "AWSCluster denied/denied", says: "UnauthorizedOperation", remedy: "cloud-permissions",
 			make: func(n string) {
-				b.fluxOf(n, fine, `conditions: [`+condition("Ready", "False", "HealthCheckFailed", "timeout waiting for: [Cluster/denied/denied status: 'InProgress']")+`], observedGeneration: 1`, fine)
+				b.fluxOf(n, fine, `conditions: [`+condition("Ready", "False", "HealthCheckFailed",
+					"timeout waiting for: [Cluster/denied/denied status: 'InProgress']")+`], observedGeneration: 1`, fine)
 				b.cluster(n, notAvailable(condition("InfrastructureReady", "False", "NotReady", "6 of 8 completed")),
-					conditions(condition("Ready", "False", "VpcReconciliationFailed", denied), condition("VpcReady", "False", "VpcReconciliationFailed", denied)), waits, waits, waits)
+					conditions(condition("Ready", "False", "VpcReconciliationFailed", denied),
+						condition("VpcReady", "False", "VpcReconciliationFailed", denied)), waits, waits, waits)
 			},
 		},
 		{
@@ -252,7 +272,8 @@ func TestWhy(t *testing.T) {
 			make: func(n string) {
 				b.fluxOf(n, fine, fine, fine)
 				b.cluster(n, notAvailable(), fine, conditions(condition("Initialized", "False", "NotInitialized", "Control plane not yet initialized")),
-					conditions(condition("InfrastructureReady", "False", "NotReady", "AWSMachine is not ready")), conditions(condition("InstanceReady", "False", "InstanceProvisionFailed", "not provisioned")))
+					conditions(condition("InfrastructureReady", "False", "NotReady", "AWSMachine is not ready")),
+					conditions(condition("InstanceReady", "False", "InstanceProvisionFailed", "not provisioned")))
 				b.warn(n, "AWSMachine", n+"-m0", "FailedCreate", "InsufficientInstanceCapacity: We currently do not have sufficient m5.large capacity")
 			},
 		},
@@ -266,22 +287,26 @@ func TestWhy(t *testing.T) {
 			},
 		},
 		{
-			// Seconds after the machine of its control plane was made: a worker's configuration waits for that, and says nothing of the certificates yet.
+			// Seconds after the machine of its control plane was made: a worker's configuration waits for that, and says nothing of the certificates
+			// yet.
 			name: "young", object: "Machine young/young-m0", says: "Waiting for Cluster control plane to be initialized", remedy: "bootstrap-failed",
 			make: func(n string) {
 				b.fluxOf(n, fine, fine, fine)
 				b.cluster(n, notAvailable(), fine, conditions(condition("Initialized", "False", "NotInitialized", "")),
 					conditions(condition("Available", "False", "NotReady", ""),
 						condition("NodeHealthy", "Unknown", "InspectionFailed", "Waiting for Cluster control plane to be initialized")), fine)
-				const list = "* DataSecretAvailable: Waiting for Cluster control plane to be initialized\n* CertificatesAvailable: Condition not yet reported"
-				b.worker(n, conditions(condition("BootstrapConfigReady", "False", "NotReady", list)), conditions(condition("Ready", "False", "NotReady", list),
-					condition("DataSecretAvailable", "False", "NotAvailable", "Waiting for Cluster control plane to be initialized")))
+				const list = "* DataSecretAvailable: Waiting for Cluster control plane to be initialized\n* CertificatesAvailable: Condition not " +
+					"yet reported"
+				b.worker(n, conditions(condition("BootstrapConfigReady", "False", "NotReady", list)),
+					conditions(condition("Ready", "False", "NotReady", list),
+						condition("DataSecretAvailable", "False", "NotAvailable", "Waiting for Cluster control plane to be initialized")))
 			},
 		},
 		{
 			name: "unread", gone: true, object: "GitRepository flux-system/unread", says: "authentication required", remedy: "git-authentication",
 			make: func(n string) {
-				b.fluxOf(n, conditions(condition("Ready", "False", "GitOperationFailed", "unable to list remote: authentication required: Unauthorized")),
+				b.fluxOf(n, conditions(condition("Ready", "False", "GitOperationFailed",
+					"unable to list remote: authentication required: Unauthorized")),
 					conditions(condition("Ready", "False", "ArtifactFailed", "Source artifact not found, retrying in 30s")), "")
 			},
 		},
@@ -292,15 +317,18 @@ func TestWhy(t *testing.T) {
 		{
 			name: "hooked", object: "HelmRelease hooked/hooked", says: "failed calling webhook", remedy: "webhook",
 			make: func(n string) {
-				b.fluxOf(n, fine, fine, conditions(condition("Ready", "False", "UpgradeFailed", "Helm upgrade failed: failed calling webhook \"x\": connect: connection refused")))
+				b.fluxOf(n, fine, fine, conditions(condition("Ready", "False", "UpgradeFailed",
+					"Helm upgrade failed: failed calling webhook \"x\": connect: connection refused")))
 				b.cluster(n, available(), fine, fine, fine, fine)
 			},
 		},
 		{
-			name: "both", object: "AWSCluster both/both", says: "VpcLimitExceeded", remedy: "cloud-quota", another: "Kustomization flux-system/clusters-both",
+			name: "both", object: "AWSCluster both/both", says: "VpcLimitExceeded", remedy: "cloud-quota",
+			another: "Kustomization flux-system/clusters-both",
 			make: func(n string) {
 				b.fluxOf(n, fine, conditions(condition("Ready", "False", "BuildFailed", "kustomize build failed: accumulating resources")), fine)
-				b.cluster(n, notAvailable(), conditions(condition("VpcReady", "False", "VpcReconciliationFailed", "VpcLimitExceeded: The maximum number of VPCs has been reached.")), waits, waits, waits)
+				b.cluster(n, notAvailable(), conditions(condition("VpcReady", "False", "VpcReconciliationFailed",
+					"VpcLimitExceeded: The maximum number of VPCs has been reached.")), waits, waits, waits)
 			},
 		},
 		{
@@ -360,7 +388,8 @@ func TestWhy(t *testing.T) {
 			if first.Object != c.object || !strings.Contains(first.Reason, c.says) || id != c.remedy {
 				t.Errorf("the first cause is %s: %s (%s)", first.Object, first.Reason, id)
 			}
-			if c.another == "" && len(r.Causes) > 1 || c.another != "" && !slices.ContainsFunc(r.Causes, func(o Cause) bool { return o.Object == c.another }) {
+			if c.another == "" && len(r.Causes) > 1 || c.another != "" &&
+				!slices.ContainsFunc(r.Causes, func(o Cause) bool { return o.Object == c.another }) {
 				t.Errorf("causes: %+v", r.Causes)
 			}
 			lines := strings.Split(shown.String(), "\n")
@@ -373,7 +402,8 @@ func TestWhy(t *testing.T) {
 	t.Run("a provider that does not run comes first", func(t *testing.T) {
 		b.deployment(false)
 		r := b.why("waiting", false)
-		if len(r.Causes) == 0 || r.Causes[0].Object != "infrastructure provider aws" || r.Causes[0].Remedy == nil || r.Causes[0].Remedy.ID != "controller-down" {
+		if len(r.Causes) == 0 || r.Causes[0].Object != "infrastructure provider aws" || r.Causes[0].Remedy == nil ||
+			r.Causes[0].Remedy.ID != "controller-down" {
 			t.Errorf("got %+v", r.Causes)
 		}
 		b.deployment(true)
@@ -397,11 +427,13 @@ func inDepth(t *testing.T, b *bed) {
 	for _, o := range d.Objects {
 		got = append(got, strings.Repeat(" ", o.Depth)+o.Kind+" "+o.Name+" "+string(o.State))
 	}
-	want := []string{"Cluster words wrong", " AWSCluster words ok", " KubeadmControlPlane words wrong", "  Machine words-m0 wrong", "   AWSMachine words-m0 wrong"}
+	want := []string{"Cluster words wrong", " AWSCluster words ok", " KubeadmControlPlane words wrong", "  Machine words-m0 wrong",
+		"   AWSMachine words-m0 wrong"}
 	if !slices.Equal(got, want) || d.Ready {
 		t.Errorf("ready %v:\n%s", d.Ready, strings.Join(got, "\n"))
 	}
-	if len(d.Events) != 1 || d.Events[0].Object != "AWSMachine words-m0" || !strings.Contains(d.Events[0].Message, "InsufficientInstanceCapacity") {
+	if len(d.Events) != 1 || d.Events[0].Object != "AWSMachine words-m0" ||
+		!strings.Contains(d.Events[0].Message, "InsufficientInstanceCapacity") {
 		t.Errorf("events: %+v", d.Events)
 	}
 	var shown bytes.Buffer
@@ -423,7 +455,8 @@ func inDepth(t *testing.T, b *bed) {
 func (b *bed) warn(namespace, kind, name, reason, message string) {
 	b.t.Helper()
 	err := b.Create(b.t.Context(), &corev1.Event{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: strings.ToLower(kind) + "-1"}, Type: corev1.EventTypeWarning, Reason: reason, Message: message,
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: strings.ToLower(kind) + "-1"}, Type: corev1.EventTypeWarning,
+		Reason: reason, Message: message,
 		InvolvedObject: corev1.ObjectReference{Kind: kind, Namespace: namespace, Name: name}, LastTimestamp: metav1.Now(),
 	})
 	if err != nil {
@@ -432,7 +465,8 @@ func (b *bed) warn(namespace, kind, name, reason, message string) {
 }
 
 func (b *bed) clearStatus(kind, name string) error {
-	obj := object(`{apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: ` + kind + `, metadata: {namespace: ` + name + `, name: ` + name + `}}`)
+	obj := object(`{apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: ` + kind + `, metadata: {namespace: ` + name + `, name: ` +
+		name + `}}`)
 	if err := b.Get(b.t.Context(), kube.RefOf(obj).Key, obj); err != nil {
 		return err
 	}

@@ -9,10 +9,11 @@ import (
 	"sync"
 )
 
-// FS are the files of a folder as they lie there: its regular files and folders. A symbolic link is one, and leads nowhere, as in a commit and
-// in what Flux makes of it. Nothing but a regular file or a folder is ever opened: a pipe would have who opens it wait.
+// FS are the files of a folder as they lie there: its regular files and folders. A symbolic link is one, and leads nowhere, as in a commit
+// and in what Flux makes of it. Nothing but a regular file or a folder is ever opened: a pipe would have who opens it wait.
 //
-// What a folder holds is looked up once, so an FS is for who reads files that nobody changes meanwhile. It may be used by several goroutines.
+// What a folder holds is looked up once, so an FS is for who reads files that nobody changes meanwhile. It may be used by several
+// goroutines.
 func FS(dir string) (fs.FS, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package within reads files of a folder that somebody else has filled, such as a fleet repo in a pull request: nothing outside the folder is
-// ever opened, whatever symbolic links in it say, and nothing but regular files.
+// Package within reads files of a folder that somebody else has filled, such as a fleet repo in a pull request: nothing outside the folder
+// is ever opened, whatever symbolic links in it say, and nothing but regular files.
 package within
 
 import (
@@ -22,8 +22,9 @@ var ErrTooLarge = errors.New("too large")
 // MostNamed bounds what is read of a file that fleet.yaml or a flag names, and of standard input.
 const MostNamed = 1 << 20
 
-// Named reads a file that a fleet repo names and that may lie anywhere, such as one with a credential: a regular one, of no more than most bytes,
-// since the name may as well be that of a pipe or of a device without an end. errors.Is knows fs.ErrNotExist, ErrNotRegular and ErrTooLarge.
+// Named reads a file that a fleet repo names and that may lie anywhere, such as one with a credential: a regular one, of no more than most
+// bytes, since the name may as well be that of a pipe or of a device without an end. errors.Is knows fs.ErrNotExist, ErrNotRegular and
+// ErrTooLarge.
 func Named(name string, most int64) ([]byte, error) {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() { // before it is opened, as in Read
 		return nil, &fs.PathError{Op: "read", Path: name, Err: ErrNotRegular}
@@ -31,8 +32,8 @@ func Named(name string, most int64) ([]byte, error) {
 	return Given(name, most)
 }
 
-// Given reads a file that the user has named, such as one with a token: it may be a pipe, as a shell makes of <(command), so it is read to its end, but no
-// further than most bytes. errors.Is knows fs.ErrNotExist and ErrTooLarge.
+// Given reads a file that the user has named, such as one with a token: it may be a pipe, as a shell makes of <(command), so it is read to
+// its end, but no further than most bytes. errors.Is knows fs.ErrNotExist and ErrTooLarge.
 func Given(name string, most int64) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -46,8 +47,8 @@ func Given(name string, most int64) ([]byte, error) {
 	return content, err
 }
 
-// ReadFile returns the first most bytes of the file at a slash-separated path below dir: who takes files up to a size asks for one byte more.
-// Symbolic links are followed as far as they stay below dir. Errors say the path, not the folder; errors.Is knows fs.ErrNotExist and
+// ReadFile returns the first most bytes of the file at a slash-separated path below dir: who takes files up to a size asks for one byte
+// more. Symbolic links are followed as far as they stay below dir. Errors say the path, not the folder; errors.Is knows fs.ErrNotExist and
 // ErrNotRegular.
 func ReadFile(dir, name string, most int64) ([]byte, error) {
 	root, err := os.OpenRoot(dir)

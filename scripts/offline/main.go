@@ -70,9 +70,11 @@ func parse(args []string, stderr io.Writer) (build.Options, error) {
 	flags.StringVar(&o.Out, "out", "", "`folder` of the bundle (default: bundle in the cache)")
 	flags.StringVar(&only, "only", "", "build only these `parts`, separated by commas: "+strings.Join(build.Parts, ", ")+
 		" (default "+strings.Join(build.DefaultParts, ",")+")")
-	flags.StringVar(&clouds, "clouds", "", "the `clouds` of the part providers, separated by commas (default "+strings.Join(recipe.Clouds, ",")+")")
+	flags.StringVar(&clouds, "clouds", "",
+		"the `clouds` of the part providers, separated by commas (default "+strings.Join(recipe.Clouds, ",")+")")
 	flags.BoolVar(&o.ImageAutomation, "image-automation", false, "include Flux's two image controllers")
-	flags.BoolVar(&o.CompileOnly, "compile-only", false, "of the part providers compile the clouds' programs into Go's own cache, while other builds go on")
+	flags.BoolVar(&o.CompileOnly, "compile-only", false,
+		"of the part providers compile the clouds' programs into Go's own cache, while other builds go on")
 	flags.BoolVar(&o.NoLoad, "no-load", false, "do not load the node images into the container engine")
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		if args[0] != "build" {

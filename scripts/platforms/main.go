@@ -3,7 +3,8 @@
 //	go run ./scripts/platforms darwin windows
 //
 // Type-checking finds what differs between systems in our code: a function that only one system's file declares, a field of a system call
-// that another system lacks. It takes a tenth of the time of compiling everything below fleetctl for a second system. A release compiles it.
+// that another system lacks. It takes a tenth of the time of compiling everything below fleetctl for a second system. A release compiles
+// it.
 package main
 
 import (

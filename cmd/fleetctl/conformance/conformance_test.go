@@ -27,8 +27,8 @@ const (
 	namespace = "conformance"
 )
 
-// TestStockPrograms is a management cluster's life: clusterctl init, a cluster as a release of helm, its upgrade and rollback, describe, get
-// kubeconfig, clusterctl upgrade, move out and in; with crashes of everything in between.
+// TestStockPrograms is a management cluster's life: clusterctl init, a cluster as a release of helm, its upgrade and rollback, describe,
+// get kubeconfig, clusterctl upgrade, move out and in; with crashes of everything in between.
 func TestStockPrograms(t *testing.T) {
 	begin := time.Now()
 	e, k := newSides(t)

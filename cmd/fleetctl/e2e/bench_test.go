@@ -217,7 +217,8 @@ func (p *peers) readRepo(dir string) {
 			p.b.Fatal(err)
 		}
 	}
-	secret := "apiVersion: v1\nkind: Secret\nmetadata:\n  name: flux-system\n  namespace: flux-system\nstringData:\n  username: flux\n  password: bench\n"
+	secret := "apiVersion: v1\nkind: Secret\nmetadata:\n  name: flux-system\n  namespace: flux-system\nstringData:\n  username: flux\n  " +
+		"password: bench\n"
 	if err := os.WriteFile(filepath.Join(system, "secret.yaml"), []byte(secret), 0o600); err != nil {
 		p.b.Fatal(err)
 	}

@@ -20,7 +20,8 @@ import (
 	"time"
 )
 
-// The seed and the number of kills of TestKills. CI and `make e2e-embedded` kill 20 times, `make test-kill` and the nightly workflow 200 times.
+// The seed and the number of kills of TestKills. CI and `make e2e-embedded` kill 20 times, `make test-kill` and the nightly workflow 200
+// times.
 var (
 	killSeed = flag.Uint64("seed", 0, "seed of TestKills; 0: one of its own, which it prints")
 	kills    = flag.Int("kills", 20, "how often TestKills kills")
@@ -65,17 +66,22 @@ var operations = []operation{
 	{name: "secret encrypt", weight: 2, needs: true, args: func(c *chaos) []string {
 		return []string{"secret", "encrypt", secretFile(c.round), "--from-literal", "password=hunter2", "--commit"}
 	}, guess: time.Second, done: func(c *chaos, args []string) bool { return c.tracked(args[2]) }, leaves: true, repoOnly: true},
-	{name: "secret rotate", weight: 2, needs: true, args: func(*chaos) []string { return []string{"secret", "rotate", "--commit"} }, guess: time.Second, leaves: true, repoOnly: true},
+	{name: "secret rotate", weight: 2, needs: true, args: func(*chaos) []string { return []string{"secret", "rotate", "--commit"} },
+		guess: time.Second, leaves: true, repoOnly: true},
 	{name: "secret rotate with a new key", weight: 2, needs: true, args: func(*chaos) []string {
 		return []string{"secret", "rotate", "--new-key", "--commit"}
 	}, guess: 2 * time.Second, leaves: true, runs: true},
-	{name: "promote", weight: 2, needs: true, args: func(*chaos) []string { return []string{"promote", "--skip-health", "--commit"} }, guess: time.Second, leaves: true, repoOnly: true},
-	{name: "host stop", weight: 1, needs: true, args: func(*chaos) []string { return []string{"host", "stop"} }, guess: 2 * time.Second, leaves: true},
-	{name: "host start", weight: 2, needs: true, args: func(*chaos) []string { return []string{"host", "start"} }, guess: 4 * time.Second, leaves: true},
-	{name: "teardown", weight: 1, needs: true, args: func(*chaos) []string { return []string{"teardown", "--yes"} }, guess: 4 * time.Second, done: func(c *chaos, _ []string) bool {
-		left, err := os.ReadDir(filepath.Join(c.state, "clusters", c.name)) // the lock goes after all else
-		return errors.Is(err, fs.ErrNotExist) || err == nil && !slices.ContainsFunc(left, func(e fs.DirEntry) bool { return e.Name() != "lock" })
-	}},
+	{name: "promote", weight: 2, needs: true, args: func(*chaos) []string { return []string{"promote", "--skip-health", "--commit"} },
+		guess: time.Second, leaves: true, repoOnly: true},
+	{name: "host stop", weight: 1, needs: true, args: func(*chaos) []string { return []string{"host", "stop"} },
+		guess: 2 * time.Second, leaves: true},
+	{name: "host start", weight: 2, needs: true, args: func(*chaos) []string { return []string{"host", "start"} },
+		guess: 4 * time.Second, leaves: true},
+	{name: "teardown", weight: 1, needs: true, args: func(*chaos) []string { return []string{"teardown", "--yes"} }, guess: 4 * time.Second,
+		done: func(c *chaos, _ []string) bool {
+			left, err := os.ReadDir(filepath.Join(c.state, "clusters", c.name)) // the lock goes after all else
+			return errors.Is(err, fs.ErrNotExist) || err == nil && !slices.ContainsFunc(left, func(e fs.DirEntry) bool { return e.Name() != "lock" })
+		}},
 }
 
 func secretFile(round int) string {
@@ -298,7 +304,8 @@ func (c *chaos) whole() {
 // repoWhole looks at the fleet repo as git does.
 func (c *chaos) repoWhole() {
 	c.t.Helper()
-	if out, err := exec.Command("git", "-C", c.dir, "fsck", "--strict", "--no-dangling").CombinedOutput(); err != nil || len(bytes.TrimSpace(out)) > 0 {
+	if out, err := exec.Command("git", "-C", c.dir, "fsck", "--strict", "--no-dangling").CombinedOutput(); err != nil ||
+		len(bytes.TrimSpace(out)) > 0 {
 		c.t.Errorf("git fsck: %v\n%s", err, out)
 	}
 	if dirty := c.git("status", "--porcelain", "--ignored"); dirty != "" {

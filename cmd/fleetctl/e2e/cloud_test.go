@@ -36,7 +36,8 @@ type onAWS struct {
 
 var capa = kube.Key{Namespace: "capa-system", Name: "capa-controller-manager"}
 
-// TestAWS: from one commit to the infrastructure of a cluster in AWS, as its own provider makes it, and back to an account without anything.
+// TestAWS: from one commit to the infrastructure of a cluster in AWS, as its own provider makes it, and back to an account without
+// anything.
 func TestAWS(t *testing.T) {
 	a := newOnAWS(t, "e2e-aws")
 	a.plays([]act{
@@ -106,14 +107,16 @@ func (a *onAWS) gives(t *testing.T, key string) {
 	secret := "canary" + strings.ReplaceAll(fmt.Sprintf("%s%d", key, time.Now().UnixNano()), "_", "")
 	a.secrets = append(a.secrets, secret)
 	// It leads to the simulator wherever the provider runs, which nobody would say of the real one.
-	profile := fmt.Sprintf("[default]\naws_access_key_id = %s\naws_secret_access_key = %s\nregion = %s\nendpoint_url = %s\n", key, secret, a.aws.Region, a.aws.URL)
+	profile := fmt.Sprintf("[default]\naws_access_key_id = %s\naws_secret_access_key = %s\nregion = %s\nendpoint_url = %s\n", key, secret,
+		a.aws.Region, a.aws.URL)
 	t.Setenv("AWS_B64ENCODED_CREDENTIALS", base64.StdEncoding.EncodeToString([]byte(profile)))
 }
 
 const firstKey, secondKey = "AKIAFIRST", "AKIASECOND"
 
 func (a *onAWS) inits(t *testing.T) {
-	made := decode[initResult](t, a.ok("init", "--provider", "aws", "--bundle", os.Getenv(envBundle), "--kubernetes-version", kubernetesVersion,
+	made := decode[initResult](t, a.ok("init", "--provider", "aws", "--bundle", os.Getenv(envBundle),
+		"--kubernetes-version", kubernetesVersion,
 		"--timeout", "10m", "-o", "json").stdout)
 	a.mgmt = a.client(made.Kubeconfig)
 }
@@ -130,7 +133,8 @@ func (a *onAWS) addsCluster(name string, more ...string) {
 // oneWorker are the flags for a pool with a machine.
 func (a *onAWS) oneWorker() []string {
 	return []string{
-		"--set", "pools[0].name=general", "--set", "pools[0].replicas=1", "--set", "pools[0].size=m7i.large", "--set", "pools[0].image=" + a.aws.Image,
+		"--set", "pools[0].name=general", "--set", "pools[0].replicas=1", "--set", "pools[0].size=m7i.large", "--set",
+		"pools[0].image=" + a.aws.Image,
 	}
 }
 
@@ -230,8 +234,8 @@ func (a *onAWS) keepsSecrets(t *testing.T) {
 	}
 }
 
-// holdsSecrets tells whether a file is where a management cluster keeps Secrets: the database of its API server, and what that gives the manager to read.
-// Nobody else may open it.
+// holdsSecrets tells whether a file is where a management cluster keeps Secrets: the database of its API server, and what that gives the
+// manager to read. Nobody else may open it.
 func (a *onAWS) holdsSecrets(t *testing.T, file string) bool {
 	t.Helper()
 	host := filepath.Join(a.state, "clusters", a.name, "embedded")

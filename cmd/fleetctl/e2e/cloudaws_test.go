@@ -36,7 +36,8 @@ func newAWS(t *testing.T) *simulatedAWS {
 	return aws
 }
 
-// simulate starts the simulator of a cloud, whose first line tells what it is. It ends with the test, however that ends: its standard input does.
+// simulate starts the simulator of a cloud, whose first line tells what it is. It ends with the test, however that ends: its standard input
+// does.
 func simulate(t *testing.T, cloud string, cmd *exec.Cmd, into any) {
 	t.Helper()
 	stdin, err := cmd.StdinPipe()

@@ -31,8 +31,9 @@ type machine struct {
 	UserData string `json:"userData"`
 }
 
-// booter makes the machines of a simulated cloud boot, which no simulator does: those of a control plane run the real one, all become Nodes, and what is ended
-// in the cloud is gone with its Node. With images, the Deployments of each cluster run as processes; without, pods run nowhere.
+// booter makes the machines of a simulated cloud boot, which no simulator does: those of a control plane run the real one, all become
+// Nodes, and what is ended in the cloud is gone with its Node. With images, the Deployments of each cluster run as processes; without, pods
+// run nowhere.
 type booter struct {
 	t      *testing.T
 	dir    string

@@ -26,8 +26,8 @@ type etcdMember struct {
 func peerURL(address string) string   { return "https://" + net.JoinHostPort(address, "2380") }
 func clientURL(address string) string { return "https://" + net.JoinHostPort(address, "2379") }
 
-// startEtcd starts the member of a machine: of a cluster of its own, or of that which the member at the address other belongs to. It joins as kubeadm has it
-// join: without a vote until it has caught up.
+// startEtcd starts the member of a machine: of a cluster of its own, or of that which the member at the address other belongs to. It joins
+// as kubeadm has it join: without a vote until it has caught up.
 func (p *plane) startEtcd(ctx context.Context, other string) error {
 	initial, state := p.machine.Hostname+"="+peerURL(p.machine.Address), "new"
 	if other != "" {
@@ -60,7 +60,8 @@ func (p *plane) startEtcd(ctx context.Context, other string) error {
 		"--listen-client-urls=" + clientURL(address), "--advertise-client-urls=" + clientURL(address),
 		"--listen-peer-urls=" + peerURL(address), "--initial-advertise-peer-urls=" + peerURL(address),
 		"--initial-cluster=" + initial, "--initial-cluster-state=" + state,
-		"--client-cert-auth", "--trusted-ca-file=" + p.pki.cert(etcdAuthority), "--cert-file=" + p.pki.cert(etcdPair), "--key-file=" + p.pki.key(etcdPair),
+		"--client-cert-auth", "--trusted-ca-file=" + p.pki.cert(etcdAuthority), "--cert-file=" + p.pki.cert(etcdPair),
+		"--key-file=" + p.pki.key(etcdPair),
 		"--peer-client-cert-auth", "--peer-trusted-ca-file=" + p.pki.cert(etcdAuthority),
 		"--peer-cert-file=" + p.pki.cert(etcdPair), "--peer-key-file=" + p.pki.key(etcdPair),
 	}

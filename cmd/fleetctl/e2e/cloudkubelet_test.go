@@ -15,8 +15,8 @@ import (
 	"k8s.io/streaming/pkg/httpstream/spdy"
 )
 
-// startKubelet serves the one thing that Cluster API asks kubelets for: a port of a pod of the control plane, through the API server. Such pods are in
-// the machine's own network.
+// startKubelet serves the one thing that Cluster API asks kubelets for: a port of a pod of the control plane, through the API server. Such
+// pods are in the machine's own network.
 func startKubelet(address string) (*httptest.Server, error) {
 	listener, err := net.Listen("tcp", net.JoinHostPort(address, "10250"))
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestAWSLife: a whole life of a cluster in AWS whose machines boot: from one commit to Available, scaled by a commit, and removed by a commit, which leaves
-// the account empty.
+// TestAWSLife: a whole life of a cluster in AWS whose machines boot: from one commit to Available, scaled by a commit, and removed by a
+// commit, which leaves the account empty.
 func TestAWSLife(t *testing.T) {
 	a := newOnAWSThatBoots(t, "e2e-life")
 	a.plays([]act{
@@ -143,7 +143,8 @@ func (a *onAWS) pauses(t *testing.T) {
 	a.ok("pool", "scale", "shop", "general", "--replicas", "1", "--commit")
 	head := a.git("rev-parse", "HEAD")
 	eventually(t, "Flux has applied the commits", 3*time.Minute, func() string {
-		if r := a.run("status", "shop"); !strings.Contains(r.stdout, "HelmRelease shop/shop") || !strings.Contains(r.stdout, "main@sha1:"+head[:8]) {
+		if r := a.run("status", "shop"); !strings.Contains(r.stdout, "HelmRelease shop/shop") ||
+			!strings.Contains(r.stdout, "main@sha1:"+head[:8]) {
 			return r.stdout
 		}
 		return ""
@@ -156,7 +157,8 @@ func (a *onAWS) pauses(t *testing.T) {
 	a.hasMachines(t, 1, 1)
 }
 
-// hasMachines waits until the cluster has so many machines, all of them Ready, and requires that these are the nodes of the cluster and the instances in AWS.
+// hasMachines waits until the cluster has so many machines, all of them Ready, and requires that these are the nodes of the cluster and the
+// instances in AWS.
 func (a *onAWS) hasMachines(t *testing.T, controlPlane, workers int) {
 	t.Helper()
 	a.hasNodes(t, controlPlane, workers, func() (ids []string) {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestAWSRunnerLost: a pipeline's runner dies with its ephemeral management cluster while machines are being made in AWS. A new one goes on from the snapshot
-// to the permanent management cluster, and makes nothing that is there already.
+// TestAWSRunnerLost: a pipeline's runner dies with its ephemeral management cluster while machines are being made in AWS. A new one goes on
+// from the snapshot to the permanent management cluster, and makes nothing that is there already.
 func TestAWSRunnerLost(t *testing.T) {
 	p := newPivotOnAWS(t, "e2e-lost")
 	place := filepath.Join(p.base, "snapshots")
@@ -45,7 +45,8 @@ func TestAWSRunnerLost(t *testing.T) {
 	})
 }
 
-// dies runs bootstrap until both clusters have a machine in AWS and a snapshot has what makes them, and ends all that the runner runs and knows.
+// dies runs bootstrap until both clusters have a machine in AWS and a snapshot has what makes them, and ends all that the runner runs and
+// knows.
 func (p *pivotOnAWS) dies(t *testing.T, place string) {
 	t.Helper()
 	r := p.begin(p.bootstrap()...)

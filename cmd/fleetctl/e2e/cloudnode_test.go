@@ -46,11 +46,13 @@ func put(ctx context.Context, c *kube.Client, obj client.Object, status func()) 
 // uploadConfig is what kubeadm keeps of its configuration in the cluster: Cluster API takes a cluster that has it for initialised.
 func uploadConfig(ctx context.Context, c *kube.Client, d *bootData) error {
 	return put(ctx, c, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: kubeSystem, Name: "kubeadm-config"}, Data: map[string]string{"ClusterConfiguration": d.clusterText},
+		ObjectMeta: metav1.ObjectMeta{Namespace: kubeSystem, Name: "kubeadm-config"},
+		Data:       map[string]string{"ClusterConfiguration": d.clusterText},
 	}, nil)
 }
 
-// introduce does what kubeadm join begins with: the authority has to be the one whose key the machine was told, and its server has to know the token.
+// introduce does what kubeadm join begins with: the authority has to be the one whose key the machine was told, and its server has to know
+// the token.
 func introduce(ctx context.Context, j *joinConfiguration, authority []byte) error {
 	told := j.Discovery.BootstrapToken
 	certificates, err := cert.ParseCertsPEM(authority)
@@ -116,14 +118,16 @@ func register(ctx context.Context, c *kube.Client, m machine, d *bootData) error
 				Type: condition, Status: value, Reason: "Booted", LastHeartbeatTime: now, LastTransitionTime: now,
 			})
 		}
-		node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: m.Hostname}, {Type: corev1.NodeExternalIP, Address: m.Address}}
+		node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: m.Hostname},
+			{Type: corev1.NodeExternalIP, Address: m.Address}}
 		node.Status.NodeInfo = corev1.NodeSystemInfo{
 			KubeletVersion: kubernetesVersion, OperatingSystem: "linux", Architecture: "amd64", ContainerRuntimeVersion: "none://0", MachineID: m.ID,
 		}
 	})
 }
 
-// mirror shows the pods of the control plane, which run as what they are here: processes. Of kube-scheduler there is the pod alone, as no pod is scheduled.
+// mirror shows the pods of the control plane, which run as what they are here: processes. Of kube-scheduler there is the pod alone, as no
+// pod is scheduled.
 func mirror(ctx context.Context, c *kube.Client, m machine) error {
 	for _, component := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
 		pod := &corev1.Pod{
@@ -142,8 +146,10 @@ func mirror(ctx context.Context, c *kube.Client, m machine) error {
 			pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, StartTime: &now, ContainerStatuses: []corev1.ContainerStatus{{
 				Name: component, Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}},
 			}}}
-			for _, condition := range []corev1.PodConditionType{corev1.PodScheduled, corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady} {
-				pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: condition, Status: corev1.ConditionTrue, LastTransitionTime: now})
+			for _, condition := range []corev1.PodConditionType{corev1.PodScheduled, corev1.PodInitialized,
+				corev1.ContainersReady, corev1.PodReady} {
+				pod.Status.Conditions = append(pod.Status.Conditions,
+					corev1.PodCondition{Type: condition, Status: corev1.ConditionTrue, LastTransitionTime: now})
 			}
 		})
 		if err != nil {

@@ -46,8 +46,8 @@ func (a *onAWS) hasNoOrphans(t *testing.T) {
 	}
 }
 
-// TestAWSOrphans: the management cluster goes with its machine, and a cluster lives on in AWS. orphans lists all that it has there, and not what
-// other fleets have in the same account, deletes that, and touches nothing else.
+// TestAWSOrphans: the management cluster goes with its machine, and a cluster lives on in AWS. orphans lists all that it has there, and not
+// what other fleets have in the same account, deletes that, and touches nothing else.
 func TestAWSOrphans(t *testing.T) {
 	a := newOnAWS(t, "e2e-orphans")
 	if !a.step("init with the AWS provider", a.inits) || !a.step("a commit makes a cluster's infrastructure", a.declares) {
@@ -108,18 +108,21 @@ func TestAWSOrphans(t *testing.T) {
 	a.step("nothing is deleted that may be somebody's", func(t *testing.T) {
 		everything := a.aws.left(t)
 		r := a.fails(1, nil, "orphans", "--delete", "shop", "--yes")
-		if !strings.Contains(r.stderr, "management cluster "+a.name+" could not be asked, and may own the cluster shop") || !strings.Contains(r.stderr, "--gone "+a.name) {
+		if !strings.Contains(r.stderr, "management cluster "+a.name+" could not be asked, and may own the cluster shop") ||
+			!strings.Contains(r.stderr, "--gone "+a.name) {
 			t.Errorf("it does not say who may own it:\n%s", r.stderr)
 		}
 		a.fails(2, nil, "orphans", "--delete", "shop", "--gone", "another", "--yes")
-		if r := a.fails(1, nil, "orphans", "--delete", "shop", "--gone", a.name, "--yes"); !strings.Contains(r.stderr, "the fleet repo still declares the cluster shop") {
+		if r := a.fails(1, nil, "orphans", "--delete", "shop", "--gone", a.name, "--yes"); !strings.Contains(r.stderr,
+			"the fleet repo still declares the cluster shop") {
 			t.Errorf("it does not say that it is declared:\n%s", r.stderr)
 		}
 		a.ok("cluster", "remove", "shop", "--commit")
 		a.ok("cluster", "remove", "shop", "--yes", "--commit")                     // its management cluster, which would delete it, is gone
 		a.fails(2, nil, "orphans", "--delete", "shopp", "--gone", a.name, "--yes") // there is nothing of that name
 		a.fails(2, nil, "orphans", "--delete", "shop", "--gone", a.name)           // nobody is at a terminal to type its name
-		if r := a.run("orphans", "--delete", "shop", "--gone", a.name, "--dry-run"); r.code != 3 || !strings.Contains(r.stdout, "Would delete vpc ") {
+		if r := a.run("orphans", "--delete", "shop", "--gone", a.name, "--dry-run"); r.code != 3 ||
+			!strings.Contains(r.stdout, "Would delete vpc ") {
 			t.Errorf("exit %d\n%s%s", r.code, r.stdout, r.stderr)
 		}
 		if now := a.aws.left(t); !slices.Equal(now, everything) {
@@ -140,13 +143,15 @@ func TestAWSOrphans(t *testing.T) {
 				Why  string `json:"why"`
 			} `json:"left"`
 		}](t, run.stdout)
-		if run.code != 3 || len(r.Deleted) < 10 || len(r.Deleted) != len(r.Planned) || len(r.Left) != 1 || !slices.Contains(others, r.Left[0].Kind+"/"+r.Left[0].ID) {
+		if run.code != 3 || len(r.Deleted) < 10 || len(r.Deleted) != len(r.Planned) || len(r.Left) != 1 ||
+			!slices.Contains(others, r.Left[0].Kind+"/"+r.Left[0].ID) {
 			t.Errorf("exit %d, %+v", run.code, r)
 		}
 		if left := a.aws.left(t); !slices.Equal(left, others) {
 			t.Errorf("AWS has %v, and others have %v", left, others)
 		}
-		if again := a.run("orphans", "--delete", "shop", "--gone", a.name, "--yes"); again.code != 3 || strings.Contains(again.stdout, "Deleted") {
+		if again := a.run("orphans", "--delete", "shop", "--gone", a.name, "--yes"); again.code != 3 ||
+			strings.Contains(again.stdout, "Deleted") {
 			t.Errorf("the second time: exit %d\n%s", again.code, again.stdout)
 		}
 	})

@@ -28,8 +28,9 @@ type pivotOnAWS struct {
 // platform becomes the management cluster, undoer takes it down in the end.
 const platform, undoer = "platform", "e2e-undoer"
 
-// TestAWSPivot: one command in a pipeline makes the permanent management cluster in AWS by way of an ephemeral one, which goes. The provider then runs in the
-// cloud on machines that it manages itself: it makes nothing a second time, and a commit scales clusters through it.
+// TestAWSPivot: one command in a pipeline makes the permanent management cluster in AWS by way of an ephemeral one, which goes. The
+// provider then runs in the cloud on machines that it manages itself: it makes nothing a second time, and a commit scales clusters through
+// it.
 func TestAWSPivot(t *testing.T) {
 	p := newPivotOnAWS(t, "e2e-pivot")
 	p.plays([]act{
@@ -64,7 +65,8 @@ func (p *pivotOnAWS) declaresFleetWith(more string) {
 // bootstrap is the command of a pipeline.
 func (p *pivotOnAWS) bootstrap() []string {
 	return []string{
-		"bootstrap", "--pivot-to", platform, "--bundle", os.Getenv(envBundle), "--kubeconfig-out", p.kubeconfig, "--clusters-timeout", "15m", "-o", "json",
+		"bootstrap", "--pivot-to", platform, "--bundle", os.Getenv(envBundle), "--kubeconfig-out", p.kubeconfig,
+		"--clusters-timeout", "15m", "-o", "json",
 	}
 }
 
@@ -133,7 +135,8 @@ func (p *pivotOnAWS) hasNothingTwice(t *testing.T) {
 	t.Logf("AWS has %v, by %v", have, p.made)
 }
 
-// hasMachinesEach waits until both clusters have one machine of the control plane and so many workers, all Ready, and AWS has no other instance.
+// hasMachinesEach waits until both clusters have one machine of the control plane and so many workers, all Ready, and AWS has no other
+// instance.
 func (p *pivotOnAWS) hasMachinesEach(t *testing.T, workers int) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("both clusters have %d workers", workers), 6*time.Minute, func() string {

@@ -22,8 +22,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// plane is what runs on one machine of a control plane: etcd, kube-apiserver and kube-controller-manager, with the cluster's own authorities, at the
-// machine's own address and with everybody's usual ports.
+// plane is what runs on one machine of a control plane: etcd, kube-apiserver and kube-controller-manager, with the cluster's own
+// authorities, at the machine's own address and with everybody's usual ports.
 type plane struct {
 	machine machine
 	dir     string
@@ -114,7 +114,8 @@ func (p *plane) startControllers(ctx context.Context) error {
 		"--kubeconfig=" + p.path("controller-manager.kubeconfig"), "--leader-elect=true", "--use-service-account-credentials=true",
 		"--controllers=namespace-controller,garbage-collector-controller,serviceaccount-controller,serviceaccount-token-controller," +
 			"root-ca-certificate-publisher-controller,clusterrole-aggregation-controller,validatingadmissionpolicy-status-controller",
-		"--root-ca-file=" + p.pki.cert(clusterAuthority), "--service-account-private-key-file=" + p.pki.key("sa"), "--secure-port=0", "--profiling=false",
+		"--root-ca-file=" + p.pki.cert(clusterAuthority), "--service-account-private-key-file=" + p.pki.key("sa"),
+		"--secure-port=0", "--profiling=false",
 	}, nil)
 }
 

@@ -45,8 +45,8 @@ func registry(t *testing.T) *imagestore.Store {
 	return store
 }
 
-// pods stand for the kubelets of a cluster, its scheduler and its network: they run its Deployments as processes, as an embedded host does, and lead its API
-// servers to what listens behind Services.
+// pods stand for the kubelets of a cluster, its scheduler and its network: they run its Deployments as processes, as an embedded host does,
+// and lead its API servers to what listens behind Services.
 type pods struct {
 	dir   string
 	store *imagestore.Store

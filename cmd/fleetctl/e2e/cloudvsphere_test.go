@@ -45,7 +45,8 @@ type onVSphere struct {
 	mgmt    *kube.Client
 }
 
-// TestVSphere: a whole life of a cluster in vSphere: from one commit to Available, scaled by a commit, and removed by a commit, which leaves nothing in vCenter.
+// TestVSphere: a whole life of a cluster in vSphere: from one commit to Available, scaled by a commit, and removed by a commit, which
+// leaves nothing in vCenter.
 func TestVSphere(t *testing.T) {
 	v := &onVSphere{vsphere: &simulatedVSphere{}}
 	simulate(t, "vSphere", exec.Command(os.Getenv(envVSphere)), v.vsphere)
@@ -63,7 +64,8 @@ func TestVSphere(t *testing.T) {
 func (v *onVSphere) inits(t *testing.T) {
 	t.Setenv("VSPHERE_USERNAME", v.vsphere.Username)
 	t.Setenv("VSPHERE_PASSWORD", v.vsphere.Password)
-	made := decode[initResult](t, v.ok("init", "--provider", "vsphere", "--bundle", os.Getenv(envBundle), "--kubernetes-version", kubernetesVersion,
+	made := decode[initResult](t, v.ok("init", "--provider", "vsphere", "--bundle", os.Getenv(envBundle),
+		"--kubernetes-version", kubernetesVersion,
 		"--timeout", "10m", "-o", "json").stdout)
 	v.mgmt = v.client(made.Kubeconfig)
 }
@@ -84,7 +86,8 @@ func (v *onVSphere) identifies(t *testing.T) {
 func (v *onVSphere) makesCluster(t *testing.T) {
 	args := []string{"cluster", "add", "shop", "--flavour", "vsphere-kubeadm", "--environment", "dev", "--flux", "none", "--commit"}
 	for _, value := range []string{
-		"kubernetesVersion=" + kubernetesVersion, "server=" + v.vsphere.Server, "thumbprint=" + v.vsphere.Thumbprint, "template=/DC0/vm/DC0_H0_VM0",
+		"kubernetesVersion=" + kubernetesVersion, "server=" + v.vsphere.Server, "thumbprint=" + v.vsphere.Thumbprint,
+		"template=/DC0/vm/DC0_H0_VM0",
 		"identity.name=dc0", "network.name=VM Network",
 		"placement.datacenter=DC0", "placement.datastore=LocalDS_0", "placement.resourcePool=/DC0/host/DC0_H0/Resources",
 		"controlPlane.replicas=1", "controlPlane.endpoint.host=" + v.vsphere.Endpoint, "controlPlane.endpoint.image=",

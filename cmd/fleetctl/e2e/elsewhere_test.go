@@ -44,8 +44,8 @@ func newElsewhere(t *testing.T) *elsewhere {
 	return e
 }
 
-// onThread runs do on a thread that ends with it, and so may be changed at will. The first thread never ends, and what /proc/self says is about that
-// one: it stays as it is.
+// onThread runs do on a thread that ends with it, and so may be changed at will. The first thread never ends, and what /proc/self says is
+// about that one: it stays as it is.
 func onThread(do func() error) error {
 	done := make(chan error)
 	go func() {

@@ -53,8 +53,8 @@ spec:
         dependsOn: null
 `
 
-// TestExampleTwoClouds brings up the management cluster of each cloud, one after the other, as one person does from one clone. The identities are
-// left out: their CRDs come with the clouds' providers.
+// TestExampleTwoClouds brings up the management cluster of each cloud, one after the other, as one person does from one clone. The
+// identities are left out: their CRDs come with the clouds' providers.
 func TestExampleTwoClouds(t *testing.T) {
 	files := exampleFiles(t, "two-clouds")
 	for _, cloud := range []string{"aws", "azure"} {
@@ -66,8 +66,10 @@ func TestExampleTwoClouds(t *testing.T) {
 	}
 	files["fleet.yaml"] = fleet
 	for _, cloud := range []string{"aws", "azure"} {
-		files["fleet.yaml"] += fmt.Sprintf("  - name: mgmt-%[1]s\n    host:\n      type: embedded\n    kubernetesVersion: %[2]s\n    cloud: %[1]s\n    providers:\n    - name: docker\n",
-			cloud, kubernetesVersion)
+		files["fleet.yaml"] +=
+			fmt.Sprintf("  - name: mgmt-%[1]s\n    host:\n      type: embedded\n    kubernetesVersion: %[2]s\n    cloud: %[1]s\n    providers:\n "+
+				"   - name: docker\n",
+				cloud, kubernetesVersion)
 	}
 	server := serve(t, files)
 	f := newFleetOn(t, onEmbedded, "mgmt-aws") // who makes both has the key of the first for the second
@@ -90,8 +92,8 @@ func TestExampleTwoClouds(t *testing.T) {
 	}
 }
 
-// TestExampleAppDelivery brings up the fleet of the application from a folder without a remote, but for the images' automation, which needs a
-// remote and controllers of its own (see TestImageAutomation). Then production gets a channel of tags, as the walk-through proposes.
+// TestExampleAppDelivery brings up the fleet of the application from a folder without a remote, but for the images' automation, which needs
+// a remote and controllers of its own (see TestImageAutomation). Then production gets a channel of tags, as the walk-through proposes.
 func TestExampleAppDelivery(t *testing.T) {
 	files := appDelivery(t)
 	files["fleet.yaml"] = strings.NewReplacer(

@@ -12,8 +12,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 )
 
-// servedBy declares a management cluster on an embedded host, with one provider, whose fleet repo is on that server; more is what fleet.yaml has in its spec
-// besides. Flux gets a token of its own.
+// servedBy declares a management cluster on an embedded host, with one provider, whose fleet repo is on that server; more is what
+// fleet.yaml has in its spec besides. Flux gets a token of its own.
 func (f *fleet) servedBy(server *gittest.HTTPS, provider, more string) {
 	f.t.Helper()
 	f.token, f.fluxToken = server.Token, server.ReadToken

@@ -92,7 +92,8 @@ func startGitea(t *testing.T) *gitea {
 		t.Fatal(err)
 	}
 	g.run(t, "migrate")
-	g.run(t, "admin", "user", "create", "--admin", "--username", "root", "--email", "root@example.com", "--password", giteaPassword, "--must-change-password=false")
+	g.run(t, "admin", "user", "create", "--admin", "--username", "root", "--email", "root@example.com", "--password", giteaPassword,
+		"--must-change-password=false")
 	g.serve(t)
 	g.admin = g.token(t, "root", "all")
 	return g
@@ -186,9 +187,10 @@ func (g *gitea) user(t *testing.T, name string) {
 func (g *gitea) token(t *testing.T, name string, scopes ...string) string {
 	t.Helper()
 	path := "/users/" + name + "/tokens"
-	status, answer := g.ask(t, http.MethodPost, path, map[string]any{"name": strings.Join(scopes, " "), "scopes": scopes}, func(r *http.Request) {
-		r.SetBasicAuth(name, giteaPassword)
-	})
+	status, answer := g.ask(t, http.MethodPost, path, map[string]any{"name": strings.Join(scopes, " "), "scopes": scopes},
+		func(r *http.Request) {
+			r.SetBasicAuth(name, giteaPassword)
+		})
 	if status != http.StatusCreated {
 		t.Fatalf("Gitea: POST %s: %d %s", path, status, answer)
 	}
@@ -243,7 +245,8 @@ func (g *gitea) push(t *testing.T, dir, token string) {
 	if err := os.WriteFile(ca, g.ca, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("git", "-C", dir, "-c", "http.extraHeader=Authorization: token "+token, "push", "-q", "--set-upstream", "origin", "main")
+	cmd := exec.Command("git", "-C", dir, "-c", "http.extraHeader=Authorization: token "+token, "push", "-q",
+		"--set-upstream", "origin", "main")
 	cmd.Env = append(os.Environ(), "GIT_SSL_CAINFO="+ca)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("push to Gitea: %v\n%s", err, out)

@@ -37,8 +37,8 @@ type pivotResult struct {
 	} `json:"report"`
 }
 
-// TestHandOver hands clusters with machines from one management cluster to another, with the real controllers of both: the source and the target
-// are embedded hosts, each in a network of its own.
+// TestHandOver hands clusters with machines from one management cluster to another, with the real controllers of both: the source and the
+// target are embedded hosts, each in a network of its own.
 func TestHandOver(t *testing.T) {
 	h := newHandedOver(t)
 	if !h.step("the source makes clusters", h.declares) || !h.step("the target is a cluster with providers and no fleet", h.prepares) {
@@ -112,7 +112,8 @@ func TestHandOver(t *testing.T) {
 	})
 }
 
-// TestSourceLost: the source goes with its machine, right after the work has changed hands. Who has a way to the target and the fleet repo goes on.
+// TestSourceLost: the source goes with its machine, right after the work has changed hands. Who has a way to the target and the fleet repo
+// goes on.
 func TestSourceLost(t *testing.T) {
 	h := newHandedOver(t)
 	if !h.step("the source makes clusters", h.declares) || !h.step("the target is a cluster with providers and no fleet", h.prepares) {
@@ -245,7 +246,8 @@ func (h *handedOver) withoutFleet(t *testing.T) {
 	eventually(t, "the Flux of the target follows nothing", time.Minute, func() string { return h.unsynced(t) })
 }
 
-// unsynced deletes the Kustomizations of the target and leaves what they applied, and says which are there still: one that was at work makes itself anew.
+// unsynced deletes the Kustomizations of the target and leaves what they applied, and says which are there still: one that was at work
+// makes itself anew.
 func (h *handedOver) unsynced(t *testing.T) string {
 	kustomizations := &unstructured.UnstructuredList{}
 	kustomizations.SetGroupVersionKind(object("kustomize.toolkit.fluxcd.io/v1", "KustomizationList").GroupVersionKind())
@@ -256,7 +258,8 @@ func (h *handedOver) unsynced(t *testing.T) string {
 	for i := range kustomizations.Items {
 		k := &kustomizations.Items[i]
 		names = append(names, k.GetName())
-		err := h.targetClient.Patch(t.Context(), k, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"prune":false,"suspend":true}}`)))
+		err := h.targetClient.Patch(t.Context(), k, client.RawPatch("application/merge-patch+json",
+			[]byte(`{"spec":{"prune":false,"suspend":true}}`)))
 		if err == nil {
 			err = h.targetClient.WithWatch.Delete(t.Context(), k)
 		}
@@ -319,8 +322,8 @@ func (r *running) lives(moment time.Duration) {
 	}
 }
 
-// killedWhen kills it as soon as look says so. It stands still while look looks, however long that takes on a busy machine, and runs a moment in between: what
-// is there for longer than such a moment is not missed.
+// killedWhen kills it as soon as look says so. It stands still while look looks, however long that takes on a busy machine, and runs a
+// moment in between: what is there for longer than such a moment is not missed.
 func (r *running) killedWhen(look func() bool) {
 	r.t.Helper()
 	for {

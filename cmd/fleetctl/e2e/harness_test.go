@@ -121,7 +121,8 @@ func (f *fleet) command(args ...string) *exec.Cmd {
 	cmd.Env = append(f.on.environment(f),
 		"FLEETCTL_STATE_DIR="+f.state, "FLEETCTL_CACHE_DIR="+cache, "KUBECONFIG="+filepath.Join(f.home, "kubeconfig"),
 		"GIT_CONFIG_GLOBAL="+filepath.Join(f.home, "gitconfig"), "FLEETCTL_GIT_TOKEN="+f.token, "FLEETCTL_FLUX_TOKEN="+f.fluxToken,
-		"GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=user.name", "GIT_CONFIG_VALUE_0=e2e", "GIT_CONFIG_KEY_1=user.email", "GIT_CONFIG_VALUE_1=e2e@example.com")
+		"GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=user.name", "GIT_CONFIG_VALUE_0=e2e", "GIT_CONFIG_KEY_1=user.email",
+		"GIT_CONFIG_VALUE_1=e2e@example.com")
 	return cmd
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 )
 
-// TestImageAutomation pushes images of the example app-delivery to a registry, and finds them where each belongs: a build of main in staging, a
-// release in production. Its bundle has two controllers more than the others', so it is not a part of e2e.
+// TestImageAutomation pushes images of the example app-delivery to a registry, and finds them where each belongs: a build of main in
+// staging, a release in production. Its bundle has two controllers more than the others', so it is not a part of e2e.
 func TestImageAutomation(t *testing.T) {
 	registry := bundletest.Registry(t)
 	for _, tag := range []string{builtForStaging, "1.4.2"} {

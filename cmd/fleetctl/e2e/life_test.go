@@ -184,8 +184,8 @@ func stopAndStart(t *testing.T, s *story) {
 	s.fails(2, []string{"default/nothing", "`fleetctl host logs`"}, "host", "logs", "default/nothing")
 }
 
-// networkLost kills the process that keeps the host's private network. All programs are started again, where the others know them: Flux, which
-// asks an address for four minutes before it looks for another one, applies the next commit once they are there.
+// networkLost kills the process that keeps the host's private network. All programs are started again, where the others know them: Flux,
+// which asks an address for four minutes before it looks for another one, applies the next commit once they are there.
 func networkLost(t *testing.T, s *story) {
 	file := filepath.Join(s.state, "clusters", s.name, "embedded", "runner", "ports.json")
 	before, err := os.ReadFile(file)
@@ -256,7 +256,8 @@ func crashLoops(t *testing.T, s *story) {
 	eventually(t, "status shows the crash loop", time.Minute, func() string {
 		st, code := s.status()
 		for _, p := range st.Problems {
-			if code == 3 && strings.Contains(p.Object, controller) && strings.Contains(p.Reason, "CrashLoopBackOff") && strings.Contains(p.Reason, flag) {
+			if code == 3 && strings.Contains(p.Object, controller) && strings.Contains(p.Reason, "CrashLoopBackOff") &&
+				strings.Contains(p.Reason, flag) {
 				return ""
 			}
 		}
@@ -319,7 +320,8 @@ func (s *story) workloads() []string {
 }
 
 func statusComplains(_ *testing.T, s *story) {
-	s.commit("break it", map[string]string{clusterPath("broken"): "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: Not_A_Name\n  namespace: default\n"})
+	s.commit("break it", map[string]string{clusterPath("broken"): "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: Not_A_Name\n  " +
+		"namespace: default\n"})
 	eventually(s.t, "status names the Kustomization that fails", 3*time.Minute, func() string {
 		st, code := s.status()
 		for _, p := range st.Problems {
@@ -351,7 +353,8 @@ func teardownRefuses(_ *testing.T, s *story) {
 
 func teardownAll(t *testing.T, s *story) {
 	head := s.git("rev-parse", "HEAD")
-	if r := s.ok("teardown", "--delete-clusters", "--yes"); strings.Contains(r.stderr, "is not known") || !strings.Contains(r.stderr, "in order:") {
+	if r := s.ok("teardown", "--delete-clusters", "--yes"); strings.Contains(r.stderr, "is not known") ||
+		!strings.Contains(r.stderr, "in order:") {
 		t.Errorf("the plan is\n%s", r.stderr)
 	}
 	s.nothingLeft(s.before)
@@ -368,8 +371,8 @@ func teardownAll(t *testing.T, s *story) {
 	s.ok("teardown", "--management", s.name)
 }
 
-// nothingLeft requires that nothing is there but what was there before the management cluster was made. Less may be there: what a killed run
-// had left of a cluster of that name is taken away with it.
+// nothingLeft requires that nothing is there but what was there before the management cluster was made. Less may be there: what a killed
+// run had left of a cluster of that name is taken away with it.
 func (f *fleet) nothingLeft(before []string) {
 	f.t.Helper()
 	left := slices.DeleteFunc(f.on.leftBehind(f), func(what string) bool { return slices.Contains(before, what) })

@@ -149,8 +149,8 @@ func socketsOf(t *testing.T, pid int) map[string]bool {
 	return out
 }
 
-// parseSocket reads a line of /proc/net/tcp or tcp6: number, local address, remote address, state, …, inode as the tenth field. Addresses are
-// words of 32 bits in the machine's own order, which is little-endian on all that the embedded host runs on.
+// parseSocket reads a line of /proc/net/tcp or tcp6: number, local address, remote address, state, …, inode as the tenth field. Addresses
+// are words of 32 bits in the machine's own order, which is little-endian on all that the embedded host runs on.
 func parseSocket(t *testing.T, line string) (ip net.IP, port int, inode string, listens bool) {
 	t.Helper()
 	const local, state, inodeField, listening = 1, 3, 9, "0A"

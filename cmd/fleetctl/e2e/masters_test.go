@@ -48,7 +48,8 @@ func TestMasterOfMasters(t *testing.T) {
 		if head := server.Head(t, "main"); head != r.Revision {
 			t.Errorf("init reports %s, the remote is at %s", r.Revision, head)
 		}
-		if now := server.File(t, "main", "fleet.yaml"); !strings.Contains(now, "# management clusters, made by root") || !strings.Contains(now, "version: v") {
+		if now := server.File(t, "main", "fleet.yaml"); !strings.Contains(now, "# management clusters, made by root") ||
+			!strings.Contains(now, "version: v") {
 			t.Errorf("fleet.yaml does not pin the versions, or has lost a comment:\n%s", now)
 		}
 		for _, name := range []string{"fleet.yaml", "providers/root/v1/mgmt/flux-system/gotk-sync.yaml"} {
@@ -125,12 +126,14 @@ func masters(t *testing.T, server *gittest.HTTPS, root, child string) map[string
 		fmt.Sprintf("    url: %s\n    username: %s\n    caFile: ca.pem\n    interval: 10s\n", server.URL, server.Username),
 	).Replace(example(t, "master-of-masters/fleet.yaml"))
 	declared := strings.NewReplacer(
-		": eu\n", ": "+child+"\n", "    node:\n", "    node:\n      image: "+nodeImage(t)+"\n", "hostPath: /var/run/docker.sock", "hostPath: "+engineSocket(),
+		": eu\n", ": "+child+"\n", "    node:\n", "    node:\n      image: "+nodeImage(t)+"\n", "hostPath: /var/run/docker.sock",
+		"hostPath: "+engineSocket(),
 	).Replace(onThisMachine(example(t, "master-of-masters/"+eu)))
 	files := map[string]string{
 		"fleet.yaml": fleet, "ca.pem": string(server.CA), strings.Replace(eu, "/eu/cluster", "/"+child+"/cluster", 1): declared,
 	}
-	for _, name := range []string{shop, path.Join(path.Dir(path.Dir(eu)), "chart-docker.yaml"), path.Join(path.Dir(path.Dir(shop)), "chart-in-memory.yaml")} {
+	for _, name := range []string{shop, path.Join(path.Dir(path.Dir(eu)), "chart-docker.yaml"),
+		path.Join(path.Dir(path.Dir(shop)), "chart-in-memory.yaml")} {
 		files[name] = example(t, "master-of-masters/"+name)
 	}
 	return files

@@ -102,7 +102,8 @@ func hostFamily(tb testing.TB, folder, container string) map[int]proc {
 // apiCalls sums what the API server has counted since it started.
 func apiCalls(b *testing.B, kubeconfig string) (calls, writes int) {
 	b.Helper()
-	out, err := exec.CommandContext(b.Context(), filepath.Join(programsDir(b), "kubectl"), "--kubeconfig", kubeconfig, "get", "--raw", "/metrics").Output()
+	out, err := exec.CommandContext(b.Context(), filepath.Join(programsDir(b), "kubectl"), "--kubeconfig", kubeconfig, "get",
+		"--raw", "/metrics").Output()
 	if err != nil {
 		b.Fatalf("read the API server's metrics: %v", err)
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// TestStandsAloneInItsOwnRepo brings the example in two repos up: the masters' repo makes a management cluster, whose own repository is made, pushed and followed
-// with tokens of its own. After that neither the root nor the masters' repo is there any more.
+// TestStandsAloneInItsOwnRepo brings the example in two repos up: the masters' repo makes a management cluster, whose own repository is
+// made, pushed and followed with tokens of its own. After that neither the root nor the masters' repo is there any more.
 func TestStandsAloneInItsOwnRepo(t *testing.T) {
 	own := newServer(t)
 	secrets := t.TempDir()
@@ -52,7 +52,8 @@ func TestStandsAloneInItsOwnRepo(t *testing.T) {
 	x := *f // works in the repository of child, with no credential of the masters
 	x.t, x.dir, x.token, x.fluxToken = t, clone, own.Token, own.ReadToken
 	f.step("each repository has its part", func(t *testing.T) {
-		for _, name := range []string{"providers/eu/v1/clusters/regions/" + child + "/cluster.yaml", "providers/eu/v1/clusters/prod/shop/cluster.yaml", "providers/eu/v1/mgmt/flux-system/gotk-sync.yaml"} {
+		for _, name := range []string{"providers/eu/v1/clusters/regions/" + child + "/cluster.yaml",
+			"providers/eu/v1/clusters/prod/shop/cluster.yaml", "providers/eu/v1/mgmt/flux-system/gotk-sync.yaml"} {
 			own.File(t, "main", name)
 		}
 		if there := x.git("ls-files", "providers/root"); there != "" {
@@ -68,7 +69,8 @@ func TestStandsAloneInItsOwnRepo(t *testing.T) {
 		if there := f.git("ls-files", "providers/eu", "providers/root/v1/clusters/regions/"+child); there != "" {
 			t.Errorf("the masters' repository has %s", there)
 		}
-		if record := above.File(t, "main", "providers/root/v1/handed-over/"+child+".yaml"); !strings.Contains(record, "cluster: regions/"+child) || strings.Contains(record, "handingOver") {
+		if record := above.File(t, "main", "providers/root/v1/handed-over/"+child+".yaml"); !strings.Contains(record,
+			"cluster: regions/"+child) || strings.Contains(record, "handingOver") {
 			t.Errorf("the record:\n%s", record)
 		}
 		f.ok("validate")

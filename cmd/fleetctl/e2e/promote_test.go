@@ -74,8 +74,8 @@ func (f *fleet) promoted(tag string) {
 	}
 }
 
-// TestExamplePromotion follows the walk-through of the example: production, and only production, goes from tag to tag and back, cluster definitions
-// included; what staging has for its clusters is applied.
+// TestExamplePromotion follows the walk-through of the example: production, and only production, goes from tag to tag and back, cluster
+// definitions included; what staging has for its clusters is applied.
 func TestExamplePromotion(t *testing.T) {
 	files := exampleFiles(t, "promotion")
 	files["providers/docker/v1/mgmt/stand-in.yaml"] = standIn

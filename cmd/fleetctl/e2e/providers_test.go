@@ -152,7 +152,8 @@ func kept(t *testing.T, c *kube.Client, object *unstructured.Unstructured) {
 		t.Fatal(err)
 	}
 	want, _, _ := unstructured.NestedString(object.Object, "spec", "location")
-	if location, _, _ := unstructured.NestedString(got.Object, "spec", "location"); location != want || got.GetAPIVersion() != object.GetAPIVersion() {
+	if location, _, _ := unstructured.NestedString(got.Object, "spec", "location"); location != want ||
+		got.GetAPIVersion() != object.GetAPIVersion() {
 		t.Errorf("written in %s and read as %v", object.GetAPIVersion(), got.Object)
 	}
 	crd := &unstructured.Unstructured{}
@@ -162,7 +163,8 @@ func kept(t *testing.T, c *kube.Client, object *unstructured.Unstructured) {
 	if err := c.Get(t.Context(), client.ObjectKey{Name: strings.ToLower(group.Kind) + "s." + group.Group}, crd); err != nil {
 		t.Fatal(err)
 	}
-	if stored, _, _ := unstructured.NestedStringSlice(crd.Object, "status", "storedVersions"); len(stored) == 0 || slices.Contains(stored, group.Version) {
+	if stored, _, _ := unstructured.NestedStringSlice(crd.Object, "status", "storedVersions"); len(stored) == 0 ||
+		slices.Contains(stored, group.Version) {
 		t.Errorf("%s is kept in %v: nothing was converted", group, stored)
 	}
 }

@@ -140,7 +140,8 @@ func TestPullRequestsOnGitea(t *testing.T) {
 	f.token = ada
 	f.step("a cluster is proposed", func(t *testing.T) {
 		got := f.proposes(add...)
-		if want := g.url + "/" + forgeRepo + "/pulls/1"; !got.Changed || !got.Pushed || got.Branch != branch || !got.PullRequest.Created || got.PullRequest.URL != want {
+		if want := g.url + "/" + forgeRepo + "/pulls/1"; !got.Changed || !got.Pushed || got.Branch != branch || !got.PullRequest.Created ||
+			got.PullRequest.URL != want {
 			t.Errorf("%+v", got)
 		}
 		p := g.onlyPullRequest(t, forgeRepo)
@@ -169,7 +170,8 @@ func TestPullRequestsOnGitea(t *testing.T) {
 		if now := g.onlyPullRequest(t, forgeRepo); now.Head.SHA != was.Head.SHA {
 			t.Errorf("its branch went from %s to %s", was.Head.SHA, now.Head.SHA)
 		}
-		f.fails(0, []string{"Add cluster demo to dev: pull request " + g.url + "/" + forgeRepo + "/pulls/1 is up to date."}, append(slices.Clone(add), "--pr")...)
+		f.fails(0, []string{"Add cluster demo to dev: pull request " + g.url + "/" + forgeRepo + "/pulls/1 is up to date."},
+			append(slices.Clone(add), "--pr")...)
 	})
 	f.step("said otherwise, it is a commit on top", func(t *testing.T) {
 		was := g.onlyPullRequest(t, forgeRepo)

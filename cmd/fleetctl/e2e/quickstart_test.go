@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestQuickstart is the README's one command, on the embedded host: from a clone with its programs built to a fleet with an Available cluster in it,
-// and the command that the script ends with takes all of it away. A second run finds everything done.
+// TestQuickstart is the README's one command, on the embedded host: from a clone with its programs built to a fleet with an Available
+// cluster in it, and the command that the script ends with takes all of it away. A second run finds everything done.
 func TestQuickstart(t *testing.T) {
 	f := newFleetOn(t, onEmbedded, "quickstart")
 	quickstart := func() string {

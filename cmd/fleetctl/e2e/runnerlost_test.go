@@ -17,8 +17,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// TestRunnerLost: the management cluster goes with its machine and all that this knew. A snapshot, the fleet repo and the fleet's age key make it again, and
-// the clusters live on with the same machines.
+// TestRunnerLost: the management cluster goes with its machine and all that this knew. A snapshot, the fleet repo and the fleet's age key
+// make it again, and the clusters live on with the same machines.
 func TestRunnerLost(t *testing.T) {
 	h := newSource(t)
 	bundle, place := []string{"--bundle", os.Getenv(envBundle)}, filepath.Join(h.base, "snapshots")
@@ -111,8 +111,8 @@ func TestRunnerLost(t *testing.T) {
 	})
 }
 
-// TestRunnerLostInBootstrap: a pipeline's runner dies while bootstrap makes the clusters. A new one refuses to begin anew, and is told that the first is
-// gone: it goes on from the snapshot, and makes no machine twice.
+// TestRunnerLostInBootstrap: a pipeline's runner dies while bootstrap makes the clusters. A new one refuses to begin anew, and is told that
+// the first is gone: it goes on from the snapshot, and makes no machine twice.
 func TestRunnerLostInBootstrap(t *testing.T) {
 	h := newSource(t)
 	place := filepath.Join(h.base, "snapshots")
@@ -153,7 +153,8 @@ func TestRunnerLostInBootstrap(t *testing.T) {
 	})
 }
 
-// killedInRestore kills a restore when it has stopped the providers and nobody has taken over: all the time that the objects are copied and compared.
+// killedInRestore kills a restore when it has stopped the providers and nobody has taken over: all the time that the objects are copied and
+// compared.
 func (h *handedOver) killedInRestore(args []string) {
 	h.t.Helper()
 	r := h.begin(args...)
@@ -190,7 +191,8 @@ func (h *handedOver) halted(c *kube.Client) bool {
 	return err == nil && is && replicas == 0
 }
 
-// diesInBootstrap runs bootstrap until a snapshot has machines in it, ends all that the machine runs and takes its state away. It returns those machines.
+// diesInBootstrap runs bootstrap until a snapshot has machines in it, ends all that the machine runs and takes its state away. It returns
+// those machines.
 func (h *handedOver) diesInBootstrap(t *testing.T, place string, run []string) (machines []string) {
 	r := h.begin(run...)
 	eventually(t, "a snapshot has machines in it", 5*time.Minute, func() string {

@@ -67,7 +67,8 @@ spec:
 // BenchmarkIdle measures what a persistent embedded host takes while nothing happens: Cluster API, one infrastructure provider, Flux and
 // what serves the fleet repo. Run it with `make bench-idle`.
 func BenchmarkIdle(b *testing.B) {
-	const settle, over = 150 * time.Second, time.Minute // controllers are busy with themselves for a while, and Go collects garbage of idle programs every two minutes
+	// Controllers are busy with themselves for a while, and Go collects garbage of idle programs every two minutes.
+	const settle, over = 150 * time.Second, time.Minute
 	for b.Loop() {
 		f, _ := benchHost(b, "bench-idle", "")
 		time.Sleep(settle)
@@ -133,7 +134,8 @@ type scaled struct {
 
 func (s scaled) String() string {
 	n := float64(s.clusters)
-	return fmt.Sprintf("%4d clusters: first Available after %5.1f s, all after %6.1f s (%.1f s each); %5.0f s of processor (%.1f s each); %5d MiB (%.1f MiB each above %d); %6d API calls (%d each); a commit that changes one: %.1f s, %.1f s of processor",
+	return fmt.Sprintf("%4d clusters: first Available after %5.1f s, all after %6.1f s (%.1f s each); %5.0f s of processor (%.1f s each); "+
+		"%5d MiB (%.1f MiB each above %d); %6d API calls (%d each); a commit that changes one: %.1f s, %.1f s of processor",
 		s.clusters, s.first.Seconds(), s.took.Seconds(), s.took.Seconds()/n, s.cpu.Seconds(), s.cpu.Seconds()/n,
 		s.memory>>20, float64(s.memory-s.idle)/n/(1<<20), s.idle>>20, s.calls, s.calls/s.clusters, s.change.Seconds(), s.changeCPU.Seconds())
 }
@@ -169,8 +171,8 @@ func scale(b *testing.B, n int, tuning string) scaled {
 	return result
 }
 
-// changeOne commits a change of one cluster, and returns how long Flux takes to apply the commit everywhere: until the chart is made of it, and every
-// release has what the chart then is.
+// changeOne commits a change of one cluster, and returns how long Flux takes to apply the commit everywhere: until the chart is made of it,
+// and every release has what the chart then is.
 func changeOne(b *testing.B, f *fleet, client *kube.Client, n int) time.Duration {
 	b.Helper()
 	file := filepath.Join(f.dir, filepath.FromSlash(clusterPath("mem-000")))
@@ -181,7 +183,8 @@ func changeOne(b *testing.B, f *fleet, client *kube.Client, n int) time.Duration
 	if err := os.WriteFile(file, append(declared, "    labels: {changed: \"true\"}\n"...), 0o644); err != nil {
 		b.Fatal(err)
 	}
-	run(b, exec.Command("git", "-C", f.dir, "-c", "user.name=bench", "-c", "user.email=bench@example.com", "commit", "-qam", "Change a cluster"))
+	run(b, exec.Command("git", "-C", f.dir, "-c", "user.name=bench", "-c", "user.email=bench@example.com", "commit",
+		"-qam", "Change a cluster"))
 	begin, head := time.Now(), strings.TrimSpace(string(run(b, exec.Command("git", "-C", f.dir, "rev-parse", "HEAD"))))
 	ctx, cancel := context.WithTimeout(b.Context(), time.Minute+time.Duration(n)*5*time.Second)
 	defer cancel()
@@ -207,7 +210,8 @@ func changeOne(b *testing.B, f *fleet, client *kube.Client, n int) time.Duration
 			if len(history) == 0 {
 				continue
 			}
-			if latest, _ := history[0].(map[string]any); latest["chartVersion"] == version && meta.IsStatusConditionTrue(kube.Conditions(r), "Ready") {
+			if latest, _ := history[0].(map[string]any); latest["chartVersion"] == version &&
+				meta.IsStatusConditionTrue(kube.Conditions(r), "Ready") {
 				have++
 			}
 		}
@@ -218,8 +222,8 @@ func changeOne(b *testing.B, f *fleet, client *kube.Client, n int) time.Duration
 	return time.Since(begin)
 }
 
-// awaitClusters returns when n clusters are Available, with the time until the first was. It watches: asking for all of them each second would
-// be a good part of what is measured.
+// awaitClusters returns when n clusters are Available, with the time until the first was. It watches: asking for all of them each second
+// would be a good part of what is measured.
 func awaitClusters(b *testing.B, client *kube.Client, n int) (first time.Duration) {
 	b.Helper()
 	limit := 5*time.Minute + time.Duration(n)*10*time.Second

@@ -15,8 +15,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// TestStandby: a standby waits beside a management cluster, with its providers stopped. The management cluster is lost with its host, and the standby takes over
-// from the last snapshot: the clusters live on with the same machines, and a commit still scales one.
+// TestStandby: a standby waits beside a management cluster, with its providers stopped. The management cluster is lost with its host, and
+// the standby takes over from the last snapshot: the clusters live on with the same machines, and a commit still scales one.
 func TestStandby(t *testing.T) {
 	h := newSource(t)
 	bundle := []string{"--bundle", os.Getenv(envBundle)}
@@ -66,7 +66,8 @@ func TestStandby(t *testing.T) {
 		if st, code := h.status("--management", "spare"); code != 0 {
 			t.Errorf("status: exit %d, %+v", code, st.Problems)
 		}
-		if shown := h.ok("status", "--management", "spare").stdout; !strings.Contains(shown, "standby of "+h.name) || !strings.Contains(shown, "last snapshot seen") {
+		if shown := h.ok("status", "--management", "spare").stdout; !strings.Contains(shown, "standby of "+h.name) ||
+			!strings.Contains(shown, "last snapshot seen") {
 			t.Errorf("status says\n%s", shown)
 		}
 		h.sameMachines(t, before, h.source)
@@ -103,7 +104,8 @@ func TestStandby(t *testing.T) {
 	h.step("a commit still scales one", func(*testing.T) { h.scaled(standby, "two", 2) })
 	h.step("fleet.yaml has it in the place of the other one", func(t *testing.T) {
 		content, err := os.ReadFile(filepath.Join(h.dir, "fleet.yaml"))
-		if err != nil || strings.Contains(string(content), "standbys") || strings.Contains(string(content), "e2e-source") || !strings.Contains(string(content), "name: spare") {
+		if err != nil || strings.Contains(string(content), "standbys") || strings.Contains(string(content), "e2e-source") ||
+			!strings.Contains(string(content), "name: spare") {
 			t.Errorf("%v\n%s", err, content)
 		}
 		h.fails(2, nil, "standby", "activate", "spare", "--source-is-gone")

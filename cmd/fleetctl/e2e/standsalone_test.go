@@ -24,8 +24,8 @@ type masterResult struct {
 	Kubeconfig string   `json:"kubeconfig"`
 }
 
-// standingAlone is the example of masters on this machine: an embedded root, which makes the management cluster child of containers. child ends up standing
-// alone.
+// standingAlone is the example of masters on this machine: an embedded root, which makes the management cluster child of containers. child
+// ends up standing alone.
 type standingAlone struct {
 	*fleet
 	server    *gittest.HTTPS    // has the masters' fleet repo
@@ -100,8 +100,9 @@ func (a *standingAlone) nothingToDo() {
 	})
 }
 
-// TestStandsAlone brings the example up in one command: an ephemeral root makes a cluster of containers, which becomes a management cluster, takes its own
-// Cluster over, and stands alone. From then on there is no root; it is made anew from nothing but Git, and makes nothing twice.
+// TestStandsAlone brings the example up in one command: an ephemeral root makes a cluster of containers, which becomes a management
+// cluster, takes its own Cluster over, and stands alone. From then on there is no root; it is made anew from nothing but Git, and makes
+// nothing twice.
 func TestStandsAlone(t *testing.T) {
 	a := newStandingAlone(t, "e2e-above", "e2e-alone")
 	f, server, child := a.fleet, a.server, a.child

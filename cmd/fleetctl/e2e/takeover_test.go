@@ -17,8 +17,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// TestTakeOverOfARunningFlux: a management cluster that has a workload cluster moves to a remote with another history, which does not have that
-// one. Flux's real controllers, with pruning on again, delete nothing of it; and they read both remotes with tokens that only read.
+// TestTakeOverOfARunningFlux: a management cluster that has a workload cluster moves to a remote with another history, which does not have
+// that one. Flux's real controllers, with pruning on again, delete nothing of it; and they read both remotes with tokens that only read.
 func TestTakeOverOfARunningFlux(t *testing.T) {
 	f := newFleetOn(t, onEmbedded, "e2e-takeover")
 	one, two := gittest.NewHTTPS(t, gittest.Options{}), gittest.NewHTTPS(t, gittest.Options{})
@@ -47,7 +47,8 @@ func TestTakeOverOfARunningFlux(t *testing.T) {
 	if url := f.follows(mgmt); url != one.URL {
 		t.Fatalf("a refused init has pointed Flux at %s", url)
 	}
-	if out := f.ok("init", "--bundle", os.Getenv(envBundle), "--dry-run", "-o", "json").stdout; !strings.Contains(out, "HelmRelease demo/demo") || !strings.Contains(out, one.URL) {
+	if out := f.ok("init", "--bundle", os.Getenv(envBundle), "--dry-run", "-o",
+		"json").stdout; !strings.Contains(out, "HelmRelease demo/demo") || !strings.Contains(out, one.URL) {
 		t.Errorf("the dry run says\n%s", out)
 	}
 
@@ -62,7 +63,16 @@ func TestTakeOverOfARunningFlux(t *testing.T) {
 
 	// Two more revisions, each applied by every Kustomization that there is, and each with pruning on.
 	for i := range 2 {
-		head := two.Seed(t, "main", map[string]string{fmt.Sprintf("providers/docker/v1/mgmt/note-%d.yaml", i): fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: note-%d, namespace: default}\n", i)})
+		head := two.Seed(
+			t,
+			"main",
+			map[string]string{
+				fmt.Sprintf("providers/docker/v1/mgmt/note-%d.yaml", i): fmt.Sprintf(
+					"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: note-%d, namespace: default}\n",
+					i,
+				),
+			},
+		)
 		for _, name := range []string{"flux-system", "clusters-dev"} {
 			f.applied(mgmt, name, head)
 		}
@@ -114,7 +124,8 @@ func (f *fleet) holdsToken(mgmt *kube.Client, token string) {
 // follows is the URL that the management cluster's Flux reads.
 func (f *fleet) follows(mgmt *kube.Client) string {
 	f.t.Helper()
-	source := present(f.t, mgmt, kube.Key{Namespace: "flux-system", Name: "flux-system"}, object("source.toolkit.fluxcd.io/v1", "GitRepository"))
+	source := present(f.t, mgmt, kube.Key{Namespace: "flux-system", Name: "flux-system"},
+		object("source.toolkit.fluxcd.io/v1", "GitRepository"))
 	url, _, _ := unstructured.NestedString(source.Object, "spec", "url")
 	return url
 }

@@ -16,12 +16,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// TestTransfer hands one of two clusters to a second management cluster of the fleet, and back, with the real controllers of both. Both go on with the
-// other one meanwhile.
+// TestTransfer hands one of two clusters to a second management cluster of the fleet, and back, with the real controllers of both. Both go
+// on with the other one meanwhile.
 func TestTransfer(t *testing.T) {
 	h := newHandedOver(t)
 	const second = "second"
-	if !h.step("the first management cluster makes clusters", h.declares) || !h.step("the fleet gets a second one", func(t *testing.T) { h.second(t, second) }) {
+	if !h.step("the first management cluster makes clusters", h.declares) ||
+		!h.step("the fleet gets a second one", func(t *testing.T) { h.second(t, second) }) {
 		return
 	}
 	before := h.machines(h.source)
@@ -45,7 +46,8 @@ func TestTransfer(t *testing.T) {
 			t.Errorf("it says %s", said)
 		}
 		system := flux.NewSystem(h.source)
-		if _, err := system.LetGo(t.Context(), kube.Key{Namespace: "one", Name: "one"}, kube.Key{Namespace: "one", Name: "one-kubeconfig"}); err != nil {
+		if _, err := system.LetGo(t.Context(), kube.Key{Namespace: "one", Name: "one"},
+			kube.Key{Namespace: "one", Name: "one-kubeconfig"}); err != nil {
 			t.Fatal(err)
 		}
 		if said := h.ok("cluster", "transfer", "one", "--abort").stdout; !strings.Contains(said, "manages cluster one again") {
@@ -57,7 +59,8 @@ func TestTransfer(t *testing.T) {
 	})
 	if !h.step("killed in the midst of it, and undone", func(t *testing.T) {
 		h.killedAt(h.targetClient, handover.PhaseCopied, to)
-		h.fails(1, []string{"is in the middle of the transfer of one/one", "cluster transfer one"}, "init", "--management", h.name, "--bundle", os.Getenv(envBundle))
+		h.fails(1, []string{"is in the middle of the transfer of one/one", "cluster transfer one"}, "init", "--management", h.name,
+			"--bundle", os.Getenv(envBundle))
 		h.ok("cluster", "transfer", "one", "--abort")
 		h.sameMachines(t, before, h.source)
 		if left := h.machines(h.targetClient); len(left) > 0 {
@@ -89,7 +92,8 @@ func TestTransfer(t *testing.T) {
 		h.ok("cluster", "transfer", "one", "--to", second)
 		h.ok("init", "--management", h.name, "--bundle", os.Getenv(envBundle))
 		for _, management := range []string{h.name, second} {
-			eventually(t, management+" is Ready, with the cluster that it has", 3*time.Minute, func() string { // a new worker may not be Available yet
+			// A new worker may not be Available yet.
+			eventually(t, management+" is Ready, with the cluster that it has", 3*time.Minute, func() string {
 				if st, code := h.status("--management", management); code != 0 || len(st.Clusters) != 1 {
 					return fmt.Sprintf("exit %d, %+v", code, st.Problems)
 				}
@@ -122,7 +126,8 @@ func (h *handedOver) second(t *testing.T, name string) {
 	h.ok("management", "add", name, "--provider", "docker", "--host", "embedded", "--push")
 	other := *h.other // on another machine, in the same clone
 	other.t, other.name, other.dir, other.token, other.fluxToken = t, name, h.dir, h.token, h.fluxToken
-	made := decode[initResult](t, other.ok("init", "--management", name, "--bundle", os.Getenv(envBundle), "--age-key-file", h.ageKey(h.state), "-o", "json").stdout)
+	made := decode[initResult](t, other.ok("init", "--management", name, "--bundle", os.Getenv(envBundle), "--age-key-file",
+		h.ageKey(h.state), "-o", "json").stdout)
 	h.leadsTo(t, made.Kubeconfig, "second")
 	h.ok("connect", "--management", name, "--kubeconfig", h.target)
 	eventually(t, "the second follows the fleet repo", 3*time.Minute, func() string {

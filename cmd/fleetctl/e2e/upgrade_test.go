@@ -44,8 +44,9 @@ spec:
     - {name: docker, version: v1.13.0}
 `
 
-// TestUpgrade brings real controllers from an older release to the pinned one, with a cluster alive across it: its machines are the same objects
-// afterwards, with the same providers' machines behind them, and it was never not Available but for the time in which nobody looked.
+// TestUpgrade brings real controllers from an older release to the pinned one, with a cluster alive across it: its machines are the same
+// objects afterwards, with the same providers' machines behind them, and it was never not Available but for the time in which nobody
+// looked.
 func TestUpgrade(t *testing.T) {
 	f := newFleetOn(t, onEmbedded, "upgrades")
 	if err := os.WriteFile(filepath.Join(f.dir, "fleet.yaml"), []byte(upgradeFleet), 0o644); err != nil {
@@ -73,12 +74,14 @@ func TestUpgrade(t *testing.T) {
 
 	f.edit(capiBefore, capiNow, dockerBefore, dockerNow)
 	f.step("a dry run says what it would do and changes nothing", func(t *testing.T) {
-		plan := decode[struct{ Upgrades []upgraded }](t, f.ok("upgrade", "apply", "--dry-run", "--manifest-dir", filepath.Join(f.base, "manifests"), "--bundle", bundle, "-o", "json").stdout)
+		plan := decode[struct{ Upgrades []upgraded }](t,
+			f.ok("upgrade", "apply", "--dry-run", "--manifest-dir", filepath.Join(f.base, "manifests"), "--bundle", bundle, "-o", "json").stdout)
 		order := make([]string, 0, len(plan.Upgrades))
 		for _, u := range plan.Upgrades {
 			order = append(order, u.Type+" "+u.To)
 		}
-		if want := []string{"core " + capiNow, "bootstrap " + capiNow, "control-plane " + capiNow, "infrastructure " + dockerNow}; !slices.Equal(order, want) {
+		if want := []string{"core " + capiNow, "bootstrap " + capiNow, "control-plane " + capiNow,
+			"infrastructure " + dockerNow}; !slices.Equal(order, want) {
 			t.Errorf("it would upgrade %v, want %v", order, want)
 		}
 		f.providersRun(t, capiBefore, dockerBefore)
@@ -94,7 +97,8 @@ func TestUpgrade(t *testing.T) {
 			d := &unstructured.Unstructured{}
 			d.SetGroupVersionKind(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"})
 			err := client.Get(t.Context(), kube.Key{Namespace: "capi-system", Name: "capi-controller-manager"}, d)
-			if replicas, _, _ := unstructured.NestedInt64(d.Object, "spec", "replicas"); err == nil && replicas == 1 && strings.Contains(fmt.Sprint(d.Object), capiBefore) {
+			if replicas, _, _ := unstructured.NestedInt64(d.Object, "spec", "replicas"); err == nil && replicas == 1 &&
+				strings.Contains(fmt.Sprint(d.Object), capiBefore) {
 				return "the old one runs"
 			}
 			return ""
@@ -151,7 +155,8 @@ func TestUpgrade(t *testing.T) {
 // upgraded is what init says of a provider that it brought to another version.
 type upgraded struct{ Name, Type, From, To string }
 
-// edit puts versions of providers into fleet.yaml and commits it: the first is the old one of Cluster API, then its new one, then those of the docker provider.
+// edit puts versions of providers into fleet.yaml and commits it: the first is the old one of Cluster API, then its new one, then those of
+// the docker provider.
 func (f *fleet) edit(capiFrom, capiTo, dockerFrom, dockerTo string) {
 	f.t.Helper()
 	content, err := os.ReadFile(filepath.Join(f.dir, "fleet.yaml"))
@@ -186,8 +191,8 @@ func (f *fleet) providersRun(t *testing.T, capi, docker string) {
 	}
 }
 
-// alive is what must not change of the objects that make a cluster: by kind and name who they are, when they were made, what they are to be, and which
-// machine is behind them.
+// alive is what must not change of the objects that make a cluster: by kind and name who they are, when they were made, what they are to
+// be, and which machine is behind them.
 func alive(t *testing.T, client *kube.Client) map[string]string {
 	t.Helper()
 	found := map[string]string{}

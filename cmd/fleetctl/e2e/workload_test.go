@@ -34,8 +34,9 @@ data:
 // hello is what the feature of the same name has in its namespace.
 func hello(word string) map[string]string {
 	return map[string]string{
-		"features/hello/namespaced/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nnamespace: hello\nresources: [word.yaml]\n",
-		"features/hello/namespaced/word.yaml":          "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: word\ndata:\n  word: " + word + "\n",
+		"features/hello/namespaced/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nnamespace: hello\n" +
+			"resources: [word.yaml]\n",
+		"features/hello/namespaced/word.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: word\ndata:\n  word: " + word + "\n",
 	}
 }
 
@@ -47,7 +48,8 @@ func inFolders() map[string]string {
 	files := map[string]string{}
 	put := func(dir, name string) {
 		files[dir+"/non-namespaced/namespace.yaml"] = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: " + name + "\n"
-		files[dir+"/namespaced/said.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: said\n  namespace: " + name + "\ndata:\n  said: ${cluster_name} in ${environment}\n"
+		files[dir+"/namespaced/said.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: said\n  namespace: " + name +
+			"\ndata:\n  said: ${cluster_name} in ${environment}\n"
 	}
 	for name, environment := range map[string]string{west: westIn, east: eastIn, north: westIn} {
 		dir := "providers/docker/v1/clusters/" + environment
@@ -65,8 +67,8 @@ const (
 	north        = "north"
 )
 
-// clustersOfContainers goes from `cluster add --commit` to Available clusters, in two environments, each with what its environment runs, applied
-// by its own Flux with credentials that are encrypted in Git, or by the management cluster's.
+// clustersOfContainers goes from `cluster add --commit` to Available clusters, in two environments, each with what its environment runs,
+// applied by its own Flux with credentials that are encrypted in Git, or by the management cluster's.
 func clustersOfContainers(t *testing.T, s *story) {
 	s.ok("channel", "add", "release", "--commit")
 	s.ok("environment", "add", eastIn, "--channel", "release", "--commit")
@@ -84,7 +86,8 @@ func clustersOfContainers(t *testing.T, s *story) {
 		t.Fatal(err)
 	}
 	for name, environment := range map[string]string{west: westIn, east: eastIn} {
-		s.commit("greet in "+environment, map[string]string{"providers/docker/v1/clusters/" + environment + "/common/apps/greeting.yaml": greeting})
+		s.commit("greet in "+environment,
+			map[string]string{"providers/docker/v1/clusters/" + environment + "/common/apps/greeting.yaml": greeting})
 		s.ok("cluster", "add", name, "--flavour", "docker", "--environment", environment, "--values", values, "--commit")
 	}
 	s.ok("cluster", "add", north, "--flavour", "docker", "--environment", westIn, "--values", values, "--flux", "remote", "--commit")
@@ -261,7 +264,8 @@ func removePromoted(t *testing.T, s *story) {
 	namespace := &unstructured.Unstructured{}
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	namespace.SetName(east)
-	if err := s.client(s.made.Kubeconfig).Delete(t.Context(), []*unstructured.Unstructured{namespace}, kube.DeleteOptions{Wait: true}); err != nil {
+	if err := s.client(s.made.Kubeconfig).Delete(t.Context(), []*unstructured.Unstructured{namespace},
+		kube.DeleteOptions{Wait: true}); err != nil {
 		t.Fatal(err)
 	}
 	s.removed(t, east)

@@ -249,7 +249,8 @@ func (m *bench) ratios(sizes []int) {
 			if peer.wall == 0 || own.wall == 0 {
 				continue
 			}
-			fmt.Printf("ratio %s-%d %.2f, of processors %.2f\n", r.name, n, peer.wall.Seconds()/own.wall.Seconds(), peer.cpu.Seconds()/own.cpu.Seconds())
+			fmt.Printf("ratio %s-%d %.2f, of processors %.2f\n", r.name, n, peer.wall.Seconds()/own.wall.Seconds(),
+				peer.cpu.Seconds()/own.cpu.Seconds())
 		}
 	}
 	if first, last := sizes[0], sizes[len(sizes)-1]; first != last {

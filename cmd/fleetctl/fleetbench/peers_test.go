@@ -139,9 +139,9 @@ func (m *bench) kustomize(dir string, n int) took {
 	return sum
 }
 
-// kubeconform returns what has it judge the files of the rendered fleet, which it does not have to render: validate renders, and reads the repo besides.
-// It gets the same CRDs, as JSON schemas that refuse unknown fields; for the kinds of every cluster, Namespaces most of all, it has none and
-// passes them over.
+// kubeconform returns what has it judge the files of the rendered fleet, which it does not have to render: validate renders, and reads the
+// repo besides. It gets the same CRDs, as JSON schemas that refuse unknown fields; for the kinds of every cluster, Namespaces most of all,
+// it has none and passes them over.
 func (m *bench) kubeconform(dir string) func() took {
 	out := filepath.Join(m.TempDir(), "rendered")
 	m.own(dir, "render", "--output-dir", out)
@@ -157,7 +157,8 @@ func (m *bench) kubeconform(dir string) func() took {
 }
 
 func (m *bench) kubeconformArgs() []string {
-	return []string{"-strict", "-ignore-missing-schemas", "-schema-location", filepath.Join(m.schemas(), "{{.ResourceKind}}-{{.Group}}-{{.ResourceAPIVersion}}.json")}
+	return []string{"-strict", "-ignore-missing-schemas", "-schema-location",
+		filepath.Join(m.schemas(), "{{.ResourceKind}}-{{.Group}}-{{.ResourceAPIVersion}}.json")}
 }
 
 // schemas turns the CRDs that validate gets into what kubeconform reads.
@@ -211,7 +212,8 @@ func (m *bench) schema(out, document string) {
 	}
 }
 
-// closed makes a schema refuse the fields that it does not name, as the tools that make schemas for kubeconform do. The top has metadata of its own.
+// closed makes a schema refuse the fields that it does not name, as the tools that make schemas for kubeconform do. The top has metadata of
+// its own.
 func closed(schema map[string]any, top bool) {
 	fields, _ := schema["properties"].(map[string]any)
 	if _, open := schema["additionalProperties"]; len(fields) > 0 && !open && schema["x-kubernetes-preserve-unknown-fields"] != true {

@@ -35,11 +35,13 @@ var seeds = []seed{
 	{"other release than cluster", "releaseName: c", "releaseName: d"},
 	{"no prune protection", "prune: disabled\nspec", "prune: enabled\nspec"},
 	{"name that is none", "kind: Namespace\nmetadata:\n  name: c", "kind: Namespace\nmetadata:\n  name: C_"},
-	{"secret in clear", "---\n", "---\napiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: flux-system}\nstringData: {password: hunter2}\n---\n"},
+	{"secret in clear", "---\n",
+		"---\napiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: flux-system}\nstringData: {password: hunter2}\n---\n"},
 	{"namespace made twice", "---\n", "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: c00000}\n---\n"},
 }
 
-// unreadable are those after which a file cannot be read: what others refer to may be in it, so validate looks at references when it can be.
+// unreadable are those after which a file cannot be read: what others refer to may be in it, so validate looks at references when it can
+// be.
 var unreadable = []seed{
 	{"key given twice", "  interval: 10m\n", "  interval: 10m\n  interval: 5m\n"},
 	{"no YAML", "  chartRef:\n", "  chartRef: [\n"},
@@ -60,8 +62,8 @@ func (m *bench) seeded() {
 	fmt.Printf("seeded errors found: fleetctl validate %d of %d, kubeconform %d of %d\n", ours, all, theirs, all)
 }
 
-// plant plants errors in a fleet, each in a cluster of its own, and counts those that each program finds. kubeconform gets all that there is: the
-// files of the repo, and what of it renders.
+// plant plants errors in a fleet, each in a cluster of its own, and counts those that each program finds. kubeconform gets all that there
+// is: the files of the repo, and what of it renders.
 func (m *bench) plant(some []seed) (byOurs, byTheirs int) {
 	m.Helper()
 	dir := m.TempDir()
@@ -100,7 +102,8 @@ func (m *bench) plant(some []seed) (byOurs, byTheirs int) {
 
 // oursIn runs fleetctl validate.
 func (m *bench) oursIn(dir string) found {
-	cmd := exec.CommandContext(m.Context(), m.program, "validate", "-o", "json", "--repo", dir, "--cache-dir", m.TempDir(), "--crds", need(m.B, "FLEETCTL_BENCH_CRDS"))
+	cmd := exec.CommandContext(m.Context(), m.program, "validate", "-o", "json", "--repo", dir, "--cache-dir", m.TempDir(), "--crds",
+		need(m.B, "FLEETCTL_BENCH_CRDS"))
 	out, err := cmd.Output()
 	if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed {
 		m.Fatal(err)

@@ -62,7 +62,8 @@ func backedUp(i id) bool {
 func asRestored(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	o := obj.DeepCopy()
 	for _, field := range []string{
-		"generateName", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
+		"generateName", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
+		"deletionGracePeriodSeconds",
 		"ownerReferences", "managedFields",
 	} {
 		unstructured.RemoveNestedField(o.Object, "metadata", field)
@@ -77,8 +78,8 @@ func asRestored(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	return o
 }
 
-// veleroRestores makes at the target what the source had, in the order of kinds' names: none of it needs an owner. Like Velero it leaves alone what is there, and
-// puts the managed fields back. Those kinds have not come yet.
+// veleroRestores makes at the target what the source had, in the order of kinds' names: none of it needs an owner. Like Velero it leaves
+// alone what is there, and puts the managed fields back. Those kinds have not come yet.
 func (w *world) veleroRestores(ctx context.Context, t testing.TB, not ...string) {
 	t.Helper()
 	ids := slices.SortedFunc(maps.Keys(w.sourceBefore), func(a, b id) int { return strings.Compare(a.String(), b.String()) })
@@ -164,7 +165,8 @@ func (j judge) takenIn(ctx context.Context, t testing.TB) []string {
 	return faults
 }
 
-// decides compares what a status says of what was made once and for all: what a cluster with Machines needs is there, and nothing is made up.
+// decides compares what a status says of what was made once and for all: what a cluster with Machines needs is there, and nothing is made
+// up.
 func decides(i id, before, now *unstructured.Unstructured) []string {
 	was, _, _ := unstructured.NestedMap(before.Object, "status", "initialization")
 	is, _, _ := unstructured.NestedMap(now.Object, "status", "initialization")
@@ -204,21 +206,22 @@ func (w *world) fencedForVelero(ctx context.Context, t testing.TB) []string {
 	return faults
 }
 
-// undone is what has to hold after an abort: nobody acts on what may be left, because no Cluster is, and all runs as before. Secrets that are only named, and
-// what belongs to no Cluster as far as anybody can tell, are left.
+// undone is what has to hold after an abort: nobody acts on what may be left, because no Cluster is, and all runs as before. Secrets that
+// are only named, and what belongs to no Cluster as far as anybody can tell, are left.
 func (j judge) undone(ctx context.Context, t testing.TB) []string {
 	t.Helper()
 	_, target := j.sides(ctx, t)
 	for i := range target {
-		if isReferenced(i) || j.world.targetBefore[i] == nil && (i.kind == "ResourceGroup" || i.group == "" && (i.namespace == "flux-system" || i.name == "cni")) {
+		if isReferenced(i) || j.world.targetBefore[i] == nil &&
+			(i.kind == "ResourceGroup" || i.group == "" && (i.namespace == "flux-system" || i.name == "cni")) {
 			delete(target, i)
 		}
 	}
 	return append(j.unchanged("the target", j.world.targetBefore, target), fences("the target", target)...)
 }
 
-// TestFenceOnly restores as Velero does, between the two runs of a restore that only fences: whole, and killed before and after writes of either run, then run
-// again or undone, from the same machine or another one.
+// TestFenceOnly restores as Velero does, between the two runs of a restore that only fences: whole, and killed before and after writes of
+// either run, then run again or undone, from the same machine or another one.
 func TestFenceOnly(t *testing.T) {
 	b := newBed(t, engine(t), *worlds, func(ctx context.Context, t testing.TB, s *seeder) { s.fleet(ctx, t) }, false)
 	gone := func() *run { return &run{away: func(side string) bool { return side == "source" }} }

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// detached is what has to hold at the source once a Cluster is detached: that is gone with what it is made of, and nothing else is another than before.
+// detached is what has to hold at the source once a Cluster is detached: that is gone with what it is made of, and nothing else is another
+// than before.
 func (j judge) detached(ctx context.Context, t testing.TB) (faults []string, left map[id]bool) {
 	t.Helper()
 	source, target := j.sides(ctx, t)

@@ -121,8 +121,8 @@ func TestFaults(t *testing.T) {
 	})
 }
 
-// TestTargetLost kills hand-overs, and then there is no way to the target any more. Before it may have taken over, an abort without it gives the source all
-// back; and when the target is there again, another one takes away what was left there.
+// TestTargetLost kills hand-overs, and then there is no way to the target any more. Before it may have taken over, an abort without it
+// gives the source all back; and when the target is there again, another one takes away what was left there.
 func TestTargetLost(t *testing.T) {
 	b := newBed(t, engine(t), 1, func(ctx context.Context, t testing.TB, s *seeder) { s.fleet(ctx, t) }, true)
 	w := b.worlds[0]

@@ -61,12 +61,14 @@ func newTwoInOne(t *testing.T) *twoInOne {
 		"fleet.yaml": strings.ReplaceAll(fleetOfTwo, "URL", server.URL), "ca.pem": string(server.CA),
 		fleetrepo.IdentityFile: string(fleetrepo.IdentityContent("7c1d8f0e-8a4f-4d0e-9d0b-0a1d0c6b6f11")),
 	})
-	if _, err := gitrepo.Clone(t.Context(), server.URL, gitrepo.Auth{Username: server.Username, Token: server.Token, CA: server.CA}, "main", f.Dir); err != nil {
+	if _, err := gitrepo.Clone(t.Context(), server.URL, gitrepo.Auth{Username: server.Username, Token: server.Token, CA: server.CA},
+		"main", f.Dir); err != nil {
 		t.Fatal(err)
 	}
 	o := fleetrepo.AddOptions{Name: "early", Environment: "prod", ManagementCluster: "root", Flavour: "docker", KubernetesVersion: "v1.36.3"}
 	_, err := change.Make(t.Context(), change.Options{
-		Dir: f.Dir, Git: change.Credentials{Token: f.Token}, Push: true, CacheDir: f.Cache, Edit: func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.Add(o) },
+		Dir: f.Dir, Git: change.Credentials{Token: f.Token}, Push: true, CacheDir: f.Cache,
+		Edit: func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.Add(o) },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +78,8 @@ func newTwoInOne(t *testing.T) *twoInOne {
 
 func (f *twoInOne) deps() management.Deps {
 	return management.Deps{
-		Report: progress.Discard, Store: state.Store{Dir: f.Store}, CacheDir: f.Cache, LookupEnv: func(string) (string, bool) { return "", false },
+		Report: progress.Discard, Store: state.Store{Dir: f.Store}, CacheDir: f.Cache,
+		LookupEnv: func(string) (string, bool) { return "", false },
 	}
 }
 
@@ -123,8 +126,9 @@ func (f *twoInOne) command(t *testing.T, full bool) program {
 	return p
 }
 
-// TestFullDisk fills the disk of the machine that transfers a Cluster, before it begins and at writes of all phases: its state, the fleet repo, Git's objects, all that a
-// command writes. It gives up and loses nothing, and run again with space, it comes to its end. One that was killed is aborted on a full disk.
+// TestFullDisk fills the disk of the machine that transfers a Cluster, before it begins and at writes of all phases: its state, the fleet
+// repo, Git's objects, all that a command writes. It gives up and loses nothing, and run again with space, it comes to its end. One that
+// was killed is aborted on a full disk.
 func TestFullDisk(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
@@ -170,7 +174,8 @@ func TestFullDisk(t *testing.T) {
 				return pass
 			}
 			o := w.execute(ctx, t, f.command(t, at == 0), transferCommand, machine, r)
-			if !killed && o.code == 0 && !strings.Contains(o.output, "outcome: transferred") || !killed && o.code != 0 && !strings.Contains(o.output, "file too large") {
+			if !killed && o.code == 0 && !strings.Contains(o.output, "outcome: transferred") ||
+				!killed && o.code != 0 && !strings.Contains(o.output, "file too large") {
 				t.Errorf("exit %d\n%s", o.code, o.output)
 			}
 			if lost := neither(ctx, t, w); len(lost) > 0 {

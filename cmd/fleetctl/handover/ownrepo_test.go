@@ -57,15 +57,19 @@ type masterRepos struct {
 func newMasterRepos(t *testing.T) *masterRepos {
 	t.Helper()
 	t.Setenv("CI", "true") // nobody has told git a name
-	m := &masterRepos{above: gittest.NewHTTPS(t, gittest.Options{}), own: gittest.NewHTTPS(t, gittest.Options{}), dir: filepath.Join(t.TempDir(), "masters")}
+	m := &masterRepos{above: gittest.NewHTTPS(t, gittest.Options{}), own: gittest.NewHTTPS(t, gittest.Options{}),
+		dir: filepath.Join(t.TempDir(), "masters")}
 	m.deps = management.Deps{
-		Report: progress.Discard, Store: state.Store{Dir: t.TempDir()}, CacheDir: t.TempDir(), LookupEnv: func(string) (string, bool) { return "", false },
+		Report: progress.Discard, Store: state.Store{Dir: t.TempDir()}, CacheDir: t.TempDir(),
+		LookupEnv: func(string) (string, bool) { return "", false },
 	}
 	m.above.Seed(t, "main", map[string]string{
-		"fleet.yaml": strings.NewReplacer("ABOVE", m.above.URL, "OWN", m.own.URL).Replace(ownMasters), "ca.pem": string(m.above.CA), "eu-ca.pem": string(m.own.CA),
+		"fleet.yaml": strings.NewReplacer("ABOVE", m.above.URL, "OWN", m.own.URL).Replace(ownMasters), "ca.pem": string(m.above.CA),
+		"eu-ca.pem":            string(m.own.CA),
 		fleetrepo.IdentityFile: string(fleetrepo.IdentityContent("7c1d8f0e-8a4f-4d0e-9d0b-0a1d0c6b6f11")),
 	})
-	if _, err := gitrepo.Clone(t.Context(), m.above.URL, gitrepo.Auth{Username: m.above.Username, Token: m.above.Token, CA: m.above.CA}, "main", m.dir); err != nil {
+	if _, err := gitrepo.Clone(t.Context(), m.above.URL, gitrepo.Auth{Username: m.above.Username, Token: m.above.Token, CA: m.above.CA},
+		"main", m.dir); err != nil {
 		t.Fatal(err)
 	}
 	for _, o := range []fleetrepo.AddOptions{
@@ -81,7 +85,8 @@ func newMasterRepos(t *testing.T) *masterRepos {
 		}
 	}
 	var err error
-	m.repo, err = lifecycle.OpenOwnRepo(t.Context(), m.deps, lifecycle.OwnRepoOptions{Dir: m.dir, Cluster: "eu", Git: change.Credentials{Token: m.own.Token}})
+	m.repo, err = lifecycle.OpenOwnRepo(t.Context(), m.deps,
+		lifecycle.OwnRepoOptions{Dir: m.dir, Cluster: "eu", Git: change.Credentials{Token: m.own.Token}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +105,8 @@ func know(t *testing.T, deps management.Deps, name, dir string, s *side, kubecon
 		t.Fatal(err)
 	}
 	url := repo.Fleet.Spec.Git.URL
-	if err := (&ownership.Claim{Fleet: id, Name: repo.Fleet.Metadata.Name, Cluster: name, URL: url, Branch: "main", Confirmed: true}).Create(t.Context(), clientOf(t, s)); err != nil {
+	if err := (&ownership.Claim{Fleet: id, Name: repo.Fleet.Metadata.Name, Cluster: name, URL: url, Branch: "main", Confirmed: true}).Create(
+		t.Context(), clientOf(t, s)); err != nil {
 		t.Fatal(err)
 	}
 	cluster := deps.Store.Cluster(name)
@@ -111,7 +117,8 @@ func know(t *testing.T, deps management.Deps, name, dir string, s *side, kubecon
 		}
 	}
 	if err := cluster.Save(state.Record{
-		Name: name, Fleet: repo.Fleet.Metadata.Name, FleetID: id, Repo: dir, GitURL: url, HostType: "existing", Connected: true, KubeconfigSource: way,
+		Name: name, Fleet: repo.Fleet.Metadata.Name, FleetID: id, Repo: dir, GitURL: url, HostType: "existing",
+		Connected: true, KubeconfigSource: way,
 		Context: kube.CurrentContext(kubeconfig),
 	}); err != nil {
 		t.Fatal(err)
@@ -123,15 +130,17 @@ func release(ctx context.Context, t *testing.T, s *seeder, name string) {
 	t.Helper()
 	s.namespace(ctx, t, name)
 	s.create(ctx, t, object("helm.toolkit.fluxcd.io/v2", "HelmRelease", name, name, map[string]any{
-		"spec": map[string]any{"interval": "10m", "chartRef": map[string]any{"kind": "HelmChart", "name": "prod-docker", "namespace": "flux-system"}},
+		"spec": map[string]any{"interval": "10m", "chartRef": map[string]any{"kind": "HelmChart", "name": "prod-docker",
+			"namespace": "flux-system"}},
 		"status": map[string]any{"observedGeneration": int64(1), "conditions": []any{map[string]any{
-			"type": "Ready", "status": "True", "reason": "InstallSucceeded", "message": "installed", "lastTransitionTime": "2026-01-02T03:04:05Z", "observedGeneration": int64(1),
+			"type": "Ready", "status": "True", "reason": "InstallSucceeded", "message": "installed", "lastTransitionTime": "2026-01-02T03:04:05Z",
+			"observedGeneration": int64(1),
 		}}},
 	}))
 }
 
-// TestTransferIntoOwnRepo hands a Cluster to a management cluster with a repository of its own: two API servers, two Git servers. What the repos say is pushed to
-// each with its own token, first where it arrives; cut off between the two, the same goes on.
+// TestTransferIntoOwnRepo hands a Cluster to a management cluster with a repository of its own: two API servers, two Git servers. What the
+// repos say is pushed to each with its own token, first where it arrives; cut off between the two, the same goes on.
 func TestTransferIntoOwnRepo(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
@@ -152,7 +161,8 @@ func TestTransferIntoOwnRepo(t *testing.T) {
 	observing(t, target)
 	run := func(token string) (*fleettransfer.Result, error) {
 		return fleettransfer.Run(ctx, m.deps, fleettransfer.Options{
-			Cluster: "prod/early", To: "eu", Change: change.Options{Dir: m.dir, Git: change.Credentials{Token: token}, Push: true, CacheDir: m.deps.CacheDir},
+			Cluster: "prod/early", To: "eu", Change: change.Options{Dir: m.dir, Git: change.Credentials{Token: token}, Push: true,
+				CacheDir: m.deps.CacheDir},
 			Into: &fleettransfer.Into{Dir: m.repo.Dir, Git: change.Credentials{Token: m.own.Token}, From: "root", Reseal: m.repo.Reseal},
 		})
 	}
@@ -170,14 +180,16 @@ func TestTransferIntoOwnRepo(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	files := gittest.Git(t, m.dir, "ls-files", "providers/root/v1/clusters/prod/early")
-	if record := m.above.File(t, "main", "providers/root/v1/handed-over/eu.yaml"); files != "" || !strings.Contains(record, "cluster: prod/early") {
+	if record := m.above.File(t, "main", "providers/root/v1/handed-over/eu.yaml"); files != "" ||
+		!strings.Contains(record, "cluster: prod/early") {
 		t.Errorf("the masters' repository has %q, and says:\n%s", files, record)
 	}
 	for i := range w.sourceBefore {
 		if i.namespace != "early" || i.kind != "Cluster" && i.kind != "Machine" && i.kind != "HelmRelease" {
 			continue
 		}
-		here, there := object(apiVersionOf(i), i.kind, i.namespace, i.name, map[string]any{}), object(apiVersionOf(i), i.kind, i.namespace, i.name, map[string]any{})
+		here, there := object(apiVersionOf(i), i.kind, i.namespace, i.name, map[string]any{}),
+			object(apiVersionOf(i), i.kind, i.namespace, i.name, map[string]any{})
 		if err := source.Get(ctx, kube.Key{Namespace: i.namespace, Name: i.name}, here); !kube.IsAbsent(err) {
 			t.Errorf("%s is at the source: %v", i, err)
 		}
@@ -197,7 +209,8 @@ func TestTransferIntoOwnRepo(t *testing.T) {
 func madeByFlux(ctx context.Context, t *testing.T, c *kube.Client) {
 	t.Helper()
 	made := object("cluster.x-k8s.io/v1beta2", "Cluster", "early", "early", map[string]any{})
-	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"helm.toolkit.fluxcd.io/name":"early","helm.toolkit.fluxcd.io/namespace":"early"}}}`))
+	patch := client.RawPatch("application/merge-patch+json",
+		[]byte(`{"metadata":{"labels":{"helm.toolkit.fluxcd.io/name":"early","helm.toolkit.fluxcd.io/namespace":"early"}}}`))
 	if err := c.WithWatch.Patch(ctx, made, patch); err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +231,8 @@ func follow(ctx context.Context, t *testing.T, s *seeder, url string) {
 	}))
 }
 
-// observing plays the Cluster controller of a side until t ends: an Available Cluster is so in its newest generation, as soon as anybody may say so.
+// observing plays the Cluster controller of a side until t ends: an Available Cluster is so in its newest generation, as soon as anybody
+// may say so.
 func observing(t *testing.T, c *kube.Client) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))

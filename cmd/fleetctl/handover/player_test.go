@@ -54,7 +54,8 @@ func (s *side) playDeployments(ctx context.Context, t testing.TB) {
 			t.Errorf("%s: read a watch of Deployments: %v", s.name, err)
 			return
 		}
-		// A conflict, or a Deployment that is gone: the next event says what has become of it. Where the disk is full, a new watch begins with all.
+		// A conflict, or a Deployment that is gone: the next event says what has become of it. Where the disk is full, a new watch begins with
+		// all.
 		err := s.playDeployment(ctx, event.Object.Namespace, event.Object.Name)
 		if hasCode(err, http.StatusInternalServerError) && strings.Contains(err.Error(), "database space exceeded") {
 			select {

@@ -51,7 +51,11 @@ func writeSnapshot(ctx context.Context, source handover.Side) error {
 }
 
 // readSnapshot is the program under test that restores one, or tries to.
-func readSnapshot(ctx context.Context, o handover.Options, how func(context.Context, handover.RestoreOptions) (*handover.Report, error)) error {
+func readSnapshot(
+	ctx context.Context,
+	o handover.Options,
+	how func(context.Context, handover.RestoreOptions) (*handover.Report, error),
+) error {
 	content, err := os.ReadFile(filepath.Join(os.Getenv("HOME"), snapshotFile))
 	if err != nil {
 		return err
@@ -61,7 +65,8 @@ func readSnapshot(ctx context.Context, o handover.Options, how func(context.Cont
 		return err
 	}
 	_, err = how(ctx, handover.RestoreOptions{
-		Fleet: o.Fleet, Target: o.Target, Snapshot: "20260101T000000Z-abcdef", Source: s.Source, Objects: s.Objects, Available: s.Available, Epoch: s.Epoch,
+		Fleet: o.Fleet, Target: o.Target, Snapshot: "20260101T000000Z-abcdef", Source: s.Source, Objects: s.Objects,
+		Available: s.Available, Epoch: s.Epoch,
 		Drain: o.Drain, Progress: o.Progress,
 	})
 	return err
@@ -80,8 +85,8 @@ func (j judge) restored(ctx context.Context, t testing.TB) []string {
 	return faults
 }
 
-// TestRestore takes a snapshot of the source and gives it to the target, without the source: whole, and killed before and after writes of it, then again
-// or undone, from the same machine or another one.
+// TestRestore takes a snapshot of the source and gives it to the target, without the source: whole, and killed before and after writes of
+// it, then again or undone, from the same machine or another one.
 func TestRestore(t *testing.T) {
 	b := newBed(t, engine(t), *worlds, func(ctx context.Context, t testing.TB, s *seeder) { s.fleet(ctx, t) }, true)
 	gone := func() *run { return &run{away: func(side string) bool { return side == "source" }} }

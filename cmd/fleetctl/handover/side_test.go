@@ -129,7 +129,8 @@ func (s *side) awaitFence(ctx context.Context, t testing.TB, fenced bool) {
 func (s *side) denies(ctx context.Context, obj *unstructured.Unstructured) bool {
 	r := resource{group: "cluster.x-k8s.io", version: "v1beta2", plural: "clusters"}
 	err := s.request(ctx, http.MethodPatch, r.path(obj.GetNamespace(), obj.GetName())+"?dryRun=All&fieldManager=stranger",
-		[]byte(`{"metadata":{"annotations":{"stranger":"was here"}}}`), nil, "Impersonate-User", "stranger", "Impersonate-Group", "system:masters")
+		[]byte(`{"metadata":{"annotations":{"stranger":"was here"}}}`), nil, "Impersonate-User", "stranger",
+		"Impersonate-Group", "system:masters")
 	return err != nil
 }
 

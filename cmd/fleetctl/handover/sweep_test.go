@@ -123,7 +123,14 @@ func (b *bed) hold(t *testing.T, faults []string, story string, o outcome) {
 }
 
 // newBed starts worlds side by side.
-func newBed(t *testing.T, p program, count int, seedFleet func(context.Context, testing.TB, *seeder), status bool, seedTarget ...func(*seeder)) *bed {
+func newBed(
+	t *testing.T,
+	p program,
+	count int,
+	seedFleet func(context.Context, testing.TB, *seeder),
+	status bool,
+	seedTarget ...func(*seeder),
+) *bed {
 	t.Helper()
 	b := &bed{
 		worlds: make([]*world, count), program: p, started: time.Now(), random: rand.New(rand.NewPCG(*seed, 0)),

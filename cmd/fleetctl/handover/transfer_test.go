@@ -11,8 +11,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/handover"
 )
 
-// transferred is what has to hold once one Cluster of the source is handed over: what it is made of is at the target and not at the source, and nothing
-// else is another than before. went are the objects that have left the source.
+// transferred is what has to hold once one Cluster of the source is handed over: what it is made of is at the target and not at the source,
+// and nothing else is another than before. went are the objects that have left the source.
 func (j judge) transferred(ctx context.Context, t testing.TB) (faults []string, went map[id]bool) {
 	t.Helper()
 	source, target := j.sides(ctx, t)
@@ -55,8 +55,8 @@ func (j judge) transferred(ctx context.Context, t testing.TB) (faults []string, 
 	return faults, went
 }
 
-// TestTransfer hands one Cluster of the source to a target that has clusters of its own, whose controllers stay at work: whole, and killed before and
-// after writes of it, then again or undone, from the same machine or another one.
+// TestTransfer hands one Cluster of the source to a target that has clusters of its own, whose controllers stay at work: whole, and killed
+// before and after writes of it, then again or undone, from the same machine or another one.
 func TestTransfer(t *testing.T) {
 	b := newBed(t, engine(t), *worlds, func(ctx context.Context, t testing.TB, s *seeder) { s.fleet(ctx, t) }, true, func(s *seeder) {
 		s.file(t.Context(), t, "shared.yaml", "NAMESPACE", "team-d")

@@ -95,8 +95,9 @@ const (
 	// fence and takeIn are the two runs of a restore in which another tool makes the objects; abortRestore undoes that, too.
 	fence  = "fence"
 	takeIn = "take-in"
-	// makeStandby makes the target a standby of the source, makeAnothers of another one. try tries the snapshot on it, and activate has it take over with that,
-	// which abortActivate undoes. relieve has it take over from a source that lives: abortRelieve undoes that, and abortWithout where the source is lost.
+	// makeStandby makes the target a standby of the source, makeAnothers of another one. try tries the snapshot on it, and activate has it
+	// take over with that, which abortActivate undoes. relieve has it take over from a source that lives: abortRelieve undoes that, and
+	// abortWithout where the source is lost.
 	makeStandby   = "rest"
 	makeAnothers  = "rest-anothers"
 	try           = "try"
@@ -159,7 +160,8 @@ func (w *world) execute(ctx context.Context, t testing.TB, p program, verb, mach
 	r.full = func() {
 		<-started
 		// A file may not grow beyond nothing. The program gets an error, as of a full disk, for it ignores the signal.
-		if err := unix.Prlimit(cmd.Process.Pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 0, Max: unix.RLIM_INFINITY}, nil); err != nil && !errors.Is(err, unix.ESRCH) {
+		if err := unix.Prlimit(cmd.Process.Pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 0, Max: unix.RLIM_INFINITY}, nil); err != nil &&
+			!errors.Is(err, unix.ESRCH) {
 			t.Errorf("fill the disk of %s: %v", p.name, err)
 		}
 	}

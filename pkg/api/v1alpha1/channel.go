@@ -100,7 +100,8 @@ func (v *validator) channels(f *Fleet) {
 		v.channel(at(i), c, f)
 	}
 	unique(v, f.Spec.Channels, func(i int) string { return fieldPath(at(i), "name") }, "channel", func(c Channel) string { return c.Name })
-	unique(v, f.Spec.Channels, func(i int) string { return fieldPath(at(i), "tag") }, "pattern of tags", func(c Channel) string { return c.Tag })
+	unique(v, f.Spec.Channels, func(i int) string { return fieldPath(at(i), "tag") }, "pattern of tags",
+		func(c Channel) string { return c.Tag })
 }
 
 // channel checks what a channel follows.
@@ -112,7 +113,8 @@ func (v *validator) channel(at string, c Channel, f *Fleet) {
 	case c.Branch != "" && c.Tag != "":
 		v.errorf(RuleValue, at, "keep one of them", "channel follows both a branch and tags")
 	case c.Name == MainChannel && (c.Tag != "" || c.Branch != "" && c.Branch != main.Branch):
-		v.errorf(RuleValue, at, "give a channel of tags, or of another branch, a name of its own", "the channel %s is the branch of spec.git: %s", MainChannel, main.Branch)
+		v.errorf(RuleValue, at, "give a channel of tags, or of another branch, a name of its own", "the channel %s is the branch of spec.git: %s",
+			MainChannel, main.Branch)
 	case c.Name != MainChannel && c.Branch == "" && c.Tag == "":
 		v.errorf(RuleRequired, at, "add `tag: v*`, or `branch: ` and its name", "channel follows neither a branch nor tags")
 	}
@@ -145,8 +147,10 @@ func (v *validator) environments(f *Fleet) {
 			continue
 		}
 		if c := f.ChannelOf(e.Name); tags && e.IsProduction() && !c.IsTag() {
-			v.errorf(RuleProduction, channel, "give it a channel of tags, or say `production: false`", "production environment %.80q follows the branch %s", e.Name, c.Branch)
+			v.errorf(RuleProduction, channel, "give it a channel of tags, or say `production: false`",
+				"production environment %.80q follows the branch %s", e.Name, c.Branch)
 		}
 	}
-	unique(v, f.Spec.Environments, func(i int) string { return fieldPath(at(i), "name") }, "environment", func(e Environment) string { return e.Name })
+	unique(v, f.Spec.Environments, func(i int) string { return fieldPath(at(i), "name") }, "environment",
+		func(e Environment) string { return e.Name })
 }

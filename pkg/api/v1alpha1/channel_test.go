@@ -29,7 +29,8 @@ func TestChannels(t *testing.T) {
 	if _, ok := f.Channel("unheard-of"); ok {
 		t.Error("found a channel that is not there")
 	}
-	if main.Source() != "flux-system" || release.Source() != "release" || main.IsTag() || !release.IsTag() || release.TagPrefix() != "fleet-v" {
+	if main.Source() != "flux-system" || release.Source() != "release" || main.IsTag() || !release.IsTag() ||
+		release.TagPrefix() != "fleet-v" {
 		t.Error(main.Source(), release.Source(), release.TagPrefix())
 	}
 	if diff := cmp.Diff([]Channel{{Name: "main", Branch: "main"}}, (&Fleet{}).Channels()); diff != "" {
@@ -46,7 +47,8 @@ func TestIsProduction(t *testing.T) {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
-	if !(Environment{Name: "live", Production: new(true)}).IsProduction() || (Environment{Name: "prod", Production: new(false)}).IsProduction() {
+	if !(Environment{Name: "live", Production: new(true)}).IsProduction() ||
+		(Environment{Name: "prod", Production: new(false)}).IsProduction() {
 		t.Error("what fleet.yaml says counts more than the name")
 	}
 }

@@ -72,8 +72,8 @@ func SetProviderVersion(src []byte, mgmt string, providerType ProviderType, prov
 	return changed, nil
 }
 
-// SetCertManagerVersion returns src, a fleet.yaml, with the version of cert-manager of a management cluster ("" if there is only one). All other bytes stay
-// as they are. Errors are those of Set and of ManagementCluster.
+// SetCertManagerVersion returns src, a fleet.yaml, with the version of cert-manager of a management cluster ("" if there is only one). All
+// other bytes stay as they are. Errors are those of Set and of ManagementCluster.
 func SetCertManagerVersion(src []byte, mgmt, version string) ([]byte, error) {
 	fleet, err := Decode(FileName, src)
 	if err != nil {

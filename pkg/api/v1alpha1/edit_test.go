@@ -45,17 +45,21 @@ spec:
 
 func TestSet(t *testing.T) {
 	for name, tc := range map[string]struct{ path, value, old, new string }{
-		"replace plain":   {"spec.managementClusters[0].providers[0].version", "v1.14.2", "version: v1.0.0 # old", "version: v1.14.2 # old"},
-		"replace single":  {"spec.managementClusters[0].providers[0].name", "vcd", "name: 'docker'   # local", "name: 'vcd'   # local"},
-		"replace double":  {"metadata.name", `o"k`, `{name: "demo", }`, `{name: "o\"k", }`},
-		"same":            {"metadata.name", "demo", "", ""},
-		"needs quotes":    {"spec.managementClusters[0].name", "true", "      name: mgmt\n", "      name: \"true\"\n"},
-		"add to flow":     {"spec.managementClusters[0].providers[1].version", "v2", "type: infrastructure}", "type: infrastructure, version: v2}"},
-		"flow with comma": {"spec.managementClusters[0].providers[1].version", "a,b", "type: infrastructure}", `type: infrastructure, version: "a,b"}`},
-		"add to block":    {"spec.flux.version", "v2.9.5", "networkPolicy: true\n", "networkPolicy: true\n        version: v2.9.5\n"},
-		"fill empty":      {"spec.git.branch", "main", "    git:\n", "    git:\n      branch: main\n"},
-		"add behind list": {"spec.managementClusters[0].cloud", "c", "infrastructure}\n      name: mgmt\n", "infrastructure}\n      name: mgmt\n      cloud: c\n"},
-		"add nested":      {"spec.managementClusters[0].host.kind.image", "i", "      name: mgmt\n", "      name: mgmt\n      host:\n        kind:\n          image: i\n"},
+		"replace plain":  {"spec.managementClusters[0].providers[0].version", "v1.14.2", "version: v1.0.0 # old", "version: v1.14.2 # old"},
+		"replace single": {"spec.managementClusters[0].providers[0].name", "vcd", "name: 'docker'   # local", "name: 'vcd'   # local"},
+		"replace double": {"metadata.name", `o"k`, `{name: "demo", }`, `{name: "o\"k", }`},
+		"same":           {"metadata.name", "demo", "", ""},
+		"needs quotes":   {"spec.managementClusters[0].name", "true", "      name: mgmt\n", "      name: \"true\"\n"},
+		"add to flow": {"spec.managementClusters[0].providers[1].version", "v2", "type: infrastructure}",
+			"type: infrastructure, version: v2}"},
+		"flow with comma": {"spec.managementClusters[0].providers[1].version", "a,b", "type: infrastructure}",
+			`type: infrastructure, version: "a,b"}`},
+		"add to block": {"spec.flux.version", "v2.9.5", "networkPolicy: true\n", "networkPolicy: true\n        version: v2.9.5\n"},
+		"fill empty":   {"spec.git.branch", "main", "    git:\n", "    git:\n      branch: main\n"},
+		"add behind list": {"spec.managementClusters[0].cloud", "c", "infrastructure}\n      name: mgmt\n",
+			"infrastructure}\n      name: mgmt\n      cloud: c\n"},
+		"add nested": {"spec.managementClusters[0].host.kind.image", "i", "      name: mgmt\n",
+			"      name: mgmt\n      host:\n        kind:\n          image: i\n"},
 	} {
 		for _, eol := range []string{"\n", "\r\n"} {
 			t.Run(name+" "+strings.Trim(cmp.Diff("", eol), " "), func(t *testing.T) {
@@ -200,15 +204,18 @@ func TestSetProviderVersion(t *testing.T) {
 		},
 		"add to indentless list": {
 			edited, ProviderIPAM, "in-cluster",
-			strings.Replace(edited, "infrastructure}\n", "infrastructure}\n      - name: in-cluster\n        type: ipam\n        version: v1.2.3\n", 1),
+			strings.Replace(edited, "infrastructure}\n", "infrastructure}\n      - name: in-cluster\n        type: ipam\n        version: v1.2.3\n",
+				1),
 		},
 		"same name, other type": {
 			strings.Replace(minimal, "docker", "kubeadm\n          type: bootstrap", 1), ProviderControlPlane, "kubeadm",
-			strings.Replace(minimal, "docker", "kubeadm\n          type: bootstrap", 1) + "        - name: kubeadm\n          type: control-plane\n          version: v1.2.3\n",
+			strings.Replace(minimal, "docker", "kubeadm\n          type: bootstrap", 1) +
+				"        - name: kubeadm\n          type: control-plane\n          version: v1.2.3\n",
 		},
 		"no list": {
 			strings.Replace(minimal, "      providers:\n        - name: docker\n", "      cloud: x\n", 1), ProviderInfrastructure, "docker",
-			strings.Replace(minimal, "      providers:\n        - name: docker\n", "      cloud: x\n      providers:\n        - name: docker\n          version: v1.2.3\n", 1),
+			strings.Replace(minimal, "      providers:\n        - name: docker\n",
+				"      cloud: x\n      providers:\n        - name: docker\n          version: v1.2.3\n", 1),
 		},
 		"empty list": {
 			strings.Replace(minimal, "        - name: docker\n", "", 1), ProviderInfrastructure, "docker",

@@ -96,7 +96,8 @@ func TestManagementCluster(t *testing.T) {
 		{fleet(), "", "spec.managementClusters", diag.ExitFailure, true},
 	} {
 		m, err := tc.fleet.ManagementCluster(tc.name)
-		if m != nil || err == nil || !strings.Contains(diag.Hint(err), tc.hint) || diag.Code(err) != tc.code || errors.Is(err, ErrNoManagementCluster) != tc.none {
+		if m != nil || err == nil || !strings.Contains(diag.Hint(err), tc.hint) || diag.Code(err) != tc.code ||
+			errors.Is(err, ErrNoManagementCluster) != tc.none {
 			t.Errorf("%q: %v, %v (hint %q, exit %d)", tc.name, m, err, diag.Hint(err), diag.Code(err))
 		}
 	}
@@ -158,7 +159,8 @@ spec:
 
 // A fleet that was made in memory is judged by the same rules, without places.
 func TestValidateWithoutFile(t *testing.T) {
-	findings := Validate(&Fleet{Spec: FleetSpec{ManagementClusters: []ManagementCluster{{Name: "a", Providers: []Provider{{Name: "x"}, {Name: "x"}}}}}})
+	findings := Validate(
+		&Fleet{Spec: FleetSpec{ManagementClusters: []ManagementCluster{{Name: "a", Providers: []Provider{{Name: "x"}, {Name: "x"}}}}}})
 	want := `apiVersion: required field is missing
 kind: required field is missing
 metadata.name: required field is missing

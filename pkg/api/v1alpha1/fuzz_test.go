@@ -85,7 +85,8 @@ func FuzzLock(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(lock)
-	f.Add([]byte("apiVersion: fleetctl.dev/v1alpha1\nkind: FleetLock\ncomponents:\n- {name: aws, type: infrastructure, version: v1, sha256: abc}\ncharts: []\n"))
+	f.Add([]byte("apiVersion: fleetctl.dev/v1alpha1\nkind: FleetLock\ncomponents:\n- {name: aws, type: infrastructure, version: v1, " +
+		"sha256: abc}\ncharts: []\n"))
 	f.Add([]byte("a: &a [*a]\n"))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		lock, err := DecodeLock(LockFileName, content)

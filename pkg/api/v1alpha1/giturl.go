@@ -84,7 +84,9 @@ func cutSCP(s string) (user, host, path string, ok bool) {
 
 func checkHTTPS(u *url.URL) (*url.URL, error) {
 	if u.User != nil {
-		return nil, diag.Errorf("take the part before the @ out, revoke it if it was a token that has been committed, and give the token with --git-token-file or FLEETCTL_GIT_TOKEN_FILE",
+		return nil, diag.Errorf(
+			"take the part before the @ out, revoke it if it was a token that has been committed, and give the token with --git-token-file or "+
+				"FLEETCTL_GIT_TOKEN_FILE",
 			"URL holds credentials, which do not belong in Git")
 	}
 	return checkPlace(u)
@@ -137,8 +139,8 @@ func (g Git) ForgeType() ForgeType {
 	return ForgeOf(u.Hostname())
 }
 
-// SameRepository tells whether two URLs name one repository: with or without .git, a user or a trailing slash; and over ssh or https, where a
-// port belongs to the protocol.
+// SameRepository tells whether two URLs name one repository: with or without .git, a user or a trailing slash; and over ssh or https, where
+// a port belongs to the protocol.
 func SameRepository(a, b string) bool {
 	if a == "" || b == "" {
 		return false

@@ -166,7 +166,8 @@ func (l *Lock) Add(c LockedComponent) {
 	l.Components = append(l.Components, c)
 }
 
-const lockHeader = `# Digests of what this fleet installs, and of the charts that its clusters are made of. fleetctl writes this file, ` + "`fleetctl lock`" + `
+const lockHeader = `# Digests of what this fleet installs, and of the charts that its clusters are made of. fleetctl writes this file, ` +
+	"`fleetctl lock`" + `
 # anew; a component or an image whose digest is another one is not installed. Review a change of it as you review a change of code.
 apiVersion: ` + APIVersion + `
 kind: ` + LockKind + `
@@ -185,7 +186,8 @@ func MarshalLock(l *Lock) ([]byte, error) {
 	for _, part := range []struct {
 		name  string
 		value reflect.Value
-	}{{"components", reflect.ValueOf(sorted.Components)}, {"images", reflect.ValueOf(sorted.Images)}, {"charts", reflect.ValueOf(sorted.Charts)}} {
+	}{{"components", reflect.ValueOf(sorted.Components)}, {"images", reflect.ValueOf(sorted.Images)},
+		{"charts", reflect.ValueOf(sorted.Charts)}} {
 		if isEmpty(part.value) {
 			continue
 		}
@@ -207,7 +209,8 @@ func (l *Lock) Verify(read LockedComponent) error {
 		return nil
 	}
 	return diag.Wrap("", &DigestError{Component: read, Locked: locked.SHA256},
-		"somebody has changed what is released as that version: find out who and why. If it is right, `fleetctl lock` writes the new digest, for review")
+		"somebody has changed what is released as that version: find out who and why. If it is right, `fleetctl lock` writes the new digest, "+
+			"for review")
 }
 
 // DigestError means that a component has another digest than in the lock.

@@ -29,7 +29,8 @@ func (v *validator) lockedImages(images []LockedImage) {
 	for i, image := range images {
 		at := itemPath("images", i)
 		if image.Digest != "" && !imageDigest.MatchString(image.Digest) {
-			v.errorf(RuleValue, fieldPath(at, "digest"), "`fleetctl lock` writes it", "not the digest of an image: sha256: and 64 hexadecimal digits")
+			v.errorf(RuleValue, fieldPath(at, "digest"), "`fleetctl lock` writes it",
+				"not the digest of an image: sha256: and 64 hexadecimal digits")
 		}
 		if strings.Contains(image.Name, "@") {
 			v.errorf(RuleValue, fieldPath(at, "name"), "`fleetctl lock` writes it", "a name with a digest needs no other one")
@@ -81,11 +82,16 @@ func (e *ImageDigestError) Hinted() error {
 	const relock = " If it is right, `fleetctl lock` writes the new digest, for review"
 	switch {
 	case e.Bundle && e.LockedBundle:
-		return diag.Wrap("", e, "the lock was written with another bundle, maybe for another platform: use that one, or find out who made this one and why it differs."+relock)
+		return diag.Wrap("", e,
+			"the lock was written with another bundle, maybe for another platform: use that one, or find out who made this one and why it differs."+
+				relock)
 	case e.Bundle:
-		return diag.Wrap("", e, "make the bundle anew with `fleetctl bundle create`, which takes what the registry has; else find out who made this one and why it differs."+relock)
+		return diag.Wrap("", e,
+			"make the bundle anew with `fleetctl bundle create`, which takes what the registry has; else find out who made this one and why it "+
+				"differs."+relock)
 	case e.LockedBundle:
-		return diag.Wrap("", e, "the lock was written with an offline bundle: use it, with --bundle; else find out why the registry has another image."+relock)
+		return diag.Wrap("", e,
+			"the lock was written with an offline bundle: use it, with --bundle; else find out why the registry has another image."+relock)
 	}
 	return diag.Wrap("", e, "somebody has put another image under that tag: find out who and why."+relock)
 }

@@ -157,7 +157,8 @@ func nodeOf(v reflect.Value) *yaml.Node {
 		return n
 	case reflect.Map:
 		n := &yaml.Node{Kind: yaml.MappingNode}
-		for _, key := range slices.SortedFunc(slices.Values(v.MapKeys()), func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) }) {
+		for _, key := range slices.SortedFunc(slices.Values(v.MapKeys()),
+			func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) }) {
 			addField(n, key.String(), nodeOf(v.MapIndex(key)))
 		}
 		return n

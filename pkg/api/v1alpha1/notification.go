@@ -71,13 +71,15 @@ func (v *validator) notifications(f *Fleet) {
 	for i := range f.Spec.Notifications {
 		v.notification(at(i), &f.Spec.Notifications[i], f)
 	}
-	unique(v, f.Spec.Notifications, func(i int) string { return fieldPath(at(i), "name") }, "notification", func(n Notification) string { return n.Name })
+	unique(v, f.Spec.Notifications, func(i int) string { return fieldPath(at(i), "name") }, "notification",
+		func(n Notification) string { return n.Name })
 }
 
 func (v *validator) notification(at string, n *Notification, f *Fleet) {
 	v.label(fieldPath(at, "name"), n.Name, maxLabel-len("notification-"))
 	if n.Type != "" && !slices.Contains(NotificationTypes(), n.Type) {
-		v.errorf(RuleValue, fieldPath(at, "type"), "write slack, teams, webhook, github, gitlab or gitea", "%.80q is not a type of notification", n.Type)
+		v.errorf(RuleValue, fieldPath(at, "type"), "write slack, teams, webhook, github, gitlab or gitea",
+			"%.80q is not a type of notification", n.Type)
 	}
 	if n.Severity != "" && n.Severity != "info" && n.Severity != "error" {
 		v.errorf(RuleValue, fieldPath(at, "severity"), "write error or info", "%.80q is no severity", n.Severity)
@@ -90,7 +92,8 @@ func (v *validator) notification(at string, n *Notification, f *Fleet) {
 		if u, err := url.Parse(n.Address); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || len(n.Address) > 2048 {
 			v.errorf(RuleValue, fieldPath(at, "address"), "write https://host/path", "this is no address of a server")
 		} else if u.User != nil {
-			v.errorf(RuleValue, fieldPath(at, "address"), "put it into the Secret: `fleetctl notification add` with --secret-file", "the address has a credential in it, and stands in Git in clear")
+			v.errorf(RuleValue, fieldPath(at, "address"), "put it into the Secret: `fleetctl notification add` with --secret-file",
+				"the address has a credential in it, and stands in Git in clear")
 		}
 	}
 	if n.Type.IsCommitStatus() && n.Address == "" && !v.broken("spec.git") && !strings.Contains(f.Spec.Git.URL, ":") {

@@ -15,8 +15,8 @@ func (f *Fleet) Standby(name string) *Standby {
 	return &f.Spec.Standbys[i]
 }
 
-// StandbyCluster is a standby as the management cluster that it would be: all that the one has which it takes over from, under its own name and on its own host.
-// Errors are those of ManagementCluster, where there is no such one.
+// StandbyCluster is a standby as the management cluster that it would be: all that the one has which it takes over from, under its own name
+// and on its own host. Errors are those of ManagementCluster, where there is no such one.
 func (f *Fleet) StandbyCluster(s *Standby) (*ManagementCluster, error) {
 	of, err := f.ManagementCluster(s.Of)
 	if err != nil {
@@ -44,14 +44,17 @@ func (v *validator) standbys(f *Fleet) {
 		case of < 0:
 			v.refersTo(at(i)+".of", "management cluster", s.Of, f.ManagementClusterNames())
 		case f.Spec.ManagementClusters[of].Repository != nil:
-			v.errorf(RuleValue, at(i)+".of", "declare the standby in the fleet repo of "+s.Of, "management cluster %s has a fleet repo of its own", s.Of)
+			v.errorf(RuleValue, at(i)+".of", "declare the standby in the fleet repo of "+s.Of,
+				"management cluster %s has a fleet repo of its own", s.Of)
 		}
 		if v.noRemote {
-			v.errorf(RuleRequired, at(i), "add `url:` to spec.git: a remote that outlives this machine", "a standby cannot fetch a fleet repo that only this machine has")
+			v.errorf(RuleRequired, at(i), "add `url:` to spec.git: a remote that outlives this machine",
+				"a standby cannot fetch a fleet repo that only this machine has")
 			continue
 		}
 		if s.Host.Type == HostWorkload {
-			v.errorf(RuleValue, at(i)+".host.type", "use a host that needs no management cluster: "+string(HostKind)+", "+string(HostEmbedded)+" or "+string(HostExisting),
+			v.errorf(RuleValue, at(i)+".host.type",
+				"use a host that needs no management cluster: "+string(HostKind)+", "+string(HostEmbedded)+" or "+string(HostExisting),
 				"a workload cluster does not carry a standby: it would be lost with what makes it")
 			continue
 		}

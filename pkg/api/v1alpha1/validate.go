@@ -99,7 +99,8 @@ func (v *validator) label(path, name string, limit int) {
 	switch {
 	case name == "":
 	case !isLabel(name):
-		v.errorf(RuleValue, path, labelHint(name), "%.80q is not a DNS label: lower-case letters, digits and hyphens, a letter or digit at both ends", name)
+		v.errorf(RuleValue, path, labelHint(name),
+			"%.80q is not a DNS label: lower-case letters, digits and hyphens, a letter or digit at both ends", name)
 	case len(name) > limit:
 		v.errorf(RuleValue, path, "", "%.80q has %d characters, at most %d are possible", name, len(name), limit)
 	}
@@ -139,7 +140,8 @@ func (v *validator) version(path, version string) {
 	}
 }
 
-// VersionProblem says what is wrong with a version that is not written as Kubernetes and its projects tag them, and what to do; "" where nothing is.
+// VersionProblem says what is wrong with a version that is not written as Kubernetes and its projects tag them, and what to do; "" where
+// nothing is.
 func VersionProblem(version string) (problem, hint string) {
 	bare, hasV := strings.CutPrefix(version, "v")
 	if _, err := semver.Parse(bare); err != nil {

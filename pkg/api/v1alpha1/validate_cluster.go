@@ -37,7 +37,8 @@ func (v *validator) parents(all []ManagementCluster, at func(int) string) {
 		above := m.Parent
 		for range all {
 			if above != "" && above == m.Name {
-				v.errorf(RuleValue, at(i)+".parent", "one of them has to be made by nobody: leave its parent out", "management cluster %s would be made by itself", m.Name)
+				v.errorf(RuleValue, at(i)+".parent", "one of them has to be made by nobody: leave its parent out",
+					"management cluster %s would be made by itself", m.Name)
 				break
 			}
 			above = parent[above]
@@ -52,7 +53,8 @@ func (v *validator) repository(at string, m *ManagementCluster, f *Fleet) {
 		return
 	}
 	if m.Parent == "" {
-		v.errorf(RuleValue, at, "leave it out, or add the parent that makes "+m.Name, "only a management cluster that another one makes has a repository of its own")
+		v.errorf(RuleValue, at, "leave it out, or add the parent that makes "+m.Name,
+			"only a management cluster that another one makes has a repository of its own")
 	}
 	v.label(at+".fleet", own.Fleet, maxLabel)
 	v.git(at+".git", own.Git)
@@ -74,7 +76,8 @@ func (v *validator) separateFolders(all []ManagementCluster, at func(int) string
 	for i := range all {
 		dir := all[i].Dir()
 		if j, taken := owner[dir]; taken {
-			v.errorf(RuleDuplicate, at(i), "give one of them another cloud or generation", "folder %s is that of management cluster %s already", dir, all[j].Name)
+			v.errorf(RuleDuplicate, at(i), "give one of them another cloud or generation",
+				"folder %s is that of management cluster %s already", dir, all[j].Name)
 			continue
 		}
 		owner[dir] = i
@@ -125,19 +128,25 @@ func (v *validator) host(cluster string, m *ManagementCluster) {
 		v.errorf(RuleValue, at+".kind", "remove it, or set type: kind", "these are the settings of a kind host, and the type is %s", hostType)
 	}
 	if h.Embedded != nil && hostType != HostEmbedded {
-		v.errorf(RuleValue, at+".embedded", "remove it, or set type: embedded", "these are the settings of an embedded host, and the type is %s", hostType)
+		v.errorf(RuleValue, at+".embedded", "remove it, or set type: embedded",
+			"these are the settings of an embedded host, and the type is %s", hostType)
 	}
 	if h.Existing != nil && hostType != HostExisting {
-		v.errorf(RuleValue, at+".existing", "set type: existing, or remove it", "these are the settings of an existing host, and the type is %s", hostType)
+		v.errorf(RuleValue, at+".existing", "set type: existing, or remove it",
+			"these are the settings of an existing host, and the type is %s", hostType)
 	}
-	if hostType == HostExisting && h.Existing == nil && m.Path == "" { // whose path is said was there before: each command can be told how to reach it
-		v.errorf(RuleRequired, at+".existing", "add `existing:` with the `context:` of the cluster; fleetctl never takes the current one", "required field is missing")
+	// Whose path is said was there before: each command can be told how to reach it.
+	if hostType == HostExisting && h.Existing == nil && m.Path == "" {
+		v.errorf(RuleRequired, at+".existing", "add `existing:` with the `context:` of the cluster; fleetctl never takes the current one",
+			"required field is missing")
 	}
 	if m.Parent == "" && hostType == HostWorkload {
-		v.errorf(RuleRequired, cluster+".parent", "add `parent:` with the name of the management cluster that makes it", "required field is missing")
+		v.errorf(RuleRequired, cluster+".parent", "add `parent:` with the name of the management cluster that makes it",
+			"required field is missing")
 	}
 	if m.Parent != "" && hostType != HostWorkload {
-		v.errorf(RuleValue, at+".type", "leave host out, or parent", "the workload cluster %s of %s carries it, and the type is %s", m.Name, m.Parent, hostType)
+		v.errorf(RuleValue, at+".type", "leave host out, or parent", "the workload cluster %s of %s carries it, and the type is %s",
+			m.Name, m.Parent, hostType)
 	}
 	if hostType == HostExisting || hostType == HostWorkload {
 		v.elsewhere(cluster, hostType, m)
@@ -157,7 +166,8 @@ func (v *validator) issuer(at, address string) {
 		return
 	}
 	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.HasSuffix(u.Path, "/") {
+	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" ||
+		strings.HasSuffix(u.Path, "/") {
 		v.errorf(RuleValue, at, "write it as https://oidc.example.com/mgmt", "%.120q is no address of an issuer", address)
 	}
 }
@@ -166,10 +176,12 @@ func (v *validator) mirrors(at string, mirrors []RegistryMirror) {
 	for i, m := range mirrors {
 		v.registry(itemPath(at, i)+".mirror", m.Mirror)
 		if strings.Contains(m.Registry, "/") {
-			v.errorf(RuleValue, itemPath(at, i)+".registry", "write its host alone, like registry.k8s.io", "%.80q is not the host of a registry", m.Registry)
+			v.errorf(RuleValue, itemPath(at, i)+".registry", "write its host alone, like registry.k8s.io",
+				"%.80q is not the host of a registry", m.Registry)
 		}
 	}
-	unique(v, mirrors, func(i int) string { return itemPath(at, i) + ".registry" }, "mirror of", func(m RegistryMirror) string { return m.Registry })
+	unique(v, mirrors, func(i int) string { return itemPath(at, i) + ".registry" }, "mirror of",
+		func(m RegistryMirror) string { return m.Registry })
 }
 
 // elsewhere is about a host that is not on this machine.

@@ -31,7 +31,8 @@ func (v *validator) validation(settings Validation) {
 			continue
 		}
 		if len(pattern) > maxExcludeText {
-			v.errorf(RuleValue, at, "name a folder, and ** for the folders above it", "%.80q… is too long: it has %d bytes, and at most %d are taken", pattern, len(pattern), maxExcludeText)
+			v.errorf(RuleValue, at, "name a folder, and ** for the folders above it",
+				"%.80q… is too long: it has %d bytes, and at most %d are taken", pattern, len(pattern), maxExcludeText)
 		} else if _, err := path.Match(path.Clean(pattern), ""); err != nil {
 			v.errorf(RuleValue, at, "* stands for anything in a name, ** for any folders", "%.80q is no pattern", pattern)
 		} else if strings.Trim(path.Clean(pattern), "*/.") == "" {
@@ -78,8 +79,8 @@ func (e Exclusion) Of(name string) (int, bool) {
 	return 0, false
 }
 
-// leavesOut tells whether a pattern matches a path, or a folder that it is in. Where it fails it goes back to the last ** alone, which takes one more
-// folder: what stands before that one matched as early as it can, and no other way would leave more of the path.
+// leavesOut tells whether a pattern matches a path, or a folder that it is in. Where it fails it goes back to the last ** alone, which
+// takes one more folder: what stands before that one matched as early as it can, and no other way would leave more of the path.
 func leavesOut(pattern, steps []string) bool {
 	last, from := -1, 0 // the last **, and the step that what is behind it was tried at
 	for p, s := 0, 0; p < len(pattern); {

@@ -28,7 +28,8 @@ func (v *validator) git(at string, g Git) {
 	}
 	v.knownHosts(at+".knownHosts", g.KnownHosts)
 	if g.SharePushToken && scheme != "" && scheme != GitHTTPS {
-		v.warnf(RuleUnused, at+".sharePushToken", "remove it", "only an %s URL has a token, and this repository is reached by %s", GitHTTPS, scheme)
+		v.warnf(RuleUnused, at+".sharePushToken", "remove it",
+			"only an %s URL has a token, and this repository is reached by %s", GitHTTPS, scheme)
 	}
 	for _, only := range []struct {
 		field, value string
@@ -56,7 +57,8 @@ func (v *validator) knownHosts(at, lines string) {
 			words = words[1:]
 		}
 		if len(words) < 3 {
-			v.errorf(RuleValue, at, "each line is host, type of key, key; `ssh-keyscan host` prints such lines: compare them with what your server publishes",
+			v.errorf(RuleValue, at,
+				"each line is host, type of key, key; `ssh-keyscan host` prints such lines: compare them with what your server publishes",
 				"%.60q is not a line of known_hosts", line)
 		}
 	}

@@ -88,7 +88,8 @@ func (v *validator) vaultSecret(at string, x *VaultSecret) {
 	parts := strings.Split(x.Path, "/")
 	if len(parts) < 2 || slices.ContainsFunc(parts, func(p string) bool { return p == "" || p == "." || p == ".." }) ||
 		slices.Contains([]string{"sys", "auth", "v1"}, parts[0]) || strings.ContainsAny(x.Path, "?#%\\ \t\r\n") {
-		v.errorf(RuleValue, at+".path", "write it as `vault read` takes it: aws/creds/ROLE, secret/NAME", "%.80q is not the path of a secret in Vault", x.Path)
+		v.errorf(RuleValue, at+".path", "write it as `vault read` takes it: aws/creds/ROLE, secret/NAME",
+			"%.80q is not the path of a secret in Vault", x.Path)
 	}
 	if (x.Field == "") == (x.Text == "") {
 		v.errorf(RuleValue, at, "keep one of them", "exactly one of field and text says what of the secret is the value")
@@ -105,13 +106,15 @@ func (v *validator) vault(at string, x Vault) {
 		v.oneOf(at+".method", "way to log in to Vault", string(x.Method), known)
 	}
 	if x.JWTEnv != "" && !isVariableName(x.JWTEnv) {
-		v.errorf(RuleValue, at+".jwtEnv", "letters, digits and underscores, no digit first", "%.80q is not the name of an environment variable", x.JWTEnv)
+		v.errorf(RuleValue, at+".jwtEnv", "letters, digits and underscores, no digit first",
+			"%.80q is not the name of an environment variable", x.JWTEnv)
 	}
 	if x.JWTEnv != "" && x.JWTFile != "" {
 		v.errorf(RuleValue, at, "keep one of them", "both jwtEnv and jwtFile say where the token is")
 	}
 	if strings.ContainsAny(x.Mount, "?#%\\ \t\r\n") || slices.Contains(strings.Split(x.Mount, "/"), "..") {
-		v.errorf(RuleValue, at+".mount", "write it as `vault auth list` does: approle, ci/jwt", "%.80q is not the mount of a way to log in to Vault", x.Mount)
+		v.errorf(RuleValue, at+".mount", "write it as `vault auth list` does: approle, ci/jwt",
+			"%.80q is not the mount of a way to log in to Vault", x.Mount)
 	}
 	if (x.Method == VaultKubernetes || x.Method == VaultJWT) && x.Role == "" {
 		v.errorf(RuleValue, at, "add `role:`", "to log in to Vault by %s takes a role", x.Method)
@@ -127,7 +130,8 @@ func (v *validator) oneInput(at string, all []Provider) {
 				continue
 			}
 			if found != "" {
-				v.errorf(RuleValue, itemPath(itemPath(at, i)+".variables", j)+".stdin", "let one of them come from elsewhere", "%s reads standard input, too", found)
+				v.errorf(RuleValue, itemPath(itemPath(at, i)+".variables", j)+".stdin", "let one of them come from elsewhere",
+					"%s reads standard input, too", found)
 			}
 			found = x.Name
 		}
@@ -139,13 +143,15 @@ func (v *validator) variable(at string, x Variable) {
 		v.errorf(RuleValue, at+".name", "letters, digits and underscores, no digit first", "%.80q is not the name of a variable", x.Name)
 	}
 	if x.Env != "" && !isVariableName(x.Env) {
-		v.errorf(RuleValue, at+".env", "letters, digits and underscores, no digit first", "%.80q is not the name of an environment variable", x.Env)
+		v.errorf(RuleValue, at+".env", "letters, digits and underscores, no digit first",
+			"%.80q is not the name of an environment variable", x.Env)
 	}
 	var sources []string
 	for _, s := range []struct {
 		name string
 		set  bool
-	}{{"value", x.Value != nil}, {"env", x.Env != ""}, {"file", x.File != ""}, {"stdin", x.Stdin}, {"command", len(x.Command) > 0}, {"vault", x.Vault != nil}} {
+	}{{"value", x.Value != nil}, {"env", x.Env != ""}, {"file", x.File != ""}, {"stdin", x.Stdin}, {"command", len(x.Command) > 0},
+		{"vault", x.Vault != nil}} {
 		if s.set {
 			sources = append(sources, s.name)
 		}
@@ -163,7 +169,8 @@ func (v *validator) variable(at string, x Variable) {
 		v.errorf(RuleValue, at+".base64", "write the value as it is to be", "base64 is for what comes from elsewhere")
 	}
 	if x.Value != nil && LooksSecret(x.Name, *x.Value) {
-		v.warnf(RulePlainSecret, at+".value", "use env, file, command or vault, and change the secret if it was committed", "this looks like a secret, and fleet.yaml goes into Git")
+		v.warnf(RulePlainSecret, at+".value", "use env, file, command or vault, and change the secret if it was committed",
+			"this looks like a secret, and fleet.yaml goes into Git")
 	}
 }
 
@@ -193,7 +200,8 @@ func LooksSecret(name, value string) bool {
 // NamesSecret guesses from a variable's name that its value is a secret.
 func NamesSecret(name string) bool {
 	name = strings.ToUpper(name)
-	for _, word := range []string{"SECRET", "TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "PRIVATE_KEY", "ACCESS_KEY", "API_KEY", "APIKEY"} {
+	for _, word := range []string{"SECRET", "TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "PRIVATE_KEY",
+		"ACCESS_KEY", "API_KEY", "APIKEY"} {
 		// a NAME, FILE or the like is where the secret is, not the secret
 		if strings.Contains(name, word) && !endsWithAny(name, "_NAME", "_NAMESPACE", "_FILE", "_PATH", "_ID", "_URL", "_TTL", "_ENABLED") {
 			return true

@@ -30,12 +30,16 @@ func knownManagers() []knownManager {
 		{"capi-controller-manager", ProviderCore, CoreProviderName, slices.Concat(capiFlags, concurrencies(
 			"cluster", "clusterclass", "clusterresourceset", "clustertopology", "extensionconfig", "machine", "machinedeployment",
 			"machinehealthcheck", "machinepool", "machineset"))},
-		{"capi-kubeadm-bootstrap-controller-manager", ProviderBootstrap, KubeadmProviderName, slices.Concat(capiFlags, concurrencies("kubeadmconfig"))},
-		{"capi-kubeadm-control-plane-controller-manager", ProviderControlPlane, KubeadmProviderName, slices.Concat(capiFlags, concurrencies("kubeadmcontrolplane"))},
+		{"capi-kubeadm-bootstrap-controller-manager", ProviderBootstrap, KubeadmProviderName,
+			slices.Concat(capiFlags, concurrencies("kubeadmconfig"))},
+		{"capi-kubeadm-control-plane-controller-manager", ProviderControlPlane, KubeadmProviderName,
+			slices.Concat(capiFlags, concurrencies("kubeadmcontrolplane"))},
 		{"capd-controller-manager", ProviderInfrastructure, "docker", slices.Concat(capiFlags, concurrencies(
-			"devcluster", "devmachine", "devmachinepool", "devmachinetemplate", "dockercluster", "dockermachine", "dockermachinepool", "dockermachinetemplate"))},
+			"devcluster", "devmachine", "devmachinepool", "devmachinetemplate", "dockercluster", "dockermachine", "dockermachinepool",
+			"dockermachinetemplate"))},
 		{"capa-controller-manager", ProviderInfrastructure, "aws", concurrencies("awscluster", "awsmachine", "instance-state")},
-		{"capz-controller-manager", ProviderInfrastructure, "azure", concurrencies("azurecluster", "azuremachine", "azuremachinepool", "azuremachinepoolmachine")},
+		{"capz-controller-manager", ProviderInfrastructure, "azure",
+			concurrencies("azurecluster", "azuremachine", "azuremachinepool", "azuremachinepoolmachine")},
 		{"capg-controller-manager", ProviderInfrastructure, "gcp", concurrencies("gcpcluster", "gcpmachine", "gkeconfig")},
 		{"capv-controller-manager", ProviderInfrastructure, "vsphere", slices.Concat(capiFlags, concurrencies(
 			"providerserviceaccount", "servicediscovery", "vspherecluster", "vsphereclusteridentity", "vspheredeploymentzone", "vspheremachine",
@@ -60,13 +64,15 @@ func concurrencies(of ...string) []string {
 }
 
 // tuningFlag matches what a flag for tuning is called, by convention, in a manager that is not known here.
-var tuningFlag = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*-)?(concurrency|concurrent|concurrent-reconciles|qps|burst)$|^(concurrent|qps|burst)(-[a-z0-9-]+)?$`)
+var tuningFlag = regexp.MustCompile(
+	`^[a-z0-9]([a-z0-9-]*-)?(concurrency|concurrent|concurrent-reconciles|qps|burst)$|^(concurrent|qps|burst)(-[a-z0-9-]+)?$`)
 
 func (v *validator) tuning(at string, m *ManagementCluster, flux Flux) {
 	for i, t := range m.Tuning {
 		v.managerTuning(itemPath(at, i), t, m, flux)
 	}
-	unique(v, m.Tuning, func(i int) string { return itemPath(at, i) + ".manager" }, "manager", func(t ManagerTuning) string { return t.Manager })
+	unique(v, m.Tuning, func(i int) string { return itemPath(at, i) + ".manager" }, "manager",
+		func(t ManagerTuning) string { return t.Manager })
 }
 
 func (v *validator) managerTuning(at string, t ManagerTuning, m *ManagementCluster, flux Flux) {
@@ -144,7 +150,8 @@ func (v *validator) flags(at string, t ManagerTuning, known []string) {
 		case known != nil:
 			v.oneOf(here, "flag of "+t.Manager, name, known)
 		case !tuningFlag.MatchString(name):
-			v.errorf(RuleValue, here, "flags for tuning are called …-concurrency, …-qps and …-burst, or begin with concurrent", "unknown flag of %s %.60q", t.Manager, name)
+			v.errorf(RuleValue, here, "flags for tuning are called …-concurrency, …-qps and …-burst, or begin with concurrent",
+				"unknown flag of %s %.60q", t.Manager, name)
 		}
 		if t.Flags[name] < 1 {
 			v.errorf(RuleValue, here, "leave it out for what the manager was released with", "%d is not a number from 1 on", t.Flags[name])

@@ -113,9 +113,9 @@ func Line(err error) (line int, message string) {
 // maxPlaced bounds the files that are read again to find a column.
 const maxPlaced = 1 << 20
 
-// Place is Line with the column, for an error that the YAML parser has with src: the line and the column that it gave up at, and the message. The
-// parser says at most a line, often that of what stands around the mistake. It reads from the beginning and gives up where it cannot go on, so
-// the shortest part of the file that it says the very same of ends there. 0: it is not known.
+// Place is Line with the column, for an error that the YAML parser has with src: the line and the column that it gave up at, and the
+// message. The parser says at most a line, often that of what stands around the mistake. It reads from the beginning and gives up where it
+// cannot go on, so the shortest part of the file that it says the very same of ends there. 0: it is not known.
 func Place(src []byte, err error) (line, column int, message string) {
 	line, message = Line(err)
 	if len(src) > maxPlaced {

@@ -39,7 +39,8 @@ func TestPlace(t *testing.T) {
 		}
 	}
 	src := []byte("a: b\n")
-	if line, column, message := yamledit.Place(src, fmt.Errorf("line 7: what another reader says")); line != 7 || column != 0 || message != "what another reader says" {
+	if line, column, message := yamledit.Place(src, fmt.Errorf("line 7: what another reader says")); line != 7 || column != 0 ||
+		message != "what another reader says" {
 		t.Errorf("%d:%d %s", line, column, message)
 	}
 }

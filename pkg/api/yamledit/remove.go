@@ -49,8 +49,8 @@ func Remove(src []byte, document int, path Path) ([]byte, error) {
 	return changed, proveOnly(src, changed, document, wanted)
 }
 
-// RemoveItem is Remove for an item of a list, as the opposite of Append: a list that looks as if Append had added it for that one item goes with
-// it, and fields that hold nothing else do too. It is for lists that mean the same when they are missing as when they are empty.
+// RemoveItem is Remove for an item of a list, as the opposite of Append: a list that looks as if Append had added it for that one item goes
+// with it, and fields that hold nothing else do too. It is for lists that mean the same when they are missing as when they are empty.
 func RemoveItem(src []byte, document int, path Path) ([]byte, error) {
 	root, err := top(src, document, path)
 	if err != nil {
@@ -136,8 +136,8 @@ func (e *editor) dashLine(list, item *yaml.Node) int {
 	return list.Line
 }
 
-// removeBehindDash takes the field of key and value out that stands behind the dash of an item: the next one moves there, but where comments
-// part them, which stay.
+// removeBehindDash takes the field of key and value out that stands behind the dash of an item: the next one moves there, but where
+// comments part them, which stay.
 func (e *editor) removeBehindDash(key, value, next *yaml.Node) []byte {
 	from, to := e.offset(key), e.offset(next)
 	last := e.lastLine(&yaml.Node{Line: key.Line, Content: []*yaml.Node{key, value}}, key.Column-1)

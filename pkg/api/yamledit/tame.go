@@ -2,18 +2,18 @@ package yamledit
 
 import "bytes"
 
-// What a text may have without being looked at closely. Releases have lines that begin at column 74, and documents with 62 lists and mappings
-// in brackets; what is nested by both together is read, written and compared at no cost to speak of.
+// What a text may have without being looked at closely. Releases have lines that begin at column 74, and documents with 62 lists and
+// mappings in brackets; what is nested by both together is read, written and compared at no cost to speak of.
 const (
 	tameColumn   = 100
 	tameBrackets = 100
 )
 
-// Tame tells of a text, in a fraction of the time that it takes to parse it, that no reader makes more of it than is written there: it has no
-// anchors, and is nested some hundred levels deep at most. Of many texts that are harmless it cannot tell: ParseWithin can.
+// Tame tells of a text, in a fraction of the time that it takes to parse it, that no reader makes more of it than is written there: it has
+// no anchors, and is nested some hundred levels deep at most. Of many texts that are harmless it cannot tell: ParseWithin can.
 //
-// Each level in block style stands at a column of its own, beside the list of a mapping, which may stand at the mapping's; and each in flow style
-// has a bracket. So both are counted, wherever they are.
+// Each level in block style stands at a column of its own, beside the list of a mapping, which may stand at the mapping's; and each in flow
+// style has a bracket. So both are counted, wherever they are.
 func Tame(src []byte) bool {
 	if bytes.IndexByte(src, '&') >= 0 || bytes.IndexByte(src, 0) >= 0 || hasOddBreaks(src) {
 		return false

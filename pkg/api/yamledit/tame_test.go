@@ -89,7 +89,8 @@ func FuzzTame(f *testing.F) {
 		if len(text) > 64<<10 || !yamledit.Tame(text) {
 			return
 		}
-		if _, err := yamledit.ParseWithin(text, yamledit.Limits{Bytes: 1 << 20, Nodes: 1 << 20, Depth: 320}); errors.Is(err, yamledit.ErrDeep) || errors.Is(err, yamledit.ErrExpands) {
+		if _, err := yamledit.ParseWithin(text, yamledit.Limits{Bytes: 1 << 20, Nodes: 1 << 20, Depth: 320}); errors.Is(err, yamledit.ErrDeep) ||
+			errors.Is(err, yamledit.ErrExpands) {
 			t.Errorf("%v: %.300q", err, text)
 		}
 	})

@@ -173,8 +173,8 @@ func (e *editor) addField(n, field *yaml.Node) ([]byte, error) {
 	return e.insertAfterLine(e.afterNotes(last, column-1), lines), nil
 }
 
-// padList is text, which is field as encodeFlow has it, with spaces in the brackets of a list that field brings along: they tell RemoveItem that
-// it was not there before.
+// padList is text, which is field as encodeFlow has it, with spaces in the brackets of a list that field brings along: they tell RemoveItem
+// that it was not there before.
 func padList(text string, field *yaml.Node) string {
 	for len(field.Content) > 0 && field.Kind == yaml.MappingNode {
 		field = field.Content[1]
@@ -205,8 +205,8 @@ func (e *editor) appendToList(parent, n, item *yaml.Node) ([]byte, error) {
 	return e.insertAfterLine(e.lastLine(n, n.Column-1), lines), nil
 }
 
-// openList writes item in the place of the empty list n, as a block below its key: with its dash under the key, which tells RemoveItem that it
-// was there before.
+// openList writes item in the place of the empty list n, as a block below its key: with its dash under the key, which tells RemoveItem that
+// it was there before.
 func (e *editor) openList(parent, n, item *yaml.Node) ([]byte, error) {
 	key := parent.Content[slices.Index(parent.Content, n)-1]
 	from, to := e.offset(n), 0

@@ -48,8 +48,8 @@ type Account struct {
 
 var _ cloud.Account = (*Account)(nil)
 
-// New opens the account that the value of CredentialsVariable is for. regions are those that are asked; none is every region of the account. No
-// part of the value is ever in an error.
+// New opens the account that the value of CredentialsVariable is for. regions are those that are asked; none is every region of the
+// account. No part of the value is ever in an error.
 func New(encoded, endpoint string, regions []string) (*Account, error) {
 	const hint = "make it with `clusterawsadm bootstrap credentials encode-as-profile`"
 	raw, err := base64.StdEncoding.DecodeString(strings.TrimSpace(encoded))
@@ -107,7 +107,8 @@ func (a *Account) Find(ctx context.Context, fleet string, clusters []string) clo
 	found := cloud.Found{Regions: regions}
 	if err != nil {
 		found.Problems = append(found.Problems, cloud.Problem{
-			Text: fmt.Sprintf("list the regions of the account: %v", short(err)), Hint: "name the regions with --region, or allow ec2:DescribeRegions",
+			Text: fmt.Sprintf("list the regions of the account: %v", short(err)),
+			Hint: "name the regions with --region, or allow ec2:DescribeRegions",
 		})
 	}
 	var mu sync.Mutex
@@ -172,7 +173,8 @@ func (a *Account) in(name string) *region {
 		Credentials: sdk.CredentialsProviderFunc(func(context.Context) (sdk.Credentials, error) { return a.credentials, nil }),
 	}
 	return &region{
-		name: name, ec2: ec2.NewFromConfig(config), elb: elb.NewFromConfig(config), elbv2: elbv2.NewFromConfig(config), eks: eks.NewFromConfig(config),
+		name: name, ec2: ec2.NewFromConfig(config), elb: elb.NewFromConfig(config), elbv2: elbv2.NewFromConfig(config),
+		eks:     eks.NewFromConfig(config),
 		secrets: secretsmanager.NewFromConfig(config), tags: tagging.NewFromConfig(config),
 	}
 }

@@ -19,7 +19,8 @@ const secretKey = "canary/of+a+secret"
 
 func encode(profile string) string { return base64.StdEncoding.EncodeToString([]byte(profile)) }
 
-var goodProfile = encode("# made by hand\n[default]\naws_access_key_id = AKIAX\naws_secret_access_key=" + secretKey + "\nregion = eu-central-1\n\n[other]\naws_access_key_id = OTHER\n")
+var goodProfile = encode("# made by hand\n[default]\naws_access_key_id = AKIAX\naws_secret_access_key=" + secretKey +
+	"\nregion = eu-central-1\n\n[other]\naws_access_key_id = OTHER\n")
 
 func TestNew(t *testing.T) {
 	a, err := New(goodProfile, "", nil)
@@ -27,8 +28,9 @@ func TestNew(t *testing.T) {
 		t.Errorf("%+v, %v", a, err)
 	}
 	for name, value := range map[string]string{
-		"no base64": secretKey + "!", "no keys": encode("[default]\nregion = x\n"), "no access key": encode("[default]\naws_secret_access_key = " + secretKey),
-		"empty": "",
+		"no base64": secretKey + "!", "no keys": encode("[default]\nregion = x\n"),
+		"no access key": encode("[default]\naws_secret_access_key = " + secretKey),
+		"empty":         "",
 	} {
 		if _, err := New(value, "", nil); err == nil || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s: %v", name, err)
@@ -82,7 +84,8 @@ func (s *simulator) says(action, body string) {
 
 func (s *simulator) refuses(action, code string) {
 	s.answers[action] = func(url.Values) (int, string) {
-		return http.StatusForbidden, "<Response><Errors><Error><Code>" + code + "</Code><Message>you may not</Message></Error></Errors></Response>"
+		return http.StatusForbidden, "<Response><Errors><Error><Code>" + code +
+			"</Code><Message>you may not</Message></Error></Errors></Response>"
 	}
 }
 
@@ -100,7 +103,8 @@ const tagSet = `<tagSet><item><key>sigs.k8s.io/cluster-api-provider-aws/cluster/
 
 func TestFind(t *testing.T) {
 	s := newSimulator(t)
-	s.says("DescribeRegions", `<DescribeRegionsResponse><regionInfo><item><regionName>eu-central-1</regionName></item></regionInfo></DescribeRegionsResponse>`)
+	s.says("DescribeRegions",
+		`<DescribeRegionsResponse><regionInfo><item><regionName>eu-central-1</regionName></item></regionInfo></DescribeRegionsResponse>`)
 	page := 0
 	s.answers["DescribeVpcs"] = func(form url.Values) (int, string) {
 		page++
@@ -113,11 +117,13 @@ func TestFind(t *testing.T) {
 <item><vpcId>somebodys</vpcId></item></vpcSet>%s</DescribeVpcsResponse>`, page, tagSet, next)
 	}
 	instance := func(id, state string) string {
-		return `<item><instanceId>` + id + `</instanceId><vpcId>vpc-1</vpcId><launchTime>2026-01-02T03:04:05Z</launchTime><instanceState><name>` + state +
+		return `<item><instanceId>` + id + `</instanceId><vpcId>vpc-1</vpcId><launchTime>2026-01-02T03:04:05Z</launchTime><instanceState><name>` +
+			state +
 			`</name></instanceState>` + tagSet + `</item>`
 	}
-	s.says("DescribeInstances", `<DescribeInstancesResponse><reservationSet><item><instancesSet>`+instance("i-1", "running")+instance("i-old", "terminated")+
-		`</instancesSet></item></reservationSet></DescribeInstancesResponse>`)
+	s.says("DescribeInstances",
+		`<DescribeInstancesResponse><reservationSet><item><instancesSet>`+instance("i-1", "running")+instance("i-old", "terminated")+
+			`</instancesSet></item></reservationSet></DescribeInstancesResponse>`)
 	s.says("GetResources", `{"ResourceTagMappingList": [
  {"ResourceARN": "arn:aws:secretsmanager:eu-central-1:1:secret:x", "Tags": [{"Key": "kubernetes.io/cluster/shop", "Value": "owned"}]},
  {"ResourceARN": "arn:aws:s3:::bucket", "Tags": [{"Key": "kubernetes.io/cluster/shop", "Value": "owned"}]},
@@ -151,11 +157,13 @@ func TestFindTold(t *testing.T) {
 		t.Errorf("%+v", found)
 	}
 	s.refuses("DescribeVpcs", "AuthFailure")
-	if found := s.account(t, "eu-central-1").Find(t.Context(), "id", nil); len(found.Problems) != 1 || !strings.Contains(found.Problems[0].Text, "AuthFailure") {
+	if found := s.account(t, "eu-central-1").Find(t.Context(), "id", nil); len(found.Problems) != 1 ||
+		!strings.Contains(found.Problems[0].Text, "AuthFailure") {
 		t.Errorf("%+v", found)
 	}
 	s.Close()
-	if found := s.account(t, "eu-central-1").Find(t.Context(), "id", nil); len(found.Problems) != 1 || strings.Contains(found.Problems[0].Text, "canary") {
+	if found := s.account(t, "eu-central-1").Find(t.Context(), "id", nil); len(found.Problems) != 1 ||
+		strings.Contains(found.Problems[0].Text, "canary") {
 		t.Errorf("%+v", found)
 	}
 }

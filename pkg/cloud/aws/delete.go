@@ -56,7 +56,8 @@ func (a *Account) Stages(resources []cloud.Resource) [][]cloud.Resource {
 	return cloud.ByKind(resources, order)
 }
 
-// Delete deletes one thing and waits until it is gone. What others still use is tried again: AWS lets go of it some time after they are gone.
+// Delete deletes one thing and waits until it is gone. What others still use is tried again: AWS lets go of it some time after they are
+// gone.
 func (a *Account) Delete(ctx context.Context, resource cloud.Resource) error {
 	how, ok := removals[resource.Kind]
 	if !ok {
@@ -179,8 +180,8 @@ func (r *region) deleteVolume(ctx context.Context, id string) error {
 	return err
 }
 
-// deleteSecurityGroup takes its rules away first: those of a cluster's groups name each other, and none goes while another names it. A rule that is gone, or
-// the group that it names, is no reason to take this group for gone.
+// deleteSecurityGroup takes its rules away first: those of a cluster's groups name each other, and none goes while another names it. A rule
+// that is gone, or the group that it names, is no reason to take this group for gone.
 func (r *region) deleteSecurityGroup(ctx context.Context, id string) error {
 	out, err := r.ec2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{GroupIds: []string{id}})
 	if err != nil {

@@ -37,7 +37,8 @@ func (s *simulator) inTurn(action string, answers ...string) {
 
 func TestStages(t *testing.T) {
 	var all []cloud.Resource
-	for _, kind := range []string{kindVPC, kindSubnet, "s3-bucket", kindInstance, kindNATGateway, kindAddress, kindInstance, kindSecurityGroup, kindInternetGateway} {
+	for _, kind := range []string{kindVPC, kindSubnet, "s3-bucket", kindInstance, kindNATGateway, kindAddress, kindInstance,
+		kindSecurityGroup, kindInternetGateway} {
 		all = append(all, cloud.Resource{Kind: kind})
 	}
 	var got []string
@@ -80,31 +81,36 @@ func TestDelete(t *testing.T) {
 		},
 		"what is gone is gone": {kindVPC, func(s *simulator) { s.inTurn("DeleteVpc", "InvalidVpcID.NotFound") }, []string{"DeleteVpc"}, ""},
 		"says why not": {
-			kindInstance, func(s *simulator) { s.inTurn("TerminateInstances", "OperationNotPermitted") }, []string{"TerminateInstances"}, "OperationNotPermitted: it says",
+			kindInstance, func(s *simulator) { s.inTurn("TerminateInstances", "OperationNotPermitted") }, []string{"TerminateInstances"},
+			"OperationNotPermitted: it says",
 		},
 		"an endpoint is refused in an answer that is none": {
 			kindEndpoint, func(s *simulator) {
-				s.says("DeleteVpcEndpoints", `<DeleteVpcEndpointsResponse><unsuccessful><item><resourceId>x</resourceId><error><code>InvalidParameter</code>`+
-					`<message>no</message></error></item></unsuccessful></DeleteVpcEndpointsResponse>`)
+				s.says("DeleteVpcEndpoints",
+					`<DeleteVpcEndpointsResponse><unsuccessful><item><resourceId>x</resourceId><error><code>InvalidParameter</code>`+
+						`<message>no</message></error></item></unsuccessful></DeleteVpcEndpointsResponse>`)
 			}, []string{"DeleteVpcEndpoints"}, "InvalidParameter: no",
 		},
 		"a rule that is gone is no group that is gone": {
 			kindSecurityGroup, func(s *simulator) {
-				s.says("DescribeSecurityGroups", `<DescribeSecurityGroupsResponse><securityGroupInfo><item><groupId>x</groupId><ipPermissions><item><ipProtocol>tcp`+
-					`</ipProtocol><groups><item><groupId>y</groupId></item></groups></item></ipPermissions></item></securityGroupInfo></DescribeSecurityGroupsResponse>`)
+				s.says("DescribeSecurityGroups",
+					`<DescribeSecurityGroupsResponse><securityGroupInfo><item><groupId>x</groupId><ipPermissions><item><ipProtocol>tcp`+
+						`</ipProtocol><groups><item><groupId>y</groupId></item></groups></item></ipPermissions></item></securityGroupInfo></DescribeSecurityGroupsResponse>`)
 				s.inTurn("RevokeSecurityGroupIngress", "InvalidPermission.NotFound")
 			}, []string{"RevokeSecurityGroupIngress", "DeleteSecurityGroup"}, "",
 		},
 		"a main route table goes with its network": {
 			kindRouteTable, func(s *simulator) {
-				s.says("DescribeRouteTables", `<DescribeRouteTablesResponse><routeTableSet><item><routeTableId>x</routeTableId><associationSet><item><main>true</main></item>`+
-					`</associationSet></item></routeTableSet></DescribeRouteTablesResponse>`)
+				s.says("DescribeRouteTables",
+					`<DescribeRouteTablesResponse><routeTableSet><item><routeTableId>x</routeTableId><associationSet><item><main>true</main></item>`+
+						`</associationSet></item></routeTableSet></DescribeRouteTablesResponse>`)
 			}, nil, "",
 		},
 		"a gateway is taken off its network first": {
 			kindInternetGateway, func(s *simulator) {
-				s.says("DescribeInternetGateways", `<DescribeInternetGatewaysResponse><internetGatewaySet><item><internetGatewayId>x</internetGatewayId><attachmentSet>`+
-					`<item><vpcId>vpc-1</vpcId></item></attachmentSet></item></internetGatewaySet></DescribeInternetGatewaysResponse>`)
+				s.says("DescribeInternetGateways",
+					`<DescribeInternetGatewaysResponse><internetGatewaySet><item><internetGatewayId>x</internetGatewayId><attachmentSet>`+
+						`<item><vpcId>vpc-1</vpcId></item></attachmentSet></item></internetGatewaySet></DescribeInternetGatewaysResponse>`)
 			}, []string{"DetachInternetGateway", "DeleteInternetGateway"}, "",
 		},
 		"a kind that nobody knows": {"s3-bucket", func(*simulator) {}, nil, "no command deletes a resource of kind s3-bucket"},
@@ -132,7 +138,8 @@ func TestDeleteEnds(t *testing.T) {
 		if tries++; tries == 3 {
 			cancel()
 		}
-		return http.StatusBadRequest, "<Response><Errors><Error><Code>DependencyViolation</Code><Message>it has things</Message></Error></Errors></Response>"
+		return http.StatusBadRequest,
+			"<Response><Errors><Error><Code>DependencyViolation</Code><Message>it has things</Message></Error></Errors></Response>"
 	}
 	err := s.deleting(t).Delete(ctx, cloud.Resource{Region: "eu-central-1", Kind: kindVPC, ID: "x"})
 	if err == nil || !errors.Is(ctx.Err(), context.Canceled) {
@@ -140,14 +147,16 @@ func TestDeleteEnds(t *testing.T) {
 	}
 }
 
-// TestUsers: what the tags of several clusters name is told with those that use it, and machines of nobody with the network that they are in.
+// TestUsers: what the tags of several clusters name is told with those that use it, and machines of nobody with the network that they are
+// in.
 func TestUsers(t *testing.T) {
 	s := newSimulator(t)
 	s.says("DescribeSubnets", `<DescribeSubnetsResponse><subnetSet><item><subnetId>subnet-1</subnetId><vpcId>vpc-1</vpcId><tagSet>
 <item><key>kubernetes.io/cluster/web</key><value>shared</value></item><item><key>kubernetes.io/cluster/shop</key><value>owned</value></item>
 <item><key>sigs.k8s.io/cluster-api-provider-aws/cluster/shop</key><value>owned</value></item></tagSet></item></subnetSet></DescribeSubnetsResponse>`)
-	s.says("DescribeInstances", `<DescribeInstancesResponse><reservationSet><item><instancesSet><item><instanceId>i-bastion</instanceId><vpcId>vpc-1</vpcId></item>`+
-		`</instancesSet></item></reservationSet></DescribeInstancesResponse>`)
+	s.says("DescribeInstances",
+		`<DescribeInstancesResponse><reservationSet><item><instancesSet><item><instanceId>i-bastion</instanceId><vpcId>vpc-1</vpcId></item>`+
+			`</instancesSet></item></reservationSet></DescribeInstancesResponse>`)
 	found := s.account(t, "eu-central-1").Find(t.Context(), "", nil)
 	if len(found.Resources) != 1 || !slices.Equal(found.Resources[0].Users, []string{"web"}) || !found.Resources[0].Carries {
 		t.Errorf("%+v", found.Resources)
@@ -157,19 +166,25 @@ func TestUsers(t *testing.T) {
 	}
 }
 
-// TestInterfaces: the network interfaces of what goes with a cluster go with it, though they have no tags; all others tell of somebody else in the network.
+// TestInterfaces: the network interfaces of what goes with a cluster go with it, though they have no tags; all others tell of somebody else
+// in the network.
 func TestInterfaces(t *testing.T) {
 	s := newSimulator(t)
-	s.says("DescribeInstances", `<DescribeInstancesResponse><reservationSet><item><instancesSet><item><instanceId>i-1</instanceId><vpcId>vpc-1</vpcId>`+tagSet+
-		`</item></instancesSet></item></reservationSet></DescribeInstancesResponse>`)
-	s.says("DescribeNatGateways", `<DescribeNatGatewaysResponse><natGatewaySet><item><natGatewayId>nat-1</natGatewayId><vpcId>vpc-1</vpcId><natGatewayAddressSet>`+
-		`<item><networkInterfaceId>eni-nat</networkInterfaceId></item></natGatewayAddressSet>`+tagSet+`</item><item><natGatewayId>nat-others</natGatewayId>`+
-		`<vpcId>vpc-1</vpcId></item></natGatewaySet></DescribeNatGatewaysResponse>`)
+	s.says("DescribeInstances",
+		`<DescribeInstancesResponse><reservationSet><item><instancesSet><item><instanceId>i-1</instanceId><vpcId>vpc-1</vpcId>`+tagSet+
+			`</item></instancesSet></item></reservationSet></DescribeInstancesResponse>`)
+	s.says("DescribeNatGateways",
+		`<DescribeNatGatewaysResponse><natGatewaySet><item><natGatewayId>nat-1</natGatewayId><vpcId>vpc-1</vpcId><natGatewayAddressSet>`+
+			`<item><networkInterfaceId>eni-nat</networkInterfaceId></item></natGatewayAddressSet>`+tagSet+
+			`</item><item><natGatewayId>nat-others</natGatewayId>`+
+			`<vpcId>vpc-1</vpcId></item></natGatewaySet></DescribeNatGatewaysResponse>`)
 	const balancer = "arn:aws:elasticloadbalancing:eu-central-1:1:loadbalancer/net/shop/1"
-	s.says("DescribeLoadBalancers", `<DescribeLoadBalancersResponse><DescribeLoadBalancersResult><LoadBalancers><member><LoadBalancerArn>`+balancer+
-		`</LoadBalancerArn><VpcId>vpc-1</VpcId></member></LoadBalancers></DescribeLoadBalancersResult></DescribeLoadBalancersResponse>`)
-	s.says("DescribeTags", `<DescribeTagsResponse><DescribeTagsResult><TagDescriptions><member><ResourceArn>`+balancer+`</ResourceArn><Tags><member>`+
-		`<Key>kubernetes.io/cluster/shop</Key><Value>owned</Value></member></Tags></member></TagDescriptions></DescribeTagsResult></DescribeTagsResponse>`)
+	s.says("DescribeLoadBalancers",
+		`<DescribeLoadBalancersResponse><DescribeLoadBalancersResult><LoadBalancers><member><LoadBalancerArn>`+balancer+
+			`</LoadBalancerArn><VpcId>vpc-1</VpcId></member></LoadBalancers></DescribeLoadBalancersResult></DescribeLoadBalancersResponse>`)
+	s.says("DescribeTags",
+		`<DescribeTagsResponse><DescribeTagsResult><TagDescriptions><member><ResourceArn>`+balancer+`</ResourceArn><Tags><member>`+
+			`<Key>kubernetes.io/cluster/shop</Key><Value>owned</Value></member></Tags></member></TagDescriptions></DescribeTagsResult></DescribeTagsResponse>`)
 	eni := func(id, more string) string {
 		return `<item><networkInterfaceId>` + id + `</networkInterfaceId><vpcId>vpc-1</vpcId>` + more + `</item>`
 	}
@@ -188,7 +203,8 @@ func TestInterfaces(t *testing.T) {
 		got = append(got, strings.TrimSpace(r.ID+" "+r.Cluster))
 	}
 	want := []string{"nat-others", "eni-instance shop", "eni-nat shop", "eni-elb shop", "eni-elb-others", "eni-says-so", "eni-db"}
-	if !slices.Equal(got, want) || len(found.Problems) > 0 || !slices.ContainsFunc(found.Resources, func(r cloud.Resource) bool { return r.ID == "eni-tagged" }) {
+	if !slices.Equal(got, want) || len(found.Problems) > 0 ||
+		!slices.ContainsFunc(found.Resources, func(r cloud.Resource) bool { return r.ID == "eni-tagged" }) {
 		t.Errorf("strangers %q, want %q; %+v", got, want, found)
 	}
 }

@@ -45,7 +45,8 @@ func isGone(err error) bool {
 // isInUse tells that something else has to go first, or to have gone for longer.
 func isInUse(err error) bool {
 	return slices.Contains([]string{
-		"DependencyViolation", "ResourceInUse", "ResourceInUseException", "VolumeInUse", "InvalidIPAddress.InUse", "InvalidNetworkInterface.InUse",
+		"DependencyViolation", "ResourceInUse", "ResourceInUseException", "VolumeInUse", "InvalidIPAddress.InUse",
+		"InvalidNetworkInterface.InUse",
 	}, code(err))
 }
 

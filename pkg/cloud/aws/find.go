@@ -46,8 +46,10 @@ const (
 )
 
 var order = []string{
-	kindNodeGroup, kindManaged, kindInstance, kindLoadBalancer, kindClassicBalancer, kindEndpoint, kindNATGateway, kindTargetGroup, kindAddress,
-	kindInterface, kindVolume, kindSecurityGroup, kindRouteTable, kindInternetGateway, kindEgressGateway, kindSubnet, kindVPC, kindTemplate, kindSecret,
+	kindNodeGroup, kindManaged, kindInstance, kindLoadBalancer, kindClassicBalancer, kindEndpoint, kindNATGateway,
+	kindTargetGroup, kindAddress,
+	kindInterface, kindVolume, kindSecurityGroup, kindRouteTable, kindInternetGateway, kindEgressGateway, kindSubnet, kindVPC,
+	kindTemplate, kindSecret,
 }
 
 // rank of what is not in the order is that of what comes last.
@@ -68,7 +70,8 @@ var costs = map[string]cloud.Cost{
 // carriers are what others in a network cannot do without.
 var carriers = []string{kindNATGateway, kindRouteTable, kindInternetGateway, kindEgressGateway, kindSubnet, kindVPC}
 
-// clusterOf is the cluster that something with these tags goes with, and which others use it. The first is "" for what stays when a cluster goes.
+// clusterOf is the cluster that something with these tags goes with, and which others use it. The first is "" for what stays when a cluster
+// goes.
 func clusterOf(tags map[string]string) (cluster string, users []string) {
 	for _, prefix := range []string{providerTag, kubernetesTag} {
 		for _, key := range sortedKeys(tags) {
@@ -116,8 +119,9 @@ func (c *collector) add(kind, id string, tags map[string]string, more cloud.Reso
 	c.resources = append(c.resources, more)
 }
 
-// find lists the region: everything, of which it keeps what goes with a cluster, as what AWS would leave out by itself depends on how well patterns of
-// tags are understood. What it is not told is a problem each; where the region itself is not reached, or knows nobody with such credentials, only once.
+// find lists the region: everything, of which it keeps what goes with a cluster, as what AWS would leave out by itself depends on how well
+// patterns of tags are understood. What it is not told is a problem each; where the region itself is not reached, or knows nobody with such
+// credentials, only once.
 func (r *region) find(ctx context.Context, fleet string, clusters []string) *collector {
 	c := &collector{region: r.name}
 	for _, look := range []struct {
@@ -223,7 +227,8 @@ func (r *region) natGateways(ctx context.Context, c *collector) error {
 		}
 		for _, g := range out.NatGateways {
 			if g.State != types.NatGatewayStateDeleted {
-				c.add(kindNATGateway, sdk.ToString(g.NatGatewayId), tagsOf(g.Tags), cloud.Resource{Network: sdk.ToString(g.VpcId), Created: g.CreateTime})
+				c.add(kindNATGateway, sdk.ToString(g.NatGatewayId), tagsOf(g.Tags),
+					cloud.Resource{Network: sdk.ToString(g.VpcId), Created: g.CreateTime})
 				for _, a := range g.NatGatewayAddresses {
 					c.holds(g.NatGatewayId, a.NetworkInterfaceId)
 				}
@@ -241,7 +246,8 @@ func (r *region) endpoints(ctx context.Context, c *collector) error {
 		}
 		for _, e := range out.VpcEndpoints {
 			if !strings.EqualFold(string(e.State), string(types.StateDeleted)) {
-				c.add(kindEndpoint, sdk.ToString(e.VpcEndpointId), tagsOf(e.Tags), cloud.Resource{Network: sdk.ToString(e.VpcId), Created: e.CreationTimestamp})
+				c.add(kindEndpoint, sdk.ToString(e.VpcEndpointId), tagsOf(e.Tags),
+					cloud.Resource{Network: sdk.ToString(e.VpcId), Created: e.CreationTimestamp})
 				for _, n := range e.NetworkInterfaceIds {
 					c.holds(e.VpcEndpointId, &n)
 				}

@@ -9,10 +9,11 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/cloud"
 )
 
-// uses are the kinds that are somebody's use of a network, with or without tags. All else that uses one (databases, functions, file systems) shows by its network
-// interfaces.
+// uses are the kinds that are somebody's use of a network, with or without tags. All else that uses one (databases, functions, file
+// systems) shows by its network interfaces.
 var uses = map[string]bool{
-	kindInstance: true, kindLoadBalancer: true, kindClassicBalancer: true, kindEndpoint: true, kindNATGateway: true, kindSubnet: true, kindInterface: true,
+	kindInstance: true, kindLoadBalancer: true, kindClassicBalancer: true, kindEndpoint: true, kindNATGateway: true,
+	kindSubnet: true, kindInterface: true,
 }
 
 // holds notes that something has a network interface.
@@ -26,8 +27,8 @@ func (c *collector) holds(id, networkInterface *string) {
 	c.holders[*networkInterface] = sdk.ToString(id)
 }
 
-// addInterfaces takes the network interfaces, when all that may have one is known: one without tags goes with what has it. What nobody known has is a
-// stranger's: AWS makes interfaces without the cluster's tags for what others put into the network.
+// addInterfaces takes the network interfaces, when all that may have one is known: one without tags goes with what has it. What nobody
+// known has is a stranger's: AWS makes interfaces without the cluster's tags for what others put into the network.
 func (c *collector) addInterfaces() {
 	for _, i := range c.interfaces {
 		tags := tagsOf(i.TagSet)

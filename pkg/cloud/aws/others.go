@@ -16,8 +16,8 @@ import (
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// others asks for what any other service has with a tag of the fleet, or of one of the clusters: it can only be asked for whole tags. What EC2 and the load
-// balancers have they told themselves, and better: the list of tags lags behind.
+// others asks for what any other service has with a tag of the fleet, or of one of the clusters: it can only be asked for whole tags. What
+// EC2 and the load balancers have they told themselves, and better: the list of tags lags behind.
 func (r *region) others(ctx context.Context, c *collector, fleet string, clusters []string) error {
 	names := map[string]bool{}
 	for _, name := range clusters {

@@ -17,7 +17,8 @@ func TestRedirects(t *testing.T) {
 			var told atomic.Bool
 			stranger := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { told.Store(true) }))
 			t.Cleanup(stranger.Close)
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, stranger.URL+r.URL.Path, status) }))
+			server := httptest.NewServer(
+				http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, stranger.URL+r.URL.Path, status) }))
 			t.Cleanup(server.Close)
 			account, err := New(goodProfile, server.URL, []string{"eu-central-1"})
 			if err != nil {
@@ -27,7 +28,8 @@ func TestRedirects(t *testing.T) {
 				t.Error("no problem is reported")
 			}
 			// A question without a body is one that Go's client could ask again elsewhere.
-			if _, err := account.in("eu-central-1").eks.DescribeCluster(t.Context(), &eks.DescribeClusterInput{Name: sdk.String("demo")}); err == nil {
+			if _, err := account.in("eu-central-1").eks.DescribeCluster(t.Context(),
+				&eks.DescribeClusterInput{Name: sdk.String("demo")}); err == nil {
 				t.Error("a redirect is an answer")
 			}
 			if told.Load() {

@@ -190,7 +190,8 @@ func (v *vcenter) volume(name, clusterID string) string {
 	}
 	task, err := api.CreateVolume(ctx, []cnstypes.CnsVolumeCreateSpec{{
 		Name: name, VolumeType: string(cnstypes.CnsVolumeTypeBlock), Datastores: []types.ManagedObjectReference{store.Reference()},
-		Metadata:             cnstypes.CnsVolumeMetadata{ContainerCluster: cnstypes.CnsContainerCluster{ClusterType: "KUBERNETES", ClusterId: clusterID, VSphereUser: "csi"}},
+		Metadata: cnstypes.CnsVolumeMetadata{ContainerCluster: cnstypes.CnsContainerCluster{ClusterType: "KUBERNETES",
+			ClusterId: clusterID, VSphereUser: "csi"}},
 		BackingObjectDetails: &cnstypes.CnsBlockBackingDetails{CnsBackingObjectDetails: cnstypes.CnsBackingObjectDetails{CapacityInMb: 1024}},
 	}})
 	if err != nil {
@@ -301,7 +302,8 @@ func TestFindNothingIsNoAnswer(t *testing.T) {
 		"sees nothing":      {empty.account(password, empty.cert), "sees no datacenter", "Read-only"},
 	} {
 		found := test.account.Find(t.Context(), fleet, nil)
-		if len(found.Problems) == 0 || !strings.Contains(found.Problems[0].Text, test.text) || !strings.Contains(found.Problems[0].Hint, test.hint) {
+		if len(found.Problems) == 0 || !strings.Contains(found.Problems[0].Text, test.text) ||
+			!strings.Contains(found.Problems[0].Hint, test.hint) {
 			t.Errorf("%s: %+v", name, found.Problems)
 		}
 		for _, p := range found.Problems {

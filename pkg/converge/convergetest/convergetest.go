@@ -116,7 +116,8 @@ func (c *Cluster) WriteJournal(ctx context.Context, t *testing.T, j handover.Jou
 		t.Fatal(err)
 	}
 	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: handover.JournalKey.Namespace, Name: handover.JournalKey.Name}, Data: map[string][]byte{"journal": content},
+		ObjectMeta: metav1.ObjectMeta{Namespace: handover.JournalKey.Namespace, Name: handover.JournalKey.Name},
+		Data:       map[string][]byte{"journal": content},
 	}
 	if err := c.Client.WithWatch.Delete(ctx, secret.DeepCopy()); err != nil && !kube.IsAbsent(err) {
 		t.Fatal(err)

@@ -52,7 +52,8 @@ func NewHTTPS(t testing.TB, opts Options) *HTTPS {
 	var certificate tls.Certificate
 	s.CA, certificate = issue(t, opts.Host)
 	server := &http.Server{
-		Handler: s.withAPI(opts.API, s.handler(t)), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+		Handler: s.withAPI(opts.API, s.handler(t)), ReadHeaderTimeout: 10 * time.Second,
+		ErrorLog:  slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
 	}
 	go func() { _ = server.ServeTLS(listener, "", "") }() // it returns when Cleanup closes it

@@ -62,7 +62,8 @@ func (b *openSSH) hostKeysChanged(s *SSH) {
 func (b *openSSH) authorizedChanged(s *SSH) {
 	var lines strings.Builder
 	for _, a := range s.allowed {
-		lines.WriteString("restrict,command=\"" + filepath.Join(b.config, "gate") + " " + strconv.FormatBool(a.readOnly) + "\" " + string(ssh.MarshalAuthorizedKey(a.key)))
+		lines.WriteString("restrict,command=\"" + filepath.Join(b.config, "gate") + " " + strconv.FormatBool(a.readOnly) + "\" " +
+			string(ssh.MarshalAuthorizedKey(a.key)))
 	}
 	b.write(s.t, "authorized_keys", lines.String())
 }

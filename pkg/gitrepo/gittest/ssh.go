@@ -23,8 +23,8 @@ type SSH struct {
 	Addr string
 	// KnownHosts are the lines for known_hosts, one for each host key.
 	KnownHosts string
-	// Answer serves sessions in place of git, for a server that is hostile; service is git-upload-pack or git-receive-pack. NewSSH's server only,
-	// and set before anybody connects.
+	// Answer serves sessions in place of git, for a server that is hostile; service is git-upload-pack or git-receive-pack. NewSSH's server
+	// only, and set before anybody connects.
 	Answer func(service string, session io.ReadWriter)
 
 	t       testing.TB

@@ -9,10 +9,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Whatever a host has left in its folder, or a disk has made of it: what is read is the same when it is written again, and a process that is not
-// there is never taken for one.
+// Whatever a host has left in its folder, or a disk has made of it: what is read is the same when it is written again, and a process that
+// is not there is never taken for one.
 func FuzzFolder(f *testing.F) {
-	f.Add([]byte(`{"formatVersion":"1","name":"mgmt","kubernetesVersion":"v1.36.3","images":{"Etcd":"etcd:3"},"imageDir":"/x","mirrors":{"docker.io":"http://127.0.0.1:5000"},"programs":{"Etcd":"/bin/etcd"}}`))
+	f.Add(
+		[]byte(
+			`{"formatVersion":"1","name":"mgmt","kubernetesVersion":"v1.36.3","images":{"Etcd":"etcd:3"},"imageDir":"/x","mirrors":{"docker.io":"http://127.0.0.1:5000"},"programs":{"Etcd":"/bin/etcd"}}`,
+		),
+	)
 	f.Add([]byte(`{"pid":1234,"startTime":5678,"boot":"0f0e"}`))
 	f.Add([]byte(`{"pid":-1}`))
 	f.Add([]byte(`{"ready":true}`))
@@ -32,7 +36,8 @@ func FuzzFolder(f *testing.F) {
 		if holder := dir.holder(); !strings.HasPrefix(holder, "another supervisor") {
 			t.Errorf("%q has it", holder)
 		}
-		if err := listenTo(t.Context(), io.NopCloser(strings.NewReader(string(content)+"\n"))); err == nil && !strings.Contains(strings.ToLower(string(content)), "ready") {
+		if err := listenTo(t.Context(), io.NopCloser(strings.NewReader(string(content)+"\n"))); err == nil &&
+			!strings.Contains(strings.ToLower(string(content)), "ready") {
 			t.Errorf("%q is taken for ready", content)
 		}
 		c, err := dir.readConfig()

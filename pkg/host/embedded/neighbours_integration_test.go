@@ -33,7 +33,8 @@ func listening(t *testing.T, dir string) map[string][]string {
 	return found
 }
 
-// wantPrivate: of all programs of a host only its API server can be connected to by others of this machine, on the one port that clients know.
+// wantPrivate: of all programs of a host only its API server can be connected to by others of this machine, on the one port that clients
+// know.
 func wantPrivate(t *testing.T, h *embedded.Host, dir string) {
 	t.Helper()
 	raw, err := h.Kubeconfig(t.Context())
@@ -54,8 +55,9 @@ func wantPrivate(t *testing.T, h *embedded.Host, dir string) {
 	}
 }
 
-// TestLoopbackOfItsOwn has a manager that others of this machine do not reach, while probes do; and when the process that keeps the network is
-// killed, all comes back as it was, each program on the port that others know it by, although somebody on the machine has that one by now.
+// TestLoopbackOfItsOwn has a manager that others of this machine do not reach, while probes do; and when the process that keeps the network
+// is killed, all comes back as it was, each program on the port that others know it by, although somebody on the machine has that one by
+// now.
 func TestLoopbackOfItsOwn(t *testing.T) {
 	if err := privatenet.Check(); err != nil {
 		t.Fatal(err)

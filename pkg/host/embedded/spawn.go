@@ -42,8 +42,10 @@ func (h *Host) spawn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer log.Close()                                                                                       // the supervisor has its own handle
-	cmd := exec.Command(h.opts.Executable, append(append([]string(nil), h.opts.Args...), string(h.dir))...) //nolint:gosec,noctx // the supervisor outlives the context
+	// The supervisor has its own handle.
+	defer log.Close()
+	// The supervisor outlives the context.
+	cmd := exec.Command(h.opts.Executable, append(append([]string(nil), h.opts.Args...), string(h.dir))...) //nolint:gosec,noctx
 	cmd.Dir, cmd.Env, cmd.Stderr = string(h.dir), supervisorEnvironment(), log
 	detach(cmd)
 	said, err := cmd.StdoutPipe()

@@ -83,7 +83,8 @@ func (d stateDir) readConfig() (*config, error) {
 	c := &config{}
 	if err := json.Unmarshal(raw, c); err != nil {
 		return nil, diag.Wrap("read "+d.path(configFile), err,
-			"put it back from a backup; without it, remove the folder "+string(d)+" with all the data of the management cluster, and run `fleetctl init`")
+			"put it back from a backup; without it, remove the folder "+string(d)+
+				" with all the data of the management cluster, and run `fleetctl init`")
 	}
 	return c, nil
 }

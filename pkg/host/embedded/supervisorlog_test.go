@@ -45,7 +45,8 @@ func TestLogOfAFullDiskIsWrittenOnceThereIsRoom(t *testing.T) {
 	say("there is room\n")
 	say("the end\n")
 	text := disk.String()
-	if !strings.Contains(text, "there is room") || !strings.HasPrefix(text, "one\ntwo, which does not fit\nthree\nagain ") || !strings.HasSuffix(text, "the end\n") {
+	if !strings.Contains(text, "there is room") || !strings.HasPrefix(text, "one\ntwo, which does not fit\nthree\nagain ") ||
+		!strings.HasSuffix(text, "the end\n") {
 		t.Errorf("written: %.80s … %s", text, text[max(0, len(text)-80):])
 	}
 	if log.backlog != nil {

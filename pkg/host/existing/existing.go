@@ -103,7 +103,8 @@ func (h *Host) CheckAccess(ctx context.Context) error {
 		return diag.Wrap("management cluster "+h.name, err, "check the context with kubectl, and that its credentials have not expired")
 	}
 	if !admin {
-		return diag.Errorf("providers come with roles of their own: have an administrator bind the cluster role cluster-admin to the user, or name another context",
+		return diag.Errorf("providers come with roles of their own: have an administrator bind the cluster role cluster-admin to the user, or "+
+			"name another context",
 			"management cluster %s: the context's user is not an administrator of %s", h.name, h.client.Server())
 	}
 	return nil
@@ -128,7 +129,8 @@ func (h *Host) LoadImages(_ context.Context, images host.ImageArchive, _ func(st
 
 // Delete removes nothing, because the cluster belongs to the user. leftovers says what is still installed, and how to remove it.
 func (h *Host) Delete(context.Context) (leftovers []string, err error) {
-	return []string{fmt.Sprintf("the cluster at %s, which is yours, with Cluster API and Flux on it (`clusterctl delete --all` and `flux uninstall` remove them)",
+	return []string{fmt.Sprintf(
+		"the cluster at %s, which is yours, with Cluster API and Flux on it (`clusterctl delete --all` and `flux uninstall` remove them)",
 		h.client.Server())}, nil
 }
 

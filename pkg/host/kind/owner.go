@@ -129,7 +129,8 @@ func (h *Host) strangerError(containers []engine.Container) error {
 	if err != nil || by == "" {
 		return err
 	}
-	return diag.Errorf("choose another name; if the cluster is yours, use it as the user and on the machine that made it, or with its state folder",
+	return diag.Errorf("choose another name; if the cluster is yours, use it as the user and on the machine that made it, or with its "+
+		"state folder",
 		"the kind cluster %s on %s belongs to another user of fleetctl: %s", h.name, h.engine.Name(), by)
 }
 

@@ -35,7 +35,8 @@ func (d stateDir) read() (record, error) {
 		return r, ignoreMissing(err)
 	}
 	if err := json.Unmarshal(data, &r); err != nil {
-		return r, diag.Wrap("read "+d.path(recordFile), err, "move it away: the container engine knows all but the name of a network that fleetctl made, which then stays")
+		return r, diag.Wrap("read "+d.path(recordFile), err,
+			"move it away: the container engine knows all but the name of a network that fleetctl made, which then stays")
 	}
 	return r, nil
 }

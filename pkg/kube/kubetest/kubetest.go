@@ -35,7 +35,8 @@ func ClusterAPI(t *testing.T, c *kube.Client, plurals ...string) {
 		t.Fatal(err)
 	}
 	for _, plural := range plurals {
-		crd, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(module)), "core", "config", "crd", "bases", "cluster.x-k8s.io_"+plural+".yaml"))
+		crd, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(module)), "core", "config", "crd", "bases",
+			"cluster.x-k8s.io_"+plural+".yaml"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -152,7 +152,8 @@ func (m *maker) repo() error {
 	more := []string{"aws", "azure", "gcp"}
 	m.layouts = []layout.Layout{{Cloud: "docker", Generation: "v1"}}
 	if m.chance(50) {
-		cloud := v1alpha1.ManagementCluster{Name: "cloud", Host: host, Generation: "v2", KubernetesVersion: "v1.36.3", Providers: providers(more...)}
+		cloud := v1alpha1.ManagementCluster{Name: "cloud", Host: host, Generation: "v2", KubernetesVersion: "v1.36.3",
+			Providers: providers(more...)}
 		m.layouts = append(m.layouts, layout.Layout{Cloud: "aws", Generation: "v2"})
 		fleet.Spec.ManagementClusters = []v1alpha1.ManagementCluster{mgmt, cloud}
 	} else {
@@ -207,12 +208,15 @@ func (m *maker) management() error {
 	for _, l := range m.layouts {
 		files := []manifest.File{
 			{Path: l.SyncFile(), Content: []byte(fmt.Sprintf(gitSource, "flux-system", "branch: main") + fmt.Sprintf(gitSync, l.Management()))},
-			{Path: path.Join(path.Dir(l.SyncFile()), layout.ComponentsFile), Content: []byte("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: flux-system\n")},
-			{Path: path.Join(path.Dir(l.SyncFile()), "kustomization.yaml"), Content: []byte("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n- gotk-components.yaml\n- gotk-sync.yaml\n")},
+			{Path: path.Join(path.Dir(l.SyncFile()), layout.ComponentsFile),
+				Content: []byte("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: flux-system\n")},
+			{Path: path.Join(path.Dir(l.SyncFile()), "kustomization.yaml"), Content: []byte("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: " +
+				"Kustomization\nresources:\n- gotk-components.yaml\n- gotk-sync.yaml\n")},
 			{Path: l.Management() + "/identities.yaml", Content: []byte(identities)},
 		}
 		if m.released {
-			files = append(files, manifest.File{Path: l.SourceDir("release") + "/gitrepository.yaml", Content: fmt.Appendf(nil, gitSource, "release", "tag: v1.0.0")})
+			files = append(files, manifest.File{Path: l.SourceDir("release") + "/gitrepository.yaml",
+				Content: fmt.Appendf(nil, gitSource, "release", "tag: v1.0.0")})
 		}
 		for _, name := range m.fleet.Environments {
 			made, err := scaffold.EnvironmentFiles(l, scaffold.Environment{Name: name, Source: m.source(name)})
@@ -261,7 +265,8 @@ func (m *maker) addons() error {
 				}
 			}
 			for _, name := range m.fleet.Tenants {
-				made, err := scaffold.TenantFiles(scaffold.TenantOptions{Name: name, Layout: l, Environment: env, Production: strings.HasPrefix(env, "prod")})
+				made, err := scaffold.TenantFiles(scaffold.TenantOptions{Name: name, Layout: l, Environment: env,
+					Production: strings.HasPrefix(env, "prod")})
 				if err != nil {
 					return err
 				}
@@ -339,7 +344,8 @@ func (m *maker) cluster(opts scaffold.ClusterOptions) (err error) {
 		return m.fleet.Files[scaffold.FeatureTarget{Layout: opts.Layout, Environment: opts.Environment}.FeatureFile(feature)] != nil
 	}
 	if len(m.fleet.Features) > 0 && !shared(m.fleet.Features[0]) && m.chance(40) {
-		file, err := scaffold.EnableFeature(m.fleet.Features[0], scaffold.FeatureTarget{Layout: opts.Layout, Environment: opts.Environment, Cluster: opts.Name})
+		file, err := scaffold.EnableFeature(m.fleet.Features[0],
+			scaffold.FeatureTarget{Layout: opts.Layout, Environment: opts.Environment, Cluster: opts.Name})
 		if err != nil {
 			return err
 		}
@@ -362,7 +368,8 @@ const ownChart = `  chart:
 // chart writes the chart that a cluster shares, or gives it one of its own, which only the branch of the fleet repo serves.
 func (m *maker) chart(opts scaffold.ClusterOptions, cluster *manifest.File) error {
 	if m.source(opts.Environment) == "" && m.chance(20) {
-		shared := fmt.Sprintf("  # ../chart-%s.yaml\n  chartRef:\n    kind: HelmChart\n    name: %s\n    namespace: flux-system\n", opts.Flavour, layout.ChartName(opts.Environment, opts.Flavour))
+		shared := fmt.Sprintf("  # ../chart-%s.yaml\n  chartRef:\n    kind: HelmChart\n    name: %s\n    namespace: flux-system\n", opts.Flavour,
+			layout.ChartName(opts.Environment, opts.Flavour))
 		cluster.Content = []byte(strings.Replace(string(cluster.Content), shared, fmt.Sprintf(ownChart, opts.Flavour), 1))
 		return nil
 	}

@@ -73,7 +73,8 @@ func acceptorOf(s *structural.Structural) *acceptor {
 	return a
 }
 
-// isEitherType tells of a number or a text that controller-gen, as it always does, says twice to be one of these, and says nothing else of it.
+// isEitherType tells of a number or a text that controller-gen, as it always does, says twice to be one of these, and says nothing else of
+// it.
 func isEitherType(s *structural.Structural) bool {
 	is := func(n structural.NestedValueValidation, kind string) bool {
 		return reflect.DeepEqual(n, structural.NestedValueValidation{ForbiddenGenerics: structural.Generic{Type: kind}})
@@ -128,7 +129,8 @@ func (a *acceptor) list(s *structural.Structural) {
 
 // constrain takes what a schema demands of the value itself.
 func (a *acceptor) constrain(v *structural.ValueValidation) {
-	if len(v.AllOf)+len(v.AnyOf)+len(v.OneOf) > 0 || v.Not != nil || v.UniqueItems || v.MultipleOf != nil || v.ExclusiveMaximum || v.ExclusiveMinimum {
+	if len(v.AllOf)+len(v.AnyOf)+len(v.OneOf) > 0 || v.Not != nil || v.UniqueItems || v.MultipleOf != nil || v.ExclusiveMaximum ||
+		v.ExclusiveMinimum {
 		a.unsure = true
 		return
 	}

@@ -21,7 +21,8 @@ import (
 // modules adds the CRDs of Cluster API, from its module.
 func (s *Set) modules(t testing.TB) {
 	t.Helper()
-	out, err := exec.CommandContext(context.WithoutCancel(t.Context()), "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api").Output()
+	out, err := exec.CommandContext(context.WithoutCancel(t.Context()), "go", "list", "-m", "-f", "{{.Dir}}",
+		"sigs.k8s.io/cluster-api").Output()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -106,8 +106,8 @@ func checkBuiltIn(gvk schema.GroupVersionKind, object map[string]any) ([]Problem
 	return problems, nil
 }
 
-// unknownBuiltIn judges an object whose kind is not known: nobody can add one to the groups that are Kubernetes' own, whose names have no dot. To those
-// below k8s.io a later release may add one, unless it is called almost like one that is there.
+// unknownBuiltIn judges an object whose kind is not known: nobody can add one to the groups that are Kubernetes' own, whose names have no
+// dot. To those below k8s.io a later release may add one, unless it is called almost like one that is there.
 func unknownBuiltIn(known *runtime.Scheme, gvk schema.GroupVersionKind) ([]Problem, error) {
 	if gone, _ := Gone(gvk); gone != 0 || !known.IsGroupRegistered(gvk.Group) {
 		return nil, ErrUnknownKind
@@ -128,8 +128,8 @@ func unknownBuiltIn(known *runtime.Scheme, gvk schema.GroupVersionKind) ([]Probl
 	return []Problem{p}, nil
 }
 
-// CheckFields judges an object by the fields of a Go type, a pointer to which is typed; it decodes the object into that. Errors: the object is
-// none of JSON's.
+// CheckFields judges an object by the fields of a Go type, a pointer to which is typed; it decodes the object into that. Errors: the object
+// is none of JSON's.
 func CheckFields(typed any, object map[string]any) ([]Problem, error) {
 	encoded, err := json.Marshal(object)
 	if err != nil {
@@ -144,7 +144,8 @@ func CheckFields(typed any, object map[string]any) ([]Problem, error) {
 		}
 	}
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		problems = append(problems, Problem{Type: WrongType, Path: wrong.Field, Summary: "found " + described(wrong.Value) + ", " + expected(wrong.Type)})
+		problems = append(problems, Problem{Type: WrongType, Path: wrong.Field,
+			Summary: "found " + described(wrong.Value) + ", " + expected(wrong.Type)})
 	} else if err != nil {
 		problems = append(problems, Problem{Type: WrongType, Summary: strings.TrimPrefix(err.Error(), "json: ")})
 	}

@@ -68,7 +68,8 @@ func (s *Set) AcceptsMetadata(gvk kschema.GroupVersionKind, metadata map[string]
 	return v.acceptor.fields["metadata"].accepts(metadata) && len(checkMeta(map[string]any{"metadata": metadata}, v.namespaced, nil)) == 0
 }
 
-// checkRest judges an object that the acceptor has taken: what is left are its name, labels and annotations, and the rules. It changes object.
+// checkRest judges an object that the acceptor has taken: what is left are its name, labels and annotations, and the rules. It changes
+// object.
 func (v *version) checkRest(ctx context.Context, object map[string]any) []Problem {
 	var problems []Problem
 	if v.warning != "" {
@@ -99,7 +100,8 @@ func (v *version) checkRules(ctx context.Context, object map[string]any) []Probl
 // check is the API server's way of an object that is created: unknown fields, metadata, defaults, schema, lists, rules. It changes object.
 func (v *version) check(ctx context.Context, object map[string]any) []Problem {
 	var problems []Problem
-	malformed, unknownMeta := objectmeta.CoerceWithOptions(nil, object, v.schema, true, objectmeta.CoerceOptions{ReturnUnknownFieldPaths: true})
+	malformed, unknownMeta := objectmeta.CoerceWithOptions(nil, object, v.schema, true,
+		objectmeta.CoerceOptions{ReturnUnknownFieldPaths: true})
 	for _, path := range unknownMeta {
 		problems = append(problems, v.unknown(path))
 	}

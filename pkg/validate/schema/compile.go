@@ -65,7 +65,8 @@ func (k *kind) version(name string) (*version, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the CRD in %s: %w", k.origin, err)
 	}
-	i := slices.IndexFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == name && v.Served })
+	i := slices.IndexFunc(crd.Spec.Versions,
+		func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == name && v.Served })
 	if i < 0 {
 		return nil, errNotServed
 	}
@@ -96,7 +97,8 @@ func (v *version) compile(crd *apiextensionsv1.CustomResourceDefinition, from *a
 		return errors.New("it has no schema")
 	}
 	internal := &apiextensions.JSONSchemaProps{}
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(from.Schema.OpenAPIV3Schema, internal, nil); err != nil {
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(from.Schema.OpenAPIV3Schema,
+		internal, nil); err != nil {
 		return err
 	}
 	var err error

@@ -153,8 +153,8 @@ func kindOf(document []byte) (schema.GroupKind, error) {
 	return schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}, nil
 }
 
-// onlyLine is what stands behind the beginning of the only line that has it; "" where there is none, there are several, or it is more than a word.
-// Generated CRDs have their names in such lines; those of others are found by reading them.
+// onlyLine is what stands behind the beginning of the only line that has it; "" where there is none, there are several, or it is more than
+// a word. Generated CRDs have their names in such lines; those of others are found by reading them.
 func onlyLine(document []byte, begins string) string {
 	at := bytes.Index(document, []byte(begins))
 	if at < 0 {

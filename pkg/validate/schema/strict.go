@@ -26,14 +26,15 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// The Go types of the kinds of every cluster have no room for what their fields may say: an API server knows it from its code. What is known here is what
-// it refuses of the kinds that people write.
+// The Go types of the kinds of every cluster have no room for what their fields may say: an API server knows it from its code. What is
+// known here is what it refuses of the kinds that people write.
 
 // required are the fields of a type that have to be there; a list among them has something in it.
 var required = sync.OnceValue(func() map[reflect.Type][]string {
 	return map[reflect.Type][]string{
-		reflect.TypeFor[appsv1.Deployment](): {"spec"}, reflect.TypeFor[appsv1.StatefulSet](): {"spec"}, reflect.TypeFor[appsv1.DaemonSet](): {"spec"},
-		reflect.TypeFor[batchv1.Job](): {"spec"}, reflect.TypeFor[batchv1.CronJob](): {"spec"}, reflect.TypeFor[corev1.Pod](): {"spec"},
+		reflect.TypeFor[appsv1.Deployment](): {"spec"}, reflect.TypeFor[appsv1.StatefulSet](): {"spec"},
+		reflect.TypeFor[appsv1.DaemonSet](): {"spec"},
+		reflect.TypeFor[batchv1.Job]():      {"spec"}, reflect.TypeFor[batchv1.CronJob](): {"spec"}, reflect.TypeFor[corev1.Pod](): {"spec"},
 		reflect.TypeFor[appsv1.DeploymentSpec]():                        {"selector", "template"},
 		reflect.TypeFor[appsv1.StatefulSetSpec]():                       {"selector", "template"},
 		reflect.TypeFor[appsv1.DaemonSetSpec]():                         {"selector", "template"},
@@ -153,11 +154,13 @@ var (
 // spans are what the number in a field may be.
 var spans = sync.OnceValue(func() map[fieldOf]span {
 	return map[fieldOf]span{
-		in[corev1.ServicePort]("port"): portNumber, in[corev1.ServicePort]("targetPort"): portNumber, in[corev1.ServicePort]("nodePort"): {0, 65535},
+		in[corev1.ServicePort]("port"): portNumber, in[corev1.ServicePort]("targetPort"): portNumber,
+		in[corev1.ServicePort]("nodePort"):        {0, 65535},
 		in[corev1.ContainerPort]("containerPort"): portNumber, in[corev1.ContainerPort]("hostPort"): {0, 65535},
 		in[corev1.HTTPGetAction]("port"): portNumber, in[corev1.TCPSocketAction]("port"): portNumber,
 		in[networkingv1.ServiceBackendPort]("number"): portNumber,
-		in[appsv1.DeploymentSpec]("replicas"):         from0, in[appsv1.StatefulSetSpec]("replicas"): from0, in[appsv1.ReplicaSetSpec]("replicas"): from0,
+		in[appsv1.DeploymentSpec]("replicas"):         from0, in[appsv1.StatefulSetSpec]("replicas"): from0,
+		in[appsv1.ReplicaSetSpec]("replicas"):             from0,
 		in[appsv1.DeploymentSpec]("revisionHistoryLimit"): from0, in[appsv1.DeploymentSpec]("minReadySeconds"): from0,
 		in[appsv1.DeploymentSpec]("progressDeadlineSeconds"): from0, in[appsv1.StatefulSetSpec]("revisionHistoryLimit"): from0,
 		in[appsv1.DaemonSetSpec]("revisionHistoryLimit"): from0, in[appsv1.DaemonSetSpec]("minReadySeconds"): from0,
@@ -174,7 +177,8 @@ var spans = sync.OnceValue(func() map[fieldOf]span {
 	}
 })
 
-// strict holds an object to what is required and may be said in its fields, by the Go type of each. What has a wrong type is for others to tell.
+// strict holds an object to what is required and may be said in its fields, by the Go type of each. What has a wrong type is for others to
+// tell.
 func strict(t reflect.Type, value any, path string) []Problem {
 	t = inner(t)
 	switch t.Kind() { //nolint:exhaustive // nothing else has parts

@@ -117,9 +117,11 @@ func TestWhatCAPIAndFluxRelyOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	there := func(e watch.Event) (bool, error) { return e.Type == watch.Added || e.Type == watch.Modified, nil }
-	await(t, cache.NewListWatchFromClient(api.RESTClient(), "serviceaccounts", "apps", fields.OneTermEqualSelector("metadata.name", "default")),
+	await(t, cache.NewListWatchFromClient(api.RESTClient(), "serviceaccounts", "apps",
+		fields.OneTermEqualSelector("metadata.name", "default")),
 		&corev1.ServiceAccount{}, "the default service account", there)
-	await(t, cache.NewListWatchFromClient(api.RESTClient(), "configmaps", "apps", fields.OneTermEqualSelector("metadata.name", "kube-root-ca.crt")),
+	await(t, cache.NewListWatchFromClient(api.RESTClient(), "configmaps", "apps",
+		fields.OneTermEqualSelector("metadata.name", "kube-root-ca.crt")),
 		&corev1.ConfigMap{}, "the authority's certificate", there)
 
 	// A Secret that asks for a token gets one, and an owner's end is that of what it owns.
@@ -185,7 +187,8 @@ func wantNothing(t *testing.T, stranger *rest.Config) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{
-		"/", "/version", "/version/", "/healthz", "/livez", "/readyz", "/readyz?verbose", "/readyz/etcd", "/metrics", "/api", "/apis", "/api/v1/namespaces",
+		"/", "/version", "/version/", "/healthz", "/livez", "/readyz", "/readyz?verbose", "/readyz/etcd", "/metrics", "/api",
+		"/apis", "/api/v1/namespaces",
 		"/openapi/v2", "/openapi/v3", "/.well-known/openid-configuration", "/openid/v1/jwks", "/logs", "/debug/pprof/", "/none",
 	} {
 		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodOptions} {
@@ -360,7 +363,8 @@ func TestIssuer(t *testing.T) {
 	token := func() string {
 		t.Helper()
 		api := client(t, c).CoreV1()
-		await(t, cache.NewListWatchFromClient(api.RESTClient(), "serviceaccounts", "default", fields.OneTermEqualSelector("metadata.name", "default")),
+		await(t, cache.NewListWatchFromClient(api.RESTClient(), "serviceaccounts", "default",
+			fields.OneTermEqualSelector("metadata.name", "default")),
 			&corev1.ServiceAccount{}, "the default service account",
 			func(e watch.Event) (bool, error) { return e.Type == watch.Added || e.Type == watch.Modified, nil })
 		request, err := api.ServiceAccounts("default").CreateToken(ctx, "default", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
@@ -371,7 +375,8 @@ func TestIssuer(t *testing.T) {
 	}
 	good := func(token string) {
 		t.Helper()
-		review, err := client(t, c).AuthenticationV1().TokenReviews().Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
+		review, err := client(t, c).AuthenticationV1().TokenReviews().Create(ctx,
+			&authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
 		if err != nil || !review.Status.Authenticated {
 			t.Errorf("the token is not good: %+v, %v", review.Status, err)
 		}

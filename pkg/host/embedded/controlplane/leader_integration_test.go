@@ -25,9 +25,10 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/controlplane"
 )
 
-// TestLeaseEndsWithItsCertificate is what docs/tasks/autoscaler.md builds on: a program that holds a lease on a workload cluster, as the cluster-autoscaler
-// does with the deadlines below, cannot renew it once the certificate in its kubeconfig has ended, though its connection is still open. So it
-// ends, and what starts in its place reads the kubeconfig that Cluster API has put there meanwhile, and takes the lease.
+// TestLeaseEndsWithItsCertificate is what docs/tasks/autoscaler.md builds on: a program that holds a lease on a workload cluster, as the
+// cluster-autoscaler does with the deadlines below, cannot renew it once the certificate in its kubeconfig has ended, though its connection
+// is still open. So it ends, and what starts in its place reads the kubeconfig that Cluster API has put there meanwhile, and takes the
+// lease.
 func TestLeaseEndsWithItsCertificate(t *testing.T) {
 	const life = 8 * time.Second
 	dir := t.TempDir()
@@ -118,7 +119,8 @@ func credential(t *testing.T, config *rest.Config, dir string, life time.Duratio
 		t.Fatal(err)
 	}
 	out := rest.CopyConfig(config)
-	out.CertData, out.KeyData = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: rawKey})
+	out.CertData, out.KeyData = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}),
+		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: rawKey})
 	out.CertFile, out.KeyFile = "", ""
 	return out
 }

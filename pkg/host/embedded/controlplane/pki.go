@@ -211,7 +211,8 @@ func (p pki) newServiceAccountKey() error {
 	if err != nil {
 		return err
 	}
-	if err := atomicfile.Write(p.cert(serviceAccountName), pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}), 0o600); err != nil {
+	if err := atomicfile.Write(p.cert(serviceAccountName),
+		pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}), 0o600); err != nil {
 		return err
 	}
 	private, err := encodeKey(key)

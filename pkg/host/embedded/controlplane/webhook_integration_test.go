@@ -45,7 +45,8 @@ func TestWebhookBehindAService(t *testing.T) {
 			return
 		}
 		allowed := !strings.HasPrefix(review.Request.Name, "bad")
-		review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: allowed, Result: &metav1.Status{Message: "no bad names"}}
+		review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: allowed,
+			Result: &metav1.Status{Message: "no bad names"}}
 		_ = json.NewEncoder(w).Encode(review)
 	}))
 	hook.TLS = &tls.Config{Certificates: []tls.Certificate{serving}}
@@ -97,7 +98,8 @@ func TestWebhookBehindAService(t *testing.T) {
 		t.Fatal(err)
 	}
 	create := func(name string) error {
-		_, err := set.CoreV1().ConfigMaps("system").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+		_, err := set.CoreV1().ConfigMaps("system").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}},
+			metav1.CreateOptions{})
 		return err
 	}
 	// The API server takes up a webhook a moment after it was made.

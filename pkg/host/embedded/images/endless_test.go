@@ -10,10 +10,12 @@ import (
 	"testing"
 )
 
-// A registry says that an image's config is as long as it likes, and goes on with it: it is not asked for. Nor is an image of more layers than any has.
+// A registry says that an image's config is as long as it likes, and goes on with it: it is not asked for. Nor is an image of more layers
+// than any has.
 func TestPullIsBounded(t *testing.T) {
 	digest := "sha256:" + strings.Repeat("a", 64)
-	layers := strings.TrimSuffix(strings.Repeat(fmt.Sprintf(`{"mediaType":"application/vnd.oci.image.layer.v1.tar","digest":%q,"size":9},`, digest), maxLayers+1), ",")
+	layers := strings.TrimSuffix(strings.Repeat(fmt.Sprintf(`{"mediaType":"application/vnd.oci.image.layer.v1.tar","digest":%q,"size":9},`,
+		digest), maxLayers+1), ",")
 	for name, tc := range map[string]struct {
 		size   int64
 		layers string
@@ -29,8 +31,13 @@ func TestPullIsBounded(t *testing.T) {
 				switch {
 				case strings.Contains(r.URL.Path, "/manifests/"):
 					w.Header().Set("Content-Type", "application/vnd.oci.image.manifest.v1+json")
-					_, _ = fmt.Fprintf(w, `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{"mediaType":"application/vnd.oci.image.config.v1+json","digest":%q,"size":%d},"layers":[%s]}`,
-						digest, tc.size, tc.layers)
+					_, _ = fmt.Fprintf(
+						w,
+						`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{"mediaType":"application/vnd.oci.image.config.v1+json","digest":%q,"size":%d},"layers":[%s]}`,
+						digest,
+						tc.size,
+						tc.layers,
+					)
 				case strings.Contains(r.URL.Path, "/blobs/"):
 					for sent.Load() < 256<<20 {
 						n, err := w.Write(part)

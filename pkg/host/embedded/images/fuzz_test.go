@@ -21,7 +21,8 @@ func tarOf(lines string) []byte {
 		if len(words) > 2 {
 			h.Name, h.Linkname = words[1], words[2]
 		}
-		if kinds := map[string]byte{"d": tar.TypeDir, "l": tar.TypeSymlink, "h": tar.TypeLink, "c": tar.TypeChar, "p": tar.TypeFifo}; kinds[words[0]] != 0 {
+		if kinds := map[string]byte{"d": tar.TypeDir, "l": tar.TypeSymlink, "h": tar.TypeLink, "c": tar.TypeChar,
+			"p": tar.TypeFifo}; kinds[words[0]] != 0 {
 			h.Typeflag, h.Size = kinds[words[0]], 0
 		}
 		if w.WriteHeader(h) == nil { // what cannot be written to an archive is not read from one
@@ -32,8 +33,8 @@ func tarOf(lines string) []byte {
 	return b.Bytes()
 }
 
-// Whatever the layers of an image hold, nothing of them gets out of their folders, no link leads out, and nothing is left but files, folders
-// and links.
+// Whatever the layers of an image hold, nothing of them gets out of their folders, no link leads out, and nothing is left but files,
+// folders and links.
 func FuzzLayers(f *testing.F) {
 	for _, layers := range [][2]string{
 		{"f usr/bin/tool\nl bin /usr/bin\nd etc\n", "f bin/other\nh bin/alias bin/other\nf usr/bin/.wh.tool\n"},

@@ -20,7 +20,8 @@ import (
 
 func TestLoadAndFindProgram(t *testing.T) {
 	img := mustLoad(t, image(t, runtime.GOARCH,
-		layer(t, entry{name: "usr/bin/tool", content: "#!tool"}, entry{name: "bin", link: "/usr/bin"}, entry{name: "data", content: "x", mode: 0o644}),
+		layer(t, entry{name: "usr/bin/tool", content: "#!tool"}, entry{name: "bin", link: "/usr/bin"},
+			entry{name: "data", content: "x", mode: 0o644}),
 		layer(t, entry{name: "manager", content: "#!manager"}, entry{name: "bin/alias", link: "/manager"}),
 	))
 	for name, want := range map[string]string{"/manager": "#!manager", "tool": "#!tool", "/bin/tool": "#!tool", "alias": "#!manager"} {

@@ -15,8 +15,10 @@ import (
 
 func TestWhiteouts(t *testing.T) {
 	img := mustLoad(t, image(t, runtime.GOARCH,
-		layer(t, entry{name: "a/one", content: "1"}, entry{name: "a/two", content: "2"}, entry{name: "b/old", content: "o"}, entry{name: "c", content: "c"}),
-		layer(t, entry{name: "a/.wh.one"}, entry{name: "b/.wh..wh..opq"}, entry{name: "b/new", content: "n"}, entry{name: "c/now/a/folder", content: "f"}),
+		layer(t, entry{name: "a/one", content: "1"}, entry{name: "a/two", content: "2"}, entry{name: "b/old", content: "o"},
+			entry{name: "c", content: "c"}),
+		layer(t, entry{name: "a/.wh.one"}, entry{name: "b/.wh..wh..opq"}, entry{name: "b/new", content: "n"},
+			entry{name: "c/now/a/folder", content: "f"}),
 	))
 	var got []string
 	_ = walk(img.Root, func(name string, d fs.DirEntry) error {
@@ -57,30 +59,39 @@ func TestHardLinksToLinks(t *testing.T) {
 
 func TestHostileLayers(t *testing.T) {
 	for what, layers := range map[string][][]entry{
-		"traversal":                               {{{name: "../../escaped", content: "x"}}},
-		"absolute":                                {{{name: "/escaped/../../../escaped", content: "x"}}},
-		"link out":                                {{{name: "out", link: "../../../.."}, {name: "out/escaped", content: "x"}}},
-		"absolute link out":                       {{{name: "out", link: "OUTSIDE"}, {name: "out/escaped", content: "x"}}},
-		"link out, next layer":                    {{{name: "out", link: "../../../../.."}}, {{name: "out/escaped", content: "x"}}},
-		"link at the name":                        {{{name: "escaped", link: "OUTSIDE/escaped"}}, {{name: "escaped", content: "x"}}},
-		"link chain":                              {{{name: "d/e/f", link: "../.."}, {name: "d/e/f/g", link: "../../../../.."}, {name: "g/escaped", content: "x"}}},
-		"hard link out":                           {{{name: "escaped", link: "../../../victim", typ: tar.TypeLink}}},
-		"hard link over a link":                   {{{name: "out", link: "OUTSIDE"}, {name: "mine", link: "out/victim", typ: tar.TypeLink}}},
-		"hard link to a link out":                 {{{name: "a/b/c/d/e/f/g/h/i/in", link: "OUTSIDE"}, {name: "out", link: "a/b/c/d/e/f/g/h/i/in", typ: tar.TypeLink}}},
-		"hard link to a relative link":            {{{name: "a/b/c/d/in", link: "../../../../victim"}, {name: "victim", content: "mine"}, {name: "x/out", link: "a/b/c/d/in", typ: tar.TypeLink}}},
-		"hard link to a link, and through it":     {{{name: "a/b/c/d/e/f/g/h/i/in", link: "OUTSIDE"}, {name: "out", link: "a/b/c/d/e/f/g/h/i/in", typ: tar.TypeLink}, {name: "out/escaped", content: "x"}}},
-		"hard link to a link, over it":            {{{name: "a/b/c/d/e/f/g/h/i/in", link: "OUTSIDE/escaped"}, {name: "escaped", link: "a/b/c/d/e/f/g/h/i/in", typ: tar.TypeLink}}, {{name: "escaped", content: "x"}}},
-		"hard link to a hard link to a link":      {{{name: "a/b/c/d/e/f/g/h/i/in", link: "OUTSIDE"}, {name: "p/q/r/on", link: "a/b/c/d/e/f/g/h/i/in", typ: tar.TypeLink}, {name: "out", link: "p/q/r/on", typ: tar.TypeLink}}},
-		"hard link through a hard link to a link": {{{name: "a/b/c/d/e/f/g/h/i/in", link: "OUTSIDE"}, {name: "out", link: "a/b/c/d/e/f/g/h/i/in", typ: tar.TypeLink}, {name: "mine", link: "out/victim", typ: tar.TypeLink}}},
-		"absolute hard link":                      {{{name: "mine", link: "OUTSIDE/victim", typ: tar.TypeLink}}},
-		"hard link to a folder":                   {{{name: "d/"}, {name: "mine", link: "d", typ: tar.TypeLink}}},
-		"whiteout over a hard link to a link":     {{{name: "a/b/c/d/e/f/g/h/i/in", link: "OUTSIDE"}, {name: "out", link: "a/b/c/d/e/f/g/h/i/in", typ: tar.TypeLink}}, {{name: "out/.wh.victim"}, {name: "out/.wh..wh..opq"}}},
-		"whiteout of nothing":                     {{{name: "d/.wh."}, {name: ".wh."}, {name: "d/.wh.."}}},
-		"whiteout out":                            {{{name: "out", link: "OUTSIDE"}}, {{name: "out/.wh.victim"}}},
-		"opaque out":                              {{{name: "out", link: "OUTSIDE"}}, {{name: "out/.wh..wh..opq"}}},
-		"whiteout of dotdot":                      {{{name: ".wh..."}}, {{name: ".wh..."}}},
-		"loop":                                    {{{name: "a", link: "b"}, {name: "b", link: "a"}, {name: "a/f", content: "x"}}},
-		"device":                                  {{{name: "dev/sda", typ: tar.TypeBlock}, {name: "dev/null", typ: tar.TypeChar}, {name: "pipe", typ: tar.TypeFifo}}},
+		"traversal":            {{{name: "../../escaped", content: "x"}}},
+		"absolute":             {{{name: "/escaped/../../../escaped", content: "x"}}},
+		"link out":             {{{name: "out", link: "../../../.."}, {name: "out/escaped", content: "x"}}},
+		"absolute link out":    {{{name: "out", link: "OUTSIDE"}, {name: "out/escaped", content: "x"}}},
+		"link out, next layer": {{{name: "out", link: "../../../../.."}}, {{name: "out/escaped", content: "x"}}},
+		"link at the name":     {{{name: "escaped", link: "OUTSIDE/escaped"}}, {{name: "escaped", content: "x"}}},
+		"link chain": {{{name: "d/e/f", link: "../.."}, {name: "d/e/f/g", link: "../../../../.."},
+			{name: "g/escaped", content: "x"}}},
+		"hard link out":         {{{name: "escaped", link: "../../../victim", typ: tar.TypeLink}}},
+		"hard link over a link": {{{name: "out", link: "OUTSIDE"}, {name: "mine", link: "out/victim", typ: tar.TypeLink}}},
+		"hard link to a link out": {{{name: "a/b/c/d/e/f/g/h/i/in", link: "OUTSIDE"},
+			{name: "out", link: "a/b/c/d/e/f/g/h/i/in", typ: tar.TypeLink}}},
+		"hard link to a relative link": {{{name: "a/b/c/d/in", link: "../../../../victim"}, {name: "victim", content: "mine"},
+			{name: "x/out", link: "a/b/c/d/in", typ: tar.TypeLink}}},
+		"hard link to a link, and through it": {{{name: "a/b/c/d/e/f/g/h/i/in", link: "OUTSIDE"},
+			{name: "out", link: "a/b/c/d/e/f/g/h/i/in", typ: tar.TypeLink}, {name: "out/escaped", content: "x"}}},
+		"hard link to a link, over it": {{{name: "a/b/c/d/e/f/g/h/i/in", link: "OUTSIDE/escaped"},
+			{name: "escaped", link: "a/b/c/d/e/f/g/h/i/in", typ: tar.TypeLink}}, {{name: "escaped", content: "x"}}},
+		"hard link to a hard link to a link": {{{name: "a/b/c/d/e/f/g/h/i/in", link: "OUTSIDE"},
+			{name: "p/q/r/on", link: "a/b/c/d/e/f/g/h/i/in", typ: tar.TypeLink}, {name: "out", link: "p/q/r/on", typ: tar.TypeLink}}},
+		"hard link through a hard link to a link": {{{name: "a/b/c/d/e/f/g/h/i/in", link: "OUTSIDE"},
+			{name: "out", link: "a/b/c/d/e/f/g/h/i/in", typ: tar.TypeLink}, {name: "mine", link: "out/victim", typ: tar.TypeLink}}},
+		"absolute hard link":    {{{name: "mine", link: "OUTSIDE/victim", typ: tar.TypeLink}}},
+		"hard link to a folder": {{{name: "d/"}, {name: "mine", link: "d", typ: tar.TypeLink}}},
+		"whiteout over a hard link to a link": {{{name: "a/b/c/d/e/f/g/h/i/in", link: "OUTSIDE"},
+			{name: "out", link: "a/b/c/d/e/f/g/h/i/in", typ: tar.TypeLink}}, {{name: "out/.wh.victim"}, {name: "out/.wh..wh..opq"}}},
+		"whiteout of nothing": {{{name: "d/.wh."}, {name: ".wh."}, {name: "d/.wh.."}}},
+		"whiteout out":        {{{name: "out", link: "OUTSIDE"}}, {{name: "out/.wh.victim"}}},
+		"opaque out":          {{{name: "out", link: "OUTSIDE"}}, {{name: "out/.wh..wh..opq"}}},
+		"whiteout of dotdot":  {{{name: ".wh..."}}, {{name: ".wh..."}}},
+		"loop":                {{{name: "a", link: "b"}, {name: "b", link: "a"}, {name: "a/f", content: "x"}}},
+		"device": {{{name: "dev/sda", typ: tar.TypeBlock}, {name: "dev/null", typ: tar.TypeChar},
+			{name: "pipe", typ: tar.TypeFifo}}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			outside := t.TempDir()
@@ -154,7 +165,8 @@ func leadsOut(t *testing.T, s *Store, link string) {
 		if dir == imagesDir && rest == "root" {
 			continue // ours: an image of one layer is that layer
 		}
-		if to, err := filepath.Rel(filepath.Join(s.dir, dir, top), filepath.Join(filepath.Dir(link), target)); err != nil || !filepath.IsLocal(to) || filepath.IsAbs(target) {
+		if to, err := filepath.Rel(filepath.Join(s.dir, dir, top),
+			filepath.Join(filepath.Dir(link), target)); err != nil || !filepath.IsLocal(to) || filepath.IsAbs(target) {
 			t.Errorf("%s points to %s", link, target)
 		}
 	}

@@ -229,7 +229,8 @@ func listensOnMachine(t *testing.T, port string) bool {
 		}
 		defer f.Close()
 		for s := bufio.NewScanner(f); s.Scan(); {
-			if fields := strings.Fields(s.Text()); len(fields) > 3 && fields[3] == "0A" && strings.HasSuffix(fields[1], fmt.Sprintf(":%04X", number)) {
+			if fields := strings.Fields(s.Text()); len(fields) > 3 && fields[3] == "0A" &&
+				strings.HasSuffix(fields[1], fmt.Sprintf(":%04X", number)) {
 				return true
 			}
 		}

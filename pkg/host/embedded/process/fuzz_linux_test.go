@@ -10,7 +10,8 @@ import (
 // Whatever a program calls itself, what the kernel says behind its name is what is read; whatever stands in a table of sockets, those
 // that listen are found.
 func FuzzProc(f *testing.F) {
-	f.Add("manager", 42, uint64(123456), uint16(8443), []byte("  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"))
+	f.Add("manager", 42, uint64(123456), uint16(8443),
+		[]byte("  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"))
 	f.Add(") S 1 7 (", 1, uint64(0), uint16(0), []byte("0: 0100007F:1F90 00000000:0000 0A 0 0 0 0 0 7\n\n:\n"))
 	f.Add("a b\n1 (x", -1, uint64(1)<<63, uint16(65535), []byte("1 ) S 1 x\n"))
 	f.Fuzz(func(t *testing.T, name string, group int, start uint64, port uint16, other []byte) {
@@ -25,7 +26,9 @@ func FuzzProc(f *testing.F) {
 			t.Errorf("%q, %d, %d: read as %+v, %v", name, group, start, s, err)
 		}
 		found := map[string]netip.AddrPort{}
-		table := fmt.Appendf(other, "\n   9: 00000000000000000000000000000000:%04X 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4711 1 0 100 0\n", port)
+		table := fmt.Appendf(other,
+			"\n   9: 00000000000000000000000000000000:%04X 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4711 1 0 100 0\n",
+			port)
 		addListening(found, table)
 		if found["socket:[4711]"] != netip.AddrPortFrom(netip.IPv6Unspecified(), port) {
 			t.Errorf("the socket on port %d is not among %v", port, found)

@@ -128,8 +128,8 @@ func waitFor(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// A process that is killed loses its first thread before the others now and then. Until they are gone its files are open, and a disk with them
-// on it cannot be taken away.
+// A process that is killed loses its first thread before the others now and then. Until they are gone its files are open, and a disk with
+// them on it cannot be taken away.
 func TestFirstThreadIsNotTheProcess(t *testing.T) {
 	started := filepath.Join(t.TempDir(), "started")
 	p := mustStart(t, spec("headless", started))
@@ -284,7 +284,8 @@ func TestCombinedOutput(t *testing.T) {
 		return string(out), err
 	}
 	exit := (*exec.ExitError)(nil)
-	if out, err := run(t.Context(), "exit", "3", "second line"); out != "first line\nsecond line\n" || !errors.As(err, &exit) || exit.ExitCode() != 3 {
+	if out, err := run(t.Context(), "exit", "3", "second line"); out != "first line\nsecond line\n" || !errors.As(err, &exit) ||
+		exit.ExitCode() != 3 {
 		t.Errorf("%q, %v", out, err)
 	}
 	if _, err := CombinedOutput(exec.CommandContext(t.Context(), filepath.Join(t.TempDir(), "missing"))); !errors.Is(err, os.ErrNotExist) {

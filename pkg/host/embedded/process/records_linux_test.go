@@ -185,8 +185,9 @@ func TestListens(t *testing.T) {
 // TestAddressesOfTheKernel are those of its tables on a machine of this kind: 127.0.0.1 and ::1, port 631.
 func TestAddressesOfTheKernel(t *testing.T) {
 	for text, want := range map[string]string{
-		"0100007F:0277": "127.0.0.1:631", "00000000000000000000000001000000:0277": "[::1]:631", "0000000000000000FFFF00000100007F:0277": "[::ffff:127.0.0.1]:631",
-		"": "", "0100007F": "", "01:0277": "", "0100007F:10277": "", "010000XX:0277": "",
+		"0100007F:0277": "127.0.0.1:631", "00000000000000000000000001000000:0277": "[::1]:631",
+		"0000000000000000FFFF00000100007F:0277": "[::ffff:127.0.0.1]:631",
+		"":                                      "", "0100007F": "", "01:0277": "", "0100007F:10277": "", "010000XX:0277": "",
 	} {
 		if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
 			return // tables of a machine of the other kind

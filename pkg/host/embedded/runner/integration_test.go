@@ -26,7 +26,8 @@ func TestManagerWithCertificateThatComesLater(t *testing.T) {
 	w := newWorld(t)
 	d := deployment("manager")
 	d.Spec.Template.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "cert", MountPath: "/tmp/k8s-webhook-server/serving-certs"}}
-	d.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "cert", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "cert"}}}}
+	d.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "cert",
+		VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "cert"}}}}
 	d.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{
 		{Name: "POD_NAMESPACE", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.namespace"}}},
 		{Name: "POD_IP", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "status.podIP"}}},
@@ -37,7 +38,8 @@ func TestManagerWithCertificateThatComesLater(t *testing.T) {
 	got := w.wait("manager", "waiting for its Secret", func(d *appsv1.Deployment) bool {
 		return condition(d, appsv1.DeploymentAvailable).Reason == "WaitingForObjects"
 	})
-	if c := condition(got, appsv1.DeploymentAvailable); c.Status != corev1.ConditionFalse || !strings.Contains(c.Message, "Secret default/cert") {
+	if c := condition(got, appsv1.DeploymentAvailable); c.Status != corev1.ConditionFalse ||
+		!strings.Contains(c.Message, "Secret default/cert") {
 		t.Errorf("waiting: %+v", c)
 	}
 	w.secret("cert", map[string]string{"tls.crt": "first"})
@@ -85,7 +87,8 @@ func TestManagerWithCertificateThatComesLater(t *testing.T) {
 func TestTokenHasItsAccountsRights(t *testing.T) {
 	w := newWorld(t)
 	_, err := w.client.RbacV1().Roles("default").Create(t.Context(), &rbacv1.Role{
-		ObjectMeta: metav1.ObjectMeta{Name: "r"}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"list"}}},
+		ObjectMeta: metav1.ObjectMeta{Name: "r"}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"},
+			Verbs: []string{"list"}}},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -180,7 +183,8 @@ func TestReplicasAndDeletion(t *testing.T) {
 func TestNothingIsTakenForItsNamesake(t *testing.T) {
 	w := newWorld(t)
 	cached := deployment("manager")
-	cached.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+	cached.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "data",
+		VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
 	cached.Spec.Template.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}
 	for _, gone := range []string{"while the runner runs", "while no runner runs"} {
 		w.create(cached.DeepCopy())

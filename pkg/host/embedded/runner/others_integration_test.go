@@ -47,7 +47,8 @@ func TestWhatNothingStartsIsToldByName(t *testing.T) {
 
 	want := map[string]string{"db": "StatefulSet", "agent": "DaemonSet", "migrate": "Job", "nightly": "CronJob", "shell": "Pod"}
 	for deadline := time.Now().Add(15 * time.Second); len(want) > 0; time.Sleep(20 * time.Millisecond) {
-		events, err := w.client.CoreV1().Events("default").List(t.Context(), metav1.ListOptions{FieldSelector: "type=Warning,reason=NotSupported"})
+		events, err := w.client.CoreV1().Events("default").List(t.Context(),
+			metav1.ListOptions{FieldSelector: "type=Warning,reason=NotSupported"})
 		if err != nil {
 			t.Fatal(err)
 		}

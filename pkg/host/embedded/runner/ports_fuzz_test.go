@@ -8,7 +8,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/privatenet"
 )
 
-// Whatever a disk has made of the file: each port is one of ours and has one owner, and a port that is asked for is there again the next time.
+// Whatever a disk has made of the file: each port is one of ours and has one owner, and a port that is asked for is there again the next
+// time.
 func FuzzPorts(f *testing.F) {
 	f.Add([]byte(`{"capi-system/capi-controller-manager:9443":25001,"a/b:8080":31999}`))
 	f.Add([]byte(`{"a/b:1":25001,"c/d:1":25001}`))

@@ -119,7 +119,8 @@ func TestPortThatNoFlagMoves(t *testing.T) {
 	}
 	w.ready("one")
 	two := deployment("two", needsIt) // this one says that it has it
-	two.Spec.Template.Spec.Containers[0].Ports = append(two.Spec.Template.Spec.Containers[0].Ports, corev1.ContainerPort{ContainerPort: int32(port)})
+	two.Spec.Template.Spec.Containers[0].Ports = append(two.Spec.Template.Spec.Containers[0].Ports,
+		corev1.ContainerPort{ContainerPort: int32(port)})
 	w.create(two)
 	wantTold("two", fmt.Sprintf("Deployment default/one (process %d)", w.identity("one").PID))
 	if err := w.client.AppsV1().Deployments("default").Delete(t.Context(), "one", metav1.DeleteOptions{}); err != nil {

@@ -41,7 +41,8 @@ func TestPrivateImageWithAPullSecret(t *testing.T) {
 	if c := condition(got, appsv1.DeploymentAvailable); !strings.Contains(c.Message, digest) {
 		t.Errorf("the image is not named: %+v", c)
 	}
-	login, err := json.Marshal(map[string]any{"auths": map[string]any{registry: map[string]string{"username": imagestest.User, "password": password}}})
+	login, err := json.Marshal(
+		map[string]any{"auths": map[string]any{registry: map[string]string{"username": imagestest.User, "password": password}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +122,8 @@ func TestImageIsBesideTheMountsInItsRoot(t *testing.T) {
 	w.secret("cert", map[string]string{"tls.crt": "first"})
 	d := deployment("manager")
 	d.Spec.Template.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "cert", MountPath: "/extra/certs"}}
-	d.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "cert", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "cert"}}}}
+	d.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "cert",
+		VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "cert"}}}}
 	w.create(d)
 	w.ready("manager")
 	want := []string{"extra", "manager", "tmp"}

@@ -45,7 +45,9 @@ func TestProbes(t *testing.T) {
 		pass  func(volume string)
 	}{
 		"tcp-moved": {probe: func(c *corev1.Container) {
-			c.ReadinessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromString("healthz")}}}
+			c.ReadinessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{
+		Port: intstr.FromString("healthz"),
+	}}}
 		}},
 		"tcp": {func(c *corev1.Container) {
 			c.ReadinessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt(port)}}}

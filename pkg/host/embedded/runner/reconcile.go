@@ -147,7 +147,8 @@ func (r *Runner) launch(ctx context.Context, d *appsv1.Deployment, rec *record, 
 		case <-time.After(startPatience):
 		}
 	}()
-	r.recorder.Eventf(d, nil, corev1.EventTypeNormal, "Started", "Start", "started %s of image %s as a process", podName(d), d.Spec.Template.Spec.Containers[0].Image)
+	r.recorder.Eventf(d, nil, corev1.EventTypeNormal, "Started", "Start", "started %s of image %s as a process", podName(d),
+		d.Spec.Template.Spec.Containers[0].Image)
 	return nil
 }
 

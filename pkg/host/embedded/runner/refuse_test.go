@@ -62,7 +62,8 @@ func TestRefusals(t *testing.T) {
 		},
 		"resourceClaims[gpu]: ": func(p pod, _ container) { p.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu"}} },
 
-		"volumes[data].persistentVolumeClaim: ":                     volume(corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}}),
+		"volumes[data].persistentVolumeClaim: ": volume(
+			corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}}),
 		"volumes[data].csi: there is no driver secrets.example.com": volume(corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "secrets.example.com"}}),
 		"volumes[data].ephemeral: ":                                 volume(corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}),
 		"volumes[data]: only secret, configMap, ":                   volume(corev1.VolumeSource{NFS: &corev1.NFSVolumeSource{}}),
@@ -70,12 +71,18 @@ func TestRefusals(t *testing.T) {
 			Sources: []corev1.VolumeProjection{{ClusterTrustBundle: &corev1.ClusterTrustBundleProjection{}}},
 		}}),
 
-		"containers[manager].volumeDevices: ":       func(_ pod, c container) { c.VolumeDevices = []corev1.VolumeDevice{{Name: "disk"}} },
-		"containers[manager].lifecycle.postStart: ": func(_ pod, c container) { c.Lifecycle = &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{}} },
+		"containers[manager].volumeDevices: ": func(_ pod, c container) { c.VolumeDevices = []corev1.VolumeDevice{{Name: "disk"}} },
+		"containers[manager].lifecycle.postStart: ": func(_ pod, c container) {
+			c.Lifecycle =
+				&corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{}}
+		},
 		"containers[manager].lifecycle.preStop: ": func(_ pod, c container) {
 			c.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{}}}
 		},
-		"containers[manager].ports[8080].hostPort: ": func(_ pod, c container) { c.Ports = []corev1.ContainerPort{{ContainerPort: 8080, HostPort: 80}} },
+		"containers[manager].ports[8080].hostPort: ": func(_ pod, c container) {
+			c.Ports =
+				[]corev1.ContainerPort{{ContainerPort: 8080, HostPort: 80}}
+		},
 		"containers[manager].resources.limits[example.com/gpu]: ": func(_ pod, c container) {
 			c.Resources.Limits = corev1.ResourceList{"example.com/gpu": resource.MustParse("1"), "memory": resource.MustParse("1Gi")}
 		},
@@ -108,7 +115,8 @@ func TestNotRefused(t *testing.T) {
 	yes, zero := true, resource.MustParse("0")
 	d := single(func(pod *corev1.PodSpec, c *corev1.Container) {
 		c.SecurityContext = &corev1.SecurityContext{Privileged: &yes, Capabilities: &corev1.Capabilities{Add: []corev1.Capability{"NET_ADMIN"}}}
-		c.Resources.Limits = corev1.ResourceList{"cpu": resource.MustParse("1"), "ephemeral-storage": resource.MustParse("1Gi"), "example.com/gpu": zero}
+		c.Resources.Limits = corev1.ResourceList{"cpu": resource.MustParse("1"), "ephemeral-storage": resource.MustParse("1Gi"),
+			"example.com/gpu": zero}
 		c.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: 5}}}
 		c.Ports = []corev1.ContainerPort{{ContainerPort: 8080}}
 		pod.NodeSelector = map[string]string{"kubernetes.io/os": "linux", "example.com/pool": "management"}
@@ -165,10 +173,12 @@ func TestCannotStart(t *testing.T) {
 		return err
 	}
 	for want, err := range map[string]error{
-		"it is empty, and the image registry.example.com/manager:v1 has no command either; name the program there":                                        command(),
-		"image registry.example.com/manager:v1 has no program /manager: file does not exist; correct the command, or take the image that has the program": command("/manager"),
+		"it is empty, and the image registry.example.com/manager:v1 has no command either; name the program there": command(),
+		"image registry.example.com/manager:v1 has no program /manager: file does not exist; correct the command, or take the image that has " +
+			"the program": command("/manager"),
 	} {
-		if refused := (*refusal)(nil); errors.As(err, &refused) || err == nil || err.Error() != "spec.template.spec.containers[manager].command: "+want {
+		if refused := (*refusal)(nil); errors.As(err, &refused) || err == nil ||
+			err.Error() != "spec.template.spec.containers[manager].command: "+want {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

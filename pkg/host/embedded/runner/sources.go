@@ -94,7 +94,12 @@ func (s *sources) value(ctx context.Context, ref objectRef, key string, optional
 	return string(raw), ok, nil
 }
 
-func (s *sources) envFrom(ctx context.Context, namespace string, c *corev1.Container, from corev1.EnvFromSource) (map[string]string, error) {
+func (s *sources) envFrom(
+	ctx context.Context,
+	namespace string,
+	c *corev1.Container,
+	from corev1.EnvFromSource,
+) (map[string]string, error) {
 	var ref objectRef
 	var optional bool
 	switch {

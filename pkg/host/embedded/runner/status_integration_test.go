@@ -21,7 +21,8 @@ func TestCrashLoopIsVisible(t *testing.T) {
 		c := condition(d, appsv1.DeploymentAvailable)
 		return c.Reason == "CrashLoopBackOff" && strings.Contains(c.Message, "after 2 restarts")
 	})
-	if c := condition(d, appsv1.DeploymentAvailable); !strings.Contains(c.Message, "exit code 3") || !strings.Contains(c.Message, "cannot read the configuration") {
+	if c := condition(d, appsv1.DeploymentAvailable); !strings.Contains(c.Message, "exit code 3") ||
+		!strings.Contains(c.Message, "cannot read the configuration") {
 		t.Errorf("condition: %+v", c)
 	}
 	w.warned("manager", "BackOff", "cannot read the configuration")
@@ -129,7 +130,8 @@ func TestWhatCannotRunIsRefusedByName(t *testing.T) {
 	sidecar.Spec.Template.Spec.Containers = append(sidecar.Spec.Template.Spec.Containers, corev1.Container{Name: "proxy", Image: goodImage})
 	w.create(sidecar)
 	claim := deployment("claim")
-	claim.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "x"}}}}
+	claim.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "data",
+		VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "x"}}}}
 	w.create(claim)
 	for name, field := range map[string]string{
 		"sidecar": "spec.template.spec.containers: there are 2 (manager, proxy)", "claim": "volumes[data].persistentVolumeClaim",

@@ -100,7 +100,8 @@ func (w *world) start() {
 
 func (w *world) account(name string) {
 	w.Helper()
-	_, err := w.client.CoreV1().ServiceAccounts("default").Create(w.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	_, err := w.client.CoreV1().ServiceAccounts("default").Create(w.Context(),
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -204,7 +205,8 @@ func (w *world) service(name string) string {
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.ServiceSpec{
 			Selector: map[string]string{"app": name},
-			Ports:    []corev1.ServicePort{{Name: "https", Port: 443, TargetPort: intstr.FromString("webhook")}, {Name: "http", Port: 80, TargetPort: intstr.FromInt32(9440)}},
+			Ports: []corev1.ServicePort{{Name: "https", Port: 443, TargetPort: intstr.FromString("webhook")},
+				{Name: "http", Port: 80, TargetPort: intstr.FromInt32(9440)}},
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {

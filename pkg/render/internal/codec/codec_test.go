@@ -94,7 +94,8 @@ func FuzzCodec(f *testing.F) {
 	for _, text := range documents(f)[:20] {
 		f.Add(text)
 	}
-	f.Add([]byte("a: b\nc:\n- d\n- e: f\n  g: 1\nh:\n  i: |\n    j\n\n    k\n  l: |-\n    m\nn: [o, \"p\", 3]\nq: [{\"r\":\"s\\u003c\"}]\nt: {}\nu: ''\nv:\nw: true\n"))
+	f.Add([]byte("a: b\nc:\n- d\n- e: f\n  g: 1\nh:\n  i: |\n    j\n\n    k\n  l: |-\n    m\nn: [o, \"p\", 3]\nq: [{\"r\":\"s\\u003c\"}]\n" +
+		"t: {}\nu: ''\nv:\nw: true\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if len(text) > 1<<12 || bytes.Contains(text, []byte("---")) {
 			return // the reader is given one document

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// flowValue reads a value of one line: a scalar, or a list or fields as JSON has them. It returns what stands behind it; nil where it is not sure.
-// inFlow says that the value is inside of another one.
+// flowValue reads a value of one line: a scalar, or a list or fields as JSON has them. It returns what stands behind it; nil where it is
+// not sure. inFlow says that the value is inside of another one.
 func flowValue(text string, inFlow bool) (n *Node, rest string) {
 	switch text[0] {
 	case '[':

@@ -14,8 +14,8 @@ import (
 // packSuffix is how the names of packs end.
 const packSuffix = ".pack"
 
-// A pack is records, then for each of them the key, where it begins and how long it is, and at the end how many there are and a digest of that list.
-// A record begins with a digest of its key and of what follows.
+// A pack is records, then for each of them the key, where it begins and how long it is, and at the end how many there are and a digest of
+// that list. A record begins with a digest of its key and of what follows.
 const (
 	listedSize = len(Key{}) + 8 + 8
 	footSize   = 8 + sha256.Size

@@ -15,7 +15,8 @@ import (
 	"github.com/fleetctl/fleetctl/scripts/offline/internal/recipe"
 )
 
-// manifests makes every manifest of the bundle. They depend on what generates them, which is this program, and on the modules they are from.
+// manifests makes every manifest of the bundle. They depend on what generates them, which is this program, and on the modules they are
+// from.
 func (b *builder) manifests(ctx context.Context) error {
 	program, err := os.Executable()
 	if err != nil {

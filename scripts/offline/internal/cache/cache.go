@@ -26,7 +26,8 @@ type Cache struct {
 	report *report.Reporter
 }
 
-// lockPoll is how often a cache that another build holds is tried: a file lock cannot be waited for in another way that a context could end.
+// lockPoll is how often a cache that another build holds is tried: a file lock cannot be waited for in another way that a context could
+// end.
 const lockPoll = 200 * time.Millisecond
 
 // Open takes the cache in dir, making it if it is not there. It waits, and says so, while another build has it.

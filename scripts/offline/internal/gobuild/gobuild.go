@@ -70,8 +70,8 @@ func (b Builder) Build(ctx context.Context, p recipe.Program) (string, error) {
 	return program, nil
 }
 
-// Compile compiles the program into Go's own cache, from which Build then links it in seconds. It keeps nothing else, and does nothing where the program is
-// in the cache.
+// Compile compiles the program into Go's own cache, from which Build then links it in seconds. It keeps nothing else, and does nothing
+// where the program is in the cache.
 func (b Builder) Compile(ctx context.Context, p recipe.Program) error {
 	there, err := b.Cache.Has(step(p), b.key(p))
 	if err != nil || there {

@@ -29,12 +29,14 @@ var providers = []provider{
 		image:   "registry.k8s.io/cluster-api/cluster-api-controller:" + recipe.ClusterAPI,
 	},
 	{
-		label: "bootstrap-kubeadm", version: recipe.ClusterAPI, components: "bootstrap-components.yaml", config: "bootstrap/kubeadm/config/default",
+		label: "bootstrap-kubeadm", version: recipe.ClusterAPI, components: "bootstrap-components.yaml",
+		config:  "bootstrap/kubeadm/config/default",
 		staging: "gcr.io/k8s-staging-cluster-api/kubeadm-bootstrap-controller:main",
 		image:   "registry.k8s.io/cluster-api/kubeadm-bootstrap-controller:" + recipe.ClusterAPI,
 	},
 	{
-		label: "control-plane-kubeadm", version: recipe.ClusterAPI, components: "control-plane-components.yaml", config: "controlplane/kubeadm/config/default",
+		label: "control-plane-kubeadm", version: recipe.ClusterAPI, components: "control-plane-components.yaml",
+		config:  "controlplane/kubeadm/config/default",
 		staging: "gcr.io/k8s-staging-cluster-api/kubeadm-control-plane-controller:main",
 		image:   "registry.k8s.io/cluster-api/kubeadm-control-plane-controller:" + recipe.ClusterAPI,
 	},

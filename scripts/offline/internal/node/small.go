@@ -86,7 +86,13 @@ func (b Builder) HAProxy(ctx context.Context, debian string) (v1.Image, error) {
 }
 
 // small makes an image of a few files.
-func (b Builder) small(ctx context.Context, name string, key *cache.Key, config image.Config, list func() ([]image.File, error)) (v1.Image, error) {
+func (b Builder) small(
+	ctx context.Context,
+	name string,
+	key *cache.Key,
+	config image.Config,
+	list func() ([]image.File, error),
+) (v1.Image, error) {
 	dir, err := b.Cache.Make(ctx, name, key, func(_ context.Context, dir string) error {
 		base, err := image.Base()
 		if err != nil {

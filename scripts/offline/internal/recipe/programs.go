@@ -24,8 +24,8 @@ type Program struct {
 // Versions that names of images and files carry.
 const (
 	ClusterAPI = "v1.14.2"
-	// ClusterAPIBefore is a release of Cluster API, its docker provider included, to upgrade from: the newest of the minor version before of which
-	// the module proxy serves all parts.
+	// ClusterAPIBefore is a release of Cluster API, its docker provider included, to upgrade from: the newest of the minor version before of
+	// which the module proxy serves all parts.
 	ClusterAPIBefore = "v1.13.0"
 	DockerProvider   = "v1.14.0"
 	CertManager      = "v1.11.5"
@@ -71,8 +71,8 @@ var ImageAutomation = []Program{
 	controller("image-automation-controller", "github.com/fluxcd/image-automation-controller"),
 }
 
-// ControlPlane are the programs of the embedded host's control plane. Of Kubernetes it runs nothing else, and in a program of its own: that of a
-// node takes twice as long to build.
+// ControlPlane are the programs of the embedded host's control plane. Of Kubernetes it runs nothing else, and in a program of its own: that
+// of a node takes twice as long to build.
 var ControlPlane = []Program{
 	kubernetesProgram("kube-control-plane", "kube-apiserver", "kube-controller-manager", "kubectl"),
 	etcd,
@@ -80,7 +80,8 @@ var ControlPlane = []Program{
 
 var etcd = Program{Name: "etcd", Module: "etcd", Package: "go.etcd.io/etcd/server/v3"}
 
-// Node are the programs of a Kubernetes node. What its control plane runs, and kubectl, are in kubernetes too, under names that nobody links to.
+// Node are the programs of a Kubernetes node. What its control plane runs, and kubectl, are in kubernetes too, under names that nobody
+// links to.
 var Node = []Program{
 	kubernetesProgram("kubernetes", "kube-scheduler", "kube-proxy", "kubeadm", "kubelet"),
 	etcd,

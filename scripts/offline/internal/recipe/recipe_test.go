@@ -110,8 +110,8 @@ func TestNamesLeadToOneProgram(t *testing.T) {
 	}
 }
 
-// TestModulesAgree keeps what two modules have in common at one version, so that Go compiles it once for both: otherwise the control plane takes
-// twice as long to build. Raise the version in the module kube-control-plane, or in its replace directives.
+// TestModulesAgree keeps what two modules have in common at one version, so that Go compiles it once for both: otherwise the control plane
+// takes twice as long to build. Raise the version in the module kube-control-plane, or in its replace directives.
 func TestModulesAgree(t *testing.T) {
 	controllers, controlPlane := versions(t, "controllers"), versions(t, "kube-control-plane")
 	for module, version := range controlPlane {

@@ -14,8 +14,8 @@ import (
 // heartbeat is how often a step that is still running says so.
 const heartbeat = 15 * time.Second
 
-// Reporter writes one line when a step starts, one every 15 seconds while it runs, and one when it ends, each with the minutes that are left where
-// that is known.
+// Reporter writes one line when a step starts, one every 15 seconds while it runs, and one when it ends, each with the minutes that are
+// left where that is known.
 type Reporter struct {
 	mu   sync.Mutex
 	out  io.Writer
@@ -50,8 +50,8 @@ func (r *Reporter) Expect(steps map[string]time.Duration) {
 	}
 }
 
-// left says how long the steps ahead will take, while the one called name has run for elapsed. Steps that have ended say how fast this machine
-// is, and how much of their work an earlier build had done; before one has, all processors are taken to be free.
+// left says how long the steps ahead will take, while the one called name has run for elapsed. Steps that have ended say how fast this
+// machine is, and how much of their work an earlier build had done; before one has, all processors are taken to be free.
 func (w *work) left(name string, elapsed time.Duration) string {
 	pace := 1 / float64(runtime.NumCPU())
 	if w.cost > 0 {

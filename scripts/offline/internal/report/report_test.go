@@ -42,7 +42,8 @@ func TestStepsEnd(t *testing.T) {
 	r.Start("b").End(nil)
 	r.Start("a").End(errors.New("no"))
 	r.Start("a").End(nil)
-	const want = "2 programs to build, about 60 minutes left\nb …\nb: done in 0s, about 60 minutes left\na …\na: failed after 0s\na …\na: done in 0s\n"
+	const want = "2 programs to build, about 60 minutes left\nb …\nb: done in 0s, about 60 minutes left\na …\na: failed after 0s\na …\na: " +
+		"done in 0s\n"
 	if out.String() != want {
 		t.Errorf("it says\n%swant\n%s", out.String(), want)
 	}

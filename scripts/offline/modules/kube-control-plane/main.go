@@ -1,5 +1,6 @@
-// Command kube-control-plane is what the embedded host runs of Kubernetes, kube-apiserver and kube-controller-manager, and kubectl to look at them:
-// it acts as the program whose name it was started under, or, for callers that cannot choose a name, as the one its first argument names.
+// Command kube-control-plane is what the embedded host runs of Kubernetes, kube-apiserver and kube-controller-manager, and kubectl to look
+// at them: it acts as the program whose name it was started under, or, for callers that cannot choose a name, as the one its first argument
+// names.
 //
 // A node's programs are another (../kubernetes), which has all of Kubernetes as it was released. This one shares its versions with the
 // controllers instead, and so most of what is compiled: it takes half as long to build.

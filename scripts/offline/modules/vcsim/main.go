@@ -1,8 +1,8 @@
-// Program vcsim is a simulated vCenter: govmomi's simulator on a free port, with an inventory to clone machines from, and what its machines look like
-// from inside.
+// Program vcsim is a simulated vCenter: govmomi's simulator on a free port, with an inventory to clone machines from, and what its machines
+// look like from inside.
 //
-// The first line on standard output is JSON: where it answers, and what there is. It ends when its standard input does, so that it never outlives the
-// test that started it, however that ends. What the test asks beside vCenter's own API:
+// The first line on standard output is JSON: where it answers, and what there is. It ends when its standard input does, so that it never
+// outlives the test that started it, however that ends. What the test asks beside vCenter's own API:
 //
 //	GET /left      what there is apart from what the inventory began with
 //	GET /machines  the machines that are there and were, each with what it finds when it boots: it gets an address once it runs
@@ -108,7 +108,8 @@ func thumbprint(certificate []byte) string {
 	return strings.Join(parts, ":")
 }
 
-// network is a part of the loopback network that no other simulator on this machine uses: addresses for machines, and one for an API server.
+// network is a part of the loopback network that no other simulator on this machine uses: addresses for machines, and one for an API
+// server.
 func network() (next func() string, endpoint string, err error) {
 	for range 50 {
 		var random [2]byte
@@ -137,7 +138,8 @@ type site struct {
 	given    map[string][]types.BaseOptionValue
 }
 
-// watch remembers by its name what a machine is given when it is cloned: a real vCenter keeps that with the machine, and the simulator forgets it.
+// watch remembers by its name what a machine is given when it is cloned: a real vCenter keeps that with the machine, and the simulator
+// forgets it.
 func (s *site) watch(_ *simulator.Context, call *simulator.Method) (mo.Reference, types.BaseMethodFault) {
 	if clone, is := call.Body.(*types.CloneVM_Task); is && clone.Spec.Config != nil {
 		s.mu.Lock()
