@@ -46,8 +46,8 @@ func TestProbes(t *testing.T) {
 	}{
 		"tcp-moved": {probe: func(c *corev1.Container) {
 			c.ReadinessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{
-		Port: intstr.FromString("healthz"),
-	}}}
+				Port: intstr.FromString("healthz"),
+			}}}
 		}},
 		"tcp": {func(c *corev1.Container) {
 			c.ReadinessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt(port)}}}
