@@ -92,14 +92,19 @@ test: ## Unit and command tests: no network, no container engine, no root
 	$(GO_TEST) . -trimpath -timeout 15m $(TESTFLAGS) ./...
 	$(GO_TEST) scripts/offline -trimpath -timeout 15m $(TESTFLAGS) ./...
 
-# Only the packages with such tests, the slowest first. More packages run at a time than there are processors, because these tests mostly
-# wait.
-INTEGRATION_PACKAGES = ./pkg/host/embedded/runner $(addprefix ./,$(sort $(dir $(shell grep -rl '^//go:build integration' --include='*_test.go' pkg templates examples))))
+# Only the tests in files with the tag, because `make test` runs all others. The slowest package is first. More packages run at a time than
+# there are processors, because these tests mostly wait.
+INTEGRATION_FILES = $(shell grep -rl '^//go:build integration' --include='*_test.go' pkg templates examples)
+INTEGRATION_PACKAGES = ./pkg/host/embedded/runner $(addprefix ./,$(sort $(dir $(INTEGRATION_FILES))))
+INTEGRATION_TESTS = $(shell grep -ohE '^func (Test|Fuzz|Example)[A-Za-z0-9_]*' $(INTEGRATION_FILES) | cut -d ' ' -f 2 | grep -vx TestMain | sort -u)
+empty :=
+space := $(empty) $(empty)
 
 .PHONY: test-integration
 test-integration: ## Tests against a real kube-apiserver and etcd, built from their Go modules
 	$(OFFLINE_BUILD) -only control-plane,flux
-	KUBEBUILDER_ASSETS="$(PROGRAMS)" $(GO_TEST) . -trimpath -tags integration -timeout 15m -p 4 $(TESTFLAGS) $(INTEGRATION_PACKAGES)
+	KUBEBUILDER_ASSETS="$(PROGRAMS)" $(GO_TEST) . -trimpath -tags integration -timeout 15m -p 4 \
+	  -run '^($(subst $(space),|,$(INTEGRATION_TESTS)))$$' $(TESTFLAGS) $(INTEGRATION_PACKAGES)
 
 # The environment and the command of the end-to-end tests.
 define e2e
