@@ -179,7 +179,7 @@ spec: {template: {spec: {containers: [{name: manager, args: [--log-level=info]}]
 	}
 	want := []string{
 		"Deployment kustomize-controller --log-level=info --no-cross-namespace-refs=true --no-remote-bases=true " +
-			"--default-service-account=default",
+			"--default-service-account=default --requeue-dependency=5s",
 		"Deployment source-controller --log-level=info",
 	}
 	got := build(docker.WorkloadFlux("dev"))
