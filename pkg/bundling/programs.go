@@ -90,8 +90,8 @@ func (b *creation) resolveProviders(ctx context.Context, declared []capi.Provide
 		}
 		b.session.Deps.Report.Warn("The components come from their releases, as " + b.opts.From + " does not have all of them: " + err.Error())
 	}
-	// It reads nothing yet.
-	source, err := converge.ProviderSource(b.session, declared, nil, nil, b.session.Mgmt.CertManager) //nolint:contextcheck
+	//nolint:contextcheck // it reads nothing yet
+	source, err := converge.ProviderSource(b.session, declared, nil, nil, b.session.Mgmt.CertManager)
 	if err != nil {
 		return nil, nil, err
 	}

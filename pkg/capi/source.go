@@ -291,8 +291,8 @@ func (s *Source) load(ctx context.Context, p Provider, raw bool) (repository.Com
 func (s *Source) client(ctx context.Context, p Provider) (repository.Client, error) {
 	provider, err := s.config.Providers().Get(p.Name, p.clusterctlType())
 	if err != nil {
-		// It asks nobody; without clusterctl's advice, which is about its own configuration.
-		if unknown := CheckKnown(p); unknown != nil { //nolint:contextcheck
+		//nolint:contextcheck // it asks nobody; without clusterctl's advice, which is about its own configuration
+		if unknown := CheckKnown(p); unknown != nil {
 			return nil, unknown
 		}
 		return nil, diag.Wrap("find "+p.String(), err, "")

@@ -173,9 +173,9 @@ func (r *Reader) Provider(ctx context.Context, wanted v1alpha1.LockedComponent) 
 		return nil, noVersion(wanted)
 	}
 	p := capi.Provider{Name: wanted.Name, Type: capi.ProviderType(wanted.Type), Version: wanted.Version, URL: wanted.URL}
-	// It reads nothing yet.
+	//nolint:contextcheck // it reads nothing yet
 	source, err := capi.NewSource(capi.SourceOptions{Providers: []capi.Provider{p}, Repository: r.providers(),
-		Servers: r.servers}) //nolint:contextcheck
+		Servers: r.servers})
 	if err != nil {
 		return nil, err
 	}

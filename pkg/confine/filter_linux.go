@@ -32,12 +32,12 @@ func filterCalls() error {
 		return fmt.Errorf("give up privileges: %w", err)
 	}
 	program := filter()
-	// It is short.
+	//nolint:gosec // it is short
 	code := unix.SockFprog{Len: uint16(len(program)),
-		Filter: &program[0]} //nolint:gosec
-	// As the kernel wants it.
+		Filter: &program[0]}
+	//nolint:gosec // as the kernel wants it
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC,
-		uintptr(unsafe.Pointer(&code))) //nolint:gosec
+		uintptr(unsafe.Pointer(&code)))
 	runtime.KeepAlive(program)
 	if errno != 0 && !errors.Is(errno, unix.ENOSYS) && !errors.Is(errno, unix.EINVAL) {
 		return fmt.Errorf("limit system calls: %w", errno)

@@ -170,9 +170,9 @@ func (c *checks) checkServerPort(ctx context.Context) preflight.Result {
 	case server.Port == 0:
 		return preflight.OK("a free one will be chosen")
 	}
-	// It is a port.
+	//nolint:gosec // it is a port
 	return preflight.Port(server.Listen.String(), uint16(server.Port),
-		"the fleet repo's server, where Flux looks for it").Run(ctx) //nolint:gosec
+		"the fleet repo's server, where Flux looks for it").Run(ctx)
 }
 
 // buildDate is when this program was built, or zero.

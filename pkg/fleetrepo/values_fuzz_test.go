@@ -40,8 +40,8 @@ func FuzzValues(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte) {
 		values, err := ParseValues("values.yaml", content)
 		if err != nil {
-			// The very type.
-			if findings, ok := err.(diag.Findings); !ok || len(findings) == 0 || findings[0].File != "values.yaml" { //nolint:errorlint
+			//nolint:errorlint // the very type
+			if findings, ok := err.(diag.Findings); !ok || len(findings) == 0 || findings[0].File != "values.yaml" {
 				t.Errorf("%v does not say where", err)
 			}
 			return

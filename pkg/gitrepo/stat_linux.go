@@ -3,5 +3,6 @@ package gitrepo
 import "syscall"
 
 // changeTime is when a file's data or metadata changed last.
-// They have 32 bits on some systems.
-func changeTime(s *syscall.Stat_t) (sec, nsec int64) { return int64(s.Ctim.Sec), int64(s.Ctim.Nsec) } //nolint:unconvert
+//
+//nolint:unconvert // they have 32 bits on some systems
+func changeTime(s *syscall.Stat_t) (sec, nsec int64) { return int64(s.Ctim.Sec), int64(s.Ctim.Nsec) }

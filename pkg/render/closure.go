@@ -141,8 +141,8 @@ func (c *closure) kustomization(dir string, k *kustFile) (weight int) {
 		c.crds(dir, name, k.at("crds", i))
 	}
 	several("configurations", k.Configurations, aFile)
-	// deprecated, and still read.
-	for field, patches := range map[string][]kustypes.Patch{"patches": k.Patches, "patchesJson6902": k.PatchesJson6902} { //nolint:staticcheck
+	//nolint:staticcheck // deprecated, and still read
+	for field, patches := range map[string][]kustypes.Patch{"patches": k.Patches, "patchesJson6902": k.PatchesJson6902} {
 		for i := range patches {
 			c.optional(dir, &patches[i].Path, k.at(field, i, "path"), fmt.Sprintf("%s[%d].path", field, i))
 		}
@@ -156,9 +156,9 @@ func (c *closure) kustomization(dir string, k *kustFile) (weight int) {
 		k.OpenAPI["path"] = name
 	}
 	for i := range k.PatchesStrategicMerge { //nolint:staticcheck // deprecated, and still read
-		// As above.
+		//nolint:staticcheck // as above
 		c.patch(dir, &k.PatchesStrategicMerge[i], k.at("patchesStrategicMerge", i),
-			fmt.Sprintf("patchesStrategicMerge[%d]", i)) //nolint:staticcheck
+			fmt.Sprintf("patchesStrategicMerge[%d]", i))
 	}
 	for i := range k.ConfigMapGenerator {
 		c.generator(dir, &k.ConfigMapGenerator[i].KvPairSources, fmt.Sprintf("configMapGenerator[%d].", i), func(path ...any) place {

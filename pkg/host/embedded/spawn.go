@@ -44,8 +44,8 @@ func (h *Host) spawn(ctx context.Context) error {
 	}
 	// The supervisor has its own handle.
 	defer log.Close()
-	// The supervisor outlives the context.
-	cmd := exec.Command(h.opts.Executable, append(append([]string(nil), h.opts.Args...), string(h.dir))...) //nolint:gosec,noctx
+	//nolint:gosec,noctx // the supervisor outlives the context
+	cmd := exec.Command(h.opts.Executable, append(append([]string(nil), h.opts.Args...), string(h.dir))...)
 	cmd.Dir, cmd.Env, cmd.Stderr = string(h.dir), supervisorEnvironment(), log
 	detach(cmd)
 	said, err := cmd.StdoutPipe()

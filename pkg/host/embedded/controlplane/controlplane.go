@@ -169,14 +169,14 @@ func (c *ControlPlane) startOnce(ctx context.Context) (err error) {
 	if err := c.await(ctx, c.etcd); err != nil {
 		return err
 	}
-	// It runs until Stop.
-	c.apiServer = c.supervise(apiServerName, c.options.Programs.APIServer, c.apiServerArgs(), c.apiReady()) //nolint:contextcheck
+	//nolint:contextcheck // it runs until Stop
+	c.apiServer = c.supervise(apiServerName, c.options.Programs.APIServer, c.apiServerArgs(), c.apiReady())
 	if err := c.await(ctx, c.apiServer); err != nil {
 		return err
 	}
 	// Start does not wait for the controller manager. It works within moments, and callers watch for the objects that they need.
-	// It runs until Stop.
-	c.controllerManager = c.supervise(managerName, c.options.Programs.ControllerManager, c.controllerManagerArgs(), nil) //nolint:contextcheck
+	//nolint:contextcheck // it runs until Stop
+	c.controllerManager = c.supervise(managerName, c.options.Programs.ControllerManager, c.controllerManagerArgs(), nil)
 	return nil
 }
 

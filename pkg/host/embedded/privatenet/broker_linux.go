@@ -65,9 +65,9 @@ func filterCalls() (int, error) {
 	}
 	// With WAIT_KILLABLE_RECV only a fatal signal interrupts a call that the broker has received. Older kernels lack the flag.
 	for _, flags := range []uintptr{unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, 0} {
-		// As the kernel wants it.
+		//nolint:gosec // as the kernel wants it
 		fd, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|flags,
-			uintptr(unsafe.Pointer(&filter))) //nolint:gosec
+			uintptr(unsafe.Pointer(&filter)))
 		switch errno {
 		case 0:
 			unix.CloseOnExec(int(fd))
@@ -111,8 +111,8 @@ const (
 // checkSizes asks the kernel whether its structs have the sizes of the structs here.
 func checkSizes() error {
 	var sizes struct{ Notification, Response, Data uint16 }
-	// As the kernel wants it.
-	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_NOTIF_SIZES, 0, uintptr(unsafe.Pointer(&sizes))) //nolint:gosec
+	//nolint:gosec // as the kernel wants it
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_NOTIF_SIZES, 0, uintptr(unsafe.Pointer(&sizes)))
 	if errno != 0 {
 		return fmt.Errorf("seccomp: %w", errno)
 	}

@@ -58,8 +58,8 @@ func (n *Network) take(c *call) (errno syscall.Errno, done bool) {
 	if c.binds() {
 		number = unix.SYS_BIND
 	}
-	// As the kernel wants it.
-	_, _, errno = unix.Syscall(number, uintptr(ours), uintptr(unsafe.Pointer(&raw[0])), uintptr(len(raw))) //nolint:gosec
+	//nolint:gosec // as the kernel wants it
+	_, _, errno = unix.Syscall(number, uintptr(ours), uintptr(unsafe.Pointer(&raw[0])), uintptr(len(raw)))
 	if errno != 0 && errno != unix.EINPROGRESS {
 		return errno, true
 	}
@@ -215,9 +215,9 @@ func (n *Network) twin(theirs int) (int, error) {
 // are.
 func (c *call) replace(ours int) error {
 	r := replacement{
-		// The kernel takes the lower half.
+		//nolint:gosec // the kernel takes the lower half
 		ID: c.ID, Flags: unix.SECCOMP_ADDFD_FLAG_SETFD, Source: uint32(ours), Target: uint32(c.Arguments[0]),
-		About: unix.O_CLOEXEC, //nolint:gosec
+		About: unix.O_CLOEXEC,
 	}
 	return ioctl(c.broker.fd, ioctlReplace, unsafe.Pointer(&r)) //nolint:gosec // as the kernel wants it
 }

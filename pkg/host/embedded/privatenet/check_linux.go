@@ -36,8 +36,8 @@ func mayTrace() error {
 // hasNotifications returns an error if the kernel has no seccomp notifications.
 func hasNotifications() error {
 	action := uint32(unix.SECCOMP_RET_USER_NOTIF)
-	// As the kernel wants it.
-	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action))) //nolint:gosec
+	//nolint:gosec // as the kernel wants it
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action)))
 	if errno != 0 {
 		return fmt.Errorf("seccomp has no notifications: %w", errno)
 	}
