@@ -1,4 +1,4 @@
-package lifecycle
+package masters
 
 import (
 	"context"
@@ -10,9 +10,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 )
 
-// Permanent tells whether a management cluster is to stay when its work is done: bootstrap has not made it on this machine. One that runs
+// isPermanent tells whether a management cluster is to stay when its work is done: bootstrap has not made it on this machine. One that runs
 // although this machine remembers nothing of it was made by somebody else, and one on a cluster of somebody's own was not made at all.
-func Permanent(ctx context.Context, deps management.Deps, dir, name string, declared v1alpha1.Host) (bool, error) {
+func isPermanent(ctx context.Context, deps management.Deps, dir, name string, declared v1alpha1.Host) (bool, error) {
 	if hosts.TraitsOf(declared, "").Elsewhere {
 		return true, nil
 	}

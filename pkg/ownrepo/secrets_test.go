@@ -1,4 +1,4 @@
-package lifecycle
+package ownrepo
 
 import (
 	"os"
@@ -11,6 +11,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
+	"github.com/fleetctl/fleetctl/pkg/ownrepo/ownrepotest"
 	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
@@ -18,7 +19,7 @@ import (
 // Each field that a file has encrypted stays encrypted in the repository of a management cluster's own, whatever the rule there says of
 // fields: in what that repository begins with, and in what a transfer brings there.
 func TestResealedAsTheFileSays(t *testing.T) {
-	server, dir, deps, key := ownRepoOf(t)
+	server, dir, deps, key := ownrepotest.New(t)
 	r, err := fleetrepo.Open(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +53,7 @@ func TestResealedAsTheFileSays(t *testing.T) {
 		put(begins+name, sealed)
 		put(comes+name, sealed)
 	}
-	own, err := OpenOwnRepo(t.Context(), deps, OwnRepoOptions{Dir: dir, Cluster: "eu", Git: change.Credentials{Token: server.Token}})
+	own, err := Open(t.Context(), deps, Options{Dir: dir, Cluster: "eu", Git: change.Credentials{Token: server.Token}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +106,7 @@ func TestResealedAsTheFileSays(t *testing.T) {
 // The management cluster that comes with this fleet repo may be made after the repository of another one's own was opened: its init makes
 // the identity and the key, and both count for what comes along later.
 func TestResealedForKeysMadeLater(t *testing.T) {
-	server, dir, deps, key := ownRepoOf(t)
+	server, dir, deps, key := ownrepotest.New(t)
 	sealed, err := os.ReadFile(filepath.Join(dir, "providers/eu/v1/clusters/prod/shop/password.sops.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +123,7 @@ func TestResealedForKeysMadeLater(t *testing.T) {
 		}
 		return variable(name)
 	}
-	own, err := OpenOwnRepo(t.Context(), deps, OwnRepoOptions{Dir: dir, Cluster: "eu", Git: change.Credentials{Token: server.Token}})
+	own, err := Open(t.Context(), deps, Options{Dir: dir, Cluster: "eu", Git: change.Credentials{Token: server.Token}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,10 +131,10 @@ func TestResealedForKeysMadeLater(t *testing.T) {
 	if _, err := own.Reseal(name, sealed); err == nil || !strings.Contains(err.Error(), "no private key for it is known here") {
 		t.Fatalf("without the key: %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, fleetrepo.IdentityFile), fleetrepo.IdentityContent(mastersID), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, fleetrepo.IdentityFile), fleetrepo.IdentityContent(ownrepotest.MastersID), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := fleetsecrets.KeepKeys(t.Context(), deps, state.Fleet{ID: mastersID, Name: "masters"}, secret.Keys{key}); err != nil {
+	if err := fleetsecrets.KeepKeys(t.Context(), deps, state.Fleet{ID: ownrepotest.MastersID, Name: "masters"}, secret.Keys{key}); err != nil {
 		t.Fatal(err)
 	}
 	first, err := own.Reseal(name, sealed)
@@ -148,7 +149,7 @@ func TestResealedForKeysMadeLater(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tags, err := own.Reseal("tags.yaml", []byte("fleet: "+mastersID+"\n"))
+	tags, err := own.Reseal("tags.yaml", []byte("fleet: "+ownrepotest.MastersID+"\n"))
 	if err != nil || string(tags) != "fleet: "+id+"\n" {
 		t.Errorf("%s: %v", tags, err)
 	}

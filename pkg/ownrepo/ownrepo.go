@@ -1,4 +1,6 @@
-package lifecycle
+// Package ownrepo makes and opens the fleet repo of its own that a management cluster has beside the one that declares it: a clone, its
+// first commit, and the secrets that come along, encrypted anew.
+package ownrepo
 
 import (
 	"bytes"
@@ -23,8 +25,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// OwnRepoOptions of OpenOwnRepo.
-type OwnRepoOptions struct {
+// Options of OpenOwnRepo.
+type Options struct {
 	// Dir is the folder of the fleet repo that declares the management cluster Cluster with a repository of its own.
 	Dir, Cluster string
 	// At is the folder that gets a clone of that; empty: one in the state folder.
@@ -36,8 +38,8 @@ type OwnRepoOptions struct {
 	NoVerify   bool
 }
 
-// OwnRepo is the repository of its own of a management cluster, on this machine.
-type OwnRepo struct {
+// Repo is the repository of its own of a management cluster, on this machine.
+type Repo struct {
 	Dir string
 	// Made says that this run has pushed the first commit of a fleet there; Commit is where the branch is.
 	Made   bool
@@ -49,10 +51,10 @@ type OwnRepo struct {
 // cloneFolder is the folder of the clone in the state folder of a management cluster.
 const cloneFolder = "repo"
 
-// OpenOwnRepo clones the repository of its own of a management cluster, or brings the clone up to date. One that holds no fleet yet gets
+// Open clones the repository of its own of a management cluster, or brings the clone up to date. One that holds no fleet yet gets
 // what the fleet repo declares for it: a fleet.yaml, its folder, what that names, an identity, and an age key of its own. The repository
 // itself, which may be empty, has to be there. Errors are those of fleetrepo's OwnRepo and of gitrepo's Clone and Sync.
-func OpenOwnRepo(ctx context.Context, deps management.Deps, o OwnRepoOptions) (*OwnRepo, error) {
+func Open(ctx context.Context, deps management.Deps, o Options) (*Repo, error) {
 	from, err := fleetrepo.Open(o.Dir)
 	if err != nil {
 		return nil, err
@@ -72,7 +74,7 @@ func OpenOwnRepo(ctx context.Context, deps management.Deps, o OwnRepoOptions) (*
 	if err != nil {
 		return nil, err
 	}
-	own := &OwnRepo{Dir: cmp.Or(o.At, deps.Store.Cluster(m.Name).Path(cloneFolder))}
+	own := &Repo{Dir: cmp.Or(o.At, deps.Store.Cluster(m.Name).Path(cloneFolder))}
 	clone, err := openClone(ctx, own.Dir, git, auth)
 	if err != nil {
 		return nil, diag.Wrap("open the fleet repo of "+m.Name, err,
