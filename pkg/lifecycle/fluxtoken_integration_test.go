@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
-	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
 	"github.com/fleetctl/fleetctl/pkg/flux"
@@ -24,6 +23,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
 	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
+	"github.com/fleetctl/fleetctl/pkg/repoaccess"
+	"github.com/fleetctl/fleetctl/pkg/repofiles"
 	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
@@ -115,14 +116,14 @@ func (f *tokenFleet) session(ctx context.Context, t *testing.T, push, own string
 }
 
 // content is what a run with these tokens that has reached the cluster wants in the fleet repo.
-func (f *tokenFleet) content(ctx context.Context, t *testing.T, push, own string) *converge.RepoContent {
+func (f *tokenFleet) content(ctx context.Context, t *testing.T, push, own string) *repofiles.Content {
 	t.Helper()
 	s := f.session(ctx, t, push, own)
-	endpoint, err := converge.NewRun(s).OfferRepo(ctx, func(string) {})
-	if endpoint == nil { // that there is nothing to serve is said as an error
+	endpoint, err := repoaccess.Remote(s)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return &converge.RepoContent{Session: s, Endpoint: endpoint, Client: f.Client}
+	return &repofiles.Content{Session: s, Endpoint: endpoint, Client: f.Client}
 }
 
 // run does of init what is about credentials: it writes those of the workload clusters into the fleet repo, and gives the management
@@ -155,18 +156,18 @@ func (f *tokenFleet) held(ctx context.Context, t *testing.T) (cluster, workload 
 	if err != nil {
 		t.Fatal(err)
 	}
-	there, err := converge.ClusterToken(ctx, s, f.Client)
+	there, err := repoaccess.ClusterToken(ctx, s, f.Client)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if there != nil {
 		cluster = there.Password
 	}
-	file, err := converge.ReadCredentialsFile(f.Dir, s.Layout().Credentials("dev"), keys)
+	file, err := repoaccess.ReadCredentialsFile(f.Dir, s.Layout().Credentials("dev"), keys)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if there, err = converge.TokenInFile(s, file); err != nil {
+	if there, err = repoaccess.TokenInFile(s, file); err != nil {
 		t.Fatal(err)
 	}
 	if there != nil {

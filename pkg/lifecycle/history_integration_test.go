@@ -9,12 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/following"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 	"github.com/fleetctl/fleetctl/pkg/gitserve"
+	"github.com/fleetctl/fleetctl/pkg/repoaccess"
 	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
@@ -56,8 +57,8 @@ func TestRemoteHasTheHistoryOfTheFolder(t *testing.T) {
 			if !tc.shallow {
 				gittest.Git(t, clone, "fetch", "--quiet", "--unshallow", e.Git.Dir)
 			}
-			p := &converge.Pushed{Session: s, Repo: repo, Revision: head, Access: &converge.FluxAccess{
-				Session: s, Endpoint: &converge.GitEndpoint{URL: e.Git.URL, Display: e.Git.URL}, Home: e.Client,
+			p := &following.Pushed{Session: s, Repo: repo, Revision: head, Access: &repoaccess.Access{
+				Session: s, Endpoint: &repoaccess.Endpoint{URL: e.Git.URL, Display: e.Git.URL}, Home: e.Client,
 			}}
 			e.followSomething(ctx, t, "", "", "")
 			old := (&url.URL{Scheme: "https", Host: "10.0.0.1:4000", Path: gitserve.RepoPath}).String()

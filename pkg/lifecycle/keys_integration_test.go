@@ -17,13 +17,14 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/change"
-	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/repoaccess"
+	"github.com/fleetctl/fleetctl/pkg/repofiles"
 	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/state"
@@ -44,7 +45,7 @@ func (e *existingCluster) initKeys(ctx context.Context, t *testing.T, o session.
 		t.Fatal(err)
 	}
 	defer s.Close()
-	content := &converge.RepoContent{Session: s, Client: e.Client, Endpoint: &converge.GitEndpoint{}} // everybody may read the repo
+	content := &repofiles.Content{Session: s, Client: e.Client, Endpoint: &repoaccess.Endpoint{}} // everybody may read the repo
 	if err := s.CheckKeys(ctx); err != nil {
 		return err
 	}

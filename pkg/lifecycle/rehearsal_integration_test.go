@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/following"
 	"github.com/fleetctl/fleetctl/pkg/progress"
 	"github.com/fleetctl/fleetctl/pkg/session"
 )
@@ -71,7 +71,7 @@ func TestRehearsal(t *testing.T) {
 		if step.file != "" {
 			write(step.file, step.content)
 		}
-		err := converge.Rehearse(ctx, s, e.Client, "target", converge.RepoView{})
+		err := following.Rehearse(ctx, s, e.Client, "target", following.View{})
 		if step.says == "" && err != nil || step.says != "" && (err == nil || !strings.Contains(err.Error(), step.says) || diag.Hint(err) == "") {
 			t.Errorf("with %q: got %v, hint %q", step.file, err, diag.Hint(err))
 		}
@@ -80,7 +80,7 @@ func TestRehearsal(t *testing.T) {
 		t.Errorf("warnings: %q", report.warnings)
 	}
 	write("clusters/fixed.yaml", "no: object\n") // nobody knows then what Flux would do
-	if err := converge.Rehearse(ctx, s, e.Client, "target", converge.RepoView{}); err != nil || len(report.warnings) != 1 ||
+	if err := following.Rehearse(ctx, s, e.Client, "target", following.View{}); err != nil || len(report.warnings) != 1 ||
 		!strings.Contains(report.warnings[0], "fixed.yaml") {
 		t.Errorf("with a file that is no object: got %v, warnings %q", err, report.warnings)
 	}

@@ -19,18 +19,21 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
-	"github.com/fleetctl/fleetctl/pkg/converge"
+	"github.com/fleetctl/fleetctl/pkg/checkup"
 	"github.com/fleetctl/fleetctl/pkg/converge/convergetest"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/following"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/leaving"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
+	"github.com/fleetctl/fleetctl/pkg/repoaccess"
 	"github.com/fleetctl/fleetctl/pkg/session"
+	"github.com/fleetctl/fleetctl/pkg/standing"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
@@ -84,7 +87,7 @@ func TestAnotherFleetsCluster(t *testing.T) {
 	})
 	t.Run("init may not skip it", func(t *testing.T) {
 		o := second.Options(t, "admin")
-		o.SkipPreflight = []string{converge.CheckFleetName, converge.CheckFluxName, "name"}
+		o.SkipPreflight = []string{checkup.Fleet, checkup.Flux, "name"}
 		_, err := Init(ctx, second.Deps, o)
 		refused(t, err, first.Git.URL)
 	})
@@ -97,7 +100,7 @@ func TestAnotherFleetsCluster(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		i := slices.IndexFunc(report.Checks, func(r preflight.Report) bool { return r.Name == converge.CheckFleetName })
+		i := slices.IndexFunc(report.Checks, func(r preflight.Report) bool { return r.Name == checkup.Fleet })
 		if i < 0 || report.Checks[i].Status != preflight.StatusFail || !strings.Contains(report.Checks[i].Summary, first.Git.URL) {
 			t.Errorf("%+v", report.Checks)
 		}
@@ -168,7 +171,7 @@ func TestAnotherFleetsCluster(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		if err := converge.ClaimCluster(ctx, s, first.Client, converge.RepoView{}); err == nil ||
+		if err := standing.Claim(ctx, s, first.Client, following.View{}); err == nil ||
 			!strings.Contains(err.Error(), "management cluster mgmt") {
 			t.Errorf("got %v", err)
 		}
@@ -210,7 +213,7 @@ func TestOneClaimWins(t *testing.T) {
 	errs := make([]error, racers)
 	var group sync.WaitGroup
 	for i, s := range sessions {
-		group.Go(func() { errs[i] = converge.ClaimCluster(ctx, s, first.Client, converge.RepoView{}) })
+		group.Go(func() { errs[i] = standing.Claim(ctx, s, first.Client, following.View{}) })
 	}
 	group.Wait()
 	there, err := ownership.ReadClaim(ctx, first.Client)
@@ -364,8 +367,8 @@ func TestTakeOverKeepsWhatWasApplied(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &converge.Pushed{Session: s, Access: &converge.FluxAccess{Session: s,
-		Endpoint: &converge.GitEndpoint{URL: e.Git.URL, Display: e.Git.URL}, Home: e.Client}}
+	p := &following.Pushed{Session: s, Access: &repoaccess.Access{Session: s,
+		Endpoint: &repoaccess.Endpoint{URL: e.Git.URL, Display: e.Git.URL}, Home: e.Client}}
 	system := flux.NewSystem(e.Client)
 	kept, err := p.Follow(ctx, e.Client, nil, nil)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/change"
-	"github.com/fleetctl/fleetctl/pkg/converge"
+	"github.com/fleetctl/fleetctl/pkg/following"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -22,6 +22,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/progress"
 	"github.com/fleetctl/fleetctl/pkg/session"
+	"github.com/fleetctl/fleetctl/pkg/standing"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
@@ -101,7 +102,7 @@ func (c *Cluster) Take(ctx context.Context, t *testing.T, settle ...func(*sessio
 	if s.Stranger != nil {
 		return s, s.Stranger
 	}
-	if err := converge.ClaimCluster(ctx, s, c.Client, converge.RepoView{}); err != nil {
+	if err := standing.Claim(ctx, s, c.Client, following.View{}); err != nil {
 		return s, err
 	}
 	return s, s.Cluster.Save(s.Record())

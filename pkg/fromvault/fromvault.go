@@ -1,4 +1,6 @@
-package converge
+// Package fromvault installs providers with values of variables that come from Vault. It asks only for what is needed, and renews a lease
+// rather than having Vault make a new secret.
+package fromvault
 
 import (
 	"cmp"
@@ -14,6 +16,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/resolve"
 	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/variables"
 	"github.com/fleetctl/fleetctl/pkg/vault"
@@ -26,9 +29,9 @@ const serviceAccountToken = "/var/run/secrets/kubernetes.io/serviceaccount/token
 // restOfLease is the part of its time from which on a lease is renewed, or replaced.
 const restOfLease = 3
 
-// vaultClient is the Vault of this fleet. Which server it is says the environment alone: whoever writes fleet.yaml does not say where the
+// Client is the Vault of this fleet. Which server it is says the environment alone: whoever writes fleet.yaml does not say where the
 // token goes.
-func vaultClient(s *session.Session) (*vault.Client, error) {
+func Client(s *session.Session) (*vault.Client, error) {
 	env := func(name string) string { value, _ := s.Deps.LookupEnv(name); return value }
 	o := s.Mgmt.Vault
 	config := vault.Config{
@@ -78,19 +81,19 @@ func identityToken(s *session.Session, o v1alpha1.Vault) (string, error) {
 		"vault.jwtFile of the management cluster in fleet.yaml names it")
 }
 
-// InstallWith has the providers installed with the values of variables that come from Vault, as far as they are needed.
-func InstallWith(
+// Install has the providers installed with the values of variables that come from Vault, as far as they are needed.
+func Install(
 	ctx context.Context,
 	s *session.Session,
-	v *Versions,
+	v *resolve.Versions,
 	manager *capi.Manager,
 	opts capi.InstallOptions,
 ) (*capi.InstallResult, error) {
-	opts.Origins = v.origins
-	if len(v.vault) == 0 {
+	opts.Origins = v.Origins
+	if len(v.Vault) == 0 {
 		return manager.Install(ctx, v.Source, opts)
 	}
-	client, err := vaultClient(s)
+	client, err := Client(s)
 	if err != nil {
 		return nil, err
 	}
@@ -98,10 +101,10 @@ func InstallWith(
 	if err != nil {
 		return nil, err
 	}
-	leases := &leases{client: client, held: held, values: maps.Clone(v.variables), origins: maps.Clone(v.origins), now: time.Now()}
+	leases := &leases{client: client, held: held, values: maps.Clone(v.Variables), origins: maps.Clone(v.Origins), now: time.Now()}
 	opts.Origins = leases.origins
 	opts.Detail("asking Vault at " + client.Server())
-	for _, group := range byPath(v.vault) {
+	for _, group := range byPath(v.Vault) {
 		if leases.keep(ctx, group) {
 			continue
 		}
@@ -119,7 +122,7 @@ func InstallWith(
 		if !ok || len(leases.kept) == 0 {
 			return result, err
 		}
-		if err := leases.readKept(ctx, v.vault, needs.Names); err != nil {
+		if err := leases.readKept(ctx, v.Vault, needs.Names); err != nil {
 			return nil, err
 		}
 	}

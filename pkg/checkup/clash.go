@@ -1,4 +1,4 @@
-package converge
+package checkup
 
 import (
 	"context"

@@ -1,16 +1,17 @@
-package converge
+// Package checkup makes the checks of doctor, which are also the first step of init: of this machine, of the management cluster that is
+// there, of what fleet.yaml names, and of the server of the fleet repo. The checks only look.
+package checkup
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
-	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/fromvault"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitserve"
 	"github.com/fleetctl/fleetctl/pkg/host"
@@ -25,51 +26,18 @@ import (
 // minFree is what the state and cache folders need: kubeconfigs, unpacked manifests, an unpacked bundle.
 const minFree = 2 << 30
 
-// preflight is Doctor as a step of init: nothing is created before it passes.
-func (r *Run) preflight(ctx context.Context, _ func(string)) error {
-	s := r.Session
-	var failed []error
-	for _, found := range preflight.Run(ctx, (&checks{session: s, goesOn: r.GoesOn}).all()...) {
-		switch {
-		case found.Status == preflight.StatusWarn:
-			s.Deps.Report.Warn(found.Name + ": " + found.Summary + hintBehind(found.Hint))
-		case found.Status == preflight.StatusFail && mayBeSkipped(found.Name) && slices.Contains(s.Opts.SkipPreflight, found.Name):
-			s.Deps.Report.Warn(found.Name + ": " + found.Summary + " (skipped as asked)")
-		case found.Status == preflight.StatusFail:
-			failed = append(failed, diag.Errorf(found.Hint, "%s: %s", found.Name, found.Summary))
-		}
-	}
-	if err := s.CheckKeys(ctx); err != nil {
-		failed = append(failed, err)
-	}
-	switch len(failed) {
-	case 0:
-		return ctx.Err()
-	case 1:
-		return failed[0]
-	}
-	lines := make([]string, 0, len(failed))
-	for _, err := range failed {
-		lines = append(lines, "\n  "+err.Error()+hintBehind(diag.Hint(err)))
-	}
-	return diag.Errorf("mend these, then run the same command again; `fleetctl doctor` shows all checks",
-		"%d checks failed:%s", len(failed), strings.Join(lines, ""))
-}
-
-func hintBehind(hint string) string {
-	if hint == "" {
-		return ""
-	}
-	return " (" + hint + ")"
-}
-
-// Checks are those that doctor makes: init's, and one that init makes where it pins the images.
-func Checks(s *session.Session) []preflight.Check {
+// ForDoctor are those that doctor makes: init's, and one that init makes where it pins the images.
+func ForDoctor(s *session.Session) []preflight.Check {
 	c := &checks{session: s}
 	if s.Stranger != nil {
 		return c.all()
 	}
 	return append(c.all(), preflight.Check{Name: "image digests", Run: c.checkImageLock})
+}
+
+// ForInit are those that init makes before its steps. goesOn says that a hand-over or a restore is under way, and that it goes on with it.
+func ForInit(s *session.Session, goesOn bool) []preflight.Check {
+	return (&checks{session: s, goesOn: goesOn}).all()
 }
 
 // all are those that apply to the session.
@@ -81,11 +49,11 @@ func (c *checks) all() []preflight.Check {
 		preflight.Clock(time.Now, buildDate()),
 	}
 	if s.Stranger != nil { // all else would look into what is another fleet's
-		return append(checks, preflight.Check{Name: CheckFleetName, Run: c.checkFleet})
+		return append(checks, preflight.Check{Name: Fleet, Run: c.checkFleet})
 	}
 	checks = append(checks,
 		preflight.Check{Name: "name", Run: c.checkName},
-		preflight.Check{Name: CheckFleetName, Run: c.checkFleet}, preflight.Check{Name: CheckFluxName, Run: c.checkFlux},
+		preflight.Check{Name: Fleet, Run: c.checkFleet}, preflight.Check{Name: Flux, Run: c.checkFlux},
 		preflight.Check{Name: "provider variables", Run: c.checkVariables})
 	if tags, err := fleetrepo.New(s.Opts.Dir, s.Fleet).FleetTags(); err != nil || len(tags) > 0 {
 		checks = append(checks, preflight.Check{Name: "fleet tags",
@@ -228,7 +196,7 @@ func (c *checks) checkVariables(ctx context.Context) preflight.Result {
 		resolved, err = s.Variables(ctx)
 	}
 	if err == nil && len(resolved.Vault) > 0 {
-		_, err = vaultClient(s)
+		_, err = fromvault.Client(s)
 	}
 	if err != nil {
 		return preflight.FailWith(err)

@@ -1,4 +1,4 @@
-package converge
+package repofiles
 
 import (
 	"regexp"
@@ -10,7 +10,7 @@ import (
 
 // Where nobody chooses a version of Kubernetes, the README of a new fleet repo still has one that its reader can use.
 func TestExampleVersionOfADryRun(t *testing.T) {
-	c := &RepoContent{Session: &session.Session{Mgmt: &v1alpha1.ManagementCluster{}}}
+	c := &Content{Session: &session.Session{Mgmt: &v1alpha1.ManagementCluster{}}}
 	if v, err := c.exampleVersion(t.Context()); err != nil || !regexp.MustCompile(`^v1\.\d+\.\d+$`).MatchString(v) {
 		t.Errorf("version %q, %v", v, err)
 	}

@@ -1,4 +1,4 @@
-package converge
+package fromvault
 
 import (
 	"encoding/base64"
@@ -87,7 +87,7 @@ var awsVariables = []v1alpha1.Variable{
 func TestLeases(t *testing.T) {
 	v := newAWSVault(t)
 	s := v.session(t, nil)
-	client, err := vaultClient(s)
+	client, err := Client(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,14 +171,14 @@ func TestVaultConfiguration(t *testing.T) {
 	} {
 		s := v.session(t, c.env)
 		s.Mgmt.Vault = c.vault
-		if _, err := vaultClient(s); err == nil || !strings.Contains(err.Error(), c.want) || diag.Hint(err) == "" ||
+		if _, err := Client(s); err == nil || !strings.Contains(err.Error(), c.want) || diag.Hint(err) == "" ||
 			strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s: %v, hint %q", name, err, diag.Hint(err))
 		}
 	}
 	s := v.session(t, map[string]string{"VAULT_ID_TOKEN": "eyJ.x.y"})
 	s.Mgmt.Vault = v1alpha1.Vault{Method: v1alpha1.VaultJWT, Role: "x"}
-	if _, err := vaultClient(s); err != nil {
+	if _, err := Client(s); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,4 +1,4 @@
-package converge
+package checkup
 
 import (
 	"bytes"
@@ -20,7 +20,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
+	"github.com/fleetctl/fleetctl/pkg/repoaccess"
 	"github.com/fleetctl/fleetctl/pkg/secret"
+	"github.com/fleetctl/fleetctl/pkg/standing"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
@@ -36,7 +38,7 @@ const (
 func (c *checks) checkFluxToken(ctx context.Context) preflight.Result {
 	if c.session.GivenOwnToken() {
 		username, token := c.session.ReaderAuth()
-		return c.checkReader(ctx, &HeldToken{username: username, Password: token, own: true}, "is given")
+		return c.checkReader(ctx, &repoaccess.Token{Username: username, Password: token, Own: true}, "is given")
 	}
 	held, err := c.heldTokens(ctx)
 	if err != nil {
@@ -62,9 +64,9 @@ func (c *checks) checkFluxToken(ctx context.Context) preflight.Result {
 	for _, name := range held.names() {
 		switch token := held.files[name]; {
 		case token == nil: // somebody's own
-		case token.elsewhere != "":
+		case token.Elsewhere != "":
 			return preflight.Fail(fluxTokenHint, "the token for Flux in %s was given for %s, and %s is not sent it", name,
-				token.elsewhere, tokenHome(c.session))
+				token.Elsewhere, repoaccess.Home(c.session))
 		default:
 			return preflight.Fail(fluxTokenHint+"; what workload clusters have held is known to them: revoke it",
 				"workload clusters hold a token that init was given for pushing, with all its rights, from %s", name)
@@ -87,7 +89,7 @@ func clusterList(names []string) string {
 }
 
 // checkReader looks whether a token of Flux's own reads the remote, and whether it can do more. A cluster holds it, or is given it.
-func (c *checks) checkReader(ctx context.Context, token *HeldToken, holds string) preflight.Result {
+func (c *checks) checkReader(ctx context.Context, token *repoaccess.Token, holds string) preflight.Result {
 	err := c.probeWith(ctx, token)
 	if errors.Is(err, gitrepo.ErrNetwork) || errors.Is(err, gitrepo.ErrTLS) {
 		return preflight.Skip("the server was not asked: see git push") // which says the same, with what to do
@@ -104,7 +106,7 @@ func (c *checks) checkReader(ctx context.Context, token *HeldToken, holds string
 	case writes:
 		return preflight.Warn(readOnlyHint, "the token for Flux may push too, and every cluster that reads the fleet repo %s it, %s", holds,
 			inFluxSecret)
-	case fluxPushes(c.session):
+	case repoaccess.FluxPushes(c.session):
 		return preflight.OK(
 			"each workload cluster that reads the fleet repo %s a token that only reads, %s; the management cluster holds the one that pushes, "+
 				"for image automation", holds, inFluxSecret)
@@ -139,36 +141,36 @@ func (c *checks) checkUnknownToken(ctx context.Context, held *tokensHeld) prefli
 	return preflight.OK("a token that only reads is held by %s, %s", where, inFluxSecret)
 }
 
-func (c *checks) tokenAuth(token *HeldToken) gitrepo.Auth {
+func (c *checks) tokenAuth(token *repoaccess.Token) gitrepo.Auth {
 	auth := c.session.PushAuth()
-	auth.Username, auth.Token = cmp.Or(token.username, auth.Username), token.Password
+	auth.Username, auth.Token = cmp.Or(token.Username, auth.Username), token.Password
 	return auth
 }
 
-func (c *checks) probeWith(ctx context.Context, token *HeldToken) error {
+func (c *checks) probeWith(ctx context.Context, token *repoaccess.Token) error {
 	_, err := gitrepo.Probe(ctx, c.session.Fleet.Spec.Git.URL, c.tokenAuth(token), c.session.Fleet.Spec.Git.Branch)
 	return err
 }
 
 // mayWrite asks the server what it begins a push with. No push is tried: the token is not there for one.
-func (c *checks) mayWrite(ctx context.Context, token *HeldToken) (bool, error) {
+func (c *checks) mayWrite(ctx context.Context, token *repoaccess.Token) (bool, error) {
 	return gitrepo.MayWrite(ctx, c.session.Fleet.Spec.Git.URL, c.tokenAuth(token))
 }
 
 // tokensHeld is what the clusters of the fleet read its repo with, as far as it can be found out.
 type tokensHeld struct {
-	cluster *HeldToken // of the management cluster
-	asked   bool       // whether that one could be asked
+	cluster *repoaccess.Token // of the management cluster
+	asked   bool              // whether that one could be asked
 	// files have what init keeps for workload clusters; nil is somebody's own.
-	files map[string]*HeldToken
+	files map[string]*repoaccess.Token
 }
 
 // own are the different tokens that were given for Flux alone.
-func (h *tokensHeld) own() []*HeldToken {
-	var own []*HeldToken
-	seen := map[HeldToken]bool{}
-	add := func(t *HeldToken) {
-		if t != nil && t.own && !seen[*t] {
+func (h *tokensHeld) own() []*repoaccess.Token {
+	var own []*repoaccess.Token
+	seen := map[repoaccess.Token]bool{}
+	add := func(t *repoaccess.Token) {
+		if t != nil && t.Own && !seen[*t] {
 			seen[*t] = true
 			own = append(own, t)
 		}
@@ -189,10 +191,10 @@ func (c *checks) heldTokens(ctx context.Context) (*tokensHeld, error) {
 	if err != nil {
 		return nil, err
 	}
-	held := &tokensHeld{files: map[string]*HeldToken{}}
+	held := &tokensHeld{files: map[string]*repoaccess.Token{}}
 	if there := c.ours(ctx); there != nil {
 		held.asked = true
-		if held.cluster, err = ClusterToken(ctx, c.session, there.Client); err != nil {
+		if held.cluster, err = repoaccess.ClusterToken(ctx, c.session, there.Client); err != nil {
 			return nil, err
 		}
 		more, err := fleetsecrets.ClusterKeys(ctx, there.Client)
@@ -211,7 +213,7 @@ func (c *checks) heldTokens(ctx context.Context) (*tokensHeld, error) {
 
 // ours is the management cluster, if it answers, is this fleet's and follows this remote: no other's token is sent there. Else it is nil,
 // and the checks of its own say why.
-func (c *checks) ours(ctx context.Context) *Standing {
+func (c *checks) ours(ctx context.Context) *standing.Cluster {
 	if c.session.HostErr != nil {
 		return nil
 	}
@@ -225,11 +227,11 @@ func (c *checks) ours(ctx context.Context) *Standing {
 
 // fileToken notes what a file for workload clusters has, where there is one that can be read.
 func (c *checks) fileToken(held *tokensHeld, name string, keys secret.Keys) error {
-	file, err := ReadCredentialsFile(c.session.Opts.Dir, name, keys)
-	if err != nil || file.plain == nil {
+	file, err := repoaccess.ReadCredentialsFile(c.session.Opts.Dir, name, keys)
+	if err != nil || file.Plain == nil {
 		return err
 	}
-	token, err := TokenInFile(c.session, file)
+	token, err := repoaccess.TokenInFile(c.session, file)
 	if err == nil {
 		held.files[name] = token
 	}

@@ -1,4 +1,4 @@
-package converge
+package standing
 
 import (
 	"context"
@@ -38,8 +38,8 @@ func SnapshotsAreOf(ctx context.Context, s *session.Session, place snapshot.Plac
 	return false, nil
 }
 
-// refuseForgottenAt is RefuseForgotten where there is a cluster: one that has done no work yet, beside snapshots of another one.
-func refuseForgottenAt(ctx context.Context, s *session.Session, client *kube.Client, journal *handover.Journal) error {
+// RefuseForgottenAt is RefuseForgotten where there is a cluster: one that has done no work yet, beside snapshots of another one.
+func RefuseForgottenAt(ctx context.Context, s *session.Session, client *kube.Client, journal *handover.Journal) error {
 	if s.Connected || s.StandbyOf != "" || journal != nil { // it has taken work over, or handed it over: see refuseHandedOver
 		return nil
 	}

@@ -1,4 +1,4 @@
-package converge
+package following
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 // Rehearse tries what the Flux of a cluster that is about to take over would do there with the commit that it gets, and changes nothing. An
 // object that its API server refuses, or one that Flux would delete, is an error. What could not be tried is a warning: nobody knows that
 // it would go wrong.
-func Rehearse(ctx context.Context, s *session.Session, at *kube.Client, name string, have RepoView) error {
+func Rehearse(ctx context.Context, s *session.Session, at *kube.Client, name string, have View) error {
 	untold := func(what string, err error) {
 		s.Deps.Report.Warn(fmt.Sprintf("what the Flux of %s would do is not tried%s: %v", name, what, err))
 	}

@@ -1,6 +1,8 @@
-package converge
+package checkup
 
-import "testing"
+import (
+	"testing"
+)
 
 func TestClusterList(t *testing.T) {
 	for want, names := range map[string][]string{

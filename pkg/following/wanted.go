@@ -1,4 +1,4 @@
-package converge
+package following
 
 import (
 	"context"
@@ -83,7 +83,7 @@ func wantedTask(ctx context.Context, q wantedQuestion) (*wantedAnswer, error) {
 }
 
 // wantedObjects are those of the commit that Flux is to apply, or before there is one those of the folder.
-func wantedObjects(ctx context.Context, s *session.Session, have RepoView) (*wantedAnswer, error) {
+func wantedObjects(ctx context.Context, s *session.Session, have View) (*wantedAnswer, error) {
 	dir := s.Opts.Dir
 	if have.repo != nil && have.revision != "" {
 		checkout, remove, err := atomicfile.TempFolder("", "wanted")

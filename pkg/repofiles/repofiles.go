@@ -1,4 +1,6 @@
-package converge
+// Package repofiles makes the files that init wants in the fleet repo: the scaffold, Flux's own manifests, the Flux of the workload
+// clusters, fleet.lock, and what is encrypted. It commits nothing.
+package repofiles
 
 import (
 	"context"
@@ -6,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
@@ -14,18 +15,20 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/repoaccess"
+	"github.com/fleetctl/fleetctl/pkg/resolve"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/version"
 )
 
-// RepoContent is what init wants in the fleet repo, made of what it knows by then.
-type RepoContent struct {
+// Content is what init wants in the fleet repo, made of what it knows by then.
+type Content struct {
 	Session  *session.Session
-	Endpoint *GitEndpoint
+	Endpoint *repoaccess.Endpoint
 	// Manifests are nil for a scaffold, which reads none.
-	Manifests *Manifests
+	Manifests *resolve.Manifests
 	// Client of the management cluster; nil for a scaffold and a dry run.
 	Client *kube.Client
 	keys   session.Keyring
@@ -33,7 +36,7 @@ type RepoContent struct {
 
 // repoFiles is all that init wants in the fleet repo at root. What is the user's is left alone: present tells what is there already.
 // It is computed anew on every try.
-func (c *RepoContent) repoFiles(ctx context.Context, root string, present func(manifest.File) bool) ([]manifest.File, error) {
+func (c *Content) repoFiles(ctx context.Context, root string, present func(manifest.File) bool) ([]manifest.File, error) {
 	files, err := c.missingScaffold(ctx, present)
 	if err != nil {
 		return nil, err
@@ -57,11 +60,11 @@ func (c *RepoContent) repoFiles(ctx context.Context, root string, present func(m
 			return nil, err
 		}
 	}
-	return c.Manifests.withLock(root, slices.Concat(files, channels, workload, pipeline), present)
+	return c.Manifests.WithLock(root, slices.Concat(files, channels, workload, pipeline), present)
 }
 
 // missingScaffold are the files of a new fleet repo that are not there yet, and fleet.yaml, which may have changed.
-func (c *RepoContent) missingScaffold(ctx context.Context, present func(manifest.File) bool) ([]manifest.File, error) {
+func (c *Content) missingScaffold(ctx context.Context, present func(manifest.File) bool) ([]manifest.File, error) {
 	scaffolded, err := c.scaffoldFiles(ctx)
 	if err != nil {
 		return nil, err
@@ -86,16 +89,11 @@ func isNewRepo(s *session.Session, root string) bool {
 func pipelineFiles(s *session.Session, present func(manifest.File) bool) ([]manifest.File, error) {
 	git := s.Fleet.Spec.Git
 	forge := git.ForgeType()
-	if forge == "" || forge == v1alpha1.ForgeGitHub && pushesByToken(s) {
+	if forge == "" || forge == v1alpha1.ForgeGitHub && repoaccess.ByToken(s) {
 		return nil, nil
 	}
 	files, err := scaffold.CIFiles(forge, version.Released())
 	return slices.DeleteFunc(files, present), err
-}
-
-// pushesByToken tells whether the remote is one that takes a token, not a key.
-func pushesByToken(s *session.Session) bool {
-	return s.Fleet.Spec.Git.Scheme() == v1alpha1.GitHTTPS
 }
 
 // inMemoryFlavour needs nothing but the docker provider's manager.
@@ -134,14 +132,14 @@ func FirstCluster(s *session.Session, local bool) string {
 }
 
 // fleetFile is fleet.yaml, with the versions where they are chosen.
-func (c *RepoContent) fleetFile() []byte {
+func (c *Content) fleetFile() []byte {
 	if c.Manifests == nil {
 		return c.Session.FleetFile
 	}
-	return c.Manifests.fleetFile
+	return c.Manifests.FleetFile
 }
 
-func (c *RepoContent) scaffoldFiles(ctx context.Context) ([]manifest.File, error) {
+func (c *Content) scaffoldFiles(ctx context.Context) ([]manifest.File, error) {
 	s := c.Session
 	version, err := c.exampleVersion(ctx)
 	if err != nil {
@@ -170,7 +168,7 @@ func (c *RepoContent) scaffoldFiles(ctx context.Context) ([]manifest.File, error
 
 // exampleVersion is the Kubernetes version of the cluster in the new repo's README: that of the management cluster, which its host chose
 // where fleet.yaml does not say.
-func (c *RepoContent) exampleVersion(ctx context.Context) (string, error) {
+func (c *Content) exampleVersion(ctx context.Context) (string, error) {
 	if v := c.Session.Mgmt.KubernetesVersion; v != "" {
 		return v, nil
 	}
@@ -182,28 +180,8 @@ func (c *RepoContent) exampleVersion(ctx context.Context) (string, error) {
 	return v, err
 }
 
-// syncOptions are for a Flux that reads the fleet repo at an endpoint.
-func syncOptions(s *session.Session, at *GitEndpoint) flux.SyncOptions {
-	o := flux.SyncOptions{
-		URL: at.URL, Branch: s.Fleet.Spec.Git.Branch, Path: s.Mgmt.Dir(), Interval: interval(s),
-	}
-	if !at.Credentials.Empty() {
-		o.SecretName = flux.Name
-	}
-	return o
-}
-
-// interval at which Flux looks for commits; Validate has checked that it parses.
-func interval(s *session.Session) time.Duration {
-	d, err := time.ParseDuration(s.Fleet.Spec.Git.Interval)
-	if err != nil {
-		return time.Minute
-	}
-	return d
-}
-
 // ManifestFiles are the manifests of a run: what is applied to the management cluster, and what is committed.
-func (c *RepoContent) ManifestFiles(ctx context.Context) ([]manifest.File, error) {
+func (c *Content) ManifestFiles(ctx context.Context) ([]manifest.File, error) {
 	var files []manifest.File
 	applied, err := c.Manifests.Source.Render(ctx, c.Manifests.Providers)
 	if err != nil {
@@ -212,7 +190,7 @@ func (c *RepoContent) ManifestFiles(ctx context.Context) ([]manifest.File, error
 	for _, f := range applied {
 		files = append(files, manifest.File{Path: filepath.ToSlash(filepath.Join("apply", f.Name)), Content: f.Content})
 	}
-	sync, err := flux.GenerateSync(syncOptions(c.Session, c.Endpoint))
+	sync, err := flux.GenerateSync(repoaccess.SyncOptions(c.Session, c.Endpoint))
 	if err != nil {
 		return nil, err
 	}
@@ -235,7 +213,7 @@ func (c *RepoContent) ManifestFiles(ctx context.Context) ([]manifest.File, error
 
 // FirstRules are the rules of encryption where the repo has none, for the key that init would take or make: secrets need them, but no
 // cluster.
-func (c *RepoContent) FirstRules(ctx context.Context, root string) ([]gitrepo.Change, error) {
+func (c *Content) FirstRules(ctx context.Context, root string) ([]gitrepo.Change, error) {
 	for _, dir := range []string{root, c.Session.Opts.Dir} { // what is committed, and what a person has on disk
 		if rules, err := fleetsecrets.Rules(dir); err != nil || rules != nil {
 			return nil, err
@@ -249,7 +227,7 @@ func (c *RepoContent) FirstRules(ctx context.Context, root string) ([]gitrepo.Ch
 }
 
 // ScaffoldedFiles are those of repoFiles that are made of what this program has in it alone.
-func (c *RepoContent) ScaffoldedFiles(ctx context.Context, _ string, present func(manifest.File) bool) ([]manifest.File, error) {
+func (c *Content) ScaffoldedFiles(ctx context.Context, _ string, present func(manifest.File) bool) ([]manifest.File, error) {
 	files, err := c.missingScaffold(ctx, present)
 	if err != nil || !c.Session.NewFleet {
 		return files, err

@@ -1,4 +1,4 @@
-package converge
+package resolve
 
 import (
 	"context"
@@ -14,7 +14,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/hosts"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/plain"
-	"github.com/fleetctl/fleetctl/pkg/preflight"
 	"github.com/fleetctl/fleetctl/pkg/progress"
 	"github.com/fleetctl/fleetctl/pkg/session"
 )
@@ -57,7 +56,7 @@ func ReadComponents(
 
 // lockManifests notes what was read, and compares it with fleet.lock before any of it is installed.
 func lockManifests(ctx context.Context, s *session.Session, m *Manifests) error {
-	lock, err := lock(s)
+	lock, err := LockOf(s)
 	if err != nil {
 		return err
 	}
@@ -89,8 +88,8 @@ func lockManifests(ctx context.Context, s *session.Session, m *Manifests) error 
 	return errors.Join(errs...)
 }
 
-// lock is the fleet repo's; nil where there is none.
-func lock(s *session.Session) (*v1alpha1.Lock, error) {
+// LockOf is the fleet repo's; nil where there is none.
+func LockOf(s *session.Session) (*v1alpha1.Lock, error) {
 	lock, err := v1alpha1.LoadLock(filepath.Join(s.Opts.Dir, v1alpha1.LockFileName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -98,27 +97,11 @@ func lock(s *session.Session) (*v1alpha1.Lock, error) {
 	return lock, err
 }
 
-// checkImageLock looks whether fleet.lock knows images: that of an older fleetctl does not.
-func (c *checks) checkImageLock(context.Context) preflight.Result {
-	s := c.session
-	lock, err := lock(s)
-	switch {
-	case err != nil:
-		return preflight.FailWith(err)
-	case lock == nil:
-		return preflight.OK("`fleetctl init` writes them to %s", v1alpha1.LockFileName)
-	case len(lock.Images) == 0:
-		return preflight.Warn("`fleetctl lock` adds them, and so does the next `fleetctl init`",
-			"%s has none: an older fleetctl wrote it", v1alpha1.LockFileName)
-	}
-	return preflight.OK("%s has those of %s", v1alpha1.LockFileName, plain.Count(len(lock.Images), "image"))
-}
-
 // lockImages compares the images of what is to be installed with fleet.lock, and pins them. What a bundle has is compared before a host
 // gets it; what comes from a registry is pulled by the digest that is locked. An image that fleet.lock does not know is looked up; where no
 // registry answers, it is run by its tag, as without a fleet.lock.
 func lockImages(ctx context.Context, s *session.Session, m *Manifests) error {
-	lock, err := lock(s)
+	lock, err := LockOf(s)
 	if err != nil {
 		return err
 	}
@@ -175,8 +158,8 @@ func (m *Manifests) imagesToLock(ctx context.Context) ([]components.Image, error
 	return images, nil
 }
 
-// withLock adds fleet.lock, where it does not know all that is installed, to the files that are written.
-func (m *Manifests) withLock(root string, files []manifest.File, present func(manifest.File) bool) ([]manifest.File, error) {
+// WithLock adds fleet.lock, where it does not know all that is installed, to the files that are written.
+func (m *Manifests) WithLock(root string, files []manifest.File, present func(manifest.File) bool) ([]manifest.File, error) {
 	repo := fleetrepo.New(root, m.fleet)
 	edit, err := repo.Relock(m.locked, files)
 	if err != nil {

@@ -1,7 +1,6 @@
-package converge
+package repofiles
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"path"
@@ -12,23 +11,15 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/repoaccess"
 	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// checkTuning refuses to tune what is not there, which only the manifests tell of a provider that is not known by name.
-func checkTuning(ctx context.Context, m *Manifests) error {
-	managers, err := m.Flux.Managers()
-	if err != nil {
-		return err
-	}
-	return m.Source.CheckTuning(ctx, m.Providers, managers)
-}
-
 // systemFiles are those of flux-system that init writes. Flux's own manifests are ours to update; its kustomization.yaml is where the user
 // customises them, and says whether the tuning has an effect.
-func (c *RepoContent) systemFiles(root string, present func(manifest.File) bool) ([]manifest.File, error) {
-	all, err := flux.SystemFiles(c.Manifests.Flux, syncOptions(c.Session, c.Endpoint))
+func (c *Content) systemFiles(root string, present func(manifest.File) bool) ([]manifest.File, error) {
+	all, err := flux.SystemFiles(c.Manifests.Flux, repoaccess.SyncOptions(c.Session, c.Endpoint))
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,6 @@
-package converge
+// Package resolve says what is to run on a management cluster: it chooses the versions that fleet.yaml leaves open, reads the manifests of
+// these versions, and holds manifests and images to fleet.lock.
+package resolve
 
 import (
 	"context"
@@ -27,14 +29,14 @@ import (
 type Versions struct {
 	// fleet has the versions that fleet.yaml leaves open, and fleetFile is that file with them.
 	fleet     *v1alpha1.Fleet
-	fleetFile []byte
+	FleetFile []byte
 	Source    *capi.Source
 	Providers []capi.Provider
-	// origins say where the values of the source's variables come from.
-	origins map[string]capi.Origin
-	// variables are all values; those of vault stand in until Vault is asked.
-	variables map[string]string
-	vault     []v1alpha1.Variable
+	// Origins say where the values of the source's variables come from.
+	Origins map[string]capi.Origin
+	// Variables are all values; those of vault stand in until Vault is asked.
+	Variables map[string]string
+	Vault     []v1alpha1.Variable
 }
 
 // Manifests is all that will be applied to the management cluster, read.
@@ -42,15 +44,14 @@ type Manifests struct {
 	*Versions
 	Flux   *flux.Components
 	locked *v1alpha1.Lock
-	// images of a bundle that the node needs; nil without a bundle. pinned are those by which the images are run that go by digests.
-	images host.ImageArchive
+	// Images of a bundle that the node needs; nil without a bundle. pinned are those by which the images are run that go by digests.
+	Images host.ImageArchive
 	pinned []string
 }
 
-// ChooseVersions fills in the versions that fleet.yaml leaves open and finds out what the providers lack. It comes before anything is
+// Choose fills in the versions that fleet.yaml leaves open and finds out what the providers lack. It comes before anything is
 // created, and is quick: what takes long of the manifests is read while the host starts.
-func (r *Run) ChooseVersions(ctx context.Context, detail func(string)) (*Versions, error) {
-	s := r.Session
+func Choose(ctx context.Context, s *session.Session, detail func(string)) (*Versions, error) {
 	if s.Bundle != nil {
 		detail("unpacking the bundle's manifests")
 		if err := unpackManifests(ctx, s); err != nil {
@@ -66,16 +67,15 @@ func (r *Run) ChooseVersions(ctx context.Context, detail func(string)) (*Version
 	if certManager.Version, err = planProviders(ctx, s, v, certManager); err != nil {
 		return nil, err
 	}
-	if v.fleetFile, err = pinVersions(s, v.Providers, certManager.Version); err != nil {
+	if v.FleetFile, err = pinVersions(s, v.Providers, certManager.Version); err != nil {
 		return nil, err
 	}
 	v.fleet = withVersions(s, v.Providers, certManager.Version)
 	return v, nil
 }
 
-// ReadManifests gets hold of all that will be applied, from the bundle or from the releases: seconds of work and of downloads.
-func (r *Run) ReadManifests(ctx context.Context, v *Versions, _ func(string)) (*Manifests, error) {
-	s := r.Session
+// Read gets hold of all that will be applied, from the bundle or from the releases: seconds of work and of downloads.
+func Read(ctx context.Context, s *session.Session, v *Versions) (*Manifests, error) {
 	m := &Manifests{Versions: v}
 	group, readCtx := errgroup.WithContext(ctx)
 	group.Go(func() error { return v.Source.Prefetch(readCtx, v.Providers) })
@@ -110,9 +110,9 @@ func planProviders(ctx context.Context, s *session.Session, v *Versions, certMan
 	if err != nil {
 		return "", err
 	}
-	v.variables = maps.Clone(resolved.Values)
-	v.origins, v.vault = maps.Clone(resolved.Origins), resolved.Vault
-	source, err := ProviderSource(s, declared, v.variables, s.Tuning(ctx), certManager) //nolint:contextcheck // it reads nothing yet
+	v.Variables = maps.Clone(resolved.Values)
+	v.Origins, v.Vault = maps.Clone(resolved.Origins), resolved.Vault
+	source, err := ProviderSource(s, declared, v.Variables, s.Tuning(ctx), certManager) //nolint:contextcheck // it reads nothing yet
 	if err != nil {
 		return "", err
 	}
@@ -123,15 +123,15 @@ func planProviders(ctx context.Context, s *session.Session, v *Versions, certMan
 	if v.Providers, err = source.Resolve(ctx, declared); err != nil {
 		return "", err
 	}
-	found, err := s.EnvironmentFor(ctx, source, v.Providers, v.variables)
+	found, err := s.EnvironmentFor(ctx, source, v.Providers, v.Variables)
 	if err != nil {
 		return "", err
 	}
-	maps.Copy(v.variables, found)
+	maps.Copy(v.Variables, found)
 	for name := range found {
-		v.origins[name] = variables.OriginOf(variables.FromEnvironment(name), found[name])
+		v.Origins[name] = variables.OriginOf(variables.FromEnvironment(name), found[name])
 	}
-	if v.Source, err = source.WithVariables(v.variables); err != nil { //nolint:contextcheck // it reads nothing yet
+	if v.Source, err = source.WithVariables(v.Variables); err != nil { //nolint:contextcheck // it reads nothing yet
 		return "", err
 	}
 	return version, v.Source.CheckVariables(ctx, v.Providers)
@@ -205,7 +205,7 @@ func planImages(ctx context.Context, s *session.Session, m *Manifests) error {
 			needed = append(needed, ref)
 		}
 	}
-	m.images = s.Bundle.Archive(needed...)
+	m.Images = s.Bundle.Archive(needed...)
 	return nil
 }
 
