@@ -101,13 +101,13 @@ func TestStandbyHasNoWork(t *testing.T) {
 	defer cancel()
 	e := newExistingCluster(t)
 	e.makeCluster(ctx, t)
-	o, before := e.asStandby(t), e.namespaces(t)
+	o, before := e.asStandby(t), e.Namespaces(t)
 	_, err := Init(ctx, e.Deps, o)
 	if err == nil || !strings.Contains(err.Error(), "spare manages clusters, team-a/alpha for one") ||
 		!strings.Contains(diag.Hint(err), "another host") {
 		t.Errorf("init: %v, hint %q", err, diag.Hint(err))
 	}
-	if after := e.namespaces(t); !slices.Equal(before, after) {
+	if after := e.Namespaces(t); !slices.Equal(before, after) {
 		t.Errorf("namespaces are %q, were %q", after, before)
 	}
 	if claim, err := ownership.ReadClaim(ctx, e.Client); err != nil || claim != nil {

@@ -180,13 +180,13 @@ func (a *Access) Give(ctx context.Context, client *kube.Client, sync []byte, det
 		return err
 	}
 	system := flux.NewSystem(client)
-	if err := a.GiveKeys(ctx, system); err != nil {
+	if err := a.giveKeys(ctx, system); err != nil {
 		return err
 	}
 	return system.ApplySync(ctx, secret, sync, detail)
 }
 
-// GiveKeys gives the Flux of a cluster the keys to what is encrypted in the fleet repo.
-func (a *Access) GiveKeys(ctx context.Context, system *flux.System) error {
+// giveKeys gives the Flux of a cluster the keys to what is encrypted in the fleet repo.
+func (a *Access) giveKeys(ctx context.Context, system *flux.System) error {
 	return system.AddKeys(ctx, fleetsecrets.WithKeys(a.Keys))
 }

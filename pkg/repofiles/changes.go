@@ -22,7 +22,7 @@ func (c *Content) Changes(ctx context.Context, root string) ([]gitrepo.Change, e
 	if err != nil {
 		return nil, err
 	}
-	encrypted, err := c.SecretFiles(ctx, root)
+	encrypted, err := c.secretFiles(ctx, root)
 	return append(changes, encrypted...), err
 }
 

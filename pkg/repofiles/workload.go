@@ -47,8 +47,8 @@ func (c *Content) workloadFiles(present func(manifest.File) bool) ([]manifest.Fi
 	return files, nil
 }
 
-// SecretFiles are the rules of encryption, and the credentials of the workload clusters, encrypted, where the repo at root has others.
-func (c *Content) SecretFiles(ctx context.Context, root string) ([]gitrepo.Change, error) {
+// secretFiles are the rules of encryption, and the credentials of the workload clusters, encrypted, where the repo at root has others.
+func (c *Content) secretFiles(ctx context.Context, root string) ([]gitrepo.Change, error) {
 	s := c.Session
 	keys, err := c.keys.Ensure(ctx, s, c.Client, root)
 	if err != nil {

@@ -40,7 +40,7 @@ func SnapshotsAreOf(ctx context.Context, s *session.Session, place snapshot.Plac
 
 // RefuseForgottenAt is RefuseForgotten where there is a cluster: one that has done no work yet, beside snapshots of another one.
 func RefuseForgottenAt(ctx context.Context, s *session.Session, client *kube.Client, journal *handover.Journal) error {
-	if s.Connected || s.StandbyOf != "" || journal != nil { // it has taken work over, or handed it over: see refuseHandedOver
+	if s.Connected || s.StandbyOf != "" || journal != nil { // it has taken work over, or handed it over: see RefuseHandedOver
 		return nil
 	}
 	place, ids, err := s.Snapshots(ctx)

@@ -37,7 +37,7 @@ func Find(ctx context.Context, s *session.Session) (*Cluster, error) {
 	return &Cluster{Client: client, Claim: there}, nil
 }
 
-// ForDryRun is FindStanding for a dry run, which needs no host, and no cluster that answers: without them it is nil.
+// ForDryRun is Find for a dry run, which needs no host, and no cluster that answers: without them it is nil.
 func ForDryRun(ctx context.Context, s *session.Session) (*Cluster, error) {
 	if s.HostErr != nil {
 		return nil, nil //nolint:nilerr // what a dry run can do without

@@ -1,6 +1,6 @@
 //go:build integration
 
-package lifecycle
+package repofiles_test
 
 import (
 	"context"
@@ -22,15 +22,17 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
 	"github.com/fleetctl/fleetctl/pkg/layout"
+	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
 	"github.com/fleetctl/fleetctl/pkg/repoaccess"
 	"github.com/fleetctl/fleetctl/pkg/repofiles"
 	"github.com/fleetctl/fleetctl/pkg/session"
+	"github.com/fleetctl/fleetctl/pkg/standing/standingtest"
 )
 
 // tokenFleet is a fleet repo at a real Git server that asks for a token, and its management cluster as far as an API server.
 type tokenFleet struct {
-	*existingCluster
+	*standingtest.Cluster
 	share, automation, reader bool
 }
 
@@ -39,8 +41,8 @@ const tokenWorkload = "providers/docker/v1/clusters/dev/north/"
 // options write the fleet repo as it is declared to be, and are those of a run with these tokens.
 func (f *tokenFleet) options(t *testing.T, push, own string) session.Options {
 	t.Helper()
-	o := f.existingCluster.Options(t, "admin")
-	fleet := strings.Replace(string(f.read(t, v1alpha1.FileName)), "spec:\n", "spec:\n  environments: [{name: dev}]\n", 1)
+	o := f.Cluster.Options(t, "admin")
+	fleet := strings.Replace(string(f.Read(t, v1alpha1.FileName)), "spec:\n", "spec:\n  environments: [{name: dev}]\n", 1)
 	if f.share {
 		fleet = strings.Replace(fleet, "caFile: ca.pem", "caFile: ca.pem, sharePushToken: true", 1)
 	}
@@ -72,19 +74,10 @@ func (f *tokenFleet) options(t *testing.T, push, own string) session.Options {
 	return o
 }
 
-func (f *tokenFleet) read(t *testing.T, name string) []byte {
-	t.Helper()
-	content, err := os.ReadFile(filepath.Join(f.Dir, filepath.FromSlash(name)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return content
-}
-
 // doctor is what the check says of these tokens.
 func (f *tokenFleet) doctor(ctx context.Context, t *testing.T, push, own string) preflight.Report {
 	t.Helper()
-	report, err := Doctor(ctx, f.Deps, f.options(t, push, own))
+	report, err := lifecycle.Doctor(ctx, f.Deps, f.options(t, push, own))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +124,7 @@ func (f *tokenFleet) content(ctx context.Context, t *testing.T, push, own string
 func (f *tokenFleet) run(ctx context.Context, t *testing.T, push, own string) {
 	t.Helper()
 	content := f.content(ctx, t, push, own)
-	changes, err := content.SecretFiles(ctx, f.Dir)
+	changes, err := repofiles.SecretFiles(content, ctx, f.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +136,7 @@ func (f *tokenFleet) run(ctx context.Context, t *testing.T, push, own string) {
 	if err := flux.NewSystem(f.Client).ApplySecret(ctx, made); err != nil {
 		t.Fatal(err)
 	}
-	if err := content.Access().GiveKeys(ctx, flux.NewSystem(f.Client)); err != nil {
+	if err := flux.NewSystem(f.Client).AddKeys(ctx, fleetsecrets.WithKeys(content.Access().Keys)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -178,7 +171,7 @@ func (f *tokenFleet) held(ctx context.Context, t *testing.T) (cluster, workload 
 
 func newTokenFleet(ctx context.Context, t *testing.T) *tokenFleet {
 	t.Helper()
-	f := &tokenFleet{existingCluster: newExistingCluster(t)}
+	f := &tokenFleet{Cluster: standingtest.New(t)}
 	if err := f.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: flux.Namespace}}); err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +298,7 @@ func TestUnreadableTokenIsRefusedEarly(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	f := newTokenFleet(ctx, t)
-	_, err := Init(ctx, f.Deps, f.options(t, f.Git.Token, "wr0ng"))
+	_, err := lifecycle.Init(ctx, f.Deps, f.options(t, f.Git.Token, "wr0ng"))
 	if err == nil || !strings.Contains(err.Error(), "git token for flux: try the token for Flux: ") || strings.Contains(err.Error(), "wr0ng") {
 		t.Errorf("got %v", err)
 	}

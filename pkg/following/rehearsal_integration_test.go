@@ -1,6 +1,6 @@
 //go:build integration
 
-package lifecycle
+package following_test
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/following"
 	"github.com/fleetctl/fleetctl/pkg/progress"
 	"github.com/fleetctl/fleetctl/pkg/session"
+	"github.com/fleetctl/fleetctl/pkg/standing/standingtest"
 )
 
 // heard is a reporter that keeps the warnings.
@@ -29,7 +30,7 @@ func (h *heard) Warn(text string) { h.warnings = append(h.warnings, text) }
 func TestRehearsal(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	e := newExistingCluster(t)
+	e := standingtest.New(t)
 	report := &heard{Reporter: progress.Discard}
 	e.Deps.Report = report
 	s, err := session.Open(ctx, e.Deps, e.Options(t, "admin"))
@@ -37,12 +38,12 @@ func TestRehearsal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	e.followSomething(ctx, t, e.Git.URL, "main", s.Mgmt.Dir())
+	e.FollowSomething(ctx, t, e.Git.URL, "main", s.Mgmt.Dir())
 	for _, name := range []string{"theirs", "child"} {
-		e.apply(ctx, t, "{apiVersion: v1, kind: ConfigMap, metadata: {namespace: default, name: "+name+
+		e.Apply(ctx, t, "{apiVersion: v1, kind: ConfigMap, metadata: {namespace: default, name: "+name+
 			", labels: {kustomize.toolkit.fluxcd.io/name: clusters}}}")
 	}
-	e.apply(ctx, t, "{apiVersion: v1, kind: Service, metadata: {namespace: default, name: fixed}, spec: {clusterIP: None, ports: [{port: "+
+	e.Apply(ctx, t, "{apiVersion: v1, kind: Service, metadata: {namespace: default, name: fixed}, spec: {clusterIP: None, ports: [{port: "+
 		"80}]}}")
 	write := func(name, content string) {
 		t.Helper()

@@ -1,6 +1,6 @@
 //go:build integration
 
-package lifecycle
+package repofiles_test
 
 import (
 	"context"
@@ -27,6 +27,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/repofiles"
 	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/session"
+	"github.com/fleetctl/fleetctl/pkg/standing/standingtest"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
@@ -36,9 +37,17 @@ const (
 	password   = "correct horse"
 )
 
+// keyedCluster is a management cluster as far as the keys of its fleet go.
+type keyedCluster struct{ *standingtest.Cluster }
+
+func newKeyedCluster(t *testing.T) *keyedCluster {
+	t.Helper()
+	return &keyedCluster{standingtest.New(t)}
+}
+
 // initKeys does of init what is about keys, on a cluster without Flux: it looks for them before anything is made, settles the rules in the
 // fleet repo, and gives the keys to the cluster.
-func (e *existingCluster) initKeys(ctx context.Context, t *testing.T, o session.Options) error {
+func (e *keyedCluster) initKeys(ctx context.Context, t *testing.T, o session.Options) error {
 	t.Helper()
 	s, err := session.Open(ctx, e.Deps, o)
 	if err != nil {
@@ -53,23 +62,23 @@ func (e *existingCluster) initKeys(ctx context.Context, t *testing.T, o session.
 	if err != nil {
 		return err
 	}
-	changes, err := content.SecretFiles(ctx, o.Dir)
+	changes, err := repofiles.SecretFiles(content, ctx, o.Dir)
 	if err != nil {
 		return err
 	}
 	writeChanges(t, o.Dir, append(identity, changes...))
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: flux.Namespace}}
-	if err := e.Client.Create(ctx, namespace); err != nil && !slices.Contains(e.namespaces(t), flux.Namespace) {
+	if err := e.Client.Create(ctx, namespace); err != nil && !slices.Contains(e.Namespaces(t), flux.Namespace) {
 		t.Fatal(err)
 	}
 	if err := s.Cluster.Save(s.Record()); err != nil {
 		t.Fatal(err)
 	}
-	return content.Access().GiveKeys(ctx, flux.NewSystem(e.Client))
+	return flux.NewSystem(e.Client).AddKeys(ctx, fleetsecrets.WithKeys(content.Access().Keys))
 }
 
 // keyFile is where the state folder has the keys of the fleet.
-func (e *existingCluster) keyFile(t *testing.T) string {
+func (e *keyedCluster) keyFile(t *testing.T) string {
 	t.Helper()
 	id, err := fleetrepo.ReadIdentity(e.Dir)
 	if err != nil || id == "" {
@@ -90,7 +99,7 @@ func writeChanges(t *testing.T, dir string, changes []gitrepo.Change) {
 }
 
 // decrypts opens a file as the Flux of the cluster can: with the keys that the API server has for it.
-func (e *existingCluster) decrypts(ctx context.Context, t *testing.T, sealed []byte) error {
+func (e *keyedCluster) decrypts(ctx context.Context, t *testing.T, sealed []byte) error {
 	t.Helper()
 	keys, err := fleetsecrets.ClusterKeys(ctx, e.Client)
 	if err != nil {
@@ -103,19 +112,10 @@ func (e *existingCluster) decrypts(ctx context.Context, t *testing.T, sealed []b
 	return err
 }
 
-func (e *existingCluster) read(t *testing.T, name string) []byte {
-	t.Helper()
-	content, err := os.ReadFile(filepath.Join(e.Dir, filepath.FromSlash(name)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return content
-}
-
 // newSealedFleet is a management cluster whose fleet repo has a secret.
-func newSealedFleet(ctx context.Context, t *testing.T) *existingCluster {
+func newSealedFleet(ctx context.Context, t *testing.T) *keyedCluster {
 	t.Helper()
-	e := newExistingCluster(t)
+	e := newKeyedCluster(t)
 	if err := e.initKeys(ctx, t, e.Options(t, "admin")); err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func newSealedFleet(ctx context.Context, t *testing.T) *existingCluster {
 	if _, err := change.Make(ctx, change.Options{Dir: e.Dir, Edit: edit}); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.decrypts(ctx, t, e.read(t, sealedFile)); err != nil {
+	if err := e.decrypts(ctx, t, e.Read(t, sealedFile)); err != nil {
 		t.Fatal(err)
 	}
 	return e
@@ -148,11 +148,11 @@ func TestKeyReachesANewManagementCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	next := newExistingCluster(t) // a state folder of its own: another machine
+	next := newKeyedCluster(t) // a state folder of its own: another machine
 	options := next.Options(t, "admin")
 	var clone manifest.ChangeSet
 	for _, name := range []string{sealedFile, secret.RulesFile} {
-		clone.Write(manifest.File{Path: name, Content: old.read(t, name)})
+		clone.Write(manifest.File{Path: name, Content: old.Read(t, name)})
 	}
 	if _, err := clone.Apply(next.Dir); err != nil {
 		t.Fatal(err)
@@ -162,7 +162,7 @@ func TestKeyReachesANewManagementCluster(t *testing.T) {
 		if !errors.Is(err, secret.ErrNoKey) || !strings.Contains(diag.Hint(err), "--age-key-file") {
 			t.Errorf("got %v, hint %q", err, diag.Hint(err))
 		}
-		if slices.Contains(next.namespaces(t), flux.Namespace) {
+		if slices.Contains(next.Namespaces(t), flux.Namespace) {
 			t.Error("something was made")
 		}
 	})
@@ -171,10 +171,10 @@ func TestKeyReachesANewManagementCluster(t *testing.T) {
 		if err := next.initKeys(ctx, t, options); err != nil {
 			t.Fatal(err)
 		}
-		if err := next.decrypts(ctx, t, next.read(t, sealedFile)); err != nil {
+		if err := next.decrypts(ctx, t, next.Read(t, sealedFile)); err != nil {
 			t.Error(err)
 		}
-		if got, want := string(next.read(t, secret.RulesFile)), string(old.read(t, secret.RulesFile)); got != want {
+		if got, want := string(next.Read(t, secret.RulesFile)), string(old.Read(t, secret.RulesFile)); got != want {
 			t.Errorf("the rules have changed:\n%s", got)
 		}
 		info, err := os.Stat(next.keyFile(t))
@@ -218,7 +218,7 @@ func TestNewKeyIsHandedOver(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	e := newSealedFleet(ctx, t)
-	before := e.read(t, sealedFile)
+	before := e.Read(t, sealedFile)
 	old, err := fleetsecrets.ClusterKeys(ctx, e.Client)
 	if err != nil {
 		t.Fatal(err)
@@ -249,7 +249,7 @@ func TestNewKeyIsHandedOver(t *testing.T) {
 	if got := keys.Recipients(); len(got) != 3 || got[1] != old[0].Recipient() || got[2] != older.Recipient() {
 		t.Fatalf("the cluster has %q: the new key, the one in use and the one before were expected", got)
 	}
-	if string(e.read(t, sealedFile)) != string(before) {
+	if string(e.Read(t, sealedFile)) != string(before) {
 		t.Error("a file has changed before the cluster had the key")
 	}
 	if err := e.decrypts(ctx, t, before); err != nil {
@@ -259,7 +259,7 @@ func TestNewKeyIsHandedOver(t *testing.T) {
 	if _, err := change.Make(ctx, change.Options{Dir: e.Dir, Edit: edit}); err != nil {
 		t.Fatal(err)
 	}
-	after := e.read(t, sealedFile)
+	after := e.Read(t, sealedFile)
 	if err := e.decrypts(ctx, t, after); err != nil {
 		t.Errorf("the revision after: %v", err)
 	}
@@ -269,7 +269,7 @@ func TestNewKeyIsHandedOver(t *testing.T) {
 	if _, err := secret.Decrypt(after, old); !errors.Is(err, secret.ErrNoKey) {
 		t.Errorf("the old key alone still opens what was rotated: %v", err)
 	}
-	if rules := string(e.read(t, secret.RulesFile)); !strings.Contains(rules, keys[0].Recipient()) ||
+	if rules := string(e.Read(t, secret.RulesFile)); !strings.Contains(rules, keys[0].Recipient()) ||
 		strings.Contains(rules, old[0].Recipient()) {
 		t.Errorf("the rules are\n%s", rules)
 	}
@@ -286,7 +286,7 @@ func TestNewKeyNeedsItsManagementCluster(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	e := newSealedFleet(ctx, t)
-	before := e.read(t, sealedFile)
+	before := e.Read(t, sealedFile)
 	if err := os.Remove(e.Kubeconfig); err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +294,7 @@ func TestNewKeyNeedsItsManagementCluster(t *testing.T) {
 		!strings.Contains(diag.Hint(err), "--offline") {
 		t.Errorf("got %v, hint %q", err, diag.Hint(err))
 	}
-	if string(e.read(t, sealedFile)) != string(before) {
+	if string(e.Read(t, sealedFile)) != string(before) {
 		t.Error("a file has changed")
 	}
 	if keys, err := fleetsecrets.ClusterKeys(ctx, e.Client); err != nil || len(keys) != 1 {
@@ -307,10 +307,10 @@ func TestFleetsOfOneNameShareNoKeys(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	one := newSealedFleet(ctx, t)
-	two := newExistingCluster(t)
+	two := newKeyedCluster(t)
 	two.Deps.Store = one.Deps.Store
 	options := two.Options(t, "admin")
-	fleet := strings.ReplaceAll(string(two.read(t, v1alpha1.FileName)), "name: mgmt", "name: second")
+	fleet := strings.ReplaceAll(string(two.Read(t, v1alpha1.FileName)), "name: mgmt", "name: second")
 	if err := os.WriteFile(filepath.Join(two.Dir, v1alpha1.FileName), []byte(fleet), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -325,7 +325,7 @@ func TestFleetsOfOneNameShareNoKeys(t *testing.T) {
 	if err != nil || len(first) != 1 || len(second) != 1 || first[0].Recipient() == second[0].Recipient() {
 		t.Errorf("the clusters have %q and %q, %v", first.Recipients(), second.Recipients(), err)
 	}
-	if _, err := secret.Decrypt(one.read(t, sealedFile), second); !errors.Is(err, secret.ErrNoKey) {
+	if _, err := secret.Decrypt(one.Read(t, sealedFile), second); !errors.Is(err, secret.ErrNoKey) {
 		t.Errorf("the second fleet's cluster reads the first one's secrets: %v", err)
 	}
 }

@@ -1,5 +1,5 @@
-// Package convergetest gives tests a management cluster to be: a real API server, with a fleet repo and a Git server for it.
-package convergetest
+// Package standingtest gives tests a management cluster to be: a real API server, with a fleet repo and a Git server for it.
+package standingtest
 
 import (
 	"context"

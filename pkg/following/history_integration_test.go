@@ -1,6 +1,6 @@
 //go:build integration
 
-package lifecycle
+package following_test
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitserve"
 	"github.com/fleetctl/fleetctl/pkg/repoaccess"
 	"github.com/fleetctl/fleetctl/pkg/session"
+	"github.com/fleetctl/fleetctl/pkg/standing/standingtest"
 )
 
 // A fleet repo that was served from its folder gets a remote. Flux changes over where that has the commit which it has applied, and nowhere
@@ -24,7 +25,7 @@ import (
 func TestRemoteHasTheHistoryOfTheFolder(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	e := newExistingCluster(t)
+	e := standingtest.New(t)
 	// The commit that was served, and one on top of it.
 	served := e.Git.Seed(t, "main", map[string]string{"a": "1"})
 	head := e.Git.Seed(t, "main", map[string]string{"a": "2"})
@@ -60,9 +61,9 @@ func TestRemoteHasTheHistoryOfTheFolder(t *testing.T) {
 			p := &following.Pushed{Session: s, Repo: repo, Revision: head, Access: &repoaccess.Access{
 				Session: s, Endpoint: &repoaccess.Endpoint{URL: e.Git.URL, Display: e.Git.URL}, Home: e.Client,
 			}}
-			e.followSomething(ctx, t, "", "", "")
+			e.FollowSomething(ctx, t, "", "", "")
 			old := (&url.URL{Scheme: "https", Host: "10.0.0.1:4000", Path: gitserve.RepoPath}).String()
-			e.follows(ctx, t, old, tc.applied)
+			e.Follows(ctx, t, old, tc.applied)
 			there := s.Claim()
 			there.URL, there.Confirmed = "", true // as it was made when the fleet had no remote
 			if err := there.Create(ctx, e.Client); err != nil {
@@ -88,22 +89,8 @@ func TestRemoteHasTheHistoryOfTheFolder(t *testing.T) {
 			if err != nil || now.URL != want {
 				t.Errorf("it follows %s, %v; want %s", now.URL, err, want)
 			}
-			e.unclaim(ctx, t)
-			e.forgetFlux(ctx, t)
+			e.Unclaim(ctx, t)
+			e.ForgetFlux(ctx, t)
 		})
 	}
-}
-
-// follows sets a Flux up that follows the folder of the management cluster at that address, and has applied a commit of it.
-func (e *existingCluster) follows(ctx context.Context, t *testing.T, from, commit string) {
-	t.Helper()
-	e.apply(ctx, t, "{apiVersion: source.toolkit.fluxcd.io/v1, kind: GitRepository, metadata: {name: flux-system, namespace: flux-system}, "+
-		"spec: {url: '"+from+"', interval: 1m, ref: {branch: main}}}")
-	status := ""
-	if commit != "" {
-		status = ", status: {lastAppliedRevision: 'main@sha1:" + commit + "', inventory: {entries: []}}"
-	}
-	e.apply(ctx, t, "{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {name: flux-system, namespace: "+
-		"flux-system}, spec: {path: ./providers/docker/v1/mgmt"+
-		", interval: 1m, prune: true, sourceRef: {kind: GitRepository, name: flux-system}}"+status+"}")
 }
