@@ -104,15 +104,8 @@ func (h *Host) nodes(ctx context.Context) ([]engine.Container, error) {
 func (h *Host) controlPlane() string { return h.name + "-" + constants.ControlPlaneNodeRoleValue }
 
 // Kubeconfig for clients on this machine, as administrator. It is read from the node, so it does not depend on StateDir.
-func (h *Host) Kubeconfig(ctx context.Context) ([]byte, error) { return h.kubeconfig(ctx, false) }
-
-// InternalKubeconfig is the kubeconfig for clients inside the engine's network: it has the node's name as server.
-func (h *Host) InternalKubeconfig(ctx context.Context) ([]byte, error) {
-	return h.kubeconfig(ctx, true)
-}
-
-func (h *Host) kubeconfig(ctx context.Context, internal bool) ([]byte, error) {
-	config, err := await(ctx, func() (string, error) { return h.provider(nil).KubeConfig(h.name, internal) })
+func (h *Host) Kubeconfig(ctx context.Context) ([]byte, error) {
+	config, err := await(ctx, func() (string, error) { return h.provider(nil).KubeConfig(h.name, false) })
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig of kind cluster %s: %w", h.name, err)
 	}
