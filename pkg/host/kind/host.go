@@ -78,9 +78,6 @@ func New(ctx context.Context, name string, opts Options) (*Host, error) {
 // Name of the management cluster.
 func (h *Host) Name() string { return h.name }
 
-// Engine is the cluster's container engine.
-func (h *Host) Engine() *engine.Engine { return h.engine }
-
 // provider is kind's API on the host's engine.
 func (h *Host) provider(detail func(string)) *cluster.Provider {
 	options := []cluster.ProviderOption{cluster.ProviderWithLogger(logger{detail})}
