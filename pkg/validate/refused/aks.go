@@ -1,4 +1,4 @@
-package validate
+package refused
 
 import (
 	"fmt"
@@ -109,7 +109,7 @@ func aksPool(p part) {
 	of, field := p, "name"
 	name, known := p.known("name")
 	if !p.has("name") && !p.isTemplate() { // else that of the object
-		of, field, name = part{p.object, nil, "metadata", p.out}, "name", p.object.Name
+		of, field, name = part{p.object, nil, "metadata", p.report}, "name", p.object.Name
 		known = !strings.Contains(name, "${")
 	}
 	longest, system := longestLinux, p.word("osType")

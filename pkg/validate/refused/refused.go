@@ -1,20 +1,22 @@
-package validate
+// Package refused knows what the webhooks and controllers of cloud providers refuse of an object that its CRD takes.
+package refused
 
 import (
 	"fmt"
 	"net/netip"
 	"strings"
 
-	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/render"
+	"github.com/fleetctl/fleetctl/pkg/validate/internal/mapping"
 )
 
 // part is a mapping of an object, and where it stands in it. What a provider's webhook or controller refuses, and its CRD takes, is
 // judged part by part.
 type part struct {
-	object *object
-	fields fields
+	object *render.Object
+	fields mapping.Fields
 	at     string
-	out    *diag.Findings
+	report func(field, summary, hint string)
 }
 
 // refusals are what judges the spec of a kind of a provider, as that provider's webhooks and controllers do. A kind that ends in Template
@@ -49,21 +51,18 @@ var refusals = map[string]func(part){
 	"VSphereVM":                      vsphereMachine,
 }
 
-// checkRefused reports what the provider of an object refuses, although its CRD takes it. Only what Flux applies is judged: a file may be
-// a patch.
-func checkRefused(o *object, content map[string]any) diag.Findings {
+// Judge reports what the provider of an object refuses of its content, although its CRD takes it.
+func Judge(o *render.Object, content map[string]any, report func(field, summary, hint string)) {
 	group, _, _ := strings.Cut(o.APIVersion, "/")
 	judge := refusals[o.Kind]
-	if judge == nil || o.content != nil || !strings.HasSuffix(group, "."+clusterGroup) || strings.HasPrefix(group, "vmware.") {
-		return nil
+	if judge == nil || !strings.HasSuffix(group, ".cluster.x-k8s.io") || strings.HasPrefix(group, "vmware.") {
+		return
 	}
-	var out diag.Findings
-	p := part{o, content, "", &out}.in("spec")
+	p := part{o, content, "", report}.in("spec")
 	if strings.HasSuffix(o.Kind, "Template") {
 		p = p.in("template").in("spec")
 	}
 	judge(p)
-	return out
 }
 
 // isTemplate tells that the part is of a template, from which several are made.
@@ -71,15 +70,15 @@ func (p part) isTemplate() bool { return strings.HasSuffix(p.object.Kind, "Templ
 
 // in is the mapping in a field; an empty one where the field has none.
 func (p part) in(field string) part {
-	return part{p.object, p.fields.in(field), p.path(field), p.out}
+	return part{p.object, p.fields.In(field), p.path(field), p.report}
 }
 
 // each are the mappings of the list in a field.
 func (p part) each(field string) []part {
-	items := p.fields.list(field)
+	items := p.fields.List(field)
 	out := make([]part, len(items))
 	for i, item := range items {
-		out[i] = part{p.object, item, fmt.Sprintf("%s[%d]", p.path(field), i), p.out}
+		out[i] = part{p.object, item, fmt.Sprintf("%s[%d]", p.path(field), i), p.report}
 	}
 	return out
 }
@@ -119,7 +118,7 @@ func (p part) has(field string) bool {
 func (p part) given(field string) bool { return p.fields[field] != nil }
 
 // word is the text in a field.
-func (p part) word(field string) string { return p.fields.text(field) }
+func (p part) word(field string) string { return p.fields.Text(field) }
 
 // known is the text in a field; ok is false where there is none, or Flux fills something in.
 func (p part) known(field string) (text string, ok bool) {
@@ -140,7 +139,7 @@ func (p part) number(field string) (n float64, ok bool) {
 
 // refuse reports a field; "" is the part itself.
 func (p part) refuse(field, summary, hint string) {
-	*p.out = append(*p.out, p.object.at(p.path(field), RuleRefused, summary, hint))
+	p.report(p.path(field), summary, hint)
 }
 
 // together reports that a field says something although another one does.

@@ -1,4 +1,4 @@
-package validate
+package refused
 
 import (
 	"encoding/base64"
@@ -20,7 +20,7 @@ var (
 
 func azureCluster(p part) {
 	if name := p.object.Name; !strings.Contains(name, "${") && !azureClusterName.MatchString(name) {
-		part{p.object, nil, "metadata", p.out}.refuse("name", fmt.Sprintf("%.80q cannot begin the names of machines in Azure", name),
+		part{p.object, nil, "metadata", p.report}.refuse("name", fmt.Sprintf("%.80q cannot begin the names of machines in Azure", name),
 			"name the cluster with 2 to 44 lower-case letters, digits and -, that begin and end with a letter or digit")
 	}
 	identity := p.in("identityRef")
