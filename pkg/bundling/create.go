@@ -14,12 +14,12 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/bundle"
 	"github.com/fleetctl/fleetctl/pkg/components"
-	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/hosts"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/programs"
+	"github.com/fleetctl/fleetctl/pkg/resolve"
 	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
@@ -142,7 +142,7 @@ func (b *creation) readProviders(ctx context.Context, detail func(string)) error
 
 // readFlux takes the release's own manifests, from which any choice of components can be made later.
 func (b *creation) readFlux(ctx context.Context, _ func(string)) error {
-	o := converge.FluxOptions(b.session)
+	o := resolve.FluxOptions(b.session)
 	base, err := b.fluxFrom(o.Version)
 	if err != nil {
 		return err

@@ -14,11 +14,11 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/bundle"
 	"github.com/fleetctl/fleetctl/pkg/capi"
-	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/hosts"
 	"github.com/fleetctl/fleetctl/pkg/programs"
+	"github.com/fleetctl/fleetctl/pkg/resolve"
 )
 
 // done removes what is not needed any more, the last first.
@@ -91,7 +91,7 @@ func (b *creation) resolveProviders(ctx context.Context, declared []capi.Provide
 		b.session.Deps.Report.Warn("The components come from their releases, as " + b.opts.From + " does not have all of them: " + err.Error())
 	}
 	//nolint:contextcheck // it reads nothing yet
-	source, err := converge.ProviderSource(b.session, declared, nil, nil, b.session.Mgmt.CertManager)
+	source, err := resolve.ProviderSource(b.session, declared, nil, nil, b.session.Mgmt.CertManager)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -6,9 +6,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/change"
-	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/resolve"
 )
 
 // lockOptions are the flags of lock.
@@ -55,7 +55,7 @@ func runLock(ctx context.Context, f *factory, o *lockOptions) error {
 	if err != nil {
 		return err
 	}
-	read, notes, err := converge.ReadComponents(ctx, f.report(), dir, o.bundle, f.cacheDir(), o.check)
+	read, notes, err := resolve.ReadComponents(ctx, f.report(), dir, o.bundle, f.cacheDir(), o.check)
 	if err != nil {
 		return err
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/adopt"
 	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/confine"
-	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/following"
 	"github.com/fleetctl/fleetctl/pkg/review"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 	"github.com/fleetctl/fleetctl/pkg/validate"
@@ -29,7 +29,7 @@ const grace = 1500 * time.Millisecond
 func Main(ctx context.Context, streams ui.Streams, args []string) int {
 	if len(args) == 1 && args[0] == confine.Argument {
 		return confine.Serve(adopt.Task, validate.Task, validate.AddonTask, review.RenderTask, review.NeedsTask, review.ChartsTask,
-			review.DiffTask, change.DeclaredTask, change.ValuesTask, converge.WantedTask)
+			review.DiffTask, change.DeclaredTask, change.ValuesTask, following.WantedTask)
 	}
 	streams = streams.Guarded()
 	f := newFactory(streams)

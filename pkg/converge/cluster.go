@@ -5,16 +5,20 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/following"
+	"github.com/fleetctl/fleetctl/pkg/fromvault"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/resolve"
 	"github.com/fleetctl/fleetctl/pkg/session"
+	"github.com/fleetctl/fleetctl/pkg/standing"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
 // ensureHost makes the host or, where it runs, sees to it that it has its images. The manifests, which say which these are, are read
 // meanwhile.
-func (r *Run) ensureHost(ctx context.Context, read steps.Awaited[*Manifests], detail func(string)) error {
+func (r *Run) ensureHost(ctx context.Context, read steps.Awaited[*resolve.Manifests], detail func(string)) error {
 	s := r.Session
 	// A node gets the images of the bundle once the manifests that name them are read.
 	images := func(ctx context.Context) (host.ImageArchive, error) {
@@ -22,7 +26,7 @@ func (r *Run) ensureHost(ctx context.Context, read steps.Awaited[*Manifests], de
 		if err != nil {
 			return nil, err
 		}
-		return m.images, nil
+		return m.Images, nil
 	}
 	st, err := s.Host.State(ctx)
 	if err != nil {
@@ -98,15 +102,15 @@ func (r *Run) awaitAPI(ctx context.Context, answer steps.Awaited[[]byte], _ func
 		return nil, err
 	}
 	if !r.GoesOn {
-		journal, err := RefuseHandedOver(ctx, r.Session, client)
+		journal, err := standing.RefuseHandedOver(ctx, r.Session, client)
 		if err != nil {
 			return nil, err
 		}
-		if err := refuseForgottenAt(ctx, r.Session, client, journal); err != nil {
+		if err := standing.RefuseForgottenAt(ctx, r.Session, client, journal); err != nil {
 			return nil, err
 		}
 	}
-	return client, ClaimCluster(ctx, r.Session, client, RepoView{}) // nothing is done to it before
+	return client, standing.Claim(ctx, r.Session, client, following.View{}) // nothing is done to it before
 }
 
 // keepAccess writes the private kubeconfig, and the user's own where they asked for it.
@@ -131,7 +135,7 @@ type Installed struct {
 }
 
 func (r *Run) installProviders(
-	ctx context.Context, client *kube.Client, m *Manifests, pods steps.Awaited[PodsRun], detail func(string),
+	ctx context.Context, client *kube.Client, m *resolve.Manifests, pods steps.Awaited[PodsRun], detail func(string),
 ) (*Installed, error) {
 	done := &Installed{}
 	if err := r.unlessHeld(ctx, client); err != nil {
@@ -141,7 +145,7 @@ func (r *Run) installProviders(
 	if err != nil {
 		return nil, err
 	}
-	result, err := InstallWith(ctx, r.Session, m.Versions, manager, capi.InstallOptions{
+	result, err := fromvault.Install(ctx, r.Session, m.Versions, manager, capi.InstallOptions{
 		Providers: m.Providers, Detail: detail,
 		PodsRun: UntilPodsRun(pods), Halted: r.Session.StandbyOf != "", // none of them ever runs there before it takes over
 		BeforeUpgrade: func(ctx context.Context, upgrades []capi.Upgrade) (err error) {
@@ -181,7 +185,9 @@ func (r *Run) unlessHeld(ctx context.Context, client *kube.Client) error {
 	return err
 }
 
-func (r *Run) installFlux(ctx context.Context, client *kube.Client, m *Manifests, pods steps.Awaited[PodsRun], detail func(string)) error {
+func (r *Run) installFlux(
+	ctx context.Context, client *kube.Client, m *resolve.Manifests, pods steps.Awaited[PodsRun], detail func(string),
+) error {
 	if err := r.unlessHeld(ctx, client); err != nil {
 		return err
 	}
@@ -208,7 +214,9 @@ func InstallFlux(ctx context.Context, client *kube.Client, components *flux.Comp
 
 // connect gives Flux its credentials and the source to follow, and lets it go on where a teardown that was called off suspended it. It
 // returns what a take-over keeps.
-func (r *Run) connect(ctx context.Context, client *kube.Client, m *Manifests, p *Pushed, detail func(string)) ([]string, error) {
+func (r *Run) connect(
+	ctx context.Context, client *kube.Client, m *resolve.Manifests, p *following.Pushed, detail func(string),
+) ([]string, error) {
 	s, system := r.Session, flux.NewSystem(client)
 	kept, err := p.Follow(ctx, client, m.Flux, detail)
 	if err != nil {
@@ -229,7 +237,7 @@ func (r *Run) connect(ctx context.Context, client *kube.Client, m *Manifests, p 
 }
 
 // waitSynced returns when Flux has applied the revision that was pushed, and all that it applied is healthy.
-func (r *Run) waitSynced(ctx context.Context, client *kube.Client, p *Pushed, detail func(string)) error {
+func (r *Run) waitSynced(ctx context.Context, client *kube.Client, p *following.Pushed, detail func(string)) error {
 	system := flux.NewSystem(client)
 	if synced, err := system.Synced(ctx, p.Revision); err == nil && synced {
 		return steps.NothingToDo("it has applied " + p.Revision[:min(len(p.Revision), 8)])

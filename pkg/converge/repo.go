@@ -1,54 +1,39 @@
 package converge
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 
-	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
-	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/following"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitserve"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
-	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/repoaccess"
+	"github.com/fleetctl/fleetctl/pkg/repofiles"
+	"github.com/fleetctl/fleetctl/pkg/resolve"
 	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/steps"
-	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// GitEndpoint is the fleet repo as Flux reaches it.
-type GitEndpoint struct {
-	// url that Flux reads.
-	URL string
-	// Display is what a person knows it by.
-	Display string
-	// Local says that this machine serves it: there is no remote.
-	Local       bool
-	Credentials flux.SourceCredentials
-}
-
-// OfferRepo finds out where Flux reads the fleet repo: at its remote or, where it has none, at a server that it starts.
-func (r *Run) OfferRepo(ctx context.Context, detail func(string)) (*GitEndpoint, error) {
+// offerRepo finds out where Flux reads the fleet repo: at its remote or, where it has none, at a server that it starts.
+func (r *Run) offerRepo(ctx context.Context, detail func(string)) (*repoaccess.Endpoint, error) {
 	git := r.Session.Fleet.Spec.Git
 	if git.URL == "" {
 		return r.serveRepo(ctx, detail)
 	}
-	credentials, err := r.Session.SourceCredentials()
+	at, err := repoaccess.Remote(r.Session)
 	if err != nil {
 		return nil, err
 	}
-	return &GitEndpoint{URL: session.SourceURL(git), Display: git.URL, Credentials: credentials}, steps.NothingToDo("Flux reads " + git.URL)
+	return at, steps.NothingToDo("Flux reads " + git.URL)
 }
 
 // serveRepo serves the folder of the fleet repo, read-only, to the pods of the management cluster, from a process that outlives
 // this one.
-func (r *Run) serveRepo(ctx context.Context, _ func(string)) (*GitEndpoint, error) {
+func (r *Run) serveRepo(ctx context.Context, _ func(string)) (*repoaccess.Endpoint, error) {
 	s := r.Session
 	gateway, err := s.Host.Gateway(ctx)
 	if err != nil {
@@ -64,7 +49,7 @@ func (r *Run) serveRepo(ctx context.Context, _ func(string)) (*GitEndpoint, erro
 	if err != nil {
 		return nil, err
 	}
-	endpoint := &GitEndpoint{
+	endpoint := &repoaccess.Endpoint{
 		URL:     gitserve.URL(gateway.Host, at.Port),
 		Display: s.Opts.Dir, Local: true,
 		Credentials: flux.SourceCredentials{Username: at.Username, Password: at.Password, CA: []byte(at.CA)},
@@ -101,13 +86,13 @@ func prepareWorkTree(ctx context.Context, s *session.Session) (*gitrepo.Repo, er
 // it. Where the remote has moved on, the intent is applied again on top of it, never forced.
 func (r *Run) commitAndPush(
 	ctx context.Context,
-	endpoint *GitEndpoint,
+	endpoint *repoaccess.Endpoint,
 	client *kube.Client,
-	m *Manifests,
+	m *resolve.Manifests,
 	detail func(string),
-) (*Pushed, error) {
+) (*following.Pushed, error) {
 	s := r.Session
-	content := &RepoContent{Session: s, Endpoint: endpoint, Client: client, Manifests: m}
+	content := &repofiles.Content{Session: s, Endpoint: endpoint, Client: client, Manifests: m}
 	repo, err := prepareWorkTree(ctx, s)
 	if err != nil {
 		return nil, err
@@ -116,8 +101,8 @@ func (r *Run) commitAndPush(
 	if err := repo.Recover(ctx); err != nil {
 		return nil, err
 	}
-	p := &Pushed{Session: s, Repo: repo}
-	made, nothing, err := CommitTo(ctx, s, endpoint, p, message, content.gitChanges, detail)
+	p := &following.Pushed{Session: s, Repo: repo}
+	made, nothing, err := CommitTo(ctx, s, endpoint, p, message, content.Changes, detail)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +116,8 @@ func (r *Run) commitAndPush(
 
 // CommitTo makes the commit where Flux reads it, and notes it in p. nothing says in words that there was nothing to commit.
 func CommitTo(
-	ctx context.Context, s *session.Session, endpoint *GitEndpoint, p *Pushed, message string, wanted wantedChanges, detail func(string),
+	ctx context.Context, s *session.Session, endpoint *repoaccess.Endpoint, p *following.Pushed, message string, wanted wantedChanges,
+	detail func(string),
 ) (made bool, nothing steps.NothingToDo, err error) {
 	if endpoint.Local {
 		p.Revision, made, err = CommitHere(ctx, p.Repo, message, wanted)
@@ -167,42 +153,4 @@ func CommitHere(ctx context.Context, repo *gitrepo.Repo, message string, wanted 
 		return "", false, err
 	}
 	return repo.CommitOnto(ctx, base, changes, message, gitrepo.Author{})
-}
-
-// gitChanges are repoFiles as gitrepo commits them, where root has what is committed, with what is encrypted.
-func (c *RepoContent) gitChanges(ctx context.Context, root string) ([]gitrepo.Change, error) {
-	changes, err := ChangesOf(ctx, c.Session, root, c.repoFiles)
-	if err != nil {
-		return nil, err
-	}
-	encrypted, err := c.SecretFiles(ctx, root)
-	return append(changes, encrypted...), err
-}
-
-// wantedFiles are files that a fleet repo at root is to have; present tells what is there already.
-type wantedFiles func(ctx context.Context, root string, present func(manifest.File) bool) ([]manifest.File, error)
-
-// ChangesOf are files and the fleet's identity as gitrepo commits them. A person's own file in no commit stays as it is; one that is just
-// what would be written is left from an earlier run.
-func ChangesOf(ctx context.Context, s *session.Session, root string, wanted wantedFiles) ([]gitrepo.Change, error) {
-	files, err := wanted(ctx, root, func(f manifest.File) bool {
-		if _, err := os.Lstat(filepath.Join(root, filepath.FromSlash(f.Path))); err == nil {
-			return true
-		}
-		content, err := within.ReadFile(s.Opts.Dir, f.Path, fleetrepo.MaxFile)
-		if err != nil {
-			return !errors.Is(err, fs.ErrNotExist)
-		}
-		return !bytes.Equal(content, f.Content)
-	})
-	if err != nil {
-		return nil, err
-	}
-	changes := make([]gitrepo.Change, 0, len(files))
-	for _, f := range files {
-		// The cluster is made from fleet.yaml as it stands on disk.
-		changes = append(changes, gitrepo.Change{Path: f.Path, Content: f.Content, Replace: f.Path == v1alpha1.FileName})
-	}
-	identity, err := s.IdentityFile(root)
-	return append(changes, identity...), err
 }

@@ -1,5 +1,5 @@
-// Package converge brings a management cluster to what its fleet repo declares, from whatever is there: the steps of init, and the checks
-// before them. Whoever hands work over, restores it or rehearses that takes the same steps, around a step of its own.
+// Package converge brings a management cluster to what its fleet repo declares, from whatever is there: the steps of init. Whoever hands work
+// over, restores it or rehearses that takes the same steps, around a step of its own.
 package converge
 
 import (
@@ -8,7 +8,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/fleetctl/fleetctl/pkg/following"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/repoaccess"
+	"github.com/fleetctl/fleetctl/pkg/resolve"
 	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
@@ -38,14 +41,14 @@ type Run struct {
 	Held    func(ctx context.Context, client *kube.Client) (bool, error)
 	Changed atomic.Bool // whether any step changed anything
 
-	versions   *steps.Value[*Versions]
-	Manifests  *steps.Value[*Manifests]
+	versions   *steps.Value[*resolve.Versions]
+	Manifests  *steps.Value[*resolve.Manifests]
 	Kubeconfig *steps.Value[[]byte]  // told as soon as the API server answers, which is long before pods can run
 	Pods       *steps.Value[PodsRun] // told when the host runs pods, and has their images
 	Client     *steps.Value[*kube.Client]
-	Endpoint   *steps.Value[*GitEndpoint]
+	Endpoint   *steps.Value[*repoaccess.Endpoint]
 	Installed  *steps.Value[*Installed]
-	Pushed     *steps.Value[*Pushed]
+	Pushed     *steps.Value[*following.Pushed]
 	Kept       *steps.Value[[]string] // what Flux applied before it was taken over, and the fleet repo does not have
 }
 
@@ -56,14 +59,14 @@ type PodsRun struct{}
 func NewRun(s *session.Session) *Run {
 	return &Run{
 		Session:    s,
-		versions:   steps.NewValue[*Versions]("the versions"),
-		Manifests:  steps.NewValue[*Manifests]("the manifests"),
+		versions:   steps.NewValue[*resolve.Versions]("the versions"),
+		Manifests:  steps.NewValue[*resolve.Manifests]("the manifests"),
 		Kubeconfig: steps.NewValue[[]byte]("the way to the API server"),
 		Pods:       steps.NewValue[PodsRun]("a host that runs pods"),
 		Client:     steps.NewValue[*kube.Client]("the client of the API server"),
-		Endpoint:   steps.NewValue[*GitEndpoint]("the address of the fleet repo"),
+		Endpoint:   steps.NewValue[*repoaccess.Endpoint]("the address of the fleet repo"),
 		Installed:  steps.NewValue[*Installed]("the providers that were changed"),
-		Pushed:     steps.NewValue[*Pushed]("the pushed commit"),
+		Pushed:     steps.NewValue[*following.Pushed]("the pushed commit"),
 		Kept:       steps.NewValue[[]string]("the objects that a take-over keeps"),
 	}
 }
@@ -77,7 +80,7 @@ func (r *Run) Steps() []steps.Step {
 			Hint: "`fleetctl doctor` shows each check", Timeout: 2 * time.Minute,
 		},
 		{
-			Name: StepVersions, Needs: []string{StepPreflight}, Work: steps.Make(r.versions, r.ChooseVersions),
+			Name: StepVersions, Needs: []string{StepPreflight}, Work: steps.Make(r.versions, r.chooseVersions),
 			Hint: "without a network, give --bundle", Timeout: 5 * time.Minute,
 		},
 		{
@@ -85,7 +88,7 @@ func (r *Run) Steps() []steps.Step {
 			Hint: "run the same command again: it cleans up and starts over", Timeout: 15 * time.Minute,
 		},
 		{
-			Name: StepManifests, Needs: []string{StepVersions}, Work: steps.Make1(r.Manifests, r.ReadManifests, r.versions),
+			Name: StepManifests, Needs: []string{StepVersions}, Work: steps.Make1(r.Manifests, r.readManifests, r.versions),
 			Hint: "without a network, give --bundle", Timeout: 10 * time.Minute,
 		},
 		{
@@ -94,7 +97,7 @@ func (r *Run) Steps() []steps.Step {
 			Timeout: 15 * time.Minute,
 		},
 		{
-			Name: StepServe, Needs: []string{StepHost}, Work: steps.Make(r.Endpoint, r.OfferRepo),
+			Name: StepServe, Needs: []string{StepHost}, Work: steps.Make(r.Endpoint, r.offerRepo),
 			Timeout: time.Minute,
 		},
 		{
@@ -148,4 +151,12 @@ func (r *Run) StepsAround(step steps.Step) []steps.Step {
 	connect := slices.IndexFunc(all, func(s steps.Step) bool { return s.Name == StepConnect })
 	all[connect].Needs = append(slices.Clone(all[connect].Needs), step.Name)
 	return slices.Insert(all, connect, step)
+}
+
+func (r *Run) chooseVersions(ctx context.Context, detail func(string)) (*resolve.Versions, error) {
+	return resolve.Choose(ctx, r.Session, detail)
+}
+
+func (r *Run) readManifests(ctx context.Context, v *resolve.Versions, _ func(string)) (*resolve.Manifests, error) {
+	return resolve.Read(ctx, r.Session, v)
 }

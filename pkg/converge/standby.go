@@ -8,6 +8,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/following"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/session"
@@ -110,7 +111,7 @@ func (r *Run) rest(ctx context.Context, client *kube.Client, detail func(string)
 }
 
 // fetch has the standby fetch the fleet repo: on the day that it is needed, it can.
-func (r *Run) fetch(ctx context.Context, client *kube.Client, p *Pushed, detail func(string)) error {
+func (r *Run) fetch(ctx context.Context, client *kube.Client, p *following.Pushed, detail func(string)) error {
 	detail("waiting until it has fetched " + p.Access.Endpoint.Display)
 	if err := p.Fetch(ctx, client); err != nil {
 		return err

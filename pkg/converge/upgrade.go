@@ -12,10 +12,10 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/capi"
-	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/plain"
+	"github.com/fleetctl/fleetctl/pkg/resolve"
 	"github.com/fleetctl/fleetctl/pkg/session"
+	"github.com/fleetctl/fleetctl/pkg/standing"
 )
 
 // Upgraded is a provider, or cert-manager, that init brings from one version to another.
@@ -46,8 +46,8 @@ func upgradedOf(all []capi.Upgrade) []Upgraded {
 
 // PlanUpgrades is what a dry run says of the versions on a cluster that is there; nil where nothing would be upgraded. What could not be
 // upgraded is the error that init would give.
-func PlanUpgrades(ctx context.Context, s *session.Session, v *Versions) ([]Upgraded, error) {
-	there, err := standingForDryRun(ctx, s)
+func PlanUpgrades(ctx context.Context, s *session.Session, v *resolve.Versions) ([]Upgraded, error) {
+	there, err := standing.ForDryRun(ctx, s)
 	if there == nil || err != nil {
 		return nil, err
 	}
@@ -111,26 +111,4 @@ func pruneSnapshots(dir string) error {
 		errs = append(errs, os.Remove(filepath.Join(dir, e.Name())))
 	}
 	return errors.Join(errs...)
-}
-
-// MustStand refuses to make what `fleetctl upgrade apply` is to find.
-func MustStand(ctx context.Context, s *session.Session) error {
-	if !s.Opts.UpgradeOnly {
-		return nil
-	}
-	const hint = "make it with `fleetctl init`"
-	if s.NewFleet {
-		return diag.Errorf(hint, "there is no fleet in %s to upgrade", s.Opts.Dir)
-	}
-	if s.HostErr != nil {
-		return s.HostErr
-	}
-	st, err := s.Host.State(ctx)
-	switch {
-	case err != nil:
-		return err
-	case st == host.StateAbsent:
-		return diag.NotReady(hint, "the management cluster %s does not exist", s.Mgmt.Name)
-	}
-	return nil
 }

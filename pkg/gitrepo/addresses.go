@@ -12,6 +12,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/transport"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
 // ErrPushElsewhere says that git would push the checked out branch elsewhere than to the branch that it follows, or not at all.
@@ -208,7 +209,7 @@ func (t *tracking) open(auth Auth) (*remote, error) {
 		return nil, fmt.Errorf("the address that git pushes to: %w", err)
 	}
 	from, err := t.address.open(auth)
-	if err == nil && !sameServer(from.endpoint, to.endpoint) {
+	if err == nil && !sameorigin.Same(serverOf(from.endpoint), serverOf(to.endpoint)) {
 		auth.Token = "" // it is for where changes go
 		from, err = t.address.open(auth)
 	}
@@ -216,8 +217,4 @@ func (t *tracking) open(auth Auth) (*remote, error) {
 		from.pushes = to
 	}
 	return from, err
-}
-
-func sameServer(a, b *transport.Endpoint) bool {
-	return a.Protocol == b.Protocol && strings.EqualFold(a.Host, b.Host) && a.Port == b.Port
 }

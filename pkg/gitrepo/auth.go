@@ -3,12 +3,9 @@ package gitrepo
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
-	"strconv"
 
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
@@ -75,11 +72,7 @@ func (a Auth) httpTransport(ep *transport.Endpoint) (transport.Transport, transp
 	if user == "" {
 		user = gitssh.DefaultUsername
 	}
-	home := &url.URL{Scheme: ep.Protocol, Host: ep.Host}
-	if ep.Port != 0 {
-		home.Host = net.JoinHostPort(trimBrackets(ep.Host), strconv.Itoa(ep.Port))
-	}
-	client := githttp.NewClient(&http.Client{Transport: sameorigin.Bind(boundAnswers(contact.Transport(rt)), home)})
+	client := githttp.NewClient(&http.Client{Transport: sameorigin.Bind(boundAnswers(contact.Transport(rt)), serverOf(ep))})
 	return client, &githttp.BasicAuth{Username: user, Password: a.Token}, nil
 }
 

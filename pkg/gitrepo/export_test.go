@@ -1,6 +1,9 @@
 package gitrepo
 
-import "testing"
+import (
+	"context"
+	"testing"
+)
 
 // Bounds are what is taken of a server.
 type Bounds struct {
@@ -31,4 +34,14 @@ func (r *Repo) Addresses() (read, push string, err error) {
 		return "", "", err
 	}
 	return t.url, t.to.url, nil
+}
+
+// Author is who git would say that a commit in this repository is by: GIT_AUTHOR_NAME and GIT_AUTHOR_EMAIL, else author.name and user.name
+// of the configuration, and so on. The error matches ErrNoAuthor and says what to do; on a runner (CI is set) it is fleetctl then.
+func (r *Repo) Author() (Author, error) {
+	all, err := r.settings(context.Background())
+	if err != nil {
+		return Author{}, err
+	}
+	return all.who("author")
 }

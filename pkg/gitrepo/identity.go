@@ -28,16 +28,6 @@ var runnerAuthor = Author{Name: "fleetctl", Email: "fleetctl@localhost"}
 // identity is who a commit is by, and when.
 type identity struct{ author, committer object.Signature }
 
-// Author is who git would say that a commit in this repository is by: GIT_AUTHOR_NAME and GIT_AUTHOR_EMAIL, else author.name and user.name
-// of the configuration, and so on. The error matches ErrNoAuthor and says what to do; on a runner (CI is set) it is fleetctl then.
-func (r *Repo) Author() (Author, error) {
-	all, err := r.settings(context.Background())
-	if err != nil {
-		return Author{}, err
-	}
-	return all.who("author")
-}
-
 // CheckAuthor returns the error that a commit in the repository of a folder would end with for want of an author. Of a folder that is no
 // repository yet it knows what holds in all of them.
 func CheckAuthor(ctx context.Context, dir string) error {

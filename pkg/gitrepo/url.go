@@ -2,6 +2,7 @@ package gitrepo
 
 import (
 	"net"
+	"net/url"
 	"strconv"
 
 	"github.com/go-git/go-git/v5/plumbing/transport"
@@ -73,6 +74,15 @@ func hostPort(ep *transport.Endpoint) string {
 		}
 	}
 	return net.JoinHostPort(trimBrackets(host), strconv.Itoa(port))
+}
+
+// serverOf is the server of an endpoint, whose credential goes nowhere else.
+func serverOf(ep *transport.Endpoint) *url.URL {
+	server := &url.URL{Scheme: ep.Protocol, Host: ep.Host}
+	if ep.Port != 0 {
+		server.Host = net.JoinHostPort(trimBrackets(ep.Host), strconv.Itoa(ep.Port))
+	}
+	return server
 }
 
 func trimBrackets(host string) string {

@@ -75,30 +75,41 @@ type webhook struct {
 	conditions *[]admissionv1.MatchCondition
 }
 
+// configuration is an object with webhooks.
+type configuration struct {
+	kube.Object
+
+	webhooks []webhook
+}
+
 // editWebhooks gives each webhook the conditions that edit returns for its rules and its conditions.
 func (s *side) editWebhooks(
 	ctx context.Context, edit func([]admissionv1.RuleWithOperations, []admissionv1.MatchCondition) []admissionv1.MatchCondition,
 ) error {
 	for _, of := range []struct {
 		kind string
-		each func(context.Context, func(kube.Object, []webhook) error) error
-	}{{"ValidatingWebhookConfiguration", s.eachValidating}, {"MutatingWebhookConfiguration", s.eachMutating}} {
+		list func(context.Context) ([]configuration, error)
+	}{{"ValidatingWebhookConfiguration", s.validating}, {"MutatingWebhookConfiguration", s.mutating}} {
 		err := kube.Retry(ctx, func(ctx context.Context) error {
-			return of.each(ctx, func(configuration kube.Object, webhooks []webhook) error {
+			all, err := of.list(ctx)
+			if err != nil {
+				return err
+			}
+			for _, c := range all {
 				changed := false
-				for _, w := range webhooks {
+				for _, w := range c.webhooks {
 					edited := edit(w.rules, *w.conditions)
 					changed = changed || len(edited) != len(*w.conditions)
 					*w.conditions = edited
 				}
 				if !changed {
-					return nil
+					continue
 				}
-				if err := again(s.Client.Update(ctx, configuration)); err != nil && !kube.IsAbsent(err) {
-					return fmt.Errorf("edit %s %s: %w", of.kind, configuration.GetName(), err)
+				if err := again(s.Client.Update(ctx, c.Object)); err != nil && !kube.IsAbsent(err) {
+					return fmt.Errorf("edit %s %s: %w", of.kind, c.GetName(), err)
 				}
-				return nil
-			})
+			}
+			return nil
 		})
 		if err != nil {
 			return fmt.Errorf("edit the webhooks of %s: %w", s.Name, err)
@@ -107,40 +118,33 @@ func (s *side) editWebhooks(
 	return nil
 }
 
-// eachValidating calls do for each ValidatingWebhookConfiguration, with its webhooks.
-func (s *side) eachValidating(ctx context.Context, do func(kube.Object, []webhook) error) error {
+// validating are the ValidatingWebhookConfigurations.
+func (s *side) validating(ctx context.Context) ([]configuration, error) {
 	list := &admissionv1.ValidatingWebhookConfigurationList{}
-	if err := s.Client.List(ctx, list); err != nil {
-		return err
-	}
-	for i := range list.Items {
-		var webhooks []webhook
-		for n := range list.Items[i].Webhooks {
-			w := &list.Items[i].Webhooks[n]
-			webhooks = append(webhooks, webhook{w.Rules, &w.MatchConditions})
-		}
-		if err := do(&list.Items[i], webhooks); err != nil {
-			return err
-		}
-	}
-	return nil
+	err := s.Client.List(ctx, list)
+	return mapped(list.Items, func(c *admissionv1.ValidatingWebhookConfiguration) configuration {
+		return configuration{c, mapped(c.Webhooks, func(w *admissionv1.ValidatingWebhook) webhook {
+			return webhook{w.Rules, &w.MatchConditions}
+		})}
+	}), err
 }
 
-// eachMutating is eachValidating for MutatingWebhookConfigurations.
-func (s *side) eachMutating(ctx context.Context, do func(kube.Object, []webhook) error) error {
+// mutating are the MutatingWebhookConfigurations.
+func (s *side) mutating(ctx context.Context) ([]configuration, error) {
 	list := &admissionv1.MutatingWebhookConfigurationList{}
-	if err := s.Client.List(ctx, list); err != nil {
-		return err
+	err := s.Client.List(ctx, list)
+	return mapped(list.Items, func(c *admissionv1.MutatingWebhookConfiguration) configuration {
+		return configuration{c, mapped(c.Webhooks, func(w *admissionv1.MutatingWebhook) webhook {
+			return webhook{w.Rules, &w.MatchConditions}
+		})}
+	}), err
+}
+
+// mapped are the results of do, which may keep the address of each item.
+func mapped[T, U any](items []T, do func(*T) U) []U {
+	out := make([]U, 0, len(items))
+	for i := range items {
+		out = append(out, do(&items[i]))
 	}
-	for i := range list.Items {
-		var webhooks []webhook
-		for n := range list.Items[i].Webhooks {
-			w := &list.Items[i].Webhooks[n]
-			webhooks = append(webhooks, webhook{w.Rules, &w.MatchConditions})
-		}
-		if err := do(&list.Items[i], webhooks); err != nil {
-			return err
-		}
-	}
-	return nil
+	return out
 }

@@ -96,7 +96,7 @@ func (e *existingCluster) takeWithCluster(ctx context.Context, t *testing.T) *se
 // withFlux is a management cluster of the fleet whose Flux follows its repo, with the kinds of Cluster API and no Cluster yet.
 func (e *existingCluster) withFlux(ctx context.Context, t *testing.T) *management.Target {
 	t.Helper()
-	e.followSomething(ctx, t, e.Git.URL, "main", "providers/docker/v1/mgmt")
+	e.FollowSomething(ctx, t, e.Git.URL, "main", "providers/docker/v1/mgmt")
 	e.takeWithCluster(ctx, t)
 	if err := e.Client.WithWatch.Delete(ctx, newWorkload("team-a", "alpha")); err != nil {
 		t.Fatal(err)

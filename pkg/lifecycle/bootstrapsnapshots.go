@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/fleetctl/fleetctl/pkg/converge"
+	"github.com/fleetctl/fleetctl/pkg/following"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -15,6 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
+	"github.com/fleetctl/fleetctl/pkg/standing"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
@@ -29,7 +30,7 @@ const (
 // there: a runner that dies in between takes the only other record of what exists in a cloud with it. That the first cannot be kept is an
 // error; later ones are tried again.
 func (b *bootstrap) keepSnapshots(
-	ctx context.Context, client *kube.Client, p *converge.Pushed, clusters steps.Awaited[clustersThere], detail func(string),
+	ctx context.Context, client *kube.Client, p *following.Pushed, clusters steps.Awaited[clustersThere], detail func(string),
 ) error {
 	place, err := b.session.Place()
 	if err != nil {
@@ -127,7 +128,7 @@ func (b *bootstrap) restoring(ctx context.Context, place snapshot.Place, ids []s
 	case err != nil:
 		return "", false, err
 	case journal == nil:
-		ours, err = converge.SnapshotsAreOf(ctx, b.session, place, ids, client)
+		ours, err = standing.SnapshotsAreOf(ctx, b.session, place, ids, client)
 		return "", ours, err
 	case journal.Phase == handover.PhaseReleased || journal.Snapshot == "":
 		return "", true, nil

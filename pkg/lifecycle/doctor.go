@@ -3,7 +3,7 @@ package lifecycle
 import (
 	"context"
 
-	"github.com/fleetctl/fleetctl/pkg/converge"
+	"github.com/fleetctl/fleetctl/pkg/checkup"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
 	"github.com/fleetctl/fleetctl/pkg/session"
@@ -28,7 +28,7 @@ func Doctor(ctx context.Context, deps management.Deps, opts session.Options) (*D
 	if err := s.ReachHost(ctx); err != nil {
 		s.HostErr = err // a check says so, beside the others
 	}
-	checks := preflight.Run(ctx, converge.Checks(s)...)
+	checks := preflight.Run(ctx, checkup.ForDoctor(s)...)
 	return &DoctorReport{
 		FormatVersion: "1", Checks: checks,
 		Failed: checks.Count(preflight.StatusFail), Warned: checks.Count(preflight.StatusWarn),

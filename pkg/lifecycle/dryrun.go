@@ -6,9 +6,14 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/following"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/repoaccess"
+	"github.com/fleetctl/fleetctl/pkg/repofiles"
+	"github.com/fleetctl/fleetctl/pkg/resolve"
 	"github.com/fleetctl/fleetctl/pkg/session"
+	"github.com/fleetctl/fleetctl/pkg/standing"
 )
 
 // Plan is what Init would do.
@@ -21,7 +26,7 @@ type Plan struct {
 	ManifestDir string   `json:"manifestDir"`
 	Manifests   []string `json:"manifests"`
 	// Flux is what Flux follows on a cluster that is there, where that is something else; nil where nothing changes for it.
-	Flux *converge.FluxNow `json:"flux,omitempty"`
+	Flux *following.Now `json:"flux,omitempty"`
 	// Upgrades are what a cluster that is there would be brought to other versions of, in this order.
 	Upgrades []converge.Upgraded `json:"upgrades,omitempty"`
 }
@@ -47,24 +52,23 @@ func DryRun(ctx context.Context, deps management.Deps, opts session.Options, dir
 		return nil, s.Stranger
 	}
 	s.FindHost(ctx) // and ask no parent for a new way to it: that would be kept
-	if err := converge.MustStand(ctx, s); err != nil {
+	if err := standing.MustStand(ctx, s); err != nil {
 		return nil, err
 	}
-	init := converge.NewRun(s)
-	versions, err := init.ChooseVersions(ctx, func(string) {})
+	versions, err := resolve.Choose(ctx, s, func(string) {})
 	if err != nil {
 		return nil, err
 	}
-	manifests, err := init.ReadManifests(ctx, versions, func(string) {})
+	manifests, err := resolve.Read(ctx, s, versions)
 	if err != nil {
 		return nil, err
 	}
-	endpoint := &converge.GitEndpoint{URL: s.Fleet.Spec.Git.URL, Display: s.Fleet.Spec.Git.URL}
+	endpoint := &repoaccess.Endpoint{URL: s.Fleet.Spec.Git.URL, Display: s.Fleet.Spec.Git.URL}
 	if endpoint.URL == "" {
-		endpoint = &converge.GitEndpoint{URL: placeholderURL, Display: s.Opts.Dir, Local: true}
+		endpoint = &repoaccess.Endpoint{URL: placeholderURL, Display: s.Opts.Dir, Local: true}
 	}
 	endpoint.Credentials = flux.SourceCredentials{Username: "git", Password: "not written"}
-	content := &converge.RepoContent{Session: s, Endpoint: endpoint, Manifests: manifests}
+	content := &repofiles.Content{Session: s, Endpoint: endpoint, Manifests: manifests}
 	files, err := content.ManifestFiles(ctx)
 	if err != nil {
 		return nil, err
@@ -75,7 +79,7 @@ func DryRun(ctx context.Context, deps management.Deps, opts session.Options, dir
 		return nil, err
 	}
 	plan := &Plan{FormatVersion: "1", Fleet: s.Fleet.Metadata.Name, Cluster: s.Mgmt.Name, ManifestDir: dir}
-	if plan.Flux, err = converge.PlanFollowing(ctx, s, converge.RepoView{Flux: manifests.Flux}); err != nil {
+	if plan.Flux, err = standing.PlanFollowing(ctx, s, following.View{Flux: manifests.Flux}); err != nil {
 		return nil, err
 	}
 	if plan.Upgrades, err = converge.PlanUpgrades(ctx, s, versions); err != nil {
@@ -84,7 +88,7 @@ func DryRun(ctx context.Context, deps management.Deps, opts session.Options, dir
 	for _, f := range set.Files() {
 		plan.Manifests = append(plan.Manifests, f.Path)
 	}
-	for _, step := range init.Steps() {
+	for _, step := range converge.NewRun(s).Steps() {
 		plan.Steps = append(plan.Steps, PlanStep{Name: step.Name, Needs: append([]string{}, step.Needs...)})
 	}
 	return plan, nil

@@ -15,7 +15,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
-	"github.com/fleetctl/fleetctl/pkg/converge/convergetest"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -23,28 +22,15 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
 	"github.com/fleetctl/fleetctl/pkg/session"
+	"github.com/fleetctl/fleetctl/pkg/standing/standingtest"
 )
 
 // existingCluster is a real API server with a fleet repo for it.
-type existingCluster struct{ convergetest.Cluster }
+type existingCluster struct{ standingtest.Cluster }
 
 func newExistingCluster(t *testing.T) *existingCluster {
 	t.Helper()
-	return &existingCluster{*convergetest.New(t)}
-}
-
-// namespaces of the cluster, by which to see whether anything was installed.
-func (e *existingCluster) namespaces(t *testing.T) []string {
-	t.Helper()
-	list := &corev1.NamespaceList{}
-	if err := e.Client.List(t.Context(), list); err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for i := range list.Items {
-		names = append(names, list.Items[i].Name)
-	}
-	return names
+	return &existingCluster{*standingtest.New(t)}
 }
 
 func TestExistingHost(t *testing.T) {
@@ -52,12 +38,12 @@ func TestExistingHost(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	t.Run("nothing is installed without permission", func(t *testing.T) {
-		before := e.namespaces(t)
+		before := e.Namespaces(t)
 		_, err := Init(ctx, e.Deps, e.Options(t, "guest"))
 		if err == nil || !strings.Contains(err.Error(), "not an administrator") || !strings.Contains(diag.Hint(err), "cluster-admin") {
 			t.Errorf("got %v, hint %q", err, diag.Hint(err))
 		}
-		if after := e.namespaces(t); !slices.Equal(before, after) {
+		if after := e.Namespaces(t); !slices.Equal(before, after) {
 			t.Errorf("namespaces are %q, were %q", after, before)
 		}
 		if head := e.Git.Head(t, "main"); head != "" {
@@ -145,7 +131,7 @@ func (e *existingCluster) teardown(ctx context.Context, t *testing.T, target *ma
 	if !slices.Equal(result.DeletedClusters, []string{"team-a/alpha"}) || len(result.Leftovers) != 1 {
 		t.Errorf("%+v", result)
 	}
-	if !slices.Contains(e.namespaces(t), "team-a") {
+	if !slices.Contains(e.Namespaces(t), "team-a") {
 		t.Error("teardown went beyond the workload clusters")
 	}
 	if _, err := os.Stat(target.Cluster.Dir); err == nil {

@@ -15,7 +15,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/progress"
+	"github.com/fleetctl/fleetctl/pkg/repofiles"
 	"github.com/fleetctl/fleetctl/pkg/session"
+	"github.com/fleetctl/fleetctl/pkg/standing"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
@@ -55,7 +57,7 @@ func runInit(ctx context.Context, s *session.Session) (*InitResult, error) {
 	if s.Stranger != nil {
 		return nil, s.Stranger
 	}
-	if err := converge.MustStand(ctx, s); err != nil {
+	if err := standing.MustStand(ctx, s); err != nil {
 		return nil, err
 	}
 	unlock, err := s.Cluster.Lock("fleetctl init")
@@ -68,7 +70,7 @@ func runInit(ctx context.Context, s *session.Session) (*InitResult, error) {
 			"once `fleetctl host delete` has ended the old host, `fleetctl connect` lets init and upgrade work with it",
 			"the management cluster %s was pivoted to %s: init would make a second one for the same fleet", r.Name, r.PivotedTo)
 	}
-	if err := converge.RefuseForgotten(ctx, s); err != nil {
+	if err := standing.RefuseForgotten(ctx, s); err != nil {
 		return nil, err
 	}
 	// Minutes later, when there is something to commit, would be late.
@@ -106,7 +108,7 @@ func result(r *converge.Run) *InitResult {
 	result.Next = []string{
 		"fleetctl status                            # what runs, and what is wrong",
 		fmt.Sprintf("export KUBECONFIG=%s", result.Kubeconfig),
-		converge.FirstCluster(s, endpoint.Local),
+		repofiles.FirstCluster(s, endpoint.Local),
 	}
 	if _, err := os.Stat(filepath.Join(s.Opts.Dir, ".github", "workflows")); err != nil &&
 		s.Fleet.Spec.Git.ForgeType() == v1alpha1.ForgeGitHub {

@@ -15,6 +15,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/repoaccess"
+	"github.com/fleetctl/fleetctl/pkg/repofiles"
 	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
@@ -88,7 +90,7 @@ func defaultBranch(opts *session.Options) error {
 
 func scaffoldFleet(ctx context.Context, s *session.Session) (*ScaffoldResult, error) {
 	git := s.Fleet.Spec.Git
-	content := &converge.RepoContent{Session: s, Endpoint: &converge.GitEndpoint{URL: git.URL, Display: git.URL, Local: git.URL == ""}}
+	content := &repofiles.Content{Session: s, Endpoint: &repoaccess.Endpoint{URL: git.URL, Display: git.URL, Local: git.URL == ""}}
 	repo, err := scaffoldWorkTree(s)
 	if err != nil {
 		return nil, err
@@ -99,7 +101,7 @@ func scaffoldFleet(ctx context.Context, s *session.Session) (*ScaffoldResult, er
 	r := &ScaffoldResult{
 		FormatVersion: "1", Fleet: s.Fleet.Metadata.Name, Cluster: s.Mgmt.Name, Repo: s.Opts.Dir, Files: []string{},
 		Next: []string{
-			converge.FirstCluster(s, true),
+			repofiles.FirstCluster(s, true),
 			"fleetctl validate                # every file, object and reference",
 			"fleetctl init                    # make the management cluster that follows this repo",
 		},
@@ -109,7 +111,7 @@ func scaffoldFleet(ctx context.Context, s *session.Session) (*ScaffoldResult, er
 	}
 	message := fmt.Sprintf("Declare the fleet %s\n\nWritten by fleetctl init --scaffold.\n", s.Fleet.Metadata.Name)
 	commit, made, err := converge.CommitHere(ctx, repo, message, func(ctx context.Context, root string) ([]gitrepo.Change, error) {
-		changes, err := converge.ChangesOf(ctx, s, root, content.ScaffoldedFiles)
+		changes, err := repofiles.ChangesOf(ctx, s, root, content.ScaffoldedFiles)
 		if err != nil {
 			return nil, err
 		}

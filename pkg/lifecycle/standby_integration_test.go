@@ -20,13 +20,13 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
-	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/session"
+	"github.com/fleetctl/fleetctl/pkg/standing"
 )
 
 // What a standby has in the middle of taking over are copies: a teardown that deletes clusters keeps off them. And an init that does not
@@ -49,7 +49,7 @@ func TestStandbyIsLeftAlone(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "is in the middle of") {
 		t.Errorf("a teardown in the middle: %v", err)
 	}
-	if _, err := converge.RefuseHandedOver(ctx, s, e.Client); err == nil || !strings.Contains(err.Error(), "is taking over") {
+	if _, err := standing.RefuseHandedOver(ctx, s, e.Client); err == nil || !strings.Contains(err.Error(), "is taking over") {
 		t.Errorf("init in the middle: %v", err)
 	}
 	e.standsUntouched(ctx, t, "alpha")
@@ -60,7 +60,7 @@ func TestStandbyIsLeftAlone(t *testing.T) {
 	e.WriteJournal(ctx, t, handover.Journal{
 		Role: handover.RoleStandby, Phase: handover.PhaseFenced, Target: middle.Target, Standby: &handover.Standby{Of: "lost"},
 	})
-	if _, err := converge.RefuseHandedOver(ctx, s, e.Client); err == nil || !strings.Contains(err.Error(), "is a standby of lost") {
+	if _, err := standing.RefuseHandedOver(ctx, s, e.Client); err == nil || !strings.Contains(err.Error(), "is a standby of lost") {
 		t.Errorf("init at rest: %v", err)
 	}
 	if resting, err := handover.LookAtStandby(ctx, side); err != nil || resting == nil || resting.Of != "lost" || resting.Fenced ||
@@ -101,13 +101,13 @@ func TestStandbyHasNoWork(t *testing.T) {
 	defer cancel()
 	e := newExistingCluster(t)
 	e.makeCluster(ctx, t)
-	o, before := e.asStandby(t), e.namespaces(t)
+	o, before := e.asStandby(t), e.Namespaces(t)
 	_, err := Init(ctx, e.Deps, o)
 	if err == nil || !strings.Contains(err.Error(), "spare manages clusters, team-a/alpha for one") ||
 		!strings.Contains(diag.Hint(err), "another host") {
 		t.Errorf("init: %v, hint %q", err, diag.Hint(err))
 	}
-	if after := e.namespaces(t); !slices.Equal(before, after) {
+	if after := e.Namespaces(t); !slices.Equal(before, after) {
 		t.Errorf("namespaces are %q, were %q", after, before)
 	}
 	if claim, err := ownership.ReadClaim(ctx, e.Client); err != nil || claim != nil {

@@ -9,39 +9,30 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
-	"github.com/fleetctl/fleetctl/pkg/converge"
-	"github.com/fleetctl/fleetctl/pkg/converge/convergetest"
+	"github.com/fleetctl/fleetctl/pkg/checkup"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
-	"github.com/fleetctl/fleetctl/pkg/flux"
-	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
+	"github.com/fleetctl/fleetctl/pkg/following"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/leaving"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
 	"github.com/fleetctl/fleetctl/pkg/session"
-	"github.com/fleetctl/fleetctl/pkg/state"
+	"github.com/fleetctl/fleetctl/pkg/standing"
 )
 
 // beside is another fleet repo, with a Git server of its own and on another machine, for the same cluster.
 func (e *existingCluster) beside(t *testing.T) *existingCluster {
 	t.Helper()
-	other := &existingCluster{convergetest.Cluster{
-		Client: e.Client, Kubeconfig: e.Kubeconfig, Git: gittest.NewHTTPS(t, gittest.Options{}), Dir: t.TempDir(), Deps: e.Deps,
-	}}
-	other.Deps.Store = state.Store{Dir: t.TempDir()}
-	return other
+	return &existingCluster{*e.Beside(t)}
 }
 
 // Two fleets with the same names, on one cluster: the second is told whose it is, and nothing is touched; from its own repo, cloned
@@ -67,10 +58,10 @@ func TestAnotherFleetsCluster(t *testing.T) {
 
 	second := first.beside(t)
 	t.Run("init", func(t *testing.T) {
-		before := first.namespaces(t)
+		before := first.Namespaces(t)
 		_, err := Init(ctx, second.Deps, second.Options(t, "admin"))
 		refused(t, err, first.Git.URL)
-		if after := first.namespaces(t); !slices.Equal(before, after) {
+		if after := first.Namespaces(t); !slices.Equal(before, after) {
 			t.Errorf("namespaces are %q, were %q", after, before)
 		}
 		if head := second.Git.Head(t, "main"); head != "" {
@@ -84,7 +75,7 @@ func TestAnotherFleetsCluster(t *testing.T) {
 	})
 	t.Run("init may not skip it", func(t *testing.T) {
 		o := second.Options(t, "admin")
-		o.SkipPreflight = []string{converge.CheckFleetName, converge.CheckFluxName, "name"}
+		o.SkipPreflight = []string{checkup.Fleet, checkup.Flux, "name"}
 		_, err := Init(ctx, second.Deps, o)
 		refused(t, err, first.Git.URL)
 	})
@@ -97,7 +88,7 @@ func TestAnotherFleetsCluster(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		i := slices.IndexFunc(report.Checks, func(r preflight.Report) bool { return r.Name == converge.CheckFleetName })
+		i := slices.IndexFunc(report.Checks, func(r preflight.Report) bool { return r.Name == checkup.Fleet })
 		if i < 0 || report.Checks[i].Status != preflight.StatusFail || !strings.Contains(report.Checks[i].Summary, first.Git.URL) {
 			t.Errorf("%+v", report.Checks)
 		}
@@ -168,7 +159,7 @@ func TestAnotherFleetsCluster(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		if err := converge.ClaimCluster(ctx, s, first.Client, converge.RepoView{}); err == nil ||
+		if err := standing.Claim(ctx, s, first.Client, following.View{}); err == nil ||
 			!strings.Contains(err.Error(), "management cluster mgmt") {
 			t.Errorf("got %v", err)
 		}
@@ -190,222 +181,6 @@ func read(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return string(content)
-}
-
-// Of fleets that claim a cluster at the same time one wins, and all others are told which.
-func TestOneClaimWins(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	first := newExistingCluster(t)
-	const racers = 6
-	var sessions []*session.Session
-	for range racers {
-		s, err := session.Open(ctx, first.Deps, first.beside(t).Options(t, "admin"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.Close()
-		sessions = append(sessions, s)
-	}
-	errs := make([]error, racers)
-	var group sync.WaitGroup
-	for i, s := range sessions {
-		group.Go(func() { errs[i] = converge.ClaimCluster(ctx, s, first.Client, converge.RepoView{}) })
-	}
-	group.Wait()
-	there, err := ownership.ReadClaim(ctx, first.Client)
-	if err != nil {
-		t.Fatal(err)
-	}
-	won := 0
-	for i, err := range errs {
-		if err == nil {
-			won++
-			if there.Fleet != sessions[i].Identity() {
-				t.Error("the one that was let through is not the one that the cluster knows")
-			}
-		} else if !errors.Is(err, ownership.ErrOtherFleet) {
-			t.Error(err)
-		}
-	}
-	if won != 1 {
-		t.Errorf("%d have won", won)
-	}
-}
-
-// fluxObjects are a Flux that was set up by somebody else: its kinds, and what it follows.
-func (e *existingCluster) followSomething(ctx context.Context, t *testing.T, url, branch, path string) {
-	t.Helper()
-	for plural, kind := range map[string]string{"gitrepositories": "GitRepository", "kustomizations": "Kustomization",
-		"fluxinstances": "FluxInstance"} {
-		group := map[string]string{"GitRepository": "source.toolkit.fluxcd.io", "Kustomization": "kustomize.toolkit.fluxcd.io",
-			"FluxInstance": "fluxcd.controlplane.io"}[kind]
-		e.apply(ctx, t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: `+plural+`.`+group+
-			`}, spec: {group: `+group+
-			`, scope: Namespaced, names: {plural: `+plural+`, kind: `+kind+
-			`}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}`)
-	}
-	e.apply(ctx, t, "{apiVersion: v1, kind: Namespace, metadata: {name: flux-system}}")
-	if url == "" {
-		return
-	}
-	e.apply(ctx, t, "{apiVersion: source.toolkit.fluxcd.io/v1, kind: GitRepository, metadata: {name: flux-system, namespace: flux-system}, "+
-		"spec: {url: '"+url+"', interval: 1m, ref: {branch: "+branch+"}}}")
-	e.apply(ctx, t, "{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {name: flux-system, namespace: "+
-		"flux-system}, spec: {path: ./"+path+
-		", interval: 1m, prune: true, sourceRef: {kind: GitRepository, name: flux-system}}, status: {lastAppliedRevision: "+
-		"'main@sha1:1111111111111111111111111111111111111111', inventory: {entries: ["+
-		"{id: default_theirs__ConfigMap, v: v1}, {id: flux-system_flux-system_source.toolkit.fluxcd.io_GitRepository, v: v1}, {id: "+
-		"flux-system_clusters_kustomize.toolkit.fluxcd.io_Kustomization, v: v1}]}}}")
-	e.apply(ctx, t, "{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {name: clusters, namespace: flux-system, "+
-		"labels: {kustomize.toolkit.fluxcd.io/name: flux-system}}, spec: {path: ./clusters, prune: true, sourceRef: {kind: GitRepository, "+
-		"name: flux-system}}, status: {inventory: {entries: ["+
-		"{id: default_child__ConfigMap, v: v1}]}}}")
-	for _, name := range []string{"theirs", "child"} {
-		e.apply(ctx, t, "{apiVersion: v1, kind: ConfigMap, metadata: {namespace: default, name: "+name+"}}")
-	}
-}
-
-func (e *existingCluster) apply(ctx context.Context, t *testing.T, manifest string) {
-	t.Helper()
-	if _, err := e.Client.ApplyYAML(ctx, []byte(manifest), kube.ApplyOptions{FieldManager: "test", ForceConflicts: true}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// A Flux that follows something else is left alone: what it follows, and what would be deleted, is said.
-func TestFluxThatFollowsSomethingElse(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	e := newExistingCluster(t)
-	e.followSomething(ctx, t, "", "", "")
-	if _, err := e.Take(ctx, t); err != nil {
-		t.Fatalf("a Flux that follows nothing: %v", err)
-	}
-	e.unclaim(ctx, t)
-	const path = "providers/docker/v1/mgmt"
-	for name, tc := range map[string]struct {
-		url, branch, path, other string
-		allowed                  bool
-	}{
-		"what init wants":              {e.Git.URL, "main", path, "", true},
-		"the same, without its ending": {strings.TrimSuffix(e.Git.URL, ".git"), "main", path, "", true},
-		"another repository":           {"https://git.example.com/theirs.git", "main", path, "", false},
-		"another branch":               {e.Git.URL, "production", path, "", false},
-		"another path":                 {e.Git.URL, "main", "clusters/prod", "", false},
-		"the folder above":             {e.Git.URL, "main", "providers/docker/v1", "", false},
-		"a sync of another tool beside it": {"", "", "",
-			"{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {name: platform, namespace: flux-system}, spec: {path: " +
-				"./, prune: true, sourceRef: {kind: OCIRepository, name: platform}}}", false},
-		"a FluxInstance of the operator": {"", "", "",
-			"{apiVersion: fluxcd.controlplane.io/v1, kind: FluxInstance, metadata: {name: flux, namespace: flux-system}, spec: {}}", false},
-		"an address that a folder could be": {"http://10.0.0.1:4000/fleet.git", "main", path, "", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if tc.other != "" {
-				e.apply(ctx, t, tc.other)
-			}
-			e.followSomething(ctx, t, tc.url, tc.branch, tc.path)
-			_, err := e.Take(ctx, t)
-			switch {
-			case tc.allowed && err != nil:
-				t.Errorf("refused: %v", err)
-			case !tc.allowed && (err == nil || diag.Hint(err) == ""):
-				t.Errorf("got %v", err)
-			case !tc.allowed && tc.url != "" && (!strings.Contains(err.Error(), tc.url) ||
-				!strings.Contains(err.Error(), "ConfigMap default/child") || !strings.Contains(diag.Hint(err), "--take-over-flux")):
-				t.Errorf("got %v (%s)", err, diag.Hint(err))
-			}
-			if there, err := ownership.ReadClaim(ctx, e.Client); err != nil || (there != nil) != tc.allowed {
-				t.Errorf("claimed: %v, %v", there, err)
-			}
-			e.unclaim(ctx, t)
-			e.forgetFlux(ctx, t)
-		})
-	}
-}
-
-func (e *existingCluster) unclaim(ctx context.Context, t *testing.T) {
-	t.Helper()
-	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ownership.ClaimKey.Namespace, Name: ownership.ClaimKey.Name}}
-	if err := e.Client.WithWatch.Delete(ctx, object); err != nil && !kube.IsAbsent(err) {
-		t.Fatal(err)
-	}
-	if err := os.RemoveAll(e.Deps.Store.Cluster("mgmt").Dir); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func (e *existingCluster) forgetFlux(ctx context.Context, t *testing.T) {
-	t.Helper()
-	for _, ref := range []struct{ group, kind string }{{"kustomize.toolkit.fluxcd.io", "Kustomization"},
-		{"source.toolkit.fluxcd.io", "GitRepository"}, {"fluxcd.controlplane.io", "FluxInstance"}} {
-		list := &unstructured.UnstructuredList{}
-		list.SetAPIVersion(ref.group + "/v1")
-		list.SetKind(ref.kind + "List")
-		if err := e.Client.List(ctx, list); err != nil {
-			t.Fatal(err)
-		}
-		for i := range list.Items {
-			if err := e.Client.WithWatch.Delete(ctx, &list.Items[i]); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-}
-
-// Taking over deletes nothing: what was applied before is kept, and what works on others stands still.
-func TestTakeOverKeepsWhatWasApplied(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	e := newExistingCluster(t)
-	e.followSomething(ctx, t, "https://git.example.com/theirs.git", "main", "clusters/prod")
-	s, err := e.Take(ctx, t, func(o *session.Options) { o.TakeOverFlux = true })
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &converge.Pushed{Session: s, Access: &converge.FluxAccess{Session: s,
-		Endpoint: &converge.GitEndpoint{URL: e.Git.URL, Display: e.Git.URL}, Home: e.Client}}
-	system := flux.NewSystem(e.Client)
-	kept, err := p.Follow(ctx, e.Client, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []string{"ConfigMap default/child", "ConfigMap default/theirs", "Kustomization flux-system/clusters"}
-	if !slices.Equal(kept, want) {
-		t.Errorf("kept %q, want %q", kept, want)
-	}
-	for _, name := range []string{"theirs", "child"} {
-		object := &corev1.ConfigMap{}
-		if err := e.Client.Get(ctx, kube.Key{Namespace: "default", Name: name}, object); err != nil ||
-			object.Annotations["kustomize.toolkit.fluxcd.io/prune"] != "disabled" {
-			t.Errorf("%s: %v, %v", name, object.Annotations, err)
-		}
-	}
-	if _, err := system.Resume(ctx); err != nil {
-		t.Fatal(err)
-	}
-	for name, suspended := range map[string]bool{"flux-system": false, "clusters": true} {
-		object := &unstructured.Unstructured{}
-		object.SetAPIVersion("kustomize.toolkit.fluxcd.io/v1")
-		object.SetKind("Kustomization")
-		if err := e.Client.Get(ctx, kube.Key{Namespace: "flux-system", Name: name}, object); err != nil {
-			t.Fatal(err)
-		}
-		if got, _, _ := unstructured.NestedBool(object.Object, "spec", "suspend"); got != suspended {
-			t.Errorf("%s: suspended %t", name, got)
-		}
-		if prune, _, _ := unstructured.NestedBool(object.Object, "spec", "prune"); name == "flux-system" && prune {
-			t.Error("it prunes from the start")
-		}
-	}
-	now, err := system.Following(ctx)
-	if err != nil || now.URL != e.Git.URL {
-		t.Errorf("it follows %s, %v", now, err)
-	}
-	if there, err := ownership.ReadClaim(ctx, e.Client); err != nil || !there.Confirmed {
-		t.Errorf("%+v, %v", there, err)
-	}
 }
 
 // A Cluster that comes while somebody thinks about the question is not deleted with the others, nor with its management cluster.

@@ -20,6 +20,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/ownrepo"
 	"github.com/fleetctl/fleetctl/pkg/pivot"
 	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/progress"
@@ -89,7 +90,7 @@ type master struct {
 	known  bool
 	silent error
 	// own is the fleet repo of the new one's own; nil where it shares the parent's.
-	own *lifecycle.OwnRepo
+	own *ownrepo.Repo
 	// taken are the clusters that the new one has taken over in this run.
 	taken []fleetrepo.ClusterName
 }
@@ -184,7 +185,7 @@ func join(clusters []fleetrepo.ClusterName) string {
 
 // findParent finds out what the parent is before a run of bootstrap writes a record of its own.
 func (m *master) findParent(ctx context.Context) (err error) {
-	m.permanent, err = lifecycle.Permanent(ctx, m.Deps, m.opts.Dir, m.result.Parent, m.opts.Master.ParentHost)
+	m.permanent, err = isPermanent(ctx, m.Deps, m.opts.Dir, m.result.Parent, m.opts.Master.ParentHost)
 	return err
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
-	"github.com/fleetctl/fleetctl/pkg/lifecycle"
+	"github.com/fleetctl/fleetctl/pkg/ownrepo"
 )
 
 // openOwn opens the fleet repo of the new one's own, where it has one, which is made where it is empty.
@@ -19,7 +19,7 @@ func (m *master) openOwn(ctx context.Context) error {
 		return diag.Usage("leave --pr out", "%s has its own fleet repo, and the clusters that it takes over are pushed to both repos", name)
 	}
 	step := m.Report.Start("open the fleet repo of " + name)
-	own, err := lifecycle.OpenOwnRepo(ctx, m.Deps, lifecycle.OwnRepoOptions{
+	own, err := ownrepo.Open(ctx, m.Deps, ownrepo.Options{
 		Dir: m.opts.Dir, Cluster: name, At: m.opts.Own.Dir, Git: m.opts.Own.Git, AgeKeyFile: m.opts.AgeKeyFile, NoVerify: m.opts.NoVerify,
 	})
 	if err == nil {
@@ -38,7 +38,7 @@ func (m *master) beginAnew(err error) string {
 	if m.own == nil {
 		return ""
 	}
-	return lifecycle.BeginAnew(err, m.opts.Dir, m.result.Cluster, m.own.Dir)
+	return ownrepo.BeginAnew(err, m.opts.Dir, m.result.Cluster, m.own.Dir)
 }
 
 // moveOut takes out of the fleet repo what that of the new one's own has by now, once the parent is up: its init is what connects this one
@@ -67,7 +67,7 @@ func (m *master) moveOut(ctx context.Context) error {
 }
 
 // readOwn completes what is known of the new one by what its own fleet repo says.
-func (m *master) readOwn(own *lifecycle.OwnRepo) error {
+func (m *master) readOwn(own *ownrepo.Repo) error {
 	repo, err := fleetrepo.Open(own.Dir)
 	if err != nil {
 		return err

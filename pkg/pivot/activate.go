@@ -10,11 +10,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/following"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/plain"
+	"github.com/fleetctl/fleetctl/pkg/repoaccess"
 	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 	"github.com/fleetctl/fleetctl/pkg/steps"
@@ -275,7 +277,7 @@ func (a *activation) steps() []steps.Step {
 func (a *activation) takeOver(
 	ctx context.Context,
 	client *kube.Client,
-	commit *converge.Pushed,
+	commit *following.Pushed,
 	detail func(string),
 ) (report *handover.Report, err error) {
 	if err := a.markHistory(ctx, commit); err != nil {
@@ -294,12 +296,12 @@ func (a *activation) takeOver(
 }
 
 // declare says in Git, and on this machine, that the standby has taken over. Both are done again without harm.
-func (a *activation) declare(ctx context.Context, commit *converge.Pushed, endpoint *converge.GitEndpoint, detail func(string)) error {
+func (a *activation) declare(ctx context.Context, commit *following.Pushed, endpoint *repoaccess.Endpoint, detail func(string)) error {
 	s := a.session
 	if err := a.remember(); err != nil {
 		return err
 	}
-	p := &converge.Pushed{Session: s, Access: commit.Access, Repo: commit.Repo}
+	p := &following.Pushed{Session: s, Access: commit.Access, Repo: commit.Repo}
 	message := s.Mgmt.Name + " takes over from " + s.StandbyOf + "\n\nWritten by fleetctl standby activate.\n"
 	made, nothing, err := converge.CommitTo(ctx, s, endpoint, p, message, func(_ context.Context, root string) ([]gitrepo.Change, error) {
 		repo, err := fleetrepo.Open(root)

@@ -15,18 +15,18 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/converge"
-	"github.com/fleetctl/fleetctl/pkg/converge/convergetest"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
+	"github.com/fleetctl/fleetctl/pkg/standing/standingtest"
 )
 
 // What has taken over cannot be undone, and the error says what there is to do.
 func TestStandbyThatTookOverIsNotUndone(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	e := convergetest.New(t)
+	e := standingtest.New(t)
 	over := handover.Journal{
 		Role: handover.RoleTarget, Phase: handover.PhaseReleased, Activates: true, Snapshot: "20260101T000000Z-abcdef",
 		Source: handover.Party{Name: "lost", UID: "1"}, Target: handover.Party{Name: "spare", UID: "2"},
@@ -47,7 +47,7 @@ func TestStandbyThatTookOverIsNotUndone(t *testing.T) {
 func TestRestoreGoesOnPaused(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	e := convergetest.New(t)
+	e := standingtest.New(t)
 	s, err := e.Take(ctx, t)
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +72,7 @@ func TestRestoreGoesOnPaused(t *testing.T) {
 func TestStandbyGoesOnBesideALivingOne(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	e := convergetest.New(t)
+	e := standingtest.New(t)
 	living, err := e.Take(ctx, t)
 	if err != nil {
 		t.Fatal(err)

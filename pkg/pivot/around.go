@@ -14,10 +14,12 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/following"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/session"
+	"github.com/fleetctl/fleetctl/pkg/standing"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
@@ -66,7 +68,7 @@ func (a *around) run(ctx context.Context) (*RestoreResult, error) {
 		return nil, diag.Errorf("`fleetctl status` shows it", "the management cluster %s was pivoted to %s, which has its work",
 			record.Name, record.PivotedTo)
 	}
-	there, err := converge.FindStanding(ctx, a.session)
+	there, err := standing.Find(ctx, a.session)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +160,7 @@ func (a *around) takeIn(ctx context.Context) error {
 	err := steps.Run(ctx, a.session.Deps.Report, a.init.StepsAround(steps.Step{
 		Name: stepTakeIn, Needs: []string{converge.StepPush, converge.StepFlux, converge.StepProviders}, Timeout: time.Hour,
 		Work: steps.Make2(a.report,
-			func(ctx context.Context, client *kube.Client, commit *converge.Pushed, detail func(string)) (*handover.Report, error) {
+			func(ctx context.Context, client *kube.Client, commit *following.Pushed, detail func(string)) (*handover.Report, error) {
 				o := a.options(client)
 				o.Attach = commit.Attach
 				o.Progress = func(progress handover.Progress) { detail(progress.String()) }
@@ -203,7 +205,7 @@ func (a *around) rehearse(ctx context.Context, client *kube.Client) error {
 // look finds all that stands against taking in what has come.
 func (a *around) look(ctx context.Context, arrival *handover.Arrival) ([]error, error) {
 	a.result.Arrival = arrival
-	there, err := converge.FindStanding(ctx, a.session)
+	there, err := standing.Find(ctx, a.session)
 	if err != nil {
 		return nil, err
 	}

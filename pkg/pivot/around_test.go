@@ -15,6 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/progress"
 	"github.com/fleetctl/fleetctl/pkg/session"
+	"github.com/fleetctl/fleetctl/pkg/standing"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
@@ -131,11 +132,11 @@ func TestAllThatIsRefusedIsFound(t *testing.T) {
 func TestInitRefusesWhatIsFenced(t *testing.T) {
 	s := &session.Session{Mgmt: &v1alpha1.ManagementCluster{Name: "root"}}
 	journal := &handover.Journal{Role: handover.RoleTarget, Phase: handover.PhaseFenced, Around: true, By: "somebody"}
-	if err := converge.RefuseJournal(s, journal); err == nil || !strings.Contains(diag.Hint(err), "fleetctl restore --fence-only") {
+	if err := standing.RefuseJournal(s, journal); err == nil || !strings.Contains(diag.Hint(err), "fleetctl restore --fence-only") {
 		t.Errorf("fenced: %v (%s)", err, diag.Hint(err))
 	}
 	journal.Phase = handover.PhaseReleased
-	if err := converge.RefuseJournal(s, journal); err != nil {
+	if err := standing.RefuseJournal(s, journal); err != nil {
 		t.Errorf("released: %v", err)
 	}
 }

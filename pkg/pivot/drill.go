@@ -14,6 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/resolve"
 	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 	"github.com/fleetctl/fleetctl/pkg/state"
@@ -192,7 +193,7 @@ func (d *drill) run(ctx context.Context, s *session.Session) error {
 func installHalted(
 	ctx context.Context,
 	client *kube.Client,
-	m *converge.Manifests,
+	m *resolve.Manifests,
 	pods steps.Awaited[converge.PodsRun],
 	detail func(string),
 ) error {

@@ -3,9 +3,9 @@ package pivot
 import (
 	"context"
 
-	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
+	"github.com/fleetctl/fleetctl/pkg/following"
 	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/session"
@@ -25,7 +25,7 @@ func keysInUse(root string, known, fallback secret.Keys) (secret.Keys, error) {
 }
 
 // SealingKeys are those of the fleet's keys that a snapshot is encrypted for.
-func SealingKeys(p *converge.Pushed) (secret.Keys, error) {
+func SealingKeys(p *following.Pushed) (secret.Keys, error) {
 	return keysInUse(p.Session.Opts.Dir, p.Access.Keys, p.Access.Keys)
 }
 

@@ -12,10 +12,14 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/following"
+	"github.com/fleetctl/fleetctl/pkg/fromvault"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/resolve"
 	"github.com/fleetctl/fleetctl/pkg/session"
+	"github.com/fleetctl/fleetctl/pkg/standing"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
@@ -105,8 +109,8 @@ func (p *Move) Steps(after string) []steps.Step {
 func (p *Move) reach(
 	ctx context.Context,
 	source *kube.Client,
-	m *converge.Manifests,
-	commit *converge.Pushed,
+	m *resolve.Manifests,
+	commit *following.Pushed,
 	_ func(string),
 ) (*Target, error) {
 	way, err := p.findTarget(ctx, source)
@@ -124,7 +128,7 @@ func (p *Move) reach(
 		}
 		return nil, diag.Wrap("reach the API server of "+way.Name, err, hint)
 	}
-	if err := converge.ClaimCluster(ctx, p.session, target.client, commit.View(m.Flux)); err != nil {
+	if err := standing.Claim(ctx, p.session, target.client, commit.View(m.Flux)); err != nil {
 		return nil, err
 	}
 	if target.manager, err = capi.New(target.client); err != nil {
@@ -177,15 +181,15 @@ func checkOwnFlux(ctx context.Context, source *kube.Client, cluster *capi.Cluste
 	return nil
 }
 
-func (p *Move) installProviders(ctx context.Context, target *Target, m *converge.Manifests, detail func(string)) error {
+func (p *Move) installProviders(ctx context.Context, target *Target, m *resolve.Manifests, detail func(string)) error {
 	if p.Under != nil {
 		return steps.NothingToDo("the hand-over is under way") // its controllers may be stopped, which is no fault to mend
 	}
-	_, err := converge.InstallWith(ctx, p.session, m.Versions, target.manager, capi.InstallOptions{Providers: m.Providers, Detail: detail})
+	_, err := fromvault.Install(ctx, p.session, m.Versions, target.manager, capi.InstallOptions{Providers: m.Providers, Detail: detail})
 	return err
 }
 
-func (p *Move) installFlux(ctx context.Context, target *Target, m *converge.Manifests, detail func(string)) error {
+func (p *Move) installFlux(ctx context.Context, target *Target, m *resolve.Manifests, detail func(string)) error {
 	if p.Under != nil {
 		return steps.NothingToDo("the hand-over is under way")
 	}
@@ -194,7 +198,7 @@ func (p *Move) installFlux(ctx context.Context, target *Target, m *converge.Mani
 }
 
 // tryFetch finds out from inside the target whether it reaches the Git remote, before anything depends on it.
-func (p *Move) tryFetch(ctx context.Context, target *Target, commit *converge.Pushed, _ func(string)) error {
+func (p *Move) tryFetch(ctx context.Context, target *Target, commit *following.Pushed, _ func(string)) error {
 	if p.Under != nil {
 		return steps.NothingToDo("the hand-over is under way")
 	}
@@ -206,7 +210,7 @@ func (p *Move) handOver(
 	ctx context.Context,
 	source *kube.Client,
 	target *Target,
-	commit *converge.Pushed,
+	commit *following.Pushed,
 	detail func(string),
 ) (*handover.Report, error) {
 	if p.Under == nil {
@@ -218,7 +222,7 @@ func (p *Move) handOver(
 		Fleet: p.session.Identity(), Target: handover.Side{Name: target.Name, Client: target.client}, Attach: commit.TakeUp,
 		Source: handover.Side{Name: p.session.Mgmt.Name},
 		Check: func(ctx context.Context, at *kube.Client) error {
-			return converge.Rehearse(ctx, p.session, at, target.Name, commit.View(target.flux))
+			return following.Rehearse(ctx, p.session, at, target.Name, commit.View(target.flux))
 		},
 		Progress: func(progress handover.Progress) { detail(progress.String()) },
 	}
@@ -241,7 +245,7 @@ func warn(s *session.Session, report *handover.Report) {
 }
 
 // waitSynced is where the target has taken over: from then on this machine remembers it as the management cluster.
-func (p *Move) waitSynced(ctx context.Context, target *Target, commit *converge.Pushed, detail func(string)) error {
+func (p *Move) waitSynced(ctx context.Context, target *Target, commit *following.Pushed, detail func(string)) error {
 	if err := flux.NewSystem(target.client).WaitSynced(ctx, commit.WaitOptions(detail)); err != nil {
 		return err
 	}

@@ -14,12 +14,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
-	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/standing"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
@@ -160,7 +160,7 @@ func (p *Move) lookAtSource(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	there, err := converge.FindStanding(ctx, p.session)
+	there, err := standing.Find(ctx, p.session)
 	if err != nil {
 		return err
 	}

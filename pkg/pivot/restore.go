@@ -13,6 +13,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/following"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -20,6 +21,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
+	"github.com/fleetctl/fleetctl/pkg/standing"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
@@ -296,7 +298,7 @@ func (r *Restoration) options(
 func (r *Restoration) takeIn(
 	ctx context.Context,
 	client *kube.Client,
-	commit *converge.Pushed,
+	commit *following.Pushed,
 	detail func(string),
 ) (*handover.Report, error) {
 	report, err := handover.Restore(ctx, r.options(client, commit.Attach, detail))
@@ -332,7 +334,7 @@ func (r *Restoration) abort(ctx context.Context) (*RestoreResult, error) {
 	if r.session.HostErr != nil {
 		return nil, r.session.HostErr
 	}
-	there, err := converge.FindStanding(ctx, r.session)
+	there, err := standing.Find(ctx, r.session)
 	if err != nil || there == nil {
 		return result, err
 	}

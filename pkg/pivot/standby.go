@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/handover"
@@ -16,6 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
+	"github.com/fleetctl/fleetctl/pkg/standing"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
@@ -45,7 +45,7 @@ func lookStandby(ctx context.Context, s *session.Session) (*kube.Client, *handov
 	if s.HostErr != nil {
 		return nil, nil, s.HostErr
 	}
-	there, err := converge.FindStanding(ctx, s)
+	there, err := standing.Find(ctx, s)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
+	"github.com/fleetctl/fleetctl/pkg/following"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/session"
@@ -110,7 +110,7 @@ func noteTakeOver(ctx context.Context, s *session.Session, place snapshot.Place,
 }
 
 // markHistory is noteTakeOver in the place of the snapshots, where the standby has not taken over yet.
-func (a *activation) markHistory(ctx context.Context, commit *converge.Pushed) error {
+func (a *activation) markHistory(ctx context.Context, commit *following.Pushed) error {
 	s := a.session
 	if s.SnapshotsTo() == "" || s.Waiting == "" {
 		return nil
@@ -182,7 +182,7 @@ func removeNotesIn(ctx context.Context, place snapshot.Place, keys secret.Keys, 
 // markHandedOver notes in the place of the snapshots that the work is another's, or will be: nobody restores it from there beside it. It is
 // done before the commit can be, for a run that dies right after that could do it no more; an abort takes a new snapshot, which counts from
 // then on.
-func markHandedOver(ctx context.Context, p *converge.Pushed, to string) error {
+func markHandedOver(ctx context.Context, p *following.Pushed, to string) error {
 	s := p.Session
 	if s.SnapshotsTo() == "" {
 		return nil

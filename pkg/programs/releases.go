@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -19,6 +18,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/contact"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/sameorigin"
@@ -94,7 +94,7 @@ func archived(ctx context.Context, f Found, site, architecture string) error {
 }
 
 // download writes to a file what unpack makes of what is at a url, once all of that has the checksum: until then the file has another name.
-func download(ctx context.Context, url, sum, file string, unpack func(r io.Reader, to io.Writer) error) (err error) {
+func download(ctx context.Context, url, sum, file string, unpack func(r io.Reader, to io.Writer) error) error {
 	if !checksum.MatchString(sum) {
 		return fmt.Errorf("%.80q is no checksum", sum)
 	}
@@ -103,21 +103,17 @@ func download(ctx context.Context, url, sum, file string, unpack func(r io.Reade
 		return err
 	}
 	defer body.Close()
-	partial, err := os.CreateTemp(filepath.Dir(file), "partial-*")
+	partial, err := atomicfile.New(file, 0o755)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(partial.Name()) // it is temporary
-		}
-	}()
+	defer partial.Discard()
 	hash := sha256.New()
 	all := io.TeeReader(io.LimitReader(body, maxProgram+1), hash)
 	err = unpack(all, partial)
 	_, restErr := io.Copy(io.Discard, all) // what follows behind the program in its archive counts as well
 	got := hex.EncodeToString(hash.Sum(nil))
-	switch err = errors.Join(err, partial.Close()); {
+	switch {
 	case restErr != nil:
 		return restErr
 	case got != sum: // which is why it could not be unpacked, where that was so
@@ -125,10 +121,7 @@ func download(ctx context.Context, url, sum, file string, unpack func(r io.Reade
 	case err != nil:
 		return err
 	}
-	if err := os.Chmod(partial.Name(), 0o755); err != nil { //nolint:gosec // a program that is public
-		return err
-	}
-	return os.Rename(partial.Name(), file)
+	return partial.Commit()
 }
 
 // extract writes one file of a .tar.gz.

@@ -58,6 +58,8 @@ func port(u *url.URL) string {
 		return "80"
 	case "https":
 		return "443"
+	case "ssh":
+		return "22"
 	}
 	return ""
 }

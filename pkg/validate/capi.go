@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/validate/internal/mapping"
 )
 
 // role is what Cluster API expects behind a field that names an object.
@@ -122,12 +124,12 @@ func (c *referrer) clusterAPI(group string) {
 		c.class()
 		c.agrees()
 	case group == "addons."+clusterGroup && c.Kind == "ClusterResourceSet":
-		for i, each := range c.fields.list("spec", "resources") {
+		for i, each := range c.fields.List("spec", "resources") {
 			rule := RuleMissingConfig
-			if each.text("kind") == "Secret" {
+			if each.Text("kind") == "Secret" {
 				rule = RuleMissingSecret
 			}
-			c.add(rule, each.text("kind"), "", each.text("name"), fmt.Sprintf("spec.resources[%d].name", i))
+			c.add(rule, each.Text("kind"), "", each.Text("name"), fmt.Sprintf("spec.resources[%d].name", i))
 		}
 	case group == "ipam."+clusterGroup && c.Kind == "IPAddressClaim":
 		c.follow(pointer{path: "spec.poolRef"})
@@ -156,15 +158,15 @@ func (c *referrer) follow(p pointer) {
 			ref.name = text
 		} else {
 			inner, _ := value.(map[string]any)
-			said := fields(inner)
-			ref.name, ref.field = said.text("name"), at+".name"
+			said := mapping.Fields(inner)
+			ref.name, ref.field = said.Text("name"), at+".name"
 			if ref.kind == "" {
-				ref.kind, ref.group = said.text("kind"), said.text("apiGroup")
-				if version := said.text("apiVersion"); ref.group == "" {
+				ref.kind, ref.group = said.Text("kind"), said.Text("apiGroup")
+				if version := said.Text("apiVersion"); ref.group == "" {
 					ref.group, _, _ = strings.Cut(version, "/")
 				}
 			}
-			ref.namespace = said.text("namespace")
+			ref.namespace = said.Text("namespace")
 		}
 		if ref.kind == "Secret" {
 			ref.rule = RuleMissingSecret
@@ -177,19 +179,19 @@ func (c *referrer) follow(p pointer) {
 
 // class adds the ClusterClass of a Cluster, and the classes of its workers.
 func (c *referrer) class() {
-	topology := c.fields.in("spec", "topology")
+	topology := c.fields.In("spec", "topology")
 	if c.Kind != "Cluster" || topology == nil {
 		return
 	}
-	ref := reference{rule: RuleClusterRef, group: clusterGroup, kind: "ClusterClass", name: topology.text("class"),
-		namespace: topology.text("classNamespace"), field: "spec.topology.class"}
+	ref := reference{rule: RuleClusterRef, group: clusterGroup, kind: "ClusterClass", name: topology.Text("class"),
+		namespace: topology.Text("classNamespace"), field: "spec.topology.class"}
 	if ref.name == "" {
-		ref.name, ref.namespace, ref.field = topology.text("classRef", "name"), topology.text("classRef", "namespace"),
+		ref.name, ref.namespace, ref.field = topology.Text("classRef", "name"), topology.Text("classRef", "namespace"),
 			"spec.topology.classRef.name"
 	}
 	for _, list := range []string{"machineDeployments", "machinePools"} {
-		for i, worker := range topology.list("workers", list) {
-			if class := worker.text("class"); class != "" && !strings.Contains(class, "${") {
+		for i, worker := range topology.List("workers", list) {
+			if class := worker.Text("class"); class != "" && !strings.Contains(class, "${") {
 				ref.workers = append(ref.workers, worked{list, class, fmt.Sprintf("spec.topology.workers.%s[%d].class", list, i)})
 			}
 		}
@@ -202,7 +204,7 @@ type worked struct{ list, class, field string }
 
 // agrees reports that machines would belong to another Cluster than what makes them.
 func (c *referrer) agrees() {
-	own, made := c.fields.text("spec", "clusterName"), c.fields.text("spec", "template", "spec", "clusterName")
+	own, made := c.fields.Text("spec", "clusterName"), c.fields.Text("spec", "template", "spec", "clusterName")
 	if own == "" || made == "" || own == made || strings.Contains(own+made, "${") {
 		return
 	}
@@ -244,7 +246,7 @@ func (r role) misfit(group, kind string) string {
 }
 
 // eachAt visits the values at a path, with the places of the items of lists in it.
-func eachAt(f fields, path string, visit func(at string, value any)) {
+func eachAt(f mapping.Fields, path string, visit func(at string, value any)) {
 	eachBelow(map[string]any(f), "", path, visit)
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
+	"github.com/fleetctl/fleetctl/pkg/validate/internal/mapping"
 )
 
 // sharedCharts looks at the HelmCharts that the clusters of an environment share: they are named after their charts, which are there.
@@ -52,9 +53,9 @@ func (c *cluster) chart(l *placement) {
 		}
 		return
 	}
-	ref := fields(c.release.object).in("spec", "chartRef")
+	ref := mapping.Fields(c.release.object).In("spec", "chartRef")
 	name := yamledit.Find(c.release.node, "spec", "chartRef", "name")
-	if name == nil || ref.text("kind") != "HelmChart" || ref.text("namespace") != "flux-system" {
+	if name == nil || ref.Text("kind") != "HelmChart" || ref.Text("namespace") != "flux-system" {
 		return // a HelmRelease without a chart is for its schema to tell
 	}
 	if there, known := l.charts[[2]string{path.Dir(c.dir), name.Value}]; known {

@@ -8,6 +8,7 @@ import (
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/validate/internal/mapping"
 )
 
 // misfit reports a kind that cannot be what a field is for, whether or not it is there.
@@ -102,8 +103,8 @@ func (o *object) checkWorkers(ref reference, class *object) diag.Findings {
 	var out diag.Findings
 	for _, worker := range ref.workers {
 		var there []string
-		for _, has := range fields(content).list("spec", "workers", worker.list) {
-			there = append(there, has.text("class"))
+		for _, has := range mapping.Fields(content).List("spec", "workers", worker.list) {
+			there = append(there, has.Text("class"))
 		}
 		if slices.Contains(there, worker.class) || slices.ContainsFunc(there, func(c string) bool { return strings.Contains(c, "${") }) {
 			continue

@@ -1,6 +1,10 @@
 package validate
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/validate/internal/mapping"
+)
 
 // withoutNamespace are the kinds that references lead to and that are in no namespace.
 var withoutNamespace = map[string]bool{
@@ -39,10 +43,10 @@ var identitySecrets = map[string]struct{ field, namespace string }{
 func (c *referrer) identity() {
 	if secret, ok := identitySecrets[c.Kind]; ok {
 		ref := reference{rule: RuleMissingID, kind: "Secret", namespace: secret.namespace, field: "spec." + secret.field, doubtful: true}
-		if ref.name = c.fields.text("spec", secret.field); ref.name == "" {
-			at := c.fields.in("spec", secret.field)
-			ref.name, ref.field = at.text("name"), ref.field+".name"
-			if namespace := at.text("namespace"); namespace != "" {
+		if ref.name = c.fields.Text("spec", secret.field); ref.name == "" {
+			at := c.fields.In("spec", secret.field)
+			ref.name, ref.field = at.Text("name"), ref.field+".name"
+			if namespace := at.Text("namespace"); namespace != "" {
 				ref.namespace = namespace
 			}
 		}
@@ -62,13 +66,13 @@ func (c *referrer) credentials(p pointer, at string, value any) {
 		ref.name = text
 	} else {
 		inner, _ := value.(map[string]any)
-		said := fields(inner)
-		ref.name, ref.namespace, ref.field = said.text("name"), said.text("namespace"), at+".name"
+		said := mapping.Fields(inner)
+		ref.name, ref.namespace, ref.field = said.Text("name"), said.Text("namespace"), at+".name"
 		if ref.kind == "" {
-			ref.kind = said.text("kind")
+			ref.kind = said.Text("kind")
 		}
 		if ref.kind == "" && strings.HasPrefix(c.Kind, "OpenStack") {
-			if ref.kind = "Secret"; said.text("type") == "ClusterIdentity" {
+			if ref.kind = "Secret"; said.Text("type") == "ClusterIdentity" {
 				ref.kind = "OpenStackClusterIdentity"
 			}
 		}

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/validate/internal/mapping"
 )
 
 // maker says what a controller makes of an object: what of kind, called as the fields at name say, or as the object where there is none of
@@ -75,25 +77,25 @@ func isLike(pattern, text string) bool {
 
 // madeOf is what comes of an object besides itself: what a controller makes of it, or copies.
 func madeOf(o *object, content map[string]any) []known {
-	f := fields(content)
+	f := mapping.Fields(content)
 	var out []known
 	for _, m := range makers[o.Kind] {
 		out = append(out, m.of(o, f)...)
 	}
 	switch o.Kind {
 	case "FluxInstance":
-		if sync := f.in("spec", "sync"); sync != nil {
-			name := sync.text("name")
+		if sync := f.In("spec", "sync"); sync != nil {
+			name := sync.Text("name")
 			if name == "" {
 				name = "flux-system"
 			}
-			out = append(out, known{kind: sync.text("kind"), namespace: o.Namespace, name: name},
+			out = append(out, known{kind: sync.Text("kind"), namespace: o.Namespace, name: name},
 				known{kind: "Kustomization", namespace: o.Namespace, name: name})
 		}
 	case "ResourceSet":
 		out = append(out, resourceSet(o, f)...)
 	case "Secret", "ConfigMap":
-		notes := f.in("metadata", "annotations")
+		notes := f.In("metadata", "annotations")
 		for _, name := range []string{"reflector.v1.k8s.emberstack.com/reflection-auto-enabled", "replicator.v1.mittwald.de/replicate-to",
 			"replicator.v1.mittwald.de/replicate-to-matching"} {
 			if text, _ := notes[name].(string); text != "" && text != "false" {
@@ -104,17 +106,17 @@ func madeOf(o *object, content map[string]any) []known {
 	return slices.DeleteFunc(out, func(k known) bool { return k.kind == "" || k.name == "" })
 }
 
-func (m maker) of(o *object, f fields) (out []known) {
+func (m maker) of(o *object, f mapping.Fields) (out []known) {
 	for _, path := range m.names {
 		parent, last := path[:strings.LastIndex(path, ".")], path[strings.LastIndex(path, ".")+1:]
 		eachAt(f, parent, func(_ string, value any) {
 			inner, _ := value.(map[string]any)
-			said := fields(inner)
+			said := mapping.Fields(inner)
 			namespace := o.Namespace
-			if m.namespace != "" && said.text(m.namespace) != "" {
-				namespace = said.text(m.namespace)
+			if m.namespace != "" && said.Text(m.namespace) != "" {
+				namespace = said.Text(m.namespace)
 			}
-			if name := said.text(last); name != "" && len(out) == 0 || name != "" && strings.Contains(path, "[]") {
+			if name := said.Text(last); name != "" && len(out) == 0 || name != "" && strings.Contains(path, "[]") {
 				out = append(out, known{kind: m.kind, namespace: namespace, name: name})
 			}
 		})
@@ -126,8 +128,8 @@ func (m maker) of(o *object, f fields) (out []known) {
 		return out
 	}
 	var all []known
-	named, _ := f.in("spec")["namespaces"].([]any)
-	if len(named) == 0 || f.in("spec")["namespaceSelector"] != nil || f.in("spec")["namespaceSelectors"] != nil {
+	named, _ := f.In("spec")["namespaces"].([]any)
+	if len(named) == 0 || f.In("spec")["namespaceSelector"] != nil || f.In("spec")["namespaceSelectors"] != nil {
 		named = append(slices.Clip(named), anywhere)
 	}
 	for _, k := range out {
@@ -145,16 +147,16 @@ var (
 )
 
 // resourceSet are the objects of a ResourceSet. A name that is made of inputs may be any; so may all of what is one text.
-func resourceSet(o *object, f fields) (out []known) {
-	for _, each := range f.list("spec", "resources") {
-		k := known{kind: each.text("kind"), namespace: each.text("metadata", "namespace"), name: each.text("metadata", "name")}
+func resourceSet(o *object, f mapping.Fields) (out []known) {
+	for _, each := range f.List("spec", "resources") {
+		k := known{kind: each.Text("kind"), namespace: each.Text("metadata", "namespace"), name: each.Text("metadata", "name")}
 		if k.namespace == "" {
 			k.namespace = o.Namespace
 		}
 		k.namespace, k.name = setVariable.ReplaceAllString(k.namespace, anywhere), setVariable.ReplaceAllString(k.name, anywhere)
 		out = append(out, k)
 	}
-	for _, kind := range setKind.FindAllStringSubmatch(f.text("spec", "resourcesTemplate"), -1) {
+	for _, kind := range setKind.FindAllStringSubmatch(f.Text("spec", "resourcesTemplate"), -1) {
 		out = append(out, known{kind: kind[1], namespace: anywhere, name: anywhere})
 	}
 	return out

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/validate/internal/mapping"
 )
 
 // What a network of a cluster is for.
@@ -66,16 +67,16 @@ type networkReader struct {
 }
 
 // path reads the networks at path below f, which stands at the field at.
-func (r *networkReader) path(f fields, of, at, path string) {
+func (r *networkReader) path(f mapping.Fields, of, at, path string) {
 	before, after, list := strings.Cut(path, "[].")
 	if list {
-		for i, item := range f.list(strings.Split(before, ".")...) {
+		for i, item := range f.List(strings.Split(before, ".")...) {
 			r.path(item, of, fmt.Sprintf("%s%s[%d].", at, before, i), after)
 		}
 		return
 	}
 	steps := strings.Split(path, ".")
-	switch value := f.in(steps[:len(steps)-1]...)[steps[len(steps)-1]].(type) {
+	switch value := f.In(steps[:len(steps)-1]...)[steps[len(steps)-1]].(type) {
 	case string:
 		r.take(of, value, at+path)
 	case []any:

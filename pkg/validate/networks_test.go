@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetctl/fleetctl/pkg/render"
+	"github.com/fleetctl/fleetctl/pkg/validate/internal/mapping"
 )
 
 // Networks that a cluster's parts say are compared with each other, wherever they stand: one finding for each that has addresses in common
@@ -62,7 +63,8 @@ spec: {clusterNetwork: {pods: {cidrBlocks: [PODS]}, services: {cidrBlocks: [10.9
 				if err := yaml.Unmarshal([]byte(text), &content); err != nil {
 					t.Fatal(err)
 				}
-				o := &object{Object: &render.Object{APIVersion: fields(content).text("apiVersion"), Kind: fields(content).text("kind"), Name: "c"}}
+				f := mapping.Fields(content)
+				o := &object{Object: &render.Object{APIVersion: f.Text("apiVersion"), Kind: f.Text("kind"), Name: "c"}}
 				networks, wrong := networksOf(o, content)
 				for _, f := range wrong {
 					got = append(got, f.Summary)

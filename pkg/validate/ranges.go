@@ -8,6 +8,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/validate/internal/mapping"
 )
 
 // versionRange is a field of a Flux object with a range of versions, which no schema can check: Flux reads it with the library that is
@@ -37,12 +38,12 @@ func checkRanges(o *object, content map[string]any) diag.Findings {
 	var out diag.Findings
 	for _, r := range versionRanges[o.Kind] {
 		steps := strings.Split(r.path, ".")
-		text := fields(content).text(steps...)
-		beside := fields(content).in(steps[:len(steps)-1]...)
+		text := mapping.Fields(content).Text(steps...)
+		beside := mapping.Fields(content).In(steps[:len(steps)-1]...)
 		switch {
 		case text == "" || strings.Contains(text, "${"):
-		case r.from != "" && fields(content).text(strings.Split(r.from, ".")...) != "HelmRepository":
-		case slices.ContainsFunc(r.over, func(f string) bool { return beside.text(f) != "" }):
+		case r.from != "" && mapping.Fields(content).Text(strings.Split(r.from, ".")...) != "HelmRepository":
+		case slices.ContainsFunc(r.over, func(f string) bool { return beside.Text(f) != "" }):
 		default:
 			if _, err := semver.NewConstraint(text); err != nil {
 				out = append(out, o.at(r.path, RuleValue, fmt.Sprintf("%.80q is no range of versions", text),

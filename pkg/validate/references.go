@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/validate/internal/mapping"
 )
 
 // reference is what one object says of another one: that it is there.
@@ -21,38 +22,6 @@ type reference struct {
 	role role
 	// workers are the classes that a Cluster asks its ClusterClass for.
 	workers []worked
-}
-
-// fields reads the fields of an object that are of interest here.
-type fields map[string]any
-
-func (f fields) text(path ...string) string {
-	value := any(map[string]any(f))
-	for _, p := range path {
-		inner, _ := value.(map[string]any)
-		value = inner[p]
-	}
-	text, _ := value.(string)
-	return text
-}
-
-func (f fields) in(path ...string) fields {
-	value := any(map[string]any(f))
-	for _, p := range path {
-		inner, _ := value.(map[string]any)
-		value = inner[p]
-	}
-	inner, _ := value.(map[string]any)
-	return inner
-}
-
-func (f fields) list(path ...string) []fields {
-	items, _ := f.in(path[:len(path)-1]...)[path[len(path)-1]].([]any)
-	out := make([]fields, len(items))
-	for i, item := range items {
-		out[i], _ = item.(map[string]any)
-	}
-	return out
 }
 
 // referencesOf are the references of an object that can be followed in the repo.
@@ -73,7 +42,7 @@ func referencesOf(o *object, content map[string]any) []reference {
 
 type referrer struct {
 	*object
-	fields fields
+	fields mapping.Fields
 	refs   []reference
 }
 
@@ -98,12 +67,12 @@ func (c *referrer) put(ref reference) {
 
 // secret adds the reference of a field that names a Secret of the object's namespace.
 func (c *referrer) secret(path ...string) {
-	c.add(RuleMissingSecret, "Secret", "", c.fields.text(append(path, "name")...), strings.Join(path, ".")+".name")
+	c.add(RuleMissingSecret, "Secret", "", c.fields.Text(append(path, "name")...), strings.Join(path, ".")+".name")
 }
 
 func (c *referrer) source(path ...string) {
-	at := c.fields.in(path...)
-	c.add(RuleMissingSource, at.text("kind"), at.text("namespace"), at.text("name"), strings.Join(path, ".")+".name")
+	at := c.fields.In(path...)
+	c.add(RuleMissingSource, at.Text("kind"), at.Text("namespace"), at.Text("name"), strings.Join(path, ".")+".name")
 }
 
 func (c *referrer) flux() {
@@ -133,22 +102,22 @@ func (c *referrer) flux() {
 
 // from adds the ConfigMaps and Secrets that values come from.
 func (c *referrer) from(name string, path ...string) {
-	for i, from := range c.fields.list(path...) {
+	for i, from := range c.fields.List(path...) {
 		if optional, _ := from["optional"].(bool); optional {
 			continue
 		}
 		rule := RuleMissingConfig
-		if from.text("kind") == "Secret" {
+		if from.Text("kind") == "Secret" {
 			rule = RuleMissingSecret
 		}
 		at := fmt.Sprintf("%s[%d].name", strings.Join(append(path[:len(path)-1:len(path)-1], name), "."), i)
-		c.add(rule, from.text("kind"), "", from.text("name"), at)
+		c.add(rule, from.Text("kind"), "", from.Text("name"), at)
 	}
 }
 
 func (c *referrer) dependsOn() {
-	for i, on := range c.fields.list("spec", "dependsOn") {
-		c.add(RuleMissingDepends, c.Kind, on.text("namespace"), on.text("name"), fmt.Sprintf("spec.dependsOn[%d].name", i))
+	for i, on := range c.fields.List("spec", "dependsOn") {
+		c.add(RuleMissingDepends, c.Kind, on.Text("namespace"), on.Text("name"), fmt.Sprintf("spec.dependsOn[%d].name", i))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetctl/fleetctl/pkg/render"
+	"github.com/fleetctl/fleetctl/pkg/validate/internal/mapping"
 )
 
 // refusedIn are the findings of all objects in a manifest.
@@ -23,8 +24,8 @@ func refusedIn(t *testing.T, manifest string) []string {
 		if len(content) == 0 {
 			continue
 		}
-		f := fields(content)
-		o := &object{Object: &render.Object{APIVersion: f.text("apiVersion"), Kind: f.text("kind"), Name: f.text("metadata", "name")}}
+		f := mapping.Fields(content)
+		o := &object{Object: &render.Object{APIVersion: f.Text("apiVersion"), Kind: f.Text("kind"), Name: f.Text("metadata", "name")}}
 		for _, finding := range checkRefused(o, content) {
 			if finding.Rule != RuleRefused || finding.Hint == "" {
 				t.Errorf("%+v", finding)

@@ -21,6 +21,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/components"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/validate/internal/mapping"
 	"github.com/fleetctl/fleetctl/pkg/validate/schema"
 )
 
@@ -62,7 +63,7 @@ func (r *run) versionsOf(clusters []*cluster) map[place]string {
 			continue
 		}
 		at := place{o.ManagementCluster, o.Cluster}
-		out[at] = cmp.Or(fields(says).text("spec", "topology", "version"), fields(says).text("spec", "version"), out[at])
+		out[at] = cmp.Or(mapping.Fields(says).Text("spec", "topology", "version"), mapping.Fields(says).Text("spec", "version"), out[at])
 	}
 	return out
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/blang/semver/v4"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/validate/internal/mapping"
 )
 
 // runs is what an object of Cluster API says of versions of Kubernetes.
@@ -67,7 +68,7 @@ func runsOf(o *object, content map[string]any) *runs {
 	if !strings.HasSuffix(group, clusterGroup) {
 		return nil
 	}
-	f := fields(content)
+	f := mapping.Fields(content)
 	out := &runs{}
 	switch {
 	case group == clusterGroup && o.Kind == "Cluster":
@@ -79,13 +80,13 @@ func runsOf(o *object, content map[string]any) *runs {
 		}
 	case group == clusterGroup && (o.Kind == "MachineDeployment" || o.Kind == "MachineSet" || o.Kind == "MachinePool"):
 		out.say(f, "spec.template.spec.version")
-		out.cluster = f.text("spec", "clusterName")
+		out.cluster = f.Text("spec", "clusterName")
 	case group == clusterGroup && o.Kind == "Machine":
-		if _, control := f.in("metadata", "labels")[clusterGroup+"/control-plane"]; control {
+		if _, control := f.In("metadata", "labels")[clusterGroup+"/control-plane"]; control {
 			return nil
 		}
 		out.say(f, "spec.version")
-		out.cluster = f.text("spec", "clusterName")
+		out.cluster = f.Text("spec", "clusterName")
 	case strings.HasSuffix(o.Kind, "ControlPlane"):
 		out.say(f, "spec.version", "spec.controlPlaneVersion")
 		out.kubeadm(f, "spec.kubeadmConfigSpec")
@@ -103,9 +104,9 @@ func (r *runs) says() bool {
 }
 
 // say takes the first of some fields that has a version.
-func (r *runs) say(f fields, paths ...string) {
+func (r *runs) say(f mapping.Fields, paths ...string) {
 	for _, path := range paths {
-		if text := f.text(strings.Split(path, ".")...); text != "" && !strings.Contains(text, "${") {
+		if text := f.Text(strings.Split(path, ".")...); text != "" && !strings.Contains(text, "${") {
 			r.version, r.field = text, path
 			return
 		}
@@ -113,18 +114,18 @@ func (r *runs) say(f fields, paths ...string) {
 }
 
 // kubeadm reads the configuration of kubeadm at a path.
-func (r *runs) kubeadm(f fields, at string) {
+func (r *runs) kubeadm(f mapping.Fields, at string) {
 	path := strings.Split(at, ".")
-	spec := f.in(path...)
+	spec := f.In(path...)
 	if spec == nil {
 		return
 	}
-	if text := spec.text("clusterConfiguration", "kubernetesVersion"); text != "" && !strings.Contains(text, "${") {
+	if text := spec.Text("clusterConfiguration", "kubernetesVersion"); text != "" && !strings.Contains(text, "${") {
 		r.also = append(r.also, stated{text, at + ".clusterConfiguration.kubernetesVersion"})
 	}
 	for _, settings := range settingsOf {
 		steps := strings.Split(settings, ".")
-		parent := spec.in(steps[:len(steps)-1]...)
+		parent := spec.In(steps[:len(steps)-1]...)
 		switch values := parent[steps[len(steps)-1]].(type) {
 		case map[string]any:
 			for name, value := range values {
@@ -134,7 +135,7 @@ func (r *runs) kubeadm(f fields, at string) {
 		case []any:
 			for i, each := range values {
 				inner, _ := each.(map[string]any)
-				r.flag(fields(inner).text("name"), fields(inner).text("value"), fmt.Sprintf("%s.%s[%d].name", at, settings, i))
+				r.flag(mapping.Fields(inner).Text("name"), mapping.Fields(inner).Text("value"), fmt.Sprintf("%s.%s[%d].name", at, settings, i))
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/render"
+	"github.com/fleetctl/fleetctl/pkg/validate/internal/mapping"
 )
 
 // passedOver looks for files of the layout that nothing applies: somebody means them to have an effect, and Flux passes over them without a
@@ -141,7 +142,7 @@ func (u *passedOver) declaredPaths() []string {
 			if kindOf(d) != "Kustomization" {
 				continue
 			}
-			at := fields(d.object).text("spec", "path")
+			at := mapping.Fields(d.object).Text("spec", "path")
 			if dir := path.Clean(strings.TrimPrefix(at, "/")); at != "" && !strings.Contains(at, "${") && strings.Contains(dir, "/") {
 				dirs = append(dirs, dir)
 			}
@@ -353,7 +354,10 @@ func (u *passedOver) withoutFlux(c *cluster) bool {
 		return false
 	}
 	chart := u.tree.byPath[path.Join(layout.ChartsDir, c.declared.Flavour, "Chart.yaml")]
-	return chart != nil && len(chart.documents) == 1 && fields(chart.documents[0].object).text("annotations", "fleetctl.dev/flux") == "none"
+	if chart == nil || len(chart.documents) != 1 {
+		return false
+	}
+	return mapping.Fields(chart.documents[0].object).Text("annotations", "fleetctl.dev/flux") == "none"
 }
 
 // clusterReason is reason for a file in the folder of a cluster.

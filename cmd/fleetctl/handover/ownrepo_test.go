@@ -20,9 +20,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
-	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
+	"github.com/fleetctl/fleetctl/pkg/ownrepo"
 	"github.com/fleetctl/fleetctl/pkg/progress"
 	"github.com/fleetctl/fleetctl/pkg/state"
 	fleettransfer "github.com/fleetctl/fleetctl/pkg/transfer"
@@ -51,7 +51,7 @@ type masterRepos struct {
 	above, own *gittest.HTTPS
 	dir        string
 	deps       management.Deps
-	repo       *lifecycle.OwnRepo
+	repo       *ownrepo.Repo
 }
 
 func newMasterRepos(t *testing.T) *masterRepos {
@@ -85,8 +85,8 @@ func newMasterRepos(t *testing.T) *masterRepos {
 		}
 	}
 	var err error
-	m.repo, err = lifecycle.OpenOwnRepo(t.Context(), m.deps,
-		lifecycle.OwnRepoOptions{Dir: m.dir, Cluster: "eu", Git: change.Credentials{Token: m.own.Token}})
+	m.repo, err = ownrepo.Open(t.Context(), m.deps,
+		ownrepo.Options{Dir: m.dir, Cluster: "eu", Git: change.Credentials{Token: m.own.Token}})
 	if err != nil {
 		t.Fatal(err)
 	}

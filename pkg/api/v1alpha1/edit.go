@@ -12,13 +12,10 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// ErrCannotEdit is in the error of Set and SetProviderVersion where a file is written in a way that only its author can
-// change without harm: through aliases, or with the value over several lines.
-var ErrCannotEdit = yamledit.ErrCannotEdit
-
 // Set returns src with the text value at path, such as spec.flux.version or spec.managementClusters[0].providers[1].version,
 // changed or added. All other bytes stay as they are: comments, order, quotes, line ends. Fields on the way that are missing are
-// added, list items are not. Errors are those of the YAML syntax, a path that does not lead to a text value, or ErrCannotEdit.
+// added, list items are not. Errors are those of the YAML syntax, a path that does not lead to a text value, or
+// yamledit.ErrCannotEdit.
 func Set(src []byte, path, value string) ([]byte, error) {
 	steps, err := yamledit.ParsePath(path)
 	if err != nil {

@@ -114,7 +114,7 @@ func TestSetRefuses(t *testing.T) {
 			if err == nil {
 				t.Fatalf("accepted:\n%s", got)
 			}
-			if errors.Is(err, ErrCannotEdit) != tc.cannotEdit {
+			if errors.Is(err, yamledit.ErrCannotEdit) != tc.cannotEdit {
 				t.Errorf("ErrCannotEdit must be %t: %v", tc.cannotEdit, err)
 			}
 		})

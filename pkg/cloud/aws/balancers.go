@@ -6,7 +6,9 @@ import (
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
 	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbv2types "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/fleetctl/fleetctl/pkg/cloud"
 )
@@ -15,85 +17,91 @@ import (
 const mostTagged = 20
 
 func (r *region) loadBalancers(ctx context.Context, c *collector) error {
-	all := map[string]cloud.Resource{}
-	err := pages(func(marker *string) (*string, error) {
+	return c.tagged(kindLoadBalancer, func(marker *string, found func(*string, cloud.Resource)) (*string, error) {
 		out, err := r.elbv2.DescribeLoadBalancers(ctx, &elbv2.DescribeLoadBalancersInput{Marker: marker})
 		if err != nil {
 			return nil, err
 		}
 		for _, b := range out.LoadBalancers {
-			all[sdk.ToString(b.LoadBalancerArn)] = cloud.Resource{Network: sdk.ToString(b.VpcId), Created: b.CreatedTime}
+			found(b.LoadBalancerArn, cloud.Resource{Network: sdk.ToString(b.VpcId), Created: b.CreatedTime})
 		}
 		return out.NextMarker, nil
-	})
-	if err != nil {
-		return err
-	}
-	return r.addTagged(ctx, c, kindLoadBalancer, all)
+	}, r.tagsByARN(ctx))
 }
 
 func (r *region) targetGroups(ctx context.Context, c *collector) error {
-	all := map[string]cloud.Resource{}
-	err := pages(func(marker *string) (*string, error) {
+	return c.tagged(kindTargetGroup, func(marker *string, found func(*string, cloud.Resource)) (*string, error) {
 		out, err := r.elbv2.DescribeTargetGroups(ctx, &elbv2.DescribeTargetGroupsInput{Marker: marker})
 		if err != nil {
 			return nil, err
 		}
 		for _, g := range out.TargetGroups {
-			all[sdk.ToString(g.TargetGroupArn)] = cloud.Resource{Network: sdk.ToString(g.VpcId)}
+			found(g.TargetGroupArn, cloud.Resource{Network: sdk.ToString(g.VpcId)})
 		}
 		return out.NextMarker, nil
-	})
-	if err != nil {
-		return err
-	}
-	return r.addTagged(ctx, c, kindTargetGroup, all)
-}
-
-// addTagged asks for the tags of load balancers or target groups, which come by themselves.
-func (r *region) addTagged(ctx context.Context, c *collector, kind string, all map[string]cloud.Resource) error {
-	for some := range slices.Chunk(sortedKeys(all), mostTagged) {
-		out, err := r.elbv2.DescribeTags(ctx, &elbv2.DescribeTagsInput{ResourceArns: some})
-		if err != nil {
-			return err
-		}
-		for _, d := range out.TagDescriptions {
-			tags := map[string]string{}
-			for _, t := range d.Tags {
-				tags[sdk.ToString(t.Key)] = sdk.ToString(t.Value)
-			}
-			c.add(kind, sdk.ToString(d.ResourceArn), tags, all[sdk.ToString(d.ResourceArn)])
-		}
-	}
-	return nil
+	}, r.tagsByARN(ctx))
 }
 
 func (r *region) classicBalancers(ctx context.Context, c *collector) error {
-	all := map[string]cloud.Resource{}
-	err := pages(func(marker *string) (*string, error) {
+	return c.tagged(kindClassicBalancer, func(marker *string, found func(*string, cloud.Resource)) (*string, error) {
 		out, err := r.elb.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{Marker: marker})
 		if err != nil {
 			return nil, err
 		}
 		for _, b := range out.LoadBalancerDescriptions {
-			all[sdk.ToString(b.LoadBalancerName)] = cloud.Resource{Network: sdk.ToString(b.VPCId), Created: b.CreatedTime}
+			found(b.LoadBalancerName, cloud.Resource{Network: sdk.ToString(b.VPCId), Created: b.CreatedTime})
 		}
 		return out.NextMarker, nil
-	})
-	if err != nil {
-		return err
+	}, r.tagsOfClassic(ctx))
+}
+
+// tagsByARN asks for the tags of load balancers or target groups.
+func (r *region) tagsByARN(ctx context.Context) func(some []string, each tagFunc) error {
+	return func(some []string, each tagFunc) error {
+		out, err := r.elbv2.DescribeTags(ctx, &elbv2.DescribeTagsInput{ResourceArns: some})
+		if err != nil {
+			return err
+		}
+		for _, d := range out.TagDescriptions {
+			each(d.ResourceArn, pairs(d.Tags, func(t elbv2types.Tag) (key, value *string) { return t.Key, t.Value }))
+		}
+		return nil
 	}
-	for some := range slices.Chunk(sortedKeys(all), mostTagged) {
+}
+
+// tagsOfClassic asks for the tags of classic load balancers.
+func (r *region) tagsOfClassic(ctx context.Context) func(some []string, each tagFunc) error {
+	return func(some []string, each tagFunc) error {
 		out, err := r.elb.DescribeTags(ctx, &elb.DescribeTagsInput{LoadBalancerNames: some})
 		if err != nil {
 			return err
 		}
 		for _, d := range out.TagDescriptions {
-			tags := map[string]string{}
-			for _, t := range d.Tags {
-				tags[sdk.ToString(t.Key)] = sdk.ToString(t.Value)
-			}
-			c.add(kindClassicBalancer, sdk.ToString(d.LoadBalancerName), tags, all[sdk.ToString(d.LoadBalancerName)])
+			each(d.LoadBalancerName, pairs(d.Tags, func(t elbtypes.Tag) (key, value *string) { return t.Key, t.Value }))
+		}
+		return nil
+	}
+}
+
+// tagFunc is told the tags of a resource.
+type tagFunc func(id *string, tags map[string]string)
+
+// tagged collects resources whose tags come by themselves: page finds those of one page, and tags asks for the tags of some.
+func (c *collector) tagged(
+	kind string, page func(marker *string, found func(id *string, r cloud.Resource)) (next *string, err error),
+	tags func(some []string, each tagFunc) error,
+) error {
+	all := map[string]cloud.Resource{}
+	err := pages(func(marker *string) (*string, error) {
+		return page(marker, func(id *string, r cloud.Resource) { all[sdk.ToString(id)] = r })
+	})
+	if err != nil {
+		return err
+	}
+	for some := range slices.Chunk(sortedKeys(all), mostTagged) {
+		err := tags(some, func(id *string, tags map[string]string) { c.add(kind, sdk.ToString(id), tags, all[sdk.ToString(id)]) })
+		if err != nil {
+			return err
 		}
 	}
 	return nil

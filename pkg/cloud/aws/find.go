@@ -167,9 +167,15 @@ func (r *region) find(ctx context.Context, fleet string, clusters []string) *col
 }
 
 func tagsOf(tags []types.Tag) map[string]string {
+	return pairs(tags, func(t types.Tag) (key, value *string) { return t.Key, t.Value })
+}
+
+// pairs are tags of any of AWS's services, by their keys.
+func pairs[T any](tags []T, of func(T) (key, value *string)) map[string]string {
 	out := map[string]string{}
 	for _, t := range tags {
-		out[sdk.ToString(t.Key)] = sdk.ToString(t.Value)
+		key, value := of(t)
+		out[sdk.ToString(key)] = sdk.ToString(value)
 	}
 	return out
 }

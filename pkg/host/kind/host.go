@@ -78,9 +78,6 @@ func New(ctx context.Context, name string, opts Options) (*Host, error) {
 // Name of the management cluster.
 func (h *Host) Name() string { return h.name }
 
-// Engine is the cluster's container engine.
-func (h *Host) Engine() *engine.Engine { return h.engine }
-
 // provider is kind's API on the host's engine.
 func (h *Host) provider(detail func(string)) *cluster.Provider {
 	options := []cluster.ProviderOption{cluster.ProviderWithLogger(logger{detail})}
@@ -104,15 +101,8 @@ func (h *Host) nodes(ctx context.Context) ([]engine.Container, error) {
 func (h *Host) controlPlane() string { return h.name + "-" + constants.ControlPlaneNodeRoleValue }
 
 // Kubeconfig for clients on this machine, as administrator. It is read from the node, so it does not depend on StateDir.
-func (h *Host) Kubeconfig(ctx context.Context) ([]byte, error) { return h.kubeconfig(ctx, false) }
-
-// InternalKubeconfig is the kubeconfig for clients inside the engine's network: it has the node's name as server.
-func (h *Host) InternalKubeconfig(ctx context.Context) ([]byte, error) {
-	return h.kubeconfig(ctx, true)
-}
-
-func (h *Host) kubeconfig(ctx context.Context, internal bool) ([]byte, error) {
-	config, err := await(ctx, func() (string, error) { return h.provider(nil).KubeConfig(h.name, internal) })
+func (h *Host) Kubeconfig(ctx context.Context) ([]byte, error) {
+	config, err := await(ctx, func() (string, error) { return h.provider(nil).KubeConfig(h.name, false) })
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig of kind cluster %s: %w", h.name, err)
 	}

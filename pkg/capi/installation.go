@@ -1,0 +1,146 @@
+package capi
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/repository"
+
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// installation applies a plan, with nothing waiting for what it does not need:
+//   - cert-manager comes first, because its start takes longest; until pods can run, and while it starts, all of the
+//     providers is applied but their Deployments.
+//   - cert-manager's own webhook configurations come last. They only check its objects, and until its webhook runs, they
+//     would keep the API server from taking the providers' Certificates.
+//   - A provider's Deployments come when the Secrets that their pods mount are there: a pod that waits for a Secret is
+//     retried ever more slowly.
+type installation struct {
+	kube    *kube.Client
+	detail  func(string)
+	podsRun func(context.Context) error
+	halted  bool
+}
+
+func (in *installation) apply(ctx context.Context, todo *plan) error {
+	var certs certManagerParts
+	if todo.applyCerts {
+		certs = splitCertManager(eager(todo.certs))
+		in.detail("installing cert-manager")
+	}
+	if err := in.do(ctx, certs.base); err != nil {
+		return fmt.Errorf("install cert-manager: %w", err)
+	}
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		if err := in.start(groupCtx, certs.deployments); err != nil {
+			return fmt.Errorf("install cert-manager: %w", err)
+		}
+		return nil
+	})
+	if len(todo.missing) > 0 {
+		in.detail("installing providers")
+	}
+	for _, components := range todo.missing {
+		group.Go(func() error {
+			if err := in.provider(groupCtx, components); err != nil {
+				return fmt.Errorf("install %s: %w", components.ManifestLabel(), err)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	if err := in.do(ctx, certs.webhooks); err != nil {
+		return fmt.Errorf("install cert-manager: %w", err)
+	}
+	return nil
+}
+
+// provider applies the components of one provider and then enters it in the inventory, as clusterctl does: a provider in the
+// inventory has all its objects.
+func (in *installation) provider(ctx context.Context, components repository.Components) error {
+	parts := split(components.Objs())
+	if err := in.do(ctx, parts.namespaces); err != nil {
+		return err
+	}
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() error { return in.do(groupCtx, parts.base) })
+	group.Go(func() error {
+		if err := in.do(groupCtx, parts.custom); err != nil {
+			return err
+		}
+		return in.waitSecrets(groupCtx, parts)
+	})
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	if err := in.start(ctx, eager(parts.deployments)); err != nil {
+		return err
+	}
+	entry := components.InventoryObject()
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&entry)
+	if err != nil {
+		return fmt.Errorf("write the inventory: %w", err)
+	}
+	return in.do(ctx, []*unstructured.Unstructured{{Object: content}})
+}
+
+// halted makes of a Deployment one without a pod, where it is not that already.
+func halted(d *unstructured.Unstructured) error {
+	if _, done := d.GetAnnotations()[ReplicasMark]; done {
+		return nil
+	}
+	replicas, is, err := unstructured.NestedInt64(d.Object, "spec", "replicas")
+	if err != nil {
+		return err
+	}
+	if !is {
+		replicas = 1
+	}
+	kube.AddAnnotations(d, map[string]string{ReplicasMark: strconv.FormatInt(replicas, 10)})
+	return unstructured.SetNestedField(d.Object, int64(0), "spec", "replicas")
+}
+
+func (in *installation) do(ctx context.Context, objects []*unstructured.Unstructured) error {
+	_, err := in.kube.Apply(ctx, objects, kube.ApplyOptions{ForceConflicts: true})
+	return err
+}
+
+// start applies Deployments once pods can run.
+func (in *installation) start(ctx context.Context, deployments []*unstructured.Unstructured) error {
+	if len(deployments) == 0 {
+		return nil
+	}
+	if in.podsRun != nil {
+		if err := in.podsRun(ctx); err != nil {
+			return err
+		}
+	}
+	return in.do(ctx, deployments)
+}
+
+// waitSecrets waits until cert-manager has made the Secrets of the provider's Certificates.
+func (in *installation) waitSecrets(ctx context.Context, parts parts) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, obj := range parts.custom {
+		name, _, _ := unstructured.NestedString(obj.Object, "spec", "secretName")
+		if obj.GetKind() != "Certificate" || name == "" {
+			continue
+		}
+		group.Go(func() error {
+			key := kube.Key{Namespace: obj.GetNamespace(), Name: name}
+			return in.kube.WaitFor(ctx, corev1.SchemeGroupVersion.WithKind("Secret"), key, func(secret *unstructured.Unstructured) (bool, error) {
+				return secret != nil, nil
+			})
+		})
+	}
+	return group.Wait()
+}

@@ -1,0 +1,252 @@
+// Package checkup makes the checks of doctor, which are also the first step of init: of this machine, of the management cluster that is
+// there, of what fleet.yaml names, and of the server of the fleet repo. The checks only look.
+package checkup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/fromvault"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/gitserve"
+	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/host/engine"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/preflight"
+	"github.com/fleetctl/fleetctl/pkg/session"
+	"github.com/fleetctl/fleetctl/pkg/variables"
+	"github.com/fleetctl/fleetctl/pkg/version"
+)
+
+// minFree is what the state and cache folders need: kubeconfigs, unpacked manifests, an unpacked bundle.
+const minFree = 2 << 30
+
+// ForDoctor are those that doctor makes: init's, and one that init makes where it pins the images.
+func ForDoctor(s *session.Session) []preflight.Check {
+	c := &checks{session: s}
+	if s.Stranger != nil {
+		return c.all()
+	}
+	return append(c.all(), preflight.Check{Name: "image digests", Run: c.checkImageLock})
+}
+
+// ForInit are those that init makes before its steps. goesOn says that a hand-over or a restore is under way, and that it goes on with it.
+func ForInit(s *session.Session, goesOn bool) []preflight.Check {
+	return (&checks{session: s, goesOn: goesOn}).all()
+}
+
+// all are those that apply to the session.
+func (c *checks) all() []preflight.Check {
+	s := c.session
+	checks := []preflight.Check{
+		preflight.Disk("disk for state", s.Deps.Store.Dir, minFree),
+		preflight.Disk("disk for cache", s.Deps.CacheDir, minFree),
+		preflight.Clock(time.Now, buildDate()),
+	}
+	if s.Stranger != nil { // all else would look into what is another fleet's
+		return append(checks, preflight.Check{Name: Fleet, Run: c.checkFleet})
+	}
+	checks = append(checks,
+		preflight.Check{Name: "name", Run: c.checkName},
+		preflight.Check{Name: Fleet, Run: c.checkFleet}, preflight.Check{Name: Flux, Run: c.checkFlux},
+		preflight.Check{Name: "provider variables", Run: c.checkVariables})
+	if tags, err := fleetrepo.New(s.Opts.Dir, s.Fleet).FleetTags(); err != nil || len(tags) > 0 {
+		checks = append(checks, preflight.Check{Name: "fleet tags",
+			Run: func(context.Context) preflight.Result { return c.checkFleetTags(tags, err) }})
+	}
+	if s.Traits().Containers {
+		engine := preflight.NewEngine(nil)
+		checks = append(checks, engine.Checks()...)
+		if s.UsesEngine() {
+			checks = append(checks, engine.SocketCheck())
+		}
+	}
+	if s.Traits().Processes {
+		checks = append(checks, preflight.Check{Name: "other users", Run: c.checkNeighbours})
+	}
+	if s.Traits().Processes && s.UsesEngine() && (s.StandbyOf == "" || c.goesOn) { // a standby runs no provider before it takes over
+		checks = append(checks, preflight.Check{Name: "docker provider's port", Run: c.checkProviderPort})
+	}
+	if s.Fleet.Spec.Git.Scheme() == v1alpha1.GitLocal {
+		return append(checks,
+			preflight.Check{Name: "git", Run: checkGit}, preflight.Check{Name: "git server's port", Run: c.checkServerPort})
+	}
+	if from := c.clonedElsewhere(); from != "" {
+		return append(checks, preflight.Check{Name: "git push", Run: func(context.Context) preflight.Result {
+			return preflight.Warn("if you trust that server with your tokens: --run-commands",
+				"%s is not asked: it would be sent a token, and this clone comes from another server, %s", s.Fleet.Spec.Git.URL, from)
+		}})
+	}
+	checks = append(checks, preflight.Check{Name: "git push", Run: c.checkPush})
+	if s.Fleet.Spec.Git.Scheme() == v1alpha1.GitSSH {
+		checks = append(checks, preflight.Check{Name: "git deploy key", Run: c.checkDeployKey})
+	} else {
+		checks = append(checks, preflight.Check{Name: "git token for flux", Run: c.checkFluxToken})
+	}
+	return checks
+}
+
+// clonedElsewhere is the server that the fleet repo comes from, where that is another one than fleet.yaml names and a token would go to:
+// with opts.NoCommands the fleet repo may be a stranger's, and the token, which is in the environment, another fleet's. "" where there is
+// nothing to fear.
+func (c *checks) clonedElsewhere() string {
+	s := c.session
+	if !s.Opts.NoCommands || s.Fleet.Spec.Git.Scheme() == v1alpha1.GitSSH || s.Opts.Git.Token == "" && !s.GivenOwnToken() {
+		return ""
+	}
+	repo, err := gitrepo.Open(s.Opts.Dir)
+	if err != nil {
+		return ""
+	}
+	url, _, err := repo.Remote()
+	if err != nil || url == "" {
+		return ""
+	}
+	from, err := v1alpha1.Git{URL: url}.ParseURL()
+	if err != nil {
+		return "" // a folder of this machine
+	}
+	named, err := s.Fleet.Spec.Git.ParseURL()
+	if err != nil || strings.EqualFold(from.Hostname(), named.Hostname()) {
+		return ""
+	}
+	return from.Hostname()
+}
+
+// checkGit looks whether the fleet repo can be served from this machine.
+func checkGit(ctx context.Context) preflight.Result {
+	if err := gitserve.CheckGit(ctx); err != nil {
+		return preflight.FailWith(err)
+	}
+	return preflight.OK("git is here to serve the fleet repo")
+}
+
+// checkServerPort looks whether the port on which Flux knows the fleet repo is still free, where its server has ended.
+func (c *checks) checkServerPort(ctx context.Context) preflight.Result {
+	s := c.session
+	server, err := gitserve.Status(ctx, s.Cluster.Path(management.GitServeDir))
+	switch {
+	case err != nil:
+		return preflight.FailWith(err)
+	case server.Running:
+		return preflight.OK("the fleet repo is being served")
+	case server.Port == 0:
+		return preflight.OK("a free one will be chosen")
+	}
+	//nolint:gosec // it is a port
+	return preflight.Port(server.Listen.String(), uint16(server.Port),
+		"the fleet repo's server, where Flux looks for it").Run(ctx)
+}
+
+// buildDate is when this program was built, or zero.
+func buildDate() time.Time {
+	t, err := time.Parse(time.RFC3339, version.Get().Date)
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}
+
+// checkName looks whether the management cluster's name is free, or taken by our own.
+func (c *checks) checkName(ctx context.Context) preflight.Result {
+	s := c.session
+	if _, ok := errors.AsType[*engine.NotFoundError](s.HostErr); ok {
+		return preflight.Skip("no container engine answers") // a check of its own says so, with what to do
+	}
+	if s.HostErr != nil {
+		return preflight.FailWith(s.HostErr)
+	}
+	st, err := s.Host.State(ctx)
+	if err != nil {
+		return preflight.FailWith(err)
+	}
+	if st == host.StateForeign {
+		return preflight.FailWith(management.ForeignError(ctx, s.Host))
+	}
+	if st == host.StateAbsent {
+		return preflight.OK("%s is free", s.Mgmt.Name)
+	}
+	// A host that fleetctl does not make may not be ours to install into.
+	if guarded, ok := s.Host.(host.Guarded); ok {
+		if err := guarded.CheckAccess(ctx); err != nil {
+			return preflight.FailWith(err)
+		}
+		return preflight.OK("%s is there, and we are its administrator", s.Mgmt.Name)
+	}
+	return preflight.OK("%s is ours, and %s", s.Mgmt.Name, st)
+}
+
+// checkVariables resolves what fleet.yaml says of the providers' variables. Those that components need and nobody sets are found
+// when the components are read, before anything is created as well.
+func (c *checks) checkVariables(ctx context.Context) preflight.Result {
+	s := c.session
+	var commands []string
+	var resolved *variables.Resolved
+	var err error
+	if s.Opts.NoCommands {
+		var providers []v1alpha1.Provider
+		providers, commands = variables.WithoutCommands(s.Mgmt.Providers)
+		resolved, err = variables.Resolve(ctx, providers, s.SourcesDir(), s.Deps.Inputs())
+	} else {
+		resolved, err = s.Variables(ctx)
+	}
+	if err == nil && len(resolved.Vault) > 0 {
+		_, err = fromvault.Client(s)
+	}
+	if err != nil {
+		return preflight.FailWith(err)
+	}
+	values := resolved.Values
+	if len(commands) > 0 {
+		return preflight.OK("%d declared; those of commands were not asked for, which --run-commands does: %s", len(values)+len(commands),
+			strings.Join(commands, ", "))
+	}
+	return preflight.OK("%d declared, all have a value", len(values))
+}
+
+// checkPush looks whether the remote answers and takes a push to the branch, protected branches included.
+func (c *checks) checkPush(ctx context.Context) preflight.Result {
+	s := c.session
+	git := s.Fleet.Spec.Git
+	auth := s.PushAuth()
+	if _, err := gitrepo.Probe(ctx, git.URL, auth, git.Branch); err != nil {
+		return preflight.FailWith(s.ExplainRemote(git.URL, err))
+	}
+	if err := gitrepo.CheckPush(ctx, git.URL, auth, git.Branch); err != nil {
+		return preflight.FailWith(s.ExplainRemote(git.URL, err))
+	}
+	return preflight.OK("%s takes pushes to %s", git.URL, git.Branch)
+}
+
+// checkDeployKey looks whether the remote lets Flux's own key read.
+func (c *checks) checkDeployKey(ctx context.Context) preflight.Result {
+	s := c.session
+	key, err := s.EnsureDeployKey()
+	if err != nil {
+		return preflight.FailWith(err)
+	}
+	auth := s.PushAuth()
+	auth.KeyFile, auth.Key = "", key.Private
+	git := s.Fleet.Spec.Git
+	_, err = gitrepo.Probe(ctx, git.URL, auth, git.Branch)
+	if err == nil {
+		return preflight.OK("Flux can read %s", git.URL)
+	}
+	switch {
+	case errors.Is(err, gitrepo.ErrHostKey), errors.Is(err, gitrepo.ErrNetwork):
+		return preflight.Skip("the server was not asked: see git push") // which says the same, with what to do
+	case !errors.Is(err, gitrepo.ErrAuth) && !errors.Is(err, gitrepo.ErrNotFound):
+		return preflight.FailWith(err)
+	}
+	where := "as a read-only deploy key of the repository"
+	if page := session.DeployKeyPage(git.URL); page != "" {
+		where = "as a read-only deploy key at " + page
+	}
+	return preflight.Fail(fmt.Sprintf("add this key %s, then run the same command again: %s", where, strings.TrimSpace(key.Public)),
+		"Flux's own key may not read %s yet", git.URL)
+}

@@ -1,0 +1,134 @@
+package checkup
+
+import (
+	"context"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/fleetctl/fleetctl/pkg/following"
+	"github.com/fleetctl/fleetctl/pkg/host"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/ownership"
+	"github.com/fleetctl/fleetctl/pkg/preflight"
+	"github.com/fleetctl/fleetctl/pkg/session"
+	"github.com/fleetctl/fleetctl/pkg/standing"
+)
+
+// The names of the checks that nobody may skip: these look at what may be somebody else's.
+const (
+	Fleet = "fleet"
+	Flux  = "flux"
+)
+
+// MayBeSkipped tells whether --skip-preflight has an effect on a check.
+func MayBeSkipped(check string) bool {
+	return !slices.Contains([]string{Fleet, Flux}, check)
+}
+
+// checks are those of a session. What asks the management cluster, if there is one, shares one connection, and one answer to whose it is.
+type checks struct {
+	session *session.Session
+	// goesOn says that a hand-over or a restore is under way, and that the run of which these are the checks goes on with it.
+	goesOn bool
+	found  session.Lookup[*standing.Cluster]
+}
+
+// standing is standing.Find, once for all checks.
+func (c *checks) standing(ctx context.Context) (*standing.Cluster, error) {
+	return c.found.Once(func() (*standing.Cluster, error) { return standing.Find(ctx, c.session) })
+}
+
+const (
+	noHost        = "nothing to look at: see name"
+	noClusterText = "there is no cluster yet"
+)
+
+// checkFleet looks whether the management cluster belongs to this fleet, or to none.
+func (c *checks) checkFleet(ctx context.Context) preflight.Result {
+	if c.session.Stranger != nil {
+		return preflight.FailWith(c.session.Stranger)
+	}
+	if c.session.HostErr != nil {
+		return preflight.Skip(noHost)
+	}
+	there, err := c.standing(ctx)
+	switch {
+	case err != nil:
+		return unanswered(c.session, err)
+	case there == nil:
+		return checkMark(ctx, c.session)
+	}
+	if err := c.session.CheckClaim(there.Claim); err != nil {
+		return preflight.FailWith(err)
+	}
+	if !c.goesOn {
+		if _, err := standing.RefuseHandedOver(ctx, c.session, there.Client); err != nil {
+			return unanswered(c.session, err)
+		}
+	}
+	if there.Claim == nil {
+		return preflight.OK("the cluster belongs to no fleet yet")
+	}
+	return preflight.OK("the cluster is this fleet's")
+}
+
+// checkMark looks at what can be told of a host that does not run.
+func checkMark(ctx context.Context, s *session.Session) preflight.Result {
+	marked, ok := s.Host.(host.Marked)
+	if !ok {
+		return preflight.Skip(noClusterText)
+	}
+	id, err := marked.Fleet(ctx)
+	switch {
+	case err != nil:
+		return preflight.FailWith(err)
+	case id == "":
+		return preflight.Skip(noClusterText + ", or it does not run")
+	case id != s.Identity() && !s.Provisional:
+		return preflight.Fail(ownership.ChooseNameHint, "there is a management cluster %s of another fleet (%.8s), which does not run",
+			s.Mgmt.Name, id)
+	case id != s.Identity():
+		return preflight.Fail("start it first (`fleetctl host start`): then it can be asked; or "+ownership.ChooseNameHint,
+			"there is a management cluster %s that does not run, and nothing tells that it is this fleet's", s.Mgmt.Name)
+	}
+	return preflight.OK("the cluster is this fleet's, and does not run")
+}
+
+// unanswered is where an API server that should answer does not. A record of ours says enough until it does: before anything is installed
+// it is asked again.
+func unanswered(s *session.Session, err error) preflight.Result {
+	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+		return preflight.Skip("the user may not look there; init refuses then: see name")
+	}
+	if record, loadErr := s.Cluster.Load(); kube.IsUnreachable(err) && loadErr == nil && record.FleetID == s.Identity() {
+		return preflight.Skip("its API server does not answer; it is asked again before anything is installed")
+	}
+	return preflight.FailWith(err)
+}
+
+// checkFlux looks at what the Flux of the management cluster follows.
+func (c *checks) checkFlux(ctx context.Context) preflight.Result {
+	if c.session.Stranger != nil || c.session.HostErr != nil {
+		return preflight.Skip("nothing to look at: see fleet and name")
+	}
+	there, err := c.standing(ctx)
+	switch {
+	case err != nil:
+		return unanswered(c.session, err)
+	case there == nil:
+		return preflight.Skip(noClusterText)
+	}
+	if err := following.Check(ctx, c.session, there.Client, there.Claim, following.View{}); err != nil {
+		return unanswered(c.session, err)
+	}
+	now, err := following.Look(ctx, c.session, there.Client, there.Claim, following.View{})
+	switch {
+	case err != nil:
+		return unanswered(c.session, err)
+	case now != nil: // --take-over-flux
+		return preflight.Warn("", "it follows %s, and is taken over: %d objects that it applied and this repo does not have are kept",
+			now.Follows, len(now.WouldDelete))
+	}
+	return preflight.OK("it may follow this fleet repo")
+}

@@ -1,0 +1,49 @@
+package converge
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/checkup"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/preflight"
+)
+
+// preflight is Doctor as a step of init: nothing is created before it passes.
+func (r *Run) preflight(ctx context.Context, _ func(string)) error {
+	s := r.Session
+	var failed []error
+	for _, found := range preflight.Run(ctx, checkup.ForInit(s, r.GoesOn)...) {
+		switch {
+		case found.Status == preflight.StatusWarn:
+			s.Deps.Report.Warn(found.Name + ": " + found.Summary + hintBehind(found.Hint))
+		case found.Status == preflight.StatusFail && checkup.MayBeSkipped(found.Name) && slices.Contains(s.Opts.SkipPreflight, found.Name):
+			s.Deps.Report.Warn(found.Name + ": " + found.Summary + " (skipped as asked)")
+		case found.Status == preflight.StatusFail:
+			failed = append(failed, diag.Errorf(found.Hint, "%s: %s", found.Name, found.Summary))
+		}
+	}
+	if err := s.CheckKeys(ctx); err != nil {
+		failed = append(failed, err)
+	}
+	switch len(failed) {
+	case 0:
+		return ctx.Err()
+	case 1:
+		return failed[0]
+	}
+	lines := make([]string, 0, len(failed))
+	for _, err := range failed {
+		lines = append(lines, "\n  "+err.Error()+hintBehind(diag.Hint(err)))
+	}
+	return diag.Errorf("mend these, then run the same command again; `fleetctl doctor` shows all checks",
+		"%d checks failed:%s", len(failed), strings.Join(lines, ""))
+}
+
+func hintBehind(hint string) string {
+	if hint == "" {
+		return ""
+	}
+	return " (" + hint + ")"
+}

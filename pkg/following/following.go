@@ -1,0 +1,200 @@
+// Package following points the Flux of a management cluster at the fleet repo without a loss. It says what Flux follows now, and what Flux
+// would apply and delete afterwards. It refuses to point Flux where Flux would delete somebody's work.
+package following
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/gitserve"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/ownership"
+	"github.com/fleetctl/fleetctl/pkg/plain"
+	"github.com/fleetctl/fleetctl/pkg/session"
+)
+
+// A Flux that is pointed elsewhere deletes what it applied before and finds no more: its Kustomizations, and what those applied, Clusters
+// with all their machines among it. So init goes on where Flux follows nothing, what it is to follow, or what this same fleet moved away
+// from, and refuses all else. Taking over is a flag of its own.
+
+// Now is what the Flux of the management cluster follows before init, where that is not what init would have it follow.
+type Now struct {
+	// Follows says it in words.
+	Follows string `json:"follows"`
+	// Wanted is what init would have it follow.
+	Wanted string `json:"wanted"`
+	// WouldDelete is what it applied and the fleet repo does not have: what it would delete there with pruning on. --take-over-flux keeps it.
+	WouldDelete []string `json:"wouldDelete"`
+}
+
+const takeOverHint = "if this fleet repo is to take its place, give --take-over-flux: what Flux applied before and this repo does not " +
+	"have is then kept, and is yours to remove; " +
+	"`fleetctl init --dry-run` shows it"
+
+// View is what is known of the fleet repo when somebody asks what Flux would apply of it. Without a commit that is what its folder has.
+type View struct {
+	Flux     *flux.Components
+	repo     *gitrepo.Repo
+	revision string
+}
+
+// Check refuses a cluster whose Flux follows something else. there is what the cluster knows of its fleet.
+func Check(ctx context.Context, s *session.Session, client *kube.Client, there *ownership.Claim, have View) error {
+	now, err := flux.NewSystem(client).Following(ctx)
+	if err != nil {
+		return err
+	}
+	if now.Operator != "" {
+		return diag.Errorf("take its sync and its Flux out of the FluxInstance's hands first (annotate it with "+
+			"fluxcd.controlplane.io/prune=disabled and delete it); or name another cluster",
+			"Flux on the cluster %s is the Flux operator's, which would undo what init does: FluxInstance %s", s.Mgmt.Name, now.Operator)
+	}
+	if s.Opts.TakeOverFlux || mayFollow(ctx, s, now, there) {
+		return nil
+	}
+	return diag.Errorf(takeOverHint, "Flux on the cluster %s follows something else: %s; init would point it at %s%s",
+		s.Mgmt.Name, now, declaredSource(s), lossOf(ctx, s, client, have))
+}
+
+// mayFollow tells whether init may point a Flux that follows now at this fleet repo.
+func mayFollow(ctx context.Context, s *session.Session, now *flux.Following, there *ownership.Claim) bool {
+	if there == nil && len(now.Others) > 0 {
+		return false // another tool's, or another team's: on a cluster of ours they are the user's own
+	}
+	if !now.Synced() {
+		return true
+	}
+	if now.SourceKind != "GitRepository" && now.SourceKind != "" {
+		return false
+	}
+	if now.Path != "" && now.Path != path.Clean(s.Mgmt.Dir()) {
+		return false
+	}
+	git := s.Fleet.Spec.Git
+	known := there != nil && there.Fleet == s.Identity()
+	switch {
+	case now.URL == "": // a Kustomization whose source somebody deleted
+		return known
+	case git.URL == "":
+		// Served from this machine, on a port that a lost state folder has forgotten.
+		return now.Ref == git.Branch && (servedHere(ctx, s, now.URL) || known && there.URL == "")
+	case ownership.SameRepository(now.URL, git.URL):
+		return now.Ref == git.Branch
+	}
+	// A fleet repo that was served from its folder has got a remote. That it has what Flux applied is looked at when it is there: see
+	// sameHistory.
+	return known && there.URL == "" && isServed(now.URL)
+}
+
+// servedHere tells whether a URL is that of the server that this machine has for the management cluster.
+func servedHere(ctx context.Context, s *session.Session, served string) bool {
+	server, err := gitserve.Status(ctx, s.Cluster.Path(management.GitServeDir))
+	if err != nil || server.Port == 0 {
+		return false
+	}
+	gateway, err := s.Host.Gateway(ctx)
+	if err != nil {
+		return false
+	}
+	u, err := url.Parse(served)
+	return err == nil && isServed(served) && u.Hostname() == gateway.Host && u.Port() == strconv.Itoa(server.Port)
+}
+
+// isServed tells whether a URL has the form of our own server's.
+func isServed(served string) bool {
+	u, err := url.Parse(served)
+	if err != nil || u.Port() == "" {
+		return false
+	}
+	return (u.Scheme == "http" || u.Scheme == "https") && u.Path == gitserve.RepoPath
+}
+
+// declaredSource is what init would have Flux follow, in words.
+func declaredSource(s *session.Session) string {
+	return fmt.Sprintf("%s, %s, path %s", s.Self.Place(), s.Fleet.Spec.Git.Branch, s.Mgmt.Dir())
+}
+
+// lossOf says in an error what would be deleted.
+func lossOf(ctx context.Context, s *session.Session, client *kube.Client, have View) string {
+	lost, err := wouldDelete(ctx, s, client, have)
+	if err != nil || len(lost) == 0 {
+		return ""
+	}
+	return ", which has none of these, so that Flux would delete them: " + plain.Names(refNames(lost), 8)
+}
+
+// wouldDelete lists what the Flux of a cluster applied and this fleet repo does not have for it.
+func wouldDelete(ctx context.Context, s *session.Session, client *kube.Client, have View) ([]kube.Ref, error) {
+	wanted, _, err := renders(ctx, s, have)
+	if err != nil {
+		return nil, err
+	}
+	return flux.NewSystem(client).WouldDelete(ctx, func(r kube.Ref) bool {
+		r.Version = "" // another version of it is the same object
+		return wanted[r]
+	})
+}
+
+// renders are the objects that Flux would apply to the management cluster of what is in the fleet repo, and those that init adds to it. The
+// answer is what the fleet repo alone says.
+func renders(ctx context.Context, s *session.Session, have View) (wanted map[kube.Ref]bool, answer *wantedAnswer, err error) {
+	wanted, answer = map[kube.Ref]bool{}, &wantedAnswer{}
+	add := func(group, kind, namespace, name string) {
+		r := kube.Ref{Key: kube.Key{Namespace: namespace, Name: name}}
+		r.Group, r.Kind = group, kind
+		wanted[r] = true
+	}
+	if have.Flux != nil {
+		objects, err := kube.ParseYAML(have.Flux.Content)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, o := range objects {
+			add(o.GroupVersionKind().Group, o.GetKind(), o.GetNamespace(), o.GetName())
+		}
+	}
+	add("source.toolkit.fluxcd.io", "GitRepository", flux.Namespace, flux.Name)
+	add("kustomize.toolkit.fluxcd.io", "Kustomization", flux.Namespace, flux.Name)
+	if s.NewFleet && session.EmptyDir(s.Opts.Dir) {
+		return wanted, answer, nil
+	}
+	if answer, err = wantedObjects(ctx, s, have); err != nil {
+		return nil, nil, err
+	}
+	for _, o := range answer.Objects {
+		group, _, found := strings.Cut(o.APIVersion, "/")
+		if !found {
+			group = ""
+		}
+		add(group, o.Kind, o.Namespace, o.Name)
+	}
+	return wanted, answer, nil
+}
+
+func refNames(refs []kube.Ref) []string {
+	names := make([]string, 0, len(refs))
+	for _, r := range refs {
+		names = append(names, r.String())
+	}
+	return names
+}
+
+// Look is what a dry run and doctor say of a cluster that is there; nil where Flux follows nothing, or what it is to follow.
+func Look(ctx context.Context, s *session.Session, client *kube.Client, there *ownership.Claim, have View) (*Now, error) {
+	now, err := flux.NewSystem(client).Following(ctx)
+	if err != nil || now.Nothing() || now.Operator == "" && mayFollow(ctx, s, now, there) {
+		return nil, err
+	}
+	out := &Now{Follows: now.String(), Wanted: declaredSource(s), WouldDelete: []string{}}
+	lost, err := wouldDelete(ctx, s, client, have)
+	out.WouldDelete = append(out.WouldDelete, refNames(lost)...)
+	return out, err
+}

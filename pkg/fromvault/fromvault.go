@@ -1,0 +1,270 @@
+// Package fromvault installs providers with values of variables that come from Vault. It asks only for what is needed, and renews a lease
+// rather than having Vault make a new secret.
+package fromvault
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/resolve"
+	"github.com/fleetctl/fleetctl/pkg/session"
+	"github.com/fleetctl/fleetctl/pkg/variables"
+	"github.com/fleetctl/fleetctl/pkg/vault"
+	"github.com/fleetctl/fleetctl/pkg/within"
+)
+
+// serviceAccountToken is where a pod finds the token of its service account.
+const serviceAccountToken = "/var/run/secrets/kubernetes.io/serviceaccount/token" //nolint:gosec // the path of a token is none
+
+// restOfLease is the part of its time from which on a lease is renewed, or replaced.
+const restOfLease = 3
+
+// Client is the Vault of this fleet. Which server it is says the environment alone: whoever writes fleet.yaml does not say where the
+// token goes.
+func Client(s *session.Session) (*vault.Client, error) {
+	env := func(name string) string { value, _ := s.Deps.LookupEnv(name); return value }
+	o := s.Mgmt.Vault
+	config := vault.Config{
+		Address: env("VAULT_ADDR"), Namespace: cmp.Or(o.Namespace, env("VAULT_NAMESPACE")), Mount: o.Mount, Role: o.Role,
+		Method: vault.Method(cmp.Or(o.Method, v1alpha1.VaultToken)),
+		Token:  env("VAULT_TOKEN"), RoleID: env("VAULT_ROLE_ID"), SecretID: env("VAULT_SECRET_ID"),
+	}
+	if config.Address == "" {
+		return nil, diag.Errorf("export VAULT_ADDR=https://vault.example.com:8200", "variables come from Vault, and nothing says where it is")
+	}
+	var err error
+	switch {
+	case o.CAFile != "":
+		config.CA, err = within.Named(s.InSources(o.CAFile), within.MostNamed)
+	case env("VAULT_CACERT") != "":
+		config.CA, err = within.Given(env("VAULT_CACERT"), within.MostNamed)
+	}
+	if err != nil {
+		return nil, diag.Wrap("read the certificate authorities of Vault", err,
+			"vault.caFile of the management cluster in fleet.yaml, or VAULT_CACERT, names a PEM file")
+	}
+	if config.JWT, err = identityToken(s, o); err != nil {
+		return nil, err
+	}
+	return vault.New(config)
+}
+
+// identityToken is what an identity provider says of this run: to Vault's methods jwt and kubernetes.
+func identityToken(s *session.Session, o v1alpha1.Vault) (string, error) {
+	file := o.JWTFile
+	switch {
+	case o.Method == v1alpha1.VaultKubernetes && o.JWTFile == "" && o.JWTEnv == "":
+		file = serviceAccountToken
+	case o.Method != v1alpha1.VaultKubernetes && o.Method != v1alpha1.VaultJWT:
+		return "", nil
+	case file == "":
+		name := cmp.Or(o.JWTEnv, "VAULT_ID_TOKEN")
+		value, _ := s.Deps.LookupEnv(name)
+		if value == "" {
+			return "", diag.Errorf("have the pipeline make it: `id_tokens:` in GitLab, `id-token: write` in GitHub Actions",
+				"the environment variable %s, which is to log in to Vault, is not set", name)
+		}
+		return value, nil
+	}
+	raw, err := within.Named(s.InSources(file), within.MostNamed)
+	return strings.TrimSpace(string(raw)), diag.Wrap("read the token that is to log in to Vault", err,
+		"vault.jwtFile of the management cluster in fleet.yaml names it")
+}
+
+// Install has the providers installed with the values of variables that come from Vault, as far as they are needed.
+func Install(
+	ctx context.Context,
+	s *session.Session,
+	v *resolve.Versions,
+	manager *capi.Manager,
+	opts capi.InstallOptions,
+) (*capi.InstallResult, error) {
+	opts.Origins = v.Origins
+	if len(v.Vault) == 0 {
+		return manager.Install(ctx, v.Source, opts)
+	}
+	client, err := Client(s)
+	if err != nil {
+		return nil, err
+	}
+	held, err := manager.Held(ctx)
+	if err != nil {
+		return nil, err
+	}
+	leases := &leases{client: client, held: held, values: maps.Clone(v.Variables), origins: maps.Clone(v.Origins), now: time.Now()}
+	opts.Origins = leases.origins
+	opts.Detail("asking Vault at " + client.Server())
+	for _, group := range byPath(v.Vault) {
+		if leases.keep(ctx, group) {
+			continue
+		}
+		if err := leases.read(ctx, group); err != nil {
+			return nil, err
+		}
+	}
+	for {
+		source, err := v.Source.WithVariables(leases.values, leases.kept...) //nolint:contextcheck // it reads nothing yet
+		if err != nil {
+			return nil, err
+		}
+		result, err := manager.Install(ctx, source, opts)
+		needs, ok := errors.AsType[*capi.NeedsValuesError](err)
+		if !ok || len(leases.kept) == 0 {
+			return result, err
+		}
+		if err := leases.readKept(ctx, v.Vault, needs.Names); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// byPath groups variables that come from the same secret: it is read once, since it may be another one each time.
+func byPath(all []v1alpha1.Variable) [][]v1alpha1.Variable {
+	var groups [][]v1alpha1.Variable
+	for _, v := range all {
+		i := slices.IndexFunc(groups, func(g []v1alpha1.Variable) bool { return g[0].Vault.Path == v.Vault.Path })
+		if i < 0 {
+			groups = append(groups, []v1alpha1.Variable{v})
+		} else {
+			groups[i] = append(groups[i], v)
+		}
+	}
+	return groups
+}
+
+// leases are the values that Vault has, and which of those that it gave before are still good.
+type leases struct {
+	client  *vault.Client
+	held    *capi.Held
+	values  map[string]string
+	origins map[string]capi.Origin
+	kept    []string
+	now     time.Time
+}
+
+// asked is what a lease was asked for.
+func (l *leases) asked(v v1alpha1.Variable) string {
+	return fmt.Sprintf("%s %s %s %s %s %v", l.client.Server(), l.client.Namespace(), v.Vault.Path, v.Vault.Field, v.Vault.Text, v.Base64)
+}
+
+// keep keeps the values of group as the cluster has them, where their lease is good for long enough, or can be renewed.
+func (l *leases) keep(ctx context.Context, group []v1alpha1.Variable) bool {
+	origins := map[string]capi.Origin{}
+	for _, v := range group {
+		origin, ok := l.origin(v)
+		if !ok {
+			return false
+		}
+		origins[v.Name] = origin
+	}
+	first := origins[group[0].Name]
+	if slices.ContainsFunc(group, func(v v1alpha1.Variable) bool { return origins[v.Name].Lease != first.Lease }) {
+		return false
+	}
+	until, renewable := *first.Until, first.Renewable
+	rest := first.Duration / restOfLease
+	if until.Sub(l.now) <= rest {
+		if !renewable {
+			return false
+		}
+		var err error
+		until, renewable, err = l.client.Renew(ctx, first.Lease, first.Duration)
+		if err != nil || until.Sub(l.now) <= rest { // it has come to its greatest age, or was revoked: a new one is asked for
+			return false
+		}
+	}
+	for _, v := range group {
+		origin := origins[v.Name]
+		origin.Until, origin.Renewable = &until, renewable
+		l.origins[v.Name] = origin
+		l.kept = append(l.kept, v.Name)
+	}
+	return true
+}
+
+// origin is what the cluster keeps of the lease of a variable's value, in each provider that has it.
+func (l *leases) origin(v v1alpha1.Variable) (capi.Origin, bool) {
+	var found *capi.Origin
+	for _, p := range l.held.Providers {
+		there, ok := p.Variables[v.Name]
+		if !ok {
+			continue
+		}
+		o := there.Origin
+		if o.Lease == "" || o.Until == nil || o.Asked != l.asked(v) || found != nil && found.Lease != o.Lease {
+			return capi.Origin{}, false
+		}
+		found = &o
+	}
+	if found == nil {
+		return capi.Origin{}, false
+	}
+	return *found, true
+}
+
+// read asks Vault for the secret of group.
+func (l *leases) read(ctx context.Context, group []v1alpha1.Variable) error {
+	secret, err := l.client.Read(ctx, group[0].Vault.Path)
+	if err != nil {
+		return diag.Wrap("variable "+group[0].Name, err, "")
+	}
+	for _, v := range group {
+		value, err := valueOf(secret, v.Vault)
+		if err != nil {
+			return diag.Wrap("variable "+v.Name, err, "")
+		}
+		origin := variables.OriginOf(variables.SourceOf(v), value)
+		if secret.Lease != "" {
+			origin.Lease, origin.Asked, origin.Renewable, origin.Duration = secret.Lease, l.asked(v), secret.Renewable, secret.Duration
+			if origin.Until == nil || secret.Until.Before(*origin.Until) {
+				origin.Until = secret.Until
+			}
+		}
+		l.values[v.Name], l.origins[v.Name] = variables.Encoded(v, value), origin
+	}
+	return nil
+}
+
+// readKept asks for what was to be kept, and is needed.
+func (l *leases) readKept(ctx context.Context, all []v1alpha1.Variable, names []string) error {
+	for _, group := range byPath(all) {
+		if !slices.ContainsFunc(group, func(v v1alpha1.Variable) bool {
+			return slices.Contains(names, v.Name) && slices.Contains(l.kept, v.Name)
+		}) {
+			continue
+		}
+		if err := l.read(ctx, group); err != nil {
+			return err
+		}
+		for _, v := range group {
+			l.kept = slices.DeleteFunc(l.kept, func(name string) bool { return name == v.Name })
+		}
+	}
+	return nil
+}
+
+var fieldInText = regexp.MustCompile(`\$\{([A-Za-z0-9_.-]+)\}`)
+
+// valueOf is what a variable takes of a secret.
+func valueOf(secret *vault.Secret, from *v1alpha1.VaultSecret) (string, error) {
+	if from.Field != "" {
+		return secret.Field(from.Field)
+	}
+	var problems []error
+	text := fieldInText.ReplaceAllStringFunc(from.Text, func(found string) string {
+		value, err := secret.Field(fieldInText.FindStringSubmatch(found)[1])
+		problems = append(problems, err)
+		return value
+	})
+	return text, errors.Join(problems...)
+}

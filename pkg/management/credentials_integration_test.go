@@ -1,0 +1,73 @@
+//go:build integration
+
+package management_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
+	"github.com/fleetctl/fleetctl/pkg/management"
+)
+
+// What a management cluster keeps of its providers' variables is what `fleetctl credentials` lists: what is secret, or ends.
+func TestCredentialsOfACluster(t *testing.T) {
+	client, _ := kubetest.Start(t)
+	manager, err := capi.New(client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now().UTC().Truncate(time.Second)
+	soon, late, past := now.Add(time.Hour), now.Add(48*time.Hour), now.Add(-time.Minute)
+	record, err := json.Marshal(capi.Held{FormatVersion: "1",
+		Providers: map[string]*capi.HeldProvider{"infrastructure-aws": {Variables: map[string]capi.HeldValue{
+			"KEY": {Since: now, Secret: true, Origin: capi.Origin{Source: "file key"}}, "FEATURE": {Since: now},
+			"SOON": {Since: now, Origin: capi.Origin{Until: &soon, Lease: "aws/creds/x/canary", Renewable: true}},
+			"LATE": {Since: now, Origin: capi.Origin{Until: &late}},
+			"PAST": {Since: now, Secret: true, Origin: capi.Origin{Until: &past}},
+		}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all, err := management.HeldBy(t.Context(), manager, time.Hour, now); err != nil || len(all) != 0 {
+		t.Fatalf("a cluster that was given nothing has %v, %v", all, err)
+	}
+	if err := client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: capi.HeldKey.Namespace}}); err != nil {
+		t.Fatal(err)
+	}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: capi.HeldKey.Namespace, Name: capi.HeldKey.Name},
+		Data:       map[string][]byte{"record": record, "key": []byte("canary")},
+	}
+	if err := client.Create(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	all, err := management.HeldBy(t.Context(), manager, 24*time.Hour, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range all {
+		got = append(got, c.Provider+" "+c.Name+" "+c.Ends)
+	}
+	if want := []string{"aws KEY ", "aws LATE ", "aws PAST ended", "aws SOON soon"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if raw, _ := json.Marshal(all); strings.Contains(string(raw), "canary") {
+		t.Errorf("it shows more than it should: %s", raw)
+	}
+	secret.Data["record"] = []byte("no record")
+	if err := client.Update(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := management.HeldBy(t.Context(), manager, time.Hour, now); err == nil {
+		t.Errorf("a broken record is taken for %v", all)
+	}
+}

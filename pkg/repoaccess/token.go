@@ -1,0 +1,192 @@
+package repoaccess
+
+import (
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/sameorigin"
+	"github.com/fleetctl/fleetctl/pkg/secret"
+	"github.com/fleetctl/fleetctl/pkg/session"
+)
+
+// Whoever rules a cluster can read what its Flux reads the fleet repo with. A token that pushes would let them change the whole fleet. So
+// Flux has a token of its own where there is one: given once, it stays until another one is given, and the one that pushes never takes its
+// place. That one reaches the management cluster at most, and workload clusters only where fleet.yaml agrees.
+
+// ownTokenAnnotation marks a Secret whose token was given for Flux alone, and says for which server: it is sent to no other.
+const ownTokenAnnotation = "fleetctl.dev/flux-token-for" //nolint:gosec // the name of an annotation, no credential
+
+// Token is what some cluster reads the fleet repo with.
+type Token struct {
+	Username, Password string
+	// Own says that it was given for Flux alone, and for the server that the fleet repo is at now.
+	Own bool
+	// Elsewhere is the other server that it was given for, if that is so.
+	Elsewhere string
+}
+
+// ByToken tells whether the fleet repo is at a remote that takes tokens.
+func ByToken(s *session.Session) bool { return s.Fleet.Spec.Git.Scheme() == v1alpha1.GitHTTPS }
+
+// Home is the server that a token for the fleet repo is for.
+func Home(s *session.Session) string {
+	u, err := s.Fleet.Spec.Git.ParseURL()
+	if err != nil {
+		return "" // Validate has refused it by now
+	}
+	return sameorigin.Of(u)
+}
+
+// tokenIn is the token in a source Secret; nil where there is none.
+func tokenIn(s *session.Session, object *corev1.Secret) *Token {
+	username, password := flux.PasswordIn(object)
+	if password == "" {
+		return nil
+	}
+	token := &Token{Username: username, Password: password}
+	switch home := object.Annotations[ownTokenAnnotation]; home {
+	case "":
+	case Home(s):
+		token.Own = true
+	default:
+		token.Elsewhere = home
+	}
+	return token
+}
+
+// ClusterToken is the token that the Flux of a management cluster reads with; nil where it has none.
+func ClusterToken(ctx context.Context, s *session.Session, client *kube.Client) (*Token, error) {
+	there := &corev1.Secret{}
+	err := client.Get(ctx, kube.Key{Namespace: flux.Namespace, Name: flux.Name}, there)
+	if kube.IsAbsent(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, diag.Wrap("look at what Flux reads with", err, "")
+	}
+	return tokenIn(s, there), nil
+}
+
+// Access is what the Flux of clusters gets to read the fleet repo, and what is encrypted there.
+type Access struct {
+	Session  *session.Session
+	Endpoint *Endpoint
+	// Keys are those that the fleet repo is encrypted with, the one in use first.
+	Keys secret.Keys
+	// Home is the management cluster, which may hand its work over to another one.
+	Home *kube.Client
+}
+
+// KeptToken finds the token of its own that Flux has already, for the cluster of client: there; on the cluster that hands its work over to
+// that one; or on the workload clusters, where the management cluster was lost. It is nil where there is none, or a new one was given.
+func (a *Access) KeptToken(ctx context.Context, client *kube.Client) (*Token, error) {
+	s := a.Session
+	if !ByToken(s) || s.GivenOwnToken() {
+		return nil, nil
+	}
+	for _, c := range []*kube.Client{client, a.Home} {
+		if c == nil {
+			continue
+		}
+		if there, err := ClusterToken(ctx, s, c); err != nil || there != nil && there.Own {
+			return there, err
+		}
+	}
+	for _, env := range s.Fleet.Spec.Environments {
+		file, err := ReadCredentialsFile(s.Opts.Dir, s.Layout().Credentials(env.Name), a.Keys)
+		if err != nil {
+			return nil, err
+		}
+		there, err := TokenInFile(s, file)
+		if err != nil || there != nil && there.Own {
+			return there, err
+		}
+	}
+	return nil, nil
+}
+
+// TokenInFile is the token that init has put into a file for workload clusters; nil where it has not, or nobody here can read it.
+func TokenInFile(s *session.Session, file *CredentialsFile) (*Token, error) {
+	if !file.managed() {
+		return nil, nil
+	}
+	object, err := file.secret()
+	if err != nil {
+		return nil, err
+	}
+	return tokenIn(s, object), nil
+}
+
+// SourceSecret is what the Flux of a management cluster reads the fleet repo with; nil where it needs nothing.
+func (a *Access) SourceSecret(ctx context.Context, client *kube.Client) (*corev1.Secret, error) {
+	s := a.Session
+	if a.Endpoint.Credentials.Empty() {
+		return nil, nil
+	}
+	if ByToken(s) && FluxPushes(s) && s.Opts.Git.Token != "" {
+		return flux.SourceSecret(flux.SourceCredentials{Username: s.PushAuth().Username, Password: s.Opts.Git.Token, CA: s.CA})
+	}
+	kept, err := a.KeptToken(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	made, _, err := a.secretWith(kept)
+	return made, err
+}
+
+// FluxPushes tells whether the Flux of the management cluster pushes to the fleet repo, with what it reads it with.
+func FluxPushes(s *session.Session) bool {
+	return slices.Contains(s.Fleet.Spec.Flux.Components, "image-automation-controller")
+}
+
+// secretWith makes a source Secret of what this run was given, with the token that is kept in the place of the one that pushes. pushes
+// tells whether it holds that one.
+func (a *Access) secretWith(kept *Token) (made *corev1.Secret, pushes bool, err error) {
+	s := a.Session
+	credentials, own := a.Endpoint.Credentials, ByToken(s) && s.GivenOwnToken()
+	if !own && kept != nil && kept.Own {
+		credentials.Username, credentials.Password, own = kept.Username, kept.Password, true
+	}
+	if made, err = flux.SourceSecret(credentials); err != nil {
+		return nil, false, err
+	}
+	if own {
+		made.Annotations = map[string]string{ownTokenAnnotation: Home(s)}
+	}
+	return made, ByToken(s) && !own && credentials.Password != "", nil
+}
+
+// workloadSecret is what workload clusters read the fleet repo with, where kept is their token of their own; nil where they get nothing:
+// there is only the token that pushes, and fleet.yaml does not agree to give it to them.
+func (a *Access) workloadSecret(kept *Token) (*corev1.Secret, error) {
+	made, pushes, err := a.secretWith(kept)
+	if err != nil || pushes && !a.Session.Fleet.Spec.Git.SharePushToken {
+		return nil, err
+	}
+	return made, nil
+}
+
+// Give gives the Flux of a cluster the fleet repo, and the keys to what is encrypted there.
+func (a *Access) Give(ctx context.Context, client *kube.Client, sync []byte, detail func(string)) error {
+	secret, err := a.SourceSecret(ctx, client)
+	if err != nil {
+		return err
+	}
+	system := flux.NewSystem(client)
+	if err := a.giveKeys(ctx, system); err != nil {
+		return err
+	}
+	return system.ApplySync(ctx, secret, sync, detail)
+}
+
+// giveKeys gives the Flux of a cluster the keys to what is encrypted in the fleet repo.
+func (a *Access) giveKeys(ctx context.Context, system *flux.System) error {
+	return system.AddKeys(ctx, fleetsecrets.WithKeys(a.Keys))
+}

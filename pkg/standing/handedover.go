@@ -1,0 +1,64 @@
+package standing
+
+import (
+	"context"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/session"
+)
+
+// RefuseHandedOver refuses to make a management cluster of one that has handed its work over, or is about to: two would act on the same
+// machines. Nor does it make a standby of one that has work: that would stop with its providers. It returns the journal that it has read;
+// nil where there is none.
+func RefuseHandedOver(ctx context.Context, s *session.Session, client *kube.Client) (*handover.Journal, error) {
+	journal, err := handover.ReadJournal(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	if journal != nil {
+		err = RefuseJournal(s, journal)
+	}
+	if err == nil && s.StandbyOf != "" {
+		err = handover.RefuseWork(ctx, s.Side(client))
+	}
+	return journal, err
+}
+
+// RefuseJournal refuses a management cluster whose journal says that its work is, or is about to be, another's, or that it waits for
+// another's.
+func RefuseJournal(s *session.Session, journal *handover.Journal) error {
+	switch {
+	case journal.IsStandby() && s.StandbyOf == "":
+		return handover.AtRest("the management cluster "+s.Mgmt.Name, journal)
+	case journal.Activates && (journal.Active() || s.StandbyOf != "" && journal.Role == handover.RoleTarget):
+		return diag.Errorf("`"+journal.Command()+"` goes on with it", "%s is taking over from %s", s.Mgmt.Name, journal.Source.Name)
+	}
+	if journal.Snapshot != "" && journal.Phase != handover.PhaseReleased {
+		return diag.Errorf("`fleetctl restore` goes on with it, `fleetctl restore --abort` undoes it",
+			"the management cluster %s is being restored from the snapshot %s", s.Mgmt.Name, journal.Snapshot)
+	}
+	if journal.Around && journal.Active() {
+		return handover.BeingFenced("the management cluster "+s.Mgmt.Name, journal)
+	}
+	if journal.Detach && journal.Phase != handover.PhaseReleased {
+		return handover.BeingDetached("the management cluster "+s.Mgmt.Name, journal)
+	}
+	if !journal.Whole() {
+		if journal.Active() && !journal.Detach {
+			return handover.InTheMiddle("the management cluster "+s.Mgmt.Name, journal)
+		}
+		return nil // it goes on with its other clusters
+	}
+	if journal.Role != handover.RoleSource {
+		return nil
+	}
+	if journal.Phase.Committed() {
+		return diag.Errorf("work with "+journal.Target.Name+
+			"; `fleetctl pivot` finishes what may be left to do, and `fleetctl host delete` ends this one",
+			"the management cluster %s has handed its work over to %s", s.Mgmt.Name, journal.Target.Name)
+	}
+	return diag.Errorf("`fleetctl pivot` goes on with it, `fleetctl pivot --abort` undoes it",
+		"the management cluster %s is being handed over to %s", s.Mgmt.Name, journal.Target.Name)
+}

@@ -1,0 +1,193 @@
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+)
+
+// judge adds the problems that keep the management cluster from being Ready.
+func (c *collector) judge() {
+	r := c.report
+	if c.from.Client == nil {
+		reason, hint := "it cannot be reached", "`fleetctl init` makes, starts or completes it"
+		if err := c.from.Unreachable; err != nil {
+			reason, hint = err.Error(), cmp.Or(diag.Hint(err), hint)
+		}
+		r.blame("management cluster "+r.Cluster.Name, reason, hint)
+		return
+	}
+	slices.Sort(r.Unknown)
+	if err := c.from.Trouble; err != nil {
+		r.blame("host of management cluster "+r.Cluster.Name, err.Error(), diag.Hint(err))
+	}
+	for _, p := range inOrder(c.failed) {
+		r.blame(p.Object, p.Reason, "")
+	}
+	if r.Standby != nil {
+		c.atRest()
+		c.judgeInstalled()
+		c.judgeStandby()
+		return
+	}
+	c.judgeInstalled()
+	c.joinFlux()
+	for _, s := range append(append([]Object{}, r.Flux.Sources...), r.Flux.Applied...) {
+		switch {
+		case s.Suspended:
+			r.blame(ref(s), "suspended: Flux does not reconcile it"+s.whereSuspended(), s.resumeHint())
+		case !s.Ready:
+			r.blame(ref(s), s.Reason, "")
+		}
+	}
+	for i := range r.Clusters {
+		r.blameCluster(&r.Clusters[i])
+	}
+	c.judgeOwners()
+}
+
+// judgeOwners adds a problem for each workload cluster that this management cluster acts on although another one has taken it over, for
+// example because an old copy of this management cluster was restored.
+func (c *collector) judgeOwners() {
+	for _, w := range c.report.Clusters {
+		if c.uid == "" || w.record.UID == "" || w.record.UID == c.uid || w.Paused {
+			continue
+		}
+		c.report.blame(fmt.Sprintf("Cluster %s/%s", w.Namespace, w.Name),
+			fmt.Sprintf("TWO OWNERS: management cluster %s has taken it over (hand-over %d), but this one acts on it, too",
+				w.record.ManagementCluster, w.record.Epoch),
+			"decide which of them manages it; if it is the other one, run `fleetctl cluster detach "+w.Namespace+"/"+w.Name+
+				"` here: it deletes nothing")
+	}
+}
+
+// whereSuspended says whether the object is suspended in Git or only on the cluster.
+func (o *Object) whereSuspended() string {
+	switch {
+	case o.SuspendedInGit:
+		return ", in Git"
+	case o.byFleetctl:
+		return ""
+	}
+	return ", on the cluster alone: not in Git"
+}
+
+func (o *Object) resumeHint() string {
+	if o.SuspendedInGit {
+		return "`fleetctl cluster resume`, or resume of its environment, feature or channel"
+	}
+	if o.byFleetctl {
+		return "`fleetctl init`"
+	}
+	return "`fleetctl cluster resume NAME --now`, or resume of its environment, feature or channel"
+}
+
+// blameCluster adds one problem for each cause in a cluster's conditions, and one hint for all of them.
+func (r *Report) blameCluster(w *Fleet) {
+	if w.Ready {
+		return
+	}
+	object := fmt.Sprintf("Cluster %s/%s", w.Namespace, w.Name)
+	if w.Available || len(w.Troubles) == 0 {
+		r.blame(object, w.Reason, "")
+	}
+	if w.Available {
+		return
+	}
+	for _, t := range w.Troubles {
+		r.blame(object, t.Reason, "")
+		r.Problems[len(r.Problems)-1].Condition = t.Condition
+	}
+	if len(w.Troubles) > 0 {
+		r.Problems[len(r.Problems)-1].Hint = "`fleetctl why " + w.Namespace + "/" + w.Name + "` looks for the first cause"
+	}
+}
+
+// joinFlux moves the Flux objects that work on a workload cluster from the management cluster's list to that cluster. They are not Ready
+// while the cluster comes up, which is no problem of the management cluster.
+func (c *collector) joinFlux() {
+	r := c.report
+	parts := map[string][]Object{}
+	for _, o := range r.Flux.Applied {
+		if o.workload != "" {
+			parts[o.Namespace] = append(parts[o.Namespace], o)
+		}
+	}
+	joined := map[string]bool{}
+	for i := range r.Clusters {
+		w := &r.Clusters[i]
+		w.Flux = workloadFlux(w.Name, parts[w.Namespace])
+		w.Ready = w.Available && r.knows(partFlux) && (w.Flux == nil || w.Flux.Ready)
+		joined[w.Namespace] = true
+		switch {
+		case !w.Available || w.Ready:
+		case w.Flux == nil:
+			w.Reason = "the state of its Flux could not be read"
+		default:
+			w.Reason = w.Flux.Reason
+		}
+	}
+	r.Flux.Applied = slices.DeleteFunc(r.Flux.Applied, func(o Object) bool { return o.workload != "" && joined[o.Namespace] })
+}
+
+// workloadFlux sums up the objects that install Flux on a cluster; nil if there are none.
+func workloadFlux(cluster string, objects []Object) *WorkloadFlux {
+	var out *WorkloadFlux
+	for _, part := range flux.WorkloadParts() {
+		i := slices.IndexFunc(objects, func(o Object) bool { return o.workload == part && strings.HasPrefix(o.Name, cluster+"-") })
+		if i < 0 {
+			continue
+		}
+		o := objects[i]
+		if out == nil {
+			out = &WorkloadFlux{Mode: "own", Ready: true}
+		}
+		out.Revision = o.Revision
+		if part == "apps" {
+			out.Mode = "remote"
+		}
+		if out.Ready && (!o.Ready || o.Suspended) {
+			reason := o.Reason
+			if o.Suspended {
+				reason = "it is suspended"
+			}
+			out.Ready, out.Reason = false, fmt.Sprintf("Flux is not ready there yet: %s: %s", ref(o), reason)
+		}
+	}
+	return out
+}
+
+// judgeInstalled adds problems of what init installs: providers, Flux, and the server of the fleet repo.
+func (c *collector) judgeInstalled() {
+	r := c.report
+	if r.Git.Served != nil && !*r.Git.Served {
+		again := "`fleetctl init` serves it again"
+		if r.Cluster.PivotedTo != "" {
+			again = "`fleetctl host start` serves it again"
+		}
+		r.blame("fleet repo "+r.Git.Repo, "it is not being served: Flux sees no new commits", again)
+	}
+	if len(r.Providers) == 0 && r.knows(partProviders) {
+		r.blame("providers", "none are installed", "`fleetctl init` installs them")
+	}
+	for _, p := range r.Providers {
+		if !p.Ready {
+			r.blame(p.Type+" provider "+p.Name, p.Reason, "")
+		}
+		if text, ended := p.credentialsText(r.Time); ended {
+			r.blame(p.Type+" provider "+p.Name, text, "change them at their source, and run `fleetctl init`; `fleetctl credentials` lists them")
+		}
+	}
+	for _, d := range r.Flux.Controllers {
+		if !d.Ready {
+			r.blame("Flux's "+d.Name, d.Reason, "")
+		}
+	}
+	if !r.Flux.Installed && r.knows(partFlux) {
+		r.blame("Flux", "it is not installed", "`fleetctl init` installs it")
+	}
+}

@@ -1,0 +1,180 @@
+package refused
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/version"
+)
+
+// secondaryRanges are those of which the second range of an EKS cluster's VPC is a part.
+var secondaryRanges = []netip.Prefix{netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("198.19.0.0/16")}
+
+func eksControlPlane(p part) {
+	awsTags(p)
+	awsBastion(p.in("bastion"))
+	eksVersion(p)
+	eksNetwork(p)
+	eksAccess(p)
+	for _, switched := range []struct{ field, addon string }{{"kubeProxy", "kube-proxy"}, {"vpcCni", "vpc-cni"}} {
+		named := slices.ContainsFunc(p.each("addons"), func(addon part) bool { return addon.word("name") == switched.addon })
+		if part := p.in(switched.field); part.has("disable") && named {
+			part.refuse("disable", "the addon "+switched.addon+" brings it back", "take the addon out of addons, or disable away")
+		}
+	}
+}
+
+func eksVersion(p part) {
+	text, ok := p.known("version")
+	if !ok {
+		return
+	}
+	v, err := version.ParseGeneric(text)
+	oldest := version.MustParseGeneric("1.21.0")
+	switch {
+	case err != nil:
+		p.refuse("version", fmt.Sprintf("%.80q is no version", text), "write it as v1.36")
+	case p.in("network").in("vpc").given("ipv6") && v.LessThan(oldest):
+		p.refuse("version", "IPv6 needs Kubernetes v1.21 or later", "take a later version")
+	}
+}
+
+func eksNetwork(p part) {
+	const largest, smallest = 16, 28
+	network := p.in("network")
+	vpc := network.in("vpc")
+	awsNetwork(network)
+	second, ok := p.network("secondaryCidrBlock")
+	if ok {
+		switch inside := slices.ContainsFunc(secondaryRanges,
+			func(r netip.Prefix) bool { return r.Contains(second.Addr()) && second.Bits() >= r.Bits() }); {
+		case second.Bits() < largest || second.Bits() > smallest:
+			p.refuse("secondaryCidrBlock", fmt.Sprintf("/%d is not between /%d and /%d", second.Bits(), largest, smallest),
+				"give it a range of such a size")
+		case !inside:
+			p.refuse("secondaryCidrBlock", fmt.Sprintf("%s is not within 100.64.0.0/10 or 198.19.0.0/16", second), "give it a range in one of these")
+		case vpc.word("cidrBlock") == p.word("secondaryCidrBlock"):
+			p.refuse("secondaryCidrBlock", "it is the range of the VPC itself", "give it another range")
+		}
+		blocks := vpc.each("secondaryCidrBlocks")
+		if len(blocks) > 0 && !slices.ContainsFunc(blocks, func(b part) bool { return b.word("ipv4CidrBlock") == p.word("secondaryCidrBlock") }) {
+			p.refuse("secondaryCidrBlock", "network.vpc.secondaryCidrBlocks does not have it", "add it there, too")
+		}
+	}
+	if ipv6 := vpc.in("ipv6"); vpc.given("ipv6") {
+		ipv6.together("poolId", "ipamPool")
+		ipv6.together("cidrBlock", "ipamPool")
+		if ipv6.has("cidrBlock") && !ipv6.has("poolId") && !ipv6.given("ipamPool") {
+			ipv6.refuse("cidrBlock", "a range of yours is of a pool", "add poolId, or take cidrBlock away")
+		}
+		if pool := ipv6.in("ipamPool"); ipv6.given("ipamPool") && !pool.has("id") && !pool.has("name") {
+			pool.refuse("", "a pool is named by id or name", "add id or name")
+		}
+		if launch := vpc.word("privateDnsHostnameTypeOnLaunch"); launch != "" && launch != "resource-name" {
+			vpc.refuse("privateDnsHostnameTypeOnLaunch", "with IPv6 it can only be resource-name", "set it to resource-name, or take it away")
+		}
+	}
+	public := func(subnet part) bool { return subnet.has("isPublic") }
+	if subnets := network.each("subnets"); p.has("restrictPrivateSubnets") && vpc.has("id") &&
+		!slices.ContainsFunc(subnets, func(s part) bool { return !public(s) }) {
+		p.refuse("restrictPrivateSubnets", "none of network.subnets is private", "name a private subnet, or take restrictPrivateSubnets away")
+	}
+}
+
+// eksAccess judges who may use the cluster's API.
+func eksAccess(p part) {
+	config := p.in("accessConfig")
+	mode := config.word("authenticationMode")
+	if creator, is := config.fields["bootstrapClusterCreatorAdminPermissions"].(bool); is && !creator && mode == "config_map" {
+		config.refuse("bootstrapClusterCreatorAdminPermissions", "with the authentication mode config_map nobody could use the cluster",
+			"take it away, or set authenticationMode to api")
+	}
+	entries := p.each("accessEntries")
+	if len(entries) > 0 && mode != "api" && mode != "api_and_config_map" {
+		p.refuse("accessEntries", "they are for the authentication modes api and api_and_config_map",
+			"set accessConfig.authenticationMode to one of these")
+	}
+	for _, entry := range entries {
+		if kind := entry.word("type"); strings.HasPrefix(kind, "ec2_") {
+			for _, field := range []string{"kubernetesGroups", "accessPolicies"} {
+				if entry.has(field) {
+					entry.refuse(field, "an entry of type "+kind+" is for nodes, and has none", "take it away, or set type to standard")
+				}
+			}
+		}
+		for _, policy := range entry.each("accessPolicies") {
+			if scope := policy.in("accessScope"); scope.word("type") == "namespace" && !scope.has("namespaces") {
+				scope.refuse("type", "an access to namespaces needs their names", "add namespaces, or set type to cluster")
+			}
+		}
+	}
+}
+
+func eksPool(p part) {
+	awsTags(p)
+	awsHooks(p)
+	least, hasLeast := p.in("scaling").number("minSize")
+	most, hasMost := p.in("scaling").number("maxSize")
+	switch {
+	case hasLeast && least < 0, hasMost && most < 0:
+		p.refuse("scaling", "a pool cannot have less than no nodes", "give it a size of 0 or more")
+	case hasLeast && hasMost && most < least:
+		p.in("scaling").refuse("maxSize", fmt.Sprintf("%.0f is less than minSize, %.0f", most, least), "give the larger one to maxSize")
+	}
+	if update := p.in("updateConfig"); p.given("updateConfig") {
+		update.together("maxUnavailable", "maxUnavailablePercentage")
+		if !update.given("maxUnavailable") && !update.given("maxUnavailablePercentage") {
+			p.refuse("updateConfig", "it says neither maxUnavailable nor maxUnavailablePercentage", "add one of the two")
+		}
+	}
+	if access := p.in("remoteAccess"); access.has("public") && access.has("sourceSecurityGroups") {
+		access.refuse("sourceSecurityGroups", "everybody is let in where public is true", "take away one of the two")
+	}
+	if template := p.in("awsLaunchTemplate"); p.given("awsLaunchTemplate") {
+		p.together("instanceType", "awsLaunchTemplate")
+		p.together("diskSize", "awsLaunchTemplate")
+		if template.has("iamInstanceProfile") {
+			template.refuse("iamInstanceProfile", "EKS gives its nodes a profile of their own", "take it away, and set roleName of the pool")
+		}
+	}
+}
+
+func awsMachinePool(p part) {
+	awsTags(p)
+	awsHooks(p)
+	template := p.in("awsLaunchTemplate")
+	awsVolumes(template)
+	awsMarket(template)
+	awsSelectors(p, "subnets")
+	awsSelectors(template, "additionalSecurityGroups")
+	if template.given("spotMarketOptions") && p.given("mixedInstancesPolicy") {
+		template.refuse("spotMarketOptions", "it cannot be set together with mixedInstancesPolicy", "take away one of the two")
+	}
+	refresh := p.in("refreshPreferences")
+	most, hasMost := refresh.number("maxHealthyPercentage")
+	least, hasLeast := refresh.number("minHealthyPercentage")
+	switch {
+	case hasMost && !hasLeast:
+		refresh.refuse("maxHealthyPercentage", "it needs minHealthyPercentage", "add minHealthyPercentage")
+	case hasMost && most-least > 100:
+		refresh.refuse("maxHealthyPercentage", "it is more than 100 above minHealthyPercentage", "lower it")
+	}
+}
+
+// awsHooks judges what happens when a machine of a group comes or goes.
+func awsHooks(p part) {
+	const shortest, longest = 30 * time.Second, 48 * time.Hour
+	for _, hook := range p.each("lifecycleHooks") {
+		for _, pair := range [][2]string{{"notificationTargetARN", "roleARN"}, {"roleARN", "notificationTargetARN"}} {
+			if hook.has(pair[0]) && !hook.has(pair[1]) {
+				hook.refuse(pair[0], "it needs "+pair[1], "add "+pair[1])
+			}
+		}
+		if d, err := time.ParseDuration(hook.word("heartbeatTimeout")); err == nil && (d < shortest || d > longest) {
+			hook.refuse("heartbeatTimeout", "it is not between 30s and 48h", "give one that AWS takes")
+		}
+	}
+}

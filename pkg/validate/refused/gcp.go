@@ -1,0 +1,110 @@
+package refused
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// gcpSeries are the series of machines that have a kind of confidential computing.
+var gcpSeries = map[string][]string{
+	"Enabled":                                {"n2d", "c2d", "c3d"},
+	"AMDEncryptedVirtualization":             {"n2d", "c2d", "c3d"},
+	"AMDEncryptedVirtualizationNestedPaging": {"n2d"},
+	"IntelTrustedDomainExtensions":           {"c3"},
+}
+
+func gcpMachine(p part) {
+	confidential := p.word("confidentialCompute")
+	if confidential != "" && confidential != "Disabled" {
+		if maintenance := p.word("onHostMaintenance"); maintenance == "" || maintenance == "Migrate" {
+			p.refuse("confidentialCompute", "such a machine cannot move to another host", "set onHostMaintenance to Terminate")
+		}
+		kind, known := p.known("instanceType")
+		series, _, _ := strings.Cut(kind, "-")
+		if able := gcpSeries[confidential]; known && able != nil && !slices.Contains(able, series) {
+			p.refuse("instanceType", fmt.Sprintf("machines of the series %.40s have no confidentialCompute %s", series, confidential),
+				"take one of these series: "+strings.Join(able, ", "))
+		}
+	}
+	gcpKey(p, "rootDiskEncryptionKey")
+	for _, disk := range p.each("additionalDisks") {
+		gcpKey(disk, "encryptionKey")
+	}
+}
+
+// gcpKey judges a key of yours that a disk is encrypted with.
+func gcpKey(p part, field string) {
+	if !p.given(field) {
+		return
+	}
+	key := p.in(field)
+	managed, supplied := key.given("managedKey"), key.given("suppliedKey")
+	switch kind := key.word("keyType"); {
+	case kind == "Managed" && (!managed || supplied):
+		key.refuse("keyType", "a key of this type has managedKey alone", "write managedKey, and take suppliedKey away")
+	case kind == "Supplied" && (!supplied || managed):
+		key.refuse("keyType", "a key of this type has suppliedKey alone", "write suppliedKey, and take managedKey away")
+	case kind == "Supplied" && key.in("suppliedKey").has("rawKey") && key.in("suppliedKey").has("rsaEncryptedKey"):
+		key.in("suppliedKey").refuse("rawKey", "it cannot be set together with rsaEncryptedKey", "take away one of the two")
+	}
+}
+
+func gkeCluster(p part) {
+	network := p.in("network")
+	region, known := p.known("region")
+	automatic, is := network.fields["autoCreateSubnetworks"].(bool)
+	if !known || !is || automatic {
+		return
+	}
+	if !slices.ContainsFunc(network.each("subnets"), func(s part) bool { return s.word("region") == region }) {
+		p.refuse("network", "autoCreateSubnetworks is false, and none of subnets is in the region "+region, "add a subnet of that region")
+	}
+}
+
+// longestGKEName is how long the name of a cluster or a pool may be.
+const longestGKEName = 40
+
+func gkeControlPlane(p part) {
+	if name := p.word("clusterName"); len(name) > longestGKEName {
+		p.refuse("clusterName", fmt.Sprintf("it has %d characters, and Google Cloud takes %d", len(name), longestGKEName), "shorten it")
+	}
+	if p.has("enableAutopilot") {
+		if !p.has("releaseChannel") {
+			p.refuse("enableAutopilot", "a cluster with Autopilot needs a release channel", "add releaseChannel, such as regular")
+		}
+		for _, field := range []string{"loggingService", "monitoringService"} {
+			if p.given(field) {
+				p.refuse(field, "Autopilot chooses it", "take it away")
+			}
+		}
+	}
+	p.together("controlPlaneVersion", "version")
+}
+
+func gkePool(p part) {
+	if name := p.word("nodePoolName"); len(name) > longestGKEName {
+		p.refuse("nodePoolName", fmt.Sprintf("it has %d characters, and Google Cloud takes %d", len(name), longestGKEName), "shorten it")
+	}
+	for _, field := range []string{"diskSizeGb", "localSsdCount", "maxPodsPerNode"} {
+		if n, ok := p.number(field); ok && n < 0 {
+			p.refuse(field, "it is less than 0", "give 0 or more")
+		}
+	}
+	scaling := p.in("scaling")
+	if enabled, is := scaling.fields["enableAutoscaling"].(bool); is && !enabled {
+		for _, field := range []string{"minCount", "maxCount", "locationPolicy"} {
+			if scaling.given(field) {
+				scaling.refuse(field, "nothing scales where enableAutoscaling is false", "take away one of the two")
+			}
+		}
+	}
+	least, hasLeast := scaling.number("minCount")
+	most, hasMost := scaling.number("maxCount")
+	switch {
+	case hasLeast && least < 0:
+		scaling.refuse("minCount", "it is less than 0", "give 0 or more")
+	case hasLeast && hasMost && most < least:
+		scaling.refuse("maxCount", fmt.Sprintf("%.0f is less than minCount, %.0f", most, least), "give the larger one to maxCount")
+	}
+}

@@ -1,0 +1,183 @@
+// Package refused knows what the webhooks and controllers of cloud providers refuse of an object that its CRD takes.
+package refused
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/render"
+	"github.com/fleetctl/fleetctl/pkg/validate/internal/mapping"
+)
+
+// part is a mapping of an object, and where it stands in it. What a provider's webhook or controller refuses, and its CRD takes, is
+// judged part by part.
+type part struct {
+	object *render.Object
+	fields mapping.Fields
+	at     string
+	report func(field, summary, hint string)
+}
+
+// refusals are what judges the spec of a kind of a provider, as that provider's webhooks and controllers do. A kind that ends in Template
+// has the spec of what is made of it.
+var refusals = map[string]func(part){
+	"AWSCluster":                     awsCluster,
+	"AWSClusterTemplate":             awsCluster,
+	"AWSClusterRoleIdentity":         awsRoleIdentity,
+	"AWSFargateProfile":              awsTags,
+	"AWSMachine":                     awsMachine,
+	"AWSMachineTemplate":             awsMachine,
+	"AWSMachinePool":                 awsMachinePool,
+	"AWSManagedControlPlane":         eksControlPlane,
+	"AWSManagedControlPlaneTemplate": eksControlPlane,
+	"AWSManagedMachinePool":          eksPool,
+	"AzureCluster":                   azureCluster,
+	"AzureMachine":                   azureMachine,
+	"AzureMachineTemplate":           azureMachine,
+	"AzureMachinePool":               azureMachinePool,
+	"AzureManagedControlPlane":       aksControlPlane,
+	"AzureManagedMachinePool":        aksPool,
+	"GCPMachine":                     gcpMachine,
+	"GCPMachineTemplate":             gcpMachine,
+	"GCPManagedCluster":              gkeCluster,
+	"GCPManagedControlPlane":         gkeControlPlane,
+	"GCPManagedControlPlaneTemplate": gkeControlPlane,
+	"GCPManagedMachinePool":          gkePool,
+	"GCPManagedMachinePoolTemplate":  gkePool,
+	"VSphereFailureDomain":           vsphereFailureDomain,
+	"VSphereMachine":                 vsphereMachine,
+	"VSphereMachineTemplate":         vsphereMachine,
+	"VSphereVM":                      vsphereMachine,
+}
+
+// Judge reports what the provider of an object refuses of its content, although its CRD takes it.
+func Judge(o *render.Object, content map[string]any, report func(field, summary, hint string)) {
+	group, _, _ := strings.Cut(o.APIVersion, "/")
+	judge := refusals[o.Kind]
+	if judge == nil || !strings.HasSuffix(group, ".cluster.x-k8s.io") || strings.HasPrefix(group, "vmware.") {
+		return
+	}
+	p := part{o, content, "", report}.in("spec")
+	if strings.HasSuffix(o.Kind, "Template") {
+		p = p.in("template").in("spec")
+	}
+	judge(p)
+}
+
+// isTemplate tells that the part is of a template, from which several are made.
+func (p part) isTemplate() bool { return strings.HasSuffix(p.object.Kind, "Template") }
+
+// in is the mapping in a field; an empty one where the field has none.
+func (p part) in(field string) part {
+	return part{p.object, p.fields.In(field), p.path(field), p.report}
+}
+
+// each are the mappings of the list in a field.
+func (p part) each(field string) []part {
+	items := p.fields.List(field)
+	out := make([]part, len(items))
+	for i, item := range items {
+		out[i] = part{p.object, item, fmt.Sprintf("%s[%d]", p.path(field), i), p.report}
+	}
+	return out
+}
+
+func (p part) path(field string) string {
+	switch {
+	case p.at == "":
+		return field
+	case field == "":
+		return p.at
+	}
+	return p.at + "." + field
+}
+
+// has tells that a field says something: not where it is left out, nothing, false, or empty.
+func (p part) has(field string) bool {
+	switch v := p.fields[field].(type) {
+	case nil:
+		return false
+	case string:
+		return v != ""
+	case bool:
+		return v
+	case int64:
+		return v != 0
+	case float64:
+		return v != 0
+	case []any:
+		return len(v) > 0
+	case map[string]any:
+		return len(v) > 0
+	}
+	return true
+}
+
+// given tells that a field is there at all, be it false, zero or empty.
+func (p part) given(field string) bool { return p.fields[field] != nil }
+
+// word is the text in a field.
+func (p part) word(field string) string { return p.fields.Text(field) }
+
+// known is the text in a field; ok is false where there is none, or Flux fills something in.
+func (p part) known(field string) (text string, ok bool) {
+	text = p.word(field)
+	return text, text != "" && !strings.Contains(text, "${")
+}
+
+// number is the one in a field.
+func (p part) number(field string) (n float64, ok bool) {
+	switch v := p.fields[field].(type) {
+	case int64:
+		return float64(v), true
+	case float64:
+		return v, true
+	}
+	return 0, false
+}
+
+// refuse reports a field; "" is the part itself.
+func (p part) refuse(field, summary, hint string) {
+	p.report(p.path(field), summary, hint)
+}
+
+// together reports that a field says something although another one does.
+func (p part) together(field, other string) {
+	if p.given(field) && p.given(other) {
+		p.refuse(field, "it cannot be set together with "+other, "take away one of the two")
+	}
+}
+
+// network is the range in a field. What is no range is reported.
+func (p part) network(field string) (prefix netip.Prefix, ok bool) {
+	text, ok := p.known(field)
+	if !ok {
+		return prefix, false
+	}
+	return p.parse(field, text)
+}
+
+func (p part) parse(field, text string) (netip.Prefix, bool) {
+	prefix, err := netip.ParsePrefix(text)
+	if err != nil {
+		p.refuse(field, fmt.Sprintf("%.80q is no network", text), "write an address and the length of its prefix, as in 10.0.0.0/16")
+		return prefix, false
+	}
+	return prefix, true
+}
+
+// networks are the ranges in a list of texts. What is no range is reported.
+func (p part) networks(field string) (all []netip.Prefix) {
+	list, _ := p.fields[field].([]any)
+	for i, item := range list {
+		text, _ := item.(string)
+		if text == "" || strings.Contains(text, "${") {
+			continue
+		}
+		if prefix, ok := p.parse(fmt.Sprintf("%s[%d]", field, i), text); ok {
+			all = append(all, prefix)
+		}
+	}
+	return all
+}
