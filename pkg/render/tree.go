@@ -249,7 +249,7 @@ func (w *walk) buildOne(ctx context.Context, it *item) ([]*content, diag.Finding
 
 // finishOne does what kustomize-controller does behind kustomize, and looks for objects that are declared twice.
 func (w *walk) finishOne(it *item) {
-	end, err := w.r.begin(it.name(), "")
+	end, err := w.r.begin(it.name(), "", nil)
 	defer end()
 	if err != nil {
 		it.objects, it.findings = nil, append(slices.Clip(it.findings), diag.Finding{
