@@ -89,6 +89,9 @@ func (r *Renderer) renderRelease(j *job) ([]*content, diag.Findings) {
 	j.at.set("Chart.yaml, values.yaml and values.schema.json of the chart, and of those in it")
 	c, err := loaded.parse(r.charts.schemas)
 	if err != nil {
+		if problems, ok := errors.AsType[diag.Findings](err); ok {
+			return nil, append(findings, problems...)
+		}
 		return nil, append(findings, diag.Finding{Severity: diag.SeverityError, Rule: RuleChart,
 			File: path.Join(loaded.dir, "Chart.yaml"), Summary: err.Error()})
 	}
