@@ -73,6 +73,7 @@ var families = []struct {
 		[]string{"genCA", "genCAWithKey", "genSelfSignedCert", "genSelfSignedCertWithKey", "genSignedCert", "genSignedCertWithKey"},
 		func(b *bounds, _ []reflect.Value) error { return b.spend(costKey) },
 	},
+	{[]string{"has", "mustHas"}, func(b *bounds, a []reflect.Value) error { return b.spend(int(items(a[1]) / 10)) }},
 	{[]string{"split", "splitList", "splitn"}, func(b *bounds, a []reflect.Value) error { return b.items(countOf(a[0], a[len(a)-1])) }},
 	{[]string{"fromYaml", "fromYamlArray", "fromJson", "fromJsonArray", "mustFromJson"}, parses},
 	{[]string{"bcrypt", "htpasswd", "derivePassword", "encryptAES", "decryptAES"},

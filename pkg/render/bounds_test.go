@@ -86,6 +86,7 @@ func TestTemplatesKeepToBounds(t *testing.T) {
 		"fromJson, kept": {
 			`{{ $x := printf "[%s1]" (repeat 1000000 "[],") }}{{ range 100 }}{{ $y := fromJsonArray $x }}{{ end }}`, "fromJsonArray",
 		},
+		"has in a loop":       {`{{ $l := until 900000 }}{{ range $l }}{{ $x := has -1 $l }}{{ end }}`, "has"},
 		"split of much":       {`{{ $x := repeat 8000000 "x" }}{{ split "" $x | len }}`, "split"},
 		"regex of much":       {`{{ regexMatch (repeat 500 "x*.?y?") (repeat 8000000 "x") }}`, "regexMatch"},
 		"regexQuoteMeta":      {`{{ $x := "." }}{{ range 60 }}{{ $x = regexQuoteMeta $x }}{{ end }}{{ len $x }}`, "regexQuoteMeta"},
