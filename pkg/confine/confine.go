@@ -57,15 +57,18 @@ func With(ctx context.Context, p *Program) context.Context {
 // Begin says what a task works on from now on, until end is called. group is what it has in common with others, such as a chart. The error
 // says why it is not to be worked on: it was what an earlier process died of. Names say all that a reader needs; they do not nest.
 func Begin(ctx context.Context, name, group string) (end func(), err error) {
-	if w, ok := ctx.Value(watchKey{}).(*watch); ok {
-		return w.begin(name, group)
-	}
-	return func() {}, nil
+	return Watch(ctx)(name, group, nil)
 }
 
-// Watch is Begin for who is given no context.
-func Watch(ctx context.Context) func(name, group string) (end func(), err error) {
-	return func(name, group string) (func(), error) { return Begin(ctx, name, group) }
+// Watch is Begin for who is given no context. at, if set, says at what place within the thing the work is; "" where that is not known.
+// It is called now and then while the work goes on: where the process dies of the thing, its Death has the place.
+func Watch(ctx context.Context) func(name, group string, at func() string) (end func(), err error) {
+	return func(name, group string, at func() string) (func(), error) {
+		if w, ok := ctx.Value(watchKey{}).(*watch); ok {
+			return w.begin(name, group, at)
+		}
+		return func() {}, nil
+	}
 }
 
 // TimeLimit is how long a task may work on one thing in a process of its own; 0 where it has none.
@@ -100,6 +103,8 @@ type Death struct {
 	Cause Cause
 	// At is what it worked on; "" where that is not known.
 	At string
+	// Place is where within that it was at last; "" where that is not known.
+	Place string
 	// Limits are those that held.
 	Limits Limits
 	// Detail is what the process said at last.
@@ -114,10 +119,17 @@ func (d *Death) Error() string {
 	}
 	switch d.Cause {
 	case Memory:
-		return fmt.Sprintf("%sout of memory: it takes more than %s", at, d.Limits.memoryText())
+		return fmt.Sprintf("%sout of memory: it takes more than %s%s", at, d.Limits.memoryText(), d.place())
 	case Time:
-		return fmt.Sprintf("%sout of time: it takes longer than %s", at, d.Limits.Time)
+		return fmt.Sprintf("%sout of time: it takes longer than %s%s", at, d.Limits.Time, d.place())
 	case Crashed:
 	}
-	return fmt.Sprintf("%sthe process that renders ended: %s", at, d.Detail)
+	return fmt.Sprintf("%sthe process that renders ended: %s%s", at, d.Detail, d.place())
+}
+
+func (d *Death) place() string {
+	if d.Place == "" {
+		return ""
+	}
+	return ", in " + d.Place
 }

@@ -163,10 +163,10 @@ func TestReachesNothing(t *testing.T) {
 }
 
 // thing is something to work on: it takes memory, or time, or ends the process, or is fine.
-type thing struct{ Name, Group, Trouble string }
+type thing struct{ Name, Group, Trouble, Place string }
 
 func (th thing) work(ctx context.Context) string {
-	end, err := confine.Begin(ctx, th.Name, th.Group)
+	end, err := confine.Watch(ctx)(th.Name, th.Group, func() string { return th.Place })
 	defer end()
 	if err != nil {
 		return th.Name + ": " + err.Error()
@@ -209,7 +209,7 @@ func TestTroubleIsNamed(t *testing.T) {
 		{Name: "a"},
 		{Name: "b", Group: "chart x", Trouble: "memory"},
 		{Name: "c"},
-		{Name: "d", Trouble: "time"},
+		{Name: "d", Trouble: "time", Place: "function x"},
 		{Name: "e", Group: "chart x", Trouble: "memory"},
 		{Name: "f", Group: "chart x", Trouble: "memory"},
 		{Name: "g", Trouble: "stack"},
@@ -219,8 +219,8 @@ func TestTroubleIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	const memory = "out of memory: it takes more than 768 MiB"
-	for i, want := range []string{"a is fine", "b: " + memory, "c is fine", "d: out of time: it takes longer than 5s", "e: " + memory,
-		"f: " + memory, "g: ", "h is fine"} {
+	for i, want := range []string{"a is fine", "b: " + memory, "c is fine", "d: out of time: it takes longer than 5s, in function x",
+		"e: " + memory, "f: " + memory, "g: ", "h is fine"} {
 		if !strings.HasPrefix(out[i], want) {
 			t.Errorf("got %q, want %q", out[i], want)
 		}

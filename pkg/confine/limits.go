@@ -28,6 +28,9 @@ func (l Limits) memoryText() string {
 // little less than it may. What comes later is refused, and who asks for it says so.
 const together = 10
 
+// maxResult is how many bytes a result may have. Who started the process reads it without limits of its own.
+const maxResult = 1 << 30
+
 // maxDeaths is how many things a process may die of. Then only what has worked before is worked on once more, and of all
 // else it is said that it was not tried.
 const maxDeaths = 12

@@ -79,8 +79,8 @@ func (p *Program) run(ctx context.Context, name string, in any, take func([]byte
 		at := end.culprit()
 		switch {
 		case at != nil && s.Refused[at.name] == "":
-			death.At = at.name
-			s.Refused[at.name] = (&Death{Cause: death.Cause, Limits: death.Limits, Detail: death.Detail}).Error()
+			death.At, death.Place = at.name, at.place
+			s.Refused[at.name] = (&Death{Cause: death.Cause, Place: at.place, Limits: death.Limits, Detail: death.Detail}).Error()
 			if groups[at.group]++; at.group != "" && groups[at.group] > 1 {
 				s.Refused[at.group] = fmt.Sprintf("%s, as does %s", s.Refused[at.name], death.At)
 			}
@@ -104,6 +104,7 @@ func (p *Program) failed(d *Death) error {
 // activity is what a process works on.
 type activity struct {
 	name, group string
+	place       string
 	since       time.Time
 }
 
@@ -305,7 +306,7 @@ func (a *attempt) listen(
 	ready chan<- struct{},
 	take func([]byte) error,
 ) (done *outcome, failed error) {
-	result := whole{most: a.start.Limits.Memory}
+	result := whole{most: min(maxResult, a.start.Limits.Memory)}
 	isReady := sync.OnceFunc(func() { close(ready) })
 	for {
 		letter, body, err := readFrame(from)
@@ -315,7 +316,7 @@ func (a *attempt) listen(
 		switch letter {
 		case frameReady:
 			isReady()
-		case frameBegin, frameEnd:
+		case frameBegin, frameEnd, frameAt:
 			err = a.note(letter, body)
 		case frameCall:
 			a.heard(+1)
@@ -362,6 +363,12 @@ func (a *attempt) note(letter byte, body []byte) error {
 		}
 		delete(a.active, id)
 		return nil
+	}
+	if letter == frameAt {
+		if one := a.active[id]; one != nil {
+			one.place, _, err = text(rest)
+		}
+		return err
 	}
 	one := &activity{since: time.Now()}
 	if one.name, rest, err = text(rest); err == nil {

@@ -26,6 +26,7 @@ const (
 	frameReady = 'r' // it has taken everything away from itself
 	frameBegin = 'b' // it works on something
 	frameEnd   = 'e' // no more
+	frameAt    = 'p' // the place that it is at within that
 	frameCall  = 'c'
 	frameOut   = 'o' // a part of the result; an empty one ends it
 	frameDone  = 'd' // how it ended: an outcome

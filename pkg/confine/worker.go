@@ -14,6 +14,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
 // Argument is the first argument of this program where it is to be a process that runs a task.
@@ -38,6 +40,10 @@ func (t *Task[In, Out]) serve(ctx context.Context, text []byte) ([]byte, error) 
 	}
 	if text, err = encode(&out); err != nil {
 		return nil, fmt.Errorf("write the result: %w", err)
+	}
+	if len(text) > maxResult {
+		return nil, diag.Errorf("ask for a part of the fleet repo: --environment or --cluster, or name files",
+			"the result has %d MiB, and %d are the most", len(text)>>20, maxResult>>20)
 	}
 	return text, nil
 }
@@ -69,7 +75,7 @@ func Serve(tasks ...Known) int {
 		return exitNotStarted
 	}
 	w := &watch{
-		to: to, refused: s.Refused, time: s.Limits.Time, answers: map[uint64]chan answer{},
+		to: to, refused: s.Refused, time: s.Limits.Time, answers: map[uint64]chan answer{}, places: map[uint64]*place{},
 		enough: s.Enough, known: s.Worked, left: s.Left, worked: newStopwatch(),
 	}
 	if s.Alone {
@@ -88,6 +94,7 @@ func Serve(tasks ...Known) int {
 		}
 	}
 	go w.listen(from)
+	go w.tellPlaces()
 	ctx, cancel := context.WithCancel(context.WithValue(context.Background(), watchKey{}, w))
 	defer cancel()
 	var out []byte
@@ -123,6 +130,7 @@ type watch struct {
 
 	mu      sync.Mutex
 	answers map[uint64]chan answer
+	places  map[uint64]*place
 
 	// enough is why it works on nothing but what is known to work; "" as a rule.
 	enough string
@@ -144,7 +152,7 @@ type answer struct {
 	body   []byte
 }
 
-func (w *watch) begin(name, group string) (end func(), err error) {
+func (w *watch) begin(name, group string, at func() string) (end func(), err error) {
 	if w.to == nil {
 		return func() {}, nil
 	}
@@ -173,7 +181,9 @@ func (w *watch) begin(name, group string) (end func(), err error) {
 	if err := w.to.send(frameBegin, body); err != nil {
 		return func() {}, err
 	}
+	w.place(id, at)
 	return func() {
+		w.place(id, nil)
 		_ = w.to.send(frameEnd, binary.AppendUvarint(nil, id)) // without a parent the process ends
 		w.ended(name, time.Since(began))
 		release()

@@ -58,7 +58,7 @@ var families = []struct {
 	}},
 	{[]string{"regexReplaceAll", "mustRegexReplaceAll", "regexReplaceAllLiteral", "mustRegexReplaceAllLiteral"},
 		func(b *bounds, a []reflect.Value) error {
-			if err := b.reads(a[0], a[1]); err != nil {
+			if err := b.matches(a[0], a[1]); err != nil {
 				return err
 			}
 			return replacement(a[1], a[2], length(a[1])+1)
@@ -66,13 +66,16 @@ var families = []struct {
 	{
 		[]string{"regexMatch", "mustRegexMatch", "regexFind", "mustRegexFind", "regexFindAll", "mustRegexFindAll",
 			"regexSplit", "mustRegexSplit"},
-		func(b *bounds, a []reflect.Value) error { return b.reads(a[0], a[1]) },
+		func(b *bounds, a []reflect.Value) error { return b.matches(a[0], a[1]) },
 	},
 	{[]string{"genPrivateKey"}, func(b *bounds, _ []reflect.Value) error { return b.spend(costLargeKey) }},
 	{
 		[]string{"genCA", "genCAWithKey", "genSelfSignedCert", "genSelfSignedCertWithKey", "genSignedCert", "genSignedCertWithKey"},
 		func(b *bounds, _ []reflect.Value) error { return b.spend(costKey) },
 	},
+	{[]string{"has", "mustHas"}, func(b *bounds, a []reflect.Value) error { return b.spend(int(items(a[1]) / 10)) }},
+	{[]string{"split", "splitList", "splitn"}, func(b *bounds, a []reflect.Value) error { return b.items(countOf(a[0], a[len(a)-1])) }},
+	{[]string{"fromYaml", "fromYamlArray", "fromJson", "fromJsonArray", "mustFromJson"}, parses},
 	{[]string{"bcrypt", "htpasswd", "derivePassword", "encryptAES", "decryptAES"},
 		func(b *bounds, _ []reflect.Value) error { return b.spend(costHash) }},
 	{[]string{
@@ -89,12 +92,12 @@ func boundFunctions(given template.FuncMap, b *bounds) template.FuncMap {
 	out := template.FuncMap{}
 	for name, f := range given {
 		if grows(name, f) {
-			out[name] = guard(b, f, nil, nil)
+			out[name] = guard(b, name, f, nil, nil)
 		}
 	}
 	add := func(name string, c check) {
 		if f := given[name]; f != nil {
-			out[name] = guard(b, f, c, nil)
+			out[name] = guard(b, name, f, c, nil)
 		}
 	}
 	for name, c := range checks {
@@ -107,7 +110,7 @@ func boundFunctions(given template.FuncMap, b *bounds) template.FuncMap {
 	}
 	for _, name := range made {
 		if f := given[name]; f != nil {
-			out[name] = guard(b, f, nil, func(args []reflect.Value) error { return b.walk(args...) })
+			out[name] = guard(b, name, f, nil, func(args []reflect.Value) error { return b.walk(args...) })
 		}
 	}
 	return out
@@ -124,8 +127,8 @@ func withPrinting(all template.FuncMap) template.FuncMap {
 var errorType = reflect.TypeFor[error]()
 
 // guard is a function that looks at its arguments, before, and after it has run.
-func guard(b *bounds, function any, before check, after func(args []reflect.Value) error) any {
-	if f := quickGuard(b, function, before); f != nil && after == nil {
+func guard(b *bounds, name string, function any, before check, after func(args []reflect.Value) error) any {
+	if f := quickGuard(b, &name, function, before); f != nil && after == nil {
 		return f
 	}
 	f := reflect.ValueOf(function)
@@ -147,11 +150,13 @@ func guard(b *bounds, function any, before check, after func(args []reflect.Valu
 			return fail(err)
 		}
 		var results []reflect.Value
+		b.calls(&name)
 		if t.IsVariadic() {
 			results = f.CallSlice(args)
 		} else {
 			results = f.Call(args)
 		}
+		b.called()
 		if after != nil {
 			err = after(flat(args, t.IsVariadic()))
 		}

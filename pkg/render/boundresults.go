@@ -1,12 +1,57 @@
 package render
 
-import "reflect"
+import (
+	"reflect"
+	"regexp/syntax"
+
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+)
 
 // maxMade is all that the functions of one release may make together, in bytes: a template may keep it.
 const maxMade = 1 << 30
 
 // sizeOfItem is what an item of a list takes beside what it holds.
 const sizeOfItem = 16
+
+// sizeOfParsed is how much memory a byte of YAML or JSON becomes at most once it is read.
+const sizeOfParsed = 20
+
+// parses counts what it takes to read a text as YAML or JSON, and refuses one that its aliases make too large.
+func parses(b *bounds, args []reflect.Value) error {
+	text := args[0].String()
+	if mayBomb([]byte(text)) {
+		if _, err := yamledit.ParseWithin([]byte(text), Limits); yamledit.IsBeyond(err) {
+			return beyond("the text that it reads is more than it may be: %v", err)
+		}
+	}
+	if err := b.spend(len(text) / 100); err != nil {
+		return err
+	}
+	return b.keeps(sizeOfParsed * len(text))
+}
+
+// largeText is from which length of a text on it is worth a look at how much work a regular expression is.
+const largeText = 64 << 10
+
+// matches counts what it takes to hold a text against a regular expression: each character is held against all that it is made of. What is
+// no expression the function itself says.
+func (b *bounds) matches(expression, text reflect.Value) error {
+	if length(text) >= largeText {
+		if err := b.spend(int(length(text) * float64(instructions(expression.String())) / 200)); err != nil {
+			return err
+		}
+	}
+	return b.reads(expression, text)
+}
+
+func instructions(expression string) int {
+	if parsed, err := syntax.Parse(expression, syntax.Perl); err == nil {
+		if program, err := syntax.Compile(parsed.Simplify()); err == nil {
+			return len(program.Inst)
+		}
+	}
+	return 0
+}
 
 // makes counts what a function has made.
 func (b *bounds) makes(v reflect.Value) error {
@@ -70,14 +115,14 @@ func (b *bounds) holds(values []any) error {
 var engines = map[string]bool{"fail": true, "include": true, "tpl": true}
 
 // grows tells of a function whether what it makes may be more than what it is given, and more again where it is given that: all that make
-// texts and lists.
+// texts, lists and maps.
 func grows(name string, function any) bool {
 	t := reflect.TypeOf(function)
 	if t == nil || t.Kind() != reflect.Func || t.NumOut() == 0 || engines[name] {
 		return false
 	}
 	kind := t.Out(0).Kind()
-	return kind == reflect.String || kind == reflect.Slice || name == "concat"
+	return kind == reflect.String || kind == reflect.Slice || kind == reflect.Map && name != "lookup" || name == "concat"
 }
 
 // items is how many a list has; 0 where it is none.
@@ -101,14 +146,18 @@ func (b *bounds) takes(args []reflect.Value) error {
 }
 
 // quickGuard is guard for the functions that charts call most, without reflection; nil for others.
-func quickGuard(b *bounds, function any, before check) any {
-	fits := func(text string) (string, error) { return text, b.makesText(len(text)) }
+func quickGuard(b *bounds, name *string, function any, before check) any {
+	fits := func(text string) (string, error) {
+		b.called()
+		return text, b.makesText(len(text))
+	}
 	switch f := function.(type) {
 	case func(...any) string: // all of them print what they are given
 		return func(values ...any) (string, error) {
 			if err := b.walkAll(values); err != nil {
 				return "", err
 			}
+			b.calls(name)
 			return fits(f(values...))
 		}
 	case func(...any) map[string]any: // dict
@@ -120,6 +169,7 @@ func quickGuard(b *bounds, function any, before check) any {
 			if err := b.walkAll([]any{value}); err != nil {
 				return "", err
 			}
+			b.calls(name)
 			return fits(f(value))
 		}
 	case func(int, string) string:
@@ -131,6 +181,7 @@ func quickGuard(b *bounds, function any, before check) any {
 			if err != nil {
 				return "", err
 			}
+			b.calls(name)
 			return fits(f(n, text))
 		}
 	case func(string) string:
@@ -139,6 +190,7 @@ func quickGuard(b *bounds, function any, before check) any {
 				if err := b.spend(1 + len(text)/10_000); err != nil {
 					return "", err
 				}
+				b.calls(name)
 				return fits(f(text))
 			}
 		}
@@ -148,6 +200,7 @@ func quickGuard(b *bounds, function any, before check) any {
 				if err := b.spend(1 + (len(first)+len(second))/10_000); err != nil {
 					return "", err
 				}
+				b.calls(name)
 				return fits(f(first, second))
 			}
 		}

@@ -45,14 +45,19 @@ type bounds struct {
 	until  time.Time
 	looks  int
 	// running are the templates that run, outermost first.
-	running []string
+	running []*string
 	marks   marks
+	// current is what runs now, for who asks meanwhile.
+	current current
 }
 
 // begin is for the next release, whose templates have so much time.
 func (b *bounds) begin(within time.Duration) {
 	b.texts, b.steps, b.made, b.looks, b.running = 0, 0, 0, 0, b.running[:0]
 	b.within, b.until = within, time.Now().Add(within)
+	b.current.file.Store(nil)
+	b.current.template.Store(nil)
+	b.called()
 }
 
 // spend counts steps, and looks at the clock now and then. Who runs out of time here hears where; a process that is ended for it cannot
@@ -72,7 +77,7 @@ func (b *bounds) at() string {
 	if len(b.running) == 0 {
 		return "a template"
 	}
-	file, last := b.running[0], b.running[len(b.running)-1]
+	file, last := *b.running[0], *b.running[len(b.running)-1]
 	if file == last {
 		return "template " + file
 	}
@@ -80,8 +85,12 @@ func (b *bounds) at() string {
 }
 
 // enter begins a template. Whatever it was called by counts: the action template, include or tpl.
-func (b *bounds) enter(name string) error {
-	b.running = append(b.running, name)
+func (b *bounds) enter(name *string) error {
+	if b.running = append(b.running, name); len(b.running) == 1 {
+		b.current.file.Store(name)
+	}
+	b.current.template.Store(name)
+	b.called()
 	if len(b.running) > tooDeep {
 		return beyond("%s includes others more than %d deep: it, or one of them, includes itself", b.at(), tooDeep)
 	}
@@ -91,10 +100,14 @@ func (b *bounds) enter(name string) error {
 	return nil
 }
 
-func (b *bounds) leave() { b.running = b.running[:max(0, len(b.running)-1)] }
+func (b *bounds) leave() {
+	if b.running = b.running[:max(0, len(b.running)-1)]; len(b.running) > 0 {
+		b.current.template.Store(b.running[len(b.running)-1])
+	}
+}
 
 // marks are texts that stand in parsed templates to be noticed when they are written, and are not: by the address of their only byte.
-type marks map[*byte]mark
+type marks map[*byte]*mark
 
 // mark is where a template begins, its name, or ends, or where a loop begins its next turn.
 type mark struct {
@@ -134,7 +147,7 @@ func (m marks) in(list *syntax.ListNode) bool {
 
 func (m marks) node(k mark) *syntax.TextNode {
 	text := []byte{k.kind}
-	m[&text[0]] = k
+	m[&text[0]] = &k
 	return &syntax.TextNode{NodeType: syntax.NodeText, Text: text}
 }
 
@@ -179,10 +192,10 @@ func (w meter) Write(p []byte) (int, error) {
 	return w.to.Write(p)
 }
 
-func (b *bounds) pass(k mark) error {
+func (b *bounds) pass(k *mark) error {
 	switch k.kind {
 	case markEnter:
-		return b.enter(k.name)
+		return b.enter(&k.name)
 	case markLeave:
 		b.leave()
 		return nil

@@ -77,6 +77,18 @@ func TestTemplatesKeepToBounds(t *testing.T) {
 		"js":                  {`{{ $x := "<" }}{{ range 200 }}{{ $x = js $x $x $x }}{{ end }}{{ len $x }}`, "js"},
 		"urlquery":            {`{{ $x := "%" }}{{ range 200 }}{{ $x = urlquery $x $x }}{{ end }}{{ len $x }}`, "urlquery"},
 		"js of a cycle":       {`{{ $x := dict }}{{ $y := dict "x" $x }}{{ $x = set $x "x" $y }}{{ js $y }}`, "set"},
+		"Glob of braces":      {`{{ .Files.Glob (repeat 1000 "{a,b}") | len }}`, ".Files.Glob"},
+		"Glob of wildcards":   {`{{ .Files.Glob (repeat 100 "**x") | len }}`, ".Files.Glob"},
+		"fromYaml of aliases": {
+			`{{ $x := printf "a: &a %s\nb: [%s]\n" (repeat 1000000 "x") (repeat 9999 "*a,") }}{{ fromYaml $x | len }}`, "fromYaml",
+		},
+		"fromYaml, kept": {`{{ $x := printf "a: [%s]" (repeat 1000000 "[],") }}{{ range 100 }}{{ $y := fromYaml $x }}{{ end }}`, "fromYaml"},
+		"fromJson, kept": {
+			`{{ $x := printf "[%s1]" (repeat 1000000 "[],") }}{{ range 100 }}{{ $y := fromJsonArray $x }}{{ end }}`, "fromJsonArray",
+		},
+		"has in a loop":       {`{{ $l := until 900000 }}{{ range $l }}{{ $x := has -1 $l }}{{ end }}`, "has"},
+		"split of much":       {`{{ $x := repeat 8000000 "x" }}{{ split "" $x | len }}`, "split"},
+		"regex of much":       {`{{ regexMatch (repeat 500 "x*.?y?") (repeat 8000000 "x") }}`, "regexMatch"},
 		"regexQuoteMeta":      {`{{ $x := "." }}{{ range 60 }}{{ $x = regexQuoteMeta $x }}{{ end }}{{ len $x }}`, "regexQuoteMeta"},
 		"uniq":                {`{{ uniq (until 900000) | len }}`, "uniq"},
 		"random in a loop":    {`{{ range 1000 }}{{ $x := randAlphaNum 4000000 }}{{ end }}`, "randAlphaNum"},
@@ -95,7 +107,7 @@ func TestTemplatesKeepToBounds(t *testing.T) {
 		for _, way := range []string{"alone", "with a chart in it"} {
 			t.Run(name+", "+way, func(t *testing.T) {
 				t.Parallel()
-				files := map[string]string{"templates/evil.yaml": tt.text}
+				files := map[string]string{"templates/evil.yaml": tt.text, strings.Repeat("x", 200): "x"}
 				if name == "tpl of itself" {
 					files["Chart.yaml"] = "apiVersion: v2\nname: bad\nversion: 1.0.0\ndescription: '{{ tpl .Chart.Description . }}'\n"
 				}

@@ -44,7 +44,7 @@ func (b *builds) run(dir string, names []string, files *closure, spec buildSpec)
 	if err := disk.WriteFile("/"+file, own); err != nil {
 		return fail(err)
 	}
-	result, refused, err := b.kustomize(disk, dir, names, files.openAPI)
+	result, refused, err := b.kustomize(disk, dir, names, files)
 	if refused != nil {
 		return nil, refused
 	}
@@ -77,21 +77,21 @@ func (b *builds) run(dir string, names []string, files *closure, spec buildSpec)
 }
 
 // kustomize runs kustomize in a folder. What it was the end of in an earlier process it is not given again: that is a finding.
-func (b *builds) kustomize(disk filesys.FileSystem, dir string, names []string, openAPI bool) (resmap.ResMap, diag.Findings, error) {
+func (b *builds) kustomize(disk filesys.FileSystem, dir string, names []string, files *closure) (resmap.ResMap, diag.Findings, error) {
 	at := dir
 	if len(names) == 1 {
 		at = names[0]
 	}
 	kustomizing.Lock() // the time that others take does not count
 	defer kustomizing.Unlock()
-	end, err := b.begin("kustomize build of "+at, "")
+	end, err := b.begin("kustomize build of "+at, "", sync.OnceValue(files.largest))
 	defer end()
 	if err != nil {
 		f := buildFinding(b.repo, dir, names, err)
 		f.Rule = RuleLimits
 		return nil, diag.Findings{f}, nil
 	}
-	out, err := kustomizeNow(disk, path.Join("/", dir), openAPI)
+	out, err := kustomizeNow(disk, path.Join("/", dir), files.openAPI)
 	return out, nil, err
 }
 

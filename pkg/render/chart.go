@@ -131,10 +131,16 @@ func (l *loadedChart) read(r *repo) error {
 // anew each time.
 func (l *loadedChart) parse(known *fleetrepo.Schemas) (*chart.Chart, error) {
 	l.parsed.Do(func() {
+		if l.parseErr = (&unpacking{}).look(l.dir, l.files, 0); l.parseErr != nil {
+			return
+		}
 		if l.chart, l.parseErr = loader.LoadFiles(l.files); l.parseErr != nil {
 			return
 		}
 		if l.parseErr = l.chart.Validate(); l.parseErr != nil {
+			return
+		}
+		if l.parseErr = checkInnerCharts(l.chart); l.parseErr != nil {
 			return
 		}
 		l.schemas = map[string]*fleetrepo.ValuesSchema{}

@@ -90,12 +90,12 @@ func compareDepth(a, b string) int {
 }
 
 // renderTemplates makes of a chart and its values what Helm makes of them, by file.
-func (l *loadedChart) renderTemplates(c *chart.Chart, top common.Values) (map[string]string, error) {
+func (l *loadedChart) renderTemplates(c *chart.Chart, top common.Values, at *whereabouts) (map[string]string, error) {
 	l.prepare.Do(func() { l.templates = newTemplates(l.chart) })
 	if l.beyond.Load() >= mayGoBeyond {
 		return nil, beyond("the chart went beyond what its templates may take for %d others already", mayGoBeyond)
 	}
-	files, err := l.renderWithin(c, top)
+	files, err := l.renderWithin(c, top, at)
 	if bound := boundOf(err); bound != nil {
 		l.beyond.Add(1)
 		return nil, bound
@@ -106,23 +106,34 @@ func (l *loadedChart) renderTemplates(c *chart.Chart, top common.Values) (map[st
 // mayGoBeyond is for how many releases the templates of a chart may go beyond bounds, which takes long, before they are not run any more.
 const mayGoBeyond = 3
 
-func (l *loadedChart) renderWithin(c *chart.Chart, top common.Values) (files map[string]string, err error) {
+func (l *loadedChart) renderWithin(c *chart.Chart, top common.Values, at *whereabouts) (files map[string]string, err error) {
+	began := time.Now()
 	if l.templates != nil && c == l.chart {
-		files, err = l.templates.render(c, top, l.within)
+		files, err = l.templates.render(c, top, l.within, at)
 	} else {
-		files, err = renderInside(c, top, l.within)
+		files, err = renderInside(c, top, l.within, at)
 	}
 	if err == nil || boundOf(err) != nil {
 		return files, err
 	}
 	// It goes wrong within bounds, or wants a function that is not here: Helm's engine says what is wrong, or renders it.
 	b := &bounds{}
-	b.begin(l.within)
+	left := l.within
+	if left > 0 { // what the first try took counts: both are within the time of one release
+		left = max(left-time.Since(began), time.Nanosecond)
+	}
+	b.begin(left)
+	defer at.run(b)()
 	return engine.Engine{CustomTemplateFuncs: boundFunctions(withPrinting(functions()), b)}.Render(c, top)
 }
 
 // render runs the templates. What the error says is for nobody: Helm's engine says it better.
-func (t *parsedTemplates) render(c *chart.Chart, top common.Values, within time.Duration) (files map[string]string, err error) {
+func (t *parsedTemplates) render(
+	c *chart.Chart,
+	top common.Values,
+	within time.Duration,
+	at *whereabouts,
+) (files map[string]string, err error) {
 	defer func() {
 		if p := recover(); p != nil { // some functions panic
 			err = errTemplate
@@ -143,6 +154,7 @@ func (t *parsedTemplates) render(c *chart.Chart, top common.Values, within time.
 		return nil, err
 	}
 	run.bounds.begin(within)
+	defer at.run(&run.bounds)()
 	files = make(map[string]string, len(t.names))
 	for _, name := range t.names {
 		values["Template"] = common.Values{"Name": name, "BasePath": path.Join(c.ChartFullPath(), "templates")}
@@ -182,6 +194,9 @@ func (t *parsedTemplates) take() (*execution, error) {
 }
 
 func (x *execution) include(name string, data any) (string, error) {
+	if len(x.bounds.running) == 0 {
+		bindFiles(data)
+	}
 	from, pure := data.(string)
 	if pure {
 		if text, ok := x.included.get(name, from); ok {

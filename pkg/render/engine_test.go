@@ -66,7 +66,7 @@ func TestTemplatesAreHelms(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				got, err := fast.render(l.chart, releaseOf(t, l, values), 0)
+				got, err := fast.render(l.chart, releaseOf(t, l, values), 0, &whereabouts{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -105,7 +105,7 @@ func TestTemplatesFail(t *testing.T) {
 	values := releaseOf(t, l, map[string]any{})
 	values["Values"] = map[string]any{"pools": "none"}
 	_, want := engine.Render(l.chart, values)
-	_, got := l.renderTemplates(l.chart, values)
+	_, got := l.renderTemplates(l.chart, values, &whereabouts{})
 	if want == nil || got == nil || got.Error() != want.Error() {
 		t.Errorf("got %v, and Helm says %v", got, want)
 	}

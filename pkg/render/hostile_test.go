@@ -135,6 +135,11 @@ var hostile = []struct {
 			strings.Repeat("}", 5001)), rule: render.RuleScreen, at: "base/a.txt:2", says: "nested too deep"},
 	{name: "an object that is deep, in lines", files: base("resources: [a.yaml]\n", "a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: "+
 		"{name: a}\n"+deepLines), rule: render.RuleScreen, at: "base/a.yaml:104", says: "nested too deep"},
+	{
+		name: "a long text that aliases repeat", rule: render.RuleScreen, at: "base/a.yaml", says: "once its aliases are expanded",
+		files: base("resources: [a.yaml]\n", "a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: &a \""+
+			strings.Repeat("x", 1<<20)+"\"}\nb: ["+strings.Repeat("*a, ", 100_000)+"]\n"),
+	},
 	{name: "a patch that is deep",
 		files: base("resources: [a.yaml]\npatches:\n- patch: |\n"+block(block("apiVersion: v1\nkind: Namespace\nmetadata: {name: good}\n"+deep)),
 			"a.yaml", goodObject), rule: render.RuleScreen, at: "base/kustomization.yaml:3:10", says: "nested too deep"},

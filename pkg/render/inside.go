@@ -14,9 +14,10 @@ import (
 
 // renderInside renders a chart that wants more of Helm's engine than parsedTemplates have, such as charts in it, or tpl, and keeps to
 // bounds all the same: Helm's engine is given templates that do nothing but run those of the chart, which are kept here.
-func renderInside(c *chart.Chart, top common.Values, within time.Duration) (map[string]string, error) {
+func renderInside(c *chart.Chart, top common.Values, within time.Duration, at *whereabouts) (map[string]string, error) {
 	x := &execution{parsed: template.New("gotpl").Option(missingKey), bounds: bounds{marks: marks{}}}
 	x.bounds.begin(within)
+	defer at.run(&x.bounds)()
 	funcs := functions()
 	delete(funcs, "getHostByName")
 	funcs["getHostByName"] = func(string) string { return "" } // as Helm has it
@@ -63,12 +64,15 @@ func runners(c *chart.Chart) *chart.Chart {
 	return &out
 }
 
+var nameOfTpl = "tpl"
+
 // tpl is Helm's function of that name: it runs a text as a template, which sees those of the chart.
 func (x *execution) tpl(parent *template.Template) func(text string, data any) (string, error) {
 	return func(text string, data any) (string, error) {
 		if err := x.bounds.spend(100 + len(text)/10); err != nil {
 			return "", err
 		}
+		x.bounds.calls(&nameOfTpl)
 		t, err := parent.Clone()
 		if err != nil {
 			return "", err
@@ -81,6 +85,7 @@ func (x *execution) tpl(parent *template.Template) func(text string, data any) (
 			return "", err
 		}
 		x.bounds.marks.put(t)
+		x.bounds.called()
 		out, err := x.executeIn(t, t.Name(), data)
 		return strings.ReplaceAll(out, "<no value>", ""), err
 	}

@@ -46,7 +46,7 @@ func (s buildSpec) perFile() bool {
 type builds struct {
 	repo  *repo
 	cache cache
-	begin func(name, group string) (end func(), err error)
+	begin func(name, group string, at func() string) (end func(), err error)
 
 	mu   sync.Mutex
 	done map[string]*built

@@ -31,6 +31,7 @@ type job struct {
 	kubernetesVersion string
 	// planned says that init has yet to complete the repo.
 	planned bool
+	at      whereabouts
 	// configMap finds the data of a ConfigMap in the namespace of the HelmRelease.
 	configMap func(name string) (map[string]string, bool)
 }
@@ -59,15 +60,17 @@ func (j *job) failed(rule string, err error) diag.Findings {
 
 // renderRelease returns what Helm would install, in its order.
 func (r *Renderer) renderRelease(j *job) ([]*content, diag.Findings) {
-	end, err := r.begin(j.name(), "the chart "+j.release.Chart)
+	end, err := r.begin(j.name(), "the chart "+j.release.Chart, j.at.String)
 	defer end()
 	if err != nil {
 		return nil, j.failed(RuleLimits, err)
 	}
+	j.at.set("the files of the chart")
 	loaded, err := r.charts.load(j.release.Chart, j.planned)
 	if err != nil {
 		return nil, j.failed(RuleChart, err)
 	}
+	j.at.set("its values")
 	values, findings := r.values(j)
 	if findings.Err() != nil {
 		return nil, findings
@@ -83,8 +86,12 @@ func (r *Renderer) renderRelease(j *job) ([]*content, diag.Findings) {
 	if objects, ok := r.cache.get(k); ok {
 		return objects, findings
 	}
+	j.at.set("Chart.yaml, values.yaml and values.schema.json of the chart, and of those in it")
 	c, err := loaded.parse(r.charts.schemas)
 	if err != nil {
+		if problems, ok := errors.AsType[diag.Findings](err); ok {
+			return nil, append(findings, problems...)
+		}
 		return nil, append(findings, diag.Finding{Severity: diag.SeverityError, Rule: RuleChart,
 			File: path.Join(loaded.dir, "Chart.yaml"), Summary: err.Error()})
 	}
@@ -129,6 +136,7 @@ func (j *job) install(r *repo, loaded *loadedChart, c *chart.Chart, values map[s
 	if err := missingDependencies(c); err != nil {
 		return nil, j.failed(RuleChart, err)
 	}
+	j.at.set("the dependencies of the chart: their conditions, aliases and import-values")
 	if err := chartutil.ProcessDependencies(c, values); err != nil {
 		return nil, j.failed(RuleChart, err)
 	}
@@ -138,15 +146,17 @@ func (j *job) install(r *repo, loaded *loadedChart, c *chart.Chart, values map[s
 	if err != nil {
 		return nil, j.failed(RuleValues, err)
 	}
+	j.at.set("values.schema.json")
 	if all, ok := top["Values"].(common.Values); ok && !j.spec.GetInstall().DisableSchemaValidation {
 		if findings := j.judge(r, loaded, c, all); findings != nil {
 			return nil, findings
 		}
 	}
-	files, err := loaded.renderTemplates(c, top)
+	files, err := loaded.renderTemplates(c, top, &j.at)
 	if err != nil {
 		return nil, j.failed(RuleChart, errors.New(templateError(err)))
 	}
+	j.at.set("what the templates made")
 	return j.objects(loaded, c, files)
 }
 

@@ -34,7 +34,7 @@ func (w *walk) releases(ctx context.Context, all []*Object) []*Object {
 	for i, j := range jobs {
 		w.result.Findings = append(w.result.Findings, findings[i]...)
 		j.release.Rendered = objects[i] != nil && findings[i].Err() == nil
-		w.learn(objects[i], j.object.Targets)
+		own := make([]*Object, 0, len(objects[i]))
 		for _, c := range objects[i] {
 			o := w.object(c, &Kustomization{
 				Owner: j.release.Owner, GitSource: j.object.GitSource, Environment: j.object.Environment, Cluster: j.object.Cluster,
@@ -44,9 +44,15 @@ func (w *walk) releases(ctx context.Context, all []*Object) []*Object {
 			if target := targetOf(j.spec.Spec.KubeConfig, j.object.Namespace); target != "" {
 				o.Targets = []string{target}
 			}
-			w.children[j.object] = append(w.children[j.object], o)
-			made = append(made, o)
+			own = append(own, o)
 		}
+		if beyond := w.total.add(j.release.Owner, j.object.Source, own, 0); beyond != nil {
+			w.result.Findings, j.release.Rendered = append(w.result.Findings, beyond...), false
+			continue
+		}
+		w.learn(objects[i], j.object.Targets)
+		w.children[j.object] = append(w.children[j.object], own...)
+		made = append(made, own...)
 	}
 	return made
 }

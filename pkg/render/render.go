@@ -49,7 +49,7 @@ type Options struct {
 	// Schemas are those of values that the caller has compiled; what they took is not judged again. nil: there are none.
 	Schemas *fleetrepo.Schemas
 	// Begin, if set, is told what is worked on, and says what is not to be: see confine.Watch.
-	Begin func(name, group string) (end func(), err error)
+	Begin func(name, group string, at func() string) (end func(), err error)
 	// Time, if above 0, is how long Begin's caller may work on one thing; see confine.TimeLimit. Templates end before, and say where they
 	// were.
 	Time time.Duration
@@ -64,7 +64,7 @@ type Renderer struct {
 	cache  cache
 	charts *charts
 	builds *builds
-	begin  func(name, group string) (end func(), err error)
+	begin  func(name, group string, at func() string) (end func(), err error)
 }
 
 // New returns a Renderer of the fleet repo in files, whose fleet.yaml is fleet. For a folder use Dir.
@@ -72,7 +72,7 @@ func New(files fs.FS, fleet *v1alpha1.Fleet, o Options) *Renderer {
 	seen := &visible{all: files}
 	r := &Renderer{repo: &repo{files: seen}, seen: seen, fleet: fleet, cache: newCache(o.CacheDir)}
 	if r.begin = o.Begin; r.begin == nil {
-		r.begin = func(string, string) (func(), error) { return func() {}, nil }
+		r.begin = func(string, string, func() string) (func(), error) { return func() {}, nil }
 	}
 	r.charts = &charts{repo: r.repo, schemas: cmp.Or(o.Schemas, &fleetrepo.Schemas{}), within: o.Time * 3 / 4}
 	r.builds = &builds{repo: r.repo, cache: r.cache, begin: r.begin}

@@ -157,6 +157,9 @@ func (v *variables) apply(c *content) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := bombOf([]byte(text), maxNested); err != nil { // what is filled in may be anchors and aliases
+		return nil, err
+	}
 	changed, err := toJSON([]byte(text))
 	if err != nil {
 		return nil, err

@@ -28,6 +28,7 @@ type walk struct {
 	scope scope
 
 	result *Result
+	total  *total
 	// children are the objects of charts, by the HelmRelease that makes them.
 	children map[*Object][]*Object
 	seen     map[string]bool
@@ -69,10 +70,10 @@ func (it *item) name() string {
 // render follows all management clusters.
 func (r *Renderer) render(ctx context.Context, s scope) (*Result, error) {
 	defer r.cache.use()()
-	all := &Result{}
+	all, sum := &Result{}, &total{}
 	for i := range r.fleet.Spec.ManagementClusters {
 		w := &walk{
-			r: r, mgmt: &r.fleet.Spec.ManagementClusters[i], scope: s, result: &Result{}, children: map[*Object][]*Object{},
+			r: r, mgmt: &r.fleet.Spec.ManagementClusters[i], scope: s, result: &Result{}, total: sum, children: map[*Object][]*Object{},
 			seen: map[string]bool{}, shared: map[sharedKey]*Object{}, configMaps: map[string]map[string]string{}, sources: map[string]gitSource{},
 			charts: map[string]*chartSource{},
 		}
@@ -89,7 +90,7 @@ func (r *Renderer) render(ctx context.Context, s scope) (*Result, error) {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column),
 			cmp.Compare(a.Summary, b.Summary))
 	})
-	all.Findings = slices.Compact(all.Findings)
+	all.Findings = fewer(slices.Compact(all.Findings))
 	return all, nil
 }
 
@@ -130,6 +131,10 @@ func (w *walk) follow(ctx context.Context) {
 			w.result.Kustomizations = append(w.result.Kustomizations, it.k)
 			w.result.Findings = append(w.result.Findings, it.findings...)
 			objects := w.adopt(it)
+			if beyond := w.total.add(it.k.Owner, it.k.Source, objects, len(it.objects)-len(objects)); beyond != nil {
+				w.result.Findings = append(w.result.Findings, beyond...)
+				continue
+			}
 			w.result.Objects = append(w.result.Objects, objects...)
 			fresh = append(fresh, objects...)
 		}
@@ -249,7 +254,7 @@ func (w *walk) buildOne(ctx context.Context, it *item) ([]*content, diag.Finding
 
 // finishOne does what kustomize-controller does behind kustomize, and looks for objects that are declared twice.
 func (w *walk) finishOne(it *item) {
-	end, err := w.r.begin(it.name(), "")
+	end, err := w.r.begin(it.name(), "", nil)
 	defer end()
 	if err != nil {
 		it.objects, it.findings = nil, append(slices.Clip(it.findings), diag.Finding{

@@ -84,6 +84,16 @@ func (u *unpacker) number() int {
 	return int(n)
 }
 
+// atMost is count for things that take more memory than what they are read from: there may be so many of them.
+func (u *unpacker) atMost(most int) int {
+	n := u.count()
+	if n > most {
+		u.fail()
+		return 0
+	}
+	return n
+}
+
 // count is a number of things that follow. Each takes a byte at least: who writes more than there are makes nobody reserve memory for them.
 func (u *unpacker) count() int {
 	n := u.unsigned()

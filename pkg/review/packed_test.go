@@ -1,6 +1,7 @@
 package review
 
 import (
+	"encoding/binary"
 	"io/fs"
 	"reflect"
 	"testing"
@@ -161,4 +162,14 @@ func FuzzResultFromAProcess(f *testing.F) {
 			t.Errorf("%+v became %+v: %v", out, twice, err)
 		}
 	})
+}
+
+// More objects than a fleet may have, in three bytes each, take no memory.
+func TestNumbersAreBounded(t *testing.T) {
+	t.Parallel()
+	text := append(binary.AppendUvarint(nil, render.MaxObjects+1), make([]byte, 3*(render.MaxObjects+2))...)
+	var out rendered
+	if err := out.UnmarshalBinary(text); err == nil || len(out.Objects) > 0 {
+		t.Errorf("%d objects are read: %v", len(out.Objects), err)
+	}
 }

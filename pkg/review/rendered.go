@@ -47,18 +47,18 @@ func (r *rendered) AppendBinary(dst []byte) ([]byte, error) {
 // UnmarshalBinary implements encoding.BinaryUnmarshaler. The objects are parts of text.
 func (r *rendered) UnmarshalBinary(text []byte) error {
 	u := &unpacker{in: text}
-	objects := make([]render.Object, u.count())
+	objects := make([]render.Object, u.atMost(render.MaxObjects))
 	r.Objects = make([]*render.Object, len(objects))
 	before := &render.Object{}
 	for i := range objects {
 		unpackObject(u, &objects[i], before)
 		r.Objects[i], before = &objects[i], &objects[i]
 	}
-	r.Kustomizations = make([]*render.Kustomization, u.count())
+	r.Kustomizations = make([]*render.Kustomization, u.atMost(render.MaxObjects))
 	for i := range r.Kustomizations {
 		r.Kustomizations[i] = unpackKustomization(u)
 	}
-	r.Releases = make([]*render.Release, u.count())
+	r.Releases = make([]*render.Release, u.atMost(render.MaxObjects))
 	for i := range r.Releases {
 		r.Releases[i] = unpackRelease(u, r.Objects)
 	}
@@ -196,7 +196,7 @@ func packFindings(p *packer, all diag.Findings) {
 }
 
 func unpackFindings(u *unpacker) diag.Findings {
-	n := u.count()
+	n := u.atMost(render.MaxFindings)
 	if n == 0 {
 		return nil
 	}

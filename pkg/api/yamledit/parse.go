@@ -25,7 +25,7 @@ const (
 
 // Limits are what a file may be at most.
 type Limits struct {
-	// Bytes is the size of the file.
+	// Bytes is the size of the file, and of its texts once aliases are expanded: each counts as what it stands for.
 	Bytes int
 	// Nodes is how many nodes there may be once aliases are expanded: each counts as what it stands for.
 	Nodes int
@@ -57,7 +57,7 @@ func ParseWithin(src []byte, limits Limits) ([]*yaml.Node, error) {
 		return nil, errors.New("file is not UTF-8 text")
 	}
 	var documents []*yaml.Node
-	m := meter{budget: limits.Nodes}
+	m := meter{budget: limits.Nodes, bytes: limits.Bytes}
 	for decoder := yaml.NewDecoder(bytes.NewReader(src)); ; {
 		var document yaml.Node
 		err := decoder.Decode(&document)
@@ -75,7 +75,7 @@ func ParseWithin(src []byte, limits Limits) ([]*yaml.Node, error) {
 }
 
 // meter measures what documents expand to.
-type meter struct{ budget int }
+type meter struct{ budget, bytes int }
 
 // spend takes what n expands to from the budget; the error says whether it or the depth that is left was not enough. An alias inside of its
 // own anchor ends at the depth.
@@ -83,7 +83,9 @@ func (m *meter) spend(n *yaml.Node, depth int, aliased bool) error {
 	for n.Kind == yaml.AliasNode {
 		n, aliased = n.Alias, true
 	}
-	if m.budget--; m.budget < 0 || depth < 0 && aliased {
+	m.budget--
+	m.bytes -= len(n.Value)
+	if m.budget < 0 || m.bytes < 0 || depth < 0 && aliased {
 		return ErrExpands
 	}
 	if depth < 0 {

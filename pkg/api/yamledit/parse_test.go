@@ -2,6 +2,7 @@ package yamledit_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
@@ -42,5 +43,21 @@ func TestPlace(t *testing.T) {
 	if line, column, message := yamledit.Place(src, fmt.Errorf("line 7: what another reader says")); line != 7 || column != 0 ||
 		message != "what another reader says" {
 		t.Errorf("%d:%d %s", line, column, message)
+	}
+}
+
+// An alias counts as what it stands for, in nodes and in bytes: a long text that a short one repeats is a bomb as well.
+func TestAliasesCount(t *testing.T) {
+	limits := yamledit.Limits{Bytes: 4000, Nodes: 1000, Depth: 10}
+	long := "a: &a " + strings.Repeat("x", 1000) + "\n"
+	for text, want := range map[string]bool{
+		long + "b: [*a, *a]\n":                             false,
+		long + "b: [*a, *a, *a, *a]\n":                     true,
+		long + "b: &b [*a]\nc: &c [*b, *b]\nd: [*c, *c]\n": true,
+		"&a " + strings.Repeat("x", 1000) + ": b\nc: [{*a : 1}, {*a : 1}, {*a : 1}, {*a : 1}]\n": true,
+	} {
+		if _, err := yamledit.ParseWithin([]byte(text), limits); yamledit.IsBeyond(err) != want {
+			t.Errorf("%.20q… %q: got %v", text, text[len(text)-40:], err)
+		}
 	}
 }

@@ -1,0 +1,50 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+
+	kustypes "sigs.k8s.io/kustomize/api/types"
+)
+
+// manyEntries is from how many entries on a list is worth to be named as what a build takes its time for.
+const manyEntries = 20
+
+// largest names what a build most likely takes its time for: the list with most entries, and the file with most in it. It is for who has to
+// say what a build ran out of: kustomize does not tell what it is at.
+func (c *closure) largest() string {
+	var field, in string
+	most := manyEntries - 1
+	for dir, k := range c.tops {
+		for name, n := range entries(k) {
+			if n > most || n == most && (dir < in || dir == in && name < field) {
+				most, field, in = n, name, dir
+			}
+		}
+	}
+	file, size := "", -1
+	for name, content := range c.files {
+		if !c.written[name] && cmp.Or(cmp.Compare(len(content), size), cmp.Compare(file, name)) > 0 {
+			file, size = name, len(content)
+		}
+	}
+	text := fmt.Sprintf("%d files, of which %s is the largest", len(c.files), file)
+	if field != "" {
+		text = fmt.Sprintf("%s of %s (%d entries), with ", field, path.Join(in, "kustomization.yaml"), most) + text
+	}
+	return text
+}
+
+// entries are how many the lists of a kustomization have whose entries are held against all objects.
+func entries(k *kustypes.Kustomization) map[string]int {
+	targets := 0
+	for _, r := range k.Replacements {
+		targets += max(1, len(r.Targets))
+	}
+	return map[string]int{
+		"replacements": targets, "patches": len(k.Patches), "resources": len(k.Resources), "components": len(k.Components),
+		"configMapGenerator": len(k.ConfigMapGenerator), "secretGenerator": len(k.SecretGenerator), "images": len(k.Images),
+		"replicas": len(k.Replicas), "labels": len(k.Labels), "generators": len(k.Generators), "transformers": len(k.Transformers),
+	}
+}

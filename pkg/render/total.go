@@ -1,0 +1,60 @@
+package render
+
+import (
+	"fmt"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// What a fleet may be at most, all its management clusters together. It goes from the process that renders to the one that asked, which has
+// no limits of its own. The 150,000 objects of 5,000 generated clusters are far below.
+const (
+	MaxObjects  = 1_000_000
+	MaxFindings = 100_000
+	maxTotal    = 512 << 20 // bytes of objects
+)
+
+// sizeOfTarget is what each further cluster that an object is applied to takes.
+const sizeOfTarget = 16
+
+// total is what a fleet has made so far.
+type total struct {
+	objects, bytes int
+	largest        Owner
+	most           int // bytes of what largest makes
+}
+
+// add counts what an owner makes of objects, and clusters that get the same as others. The finding says that it is too much: then it is not
+// taken.
+func (t *total) add(owner Owner, at Source, all []*Object, more int) diag.Findings {
+	size := more * sizeOfTarget
+	for _, o := range all {
+		size += len(o.JSON)
+	}
+	if size > t.most {
+		t.largest, t.most = owner, size
+	}
+	if t.objects+len(all) <= MaxObjects && t.bytes+size <= maxTotal {
+		t.objects, t.bytes = t.objects+len(all), t.bytes+size
+		return nil
+	}
+	return diag.Findings{{
+		Severity: diag.SeverityError, Rule: RuleLimits, File: at.File, Line: at.Line,
+		Summary: fmt.Sprintf("%s: with its %d objects (%d MiB) the fleet has more than %d objects, or %d MiB of them: they are not rendered. "+
+			"Most of it comes from %s (%d MiB)", owner, len(all), size>>20, MaxObjects, maxTotal>>20, t.largest, t.most>>20),
+		Hint: "render a part of the fleet with --environment or --cluster",
+	}}
+}
+
+// fewer are the first MaxFindings of findings, and how many there are.
+func fewer(all diag.Findings) diag.Findings {
+	if len(all) <= MaxFindings {
+		return all
+	}
+	out := all[: MaxFindings-1 : MaxFindings-1]
+	return append(out, diag.Finding{
+		Severity: diag.SeverityError, Rule: RuleLimits, File: all[len(out)].File,
+		Summary: fmt.Sprintf("there are %d findings: from here on they are left out", len(all)),
+		Hint:    "correct what comes first",
+	})
+}
