@@ -44,6 +44,7 @@ func TestRehearsal(t *testing.T) {
 	}
 	e.apply(ctx, t, "{apiVersion: v1, kind: Service, metadata: {namespace: default, name: fixed}, spec: {clusterIP: None, ports: [{port: "+
 		"80}]}}")
+	target := converge.Rehearsal{Name: "target", Deleted: "have it deleted before", Warn: report.Warn}
 	write := func(name, content string) {
 		t.Helper()
 		file := filepath.Join(e.Dir, filepath.FromSlash(name))
@@ -71,7 +72,7 @@ func TestRehearsal(t *testing.T) {
 		if step.file != "" {
 			write(step.file, step.content)
 		}
-		err := converge.Rehearse(ctx, s, e.Client, "target", converge.RepoView{})
+		err := converge.Rehearse(ctx, s, e.Client, converge.RepoView{}, target)
 		if step.says == "" && err != nil || step.says != "" && (err == nil || !strings.Contains(err.Error(), step.says) || diag.Hint(err) == "") {
 			t.Errorf("with %q: got %v, hint %q", step.file, err, diag.Hint(err))
 		}
@@ -79,8 +80,25 @@ func TestRehearsal(t *testing.T) {
 	if len(report.warnings) > 0 {
 		t.Errorf("warnings: %q", report.warnings)
 	}
+	target.AcceptDeletions = true
+	for _, name := range []string{"clusters/child.yaml", "clusters/fixed.yaml"} {
+		if err := os.Remove(filepath.Join(e.Dir, filepath.FromSlash(name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("clusters/password.yaml", "{apiVersion: v1, kind: Secret, metadata: {namespace: default, name: password}, sops: {version: 3.9.0}}\n")
+	if err := converge.Rehearse(ctx, s, e.Client, converge.RepoView{}, target); err != nil {
+		t.Errorf("with deletions that are accepted: %v", err)
+	}
+	says := strings.Join(report.warnings, "\n")
+	for _, want := range []string{"it would delete ConfigMap default/child", "not tried with these: Secret default/password, which is encrypted"} {
+		if !strings.Contains(says, want) {
+			t.Errorf("the warnings %q lack %q", report.warnings, want)
+		}
+	}
+	report.warnings = nil
 	write("clusters/fixed.yaml", "no: object\n") // nobody knows then what Flux would do
-	if err := converge.Rehearse(ctx, s, e.Client, "target", converge.RepoView{}); err != nil || len(report.warnings) != 1 ||
+	if err := converge.Rehearse(ctx, s, e.Client, converge.RepoView{}, target); err != nil || len(report.warnings) != 1 ||
 		!strings.Contains(report.warnings[0], "fixed.yaml") {
 		t.Errorf("with a file that is no object: got %v, warnings %q", err, report.warnings)
 	}

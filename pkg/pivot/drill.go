@@ -177,7 +177,7 @@ func (d *drill) run(ctx context.Context, s *session.Session) error {
 		Work:    steps.Do3(installHalted, init.Client, init.Manifests, steps.Later(init.Pods)),
 		Timeout: 15 * time.Minute,
 	}, steps.Step{
-		Name: stepRehearse, Needs: []string{stepHalted, converge.StepFlux}, Work: steps.Do1(d.takeIn, init.Client), Timeout: 30 * time.Minute,
+		Name: stepRehearse, Needs: []string{stepHalted, converge.StepFlux}, Work: steps.Do2(d.takeIn, init.Client, init.Manifests), Timeout: 30 * time.Minute,
 	})
 	err := steps.Run(ctx, s.Deps.Report, kept)
 	if err == nil || ctx.Err() != nil {
@@ -206,9 +206,11 @@ func installHalted(
 }
 
 // takeIn gives the drill's management cluster what the snapshot holds, and lets nobody act on it.
-func (d *drill) takeIn(ctx context.Context, client *kube.Client, detail func(string)) error {
-	report, err := handover.Rehearse(ctx, restoreOptions(d.snap, handover.Side{Name: "the drill", Client: client},
-		func(progress handover.Progress) { detail(progress.String()) }))
+func (d *drill) takeIn(ctx context.Context, client *kube.Client, m *converge.Manifests, detail func(string)) error {
+	o := restoreOptions(d.snap, handover.Side{Name: "the drill", Client: client},
+		func(progress handover.Progress) { detail(progress.String()) })
+	o.Check = d.tries(converge.RepoView{Flux: m.Flux})
+	report, err := handover.Rehearse(ctx, o)
 	d.noteWarnings(report)
 	if err == nil {
 		d.result.Restored = report.Moved

@@ -218,7 +218,9 @@ func (p *Move) handOver(
 		Fleet: p.session.Identity(), Target: handover.Side{Name: target.Name, Client: target.client}, Attach: commit.TakeUp,
 		Source: handover.Side{Name: p.session.Mgmt.Name},
 		Check: func(ctx context.Context, at *kube.Client) error {
-			return converge.Rehearse(ctx, p.session, at, target.Name, commit.View(target.flux))
+			return converge.Rehearse(ctx, p.session, at, commit.View(target.flux), converge.Rehearsal{
+				Name: target.Name, Warn: p.session.Deps.Report.Warn, Deleted: "what is to be deleted, have deleted before",
+			})
 		},
 		Progress: func(progress handover.Progress) { detail(progress.String()) },
 	}

@@ -34,6 +34,8 @@ type RestoreOptions struct {
 	SourceIsGone bool
 	// PauseElsewhere brings clusters that others manage by now back paused, in the place of refusing.
 	PauseElsewhere bool
+	// AcceptDeletions agrees that Flux deletes what it applied before and the fleet repo does not have any more.
+	AcceptDeletions bool
 	// FenceOnly leaves making the objects to another tool, which runs in the namespace Admit, and Incomplete agrees that something did not
 	// come with it.
 	FenceOnly, Incomplete bool
@@ -80,6 +82,8 @@ type Restoration struct {
 	session *session.Session
 	init    *converge.Run
 	Snap    *snapshot.Snapshot
+	// AcceptDeletions is that of RestoreOptions.
+	AcceptDeletions bool
 
 	pauseElsewhere bool
 	// paused are the Clusters that come back paused.
@@ -137,7 +141,7 @@ func Restore(ctx context.Context, deps management.Deps, o RestoreOptions) (*Rest
 	if o.DryRun {
 		return result, nil
 	}
-	r.pauseElsewhere = o.PauseElsewhere
+	r.pauseElsewhere, r.AcceptDeletions = o.PauseElsewhere, o.AcceptDeletions
 	if err := r.Check(ctx, o.SourceIsGone); err != nil {
 		return nil, err
 	}
@@ -258,7 +262,7 @@ func saysOf(others map[string]string) string {
 func (r *Restoration) InitSteps() []steps.Step {
 	return r.init.StepsAround(steps.Step{
 		Name: stepRestore, Needs: []string{converge.StepPush, converge.StepFlux, converge.StepProviders},
-		Work:    steps.Make2(r.report, r.takeIn, r.init.Client, r.init.Pushed),
+		Work:    steps.Make3(r.report, r.takeIn, r.init.Client, r.init.Pushed, r.init.Manifests),
 		Timeout: time.Hour,
 		Hint:    "run the same command again: it goes on; `fleetctl restore --abort` undoes it until the work is taken over",
 	})
@@ -297,13 +301,28 @@ func (r *Restoration) takeIn(
 	ctx context.Context,
 	client *kube.Client,
 	commit *converge.Pushed,
+	m *converge.Manifests,
 	detail func(string),
 ) (*handover.Report, error) {
-	report, err := handover.Restore(ctx, r.options(client, commit.Attach, detail))
+	o := r.options(client, commit.Attach, detail)
+	o.Check = r.tries(commit.View(m.Flux))
+	report, err := handover.Restore(ctx, o)
 	warn(r.session, report)
 	r.init.Did()
 	return report, err
 }
+
+// tries has the Flux of the management cluster tried, before that takes over.
+func (r *Restoration) tries(have converge.RepoView) func(context.Context, *kube.Client) error {
+	return func(ctx context.Context, at *kube.Client) error {
+		return converge.Rehearse(ctx, r.session, at, have, converge.Rehearsal{
+			Name: r.session.Mgmt.Name, AcceptDeletions: r.AcceptDeletions, Deleted: deletedHint, Warn: r.session.Deps.Report.Warn,
+		})
+	}
+}
+
+// deletedHint is about what Flux would delete of what a snapshot holds.
+const deletedHint = "what Flux is to delete: --accept-deletions"
 
 // waitAsBefore waits until the clusters that were Available when the snapshot was taken are so again.
 func (r *Restoration) waitAsBefore(ctx context.Context, client *kube.Client, report *handover.Report, detail func(string)) error {

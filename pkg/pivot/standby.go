@@ -136,7 +136,9 @@ func RefreshStandby(ctx context.Context, deps management.Deps, o DrillOptions) (
 func (d *drill) tryOn(ctx context.Context, client *kube.Client) error {
 	step := d.session.Deps.Report.Start("try the snapshot on " + d.session.Mgmt.Name)
 	began := time.Now()
-	report, err := handover.Try(ctx, restoreOptions(d.snap, d.session.Side(client), func(p handover.Progress) { step.Detail(p.String()) }))
+	o := restoreOptions(d.snap, d.session.Side(client), func(p handover.Progress) { step.Detail(p.String()) })
+	o.Check = d.tries(converge.RepoView{})
+	report, err := handover.Try(ctx, o)
 	d.result.Seconds = int(time.Since(began).Seconds())
 	d.noteWarnings(report)
 	if err != nil && (ctx.Err() != nil || errors.Is(err, handover.ErrOvertaken)) { // that says nothing of the snapshot
@@ -177,6 +179,15 @@ func restoreOptions(snap *snapshot.Snapshot, target handover.Side, progress func
 	return handover.RestoreOptions{
 		Fleet: snap.Fleet, Target: target, Snapshot: snap.ID, Source: handover.Party{Name: snap.ManagementCluster, UID: snap.UID},
 		Objects: snap.Objects, Available: snap.Available, Epoch: snap.Epoch, Progress: progress,
+	}
+}
+
+// tries has the Flux of the management cluster tried as a restore does. What it warns of is a finding.
+func (d *drill) tries(have converge.RepoView) func(context.Context, *kube.Client) error {
+	return func(ctx context.Context, at *kube.Client) error {
+		return converge.Rehearse(ctx, d.session, at, have, converge.Rehearsal{
+			Name: d.session.DeclaredAs(), Deleted: deletedHint, Warn: func(says string) { d.find(diag.SeverityWarning, says, "") },
+		})
 	}
 }
 
