@@ -362,22 +362,25 @@ func (p *Pushed) sameHistory(ctx context.Context, now *flux.Following) error {
 		s.Self.Place(), now.Applied, s.Mgmt.Name)
 }
 
+// CheckCluster refuses a cluster as ClaimCluster does, and changes nothing. It returns whose the cluster is; nil for nobody's.
+func CheckCluster(ctx context.Context, s *session.Session, client *kube.Client, have RepoView) (*ownership.Claim, error) {
+	there, err := ownership.ReadClaim(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.CheckClaim(there); err != nil {
+		return nil, err
+	}
+	return there, checkFollowing(ctx, s, client, there, have)
+}
+
 // ClaimCluster makes the cluster that client reaches this fleet's before anything is done to it, or refuses: it is another's, or its Flux
 // follows something else. have is what is known of the fleet repo by then.
 func ClaimCluster(ctx context.Context, s *session.Session, client *kube.Client, have RepoView) error {
 	for {
-		there, err := ownership.ReadClaim(ctx, client)
-		if err != nil {
+		there, err := CheckCluster(ctx, s, client, have)
+		if err != nil || there != nil {
 			return err
-		}
-		if err := s.CheckClaim(there); err != nil {
-			return err
-		}
-		if err := checkFollowing(ctx, s, client, there, have); err != nil {
-			return err
-		}
-		if there != nil {
-			return nil
 		}
 		err = s.Claim().Create(ctx, client)
 		if !apierrors.IsAlreadyExists(err) {

@@ -194,8 +194,11 @@ func (r *Restoration) Check(ctx context.Context, sourceIsGone bool) error {
 		if err != nil {
 			return err
 		}
-		if uid == r.Snap.UID {
-			return r.checkOwners(ctx) // it is the very cluster: what is there already is refused later
+		if uid == r.Snap.UID { // it is the very cluster
+			if err := r.refuseHeld(ctx, client); err != nil {
+				return err
+			}
+			return r.checkOwners(ctx)
 		}
 		here = "what runs on this machine under that name is another cluster"
 	}
@@ -206,6 +209,26 @@ func (r *Restoration) Check(ctx context.Context, sourceIsGone bool) error {
 		"nothing here tells whether the management cluster %s that the snapshot was taken of (%s, by %s) is gone: %s, and where it ran no "+
 			"machine but that one knows",
 		r.Snap.ManagementCluster, plain.Ago(r.Snap.Taken), r.Snap.By, here)
+}
+
+// refuseHeld refuses a snapshot of a management cluster that lives, and has what the snapshot holds.
+func (r *Restoration) refuseHeld(ctx context.Context, client *kube.Client) error {
+	there, err := management.Clusters(ctx, client)
+	if err != nil {
+		return err
+	}
+	var held []string
+	for _, c := range there {
+		if slices.Contains(r.Snap.Clusters, c.FullName()) {
+			held = append(held, c.FullName())
+		}
+	}
+	if len(held) == 0 {
+		return nil
+	}
+	return diag.Errorf("`fleetctl status` shows them. A snapshot brings back what is lost; nothing has been changed",
+		"the management cluster %s is not gone, and still manages what the snapshot %s holds: %s", r.session.Mgmt.Name, r.Snap.ID,
+		plain.Names(held, 8))
 }
 
 // checkOwners refuses what others manage by now or, where that is agreed to, has it come back paused: nobody acts on it then, and `cluster
