@@ -25,6 +25,7 @@ const (
 	stepTargetProviders = "install providers on the target"
 	stepTargetFlux      = "install Flux on the target"
 	stepTargetReads     = "have the target read the fleet repo"
+	stepTargetClouds    = "have the target reach the clouds"
 	stepHandOver        = "hand the work over"
 	stepTargetSynced    = "wait for the target's Flux to apply it"
 	StepAsBefore        = "wait until the clusters are as they were"
@@ -85,7 +86,10 @@ func (p *Move) Steps(after string) []steps.Step {
 			Hint: "the target must reach the Git remote, by that address and with these credentials; nothing is handed over yet",
 		},
 		{
-			Name: stepHandOver, Needs: []string{stepTargetProviders, stepTargetReads},
+			Name: stepTargetClouds, Needs: []string{stepTargetReads}, Work: steps.Do2(p.tryClouds, p.init.Client, p.Target), Timeout: 3 * time.Minute,
+		},
+		{
+			Name: stepHandOver, Needs: []string{stepTargetProviders, stepTargetReads, stepTargetClouds},
 			Work: steps.Make3(p.report, p.handOver, p.init.Client, p.Target, p.init.Pushed), Timeout: time.Hour,
 			Hint: "run the same command again: it goes on; before the commit, `fleetctl pivot --abort` undoes it",
 		},
