@@ -41,7 +41,7 @@ func (s *System) Reach(ctx context.Context, urls []string) (map[string]error, er
 	defer func() {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endReachTime)
 		defer cancel()
-		_ = s.client.Delete(ending, sources, kube.DeleteOptions{}) // one that stays asks once a day, and applies nothing
+		_ = s.client.Delete(ending, sources, kube.DeleteOptions{Wait: true}) // one that stays asks once a day, and applies nothing
 	}()
 	if _, err := s.client.Apply(ctx, sources, kube.ApplyOptions{FieldManager: fluxOwner, ForceConflicts: true}); err != nil {
 		return nil, fmt.Errorf("apply the sources: %w", err)
