@@ -91,6 +91,9 @@ func absolute(dir string) (string, error) {
 	return abs, diag.Wrap("find the folder "+dir, err, "")
 }
 
+// acceptDeletionsHelp is the help of a flag of restore and standby activate.
+const acceptDeletionsHelp = "let Flux delete what it applied before and the fleet repo does not have any more"
+
 // restoreOptions are the flags of restore.
 type restoreOptions struct {
 	initOptions
@@ -137,6 +140,7 @@ Exit codes: 0 it is restored, or fenced; 3 something was not ready in time, run 
 	fs.BoolVar(&r.SourceIsGone, "source-is-gone", false, "the management cluster that the snapshot was taken of does not act any more")
 	fs.BoolVar(&r.PauseElsewhere, "pause-elsewhere", false,
 		"restore clusters paused whose own record names another management cluster as their owner")
+	fs.BoolVar(&r.AcceptDeletions, "accept-deletions", false, acceptDeletionsHelp)
 	fs.BoolVar(&r.FenceOnly, "fence-only", false,
 		"another tool, such as Velero, restores the objects: the first run fences, the last run takes over")
 	fs.StringVar(&r.Admit, "velero-namespace", "velero", "namespace whose service accounts may write behind the fence, with --fence-only")

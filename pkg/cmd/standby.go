@@ -155,6 +155,7 @@ Exit codes: 0 the standby has taken over; 3 something was not ready in time, run
 	fs.BoolVar(&a.HandOver, "hand-over", false, "take the work over from a management cluster that lives")
 	fs.BoolVar(&a.PauseElsewhere, "pause-elsewhere", false,
 		"restore clusters paused whose own record names another management cluster as their owner")
+	fs.BoolVar(&a.AcceptDeletions, "accept-deletions", false, acceptDeletionsHelp)
 	fs.BoolVar(&a.DryRun, "dry-run", false, "show what the standby would take over, and change nothing")
 	fs.BoolVar(&a.Abort, "abort", false, "undo an activation that has not taken over yet")
 	takes(f, c, ofStandby)

@@ -5,6 +5,7 @@ package diag
 import (
 	"errors"
 	"fmt"
+	"syscall"
 )
 
 // Exit codes of fleetctl. They are part of its interface: scripts and pipelines branch on them.
@@ -64,15 +65,36 @@ func NotReady(hint, format string, args ...any) error {
 	return &Error{Err: fmt.Errorf(format, args...), Hint: hint, Code: ExitNotReady}
 }
 
-// Hint returns the outermost non-empty hint in err's tree, or "".
+// The hints where a disk takes nothing.
+const (
+	fullHint     = "the disk is full: free space there, and run the same command again"
+	readOnlyHint = "that place is read-only: make it writable, or name another one (fleetctl's own: --state-dir and --cache-dir)"
+)
+
+// Hint returns the outermost non-empty hint in err's tree, or "". Where a disk of this machine is the cause, whatever was done is not.
 func Hint(err error) string {
+	switch {
+	case errors.Is(err, syscall.EROFS):
+		return readOnlyHint
+	case IsOfDisk(err):
+		return fullHint
+	}
+	return hint(err)
+}
+
+// IsOfDisk tells whether err comes from a disk of this machine that takes nothing: it is full, or read-only.
+func IsOfDisk(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EROFS)
+}
+
+func hint(err error) string {
 	for err != nil {
 		if e, ok := err.(*Error); ok && e.Hint != "" { //nolint:errorlint // walks the chain itself
 			return e.Hint
 		}
 		if many, ok := err.(interface{ Unwrap() []error }); ok {
 			for _, each := range many.Unwrap() {
-				if h := Hint(each); h != "" {
+				if h := hint(each); h != "" {
 					return h
 				}
 			}

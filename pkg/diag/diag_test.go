@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"syscall"
 	"testing"
 )
 
@@ -25,6 +26,9 @@ func TestCodeAndHint(t *testing.T) {
 		"joined, first wins": {errors.Join(usage, notReady), ExitUsage, "type it right"},
 		"joined below":       {Wrap("init", errors.Join(notReady, nil), ""), ExitNotReady, "wait"},
 		"joined, none":       {errors.Join(plain, fs.ErrNotExist), ExitFailure, ""},
+		"a full disk":        {Wrap("read", fmt.Errorf("write: %w", syscall.ENOSPC), "it is damaged"), ExitFailure, fullHint},
+		"a full quota":       {Wrap("init", errors.Join(notReady, syscall.EDQUOT), ""), ExitNotReady, fullHint},
+		"a read-only disk":   {&fs.PathError{Op: "mkdir", Path: "/x", Err: syscall.EROFS}, ExitFailure, readOnlyHint},
 		"two causes":         {fmt.Errorf("%w: %w", plain, notReady), ExitNotReady, "wait"},
 	} {
 		t.Run(name, func(t *testing.T) {

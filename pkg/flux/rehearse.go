@@ -38,6 +38,14 @@ type Rehearsal struct {
 	Refused []error
 	// Untold says which could not be tried.
 	Untold []error
+	// Encrypted are those that only Flux decrypts, which are not tried.
+	Encrypted []kube.Ref
+}
+
+// isEncrypted tells whether an object is encrypted as sops does it: Flux decrypts it before it applies it.
+func isEncrypted(obj *unstructured.Unstructured) bool {
+	_, is := obj.Object["sops"]
+	return is
 }
 
 // rehearsal is one run of Rehearse.
@@ -73,7 +81,9 @@ func (s *System) Rehearse(ctx context.Context, objects []ToApply, by []kube.Key,
 	if err := kube.Each(parallelism, before, func(ref kube.Ref) error { return r.deletes(ctx, ref) }); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(r.result.Deletes, func(a, b kube.Ref) int { return strings.Compare(a.String(), b.String()) })
+	for _, refs := range [][]kube.Ref{r.result.Deletes, r.result.Encrypted} {
+		slices.SortFunc(refs, func(a, b kube.Ref) int { return strings.Compare(a.String(), b.String()) })
+	}
 	for _, errs := range [][]error{r.result.Refused, r.result.Untold} {
 		slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	}
@@ -103,8 +113,13 @@ func (r *rehearsal) arrive(obj *unstructured.Unstructured) {
 // try applies one object in a dry run.
 func (r *rehearsal) try(ctx context.Context, o ToApply) error {
 	a := o.GetAnnotations()
-	_, encrypted := o.Object["sops"]
-	if encrypted || r.rests(o.By) || a[reconcileAnnotation] == kustomizev1.DisabledValue || a[ssaAnnotation] == "Ignore" {
+	if isEncrypted(o.Unstructured) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.result.Encrypted = append(r.result.Encrypted, kube.RefOf(o.Unstructured))
+		return nil
+	}
+	if r.rests(o.By) || a[reconcileAnnotation] == kustomizev1.DisabledValue || a[ssaAnnotation] == "Ignore" {
 		return nil
 	}
 	obj := o.DeepCopy()
@@ -149,11 +164,13 @@ func (r *rehearsal) forced(o ToApply) bool {
 // rests tells whether somebody else than Suspend has suspended a Kustomization.
 func (r *rehearsal) rests(key kube.Key) bool {
 	k := r.world[kustomizationKind][key]
-	if k == nil {
-		return false
-	}
-	_, ours := k.GetAnnotations()[suspendedAnnotation]
-	suspended, _, _ := unstructured.NestedBool(k.Object, "spec", "suspend")
+	return k != nil && rests(k)
+}
+
+// rests tells whether somebody else than Suspend has suspended a Kustomization or a HelmRelease.
+func rests(obj *unstructured.Unstructured) bool {
+	_, ours := obj.GetAnnotations()[suspendedAnnotation]
+	suspended, _, _ := unstructured.NestedBool(obj.Object, "spec", "suspend")
 	return suspended && !ours
 }
 

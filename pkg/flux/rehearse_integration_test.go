@@ -156,6 +156,9 @@ func TestRehearse(t *testing.T) {
 		"Service default/kept, which Kustomization flux-system/flux-system applies") {
 		t.Errorf("refused: %v", found.Refused)
 	}
+	if len(found.Encrypted) != 1 || found.Encrypted[0].Name != "encrypted" {
+		t.Errorf("encrypted: %v", found.Encrypted)
+	}
 	if len(found.Untold) != want["untold"] {
 		t.Errorf("untold: %v", found.Untold)
 	}

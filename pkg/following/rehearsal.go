@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -14,12 +15,23 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
+// Rehearsal is about a cluster that is to take over.
+type Rehearsal struct {
+	// Name of the cluster.
+	Name string
+	// AcceptDeletions warns of what its Flux would delete, where it is an error else, with the hint Deleted.
+	AcceptDeletions bool
+	Deleted         string
+	// Warn is told what does not keep it from taking over.
+	Warn func(string)
+}
+
 // Rehearse tries what the Flux of a cluster that is about to take over would do there with the commit that it gets, and changes nothing. An
-// object that its API server refuses, or one that Flux would delete, is an error. What could not be tried is a warning: nobody knows that
-// it would go wrong.
-func Rehearse(ctx context.Context, s *session.Session, at *kube.Client, name string, have View) error {
-	untold := func(what string, err error) {
-		s.Deps.Report.Warn(fmt.Sprintf("what the Flux of %s would do is not tried%s: %v", name, what, err))
+// object that its API server refuses, or one that Flux would delete, is an error. What the charts would change is a warning, and so is what
+// could not be tried: nobody knows that it would go wrong.
+func Rehearse(ctx context.Context, s *session.Session, at *kube.Client, have View, r Rehearsal) error {
+	untold := func(what string, says any) {
+		r.Warn(fmt.Sprintf("what the Flux of %s would do is not tried%s: %v", r.Name, what, says))
 	}
 	wanted, answer, err := renders(ctx, s, have)
 	if ctx.Err() != nil {
@@ -32,42 +44,78 @@ func Rehearse(ctx context.Context, s *session.Session, at *kube.Client, name str
 		untold("", err)
 		return nil
 	}
-	objects, err := toApply(answer)
+	applied, installed, err := rehearsed(answer)
 	if err != nil {
 		return err
 	}
-	found, err := flux.NewSystem(at).Rehearse(ctx, objects, keysOfNames(answer.Followed), func(r kube.Ref) bool {
+	system := flux.NewSystem(at)
+	found, err := system.Rehearse(ctx, applied, keysOfNames(answer.Followed), func(r kube.Ref) bool {
 		r.Version = "" // another version of it is the same object
 		return wanted[r]
 	})
 	if err != nil {
-		return fmt.Errorf("try what the Flux of %s would do: %w", name, err)
+		return fmt.Errorf("try what the Flux of %s would do: %w", r.Name, err)
 	}
-	for _, err := range found.Untold {
+	charts, err := system.RehearseCharts(ctx, installed)
+	if err != nil {
+		return fmt.Errorf("try what the charts of %s would do: %w", r.Name, err)
+	}
+	for _, err := range slices.Concat(found.Untold, charts.Untold) {
 		untold(" with all", err)
 	}
-	errs := found.Refused
-	if len(found.Deletes) > 0 {
-		errs = append(errs, fmt.Errorf("it would delete %s, which the fleet repo does not have", plain.Names(refNames(found.Deletes), 8)))
+	left := answer.Elsewhere
+	for _, ref := range found.Encrypted {
+		left = append(left, ref.String()+", which is encrypted")
 	}
-	return diag.Wrap("try what the Flux of "+name+" would do with the fleet repo", errors.Join(errs...),
-		"mend the fleet repo and push; what is to be deleted, have deleted before")
+	if len(left) > 0 {
+		untold(" with these", plain.Phrases(left, mostNamed))
+	}
+	for _, does := range []struct {
+		what string
+		to   []string
+	}{{"make", charts.Makes}, {"change", charts.Changes}} {
+		if len(does.to) > 0 {
+			r.Warn(fmt.Sprintf("the charts that the Flux of %s installs would %s: %s", r.Name, does.what, plain.Phrases(does.to, mostNamed)))
+		}
+	}
+	return r.judge(found)
 }
 
-// toApply are the objects that Kustomizations apply from the fleet's own branch.
-func toApply(answer *wantedAnswer) ([]flux.ToApply, error) {
-	var objects []flux.ToApply
+// mostNamed bounds a list in a warning or an error.
+const mostNamed = 8
+
+// judge says what keeps the cluster from taking over.
+func (r Rehearsal) judge(found *flux.Rehearsal) error {
+	errs := found.Refused
+	hint := "mend the fleet repo and push"
+	if len(found.Deletes) > 0 {
+		says := "it would delete " + plain.Names(refNames(found.Deletes), mostNamed) + ", which the fleet repo does not have"
+		if r.AcceptDeletions {
+			r.Warn("the Flux of " + r.Name + ": " + says)
+		} else {
+			errs, hint = append(errs, errors.New(says)), hint+"; "+r.Deleted
+		}
+	}
+	return diag.Wrap("try what the Flux of "+r.Name+" would do with the fleet repo", errors.Join(errs...), hint)
+}
+
+// rehearsed are the objects that Kustomizations apply from the fleet's own branch, and those that its charts make.
+func rehearsed(answer *wantedAnswer) (applied []flux.ToApply, installed []flux.ToInstall, err error) {
 	for _, o := range answer.Objects {
-		if o.By == "" {
+		if len(o.Content) == 0 {
 			continue
 		}
 		obj := &unstructured.Unstructured{}
 		if err := obj.UnmarshalJSON(o.Content); err != nil {
-			return nil, fmt.Errorf("read %s %s: %w", o.Kind, o.Name, err)
+			return nil, nil, fmt.Errorf("read %s %s: %w", o.Kind, o.Name, err)
 		}
-		objects = append(objects, flux.ToApply{Unstructured: obj, By: kube.ParseKey(o.By)})
+		if o.By != "" {
+			applied = append(applied, flux.ToApply{Unstructured: obj, By: kube.ParseKey(o.By)})
+		} else {
+			installed = append(installed, flux.ToInstall{Unstructured: obj, Release: kube.ParseKey(o.Release)})
+		}
 	}
-	return objects, nil
+	return applied, installed, nil
 }
 
 func keysOfNames(all []string) []kube.Key {

@@ -45,6 +45,7 @@ func TestRehearsal(t *testing.T) {
 	}
 	e.Apply(ctx, t, "{apiVersion: v1, kind: Service, metadata: {namespace: default, name: fixed}, spec: {clusterIP: None, ports: [{port: "+
 		"80}]}}")
+	target := following.Rehearsal{Name: "target", Deleted: "have it deleted before", Warn: report.Warn}
 	write := func(name, content string) {
 		t.Helper()
 		file := filepath.Join(e.Dir, filepath.FromSlash(name))
@@ -72,7 +73,7 @@ func TestRehearsal(t *testing.T) {
 		if step.file != "" {
 			write(step.file, step.content)
 		}
-		err := following.Rehearse(ctx, s, e.Client, "target", following.View{})
+		err := following.Rehearse(ctx, s, e.Client, following.View{}, target)
 		if step.says == "" && err != nil || step.says != "" && (err == nil || !strings.Contains(err.Error(), step.says) || diag.Hint(err) == "") {
 			t.Errorf("with %q: got %v, hint %q", step.file, err, diag.Hint(err))
 		}
@@ -80,8 +81,25 @@ func TestRehearsal(t *testing.T) {
 	if len(report.warnings) > 0 {
 		t.Errorf("warnings: %q", report.warnings)
 	}
+	target.AcceptDeletions = true
+	for _, name := range []string{"clusters/child.yaml", "clusters/fixed.yaml"} {
+		if err := os.Remove(filepath.Join(e.Dir, filepath.FromSlash(name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("clusters/password.yaml", "{apiVersion: v1, kind: Secret, metadata: {namespace: default, name: password}, sops: {version: 3.9.0}}\n")
+	if err := following.Rehearse(ctx, s, e.Client, following.View{}, target); err != nil {
+		t.Errorf("with deletions that are accepted: %v", err)
+	}
+	says := strings.Join(report.warnings, "\n")
+	for _, want := range []string{"it would delete ConfigMap default/child", "not tried with these: Secret default/password, which is encrypted"} {
+		if !strings.Contains(says, want) {
+			t.Errorf("the warnings %q lack %q", report.warnings, want)
+		}
+	}
+	report.warnings = nil
 	write("clusters/fixed.yaml", "no: object\n") // nobody knows then what Flux would do
-	if err := following.Rehearse(ctx, s, e.Client, "target", following.View{}); err != nil || len(report.warnings) != 1 ||
+	if err := following.Rehearse(ctx, s, e.Client, following.View{}, target); err != nil || len(report.warnings) != 1 ||
 		!strings.Contains(report.warnings[0], "fixed.yaml") {
 		t.Errorf("with a file that is no object: got %v, warnings %q", err, report.warnings)
 	}

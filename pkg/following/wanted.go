@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -31,6 +32,8 @@ type wantedAnswer struct {
 	Objects []wantedObject
 	// Followed are the Kustomizations, NAMESPACE/NAME, that apply the fleet's own branch to the management cluster.
 	Followed []string
+	// Elsewhere are those of which the fleet's own branch does not tell what they apply, and why.
+	Elsewhere []string
 	// Broken is a finding that keeps objects out of the answer, or what they say; "" where there is none.
 	Broken string
 }
@@ -38,9 +41,10 @@ type wantedAnswer struct {
 // wantedObject is one of the answer.
 type wantedObject struct {
 	APIVersion, Kind, Namespace, Name string
-	// By is the Kustomization, NAMESPACE/NAME, that applies it from the fleet's own branch, and Content what it applies; both are empty for
-	// all else.
+	// By is the Kustomization, NAMESPACE/NAME, that applies it from the fleet's own branch, Release the HelmRelease whose chart of that branch
+	// makes it, and Content what they apply; all are empty for all else.
 	By      string          `json:",omitempty"`
+	Release string          `json:",omitempty"`
 	Content json.RawMessage `json:",omitempty"`
 }
 
@@ -56,17 +60,27 @@ func wantedTask(ctx context.Context, q wantedQuestion) (*wantedAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &wantedAnswer{}
+	out, elsewhere := &wantedAnswer{}, map[string]bool{}
 	for _, o := range result.Objects {
 		if o.ManagementCluster != q.ManagementCluster || len(o.Targets) > 0 || o.Suspended {
 			continue
 		}
 		wanted := wantedObject{APIVersion: o.APIVersion, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}
-		if o.Owner.Kind == render.KindKustomization && o.GitSource == flux.Name {
-			wanted.By, wanted.Content = o.Owner.Namespace+"/"+o.Owner.Name, o.JSON
+		if by := o.Owner.Namespace + "/" + o.Owner.Name; o.GitSource != flux.Name {
+			elsewhere[o.Owner.String()+", which follows "+o.GitSource] = true
+		} else if o.Owner.Kind == render.KindKustomization {
+			wanted.By, wanted.Content = by, o.JSON
+		} else {
+			wanted.Release, wanted.Content = by, o.JSON
 		}
 		out.Objects = append(out.Objects, wanted)
 	}
+	for _, r := range result.Releases {
+		if o := r.Object; !r.Rendered && o.ManagementCluster == q.ManagementCluster && len(o.Targets) == 0 && !o.Suspended {
+			elsewhere[r.String()+", whose chart is not in the fleet repo"] = true
+		}
+	}
+	out.Elsewhere = slices.Sorted(maps.Keys(elsewhere))
 	for _, k := range result.Kustomizations {
 		if k.ManagementCluster == q.ManagementCluster && len(k.Targets) == 0 && !k.Suspended && k.GitSource == flux.Name {
 			out.Followed = append(out.Followed, k.Namespace+"/"+k.Name)
@@ -96,7 +110,7 @@ func wantedObjects(ctx context.Context, s *session.Session, have View) (*wantedA
 		}
 		dir = checkout
 	}
-	return WantedTask.Run(ctx, wantedQuestion{Dir: dir, ManagementCluster: s.Mgmt.Name, Fleet: s.Fleet}, confine.Needs{Read: []string{dir}})
+	return WantedTask.Run(ctx, wantedQuestion{Dir: dir, ManagementCluster: s.DeclaredAs(), Fleet: s.Fleet}, confine.Needs{Read: []string{dir}})
 }
 
 // writeCommit writes the regular files of a commit below dir, and never beside it. Nothing larger than what is rendered is needed.

@@ -70,6 +70,9 @@ func (r *run) check(ctx context.Context) error {
 	}
 	r.tell(PhaseVerified, "trying what the Flux of "+r.target.Name+" would do")
 	err := r.Check(ctx, r.target.as)
+	if r.tries {
+		return err // it is undone in any case
+	}
 	hint := "run the same command again once that is mended; " + r.undoHint()
 	if own := diag.Hint(err); own != "" {
 		hint = own + "; " + hint

@@ -28,18 +28,25 @@ type RestoreOptions struct {
 	Epoch     int64
 	// Pause are the Clusters that are paused in Objects, because others manage them: who goes on finds them in the journal.
 	Pause []string
-	// Attach, Drain and Progress are those of Options.
+	// Attach, Check, Drain and Progress are those of Options.
 	Attach   func(ctx context.Context, target *kube.Client, detail func(string)) error
+	Check    func(ctx context.Context, target *kube.Client) error
 	Drain    time.Duration
 	Progress func(Progress)
+}
+
+// hand are the options of the hand-over that a restore is a part of.
+func (o RestoreOptions) hand() Options {
+	return Options{
+		Fleet: o.Fleet, Source: Side{Name: o.Source.Name}, Target: o.Target, Attach: o.Attach, Check: o.Check, Drain: o.Drain, Progress: o.Progress,
+	}
 }
 
 // Restore makes the target the owner of what a snapshot holds. It is the second half of a hand-over whose source is gone: the copies are
 // made while nobody at the target can act on them, compared with the snapshot, and then the work is taken over in one write. It goes on
 // from what the target's journal says. That the source really is gone is for the caller to know: nothing here could fence it.
 func Restore(ctx context.Context, o RestoreOptions) (*Report, error) {
-	r := newRun(Options{Fleet: o.Fleet, Source: Side{Name: o.Source.Name}, Target: o.Target, Attach: o.Attach,
-		Drain: o.Drain, Progress: o.Progress})
+	r := newRun(o.hand())
 	var err error
 	if r.target, err = openSide(ctx, o.Target); err != nil {
 		return nil, err
@@ -74,8 +81,7 @@ func Restore(ctx context.Context, o RestoreOptions) (*Report, error) {
 // ever may. It is for a target that is made for it and deleted afterwards. The report says what was copied and, as warnings, what is
 // missing.
 func Rehearse(ctx context.Context, o RestoreOptions) (*Report, error) {
-	r := newRun(Options{Fleet: o.Fleet, Source: Side{Name: o.Source.Name}, Target: o.Target, Drain: o.Drain, Progress: o.Progress})
-	return r.rehearse(ctx, o)
+	return newRun(o.hand()).rehearse(ctx, o)
 }
 
 func (r *run) rehearse(ctx context.Context, o RestoreOptions) (report *Report, err error) {

@@ -282,7 +282,7 @@ func Try(ctx context.Context, o RestoreOptions) (*Report, error) {
 	if err := AbortTry(ctx, o.Target); err != nil { // one that was killed
 		return nil, err
 	}
-	r := newRun(Options{Fleet: o.Fleet, Source: Side{Name: o.Source.Name}, Target: o.Target, Drain: o.Drain, Progress: o.Progress})
+	r := newRun(o.hand())
 	report, err := r.rehearse(ctx, o)
 	if ctx.Err() != nil {
 		var cancel context.CancelFunc

@@ -106,6 +106,7 @@ func (b *bootstrap) fromSnapshot(ctx context.Context) error {
 	if r.Snap, err = pivot.FindSnapshot(ctx, b.session, place, id); err != nil {
 		return err
 	}
+	r.AcceptDeletions = true // nobody is there to ask, and the lost run would have had them deleted, too
 	if err := r.Check(ctx, b.opts.SourceIsGone); err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/repoaccess"
+	"github.com/fleetctl/fleetctl/pkg/resolve"
 	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 	"github.com/fleetctl/fleetctl/pkg/steps"
@@ -36,6 +37,8 @@ type ActivateOptions struct {
 	// From, Snapshot, SourceIsGone and PauseElsewhere are those of RestoreOptions.
 	From, Snapshot               string
 	SourceIsGone, PauseElsewhere bool
+	// AcceptDeletions is that of RestoreOptions, too.
+	AcceptDeletions bool
 	// HandOver takes the work from a management cluster that lives, without a snapshot.
 	HandOver bool
 	// DryRun only looks, and Abort undoes what has not taken over.
@@ -82,6 +85,7 @@ func ActivateStandby(ctx context.Context, deps management.Deps, o ActivateOption
 	a := &activation{Restoration: NewRestoration(converge.NewRun(s)), opts: o, client: client, journal: journal, result: &ActivateResult{
 		FormatVersion: "1", Outcome: "planned", Cluster: s.Mgmt.Name, Of: s.StandbyOf, Next: []string{},
 	}}
+	a.AcceptDeletions = o.AcceptDeletions
 	if o.Abort {
 		return a.result, a.undo(ctx)
 	}
@@ -256,7 +260,7 @@ func (a *activation) handOptions(client *kube.Client, detail func(string)) hando
 func (a *activation) steps() []steps.Step {
 	all := a.init.StepsAround(steps.Step{
 		Name: stepTakeOver, Needs: []string{converge.StepPush, converge.StepFlux, converge.StepProviders},
-		Work:    steps.Make2(a.report, a.takeOver, a.init.Client, a.init.Pushed),
+		Work:    steps.Make3(a.report, a.takeOver, a.init.Client, a.init.Pushed, a.init.Manifests),
 		Timeout: time.Hour,
 		Hint: "run the same command again: it goes on; until it has taken over, `fleetctl standby activate " + a.session.Mgmt.Name +
 			" --abort` undoes it",
@@ -278,6 +282,7 @@ func (a *activation) takeOver(
 	ctx context.Context,
 	client *kube.Client,
 	commit *following.Pushed,
+	m *resolve.Manifests,
 	detail func(string),
 ) (report *handover.Report, err error) {
 	if err := a.markHistory(ctx, commit); err != nil {
@@ -285,10 +290,12 @@ func (a *activation) takeOver(
 	}
 	if a.handsOver() {
 		o := a.handOptions(client, detail)
-		o.Attach = commit.TakeUp
+		o.Attach, o.Check = commit.TakeUp, a.tries(commit.View(m.Flux))
 		report, err = handover.Run(ctx, o)
 	} else {
-		report, err = handover.Restore(ctx, a.options(client, commit.TakeUp, detail))
+		o := a.options(client, commit.TakeUp, detail)
+		o.Check = a.tries(commit.View(m.Flux))
+		report, err = handover.Restore(ctx, o)
 	}
 	warn(a.session, report)
 	a.init.Did()

@@ -10,6 +10,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/following"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -178,10 +179,10 @@ func (d *drill) run(ctx context.Context, s *session.Session) error {
 		Work:    steps.Do3(installHalted, init.Client, init.Manifests, steps.Later(init.Pods)),
 		Timeout: 15 * time.Minute,
 	}, steps.Step{
-		Name: stepRehearse, Needs: []string{stepHalted, converge.StepFlux}, Work: steps.Do1(d.takeIn, init.Client), Timeout: 30 * time.Minute,
+		Name: stepRehearse, Needs: []string{stepHalted, converge.StepFlux}, Work: steps.Do2(d.takeIn, init.Client, init.Manifests), Timeout: 30 * time.Minute,
 	})
 	err := steps.Run(ctx, s.Deps.Report, kept)
-	if err == nil || ctx.Err() != nil {
+	if err == nil || ctx.Err() != nil || diag.IsOfDisk(err) { // the disk of this machine says nothing of the snapshot
 		return err
 	}
 	// What failed would have failed on the day that it is needed, too: that is what a drill is to find.
@@ -207,9 +208,11 @@ func installHalted(
 }
 
 // takeIn gives the drill's management cluster what the snapshot holds, and lets nobody act on it.
-func (d *drill) takeIn(ctx context.Context, client *kube.Client, detail func(string)) error {
-	report, err := handover.Rehearse(ctx, restoreOptions(d.snap, handover.Side{Name: "the drill", Client: client},
-		func(progress handover.Progress) { detail(progress.String()) }))
+func (d *drill) takeIn(ctx context.Context, client *kube.Client, m *resolve.Manifests, detail func(string)) error {
+	o := restoreOptions(d.snap, handover.Side{Name: "the drill", Client: client},
+		func(progress handover.Progress) { detail(progress.String()) })
+	o.Check = d.tries(following.View{Flux: m.Flux})
+	report, err := handover.Rehearse(ctx, o)
 	d.noteWarnings(report)
 	if err == nil {
 		d.result.Restored = report.Moved

@@ -29,6 +29,7 @@ const (
 	stepTargetProviders = "install providers on the target"
 	stepTargetFlux      = "install Flux on the target"
 	stepTargetReads     = "have the target read the fleet repo"
+	stepTargetClouds    = "have the target reach the clouds"
 	stepHandOver        = "hand the work over"
 	stepTargetSynced    = "wait for the target's Flux to apply it"
 	StepAsBefore        = "wait until the clusters are as they were"
@@ -89,7 +90,10 @@ func (p *Move) Steps(after string) []steps.Step {
 			Hint: "the target must reach the Git remote, by that address and with these credentials; nothing is handed over yet",
 		},
 		{
-			Name: stepHandOver, Needs: []string{stepTargetProviders, stepTargetReads},
+			Name: stepTargetClouds, Needs: []string{stepTargetReads}, Work: steps.Do2(p.tryClouds, p.init.Client, p.Target), Timeout: 3 * time.Minute,
+		},
+		{
+			Name: stepHandOver, Needs: []string{stepTargetProviders, stepTargetReads, stepTargetClouds},
 			Work: steps.Make3(p.report, p.handOver, p.init.Client, p.Target, p.init.Pushed), Timeout: time.Hour,
 			Hint: "run the same command again: it goes on; before the commit, `fleetctl pivot --abort` undoes it",
 		},
@@ -222,7 +226,9 @@ func (p *Move) handOver(
 		Fleet: p.session.Identity(), Target: handover.Side{Name: target.Name, Client: target.client}, Attach: commit.TakeUp,
 		Source: handover.Side{Name: p.session.Mgmt.Name},
 		Check: func(ctx context.Context, at *kube.Client) error {
-			return following.Rehearse(ctx, p.session, at, target.Name, commit.View(target.flux))
+			return following.Rehearse(ctx, p.session, at, commit.View(target.flux), following.Rehearsal{
+				Name: target.Name, Warn: p.session.Deps.Report.Warn, Deleted: "what is to be deleted, have deleted before",
+			})
 		},
 		Progress: func(progress handover.Progress) { detail(progress.String()) },
 	}

@@ -11,12 +11,14 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/following"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/hosts"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/session"
+	"github.com/fleetctl/fleetctl/pkg/standing"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
@@ -80,23 +82,14 @@ func Pivot(ctx context.Context, deps management.Deps, o MoveOptions) (*MoveResul
 	if err := p.Look(ctx); err != nil {
 		return nil, err
 	}
-	if o.Abort || o.DryRun {
+	if o.Abort || o.DryRun && p.Gone {
 		return p.aside(ctx, o)
 	}
-	if r, err := s.Cluster.Load(); err == nil && r.PivotedTo != "" && p.Under == nil {
-		return nil, diag.Errorf(
-			"`fleetctl status` shows it. To hand its work on, declare it in fleet.yaml with host.existing and the kubeconfig "+
-				s.Cluster.Path(management.KubeconfigFile),
-			"the management cluster %s was pivoted to %s already", r.Name, r.PivotedTo)
-	}
-	if p.Under == nil && p.to == "" {
-		return nil, diag.Usage("give --to CLUSTER or --to-kubeconfig FILE", "no hand-over is under way, and nothing says where to pivot to")
-	}
-	if p.source == nil && !p.Gone {
-		return nil, p.noSource(ctx)
-	}
-	if err := p.checkSource(); err != nil {
+	if err := p.refusal(ctx); err != nil {
 		return nil, err
+	}
+	if o.DryRun {
+		return p.aside(ctx, o)
 	}
 	after := converge.StepPush
 	if err := steps.Run(ctx, deps.Report, append(p.StepsGoingOn(), p.Steps(after)...)); err != nil {
@@ -111,6 +104,24 @@ func Pivot(ctx context.Context, deps management.Deps, o MoveOptions) (*MoveResul
 			"fleetctl host delete           # the host of " + s.Mgmt.Name + ", which has nothing left to do",
 		},
 	}, nil
+}
+
+// refusal is why nothing can be handed over from here; nil where it can. A dry run is refused as what it is about.
+func (p *Move) refusal(ctx context.Context) error {
+	cluster := p.session.Cluster
+	if r, err := cluster.Load(); err == nil && r.PivotedTo != "" && p.Under == nil {
+		return diag.Errorf(
+			"`fleetctl status` shows it. To hand its work on, declare it in fleet.yaml with host.existing and the kubeconfig "+
+				cluster.Path(management.KubeconfigFile),
+			"the management cluster %s was pivoted to %s already", r.Name, r.PivotedTo)
+	}
+	if p.Under == nil && p.to == "" {
+		return diag.Usage("give --to CLUSTER or --to-kubeconfig FILE", "no hand-over is under way, and nothing says where to pivot to")
+	}
+	if p.source == nil && !p.Gone {
+		return p.noSource(ctx)
+	}
+	return p.checkSource()
 }
 
 // noSource says why there is nothing to hand over.
@@ -149,6 +160,9 @@ func (p *Move) aside(ctx context.Context, o MoveOptions) (*MoveResult, error) {
 	}
 	options.Target = handover.Side{Name: target.Name, Client: client}
 	if o.DryRun {
+		if _, err := standing.Check(ctx, p.session, client, following.View{}); err != nil {
+			return nil, err
+		}
 		plan, err := handover.Look(ctx, options)
 		if plan == nil {
 			return nil, err

@@ -19,6 +19,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/plain"
+	"github.com/fleetctl/fleetctl/pkg/resolve"
 	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 	"github.com/fleetctl/fleetctl/pkg/standing"
@@ -36,6 +37,8 @@ type RestoreOptions struct {
 	SourceIsGone bool
 	// PauseElsewhere brings clusters that others manage by now back paused, in the place of refusing.
 	PauseElsewhere bool
+	// AcceptDeletions agrees that Flux deletes what it applied before and the fleet repo does not have any more.
+	AcceptDeletions bool
 	// FenceOnly leaves making the objects to another tool, which runs in the namespace Admit, and Incomplete agrees that something did not
 	// come with it.
 	FenceOnly, Incomplete bool
@@ -82,6 +85,8 @@ type Restoration struct {
 	session *session.Session
 	init    *converge.Run
 	Snap    *snapshot.Snapshot
+	// AcceptDeletions is that of RestoreOptions.
+	AcceptDeletions bool
 
 	pauseElsewhere bool
 	// paused are the Clusters that come back paused.
@@ -139,7 +144,7 @@ func Restore(ctx context.Context, deps management.Deps, o RestoreOptions) (*Rest
 	if o.DryRun {
 		return result, nil
 	}
-	r.pauseElsewhere = o.PauseElsewhere
+	r.pauseElsewhere, r.AcceptDeletions = o.PauseElsewhere, o.AcceptDeletions
 	if err := r.Check(ctx, o.SourceIsGone); err != nil {
 		return nil, err
 	}
@@ -192,8 +197,11 @@ func (r *Restoration) Check(ctx context.Context, sourceIsGone bool) error {
 		if err != nil {
 			return err
 		}
-		if uid == r.Snap.UID {
-			return r.checkOwners(ctx) // it is the very cluster: what is there already is refused later
+		if uid == r.Snap.UID { // it is the very cluster
+			if err := r.refuseHeld(ctx, client); err != nil {
+				return err
+			}
+			return r.checkOwners(ctx)
 		}
 		here = "what runs on this machine under that name is another cluster"
 	}
@@ -204,6 +212,26 @@ func (r *Restoration) Check(ctx context.Context, sourceIsGone bool) error {
 		"nothing here tells whether the management cluster %s that the snapshot was taken of (%s, by %s) is gone: %s, and where it ran no "+
 			"machine but that one knows",
 		r.Snap.ManagementCluster, plain.Ago(r.Snap.Taken), r.Snap.By, here)
+}
+
+// refuseHeld refuses a snapshot of a management cluster that lives, and has what the snapshot holds.
+func (r *Restoration) refuseHeld(ctx context.Context, client *kube.Client) error {
+	there, err := management.Clusters(ctx, client)
+	if err != nil {
+		return err
+	}
+	var held []string
+	for _, c := range there {
+		if slices.Contains(r.Snap.Clusters, c.FullName()) {
+			held = append(held, c.FullName())
+		}
+	}
+	if len(held) == 0 {
+		return nil
+	}
+	return diag.Errorf("`fleetctl status` shows them. A snapshot brings back what is lost; nothing has been changed",
+		"the management cluster %s is not gone, and still manages what the snapshot %s holds: %s", r.session.Mgmt.Name, r.Snap.ID,
+		plain.Names(held, 8))
 }
 
 // checkOwners refuses what others manage by now or, where that is agreed to, has it come back paused: nobody acts on it then, and `cluster
@@ -260,7 +288,7 @@ func saysOf(others map[string]string) string {
 func (r *Restoration) InitSteps() []steps.Step {
 	return r.init.StepsAround(steps.Step{
 		Name: stepRestore, Needs: []string{converge.StepPush, converge.StepFlux, converge.StepProviders},
-		Work:    steps.Make2(r.report, r.takeIn, r.init.Client, r.init.Pushed),
+		Work:    steps.Make3(r.report, r.takeIn, r.init.Client, r.init.Pushed, r.init.Manifests),
 		Timeout: time.Hour,
 		Hint:    "run the same command again: it goes on; `fleetctl restore --abort` undoes it until the work is taken over",
 	})
@@ -299,13 +327,28 @@ func (r *Restoration) takeIn(
 	ctx context.Context,
 	client *kube.Client,
 	commit *following.Pushed,
+	m *resolve.Manifests,
 	detail func(string),
 ) (*handover.Report, error) {
-	report, err := handover.Restore(ctx, r.options(client, commit.Attach, detail))
+	o := r.options(client, commit.Attach, detail)
+	o.Check = r.tries(commit.View(m.Flux))
+	report, err := handover.Restore(ctx, o)
 	warn(r.session, report)
 	r.init.Did()
 	return report, err
 }
+
+// tries has the Flux of the management cluster tried, before that takes over.
+func (r *Restoration) tries(have following.View) func(context.Context, *kube.Client) error {
+	return func(ctx context.Context, at *kube.Client) error {
+		return following.Rehearse(ctx, r.session, at, have, following.Rehearsal{
+			Name: r.session.Mgmt.Name, AcceptDeletions: r.AcceptDeletions, Deleted: deletedHint, Warn: r.session.Deps.Report.Warn,
+		})
+	}
+}
+
+// deletedHint is about what Flux would delete of what a snapshot holds.
+const deletedHint = "what Flux is to delete: --accept-deletions"
 
 // waitAsBefore waits until the clusters that were Available when the snapshot was taken are so again.
 func (r *Restoration) waitAsBefore(ctx context.Context, client *kube.Client, report *handover.Report, detail func(string)) error {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/following"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
@@ -136,7 +137,9 @@ func RefreshStandby(ctx context.Context, deps management.Deps, o DrillOptions) (
 func (d *drill) tryOn(ctx context.Context, client *kube.Client) error {
 	step := d.session.Deps.Report.Start("try the snapshot on " + d.session.Mgmt.Name)
 	began := time.Now()
-	report, err := handover.Try(ctx, restoreOptions(d.snap, d.session.Side(client), func(p handover.Progress) { step.Detail(p.String()) }))
+	o := restoreOptions(d.snap, d.session.Side(client), func(p handover.Progress) { step.Detail(p.String()) })
+	o.Check = d.tries(following.View{})
+	report, err := handover.Try(ctx, o)
 	d.result.Seconds = int(time.Since(began).Seconds())
 	d.noteWarnings(report)
 	if err != nil && (ctx.Err() != nil || errors.Is(err, handover.ErrOvertaken)) { // that says nothing of the snapshot
@@ -177,6 +180,15 @@ func restoreOptions(snap *snapshot.Snapshot, target handover.Side, progress func
 	return handover.RestoreOptions{
 		Fleet: snap.Fleet, Target: target, Snapshot: snap.ID, Source: handover.Party{Name: snap.ManagementCluster, UID: snap.UID},
 		Objects: snap.Objects, Available: snap.Available, Epoch: snap.Epoch, Progress: progress,
+	}
+}
+
+// tries has the Flux of the management cluster tried as a restore does. What it warns of is a finding.
+func (d *drill) tries(have following.View) func(context.Context, *kube.Client) error {
+	return func(ctx context.Context, at *kube.Client) error {
+		return following.Rehearse(ctx, d.session, at, have, following.Rehearsal{
+			Name: d.session.DeclaredAs(), Deleted: deletedHint, Warn: func(says string) { d.find(diag.SeverityWarning, says, "") },
+		})
 	}
 }
 

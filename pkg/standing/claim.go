@@ -12,22 +12,25 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
+// Check refuses a cluster as Claim does, and changes nothing. It returns whose the cluster is; nil for nobody's.
+func Check(ctx context.Context, s *session.Session, client *kube.Client, have following.View) (*ownership.Claim, error) {
+	there, err := ownership.ReadClaim(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.CheckClaim(there); err != nil {
+		return nil, err
+	}
+	return there, following.Check(ctx, s, client, there, have)
+}
+
 // Claim makes the cluster that client reaches this fleet's before anything is done to it, or refuses: it is another's, or its Flux
 // follows something else. have is what is known of the fleet repo by then.
 func Claim(ctx context.Context, s *session.Session, client *kube.Client, have following.View) error {
 	for {
-		there, err := ownership.ReadClaim(ctx, client)
-		if err != nil {
+		there, err := Check(ctx, s, client, have)
+		if err != nil || there != nil {
 			return err
-		}
-		if err := s.CheckClaim(there); err != nil {
-			return err
-		}
-		if err := following.Check(ctx, s, client, there, have); err != nil {
-			return err
-		}
-		if there != nil {
-			return nil
 		}
 		err = s.Claim().Create(ctx, client)
 		if !apierrors.IsAlreadyExists(err) {

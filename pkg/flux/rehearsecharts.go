@@ -1,0 +1,144 @@
+package flux
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// helmOwner is the field manager under which helm-controller applies.
+const helmOwner = "helm-controller"
+
+// ToInstall is an object that the chart of a HelmRelease makes.
+type ToInstall struct {
+	*unstructured.Unstructured
+
+	Release kube.Key
+}
+
+// ChartRehearsal is what the HelmReleases of a cluster would do with it.
+type ChartRehearsal struct {
+	// Makes are objects that are not there, Changes those that would be others than they are, with the fields.
+	Makes, Changes []string
+	// Untold says which could not be tried.
+	Untold []error
+}
+
+type chartRehearsal struct {
+	*System
+
+	releases kube.Objects
+	mu       sync.Mutex
+	result   ChartRehearsal
+}
+
+// RehearseCharts tries what the charts of HelmReleases make, each object in a dry run as helm-controller, and changes nothing. A
+// HelmRelease that is suspended, and not by Suspend, does nothing.
+func (s *System) RehearseCharts(ctx context.Context, objects []ToInstall) (*ChartRehearsal, error) {
+	w, err := s.look(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look at what flux applied: %w", err)
+	}
+	r := &chartRehearsal{System: s, releases: w[helmReleaseKind]}
+	if err := kube.Each(parallelism, objects, func(o ToInstall) error { return r.try(ctx, o) }); err != nil {
+		return nil, err
+	}
+	slices.Sort(r.result.Makes)
+	slices.Sort(r.result.Changes)
+	slices.SortFunc(r.result.Untold, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return &r.result, nil
+}
+
+// try upgrades one object in a dry run.
+func (r *chartRehearsal) try(ctx context.Context, o ToInstall) error {
+	if release := r.releases[o.Release]; release != nil &&
+		(rests(release) || release.GetAnnotations()[reconcileAnnotation] == kustomizev1.DisabledValue) {
+		return nil
+	}
+	ref := kube.RefOf(o.Unstructured)
+	says := fmt.Sprintf("%s of HelmRelease %s", ref, o.Release)
+	live := &unstructured.Unstructured{}
+	live.SetGroupVersionKind(ref.GroupVersionKind)
+	err := kube.Retry(ctx, func(ctx context.Context) error { return r.client.Get(ctx, ref.Key, live) })
+	if kube.IsAbsent(err) {
+		r.note(func(result *ChartRehearsal) { result.Makes = append(result.Makes, says) })
+		return nil
+	}
+	var then *unstructured.Unstructured
+	if err == nil {
+		err = kube.Retry(ctx, func(ctx context.Context) error {
+			then = o.DeepCopy()
+			return r.client.WithWatch.Apply(ctx, client.ApplyConfigurationFromUnstructured(then), client.DryRunAll, client.ForceOwnership,
+				client.FieldOwner(helmOwner))
+		})
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		r.note(func(result *ChartRehearsal) { result.Untold = append(result.Untold, fmt.Errorf("%s: %w", says, err)) })
+		return nil
+	}
+	if fields := changedFields(live.Object, then.Object); len(fields) > 0 {
+		r.note(func(result *ChartRehearsal) {
+			result.Changes = append(result.Changes, says+" ("+strings.Join(fields, ", ")+")")
+		})
+	}
+	return nil
+}
+
+func (r *chartRehearsal) note(how func(*ChartRehearsal)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	how(&r.result)
+}
+
+// changedFields are the paths of the fields in which two states of an object differ, without what only tells of the object, and the status,
+// which no chart sets.
+func changedFields(live, then map[string]any) []string {
+	var fields []string
+	for _, field := range keysOf(live, then) {
+		if field != "metadata" && field != "status" {
+			fields = append(fields, changed(field, live[field], then[field])...)
+		}
+	}
+	return fields
+}
+
+func changed(path string, a, b any) []string {
+	if reflect.DeepEqual(a, b) {
+		return nil
+	}
+	before, is := a.(map[string]any)
+	after, are := b.(map[string]any)
+	if !is || !are {
+		return []string{path}
+	}
+	var fields []string
+	for _, field := range keysOf(before, after) {
+		fields = append(fields, changed(path+"."+field, before[field], after[field])...)
+	}
+	return fields
+}
+
+func keysOf(a, b map[string]any) []string {
+	return slices.Compact(slices.Sorted(func(yield func(string) bool) {
+		for _, m := range []map[string]any{a, b} {
+			for key := range maps.Keys(m) {
+				if !yield(key) {
+					return
+				}
+			}
+		}
+	}))
+}

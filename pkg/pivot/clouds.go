@@ -1,0 +1,127 @@
+package pivot
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/plain"
+	"github.com/fleetctl/fleetctl/pkg/steps"
+)
+
+// infrastructure is the API group of the clouds' providers.
+const infrastructure = "infrastructure.cluster.x-k8s.io"
+
+// mostEndpoints bounds what is tried.
+const mostEndpoints = 20
+
+// azureAPIs are the hosts of Azure's API, by the environment that a cluster names.
+var azureAPIs = map[string]string{
+	"": "management.azure.com", "AzurePublicCloud": "management.azure.com",
+	"AzureUSGovernmentCloud": "management.usgovcloudapi.net", "AzureChinaCloud": "management.chinacloudapi.cn",
+}
+
+// apiHost is the host of the cloud's API that an object of a provider names, and with which its controllers work. known is false for a
+// cluster of a provider of which nobody knows that; a provider without a cloud has no host.
+func apiHost(obj *unstructured.Unstructured) (host string, known bool) {
+	of := func(field string) string {
+		value, _, _ := unstructured.NestedString(obj.Object, "spec", field)
+		return value
+	}
+	switch kind := obj.GetKind(); kind {
+	case "AWSCluster", "AWSManagedControlPlane":
+		if region := of("region"); strings.HasPrefix(region, "cn-") {
+			return "ec2." + region + ".amazonaws.com.cn", true
+		} else if region != "" {
+			return "ec2." + region + ".amazonaws.com", true
+		}
+		return "", false
+	case "VSphereCluster":
+		host = strings.TrimPrefix(of("server"), "https://")
+		return host, host != ""
+	case "AzureCluster", "AzureManagedControlPlane":
+		host = azureAPIs[of("azureEnvironment")]
+		return host, host != ""
+	case "GCPCluster", "GCPManagedCluster":
+		return "compute.googleapis.com", true
+	default: // such as OpenStackCluster; AWSManagedCluster says nothing that its control plane does not
+		return "", !strings.HasSuffix(kind, "Cluster") || slices.Contains([]string{"DockerCluster", "DevCluster", "AWSManagedCluster"}, kind)
+	}
+}
+
+// endpoints are the URLs of the clouds' APIs that objects name, and the objects of which nobody knows where theirs is.
+func endpoints(objects []*unstructured.Unstructured) (urls, unknown []string) {
+	all := map[string]bool{}
+	for _, obj := range objects {
+		if obj.GroupVersionKind().Group != infrastructure && !strings.HasSuffix(obj.GetKind(), "ManagedControlPlane") {
+			continue
+		}
+		host, known := apiHost(obj)
+		at := url.URL{Scheme: "https", Host: host}
+		if parsed, err := url.Parse(at.String()); err != nil || parsed.Host != host || parsed.User != nil {
+			known = false
+		}
+		switch {
+		case !known:
+			unknown = append(unknown, kube.RefOf(obj).String())
+		case host != "":
+			all[at.String()] = true
+		}
+	}
+	slices.Sort(unknown)
+	return slices.Sorted(maps.Keys(all)), unknown
+}
+
+// tryClouds finds out from inside the target whether it reaches the clouds' APIs that the objects at the source name. What it does not reach
+// is a warning: a provider may have a proxy that Flux has not.
+func (p *Move) tryClouds(ctx context.Context, source *kube.Client, target *Target, _ func(string)) error {
+	if p.Under != nil {
+		return steps.NothingToDo("the hand-over is under way")
+	}
+	from, err := capi.New(source)
+	if err != nil {
+		return err
+	}
+	graph, err := from.Graph(ctx, capi.GraphOptions{})
+	if err != nil {
+		return err
+	}
+	objects := make([]*unstructured.Unstructured, 0, len(graph.Items))
+	for _, item := range graph.Items {
+		objects = append(objects, item.Unstructured)
+	}
+	urls, unknown := endpoints(objects)
+	report := p.session.Deps.Report
+	if len(urls) > mostEndpoints {
+		unknown, urls = append(unknown, urls[mostEndpoints:]...), urls[:mostEndpoints]
+	}
+	if len(unknown) > 0 {
+		report.Warn(fmt.Sprintf("whether %s reaches the clouds of these cannot be told: %s", target.Name, plain.Names(unknown, mostNamed)))
+	}
+	if len(urls) == 0 {
+		return steps.NothingToDo("no cloud is named")
+	}
+	unreached, err := flux.NewSystem(target.client).Reach(ctx, urls)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		report.Warn(fmt.Sprintf("whether %s reaches %s cannot be told: %v", target.Name, plain.Names(urls, mostNamed), err))
+	}
+	for _, at := range slices.Sorted(maps.Keys(unreached)) {
+		report.Warn(fmt.Sprintf("%s does not reach %s, with which its clusters are managed: %v. If its providers have no other way there, undo "+
+			"the pivot while the work has not changed hands: `fleetctl pivot --abort`", target.Name, at, unreached[at]))
+	}
+	return nil
+}
+
+// mostNamed bounds a list in a warning.
+const mostNamed = 8

@@ -1,0 +1,64 @@
+//go:build integration
+
+package pivot
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/converge"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/following"
+	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
+	"github.com/fleetctl/fleetctl/pkg/resolve"
+	"github.com/fleetctl/fleetctl/pkg/snapshot"
+	"github.com/fleetctl/fleetctl/pkg/standing/standingtest"
+)
+
+// A restore does not take over where the API server refuses what the fleet repo says, and can be undone; a drill finds the same.
+func TestRestoreTriesFlux(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	e := standingtest.New(t)
+	s, err := e.Take(ctx, t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubetest.ClusterAPI(t, e.Client, "clusters", "machines")
+	const service = "{apiVersion: v1, kind: Service, metadata: {namespace: default, name: fixed}, spec: {clusterIP: ADDRESS, ports: [{port: 80}]}}\n"
+	if _, err := e.Client.ApplyYAML(ctx, []byte(strings.ReplaceAll(service, "ADDRESS", "None")), kube.ApplyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(e.Dir, filepath.FromSlash(s.Mgmt.Dir()), "fixed.yaml")
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(service, "ADDRESS", "10.0.0.77")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := NewRestoration(converge.NewRun(s))
+	r.Snap = &snapshot.Snapshot{ID: "20260101T000000Z-abcdef", Fleet: s.Identity(), ManagementCluster: s.Mgmt.Name, UID: "lost"}
+	const says = "Service default/fixed, which Kustomization flux-system/flux-system applies"
+	_, err = r.takeIn(ctx, e.Client, &following.Pushed{Session: s}, &resolve.Manifests{}, func(string) {})
+	if err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(diag.Hint(err), "fleetctl restore --abort") {
+		t.Fatalf("%v (%s)", err, diag.Hint(err))
+	}
+	j, err := handover.ReadJournal(ctx, e.Client)
+	if err != nil || j == nil || j.Phase.Committed() {
+		t.Errorf("the journal is %+v, %v", j, err)
+	}
+	if _, err := handover.AbortRestore(ctx, s.Side(e.Client)); err != nil {
+		t.Fatal(err)
+	}
+	d := &drill{session: s, snap: r.Snap, result: &DrillResult{}}
+	if err := d.takeIn(ctx, e.Client, &resolve.Manifests{}, func(string) {}); err == nil || !strings.Contains(err.Error(), says) ||
+		strings.Contains(diag.Hint(err), "--abort") {
+		t.Errorf("a drill: %v (%s)", err, diag.Hint(err))
+	}
+}
