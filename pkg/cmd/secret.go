@@ -167,8 +167,9 @@ memory if the system offers that. The temporary file is deleted when the editor 
 same in the encrypted file.
 
 If the text cannot be encrypted, committed or pushed, it is kept in the state folder, encrypted for the same recipients, and the error names
-the file. Go on with --from FILE, which deletes the kept file once the text is in the fleet repo. Each text that the editor saves is kept in this
-way until the command ends. So a killed command loses nothing that was saved, and the next secret edit of the file names what was kept.` + editingFlags + encrypting,
+the file. Go on with --from FILE, which deletes the kept file once the text is in the fleet repo. Each text that the editor saves is
+kept in this way until the command ends. So a killed command loses nothing that was saved, and the next secret edit of the file names
+what was kept.` + editingFlags + encrypting,
 		Example: `  fleetctl secret edit providers/docker/v1/clusters/dev/common/sync/registry.sops.yaml --commit
   EDITOR="code --wait" fleetctl secret edit registry.sops.yaml`,
 		Args: cobra.ExactArgs(1),

@@ -214,8 +214,8 @@ func (r *Repo) DefaultBranch() (string, error) {
 	return branch, nil
 }
 
-// CheckRemote refuses a remote whose URL fleetctl cannot push to, one that git pushes to in several places, and a branch that follows none of
-// the remotes that there are. The error matches ErrURL for the first, and ErrPushElsewhere for the second. It contacts nobody.
+// CheckRemote refuses a remote whose URL fleetctl cannot push to, one that git pushes to in several places, and a branch that follows
+// none of the remotes that there are. The error matches ErrURL for the first, and ErrPushElsewhere for the second. It contacts nobody.
 func (r *Repo) CheckRemote() error {
 	t, err := r.tracking()
 	if err != nil {

@@ -122,8 +122,8 @@ func (r *Repo) Owns(rec *state.Record) bool {
 	return rec.GitURL == "" || sameRemote
 }
 
-// CheckCopy refuses the record of a management cluster that follows another folder than this repo's, where the other one is still there: this
-// repo is a copy of it, or a clone, and what it says is not what the cluster follows.
+// CheckCopy refuses the record of a management cluster that follows another folder than this repo's, where the other one is still there:
+// this repo is a copy of it, or a clone, and what it says is not what the cluster follows.
 func (r *Repo) CheckCopy(rec *state.Record) error {
 	if rec.GitURL != "" || rec.Repo == "" || SameFolder(rec.Repo, r.Dir) || !HoldsFleet(rec.Repo) {
 		return nil

@@ -87,7 +87,8 @@ func (s Store) KeepEdit(fleet Fleet, file string, content []byte) (string, error
 // editEnding ends the names of kept edits.
 const editEnding = ".age"
 
-// editPrefix begins the names of the kept edits of a file: its name, for people, and a digest of its path, because others have that name too.
+// editPrefix begins the names of the kept edits of a file: its name, for people, and a digest of its path, because others have that name
+// too.
 func editPrefix(file string) string {
 	stem, _, _ := strings.Cut(filepath.Base(filepath.FromSlash(file)), ".")
 	digest := sha256.Sum256([]byte(file))
