@@ -3,15 +3,11 @@ package cmd
 import (
 	"bytes"
 	"context"
-	"errors"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
@@ -171,7 +167,9 @@ memory if the system offers that. The temporary file is deleted when the editor 
 same in the encrypted file.
 
 If the text cannot be encrypted, committed or pushed, it is kept in the state folder, encrypted for the same recipients, and the error names
-the file. Go on with --from FILE, which deletes the kept file once the text is in the fleet repo.` + editingFlags + encrypting,
+the file. Go on with --from FILE, which deletes the kept file once the text is in the fleet repo. Each text that the editor saves is
+kept in this way until the command ends. So a killed command loses nothing that was saved, and the next secret edit of the file names
+what was kept.` + editingFlags + encrypting,
 		Example: `  fleetctl secret edit providers/docker/v1/clusters/dev/common/sync/registry.sops.yaml --commit
   EDITOR="code --wait" fleetctl secret edit registry.sops.yaml`,
 		Args: cobra.ExactArgs(1),
@@ -197,11 +195,11 @@ func runSecretEdit(ctx context.Context, f *factory, o *secretEditOptions) error 
 	if err != nil {
 		return err
 	}
-	e.Change = func(text []byte, problem error) ([]byte, error) {
+	e.Change = func(text []byte, problem error, saved func([]byte)) ([]byte, error) {
 		if problem != nil {
 			ui.Fail(f.streams, problem)
 		}
-		edited, err := editText(ctx, f, filepath.Base(e.File), text)
+		edited, err := editText(ctx, f, filepath.Base(e.File), text, saved)
 		if err == nil && problem != nil && bytes.Equal(edited, text) {
 			err = diag.Wrap("edit "+e.File, problem, "nothing was changed")
 		}
@@ -216,44 +214,6 @@ func runSecretEdit(ctx context.Context, f *factory, o *secretEditOptions) error 
 func addKeyFlag(c *cobra.Command, keyFile *string) {
 	c.Flags().StringVar(keyFile, "age-key-file", "",
 		"file with the private age key of the fleet (default: SOPS_AGE_KEY_FILE, SOPS_AGE_KEY, or the state folder's)")
-}
-
-// editText lets the user's editor change a text. The text is in a file that only the user can read, in a private folder, as long as the
-// editor runs.
-func editText(ctx context.Context, f *factory, name string, text []byte) (edited []byte, err error) {
-	dir, remove, err := atomicfile.TempFolder(os.Getenv("XDG_RUNTIME_DIR"), "edit") // in memory, if the system has such a folder
-	if err != nil {
-		dir, remove, err = atomicfile.TempFolder("", "edit")
-	}
-	if err != nil {
-		return nil, diag.Wrap("make a private folder for the editor", err, "")
-	}
-	defer func() {
-		err = errors.Join(err, remove())
-	}()
-	path := filepath.Join(dir, name)
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		return nil, err
-	}
-	editor := strings.Fields(editorProgram())
-	cmd := exec.CommandContext(ctx, editor[0], append(editor[1:], path)...) //nolint:gosec // the user's own editor, as they named it
-	raw := f.streams.Raw()                                                  // the editor owns the terminal while it runs
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = raw.In, raw.Err, raw.Err
-	ended := diag.Wrap("run the editor "+editor[0], cmd.Run(), "set EDITOR to the editor that you use")
-	edited, err = os.ReadFile(path) // even after an error, because the editor may have written before
-	if ended != nil {
-		return edited, ended
-	}
-	return edited, err
-}
-
-func editorProgram() string {
-	for _, name := range []string{"VISUAL", "EDITOR"} {
-		if editor := strings.TrimSpace(os.Getenv(name)); editor != "" {
-			return editor
-		}
-	}
-	return "vi"
 }
 
 // secretRotateOptions are the flags of secret rotate.

@@ -103,7 +103,7 @@ func pauseNow(ctx context.Context, f *factory, p *pauseOptions) error {
 		if len(here) == 0 {
 			continue
 		}
-		target, err := management.FindDeclared(f.store(), cluster, repo.Dir)
+		target, err := management.Find(f.store(), cluster, repo.Dir)
 		if err == nil {
 			var some []management.Switched
 			some, err = management.SetSuspended(ctx, target, here, p.paused)

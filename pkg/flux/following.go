@@ -26,7 +26,7 @@ type Following struct {
 	// SourceKind, URL and Ref describe the source of the Kustomization flux-system, or else the GitRepository flux-system. They are "" if
 	// there is neither. Ref is the name of a branch, or "tag v1", "commit …" and so on.
 	SourceKind, URL, Ref string
-	// Path that the Kustomization flux-system applies; "" without such a Kustomization.
+	// Path that the Kustomization flux-system applies, "." for the top of the repo; "" without such a Kustomization.
 	Path string
 	// Prune means that the Kustomization deletes applied objects that are no longer in its source.
 	Prune bool
@@ -168,5 +168,5 @@ func refOf(source *unstructured.Unstructured) string {
 	return ref["branch"]
 }
 
-// CleanPath returns a path in a repo without a leading ./ or / and without trailing slashes.
-func CleanPath(p string) string { return strings.TrimPrefix(path.Clean("/"+p), "/") }
+// CleanPath returns a path in a repo without a leading ./ or / and without trailing slashes; "." is the top.
+func CleanPath(p string) string { return cmp.Or(strings.TrimPrefix(path.Clean("/"+p), "/"), ".") }

@@ -192,8 +192,9 @@ func suspendAndResume(ctx context.Context, t *testing.T, client *kube.Client, sy
 	commit := repo.commit(map[string]string{"clusters/demo.yaml": release("demo", 9)})
 	short, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	if err := system.WaitSynced(short, WaitOptions{Commit: commit}); err == nil || !strings.Contains(err.Error(), "it is suspended") {
-		t.Errorf("while suspended: got %v", err)
+	if err := system.WaitSynced(short, WaitOptions{Commit: commit}); err == nil || !strings.Contains(err.Error(), "it is suspended") ||
+		!strings.Contains(diag.Hint(err), "kubectl -n flux-system patch kustomization flux-system") {
+		t.Errorf("while suspended: got %v, hint %q", err, diag.Hint(err))
 	}
 	resumed, err := system.Resume(ctx)
 	if err != nil || len(resumed) != len(suspended) {

@@ -167,7 +167,7 @@ func (s *System) WaitReleased(ctx context.Context, release kube.Key, detail func
 			if obj := objects[release]; obj != nil {
 				why = workloadReason(obj)
 				if _, is := obj.GetAnnotations()[letGoAnnotation]; is {
-					why = "it is suspended"
+					why = whySuspended
 				}
 			}
 			if why != "" && detail != nil {

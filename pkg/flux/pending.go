@@ -50,6 +50,25 @@ type check struct {
 	missing  kube.NotReadyError
 }
 
+// whySuspended is why an object that somebody has suspended is pending.
+const whySuspended = "it is suspended"
+
+// resumeHint says how to resume the objects among the missing ones that somebody has suspended: no wait ends that. It is "" where there are
+// none.
+func resumeHint(missing kube.NotReadyError) string {
+	var commands []string
+	for _, m := range missing {
+		if m.Reason == whySuspended {
+			commands = append(commands, fmt.Sprintf("`kubectl -n %s patch %s %s --type merge -p '{\"spec\":{\"suspend\":false}}'`",
+				m.Ref.Namespace, strings.ToLower(m.Ref.Kind), m.Ref.Name))
+		}
+	}
+	if len(commands) == 0 {
+		return ""
+	}
+	return "somebody has suspended Flux; to let it go on, run " + strings.Join(commands, " and ")
+}
+
 func (c *check) miss(ref kube.Ref, format string, args ...any) {
 	c.missing = append(c.missing, kube.Unready{Ref: ref, Reason: fmt.Sprintf(format, args...)})
 }
@@ -62,7 +81,7 @@ func (c *check) system(ref kube.Ref) bool {
 	}
 	c.revision = o.artifactRevision()
 	if o.Spec.Suspend {
-		c.miss(ref, "it is suspended")
+		c.miss(ref, whySuspended)
 		return false
 	}
 	if why := o.ready(); why != "" {
@@ -106,7 +125,7 @@ func (c *check) visit(ref kube.Ref) {
 	}
 	if o.Spec.Suspend {
 		if ref.Key == systemKey && ref.GroupVersionKind == kustomizationKind {
-			c.miss(ref, "it is suspended")
+			c.miss(ref, whySuspended)
 		}
 		return
 	}

@@ -310,3 +310,21 @@ func TestShortRevision(t *testing.T) {
 		}
 	}
 }
+
+// A wait for what somebody has suspended says how it goes on; it ends by itself never.
+func TestHintOfSuspended(t *testing.T) {
+	source := kube.Ref{GroupVersionKind: gitRepositoryKind, Key: systemKey}
+	sync := kube.Ref{GroupVersionKind: kustomizationKind, Key: systemKey}
+	hint := resumeHint(kube.NotReadyError{{Ref: source, Reason: whySuspended}, {Ref: sync, Reason: whySuspended}})
+	for _, command := range []string{
+		`kubectl -n flux-system patch gitrepository flux-system --type merge -p '{"spec":{"suspend":false}}'`,
+		`kubectl -n flux-system patch kustomization flux-system --type merge -p '{"spec":{"suspend":false}}'`,
+	} {
+		if !strings.Contains(hint, command) {
+			t.Errorf("%q lacks %q", hint, command)
+		}
+	}
+	if hint := resumeHint(kube.NotReadyError{{Ref: source, Reason: "it does not exist"}}); hint != "" {
+		t.Errorf("got %q", hint)
+	}
+}

@@ -1,6 +1,7 @@
 package flux
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -101,7 +102,8 @@ func (w *waiter) run(ctx context.Context) error {
 	}
 	return &diag.Error{
 		Op: "wait until Flux has applied " + shortCommit(w.commit), Err: cause,
-		Hint: "fix the reason in the fleet repo, or run the same command again to go on waiting", Code: diag.ExitNotReady,
+		Hint: cmp.Or(resumeHint(missing), "fix the reason in the fleet repo, or run the same command again to go on waiting"),
+		Code: diag.ExitNotReady,
 	}
 }
 

@@ -22,6 +22,7 @@ var ErrPushElsewhere = errors.New("git would not push there")
 type tracking struct {
 	address                        // of the remote, as git asks it
 	to      address                // where git pushes to, which may be another
+	also    int                    // how many other addresses git pushes to besides
 	remote  string                 // its name
 	push    string                 // the name of the remote that git pushes to
 	head    plumbing.ReferenceName // that branch here; "" if it is in no branch here
@@ -59,13 +60,45 @@ func (r *Repo) tracking() (*tracking, error) {
 	}
 	t.push = cmp.Or(config.settings[own+"pushremote"], config.settings["remote.pushdefault"], t.remote)
 	t.ref = plumbing.NewRemoteReferenceName(t.remote, t.branch)
-	if urls := config.lists["remote."+t.remote+".url"]; len(urls) > 0 {
-		t.address, t.to = config.rewritten(urls[0], "insteadof"), config.rewritten(urls[0], "pushinsteadof", "insteadof")
+	urls := config.addressesIn("remote." + t.remote + ".url")
+	if len(urls) > 0 {
+		t.address = config.rewritten(urls[0], "insteadof")
 	}
-	if urls := config.lists["remote."+t.remote+".pushurl"]; len(urls) > 0 {
-		t.to = config.rewritten(urls[0], "insteadof")
+	if pushes := config.pushes(t.remote, urls); len(pushes) > 0 {
+		t.to, t.also = pushes[0], len(pushes)-1
 	}
 	return t, nil
+}
+
+// addressesIn are the addresses that a variable has; an empty value takes away those before it.
+func (f *configFiles) addressesIn(variable string) []string {
+	all := f.lists[variable]
+	for i := slices.Index(all, ""); i >= 0; i = slices.Index(all, "") {
+		all = all[i+1:]
+	}
+	return all
+}
+
+// pushes are the addresses that git pushes to: those that are for pushes alone, else those of the URLs that a rule makes such addresses
+// of, else all URLs.
+func (f *configFiles) pushes(remote string, urls []string) []address {
+	var all, ruled []address
+	for _, url := range f.addressesIn("remote." + remote + ".pushurl") {
+		all = append(all, f.rewritten(url, "insteadof"))
+	}
+	if len(all) > 0 {
+		return all
+	}
+	for _, url := range urls {
+		all = append(all, f.rewritten(url, "insteadof"))
+		if to := f.rewritten(url, "pushinsteadof"); to != (address{url: url}) {
+			ruled = append(ruled, to)
+		}
+	}
+	if len(ruled) > 0 {
+		return ruled
+	}
+	return all
 }
 
 // remotes are the names of the remotes, sorted.
@@ -162,9 +195,22 @@ func (t *tracking) missing(dir string, remotes []string) error {
 		t.head.Short(), dir, strings.Join(remotes, ", "))
 }
 
+// checkAddresses refuses a remote that git pushes to in several places: one of them could take a change that another one refuses.
+func (t *tracking) checkAddresses() error {
+	if t.also == 0 {
+		return nil
+	}
+	return diag.Errorf("give --commit and push with git, or leave it one address: git config --get-regexp '^remote\\."+t.remote+
+		"\\.(push)?url$' lists them",
+		"%w alone: git pushes to %d addresses of the remote %s, the first of which is %s", ErrPushElsewhere, t.also+1, t.remote, t.to.url)
+}
+
 // checkPush refuses a push that git, as it is set up here, would make elsewhere or would not make.
 func (t *tracking) checkPush() error {
 	local := t.head.Short()
+	if err := t.checkAddresses(); err != nil {
+		return err
+	}
 	switch {
 	case t.push != t.remote:
 		return diag.Errorf("give --pr; or, if it is to be pushed there: git config branch."+local+".pushRemote "+t.remote,

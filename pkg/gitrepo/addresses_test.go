@@ -71,6 +71,9 @@ func TestPushGoesWhereGitPushes(t *testing.T) {
 		"the same by its name": {set: []string{"branch.main.pushRemote", "origin"}},
 		"another branch": {set: []string{"branch.main.merge", "refs/heads/next"},
 			refused: "follows next of origin, which has another name"},
+		"two addresses": {set: []string{"--add", "remote.origin.url", other.URL},
+			refused: "git pushes to 2 addresses of the remote origin"},
+		"one address for pushes": {set: []string{"--add", "remote.origin.pushurl", server.URL}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sandbox(t, tess)

@@ -196,7 +196,7 @@ func (r *Repo) place(
 	branch plumbing.ReferenceName,
 	from, to plumbing.Hash,
 	intent []Change,
-) error {
+) (err error) {
 	if from == to {
 		return nil
 	}
@@ -213,6 +213,11 @@ func (r *Repo) place(
 		return err
 	}
 	r.keepLeft(steps, to)
+	unlock, err := r.lockBranch(ctx, branch, from)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
 	if err := r.announce(l, steps, branch, to); err != nil {
 		return err
 	}

@@ -235,3 +235,17 @@ func TestHintInARebase(t *testing.T) {
 		t.Errorf("the error is %v, hint %q", err, diag.Hint(err))
 	}
 }
+
+// git switches to no branch in a bisection either.
+func TestHintInABisection(t *testing.T) {
+	repo := started(t)
+	dir := repo.Dir()
+	for range 3 {
+		run(t, dir, "commit", "-q", "--allow-empty", "-m", "more")
+	}
+	run(t, dir, "bisect", "start", "HEAD", "HEAD~3")
+	_, _, err := repo.Commit(t.Context(), []gitrepo.Change{edited}, "change", gitrepo.Author{})
+	if !errors.Is(err, gitrepo.ErrDetached) || !strings.Contains(diag.Hint(err), "git bisect reset") {
+		t.Errorf("the error is %v, hint %q", err, diag.Hint(err))
+	}
+}

@@ -1,7 +1,6 @@
 package gitrepo
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -21,10 +20,6 @@ import (
 const (
 	// lockName is our own lock in the .git folder. The kernel releases it when its holder dies.
 	lockName = "fleetctl.lock"
-	// indexMark begins an index.lock of ours. Only the holder of lockName makes one, so whoever holds lockName and finds one
-	// knows that its maker is dead. git's own begin with "DIRC", or are empty.
-	indexMark = "fleetctl\n"
-
 	lockWait = 10 * time.Second
 	lockPoll = 25 * time.Millisecond // neither lock can be waited for in another way that a context could end
 )
@@ -92,42 +87,9 @@ func busy(ctx context.Context, err error, what, hint string) error {
 
 func (l *lock) path(name string) string { return filepath.Join(l.gitDir, name) }
 
-// lockIndex makes index.lock, as git does it, but with our mark in it from its first moment.
+// lockIndex takes git's lock of the index.
 func (l *lock) lockIndex(ctx context.Context) error {
-	marked := l.path(lockName + ".index")
-	if err := os.WriteFile(marked, []byte(indexMark), 0o600); err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(marked) }() // a second name of index.lock, or of no use any more
-	for {
-		err := os.Link(marked, l.path("index.lock"))
-		if err != nil && !errors.Is(err, fs.ErrExist) {
-			err = createExclusive(l.path("index.lock")) // a file system without hard links
-		}
-		if !errors.Is(err, fs.ErrExist) {
-			return err
-		}
-		if content, err := within.Named(l.path("index.lock"), int64(len(indexMark))); err == nil && bytes.Equal(content, []byte(indexMark)) {
-			if err := os.Remove(l.path("index.lock")); err != nil {
-				return err
-			}
-			continue
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(lockPoll):
-		}
-	}
-}
-
-func createExclusive(path string) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(indexMark)
-	return errors.Join(err, f.Close())
+	return lockAsGit(ctx, l.path("index"), l.path(lockName+".index"))
 }
 
 func (l *lock) readIndex() error { return l.readIndexFrom(l.path("index")) }

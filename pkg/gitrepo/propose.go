@@ -19,6 +19,9 @@ var ErrUnpushed = errors.New("there are commits that are not pushed")
 // come along.
 func (r *Repo) Propose(ctx context.Context, auth Auth, branch string, intent Intent, message string, author Author) (*Synced, error) {
 	t, remote, err := r.remote(auth)
+	if err == nil {
+		err = t.checkAddresses()
+	}
 	if err != nil {
 		return nil, err
 	}

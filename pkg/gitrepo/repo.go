@@ -23,6 +23,9 @@ import (
 // origin is the remote that fleetctl makes.
 const origin = "origin"
 
+// endRebase is the way out of a rebase, in which git refuses to switch to a branch.
+const endRebase = "a rebase is under way, finish or abort it: git rebase --continue, or git rebase --abort"
+
 // Repo is a repository with a working tree. Its methods look at the disk each time: another program may have changed it.
 type Repo struct {
 	dir    string
@@ -148,9 +151,11 @@ func (r *Repo) head() (plumbing.ReferenceName, plumbing.Hash, error) {
 	}
 	if ref.Type() != plumbing.SymbolicReference {
 		hint := "check out the branch: git switch NAME"
-		for _, name := range []string{"rebase-merge", "rebase-apply"} {
+		for name, way := range map[string]string{
+			"rebase-merge": endRebase, "rebase-apply": endRebase, "BISECT_LOG": "a bisection is under way, end it: git bisect reset",
+		} {
 			if _, err := os.Lstat(filepath.Join(r.gitDir, name)); err == nil {
-				hint = "a rebase is under way, finish or abort it: git rebase --continue, or git rebase --abort"
+				hint = way
 			}
 		}
 		return "", plumbing.ZeroHash, diag.Errorf(hint, "%w in %s", ErrDetached, r.dir)
@@ -161,6 +166,10 @@ func (r *Repo) head() (plumbing.ReferenceName, plumbing.Hash, error) {
 	}
 	if err != nil {
 		return "", plumbing.ZeroHash, fmt.Errorf("read %s of %s: %w", ref.Target(), r.dir, err)
+	}
+	if at.Type() == plumbing.SymbolicReference {
+		return "", plumbing.ZeroHash, diag.Errorf("check that one out: git switch "+at.Target().Short(),
+			"the branch %s of %s is a name for another one, %s", ref.Target().Short(), r.dir, at.Target().Short())
 	}
 	return ref.Target(), at.Hash(), nil
 }
@@ -205,8 +214,8 @@ func (r *Repo) DefaultBranch() (string, error) {
 	return branch, nil
 }
 
-// CheckRemote refuses a remote whose URL fleetctl cannot push to, and a branch that follows none of the remotes that there are. The error
-// matches ErrURL for the former. It contacts nobody.
+// CheckRemote refuses a remote whose URL fleetctl cannot push to, one that git pushes to in several places, and a branch that follows
+// none of the remotes that there are. The error matches ErrURL for the first, and ErrPushElsewhere for the second. It contacts nobody.
 func (r *Repo) CheckRemote() error {
 	t, err := r.tracking()
 	if err != nil {
@@ -223,7 +232,7 @@ func (r *Repo) CheckRemote() error {
 			return t.refused(err)
 		}
 	}
-	return nil
+	return t.checkAddresses()
 }
 
 // EnsureRemote makes url the remote called origin, if there is none yet, and says whether it did. The error names both if

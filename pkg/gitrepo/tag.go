@@ -115,7 +115,7 @@ func (r *Repo) Tag(ctx context.Context, name, commit, message string) (bool, err
 	if err != nil {
 		return false, fmt.Errorf("tag %s: %w", name, err)
 	}
-	if err := r.git.Storer.CheckAndSetReference(plumbing.NewHashReference(ref, hash), nil); err != nil {
+	if err := r.newReference(ctx, ref, hash); err != nil {
 		return false, fmt.Errorf("tag %s: %w", name, err)
 	}
 	return true, nil
@@ -126,6 +126,9 @@ func (r *Repo) Tag(ctx context.Context, name, commit, message string) (bool, err
 func (r *Repo) PushTag(ctx context.Context, auth Auth, name string) (bool, error) {
 	const verb = "push a tag to"
 	t, remote, err := r.remote(auth)
+	if err == nil {
+		err = t.checkAddresses()
+	}
 	if err != nil {
 		return false, err
 	}
@@ -146,7 +149,7 @@ func (r *Repo) PushTag(ctx context.Context, auth Auth, name string) (bool, error
 		return false, remote.fail(verb, diag.Errorf("take yours away and run the command again: git tag --delete "+name,
 			"%w: %s", ErrTagExists, name))
 	}
-	if err := r.verifyPush(ctx, t.remote, t.url, ref.String(), hash, ref, plumbing.ZeroHash); err != nil {
+	if err := r.verifyPush(ctx, t.remote, t.to.url, ref.String(), hash, ref, plumbing.ZeroHash); err != nil {
 		return false, err
 	}
 	err = send(ctx, session, refs.Capabilities, r.git.Storer, update{name: ref, new: hash, objects: []plumbing.Hash{hash}})
@@ -219,7 +222,7 @@ func (r *Repo) fetchTags(ctx context.Context, remote *remote, haves []plumbing.H
 		}
 	}
 	for ref, hash := range lacking {
-		if err := r.git.Storer.CheckAndSetReference(plumbing.NewHashReference(ref, hash), nil); err != nil {
+		if err := r.newReference(ctx, ref, hash); err != nil {
 			return fmt.Errorf("write the tag %s: %w", ref.Short(), err)
 		}
 	}

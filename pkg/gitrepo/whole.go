@@ -2,6 +2,7 @@ package gitrepo
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -35,6 +36,7 @@ type durable struct {
 	mutex   sync.Mutex
 	pending map[string]bool // objects and packs that may not be on the disk yet
 	temps   map[string]bool // files that become packs or objects, or are removed
+	held    []string        // files of which lock has git's locks
 }
 
 // TempFile is that of billy.Filesystem.
@@ -144,28 +146,51 @@ func (w *durable) OpenFile(name string, flag int, perm os.FileMode) (billy.File,
 	if !isWhole(name) || flag&(os.O_WRONLY|os.O_RDWR) == 0 {
 		return w.Filesystem.OpenFile(name, flag, perm)
 	}
-	f := &wholeFile{in: w, name: name, perm: perm}
-	old, err := w.Open(name)
+	f := &wholeFile{in: w, name: name, perm: perm, release: func() error { return nil }}
+	if err := f.lock(); err != nil {
+		return nil, err
+	}
+	if err := f.read(flag); err != nil {
+		return nil, errors.Join(err, f.release())
+	}
+	return f, nil
+}
+
+// lock takes git's lock of the file, unless it is held already.
+func (f *wholeFile) lock() error {
+	path := f.in.path(f.name)
+	f.in.mutex.Lock()
+	held := slices.Contains(f.in.held, path)
+	f.in.mutex.Unlock()
+	if held || isObject(f.name) { // git makes an index of a pack, and never changes it
+		return nil
+	}
+	var err error
+	f.release, err = f.in.lock(context.Background(), path) // for moments: the interface has no context
+	return err
+}
+
+// read reads what there is.
+func (f *wholeFile) read(flag int) error {
+	old, err := f.in.Open(f.name)
 	switch {
 	case err == nil:
 		f.content, err = io.ReadAll(old)
 		if err = errors.Join(err, old.Close()); err != nil {
-			return nil, err
+			return err
 		}
-		if info, err := w.Stat(name); err == nil {
+		if info, err := f.in.Stat(f.name); err == nil {
 			f.perm, f.exact = info.Mode().Perm(), true
 		}
-	case !errors.Is(err, fs.ErrNotExist):
-		return nil, err
-	case flag&os.O_CREATE == 0:
-		return nil, err
+	case !errors.Is(err, fs.ErrNotExist), flag&os.O_CREATE == 0:
+		return err
 	default:
 		f.changed = true
 	}
 	if flag&os.O_TRUNC != 0 {
 		f.content, f.changed = nil, true
 	}
-	return f, nil
+	return nil
 }
 
 // wholeFile is one file while it is written: in memory, until Close.
@@ -177,6 +202,7 @@ type wholeFile struct {
 	content []byte
 	at      int64
 	changed bool
+	release func() error // of git's lock
 }
 
 func (f *wholeFile) Name() string { return f.name }
@@ -227,16 +253,24 @@ func (f *wholeFile) Truncate(size int64) error {
 	return nil
 }
 
-// Lock and Unlock have nothing to do: whoever sets references of ours holds the repository's own lock, and git heeds no lock of this kind.
+// Lock and Unlock have nothing to do: git's lock is held, which go-git does not know.
 func (f *wholeFile) Lock() error   { return nil }
 func (f *wholeFile) Unlock() error { return nil }
 
 // Close puts the file in its place, if anything was written, and what is owed to the disk before it.
 func (f *wholeFile) Close() error {
-	if !f.changed {
-		return nil
+	var err error
+	if f.changed {
+		f.changed = false
+		err = f.place()
 	}
-	f.changed = false
+	release := f.release
+	f.release = func() error { return nil }
+	return errors.Join(err, release())
+}
+
+// place brings the file to the disk.
+func (f *wholeFile) place() error {
 	if err := f.in.flush(); err != nil {
 		return err
 	}

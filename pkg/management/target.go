@@ -46,8 +46,25 @@ var ErrUnknownCluster = errors.New("no such management cluster is known on this 
 
 // Find finds the management cluster called name. With an empty name it is the only one of the fleet repo around dir, or, outside of a
 // fleet repo, the only one that this machine remembers. The error is ownership.ErrOtherFleet if the remembered cluster of this name
-// belongs to another fleet than the repo's.
+// belongs to another fleet than the repo's. In a copy of a folder that the cluster follows, it is found from the original alone.
 func Find(store state.Store, name, dir string) (*Target, error) {
+	t, err := find(store, name, dir)
+	if err != nil {
+		return nil, err
+	}
+	return t, t.checkCopy()
+}
+
+// checkCopy refuses to act on a cluster from a copy of the folder that it follows.
+func (t *Target) checkCopy() error {
+	if t.repo == nil || t.Record == nil || t.given != nil {
+		return nil
+	}
+	return t.repo.CheckCopy(t.Record)
+}
+
+// find is Find without the look whether the repo is a copy.
+func find(store state.Store, name, dir string) (*Target, error) {
 	repo, err := ownership.RepoAt(dir)
 	if err != nil {
 		return nil, err
@@ -177,7 +194,7 @@ func (t *Target) checkWhose(ctx context.Context, client *kube.Client) error {
 // FindDeclared is Find for commands that only look. In a fleet repo with a single management cluster it returns that one, even if it was
 // not made yet. All these commands then report that with the same text.
 func FindDeclared(store state.Store, name, dir string) (*Target, error) {
-	t, err := Find(store, name, dir)
+	t, err := find(store, name, dir)
 	if name != "" || !errors.Is(err, ErrUnknownCluster) {
 		return t, err
 	}

@@ -122,6 +122,16 @@ func (r *Repo) Owns(rec *state.Record) bool {
 	return rec.GitURL == "" || sameRemote
 }
 
+// CheckCopy refuses the record of a management cluster that follows another folder than this repo's, where the other one is still there:
+// this repo is a copy of it, or a clone, and what it says is not what the cluster follows.
+func (r *Repo) CheckCopy(rec *state.Record) error {
+	if rec.GitURL != "" || rec.Repo == "" || SameFolder(rec.Repo, r.Dir) || !HoldsFleet(rec.Repo) {
+		return nil
+	}
+	return diag.Errorf("run it in "+rec.Repo+"; or, if this folder is to take its place, give --take-over-flux to `fleetctl init`",
+		"Flux on the management cluster %s follows the folder %s, and this is a copy of it", rec.Name, rec.Repo)
+}
+
 // NotOurs says whose a record is, where the repo does not own it.
 func (r *Repo) NotOurs(rec *state.Record) error {
 	whose := Describe(rec.Fleet, rec.FleetID, cmp.Or(rec.GitURL, rec.Repo))

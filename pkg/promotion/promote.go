@@ -140,6 +140,11 @@ func newRun(ctx context.Context, store state.Store, o Options) (*run, error) {
 	if !ways.Commit && !ways.Push && !ways.PullRequest && !ways.DryRun {
 		ways.Push, ways.Commit = p.remote, !p.remote
 	}
+	if p.carries() && p.remote { // before there is a tag here
+		if err := p.git.CheckRemote(); err != nil {
+			return nil, err
+		}
+	}
 	return p, nil
 }
 

@@ -53,10 +53,8 @@ func (s *Session) checkRecord(record *state.Record) error {
 	if !s.Self.Owns(record) {
 		return s.Self.NotOurs(record)
 	}
-	if s.Self.URL == "" && record.GitURL == "" && record.Repo != "" && !ownership.SameFolder(record.Repo, s.Opts.Dir) &&
-		ownership.HoldsFleet(record.Repo) && !s.Opts.TakeOverFlux {
-		return diag.Errorf("run it in "+record.Repo+"; or, if this folder is to take its place, give --take-over-flux",
-			"Flux on the management cluster %s follows the folder %s, and this is a copy of it", record.Name, record.Repo)
+	if s.Self.URL == "" && !s.Opts.TakeOverFlux { // a remote that a folder has got since may be cloned anywhere
+		return s.Self.CheckCopy(record)
 	}
 	return nil
 }

@@ -80,6 +80,7 @@ func TestFluxThatFollowsSomethingElse(t *testing.T) {
 		"another branch":               {e.Git.URL, "production", path, "", false},
 		"another path":                 {e.Git.URL, "main", "clusters/prod", "", false},
 		"the folder above":             {e.Git.URL, "main", "providers/docker/v1", "", false},
+		"the top of the repository":    {e.Git.URL, "main", "", "", false},
 		"a sync of another tool beside it": {"", "", "",
 			"{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {name: platform, namespace: flux-system}, spec: {path: " +
 				"./, prune: true, sourceRef: {kind: OCIRepository, name: platform}}}", false},

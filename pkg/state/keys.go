@@ -3,7 +3,10 @@ package state
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -77,9 +80,38 @@ func (s Store) KeepEdit(fleet Fleet, file string, content []byte) (string, error
 	if err := privateFolder(dir); err != nil {
 		return "", err
 	}
-	stem, _, _ := strings.Cut(filepath.Base(filepath.FromSlash(file)), ".")
-	path := filepath.Join(dir, fmt.Sprintf("%s-%s.age", stem, strings.ToLower(rand.Text()[:8])))
+	path := filepath.Join(dir, editPrefix(file)+strings.ToLower(rand.Text()[:8])+editEnding)
 	return path, atomicfile.Write(path, content, 0o600)
+}
+
+// editEnding ends the names of kept edits.
+const editEnding = ".age"
+
+// editPrefix begins the names of the kept edits of a file: its name, for people, and a digest of its path, because others have that name
+// too.
+func editPrefix(file string) string {
+	stem, _, _ := strings.Cut(filepath.Base(filepath.FromSlash(file)), ".")
+	digest := sha256.Sum256([]byte(file))
+	return fmt.Sprintf("%s-%x", stem, digest[:4])
+}
+
+// KeptEdits are the files that KeepEdit has made of a file of the fleet repo, and that are still there.
+func (s Store) KeptEdits(fleet Fleet, file string) ([]string, error) {
+	dir := s.edits(fleet)
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), editPrefix(file)) && strings.HasSuffix(e.Name(), editEnding) {
+			all = append(all, filepath.Join(dir, e.Name()))
+		}
+	}
+	return all, nil
 }
 
 // edits is the folder for what was edited in a fleet's repo. As with keys, no name can be taken for an identity.

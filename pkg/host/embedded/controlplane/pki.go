@@ -97,15 +97,44 @@ func (p pki) ensure(now time.Time) (made []string, err error) {
 		made = append(made, l.name)
 	}
 	// This key is never renewed: Secrets hold tokens that are signed with it.
-	if _, err := readPEM(p.key(serviceAccountName)); errors.Is(err, fs.ErrNotExist) {
+	private, err := readPEM(p.key(serviceAccountName))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		if err := p.newServiceAccountKey(); err != nil {
 			return made, fmt.Errorf("key for service account tokens: %w", err)
 		}
 		made = append(made, serviceAccountName)
-	} else if err != nil {
+	case err != nil:
 		return made, err
+	default:
+		if err := p.keepPublicKey(private); err != nil {
+			return made, fmt.Errorf("public key for service account tokens: %w", err)
+		}
 	}
 	return made, nil
+}
+
+// keepPublicKey writes the public half of the key for tokens anew where it is missing, or another key's: the API server would refuse all
+// tokens.
+func (p pki) keepPublicKey(private []byte) error {
+	key, err := x509.ParseECPrivateKey(private)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", p.key(serviceAccountName), err)
+	}
+	public, err := x509.MarshalPKIXPublicKey(key.Public())
+	if err != nil {
+		return err
+	}
+	if there, err := readPEM(p.cert(serviceAccountName)); err == nil && bytes.Equal(there, public) {
+		return nil
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return p.writePublicKey(public)
+}
+
+func (p pki) writePublicKey(public []byte) error {
+	return atomicfile.Write(p.cert(serviceAccountName), pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}), 0o600)
 }
 
 // signer is a certificate with its key.
@@ -211,8 +240,7 @@ func (p pki) newServiceAccountKey() error {
 	if err != nil {
 		return err
 	}
-	if err := atomicfile.Write(p.cert(serviceAccountName),
-		pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}), 0o600); err != nil {
+	if err := p.writePublicKey(public); err != nil {
 		return err
 	}
 	private, err := encodeKey(key)

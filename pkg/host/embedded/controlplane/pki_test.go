@@ -185,3 +185,29 @@ func TestDamagedPorts(t *testing.T) {
 		t.Errorf("then %+v, moved %v, %v", again, moved, err)
 	}
 }
+
+// The public half of the key for tokens follows the key: without it, or with another key's, the API server refuses every token.
+func TestPublicKeyOfTokens(t *testing.T) {
+	dir, start := t.TempDir(), time.Now()
+	ensured(t, dir, start)
+	p := pki{dir: dir}
+	want, err := os.ReadFile(p.cert(serviceAccountName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := pki{dir: t.TempDir()}
+	ensured(t, other.dir, start)
+	foreign, err := os.ReadFile(other.cert(serviceAccountName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{"another key's": foreign, "empty": {}} {
+		if err := os.WriteFile(p.cert(serviceAccountName), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		ensured(t, dir, start)
+		if got, err := os.ReadFile(p.cert(serviceAccountName)); err != nil || string(got) != string(want) {
+			t.Errorf("%s: %s, %v", name, got, err)
+		}
+	}
+}
