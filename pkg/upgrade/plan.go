@@ -79,6 +79,8 @@ type Component struct {
 	Declared  string `json:"declared,omitempty"`
 	// Newest is the newest that fits: with the contract of Cluster API that this fleetctl knows, and in one step from what is installed.
 	Newest string `json:"newest,omitempty"`
+	// Unread means that the releases could not be looked at, so that Newest is not known.
+	Unread bool `json:"unread,omitempty"`
 	// Contract of the declared version, for a provider.
 	Contract string `json:"contract,omitempty"`
 	// Against says why the declared version cannot be reached.
@@ -99,7 +101,7 @@ func (c *Component) Changes() bool {
 
 // Outdated tells whether there is a newer version than fleet.yaml says, or than what is installed where that leaves it open.
 func (c *Component) Outdated() bool {
-	have := cmp.Or(c.Declared, c.Installed)
+	have := wantedVersion(c)
 	return c.Newest != "" && have != "" && capi.IsOlder(have, c.Newest)
 }
 
@@ -165,6 +167,7 @@ func Make(ctx context.Context, store state.Store, o PlanOptions) (_ *Plan, err e
 	}
 	p.listComponents()
 	p.lookAtReleases(ctx)
+	p.noteSkew()
 	for i := range p.plan.Components {
 		c := &p.plan.Components[i]
 		p.plan.ToApply = p.plan.ToApply || c.Changes() && c.Type != TypeKubernetes
@@ -259,6 +262,7 @@ func (p *planner) lookAtReleases(ctx context.Context) {
 		c := &p.plan.Components[i]
 		group.Go(func() error {
 			if err := p.judge(ctx, c); err != nil {
+				c.Unread = c.Newest == "" && c.Note == ""
 				p.unknownRelease(c.Name, err)
 			}
 			return nil
@@ -317,13 +321,11 @@ func against(c *Component) []string {
 
 func (p *planner) judgeProvider(ctx context.Context, c *Component) error {
 	provider := capi.Provider{Name: c.Name, Type: capi.ProviderType(c.Type)}
-	newest, err := p.source.LatestVersion(ctx, provider)
+	found, err := p.source.NewestThatFits(ctx, provider, c.Installed, c.Declared)
 	if err != nil {
 		return err
 	}
-	if c.Newest, err = p.newestThatFits(ctx, c, provider, newest); err != nil {
-		return err
-	}
+	nameNewest(c, found)
 	if c.Declared == "" {
 		return nil
 	}
@@ -350,32 +352,52 @@ func (p *planner) judgeProvider(ctx context.Context, c *Component) error {
 	return nil
 }
 
-// newestThatFits is newest, unless its contract does not fit or it cannot be reached in one step: then what is declared is all that is
-// known to fit.
-func (p *planner) newestThatFits(ctx context.Context, c *Component, provider capi.Provider, newest string) (string, error) {
-	provider.Version = newest
-	release, err := p.source.Release(ctx, provider)
-	if err != nil {
-		return "", err
+// nameNewest names the newest version that fits. If a newer one does not, a note says why.
+func nameNewest(c *Component, found *capi.Newest) {
+	c.Newest = found.Version
+	if found.Newer != "" {
+		c.note(fmt.Sprintf("%s is there, and %s", found.Newer, found.Why))
 	}
-	step := capi.Upgrade{Provider: provider, From: c.Installed}
-	if !release.Fits {
-		c.Note = fmt.Sprintf("%s is there, and has the contract %s of Cluster API: another fleetctl may work with it", newest, release.Contract)
-		return "", nil
+}
+
+// noteSkew notes the parts of Cluster API that would run beside another minor version of its core.
+func (p *planner) noteSkew() {
+	core := slices.IndexFunc(p.plan.Components, func(c Component) bool { return c.Type == string(capi.Core) })
+	if core < 0 {
+		return
 	}
-	if c.Installed != "" && capi.IsOlder(c.Installed, newest) {
-		if err := capi.CheckUpgrade(step); err != nil {
-			c.Note = fmt.Sprintf("%s is there, and is too far for one step: %s", newest, diag.Hint(err))
-			return "", nil
+	wanted := wantedVersion(&p.plan.Components[core])
+	for i := range p.plan.Components {
+		c := &p.plan.Components[i]
+		have := wantedVersion(c)
+		if !capi.OfCore(capi.Provider{Name: c.Name, Type: capi.ProviderType(c.Type)}) || capi.SameMinor(have, wanted) {
+			continue
 		}
+		c.note(fmt.Sprintf("%s beside Cluster API %s is a combination that nobody tests: give both the same version", have, wanted))
 	}
-	return newest, nil
+}
+
+// wantedVersion is the version that a component is to have.
+func wantedVersion(c *Component) string { return cmp.Or(c.Declared, c.Installed) }
+
+// note adds to what a reader has to know.
+func (c *Component) note(text string) {
+	if c.Note != "" {
+		c.Note += "; "
+	}
+	c.Note += text
 }
 
 // judgeKubernetes says what becomes of the host's Kubernetes, which no upgrade of ours changes.
 func (p *planner) judgeKubernetes(c *Component) {
 	traits := hosts.TraitsOf(p.mgmt.Host, "")
-	c.Newest = traits.KubernetesVersion
+	names := []string{traits.NodeImage}
+	for _, program := range hosts.Programs(p.mgmt.Host, traits.KubernetesVersion) {
+		if program.Version == traits.KubernetesVersion { // the others are no part of Kubernetes
+			names = append(names, program.Image)
+		}
+	}
+	c.Newest = p.reader.KubernetesVersion(traits.KubernetesVersion, names...)
 	have, _, _ := strings.Cut(c.Installed, "+") // what a distribution appends is no version of Kubernetes
 	if have != "" && capi.IsOlder(have, capi.MinimumKubernetes) {
 		c.Against = append(c.Against, fmt.Sprintf("Cluster API needs %s or newer on a management cluster", capi.MinimumKubernetes))
