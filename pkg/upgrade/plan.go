@@ -64,8 +64,8 @@ func (p *Plan) releasesErr() error {
 	if p.unreadErr == nil {
 		return nil
 	}
-	slices.Sort(p.unread)
-	return diag.Wrap("find out the releases of "+strings.Join(slices.Compact(p.unread), ", "), p.unreadErr, diag.Hint(p.unreadErr))
+	names := slices.Compact(slices.Sorted(slices.Values(p.unread)))
+	return diag.Wrap("find out the releases of "+strings.Join(names, ", "), p.unreadErr, diag.Hint(p.unreadErr))
 }
 
 // Component is one thing that has a version.

@@ -1,6 +1,7 @@
 package upgrade
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
@@ -32,5 +33,16 @@ func TestNoteSkew(t *testing.T) {
 				t.Errorf("got %q", got)
 			}
 		})
+	}
+}
+
+// Whoever asks why a plan is not whole gets the same answer, however often.
+func TestPlanSaysWhatItCouldNotLookUp(t *testing.T) {
+	p := &Plan{unread: []string{"kubeadm", "docker", "kubeadm"}, unreadErr: errors.New("no network")}
+	const want = "find out the releases of docker, kubeadm: no network"
+	for range 2 {
+		if got := p.Err().Error(); got != want {
+			t.Errorf("got %q", got)
+		}
 	}
 }
