@@ -15,7 +15,7 @@ func TestFirstProviderNamesTheCloud(t *testing.T) {
 		"  managementClusters:\n    - name: mgmt\n      host:\n        type: kind\n"
 	const providers = "      providers:\n        - name: cluster-api\n          type: core\n"
 	files := map[string]string{
-		"README.md":                                   "providers/none/v1/mgmt/ and tenants/none/common/\n",
+		"README.md": "providers/none/v1/mgmt/ and tenants/none/common/\n",
 		"providers/none/v1/mgmt/clusters-dev.yaml":    "spec:\n  path: ./providers/none/v1/clusters/dev\n",
 		"providers/none/v1/clusters/dev/common/x/k":   "",
 		"tenants/none/common/shop/kustomization.yaml": "resources: [../../../../tenants/none/common/shop/x]\n",
