@@ -14,7 +14,7 @@ import (
 )
 
 // LockedFeatures returns what the lock is to say of the charts of features: the digests of their archives, from the bundle or else over the
-// network. A chart that could not be read keeps its digest, and one that has none is not locked; with check it is an error. Notes are for who
+// network. A chart that could not be read keeps its digest. One that has none is not locked; with check it is an error. Notes are for who
 // reviews it.
 func (r *Reader) LockedFeatures(
 	ctx context.Context, charts []v1alpha1.LockedFeature, lock *v1alpha1.Lock, check bool,
@@ -87,7 +87,7 @@ func (r *Reader) chartDigest(ctx context.Context, c v1alpha1.LockedFeature) (str
 	return Digest(fetched.Archive), nil
 }
 
-// VerifyBundledCharts compares the charts of features in a bundle with the lock. Those that the bundle lacks are nobody's to install from it.
+// VerifyBundledCharts compares the charts of features in a bundle with the lock. A chart that the bundle lacks is no error.
 func VerifyBundledCharts(b *bundle.Bundle, lock *v1alpha1.Lock) error {
 	if lock == nil {
 		return nil

@@ -121,7 +121,9 @@ func (r *Repo) NewLock(read *v1alpha1.Lock, files []manifest.File) (manifest.Fil
 	if err != nil {
 		return manifest.File{}, err
 	}
-	content, err := v1alpha1.MarshalLock(&v1alpha1.Lock{Components: read.Components, Images: read.Images, Charts: charts, Features: read.Features})
+	content, err := v1alpha1.MarshalLock(&v1alpha1.Lock{
+		Components: read.Components, Images: read.Images, Charts: charts, Features: read.Features,
+	})
 	return manifest.File{Path: v1alpha1.LockFileName, Content: content}, err
 }
 

@@ -23,7 +23,9 @@ func (r *Repo) nameCloud(e *Edit, src []byte, m *v1alpha1.ManagementCluster, pro
 	to := from
 	to.Cloud = provider
 	cloud := to.Cloud
-	others := slices.ContainsFunc(r.layouts(), func(l layout.Layout) bool { return l != from && (l.Cloud == from.Cloud || l.Owned() == to.Owned()) })
+	others := slices.ContainsFunc(r.layouts(), func(l layout.Layout) bool {
+		return l != from && (l.Cloud == from.Cloud || l.Owned() == to.Owned())
+	})
 	if others || r.exists(from.SyncFile()) || r.exists(to.Owned()) || r.exists(layout.TenantsDir(to.Cloud)) {
 		cloud = from.Cloud
 	}
