@@ -67,12 +67,26 @@ for_this_machine() {
 # cluster_known is true once the report in $1 lists the cluster.
 cluster_known() { sed -n '/^  "clusters": \[/,/^  "problems":/p' <<<"$1" | grep -q "\"name\": \"$cluster\""; }
 
+# first_problem prints the first problem of the report in $1, which is what the cluster waits for: its object and its reason.
+first_problem() {
+  local part text=""
+  for part in object reason; do
+    text+="${text:+: }$(sed -n '/^  "problems": \[/,/^  \]/p' <<<"$1" | sed -n "s/^ *\"$part\": \"\(.*\)\",*\$/\1/p" | sed -n 1p)"
+  done
+  echo "${text:-Flux has not made the cluster yet}"
+}
+
 # await_cluster waits until the cluster exists and the whole fleet is Ready, which is when status exits with 0.
 await_cluster() {
-  local started=$SECONDS report
+  local started=$SECONDS report waits said=""
   while true; do
     if report=$("$fleetctl" status -o json 2>/dev/null) && cluster_known "$report"; then
       return
+    fi
+    waits=$(first_problem "$report")
+    if [[ $waits != "$said" ]]; then
+      printf '%4ds  %s\n' "$((SECONDS - started))" "$waits"
+      said=$waits
     fi
     if ((SECONDS - started > cluster_limit)); then
       "$fleetctl" status || :

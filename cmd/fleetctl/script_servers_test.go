@@ -246,7 +246,8 @@ func fluxServer(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // registryServer is a container registry: registry NAME:TAG…. It sets REGISTRY to its host and port. A name that begins with charts/ is
-// pushed as a Helm chart, one that begins with multi/ as an image for several platforms, without that, and the others as images.
+// pushed as a Helm chart, one that begins with changed/charts/ as the same with other content. A name that begins with multi/ is pushed as
+// an image for several platforms, without that, and the others as images.
 func registryServer(ts *testscript.TestScript, neg bool, args []string) {
 	arguments(ts, neg, args, 1, "registry NAME:TAG…")
 	ts.Setenv("REGISTRY", bundletest.Registry(tb(ts)))
@@ -262,8 +263,12 @@ func pushImages(ts *testscript.TestScript, neg bool, args []string) {
 			bundletest.PushIndex(tb(ts), host+"/"+name)
 			continue
 		}
+		name, changed := strings.CutPrefix(name, "changed/")
 		if chart, ok := strings.CutPrefix(name, "charts/"); ok {
 			chart, version, _ := strings.Cut(chart, ":")
+			if changed {
+				version = "v" + version // which is the same to Helm
+			}
 			bundletest.PushChart(tb(ts), host+"/"+name, chart, version)
 			continue
 		}

@@ -48,8 +48,10 @@ const maxRepository = 64 << 20
 
 // FetchChart returns a chart from the bundle from, which may be nil, or else fetches it. The error names the chart.
 func FetchChart(ctx context.Context, from *Bundle, ref ChartRef) (*Chart, error) {
-	if found := from.chart(ref); found != nil {
-		return found, nil
+	if from != nil {
+		if found, err := from.Chart(ref); !errors.Is(err, ErrNotFound) {
+			return found, err
+		}
 	}
 	var c Chart
 	var err error
@@ -61,37 +63,39 @@ func FetchChart(ctx context.Context, from *Bundle, ref ChartRef) (*Chart, error)
 	if err == nil {
 		c.Path, err = chartPath(c.Archive)
 	}
-	other := ref // Helm accepts a version with and without the v
-	if other.Version = strings.TrimPrefix(ref.Version, "v"); other.Version == ref.Version {
-		other.Version = "v" + ref.Version
-	}
-	if err == nil && c.Path != ref.path() && c.Path != other.path() { // it would replace another chart
+	if err == nil && !slices.Contains(ref.paths(), c.Path) { // it would replace another chart
 		err = fmt.Errorf("the chart at this address is %s", path.Base(c.Path))
 	}
 	return &c, diag.Wrap("fetch the chart "+ref.String(), err,
 		"check its address and its version, and the network; or give --from a bundle that has it")
 }
 
-// path is the path of the chart in a bundle.
-func (r ChartRef) path() string {
+// paths are the paths that the chart may have in a bundle. Helm accepts a version with and without the v.
+func (r ChartRef) paths() []string {
 	name := r.Name
 	if name == "" {
 		name = path.Base(r.URL)
 	}
-	return path.Join(chartsDir, name+"-"+strings.ReplaceAll(r.Version, "_", "+")+".tgz")
+	version := strings.ReplaceAll(r.Version, "_", "+")
+	other, hasV := strings.CutPrefix(version, "v")
+	if !hasV {
+		other = "v" + version
+	}
+	return []string{path.Join(chartsDir, name+"-"+version+".tgz"), path.Join(chartsDir, name+"-"+other+".tgz")}
 }
 
-// chart returns a chart of the bundle; nil if the bundle has none of that name and version.
-func (b *Bundle) chart(ref ChartRef) *Chart {
-	if b == nil {
-		return nil
+// Chart returns a chart of the bundle. The error matches ErrNotFound if the bundle has none of that name and version.
+func (b *Bundle) Chart(ref ChartRef) (_ *Chart, err error) {
+	for _, at := range ref.paths() {
+		var archive []byte
+		if archive, err = b.ReadFile(at); err == nil {
+			return &Chart{Path: at, Archive: archive}, nil
+		}
+		if !errors.Is(err, ErrNotFound) {
+			break
+		}
 	}
-	at := ref.path()
-	archive, err := b.ReadFile(at)
-	if err != nil {
-		return nil
-	}
-	return &Chart{Path: at, Archive: archive}
+	return nil, err
 }
 
 // fetchFromRepository fetches a chart as `helm pull --repo` does. The chart must have the checksum in the repository's index.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/bundle"
 	"github.com/fleetctl/fleetctl/pkg/components"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -107,6 +108,7 @@ type creation struct {
 	programs   *bundle.Programs
 	repoImages []string
 	repoCharts []bundle.Chart
+	lock       *v1alpha1.Lock // of the fleet repo; nil where it has none
 	// from is the bundle of opts.From, nil for none, and its files in a folder. cleanup is what is to be done in the end.
 	from    *bundle.Bundle
 	fromDir string

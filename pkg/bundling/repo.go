@@ -3,13 +3,18 @@ package bundling
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/bundle"
+	"github.com/fleetctl/fleetctl/pkg/components"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/review"
@@ -37,6 +42,9 @@ func (b *creation) readRepo(ctx context.Context, detail func(string)) error {
 	if len(found.Charts) == 0 {
 		return nil
 	}
+	if b.lock, err = v1alpha1.LoadLock(filepath.Join(b.opts.Dir, v1alpha1.LockFileName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	dir, err := b.tempFolder("charts")
 	if err != nil {
 		return err
@@ -63,6 +71,13 @@ func (b *creation) fetchChart(ctx context.Context, c *review.ChartUse, dir strin
 	fetched, err := bundle.FetchChart(ctx, b.from, bundle.ChartRef{URL: c.Ref.URL, Name: c.Ref.Name, Version: c.Ref.Version})
 	if err != nil {
 		return diag.Wrap("get what "+c.Name+" consists of", err, diag.Hint(err))
+	}
+	address := c.Ref.URL
+	if c.Ref.Name != "" {
+		address = strings.TrimSuffix(address, "/") + "/" + c.Ref.Name
+	}
+	if err := b.lock.VerifyChart(address, c.Ref.Version, components.Digest(fetched.Archive)); err != nil {
+		return err
 	}
 	i := slices.IndexFunc(b.repoCharts, func(have bundle.Chart) bool { return have.Path == fetched.Path })
 	switch {

@@ -57,10 +57,13 @@ func (s *Source) versions(label string) ([]string, error) {
 	if len(versions) == 0 {
 		return nil, diag.Errorf("make a bundle with it: `fleetctl bundle create`", "the offline repository has no %s", label)
 	}
-	slices.SortFunc(versions, func(a, b string) int {
-		return cmp.Or(comparePreRelease(a, b), compareVersions(b, a))
-	})
+	sortNewestFirst(versions)
 	return versions, nil
+}
+
+// sortNewestFirst sorts semantic versions, releases before pre-releases.
+func sortNewestFirst(versions []string) {
+	slices.SortFunc(versions, func(a, b string) int { return cmp.Or(comparePreRelease(a, b), compareVersions(b, a)) })
 }
 
 // comparePreRelease puts releases before pre-releases, as clusterctl does when it looks for the newest.

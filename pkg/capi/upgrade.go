@@ -119,12 +119,23 @@ func CheckUpgrade(u Upgrade) error {
 			"%s: there is no way back to an older version", u)
 	}
 	const mostMinors = 3
-	ofCore := u.Type == Core || u.Name == config.KubeadmBootstrapProviderName && (u.Type == Bootstrap || u.Type == ControlPlane)
-	if ofCore && from.GE(semver.MustParse("1.10.0")) && to.Minor > from.Minor+mostMinors {
+	if OfCore(u.Provider) && from.GE(semver.MustParse("1.10.0")) && to.Minor > from.Minor+mostMinors {
 		return diag.Errorf(fmt.Sprintf("go to v%d.%d first", from.Major, from.Minor+mostMinors),
 			"%s: Cluster API is upgraded by %d minor versions at most", u, mostMinors)
 	}
 	return nil
+}
+
+// OfCore tells whether a provider is a part of Cluster API itself, whose parts are released together.
+func OfCore(p Provider) bool {
+	return p.Type == Core || p.Name == config.KubeadmBootstrapProviderName && (p.Type == Bootstrap || p.Type == ControlPlane)
+}
+
+// SameMinor tells whether two versions differ in the patch alone. What is no version differs from nothing.
+func SameMinor(a, b string) bool {
+	x, errX := semver.ParseTolerant(a)
+	y, errY := semver.ParseTolerant(b)
+	return errX != nil || errY != nil || x.Major == y.Major && x.Minor == y.Minor
 }
 
 // contractOf is Cluster API's contract that a version of a provider implements.

@@ -68,6 +68,7 @@ func revert(ctx context.Context, r *fleetrepo.Repo, git *gitrepo.Repo, hash stri
 			e.Changes.Write(manifest.File{Path: name, Content: merged})
 		}
 	}
+	e.Notes = append(e.Notes, r.Unpromoted(r.EnvironmentsOf(commit.Files))...)
 	return e, conflicts.Err()
 }
 

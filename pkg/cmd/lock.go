@@ -32,10 +32,11 @@ func newLockCmd(f *factory) *cobra.Command {
 		Use:   "lock",
 		Short: "Write the digests of everything that the fleet installs to fleet.lock",
 		Long: `Read the components of every provider, cert-manager and Flux in the versions of fleet.yaml, and write their digests to
-fleet.lock, with the digests of the images that they run. fleetctl init refuses a component with another digest, and runs the locked images:
-releases carry no signature, and every management cluster has to run the reviewed components. Run this command after you change a version in
-fleet.yaml. --check exits with 3 if fleet.lock is out of date, and names each image that differs. A bundle's manifests may differ from the
-release, so --check compares components from a bundle only with --bundle.
+fleet.lock, with the digests of the images that they run and of the charts of features. fleetctl init refuses a component with another
+digest, and runs the locked images: releases carry no signature, and every management cluster has to run the reviewed components. Run this
+command after you change a version in fleet.yaml or of a feature's chart. --check exits with 3 if fleet.lock is out of date, and names each
+image and chart that differs. A bundle's manifests may differ from the release, so --check compares components from a bundle only with
+--bundle.
 
 The components and the digests come from --bundle, or else over the network. The command pulls no image. It shows the difference and needs
 no cluster. --dry-run writes nothing; --commit and --push carry the change on.`,

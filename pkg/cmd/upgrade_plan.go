@@ -88,7 +88,11 @@ func makeUpgradePlan(ctx context.Context, f *factory, o upgrade.PlanOptions, r *
 		step.Fail(err)
 		return nil, err
 	}
-	step.Done()
+	if err := plan.Err(); err != nil { // the plan is shown nevertheless
+		step.Fail(err)
+	} else {
+		step.Done()
+	}
 	return plan, nil
 }
 

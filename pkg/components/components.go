@@ -132,6 +132,27 @@ func (r *Reader) FluxVersion() string {
 	return Defaults().FluxVersion
 }
 
+// KubernetesVersion is the newest version of Kubernetes for a host, whose image, or whose control plane's image, is one of names. In a
+// bundle it is the newest of the bundle's; "" if the bundle has none. Without a bundle it is usual.
+func (r *Reader) KubernetesVersion(usual string, names ...string) string {
+	if r.bundle == nil {
+		return usual
+	}
+	newest := ""
+	for _, e := range r.bundle.Index() {
+		image, _, _ := strings.Cut(e.Name, "@")
+		at := strings.LastIndex(image, ":") + 1
+		if at == 0 || !slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, image[:at]) }) {
+			continue
+		}
+		tag := image[at:]
+		if problem, _ := v1alpha1.VersionProblem(tag); problem == "" && (newest == "" || capi.IsOlder(newest, tag)) {
+			newest = tag
+		}
+	}
+	return newest
+}
+
 // Component is a manifest with what the lock says of it.
 type Component struct {
 	v1alpha1.LockedComponent

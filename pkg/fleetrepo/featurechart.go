@@ -40,7 +40,7 @@ func (r *Repo) AddFeatureChart(name string, c scaffold.FeatureChart) (*Edit, err
 	e.Notes = append(e.Notes,
 		fmt.Sprintf("Its values are in %s; `fleetctl feature values %s` gives environments and clusters others; `fleetctl feature enable %s` "+
 			"gives it to clusters.", valuesForAll(name), name, name))
-	return e, nil
+	return e, r.noteUnlocked(e, name, files)
 }
 
 func otherFeature(name string) error {
@@ -90,7 +90,7 @@ func (r *Repo) moveFeatureChart(name string, c scaffold.FeatureChart, files []ma
 		return nil, diag.Usage("change them in "+valuesForAll(name)+", or for an environment with `fleetctl feature values "+name+"`",
 			"feature %s is there already, and has other values", name)
 	}
-	return e, nil
+	return e, r.noteUnlocked(e, name, files)
 }
 
 // beside returns the content of a file in the repo, and what it would have among files.

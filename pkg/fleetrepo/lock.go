@@ -26,7 +26,7 @@ func (r *Repo) Lock(read *v1alpha1.Lock, notes ...string) (*Edit, error) {
 	if err != nil {
 		return nil, err
 	}
-	lock := &v1alpha1.Lock{Components: slices.Clone(read.Components), Images: read.Images}
+	lock := &v1alpha1.Lock{Components: slices.Clone(read.Components), Images: read.Images, Features: read.Features}
 	for i, c := range lock.Components {
 		have := old.Find(c)
 		if have == nil {
@@ -71,6 +71,9 @@ func (r *Repo) Relock(read *v1alpha1.Lock, files []manifest.File) (*Edit, error)
 		}
 	}
 	lock.Images = r.relockImages(old.Images, read.Images)
+	if lock.Features, err = r.lockedFeatures(old); err != nil {
+		return nil, err
+	}
 	if lock.Charts, err = r.lockedCharts(old, files); err != nil {
 		return nil, err
 	}
@@ -118,7 +121,9 @@ func (r *Repo) NewLock(read *v1alpha1.Lock, files []manifest.File) (manifest.Fil
 	if err != nil {
 		return manifest.File{}, err
 	}
-	content, err := v1alpha1.MarshalLock(&v1alpha1.Lock{Components: read.Components, Images: read.Images, Charts: charts})
+	content, err := v1alpha1.MarshalLock(&v1alpha1.Lock{
+		Components: read.Components, Images: read.Images, Charts: charts, Features: read.Features,
+	})
 	return manifest.File{Path: v1alpha1.LockFileName, Content: content}, err
 }
 

@@ -83,6 +83,10 @@ func (r *Repo) AddManagementCluster(m v1alpha1.ManagementCluster) (*Edit, error)
 		}
 	}
 	e.Notes = append(e.Notes, fmt.Sprintf("Its folder is %s; `fleetctl init --management %s` makes it.", m.Layout().Owned(), m.Name))
+	if names := r.ManagementClusterNames(); m.Parent != "" && !slices.Contains(names, m.Parent) {
+		e.Notes = append(e.Notes, fmt.Sprintf("This fleet has no management cluster %s, only %s. So %s has to be one of another fleet, which "+
+			"this machine knows.", m.Parent, strings.Join(names, ", "), m.Parent))
+	}
 	return e, nil
 }
 

@@ -70,6 +70,9 @@ func (r *Repo) AddProvider(cluster string, p v1alpha1.Provider) (*Edit, error) {
 	case !there:
 		src, err = r.appendProvider(src, m, p)
 	}
+	if err == nil && !there && TypeOf(p) == v1alpha1.ProviderInfrastructure {
+		src, err = r.nameCloud(e, src, m, p.Name)
+	}
 	if err != nil {
 		return nil, diag.Wrap("change "+v1alpha1.FileName, err, "")
 	}

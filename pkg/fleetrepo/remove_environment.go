@@ -130,6 +130,9 @@ func (r *Repo) RemoveFeature(name string) (*Edit, error) {
 	if len(values) > 0 {
 		e.Notes = append(e.Notes, "The values that environments and clusters had for it go with it: "+strings.Join(values, ", ")+".")
 	}
+	if err := r.unlockFeature(e, name); err != nil {
+		return nil, err
+	}
 	return e, r.deleteFolder(&e.Changes, path.Join(layout.FeaturesDir, name))
 }
 

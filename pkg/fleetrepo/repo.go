@@ -15,6 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
@@ -177,6 +178,23 @@ func (r *Repo) Unpromoted(environments []string) []string {
 	}
 	return notes
 }
+
+// EnvironmentsOf are the environments that run what is in files: those of clusters' own files, and all for what they share, such as charts
+// and features.
+func (r *Repo) EnvironmentsOf(files []string) []string {
+	return slices.DeleteFunc(slices.Clone(r.EnvironmentNames()), func(env string) bool {
+		return !slices.ContainsFunc(files, func(file string) bool {
+			if !layout.InChannels(file) {
+				return false
+			}
+			own := slices.ContainsFunc(r.layouts(), func(l layout.Layout) bool { return strings.HasPrefix(file, l.Environment(env)+"/") })
+			return own || slices.ContainsFunc(sharedDirs, func(dir string) bool { return strings.HasPrefix(file, dir+"/") })
+		})
+	})
+}
+
+// sharedDirs have what several environments run.
+var sharedDirs = []string{layout.ChartsDir, layout.FeaturesDir, layout.AddonsDir, "tenants"}
 
 // sortedSet sorts names and drops doubles.
 func sortedSet(names []string) []string {

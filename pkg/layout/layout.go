@@ -121,8 +121,11 @@ func InChannels(name string) bool {
 
 // Tenant is the folder of a tenant in an environment; with the environment "" the one with what it has in all of them.
 func (l Layout) Tenant(environment, name string) string {
-	return path.Join("tenants", l.Cloud, cmp.Or(environment, CommonDir), name)
+	return path.Join(TenantsDir(l.Cloud), cmp.Or(environment, CommonDir), name)
 }
+
+// TenantsDir is the folder of the tenants of a cloud.
+func TenantsDir(cloud string) string { return path.Join("tenants", cloud) }
 
 // TenantFile is the Flux Kustomization that gives a tenant to the clusters of an environment.
 func (l Layout) TenantFile(environment, name string) string {

@@ -57,6 +57,8 @@ type Result struct {
 	// Paused are those of them that a pause in Git keeps where they are.
 	Paused []string       `json:"paused,omitempty"`
 	Change *change.Result `json:"change"`
+	// Live is what the environments run on the management clusters right afterwards; empty for a dry run and a pull request.
+	Live []Live `json:"live"`
 }
 
 // run is one promotion.
@@ -115,8 +117,13 @@ func Promote(ctx context.Context, store state.Store, o Options) (*Result, error)
 			return nil, err
 		}
 	}
-	out.Change, err = change.Make(ctx, move)
-	return out, err
+	if out.Change, err = change.Make(ctx, move); err != nil {
+		return out, err
+	}
+	if out.Live = []Live{}; !p.opts.Change.DryRun && !p.opts.Change.PullRequest {
+		out.Live = p.live(ctx, out.Environments, out.Commit)
+	}
+	return out, nil
 }
 
 // carries tells whether the change goes to the remote, be it as a pull request.

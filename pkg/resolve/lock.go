@@ -50,6 +50,16 @@ func ReadComponents(
 		step.Fail(err)
 		return nil, nil, err
 	}
+	charts, err := fleetrepo.New(top, fleet).FeatureCharts()
+	if err == nil {
+		var more []string
+		locked.Features, more, err = reader.LockedFeatures(ctx, charts, lock, check)
+		notes = append(notes, more...)
+	}
+	if err != nil {
+		step.Fail(err)
+		return nil, nil, err
+	}
 	step.Done()
 	return locked, notes, nil
 }
@@ -83,6 +93,9 @@ func lockManifests(ctx context.Context, s *session.Session, m *Manifests) error 
 	var errs []error
 	for _, c := range read {
 		errs = append(errs, lock.Verify(c))
+	}
+	if s.Bundle != nil {
+		errs = append(errs, components.VerifyBundledCharts(s.Bundle, lock))
 	}
 	m.locked = &v1alpha1.Lock{Components: read}
 	return errors.Join(errs...)

@@ -18,7 +18,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
-	"github.com/fleetctl/fleetctl/pkg/hosts"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/state"
@@ -64,8 +63,8 @@ func (p *Plan) releasesErr() error {
 	if p.unreadErr == nil {
 		return nil
 	}
-	slices.Sort(p.unread)
-	return diag.Wrap("find out the releases of "+strings.Join(slices.Compact(p.unread), ", "), p.unreadErr, diag.Hint(p.unreadErr))
+	names := slices.Compact(slices.Sorted(slices.Values(p.unread)))
+	return diag.Wrap("find out the releases of "+strings.Join(names, ", "), p.unreadErr, diag.Hint(p.unreadErr))
 }
 
 // Component is one thing that has a version.
@@ -79,6 +78,8 @@ type Component struct {
 	Declared  string `json:"declared,omitempty"`
 	// Newest is the newest that fits: with the contract of Cluster API that this fleetctl knows, and in one step from what is installed.
 	Newest string `json:"newest,omitempty"`
+	// Unread means that the releases could not be looked at, so that Newest is not known.
+	Unread bool `json:"unread,omitempty"`
 	// Contract of the declared version, for a provider.
 	Contract string `json:"contract,omitempty"`
 	// Against says why the declared version cannot be reached.
@@ -99,7 +100,7 @@ func (c *Component) Changes() bool {
 
 // Outdated tells whether there is a newer version than fleet.yaml says, or than what is installed where that leaves it open.
 func (c *Component) Outdated() bool {
-	have := cmp.Or(c.Declared, c.Installed)
+	have := wantedVersion(c)
 	return c.Newest != "" && have != "" && capi.IsOlder(have, c.Newest)
 }
 
@@ -165,6 +166,7 @@ func Make(ctx context.Context, store state.Store, o PlanOptions) (_ *Plan, err e
 	}
 	p.listComponents()
 	p.lookAtReleases(ctx)
+	p.noteSkew()
 	for i := range p.plan.Components {
 		c := &p.plan.Components[i]
 		p.plan.ToApply = p.plan.ToApply || c.Changes() && c.Type != TypeKubernetes
@@ -259,6 +261,7 @@ func (p *planner) lookAtReleases(ctx context.Context) {
 		c := &p.plan.Components[i]
 		group.Go(func() error {
 			if err := p.judge(ctx, c); err != nil {
+				c.Unread = c.Newest == "" && c.Note == ""
 				p.unknownRelease(c.Name, err)
 			}
 			return nil
@@ -317,13 +320,11 @@ func against(c *Component) []string {
 
 func (p *planner) judgeProvider(ctx context.Context, c *Component) error {
 	provider := capi.Provider{Name: c.Name, Type: capi.ProviderType(c.Type)}
-	newest, err := p.source.LatestVersion(ctx, provider)
+	found, err := p.source.NewestThatFits(ctx, provider, c.Installed, c.Declared)
 	if err != nil {
 		return err
 	}
-	if c.Newest, err = p.newestThatFits(ctx, c, provider, newest); err != nil {
-		return err
-	}
+	nameNewest(c, found)
 	if c.Declared == "" {
 		return nil
 	}
@@ -350,47 +351,10 @@ func (p *planner) judgeProvider(ctx context.Context, c *Component) error {
 	return nil
 }
 
-// newestThatFits is newest, unless its contract does not fit or it cannot be reached in one step: then what is declared is all that is
-// known to fit.
-func (p *planner) newestThatFits(ctx context.Context, c *Component, provider capi.Provider, newest string) (string, error) {
-	provider.Version = newest
-	release, err := p.source.Release(ctx, provider)
-	if err != nil {
-		return "", err
-	}
-	step := capi.Upgrade{Provider: provider, From: c.Installed}
-	if !release.Fits {
-		c.Note = fmt.Sprintf("%s is there, and has the contract %s of Cluster API: another fleetctl may work with it", newest, release.Contract)
-		return "", nil
-	}
-	if c.Installed != "" && capi.IsOlder(c.Installed, newest) {
-		if err := capi.CheckUpgrade(step); err != nil {
-			c.Note = fmt.Sprintf("%s is there, and is too far for one step: %s", newest, diag.Hint(err))
-			return "", nil
-		}
-	}
-	return newest, nil
-}
-
-// judgeKubernetes says what becomes of the host's Kubernetes, which no upgrade of ours changes.
-func (p *planner) judgeKubernetes(c *Component) {
-	traits := hosts.TraitsOf(p.mgmt.Host, "")
-	c.Newest = traits.KubernetesVersion
-	have, _, _ := strings.Cut(c.Installed, "+") // what a distribution appends is no version of Kubernetes
-	if have != "" && capi.IsOlder(have, capi.MinimumKubernetes) {
-		c.Against = append(c.Against, fmt.Sprintf("Cluster API needs %s or newer on a management cluster", capi.MinimumKubernetes))
-	}
-	switch {
-	case p.mgmt.Host.Type == v1alpha1.HostWorkload:
-		c.Newest = ""
-		c.Note = fmt.Sprintf("`fleetctl cluster upgrade %s` on its parent changes it", p.mgmt.Name)
-		if c.Changes() {
-			c.Replaces = append(c.Replaces, "all machines of the cluster "+p.mgmt.Name)
-		}
-	case traits.Elsewhere:
-		c.Newest = ""
-		c.Note = "who runs the cluster upgrades it"
-	default:
-		c.Note = "it stays for the host's life: hand the clusters over to a new management cluster"
+// nameNewest names the newest version that fits. If a newer one does not, a note says why.
+func nameNewest(c *Component, found *capi.Newest) {
+	c.Newest = found.Version
+	if found.Newer != "" {
+		c.note(fmt.Sprintf("%s is there, and %s", found.Newer, found.Why))
 	}
 }

@@ -125,7 +125,7 @@ var rules = []diag.Rule{
 	{ID: RulePlainSecret, Severity: diag.SeverityError, Summary: "No secret is in clear."},
 	{ID: RulePrune, Severity: diag.SeverityError, Summary: "Every cluster carries prune protection."},
 	{ID: RuleFleetTag, Severity: diag.SeverityError, Summary: "No cluster is tagged as another fleet's."},
-	{ID: RuleLock, Severity: diag.SeverityWarning, Summary: "fleet.lock knows what fleet.yaml names."},
+	{ID: RuleLock, Severity: diag.SeverityWarning, Summary: "fleet.lock knows what fleet.yaml and features name."},
 	{ID: RuleUnused, Severity: diag.SeverityWarning, Summary: "Every setting of fleet.yaml has an effect."},
 	{ID: RuleIgnore, Severity: diag.SeverityError, Summary: "A comment that silences a rule names one that there is, and says why."},
 	{ID: RuleIgnoreUnused, Severity: diag.SeverityWarning, Summary: "A comment that silences a rule is needed."},

@@ -259,7 +259,7 @@ func (r *run) checkLock() diag.Findings {
 		out = append(out, finding(RuleLock, v1alpha1.LockFileName, r.lockLine(wanted), 0,
 			fmt.Sprintf("%s, which fleet.yaml names, is not locked", wanted), "`fleetctl lock` writes it anew"))
 	}
-	return out
+	return append(out, r.checkFeatureLock()...)
 }
 
 // tidy sorts findings and drops those that say the same of one place.

@@ -152,6 +152,7 @@ func promoteView(w io.Writer, s ui.Streams, r *promotion.Result, verbose bool) e
 	}
 	if !r.Change.Changed {
 		ui.Fprintf(s.Err, "Nothing to do: channel %s is at %s.\n", r.Channel, r.Tag)
+		liveView(s, r)
 		return nil
 	}
 	if err := changeView(w, s, r.Change, verbose); err != nil {
@@ -169,7 +170,23 @@ func promoteView(w io.Writer, s ui.Streams, r *promotion.Result, verbose bool) e
 		}
 		ui.Fprintf(s.Err, "%s, %s %s %s: `fleetctl promote --status` shows it.\n", when, strings.Join(moved, ", "), follow, r.Tag)
 	}
+	liveView(s, r)
 	return nil
+}
+
+// liveView says of each environment of a promotion what it runs now, or that nobody has looked.
+func liveView(s ui.Streams, r *promotion.Result) {
+	for _, l := range r.Live {
+		where := l.Environment + " on " + l.ManagementCluster
+		switch {
+		case l.NotLookedAt != "":
+			ui.Fprintf(s.Err, "What %s runs was not looked at: %s.\n", where, l.NotLookedAt)
+		case l.Arrived:
+			ui.Fprintf(s.Err, "%s runs %s (%s), and all of it is healthy.\n", where, r.Tag, short(l.Applied))
+		default:
+			ui.Fprintf(s.Err, "%s is not at %s yet, but at %s: %s.\n", where, r.Tag, cmp.Or(short(l.Applied), "no commit"), l.Missing)
+		}
+	}
 }
 
 func promotionsView(w io.Writer, r *promotion.Status) error {

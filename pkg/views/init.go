@@ -172,9 +172,17 @@ var versionTable = table[upgrade.Component]{
 		{title: "COMPONENT", of: componentName},
 		{title: "INSTALLED", of: func(c upgrade.Component) string { return cmp.Or(c.Installed, "-") }},
 		{title: "FLEET.YAML", of: func(c upgrade.Component) string { return cmp.Or(c.Declared, "-") }},
-		{title: "NEWEST", of: func(c upgrade.Component) string { return cmp.Or(c.Newest, "-") }},
+		{title: "NEWEST", of: newestVersion},
 		{title: "CONTRACT", of: func(c upgrade.Component) string { return c.Contract }, optional: true},
 	},
+}
+
+// newestVersion is "?" where nobody could be asked.
+func newestVersion(c upgrade.Component) string {
+	if c.Unread {
+		return "?"
+	}
+	return cmp.Or(c.Newest, "-")
 }
 
 func componentName(c upgrade.Component) string {

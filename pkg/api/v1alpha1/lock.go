@@ -31,6 +31,8 @@ type Lock struct {
 	Images []LockedImage `json:"images,omitempty"`
 	// Charts in charts/, sorted by name.
 	Charts []LockedChart `json:"charts,omitempty"`
+	// Features are the charts of features, sorted by name. A lock of an older fleetctl has none.
+	Features []LockedFeature `json:"features,omitempty"`
 }
 
 // ComponentType is the type of a component in the lock: a ProviderType, or one of the types below.
@@ -130,6 +132,7 @@ func (v *validator) lock(l *Lock) {
 		seen[key] = true
 	}
 	v.lockedImages(l.Images)
+	v.lockedFeatures(l.Features)
 	charts := map[string]bool{}
 	for i, c := range l.Charts {
 		at := itemPath("charts", i)
@@ -175,19 +178,21 @@ kind: ` + LockKind + `
 
 // MarshalLock encodes a lock, sorted. DecodeLock decodes the same lock from the result.
 func MarshalLock(l *Lock) ([]byte, error) {
-	sorted := Lock{Components: slices.Clone(l.Components), Images: slices.Clone(l.Images), Charts: slices.Clone(l.Charts)}
+	sorted := Lock{Components: slices.Clone(l.Components), Images: slices.Clone(l.Images), Charts: slices.Clone(l.Charts),
+		Features: slices.Clone(l.Features)}
 	slices.SortFunc(sorted.Components, func(a, b LockedComponent) int {
 		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version), cmp.Compare(a.URL, b.URL))
 	})
 	slices.SortFunc(sorted.Images, func(a, b LockedImage) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(sorted.Charts, func(a, b LockedChart) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(sorted.Features, func(a, b LockedFeature) int { return cmp.Compare(a.Name, b.Name) })
 	var b strings.Builder
 	b.WriteString(lockHeader)
 	for _, part := range []struct {
 		name  string
 		value reflect.Value
 	}{{"components", reflect.ValueOf(sorted.Components)}, {"images", reflect.ValueOf(sorted.Images)},
-		{"charts", reflect.ValueOf(sorted.Charts)}} {
+		{"charts", reflect.ValueOf(sorted.Charts)}, {"features", reflect.ValueOf(sorted.Features)}} {
 		if isEmpty(part.value) {
 			continue
 		}

@@ -27,6 +27,8 @@ func TestLockRoundTrip(t *testing.T) {
 		Images: []LockedImage{{Name: "quay.io/b:v1", Digest: "sha256:" + digestB, Bundle: true},
 			{Name: "quay.io/a:v1", Digest: "sha256:" + digestA}},
 		Charts: []LockedChart{{Name: "docker", SHA256: digestA}, {Name: "aws-eks", Fleetctl: "v0.3.0", SHA256: digestB}},
+		Features: []LockedFeature{{Name: "web", Chart: "oci://ghcr.io/acme/web", Version: "1.2.0", SHA256: digestA},
+			{Name: "dns", Chart: "https://charts.example.com/dns", Version: "v0.3.0", SHA256: digestB}},
 	}
 	content, err := MarshalLock(lock)
 	if err != nil {
@@ -40,6 +42,7 @@ func TestLockRoundTrip(t *testing.T) {
 	want := *lock // "flux" comes before "infrastructure"
 	want.Images = []LockedImage{lock.Images[1], lock.Images[0]}
 	want.Charts = []LockedChart{lock.Charts[1], lock.Charts[0]}
+	want.Features = []LockedFeature{lock.Features[1], lock.Features[0]}
 	if diff := cmp.Diff(&want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -72,6 +75,9 @@ func TestDecodeLockErrors(t *testing.T) {
 			head + "images:\n- {name: a:1, digest: \"sha256:" + digestA + "\"}\n- {name: a:1, digest: \"sha256:" + digestA + "\"}\n",
 			"fleet.lock:5:3: images[1]: image a:1 is there twice (`fleetctl lock` writes it anew)",
 		},
+		"feature twice": {head + "features:\n- {name: a, chart: \"oci://r/a\", version: 1.0.0, sha256: " + digestA + "}\n" +
+			"- {name: a, chart: \"oci://r/a\", version: 1.1.0, sha256: " + digestB + "}\n",
+			"fleet.lock:5:3: features[1]: feature a is there twice (`fleetctl lock` writes it anew)"},
 		"twice": {head + "charts:\n- {name: a, sha256: " + digestA + "}\n- {name: a, sha256: " + digestB + "}\n",
 			"fleet.lock:5:3: charts[1]: chart a is there twice (`fleetctl lock` writes it anew)"},
 	} {

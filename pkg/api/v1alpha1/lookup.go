@@ -11,8 +11,8 @@ import (
 // ErrNoManagementCluster is in the error of ManagementCluster where there is none of that name.
 var ErrNoManagementCluster = errors.New("no such management cluster")
 
-// noCloud is the folder of a management cluster without an infrastructure provider.
-const noCloud = "none"
+// NoCloud is the folder of a management cluster without an infrastructure provider.
+const NoCloud = "none"
 
 // ManagementCluster returns the management cluster called name, within the fleet; "" stands for the only one. The error names
 // the choices.
@@ -68,7 +68,7 @@ func (m *ManagementCluster) defaultCloud() string {
 			return p.Name
 		}
 	}
-	return noCloud
+	return NoCloud
 }
 
 // effectiveType is the type with its default.

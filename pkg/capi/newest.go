@@ -1,0 +1,154 @@
+package capi
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/version"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/repository"
+
+	"github.com/fleetctl/fleetctl/pkg/contact"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// Newest is what NewestThatFits has found.
+type Newest struct {
+	// Version is the newest version that fits; "" if none does.
+	Version string
+	// Newer is the newest version of all if it does not fit, and Why says why not.
+	Newer, Why string
+}
+
+// unreadable is how many versions without metadata are passed over: a tag is there before its release is.
+const unreadable = 5
+
+// NewestThatFits looks for the newest version of p whose contract this fleetctl's Cluster API works with, and to which one step leads from
+// the installed version, or else from the declared one. Both may be "". Pre-releases count only where there are no releases.
+func (s *Source) NewestThatFits(ctx context.Context, p Provider, installed, declared string) (*Newest, error) {
+	p.Version = ""
+	client, err := s.client(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	versions, err := s.releasedVersions(ctx, p, client)
+	if err != nil {
+		return nil, diag.Wrap("list the versions of "+p.String(), err, "")
+	}
+	out := &Newest{}
+	m := &metadata{client: client}
+	var failed []error
+	for _, v := range versions {
+		if installed != "" && IsOlder(v, installed) {
+			break // there is no way back, and all others are older still
+		}
+		p.Version = v
+		contract, err := m.contract(ctx, v)
+		why := unfit(p, cmp.Or(installed, declared), contract)
+		if err == nil && why == "" && m.of != v {
+			err = m.read(ctx, v) // its release may not be there
+		}
+		if _, silent := errors.AsType[*contact.Error](err); silent || ctx.Err() != nil {
+			return nil, diag.Wrap("read the metadata of "+p.String(), err, "")
+		}
+		switch {
+		case err != nil && len(failed) == unreadable:
+			return nil, failed[0]
+		case err != nil:
+			failed = append(failed, diag.Wrap("read the metadata of "+p.String(), &quotingError{err}, ""))
+		case why == "":
+			out.Version = v
+			return out, nil
+		case out.Newer == "":
+			out.Newer, out.Why = v, why
+		}
+	}
+	if out.Newer == "" && len(failed) > 0 {
+		return nil, failed[0]
+	}
+	if out.Newer == "" { // all that there is, is older than what runs
+		out.Newer, out.Why = versions[0], "is older than "+installed+", which runs"
+	}
+	return out, nil
+}
+
+// unfit says why a version of a provider with that contract is not to be installed over from; "" if it may be.
+func unfit(p Provider, from, contract string) string {
+	if !fits(p.Type, contract) {
+		return fmt.Sprintf("has the contract %s of Cluster API: another fleetctl may work with it", contract)
+	}
+	if from == "" || !IsOlder(from, p.Version) {
+		return ""
+	}
+	if err := CheckUpgrade(Upgrade{Provider: p, From: from}); err != nil {
+		return "is too far for one step: " + cmp.Or(diag.Hint(err), err.Error())
+	}
+	return ""
+}
+
+// releasedVersions are the versions of p that may be installed, newest first: releases, or pre-releases where there are no others.
+func (s *Source) releasedVersions(ctx context.Context, p Provider, client repository.Client) ([]string, error) {
+	if s.repository != "" {
+		versions, err := s.versions(p.Label())
+		return onlyReleases(versions), err
+	}
+	listed, err := client.GetVersions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	versions := slices.DeleteFunc(slices.Clone(listed), func(v string) bool {
+		_, err := version.ParseSemantic(v)
+		return err != nil
+	})
+	if len(versions) == 0 {
+		return nil, errors.New("there is none")
+	}
+	sortNewestFirst(versions)
+	return onlyReleases(versions), nil
+}
+
+// onlyReleases are those of versions, sorted newest first, that are no pre-releases; all if there are no others.
+func onlyReleases(versions []string) []string {
+	if i := slices.IndexFunc(versions, func(v string) bool { return comparePreRelease(v, "v0.0.0") > 0 }); i > 0 {
+		return versions[:i]
+	}
+	return versions
+}
+
+// metadata is that of the last version of a provider that was read. It tells the contracts of older versions as well.
+type metadata struct {
+	client repository.Client
+	of     string
+	last   *clusterctlv1.Metadata
+}
+
+func (m *metadata) read(ctx context.Context, v string) error {
+	read, err := m.client.Metadata(v).Get(ctx)
+	if err == nil {
+		m.of, m.last = v, read
+	}
+	return err
+}
+
+// contract is that of a version.
+func (m *metadata) contract(ctx context.Context, v string) (string, error) {
+	number, err := version.ParseSemantic(v)
+	if err != nil {
+		return "", err
+	}
+	if m.last != nil {
+		if series := m.last.GetReleaseSeriesForVersion(number); series != nil {
+			return series.Contract, nil
+		}
+	}
+	if err := m.read(ctx, v); err != nil {
+		return "", err
+	}
+	if series := m.last.GetReleaseSeriesForVersion(number); series != nil {
+		return series.Contract, nil
+	}
+	return "", errors.New("it does not know its release series")
+}

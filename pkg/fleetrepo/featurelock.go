@@ -1,0 +1,110 @@
+package fleetrepo
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+	"github.com/fleetctl/fleetctl/pkg/layout"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
+)
+
+// FeatureCharts are the charts of the repo's features, by name and without digests. A feature whose version is a range, or that consists of
+// manifests, has none that could be locked.
+func (r *Repo) FeatureCharts() ([]v1alpha1.LockedFeature, error) {
+	names, err := r.folders(layout.FeaturesDir)
+	if err != nil {
+		return nil, err
+	}
+	out := []v1alpha1.LockedFeature{}
+	for _, name := range names {
+		source, release := FeatureChartFiles(name)
+		if !r.exists(source) || !r.exists(release) {
+			continue
+		}
+		src, err := r.read(source)
+		if err != nil {
+			return nil, err
+		}
+		rel, err := r.read(release)
+		if err != nil {
+			return nil, err
+		}
+		if f, ok := ChartOfFeature(name, src, rel); ok {
+			out = append(out, f)
+		}
+	}
+	return out, nil
+}
+
+// FeatureChartFiles are the files that say which chart a feature is, and where it comes from.
+func FeatureChartFiles(name string) (source, release string) {
+	dir := path.Join(layout.FeaturesDir, name, "namespaced")
+	return path.Join(dir, "source.yaml"), path.Join(dir, "release.yaml")
+}
+
+// ChartOfFeature is the chart of a feature, of whose files source and release are the content. ok is false where they name no chart, or not
+// the one version of it.
+func ChartOfFeature(name string, source, release []byte) (_ v1alpha1.LockedFeature, ok bool) {
+	f := v1alpha1.LockedFeature{Name: name, Chart: strings.TrimSuffix(fieldOf(source, yamledit.Path{"spec", "url"}), "/")}
+	switch fieldOf(source, yamledit.Path{"kind"}) {
+	case "OCIRepository":
+		f.Version = fieldOf(source, yamledit.Path{"spec", "ref", "tag"})
+	case "HelmRepository":
+		f.Chart += "/" + fieldOf(release, yamledit.Path{"spec", "chart", "spec", "chart"})
+		f.Version = fieldOf(release, yamledit.Path{"spec", "chart", "spec", "version"})
+	}
+	one := f.Version != "" && !strings.ContainsAny(f.Version, "<>=~^*|, ") && !strings.Contains(f.Version, ".x")
+	return f, one && !strings.HasSuffix(f.Chart, "/") && !strings.Contains(f.Chart+f.Version, "${")
+}
+
+// lockedFeatures are the entries of old for the charts that features have now; without those of removed features.
+func (r *Repo) lockedFeatures(old *v1alpha1.Lock) ([]v1alpha1.LockedFeature, error) {
+	charts, err := r.FeatureCharts()
+	if err != nil {
+		return nil, err
+	}
+	var out []v1alpha1.LockedFeature
+	for _, wanted := range charts {
+		if have := old.FindFeature(wanted); have != nil {
+			out = append(out, *have)
+		}
+	}
+	return out, nil
+}
+
+// unlockFeature takes the chart of a feature out of fleet.lock.
+func (r *Repo) unlockFeature(e *Edit, name string) error {
+	lock, err := r.readLock()
+	if err != nil {
+		return err
+	}
+	kept := slices.DeleteFunc(slices.Clone(lock.Features), func(f v1alpha1.LockedFeature) bool { return f.Name == name })
+	if len(kept) == len(lock.Features) {
+		return nil
+	}
+	lock.Features = kept
+	return r.writeLock(e, lock)
+}
+
+// noteUnlocked notes that the chart of a feature, which files make, has no digest in fleet.lock, where there is one.
+func (r *Repo) noteUnlocked(e *Edit, name string, files []manifest.File) error {
+	if !r.exists(v1alpha1.LockFileName) {
+		return nil
+	}
+	lock, err := r.readLock()
+	if err != nil {
+		return err
+	}
+	at := func(file string) []byte {
+		return files[slices.IndexFunc(files, func(f manifest.File) bool { return f.Path == file })].Content
+	}
+	source, release := FeatureChartFiles(name)
+	if f, ok := ChartOfFeature(name, at(source), at(release)); ok && lock.FindFeature(f) == nil {
+		e.Notes = append(e.Notes, fmt.Sprintf("`fleetctl lock` writes the digest of its chart to %s.", v1alpha1.LockFileName))
+	}
+	return nil
+}

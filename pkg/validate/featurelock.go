@@ -1,0 +1,32 @@
+package validate
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/layout"
+)
+
+// checkFeatureLock reports the charts of features that fleet.lock does not know.
+func (r *run) checkFeatureLock() diag.Findings {
+	var out diag.Findings
+	for _, f := range r.tree.files {
+		name, ok := strings.CutPrefix(path.Dir(path.Dir(f.path)), layout.FeaturesDir+"/")
+		if !ok {
+			continue
+		}
+		source, release := fleetrepo.FeatureChartFiles(name)
+		made := r.tree.byPath[release]
+		if f.path != source || made == nil {
+			continue
+		}
+		chart, ok := fleetrepo.ChartOfFeature(name, f.content, made.content)
+		if ok && r.lock.FindFeature(chart) == nil {
+			out = append(out, finding(RuleLock, f.path, 1, 0, fmt.Sprintf("the %s is not locked", chart), "`fleetctl lock` writes its digest"))
+		}
+	}
+	return out
+}
