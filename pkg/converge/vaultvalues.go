@@ -217,6 +217,9 @@ func (l *leases) read(ctx context.Context, group []v1alpha1.Variable) error {
 	}
 	for _, v := range group {
 		value, err := valueOf(secret, v.Vault)
+		if err == nil {
+			err = variables.Check(v, value)
+		}
 		if err != nil {
 			return diag.Wrap("variable "+v.Name, err, "")
 		}
