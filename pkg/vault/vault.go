@@ -291,8 +291,8 @@ func (c *Client) explain(op string, err error) error {
 	hint := ""
 	switch {
 	case errors.As(err, &untrusted):
-		hint = "VAULT_CACERT, or vault.caFile of the management cluster in fleet.yaml, names a PEM file with the authority of Vault's certificate; " +
-			"VAULT_ADDR has the name in it"
+		hint = "VAULT_CACERT, or vault.caFile of the management cluster in fleet.yaml, names a PEM file with the authority of Vault's " +
+			"certificate; VAULT_ADDR has the name in it"
 	case errors.As(err, &said) && said.again():
 		hint = "run the same command again in a moment"
 	case errors.As(err, &said) && said.Status == http.StatusForbidden:

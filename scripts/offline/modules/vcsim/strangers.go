@@ -9,8 +9,8 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// strangers makes two machines that are not the fleet's, each with a cluster of the name shop: one says that it is of another fleet, and one
-// says nothing, but was made by the provider and is named like a machine of that cluster.
+// strangers makes two machines that are not the fleet's, each for a cluster of the name shop: one says that it is of another fleet, and
+// one says nothing, but was made by the provider and is named like a machine of that cluster.
 func (s *site) strangers(ctx context.Context) (bool, error) {
 	for name, settings := range map[string]map[string]string{
 		"shop-other-fleet": {"fleetctl.fleet": "11111111-2222-3333-4444-555555555555", "fleetctl.cluster": "shop"},
