@@ -1,7 +1,14 @@
 package capi
 
 import (
+	"cmp"
 	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -25,15 +32,19 @@ func (s *Source) hiding(err error) error {
 	if err == nil {
 		return nil
 	}
-	var pairs []string
+	hidden := map[string]string{}
 	add := func(name, value string) {
-		if len(value) >= leastHidden && value != "false" {
-			pairs = append(pairs, value, "[value of "+name+"]")
+		if value == "false" {
+			return
+		}
+		for _, written := range spellings(value) {
+			if len(written) >= leastHidden {
+				hidden[written] = name
+			}
 		}
 	}
 	for name, value := range s.options.Variables {
 		add(name, value)
-		add(name, base64.StdEncoding.EncodeToString([]byte(value)))
 		if decoded, err := base64.StdEncoding.DecodeString(value); err == nil {
 			value += "\n" + string(decoded)
 		}
@@ -44,8 +55,26 @@ func (s *Source) hiding(err error) error {
 			add(name, strings.TrimSpace(line))
 		}
 	}
-	if len(pairs) == 0 {
+	if len(hidden) == 0 {
 		return err
 	}
+	longestFirst := slices.SortedFunc(maps.Keys(hidden), func(a, b string) int { // where one begins with another one
+		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b))
+	})
+	pairs := make([]string, 0, 2*len(hidden))
+	for _, value := range longestFirst {
+		pairs = append(pairs, value, "[value of "+hidden[value]+"]")
+	}
 	return &hidingError{err, strings.NewReplacer(pairs...)}
+}
+
+// spellings are the ways in which an error may write a value: as it is, quoted, and encoded.
+func spellings(value string) []string {
+	inJSON, _ := json.Marshal(value) // a text can be encoded
+	quoted := strconv.Quote(value)
+	return []string{
+		value, quoted[1 : len(quoted)-1], string(inJSON[1 : len(inJSON)-1]), strings.ReplaceAll(value, "'", "''"),
+		base64.StdEncoding.EncodeToString([]byte(value)), base64.RawStdEncoding.EncodeToString([]byte(value)),
+		base64.URLEncoding.EncodeToString([]byte(value)), hex.EncodeToString([]byte(value)), url.QueryEscape(value), url.PathEscape(value),
+	}
 }

@@ -15,7 +15,6 @@ import (
 
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/config"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/repository"
-	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/yamlprocessor"
 
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -111,12 +110,17 @@ func (s *Source) fill(r *release, raw bool) (repository.Components, error) {
 			return nil, fmt.Errorf("it grows beyond %d MiB with its variables filled in", 4*maxRelease>>20)
 		}
 	}
+	if !raw {
+		if err := s.checkFilled(r); err != nil {
+			return nil, err
+		}
+	}
 	components, err := repository.NewComponents(repository.ComponentsInput{
-		Provider: r.provider, ConfigClient: s.config, Processor: yamlprocessor.NewSimpleProcessor(), RawYaml: r.manifest.YAML,
+		Provider: r.provider, ConfigClient: s.config, Processor: newProcessor(), RawYaml: r.manifest.YAML,
 		Options: repository.ComponentsOptions{Version: r.manifest.Version, SkipTemplateProcess: raw},
 	})
 	if err != nil {
-		return nil, &quotingError{err}
+		return nil, &quotingError{s.hiding(err)}
 	}
 	return components, nil
 }

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/repository"
-	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/yamlprocessor"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -73,19 +72,22 @@ func (s *Source) fromVariables(ctx context.Context, p Provider, namespace string
 	if err != nil {
 		return nil, err
 	}
+	if err := s.checkFilled(r); err != nil {
+		return nil, diag.Wrap("read the components of "+p.String(), err, "")
+	}
 	var all []valued
-	processor := yamlprocessor.NewSimpleProcessor()
+	fill := newProcessor()
 	for _, doc := range documents(r.manifest.YAML, namesVariables) {
-		names, err := processor.GetVariables(doc)
+		names, err := fill.GetVariables(doc)
 		if err != nil {
 			return nil, fmt.Errorf("read the variables of %s: %w", p, err)
 		}
 		components, err := repository.NewComponents(repository.ComponentsInput{
-			Provider: r.provider, ConfigClient: s.config, Processor: processor, RawYaml: doc,
+			Provider: r.provider, ConfigClient: s.config, Processor: fill, RawYaml: doc,
 			Options: repository.ComponentsOptions{Version: r.manifest.Version, TargetNamespace: namespace},
 		})
 		if err != nil {
-			return nil, diag.Wrap("read the components of "+p.String(), &quotingError{err}, "")
+			return nil, diag.Wrap("read the components of "+p.String(), &quotingError{s.hiding(err)}, "")
 		}
 		if err := tune(components, s.options.Tuning); err != nil {
 			return nil, err

@@ -33,11 +33,12 @@ const restOfLease = 3
 // token goes.
 func Client(s *session.Session) (*vault.Client, error) {
 	env := func(name string) string { value, _ := s.Deps.LookupEnv(name); return value }
+	secret := func(name string) string { return strings.TrimSpace(env(name)) } // a pipeline's variable may end in a newline
 	o := s.Mgmt.Vault
 	config := vault.Config{
 		Address: env("VAULT_ADDR"), Namespace: cmp.Or(o.Namespace, env("VAULT_NAMESPACE")), Mount: o.Mount, Role: o.Role,
 		Method: vault.Method(cmp.Or(o.Method, v1alpha1.VaultToken)),
-		Token:  env("VAULT_TOKEN"), RoleID: env("VAULT_ROLE_ID"), SecretID: env("VAULT_SECRET_ID"),
+		Token:  secret("VAULT_TOKEN"), RoleID: secret("VAULT_ROLE_ID"), SecretID: secret("VAULT_SECRET_ID"),
 	}
 	if config.Address == "" {
 		return nil, diag.Errorf("export VAULT_ADDR=https://vault.example.com:8200", "variables come from Vault, and nothing says where it is")
@@ -74,7 +75,7 @@ func identityToken(s *session.Session, o v1alpha1.Vault) (string, error) {
 			return "", diag.Errorf("have the pipeline make it: `id_tokens:` in GitLab, `id-token: write` in GitHub Actions",
 				"the environment variable %s, which is to log in to Vault, is not set", name)
 		}
-		return value, nil
+		return strings.TrimSpace(value), nil
 	}
 	raw, err := within.Named(s.InSources(file), within.MostNamed)
 	return strings.TrimSpace(string(raw)), diag.Wrap("read the token that is to log in to Vault", err,
@@ -220,6 +221,9 @@ func (l *leases) read(ctx context.Context, group []v1alpha1.Variable) error {
 	}
 	for _, v := range group {
 		value, err := valueOf(secret, v.Vault)
+		if err == nil {
+			err = variables.Check(v, value)
+		}
 		if err != nil {
 			return diag.Wrap("variable "+v.Name, err, "")
 		}

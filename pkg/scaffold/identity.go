@@ -63,9 +63,10 @@ func (o *IdentityOptions) File() string {
 }
 
 var (
-	roleARN   = regexp.MustCompile(`^arn:(aws[a-z-]*):iam::(\d{12}):role/[A-Za-z0-9+=,.@_/-]+$`)
-	anyIAMARN = regexp.MustCompile(`^arn:aws[a-z-]*:iam::\d{12}:(role|user)/[A-Za-z0-9+=,.@_/-]+$`)
-	azureID   = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+	roleARN    = regexp.MustCompile(`^arn:(aws[a-z-]*):iam::(\d{12}):role/[A-Za-z0-9+=,.@_/-]+$`)
+	anyIAMARN  = regexp.MustCompile(`^arn:aws[a-z-]*:iam::\d{12}:(role|user)/[A-Za-z0-9+=,.@_/-]+$`)
+	externalID = regexp.MustCompile(`^[\w+=,.@:/-]+$`)
+	azureID    = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 )
 
 // Check refuses options that make no identity, whichever management cluster it is for.
@@ -117,7 +118,23 @@ func (o *IdentityOptions) checkAWS() error {
 	if o.TrustedARN != "" && !anyIAMARN.MatchString(o.TrustedARN) {
 		return diag.Usage("arn:aws:iam::111122223333:role/NAME", "--trusted-arn %.120q is no role and no user", o.TrustedARN)
 	}
+	if o.ExternalID != "" && !IsExternalID(o.ExternalID) {
+		return diag.Usage("use 2 to 1224 letters, digits and _ + = , . @ : / -", "--external-id %.80q is none that AWS takes", o.ExternalID)
+	}
 	return nil
+}
+
+// IsExternalID tells whether AWS takes a text as the external ID that assumes a role.
+func IsExternalID(text string) bool {
+	const shortest, longest = 2, 1224
+	return len(text) >= shortest && len(text) <= longest && externalID.MatchString(text)
+}
+
+// sessionName is by what AWS's logs call the sessions of the identity.
+func (o *IdentityOptions) sessionName() string {
+	const longest = 64 // that AWS takes
+	name := "fleet-" + o.Name
+	return name[:min(len(name), longest)]
 }
 
 // allowed are the namespaces that may use the identity, as its provider wants them: all of them know a selector, and vSphere nothing else.
@@ -165,7 +182,7 @@ func IdentityFile(o IdentityOptions) (manifest.File, error) {
 	case IdentityAWS:
 		spec := map[string]any{
 			"roleARN": o.RoleARN, "sourceIdentityRef": map[string]any{"kind": "AWSClusterControllerIdentity", "name": "default"},
-			"sessionName": "fleet-" + o.Name,
+			"sessionName": o.sessionName(),
 		}
 		if o.ExternalID != "" {
 			spec["externalID"] = o.ExternalID

@@ -55,7 +55,6 @@ func TestNothingOfChartsIsRefused(t *testing.T) {
 
 // Each kind is judged as its provider's webhooks do: in each spec one thing is wrong, and the field is named.
 func TestRefused(t *testing.T) {
-	const infra, plane = "infrastructure.cluster.x-k8s.io/v1beta2", "controlplane.cluster.x-k8s.io/v1beta2"
 	long := strings.Repeat("a", 60)
 	for _, tc := range []struct{ kind, spec, want string }{
 		{"AWSMachineTemplate", "rootVolume: {size: 80, type: io1}", "rootVolume.type: a volume of type io1 needs iops"},
@@ -196,26 +195,33 @@ func TestRefused(t *testing.T) {
 		{"GCPManagedMachinePool", "scaling: {minCount: 3, maxCount: 1}", "scaling.maxCount: 1 is less than minCount, 3"},
 	} {
 		t.Run(tc.kind+" "+tc.want, func(t *testing.T) {
-			version, spec := infra, map[string]any{}
-			if strings.HasSuffix(tc.kind, "ControlPlane") {
-				version = plane
-			}
-			if err := yaml.Unmarshal([]byte(tc.spec), &spec); err != nil {
-				t.Fatal(err)
-			}
-			if strings.HasSuffix(tc.kind, "Template") {
-				spec = map[string]any{"template": map[string]any{"spec": spec}}
-			}
-			manifest, err := yaml.Marshal(map[string]any{"apiVersion": version, "kind": tc.kind,
-				"metadata": map[string]any{"name": "shop"}, "spec": spec})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := refusedIn(t, string(manifest)); len(got) != 1 || !strings.Contains(got[0], tc.want) {
+			if got := refusedOf(t, tc.kind, tc.spec); len(got) != 1 || !strings.Contains(got[0], tc.want) {
 				t.Errorf("%q", got)
 			}
 		})
 	}
+}
+
+// refusedOf are the findings of an object of a kind that has a spec, or makes what has it.
+func refusedOf(t *testing.T, kind, text string) []string {
+	t.Helper()
+	version, spec := "infrastructure.cluster.x-k8s.io/v1beta2", map[string]any{}
+	if strings.HasSuffix(kind, "ControlPlane") {
+		version = "controlplane.cluster.x-k8s.io/v1beta2"
+	}
+	if err := yaml.Unmarshal([]byte(text), &spec); err != nil {
+		t.Fatal(err)
+	}
+	if strings.HasSuffix(kind, "Template") {
+		spec = map[string]any{"template": map[string]any{"spec": spec}}
+	}
+	manifest, err := yaml.Marshal(map[string]any{
+		"apiVersion": version, "kind": kind, "metadata": map[string]any{"name": "shop"}, "spec": spec,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return refusedIn(t, string(manifest))
 }
 
 // A name that cannot begin the names of machines in Azure, and an object of the same kind that is another provider's.

@@ -9,10 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
@@ -104,8 +104,36 @@ func Encoded(v v1alpha1.Variable, value string) string {
 }
 
 // Value gets the value of one variable from where fleet.yaml says. Files and commands are relative to dir. The caller has to leave out
-// variables of Vault. An error never contains a value.
+// variables of Vault. An error never contains a value, and an empty value is an error.
 func Value(ctx context.Context, v v1alpha1.Variable, dir string, in Inputs) (string, error) {
+	value, err := read(ctx, v, dir, in)
+	if err == nil {
+		err = Check(v, value)
+	}
+	if err != nil {
+		return "", err
+	}
+	return value, nil
+}
+
+// Check refuses a value that no provider can mean: an empty one, and bytes that are no text where the components expect text. A value in
+// fleet.yaml itself may be empty.
+func Check(v v1alpha1.Variable, value string) error {
+	const byteOrderMark = "\ufeff"
+	isText := utf8.ValidString(value) && !strings.HasPrefix(value, byteOrderMark) && !strings.ContainsFunc(value, func(r rune) bool {
+		return unicode.IsControl(r) && !strings.ContainsRune("\t\r\n", r)
+	})
+	switch {
+	case v.Value == nil && strings.TrimSpace(value) == "":
+		return diag.Errorf("look at "+SourceOf(v)+": the value has to be there", "the value from %s is empty", SourceOf(v))
+	case !v.Base64 && !isText:
+		return diag.Errorf("save it as UTF-8 without a byte order mark; if the content is binary, add `base64: true` to the variable",
+			"the value from %s is no text", SourceOf(v))
+	}
+	return nil
+}
+
+func read(ctx context.Context, v v1alpha1.Variable, dir string, in Inputs) (string, error) {
 	switch {
 	case v.Value != nil:
 		return *v.Value, nil
@@ -115,7 +143,7 @@ func Value(ctx context.Context, v v1alpha1.Variable, dir string, in Inputs) (str
 			path = filepath.Join(dir, path)
 		}
 		raw, err := within.Named(path, within.MostNamed)
-		return strings.TrimSuffix(string(raw), "\n"), diag.Wrap("", err, "make the file, or change its path, which is relative to fleet.yaml")
+		return withoutNewline(raw), diag.Wrap("", err, "make the file, or change its path, which is relative to fleet.yaml")
 	case v.Stdin:
 		return variableFromStdin(in.Stdin)
 	case len(v.Command) > 0:
@@ -145,25 +173,16 @@ func variableFromStdin(stdin io.Reader) (string, error) {
 	case len(raw) == 0:
 		return "", diag.Errorf(hint, "standard input is empty")
 	}
-	return strings.TrimSuffix(string(raw), "\n"), nil
+	return withoutNewline(raw), nil
 }
 
-// variableFromCommand runs a command of fleet.yaml's. What it says on standard error is part of the error; its output never is. A nil
-// environment is that of this process.
-func variableFromCommand(ctx context.Context, command []string, dir string, environment []string) (string, error) {
-	var stderr strings.Builder
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // the user's own fleet.yaml names it
-	cmd.Dir, cmd.Env = dir, environment
-	cmd.Stderr = &stderr
-	cmd.WaitDelay = time.Second // what it leaves in the background may hold its output open
-	out, err := cmd.Output()
-	if errors.Is(err, exec.ErrWaitDelay) { // the command itself has ended well
-		err = nil
+// withoutNewline is a text without its final newline, as any system writes one.
+func withoutNewline(raw []byte) string {
+	text, found := strings.CutSuffix(string(raw), "\n")
+	if found {
+		text = strings.TrimSuffix(text, "\r")
 	}
-	if err != nil {
-		return "", diag.Errorf("run it by hand in "+dir, "command %s: %w: %s", command[0], err, strings.TrimSpace(stderr.String()))
-	}
-	return strings.TrimSuffix(string(out), "\n"), nil
+	return text
 }
 
 // WithoutCommands are the providers without the variables that come from commands or from standard input, and those variables' names, each

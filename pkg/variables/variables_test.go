@@ -1,12 +1,15 @@
 package variables
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
 func TestResolveVariables(t *testing.T) {
@@ -68,5 +71,70 @@ func TestResolveVariablesNamesAllThatIsMissing(t *testing.T) {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("error does not name %q: %v", want, err)
 		}
+	}
+}
+
+// What no provider can mean is refused, and the error names the variable and its source, and never a value.
+func TestValuesThatAreNone(t *testing.T) {
+	const canary = "canary-5f2c"
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"empty": "", "newline": "\n", "spaces": " \r\n", "nul": canary + "\x00", "utf16": "\xff\xfec\x00a\x00", "mark": "\ufeff" + canary,
+		"escape": canary + "\x1b[2J", "crlf": canary + "\r\n", "two": canary + "\n\n", "lines": "[default]\r\nkey = " + canary + "\r\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in := Inputs{LookupEnv: func(string) (string, bool) { return " \n", true }}
+	for _, tc := range []struct {
+		variable    v1alpha1.Variable
+		value, want string // of which one is empty
+	}{
+		{v1alpha1.Variable{File: "empty"}, "", "the value from file empty is empty"},
+		{v1alpha1.Variable{File: "empty", Base64: true}, "", "the value from file empty is empty"},
+		{v1alpha1.Variable{File: "newline"}, "", "the value from file newline is empty"},
+		{v1alpha1.Variable{File: "spaces"}, "", "the value from file spaces is empty"},
+		{v1alpha1.Variable{Env: "X"}, "", "the value from environment variable X is empty"},
+		{v1alpha1.Variable{Command: []string{"true"}}, "", "the value from command true is empty"},
+		{v1alpha1.Variable{File: "nul"}, "", "the value from file nul is no text"},
+		{v1alpha1.Variable{File: "utf16"}, "", "the value from file utf16 is no text"},
+		{v1alpha1.Variable{File: "mark"}, "", "the value from file mark is no text"},
+		{v1alpha1.Variable{File: "escape"}, "", "the value from file escape is no text"},
+		{v1alpha1.Variable{File: "nul", Base64: true}, canary + "\x00", ""},
+		{v1alpha1.Variable{File: "crlf"}, canary, ""},
+		{v1alpha1.Variable{File: "two"}, canary + "\n", ""},
+		{v1alpha1.Variable{File: "lines"}, "[default]\r\nkey = " + canary, ""},
+		{v1alpha1.Variable{Command: []string{"printf", canary + `\r\n`}}, canary, ""},
+		{v1alpha1.Variable{Command: []string{"sh", "-c", "echo " + canary + "; echo \"is $0 " + canary + "?\" >&2; exit 3"}}, "",
+			"command sh: exit status 3: is sh …?"},
+		{v1alpha1.Variable{Command: []string{"sh", "-c", "echo " + canary + "; yes"}}, "", "command sh: its output is larger than"},
+		{v1alpha1.Variable{Command: []string{"sh", "-c", "yes " + canary + " | head -c 9999999 >&2; exit 1"}}, "", "command sh: exit status 1"},
+		{v1alpha1.Variable{Command: []string{"no-such-program"}}, "", `executable file not found`},
+	} {
+		value, err := Value(t.Context(), tc.variable, dir, in)
+		switch {
+		case tc.want == "" && (err != nil || value != tc.value):
+			t.Errorf("%+v: %q, %v", tc.variable, value, err)
+		case tc.want == "":
+		case err == nil || !strings.Contains(err.Error(), tc.want) || diag.Hint(err) == "" || len(err.Error()) > 2*maxSaid:
+			t.Errorf("%+v: %q, %.500v, hint %q", tc.variable, value, err, diag.Hint(err))
+		case value != "" || tc.want != "command sh: exit status 1" && strings.Contains(err.Error(), canary):
+			t.Errorf("%+v: the error tells the value: %.500v", tc.variable, err)
+		}
+	}
+	empty := ""
+	if _, err := Value(t.Context(), v1alpha1.Variable{Value: &empty}, dir, in); err != nil {
+		t.Error(err)
+	}
+}
+
+// A command that does not end is ended with the command that asked, which says so.
+func TestCommandThatHangs(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := Value(ctx, v1alpha1.Variable{Command: []string{"sleep", "1000"}}, t.TempDir(), Inputs{})
+	if err == nil || !strings.Contains(err.Error(), "command sleep: it gave no value in time") {
+		t.Error(err)
 	}
 }

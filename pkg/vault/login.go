@@ -34,7 +34,7 @@ func (c *Client) login(ctx context.Context) (string, error) {
 			"log in to Vault by %s: the answer has no token", c.config.Method)
 	}
 	c.token = got.Auth.ClientToken
-	c.endsAfter(begin, got.Auth.LeaseDuration)
+	c.endsAfter(begin, seconds(got.Auth.LeaseDuration))
 	return c.token, nil
 }
 
@@ -64,7 +64,8 @@ func (c *Client) withToken(ctx context.Context, begin time.Time) (string, error)
 	}
 	var got answer
 	if err := c.send(ctx, http.MethodGet, "auth/token/lookup-self", c.config.Token, nil, &got); err != nil {
-		return "", diag.Wrap("log in to Vault with the token", err, "it may have expired: vault login")
+		return "", diag.Wrap("log in to Vault with the token", err,
+			"it may have expired (`vault login`), or be one that only unwraps a token (`vault unwrap`)")
 	}
 	var about struct {
 		TTL int64 `json:"ttl"`
@@ -73,14 +74,14 @@ func (c *Client) withToken(ctx context.Context, begin time.Time) (string, error)
 		return "", diag.Errorf("check VAULT_ADDR", "log in to Vault with the token: the answer says nothing about it")
 	}
 	c.token = c.config.Token
-	c.endsAfter(begin, about.TTL)
+	c.endsAfter(begin, seconds(about.TTL))
 	return c.token, nil
 }
 
-// endsAfter enters the end of the token; 0 seconds is none.
-func (c *Client) endsAfter(begin time.Time, seconds int64) {
-	if seconds > 0 {
-		end := begin.Add(time.Duration(seconds) * time.Second)
+// endsAfter enters the end of the token; a duration of 0 is none.
+func (c *Client) endsAfter(begin time.Time, duration time.Duration) {
+	if duration > 0 {
+		end := begin.Add(duration)
 		c.tokenEnd = &end
 	}
 }

@@ -5,6 +5,7 @@ package vault
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -93,6 +94,11 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("Vault answers %d: %s", e.Status, strings.Join(e.Said, "; "))
 }
 
+// again tells that the same question may be answered later: the server is asked too often, or has not yet heard of what it should know.
+func (e *Error) again() bool {
+	return e.Status == http.StatusTooManyRequests || e.Status == http.StatusPreconditionFailed
+}
+
 // New checks config. It sends nothing yet.
 func New(config Config) (*Client, error) {
 	base, err := url.Parse(config.Address)
@@ -128,7 +134,8 @@ type answer struct {
 		ClientToken   string `json:"client_token"`
 		LeaseDuration int64  `json:"lease_duration"`
 	} `json:"auth"`
-	Errors []string `json:"errors"`
+	WrapInfo json.RawMessage `json:"wrap_info"`
+	Errors   []string        `json:"errors"`
 }
 
 // Read reads the secret at path as `vault read` takes it, and as `vault kv get` does: aws/creds/ROLE, secret/NAME. Of a key-value engine of
@@ -137,7 +144,10 @@ func (c *Client) Read(ctx context.Context, at string) (*Secret, error) {
 	if err := CheckPath(at); err != nil {
 		return nil, err
 	}
-	asked, versioned := c.versioned(ctx, at)
+	asked, versioned, err := c.versioned(ctx, at)
+	if err != nil {
+		return nil, c.explain("read "+at+" of Vault at "+c.Server(), err)
+	}
 	begin := time.Now()
 	var got answer
 	if err := c.call(ctx, http.MethodGet, asked, nil, &got); err != nil {
@@ -157,16 +167,23 @@ func (c *Client) Read(ctx context.Context, at string) (*Secret, error) {
 	if json.Unmarshal(content, &secret.fields) != nil || len(secret.fields) == 0 {
 		return nil, diag.Errorf("check the path with `vault read "+at+"`", "Vault has no fields at %s", at)
 	}
-	if got.LeaseID != "" {
-		c.lease(secret, &got, begin)
+	if got.LeaseID != "" && !c.lease(secret, &got, begin) {
+		return nil, diag.Errorf("give it more time: `vault read sys/mounts/…/tune` and the role there, and the token's own time",
+			"what Vault leases at %s ends at once", at)
 	}
 	return secret, nil
 }
 
-// lease enters when a secret ends: with its lease, or before with the token that asked for it.
-func (c *Client) lease(secret *Secret, got *answer, begin time.Time) {
+// seconds is a duration as Vault says it. What is longer than a century is no longer.
+func seconds(n int64) time.Duration {
+	const century = 100 * 365 * 24 * 60 * 60
+	return time.Duration(min(n, century)) * time.Second
+}
+
+// lease enters when a secret ends: with its lease, or before with the token that asked for it. It is false where that is at once.
+func (c *Client) lease(secret *Secret, got *answer, begin time.Time) bool {
 	secret.Lease, secret.Renewable = got.LeaseID, got.Renewable
-	secret.Duration = time.Duration(got.LeaseDuration) * time.Second
+	secret.Duration = seconds(got.LeaseDuration)
 	end := begin.Add(secret.Duration)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -180,6 +197,7 @@ func (c *Client) lease(secret *Secret, got *answer, begin time.Time) {
 	}
 	end = end.UTC().Truncate(time.Second)
 	secret.Until = &end
+	return secret.Duration > 0
 }
 
 // Renew puts off the end of a lease. It returns the new end, which may be before what was asked for: a lease has a greatest age.
@@ -190,7 +208,7 @@ func (c *Client) Renew(ctx context.Context, lease string, increment time.Duratio
 	if err := c.call(ctx, http.MethodPut, "sys/leases/renew", body, &got); err != nil {
 		return time.Time{}, false, c.explain("renew a lease of Vault at "+c.Server(), err)
 	}
-	return begin.Add(time.Duration(got.LeaseDuration) * time.Second).UTC().Truncate(time.Second), got.Renewable, nil
+	return begin.Add(seconds(got.LeaseDuration)).UTC().Truncate(time.Second), got.Renewable, nil
 }
 
 // Revoke takes back what was leased.
@@ -204,10 +222,13 @@ func (c *Client) Revoke(ctx context.Context, lease string) error {
 
 // versioned is where to read path, and whether it lies in a key-value engine that keeps versions. Who may not ask is believed to know the
 // path as the HTTP API has it.
-func (c *Client) versioned(ctx context.Context, at string) (asked string, versioned bool) {
+func (c *Client) versioned(ctx context.Context, at string) (asked string, versioned bool, _ error) {
 	var got answer
 	if err := c.call(ctx, http.MethodGet, "sys/internal/ui/mounts/"+at, nil, &got); err != nil {
-		return at, isVersionedPath(at)
+		if said, is := errors.AsType[*Error](err); is && said.Status < http.StatusInternalServerError && !said.again() {
+			return at, isVersionedPath(at), nil
+		}
+		return "", false, err
 	}
 	var mount struct {
 		Path    string `json:"path"`
@@ -217,16 +238,16 @@ func (c *Client) versioned(ctx context.Context, at string) (asked string, versio
 		} `json:"options"`
 	}
 	if json.Unmarshal(got.Data, &mount) != nil || mount.Type != "kv" && mount.Type != "generic" || mount.Options.Version != "2" {
-		return at, false
+		return at, false, nil
 	}
 	inside, ok := strings.CutPrefix(at, mount.Path)
 	if !ok {
-		return at, false
+		return at, false, nil
 	}
 	if strings.HasPrefix(inside, "data/") {
-		return at, true
+		return at, true, nil
 	}
-	return path.Join(mount.Path, "data", inside), true
+	return path.Join(mount.Path, "data", inside), true, nil
 }
 
 func isVersionedPath(at string) bool {
@@ -266,8 +287,14 @@ func (s *Secret) Field(name string) (string, error) {
 func (c *Client) explain(op string, err error) error {
 	var said *Error
 	var left *sameorigin.Error
+	var untrusted *tls.CertificateVerificationError
 	hint := ""
 	switch {
+	case errors.As(err, &untrusted):
+		hint = "VAULT_CACERT, or vault.caFile of the management cluster in fleet.yaml, names a PEM file with the authority of Vault's " +
+			"certificate; VAULT_ADDR has the name in it"
+	case errors.As(err, &said) && said.again():
+		hint = "run the same command again in a moment"
 	case errors.As(err, &said) && said.Status == http.StatusForbidden:
 		hint = "the token's policy has to allow it; a namespace is part of the question, too"
 	case errors.As(err, &said) && said.Status == http.StatusNotFound:
@@ -327,6 +354,9 @@ func (c *Client) send(ctx context.Context, method, at, token string, body any, i
 	}
 	if err != nil && len(raw) > 0 {
 		return errors.New("the answer is none of Vault's: it is no JSON") // the answer itself may hold a secret
+	}
+	if len(into.WrapInfo) > 0 && string(into.WrapInfo) != "null" {
+		return diag.Errorf("take min_wrapping_ttl out of the token's policy", "Vault wraps the answer for somebody else to unwrap")
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/cloud"
 	"github.com/fleetctl/fleetctl/pkg/orphans"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/reclaim"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
@@ -169,12 +170,13 @@ func orphansNotes(w io.Writer, report *orphans.Report) {
 		}
 	}
 	if report.Others > 0 {
-		ui.Fprintf(w, "%d resources in the same accounts are other fleets', and are not listed.\n", report.Others)
+		ui.Fprintf(w, "%s of other fleets in the same accounts %s not listed.\n",
+			plain.Count(report.Others, "resource"), plain.Are(report.Others))
 	}
 	switch n := report.Count(); {
 	case n > 0:
-		ui.Fprintf(w, "%d orphans, as far as tags tell. Look at each; `fleetctl orphans --delete CLUSTER` deletes what proves to be the "+
-			"fleet's.\n", n)
+		ui.Fprintf(w, "%s, as far as tags tell. Look at each; `fleetctl orphans --delete CLUSTER` deletes what proves to be the "+
+			"fleet's.\n", plain.Count(n, "orphan"))
 	case report.Complete:
 		ui.Fprintf(w, "No orphans: the fleet's management clusters own all cloud resources of its clusters.\n")
 	default:

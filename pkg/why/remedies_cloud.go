@@ -14,7 +14,7 @@ func cloudRemedies() []Remedy {
 				`security token included in the request is (expired|invalid)`, `NoCredentialProviders`, `failed to refresh cached credentials`,
 				`UnrecognizedClientException`, `AADSTS\d+`, `invalid_client`, `invalid_grant`, `could not find default credentials`,
 				`incorrect user name or password`, `Error 401`, `failed to create a default azure credential`,
-				`ServerFaultCode: NotAuthenticated`,
+				`ServerFaultCode: NotAuthenticated`, `RequestExpired`, `InvalidIdentityToken`, `IDPCommunicationError`,
 			}},
 			examples: []example{
 				{StageProvider, "VpcReady", "VpcReconciliationFailed",
@@ -48,7 +48,8 @@ func cloudRemedies() []Remedy {
 			Do: "Wait: the provider tries again, less often each time. If the fault stays, find other programs that send requests in this " +
 				"account and region, or ask the cloud for a higher rate.",
 			match: match{stages: at, texts: []string{`RequestLimitExceeded`, `Throttling(Exception)?:`, `RequestsThrottled`,
-				`TooManyRequestsException`, `rateLimitExceeded`, `Rate Limit Exceeded`, `Error 429`, `RESPONSE 429`, `StatusCode: 429`}},
+				`TooManyRequestsException`, `rateLimitExceeded`, `Rate Limit Exceeded`, `Error 429`, `RESPONSE 429`, `StatusCode: 429`,
+				`EC2Throttled`, `RequestThrottled`, `too many requests`, `SlowDown`}},
 			examples: []example{
 				{StageProvider, "VpcReady", "VpcReconciliationFailed",
 					"operation error EC2: DescribeVpcs, https response error StatusCode: 503, api error RequestLimitExceeded: Request limit exceeded."},
@@ -61,9 +62,11 @@ func cloudRemedies() []Remedy {
 			Means: "The credentials are valid, and no permission is missing. The account, project or subscription has never enabled the service " +
 				"that the provider calls.",
 			Do: "Enable the service that the message names. For Google Cloud use `gcloud services enable`, for Azure `az provider register " +
-				"--namespace`. For AWS subscribe to the service or the image in the console.",
+				"--namespace`. For AWS subscribe to the service or the image in the console. If the message is about billing or the terms of an " +
+				"image, enable billing for the project, or accept the terms.",
 			match: match{stages: at, texts: []string{`has not been used in project`, `SERVICE_DISABLED`, `accessNotConfigured`,
-				`MissingSubscriptionRegistration`, `OptInRequired`}},
+				`MissingSubscriptionRegistration`, `OptInRequired`, `billing to be enabled`, `BILLING_DISABLED`,
+				`MarketplacePurchaseEligibilityFailed`, `SubscriptionNotRegistered`}},
 			examples: []example{
 				{StageProvider, "Ready", "",
 					"googleapi: Error 403: Compute Engine API has not been used in project 123 before or it is disabled., accessNotConfigured"},
@@ -73,12 +76,16 @@ func cloudRemedies() []Remedy {
 					"failed to create AWSMachine instance: api error OptInRequired: You are not subscribed to this service."},
 			},
 		},
+		subnetFull(at),
+		nameTaken(at),
+		cloudRegion(at),
 		{
 			ID: "cloud-quota", Title: "A quota of the account is used up",
 			Means: "The cloud gives this account no more resources of the kind that the message names.",
 			Do:    "Delete resources that nobody needs, ask the cloud for a higher quota, or use another region. The provider goes on by itself.",
 			match: match{stages: at, texts: []string{`LimitExceeded`, `QuotaExceeded`, `QUOTA_EXCEEDED`, `Quota '.*' exceeded`,
-				`exceeding approved .* quota`, `maximum number of .* has been reached`}},
+				`exceeding approved .* quota`, `maximum number of .* has been reached`, `TooMany(LoadBalancers|TargetGroups|Buckets|Tags)`,
+				`CountLimitReached`, `CountExceeded`, `CountPerSubscriptionExceeded`, `Insufficient regional quota`}},
 			examples: []example{
 				{StageProvider, "VpcReady", "VpcReconciliationFailed",
 					"failed to create vpc: VpcLimitExceeded: The maximum number of VPCs has been reached."},
@@ -89,14 +96,18 @@ func cloudRemedies() []Remedy {
 		},
 		{
 			ID: "cloud-permissions", Title: "The credentials may not do what the provider asks for",
-			Means: "The cloud knows the credentials, but they lack a permission; the message names the action.",
-			Do: "Grant that action. For AWS, `clusterawsadm bootstrap iam create-cloudformation-stack` makes the policies that the provider " +
+			Means: "The cloud knows the credentials, but they lack a permission, or a policy of the organization forbids it. The message names " +
+				"the action or the policy.",
+			Do: "Grant that action, or have the policy make an exception. For AWS, `clusterawsadm bootstrap iam create-cloudformation-stack` " +
+				"makes the policies that the provider " +
 				"needs. " +
 				"For Azure, the service principal needs *Contributor*, and for managed identities also *User Access Administrator*. " +
 				"For Google Cloud, it needs *Compute Admin* and *Service Account User*.",
 			match: match{stages: at, texts: []string{
 				`UnauthorizedOperation`, `AccessDenied`, `is not authorized to perform`, `AuthorizationFailed`,
 				`does not have authorization to perform`, `Error 403`, `Required '.*' permission`, `LinkedAuthorizationFailed`,
+				`RequestDisallowedByPolicy`,
+				`Constraint constraints/.* violated`, `SERVICE_ACCOUNT_ACCESS_DENIED`, `does not have access to service account`,
 			}},
 			examples: []example{
 				{StageProvider, "VpcReady", "VpcReconciliationFailed",
@@ -113,7 +124,8 @@ func cloudRemedies() []Remedy {
 			ID: "cloud-capacity", Title: "The cloud has no such machine left there",
 			Means: "The cloud has run out of machines of this type in this zone. Your account is not the cause, and the fault passes.",
 			Do:    "Wait, or use another zone or type: add a second pool with other values with `fleetctl pool add`, then remove the first pool.",
-			match: match{stages: at, texts: []string{`InsufficientInstanceCapacity`, `AllocationFailed`, `ZonalAllocationFailed`,
+			match: match{stages: at, texts: []string{`Insufficient(Instance|Host|ReservedInstance)?Capacity`, `AllocationFailed`,
+				`Overconstrained(Zonal)?AllocationRequest`, `GCE_STOCKOUT`,
 				`ZONE_RESOURCE_POOL_EXHAUSTED`, `SkuNotAvailable`, `does not have enough resources`}},
 			examples: []example{{StageProvider, "InstanceReady", "InstanceProvisionFailed",
 				"failed to create AWSMachine instance: InsufficientInstanceCapacity: We currently do not have sufficient m5.large capacity in the " +
@@ -126,7 +138,9 @@ func cloudRemedies() []Remedy {
 				"public " +
 				"images were withdrawn: set `imageLookup`, or your own AMI. For docker, the container engine of the host must have the node image.",
 			match: match{stages: at, texts: []string{
-				`no AMIs? `, `failed to find AMI`, `InvalidAMIID`, `PlatformImageNotFound`, `GalleryImageNotFound`, `sourceImage.*(not found|invalid)`,
+				`no AMIs? `, `failed to find AMI`, `InvalidAMIID`, `PlatformImageNotFound`, `GalleryImageNotFound`,
+				`sourceImage.*(not found|cannot be found|invalid)`,
+				`images/.* was not found`, `gallery image .* (is not available|was not found)`, `ParameterNotFound`,
 				`No such image`, `manifest unknown`, `failed to pull image`,
 			}},
 			examples: []example{
@@ -148,10 +162,11 @@ func cloudRemedies() []Remedy {
 				{StageProvider, "Ready", "", "Invalid value for field 'resource.machineType': 'zones/europe-west1-b/machineTypes/n9-standard-2'"}},
 		},
 		{
-			ID: "key-pair", Title: "The SSH key is not in the account",
-			Means: "The cluster's values name a key that the region does not have.",
-			Do:    "Import the key there, or remove its name from the cluster's values: machines need no key.",
-			match: match{stages: at, texts: []string{`InvalidKeyPair`, `key pair .*does not exist`}},
+			ID: "key-pair", Title: "The cloud does not take the SSH key",
+			Means: "The cluster's values name a key that the region does not have, or have a text that is no public key.",
+			Do: "Import the key there, or correct it in the cluster's values. Without a key in the values no machine needs one. Azure takes a " +
+				"public RSA key in one line.",
+			match: match{stages: at, texts: []string{`InvalidKeyPair`, `key pair .*does not exist`, `ssh\.publicKeys`, `InvalidKey\.Format`}},
 			examples: []example{{StageProvider, "InstanceReady", "InstanceProvisionFailed",
 				"failed to create AWSMachine instance: InvalidKeyPair.NotFound: The key pair 'default' does not exist"}},
 		},

@@ -5,6 +5,7 @@ package e2e
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -212,15 +213,14 @@ func (a *onAWS) keepsSecrets(t *testing.T) {
 	a.ok("support-bundle", "--file", bundle)
 	unpacked := unpackBundle(t, bundle) // what is in it is compressed, and a secret would not be found there
 	for _, secret := range a.secrets {
-		var words [][]byte
-		for _, text := range []string{secret, base64.StdEncoding.EncodeToString([]byte(secret))[4 : 4+24]} {
-			words = append(words, []byte(text))
+		words := traces(secret)
+		in := func(content []byte) bool {
+			return slices.ContainsFunc(words, func(word []byte) bool { return bytes.Contains(content, word) })
 		}
 		for _, p := range processTable(t) {
-			for _, word := range words {
-				if bytes.Contains([]byte(p.command), word) {
-					t.Errorf("a secret key is an argument of process %d %s", p.pid, p.name)
-				}
+			environment, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.pid)) // one that has ended has none
+			if in([]byte(p.command)) || in(environment) && p.pid != os.Getpid() {
+				t.Errorf("a secret key is in the arguments or the environment of process %d %s", p.pid, p.name)
 			}
 		}
 		for _, file := range slices.Sorted(maps.Keys(filesWith(t, words, a.dir, a.state, a.home, a.temp, unpacked))) {
@@ -228,10 +228,30 @@ func (a *onAWS) keepsSecrets(t *testing.T) {
 				t.Errorf("a secret key is in %s", file)
 			}
 		}
-		if history := a.git("log", "-p", "--all"); strings.Contains(history, secret) {
+		if history := a.git("log", "-p", "--all"); in([]byte(history)) {
 			t.Error("a secret key is in Git")
 		}
 	}
+}
+
+// traces are the bytes that betray a secret: some of its own, in any place, and of what it is encoded to, wherever that begins.
+func traces(secret string) (words [][]byte) {
+	const window, edge = 16, 4 // base64 shares letters with what is beside it
+	add := func(text string) {
+		for i := 0; i+window <= len(text); i++ {
+			words = append(words, []byte(text[i:i+window]))
+		}
+	}
+	add(secret)
+	add(hex.EncodeToString([]byte(secret)))
+	reversed := []byte(secret)
+	slices.Reverse(reversed)
+	add(string(reversed))
+	for shift := range 3 {
+		text := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat("x", shift) + secret))
+		add(text[edge : len(text)-edge])
+	}
+	return words
 }
 
 // holdsSecrets tells whether a file is where a management cluster keeps Secrets: the database of its API server, and what that gives the

@@ -106,61 +106,74 @@ func TestAWSOrphans(t *testing.T) {
 		}
 	})
 	a.step("nothing is deleted that may be somebody's", func(t *testing.T) {
-		everything := a.aws.left(t)
-		r := a.fails(1, nil, "orphans", "--delete", "shop", "--yes")
-		if !strings.Contains(r.stderr, "management cluster "+a.name+" could not be asked, and may own the cluster shop") ||
-			!strings.Contains(r.stderr, "--gone "+a.name) {
-			t.Errorf("it does not say who may own it:\n%s", r.stderr)
-		}
-		a.fails(2, nil, "orphans", "--delete", "shop", "--gone", "another", "--yes")
-		if r := a.fails(1, nil, "orphans", "--delete", "shop", "--gone", a.name, "--yes"); !strings.Contains(r.stderr,
-			"the fleet repo still declares the cluster shop") {
-			t.Errorf("it does not say that it is declared:\n%s", r.stderr)
-		}
-		a.ok("cluster", "remove", "shop", "--commit")
-		a.ok("cluster", "remove", "shop", "--yes", "--commit")                     // its management cluster, which would delete it, is gone
-		a.fails(2, nil, "orphans", "--delete", "shopp", "--gone", a.name, "--yes") // there is nothing of that name
-		a.fails(2, nil, "orphans", "--delete", "shop", "--gone", a.name)           // nobody is at a terminal to type its name
-		if r := a.run("orphans", "--delete", "shop", "--gone", a.name, "--dry-run"); r.code != 3 ||
-			!strings.Contains(r.stdout, "Would delete vpc ") {
-			t.Errorf("exit %d\n%s%s", r.code, r.stdout, r.stderr)
-		}
-		if now := a.aws.left(t); !slices.Equal(now, everything) {
-			t.Errorf("AWS has %v, and had %v", now, everything)
-		}
+		a.deletesNothingYet(t, "Would delete vpc ", func() []string { return a.aws.left(t) })
 	})
 	a.step("what is the fleet's goes, and nothing else", func(t *testing.T) {
 		// A stranger's subnet stays, in whose tags there is a cluster of the same name.
-		run := a.run("orphans", "--delete", "shop", "--gone", a.name, "--yes", "-o", "json")
-		t.Logf("%s", run.stderr)
-		r := decode[struct {
-			Planned, Deleted []struct {
-				ID string `json:"id"`
-			}
-			Left []struct {
-				Kind string `json:"kind"`
-				ID   string `json:"id"`
-				Why  string `json:"why"`
-			} `json:"left"`
-		}](t, run.stdout)
-		if run.code != 3 || len(r.Deleted) < 10 || len(r.Deleted) != len(r.Planned) || len(r.Left) != 1 ||
-			!slices.Contains(others, r.Left[0].Kind+"/"+r.Left[0].ID) {
-			t.Errorf("exit %d, %+v", run.code, r)
-		}
-		if left := a.aws.left(t); !slices.Equal(left, others) {
-			t.Errorf("AWS has %v, and others have %v", left, others)
-		}
-		if again := a.run("orphans", "--delete", "shop", "--gone", a.name, "--yes"); again.code != 3 ||
-			strings.Contains(again.stdout, "Deleted") {
-			t.Errorf("the second time: exit %d\n%s", again.code, again.stdout)
-		}
+		a.deletesOrphans(t, 10, others, func() []string { return a.aws.left(t) })
 	})
 }
 
-// gone ends the management cluster with all that this machine knows of it.
-func (a *onAWS) gone(t *testing.T) {
+// deletesNothingYet asks orphans to delete the cluster shop, whose management cluster is gone, in all ways that it has to refuse; left is
+// what its cloud has.
+func (f *fleet) deletesNothingYet(t *testing.T, would string, left func() []string) {
 	t.Helper()
-	kill(t, a.on.processes(a.fleet))
-	eventually(t, "all is off", time.Minute, func() string { return told(a.on.processes(a.fleet)) })
-	a.forgets()
+	everything := left()
+	r := f.fails(1, nil, "orphans", "--delete", "shop", "--yes")
+	if !strings.Contains(r.stderr, "management cluster "+f.name+" could not be asked, and may own the cluster shop") ||
+		!strings.Contains(r.stderr, "--gone "+f.name) {
+		t.Errorf("it does not say who may own it:\n%s", r.stderr)
+	}
+	f.fails(2, nil, "orphans", "--delete", "shop", "--gone", "another", "--yes")
+	if r := f.fails(1, nil, "orphans", "--delete", "shop", "--gone", f.name, "--yes"); !strings.Contains(r.stderr,
+		"the fleet repo still declares the cluster shop") {
+		t.Errorf("it does not say that it is declared:\n%s", r.stderr)
+	}
+	f.ok("cluster", "remove", "shop", "--commit")
+	f.ok("cluster", "remove", "shop", "--yes", "--commit")                     // its management cluster, which would delete it, is gone
+	f.fails(2, nil, "orphans", "--delete", "shopp", "--gone", f.name, "--yes") // there is nothing of that name
+	f.fails(2, nil, "orphans", "--delete", "shop", "--gone", f.name)           // nobody is at a terminal to type its name
+	if r := f.run("orphans", "--delete", "shop", "--gone", f.name, "--dry-run"); r.code != 3 || !strings.Contains(r.stdout, would) {
+		t.Errorf("exit %d\n%s%s", r.code, r.stdout, r.stderr)
+	}
+	if now := left(); !slices.Equal(now, everything) {
+		t.Errorf("the cloud has %v, and had %v", now, everything)
+	}
+}
+
+// deletesOrphans deletes what the cluster shop has left in its cloud, least things at least. Others' things stay, of which one could be
+// taken for the cluster's.
+func (f *fleet) deletesOrphans(t *testing.T, least int, others []string, left func() []string) {
+	t.Helper()
+	run := f.run("orphans", "--delete", "shop", "--gone", f.name, "--yes", "-o", "json")
+	t.Logf("%s", run.stderr)
+	r := decode[struct {
+		Planned, Deleted []struct {
+			ID string `json:"id"`
+		}
+		Left []struct {
+			Kind string `json:"kind"`
+			ID   string `json:"id"`
+			Why  string `json:"why"`
+		} `json:"left"`
+	}](t, run.stdout)
+	if run.code != 3 || len(r.Deleted) < least || len(r.Deleted) != len(r.Planned) || len(r.Left) != 1 ||
+		!slices.Contains(others, r.Left[0].Kind+"/"+r.Left[0].ID) {
+		t.Errorf("exit %d, %+v", run.code, r)
+	}
+	if now := left(); !slices.Equal(now, others) {
+		t.Errorf("the cloud has %v, and others have %v", now, others)
+	}
+	if again := f.run("orphans", "--delete", "shop", "--gone", f.name, "--yes"); again.code != 3 ||
+		strings.Contains(again.stdout, "Deleted") {
+		t.Errorf("the second time: exit %d\n%s", again.code, again.stdout)
+	}
+}
+
+// gone ends the management cluster with all that this machine knows of it.
+func (f *fleet) gone(t *testing.T) {
+	t.Helper()
+	kill(t, f.on.processes(f))
+	eventually(t, "all is off", time.Minute, func() string { return told(f.on.processes(f)) })
+	f.forgets()
 }

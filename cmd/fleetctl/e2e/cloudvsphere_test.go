@@ -48,10 +48,7 @@ type onVSphere struct {
 // TestVSphere: a whole life of a cluster in vSphere: from one commit to Available, scaled by a commit, and removed by a commit, which
 // leaves nothing in vCenter.
 func TestVSphere(t *testing.T) {
-	v := &onVSphere{vsphere: &simulatedVSphere{}}
-	simulate(t, "vSphere", exec.Command(os.Getenv(envVSphere)), v.vsphere)
-	newBooter(t, v.vsphere.machines, nil)
-	v.fleet = newFleetOn(t, onEmbedded, "e2e-vsphere")
+	v := newOnVSphere(t, "e2e-vsphere")
 	v.plays([]act{
 		{"init with the vSphere provider", v.inits},
 		{"a commit brings the identity that the cluster's namespace may use", v.identifies},
@@ -61,9 +58,18 @@ func TestVSphere(t *testing.T) {
 	})
 }
 
-func (v *onVSphere) inits(t *testing.T) {
+func newOnVSphere(t *testing.T, name string) *onVSphere {
+	t.Helper()
+	v := &onVSphere{vsphere: &simulatedVSphere{}}
+	simulate(t, "vSphere", exec.Command(os.Getenv(envVSphere)), v.vsphere)
+	newBooter(t, v.vsphere.machines, nil)
+	v.fleet = newFleetOn(t, onEmbedded, name)
 	t.Setenv("VSPHERE_USERNAME", v.vsphere.Username)
 	t.Setenv("VSPHERE_PASSWORD", v.vsphere.Password)
+	return v
+}
+
+func (v *onVSphere) inits(t *testing.T) {
 	made := decode[initResult](t, v.ok("init", "--provider", "vsphere", "--bundle", os.Getenv(envBundle),
 		"--kubernetes-version", kubernetesVersion,
 		"--timeout", "10m", "-o", "json").stdout)

@@ -32,8 +32,11 @@ func aksControlPlane(p part) {
 	case identity.word("type") != "UserAssigned" && identity.has("userAssignedIdentityResourceID"):
 		identity.refuse("userAssignedIdentityResourceID", "it is for the type UserAssigned", "set type to UserAssigned, or take it away")
 	}
+	aksNames(p)
 	aksSecurity(p)
 	aksNetwork(p)
+	aksAutoscaler(p.in("autoscalerProfile"))
+	aksExtensions(p)
 }
 
 func aksSecurity(p part) {
@@ -137,4 +140,8 @@ func aksPool(p part) {
 			p.refuse("nodeLabels", fmt.Sprintf("the label %.80s is AKS's own", key), "give it another key")
 		}
 	}
+	if name, ok := p.known("subnetName"); ok && !p.isTemplate() && !aksSubnetName.MatchString(name) {
+		p.refuse("subnetName", fmt.Sprintf("%.80q is no name of a subnet", name), "use 2 to 80 letters, digits and . _ -")
+	}
+	aksKubelet(p)
 }

@@ -8,10 +8,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
 var (
 	awsTagText = regexp.MustCompile(`^[a-zA-Z0-9\s_.:=+\-@/]*$`)
+	awsSession = regexp.MustCompile(`^[\w+=,.@-]{2,64}$`)
 	awsKeyName = regexp.MustCompile(`^[[:graph:]]+([[:print:]]*[[:graph:]]+)*$`)
 )
 
@@ -199,6 +202,12 @@ func awsRoleIdentity(p part) {
 	if !p.given("sourceIdentityRef") {
 		p.refuse("", "a role needs an identity that takes it on",
 			"add sourceIdentityRef, such as {kind: AWSClusterControllerIdentity, name: default}")
+	}
+	if name, ok := p.known("sessionName"); ok && !awsSession.MatchString(name) {
+		p.refuse("sessionName", fmt.Sprintf("%.80q is no name of a session in AWS", name), "use 2 to 64 letters, digits and _ + = , . @ -")
+	}
+	if id, ok := p.known("externalID"); ok && !scaffold.IsExternalID(id) {
+		p.refuse("externalID", fmt.Sprintf("%.80q is no external ID in AWS", id), "use 2 to 1224 letters, digits and _ + = , . @ : / -")
 	}
 }
 

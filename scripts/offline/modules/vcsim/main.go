@@ -5,6 +5,7 @@
 // outlives the test that started it, however that ends. What the test asks beside vCenter's own API:
 //
 //	GET /left      what there is apart from what the inventory began with
+//	GET /strangers makes machines that are not the fleet's: of another fleet, and of somebody whose machine could be taken for one of shop's
 //	GET /machines  the machines that are there and were, each with what it finds when it boots: it gets an address once it runs
 package main
 
@@ -86,6 +87,7 @@ func run() error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /left", answer(s.left))
 	mux.HandleFunc("GET /machines", answer(s.all))
+	mux.HandleFunc("GET /strangers", answer(s.strangers))
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err

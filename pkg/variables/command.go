@@ -1,0 +1,78 @@
+package variables
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/within"
+)
+
+// maxSaid bounds what is told of a command's standard error.
+const maxSaid = 4 << 10
+
+var errTooMuch = fmt.Errorf("its output is larger than %d bytes", within.MostNamed)
+
+// variableFromCommand runs a command of fleet.yaml's. What it says on standard error is part of the error; its output never is, not even
+// where the command repeats it there. A nil environment is that of this process.
+func variableFromCommand(ctx context.Context, command []string, dir string, environment []string) (string, error) {
+	running, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	stdout := &bounded{most: within.MostNamed, full: func() { stop(errTooMuch) }}
+	stderr := &bounded{most: maxSaid}
+	cmd := exec.CommandContext(running, command[0], command[1:]...) //nolint:gosec // the user's own fleet.yaml names it
+	cmd.Dir, cmd.Env = dir, environment
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	cmd.WaitDelay = time.Second // what it leaves in the background may hold its output open
+	err := cmd.Run()
+	if errors.Is(err, exec.ErrWaitDelay) { // the command itself has ended well
+		err = nil
+	}
+	switch cause := context.Cause(running); {
+	case cause == nil || err == nil && !errors.Is(cause, errTooMuch):
+	case errors.Is(cause, errTooMuch):
+		err = errTooMuch
+	default:
+		err = fmt.Errorf("it gave no value in time: %w", cause)
+	}
+	if err == nil {
+		return withoutNewline(stdout.kept.Bytes()), nil
+	}
+	if said := without(stderr.kept.String(), stdout.kept.String()); said != "" {
+		err = fmt.Errorf("%w: %s", err, said)
+	}
+	return "", diag.Errorf("run it by hand in "+dir, "command %s: %w", command[0], err)
+}
+
+// bounded keeps the first bytes of what is written to it. It takes all, so that whoever writes is not disturbed.
+type bounded struct {
+	kept bytes.Buffer // not embedded: io.Copy would write past the bound by its ReadFrom
+	most int
+	full func() // called when there is more; nil where nobody wants to know
+}
+
+// Write implements io.Writer.
+func (b *bounded) Write(p []byte) (int, error) {
+	room := b.most - b.kept.Len()
+	if len(p) > room && b.full != nil {
+		b.full()
+	}
+	_, _ = b.kept.Write(p[:min(room, len(p))]) // a buffer takes all
+	return len(p), nil
+}
+
+// without is what was said without the lines of a secret output.
+func without(said, output string) string {
+	const least = 5 // shorter lines stand in many a word
+	for line := range strings.Lines(output) {
+		if line = strings.TrimSpace(line); len(line) >= least {
+			said = strings.ReplaceAll(said, line, "…")
+		}
+	}
+	return strings.TrimSpace(said)
+}
