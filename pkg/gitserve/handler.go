@@ -46,6 +46,12 @@ func URL(host string, port int) string {
 	return (&url.URL{Scheme: "https", Host: host + ":" + strconv.Itoa(port), Path: RepoPath}).String()
 }
 
+// Handler serves the repository in repoDir read-only at RepoPath, to clients with the credentials. repoDir is a working tree or a bare
+// repository. The handler needs git (see CheckGit). It logs failures to log; nil discards them.
+func Handler(repoDir string, credentials Credentials, log *slog.Logger) http.Handler {
+	return newHandler(repoDir, credentials, log)
+}
+
 func newHandler(repoDir string, credentials Credentials, log *slog.Logger) *handler {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)

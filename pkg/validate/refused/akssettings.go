@@ -1,4 +1,4 @@
-package validate
+package refused
 
 import (
 	"fmt"
@@ -33,7 +33,7 @@ func aksControlPlaneTemplate(p part) {
 func aksNames(p part) {
 	for _, kept := range []string{"microsoft", "windows"} {
 		if name := p.object.Name; strings.Contains(strings.ToLower(name), kept) {
-			part{p.object, nil, "metadata", p.out}.refuse("name", fmt.Sprintf("no name in Azure may have %s in it", kept), "give it another name")
+			part{p.object, nil, "metadata", p.report}.refuse("name", fmt.Sprintf("no name in Azure may have %s in it", kept), "give it another name")
 		}
 	}
 	if name, ok := p.in("fleetsMember").known("name"); ok && !aksFleetMember.MatchString(name) {
