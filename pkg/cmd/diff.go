@@ -45,7 +45,7 @@ alone.`,
 		RunE:        running(f, o, runDiff),
 	}
 	c.Flags().BoolVar(&o.impact, "impact", false, "only the impact, in words")
-	c.Flags().BoolVar(&o.noCache, "no-cache", false, "render everything anew, and keep nothing")
+	c.Flags().BoolVar(&o.noCache, "no-cache", false, "render everything again, and keep nothing")
 	return c
 }
 

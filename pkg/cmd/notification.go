@@ -101,8 +101,8 @@ Secret of flux-system that the fleet repo has already.` + editing,
 	fs.StringVar(&n.Severity, "severity", "", "error for failures alone, or info for all that happens (default: error; info for commits)")
 	fs.StringVar(&o.secretFile, "secret-file", "", "file with the address of the webhook, or with the token; - is standard input")
 	fs.StringVar(&n.Secret, "secret", "", "Secret in flux-system with the address or the token, if you make it yourself")
-	fs.StringSliceVar(&n.Environments, "environment", nil, "environment to limit it to (default: everything on the management clusters)")
-	fs.StringSliceVar(&n.ManagementClusters, "on-management", nil, "management cluster that has it (default: all)")
+	fs.StringSliceVar(&n.Environments, "environment", nil, "environment to report on (default: everything on the management clusters)")
+	fs.StringSliceVar(&n.ManagementClusters, "on-management", nil, "management cluster that sends the messages (default: all)")
 	var types []string
 	for _, t := range v1alpha1.NotificationTypes() {
 		types = append(types, string(t))
