@@ -31,7 +31,7 @@ func (b *creation) readRepo(ctx context.Context, detail func(string)) error {
 	}
 	if err := found.Findings.Err(); err != nil {
 		return diag.Wrap("render the fleet repo", err,
-			"`fleetctl validate` says what is wrong: the images of what cannot be rendered would be missing")
+			"`fleetctl validate` lists the errors. The bundle would lack the images of everything that cannot be rendered")
 	}
 	b.repoImages = b.imagesIn(found.Manifests)
 	if len(found.Charts) == 0 {

@@ -126,7 +126,7 @@ func (o Options) compare(ctx context.Context, m *made) error {
 	m.edit.Changes.Forget(m.left...)
 	names := plain.Names(m.left, 5)
 	if err := o.judgeRepo(ctx, m.repo, m.edit); err != nil {
-		return diag.Errorf("commit first what it needs of these, or leave --commit, --push and --pr out: "+names,
+		return diag.Errorf("first commit the files that the change needs, or leave --commit, --push and --pr out: "+names,
 			"the change needs what is in no commit, and not as it would write it: %w", err)
 	}
 	m.edit.Notes = append(m.edit.Notes, "It needs what is in no commit yet: commit that too ("+names+").")
@@ -219,7 +219,7 @@ func (o Options) needsUncommitted(ctx context.Context, git *gitrepo.Repo, root, 
 	if len(dirty) > most {
 		names += ", …"
 	}
-	return diag.Errorf("commit first what it needs of these, or leave --commit, --push and --pr out: "+names,
+	return diag.Errorf("first commit the files that the change needs, or leave --commit, --push and --pr out: "+names,
 		"%w: the change starts from committed files, and needs a file that is not committed", why)
 }
 
@@ -238,7 +238,8 @@ func newDestination(repo *fleetrepo.Repo, git *gitrepo.Repo, o Options) (*destin
 		return nil, err
 	}
 	if url == "" {
-		return nil, diag.Errorf("leave --push and --pr out: a commit is all that it takes", "push: the fleet repo has no remote")
+		return nil, diag.Errorf("use --commit in place of --push or --pr: Flux follows the commits in this folder",
+			"push: the fleet repo has no remote")
 	}
 	if !o.PullRequest {
 		return to, nil

@@ -45,7 +45,7 @@ func revert(ctx context.Context, r *fleetrepo.Repo, git *gitrepo.Repo, hash stri
 	}
 	e := &fleetrepo.Edit{
 		Summary: fmt.Sprintf("Revert %q (%.8s)", commit.Subject, commit.Hash),
-		Notes:   []string{"`fleetctl diff` says what it does to the clusters."},
+		Notes:   []string{"`fleetctl diff` tells what the change does to the clusters."},
 	}
 	var conflicts diag.Findings
 	for _, name := range commit.Files {

@@ -68,7 +68,8 @@ func runClusterDrain(ctx context.Context, f *factory, o *clusterDrainOptions) er
 			f.closeReporter()
 			question := "There is nothing to delete yet. Flux is suspended, so that it stays so.\n"
 			if goes := r.Going(); len(goes) > 0 {
-				question = fmt.Sprintf("This is deleted, with the data of the volumes; what is reached through the load balancers is cut off: %s\n",
+				question = fmt.Sprintf("These resources are deleted, with the data of the volumes. Nobody can reach the workloads behind the load "+
+					"balancers afterwards: %s\n",
 					plain.Clip(strings.Join(goes, "; "), mostAsked))
 			}
 			return ui.ConfirmTyped(f.streams, question, r.Cluster[strings.LastIndex(r.Cluster, "/")+1:], "--yes")

@@ -46,7 +46,7 @@ machine.`,
 
 func (o *connectOptions) complete(f *factory, _ ...string) (err error) {
 	if o.forget && (o.Kubeconfig != "" || o.Context != "") {
-		return diag.Usage("leave one of them out", "--forget needs no way there")
+		return diag.Usage("leave one of them out", "--forget takes neither --kubeconfig nor --context")
 	}
 	if o.merge {
 		o.MergeInto = userKubeconfig()

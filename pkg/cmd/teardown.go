@@ -138,7 +138,7 @@ func deleteQuestion(cluster string, plan *lifecycle.TeardownPlan) string {
 	if len(plan.Clusters) == 0 {
 		return question + "."
 	}
-	question += " and these workload clusters, with their machines and what they store:\n"
+	question += " and these workload clusters, with their machines and their data:\n"
 	for _, c := range plan.Clusters {
 		question += "  " + c.Name + "\n"
 	}

@@ -185,7 +185,7 @@ func (s *ImageSource) holdDigest(image Image, name, digest string) error {
 	if err != nil || found.Has(digest) {
 		return err
 	}
-	return diag.Errorf("make the bundle anew with `fleetctl bundle create`",
+	return diag.Errorf("make the bundle again with `fleetctl bundle create`",
 		"image %s is not what its component names: the bundle has %s, wanted is %s", name, found.Digest, digest)
 }
 

@@ -114,7 +114,7 @@ func wayThere(ctx context.Context, s *session.Session, o Options) ([]byte, error
 		}
 		return hosts.Kubeconfig(s.Cluster.Path(hosts.WorkloadKubeconfigFile), s.Mgmt.Name)
 	}
-	return nil, diag.Usage("give its kubeconfig: --kubeconfig FILE; where it was made, `fleetctl kubeconfig` prints it",
+	return nil, diag.Usage("give its kubeconfig: --kubeconfig FILE; on the machine that made it, `fleetctl kubeconfig` prints it",
 		"nothing on this machine tells where the management cluster %s is", s.Mgmt.Name)
 }
 

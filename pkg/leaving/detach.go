@@ -103,7 +103,7 @@ func Detach(ctx context.Context, deps management.Deps, o DetachOptions) (*Detach
 	d.result.Outcome = "detached"
 	d.result.Next = []string{
 		"fleetctl cluster remove " + d.key.Name + "    # takes it out of Git, too: there is nothing left that it could delete",
-		"fleetctl backup    # earlier snapshots still hold it: restored, one of them would have it managed twice",
+		"fleetctl backup    # earlier snapshots still have the cluster: after a restore, two management clusters would manage it",
 	}
 	return d.result, nil
 }

@@ -106,7 +106,7 @@ func Drain(ctx context.Context, deps management.Deps, o DrainOptions) (*DrainRes
 	d.result.Outcome = "drained"
 	d.result.Next = []string{
 		"fleetctl cluster remove " + name + "    # in two steps",
-		"fleetctl cluster drain " + name + " --cancel    # or have Flux make it all anew",
+		"fleetctl cluster drain " + name + " --cancel    # or let Flux make everything again",
 	}
 	return d.result, nil
 }
@@ -125,7 +125,7 @@ func (d *draining) find(ctx context.Context) error {
 	name := cluster.FullName()
 	d.inside, d.result.Cluster = &Inside{Cluster: *cluster}, name
 	if cluster.Deleting {
-		return diag.Errorf("`fleetctl orphans` lists what it leaves behind",
+		return diag.Errorf("`fleetctl orphans` lists the resources that are left",
 			"cluster %s is being deleted: the machines go on which its controllers run, and these alone can drain it", name)
 	}
 	d.inside.Look(ctx, manager)
@@ -143,7 +143,7 @@ func (d *draining) find(ctx context.Context) error {
 		return diag.Wrap("look into cluster "+name, in.Untold,
 			"its API server answers, and does not say what the cluster has in its cloud: mend that first")
 	case len(in.Children) > 0:
-		return diag.Errorf("pivot or remove what it manages first", "cluster %s manages clusters itself: %s", name,
+		return diag.Errorf("first pivot, or remove the clusters that it manages", "cluster %s manages clusters itself: %s", name,
 			plain.Clip(strings.Join(in.Children, ", "), MostText))
 	}
 	d.result.Items = append(d.result.Items, d.inside.Items...)

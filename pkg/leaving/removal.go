@@ -64,7 +64,7 @@ func AwaitRemoval(ctx context.Context, deps management.Deps, o RemovalOptions) e
 					return err
 				}
 				return manager.WaitGone(ctx, key, detail)
-			}, Timeout: DeleteTimeout, Hint: "`fleetctl status` shows what holds it; run the same command again to go on",
+			}, Timeout: DeleteTimeout, Hint: "`fleetctl status` shows what delays it; run the same command again to go on",
 		},
 		{
 			Name: "delete its namespace", Needs: []string{"wait for the cluster to go"}, Timeout: 10 * time.Minute,

@@ -119,7 +119,7 @@ func (d *Deletion) add(c Cluster) {
 	}
 	for _, r := range proven {
 		if !contains(p.resources, r) {
-			d.Kept = append(d.Kept, Kept{Resource{r, proofs[r.Region+" "+r.ID]}, "fleetctl does not delete what is of this kind"})
+			d.Kept = append(d.Kept, Kept{Resource{r, proofs[r.Region+" "+r.ID]}, "fleetctl does not delete resources of this kind"})
 		}
 	}
 	for _, r := range p.resources {

@@ -85,7 +85,7 @@ type Cluster struct {
 	Cloud string `json:"cloud"`
 	// Proven tells that all that is listed is proven to be the fleet's.
 	Proven bool `json:"proven"`
-	// Declared tells that the fleet repo still has it: a management cluster that is made anew makes it again.
+	// Declared tells that the fleet repo still has it: a new management cluster would make it again.
 	Declared bool `json:"declared"`
 	// UsedBy is what of others is in a network of the cluster, or uses a part of it, and would go off with it.
 	UsedBy    []string   `json:"usedBy"`

@@ -144,7 +144,7 @@ func TestDelete(t *testing.T) {
 	}
 	want := []string{
 		"used: others use it, too: web", "unproven: its tags name no fleet: it may be another one's",
-		"bucket: fleetctl does not delete what is of this kind",
+		"bucket: fleetctl does not delete resources of this kind",
 	}
 	if !slices.Equal(kept, want) {
 		t.Errorf("kept %q, want %q", kept, want)

@@ -77,7 +77,7 @@ func inFolder(ctx context.Context, dir, architecture string, w Wanted) (Found, e
 		return f, fmt.Errorf("%s: %w", w.Name, err)
 	}
 	if w.Version != "" && f.Version != w.Version {
-		return f, fmt.Errorf("%s says that it is %s, and %s is wanted", w.Name, f.Version, w.Version)
+		return f, fmt.Errorf("%s has version %s instead of %s", w.Name, f.Version, w.Version)
 	}
 	return f, nil
 }

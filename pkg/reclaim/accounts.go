@@ -49,7 +49,8 @@ func noneToAsk(o Options) error {
 	if len(o.Regions) > 0 {
 		return diag.Usage("leave --region out to ask all", "no cloud of the fleet has %s", strings.Join(o.Regions, ", "))
 	}
-	return diag.Errorf("clouds that can be asked: aws, vsphere", "the fleet has no provider of a cloud that can be asked what it holds")
+	return diag.Errorf("look into the cloud by hand; this command can ask AWS and vSphere",
+		"fleet.yaml declares neither the provider aws nor the provider vsphere")
 }
 
 // accounts opens every account that the fleet's management clusters have credentials for, each once.

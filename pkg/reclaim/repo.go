@@ -53,7 +53,7 @@ func checkNewest(ctx context.Context, repo *fleetrepo.Repo, given change.Credent
 	}
 	if len(dirty) > 0 {
 		return diag.Errorf("commit and push it, or put it aside with `git stash --include-untracked`",
-			"the working copy of the fleet repo has what is not committed: %s", dirty[0])
+			"the working copy of the fleet repo has uncommitted changes: %s", dirty[0])
 	}
 	auth, err := change.AuthFor(repo, given)
 	if err != nil {
@@ -68,7 +68,7 @@ func checkNewest(ctx context.Context, repo *fleetrepo.Repo, given change.Credent
 		return err
 	}
 	if here != there {
-		return diag.Errorf("git pull, push what is only here, and run the same command again",
+		return diag.Errorf("git pull, push your own commits, and run the same command again",
 			"the working copy of the fleet repo is not what the branch %s of %s is now: a management cluster that it does not name may own the "+
 				"cluster", branch, url)
 	}

@@ -99,7 +99,7 @@ func Update(content, edited []byte, keys Keys) ([]byte, error) {
 		return nil, err
 	}
 	if f.meta != nil {
-		return nil, diag.Errorf("leave it out: it is written anew", "encrypt: the field %s is of SOPS itself", metadataField)
+		return nil, diag.Errorf("leave it out: fleetctl writes it", "encrypt: the field %s is of SOPS itself", metadataField)
 	}
 	f.meta = old.meta
 	return f.encrypt(key, nil, old.seen)
@@ -139,7 +139,7 @@ func parse(content []byte) (*file, error) {
 		return nil, fmt.Errorf("read the file: %w", err)
 	}
 	if len(documents) != 1 || documents[0].Kind != yaml.MappingNode {
-		return nil, diag.Errorf("give each object a file of its own", "file has to hold one object")
+		return nil, diag.Errorf("put each object into a separate file", "file has to hold one object")
 	}
 	f := &file{top: documents[0], seen: map[string]string{}}
 	for i := 0; i+1 < len(f.top.Content); i += 2 {

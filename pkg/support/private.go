@@ -10,7 +10,7 @@ import (
 )
 
 // unseenSecrets says that logs and other texts may show what a Secret holds.
-const unseenSecrets = "Secrets: what they hold could not be looked for elsewhere"
+const unseenSecrets = "Secrets: their values could not be read, so logs and other texts in the bundle may show some of them"
 
 // secretValues are what a Secret holds. What Helm keeps is packed, and what of it is secret stands in no other form anywhere else.
 func secretValues(obj *unstructured.Unstructured) [][]byte {

@@ -100,13 +100,14 @@ func New(config Config) (*Client, error) {
 	case err != nil || base.Hostname() == "" || base.Scheme != "https" && base.Scheme != "http":
 		return nil, diag.Errorf("export VAULT_ADDR=https://vault.example.com:8200", "the address of Vault is no URL")
 	case base.User != nil || base.RawQuery != "":
-		return nil, diag.Errorf("export VAULT_ADDR with nothing but scheme, host and port", "the address of Vault holds more than a server")
+		return nil, diag.Errorf("export VAULT_ADDR with nothing but scheme, host and port",
+			"the address of Vault has more than scheme, host and port")
 	case base.Scheme == "http" && !sameorigin.IsLoopback(base.Hostname()):
 		return nil, diag.Errorf("use https", "the token for Vault would go to %s without TLS", base.Host)
 	}
 	transport, found := sameorigin.NewTransport(config.CA)
 	if len(config.CA) > 0 && !found {
-		return nil, diag.Errorf("give VAULT_CACERT a PEM file", "there is no certificate in what is to be trusted for Vault")
+		return nil, diag.Errorf("give VAULT_CACERT a PEM file", "the certificate authorities for Vault contain no certificate")
 	}
 	if config.Mount == "" {
 		config.Mount = string(config.Method)
@@ -149,7 +150,7 @@ func (c *Client) Read(ctx context.Context, at string) (*Secret, error) {
 			Data json.RawMessage `json:"data"`
 		}
 		if json.Unmarshal(content, &inner) != nil || len(inner.Data) == 0 || string(inner.Data) == "null" {
-			return nil, diag.Errorf("write it anew: vault kv put "+at+" …", "the newest version of %s in Vault is deleted", at)
+			return nil, diag.Errorf("write it again: vault kv put "+at+" …", "the newest version of %s in Vault is deleted", at)
 		}
 		content = inner.Data
 	}
@@ -275,7 +276,8 @@ func (c *Client) explain(op string, err error) error {
 	case errors.As(err, &said) && said.Status == http.StatusServiceUnavailable:
 		hint = "vault status"
 	case errors.As(err, &left):
-		hint = "give VAULT_ADDR the address of the active node, or of what stands before all of them: the token goes to no other server"
+		hint = "give VAULT_ADDR the address of the active node, or of the load balancer in front of all nodes: fleetctl sends the " +
+			"token to no other server"
 	}
 	return diag.Wrap(op, err, hint)
 }

@@ -56,7 +56,7 @@ func changeView(w io.Writer, s ui.Streams, r *change.Result, verbose bool) error
 		ui.FprintText(s.Err, "Nothing else to do.")
 		return nil
 	case !r.Changed:
-		ui.Fprintf(s.Err, "Nothing to do: %s.\n", cmp.Or(r.AsWanted, "all is as wanted"))
+		ui.Fprintf(s.Err, "Nothing to do: %s.\n", cmp.Or(r.AsWanted, "the fleet repo has this already"))
 		return nil
 	case r.DryRun:
 		ui.FprintText(s.Err, "Nothing was changed (--dry-run).")

@@ -120,7 +120,7 @@ func checkMark(s ui.Streams, status preflight.Status) string {
 
 func supportView(w io.Writer, s ui.Streams, r *support.Result) error {
 	for _, u := range r.Unread {
-		ui.Fprintf(s.Err, "not in it: %s\n", u)
+		ui.Fprintf(s.Err, "missing in the bundle: %s\n", u)
 	}
 	_, err := ui.Fprintf(w, "%s: %s, %d KiB. Look through it before you give it to somebody.\n", r.File,
 		plain.Count(len(r.Entries), "file"), (r.Bytes+1023)>>10)

@@ -25,7 +25,7 @@ func masterView(p *Page, r *masters.Result) error {
 		ui.Fprintf(p.Out, "%s has taken over from %s: %s\n", r.Cluster, r.Parent, strings.Join(r.HandedOver, ", "))
 	}
 	if r.Repo != "" {
-		ui.Fprintf(p.Out, "It has a fleet repo of its own, cloned to %s\n", r.Repo)
+		ui.Fprintf(p.Out, "It has its own fleet repo, cloned to %s\n", r.Repo)
 	}
 	ui.Fprintf(p.Out, "The management cluster %s stands alone. Its kubeconfig: %s\n", r.Cluster, r.Kubeconfig)
 	switch {

@@ -70,10 +70,10 @@ func TestDecodeLockErrors(t *testing.T) {
 		},
 		"image twice": {
 			head + "images:\n- {name: a:1, digest: \"sha256:" + digestA + "\"}\n- {name: a:1, digest: \"sha256:" + digestA + "\"}\n",
-			"fleet.lock:5:3: images[1]: image a:1 is there twice (`fleetctl lock` writes it anew)",
+			"fleet.lock:5:3: images[1]: image a:1 is there twice (`fleetctl lock` writes it again)",
 		},
 		"twice": {head + "charts:\n- {name: a, sha256: " + digestA + "}\n- {name: a, sha256: " + digestB + "}\n",
-			"fleet.lock:5:3: charts[1]: chart a is there twice (`fleetctl lock` writes it anew)"},
+			"fleet.lock:5:3: charts[1]: chart a is there twice (`fleetctl lock` writes it again)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := DecodeLock(LockFileName, []byte(tt.content))
