@@ -17,7 +17,7 @@ import (
 	"testing"
 )
 
-// TestMain makes the test's own program one that says a version, under the name of one that does.
+// TestMain lets the test's own program print a version when it is called by the name of a program that prints one.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "--version" {
 		switch filepath.Base(os.Args[0]) {

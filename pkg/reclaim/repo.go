@@ -15,9 +15,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
-// checkNewest refuses a working copy that is not what the remote of the fleet repo has now: a management cluster that somebody has added
-// since is in no list of those that are asked, and a cluster that somebody has declared since has no protection. A folder that has no
-// remote, and is served from here, is all there is.
+// checkNewest refuses a working copy that differs from the remote of the fleet repo. Somebody may have added a management cluster to the
+// remote, which then would not be asked. Somebody may have declared a cluster there, which then would not be protected. A folder without a
+// remote, which this machine serves, is always the newest.
 func checkNewest(ctx context.Context, repo *fleetrepo.Repo, given change.Credentials) error {
 	fleet := repo.Fleet.Spec.Git.URL
 	git, err := gitrepo.Open(repo.Dir)
@@ -75,8 +75,8 @@ func checkNewest(ctx context.Context, repo *fleetrepo.Repo, given change.Credent
 	return nil
 }
 
-// FleetTargets are the targets, and the management clusters of the same fleet that this machine remembers and they lack: fleet.yaml may
-// have lost one that lives.
+// FleetTargets are the targets, and the other management clusters of the same fleet that this machine remembers: fleet.yaml may lack a
+// management cluster that still exists.
 func FleetTargets(store state.Store, dir string, targets []*management.Target) ([]*management.Target, error) {
 	identity, err := fleetrepo.ReadIdentity(dir)
 	if err != nil || identity == "" {

@@ -22,7 +22,7 @@ import (
 // metadataField is the field with SOPS's metadata of a file.
 const metadataField = "sops"
 
-// metadata is that part of it which is in use here. Files with other kinds of keys, or other rules, are refused.
+// metadata is the part of SOPS's metadata that this package uses. Files with other kinds of keys, or other rules, are refused.
 type metadata struct {
 	Age               []wrappedKey `yaml:"age"`
 	LastModified      string       `yaml:"lastmodified"`
@@ -87,8 +87,8 @@ func Decrypt(content []byte, keys Keys) ([]byte, error) {
 	return f.bytes()
 }
 
-// Update replaces the content of a file by an edited text. It keeps the encryption of values that have not changed, so that the
-// difference of two revisions shows which values changed.
+// Update replaces the content of a file by an edited text. It keeps the ciphertext of unchanged values, so that the difference of two
+// revisions shows which values changed.
 func Update(content, edited []byte, keys Keys) ([]byte, error) {
 	old, key, err := decrypt(content, keys)
 	if err != nil {
@@ -105,7 +105,7 @@ func Update(content, edited []byte, keys Keys) ([]byte, error) {
 	return f.encrypt(key, nil, old.seen)
 }
 
-// Rotate encrypts a file with a new data key, for the recipients given. Which of its fields are encrypted stays as it is.
+// Rotate encrypts a file with a new data key, for the given recipients. The same fields stay encrypted.
 func Rotate(content []byte, keys Keys, recipients []string) ([]byte, error) {
 	if len(recipients) == 0 {
 		return nil, diag.Errorf("name public keys under age in "+RulesFile, "encrypt: there is no recipient")

@@ -48,7 +48,7 @@ type Config struct {
 	Namespace string
 	// CA are certificate authorities (PEM) to trust besides the machine's.
 	CA []byte
-	// Method to log in by; Mount is where it is mounted, its name by default.
+	// Method of the login. Mount is the path of the auth method in Vault, by default the method's name.
 	Method Method
 	Mount  string
 	// Role to log in as, for kubernetes and jwt; Token, RoleID, SecretID and JWT are what each method takes.
@@ -70,7 +70,8 @@ type Client struct {
 type Secret struct {
 	// Lease is the id of what ends; "" for what only lies there.
 	Lease string
-	// Until is when it ends, with the token that asked for it at the latest; nil where it does not. Duration is what it was given for.
+	// Until is the end of the lease, at the latest the end of the token that asked for it; nil for a secret without an end. Duration is the
+	// granted duration.
 	Until    *time.Time
 	Duration time.Duration
 	// Renewable tells that the end can be put off.
@@ -79,13 +80,13 @@ type Secret struct {
 	fields map[string]json.RawMessage
 }
 
-// Error is an answer that is none of success. Its text is the server's.
+// Error is an answer other than success. Its text is the server's.
 type Error struct {
 	Status int
 	Said   []string
 }
 
-// Error is what the server says, or the meaning of the status where it says nothing.
+// Error returns the server's message, or the meaning of the status if the server sends no message.
 func (e *Error) Error() string {
 	if len(e.Said) == 0 {
 		return fmt.Sprintf("Vault answers %d %s", e.Status, http.StatusText(e.Status))
@@ -172,7 +173,7 @@ func (c *Client) lease(secret *Secret, got *answer, begin time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.tokenEnd != nil {
-		// Vault takes back what a token has leased when the token ends, and no other token can put that off.
+		// Vault revokes the leases of a token when the token ends, and no other token can extend them.
 		secret.Renewable = false
 		if c.tokenEnd.Before(end) {
 			end = *c.tokenEnd
@@ -183,7 +184,7 @@ func (c *Client) lease(secret *Secret, got *answer, begin time.Time) {
 	secret.Until = &end
 }
 
-// Renew puts off the end of a lease. It returns the new end, which may be before what was asked for: a lease has a greatest age.
+// Renew extends a lease. It returns the new end. The new end may be earlier than requested, because a lease has a maximum age.
 func (c *Client) Renew(ctx context.Context, lease string, increment time.Duration) (until time.Time, renewable bool, _ error) {
 	begin := time.Now()
 	var got answer
@@ -203,8 +204,8 @@ func (c *Client) Revoke(ctx context.Context, lease string) error {
 	return nil
 }
 
-// versioned is where to read path, and whether it lies in a key-value engine that keeps versions. Who may not ask is believed to know the
-// path as the HTTP API has it.
+// versioned is the path to read from, and whether the path is in a key-value engine that keeps versions. If the token may not ask for this,
+// the given path is taken as the path of the HTTP API.
 func (c *Client) versioned(ctx context.Context, at string) (asked string, versioned bool) {
 	var got answer
 	if err := c.call(ctx, http.MethodGet, "sys/internal/ui/mounts/"+at, nil, &got); err != nil {
@@ -333,7 +334,7 @@ func (c *Client) send(ctx context.Context, method, at, token string, body any, i
 	return nil
 }
 
-// said is what the server says, without what it was told, and not endlessly.
+// said is the server's message, without secrets that the server got from this client, and cut to a limit.
 func (c *Client) said(texts []string, token string) []string {
 	var out []string
 	for _, text := range texts {

@@ -120,7 +120,7 @@ func restoreView(w io.Writer, r *pivot.RestoreResult) error {
 	return nil
 }
 
-// aroundView is what has become of what another tool restored.
+// aroundView shows the result of a restore by another tool.
 func aroundView(w io.Writer, r *pivot.RestoreResult) {
 	ui.Fprintf(w, "%s manages what was restored: %s\n", r.Cluster, countsText(r.Report.Moved))
 	if a := r.Arrival; a != nil {

@@ -166,7 +166,7 @@ func untilText(h held) string {
 	return text
 }
 
-// shortDuration leaves out the minutes and seconds that Go writes where there are none.
+// shortDuration leaves out minutes and seconds of zero, which Go writes.
 func shortDuration(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {

@@ -79,7 +79,7 @@ func orphansOf(resources []orphans.Resource, now time.Time) []orphan {
 	return all
 }
 
-// DeletedOrphans is what `fleetctl orphans --delete` has deleted, and what is left.
+// DeletedOrphans is the output of `fleetctl orphans --delete`: the deleted resources, and the resources that are left.
 func DeletedOrphans(r *reclaim.Deleted) View { return of(r, deletedOrphansView) }
 
 func deletedOrphansView(w io.Writer, r *reclaim.Deleted) error {
