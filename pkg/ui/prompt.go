@@ -40,8 +40,8 @@ func readLine(in io.Reader) (string, error) {
 	}
 }
 
-// Ask returns the choice that the user types, by number or name. It fails without a terminal, or if the answer is not among the choices;
-// the error lists the choices.
+// Ask prints question and returns the line that the user types. Without a terminal it fails, with missing as the error and hint as the
+// hint.
 func Ask(s Streams, question, missing, hint string) (string, error) {
 	if !s.InTerminal {
 		return "", diag.Usage(hint, "%s", missing)
@@ -73,8 +73,8 @@ type Question struct {
 	Missing, Hint string
 }
 
-// Ask returns the choice that the user types, by its number or name. Without a terminal, and for an answer that is none of the choices, it
-// fails and says what there is.
+// Ask returns the choice that the user types, by number or name. It fails without a terminal, or if the answer is not among the choices;
+// the error lists the choices.
 func (q Question) Ask(s Streams) (string, error) {
 	list := q.list()
 	if s.InTerminal && len(q.Choices) <= maxChoices {
