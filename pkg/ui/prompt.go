@@ -40,8 +40,8 @@ func readLine(in io.Reader) (string, error) {
 	}
 }
 
-// Ask prints question and returns the line that the user types. Without a terminal it fails, with missing as the error and hint as the
-// hint.
+// Ask returns the text that the user types, without surrounding spaces. It fails without a terminal, or if the user types nothing. missing
+// is the text of that error, and hint its hint.
 func Ask(s Streams, question, missing, hint string) (string, error) {
 	if !s.InTerminal {
 		return "", diag.Usage(hint, "%s", missing)
