@@ -58,7 +58,7 @@ func TestOrphansAreOfTheNewestFleetRepo(t *testing.T) {
 		}
 	}
 	write(fleet + "# mine\n")
-	check("not committed: fleet.yaml", "commit")
+	check("uncommitted changes: fleet.yaml", "commit")
 	gittest.Git(t, dir, "-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "--quiet", "--all", "--message", "Mine")
 	check("is not what the branch main", "git pull")
 	gittest.Git(t, dir, "reset", "--quiet", "--hard", "HEAD~1")
