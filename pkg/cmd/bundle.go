@@ -54,7 +54,7 @@ stopped.`,
 		Example: `  fleetctl bundle create fleet-bundle.tar.zst --kubernetes-version v1.36.3
   fleetctl bundle create fleet-bundle.tar.zst --chart oci://ghcr.io/stefanprodan/charts/podinfo:6.9.0 \
     --image ghcr.io/stefanprodan/podinfo:6.9.0
-  fleetctl bundle create next.tar.zst --from fleet-bundle.tar.zst      # only what is new is fetched
+  fleetctl bundle create next.tar.zst --from fleet-bundle.tar.zst      # fetches only new content
   fleetctl bundle create fleet-bundle.tar.zst --host embedded --provider docker --programs ./kubernetes-v1.36.3`,
 		Args: cobra.ExactArgs(1),
 		RunE: running(f, o, runBundleCreate),

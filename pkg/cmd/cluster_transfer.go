@@ -48,7 +48,7 @@ too. Otherwise the environment must be the same on both sides, or --accept-diffe
 		RunE: running(f, o, runClusterTransfer),
 	}
 	c.Flags().StringVar(&o.To, "to", "",
-		"name in fleet.yaml of the management cluster that takes over (default: the one of the transfer in progress)")
+		"name in fleet.yaml of the management cluster that takes over (default: the target of the transfer in progress)")
 	c.Flags().BoolVar(&o.AcceptDifferences, "accept-differences", false,
 		"accept that the other management cluster has other features for the environment")
 	c.Flags().BoolVar(&o.Abort, "abort", false, "undo a transfer before the other management cluster has taken over")

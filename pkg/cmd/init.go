@@ -57,7 +57,7 @@ the fleet's secrets in the state folder.`,
   # Without any network
   fleetctl init --provider docker --bundle fleet-bundle.tar.zst
 
-  # The fleet repo first, on a branch of its own
+  # The fleet repo first, on a separate branch
   git switch --create fleet && fleetctl init --scaffold --provider aws && git push --set-upstream origin fleet`,
 		Args: cobra.NoArgs,
 		RunE: running(f, o, runInit),
@@ -118,7 +118,7 @@ func (o *initOptions) addRunFlags(c *cobra.Command) {
 	fs.StringVar(&o.fluxTokenFile, "flux-token-file", "",
 		"file with a read-only token of an https remote, for Flux on all clusters (default: the environment variable "+
 			"FLEETCTL_FLUX_TOKEN)")
-	fs.StringVar(&o.FluxUsername, "flux-username", "", "user name that goes with the token for Flux (default: that of --git-username)")
+	fs.StringVar(&o.FluxUsername, "flux-username", "", "user name that goes with the token for Flux (default: the value of --git-username)")
 	fs.StringVar(&o.Git.SSHKeyFile, "ssh-key-file", "", "private key for an ssh remote (default: the agent)")
 	fs.StringVar(&o.Git.KnownHostsFile, "ssh-known-hosts", "",
 		"known_hosts file that pins the host keys of an ssh remote (default: the user's)")

@@ -297,7 +297,7 @@ func newSecretRotateCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rotate [FILE]...",
 		Short: "Encrypt secrets again: with new data keys, or with a new age key",
-		Long: `Encrypt files anew: the named files, or all encrypted files. If one of them fails, none is changed. Each file gets a new data
+		Long: `Encrypt files again: the named files, or all encrypted files. If one of them fails, none is changed. Each file gets a new data
 key.
 
 With --new-key, the files are encrypted for a new age key in place of the old one. The new key is kept in the state folder. The management
