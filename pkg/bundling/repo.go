@@ -75,7 +75,7 @@ func (b *creation) fetchChart(ctx context.Context, c *review.ChartUse, dir strin
 	return fetched.Unpack(dir)
 }
 
-// imagesIn are the images that manifests name. What is no image, such as a variable that is filled in on the cluster, is warned of.
+// imagesIn are the images that manifests name. It warns of a name that is no image, such as a variable that is filled in on the cluster.
 func (b *creation) imagesIn(manifests [][]byte) []string {
 	var all []string
 	odd := 0

@@ -128,8 +128,8 @@ func isKustomization(name string) bool {
 	return slices.Contains([]string{"kustomization.yaml", "kustomization.yml", "Kustomization"}, name)
 }
 
-// judgeAddon looks at a folder of manifests as an edit would leave it. What no cluster would take is an error; what cannot be judged is
-// said.
+// judgeAddon checks a folder of manifests after an edit. Manifests that no cluster would accept are an error. judgeAddon adds a note for
+// manifests that cannot be judged.
 func judgeAddon(ctx context.Context, repo *fleetrepo.Repo, e *fleetrepo.Edit, folder string) error {
 	there, err := readFolder(filepath.Join(repo.Dir, filepath.FromSlash(folder)))
 	if err != nil {

@@ -102,7 +102,7 @@ func fileHere(dir, name string) ([]byte, error) {
 	return content, err
 }
 
-// fileIn is a file's content, nil where there is none.
+// fileIn is a file's content, or nil if the file does not exist.
 func fileIn(files fs.FS, name string) ([]byte, error) {
 	content, err := fs.ReadFile(files, filepath.ToSlash(name))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -191,9 +191,10 @@ func (s *ImageSource) holdDigest(image Image, name, digest string) error {
 		"image %s is not what its component names: the bundle has %s, wanted is %s", name, found.Digest, digest)
 }
 
-// lockedImages makes the entries of the lock for the images of components. Some images cannot be compared: images that a bundle lacks,
-// images that a registry does not tell because not every editor of the repo may ask every registry, and, with check, images without a
-// bundle. Their entries come from the old lock. With check, an image that the old lock lacks, too, is an error.
+// lockedImages makes the entries of the lock for the images of components. Some entries stay as they are in the old lock, because their
+// images cannot be compared: images that a bundle lacks; images that a registry does not tell, because not every editor of the repo may ask
+// every registry; and, with check and without a bundle, images whose entry came from a bundle. With check, an image that the old lock
+// lacks, too, is an error.
 func (r *Reader) lockedImages(
 	ctx context.Context, fleet *v1alpha1.Fleet, all []Component, lock *v1alpha1.Lock, check bool,
 ) (out []v1alpha1.LockedImage, notes []string, err error) {

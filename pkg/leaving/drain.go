@@ -38,7 +38,7 @@ type DrainResult struct {
 	ManagementCluster string `json:"managementCluster"`
 	// Items are what goes, or has gone; one that stays in the cloud says why.
 	Items []drain.Item `json:"items"`
-	// Suspended are the objects of Flux on the management cluster that this run keeps from making them anew.
+	// Suspended are the Flux objects on the management cluster that this run keeps from making the resources again.
 	Suspended []string `json:"suspended"`
 	Next      []string `json:"next"`
 }
@@ -67,9 +67,9 @@ type draining struct {
 	result *DrainResult
 }
 
-// Drain takes away what the Kubernetes of a workload cluster has made in its cloud, before the cluster is removed: Cluster API does not
-// know it, and would leave it there. Flux is kept from making it anew, until Cancel. It can be run again. Errors: a cluster that is being
-// deleted, that manages clusters itself, or whose API server does not say what is in it.
+// Drain deletes the resources that Kubernetes in a workload cluster has made in its cloud, before the cluster is removed. Cluster API does
+// not know these resources, and would leave them in the cloud. Until Cancel, Flux does not make them again. Drain can be called again.
+// Errors: a cluster that is being deleted, that manages clusters itself, or whose API server does not tell its content.
 func Drain(ctx context.Context, deps management.Deps, o DrainOptions) (*DrainResult, error) {
 	unlock, err := o.Target.Cluster.Lock("fleetctl cluster drain")
 	if err != nil {
@@ -111,7 +111,8 @@ func Drain(ctx context.Context, deps management.Deps, o DrainOptions) (*DrainRes
 	return d.result, nil
 }
 
-// find looks at the cluster and into it, and refuses where draining it cannot end well. To cancel, it is enough that the cluster is there.
+// find looks at the cluster and its content, and refuses a cluster that cannot be drained completely. To cancel, the cluster only has to
+// exist.
 func (d *draining) find(ctx context.Context) error {
 	client, manager, journal, err := reach(ctx, d.opts.Target)
 	if err != nil {
