@@ -35,7 +35,8 @@ func masterView(p *Page, r *masters.Result) error {
 	case r.ParentGone:
 		ui.Fprintf(p.Out, "%s, which made it, is gone.\n", r.Parent)
 	case len(r.ParentKeeps) > 0:
-		ui.Fprintf(p.Out, "%s, which made it, is kept, because no other management cluster has these clusters: %s\n", r.Parent, strings.Join(r.ParentKeeps, ", "))
+		ui.Fprintf(p.Out, "%s, which made it, is kept, because no other management cluster has these clusters: %s\n", r.Parent,
+			strings.Join(r.ParentKeeps, ", "))
 	default:
 		ui.Fprintf(p.Out, "%s, which made it, was not torn down in this run.\n", r.Parent)
 	}
