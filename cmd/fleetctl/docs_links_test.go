@@ -170,6 +170,10 @@ func TestTasksBeginAndEnd(t *testing.T) {
 var (
 	pathInPage     = regexp.MustCompile("`((?:cmd|docs|examples|pkg|scripts|templates)/[\\w/.-]*\\w)`")
 	functionInPage = regexp.MustCompile("`(\\w+)` (?:in|of) `((?:cmd|pkg)/[\\w/.-]+\\.go)`")
+	testInPage     = regexp.MustCompile("`((?:Test|Fuzz)[A-Z]\\w*)`")
+	testInCode     = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)[A-Z]\w*)\(`)
+	targetsInPage  = regexp.MustCompile("`make ([^`]+)`")
+	targetsInMake  = regexp.MustCompile(`(?m)^([a-z0-9][a-z0-9 -]*):(?:[^=]|$)`)
 )
 
 // TestContributingNamesWhatIsThere holds the files, folders and functions of CONTRIBUTING to the code.
@@ -192,6 +196,54 @@ func TestContributingNamesWhatIsThere(t *testing.T) {
 		}
 		if !regexp.MustCompile(`(?m)^(?:func (?:\([^)]*\) )?|var |const |\t)` + found[1] + `\b`).Match(content) {
 			t.Errorf("CONTRIBUTING names %s in %s: it is not there", found[1], found[2])
+		}
+	}
+}
+
+// TestContributingNamesTestsAndTargets holds the tests and the make targets that CONTRIBUTING names to the code and the Makefile.
+func TestContributingNamesTestsAndTargets(t *testing.T) {
+	root := filepath.Join("..", "..")
+	page := pagesOf(t, root)["CONTRIBUTING.md"]
+	there := map[string]bool{}
+	for _, top := range []string{"cmd", "pkg", "templates", "examples"} {
+		err := filepath.WalkDir(filepath.Join(root, top), func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			content, err := os.ReadFile(path)
+			for _, found := range testInCode.FindAllStringSubmatch(string(content), -1) {
+				there[found[1]] = true
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, found := range targetsInMake.FindAllStringSubmatch(string(makefile), -1) {
+		for target := range strings.FieldsSeq(found[1]) {
+			there["make "+target] = true
+		}
+	}
+	var named []string
+	for _, found := range testInPage.FindAllStringSubmatch(page, -1) {
+		named = append(named, found[1])
+	}
+	for _, found := range targetsInPage.FindAllStringSubmatch(page, -1) {
+		for target := range strings.FieldsSeq(found[1]) {
+			named = append(named, "make "+target)
+		}
+	}
+	if len(named) < 30 {
+		t.Errorf("found only %q", named)
+	}
+	for _, name := range named {
+		if !there[name] && !strings.Contains(name, "=") {
+			t.Errorf("CONTRIBUTING names %s: it is not there", name)
 		}
 	}
 }

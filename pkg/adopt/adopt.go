@@ -1,5 +1,5 @@
-// Package adopt looks at a repo that was there before fleetctl: one with Flux, and with objects of Cluster API in it. It says what it
-// understands, and what the smallest fleet.yaml is with which the other commands work there.
+// Package adopt looks at a repo that is older than its use of fleetctl: a repo with Flux, and with Cluster API objects. It reports what it
+// understands, and makes the smallest fleet.yaml with which the other commands work in the repo.
 package adopt
 
 import (
@@ -49,14 +49,14 @@ type Report struct {
 	Problems diag.Findings `json:"problems"`
 	// Fleet is the fleet.yaml for it.
 	Fleet string `json:"fleet"`
-	// Written says that it is there now.
+	// Written says that the command has written fleet.yaml.
 	Written bool `json:"written"`
 }
 
-// Flux is a folder that a cluster's Flux begins with, with what it applies from there.
+// Flux is a folder at which a cluster's Flux begins, with the objects that Flux applies from there.
 type Flux struct {
 	fleetrepo.Root
-	// Manages says that Cluster API's objects are among what it applies: it is a management cluster's.
+	// Manages says that Flux applies Cluster API objects from this folder, so the cluster is a management cluster.
 	Manages bool `json:"manages"`
 	// Kustomizations and Objects are how many were followed, and found.
 	Kustomizations int `json:"kustomizations"`
@@ -99,7 +99,7 @@ func Look(ctx context.Context, o Options) (*Report, error) {
 	return report, nil
 }
 
-// Write puts the fleet.yaml of a report where it belongs, and nothing else anywhere. One that came there meanwhile stays.
+// Write writes the fleet.yaml of a report into the repo, and no other file. It does not overwrite a fleet.yaml that was made meanwhile.
 func (r *Report) Write() error {
 	name := filepath.Join(r.Repo, v1alpha1.FileName)
 	if err := atomicfile.Create(name, []byte(r.Fleet), 0o644); err != nil {
@@ -165,7 +165,7 @@ func ofClusterAPI(o *render.Object) bool {
 	return group == "cluster.x-k8s.io" || strings.HasSuffix(group, ".cluster.x-k8s.io")
 }
 
-// fleet is the smallest one that says what the report does.
+// fleet is the smallest Fleet that declares what the report has found.
 func (r *Report) fleet(o Options) (*v1alpha1.Fleet, error) {
 	fleet := &v1alpha1.Fleet{
 		APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.Kind,

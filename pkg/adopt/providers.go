@@ -84,8 +84,8 @@ var prefixes = []struct {
 	{"runtime-extension-", v1alpha1.ProviderRuntimeExtension},
 }
 
-// providersIn finds the providers that objects are of, or install: the operator's, the components of releases that stand in the repo, and
-// those whose kinds clusters are made of.
+// providersIn finds the providers in a repo: the operator's provider objects, the components of releases in the repo, and the providers
+// whose kinds the clusters use.
 func providersIn(all []*render.Object) []Provider {
 	found := map[[2]string]*Provider{}
 	note := func(o *render.Object, of v1alpha1.ProviderType, name, version string) {
@@ -155,7 +155,7 @@ func versionIn(o *render.Object) string {
 
 var imageTag = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`:(v[0-9][0-9A-Za-z.+-]*)(@sha256:[0-9a-f]+)?$`) })
 
-// componentOf is the provider that a Deployment of a release belongs to, by the label that clusterctl's contract gives it, and its version.
+// componentOf returns the provider of a release's Deployment, by the label of clusterctl's contract, and its version.
 func componentOf(o *render.Object) (label, version string) {
 	var says struct {
 		Metadata struct {

@@ -28,7 +28,7 @@ func TempName(name string) string {
 	return filepath.Join(filepath.Dir(name), tempPrefix+filepath.Base(name)+"."+rand.Text()[:randomSize]+tempSuffix)
 }
 
-// IsTemporary tells whether a file of that name is one that was not yet in its place, and of which file.
+// IsTemporary tells whether a name is the name of a temporary file, and of which file.
 func IsTemporary(name string) (of string, ok bool) {
 	rest, ok := strings.CutSuffix(name, tempSuffix)
 	if !ok {
@@ -80,7 +80,7 @@ func Flush(staged ...*Staged) error {
 // Place puts the file in its place.
 func (s *Staged) Place() error { return s.PlaceAs(s.name) }
 
-// PlaceAs puts the file in the place of another one than it was staged beside.
+// PlaceAs puts the file in the place of another file than the file that it was staged beside.
 func (s *Staged) PlaceAs(name string) error {
 	if err := s.root.Rename(s.temp, name); err != nil {
 		return errors.Join(err, s.Discard())
@@ -100,7 +100,8 @@ func (s *Staged) release() error {
 	return held.Close()
 }
 
-// writer is a way to write: with exactly the permissions that are asked for or those less the umask, and flush, which nil leaves out.
+// writer is a way to write files: with exactly the requested permissions, or with these less the umask. A nil flush means that nothing is
+// flushed.
 type writer struct {
 	exact bool
 	flush func(*os.File) error
@@ -144,7 +145,7 @@ func (w writer) stage(root *os.Root, name string, content []byte, perm fs.FileMo
 	return &Staged{root: root, temp: temp, name: name, held: held}, err
 }
 
-// create makes the temporary file of another one, which is held from before anybody could take it for abandoned.
+// create makes the temporary file for another file. It locks the temporary file before anybody could take it for abandoned.
 func create(root *os.Root, name string, perm fs.FileMode) (f *os.File, temp string, err error) {
 	const attempts = 100 // each lost to somebody who swept just then
 	for range attempts {
@@ -172,8 +173,8 @@ func stillThere(root *os.Root, name string, f *os.File) bool {
 	return err == nil && os.SameFile(info, there)
 }
 
-// holdOn closes a file that is written and holds it on: no longer open for writing, for a program that is cannot be run the moment it is in
-// its place.
+// holdOn closes a written file, and keeps its lock through a new descriptor that is not open for writing. A program that is open for
+// writing could not be run right after it is in its place.
 func holdOn(root *os.Root, temp string, f *os.File) (*os.File, error) {
 	if !holdsOpen {
 		return nil, f.Close()
@@ -192,7 +193,7 @@ func holdOn(root *os.Root, temp string, f *os.File) (*os.File, error) {
 // SyncFolder flushes the entries of the folder name below root, so that renames in it survive a power cut.
 func SyncFolder(root *os.Root, name string) error { return writer{flush: flush}.syncFolder(root, name) }
 
-// SyncFolders is SyncFolder for many. Those that are gone have nothing to flush.
+// SyncFolders is SyncFolder for many folders. A folder that no longer exists has nothing to flush.
 func SyncFolders(root *os.Root, names ...string) error {
 	return each(names, func(name string) error {
 		if err := SyncFolder(root, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -217,7 +218,7 @@ func (w writer) syncFolder(root *os.Root, name string) error {
 	return errors.Join(err, dir.Close())
 }
 
-// SyncFiles flushes files below root that others have written. Those that are gone have nothing to flush.
+// SyncFiles flushes files below root that others have written. A file that no longer exists has nothing to flush.
 func SyncFiles(root *os.Root, names ...string) error {
 	flag := os.O_RDONLY // it may be nobody's to write
 	if runtime.GOOS == "windows" {
@@ -235,8 +236,8 @@ func SyncFiles(root *os.Root, names ...string) error {
 	})
 }
 
-// SyncTree flushes all files and folders below dir, and dir itself: for a folder that takes its place as a whole. What this user may not
-// read is left out: it is of no use to them.
+// SyncTree flushes all files and folders below dir, and dir itself. It is for a folder that is put into its place as a whole. It leaves out
+// files that this user may not read.
 func SyncTree(dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"runtime"
 )
 
-// File is one that is written piece by piece, and in its place after Commit only.
+// File is a file that is written piece by piece, and that is in its place only after Commit.
 type File struct {
 	root       *os.Root
 	file       *os.File
@@ -63,9 +63,9 @@ func (f *File) Discard() {
 	_ = f.root.Close()
 }
 
-// Folder is one that is made beside its place, and there as a whole after Commit only.
+// Folder is a folder that is made beside its place, and that is in its place, as a whole, only after Commit.
 type Folder struct {
-	// Path is where to put what is to be in it.
+	// Path is the folder to put the content into.
 	Path string
 
 	root *os.Root

@@ -7,11 +7,11 @@ import (
 	"path/filepath"
 )
 
-// Sweep removes the temporary files that killed writers left in a folder. Those of living ones stay, wherever in the world they are: the
-// kernel tells. A folder that is not there has none.
+// Sweep removes the temporary files that killed writers left in a folder. It keeps the files of living writers, also of writers in other
+// containers, because the kernel knows their locks. A folder that does not exist has none.
 func Sweep(dir string) error { return sweep(dir, func(string) bool { return true }) }
 
-// SweepFor is Sweep for those of one file alone.
+// SweepFor is Sweep for the temporary files of one file only.
 func SweepFor(path string) error {
 	return sweep(filepath.Dir(path), func(of string) bool { return of == filepath.Base(path) })
 }
@@ -39,9 +39,9 @@ func sweep(dir string, wanted func(of string) bool) error {
 	return nil
 }
 
-// SweepTree is Sweep for a folder and all below it. Of what has its name, skip says what is to be left alone, a folder with all that is in
-// it; names are relative to root, with slashes. A folder that this user may not read is left out. Nobody can hold a symbolic link: links
-// says that the caller has the lock of all who make temporary ones there, and that they go, too.
+// SweepTree is Sweep for a folder and everything below it. skip names files and folders to leave alone, a folder with its content; names
+// are relative to root, with slashes. SweepTree leaves out folders that this user may not read. Nobody can lock a symbolic link. links
+// tells that the caller holds the lock of everybody who makes temporary links there, so that SweepTree removes these, too.
 func SweepTree(root *os.Root, links bool, skip func(name string, isDir bool) bool) error {
 	return fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
@@ -65,8 +65,8 @@ func SweepTree(root *os.Root, links bool, skip func(name string, isDir bool) boo
 	})
 }
 
-// removeAbandoned removes a temporary file or folder, if nobody holds it. Where many may write, what is somebody else's is not even opened:
-// it may have become a pipe, which has who opens it wait.
+// removeAbandoned removes a temporary file or folder if nobody holds its lock. In a folder where many users may write, it does not even
+// open another user's file: the file may have become a pipe, which blocks whoever opens it.
 func removeAbandoned(root *os.Root, name string) error {
 	info, err := root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && (!mine(info) || !info.Mode().IsRegular() && !info.IsDir()) {

@@ -8,11 +8,12 @@ import (
 	"strings"
 )
 
-// tempKinds begins the names of what one run needs and no other, where the system keeps such.
+// tempKinds is the beginning of the names of a run's temporary folders in the system's folder for temporary files.
 const tempKinds = "fleetctl-"
 
-// TempFolder makes a folder in dir, or where the system keeps what is temporary if that is "", for this user alone, and returns what
-// removes it. It may hold a whole repository, or what is nobody's business: what killed runs have left of those goes first.
+// TempFolder makes a temporary folder for this user alone, in dir, or in the system's folder for temporary files if dir is "". It returns
+// the function that removes the folder. The folder may hold a whole repository, or secrets, so TempFolder first removes the folders that
+// killed runs have left.
 func TempFolder(dir, kind string) (path string, remove func() error, err error) {
 	if dir == "" {
 		dir = os.TempDir()
@@ -27,7 +28,8 @@ func TempFolder(dir, kind string) (path string, remove func() error, err error) 
 	}, nil
 }
 
-// SweepTemp removes the folders that killed runs of TempFolder have left in dir, or where the system keeps what is temporary if that is "".
+// SweepTemp removes the folders that killed runs of TempFolder have left in dir, or in the system's folder for temporary files if dir is
+// "".
 func SweepTemp(dir string) error {
 	if dir == "" {
 		dir = os.TempDir()

@@ -17,8 +17,8 @@ import (
 // default. undo restores the default for this process.
 func Outlive() (undo func()) { return outlive() }
 
-// Greet writes hello as one line of JSON to the command that started this program and waits for it. A pipe without a reader is no error:
-// the command has ended, and the background program goes on.
+// Greet writes hello as one line of JSON to the command that started this program, and that waits for the line. A pipe without a reader is
+// no error: then the command has ended, and the background program goes on.
 func Greet(to io.Writer, hello any) error {
 	line, err := json.Marshal(hello)
 	if err != nil {
@@ -58,7 +58,7 @@ func Hear(ctx context.Context, from io.ReadCloser) (string, error) {
 }
 
 // Environment returns the named variables that are set, as NAME=VALUE. A program that runs for weeks gets only the variables that it needs,
-// and so no tokens and no agent sockets.
+// so it gets no tokens and no agent sockets.
 func Environment(names ...string) []string {
 	var env []string
 	for _, name := range names {

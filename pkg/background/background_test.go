@@ -14,8 +14,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/background"
 )
 
-// The test binary is the program in the background, too: it waits until its reader is gone, says hello on both of its outputs, and then
-// leaves a file.
+// The test binary also plays the background program: it waits until its reader is gone, writes a hello to both of its outputs, and then
+// writes a file.
 func TestMain(m *testing.M) {
 	done := os.Getenv("BACKGROUND_TEST_DONE")
 	if done == "" {
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// The one that started it is gone when it says hello: it goes on.
+// The starter of the program is gone when the program writes its hello. The program goes on.
 func TestOutlivesItsReader(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -87,7 +87,7 @@ type writer func([]byte) (int, error)
 
 func (w writer) Write(p []byte) (int, error) { return w(p) }
 
-// What a program says first is heard; that it says nothing, and that nobody can wait any longer, are told apart.
+// Hear returns the first line of a program. Different errors tell that the program wrote nothing, and that the wait was over.
 func TestHear(t *testing.T) {
 	if line, err := background.Hear(t.Context(), io.NopCloser(strings.NewReader("{\"port\":1}\nmore"))); line != "{\"port\":1}\n" ||
 		err != nil {

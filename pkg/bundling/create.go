@@ -1,5 +1,5 @@
-// Package bundling makes the offline bundle of a fleet (all that init needs where there is no network), and lists, verifies and unpacks
-// one.
+// Package bundling makes the offline bundle of a fleet, with everything that init needs without a network. It also lists, verifies and
+// unpacks bundles.
 package bundling
 
 import (
@@ -36,13 +36,14 @@ type CreateOptions struct {
 	Charts []string
 	// Architecture of the images; empty: this machine's.
 	Architecture string
-	// From is another bundle: what it has is taken from there.
+	// From is another bundle. Its content is copied instead of downloaded.
 	From string
-	// Programs of the host's control plane are taken from this folder; "" takes them from images, or where Releases says so from there.
+	// Programs is the folder with the programs of the host's control plane. If it is "", the programs come from Releases if that is set, else
+	// from images.
 	Programs string
 	// Releases, if not nil, are where the programs of the host's control plane are downloaded.
 	Releases *programs.Releases
-	// Features are those of the fleet repo that it holds charts and images of, besides those that somebody has.
+	// Features are additional features of the fleet repo whose charts and images go into the bundle, besides the enabled features.
 	Features []string
 }
 
@@ -56,8 +57,8 @@ type Result struct {
 // archiveSuffix marks a bundle in one file.
 const archiveSuffix = ".tar.zst"
 
-// Create fills an offline bundle with what init needs for the fleet: provider components and their metadata, cert-manager, Flux's
-// manifests, and all images. An interrupted run goes on where it was.
+// Create fills an offline bundle with everything that init needs for the fleet: the providers' components and metadata, cert-manager,
+// Flux's manifests, and all images. An interrupted run goes on where it stopped.
 func Create(ctx context.Context, deps management.Deps, o CreateOptions) (*Result, error) {
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
@@ -103,8 +104,8 @@ type creation struct {
 	provImages  []string
 	fluxImages  []string
 	fluxContent map[string][]byte
-	// programs are what the host's control plane is made of, where they do not come as images; repoImages and repoCharts what the fleet repo
-	// names.
+	// programs are the programs of the host's control plane, if they do not come as images. repoImages and repoCharts are the images and
+	// charts that the fleet repo names.
 	programs   *bundle.Programs
 	repoImages []string
 	repoCharts []bundle.Chart

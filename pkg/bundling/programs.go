@@ -71,7 +71,7 @@ func samePlace(a, b string) bool {
 	return err == nil && os.SameFile(one, other)
 }
 
-// resolveProviders finds the components of all providers in the bundle that is taken from, or else where they are released.
+// resolveProviders finds the components of all providers: in the bundle to copy from, or else in their releases.
 func (b *creation) resolveProviders(ctx context.Context, declared []capi.Provider) (*capi.Source, []capi.Provider, error) {
 	if b.from != nil {
 		source, err := capi.NewSource(capi.SourceOptions{ //nolint:contextcheck // it reads nothing yet
@@ -120,7 +120,7 @@ func (b *creation) fluxFrom(version string) (map[string][]byte, error) {
 	return files, err
 }
 
-// findPrograms finds what the host's control plane is made of, where that is not to come as published images.
+// findPrograms finds the programs of the host's control plane, if they do not come from published images.
 func (b *creation) findPrograms(ctx context.Context, detail func(string)) (err error) {
 	if b.opts.Programs == "" && b.opts.Releases == nil {
 		return nil

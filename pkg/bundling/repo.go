@@ -36,7 +36,7 @@ func (b *creation) readRepo(ctx context.Context, detail func(string)) error {
 	}
 	if err := found.Findings.Err(); err != nil {
 		return diag.Wrap("render the fleet repo", err,
-			"`fleetctl validate` says what is wrong: the images of what cannot be rendered would be missing")
+			"`fleetctl validate` lists the errors. The bundle would lack the images of everything that cannot be rendered")
 	}
 	b.repoImages = b.imagesIn(found.Manifests)
 	if len(found.Charts) == 0 {
@@ -90,7 +90,7 @@ func (b *creation) fetchChart(ctx context.Context, c *review.ChartUse, dir strin
 	return fetched.Unpack(dir)
 }
 
-// imagesIn are the images that manifests name. What is no image, such as a variable that is filled in on the cluster, is warned of.
+// imagesIn are the images that manifests name. It warns of a name that is no image, such as a variable that is filled in on the cluster.
 func (b *creation) imagesIn(manifests [][]byte) []string {
 	var all []string
 	odd := 0

@@ -1,5 +1,5 @@
-// Package change carries an edit of the fleet repo to Git: it judges what the edit makes of the clusters, shows it, writes, commits and
-// pushes it, or opens a pull request. It needs no cluster.
+// Package change carries an edit of the fleet repo to Git. It judges the effect of the edit on the clusters, and shows the edit. Then it
+// writes, commits and pushes it, or opens a pull request. It needs no cluster.
 package change
 
 import (
@@ -28,8 +28,7 @@ type Options struct {
 	DryRun, Commit, Push bool
 	// NoVerify leaves out the hooks that may refuse the commit or the push.
 	NoVerify bool
-	// PullRequest pushes the commit to a branch of its own and opens a pull request for it, instead of Push; or updates the one that is
-	// open.
+	// PullRequest pushes the commit to a separate branch and opens a pull request for it, or updates the open pull request.
 	PullRequest bool
 	// Forge is the kind of forge of the remote; "" means spec.git.forge, or the kind that the host's name tells.
 	Forge v1alpha1.ForgeType
@@ -195,9 +194,8 @@ func checkOrder(ctx context.Context, dir string, edit *fleetrepo.Edit) error {
 	return nil
 }
 
-// checkFollows returns an error where a step cannot have reached the cluster: its file, in the fleet repo at dir, has changes that are in
-// no commit, or in no commit that is pushed, or that the tag of the cluster does not have. Without a Git repository there is nothing to
-// look at.
+// checkFollows returns an error for a step that cannot have reached the cluster. The step's file, in the fleet repo at dir, has changes
+// that are not committed, that are not pushed, or that the tag of the cluster lacks. Without a Git repository, checkFollows checks nothing.
 func checkFollows(ctx context.Context, dir string, step fleetrepo.FollowsStep) error {
 	git, err := gitrepo.Open(dir)
 	if errors.Is(err, gitrepo.ErrNotARepository) {
@@ -211,7 +209,7 @@ func checkFollows(ctx context.Context, dir string, step fleetrepo.FollowsStep) e
 		return err
 	}
 	if slices.Contains(dirty, step.File) {
-		// Whether the change is the step before this one, or another after it, cannot be told by the file: both are held back.
+		// The file does not tell whether the change is the step before this step or a later change: both are held back.
 		return diag.Errorf("commit and push it, and wait until Flux has applied it; `git diff` shows it",
 			"%s has a change that is in no commit: Flux has not seen it, and this step builds on what Flux has seen", step.File)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// A chart is found in the commit in which it was as it is looked for, whatever has become of it.
+// A chart is found in the commit in which it had the wanted content, whatever later commits have changed.
 func TestChartHistory(t *testing.T) {
 	dir := t.TempDir()
 	git := func(args ...string) {

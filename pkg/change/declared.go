@@ -22,11 +22,11 @@ type declarations struct {
 
 // declaration is one file.
 type declaration struct {
-	// Dir is the number of that among Dirs whose charts it is rendered with.
+	// Dir is the index in Dirs of the folder whose charts render the cluster.
 	Dir     int
 	Path    string
 	Content []byte
-	// OnlyAfterFailure says that the file is of interest only where the first one cannot be rendered.
+	// OnlyAfterFailure says that the file matters only if the first file cannot be rendered.
 	OnlyAfterFailure bool
 }
 

@@ -32,19 +32,19 @@ type destination struct {
 	base  string
 }
 
-// made is an edit that was made, and what it was made from.
+// made is a finished edit, with the files that it was made from.
 type made struct {
 	repo *fleetrepo.Repo
 	edit *fleetrepo.Edit
-	// git and base are the repository and its last commit, "" where it has none, for an edit that goes into a commit.
+	// git is the repository, and base is its last commit ("" without a commit), for an edit that goes into a commit.
 	git  *gitrepo.Repo
 	base string
 	to   *destination
 	done func() error
 	// onDisk is the same edit made from the working tree, if that has uncommitted files; nil otherwise.
 	onDisk *fleetrepo.Edit
-	// left are the files that the edit from what is committed would bring, and the working tree has otherwise: the person's own, in no
-	// commit.
+	// left are the files that the edit of the committed files would write, and that have other, uncommitted content in the working tree. This
+	// content belongs to the user.
 	left []string
 }
 
@@ -126,15 +126,15 @@ func (o Options) compare(ctx context.Context, m *made) error {
 	m.edit.Changes.Forget(m.left...)
 	names := plain.Names(m.left, 5)
 	if err := o.judgeRepo(ctx, m.repo, m.edit); err != nil {
-		return diag.Errorf("commit first what it needs of these, or leave --commit, --push and --pr out: "+names,
+		return diag.Errorf("first commit the files that the change needs, or leave --commit, --push and --pr out: "+names,
 			"the change needs what is in no commit, and not as it would write it: %w", err)
 	}
 	m.edit.Notes = append(m.edit.Notes, "It needs what is in no commit yet: commit that too ("+names+").")
 	return nil
 }
 
-// theirs are the files that an edit would bring or take out, that somebody has in the working tree dir otherwise, and that the edit made
-// there leaves alone. In files that are committed and stay, gitrepo keeps lines of theirs apart.
+// theirs are the files that an edit would write or delete, that have other content in the working tree dir, and that the same edit of the
+// working tree does not change. In committed files that stay, gitrepo keeps the user's lines apart.
 func theirs(m *made, dir string) (paths []string, err error) {
 	named, wanted := m.onDisk.Changes.Paths(), map[string][]byte{}
 	for _, f := range m.edit.Changes.Files() {
@@ -193,7 +193,7 @@ func checkUnpushed(ctx context.Context, git *gitrepo.Repo) error {
 		gitrepo.ErrUnpushed, plain.Phrases(subjects, 5))
 }
 
-// try makes the edit from the working tree as it is, for its error.
+// try makes the edit from the unchanged working tree, only for its error.
 func (o Options) try(ctx context.Context, dir string) error {
 	repo, err := fleetrepo.Open(dir)
 	if err == nil {
@@ -219,7 +219,7 @@ func (o Options) needsUncommitted(ctx context.Context, git *gitrepo.Repo, root, 
 	if len(dirty) > most {
 		names += ", …"
 	}
-	return diag.Errorf("commit first what it needs of these, or leave --commit, --push and --pr out: "+names,
+	return diag.Errorf("first commit the files that the change needs, or leave --commit, --push and --pr out: "+names,
 		"%w: the change starts from committed files, and needs a file that is not committed", why)
 }
 
@@ -238,7 +238,8 @@ func newDestination(repo *fleetrepo.Repo, git *gitrepo.Repo, o Options) (*destin
 		return nil, err
 	}
 	if url == "" {
-		return nil, diag.Errorf("leave --push and --pr out: a commit is all that it takes", "push: the fleet repo has no remote")
+		return nil, diag.Errorf("use --commit in place of --push or --pr: Flux follows the commits in this folder",
+			"push: the fleet repo has no remote")
 	}
 	if !o.PullRequest {
 		return to, nil

@@ -31,7 +31,7 @@ func (o Options) edit(ctx context.Context, repo *fleetrepo.Repo) (*fleetrepo.Edi
 	return e, nil
 }
 
-// judge carries out one check of an edit, except that of its order: checkOrder does that, once, when the edit is about to be made.
+// judge runs one check of an edit. The check of the order is separate: checkOrder runs it once, right before the edit.
 func (o Options) judge(ctx context.Context, repo *fleetrepo.Repo, e *fleetrepo.Edit, check fleetrepo.Check) error {
 	switch check := check.(type) {
 	case fleetrepo.RendersCluster:
@@ -46,8 +46,8 @@ func (o Options) judge(ctx context.Context, repo *fleetrepo.Repo, e *fleetrepo.E
 	return fmt.Errorf("check the change: there is no check %T", check)
 }
 
-// judgeEdit renders the cluster of a file, which an edit changes, as the cluster would be. What its chart refuses is an error with the
-// chart's own words. Where they are the same without the edit, it makes nothing worse: then a note says so.
+// judgeEdit renders the cluster of a file that an edit changes. If the chart refuses the result, judgeEdit returns an error with the
+// chart's own message. If the same error exists without the edit, the edit makes nothing worse, and judgeEdit only adds a note.
 func judgeEdit(ctx context.Context, repo *fleetrepo.Repo, e *fleetrepo.Edit, file string) error {
 	files := e.Changes.Files()
 	i := slices.IndexFunc(files, func(f manifest.File) bool { return f.Path == file })

@@ -16,9 +16,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/render"
 )
 
-// judgeCharts renders the clusters of the charts that an edit changes, as they are and as they would be. Those that the charts would no
-// longer take are noted, each with the chart's own words. An edit that goes to the clusters as it is, and not to a review first, is refused
-// then.
+// judgeCharts renders the clusters of the charts that an edit changes, before and after the edit. It adds a note for each cluster that the
+// charts would no longer accept, with the chart's own message. It then refuses an edit that goes to the clusters without a review.
 func (o Options) judgeCharts(ctx context.Context, repo *fleetrepo.Repo, e *fleetrepo.Edit, flavours []string) error {
 	broken, judged, err := brokenByCharts(ctx, repo, e, flavours)
 	if err != nil || judged == 0 {

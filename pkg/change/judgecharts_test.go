@@ -35,7 +35,7 @@ func legacyChart(t *testing.T) []manifest.File {
 	return older
 }
 
-// legacyFleet has two clusters of that chart: one of them uses a value that the chart of today does not have.
+// legacyFleet has two clusters of the older chart. One of them uses a value that the current chart lacks.
 func legacyFleet(t *testing.T, older []manifest.File) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -72,7 +72,7 @@ func legacyFleet(t *testing.T, older []manifest.File) string {
 	return dir
 }
 
-// A chart that is brought up to date says which clusters it breaks: to a reviewer as a note, to who would commit it as an error.
+// An updated chart names the clusters that it breaks: as a note for a reviewer, and as an error for a commit.
 func TestUpdatedChartNamesBrokenClusters(t *testing.T) {
 	older := legacyChart(t)
 	dir := legacyFleet(t, older)

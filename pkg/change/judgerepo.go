@@ -75,7 +75,7 @@ func sameCause(a, b diag.Finding) bool {
 	return a.Rule == b.Rule && (a.File == b.File || strings.HasPrefix(a.Rule, "missing-")) && saysOf(a) == saysOf(b)
 }
 
-// saysOf is what a finding says without the object that it says it of, and how that was made.
+// saysOf is the text of a finding without the name of its object and the way in which the object was made.
 func saysOf(f diag.Finding) string {
 	says, _, _ := strings.Cut(f.Summary, " (made by ")
 	if _, after, ok := strings.Cut(says, ": "); ok {
@@ -132,7 +132,7 @@ type entry struct {
 	mode fs.FileMode
 }
 
-// filesToCopy are all of a repo that Flux gets, but for what an edit changes.
+// filesToCopy are all files of a repo that Flux gets, except the files that an edit changes.
 func filesToCopy(dir string, e *fleetrepo.Edit) ([]entry, error) {
 	changed := e.Changes.Paths()
 	var all []entry
@@ -192,5 +192,5 @@ func copyEntry(from, to string, e entry) error {
 	return os.WriteFile(target, content, 0o600)
 }
 
-// maxJudged is a little more than validate reads of a file: what is larger it refuses by its size alone.
+// maxJudged is a little more than validate reads of a file. validate refuses a larger file by its size alone.
 const maxJudged = 8<<20 + 2

@@ -29,7 +29,7 @@ func ReadManifests(from, name string, stdin io.Reader) ([]manifest.File, error) 
 	case from == "-":
 		return readManifest(stdin, name+".yaml")
 	case strings.Contains(from, "://"):
-		return nil, diag.Usage(fmt.Sprintf("`%s | %s`, and look at what it shows", diag.ShellCommand("curl", "-fsSL", from), addFromStdin(name)),
+		return nil, diag.Usage(fmt.Sprintf("`%s | %s`, and look at the output", diag.ShellCommand("curl", "-fsSL", from), addFromStdin(name)),
 			"--from takes a file, a folder or -")
 	}
 	info, err := os.Stat(from)
@@ -47,7 +47,7 @@ func ReadManifests(from, name string, stdin io.Reader) ([]manifest.File, error) 
 	short := filepath.Base(from)
 	switch {
 	case isKustomization(short):
-		return nil, diag.Usage("give --from the folder that it stands in", "%s alone is nothing to apply", from)
+		return nil, diag.Usage("give --from the folder of the file", "%s alone is nothing to apply", from)
 	case !isManifest(short):
 		short = name + ".yaml"
 	}
@@ -76,7 +76,7 @@ func readManifestFolder(from, name string) ([]manifest.File, error) {
 		case f.Path == "Chart.yaml":
 			return nil, diag.Usage(fmt.Sprintf("`%s | %s`, with your values",
 				diag.ShellCommand("helm", "template", name, from, "--include-crds", "--namespace", "kube-system"), addFromStdin(name)),
-				"%s is a Helm chart: what it makes can be applied, the chart itself cannot", from)
+				"%s is a Helm chart: Flux can apply its output, and not the chart itself", from)
 		case isKustomization(f.Path):
 			own, all[i].Path = true, "kustomization.yaml"
 		}
@@ -128,8 +128,8 @@ func isKustomization(name string) bool {
 	return slices.Contains([]string{"kustomization.yaml", "kustomization.yml", "Kustomization"}, name)
 }
 
-// judgeAddon looks at a folder of manifests as an edit would leave it. What no cluster would take is an error; what cannot be judged is
-// said.
+// judgeAddon checks a folder of manifests after an edit. Manifests that no cluster would accept are an error. judgeAddon adds a note for
+// manifests that cannot be judged.
 func judgeAddon(ctx context.Context, repo *fleetrepo.Repo, e *fleetrepo.Edit, folder string) error {
 	there, err := readFolder(filepath.Join(repo.Dir, filepath.FromSlash(folder)))
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 )
 
-// What a note quotes is anybody's: in a description it makes no picture, link or mention, and begins no line that a forge would follow as a
-// command of ours.
+// A note may quote hostile text. In a description this text makes no picture, link or mention, and begins no line that a forge would take
+// for a command of fleetctl.
 func TestDescription(t *testing.T) {
 	const harmless = "It needs a commit: run `fleetctl cni add calico --flavour docker` for it."
 	for name, note := range map[string]string{

@@ -45,7 +45,7 @@ func revert(ctx context.Context, r *fleetrepo.Repo, git *gitrepo.Repo, hash stri
 	}
 	e := &fleetrepo.Edit{
 		Summary: fmt.Sprintf("Revert %q (%.8s)", commit.Subject, commit.Hash),
-		Notes:   []string{"`fleetctl diff` says what it does to the clusters."},
+		Notes:   []string{"`fleetctl diff` tells what the change does to the clusters."},
 	}
 	var conflicts diag.Findings
 	for _, name := range commit.Files {
@@ -103,7 +103,7 @@ func fileHere(dir, name string) ([]byte, error) {
 	return content, err
 }
 
-// fileIn is a file's content, nil where there is none.
+// fileIn is a file's content, or nil if the file does not exist.
 func fileIn(files fs.FS, name string) ([]byte, error) {
 	content, err := fs.ReadFile(files, filepath.ToSlash(name))
 	if errors.Is(err, fs.ErrNotExist) {

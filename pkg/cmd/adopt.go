@@ -37,7 +37,7 @@ Exit codes: 0 fleet.yaml is written, or would be; 3 the repo holds no Cluster AP
 		RunE: running(f, o, runAdopt),
 	}
 	fs := c.Flags()
-	fs.StringVar(&o.Name, "name", "", "name of the fleet (default: that of the repo's folder)")
+	fs.StringVar(&o.Name, "name", "", "name of the fleet (default: the name of the repo's folder)")
 	fs.StringVar(&o.Context, "context", "", "context of the management cluster, for fleet.yaml")
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", "",
 		"kubeconfig with this context, relative to fleet.yaml (default: the kubeconfig that kubectl would use)")

@@ -72,7 +72,7 @@ tenants/<cloud>/<environment>/<tenant>, so environments can have different revis
 		RunE: running(f, o, runEdit),
 	}
 	addSource(c, &o.source)
-	o.addTarget(f, c, "environment to add it to (default: all that have the tenant)")
+	o.addTarget(f, c, "environment to add the application to (default: all that have the tenant)")
 	o.add(c)
 	takes(f, c, argument{what: "application"})
 	return c

@@ -106,27 +106,30 @@ func newRestoreCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "restore",
 		Short: "Restore a snapshot into a new management cluster",
-		Long: `Make the management cluster that fleet.yaml declares, as init does, and give it the content of a snapshot before its
-Flux starts. The objects are created with their status while no controller can act on them, and are compared with the
-snapshot. Then the management cluster takes over in one write. The providers find their machines again and create none
-a second time.
+		Long: `Make the management cluster that fleet.yaml declares, as init does, and restore a snapshot into it before its Flux
+starts. The command creates the objects with their status while no controller can act on them, and compares every
+object with the snapshot. Then the management cluster takes over in one write. The providers find their machines again
+and create no machine a second time.
 
-The management cluster of the snapshot must be gone. Nothing in a snapshot can tell whether it is, so say it with
---source-is-gone. A snapshot does not hold what was made after it was taken: look in the cloud for machines that no
-Cluster owns.
+The management cluster of the snapshot must be gone. A snapshot cannot tell whether it is gone: confirm this with
+--source-is-gone. A snapshot does not have the machines that were made later. "fleetctl orphans" lists the machines that
+no Cluster owns.
 
-With --fence-only another tool, such as Velero, makes the objects in the place of a snapshot. The first run makes the
-management cluster without connecting Flux, stops the providers and Flux, and has the API server deny all writes to
-the providers' objects but those of --velero-namespace. Restore with the other tool then. The next run of the same
-command checks what came, repairs owner references and status, and lets the management cluster begin.
+With --fence-only, another tool such as Velero restores the objects, and no snapshot is needed. The first run makes the
+management cluster without connecting Flux, and stops the providers and Flux. From then on the API server denies all
+writes to the providers' objects, except from the service accounts in --velero-namespace. Now restore with the other
+tool, and run the command again. The second run checks the restored objects, repairs owner references and status, and
+starts the providers and Flux.
 
-It can be interrupted at any moment, and the same command goes on. Before the management cluster has taken over, --abort undoes the restore.
+You can interrupt the command at any moment, and the same command goes on. Before the management cluster has taken over,
+--abort undoes the restore.
 
 Exit codes: 0 it is restored, or fenced; 3 something was not ready in time, run it again.`,
 		Example: `  fleetctl restore --dry-run
   fleetctl restore --source-is-gone
   fleetctl restore --from /mnt/snapshots --snapshot 20261001T120000Z-abcdef --source-is-gone
-  fleetctl restore --fence-only --source-is-gone    # and again without the flag, once Velero has restored
+  fleetctl restore --fence-only --source-is-gone    # then restore with Velero
+  fleetctl restore --fence-only                     # checks, repairs and takes over
   fleetctl restore --abort`,
 		Args: cobra.NoArgs,
 		RunE: running(f, o, runRestore),
@@ -137,17 +140,17 @@ Exit codes: 0 it is restored, or fenced; 3 something was not ready in time, run 
 	fs := c.Flags()
 	fs.DurationVar(&o.Timeout, "timeout", 0, "give up after this time (default: each step has its own bound)")
 	fs.StringVar(&r.Snapshot, "snapshot", "", "ID of the snapshot (default: the newest)")
-	fs.BoolVar(&r.SourceIsGone, "source-is-gone", false, "the management cluster that the snapshot was taken of does not act any more")
+	fs.BoolVar(&r.SourceIsGone, "source-is-gone", false, "the management cluster of the snapshot is gone, and will never act again")
 	fs.BoolVar(&r.PauseElsewhere, "pause-elsewhere", false,
-		"restore clusters paused whose own record names another management cluster as their owner")
+		"restore a cluster paused if its own record names another management cluster as the owner")
 	fs.BoolVar(&r.AcceptDeletions, "accept-deletions", false, acceptDeletionsHelp)
 	fs.BoolVar(&r.FenceOnly, "fence-only", false,
-		"another tool, such as Velero, restores the objects: the first run fences, the last run takes over")
+		"let another tool, such as Velero, restore the objects: the first run fences, the next run takes over")
 	fs.StringVar(&r.Admit, "velero-namespace", "velero", "namespace whose service accounts may write behind the fence, with --fence-only")
 	fs.BoolVar(&r.Incomplete, "incomplete", false,
 		"with --fence-only, go on although objects are missing that the controllers would make a second time")
 	fs.BoolVar(&r.DryRun, "dry-run", false, "show the content of the snapshot, list the others, and change nothing")
-	fs.BoolVar(&r.Abort, "abort", false, "undo a restore that has not taken over yet")
+	fs.BoolVar(&r.Abort, "abort", false, "undo a restore before the management cluster has taken over")
 	return c
 }
 

@@ -23,40 +23,41 @@ func newBootstrapCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bootstrap",
 		Short: "In a pipeline: init, wait for the clusters, and pivot to a permanent one",
-		Long: `Make an ephemeral management cluster that follows the fleet repo, and wait until every Cluster that the repo declares is
-Available. With --pivot-to, one of these clusters then becomes the management cluster: fleetctl installs the same providers and Flux there,
-moves the Cluster API objects, connects Flux to the fleet repo, and tears the ephemeral cluster down. Without --pivot-to the ephemeral
-cluster is kept, because its Clusters live only there.
+		Long: `Make an ephemeral management cluster that follows the fleet repo, and wait until every Cluster in the repo is Available. With
+--pivot-to, one of these clusters then becomes the management cluster: fleetctl installs the same providers and Flux there, moves the
+Cluster API objects, connects Flux to the fleet repo, and tears the ephemeral cluster down. Without --pivot-to, bootstrap keeps the
+ephemeral cluster, because only this cluster has the Cluster API objects.
 
 With spec.snapshots.to in fleet.yaml, bootstrap keeps encrypted snapshots while the clusters are made. If the runner dies, start bootstrap
 on a new runner with --source-is-gone: it goes on from the newest snapshot and makes nothing twice. Without the flag it refuses to start
 when it finds snapshots, because the first runner may still be alive.
 
-With --environment NAME, or --management NAME --stand-alone, bootstrap makes a management cluster that has a parent in fleet.yaml and then
-no longer needs it. It makes the parent, and the parent makes the cluster for the new management cluster. The new one gets its own
-providers, and its own Flux, which follows its own folder. Then it takes over its own Cluster and, with --environment, the other clusters
-that the parent has made in that environment. A push or --pr records the change in the fleet repo, and the parent's folder records the run.
-This machine keeps access to the new management cluster. The parent is torn down if bootstrap made it and it has no other clusters.
+With --environment NAME, or --management NAME --stand-alone, bootstrap makes a management cluster that has a parent in fleet.yaml, and
+that needs no parent afterwards. Bootstrap makes the parent, and the parent makes the cluster for the new management cluster. The new
+management cluster gets its own providers, and its own Flux, which follows its own folder. Then it takes over its own Cluster and, with
+--environment, the other clusters that the parent has made in that environment. A push or --pr records the change in the fleet repo, and
+the parent's folder records the run. This machine keeps access to the new management cluster. Bootstrap tears the parent down if it has
+made the parent itself, and if the parent has no other clusters.
 
-If fleet.yaml gives the new management cluster its own repository, its Flux follows that one. Bootstrap makes the first commit there, with
-new age keys. Give it access with --own-git-token-file. Of the environment variables, the new management cluster gets only the ones that
-fleet.yaml names for it.
+If fleet.yaml gives the new management cluster its own repository, its Flux follows this repository. Bootstrap makes the first commit there,
+with new age keys. Give bootstrap access to the repository with --own-git-token-file. Of the environment variables, the new management
+cluster gets only the variables that fleet.yaml names for it.
 
 If bootstrap fails, it gathers a support bundle without secrets (see "fleetctl support-bundle") before it tears anything down.
 
-It asks no questions. Exit codes: 0 all is Ready; 1 a failure; 2 a mistake in the call; 3 something did not become Ready in time; 130
-interrupted. Run it again after any of them.`,
+Bootstrap asks no questions. Exit codes: 0 everything is Ready; 1 a failure; 2 a mistake in the call; 3 something did not become Ready in
+time; 130 interrupted. After every exit code, you can run bootstrap again.`,
 		Example: `  fleetctl bootstrap --repo . --pivot-to platform -o json
-  fleetctl bootstrap --environment prod        # the management cluster of prod, by way of its parent, which goes again`,
+  fleetctl bootstrap --environment prod        # makes the management cluster of prod with its parent, and removes the parent`,
 		Args: cobra.NoArgs,
 		RunE: running(f, o, runBootstrap),
 	}
 	o.addFlags(f, c)
 	c.Flags().StringVar(&b.PivotTo, "pivot-to", "", "workload cluster that becomes the management cluster, NAME or NAMESPACE/NAME")
 	c.Flags().BoolVar(&b.SourceIsGone, "source-is-gone", false,
-		"an earlier run's machine is gone, with its management cluster and any that took clusters over from it: go on from the newest "+
-			"snapshot, or from Git")
-	c.Flags().StringVar(&b.KubeconfigOut, "kubeconfig-out", "", "file for the kubeconfig of the cluster that holds the work in the end")
+		"the machine of an earlier run is gone, and so is every management cluster that had its clusters: go on from the newest snapshot, "+
+			"or from Git")
+	c.Flags().StringVar(&b.KubeconfigOut, "kubeconfig-out", "", "file for the kubeconfig of the management cluster at the end of the run")
 	c.Flags().StringVar(&b.SupportFile, "support-bundle", "",
 		"file for the support bundle of a run that fails (default: one in the state folder)")
 	c.Flags().DurationVar(&b.ClustersTimeout, "clusters-timeout", lifecycle.DefaultClustersTimeout,

@@ -34,8 +34,8 @@ func (o *masterFlags) add(c *cobra.Command) {
 	fs := c.Flags()
 	o.environment = func() bool { return fs.Changed("environment") }
 	fs.Lookup("environment").Usage =
-		"first environment of a new fleet repo; in a fleet whose management clusters have parents: the one whose management cluster is to " +
-			"stand alone"
+		"first environment of a new fleet repo; if the fleet's management clusters have parents: the environment whose management cluster " +
+			"is to stand alone"
 	fs.BoolVar(&o.alone, "stand-alone", false,
 		"make the management cluster of --management with its parent, and let it manage itself afterwards")
 	fs.BoolVar(&o.pr, "pr", false,
@@ -44,12 +44,14 @@ func (o *masterFlags) add(c *cobra.Command) {
 		" (default: spec.git.forge, or by the host's name)")
 	fs.BoolVar(&o.keep, "keep-parent", false, "with --stand-alone or --environment: keep the parent, even if it has no workload cluster left")
 	fs.StringVar(&o.ownRepo, "own-repo", "",
-		"folder for a clone of the repository that fleet.yaml gives the new management cluster (default: one in the state folder)")
+		"folder for a clone of the new management cluster's own repository (default: one in the state folder)")
 	fs.StringVar(&o.ownTokenFile, "own-git-token-file", "",
-		"file with the token of that repository (default: the environment variable "+ownTokenVariable+")")
+		"file with the token of the new management cluster's own repository (default: the environment variable "+ownTokenVariable+")")
 	fs.StringVar(&o.ownFluxFile, "own-flux-token-file", "",
-		"file with a token that may only read that repository, for Flux (default: the environment variable "+ownFluxTokenVariable+")")
-	fs.StringVar(&o.own.Git.SSHKeyFile, "own-ssh-key-file", "", "private key for that repository (default: the agent)")
+		"file with a token that may only read the new management cluster's own repository, for Flux (default: "+
+			"the environment variable "+ownFluxTokenVariable+")")
+	fs.StringVar(&o.own.Git.SSHKeyFile, "own-ssh-key-file", "",
+		"private key for the new management cluster's own repository (default: the agent)")
 	completeFlag(c, "forge", completeForges)
 }
 

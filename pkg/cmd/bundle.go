@@ -49,11 +49,12 @@ With --from, content that another bundle already holds is copied from it. The pr
 registry.k8s.io, or from its mirror in fleet.yaml. --programs FOLDER takes them from a folder instead. --programs releases downloads the
 releases of Kubernetes and etcd, and verifies their checksums.
 
-No provider credentials are needed, and none get into the bundle. If a run is interrupted, the same command goes on where it stopped.`,
+The command needs no provider credentials, and puts none into the bundle. After an interruption, the same command goes on where it
+stopped.`,
 		Example: `  fleetctl bundle create fleet-bundle.tar.zst --kubernetes-version v1.36.3
   fleetctl bundle create fleet-bundle.tar.zst --chart oci://ghcr.io/stefanprodan/charts/podinfo:6.9.0 \
     --image ghcr.io/stefanprodan/podinfo:6.9.0
-  fleetctl bundle create next.tar.zst --from fleet-bundle.tar.zst      # only what is new is fetched
+  fleetctl bundle create next.tar.zst --from fleet-bundle.tar.zst      # fetches only new content
   fleetctl bundle create fleet-bundle.tar.zst --host embedded --provider docker --programs ./kubernetes-v1.36.3`,
 		Args: cobra.ExactArgs(1),
 		RunE: running(f, o, runBundleCreate),
@@ -67,7 +68,7 @@ No provider credentials are needed, and none get into the bundle. If a run is in
 		"programs of an embedded host: a folder with etcd, kube-apiserver and kube-controller-manager, or the word releases (default: from "+
 			"images)")
 	fs.StringVar(&o.releases.Kubernetes, "kubernetes-releases", programs.KubernetesReleases,
-		"where --programs releases finds those of Kubernetes")
+		"where --programs releases finds Kubernetes")
 	fs.StringVar(&o.releases.Etcd, "etcd-releases", programs.EtcdReleases, "where --programs releases finds etcd")
 	fs.StringSliceVar(&b.Features, "feature", nil, "feature to include although no cluster has it yet; repeat for several")
 	completeFlag(c, "feature", f.completeFrom(-1, featureNames))

@@ -66,9 +66,9 @@ the tag, and until then its environments stay as they are.` + editing,
   fleetctl channel add next --branch next --environment staging`,
 		RunE: running(f, o, runEdit),
 	}
-	c.Flags().StringVar(&o.channel.Tag, "tag", "", "pattern of its tags (default: v*)")
-	c.Flags().StringVar(&o.channel.Branch, "branch", "", "branch that it follows, instead of tags")
-	c.Flags().StringSliceVar(&o.environments, "environment", nil, "environment that follows it from now on")
+	c.Flags().StringVar(&o.channel.Tag, "tag", "", "pattern of the channel's tags (default: v*)")
+	c.Flags().StringVar(&o.channel.Branch, "branch", "", "branch that the channel follows, instead of tags")
+	c.Flags().StringSliceVar(&o.environments, "environment", nil, "environment that follows the channel from now on")
 	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))
 	o.add(c)
 	takes(f, c, argument{what: "channel"})

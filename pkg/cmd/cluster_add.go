@@ -44,7 +44,7 @@ names the flag that sets it. The result is checked against the chart's values.sc
 	fs.StringVar(&o.Flavour, "flavour", "", "chart of the cluster: a folder of charts/, or one that fleetctl brings along")
 	fs.StringVar(&o.Environment, "environment", "", "environment of the cluster (default: the only one of the fleet)")
 	fs.StringVar(&o.KubernetesVersion, "version", "",
-		"Kubernetes version (also: --kubernetes-version; default: that of the management cluster, or of the chart's example)")
+		"Kubernetes version (also: --kubernetes-version; default: the management cluster's version, or the version in the chart's example)")
 	alsoCalled(c, "version", "kubernetes-version")
 	fs.StringArrayVar(&o.set, "set", nil, "value of the chart, path=value: region=eu-central-1, pools[0].replicas=3; repeat for several")
 	addFluxFlags(f, c, (*string)(&o.Flux), &o.CNI)

@@ -43,7 +43,7 @@ a Flux Kustomization applies without a chart is refused, because Flux would make
 	f.addReach(c)
 	c.Flags().StringVar(&o.KubeconfigOut, "kubeconfig-out", "", "private file for the cluster's kubeconfig (default: one in the state folder)")
 	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "show what would stay, and change nothing")
-	c.Flags().BoolVar(&o.Abort, "abort", false, "undo a detachment that was interrupted before it removed any object")
+	c.Flags().BoolVar(&o.Abort, "abort", false, "undo a detachment before it has removed any object")
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	c.Flags().DurationVar(&o.Timeout, "timeout", 0, "give up after this time (default: each step has its own bound)")
 	return c

@@ -33,10 +33,10 @@ Ingresses and Gateways, and the volumes of its claims, with the workloads that u
 cluster is removed without draining, they stay, cost money, and may keep the cluster's network from being deleted. Run this command before
 the second step of fleetctl cluster remove.
 
-Flux is suspended first, because it would make the resources anew: the cluster's own Flux, and the Flux objects on the management cluster
-that work on this cluster. --cancel resumes Flux, which makes everything anew except for the data of deleted volumes. A volume whose reclaim
-policy is Retain stays, and the command names it with its id in the cloud. The command asks for the cluster's name. If it is interrupted,
-the same command goes on.`,
+First the command suspends Flux, because Flux would make the resources again: the cluster's own Flux, and the Flux objects on the
+management cluster that work on this cluster. --cancel resumes Flux. Flux then makes everything again, except for the data of deleted
+volumes. A volume whose reclaim policy is Retain stays, and the command names it with its id in the cloud. The command asks for the
+cluster's name. After an interruption, the same command goes on.`,
 		Example: `  fleetctl cluster drain shop --dry-run
   fleetctl cluster drain shop
   fleetctl cluster drain shop --cancel`,
@@ -68,7 +68,8 @@ func runClusterDrain(ctx context.Context, f *factory, o *clusterDrainOptions) er
 			f.closeReporter()
 			question := "There is nothing to delete yet. Flux is suspended, so that it stays so.\n"
 			if goes := r.Going(); len(goes) > 0 {
-				question = fmt.Sprintf("This is deleted, with the data of the volumes; what is reached through the load balancers is cut off: %s\n",
+				question = fmt.Sprintf("These resources are deleted, with the data of the volumes. Nobody can reach the workloads behind the load "+
+					"balancers afterwards: %s\n",
 					plain.Clip(strings.Join(goes, "; "), mostAsked))
 			}
 			return ui.ConfirmTyped(f.streams, question, r.Cluster[strings.LastIndex(r.Cluster, "/")+1:], "--yes")

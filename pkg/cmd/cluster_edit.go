@@ -148,8 +148,8 @@ func newClusterFluxCmd(f *factory) *cobra.Command {
 		Use:   "flux NAME",
 		Short: "Change which Flux applies the manifests of a cluster",
 		Long: `Change which Flux applies the manifests of a cluster: its own, the management cluster's, or none. The command writes the
-flux.yaml beside the cluster's cluster.yaml, as ` + "`fleetctl cluster add`" + ` does for a new cluster; also for one that was there before
-fleetctl.` + editing,
+flux.yaml next to the cluster's cluster.yaml, as ` + "`fleetctl cluster add`" + ` does for a new cluster. This works for a cluster that is
+older than the use of fleetctl, too.` + editing,
 		Example: `  fleetctl cluster flux shop --push
   fleetctl cluster flux edge-7 --flux remote --cni cilium --dry-run`,
 		RunE: running(f, o, runEdit),

@@ -48,12 +48,13 @@ too. Otherwise the environment must be the same on both sides, or --accept-diffe
 		RunE: running(f, o, runClusterTransfer),
 	}
 	c.Flags().StringVar(&o.To, "to", "",
-		"name in fleet.yaml of the management cluster that takes over (default: the one of the transfer in progress)")
-	c.Flags().BoolVar(&o.AcceptDifferences, "accept-differences", false, "accept that the environment has other features there")
-	c.Flags().BoolVar(&o.Abort, "abort", false, "undo a transfer that was interrupted before the other management cluster had taken over")
+		"name in fleet.yaml of the management cluster that takes over (default: the target of the transfer in progress)")
+	c.Flags().BoolVar(&o.AcceptDifferences, "accept-differences", false,
+		"accept that the other management cluster has other features for the environment")
+	c.Flags().BoolVar(&o.Abort, "abort", false, "undo a transfer before the other management cluster has taken over")
 	c.Flags().BoolVar(&o.WithoutTarget, "without-target", false, "with --abort: the other management cluster is gone, so remove nothing there")
 	c.Flags().BoolVar(&o.SourceIsGone, "source-is-gone", false,
-		"with --abort and --to: the management cluster that has the cluster does not act any more, and never will")
+		"with --abort and --to: the source is gone, and will never act again")
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	c.Flags().DurationVar(&o.Timeout, "timeout", 0, "give up after this time (default: each step has its own bound)")
 	completeFlag(c, "to", f.completeFrom(-1, func(r *fleetrepo.Repo, _ []string) []string { return r.ManagementClusterNames() }))

@@ -56,7 +56,7 @@ With --flavour, new clusters of these flavours get this network: the annotation 
 		ValidArgsFunction: f.completeFrom(0, networkNames),
 		RunE:              running(f, o, runEdit),
 	}
-	c.Flags().StringVar(&o.from, "from", "", "file or folder with its manifests; - is standard input")
+	c.Flags().StringVar(&o.from, "from", "", "file or folder with the network's manifests; - is standard input")
 	c.Flags().StringSliceVar(&o.network.Flavours, "flavour", nil, "flavour whose new clusters get it; repeat for several")
 	completeFlag(c, "flavour", f.completeFrom(-1, func(r *fleetrepo.Repo, _ []string) []string { return r.Flavours() }))
 	o.add(c)

@@ -22,16 +22,17 @@ func newConnectCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "connect",
 		Short: "Give this machine access to a management cluster that another machine made",
-		Long: `Give this machine access to a management cluster that a colleague's machine or a pipeline made: with a kubeconfig or,
-where fleet.yaml names a parent, through this parent. After a pivot on this machine it needs neither, once the old
-host is deleted. The cluster says which fleet it belongs to, and a cluster of another fleet is refused. Nothing on the
-cluster is changed.
+		Long: `Give this machine access to a management cluster that a colleague's machine or a pipeline made. The access comes from
+--kubeconfig or, if fleet.yaml names a parent of the management cluster, from this parent. After a pivot on this machine
+and the deletion of the old host, connect needs neither. The cluster tells its fleet, and connect refuses a cluster of
+another fleet. Nothing on the cluster is changed.
 
-From then on status, init, upgrade, pivot, backup and all other commands work with it as on the machine that made it.
-Only that machine looks after the host and tears it down. The fleet's age keys are copied to this machine.`,
+Afterwards status, init, upgrade, pivot, backup and all other commands work as on the machine that made the management
+cluster. Only that other machine can start, stop and delete the host. connect copies the fleet's age keys to this
+machine.`,
 		Example: `  fleetctl connect --kubeconfig platform.kubeconfig
   fleetctl connect --management eu     # through the management cluster that fleet.yaml names as its parent
-  fleetctl connect --forget            # and nothing happens there`,
+  fleetctl connect --forget            # nothing on the management cluster changes`,
 		Args: cobra.NoArgs,
 		RunE: running(f, o, runConnect),
 	}
@@ -45,7 +46,7 @@ Only that machine looks after the host and tears it down. The fleet's age keys a
 
 func (o *connectOptions) complete(f *factory, _ ...string) (err error) {
 	if o.forget && (o.Kubeconfig != "" || o.Context != "") {
-		return diag.Usage("leave one of them out", "--forget needs no way there")
+		return diag.Usage("leave one of them out", "--forget takes neither --kubeconfig nor --context")
 	}
 	if o.merge {
 		o.MergeInto = userKubeconfig()

@@ -36,7 +36,7 @@ revisions, it compares exactly these.
 Exit codes: 0 there is a difference, or none; 3 the newer side cannot be rendered, or a cluster leaves the repo or loses its protection
 without the two steps of fleetctl cluster remove. Both steps in one change exit with 3 too, because Flux has to apply the first step
 alone.`,
-		Example: `  fleetctl diff                                # what is not committed yet
+		Example: `  fleetctl diff                                # uncommitted changes
   fleetctl diff origin/main                    # what this branch does
   fleetctl diff --impact v1.4.0 v1.5.0         # in words alone
   fleetctl diff origin/main -o markdown        # a comment for the pull request`,
@@ -45,7 +45,7 @@ alone.`,
 		RunE:        running(f, o, runDiff),
 	}
 	c.Flags().BoolVar(&o.impact, "impact", false, "only the impact, in words")
-	c.Flags().BoolVar(&o.noCache, "no-cache", false, "render everything anew, and keep nothing")
+	c.Flags().BoolVar(&o.noCache, "no-cache", false, "render everything again, and keep nothing")
 	return c
 }
 

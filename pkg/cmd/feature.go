@@ -83,7 +83,7 @@ sets other values for environments and clusters. The same command with another -
 		RunE: running(f, o, runEdit),
 	}
 	o.given = c.Flags().Changed
-	c.Flags().StringVar(&o.chart.URL, "chart", "", "Helm chart that the feature is: oci://registry/path/chart or https://repository/chart")
+	c.Flags().StringVar(&o.chart.URL, "chart", "", "Helm chart of the feature: oci://registry/path/chart or https://repository/chart")
 	c.Flags().StringVar(&o.chart.Version, "version", "", "version of the chart")
 	o.values.add(c)
 	o.add(c)
@@ -164,8 +164,8 @@ values.` + editing,
 
 // addFeatureTargets adds the flags for the environments or clusters of a feature.
 func addFeatureTargets(f *factory, c *cobra.Command, options *fleetrepo.FeatureOptions) {
-	c.Flags().StringSliceVar(&options.Environments, "environment", nil, "environment whose clusters it applies to (default: all)")
-	c.Flags().StringSliceVar(&options.Clusters, "cluster", nil, "workload cluster that it applies to, instead of an environment")
+	c.Flags().StringSliceVar(&options.Environments, "environment", nil, "environment whose clusters to change (default: all)")
+	c.Flags().StringSliceVar(&options.Clusters, "cluster", nil, "workload cluster to change, instead of an environment")
 	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))
 	completeFlag(c, "cluster", f.completeFrom(-1, clusterNames))
 }

@@ -114,14 +114,14 @@ func newHostDeleteCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "delete",
 		Short: "Delete a host with all its data",
-		Long: `Delete a host with all its data. The command refuses while workload clusters live only there, and while the host does not
-run, because then nobody can tell. "fleetctl teardown" does more: it can delete the workload clusters first, and it removes the record of
-the management cluster. The Git repository is never touched.`,
+		Long: `Delete a host with all its data. The command refuses while no other management cluster has the workload clusters. It also
+refuses while the host does not run, because nobody can ask the host for its workload clusters then. "fleetctl teardown" does more: it can
+delete the workload clusters first, and it removes the record of the management cluster. The command never touches the Git repository.`,
 		Args: cobra.NoArgs,
 		RunE: running(f, o, runHostDelete),
 	}
 	f.addManagement(c)
-	c.Flags().BoolVar(&o.force, "force", false, "delete the host even if workload clusters live only there")
+	c.Flags().BoolVar(&o.force, "force", false, "delete the host even if no other management cluster has its workload clusters")
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	return c
 }
@@ -132,7 +132,8 @@ func runHostDelete(ctx context.Context, f *factory, o *hostDeleteOptions) error 
 		return err
 	}
 	if o.force && !o.yes {
-		question := "This deletes the management cluster " + target.Name + ", and whatever workload clusters live only there go on unmanaged."
+		question := "This deletes the management cluster " + target.Name +
+			". Nobody manages its workload clusters afterwards, unless another management cluster has them."
 		if err := ui.ConfirmTyped(f.streams, question, target.Name, "--yes"); err != nil {
 			return err
 		}

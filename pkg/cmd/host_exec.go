@@ -32,7 +32,7 @@ func newHostExecCmd(f *factory) *cobra.Command {
 		Use:   "exec [flags] -- COMMAND [ARGUMENT…]",
 		Short: "Run a command with an ephemeral management cluster",
 		Long: `Run a command with an ephemeral, empty management cluster: an embedded host that starts in seconds. The command's KUBECONFIG
-reaches it. When the command ends, for whatever reason, the host is deleted with everything on it.
+reaches this cluster. When the command ends, for whatever reason, fleetctl deletes the host with everything on it.
 
 The exit code is the command's.`,
 		Example: `  fleetctl host exec -- kubectl apply --dry-run=server -f crds.yaml

@@ -50,7 +50,7 @@ func newHostIssuerExportCmd(f *factory) *cobra.Command {
 below the issuer's address: on a web server, or in a public bucket. They hold no secrets.
 
 An embedded host issues its tokens for the address "serviceAccountIssuer" in fleet.yaml. Without this address no cloud can read the keys,
-and export says so.`,
+and export fails.`,
 		Example: `  fleetctl host issuer export --dir issuer
   aws s3 sync issuer s3://oidc-example-com/mgmt`,
 		Args: cobra.NoArgs,

@@ -33,20 +33,21 @@ func newInitCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "init",
 		Short: "Make a management cluster that follows the fleet repo",
-		Long: `Make a management cluster, install Cluster API, the providers and Flux on it, and point Flux at the fleet repo. The
-management cluster is a kind cluster on this machine, an embedded host, which needs no container engine, or an existing cluster.
+		Long: `Make a management cluster, install Cluster API, the providers and Flux on it, and point Flux at the fleet repo. The management
+cluster runs on one of three kinds of host: a kind cluster on this machine, an embedded host, which needs no container engine, or an
+existing cluster.
 
-In an empty folder, init first writes the fleet repo. In an existing fleet repo it adds only missing files. Without --git-url the folder
-itself is the fleet repo: fleetctl serves it read-only to Flux from this machine, and a commit in it changes the fleet.
+In an empty folder, init first writes the fleet repo. In an existing fleet repo it adds only missing files. Without --git-url, the folder
+itself is the fleet repo. fleetctl serves the folder read-only to Flux from this machine, and a commit in the folder changes the fleet.
 
-The repo gets a chart for each flavour of cluster that its providers make:
+The fleet repo gets a chart for each flavour of cluster that the chosen providers can make:
 ` + scaffold.FlavoursText() + `.
 
 Run init again at any time: it looks at the current state and does only the missing steps.
 
 --scaffold only writes and commits the fleet repo, for a first pull request. It needs no management cluster, no network and no bundle. It
-leaves out Flux's own manifests and fleet.lock: the init that makes the management cluster adds them. It keeps the key of the fleet's
-secrets in the state folder.`,
+leaves out Flux's own manifests and fleet.lock, because a later init adds them when it makes the management cluster. It keeps the age key of
+the fleet's secrets in the state folder.`,
 		Example: `  # From an empty folder, with nothing but this machine
   fleetctl init --provider docker
 
@@ -56,7 +57,7 @@ secrets in the state folder.`,
   # Without any network
   fleetctl init --provider docker --bundle fleet-bundle.tar.zst
 
-  # The fleet repo first, on a branch of its own
+  # The fleet repo first, on a separate branch
   git switch --create fleet && fleetctl init --scaffold --provider aws && git push --set-upstream origin fleet`,
 		Args: cobra.NoArgs,
 		RunE: running(f, o, runInit),
@@ -115,9 +116,9 @@ func (o *initOptions) addRunFlags(c *cobra.Command) {
 	fs.StringVar(&o.tokenFile, "git-token-file", "",
 		"file with the token of an https remote (default: the environment variable FLEETCTL_GIT_TOKEN)")
 	fs.StringVar(&o.fluxTokenFile, "flux-token-file", "",
-		"file with a token of an https remote that may only read, for Flux on all clusters (default: the environment variable "+
+		"file with a read-only token of an https remote, for Flux on all clusters (default: the environment variable "+
 			"FLEETCTL_FLUX_TOKEN)")
-	fs.StringVar(&o.FluxUsername, "flux-username", "", "user name that goes with the token for Flux (default: that of --git-username)")
+	fs.StringVar(&o.FluxUsername, "flux-username", "", "user name that goes with the token for Flux (default: the value of --git-username)")
 	fs.StringVar(&o.Git.SSHKeyFile, "ssh-key-file", "", "private key for an ssh remote (default: the agent)")
 	fs.StringVar(&o.Git.KnownHostsFile, "ssh-known-hosts", "",
 		"known_hosts file that pins the host keys of an ssh remote (default: the user's)")

@@ -32,14 +32,16 @@ func newLockCmd(f *factory) *cobra.Command {
 		Use:   "lock",
 		Short: "Write the digests of everything that the fleet installs to fleet.lock",
 		Long: `Read the components of every provider, cert-manager and Flux in the versions of fleet.yaml, and write their digests to
-fleet.lock, with the digests of the images that they run and of the charts of features. fleetctl init refuses a component with another
-digest, and runs the locked images: releases carry no signature, and every management cluster has to run the reviewed components. Run this
-command after you change a version in fleet.yaml or of a feature's chart. --check exits with 3 if fleet.lock is out of date, and names each
-image and chart that differs. A bundle's manifests may differ from the release, so --check compares components from a bundle only with
---bundle.
+fleet.lock, with the digests of the images that the components run and of the charts of features. Run this command
+after you change a version in fleet.yaml or of a feature's chart. fleetctl init refuses a component with another digest,
+and runs the locked images. So every management cluster runs the reviewed components, although releases carry no
+signature.
 
-The components and the digests come from --bundle, or else over the network. The command pulls no image. It shows the difference and needs
-no cluster. --dry-run writes nothing; --commit and --push carry the change on.`,
+--check exits with 3 if fleet.lock is out of date, and names each image and chart that differs. The manifests in a
+bundle may differ from those in the release, so --check compares components from a bundle only with --bundle.
+
+The components and the digests come from --bundle, or else over the network. The command pulls no image, and needs no cluster. It shows the
+difference. --dry-run writes nothing, --commit commits the change, and --push also pushes it.`,
 		Example: `  fleetctl lock --commit
   fleetctl lock --check        # in a pipeline`,
 		Args: cobra.NoArgs,

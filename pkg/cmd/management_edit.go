@@ -63,12 +63,13 @@ management cluster makes it, as a workload cluster of that name.` + editing,
 	}
 	fs := c.Flags()
 	fs.StringSliceVar(&o.providers, "provider", nil, "infrastructure provider, name or name:version; several times")
-	fs.StringVar((*string)(&wanted.Host.Type), "host", "", "kind of its host: "+hostNames()+" (default: what init finds)")
+	fs.StringVar((*string)(&wanted.Host.Type), "host", "", "kind of the host: "+hostNames()+" (default: what init finds)")
 	completeFlag(c, "host", cobra.FixedCompletions(hostTypes(), cobra.ShellCompDirectiveNoFileComp))
 	fs.StringVar(&o.hostContext, "host-context", "", "context of an existing cluster")
-	fs.StringVar(&wanted.Parent, "parent", "", "management cluster that makes it")
-	fs.StringVar(&wanted.Cloud, "cloud", "", "folder below providers (default: the name of its first infrastructure provider)")
-	fs.StringVar(&wanted.Generation, "generation", "", "generation: the folder below that of the cloud (default: v1, or the next free one)")
+	fs.StringVar(&wanted.Parent, "parent", "", "management cluster that makes the new one")
+	fs.StringVar(&wanted.Cloud, "cloud", "", "folder below providers, for the cloud (default: the name of the first infrastructure provider)")
+	fs.StringVar(&wanted.Generation, "generation", "",
+		"folder below the cloud's folder, for a generation of the management cluster (default: v1, or the next free one)")
 	fs.StringVar(&wanted.KubernetesVersion, "kubernetes-version", "", "Kubernetes of the management cluster (default: the host's)")
 	completeFlag(c, "parent", f.completeFrom(-1, ofManagement.choices))
 	o.add(c)

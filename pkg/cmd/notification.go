@@ -97,12 +97,12 @@ Secret of flux-system that the fleet repo has already.` + editing,
 		"where it goes: slack, teams or webhook for messages; github, gitlab or gitea for the status of commits (required)")
 	fs.StringVar(&n.Address, "address", "",
 		"address of a webhook that is no secret, or of the repository whose commits get a status (default: spec.git.url)")
-	fs.StringVar(&n.Channel, "channel", "", "channel of Slack (default: that of the webhook)")
+	fs.StringVar(&n.Channel, "channel", "", "channel of Slack (default: the webhook's channel)")
 	fs.StringVar(&n.Severity, "severity", "", "error for failures alone, or info for all that happens (default: error; info for commits)")
 	fs.StringVar(&o.secretFile, "secret-file", "", "file with the address of the webhook, or with the token; - is standard input")
 	fs.StringVar(&n.Secret, "secret", "", "Secret in flux-system with the address or the token, if you make it yourself")
-	fs.StringSliceVar(&n.Environments, "environment", nil, "environment to limit it to (default: everything on the management clusters)")
-	fs.StringSliceVar(&n.ManagementClusters, "on-management", nil, "management cluster that has it (default: all)")
+	fs.StringSliceVar(&n.Environments, "environment", nil, "environment to report on (default: everything on the management clusters)")
+	fs.StringSliceVar(&n.ManagementClusters, "on-management", nil, "management cluster that sends the messages (default: all)")
 	var types []string
 	for _, t := range v1alpha1.NotificationTypes() {
 		types = append(types, string(t))

@@ -48,29 +48,35 @@ func newOrphansCmd(f *factory) *cobra.Command {
 	c := listFormats(&cobra.Command{
 		Use:   "orphans",
 		Short: "List and delete the fleet's resources in a cloud that no management cluster manages any more",
-		Long: `List the cloud resources of the fleet's clusters that no reachable management cluster owns, such as machines that
-still run, and cost money, after their management cluster is gone. fleetctl asks AWS in every region of the account,
-and the vCenters that the environment variable VSPHERE_SERVER names, with the credentials that "fleetctl init" gives
-to the provider.
+		Long: `List the cloud resources of the fleet's clusters that no reachable management cluster owns. Such resources are, for
+example, machines that still run and cost money after their management cluster is gone. fleetctl asks AWS in every
+region of the account, and the vCenters in the environment variable VSPHERE_SERVER. It uses the credentials that
+"fleetctl init" gives to the provider.
 
 A resource belongs to this fleet if it has the tag ` + v1alpha1.FleetTag + `, or in vSphere the advanced setting ` + v1alpha1.FleetKey + `,
-which clusters of "fleetctl cluster add" have, or is in a network with this tag. If the tags of a resource name a cluster but no fleet, the
-list has it with proof "none", because it may belong to another fleet. The command counts the resources with another fleet's tag, and does
-not show them.
+or is in a network with this tag. "fleetctl cluster add" sets this tag for every cluster. If the tags of a resource name a cluster but no
+fleet, the list shows the resource with proof "none", because it may belong to another fleet. The command counts the resources with another
+fleet's tag, and does not show them.
 
 Look at each resource before you delete it. Its tags may come from a copied fleet repo, from a cluster that was detached, or from a network
 that other clusters use.
 
-With --delete, the command deletes the orphans of one cluster, in the order that the cloud needs, after you have typed the cluster's
-name. It deletes only resources with a proof that they are this fleet's. It refuses while a management cluster does not answer, because that
-management cluster may own the cluster: name a management cluster that no longer exists with --gone, and type its name, too. A management
-cluster that answers is not gone, even if it is half made or in the middle of a restore or hand-over. The command also refuses when the
-fleet repo still declares the cluster, when the working copy differs from the remote of the
-fleet repo, when the cloud did not answer everything, and when somebody else uses the cluster's network. It looks again right before it
-deletes, and asks the management clusters once more before each kind of resource. Killed, it can be run again.
+With --delete, the command deletes the orphans of one cluster, in the order that the cloud needs. First you type the cluster's name. The
+command deletes only resources with a proof that they are this fleet's. It looks again right before it deletes, and asks the management
+clusters once more before each kind of resource. After an interruption, run it again.
 
-Exit codes: 0 there are none, and everything was asked; 3 there are some, or something could not be asked. With --delete: 0 nothing of the
-cluster is left; 3 something is.`,
+The command refuses to delete while a management cluster does not answer, because that management cluster may own the cluster. If the
+management cluster no longer exists, name it with --gone, and type its name, too. A management cluster that answers is not gone, even if it
+is half made or in the middle of a restore or hand-over.
+
+The command also refuses to delete
+- if the fleet repo still declares the cluster;
+- if the working copy differs from the remote of the fleet repo;
+- if the cloud did not answer everything;
+- if somebody else uses the cluster's network.
+
+Exit codes: 0 there are no orphans, and every cloud and management cluster answered; 3 there are orphans, or something did not answer. With
+--delete: 0 nothing of the cluster is left; 3 something is left.`,
 		Example: `  fleetctl orphans
   fleetctl orphans --region eu-central-1 -o json
   fleetctl orphans --delete shop --gone mgmt`,

@@ -28,25 +28,29 @@ func newPivotCmd(f *factory) *cobra.Command {
 		Use:   "pivot",
 		Short: "Hand the work of a management cluster to another one",
 		Long: `Hand everything that a management cluster manages to another cluster, which becomes the management cluster. The target
-is one of its own workload clusters (--to), or any cluster that a kubeconfig reaches (--to-kubeconfig). fleetctl
-installs the same providers and Flux at the target, has that Flux fetch the fleet repo once, fences the source, copies
-the objects of all namespaces with their status, and compares both sides. In a dry run it tries what Flux at the
-target would apply and delete, and stops where an object is refused or would be deleted. Then a single write hands the
-work over. Only after this write does the target start, and the source lose its objects.
+is one of its own workload clusters (--to), or any cluster that a kubeconfig reaches (--to-kubeconfig).
 
-It can be interrupted at any moment. A journal on both sides records the phase, so the same command goes on, from any
-machine that reaches either side; after the hand-over it goes on even where the source is gone. Before the hand-over,
---abort undoes it: the source goes on as before, and the copies are removed without touching a machine. --dry-run
-changes nothing: it counts the objects to hand over, names those that cannot be handed over, and says what the pivot
-would wait for.
+fleetctl installs the same providers and Flux at the target, and that Flux fetches the fleet repo once. Then fleetctl
+fences the source, copies the objects of all namespaces with their status, and compares both sides. With server-side
+dry runs, it tests what the target's Flux would do: the pivot stops if the API server refuses an object, or if Flux
+would delete one. Then a single write hands the work over. Only after this write does the target start to act, and only
+then are the objects removed from the source.
+
+You can interrupt the command at any moment. A journal on both sides records the phase. Run the same command again, on
+any machine that reaches either side, and it goes on from there. After the hand-over it goes on even if the source is
+gone. Before the hand-over, --abort undoes the pivot: the source goes on as before, and the copies are removed without
+touching a machine.
+
+--dry-run changes nothing. It counts the objects to hand over, names the objects that cannot be handed over, and tells
+what the pivot would wait for.
 
 Exit codes: 0 the target has taken over; 3 something was not ready in time, run it again.`,
 		Example: `  fleetctl pivot --to platform --dry-run
   fleetctl pivot --to platform
-  fleetctl pivot                # goes on with one that was cut off
-  fleetctl pivot --abort        # undoes it
-  fleetctl pivot --abort --without-target    # where the target is gone for good
-  fleetctl pivot --abort --source-is-gone --to-kubeconfig FILE    # where the source is`,
+  fleetctl pivot                # goes on after an interruption
+  fleetctl pivot --abort        # undoes the pivot
+  fleetctl pivot --abort --without-target    # if the target is gone for good
+  fleetctl pivot --abort --source-is-gone --to-kubeconfig FILE    # if the source is gone for good`,
 		Args: cobra.NoArgs,
 		RunE: running(f, o, runPivot),
 	}
@@ -56,10 +60,10 @@ Exit codes: 0 the target has taken over; 3 something was not ready in time, run 
 	c.Flags().StringVar(&p.To, "to", "", "workload cluster that takes over, NAME or NAMESPACE/NAME")
 	c.Flags().StringVar(&p.ToKubeconfig, "to-kubeconfig", "",
 		"kubeconfig of the cluster that takes over, if it is not a workload cluster of the source")
-	c.Flags().BoolVar(&p.Abort, "abort", false, "undo a hand-over whose target has not taken over yet")
+	c.Flags().BoolVar(&p.Abort, "abort", false, "undo a hand-over before the target has taken over")
 	c.Flags().BoolVar(&p.WithoutTarget, "without-target", false, "with --abort: the target is gone, so remove nothing there")
 	c.Flags().BoolVar(&p.SourceIsGone, "source-is-gone", false,
-		"with --abort: the management cluster does not act any more, and never will; what it has begun is removed from the target")
+		"with --abort: the source is gone, and will never act again: remove from the target what the hand-over has made there")
 	c.Flags().BoolVar(&p.DryRun, "dry-run", false, "show what would be handed over, and change nothing")
 	return c
 }

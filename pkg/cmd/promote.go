@@ -49,8 +49,8 @@ Exit codes: 0 done, or nothing to do; 3 an environment is not healthy at the com
 	fs := c.Flags()
 	fs.StringVar(&options.To, "to", "", "tag to move the channel to: an existing tag, or a new one (default: the next version)")
 	fs.StringVar(&options.Channel, "channel", "", "channel to move (default: the only channel of tags)")
-	fs.BoolVar(&options.SkipHealth, "skip-health", false, "do not look at the environments before it; the tag says so")
-	fs.BoolVar(&o.status, "status", false, "show which revision each environment runs, and which commits wait")
+	fs.BoolVar(&options.SkipHealth, "skip-health", false, "do not check the health of the environments before this one; the tag records that")
+	fs.BoolVar(&o.status, "status", false, "show the revision of each environment, and the commits that wait")
 	completeFlag(c, "channel", f.completeFrom(-1, tagChannelNames))
 	o.add(c)
 	return c

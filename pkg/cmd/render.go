@@ -44,7 +44,7 @@ Exit codes: 0 everything could be rendered; 3 some objects could not: the others
 	c.Flags().StringVar(&o.environment, "environment", "", "only this environment")
 	c.Flags().StringVar(&o.outputDir, "output-dir", "",
 		"write one file for each object into this folder, and remove outdated files of an earlier run")
-	c.Flags().BoolVar(&o.noCache, "no-cache", false, "render everything anew, and keep nothing")
+	c.Flags().BoolVar(&o.noCache, "no-cache", false, "render everything again, and keep nothing")
 	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))
 	return c
 }

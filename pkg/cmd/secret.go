@@ -118,7 +118,7 @@ func (o *secretEncryptOptions) newSecret(f *factory, file string) (*fleetsecrets
 	}
 	put := func(key string, value []byte) error {
 		if _, twice := n.Data[key]; twice || key == "" {
-			return diag.Usage("give each value a key of its own: --from-file KEY=FILE", "the key %q is there twice, or empty", key)
+			return diag.Usage("give each value another key: --from-file KEY=FILE", "a key is given twice or empty: %q", key)
 		}
 		n.Data[key] = value
 		return nil
@@ -256,8 +256,8 @@ func newSecretRotateCmd(f *factory) *cobra.Command {
 	rotate := &o.rotate
 	c := &cobra.Command{
 		Use:   "rotate [FILE]...",
-		Short: "Encrypt secrets anew: with new data keys, or with a new age key",
-		Long: `Encrypt files anew: the named files, or all encrypted files. If one of them fails, none is changed. Each file gets a new data
+		Short: "Encrypt secrets again: with new data keys, or with a new age key",
+		Long: `Encrypt files again: the named files, or all encrypted files. If one of them fails, none is changed. Each file gets a new data
 key.
 
 With --new-key, the files are encrypted for a new age key in place of the old one. The new key is kept in the state folder. The management

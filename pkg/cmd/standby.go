@@ -22,8 +22,8 @@ fetches Git and does nothing: its providers are stopped, and its API server deni
 objects. When the management cluster is lost, fleetctl standby activate lets the standby take over with the last
 snapshot.
 
-fleetctl init --management NAME makes a standby, and upgrades it later. fleetctl status --management NAME shows it, and
-fleetctl teardown --management NAME removes it.`,
+fleetctl init --management NAME makes a standby, and a later run upgrades it. fleetctl status --management NAME shows it,
+and fleetctl teardown --management NAME removes it.`,
 	}
 	c.AddCommand(newStandbyAddCmd(f), newStandbyRemoveCmd(f), newStandbyRefreshCmd(f), newStandbyActivateCmd(f))
 	return c
@@ -68,9 +68,9 @@ management cluster.
 		RunE: running(f, o, runEdit),
 	}
 	fs := c.Flags()
-	fs.StringVar(&o.wanted.Of, "of", "", "management cluster that it takes over from (default: the only one of the fleet)")
+	fs.StringVar(&o.wanted.Of, "of", "", "management cluster that the standby takes over from (default: the only one of the fleet)")
 	completeFlag(c, "of", f.completeFrom(-1, ofManagement.choices))
-	fs.StringVar((*string)(&o.wanted.Host.Type), "host", "", "kind of its host: "+hostNames()+" (default: what init finds)")
+	fs.StringVar((*string)(&o.wanted.Host.Type), "host", "", "kind of the host: "+hostNames()+" (default: what init finds)")
 	completeFlag(c, "host", cobra.FixedCompletions(hostTypes(), cobra.ShellCompDirectiveNoFileComp))
 	fs.StringVar(&o.hostContext, "host-context", "", "context of an existing cluster")
 	o.add(c)
@@ -151,13 +151,13 @@ Exit codes: 0 the standby has taken over; 3 something was not ready in time, run
 	fs := c.Flags()
 	fs.DurationVar(&o.Timeout, "timeout", 0, "give up after this time (default: each step has its own bound)")
 	fs.StringVar(&a.Snapshot, "snapshot", "", "ID of the snapshot (default: the newest)")
-	fs.BoolVar(&a.SourceIsGone, "source-is-gone", false, "the management cluster does not act any more, and never will")
+	fs.BoolVar(&a.SourceIsGone, "source-is-gone", false, "the management cluster is gone, and will never act again")
 	fs.BoolVar(&a.HandOver, "hand-over", false, "take the work over from a management cluster that lives")
 	fs.BoolVar(&a.PauseElsewhere, "pause-elsewhere", false,
-		"restore clusters paused whose own record names another management cluster as their owner")
+		"restore a cluster paused if its own record names another management cluster as the owner")
 	fs.BoolVar(&a.AcceptDeletions, "accept-deletions", false, acceptDeletionsHelp)
 	fs.BoolVar(&a.DryRun, "dry-run", false, "show what the standby would take over, and change nothing")
-	fs.BoolVar(&a.Abort, "abort", false, "undo an activation that has not taken over yet")
+	fs.BoolVar(&a.Abort, "abort", false, "undo an activation before the standby has taken over")
 	takes(f, c, ofStandby)
 	return c
 }

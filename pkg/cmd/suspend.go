@@ -66,7 +66,8 @@ type pauseOptions struct {
 
 func (o *pauseOptions) complete(f *factory, args ...string) error {
 	if o.now && (o.dryRun || o.commit || o.push || o.pr) {
-		return diag.Usage("run it twice: once with --now, and once without", "--now changes the cluster, and the other flags change Git")
+		return diag.Usage("run the command twice: once with --now, and once without",
+			"use either --now, which changes the cluster at once, or the flags that change Git")
 	}
 	return o.named.complete(f, args...)
 }

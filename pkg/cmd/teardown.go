@@ -29,8 +29,9 @@ func newTeardownCmd(f *factory) *cobra.Command {
 		Short: "Remove a management cluster that init or bootstrap made",
 		Long: `Remove a management cluster, its state on this machine and its kubeconfig entries.
 
-teardown refuses while workload clusters live only there: without the management cluster nobody could change or delete them. Either move
-them to another management cluster (fleetctl pivot), or delete them too with --delete-clusters. The Git repository is never touched.
+teardown refuses while no other management cluster has the workload clusters, because nobody could change or delete these clusters
+afterwards. Either hand the clusters to another management cluster (fleetctl pivot), or delete them, too, with --delete-clusters. teardown
+never touches the Git repository.
 
 First teardown shows its plan, in order; --dry-run stops there. Before teardown deletes a workload cluster, it drains the cluster: it
 deletes the load balancers and volumes that Kubernetes made in the cloud from inside the cluster, because Cluster API does not know them. At
@@ -42,7 +43,7 @@ the end it lists the cloud resources that are left, as "fleetctl orphans" does.`
 		RunE: running(f, o, runTeardown),
 	}
 	f.addManagement(c)
-	c.Flags().BoolVar(&o.deleteClusters, "delete-clusters", false, "delete the workload clusters that live only there")
+	c.Flags().BoolVar(&o.deleteClusters, "delete-clusters", false, "also delete the workload clusters that no other management cluster has")
 	c.Flags().BoolVar(&o.skipDrain, "skip-drain", false,
 		"do not delete the load balancers and volumes that Kubernetes made from inside the workload clusters")
 	c.Flags().StringSliceVar(&o.abandon, "abandon", nil,
@@ -138,7 +139,7 @@ func deleteQuestion(cluster string, plan *lifecycle.TeardownPlan) string {
 	if len(plan.Clusters) == 0 {
 		return question + "."
 	}
-	question += " and these workload clusters, with their machines and what they store:\n"
+	question += " and these workload clusters, with their machines and their data:\n"
 	for _, c := range plan.Clusters {
 		question += "  " + c.Name + "\n"
 	}

@@ -59,9 +59,10 @@ With --source, the tenant starts with an application of the same name: see ` + "
   fleetctl tenant add shop --environment staging --role edit`,
 		RunE: running(f, o, runEdit),
 	}
-	c.Flags().StringSliceVar(&options.Environments, "environment", nil, "environment to add it to (default: all)")
-	c.Flags().StringVar(&options.Group, "group", "", "group of its people, as the clusters know it (default: the tenant's name)")
-	c.Flags().StringVar(&options.Role, "role", "", "role of its people: admin, edit or view (default: view in production, admin elsewhere)")
+	c.Flags().StringSliceVar(&options.Environments, "environment", nil, "environment to add the tenant to (default: all)")
+	c.Flags().StringVar(&options.Group, "group", "", "group of the tenant's people, as the clusters know it (default: the tenant's name)")
+	c.Flags().StringVar(&options.Role, "role", "",
+		"role of the tenant's people: admin, edit or view (default: view in production, admin elsewhere)")
 	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))
 	addSource(c, &o.source)
 	completeFlag(c, "role", cobra.FixedCompletions([]string{"admin", "edit", "view"}, cobra.ShellCompDirectiveNoFileComp))

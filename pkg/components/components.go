@@ -1,5 +1,5 @@
-// Package components reads the manifests that a fleet installs on its management clusters, as they were released: those of the
-// providers, of cert-manager and of Flux. They come from an offline bundle, or over the network.
+// Package components reads the released manifests that a fleet installs on its management clusters: the manifests of the providers, of
+// cert-manager and of Flux. They come from an offline bundle, or over the network.
 package components
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/version"
 )
 
-// Defaults are the versions that this fleetctl installs where fleet.yaml names none.
+// Defaults are the versions that this fleetctl installs if fleet.yaml names no version.
 func Defaults() v1alpha1.Defaults {
 	return v1alpha1.Defaults{FluxVersion: version.Library("flux2"), CAPIVersion: version.Library("cluster-api")}
 }
@@ -35,7 +35,7 @@ type Reader struct {
 	// folder holds a bundle's manifests; "" without a bundle.
 	folder string
 	remove func() error
-	// bundle is the one that they are from; nil without one.
+	// bundle is the source of the components; nil without a bundle.
 	bundle *bundle.Bundle
 	// servers that could be reached, or not.
 	servers *contact.Servers
@@ -101,8 +101,8 @@ func (r *Reader) Source(m *v1alpha1.ManagementCluster) (*capi.Source, error) {
 	})
 }
 
-// NewestCertManager is the newest version of cert-manager that is known to work: the bundle's, or the one that this fleetctl would install.
-// Of a mirror it is the one that is declared: it has no list.
+// NewestCertManager is the newest version of cert-manager that is known to work: the bundle's version, or the version that this fleetctl
+// would install. For a mirror it is the declared version, because a mirror has no list of versions.
 func (r *Reader) NewestCertManager(declared v1alpha1.CertManager) (string, error) {
 	if declared.URL != "" && r.folder == "" {
 		return declared.Version, nil
@@ -114,7 +114,7 @@ func (r *Reader) NewestCertManager(declared v1alpha1.CertManager) (string, error
 	return source.NewestCertManager()
 }
 
-// FluxVersion is the newest version of Flux that is known to work: the bundle's, or the one that this fleetctl was built with.
+// FluxVersion is the newest version of Flux that is known to work: the bundle's version, or the version that this fleetctl was built with.
 func (r *Reader) FluxVersion() string {
 	newest := ""
 	if r.folder != "" {
@@ -158,7 +158,7 @@ type Component struct {
 	v1alpha1.LockedComponent
 	// YAML as it was released; nil for Flux, which is released in many files.
 	YAML []byte
-	// images looks into what was read for the images that it runs; nil where nothing was read.
+	// images lists the images that the component's manifests run; nil if the manifests were not read.
 	images func(context.Context) ([]Image, error)
 }
 
@@ -211,7 +211,7 @@ func (r *Reader) Provider(ctx context.Context, wanted v1alpha1.LockedComponent) 
 	}}, nil
 }
 
-// CertManager reads cert-manager's manifest: the version that fleet.yaml names, or the one that would be installed.
+// CertManager reads cert-manager's manifest, in the version of fleet.yaml, or else in the version that would be installed.
 func (r *Reader) CertManager(ctx context.Context, wanted v1alpha1.CertManager) (*Component, error) {
 	source, err := capi.NewSource(capi.SourceOptions{ //nolint:contextcheck // it reads nothing yet
 		Repository: r.providers(), CertManagerVersion: wanted.Version, CertManagerURL: wanted.URL, Servers: r.servers,
@@ -256,9 +256,9 @@ func LockedFlux(wanted v1alpha1.Flux, digest string) v1alpha1.LockedComponent {
 	return v1alpha1.LockedComponent{Name: "flux", Type: v1alpha1.ComponentFlux, Version: wanted.Version, URL: wanted.URL, SHA256: digest}
 }
 
-// Locked is what the lock is to say of all that a fleet installs, in Components and Images. Where fleet.yaml leaves cert-manager's version
-// open, it is the one that lock knows; lock may be nil. With check, what lock has from a bundle is taken from there where there is no
-// bundle to compare it with. Notes are for who reviews it.
+// Locked makes the content of fleet.lock for everything that a fleet installs, in Components and Images. If fleet.yaml leaves
+// cert-manager's version open, Locked takes the version in lock; lock may be nil. With check, and without a bundle to compare with, Locked
+// takes the entries that came from a bundle from lock. Notes are for the reviewer of fleet.lock.
 func (r *Reader) Locked(
 	ctx context.Context,
 	fleet *v1alpha1.Fleet,
@@ -291,7 +291,7 @@ func (r *Reader) Locked(
 	return out, notes, err
 }
 
-// LockedVersion is the version of cert-manager that lock knows, where that is one; "" where it is none, or several.
+// LockedVersion is the version of cert-manager in lock, or "" if lock has no version or several versions.
 func LockedVersion(lock *v1alpha1.Lock, wanted v1alpha1.CertManager) string {
 	version := ""
 	if lock == nil {
@@ -326,12 +326,12 @@ func noVersionIn(fleet *v1alpha1.Fleet, c v1alpha1.LockedComponent) error {
 		c.Type, c.Name, all[i].Name)
 }
 
-// downloads is how many components are read at a time. They wait for servers rather than work: with as many as there are processors, the
-// last ones would find out that there is no network only after the first have.
+// downloads is the number of components that are read at a time. Reading mostly waits for servers. With only as many readers as processors,
+// the last components would notice a missing network only after the first.
 const downloads = 16
 
-// read reads everything that a fleet installs, side by side, but for what is taken from elsewhere. All that fails is told at once, but
-// a server that cannot be reached is told once.
+// read reads everything that a fleet installs, side by side, except the components that taken returns. It reports all failures at once, but
+// reports an unreachable server only once.
 func (r *Reader) read(ctx context.Context, fleet *v1alpha1.Fleet, taken func(v1alpha1.LockedComponent) *Component) ([]Component, error) {
 	providers := Providers(fleet)
 	for _, p := range providers {

@@ -7,7 +7,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/bundle"
 )
 
-// The newest Flux of a bundle is written into fleet.yaml: a folder in it that is called like no version is none.
+// The newest Flux of a bundle is written into fleet.yaml. A folder in the bundle whose name is no version does not count.
 func TestFluxVersionOfABundle(t *testing.T) {
 	for name, tc := range map[string]struct {
 		versions []string

@@ -24,8 +24,8 @@ type CRDs struct {
 // digestLine begins what is kept: the digest is that of the whole manifest.
 const digestLine = "# sha256: "
 
-// Kept returns the CRDs of a component that were fetched earlier, with its digest; nil where there are none, or where the lock knows
-// another digest.
+// Kept returns the CRDs of a component that were fetched earlier, found by the component's digest. It returns nil if there are none, or if
+// the lock has another digest.
 func (c CRDs) Kept(wanted v1alpha1.LockedComponent, lock *v1alpha1.Lock) ([]byte, error) {
 	content, err := os.ReadFile(c.file(wanted))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -22,7 +22,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
-// Image is one that a component runs: Name is how the component names it, which the lock knows, and From where it is pulled from.
+// Image is an image that a component runs. Name is the name in the component, which the lock has, too. From is the address to pull the
+// image from.
 type Image = flux.Image
 
 // asReleased are images that are pulled from where their components say.
@@ -34,7 +35,7 @@ func asReleased(names []string) []Image {
 	return images
 }
 
-// ImageSource says what image references stand for: a bundle does where there is one, else the registries.
+// ImageSource finds the digests of image references: in the bundle if there is one, else in the registries.
 type ImageSource struct {
 	Bundle *bundle.Bundle
 	// Mirrors are asked in the place of registries.
@@ -45,7 +46,8 @@ type ImageSource struct {
 // lookupLimit bounds how long registries are asked in all: one may take a connection, and say nothing.
 const lookupLimit = 30 * time.Second
 
-// digests are those of an image. What the lock has from a bundle may be the digest of one image of what a registry has.
+// digests are the digests of an image. An entry of the lock that came from a bundle may have the digest of one platform's image of an index
+// in the registry.
 func (s *ImageSource) digests(ctx context.Context, image Image, locked *v1alpha1.LockedImage) (*bundle.Digests, error) {
 	if s.Bundle != nil {
 		return s.Bundle.Digests(image.From)
@@ -74,8 +76,8 @@ func (s *ImageSource) all(ctx context.Context, images []Image, lock *v1alpha1.Lo
 	return found, errs
 }
 
-// locked is what the lock is to say of an image with those digests, which fit to what it says, if it does. What a registry has takes the
-// place of what came from a bundle, and never the other way.
+// locked is the entry of the lock for an image with these digests, which fit the existing entry, if there is one. An entry from a registry
+// replaces an entry from a bundle, and never the other way round.
 func (s *ImageSource) locked(image Image, found *bundle.Digests, have *v1alpha1.LockedImage) v1alpha1.LockedImage {
 	if have != nil && (!have.Bundle || s.Bundle != nil) {
 		return *have
@@ -83,8 +85,8 @@ func (s *ImageSource) locked(image Image, found *bundle.Digests, have *v1alpha1.
 	return v1alpha1.LockedImage{Name: image.Name, Digest: found.Digest, Bundle: s.Bundle != nil}
 }
 
-// verify compares what lock says of an image with its digests. What the lock has from a bundle alone is one image of what a registry has,
-// or another bundle.
+// verify compares the entry of the lock for an image with the image's digests. An entry that came only from a bundle is one platform's
+// image of an index in the registry, or belongs to another bundle.
 func (s *ImageSource) verify(image Image, found *bundle.Digests, locked *v1alpha1.LockedImage) error {
 	if locked == nil || found.Digest == locked.Digest || locked.Bundle && found.Has(locked.Digest) {
 		return nil
@@ -95,8 +97,8 @@ func (s *ImageSource) verify(image Image, found *bundle.Digests, locked *v1alpha
 	return e.Hinted()
 }
 
-// replacedNote says that the digest of what a registry has takes the place of a bundle's: from then on, it is what runs on machines of all
-// platforms.
+// replacedNote tells that a registry's digest replaces a bundle's digest. From then on, machines of all platforms run the image with the
+// registry's digest.
 func replacedNote(locked *v1alpha1.LockedImage, now v1alpha1.LockedImage) []string {
 	if locked == nil || locked.Digest == now.Digest {
 		return nil
@@ -118,8 +120,8 @@ type HeldImages struct {
 	Err     error
 }
 
-// Pins are the digests by which the images are to be run, by name. One that came from a bundle has none: whoever reads the fleet repo may
-// run another platform, or pull from a registry that was filled from the bundle and knows no index.
+// Pins are the digests by which the images have to run, by name. An image whose digest came from a bundle has no pin: readers of the fleet
+// repo may run another platform, or pull from a registry that was filled from the bundle and knows no index.
 func (h *HeldImages) Pins() map[string]string {
 	pins := map[string]string{}
 	for _, image := range h.Locked {
@@ -130,9 +132,9 @@ func (h *HeldImages) Pins() map[string]string {
 	return pins
 }
 
-// Hold compares images with lock, which may be nil: those of a bundle always, as far as it has them, and of registries those that the lock
-// has from a bundle, for by the digests of the others they are pulled. What the lock does not know is looked up. The errors are
-// *v1alpha1.ImageDigestError for each that is another one.
+// Hold compares images with lock, which may be nil. It compares all images that the bundle has. Of the images in registries it compares
+// only those whose entry in the lock came from a bundle, because the others are pulled by their digest. It looks up the digests of images
+// that are not in the lock. The error has an *v1alpha1.ImageDigestError for each image with another digest.
 func (s *ImageSource) Hold(ctx context.Context, images []Image, lock *v1alpha1.Lock) (*HeldImages, error) {
 	held := &HeldImages{}
 	var ask []Image
@@ -185,13 +187,14 @@ func (s *ImageSource) holdDigest(image Image, name, digest string) error {
 	if err != nil || found.Has(digest) {
 		return err
 	}
-	return diag.Errorf("make the bundle anew with `fleetctl bundle create`",
+	return diag.Errorf("make the bundle again with `fleetctl bundle create`",
 		"image %s is not what its component names: the bundle has %s, wanted is %s", name, found.Digest, digest)
 }
 
-// lockedImages is what the lock is to say of the images of components. With check, and without a bundle, what cannot be compared is taken
-// from the lock. So is what a bundle lacks, and what a registry does not tell: not everybody who edits the repo may ask each of them. With
-// check, an image that the lock does not know either is an error.
+// lockedImages makes the entries of the lock for the images of components. Some entries stay as they are in the old lock, because their
+// images cannot be compared: images that a bundle lacks; images that a registry does not tell, because not every editor of the repo may ask
+// every registry; and, with check and without a bundle, images whose entry came from a bundle. With check, an image that the old lock
+// lacks, too, is an error.
 func (r *Reader) lockedImages(
 	ctx context.Context, fleet *v1alpha1.Fleet, all []Component, lock *v1alpha1.Lock, check bool,
 ) (out []v1alpha1.LockedImage, notes []string, err error) {
@@ -277,7 +280,7 @@ func (r *Reader) lockedImages(
 	return out, notes, oncePerServer(errs)
 }
 
-// oncePerServer joins errors. That a server cannot be reached is said of the first that was to come from it.
+// oncePerServer joins errors. It reports an unreachable server only for the first download from this server.
 func oncePerServer(errs []error) error {
 	told := map[string]bool{}
 	return errors.Join(slices.DeleteFunc(slices.Clone(errs), func(err error) bool {

@@ -55,7 +55,7 @@ func TestHold(t *testing.T) {
 	bundled := v1alpha1.LockedImage{Name: image.Name, Digest: index, Bundle: true}
 	fromRegistry := &ImageSource{}
 	fromBundle := &ImageSource{Bundle: bundleOf(t, nil, ref)}
-	// The same tag with other content: what somebody made of it in a registry of their own, and a bundle that was filled there.
+	// The same tag with other content: an image that somebody has pushed to a private registry, and a bundle that was filled from there.
 	hostile := bundletest.Registry(t)
 	bundletest.PushIndex(t, hostile+"/team/app:v1")
 	bundletest.PushImage(t, hostile+"/team/single:v1")
@@ -187,8 +187,8 @@ func TestHoldWithASilentRegistry(t *testing.T) {
 	}
 }
 
-// One image for one platform has the same digest in a registry and in a bundle, which does not know that. Nothing that is pinned becomes
-// unpinned by it.
+// An image for one platform has the same digest in a registry and in a bundle, but the bundle does not know this. No pinned image becomes
+// unpinned by this.
 func TestHoldSingle(t *testing.T) {
 	registry := bundletest.Registry(t)
 	ref := registry + "/team/single:v1"
@@ -209,14 +209,14 @@ func TestHoldSingle(t *testing.T) {
 	if again, err := source.Hold(t.Context(), []Image{image}, lockOf(known)); err != nil || again.Pins()[ref] != known.Digest {
 		t.Errorf("%+v, %v", again, err)
 	}
-	// What a component itself names by its digest, the lock does not know again.
+	// The lock has no entry for an image that a component itself names by digest.
 	byDigest := Image{Name: ref + "@" + known.Digest, From: ref + "@" + known.Digest}
 	if again, err := source.Hold(t.Context(), []Image{byDigest}, nil); err != nil || len(again.Locked) > 0 {
 		t.Errorf("%+v, %v", again, err)
 	}
 }
 
-// Who checks a lock may not ask all of the registries. What they do not tell stays as it is, and is said; what is not locked is missing.
+// A check of the lock may be unable to ask all registries. Their entries stay unchanged, with a note. An image without an entry is missing.
 func TestLockedImagesWithoutARegistry(t *testing.T) {
 	refused := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
 	t.Cleanup(refused.Close)

@@ -6,8 +6,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 )
 
-// AddProvider returns the edit that adds a provider to a management cluster. One that init could not find is refused as init refuses it:
-// the error matches capi.ErrUnknownProvider. One that fleet.yaml has a url for is found there.
+// AddProvider returns the edit that adds a provider to a management cluster. It refuses a provider that init could not find, with an error
+// that matches capi.ErrUnknownProvider. It finds a provider for which fleet.yaml has a url at this url.
 func AddProvider(cluster string, p v1alpha1.Provider) func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 	return func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 		wanted := capi.Provider{Name: p.Name, Type: capi.ProviderType(p.Type), Version: p.Version, URL: p.URL}

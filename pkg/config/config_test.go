@@ -187,7 +187,7 @@ func TestFileForms(t *testing.T) {
 		"null":          {"---\n", ""},
 		"list":          {"- output\n", "expected keys with values"},
 		"syntax":        {"a: b\nc: [\n", "config.yaml:2:4: not valid YAML"},
-		"documents":     {"output: json\n---\nquiet: true\n", "config.yaml:3:1: file holds more than one YAML document"},
+		"documents":     {"output: json\n---\nquiet: true\n", "config.yaml:3:1: file has more than one YAML document"},
 		"alias":         {"output: &a x\nmanagement: *a\n", "management: expected text"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -60,7 +60,7 @@ func (c *configFile) parse(content []byte) {
 		return
 	}
 	if len(documents) > 1 {
-		c.report(documents[1], "syntax", "remove all documents after the first `---`", "file holds more than one YAML document")
+		c.report(documents[1], "syntax", "remove all documents after the first `---`", "file has more than one YAML document")
 		return
 	}
 	if len(documents) == 0 || documents[0].ShortTag() == "!!null" {

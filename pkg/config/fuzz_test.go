@@ -11,7 +11,7 @@ import (
 // lineBreak is what ends a line for a YAML parser.
 var lineBreak = regexp.MustCompile("\r\n|[\r\n\u0085\u2028\u2029]")
 
-// Whatever is in the configuration file: each problem has its place, and what has none is settled as a YAML library reads it.
+// For every configuration file: each problem has a place, and a file without problems is read as a YAML library reads it.
 func FuzzFile(f *testing.F) {
 	f.Add([]byte("output: json\nyes: true\ntimeout: 90s\nskip-preflight: [disk, memory]\nrepo: ~/fleet # here\n"))
 	f.Add([]byte("output: json\noutput: yaml\nyes: maybe\ntimeout: soon\nskip-preflight: disk\nrepos: x\nrepo:\n"))

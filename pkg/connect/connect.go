@@ -1,4 +1,4 @@
-// Package connect gives this machine the way to a management cluster that another one has made, and forgets it again.
+// Package connect gives this machine access to a management cluster that another machine has made, and forgets it again.
 package connect
 
 import (
@@ -28,8 +28,8 @@ const connectedFile = "connected.kubeconfig"
 type Options struct {
 	// Dir is the folder of the fleet repo, Cluster the management cluster; empty: the only one.
 	Dir, Cluster string
-	// Kubeconfig is a file with the way there, Context one of its contexts; empty: the current one. Without both it is, after a pivot, what
-	// this machine has; else the parent is asked.
+	// Kubeconfig is a file that leads to the management cluster. Context is one of its contexts; empty: the current context. Without both, the
+	// access comes from this machine's files after a pivot, else from the parent.
 	Kubeconfig, Context string
 	// MergeInto is the user's kubeconfig that gets a context for it; empty: none does.
 	MergeInto string
@@ -48,9 +48,9 @@ type Result struct {
 	Next          []string `json:"next"`
 }
 
-// Connect gives this machine the way to a management cluster that another one made, or that has taken over here by a pivot. It looks
-// whether that belongs to the fleet and changes nothing there. From then on each command works with it as where it was made, but for its
-// host.
+// Connect gives this machine access to a management cluster that another machine made, or that has taken over on this machine by a pivot.
+// It checks that the management cluster belongs to the fleet, and changes nothing on it. Afterwards every command works as on the machine
+// that made the management cluster, except the commands for the host.
 func Connect(ctx context.Context, deps management.Deps, o Options) (*Result, error) {
 	s, err := session.Read(ctx, deps, session.Options{Dir: o.Dir, Cluster: o.Cluster, MergeKubeconfig: o.MergeInto})
 	if err != nil {
@@ -114,7 +114,7 @@ func wayThere(ctx context.Context, s *session.Session, o Options) ([]byte, error
 		}
 		return hosts.Kubeconfig(s.Cluster.Path(hosts.WorkloadKubeconfigFile), s.Mgmt.Name)
 	}
-	return nil, diag.Usage("give its kubeconfig: --kubeconfig FILE; where it was made, `fleetctl kubeconfig` prints it",
+	return nil, diag.Usage("give its kubeconfig: --kubeconfig FILE; on the machine that made it, `fleetctl kubeconfig` prints it",
 		"nothing on this machine tells where the management cluster %s is", s.Mgmt.Name)
 }
 

@@ -10,8 +10,8 @@ import (
 // ErrTooLarge is the cause where an answer has more than was to be taken.
 var ErrTooLarge = errors.New("the answer is too large")
 
-// Bound returns next with answers of most bytes: for clients that keep whatever comes, of servers that somebody else has named. One that
-// goes on and on could fill the memory otherwise. Reading beyond fails, so that nobody takes a part for the whole; the error matches
+// Bound returns next with a limit of most bytes for an answer. It is for clients that keep the whole answer of a server that somebody else
+// has named: an endless answer would fill the memory. Reading more fails, so that nobody takes a part for the whole. The error matches
 // ErrTooLarge.
 func Bound(next http.RoundTripper, most int) http.RoundTripper { return &bounded{next, most} }
 

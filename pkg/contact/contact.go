@@ -1,5 +1,5 @@
-// Package contact bounds how long it takes to find out that a server cannot be reached. What is sent and received after that is not
-// bounded by it: downloads may be slow.
+// Package contact limits the time until a command knows that a server cannot be reached. The time for later data is not limited, because
+// downloads may be slow.
 package contact
 
 import (
@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// Limits of a contact: two attempts with a pause between them are over within eight seconds, so that a command that has no network says so
-// within ten, while somebody still looks at it.
+// Limits of a contact: two attempts with a pause between them end within eight seconds. So a command without a network reports this within
+// ten seconds, while somebody still looks at it.
 const (
 	// Limit is how long an attempt may take: finding the address, connecting, a proxy, TLS. The pause before the second is a part of it.
 	Limit = 4 * time.Second
@@ -75,7 +75,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		if _, untrusted := errors.AsType[*tls.CertificateVerificationError](err); untrusted {
 			return nil, err // it was reached
 		}
-		// Nothing of the request has been sent. Its body, where it has one, can be had again or was not touched.
+		// No part of the request has been sent. Its body, if it has one, can be read again, or nobody has read it.
 		if attempt == attempts || req.Body != nil && req.GetBody == nil {
 			return nil, &Error{req.URL.Host, err}
 		}
@@ -139,8 +139,8 @@ func (b *body) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// Servers remembers which servers could be reached, so that many who need the same one find out at once. It is safe for use by several
-// goroutines.
+// Servers remembers which servers could be reached, so that all callers who need the same server find out at once. Several goroutines may
+// use it.
 type Servers struct {
 	client *http.Client
 	limit  time.Duration // of a question
@@ -159,8 +159,8 @@ type server struct {
 	err     error
 }
 
-// Check finds out whether the server of an http or https URL can be reached, with those that it redirects to. Whatever they answer is
-// good. The error matches Error where one cannot.
+// Check finds out whether the server of an http or https URL can be reached, and the servers that it redirects to. Every answer counts as
+// success. If a server cannot be reached, the error matches Error.
 func (s *Servers) Check(ctx context.Context, address string) error {
 	at, err := url.Parse(address)
 	if err != nil {
@@ -189,7 +189,7 @@ func (s *Servers) server(name string) *server {
 }
 
 func (s *Servers) ask(ctx context.Context, address string) error {
-	// Not the client's own limit: what it makes of an error does not say any more that there was no contact.
+	// Do not use the client's own limit: its error would no longer tell that there was no contact.
 	bounded, cancel := context.WithTimeout(ctx, s.limit)
 	defer cancel()
 	req, err := http.NewRequestWithContext(bounded, http.MethodHead, address, nil)

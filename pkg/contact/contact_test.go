@@ -44,7 +44,7 @@ func listen(t *testing.T, serve func(n int32, conn net.Conn)) (address string, t
 	return listener.Addr().String(), taken
 }
 
-// Who takes connections and says nothing is given up after two of them: a server that is to speak TLS, and a proxy.
+// A server that takes connections and sends nothing is given up after two connections: a server that should speak TLS, and a proxy.
 func TestSilence(t *testing.T) {
 	for name, setup := range map[string]func(address string) (string, *http.Transport){
 		"server": func(address string) (string, *http.Transport) { return "https://" + address, &http.Transport{} },
@@ -100,7 +100,7 @@ func TestSecondAttempt(t *testing.T) {
 	}
 }
 
-// Only the contact is bounded: an answer may take longer than that, and so may its body.
+// Only the contact has a time limit. An answer may take longer, and so may its body.
 func TestSlowAnswer(t *testing.T) {
 	const limit = 100 * time.Millisecond
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -143,7 +143,8 @@ func TestUntrusted(t *testing.T) {
 	}
 }
 
-// Many who need a server find out together, and what it answers does not matter. Who gives up does not decide for the others.
+// Many callers who need a server find out together, and the server's answer does not matter. A caller that gives up does not decide for the
+// others.
 func TestServers(t *testing.T) {
 	var asked atomic.Int32
 	there := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -180,8 +181,8 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// Where the question's limit ends before the second attempt does, the server was not reached all the same: to say that it was let
-// clusterctl ask it for minutes.
+// If the request's own limit ends before the second attempt, the server still counts as not reached. Otherwise clusterctl would ask it for
+// minutes.
 func TestLimitBeforeContact(t *testing.T) {
 	address, _ := listen(t, func(int32, net.Conn) {})
 	err := contact.Impatient(50*time.Millisecond).Check(t.Context(), "https://"+address+"/file")

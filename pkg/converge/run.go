@@ -1,5 +1,5 @@
-// Package converge brings a management cluster to what its fleet repo declares, from whatever is there: the steps of init. Whoever hands work
-// over, restores it or rehearses that takes the same steps, around a step of its own.
+// Package converge brings a management cluster to what its fleet repo declares, from whatever is there: the steps of init. Whoever hands
+// work over, restores it or rehearses that takes the same steps, around a step of its own.
 package converge
 
 import (

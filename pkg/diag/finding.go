@@ -29,8 +29,7 @@ type Finding struct {
 	Gist string `json:"-"`
 }
 
-// What a fleet repo has somebody say is shown up to here: a parser can have a complaint of megabytes, and a file as many lines with one
-// each.
+// Limits for texts from a fleet repo: a parser's message can have megabytes, and a file can have as many lines with a message each.
 const (
 	// MaxSummary is how many bytes of a summary are shown.
 	MaxSummary = 4 << 10
@@ -57,7 +56,7 @@ func (f Finding) String() string {
 // Findings is an error that carries all problems at once.
 type Findings []Finding
 
-// Error lists the findings, one a line, with its hint behind it; of very many the first.
+// Error lists the findings, one a line, each with its hint. Of very many findings it lists the first.
 func (fs Findings) Error() string {
 	lines := make([]string, 0, min(len(fs), maxListed+1))
 	for i, f := range fs {
@@ -84,7 +83,7 @@ func (fs Findings) Err() error {
 	return nil
 }
 
-// Rule is what a Finding is about: Severity is that of its findings, Summary says in a sentence what it demands.
+// Rule is the rule of a Finding. Severity is the severity of its findings. Summary says in one sentence what the rule requires.
 type Rule struct {
 	ID       string   `json:"id"`
 	Severity Severity `json:"severity"`

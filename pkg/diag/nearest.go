@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Nearest returns the one of known that name was most likely meant to be, or "" if none is close. Case, hyphens and
-// underscores do not count; of equally close ones the first wins. Where none is close, the only one that name begins is meant.
+// Nearest returns the known name that name was most likely meant to be, or "" if no known name is close. Case, hyphens and underscores do
+// not count. Of equally close names, the first wins. If no name is close, Nearest returns the only known name that begins with name.
 func Nearest(name string, known []string) string {
 	fold := strings.NewReplacer("-", "", "_", "")
 	name = fold.Replace(strings.ToLower(name))
@@ -54,8 +54,8 @@ func distance(a, b string) int {
 	return last[len(b)]
 }
 
-// Unknown is the error for a name that is not among the known ones. Its hint is the nearest right one, or all of them, or orElse; one that
-// ends in "makes one" follows all of them, too.
+// Unknown is the error for a name that is not among the known names. Its hint is the nearest known name, or all known names, or orElse. If
+// orElse ends in "makes one", the hint has it after the known names, too.
 func Unknown(what, name string, known []string, orElse string) error {
 	hint := orElse
 	if nearest := Nearest(name, known); nearest != "" {

@@ -1,8 +1,7 @@
-// Package drain takes away what the Kubernetes of a workload cluster has made in the cloud around it: load balancers and volumes.
+// Package drain deletes the resources that Kubernetes in a workload cluster has made in the cloud: load balancers and volumes.
 //
-// Cluster API does not know these. A cluster that is deleted before they are gone leaves them behind: they cost money, and some of them
-// keep the cluster's network from being deleted. Only controllers inside the cluster can take them away, so they are drained while it still
-// runs.
+// Cluster API does not know these resources. If the cluster is deleted before them, they stay, cost money, and may keep the cluster's
+// network from being deleted. Only controllers inside the cluster can delete them, so the cluster is drained while it still runs.
 package drain
 
 import (
@@ -23,7 +22,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// What an Item is.
+// Kinds of an Item.
 const (
 	LoadBalancer = "load balancer"
 	Volume       = "volume"
@@ -32,7 +31,7 @@ const (
 // Item is what Kubernetes made in a cloud for one object of a workload cluster.
 type Item struct {
 	What string `json:"what"`
-	// Object is the one that it was made for, KIND NAMESPACE/NAME.
+	// Object is the object that the resource was made for, KIND NAMESPACE/NAME.
 	Object string `json:"object"`
 	// ID is what the cloud calls it, as far as Kubernetes knows: an address, a volume's handle.
 	ID string `json:"id,omitempty"`
@@ -104,7 +103,7 @@ func itemOf(obj *unstructured.Unstructured) (item Item, is bool, err error) {
 		for _, at := range service.Status.LoadBalancer.Ingress {
 			item.ID = cmp.Or(item.ID, at.Hostname, at.IP)
 		}
-		// One that was a load balancer once has its controller's finalizer until that has taken it away.
+		// A Service that was a load balancer earlier keeps its controller's finalizer until the controller has deleted the load balancer.
 		return item, service.Spec.Type == corev1.ServiceTypeLoadBalancer || slices.Contains(service.Finalizers, loadBalancerFinalizer), nil
 	case volumeKind.Kind:
 		volume := &corev1.PersistentVolume{}
@@ -125,8 +124,8 @@ const loadBalancerFinalizer = "service.kubernetes.io/load-balancer-cleanup"
 // provisionedBy names the provisioner of a volume that was made for a claim. Source: Kubernetes' well-known annotations.
 const provisionedBy = "pv.kubernetes.io/provisioned-by"
 
-// volumeOf tells which volume of a cloud a PersistentVolume stands for. What somebody made by hand is theirs, and a folder or a disk of a
-// machine goes with the machine.
+// volumeOf tells the cloud volume of a PersistentVolume. A volume that somebody made by hand belongs to that person. A folder or disk of a
+// machine is deleted with the machine.
 func volumeOf(item Item, volume *corev1.PersistentVolume) (Item, bool, error) {
 	item.What = Volume
 	source := volume.Spec.PersistentVolumeSource
@@ -148,7 +147,7 @@ func volumeOf(item Item, volume *corev1.PersistentVolume) (Item, bool, error) {
 	return item, true, nil
 }
 
-// named is an object that says only which one it is; uid may be "".
+// named is an object with only its kind, namespace and name; uid may be "".
 func named(ref kube.Ref, uid types.UID) *unstructured.Unstructured {
 	obj := &unstructured.Unstructured{}
 	obj.SetGroupVersionKind(ref.GroupVersionKind)

@@ -19,7 +19,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
 )
 
-// made is what somebody has in a cluster: what is in a cloud, and beside it what is not.
+// made are the objects of somebody's cluster: some with resources in a cloud, some without.
 const made = `
 {apiVersion: v1, kind: Namespace, metadata: {name: shop}}
 ---
@@ -160,7 +160,7 @@ func startPod(t *testing.T, c *kube.Client) {
 	}
 }
 
-// addressed gives the Service the address that its cloud would give it, and an owner that would make it anew.
+// addressed gives the Service the address that its cloud would give it, and an owner that would make it again.
 func addressed(t *testing.T, c *kube.Client) {
 	t.Helper()
 	owner := fmt.Sprintf(
@@ -175,9 +175,9 @@ func addressed(t *testing.T, c *kube.Client) {
 	}
 }
 
-// controllers do what a cloud's controllers and Kubernetes' own would do, which do not run here: they let go what is being deleted; a
-// claim, once no pod has it. A provisioner deletes a volume, and then its PersistentVolume, when the claim is gone; one whose
-// PersistentVolume is being deleted already it leaves in the cloud.
+// controllers play a cloud's controllers and Kubernetes' own controllers, which do not run here. They remove the finalizers of objects that
+// are being deleted, and those of a claim when no pod uses the claim. A provisioner deletes a volume, and then its PersistentVolume, when
+// the claim is gone. If the PersistentVolume is being deleted already, the provisioner leaves the volume in the cloud.
 func controllers(ctx context.Context, t *testing.T, c *kube.Client) {
 	t.Helper()
 	go func() {

@@ -16,12 +16,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
-// rounds bounds how often Run looks again: a controller may be about to make one more, and one that makes them for ever is to be named.
+// rounds limits how often Run looks again. A controller may be about to make one more resource, and the error has to name a controller that
+// makes them for ever.
 const rounds = 3
 
-// Run takes away all that Look lists and that does not stay, and waits until the cluster's controllers have done so: Services, Ingresses
-// and Gateways that have load balancers; volumes with their claims, and what uses those. What stays stays. Whatever keeps the cluster as
-// Git has it is to be suspended before. It can be run again. detail, if not nil, is told what is waited for.
+// Run deletes everything that Look lists, except the items that stay, and waits until the cluster's controllers have finished: Services,
+// Ingresses and Gateways that have load balancers; volumes with their claims, and the workloads that use the claims. Before, suspend
+// everything that makes the cluster as Git has it. Run can be called again. It calls detail, if not nil, with what it waits for.
 func Run(ctx context.Context, c *kube.Client, detail func(string)) error {
 	for round := 0; ; round++ {
 		items, err := Look(ctx, c)
@@ -57,10 +58,10 @@ func Names(items []Item) string {
 	return plain.Phrases(names, 5)
 }
 
-// lookTime bounds the last look at what is there when the time is over.
+// lookTime limits the last look at the remaining items after the time is over.
 const lookTime = 10 * time.Second
 
-// left names those of the items that are there when the time is over.
+// left names the items that still exist after the time is over.
 func left(ctx context.Context, c *kube.Client, items []Item) string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTime)
 	defer cancel()
@@ -89,7 +90,7 @@ func remove(ctx context.Context, c *kube.Client, items []Item) error {
 	if err != nil {
 		return err
 	}
-	// What makes them goes first: it would make them anew.
+	// Delete the owners first: they would make the resources again.
 	if err := c.Delete(ctx, tops, kube.DeleteOptions{}); err != nil {
 		return err
 	}
@@ -99,7 +100,7 @@ func remove(ctx context.Context, c *kube.Client, items []Item) error {
 	return untilGone(ctx, c, append(gone, claims...))
 }
 
-// untilGone waits until none of the objects is there any more, with one watch for each kind. Another one of the same name does not count.
+// untilGone waits until none of the objects exists any more, with one watch for each kind. A new object of the same name does not count.
 func untilGone(ctx context.Context, c *kube.Client, objects []*unstructured.Unstructured) error {
 	byKind := map[schema.GroupVersionKind][]*unstructured.Unstructured{}
 	for _, o := range objects {
@@ -123,8 +124,7 @@ func untilGone(ctx context.Context, c *kube.Client, objects []*unstructured.Unst
 	})
 }
 
-// topsOf are what makes the objects, and the pods that have one of them as a claim with what makes those: what stands at the top of their
-// owners.
+// topsOf are the topmost owners of the objects, the pods that use one of the objects as their claim, and the topmost owners of these pods.
 func topsOf(ctx context.Context, c *kube.Client, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	up := &upwards{client: c, seen: map[kube.Ref]bool{}}
 	claims := map[kube.Key]bool{}
@@ -196,11 +196,11 @@ func (u *upwards) add(ref kube.Ref, uid types.UID) {
 	}
 }
 
-// mostOwners bounds the way up from an object to what it belongs to.
+// mostOwners limits the number of owners on the way up from an object.
 const mostOwners = 8
 
-// from goes from an object up to what controls it, as far as that is there and in the object's namespace: what is cluster-wide, as a
-// machine or the namespace, is no workload. The object itself is not added.
+// from adds the controllers of an object, upwards from owner to owner, as far as they exist in the object's namespace. A cluster-wide
+// owner, such as a machine or the namespace, is no workload. from does not add the object itself.
 func (u *upwards) from(ctx context.Context, obj *unstructured.Unstructured) error {
 	top := obj
 	for range mostOwners {

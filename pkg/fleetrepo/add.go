@@ -208,7 +208,7 @@ func (r *Repo) managementClusterFor(name, flavour string) (*v1alpha1.ManagementC
 		return nil, err
 	}
 	if !has(m) {
-		return nil, diag.Errorf(fmt.Sprintf("`fleetctl provider add %s --management %s` lists it, and `fleetctl init` installs it", provider,
+		return nil, diag.Errorf(fmt.Sprintf("`fleetctl provider add %s --management %s` declares it, and `fleetctl init` installs it", provider,
 			m.Name),
 			"management cluster %s cannot make clusters of flavour %s: it has no infrastructure provider %s", m.Name, flavour, provider)
 	}

@@ -122,7 +122,7 @@ func conflictsIn(file string, base, team, fleetctl []byte) diag.Findings {
 	finding := diag.Finding{
 		Severity: diag.SeverityError, Rule: "chart-conflict", File: file,
 		Hint: "change them so that they agree, or decide for all such lines: --prefer team keeps the team's, --prefer fleetctl takes the new " +
-			"ones; --dry-run shows what comes of it",
+			"ones; --dry-run shows the result",
 	}
 	var all diag.Findings
 	for _, c := range manifest.Conflicts(base, team, fleetctl) {
@@ -135,7 +135,7 @@ func conflictsIn(file string, base, team, fleetctl []byte) diag.Findings {
 	if all != nil {
 		return all
 	}
-	finding.Hint = "--prefer team keeps it as it is, --prefer fleetctl takes the new one; --dry-run shows what comes of it"
+	finding.Hint = "--prefer team keeps it as it is, --prefer fleetctl takes the new one; --dry-run shows the result"
 	switch {
 	case team == nil:
 		finding.Summary = "the team has taken it out, and fleetctl has changed it"

@@ -178,7 +178,7 @@ func (r *Repo) UpdateCharts(names []string, prefer Prefer, history ChartHistory)
 	}
 	e.Checks = append(e.Checks, KeepsClusters{updated})
 	if len(e.Changes.Files()) > 0 {
-		e.Notes = append(e.Notes, "`fleetctl diff` says what it does to the clusters.")
+		e.Notes = append(e.Notes, "`fleetctl diff` tells what the change does to the clusters.")
 	}
 	return e, r.writeLock(e, lock)
 }

@@ -24,7 +24,7 @@ func (r *Repo) AddCI(forge v1alpha1.ForgeType, version string) (*Edit, error) {
 	e := &Edit{Summary: "Validate pull requests, and say what they do"}
 	e.Changes.Write(missing...)
 	if forge == v1alpha1.ForgeGitLab && r.exists(".gitlab-ci.yml") {
-		e.Notes = append(e.Notes, "The repo has a pipeline of its own: it needs `"+scaffold.IncludeFleet+"` in .gitlab-ci.yml.")
+		e.Notes = append(e.Notes, "The repo already has its own pipeline: add `"+scaffold.IncludeFleet+"` in .gitlab-ci.yml.")
 	}
 	if forge == v1alpha1.ForgeGitHub {
 		e.Notes = append(e.Notes, "GitHub takes workflows only from a token with the right to write them (scope workflow).")

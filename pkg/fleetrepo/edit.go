@@ -117,7 +117,7 @@ func (r *Repo) Pause(name string, paused bool) (*Edit, error) {
 	if paused {
 		e, err := r.around(c, "Pause cluster "+c.Name, set(true, "spec", "suspend"))
 		if err == nil {
-			e.Notes = append(e.Notes, "Changes of its file no longer reach the cluster; Cluster API goes on looking after its machines.")
+			e.Notes = append(e.Notes, "Changes of the cluster's file no longer reach the cluster. Cluster API still manages its machines.")
 		}
 		return e, err
 	}
@@ -310,7 +310,7 @@ func (r *Repo) RemovePool(cluster, pool string) (*Edit, error) {
 	}
 	e, err := r.apply(c, fmt.Sprintf("Remove pool %s of cluster %s", pool, c.Name), out(values("pools", i)...))
 	if err == nil {
-		e.Notes = append(e.Notes, fmt.Sprintf("This deletes the pool's nodes (%s); what runs there moves to other pools, if they have room.",
+		e.Notes = append(e.Notes, fmt.Sprintf("This deletes the pool's nodes (%s); their pods move to other pools, if those have room.",
 			c.Pools[i].Size()))
 	}
 	return e, err

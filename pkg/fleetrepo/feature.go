@@ -187,7 +187,7 @@ func (r *Repo) DisableFeature(name string, opts FeatureOptions) (*Edit, error) {
 			return nil, err
 		}
 	}
-	e.Notes = append(e.Notes, "Flux takes what it applied of the feature off the clusters of an environment, data in its namespace included.")
+	e.Notes = append(e.Notes, "Flux deletes the feature's objects on the clusters of an environment, also the data in its namespace.")
 	if orphaned {
 		e.Notes = append(e.Notes,
 			"A feature of a single cluster stays on the cluster: its kubeconfig may be gone by then, and nothing must wait for it.")

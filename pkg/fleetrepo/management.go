@@ -160,6 +160,6 @@ func (r *Repo) RemoveManagementCluster(name string) (*Edit, error) {
 	if err := r.deleteFolder(&e.Changes, m.Layout().Owned()); err != nil {
 		return nil, err
 	}
-	e.Notes = append(e.Notes, "The cluster itself stays, if it is there: `fleetctl teardown` goes before this.")
+	e.Notes = append(e.Notes, "An existing cluster stays: run `fleetctl teardown` before this change.")
 	return e, nil
 }

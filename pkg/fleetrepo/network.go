@@ -181,11 +181,12 @@ func (r *Repo) AddNetwork(name string, o NetworkOptions) (*Edit, error) {
 	}
 	if len(o.Flavours) > 0 {
 		e.Summary += " for new clusters of " + strings.Join(o.Flavours, ", ")
-		e.Notes = append(e.Notes, fmt.Sprintf("Clusters that are there keep theirs: `fleetctl cluster flux CLUSTER --cni %s` changes one.", name))
+		e.Notes = append(e.Notes, fmt.Sprintf(
+			"Existing clusters keep their network: `fleetctl cluster flux CLUSTER --cni %s` changes the network of one cluster.", name))
 	} else if !there {
 		e.Notes = append(e.Notes,
-			fmt.Sprintf("`fleetctl cluster add … --cni %s` takes it; `fleetctl cni add %s --flavour FLAVOUR` makes it the one of a flavour.", name,
-				name))
+			fmt.Sprintf("`fleetctl cluster add … --cni %s` takes it; `fleetctl cni add %s --flavour FLAVOUR` makes it the network of a flavour.",
+				name, name))
 	}
 	return e, nil
 }
@@ -207,8 +208,8 @@ func (r *Repo) writeNetwork(e *Edit, name string, files []manifest.File) error {
 	}
 	if len(left) > 0 {
 		e.Notes = append(e.Notes,
-			fmt.Sprintf("Of %s this stays, which is not in what --from names: %s. Delete what is of an older version, and its line in %s.", dir,
-				strings.Join(left, ", "), kustomizationFile))
+			fmt.Sprintf("These files of %s stay, although --from has none of them: %s. Delete the files of an older version, with "+
+				"their lines in %s.", dir, strings.Join(left, ", "), kustomizationFile))
 	}
 	if own {
 		return nil

@@ -171,7 +171,7 @@ func decodeMap(content []byte) (map[string]any, error) {
 		return nil, err
 	}
 	if len(documents) > 1 {
-		return nil, errors.New("file holds more than one YAML document")
+		return nil, errors.New("file has more than one YAML document")
 	}
 	var out map[string]any
 	return out, documents[0].Decode(&out)

@@ -42,7 +42,7 @@ func (r *Repo) RemoveStandby(name string) (*Edit, error) {
 	}
 	e := &Edit{Summary: "Remove standby " + name}
 	_, err := r.editFleet(e, func(f *fleetFile) error { return f.removeStandby(i) })
-	e.Notes = append(e.Notes, "The cluster itself stays, if it is there: `fleetctl teardown --management "+name+"` goes before this.")
+	e.Notes = append(e.Notes, "An existing cluster stays: run `fleetctl teardown --management "+name+"` goes before this.")
 	return e, err
 }
 

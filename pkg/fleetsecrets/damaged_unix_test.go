@@ -15,7 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
-// A key file that says nothing is an error that names it and the way out, and stays as it is.
+// An empty or damaged key file is an error that names the file and the way out. The file stays unchanged.
 func TestDamagedKeyFile(t *testing.T) {
 	for name, spoil := range map[string]func(path string) error{
 		"empty":     func(path string) error { return os.WriteFile(path, nil, 0o600) },

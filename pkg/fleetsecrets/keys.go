@@ -1,5 +1,5 @@
-// Package fleetsecrets works on the encrypted files of a fleet repo: encrypt, edit and rotate them. It also finds and keeps the age keys
-// that open them: on this machine, and on the management clusters of the fleet.
+// Package fleetsecrets encrypts, edits and rotates the encrypted files of a fleet repo. It also finds and stores the age keys for these
+// files: on this machine, and on the management clusters of the fleet.
 package fleetsecrets
 
 import (
@@ -62,7 +62,7 @@ func LocalKeys(d management.Deps, fleet state.Fleet, root, file string) (keys se
 	return Unique(slices.Concat(keys, stored, older)), err
 }
 
-// storedKeys are those of the fleet in the state folder, as long as they are this user's.
+// storedKeys are the fleet's keys in the state folder, if their file belongs to this user.
 func storedKeys(d management.Deps, fleet state.Fleet) (secret.Keys, error) {
 	file := d.Store.KeyFile(fleet)
 	if err := state.CheckOwner(file); err != nil {
@@ -71,7 +71,7 @@ func storedKeys(d management.Deps, fleet state.Fleet) (secret.Keys, error) {
 	return readStored(file)
 }
 
-// readStored reads a file of the state folder. Whatever is in the way of it, nobody writes another in its place.
+// readStored reads a file of the state folder. If the file exists but cannot be read, readStored fails, so that nobody replaces the file.
 func readStored(file string) (secret.Keys, error) {
 	return readKeys(file, within.Named,
 		"put it back from a backup; or move it away, and give the key with --age-key-file, or have `fleetctl connect` bring it from the "+

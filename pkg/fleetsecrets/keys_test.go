@@ -54,7 +54,7 @@ func TestKeepKeys(t *testing.T) {
 	}
 }
 
-// A file that somebody names is read up to a bound, whatever it is.
+// A named file of any kind is read only up to a limit.
 func TestKeyFileWithoutEnd(t *testing.T) {
 	endless := filepath.Join(t.TempDir(), "endless")
 	if err := os.WriteFile(endless, nil, 0o600); err != nil {
@@ -69,8 +69,8 @@ func TestKeyFileWithoutEnd(t *testing.T) {
 	}
 }
 
-// What was filed by name, before fleets had identities, may be of two fleets. Each finds its own there and nothing else, whatever it is
-// called, and the file stays for the other one.
+// Keys that were stored by name, before fleets had identities, may belong to two fleets. Each fleet finds only its own keys in the file,
+// whatever its name is, and the file stays for the other fleet.
 func TestKeysFiledByName(t *testing.T) {
 	deps := management.Deps{Store: state.Store{Dir: t.TempDir()}, LookupEnv: func(string) (string, bool) { return "", false }}
 	var keys secret.Keys

@@ -250,7 +250,7 @@ func (o *rotation) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 			return nil, err
 		}
 	}
-	e := privateEdit(fmt.Sprintf("Encrypt %s anew", plain.Count(len(names), "file")))
+	e := privateEdit(fmt.Sprintf("Encrypt %s again", plain.Count(len(names), "file")))
 	for _, name := range names {
 		content, err := readSecret(r, name)
 		if err != nil {
@@ -317,7 +317,7 @@ func readSecret(r *fleetrepo.Repo, name string) ([]byte, error) {
 	content, err := within.ReadFile(r.Dir, name, fleetrepo.MaxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		names, _ := EncryptedFiles(r.Dir) // for the hint alone
-		hint := "`fleetctl secret encrypt FILE --from-file KEY=-` makes one, of what stands on standard input"
+		hint := "`fleetctl secret encrypt FILE --from-file KEY=-` makes one from standard input"
 		if nearest := diag.Nearest(name, names); nearest != "" {
 			hint = "did you mean " + nearest + "?"
 		} else if len(names) > 0 && len(names) <= 20 {

@@ -120,9 +120,9 @@ func (s *state) fits(spec Spec) bool {
 		(spec.Host == "" || spec.Host == s.Host)
 }
 
-// secure makes an authority where the state has none, or where it expires within authorityLeft. It makes a new password, too: over
-// connections without TLS, every user of this machine could have read the old one. A server that runs with the old state counts as
-// unhealthy after that, so Ensure replaces it.
+// secure makes a certificate authority if the state has none, or if the authority expires within authorityLeft. It also makes a new
+// password: over connections without TLS, every user of this machine could have read the old password. A server that runs with the old
+// state then counts as unhealthy, so Ensure replaces it.
 func (s *state) secure(spec Spec) (err error) {
 	if spec.Started && s.Port != 0 || s.Authority != nil && s.Authority.lasts() {
 		return nil
@@ -150,7 +150,7 @@ func hint(err error, dir string) string {
 // start runs the server and waits until it reports that it listens. It writes the state twice: first for the server to read, and then with
 // the port that the server listens on.
 func (s *state) start(ctx context.Context, spec Spec) error {
-	// Remove the process id of the last server, so that nobody takes it for the id of the new one.
+	// Remove the process id of the last server, so that nobody takes it for the new server's process id.
 	if err := os.Remove(filepath.Join(spec.StateDir, pidFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -185,7 +185,7 @@ func (s *state) start(ctx context.Context, spec Spec) error {
 	return s.write(spec.StateDir)
 }
 
-// hello is the one line that a server prints, either when it listens or when it has failed to.
+// hello is the line that a server prints when it listens, or when it has failed to listen.
 type hello struct {
 	Port  int    `json:"port,omitempty"`
 	Error string `json:"error,omitempty"`
@@ -272,7 +272,7 @@ func end(ctx context.Context, dir string) error {
 
 // ServerStatus describes the server of a state folder.
 type ServerStatus struct {
-	// Running means that the server's process lives, Healthy that it answers requests as the state folder says.
+	// Running means that the server's process lives. Healthy means that it answers requests with the settings of the state folder.
 	Running, Healthy bool
 	// TLS means that the server has a certificate, which Flux checks. A server that an older version made has none until the next init.
 	TLS bool
@@ -308,7 +308,7 @@ func Status(ctx context.Context, stateDir string) (*ServerStatus, error) {
 	return st, err
 }
 
-// acquire makes the state folder where it is missing and locks it against other fleetctl processes. It returns the unlock function.
+// acquire makes the state folder if it is missing, and locks the folder against other fleetctl processes. It returns the unlock function.
 func acquire(ctx context.Context, dir string) (func() error, error) {
 	for {
 		if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -15,8 +15,8 @@ type recorder struct{ *httptest.ResponseRecorder }
 func (recorder) SetReadDeadline(time.Time) error  { return nil }
 func (recorder) SetWriteDeadline(time.Time) error { return nil }
 
-// Whatever is sent to the server: who does not know the password learns nothing, and who does can ask for two things and the server's
-// health. The folder to serve is empty, so that a request which gets as far as git answers 500.
+// For every request: a client without the password learns nothing. A client with the password can make two kinds of requests to git, and
+// ask for the server's health. The folder to serve is empty, so a request that reaches git answers 500.
 func FuzzHandler(f *testing.F) {
 	const login = "Authorization: Basic ZmxlZXRjdGw6cGFzc3dvcmQ=\r\n" // fleetctl:password
 	for _, request := range []string{

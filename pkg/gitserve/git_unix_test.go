@@ -13,7 +13,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// What says where a repository is may be anybody's: a pipe, or a file without an end.
+// A file that points at the repository can be of any kind: a pipe, or a file without an end.
 func TestPointersAreFiles(t *testing.T) {
 	dir := t.TempDir()
 	dot := filepath.Join(dir, ".git")

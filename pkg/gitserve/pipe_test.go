@@ -11,7 +11,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitserve"
 )
 
-// The command that starts a server is killed before the server says hello: nobody reads what it says, and it serves all the same.
+// The command that starts a server is killed before the server writes its hello. The server then has no reader, and serves all the same.
 func TestServesWithoutAnybodyToGreet(t *testing.T) {
 	s := spec(t)
 	before := ensure(t, s, true)

@@ -20,9 +20,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/background"
 )
 
-// Run is the background server itself; the command that Ensure starts calls it. It serves the repository that the state folder names until
-// ctx ends. When it listens, or has failed to, it writes one line to hello, which Ensure reads. It logs to log. It calls changed, if not
-// nil, after each change of a branch or tag, and logs the error that changed returns.
+// Run is the background server itself. The command that Ensure starts calls it. Run serves the repository in the state folder until ctx
+// ends. It writes one line to hello, which Ensure reads, when it listens or has failed to listen. It logs to log. After each change of a
+// branch or tag it calls changed, if changed is not nil, and logs the error of changed.
 func Run(ctx context.Context, stateDir string, hello, log io.Writer, changed func(context.Context) error) error {
 	defer background.Outlive()()
 	logger := slog.New(slog.NewTextHandler(log, nil))

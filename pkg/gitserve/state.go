@@ -37,7 +37,7 @@ const (
 	identityHeader = "Fleetctl-Identity"
 )
 
-// state is what the background server reads when it starts, and what stays for the next server.
+// state has the settings that the background server reads when it starts. They stay for the next server.
 type state struct {
 	RepoDir  string     `json:"repoDir"`
 	Listen   netip.Addr `json:"listen"`
@@ -69,7 +69,7 @@ func newState() *state { return &state{Username: username, Password: rand.Text()
 // caller gives these to Flux again.
 var errDamaged = errors.New("it is damaged")
 
-// readState reads the state of the folder dir. Errors: fs.ErrNotExist where there is none, errDamaged.
+// readState reads the state of the folder dir. Errors: fs.ErrNotExist if the folder has no state, errDamaged.
 func readState(dir string) (*state, error) {
 	content, err := os.ReadFile(filepath.Join(dir, stateFile))
 	if err != nil {

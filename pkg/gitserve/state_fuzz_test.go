@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Whatever a server has left in its folder, and says as it starts: its state is the same when it is written again, and nothing that is
-// not there is taken for a server.
+// For every state file and every hello line: the state is the same after it is written again, and nothing else is taken for a running
+// server.
 func FuzzState(f *testing.F) {
 	f.Add([]byte(`{"repoDir":"/home/me/fleet","listen":"172.18.0.1","port":41234,"username":"fleetctl","password":"secret"}`))
 	f.Add([]byte(`{"listen":"fe80::1%eth0","port":-1}`))

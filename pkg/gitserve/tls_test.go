@@ -154,8 +154,8 @@ func TestStrangersCertificate(t *testing.T) {
 	}
 }
 
-// A server that a version before has left, without TLS: `host start` brings it back as it was, for Flux knows it so; init gives it a
-// certificate and, as everybody could hear the old one, a new password, on the port that it had.
+// An older version has left a server without TLS. `host start` brings the server back unchanged, because Flux knows it without TLS. init
+// gives the server a certificate, and a new password because everybody could hear the old one. The port stays.
 func TestServerFromBefore(t *testing.T) {
 	s := spec(t)
 	e := ensure(t, s, true)
@@ -192,7 +192,7 @@ func TestServerFromBefore(t *testing.T) {
 	}
 }
 
-// The name that Flux knows the server by is in its certificate, and another one makes no other authority.
+// The server's certificate has the name by which Flux knows the server. Another name does not make another authority.
 func TestHost(t *testing.T) {
 	s := spec(t)
 	s.Host = "git.fleet.example"

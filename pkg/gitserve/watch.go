@@ -36,9 +36,8 @@ func watchRefs(ctx context.Context, dir string, changed func()) (err error) {
 	return follow(ctx, watcher, dirs, changed)
 }
 
-// refDirs are the folders with the repository's HEAD, packed-refs and refs. A linked working tree has only its HEAD in dir. Its branches
-// and tags are in the folder that its file commondir names, and which it shares with the other working trees (see git's
-// gitrepository-layout).
+// refDirs are the folders with the repository's HEAD, packed-refs and refs. In a linked working tree, dir has only the HEAD. The branches
+// and tags are in the folder that the file commondir names; all working trees share this folder (see git's gitrepository-layout).
 func refDirs(dir string) ([]string, error) {
 	content, err := within.Named(filepath.Join(dir, "commondir"), maxPointer)
 	if errors.Is(err, fs.ErrNotExist) {

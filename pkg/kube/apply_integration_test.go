@@ -114,7 +114,7 @@ func applyWaitsForCRD(t *testing.T, c *kube.Client) {
 	}
 }
 
-// webhookGate proves that a dry run waits for a webhook that does not answer and returns when it is gone.
+// webhookGate proves that a dry run waits while a webhook does not answer, and returns when the webhook is removed.
 func webhookGate(t *testing.T, c *kube.Client) {
 	ctx := t.Context()
 	if _, err := c.ApplyYAML(ctx, crdManifest("Gated", "gated.test"), kube.ApplyOptions{}); err != nil {

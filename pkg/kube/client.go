@@ -243,7 +243,7 @@ func IsObjectAbsent(err error) bool {
 		return false
 	}
 	details := status.ErrStatus.Details
-	// A server that does not know the kind answers that there is no such path.
+	// Without the kind, the server answers that the path does not exist.
 	return details == nil || !slices.ContainsFunc(details.Causes,
 		func(c metav1.StatusCause) bool { return c.Type == metav1.CauseTypeUnexpectedServerResponse })
 }

@@ -9,7 +9,7 @@ import (
 // podKinds are the kinds that make pods, and Pod.
 var podKinds = []string{"CronJob", "DaemonSet", "Deployment", "Job", "Pod", "ReplicaSet", "StatefulSet"}
 
-// EditImages replaces each image in obj by the result of edit. It leaves objects of kinds that make no pods as they are.
+// EditImages replaces each image in obj by the result of edit. It does not change objects of kinds that make no pods.
 func EditImages(obj *unstructured.Unstructured, edit func(image string) string) {
 	if slices.Contains(podKinds, obj.GetKind()) {
 		editImages(obj.Object, edit)

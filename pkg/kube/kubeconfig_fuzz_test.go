@@ -32,8 +32,8 @@ contexts: [{name: kind-a, context: {cluster: kind-a, user: kind-a}}]
 users: [{name: kind-a, user: {client-certificate-data: YQ==, client-key-data: Yg==}}]
 `
 
-// Whatever is in the kubeconfig of a user: our entries go in and come out again, and all others mean what they meant, read by what kubectl
-// reads them with; or the file is not touched.
+// For every kubeconfig of a user: our entries are added and removed again, and all other entries keep their meaning when kubectl's code
+// reads them. Otherwise the file is not touched.
 func FuzzMergeKubeconfig(f *testing.F) {
 	for _, text := range []string{
 		userKubeconfig, ourKubeconfig, "", "{}", "a: b",

@@ -151,7 +151,7 @@ func TestMergeKubeconfigRefusesHalfOnes(t *testing.T) {
 	}
 }
 
-// Whatever a kubeconfig reaches on the machine of who uses it is found, in whichever of its users and clusters it stands.
+// Reach finds every file and command on the user's machine that a kubeconfig names, in each of its users and clusters.
 func TestReachOf(t *testing.T) {
 	const head = "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{name: a, context: {cluster: a, user: a}}]\n"
 	const plain = "clusters: [{name: a, cluster: {server: 'https://a', certificate-authority-data: YQ==}}]\nusers: [{name: a, user: " +

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ListLabelled lists the objects of all kinds with the labels: cluster-wide objects, and objects in namespaces. It leaves out kinds for
-// which skip is true, kinds that cannot be listed and deleted, and kinds of an aggregated API server that does not answer.
+// ListLabelled lists the objects of all kinds with the labels, both cluster-wide and in namespaces. It leaves out kinds for which skip is
+// true, kinds that cannot be listed or deleted, and kinds of an aggregated API server that does not answer.
 func (c *Client) ListLabelled(
 	ctx context.Context,
 	labels map[string]string,
@@ -89,8 +89,8 @@ func (c *Client) ListKind(
 	return objects, err
 }
 
-// ListMetadata is ListKind for who needs no more than the objects' metadata: an object is nothing else, and without its managed fields.
-// What an object asks for and reports, most of what there is to send, stays at the API server.
+// ListMetadata is ListKind for callers that need only the objects' metadata. Each object has only its metadata, without managed fields. The
+// API server does not send spec and status, which are most of the data.
 func (c *Client) ListMetadata(
 	ctx context.Context, kind schema.GroupVersionKind, is func(metav1.Object) bool, opts ...client.ListOption,
 ) ([]*unstructured.Unstructured, error) {

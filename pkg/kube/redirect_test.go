@@ -42,7 +42,7 @@ func TestTokenStays(t *testing.T) {
 	if n := strangers.Load(); n != 0 {
 		t.Errorf("%d requests left the API server", n)
 	}
-	// What clusterctl makes of it for itself is guarded as well.
+	// The clients that clusterctl makes are guarded as well.
 	raw, err := rest.HTTPClientFor(client.Config())
 	if err != nil {
 		t.Fatal(err)

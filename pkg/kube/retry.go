@@ -27,7 +27,7 @@ func isTransient(err error) bool {
 		utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err) || isStreamCut(err)
 }
 
-// isStreamCut tells whether a proxy, or an API server that is ending, has cut off this request but not its connection.
+// isStreamCut tells whether a proxy, or an API server that is shutting down, has ended this request but not its connection.
 func isStreamCut(err error) bool {
 	_, cut := errors.AsType[http2.StreamError](err)
 	return cut
@@ -40,8 +40,8 @@ func isUnexplained(err error) bool {
 	return ok && status.ErrStatus.Code == http.StatusInternalServerError && status.ErrStatus.Reason == metav1.StatusReasonUnknown
 }
 
-// isUnanswered tells whether err means that something which the API server needs is missing so far: a webhook does not answer or has a
-// certificate that is not known yet, both of which are internal errors, or a CRD is not in discovery.
+// isUnanswered tells whether the API server lacks something so far: a webhook does not answer, or has an unknown certificate, which both
+// are internal errors; or a CRD is not in discovery yet.
 func isUnanswered(err error) bool {
 	return apierrors.IsInternalError(err) || meta.IsNoMatchError(err) || apierrors.IsNotFound(err) || isTransient(err)
 }
@@ -63,8 +63,8 @@ func retryTransient(ctx context.Context, do func(context.Context) error) error {
 	return err
 }
 
-// Retry repeats do a few times after failures of the API server or the network that pass in a moment. A failed call may have had its
-// effect although its answer was lost, so do has to treat "already done" as success.
+// Retry repeats do a few times after short failures of the API server or the network. A failed call may have had its effect although its
+// answer was lost, so do has to treat "already done" as success.
 func Retry(ctx context.Context, do func(context.Context) error) error { return retryTransient(ctx, do) }
 
 // untilAnswered repeats do until it succeeds, fails with an error that does not pass by waiting, or ctx ends. It polls, because a

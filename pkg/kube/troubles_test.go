@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// linesOf are troubles as "CONDITION | text", those that wait in brackets.
+// linesOf are the troubles as "CONDITION | text", with brackets around those that only wait.
 func linesOf(troubles []Trouble) []string {
 	var out []string
 	for _, t := range troubles {
@@ -32,7 +32,7 @@ func TestTroubles(t *testing.T) {
 		"nothing": {status: `{}`},
 		"all is well": {status: `{conditions: [{type: Available, status: "True", reason: Available, message: ""}, {type: RollingOut, status: "False", reason: NotRollingOut},
  {type: Paused, status: "False", reason: NotPaused}, {type: Stalled, status: "False", reason: x}]}`},
-		// What a Cluster says while it comes up; the summary has all of it once more.
+		// The conditions of a Cluster that is coming up. The summary repeats all of them.
 		"the summary repeats": {
 			status: `
 conditions:
@@ -102,7 +102,7 @@ conditions:
 				"(DataSecretAvailable | Waiting for Cluster control plane to be initialized)", "(CertificatesAvailable | Condition not yet reported)",
 			},
 		},
-		// Its Machine repeats that, and what owns the Machine names the condition.
+		// The object's Machine repeats the message, and the owner of the Machine names the condition.
 		"not yet reported, repeated": {
 			status: `
 conditions:
@@ -147,7 +147,7 @@ func TestTroubleIsOneLine(t *testing.T) {
 	}
 }
 
-// Who writes a condition is not asked whether it is long.
+// A controller may write a condition of any length.
 func TestTroublesOfAnEndlessMessage(t *testing.T) {
 	for _, message := range []string{strings.Repeat("a\n", 700_000), strings.Repeat("* b\n", 300_000),
 		strings.Repeat("* c:\n  * d\n", 100_000)} {

@@ -1,5 +1,5 @@
-// Package layout knows where everything in a fleet repo lies: it is the one owner of its folders and of the names of its files. All paths
-// have forward slashes.
+// Package layout knows the place of everything in a fleet repo. Only this package knows the folders and the names of files. All paths have
+// forward slashes.
 package layout
 
 import (
@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// Layout is where a management cluster and its workload clusters stand in the fleet repo.
+// Layout are the places of a management cluster and its workload clusters in the fleet repo.
 type Layout struct {
 	// Cloud is the folder below providers/.
 	Cloud string
 	// Generation is the folder below that: a new generation of management cluster can stand beside the old one.
 	Generation string
-	// Path, if not empty, is the management cluster's own folder, where it stands elsewhere than in that of its generation.
+	// Path, if not empty, is the management cluster's own folder, if it is not the folder of its generation.
 	Path string
 }
 
-// CleanPath is the path of a folder of the repo as people and Flux write it (./clusters/production/, or / for the top), in its one form; ""
-// stays so.
+// CleanPath is the path of a folder of the repo in its one form. People and Flux write such paths in several forms (./clusters/production/,
+// or / for the top). "" stays "".
 func CleanPath(dir string) string {
 	if dir == "" {
 		return ""

@@ -61,8 +61,9 @@ type detach struct {
 	result  *DetachResult
 }
 
-// Detach makes a management cluster forget a workload cluster, and deletes nothing: its machines, networks and disks stay, and nobody
-// manages them. Flux is kept from making it again before anything is taken away. It goes on where an earlier run was cut off.
+// Detach makes a management cluster forget a workload cluster, and deletes no part of the workload cluster: its machines, networks and
+// disks stay, and nobody manages them. Before Detach removes any object, it keeps Flux from making the cluster again. After an
+// interruption, Detach goes on where the earlier run stopped.
 func Detach(ctx context.Context, deps management.Deps, o DetachOptions) (*DetachResult, error) {
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
@@ -103,7 +104,7 @@ func Detach(ctx context.Context, deps management.Deps, o DetachOptions) (*Detach
 	d.result.Outcome = "detached"
 	d.result.Next = []string{
 		"fleetctl cluster remove " + d.key.Name + "    # takes it out of Git, too: there is nothing left that it could delete",
-		"fleetctl backup    # earlier snapshots still hold it: restored, one of them would have it managed twice",
+		"fleetctl backup    # earlier snapshots still have the cluster: after a restore, two management clusters would manage it",
 	}
 	return d.result, nil
 }
@@ -206,7 +207,8 @@ func (d *detach) keep(ctx context.Context, detail func(string)) error {
 	return kube.WriteKubeconfig(file, kubeconfig)
 }
 
-// file is a private one for what is known of the cluster. It is in no folder of a management cluster: it outlives that one's state, too.
+// file is the path of a private file with data of the cluster. The file is in no folder of a management cluster, so it outlives the state
+// of the management cluster.
 func (d *detach) file(ending string) (string, error) {
 	dir := filepath.Join(d.Store.Dir, "detached")
 	if err := atomicfile.MkdirAll(dir, 0o700); err != nil {

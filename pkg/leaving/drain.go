@@ -38,7 +38,7 @@ type DrainResult struct {
 	ManagementCluster string `json:"managementCluster"`
 	// Items are what goes, or has gone; one that stays in the cloud says why.
 	Items []drain.Item `json:"items"`
-	// Suspended are the objects of Flux on the management cluster that this run keeps from making them anew.
+	// Suspended are the Flux objects on the management cluster that this run keeps from making the resources again.
 	Suspended []string `json:"suspended"`
 	Next      []string `json:"next"`
 }
@@ -67,9 +67,9 @@ type draining struct {
 	result *DrainResult
 }
 
-// Drain takes away what the Kubernetes of a workload cluster has made in its cloud, before the cluster is removed: Cluster API does not
-// know it, and would leave it there. Flux is kept from making it anew, until Cancel. It can be run again. Errors: a cluster that is being
-// deleted, that manages clusters itself, or whose API server does not say what is in it.
+// Drain deletes the resources that Kubernetes in a workload cluster has made in its cloud, before the cluster is removed. Cluster API does
+// not know these resources, and would leave them in the cloud. Until Cancel, Flux does not make them again. Drain can be called again.
+// Errors: a cluster that is being deleted, that manages clusters itself, or whose API server does not tell its content.
 func Drain(ctx context.Context, deps management.Deps, o DrainOptions) (*DrainResult, error) {
 	unlock, err := o.Target.Cluster.Lock("fleetctl cluster drain")
 	if err != nil {
@@ -106,12 +106,13 @@ func Drain(ctx context.Context, deps management.Deps, o DrainOptions) (*DrainRes
 	d.result.Outcome = "drained"
 	d.result.Next = []string{
 		"fleetctl cluster remove " + name + "    # in two steps",
-		"fleetctl cluster drain " + name + " --cancel    # or have Flux make it all anew",
+		"fleetctl cluster drain " + name + " --cancel    # or let Flux make everything again",
 	}
 	return d.result, nil
 }
 
-// find looks at the cluster and into it, and refuses where draining it cannot end well. To cancel, it is enough that the cluster is there.
+// find looks at the cluster and its content, and refuses a cluster that cannot be drained completely. To cancel, the cluster only has to
+// exist.
 func (d *draining) find(ctx context.Context) error {
 	client, manager, journal, err := reach(ctx, d.opts.Target)
 	if err != nil {
@@ -125,7 +126,7 @@ func (d *draining) find(ctx context.Context) error {
 	name := cluster.FullName()
 	d.inside, d.result.Cluster = &Inside{Cluster: *cluster}, name
 	if cluster.Deleting {
-		return diag.Errorf("`fleetctl orphans` lists what it leaves behind",
+		return diag.Errorf("`fleetctl orphans` lists the resources that are left",
 			"cluster %s is being deleted: the machines go on which its controllers run, and these alone can drain it", name)
 	}
 	d.inside.Look(ctx, manager)
@@ -143,7 +144,7 @@ func (d *draining) find(ctx context.Context) error {
 		return diag.Wrap("look into cluster "+name, in.Untold,
 			"its API server answers, and does not say what the cluster has in its cloud: mend that first")
 	case len(in.Children) > 0:
-		return diag.Errorf("pivot or remove what it manages first", "cluster %s manages clusters itself: %s", name,
+		return diag.Errorf("first pivot, or remove the clusters that it manages", "cluster %s manages clusters itself: %s", name,
 			plain.Clip(strings.Join(in.Children, ", "), MostText))
 	}
 	d.result.Items = append(d.result.Items, d.inside.Items...)

@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// AnswerTime bounds how long one workload cluster's API server may take to say what is in it.
+	// AnswerTime limits how long the API server of one workload cluster may take to tell its content.
 	AnswerTime = 10 * time.Second
 	// AtOnce is how many of them are asked, or drained, at once.
 	AtOnce = 64
 	// DrainTimeout bounds the draining of one workload cluster: clouds take minutes to delete a load balancer.
 	DrainTimeout = 10 * time.Minute
-	// MostText bounds what is shown of a text that comes from inside a workload cluster.
+	// MostText limits the shown length of a text from inside a workload cluster.
 	MostText = 400
 )
 
@@ -40,7 +40,7 @@ type Inside struct {
 	Undrained error
 }
 
-// Look looks whether a cluster manages others, and what it has in its cloud.
+// Look finds out whether a cluster manages other clusters, and which resources it has in its cloud.
 func (in *Inside) Look(ctx context.Context, manager *capi.Manager) {
 	in.client, in.Dead = enter(ctx, manager, in.Cluster.Key())
 	if in.client != nil && kube.IsAbsent(in.Dead) { // what every API server has, this one has not
@@ -93,8 +93,8 @@ func asked(ctx context.Context, ask func(context.Context) error) error {
 	return err
 }
 
-// Drain takes away what the cluster's Kubernetes has made in its cloud, once its own Flux is suspended, which would make it anew. tell,
-// which may be called by several at once, is told what is waited for.
+// Drain deletes the resources that the cluster's Kubernetes has made in its cloud. First it suspends the cluster's own Flux, which would
+// make them again. Drain calls tell, also from several goroutines at once, with what it waits for.
 func (in *Inside) Drain(ctx context.Context, limit time.Duration, tell func(string)) error {
 	name := in.Cluster.FullName()
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("gave up after %s", limit))
@@ -105,7 +105,7 @@ func (in *Inside) Drain(ctx context.Context, limit time.Duration, tell func(stri
 	return diag.Wrap("drain "+name, drain.Run(ctx, in.client, func(what string) { tell(name + ": " + what) }), "")
 }
 
-// OneByOne lets several tell what they wait for.
+// OneByOne lets several goroutines report what they wait for.
 func OneByOne(detail func(string)) func(string) {
 	var mu sync.Mutex
 	return func(what string) {

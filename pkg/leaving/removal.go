@@ -64,7 +64,7 @@ func AwaitRemoval(ctx context.Context, deps management.Deps, o RemovalOptions) e
 					return err
 				}
 				return manager.WaitGone(ctx, key, detail)
-			}, Timeout: DeleteTimeout, Hint: "`fleetctl status` shows what holds it; run the same command again to go on",
+			}, Timeout: DeleteTimeout, Hint: "`fleetctl status` shows what delays it; run the same command again to go on",
 		},
 		{
 			Name: "delete its namespace", Needs: []string{"wait for the cluster to go"}, Timeout: 10 * time.Minute,
@@ -96,7 +96,7 @@ func checkEmptied(ctx context.Context, manager *capi.Manager, namespace string) 
 		"the namespace %s is kept: workload clusters have appeared in it: %s", namespace, strings.Join(management.FullNames(clusters), ", "))
 }
 
-// deleteNamespace deletes the namespace of a cluster that is gone, if it is the one that the fleet repo made.
+// deleteNamespace deletes the namespace of a deleted cluster, if the fleet repo made this namespace.
 func deleteNamespace(ctx context.Context, client *kube.Client, name string) error {
 	namespace := &unstructured.Unstructured{}
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))

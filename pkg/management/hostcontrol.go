@@ -230,7 +230,7 @@ func StopHost(ctx context.Context, t *Target) (*HostResult, error) {
 		}
 		s, ok := h.(host.Stopper)
 		if !ok {
-			return false, nil, diag.Usage("stop its container, or the cluster itself, with the tools of its own",
+			return false, nil, diag.Usage("stop its container, or the cluster itself, with its own tools",
 				"fleetctl does not stop the host of management cluster %s", t.Name)
 		}
 		if err := s.Stop(ctx); err != nil {

@@ -49,7 +49,7 @@ func CheckPort(ctx context.Context, store state.Store, name string, h host.Host,
 	case program != "":
 		return preflight.OK("%s has it already", program)
 	}
-	const purpose = "the docker provider, which has no other"
+	const purpose = "the docker provider, which can use no other port"
 	free := preflight.Port(net.IPv4zero.String(), port, purpose).Run(ctx)
 	if free.Status != preflight.StatusFail {
 		return free

@@ -12,10 +12,10 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 )
 
-// Apply brings the folder root to what the set wants, makes root if it is missing, and returns what it changed, sorted by
-// path; files that already are as wanted are not touched. All new content is on the disk before the first file is replaced, each file
-// is replaced in one step, and if one cannot be, those before it are put back: after an error nothing has changed, unless
-// the error says otherwise. Folders that become empty go with their last file. Errors are those of Plan and of writing.
+// Apply makes the folder root as the set declares it, makes root if it is missing, and returns the changes, sorted by path. It does not
+// touch files that already have the wanted content. All new content is on the disk before Apply replaces the first file. Each file is
+// replaced in one step. If a file cannot be replaced, Apply restores the files before it: after an error nothing has changed, unless the
+// error says otherwise. Apply removes folders that become empty. Errors: those of Plan, and of writing.
 func (cs *ChangeSet) Apply(root string) ([]Change, error) {
 	if cs.Empty() {
 		return []Change{}, nil
@@ -45,7 +45,7 @@ func (cs *ChangeSet) Apply(root string) ([]Change, error) {
 	return changes, tx.settle(changes)
 }
 
-// sweep removes the temporary files that killed runs have left in a folder and below it, but not in a repository that is in it.
+// sweep removes the temporary files that killed runs have left in a folder and below it, but not in repositories inside the folder.
 func sweep(root *os.Root) error {
 	return atomicfile.SweepTree(root, false, func(name string, isDir bool) bool {
 		if !isDir || name == "." {
@@ -102,7 +102,7 @@ func (tx *transaction) stage(c Change) error {
 	return err
 }
 
-// makeFolder is MkdirAll that remembers what it made.
+// makeFolder is MkdirAll, and remembers the folders that it made.
 func (tx *transaction) makeFolder(dir string) error {
 	if dir == "." {
 		return nil

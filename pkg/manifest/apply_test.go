@@ -10,8 +10,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 )
 
-// The last of three changes cannot be carried out: a folder has taken its place since the plan was made. What was done
-// before it must be put back, with its permissions, and nothing else be left.
+// The last of three changes fails, because a folder has taken the file's place since the plan was made. The earlier changes must be undone,
+// with their permissions, and nothing else may be left.
 func TestUndo(t *testing.T) {
 	dir := t.TempDir()
 	for name, mode := range map[string]fs.FileMode{"update": 0o755, "delete": 0o640} {
@@ -72,7 +72,7 @@ func TestSafeJoin(t *testing.T) {
 	}
 }
 
-// What a run that was killed has left goes with the next change, wherever it is; what another one is writing stays.
+// The next change removes the temporary files of a killed run, wherever they are. The files that another run is writing stay.
 func TestApplySweeps(t *testing.T) {
 	dir := t.TempDir()
 	for _, folder := range []string{"deep/er", "other/.git", ".git"} {

@@ -31,7 +31,7 @@ const (
 	ActionDelete Action = "delete"
 )
 
-// Change is one file that differs from what a ChangeSet wants.
+// Change is a file that differs from its content in a ChangeSet.
 type Change struct {
 	// Path is relative to the root, with forward slashes.
 	Path string `json:"path"`
@@ -80,14 +80,14 @@ func (cs *ChangeSet) forget(name string) {
 	cs.deletes = slices.DeleteFunc(cs.deletes, func(p string) bool { return p == name })
 }
 
-// Forget takes paths out of the set: they stay as they are.
+// Forget removes paths from the set, so that their files stay unchanged.
 func (cs *ChangeSet) Forget(paths ...string) {
 	for _, p := range paths {
 		cs.forget(p)
 	}
 }
 
-// Paths are those that the set writes or deletes, whether they differ from what is there or not, sorted.
+// Paths are all paths that the set writes or deletes, sorted, including files that already have the wanted content.
 func (cs *ChangeSet) Paths() []string {
 	paths := slices.Clone(cs.deletes)
 	for _, f := range cs.files {

@@ -145,7 +145,7 @@ func TestLastWordWins(t *testing.T) {
 	}
 }
 
-// Whatever is refused leaves root and what is around it as it was.
+// A refused change leaves root and its surroundings unchanged.
 func TestRefused(t *testing.T) {
 	for name, tc := range map[string]struct {
 		writes  []string

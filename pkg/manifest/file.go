@@ -1,5 +1,5 @@
-// Package manifest holds generated files and puts them on disk: a ChangeSet shows what it would do to a folder and does it
-// all or not at all, never outside of that folder; WriteFile replaces one file atomically.
+// Package manifest has generated files, and writes them to the disk. A ChangeSet shows what it would change in a folder. It applies all
+// changes or none, and never outside of that folder. WriteFile replaces one file atomically.
 package manifest
 
 import (
@@ -21,8 +21,8 @@ type File struct {
 	Mode fs.FileMode
 }
 
-// SafeJoin joins root and a relative slash-separated path name. It returns an error where name is absolute, empty, or leads
-// out of root by its text. It does not look at the disk: ChangeSet.Apply is what also refuses symbolic links.
+// SafeJoin joins root and a relative slash-separated path name. It returns an error if name is absolute or empty, or if its text leads out
+// of root. It does not look at the disk; ChangeSet.Apply also refuses symbolic links.
 func SafeJoin(root, name string) (string, error) {
 	local, err := localPath(name)
 	if err != nil {
@@ -31,7 +31,7 @@ func SafeJoin(root, name string) (string, error) {
 	return filepath.Join(root, local), nil
 }
 
-// localPath turns name into a path of this system, clean and certain to stay below what it is joined to.
+// localPath turns name into a clean path of this system that always stays below the folder that it is joined to.
 func localPath(name string) (string, error) {
 	clean := path.Clean(name)
 	local := filepath.FromSlash(clean)
@@ -41,8 +41,7 @@ func localPath(name string) (string, error) {
 	return local, nil
 }
 
-// inRepo is localPath for a file of a Git repository: Git's own folder is refused, for what stands in it (hooks,
-// configuration) runs programs.
+// inRepo is localPath for a file of a Git repository. It refuses Git's own folder, because files in it (hooks, configuration) run programs.
 func inRepo(name string) (string, error) {
 	local, err := localPath(name)
 	if err != nil {

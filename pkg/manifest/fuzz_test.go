@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// FuzzPaths gives any name to what keeps files inside their folder. What it takes can be made there and nowhere else, and of a Git
-// repository never in Git's own folder.
+// FuzzPaths gives any name to the functions that keep files inside their folder. An accepted name leads to a file in the folder, and in a
+// Git repository never into Git's own folder.
 func FuzzPaths(f *testing.F) {
 	for _, name := range []string{
 		"a", "a/b.yaml", "./a//b/", "..", "../a", "a/../../b", "a/..", "/etc/passwd", "", ".", "a\x00b", `a\..\..\b`, "C:/a", "NUL",
@@ -46,7 +46,7 @@ func FuzzPaths(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer inside.Close()
-		// The system may refuse a name (one that is too long): what it takes it takes inside.
+		// The system may refuse a name, for example one that is too long. A name that it accepts is inside the folder.
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			return
 		}
@@ -59,8 +59,8 @@ func FuzzPaths(f *testing.F) {
 	})
 }
 
-// FuzzMerge lets two people change a chart. What is merged has the lines of both and of nobody else, does not depend on whose turn it is,
-// and keeps what only one of them has changed as it is.
+// FuzzMerge lets two people change a chart. The merged file has lines of both people and of nobody else. It does not depend on the order of
+// the two, and keeps the changes that only one of them has made.
 func FuzzMerge(f *testing.F) {
 	values, err := os.ReadFile("../../templates/charts/in-memory/values.yaml")
 	if err != nil {

@@ -7,9 +7,8 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 )
 
-// Merge is the file base with the changes that a and b have both made to it, line by line; nil stands for no file, as base or for a side
-// that has none. It is not ok where they have changed the same lines, or lines that touch, in different ways, or one has removed what the
-// other has changed: as Git has it.
+// Merge is the file base with the changes of both a and b, line by line; nil stands for a missing file. ok is false if both have changed
+// the same or adjacent lines in different ways, or if one side has removed the file that the other side has changed, as in Git.
 func Merge(base, a, b []byte) (merged []byte, ok bool) {
 	switch {
 	case same(a, base) || same(a, b):
@@ -41,8 +40,8 @@ const (
 	SideB
 )
 
-// MergeFor is like Merge, but where both have changed the same lines those of one side count, and where one has removed what the other has
-// changed, that side's file; nil stands for no file. All else that both have changed is in it.
+// MergeFor is like Merge, but resolves conflicts in favour of one side: its lines win where both have changed the same lines, and its file
+// wins where one side has removed the file. nil stands for a missing file. All other changes of both are in the result.
 func MergeFor(side Side, base, a, b []byte) []byte {
 	if merged, ok := Merge(base, a, b); ok {
 		return merged
@@ -72,11 +71,11 @@ func MergeFor(side Side, base, a, b []byte) []byte {
 type Conflict struct {
 	// Line of the file of side A where its change begins, from 1.
 	Line int
-	// B is what the lines of side B say there, "" where it has taken them out.
+	// B are the lines of side B at this place, "" if it has removed them.
 	B string
 }
 
-// Conflicts are the places for which Merge is not ok, in the order of the file. Of files of which one is missing it knows none.
+// Conflicts are the places for which Merge is not ok, in the order of the file. If a file is missing, Conflicts returns none.
 func Conflicts(base, a, b []byte) []Conflict {
 	if base == nil || a == nil || b == nil {
 		return nil

@@ -16,8 +16,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/version"
 )
 
-// refuseWaiting refuses to leave a pull request behind where nothing but this machine knows that it is under way: a new one would make the
-// clusters anew.
+// refuseWaiting refuses to start another run while a pull request is open that only this machine knows. Another run would make the clusters
+// a second time.
 func (m *master) refuseWaiting() error {
 	if !m.opts.Change.PullRequest || m.permanent || m.opts.Master.Snapshots || len(m.opts.Master.Clusters) == 0 {
 		return nil
@@ -27,8 +27,9 @@ func (m *master) refuseWaiting() error {
 		join(m.opts.Master.Clusters))
 }
 
-// underWay tells whether an earlier run has begun to hand over what the new one is to have: nothing is made then, and what is there is not
-// touched but by the transfer itself. The new one is asked, too: it may have taken over from a parent that is gone.
+// underWay tells whether an earlier run has begun to hand clusters over to the new management cluster. Then this run makes nothing, and
+// only the transfer itself touches existing objects. underWay also asks the new management cluster, which may have taken over from a parent
+// that is gone.
 func (m *master) underWay(ctx context.Context) (bool, error) {
 	for _, name := range []string{m.result.Parent, m.result.Cluster} {
 		target, err := management.Find(m.Store, name, m.dirOf(name))
@@ -75,9 +76,9 @@ func (m *master) underWay(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// tells whether what has been handed over so far is known, by now, from the management cluster called name that client reaches. The new one
-// has what it has. A parent that has none of the begun Clusters, and no journal of their transfer, may be another one of its name that a
-// later run made.
+// tells whether the management cluster called name that client reaches knows by now which Clusters were handed over. The new management
+// cluster knows it by the Clusters that it has. A parent that has none of the begun Clusters, and no journal of their transfer, may be
+// another management cluster of the same name, which a later run made.
 func (m *master) tells(ctx context.Context, name string, client *kube.Client, journal *handover.Journal) (bool, error) {
 	begun := m.opts.Master.Begun
 	if m.known || name == m.result.Cluster || len(begun) == 0 {
@@ -98,9 +99,9 @@ func (m *master) wants(name string) bool {
 	return slices.ContainsFunc(m.opts.Master.Clusters, func(c fleetrepo.ClusterName) bool { return c.Name == name })
 }
 
-// refuseBegun refuses to make anew what an earlier run may have handed over already: the fleet repo says that it has begun to, and on this
-// machine neither the parent that has the Clusters, or a journal of it, answers, nor the new one. Git is told of what was handed over only
-// after that.
+// refuseBegun refuses to make clusters that an earlier run may have handed over already. It does so if the fleet repo says that a hand-over
+// has begun, and if on this machine neither the new management cluster answers, nor the parent with the Clusters or a journal of them. Git
+// learns of a hand-over only after it has happened.
 func (m *master) refuseBegun() error {
 	begun := m.opts.Master.Begun
 	if len(begun) == 0 || m.known || m.opts.SourceIsGone {

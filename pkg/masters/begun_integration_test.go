@@ -15,7 +15,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
-// A parent that answers, but has nothing of what was begun, is another one of its name; one that has it is the one.
+// A parent that answers, but has nothing of the begun hand-over, is another management cluster of the same name. A parent that has the
+// Clusters or the journal is the right one.
 func TestNotASecondTimeByAnother(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()

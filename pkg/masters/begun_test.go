@@ -92,7 +92,7 @@ func deps(t *testing.T) management.Deps {
 	}
 }
 
-// A machine that has nothing but Git is told by it that a run had begun to hand the cluster over: that may be there already, and is not
+// A machine that has only Git learns from Git that a run had begun to hand the cluster over. The cluster may exist already, so it is not
 // made a second time.
 func TestNotASecondTime(t *testing.T) {
 	r := openMasters(t, mastersFleet)
@@ -133,7 +133,8 @@ func TestNotASecondTime(t *testing.T) {
 	}
 }
 
-// A record of the parent that does not answer tells nothing of what was handed over: it may be of another one of its name.
+// A record of a parent that does not answer tells nothing about the hand-over: it may belong to another management cluster of the same
+// name.
 func TestNotASecondTimeByARecord(t *testing.T) {
 	r := openMasters(t, mastersFleet)
 	e, err := r.BeginHandOver(masterOf(t, r), &fleetrepo.HandedOver{At: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC),

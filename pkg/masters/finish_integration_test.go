@@ -23,8 +23,8 @@ import (
 
 const fleetID = "7c1d8f0e-8a4f-4d0e-9d0b-0a1d0c6b6f11"
 
-// TestFinishTidiesAll: what the parent's Flux was kept off is forgotten there for each cluster that the fleet repo has at the new one by
-// now, as when pull requests were merged; not only for the one that it runs on.
+// TestFinishTidiesAll: after pull requests were merged, finish removes the parent's notes that keep its Flux off handed-over clusters. It
+// does so for each cluster that the fleet repo has at the new management cluster, not only for the cluster under it.
 func TestFinishTidiesAll(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()

@@ -1,9 +1,9 @@
 // Package masters makes a management cluster that stands alone, with the help of a temporary parent. The parent makes the cluster for the
-// new management cluster. The new one gets its own providers and Flux, takes over its own Cluster and its environment's, and then needs the
-// parent no more. Then the parent can go.
+// new management cluster. The new management cluster gets its own providers and Flux, and takes over its own Cluster and the clusters of
+// its environment. Then it needs no parent, and the parent can be torn down.
 //
-// Each part is a workflow of its own that converges: bootstrap of the parent, init, a transfer of each cluster, connect, teardown. So a run
-// that is cut off is run again.
+// Each part is a separate workflow that converges: bootstrap of the parent, init, a transfer of each cluster, connect, teardown. So you can
+// run an interrupted run again.
 package masters
 
 import (
@@ -37,17 +37,18 @@ type Options struct {
 	// Change says how the fleet repo is told of what was handed over: its PullRequest, Forge, NoVerify and CacheDir count; without PullRequest
 	// it is pushed.
 	Change change.Options
-	// Own says how the fleet repo of its own is reached, where Master has one.
+	// Own tells how to reach the new management cluster's own fleet repo, if Master has one.
 	Own OwnOptions
-	// KeepParent leaves the parent as it is, also where it has nothing left to do.
+	// KeepParent keeps the parent, even if the parent has no clusters left.
 	KeepParent bool
 }
 
-// OwnOptions are those of a fleet repo of the new one's own. What reaches that of the parent is never tried there.
+// OwnOptions are the options for the new management cluster's own fleet repo. Credentials of the parent's repo are never tried there.
 type OwnOptions struct {
 	// Dir gets a clone of it; empty: a folder in the state folder.
 	Dir string
-	// Git may push to it. FluxToken is what Flux on the new one reads it with; empty: the one that pushes.
+	// Git has the credentials to push to the repo. With FluxToken, Flux on the new management cluster reads the repo; empty: with the token
+	// that pushes.
 	Git       change.Credentials
 	FluxToken string
 }
@@ -59,16 +60,16 @@ type Result struct {
 	Error         string `json:"error,omitempty"`
 	Cluster       string `json:"cluster"`
 	Parent        string `json:"parent"`
-	// HandedOver are the clusters that it has taken over in this run, as environment/name.
+	// HandedOver are the clusters that the new management cluster has taken over in this run, as environment/name.
 	HandedOver []string `json:"handedOver"`
-	// Repo is the folder of the fleet repo of its own, where it has one.
+	// Repo is the folder of the new management cluster's own fleet repo, if it has one.
 	Repo string `json:"repo,omitempty"`
 	// Changes are those of the fleet repo, and of that one.
 	Changes []*change.Result `json:"changes"`
-	// Alone says that it was found to work without its parent.
+	// Alone says that the new management cluster was found to work without its parent.
 	Alone bool `json:"alone"`
-	// ParentGone says that this run has torn the parent down; ParentKeeps are the Clusters because of which it has not, and ParentLeft is what
-	// is left of it.
+	// ParentGone tells that this run has torn the parent down. ParentKeeps are the Clusters that prevented this. ParentLeft are the remains of
+	// the parent.
 	ParentGone    bool             `json:"parentGone"`
 	ParentKeeps   []string         `json:"parentKeeps"`
 	ParentLeft    []string         `json:"parentLeft,omitempty"`
@@ -85,13 +86,13 @@ type master struct {
 	result *Result
 	// permanent says that the parent was not made by a pipeline on this machine: it stays.
 	permanent bool
-	// known says that what was handed over so far is known: the parent that does it answers, or the new one. silent is why a parent that has a
-	// record does not answer.
+	// known says that this run knows which clusters were handed over so far: the parent that hands them over answers, or the new management
+	// cluster. silent is the reason why a parent with a record does not answer.
 	known  bool
 	silent error
 	// own is the fleet repo of the new one's own; nil where it shares the parent's.
 	own *ownrepo.Repo
-	// taken are the clusters that the new one has taken over in this run.
+	// taken are the clusters that the new management cluster has taken over in this run.
 	taken []fleetrepo.ClusterName
 }
 
@@ -159,7 +160,7 @@ func (m *master) run(ctx context.Context) error {
 	if err := m.finish(ctx); err != nil {
 		return err
 	}
-	// Once with its parent, which is where it could go back to, and once without.
+	// Prove it twice: first while the parent still exists and the work could go back to it, then without the parent.
 	if err := m.prove(ctx, "works with what it has"); err != nil {
 		return err
 	}
@@ -183,13 +184,13 @@ func join(clusters []fleetrepo.ClusterName) string {
 	return strings.Join(names, ", ")
 }
 
-// findParent finds out what the parent is before a run of bootstrap writes a record of its own.
+// findParent finds out what the parent is, before a run of bootstrap writes its own record.
 func (m *master) findParent(ctx context.Context) (err error) {
 	m.permanent, err = isPermanent(ctx, m.Deps, m.opts.Dir, m.result.Parent, m.opts.Master.ParentHost)
 	return err
 }
 
-// make brings the parent up, waits until it has made its clusters, and makes a management cluster of the one that is to be one.
+// make brings the parent up, waits until the parent has made its clusters, and makes the chosen cluster a management cluster.
 func (m *master) make(ctx context.Context) error {
 	deps, o, err := m.ofCluster() // what it must not be made of is told before there is anything
 	if err != nil {
@@ -209,8 +210,8 @@ func (m *master) make(ctx context.Context) error {
 	return diag.Wrap("make a management cluster of "+m.result.Cluster, err, m.beginAnew(err))
 }
 
-// finish has the parent forget what earlier runs left there, when a pull request is merged, or where they were cut off: of each cluster
-// that the fleet repo has at the new one.
+// finish removes notes of earlier runs on the parent, after a pull request was merged or a run was interrupted. It does so for each cluster
+// that the fleet repo has at the new management cluster.
 func (m *master) finish(ctx context.Context) error {
 	target, err := management.Find(m.Store, m.result.Parent, m.opts.Dir)
 	if err != nil || target.Record == nil || len(m.opts.Master.Has) == 0 {
@@ -240,8 +241,9 @@ func (m *master) finish(ctx context.Context) error {
 	return nil
 }
 
-// ofCluster are the options of init for the new management cluster: what is said of a host is said of the parent's. Where values come from,
-// the fleet repo of the parent says, also where the new one has a fleet repo of its own; one that says otherwise is an error.
+// ofCluster are the options of init for the new management cluster. The options for a host concern only the parent's host. The parent's
+// fleet repo tells the sources of values, even if the new management cluster has its own fleet repo. If the own fleet repo names other
+// sources, ofCluster returns an error.
 func (m *master) ofCluster() (management.Deps, session.Options, error) {
 	o := m.opts.Options
 	o.Cluster, o.Ephemeral = m.result.Cluster, false
@@ -294,7 +296,7 @@ func (m *master) handOver(ctx context.Context, name fleetrepo.ClusterName) error
 	return diag.NotReady(hint, "%s has cluster %s, and the fleet repo does not say so yet", m.result.Cluster, cluster)
 }
 
-// endParent tears the parent down, where a pipeline made it here and it has no Cluster left.
+// endParent tears the parent down if a pipeline made it here and if it has no Cluster left.
 func (m *master) endParent(ctx context.Context) error {
 	target, err := management.Find(m.Store, m.result.Parent, m.opts.Dir)
 	if err != nil || target.Record == nil {
@@ -321,7 +323,7 @@ func (m *master) endParent(ctx context.Context) error {
 			return diag.Wrap("read the identity of "+m.result.Parent, err, "")
 		}
 	}
-	// Whoever does not answer here is told of by teardown, which starts what is stopped and looks for itself.
+	// teardown reports a cluster that does not answer. It starts a stopped host, and looks for itself.
 	ended, err := lifecycle.Teardown(ctx, m.Deps, lifecycle.TeardownOptions{Target: target})
 	if err != nil {
 		return diag.Wrap("tear down "+m.result.Parent, err, "")
@@ -331,7 +333,8 @@ func (m *master) endParent(ctx context.Context) error {
 	return m.forgetSnapshots(ctx, uid)
 }
 
-// forgetSnapshots removes those of the parent, now that it is gone: a later one begins from Git, and would refuse beside them.
+// forgetSnapshots removes the snapshots of the parent, which is gone. A later parent begins from Git, and would refuse to start beside
+// snapshots.
 func (m *master) forgetSnapshots(ctx context.Context, uid string) error {
 	if uid == "" || !m.result.ParentGone {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/ownrepo"
 )
 
-// openOwn opens the fleet repo of the new one's own, where it has one, which is made where it is empty.
+// openOwn opens the new management cluster's own fleet repo, if it has one. openOwn fills an empty repo.
 func (m *master) openOwn(ctx context.Context) error {
 	if m.opts.Master.Repository == nil {
 		return nil
@@ -41,8 +41,8 @@ func (m *master) beginAnew(err error) string {
 	return ownrepo.BeginAnew(err, m.opts.Dir, m.result.Cluster, m.own.Dir)
 }
 
-// moveOut takes out of the fleet repo what that of the new one's own has by now, once the parent is up: its init is what connects this one
-// to its remote.
+// moveOut removes from the fleet repo everything that the new management cluster's own repo has by now. It runs after init of the parent,
+// because this init connects the repo to its remote.
 func (m *master) moveOut(ctx context.Context) error {
 	if m.own == nil {
 		return nil
@@ -66,7 +66,7 @@ func (m *master) moveOut(ctx context.Context) error {
 	return nil
 }
 
-// readOwn completes what is known of the new one by what its own fleet repo says.
+// readOwn adds the settings of the new management cluster from its own fleet repo.
 func (m *master) readOwn(own *ownrepo.Repo) error {
 	repo, err := fleetrepo.Open(own.Dir)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
-// The repository of its own is made of what the masters' has of the new one, which goes from there; each is pushed with a token of its own,
-// and neither token opens the other. Nothing is made where one of them cannot be pushed.
+// The own repository gets the new management cluster's files from the masters' repository, which no longer has them afterwards. Each
+// repository is pushed with its own token, and neither token opens the other repository. Nothing is made if one of the pushes is refused.
 func TestOpenOwn(t *testing.T) {
 	t.Setenv("CI", "true") // nobody has told git a name
 	above, own := gittest.NewHTTPS(t, gittest.Options{}), gittest.NewHTTPS(t, gittest.Options{})

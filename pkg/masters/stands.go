@@ -33,11 +33,11 @@ func (m *master) remember(ctx context.Context) error {
 	return nil
 }
 
-// proveTimeout bounds how long the new one may take to be as Ready without its parent as it was with it.
+// proveTimeout limits how long the new management cluster may take to become as Ready without its parent as it was with the parent.
 const proveTimeout = 10 * time.Minute
 
-// prove looks at the new management cluster by the way that this machine has kept, and by nothing else: its Flux is healthy, and it has the
-// cluster that it runs on.
+// prove looks at the new management cluster only by the kubeconfig that this machine has kept. The management cluster's Flux has to be
+// healthy, and the management cluster has to have the Cluster under it.
 func (m *master) prove(ctx context.Context, what string) error {
 	ctx, cancel := context.WithTimeout(ctx, proveTimeout)
 	defer cancel()

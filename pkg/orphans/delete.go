@@ -19,7 +19,7 @@ type Kept struct {
 	Why string `json:"why"`
 }
 
-// Deletion is what of a cluster can be deleted, in order, and what is kept.
+// Deletion are the resources of a cluster to delete, in order, and the resources to keep.
 type Deletion struct {
 	Cluster   string     `json:"cluster"`
 	Resources []Resource `json:"resources"`
@@ -34,7 +34,8 @@ type part struct {
 	resources []cloud.Resource
 }
 
-// MayOwn is the error of a management cluster that was not asked, and may own the cluster; nil where it is among those that are gone.
+// MayOwn returns an error for a management cluster that was not asked and that may own the cluster. It returns nil if gone lists the
+// management cluster.
 func (u Unasked) MayOwn(cluster string, gone []string) error {
 	said := slices.Contains(gone, u.Name)
 	switch {
@@ -119,7 +120,7 @@ func (d *Deletion) add(c Cluster) {
 	}
 	for _, r := range proven {
 		if !contains(p.resources, r) {
-			d.Kept = append(d.Kept, Kept{Resource{r, proofs[r.Region+" "+r.ID]}, "fleetctl does not delete what is of this kind"})
+			d.Kept = append(d.Kept, Kept{Resource{r, proofs[r.Region+" "+r.ID]}, "fleetctl does not delete resources of this kind"})
 		}
 	}
 	for _, r := range p.resources {
@@ -149,12 +150,12 @@ func (d *Deletion) Only(agreed *Deletion) {
 type Watch struct {
 	// Before is asked before each stage whether it may go on.
 	Before func(ctx context.Context) error
-	// Stage says what is deleted next, and gets what came of it.
+	// Stage is called before each stage of the deletion, with the resources to delete. It returns a function that gets the result.
 	Stage func(what string) (ended func(error))
 }
 
-// Delete deletes it, stage by stage, and returns what is gone. It ends with the first stage in which something stays: what comes after
-// needs that to be gone.
+// Delete deletes the resources, stage by stage, and returns the deleted resources. It stops at the first stage in which a resource stays,
+// because later stages need that resource to be gone.
 func (d *Deletion) Delete(ctx context.Context, w Watch) (deleted []Resource, err error) {
 	for _, p := range d.parts {
 		for _, stage := range p.account.Stages(p.resources) {

@@ -1,5 +1,5 @@
-// Package orphans finds what clouds still hold of a fleet's clusters and no living management cluster owns: machines that run, and are paid
-// for, after what made them is gone.
+// Package orphans finds the resources that clouds still have of a fleet's clusters and that no living management cluster owns. Such
+// resources are, for example, machines that run and cost money after their management cluster is gone.
 package orphans
 
 import (
@@ -14,16 +14,16 @@ import (
 
 // Options say whose orphans are looked for, and where.
 type Options struct {
-	// Fleet is the identity of the fleet; "" where its repo has none yet.
+	// Fleet is the identity of the fleet; "" if its repo has none yet.
 	Fleet string
-	// Living are the clusters that a management cluster which answered manages, by name, with that management cluster's name.
+	// Living are the clusters that the answering management clusters manage, by name. The value is the name of the management cluster.
 	Living map[string]string
-	// Declared are the names of the clusters in the fleet repo, Unread what is wrong with files of it that may declare others.
+	// Declared are the names of the clusters in the fleet repo. Unread lists the files with problems, which may declare other clusters.
 	Declared []string
 	Unread   []string
-	// Unasked are the management clusters that did not answer: what they own nobody knows.
+	// Unasked are the management clusters that did not answer. Nobody knows which clusters they own.
 	Unasked []Unasked
-	// Accounts that are asked; NotOpened are those that could not be.
+	// Accounts to ask. NotOpened are the accounts that could not be opened.
 	Accounts  []cloud.Account
 	NotOpened []CloudReport
 }
@@ -33,7 +33,8 @@ type Unasked struct {
 	Name  string `json:"name"`
 	Error string `json:"error"`
 	Hint  string `json:"hint,omitempty"`
-	// Answers tells that it is there, and does not know yet what it owns: nobody can say that it no longer exists.
+	// Answers tells that the management cluster exists, but does not know yet which clusters it owns. So nobody can say that it no longer
+	// exists.
 	Answers bool `json:"answers"`
 }
 
@@ -60,20 +61,20 @@ type CloudReport struct {
 	Problems []cloud.Problem `json:"problems"`
 }
 
-// Proof is what tells that something is this fleet's.
+// Proof is the evidence that a resource belongs to this fleet.
 type Proof string
 
 // From the strongest to none at all.
 const (
 	// ProofTag: it has the identity of the fleet in its tags.
 	ProofTag Proof = "tag"
-	// ProofNetwork: it is in a network of its cluster that has it.
+	// ProofNetwork: the resource is in a network of its cluster that has the fleet's tag.
 	ProofNetwork Proof = "network"
 	// ProofNone: the tags name a cluster, and no fleet.
 	ProofNone Proof = "none"
 )
 
-// Resource is what a cloud holds, and what tells whose it is.
+// Resource is a resource in a cloud, with the evidence for its owner.
 type Resource struct {
 	cloud.Resource
 	Proof Proof `json:"proof"`
@@ -85,16 +86,16 @@ type Cluster struct {
 	Cloud string `json:"cloud"`
 	// Proven tells that all that is listed is proven to be the fleet's.
 	Proven bool `json:"proven"`
-	// Declared tells that the fleet repo still has it: a management cluster that is made anew makes it again.
+	// Declared tells that the fleet repo still has it: a new management cluster would make it again.
 	Declared bool `json:"declared"`
-	// UsedBy is what of others is in a network of the cluster, or uses a part of it, and would go off with it.
+	// UsedBy are the resources of others that are in a network of the cluster, or use a part of it. They would be cut off with the network.
 	UsedBy    []string   `json:"usedBy"`
 	Resources []Resource `json:"resources"`
 
 	account cloud.Account
 }
 
-// Find asks all accounts. What cannot be asked is in the report, and no error.
+// Find asks all accounts. An account that cannot be asked is in the report, and is no error.
 func Find(ctx context.Context, o Options) *Report {
 	report := &Report{
 		FormatVersion: "1", Fleet: o.Fleet, Clouds: slices.Clone(o.NotOpened), Clusters: []Cluster{},
@@ -119,12 +120,12 @@ func Find(ctx context.Context, o Options) *Report {
 	return report
 }
 
-// Answered tells that every cloud said all that it was asked.
+// Answered tells that every cloud has answered all questions.
 func (r *Report) Answered() bool {
 	return !slices.ContainsFunc(r.Clouds, func(c CloudReport) bool { return len(c.Problems) > 0 })
 }
 
-// add takes what one account has: not what lives, and not what is another fleet's.
+// add adds the resources of one account, except those of living clusters and those of other fleets.
 func (r *Report) add(o Options, account cloud.Account, found cloud.Found) {
 	resources := found.Resources
 	type owned struct{ network, cluster string }

@@ -13,7 +13,7 @@ import (
 
 const ours, theirs = "11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222"
 
-// account is a cloud that holds what it was given.
+// account is a cloud account with the resources that the test has put there.
 type account struct {
 	found cloud.Found
 	// stays is the id of what cannot be deleted.
@@ -53,7 +53,7 @@ func (a *account) Delete(_ context.Context, r cloud.Resource) error {
 	return nil
 }
 
-// shared is an account that this fleet, another one, and clusters of nobody knows whom use.
+// shared is an account with resources of this fleet, of another fleet, and of clusters without a known fleet.
 func shared() *account {
 	return &account{found: cloud.Found{Regions: []string{"eu-central-1"}, Resources: []cloud.Resource{
 		{Kind: "vpc", ID: "vpc-ours", Network: "vpc-ours", Cluster: "shop", Fleet: ours},
@@ -110,7 +110,7 @@ func TestIncomplete(t *testing.T) {
 	}
 }
 
-// mine is an account with one cluster of this fleet, and what may not go with it.
+// mine is an account with one cluster of this fleet, and with resources that must not be deleted with the cluster.
 func mine() *account {
 	return &account{found: cloud.Found{Regions: []string{"eu-central-1"}, Resources: []cloud.Resource{
 		{Kind: "vpc", ID: "vpc", Network: "vpc", Cluster: "shop", Fleet: ours, Carries: true},
@@ -144,7 +144,7 @@ func TestDelete(t *testing.T) {
 	}
 	want := []string{
 		"used: others use it, too: web", "unproven: its tags name no fleet: it may be another one's",
-		"bucket: fleetctl does not delete what is of this kind",
+		"bucket: fleetctl does not delete resources of this kind",
 	}
 	if !slices.Equal(kept, want) {
 		t.Errorf("kept %q, want %q", kept, want)
@@ -154,7 +154,7 @@ func TestDelete(t *testing.T) {
 		Before: func(context.Context) error { return nil },
 		Stage:  func(what string) func(error) { stages = append(stages, what); return func(error) {} },
 	}
-	// What stays ends it, before what needs it to be gone.
+	// A resource that cannot be deleted ends the deletion, before the resources that have to wait for it.
 	a.stays = "i-2"
 	deleted, err := d.Delete(t.Context(), watch)
 	if err == nil || !strings.Contains(err.Error(), "delete instance i-2 in : it is protected") || len(deleted) != 1 ||
@@ -165,7 +165,7 @@ func TestDelete(t *testing.T) {
 	if d, err = find(t, a).Deletion("shop", nil); err != nil {
 		t.Fatal(err)
 	}
-	// What came since somebody agreed is not deleted.
+	// A resource that appeared after the confirmation is not deleted.
 	a.found.Resources = append(a.found.Resources, cloud.Resource{Kind: "instance", ID: "late", Cluster: "shop", Fleet: ours})
 	now, err := find(t, a).Deletion("shop", nil)
 	if err != nil {

@@ -17,15 +17,16 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// ClaimKey is where a management cluster keeps which fleet it belongs to: a ConfigMap that init creates before it installs anything. Of two
-// that create it at once the API server lets one win.
+// ClaimKey is the ConfigMap in which a management cluster stores the fleet that it belongs to. init creates it before it installs anything.
+// If two runs create it at once, the API server lets one of them win.
 var ClaimKey = kube.Key{Namespace: "fleetctl-system", Name: "fleet"}
 
 // Claim is what a management cluster knows of its fleet.
 type Claim struct {
 	// Fleet is the identity, Name the fleet's name, and Cluster the name of the management cluster.
 	Fleet, Name, Cluster string
-	// URL and Branch of the fleet repo; URL is "" where a folder is served. Folder is the one that init was last run in, for people to read.
+	// URL and Branch of the fleet repo; URL is "" for a folder that is served from a machine. Folder is the folder of the last init, for
+	// people to read.
 	URL, Branch, Folder string
 	// By is who made it, for people to read.
 	By string
@@ -45,7 +46,7 @@ func (c *Claim) String() string {
 	return text
 }
 
-// errNoClaim says that the cluster has the object, and that it is none of ours.
+// errNoClaim says that the cluster has such an object, but that fleetctl has not written it.
 var errNoClaim = errors.New("it does not say which fleet the cluster belongs to")
 
 // ReadClaim reads what the cluster that client reaches knows. It returns nil where the cluster belongs to no fleet yet.

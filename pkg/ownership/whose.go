@@ -1,8 +1,8 @@
-// Package ownership knows whose a management cluster is.
+// Package ownership knows which fleet a management cluster belongs to.
 //
-// Names collide: of fleets, of management clusters, of clusters on an engine that several people use. So a fleet has an identity (fleet.id
-// in its repo), and three places know it: the repo (Repo), the record on this machine, and the management cluster itself (Claim). A repo
-// that has none yet, because it is new or older than identities, is known by where it is.
+// Names collide: names of fleets, of management clusters, of clusters on an engine that several people use. So a fleet has an identity
+// (fleet.id in its repo). Three places store it: the repo (Repo), the record on this machine, and the management cluster itself (Claim). A
+// repo without an identity, because it is new or older than identities, is known by its folder and its remote.
 package ownership
 
 import (
@@ -21,13 +21,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
-// ErrOtherFleet says that a management cluster is another fleet's than the one that is worked with.
+// ErrOtherFleet says that a management cluster belongs to another fleet than the fleet of this command.
 var ErrOtherFleet = errors.New("belongs to another fleet")
 
 // ChooseNameHint is the way out where a name is taken.
 const ChooseNameHint = "choose another name: managementClusters[].name in fleet.yaml, or --management for a new fleet"
 
-// Repo is a fleet repo as far as it says which fleet it is.
+// Repo is the part of a fleet repo that tells which fleet it is.
 type Repo struct {
 	Dir    string
 	ID     string // "" where it has none yet
@@ -38,13 +38,14 @@ type Repo struct {
 	Clusters []string
 	// Standbys wait to take over from one of them.
 	Standbys []string
-	// Hosts are what it declares to carry them.
+	// Hosts are the kinds of hosts that fleet.yaml declares for its management clusters, by name.
 	Hosts map[string]v1alpha1.HostType
-	// Adopted are those that were there before fleetctl: their folder has a path of its own.
+	// Adopted are the management clusters that are older than their use of fleetctl: they have their own path in fleet.yaml.
 	Adopted []string
 }
 
-// RepoAt is the fleet repo that dir is in; nil where dir is in none, or in one that cannot be read: that is for others to say.
+// RepoAt is the fleet repo that dir is in. It is nil if dir is in no fleet repo, or in a fleet repo that cannot be read; other code reports
+// that.
 func RepoAt(dir string) (*Repo, error) {
 	if dir == "" {
 		return nil, nil
@@ -64,7 +65,7 @@ func RepoAt(dir string) (*Repo, error) {
 	return NewRepo(top, id, fleet), nil
 }
 
-// NewRepo is the fleet repo at dir, which has that identity and that fleet.yaml.
+// NewRepo is the fleet repo at dir, with the identity id and the given fleet.yaml.
 func NewRepo(dir, id string, fleet *v1alpha1.Fleet) *Repo {
 	r := &Repo{Dir: dir, ID: id, Name: fleet.Metadata.Name, URL: fleet.Spec.Git.URL,
 		Branch: cmp.Or(fleet.Spec.Git.Branch, v1alpha1.DefaultBranch)}
@@ -105,7 +106,7 @@ func (r *Repo) Owns(rec *state.Record) bool {
 	sameRemote := r.URL != "" && SameRepository(rec.GitURL, r.URL)
 	switch {
 	case r.ID != "" && rec.FleetID != "":
-		// A copy with a remote of its own is another fleet's, whatever it has been copied from.
+		// A copy with its own remote belongs to another fleet, whatever its origin is.
 		fork := !here && r.URL != "" && rec.GitURL != "" && !sameRemote
 		return r.ID == rec.FleetID && !fork
 	case here:
@@ -153,7 +154,7 @@ func Describe(name, id, from string) string {
 	return text
 }
 
-// HoldsFleet tells whether there is a fleet repo in dir. What cannot be looked at is taken for one.
+// HoldsFleet tells whether dir contains a fleet repo. A folder that cannot be read counts as a fleet repo.
 func HoldsFleet(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, v1alpha1.FileName))
 	return !errors.Is(err, fs.ErrNotExist)

@@ -80,8 +80,8 @@ func endpoints(objects []*unstructured.Unstructured) (urls, unknown []string) {
 	return slices.Sorted(maps.Keys(all)), unknown
 }
 
-// tryClouds finds out from inside the target whether it reaches the clouds' APIs that the objects at the source name. What it does not reach
-// is a warning: a provider may have a proxy that Flux has not.
+// tryClouds finds out from inside the target whether it reaches the clouds' APIs that the objects at the source name. What it does not
+// reach is a warning: a provider may have a proxy that Flux has not.
 func (p *Move) tryClouds(ctx context.Context, source *kube.Client, target *Target, _ func(string)) error {
 	if p.Under != nil {
 		return steps.NothingToDo("the hand-over is under way")

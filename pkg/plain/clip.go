@@ -2,7 +2,7 @@ package plain
 
 import "unicode/utf8"
 
-// Clip is text, and where it has more bytes than most, its beginning with an ellipsis. It never cuts a character in two.
+// Clip returns text. If text has more than most bytes, Clip returns its beginning with an ellipsis. It never cuts a character in two.
 func Clip(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Count is a number of things for a person to read: 1 file, 2 files, 6,229 entries. what is one of them; of several words the last is the
-// thing.
+// Count is a number of things, for a person to read: 1 file, 2 files, 6,229 entries. what is the singular; if it has several words, the
+// last word gets the plural.
 func Count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

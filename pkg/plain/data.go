@@ -9,8 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// JSON is the JSON document src with all that is Hidden written as escapes, and with nothing that a runner of CI takes for a command. It
-// means the same: such characters stand in strings alone. Line ends and tabs stay: where they are, they are between the values.
+// JSON returns the JSON document src with all Hidden characters as escapes, and without commands of a CI runner. The meaning stays the
+// same, because such characters appear only in strings. Line ends and tabs stay, because in JSON they appear only between values.
 func JSON(src []byte) []byte {
 	if !suspect(src) {
 		return src
@@ -34,7 +34,8 @@ func JSON(src []byte) []byte {
 	return out
 }
 
-// suspect says whether text has anything that a reader must not get as it is: a fast look, which may say yes where all is well.
+// suspect says whether text may contain something that a reader must not get unescaped. It is a fast check, which may also be true for
+// harmless text.
 func suspect(text []byte) bool { return suspectAt(text) >= 0 }
 
 // suspectAt is where suspect finds something first, or -1.
@@ -93,7 +94,7 @@ func YAML(src []byte) ([]byte, error) {
 	return out, nil
 }
 
-// quote puts the scalars that need it in double quotes, and says whether there were any.
+// quote puts scalars with suspicious text in double quotes, and says whether there were any.
 func quote(n *yaml.Node) bool {
 	found := n.Kind == yaml.ScalarNode && Suspicious(n.Value)
 	if found || n.Kind == yaml.ScalarNode && strings.Contains(n.Value, "##") { // the second because YAML escapes wherever it stands

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Duration is how long something has been so, as people say it: no finer than it matters. What lies in the future has just begun.
+// Duration is a duration as people say it, no finer than matters. A negative duration counts as zero.
 func Duration(d time.Duration) string {
 	d = max(0, d).Round(time.Second)
 	switch {

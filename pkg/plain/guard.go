@@ -29,12 +29,12 @@ const (
 	Command Control = "::"      // begins and divides a command of GitHub's runner
 )
 
-// controls are those that Guard lets through, by the letter that stands for each behind the mark.
+// controls are the controls that Guard lets through, by the letter after the mark.
 var controls = map[byte]Control{
 	'r': Red, 'g': Green, 'y': Yellow, 'b': Bold, 'd': Dim, '0': Reset, 'u': Up, 'e': Erase, 'k': EraseTo, 'c': Command,
 }
 
-// mark begins a control in text on its way to a Guard. It is another one in each process, so nobody's text has it.
+// mark begins a control in text on its way to a Guard. Each process has another mark, so no text from outside contains it.
 var mark = sync.OnceValue(func() string {
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // never fails
@@ -101,7 +101,7 @@ func (g *Guard) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// clear says whether p goes through as it is, as nearly all that is long does, and what it makes of the line.
+// clear says whether p needs no change, as most long text does not, and updates the state of the line.
 func (g *Guard) clear(p []byte) bool {
 	if len(g.rest) > 0 || g.line.colon || g.line.hashes > 0 || suspect(p) {
 		return false
@@ -114,7 +114,8 @@ func (g *Guard) clear(p []byte) bool {
 	return true
 }
 
-// filter appends data to dst as it may be shown, and says how much of it that was: less than all where the end of a character is missing.
+// filter appends the escaped data to dst, and says how many bytes of data it has used. This is less than all bytes if data ends within a
+// character.
 func (g *Guard) filter(dst, data []byte) ([]byte, int) {
 	begins := g.line == lineState{}
 	for i := 0; i < len(data); {
@@ -146,8 +147,8 @@ func (g *Guard) filter(dst, data []byte) ([]byte, int) {
 	return dst, len(data)
 }
 
-// clearLines is how much of data, which begins a line, is whole lines that are shown as they are. What is long has a line now and then that
-// needs a closer look.
+// clearLines is the length of the whole lines at the beginning of data that need no change. Long text has only a few lines that need a
+// closer look.
 func clearLines(data []byte) int {
 	at := suspectAt(data)
 	if at < 0 {
@@ -156,7 +157,7 @@ func clearLines(data []byte) int {
 	return bytes.LastIndexByte(data[:at], '\n') + 1
 }
 
-// ascii appends a character that is shown as it is, unless it completes what a runner takes for a command.
+// ascii appends a character unchanged, unless the character completes a command of a runner.
 func (l *lineState) ascii(dst []byte, c byte) []byte {
 	switch {
 	case c == ':' && l.colon, c == '[' && l.hashes >= 2:
@@ -173,7 +174,7 @@ func (l *lineState) ascii(dst []byte, c byte) []byte {
 	return append(dst, c)
 }
 
-// special appends what data begins with, which is not plain ASCII, and says how long it is.
+// special appends the character at the beginning of data, which is not plain ASCII, and says how long it is.
 func (g *Guard) special(dst, data []byte) ([]byte, int) {
 	if data[0] == 0x1b && bytes.HasPrefix(data, []byte(mark())) {
 		if control, ok := controls[data[len(mark())]]; ok {
@@ -204,7 +205,7 @@ func (g *Guard) special(dst, data []byte) ([]byte, int) {
 	return append(dst, data[:size]...), size
 }
 
-// ignorable says of what is shown as it is that it has no shape: who compares text as people do, as runners may, does not see it.
+// ignorable says whether a visible character has no shape. A person who compares text does not see it, and a runner may ignore it.
 func ignorable(r rune) bool {
 	return r == '\u200c' || r == '\u200d' || unicode.Is(unicode.Variation_Selector, r) && !Hidden(r)
 }
@@ -220,7 +221,7 @@ func waits(data []byte) bool {
 	return !utf8.FullRune(data)
 }
 
-// Suspicious says whether a value, or a line of it, would not pass a Guard as it is.
+// Suspicious says whether a Guard would change a value or a line of the value.
 func Suspicious(value string) bool {
 	data := []byte(value)
 	var g Guard

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestGuardLongText writes much that is fine with something in it that is not, in one piece and byte by byte: what comes out is the same.
+// TestGuardLongText writes a long text with one harmful part, once in one piece and once byte by byte. The output is the same.
 func TestGuardLongText(t *testing.T) {
 	t.Parallel()
 	fine := strings.Repeat("arn: aws:iam#1 \t/x\n", 500)

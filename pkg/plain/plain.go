@@ -130,7 +130,7 @@ func breaks(r rune) bool {
 	return '\t' <= r && r <= '\r' || r == '\u0085' || r == '\u2028' || r == '\u2029'
 }
 
-// Indented is text whose lines after the first stand two columns in, so that none of them passes for a line of its own.
+// Indented is text whose lines after the first are indented by two columns, so that none of them looks like a separate message.
 func Indented(text string) string {
 	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n  ")
 }

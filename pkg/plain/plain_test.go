@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// hostile is text that somebody else chose, with what it must not do.
+// hostile are texts that somebody else chose, each with the effect that it must not have.
 var hostile = []string{
 	"prod\x1b[2J\x1b[1;1H✓ all is well",
 	"prod\r✓ all is well",

@@ -119,7 +119,7 @@ func judgeCgroups(name engine.Name, info engine.Info) Result {
 	return OK("cgroup v%d", info.CgroupVersion)
 }
 
-// What a management cluster with its providers takes.
+// Resources that a management cluster with its providers needs.
 const (
 	memoryFail = 2 * gib
 	memoryWarn = 4 * gib

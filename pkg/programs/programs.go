@@ -29,7 +29,7 @@ type Wanted struct {
 // Found is a program that was found.
 type Found struct {
 	Name string
-	// Version that it says it has, "" where it does not run here: it is for another system.
+	// Version that the program prints. It is "" if the program does not run here because it is for another system.
 	Version string
 	// File holds it.
 	File string
@@ -41,8 +41,8 @@ const etcd = "etcd"
 const folderHint = "give --programs a folder that holds etcd, kube-apiserver and kube-controller-manager for Linux on the architecture " +
 	"of the bundle"
 
-// Folder finds programs in a folder. All that is wrong is in the error: a program that is missing, is none for Linux on that architecture
-// ("amd64", "arm64"), or says that it has another version. Programs that this machine can run are asked for theirs.
+// Folder finds programs in a folder. Its error lists all problems: a program that is missing, that is not for Linux on that architecture
+// ("amd64", "arm64"), or that prints another version. Folder asks a program for its version if this machine can run it.
 func Folder(ctx context.Context, dir, architecture string, wanted []Wanted) ([]Found, error) {
 	var found []Found
 	var problems []error
@@ -77,7 +77,7 @@ func inFolder(ctx context.Context, dir, architecture string, w Wanted) (Found, e
 		return f, fmt.Errorf("%s: %w", w.Name, err)
 	}
 	if w.Version != "" && f.Version != w.Version {
-		return f, fmt.Errorf("%s says that it is %s, and %s is wanted", w.Name, f.Version, w.Version)
+		return f, fmt.Errorf("%s has version %s instead of %s", w.Name, f.Version, w.Version)
 	}
 	return f, nil
 }

@@ -17,7 +17,7 @@ import (
 	"testing"
 )
 
-// TestMain makes the test's own program one that says a version, under the name of one that does.
+// TestMain lets the test's own program print a version when it is called by the name of a program that prints one.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "--version" {
 		switch filepath.Base(os.Args[0]) {
@@ -66,7 +66,7 @@ func TestFolder(t *testing.T) {
 		{name: "any version", wanted: Wanted{Name: "etcd"}, version: "v3.6.8"},
 		{name: "this version", wanted: Wanted{Name: "kube-apiserver", Version: "v1.36.3"}, version: "v1.36.3"},
 		{name: "another version", wanted: Wanted{Name: "kube-apiserver", Version: "v1.35.0"},
-			says: "kube-apiserver says that it is v1.36.3, and v1.35.0 is wanted"},
+			says: "kube-apiserver has version v1.36.3 instead of v1.35.0"},
 		{name: "no version", wanted: Wanted{Name: "kube-controller-manager"}, says: "says no version"},
 		{name: "not there", wanted: Wanted{Name: "kubectl"}, says: "there is no kubectl"},
 		{name: "no program", wanted: Wanted{Name: "script"}, says: "script is no program for Linux"},

@@ -33,14 +33,14 @@ const (
 // Releases say where programs are released, in the layout of KubernetesReleases and of EtcdReleases.
 type Releases struct{ Kubernetes, Etcd string }
 
-// What is read of a release is bounded: a program has some 130 MB.
+// Limits for downloads of a release. A program has about 130 MB.
 const (
 	maxProgram   = 512 << 20
 	maxChecksums = 1 << 20
 )
 
-// Download puts released programs into dir: each by its version, for Linux on that architecture, and compared with the checksum that its
-// release names.
+// Download puts released programs into dir, each in its version, for Linux on that architecture. It compares each program with the checksum
+// of its release.
 func Download(ctx context.Context, dir, architecture string, from Releases, wanted []Wanted, detail func(string)) ([]Found, error) {
 	found := make([]Found, len(wanted))
 	group, ctx := errgroup.WithContext(ctx)
@@ -93,7 +93,8 @@ func archived(ctx context.Context, f Found, site, architecture string) error {
 		func(r io.Reader, to io.Writer) error { return extract(r, folder+"/"+f.Name, to) })
 }
 
-// download writes to a file what unpack makes of what is at a url, once all of that has the checksum: until then the file has another name.
+// download downloads from url, unpacks with unpack, and writes the result to file. Until the whole download has the checksum, the file has
+// another name.
 func download(ctx context.Context, url, sum, file string, unpack func(r io.Reader, to io.Writer) error) error {
 	if !checksum.MatchString(sum) {
 		return fmt.Errorf("%.80q is no checksum", sum)

@@ -1,5 +1,5 @@
-// Package progress is how long work says what it does. Workflows and adapters report to a Reporter; how it looks (plain
-// lines, a live terminal, nothing) is the view's business.
+// Package progress reports the progress of long work. Workflows and adapters report to a Reporter. The view decides how the progress looks:
+// plain lines, a live terminal, or nothing.
 package progress
 
 import "time"

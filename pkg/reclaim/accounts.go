@@ -19,7 +19,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/variables"
 )
 
-// account is a cloud as credentials open it. Key tells it apart from those that others open.
+// account is a cloud account, opened with credentials. Key identifies the account, so that each account is asked once.
 type account interface {
 	cloud.Account
 	Key() string
@@ -31,15 +31,15 @@ type site struct {
 	options    Options
 	management string
 	provider   v1alpha1.Provider
-	// vcenters are those that the fleet repo names. All sites share one read of the repo, which is made when the first one asks.
+	// vcenters are the vCenters in the fleet repo. All sites share one read of the repo, which the first site makes.
 	vcenters func() ([]fleetrepo.VCenter, error)
 }
 
-// askable are the providers whose clouds can be asked what they hold, each with what opens its accounts. What cannot be opened is in the
-// reports.
+// askable maps the providers whose clouds can be listed to the function that opens their accounts. The reports have the accounts that could
+// not be opened.
 var askable = map[string]func(context.Context, site) ([]account, []orphans.CloudReport){"aws": openAWS, "vsphere": openVSphere}
 
-// isAskable tells that the cloud of a provider can be asked what it holds.
+// isAskable tells whether the resources in the cloud of a provider can be listed.
 func isAskable(p v1alpha1.Provider) bool {
 	return askable[p.Name] != nil && cmp.Or(p.Type, v1alpha1.ProviderInfrastructure) == v1alpha1.ProviderInfrastructure
 }
@@ -49,7 +49,8 @@ func noneToAsk(o Options) error {
 	if len(o.Regions) > 0 {
 		return diag.Usage("leave --region out to ask all", "no cloud of the fleet has %s", strings.Join(o.Regions, ", "))
 	}
-	return diag.Errorf("clouds that can be asked: aws, vsphere", "the fleet has no provider of a cloud that can be asked what it holds")
+	return diag.Errorf("look into the cloud by hand; this command can ask AWS and vSphere",
+		"fleet.yaml declares neither the provider aws nor the provider vsphere")
 }
 
 // accounts opens every account that the fleet's management clusters have credentials for, each once.
@@ -199,7 +200,7 @@ func (s site) asks(server string) bool {
 	return len(s.options.Regions) == 0 || slices.Contains(s.options.Regions, server)
 }
 
-// thumbprint of a vCenter's certificate: from the environment, which names one vCenter then, or from the clusters that are in it.
+// thumbprint of a vCenter's certificate: from the environment, which then names one vCenter, or from the clusters in this vCenter.
 func (s site) thumbprint(server string, named []fleetrepo.VCenter) string {
 	if value, _ := s.deps.LookupEnv(vsphere.ThumbprintVariable); value != "" && len(trusted(s)) == 1 {
 		return value

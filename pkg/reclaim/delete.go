@@ -30,11 +30,11 @@ type DeleteOptions struct {
 	Timeout time.Duration
 }
 
-// Deleted is what came of it.
+// Deleted is the result of Delete.
 type Deleted struct {
 	FormatVersion string `json:"formatVersion"`
 	Cluster       string `json:"cluster"`
-	// Regions are those that were asked alone; none where all of the account were.
+	// Regions are the only regions that were asked; empty if all regions of the account were asked.
 	Regions []string `json:"regions"`
 	DryRun  bool     `json:"dryRun"`
 	// Planned is what was to be deleted; Deleted, what is gone.
@@ -44,8 +44,9 @@ type Deleted struct {
 	Left []orphans.Kept `json:"left"`
 }
 
-// Delete deletes what the clouds have of one cluster that nobody manages. It looks, asks, looks again, and before each kind of thing asks
-// the management clusters once more: one may have taken the cluster over meanwhile. In the end it looks what is left.
+// Delete deletes the cloud resources of one cluster that no management cluster owns. It lists the resources, asks for confirmation, and
+// lists them again. Before each kind of resource it asks the management clusters once more, because one of them may have taken the cluster
+// over meanwhile. At the end it lists the resources that are left.
 func Delete(ctx context.Context, deps management.Deps, o Options, d DeleteOptions) (*Deleted, error) {
 	newest, cancelNewest := steps.WithTimeout(ctx, o.Timeout)
 	defer cancelNewest()
@@ -97,7 +98,7 @@ func Delete(ctx context.Context, deps management.Deps, o Options, d DeleteOption
 		},
 	})
 	if err != nil {
-		return nil, diag.Wrap(fmt.Sprintf("delete what is left of the cluster %s", d.Cluster), steps.TimedOut(ctx, err),
+		return nil, diag.Wrap(fmt.Sprintf("delete the rest of the cluster %s", d.Cluster), steps.TimedOut(ctx, err),
 			fmt.Sprintf("%d of %d resources are gone; mend that, and run the same command again", len(result.Deleted), len(now.Resources)))
 	}
 	return result, result.lookLast(ctx, deps, o, d)

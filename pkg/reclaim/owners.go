@@ -12,8 +12,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 )
 
-// untoldError says that a management cluster answers, and that its list of clusters does not tell what it owns. That it no longer exists is
-// then not true, whoever says so.
+// untoldError is the error for a management cluster that answers, but whose list of clusters does not tell which clusters it owns. Such a
+// management cluster still exists, even if the user says that it is gone.
 type untoldError struct{ text string }
 
 func (e *untoldError) Error() string { return e.text }
@@ -22,7 +22,7 @@ func untold(hint, format string, args ...any) error {
 	return diag.Wrap("", &untoldError{fmt.Sprintf(format, args...)}, hint)
 }
 
-// clustersOf are the clusters that a management cluster of the fleet has. That there are none is an answer only of one that is whole.
+// clustersOf are the clusters of a management cluster of the fleet. An empty list counts only if the management cluster is complete.
 func clustersOf(ctx context.Context, fleet string, target *management.Target) ([]capi.Cluster, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -38,9 +38,9 @@ func clustersOf(ctx context.Context, fleet string, target *management.Target) ([
 	return ownedAt(ctx, fleet, target.Name, client)
 }
 
-// ownedAt are the clusters of the management cluster called name that client reaches. After it was lost and made anew it has none until
-// init or a restore has ended, and what it owned still runs: an API server that is not yet, or no longer, the one that owns things is an
-// untoldError.
+// ownedAt are the clusters of the management cluster called name that client reaches. A management cluster that was lost and made again has
+// no clusters until init or a restore has ended, although the clusters of the lost one still run. ownedAt returns an untoldError for an API
+// server that does not own the clusters yet, or no longer owns them.
 func ownedAt(ctx context.Context, fleet, name string, client *kube.Client) ([]capi.Cluster, error) {
 	const finish = "finish it with `fleetctl init`, and bring back what it had with `fleetctl restore`"
 	claim, err := ownership.ReadClaim(ctx, client)

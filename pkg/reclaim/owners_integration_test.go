@@ -15,7 +15,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 )
 
-// An API server without Clusters owns none only where it is this fleet's management cluster, whole, and in the middle of nothing.
+// An API server without Clusters owns nothing only if it is this fleet's management cluster, if it is complete, and if no operation is
+// under way on it.
 func TestOrphansOwners(t *testing.T) {
 	client, _ := kubetest.Start(t)
 	ctx := t.Context()

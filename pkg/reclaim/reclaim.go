@@ -1,5 +1,5 @@
-// Package reclaim asks the clouds of a fleet what they still hold of clusters that no management cluster owns any more, and deletes that
-// where the user agrees. What proves that a thing is nobody's, pkg/orphans knows.
+// Package reclaim asks the clouds of a fleet for the resources of clusters that no management cluster owns any more, and deletes these
+// resources if the user agrees. pkg/orphans knows which evidence proves that a resource has no owner.
 package reclaim
 
 import (
@@ -28,7 +28,7 @@ type Options struct {
 	Dir string
 	// Targets are all management clusters of the fleet.
 	Targets []*management.Target
-	// Regions of AWS and addresses of vCenters; none is all that there are.
+	// Regions of AWS, and addresses of vCenters; empty for all.
 	Regions []string
 	// RunCommands runs the commands of fleet.yaml that print credentials.
 	RunCommands bool
@@ -38,7 +38,7 @@ type Options struct {
 // askTimeout bounds how long a management cluster may take to say which clusters it has.
 const askTimeout = 30 * time.Second
 
-// Look asks the clouds of the fleet what they hold, and the management clusters what they own.
+// Look lists the resources in the fleet's clouds, and the clusters that the management clusters own.
 func Look(ctx context.Context, deps management.Deps, o Options) (*orphans.Report, error) {
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
@@ -94,16 +94,16 @@ func living(ctx context.Context, fleet string, targets []*management.Target) (ma
 	return names, unasked
 }
 
-// Left is what is still there when a management cluster is gone.
+// Left are the cloud resources that are left when a management cluster is gone.
 type Left struct {
-	// Clusters are those of which the clouds have something, and Resources all that they have, a line each.
+	// Clusters are the clusters with resources in the clouds. Resources are all these resources, a line each.
 	Clusters, Resources []string
 	// NotAsked is what could have told of more, and did not, a line each.
 	NotAsked []string
 }
 
-// LeftBy asks the clouds what they hold when the management cluster called gone has been torn down. Of a management cluster without a cloud
-// that can be asked nothing is left.
+// LeftBy lists the resources in the clouds after the management cluster called gone was torn down. The list is empty for a management
+// cluster without a cloud that can be asked.
 func LeftBy(ctx context.Context, deps management.Deps, gone string, o Options) Left {
 	o.Targets = slices.DeleteFunc(slices.Clone(o.Targets), func(t *management.Target) bool { return t.Name == gone })
 	if !slices.ContainsFunc(o.Repo.Fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool {

@@ -15,9 +15,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
-// checkNewest refuses a working copy that is not what the remote of the fleet repo has now: a management cluster that somebody has added
-// since is in no list of those that are asked, and a cluster that somebody has declared since has no protection. A folder that has no
-// remote, and is served from here, is all there is.
+// checkNewest refuses a working copy that differs from the remote of the fleet repo. Somebody may have added a management cluster to the
+// remote, which then would not be asked. Somebody may have declared a cluster there, which then would not be protected. A folder without a
+// remote, which this machine serves, is always the newest.
 func checkNewest(ctx context.Context, repo *fleetrepo.Repo, given change.Credentials) error {
 	fleet := repo.Fleet.Spec.Git.URL
 	git, err := gitrepo.Open(repo.Dir)
@@ -53,7 +53,7 @@ func checkNewest(ctx context.Context, repo *fleetrepo.Repo, given change.Credent
 	}
 	if len(dirty) > 0 {
 		return diag.Errorf("commit and push it, or put it aside with `git stash --include-untracked`",
-			"the working copy of the fleet repo has what is not committed: %s", dirty[0])
+			"the working copy of the fleet repo has uncommitted changes: %s", dirty[0])
 	}
 	auth, err := change.AuthFor(repo, given)
 	if err != nil {
@@ -68,15 +68,15 @@ func checkNewest(ctx context.Context, repo *fleetrepo.Repo, given change.Credent
 		return err
 	}
 	if here != there {
-		return diag.Errorf("git pull, push what is only here, and run the same command again",
+		return diag.Errorf("git pull, push your own commits, and run the same command again",
 			"the working copy of the fleet repo is not what the branch %s of %s is now: a management cluster that it does not name may own the "+
 				"cluster", branch, url)
 	}
 	return nil
 }
 
-// FleetTargets are the targets, and the management clusters of the same fleet that this machine remembers and they lack: fleet.yaml may
-// have lost one that lives.
+// FleetTargets are the targets, and the other management clusters of the same fleet that this machine remembers: fleet.yaml may lack a
+// management cluster that still exists.
 func FleetTargets(store state.Store, dir string, targets []*management.Target) ([]*management.Target, error) {
 	identity, err := fleetrepo.ReadIdentity(dir)
 	if err != nil || identity == "" {

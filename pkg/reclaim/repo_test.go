@@ -27,7 +27,7 @@ spec:
   - {name: mgmt, host: {type: embedded}, providers: [{name: aws}]}
 `
 
-// What a colleague has pushed since, and what nobody has seen yet, makes the list of who may own a cluster another one.
+// A commit that a colleague has pushed, and that this machine has not fetched, changes the list of possible owners of a cluster.
 func TestOrphansAreOfTheNewestFleetRepo(t *testing.T) {
 	t.Setenv("CI", "true") // nobody has told git a name
 	server, dir := gittest.NewHTTPS(t, gittest.Options{}), filepath.Join(t.TempDir(), "fleet")
@@ -58,7 +58,7 @@ func TestOrphansAreOfTheNewestFleetRepo(t *testing.T) {
 		}
 	}
 	write(fleet + "# mine\n")
-	check("not committed: fleet.yaml", "commit")
+	check("uncommitted changes: fleet.yaml", "commit")
 	gittest.Git(t, dir, "-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "--quiet", "--all", "--message", "Mine")
 	check("is not what the branch main", "git pull")
 	gittest.Git(t, dir, "reset", "--quiet", "--hard", "HEAD~1")

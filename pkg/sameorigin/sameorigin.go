@@ -1,6 +1,6 @@
-// Package sameorigin keeps a credential at the server that it is for. Every client of ours that carries one sends its requests through it:
-// Go's own client takes a redirect to anywhere, and what adds a token to each request (the clients of forges, of Kubernetes and of
-// registries do) adds it to those as well.
+// Package sameorigin keeps a credential at its server. Every client of fleetctl with a credential sends its requests through this package.
+// Go's own client follows a redirect to any server. Clients that add a token to each request (the clients of forges, of Kubernetes and of
+// registries) add the token to the redirected request, too.
 package sameorigin
 
 import (
@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Error says that a request was not sent, because it would have left the server that its credential is for.
+// Error says that a request was not sent, because it would have gone to another server than the credential's server.
 type Error struct {
 	// From and To are scheme and host of the two servers.
 	From, To string
@@ -64,8 +64,8 @@ func port(u *url.URL) string {
 	return ""
 }
 
-// Bind refuses every request that is not for the server of home, wherever it came from: a redirect, a link to the next page, an address in
-// an answer. The error matches *Error.
+// Bind refuses every request to another server than the server of home, whatever caused the request: a redirect, a link to the next page,
+// an address in an answer. The error matches *Error.
 func Bind(next http.RoundTripper, home *url.URL) http.RoundTripper {
 	return &guard{next: next, allow: func(req *http.Request) (*http.Request, error) {
 		if !Same(home, req.URL) {

@@ -22,7 +22,7 @@ import (
 // metadataField is the field with SOPS's metadata of a file.
 const metadataField = "sops"
 
-// metadata is that part of it which is in use here. Files with other kinds of keys, or other rules, are refused.
+// metadata is the part of SOPS's metadata that this package uses. Files with other kinds of keys, or other rules, are refused.
 type metadata struct {
 	Age               []wrappedKey `yaml:"age"`
 	LastModified      string       `yaml:"lastmodified"`
@@ -87,8 +87,8 @@ func Decrypt(content []byte, keys Keys) ([]byte, error) {
 	return f.bytes()
 }
 
-// Update replaces the content of a file by an edited text. It keeps the encryption of values that have not changed, so that the
-// difference of two revisions shows which values changed.
+// Update replaces the content of a file by an edited text. It keeps the ciphertext of unchanged values, so that the difference of two
+// revisions shows which values changed.
 func Update(content, edited []byte, keys Keys) ([]byte, error) {
 	old, key, err := decrypt(content, keys)
 	if err != nil {
@@ -99,13 +99,13 @@ func Update(content, edited []byte, keys Keys) ([]byte, error) {
 		return nil, err
 	}
 	if f.meta != nil {
-		return nil, diag.Errorf("leave it out: it is written anew", "encrypt: the field %s is of SOPS itself", metadataField)
+		return nil, diag.Errorf("leave it out: fleetctl writes it", "encrypt: the field %s is of SOPS itself", metadataField)
 	}
 	f.meta = old.meta
 	return f.encrypt(key, nil, old.seen)
 }
 
-// Rotate encrypts a file with a new data key, for the recipients given. Which of its fields are encrypted stays as it is.
+// Rotate encrypts a file with a new data key, for the given recipients. The same fields stay encrypted.
 func Rotate(content []byte, keys Keys, recipients []string) ([]byte, error) {
 	if len(recipients) == 0 {
 		return nil, diag.Errorf("name public keys under age in "+RulesFile, "encrypt: there is no recipient")
@@ -139,7 +139,7 @@ func parse(content []byte) (*file, error) {
 		return nil, fmt.Errorf("read the file: %w", err)
 	}
 	if len(documents) != 1 || documents[0].Kind != yaml.MappingNode {
-		return nil, diag.Errorf("give each object a file of its own", "file has to hold one object")
+		return nil, diag.Errorf("put each object into a separate file", "file has to hold one object")
 	}
 	f := &file{top: documents[0], seen: map[string]string{}}
 	for i := 0; i+1 < len(f.top.Content); i += 2 {

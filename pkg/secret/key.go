@@ -46,7 +46,7 @@ func ParseKeys(content []byte) (Keys, error) {
 	for _, i := range identities {
 		x, ok := i.(*age.X25519Identity)
 		if !ok {
-			return nil, errors.New("the file has an age key of a kind that is not known here: those that begin with AGE-SECRET-KEY-1 are")
+			return nil, errors.New("the file has an age key of an unknown kind: fleetctl knows keys that begin with AGE-SECRET-KEY-1")
 		}
 		keys = append(keys, Key{x})
 	}

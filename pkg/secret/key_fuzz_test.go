@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Whatever is given as a file of keys: it is refused without a word of it, or its keys are the same when they are written and read again.
+// For every file of keys: it is refused without quoting its content, or its keys are the same after they are written and read again.
 func FuzzKeys(f *testing.F) {
 	keys := testKey(f)
 	f.Add(keys.File())

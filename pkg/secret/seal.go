@@ -23,8 +23,8 @@ const sealedBy = "fleetctl-sealed-1"
 // ErrForged says that a file was encrypted for a key by somebody who does not have that key.
 var ErrForged = errors.New("it was not made with a key that is known here")
 
-// Seal encrypts content for all keys. Only a holder of one of them can read it, and only a holder of the first can have made it. The second
-// property needs more than encryption: the public half of a key is in the fleet repo, so anybody could encrypt for it.
+// Seal encrypts content for all keys. Only a holder of one of the keys can read it, and only a holder of the first key can have made it.
+// Encryption alone does not give the second property: the public half of a key is in the fleet repo, so anybody could encrypt for it.
 func (ks Keys) Seal(content []byte) ([]byte, error) {
 	if len(ks) == 0 {
 		return nil, fmt.Errorf("seal: %w", ErrNoKey)

@@ -45,7 +45,7 @@ func ruleFor(keys Keys) Rule {
 	return Rule{Recipients: keys.Recipients(), EncryptedRegex: SecretFields}
 }
 
-// What the sops program (3.13.3) has encrypted is read, comments and types included, in each of the ways to choose fields.
+// Files that the sops program (3.13.3) has encrypted can be read, comments and types included, for each way to choose fields.
 func TestDecryptWhatSOPSWrote(t *testing.T) {
 	want := decode(t, read(t, "plain.yaml"))
 	for _, name := range []string{"by-sops.yaml", "by-sops-all.yaml", "by-sops-mac-only.yaml"} {
@@ -296,8 +296,8 @@ func FuzzDecrypt(f *testing.F) {
 	})
 }
 
-// Whatever the rules: in the place of a key that is replaced stands the new one, in the rules that have it and in no others, and a second
-// time there is nothing to do.
+// For every set of rules: the new key takes the place of the replaced key in the rules that have the replaced key, and in no others. A
+// second run changes nothing.
 func FuzzRules(f *testing.F) {
 	f.Add(NewRules([]string{"age1old", "age1other"}))
 	f.Add([]byte("creation_rules: # all\n- {path_regex: a, age: 'age1old , age1new'}\n- age: >-\n    age1old,\n    age1other\n- " +

@@ -95,7 +95,7 @@ func cipherFor(key []byte, nonce int) (cipher.AEAD, error) {
 	return cipher.NewGCMWithNonceSize(block, nonce)
 }
 
-// scalar reads a YAML scalar as SOPS would: its text as it is encrypted and counted, and its type. kind is "" for null.
+// scalar reads a YAML scalar as SOPS does. It returns the text that is encrypted and counted, and the type. kind is "" for null.
 func scalar(n *yaml.Node) (plain, kind string, err error) {
 	var value any
 	if err := n.Decode(&value); err != nil {

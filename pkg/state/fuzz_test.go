@@ -11,8 +11,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// Whatever is in the folder of a management cluster: its record is read and written again as it was, or the error says which file to
-// remove; and who comes second learns that somebody is at work.
+// For every content of a management cluster's folder: the record is the same after it is read and written again, or the error names the
+// file to remove. A second command learns that another command is at work.
 func FuzzRecord(f *testing.F) {
 	f.Add(
 		[]byte(

@@ -20,8 +20,8 @@ import (
 
 const folderHint = "point --state-dir or FLEETCTL_STATE_DIR at a folder that you can write"
 
-// Fleet is what a fleet's private files are found by. Names collide, so it is the identity where there is one. By the name alone are filed
-// a fleet that has no identity yet, and what was filed before there were any.
+// Fleet identifies a fleet's private files. Names collide, so the files are stored by the identity. A fleet without an identity, and files
+// that are older than identities, are stored by name.
 type Fleet struct{ ID, Name string }
 
 // file has a folder of its own for identities: no name can be taken for one.
@@ -35,8 +35,8 @@ func (f Fleet) file(ending string) string {
 // KeyFile is the private file with the age keys of a fleet. It is no cluster's: what is encrypted in Git outlives them.
 func (s Store) KeyFile(fleet Fleet) string { return filepath.Join(s.Dir, fleet.file(".agekey")) }
 
-// WriteKeys replaces the file with the age keys of a fleet, atomically and private. Who makes the content from what is there holds
-// LockKeys.
+// WriteKeys replaces the file with the age keys of a fleet, atomically, for this user alone. A caller that changes the existing content has
+// to hold LockKeys.
 func (s Store) WriteKeys(fleet Fleet, content []byte) error {
 	if err := privateFolder(filepath.Dir(s.KeyFile(fleet))); err != nil {
 		return diag.Wrap("create the folder for keys", err, folderHint)
@@ -74,7 +74,8 @@ func (s Store) lock(ctx context.Context, what, name string) (func(), error) {
 // editsDir holds what was edited and did not get to its place.
 const editsDir = "edits"
 
-// KeepEdit writes what was made of a file of the fleet repo to a private file of its own, and returns its path. The content is encrypted.
+// KeepEdit writes an edited file of the fleet repo, which is encrypted, to a separate private file. It returns the path of the private
+// file.
 func (s Store) KeepEdit(fleet Fleet, file string, content []byte) (string, error) {
 	dir := s.edits(fleet)
 	if err := privateFolder(dir); err != nil {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Many that add a line to what is there lose none.
+// Writers that add lines at the same time lose no line.
 func TestLockKeys(t *testing.T) {
 	s := Store{Dir: t.TempDir()}
 	const many = 20
@@ -46,7 +46,7 @@ func TestLockKeys(t *testing.T) {
 	}
 }
 
-// The lock of the keys can be taken by who holds that of the secrets, and who waits for one ends with their context.
+// The holder of the secrets' lock can take the keys' lock. A wait for a lock ends with its context.
 func TestLockSecrets(t *testing.T) {
 	s := Store{Dir: t.TempDir()}
 	unlock, err := s.LockSecrets(t.Context(), Fleet{Name: "acme"})
@@ -71,7 +71,7 @@ func TestLockSecrets(t *testing.T) {
 	other()
 }
 
-// No name leads to what is filed by an identity, and two fleets of one name have nothing in common.
+// A name does not lead to files that are stored by an identity, and two fleets with the same name share no file.
 func TestKeyFilesAreApart(t *testing.T) {
 	const id = "7c1d8f0e-8a4f-4d0e-9d0b-0a1d0c6b6f11"
 	s := Store{Dir: filepath.Join(t.TempDir(), "state")}

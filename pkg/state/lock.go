@@ -17,15 +17,15 @@ import (
 
 const holderFile = "lock-holder.json"
 
-// holder is who holds a lock, written beside it for the one who comes second.
+// holder describes the holder of a lock. It is written beside the lock, for the next command that wants the lock.
 type holder struct {
 	PID     int       `json:"pid"`
 	Command string    `json:"command"`
 	Since   time.Time `json:"since"`
 }
 
-// Lock takes the management cluster for this process. Where another process has it, the error names that process. The
-// operating system releases it with the process, also after kill -9.
+// Lock locks the management cluster for this process. If another process holds the lock, the error names that process. The operating system
+// releases the lock with the process, also after kill -9.
 func (c Cluster) Lock(command string) (unlock func(), err error) {
 	lock, err := c.lock()
 	if err != nil {
@@ -51,7 +51,8 @@ func (c Cluster) Lock(command string) (unlock func(), err error) {
 	}, nil
 }
 
-// lock takes the lock that keeps others out: one in a folder that was removed meanwhile, by a teardown for one, does not.
+// lock takes the lock of the current folder. A lock in a folder that was removed meanwhile, for example by a teardown, would keep nobody
+// out.
 func (c Cluster) lock() (*flock.Flock, error) {
 	for {
 		if err := c.ensure(); err != nil {

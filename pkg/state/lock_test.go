@@ -10,8 +10,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
-// TestLockGoesWithItsFolder: commands that lock a management cluster while others tear it down and make it again never work on it two at a
-// time, and none finds the folder that it has made gone.
+// TestLockGoesWithItsFolder: some commands lock a management cluster while others tear it down and make it again. Two commands never work
+// on it at the same time, and no command loses the folder that it has made.
 func TestLockGoesWithItsFolder(t *testing.T) {
 	store := state.Store{Dir: t.TempDir()}
 	const workers, rounds = 8, 300
@@ -52,7 +52,7 @@ func TestLockGoesWithItsFolder(t *testing.T) {
 	t.Logf("%d turns", turns.Load())
 }
 
-// A disk that takes nothing more keeps nobody from the lock, and from what is there already: an abort works all the same.
+// On a full disk, a command still gets the lock and can read existing files. So an abort works on a full disk.
 func TestFullDisk(t *testing.T) {
 	c := state.Store{Dir: t.TempDir()}.Cluster("mgmt")
 	if err := c.Write("way", []byte("there")); err != nil {

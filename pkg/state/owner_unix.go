@@ -13,25 +13,25 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// checkOwner is an error where another user may have written what is known of a management cluster, or will read what is kept: a record
-// names a kubeconfig, and a kubeconfig has commands run. It looks at the folder of the cluster, the folders up to the state folder, and the
-// record, as far as they are there.
+// checkOwner returns an error if another user may have written the record of a management cluster, or may read its private files. A record
+// names a kubeconfig, and a kubeconfig can run commands. checkOwner looks at the cluster's folder, the folders up to the state folder, and
+// the record, if they exist.
 func (c Cluster) checkOwner() error {
 	clusters := filepath.Dir(c.Dir)
-	// Others may write to these, as to the volume of a pod: what they put there is theirs.
+	// Other users may write to these folders, for example on the volume of a pod. Their files then belong to them.
 	if err := belongs(os.Stat, anyMode, filepath.Dir(clusters), clusters); err != nil {
 		return err
 	}
-	// A link in the place of a folder or a record is whose it is, wherever it leads.
+	// A link in the place of a folder or record counts with the owner of the link, wherever it leads.
 	return belongs(os.Lstat, shared, c.Dir, c.Path(recordFile))
 }
 
-// CheckOwner is an error where a private file of the state folder, such as one with age keys, or the folder that it is in, may be another
-// user's.
+// CheckOwner returns an error if a private file of the state folder, such as a file with age keys, or its folder may belong to another
+// user.
 func CheckOwner(file string) error { return belongs(os.Lstat, shared, filepath.Dir(file), file) }
 
-// belongs looks whose files and folders are, as far as they are there. The user's own and root's are trusted; for root, so are those of the
-// user who called sudo. What open says of is open to all users, and so nobody's.
+// belongs checks the owners of files and folders, if they exist. It trusts the user's own files and root's; for root, also the files of the
+// user who called sudo. A file for which open is true is open to all users, so it is not trusted.
 func belongs(stat func(string) (fs.FileInfo, error), open func(fs.FileInfo) bool, names ...string) error {
 	for _, name := range names {
 		info, err := stat(name)
@@ -71,7 +71,8 @@ type made struct {
 	shared bool
 }
 
-// ownIn makes a private file where name is, and tells how it looks there: some file systems keep no owners, or no modes.
+// ownIn makes a private file next to name, and returns the owner and mode that the file gets there: some file systems store no owners, or
+// no modes.
 func ownIn(name string, info fs.FileInfo) (made, bool) {
 	dir := name
 	if !info.IsDir() {

@@ -11,8 +11,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// What others may have written is not believed: not in a folder of a cluster where every user may write, and, as root can try, not where it
-// is another user's.
+// Files that others may have written are not trusted: files in a cluster's folder that every user may write to and, in tests as root, files
+// of another user.
 func TestOthersRecords(t *testing.T) {
 	for name, tc := range map[string]struct {
 		spoil func(t *testing.T, c Cluster)

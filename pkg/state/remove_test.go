@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A Remove that is killed can be run again: as long as there is anything else, there is the record by which the cluster is found.
+// A killed Remove can be run again: while any other file exists, the record exists, too, by which the cluster is found.
 func TestRecordGoesLast(t *testing.T) {
 	c := Store{Dir: t.TempDir()}.Cluster("acme")
 	if err := c.Save(Record{Name: "acme"}); err != nil {

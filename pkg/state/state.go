@@ -1,6 +1,6 @@
-// Package state keeps a private folder on this machine for each management cluster. The folder holds the kubeconfig, a record of the fleet
-// repo that the cluster follows, and the lock that keeps two commands from working on the cluster at once. It holds no decision: the
-// workflows look at the world, and a lost folder loses only convenience.
+// Package state keeps a private folder on this machine for each management cluster. The folder has the kubeconfig, a record of the fleet
+// repo that the cluster follows, and the lock that keeps two commands from working on the cluster at once. No decision is stored here:
+// workflows look at the real state, and a lost folder loses only convenience.
 package state
 
 import (
@@ -30,33 +30,33 @@ const (
 // Store is the folder of all management clusters that this user's fleetctl knows.
 type Store struct {
 	Dir string
-	// Given, if not nil, is how a management cluster is reached by the word of who runs the command: it counts in the place of what is known
-	// here.
+	// Given, if not nil, is the way to a management cluster that the user has given on the command line. It takes precedence over the record
+	// on this machine.
 	Given *Given
 }
 
 // Given says how a management cluster is reached.
 type Given struct {
-	// Name of the management cluster; "" is the only one that there is.
+	// Name of the management cluster; "" for the only management cluster.
 	Name string
-	// Kubeconfig is a file; "" is the one that kubectl would use. Context in it; "" is its current one.
+	// Kubeconfig is a file; "" for the kubeconfig that kubectl would use. Context is a context in it; "" for the current context.
 	Kubeconfig, Context string
 }
 
 // DefaultDir is $XDG_STATE_HOME/fleetctl or its equivalent on this system.
 func DefaultDir() string { return filepath.Join(xdg.StateHome, "fleetctl") }
 
-// Record is what is known of one management cluster.
+// Record is this machine's record of a management cluster.
 type Record struct {
 	FormatVersion string `json:"formatVersion"`
 	// Name of the management cluster.
 	Name string `json:"name"`
-	// Fleet it belongs to, by name, and by its identity, which only a record of an older fleetctl lacks.
+	// Fleet of the management cluster, by name and by identity. Only a record of an older fleetctl has no identity.
 	Fleet   string `json:"fleet"`
 	FleetID string `json:"fleetID,omitempty"`
 	// Repo is the absolute path of the fleet repo's folder on this machine.
 	Repo string `json:"repo"`
-	// GitURL is the remote of the fleet repo; empty where there is none.
+	// GitURL is the remote of the fleet repo; empty if it has none.
 	GitURL string `json:"gitURL,omitempty"`
 	// HostType is kind, embedded or existing.
 	HostType string `json:"hostType"`
@@ -67,7 +67,7 @@ type Record struct {
 	Ephemeral bool `json:"ephemeral,omitempty"`
 	// PivotedTo names the cluster that took over, once its objects were moved there.
 	PivotedTo string `json:"pivotedTo,omitempty"`
-	// Connected says that another machine made it, and that `fleetctl connect` has given this one the way there.
+	// Connected says that another machine made the management cluster, and that `fleetctl connect` has given this machine access.
 	Connected bool `json:"connected,omitempty"`
 	// MergedInto is the user's kubeconfig that our entries were written to.
 	MergedInto string `json:"mergedInto,omitempty"`
@@ -118,7 +118,7 @@ func (s Store) List() ([]Record, error) {
 	return out, nil
 }
 
-// Load reads the record; fs.ErrNotExist where there is none, and an error where another user may have written it.
+// Load reads the record. Errors: fs.ErrNotExist if there is no record, and an error if another user may have written it.
 func (c Cluster) Load() (*Record, error) {
 	path := c.Path(recordFile)
 	raw, err := os.ReadFile(path)
@@ -152,7 +152,8 @@ func (c Cluster) Save(r Record) error {
 // Path of a file in the folder.
 func (c Cluster) Path(name string) string { return filepath.Join(c.Dir, name) }
 
-// Write writes a private file into the folder, atomically. One that has that content needs no space on the disk, and gets none.
+// Write writes a private file into the folder, atomically. It does not write a file that already has the content, so this needs no space on
+// the disk.
 func (c Cluster) Write(name string, content []byte) error {
 	if err := c.ensure(); err != nil {
 		return err
@@ -173,8 +174,8 @@ func (c Cluster) ensure() error {
 	return c.checkOwner()
 }
 
-// Remove deletes the folder and all in it: the record after everything else, because without it nobody finds the rest again when this is
-// killed, and then the lock, whoever holds it. Who takes the lock of that name from then on has another one, and a folder of its own.
+// Remove deletes the folder with its content. It deletes the record after all other files: a killed Remove can then still find the folder.
+// It deletes the lock last, whoever holds it. A later command that takes the lock of this name gets another lock, in a new folder.
 func (c Cluster) Remove() error {
 	if err := c.remove(); err != nil {
 		return fmt.Errorf("remove the state of %s: %w", c.Name, err)
@@ -200,7 +201,7 @@ func (c Cluster) remove() error {
 	if err := os.Remove(c.Path(lockFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	// The folder may be another's from here on: it goes only where nothing is in it.
+	// From here on, another command may own the folder: remove it only if it is empty.
 	if err := os.Remove(c.Dir); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTEMPTY) &&
 		!errors.Is(err, syscall.EEXIST) {
 		return err

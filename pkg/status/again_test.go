@@ -27,7 +27,7 @@ func TestTroubleIsInTheOrderOfTheTree(t *testing.T) {
 	}
 }
 
-// The port that this side had is another one with each try.
+// The local port of a connection differs with each attempt.
 func TestReasonWithoutOurPort(t *testing.T) {
 	server := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 6443}
 	for _, port := range []int{40001, 50002} {

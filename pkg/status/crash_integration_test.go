@@ -17,8 +17,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
 )
 
-// TestCrashLoopIsShownWithTheEndOfTheLog has one of Flux's controllers as the embedded host describes it when a new version crashes with
-// much to say: what status shows of it ends with what it died of.
+// TestCrashLoopIsShownWithTheEndOfTheLog: one of Flux's controllers is in the state that the embedded host reports when a new version
+// crashes with a long log. The text that status shows ends with the cause of the crash.
 func TestCrashLoopIsShownWithTheEndOfTheLog(t *testing.T) {
 	client, _ := kubetest.Start(t)
 	var log strings.Builder

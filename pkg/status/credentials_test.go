@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Credentials that end soon are spoken of, and those that have ended are what is wrong.
+// Credentials that expire soon are a warning, and expired credentials are a problem.
 func TestCredentialsThatEnd(t *testing.T) {
 	now := time.Date(2026, 11, 23, 5, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {

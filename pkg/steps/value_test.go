@@ -14,7 +14,7 @@ func text(what string) func(context.Context, func(string)) (string, error) {
 	return func(context.Context, func(string)) (string, error) { return what, nil }
 }
 
-// What one step makes reaches those that need it, also by way of others, and those who look at the workflow from outside.
+// The value of one step reaches the steps that need it, directly or through other steps, and callers who look at the workflow from outside.
 func TestValuesFlow(t *testing.T) {
 	given, one, two, three := NewValue[string]("the given"), NewValue[string]("the first"), NewValue[int]("the second"),
 		NewValue[string]("the third")
@@ -41,7 +41,7 @@ func TestValuesFlow(t *testing.T) {
 	}
 }
 
-// A step tells a value long before it ends: one that runs beside it goes on with that.
+// A step tells a value long before the step ends. A parallel step goes on with this value.
 func TestValuesAwaited(t *testing.T) {
 	news, answer := NewValue[string]("the news"), NewValue[string]("the answer")
 	answered := make(chan struct{})
@@ -83,7 +83,7 @@ func TestAwaitEndsWithTheWorkflow(t *testing.T) {
 	}
 }
 
-// A workflow is refused before any of it runs where a step could not have what it takes.
+// A workflow in which a step could not get a value is refused before any step runs.
 func TestCheckRefusesValuesThatCannotBe(t *testing.T) {
 	v, w := NewValue[string]("the plan"), NewValue[string]("the news")
 	nothing := func(context.Context, func(string)) error { return nil }

@@ -28,16 +28,16 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/why"
 )
 
-// Sources are what a bundle is gathered from. What is nil or empty is left out.
+// Sources are the sources of a bundle. The bundle leaves out sources that are nil or empty.
 type Sources struct {
 	// Name of the management cluster.
 	Name   string
 	Status status.Sources
-	// Logs are those of the host's programs, where they are processes of this machine.
+	// Logs are the logs of the host's programs, if these are processes of this machine.
 	Logs host.Logger
-	// Files of this machine that belong to it, by the name that they get: fleet.yaml, the record.
+	// Files of this machine that go into the bundle, by their names in the bundle: fleet.yaml, the record.
 	Files map[string][]byte
-	// Private are files of this machine that do not go along: what stands in them under names of secrets is taken out of all else.
+	// Private are files of this machine that do not go into the bundle. Their values under names of secrets are removed from everything else.
 	Private [][]byte
 	// Failure is what made somebody gather it; "" where nobody says.
 	Failure string
@@ -59,13 +59,14 @@ type Result struct {
 const (
 	// maxLog is how much of the end of each log goes along.
 	maxLog = 2 << 20
-	// maxEntry bounds one file, maxTotal all of them, before they are compressed.
+	// maxEntry limits one file, maxTotal all files together, both before compression.
 	maxEntry, maxTotal = 64 << 20, 512 << 20
-	// mostClusters bounds those that are looked at in depth.
+	// mostClusters limits the number of clusters to look at in depth.
 	mostClusters = 20
 )
 
-// Write gathers a bundle and puts it at file, whole or not at all, for nobody else to read. What cannot be read is said in it.
+// Write gathers a bundle and writes it to file, completely or not at all. Only this user may read the file. The bundle lists the parts that
+// could not be read.
 func Write(ctx context.Context, file string, from Sources) (*Result, error) {
 	out, err := atomicfile.New(file, 0o600)
 	if err != nil {
@@ -232,7 +233,7 @@ func (b *bundle) events(ctx context.Context) {
 	b.text("events.txt", text.String())
 }
 
-// clusters are those that are not Ready, in depth.
+// clusters writes the clusters that are not Ready, in depth.
 func (b *bundle) clusters(ctx context.Context, report *status.Report) {
 	n := 0
 	for _, c := range report.Clusters {
@@ -262,8 +263,7 @@ func (b *bundle) versions(report *status.Report) {
 	})
 }
 
-// readme says what is in the bundle. What it says in our own words is no secret, whatever the redactor would take of it; all else is
-// without.
+// readme describes the content of the bundle. The redactor does not change the text of this package, and redacts everything else.
 func (b *bundle) readme() {
 	var s strings.Builder
 	fmt.Fprintf(&s, "Support bundle of the management cluster %s, gathered %s by fleetctl %s.\n\n", b.redactor.Text(b.from.Name),
@@ -321,7 +321,7 @@ func (b *bundle) document(name string, v any) {
 
 func (b *bundle) text(name, s string) { b.write(name, []byte(b.redactor.Text(s))) }
 
-// write puts a file into the archive; its content is without what is secret already, and its name is made so here.
+// write puts a file into the archive. The content is redacted already; write redacts the name.
 func (b *bundle) write(name string, content []byte) {
 	if b.err != nil {
 		return

@@ -33,7 +33,8 @@ func (l logFolder) Log(name string) (*os.File, error) {
 	return os.Open(filepath.Join(string(l), name))
 }
 
-// TestCanary hides one secret in every place that a real cluster, its host and its fleet repo have for it: the bundle has all else.
+// TestCanary hides one secret in every place where a real cluster, its host and its fleet repo may have a secret. The bundle has everything
+// except this secret.
 func TestCanary(t *testing.T) {
 	client, kubeconfig := kubetest.Start(t)
 	ctx := t.Context()

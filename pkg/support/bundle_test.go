@@ -50,7 +50,7 @@ func unpack(t *testing.T, file string) map[string]string {
 	}
 }
 
-// A cluster that does not answer has a bundle as well: it says so, and has what this machine knows.
+// There is a bundle for a cluster that does not answer, too. The bundle tells this, and has the data of this machine.
 func TestBundleWithoutACluster(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "bundle.tar.gz")
 	r, err := Write(t.Context(), file, Sources{
@@ -68,7 +68,7 @@ func TestBundleWithoutACluster(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Size() != r.Bytes {
 		t.Errorf("%v, %v", info, err)
 	}
-	// Its own words are no secret; what it was told may be one, and is looked for in what is unpacked.
+	// The README's own text is not redacted. Other texts in it are redacted, and the test looks for secrets in them.
 	readme := ""
 	for name, content := range unpack(t, file) {
 		if strings.Contains(content, canary) {
@@ -81,7 +81,7 @@ func TestBundleWithoutACluster(t *testing.T) {
 	if !strings.Contains(readme, readmeText) || !strings.Contains(readme, unseenSecrets) || !strings.Contains(readme, "it is stopped") {
 		t.Errorf("the bundle's own words are not all there:\n%s", readme)
 	}
-	// Where it cannot be written there is nothing, not a part of it.
+	// If the file cannot be written, no part of it is left.
 	bad := filepath.Join(t.TempDir(), "no", "such", "folder.tar.gz")
 	if _, err := Write(t.Context(), bad, Sources{Name: "mgmt"}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)

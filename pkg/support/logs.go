@@ -49,7 +49,8 @@ func endOf(logs host.Logger, name string) (string, error) {
 	return text, err
 }
 
-// podLogs are those of the pods of all namespaces in which a provider, Flux or cert-manager runs, and of those before a restart.
+// podLogs writes the logs of the pods in all namespaces in which a provider, Flux or cert-manager runs, also the logs from before a
+// restart.
 func (b *bundle) podLogs(ctx context.Context, objects []unstructured.Unstructured) {
 	for i := range objects {
 		obj := &objects[i]

@@ -10,9 +10,9 @@ import (
 )
 
 // unseenSecrets says that logs and other texts may show what a Secret holds.
-const unseenSecrets = "Secrets: what they hold could not be looked for elsewhere"
+const unseenSecrets = "Secrets: their values could not be read, so logs and other texts in the bundle may show some of them"
 
-// secretValues are what a Secret holds. What Helm keeps is packed, and what of it is secret stands in no other form anywhere else.
+// secretValues are the secret values of a Secret. The Secrets of Helm are compressed, and their secrets appear nowhere else in that form.
 func secretValues(obj *unstructured.Unstructured) [][]byte {
 	if obj.GetKind() != "Secret" || obj.GroupVersionKind().Group != "" {
 		return nil
@@ -38,7 +38,7 @@ func secretValues(obj *unstructured.Unstructured) [][]byte {
 	return out
 }
 
-// privateValues are what stands under names of secrets in documents.
+// privateValues are the values under names of secrets in documents.
 func privateValues(documents [][]byte) [][]byte {
 	var out [][]byte
 	var walk func(name string, v any)

@@ -14,8 +14,8 @@ import (
 // Redacted stands where something secret stood, or may have.
 const Redacted = "REDACTED"
 
-// Redactor removes secrets from objects and texts: values under a name that says so, text that looks like a key or a token, and every value
-// of the cluster's Secrets, wherever it appears. It rather takes too much.
+// Redactor removes secrets from objects and texts: values under the name of a secret, text that looks like a key or a token, and every
+// value of the cluster's Secrets, wherever it appears. In doubt, it removes a value.
 type Redactor struct {
 	replacer *strings.Replacer
 }
@@ -27,7 +27,8 @@ const (
 	longest = 16 << 10
 )
 
-// NewRedactor knows the values of Secrets. names are those of objects: a Secret that holds one of them keeps nothing secret by that.
+// NewRedactor makes a Redactor that knows the values of Secrets. names are the names of objects. A Secret's value that is the name of an
+// object is no secret.
 func NewRedactor(values [][]byte, names map[string]bool) *Redactor {
 	known := map[string]bool{}
 	add := func(s string) {
@@ -94,7 +95,7 @@ func eachText(v any, see func(string)) {
 	}
 }
 
-// public tells of a line of a Secret that it is in every other file of its kind.
+// public tells whether a line of a Secret is the same in every file of this kind, so that it is no secret.
 func public(s string) bool {
 	return strings.HasPrefix(s, "-----") ||
 		slices.Contains([]string{"apiVersion: v1", "kind: Config", "clusters:", "contexts:", "current-context:", "preferences: {}"}, s) ||
@@ -206,8 +207,7 @@ func (r *Redactor) Object(obj *unstructured.Unstructured) *unstructured.Unstruct
 // Value is a decoded document without what is secret.
 func (r *Redactor) Value(v any) any { return r.value("", v, false) }
 
-// value takes what is secret out of a value that stands under a name. all: it stands below a name that is sensitive, and is taken out
-// whatever its own name is.
+// value removes secrets from a value under a name. all: the value is below a sensitive name, and is removed whatever its own name is.
 func (r *Redactor) value(name string, v any, all bool) any {
 	hidden := all || hides(name)
 	switch v := v.(type) {
@@ -232,7 +232,7 @@ func (r *Redactor) value(name string, v any, all bool) any {
 	return v
 }
 
-// hides tells whether a name says that what it names is secret. What a machine is started with has them, too.
+// hides tells whether the value under a name is secret. The start-up data of machines contains secrets, too.
 func hides(name string) bool {
 	return sensitiveName.MatchString(name) ||
 		slices.Contains([]string{"userData", "user-data", "cloudConfig", "customData", "binaryData", "caBundle"}, name)

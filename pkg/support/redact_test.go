@@ -44,7 +44,7 @@ func TestCanaryInTexts(t *testing.T) {
 	}
 }
 
-// What is no secret stays: a bundle without words helps nobody.
+// Text that is no secret stays, because a bundle without text helps nobody.
 func TestWhatStays(t *testing.T) {
 	r := NewRedactor([][]byte{[]byte("flux-system"), []byte("short"), []byte("kind: Config")}, map[string]bool{"flux-system": true})
 	for _, text := range []string{
@@ -101,7 +101,7 @@ func TestCanaryInObjects(t *testing.T) {
 			}
 		}
 	}
-	// Of a Secret's value no trace is left, under whatever name and in whatever form it stands.
+	// No trace of a Secret's value is left, under any name and in any form.
 	for name, object := range map[string]string{
 		"plain": `{apiVersion: v1, kind: ConfigMap, metadata: {name: x}, data: {innocent: "it is %[1]s"}}`,
 		"coded": `{apiVersion: v1, kind: ConfigMap, metadata: {name: x}, data: {innocent: "it is %[2]s"}}`,
@@ -124,7 +124,7 @@ func with(text, encoded string) string {
 		"%[2]s", encoded).Replace(text)
 }
 
-// References stay: what a Cluster names is half of what is to be found out.
+// References stay: the objects that a Cluster names are half of a diagnosis.
 func TestReferencesStay(t *testing.T) {
 	obj := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.com/v1", "kind": "Thing", "metadata": map[string]any{"name": "x", "namespace": "n"},

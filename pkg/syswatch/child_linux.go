@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Main is what a test's TestMain ends in: it runs the tests or, in a child, watched for each folder that it is given. The error of watched
-// is that of the code, and no failure.
+// Main is the last call of a test's TestMain. It runs the tests or, in a child process, runs watched for each folder that the child gets.
+// An error of watched comes from the code under test, and is no failure of the test.
 func Main(m *testing.M, watched func(dir string) error) {
 	switch os.Getenv(stageVariable) {
 	case confining:
@@ -136,7 +136,7 @@ func listenerFrom(socket *os.File) (int, error) {
 	return fds[0], nil
 }
 
-// Run has the child do its work with a folder, and returns what it did that it must not, and what its work said.
+// Run has the child process do its work with a folder. It returns the forbidden actions of the child, and the output of the child's work.
 func (c *Child) Run(t testing.TB, dir string) (did []string, said string) {
 	t.Helper()
 	actual, err := filepath.EvalSymlinks(dir)

@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The child says by these in which of its two lives it is: in the first it puts itself under the filter, in the second it runs the code.
+// These values tell in which of its two lives the child is: in the first life it puts itself under the filter, in the second it runs the
+// code.
 const (
 	stageVariable = "SYSWATCH_STAGE"
 	confining     = "1"
@@ -24,8 +25,8 @@ const (
 	answers        = 4 // the second life writes a line for each folder that it is through with
 )
 
-// confine puts this thread and all that comes of it under the filter, hands the kernel's questions to the parent, and becomes this program
-// once more: so all threads of the second life are under it.
+// confine puts this thread and its descendants under the filter, and hands the kernel's questions to the parent. Then it starts this
+// program again in the same process, so that all threads of the second life are under the filter.
 func confine() error {
 	runtime.LockOSThread()
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {

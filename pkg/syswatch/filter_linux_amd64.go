@@ -12,7 +12,8 @@ func watchedHere() []int {
 	}
 }
 
-// pathFirst tells of the calls whose first argument is a path: there is none before it that says from where.
+// pathFirst tells whether the first argument of the call is a path. Such calls have no argument with the folder that the path is relative
+// to.
 func pathFirst(number int) bool {
 	switch number {
 	case unix.SYS_EXECVE, unix.SYS_OPEN, unix.SYS_CREAT, unix.SYS_UNLINK, unix.SYS_MKDIR, unix.SYS_RMDIR, unix.SYS_RENAME,

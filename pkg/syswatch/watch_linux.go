@@ -92,7 +92,7 @@ func (w *watcher) ioctl(request uintptr, arg unsafe.Pointer) error {
 	return nil
 }
 
-// judge says what a call does that it must not; "" where it may.
+// judge describes a forbidden call; it returns "" for an allowed call.
 func (w *watcher) judge(q *question) string {
 	number := int(q.number)
 	switch number {
@@ -135,8 +135,8 @@ func (w *watcher) judge(q *question) string {
 	return fmt.Sprintf("wrote %s (system call %d)", name, number)
 }
 
-// judgeProgram lets this program be started, which is how the child begins its second life, and how it makes workers that do nothing but
-// its work.
+// judgeProgram allows the start of this same program, and of no other. The child starts it to begin its second life, and to make workers
+// for its work.
 func (w *watcher) judgeProgram(name string, pid uint32) string {
 	if actual := w.actual(name, pid, true); actual != w.self {
 		return "started " + actual
@@ -144,7 +144,7 @@ func (w *watcher) judgeProgram(name string, pid uint32) string {
 	return ""
 }
 
-// how is what openat2 is told: its flags, which stand in the memory of the child, and whether the file must be beneath the folder.
+// how are the arguments of openat2: its flags, from the memory of the child, and whether the file must be beneath the folder.
 func (w *watcher) how(q *question) (flags uint64, beneath bool, err error) {
 	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", q.pid))
 	if err != nil {
@@ -186,7 +186,8 @@ func (w *watcher) path(pid uint32, from int32, address uint64) (string, error) {
 	return folder + "/" + name, nil
 }
 
-// real is the path without symbolic links. Of a file that is not there it is that of its folder with the name, as far as that goes.
+// actual is the path without symbolic links. If the file does not exist, actual is the path of its folder without symbolic links, with the
+// name of the file, as far as that is possible.
 func (w *watcher) actual(name string, pid uint32, follow bool) string {
 	for _, self := range []string{"/proc/self/", "/proc/thread-self/"} {
 		if rest, ok := strings.CutPrefix(name, self); ok {
@@ -216,7 +217,7 @@ var (
 	ofTheProcess = []string{"cgroup", "mountinfo", "maps", "auxv", "exe", "stat", "status", "task"}
 )
 
-// userFolders is what a library for the folders of users reads in each process that it is part of, whatever that does.
+// userFolders is a file that a library for the user's folders reads in each process that links the library, whatever the process does.
 const userFolders = "user-dirs.dirs"
 
 func (w *watcher) mayRead(name string) bool {

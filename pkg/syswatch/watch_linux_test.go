@@ -17,7 +17,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/syswatch"
 )
 
-// faults are what the watched code does, by the name of the folder that it is given; says is what is to be reported, "" where nothing is.
+// faults are the actions of the watched code, by the name of the folder that it gets. says is the expected report, "" for none.
 var faults = map[string]struct {
 	says string
 	do   func(dir string) error

@@ -13,8 +13,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/version"
 )
 
-// PrintFindings prints findings for a person: a line each, with the place first, so that editors and terminals make a link of it.
-// What says the same of many places is said once, with how many they are.
+// PrintFindings prints findings for a person. Each finding is a line that begins with the place, so that editors and terminals make a link
+// of it. The same finding in many places is printed once, with the number of places.
 func PrintFindings(s Streams, w io.Writer, findings diag.Findings) error {
 	w = guarded(w)
 	bold, bad, warn, dim := Painter(s, bold), Painter(s, Bad), Painter(s, Warn), Painter(s, Dim)

@@ -29,7 +29,7 @@ func TestPrintAnnotations(t *testing.T) {
 	}
 }
 
-// What the schema of SARIF 2.1.0 demands of the parts that we write.
+// The output has the fields that the schema of SARIF 2.1.0 requires.
 func TestPrintSARIF(t *testing.T) {
 	var out bytes.Buffer
 	rules := []diag.Rule{{ID: "unknown-field", Severity: diag.SeverityError, Summary: "Every field is known."}}

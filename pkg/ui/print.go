@@ -7,8 +7,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
-// Fprintf is fmt.Fprintf for views: a text among args stays on the line, and in the column, that the format puts it in, whatever is in
-// it. All that views print goes through it, but for text of several lines, which is made safe line by line.
+// Fprintf is fmt.Fprintf for views. A text among args stays on the line and in the column of the format, whatever it contains. Views print
+// everything with Fprintf, except texts of several lines, which FprintText makes safe line by line.
 func Fprintf(w io.Writer, format string, args ...any) (int, error) {
 	return fmt.Fprintf(w, format, unbroken(args)...)
 }
@@ -40,6 +40,6 @@ func (u unbrokenValue) Format(s fmt.State, verb rune) {
 	_, _ = io.WriteString(s, plain.Unbroken(fmt.Sprintf(fmt.FormatString(s, verb), u.value))) // the printer's own buffer takes all
 }
 
-// FprintText writes text of several lines, such as a difference or notes, as it is, and a line end: only what is Hidden in a line is
-// escaped, by the Guard below all streams. A name, or a message, in a line goes through Fprintf.
+// FprintText writes text of several lines, such as a difference or notes, unchanged, with a line end. The Guard below all streams escapes
+// only Hidden characters. Print a name or message inside a line with Fprintf.
 func FprintText(w io.Writer, text string) (int, error) { return fmt.Fprintln(w, text) }

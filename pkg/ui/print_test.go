@@ -8,7 +8,7 @@ import (
 
 type phase string
 
-// A type of its own is a text as well, and what has texts in it prints them.
+// Named string types count as texts, and so do values that contain texts.
 func TestFprintfKeepsTheLine(t *testing.T) {
 	const text = "a\nb\r\tc"
 	for name, tc := range map[string]struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/progress"
 )
 
-// heartbeat is how often a plain log says that a step is still running, so that a hang does not look like work.
+// heartbeat is the interval at which a plain log tells that a step is still running, so that a reader can tell work from a hang.
 const heartbeat = 15 * time.Second
 
 // Reporter shows steps on standard error: plain lines, or a live block on a smart terminal. It remembers every finished step
@@ -23,7 +23,7 @@ type Reporter struct {
 	color bool
 	live  bool
 	quiet bool
-	// verbose tells of a step when it began, and on a plain log what it waits for whenever that changes.
+	// verbose prints when a step began. On a plain log, it also prints what the step waits for, after each change.
 	verbose bool
 	start   time.Time
 	active  []*step

@@ -40,8 +40,8 @@ func readLine(in io.Reader) (string, error) {
 	}
 }
 
-// Ask returns the text that the user types, without surrounding spaces. It fails without a terminal, or if the user types nothing.
-// missing is the text of that error, and hint its hint.
+// Ask returns the text that the user types, without surrounding spaces. It fails without a terminal, or if the user types nothing. missing
+// is the text of that error, and hint its hint.
 func Ask(s Streams, question, missing, hint string) (string, error) {
 	if !s.InTerminal {
 		return "", diag.Usage(hint, "%s", missing)
@@ -73,8 +73,8 @@ type Question struct {
 	Missing, Hint string
 }
 
-// Ask returns the choice that the user types, by its number or name. Without a terminal, and for an answer that is none of the choices, it
-// fails and says what there is.
+// Ask returns the choice that the user types, by number or name. It fails without a terminal, or if the answer is not among the choices;
+// the error lists the choices.
 func (q Question) Ask(s Streams) (string, error) {
 	list := q.list()
 	if s.InTerminal && len(q.Choices) <= maxChoices {
@@ -117,8 +117,8 @@ func (q Question) list() string {
 	return "there are: " + strings.Join(q.Choices, ", ")
 }
 
-// Choose returns the only choice there is, or the one that the user types. Without a terminal it fails and names flag, the flag that
-// answers for a script.
+// Choose returns the only choice, or the choice that the user types. Without a terminal it fails, and names flag, the flag that answers for
+// a script.
 func Choose(s Streams, question string, choices []string, flag string) (string, error) {
 	if len(choices) == 1 {
 		return choices[0], nil

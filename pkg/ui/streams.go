@@ -93,7 +93,7 @@ const (
 	bold = Tone(plain.Bold)
 )
 
-// Painter returns a function that gives text its tone on standard output, where colour is welcome.
+// Painter returns a function that gives text its tone on standard output, if colour is wanted there.
 func Painter(s Streams, tone Tone) func(string) string {
 	return func(text string) string { return paint(s.OutColor, plain.Control(tone), text) }
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// One finding stands for ninety equal ones; what is said a few times, or differs, stays.
+// One finding replaces ninety equal findings. A finding that occurs only a few times, or that differs, stays.
 func TestFindingsAreSummedUp(t *testing.T) {
 	var findings diag.Findings
 	for i := range 90 {

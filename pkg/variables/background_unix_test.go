@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// What a command leaves running holds its output open, and is not waited for.
+// A command leaves a program behind that keeps the command's output open. Nobody waits for this program.
 func TestCommandLeavesAProgramBehind(t *testing.T) {
 	pid := filepath.Join(t.TempDir(), "pid")
 	begun := time.Now()

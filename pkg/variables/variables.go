@@ -24,8 +24,8 @@ import (
 type Resolved struct {
 	Values  map[string]string
 	Origins map[string]capi.Origin
-	// Vault are those that Vault has. It is asked when the cluster can be: what is leased there may still be good. Until then their values
-	// stand in.
+	// Vault are the variables whose values come from Vault. Vault is asked only when the cluster can be asked, because earlier leases may
+	// still be good. Until then, placeholders stand for the values.
 	Vault []v1alpha1.Variable
 }
 
@@ -49,7 +49,7 @@ func SourceOf(v v1alpha1.Variable) string {
 // FromEnvironment says for people that a value comes from the environment variable name.
 func FromEnvironment(name string) string { return "environment variable " + name }
 
-// OriginOf is where a value comes from, and its end where it has one in it.
+// OriginOf is the source of a value, with the time at which the value expires, if the value itself has such a time.
 func OriginOf(source, value string) capi.Origin {
 	o := capi.Origin{Source: source}
 	if end, ok := capi.EndOf(value); ok {
@@ -62,14 +62,14 @@ func OriginOf(source, value string) capi.Origin {
 type Inputs struct {
 	// LookupEnv reads the environment (os.LookupEnv).
 	LookupEnv func(string) (string, bool)
-	// Environ is the environment of commands that fleet.yaml names, as NAME=value; nil: that of this process.
+	// Environ is the environment of the commands in fleet.yaml, as NAME=VALUE; nil: the environment of this process.
 	Environ []string
 	// Stdin is what is piped in; nil where that is a terminal.
 	Stdin io.Reader
 }
 
-// Resolve gets the value of every variable that providers declare, from where fleet.yaml says, and of every other one that
-// components may ask for from the environment. All problems are reported at once; no value is ever part of an error.
+// Resolve gets the values of all variables. The variables that providers declare come from the sources in fleet.yaml, and the other
+// variables that components may ask for come from the environment. It reports all problems at once. No value is ever part of an error.
 func Resolve(ctx context.Context, providers []v1alpha1.Provider, dir string, in Inputs) (*Resolved, error) {
 	resolved := &Resolved{Values: map[string]string{}, Origins: map[string]capi.Origin{}}
 	var problems []error
@@ -158,7 +158,7 @@ func read(ctx context.Context, v v1alpha1.Variable, dir string, in Inputs) (stri
 	return value, nil
 }
 
-// variableFromStdin reads standard input to its end. A person at a terminal is not asked: what they type would be seen.
+// variableFromStdin reads standard input to its end. It refuses a terminal, which would show the typed text.
 func variableFromStdin(stdin io.Reader) (string, error) {
 	const hint = "pipe it in: `… | fleetctl init`"
 	if stdin == nil {
@@ -185,8 +185,8 @@ func withoutNewline(raw []byte) string {
 	return text
 }
 
-// WithoutCommands are the providers without the variables that come from commands or from standard input, and those variables' names, each
-// with its program.
+// WithoutCommands returns the providers without the variables that come from commands or from standard input. commands are the names of
+// these variables, each with its program.
 func WithoutCommands(providers []v1alpha1.Provider) (kept []v1alpha1.Provider, commands []string) {
 	for _, p := range providers {
 		variables := p.Variables

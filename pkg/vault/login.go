@@ -27,7 +27,7 @@ func (c *Client) login(ctx context.Context) (string, error) {
 	var got answer
 	if err := c.send(ctx, http.MethodPost, "auth/"+c.config.Mount+"/login", "", body, &got); err != nil {
 		return "", diag.Wrap("log in to Vault by "+string(c.config.Method)+" at auth/"+c.config.Mount, err,
-			"check mount, role and what it is bound to: `vault:` of the management cluster in fleet.yaml")
+			"check the mount, the role and the role's bindings: `vault:` of the management cluster in fleet.yaml")
 	}
 	if got.Auth == nil || got.Auth.ClientToken == "" {
 		return "", diag.Errorf("check the mount: `vault:` of the management cluster in fleet.yaml",

@@ -49,7 +49,7 @@ type Config struct {
 	Namespace string
 	// CA are certificate authorities (PEM) to trust besides the machine's.
 	CA []byte
-	// Method to log in by; Mount is where it is mounted, its name by default.
+	// Method of the login. Mount is the path of the auth method in Vault, by default the method's name.
 	Method Method
 	Mount  string
 	// Role to log in as, for kubernetes and jwt; Token, RoleID, SecretID and JWT are what each method takes.
@@ -71,7 +71,8 @@ type Client struct {
 type Secret struct {
 	// Lease is the id of what ends; "" for what only lies there.
 	Lease string
-	// Until is when it ends, with the token that asked for it at the latest; nil where it does not. Duration is what it was given for.
+	// Until is the end of the lease, at the latest the end of the token that asked for it; nil for a secret without an end. Duration is the
+	// granted duration.
 	Until    *time.Time
 	Duration time.Duration
 	// Renewable tells that the end can be put off.
@@ -80,13 +81,13 @@ type Secret struct {
 	fields map[string]json.RawMessage
 }
 
-// Error is an answer that is none of success. Its text is the server's.
+// Error is an answer other than success. Its text is the server's.
 type Error struct {
 	Status int
 	Said   []string
 }
 
-// Error is what the server says, or the meaning of the status where it says nothing.
+// Error returns the server's message, or the meaning of the status if the server sends no message.
 func (e *Error) Error() string {
 	if len(e.Said) == 0 {
 		return fmt.Sprintf("Vault answers %d %s", e.Status, http.StatusText(e.Status))
@@ -106,13 +107,14 @@ func New(config Config) (*Client, error) {
 	case err != nil || base.Hostname() == "" || base.Scheme != "https" && base.Scheme != "http":
 		return nil, diag.Errorf("export VAULT_ADDR=https://vault.example.com:8200", "the address of Vault is no URL")
 	case base.User != nil || base.RawQuery != "":
-		return nil, diag.Errorf("export VAULT_ADDR with nothing but scheme, host and port", "the address of Vault holds more than a server")
+		return nil, diag.Errorf("export VAULT_ADDR with nothing but scheme, host and port",
+			"the address of Vault has more than scheme, host and port")
 	case base.Scheme == "http" && !sameorigin.IsLoopback(base.Hostname()):
 		return nil, diag.Errorf("use https", "the token for Vault would go to %s without TLS", base.Host)
 	}
 	transport, found := sameorigin.NewTransport(config.CA)
 	if len(config.CA) > 0 && !found {
-		return nil, diag.Errorf("give VAULT_CACERT a PEM file", "there is no certificate in what is to be trusted for Vault")
+		return nil, diag.Errorf("give VAULT_CACERT a PEM file", "the certificate authorities for Vault contain no certificate")
 	}
 	if config.Mount == "" {
 		config.Mount = string(config.Method)
@@ -159,7 +161,7 @@ func (c *Client) Read(ctx context.Context, at string) (*Secret, error) {
 			Data json.RawMessage `json:"data"`
 		}
 		if json.Unmarshal(content, &inner) != nil || len(inner.Data) == 0 || string(inner.Data) == "null" {
-			return nil, diag.Errorf("write it anew: vault kv put "+at+" …", "the newest version of %s in Vault is deleted", at)
+			return nil, diag.Errorf("write it again: vault kv put "+at+" …", "the newest version of %s in Vault is deleted", at)
 		}
 		content = inner.Data
 	}
@@ -188,7 +190,7 @@ func (c *Client) lease(secret *Secret, got *answer, begin time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.tokenEnd != nil {
-		// Vault takes back what a token has leased when the token ends, and no other token can put that off.
+		// Vault revokes the leases of a token when the token ends, and no other token can extend them.
 		secret.Renewable = false
 		if c.tokenEnd.Before(end) {
 			end = *c.tokenEnd
@@ -200,7 +202,7 @@ func (c *Client) lease(secret *Secret, got *answer, begin time.Time) bool {
 	return secret.Duration > 0
 }
 
-// Renew puts off the end of a lease. It returns the new end, which may be before what was asked for: a lease has a greatest age.
+// Renew extends a lease. It returns the new end. The new end may be earlier than requested, because a lease has a maximum age.
 func (c *Client) Renew(ctx context.Context, lease string, increment time.Duration) (until time.Time, renewable bool, _ error) {
 	begin := time.Now()
 	var got answer
@@ -220,8 +222,8 @@ func (c *Client) Revoke(ctx context.Context, lease string) error {
 	return nil
 }
 
-// versioned is where to read path, and whether it lies in a key-value engine that keeps versions. Who may not ask is believed to know the
-// path as the HTTP API has it.
+// versioned is the path to read from, and whether the path is in a key-value engine that keeps versions. If the token may not ask for this,
+// the given path is taken as the path of the HTTP API.
 func (c *Client) versioned(ctx context.Context, at string) (asked string, versioned bool, _ error) {
 	var got answer
 	if err := c.call(ctx, http.MethodGet, "sys/internal/ui/mounts/"+at, nil, &got); err != nil {
@@ -302,7 +304,8 @@ func (c *Client) explain(op string, err error) error {
 	case errors.As(err, &said) && said.Status == http.StatusServiceUnavailable:
 		hint = "vault status"
 	case errors.As(err, &left):
-		hint = "give VAULT_ADDR the address of the active node, or of what stands before all of them: the token goes to no other server"
+		hint = "give VAULT_ADDR the address of the active node, or of the load balancer in front of all nodes: fleetctl sends the " +
+			"token to no other server"
 	}
 	return diag.Wrap(op, err, hint)
 }
@@ -361,7 +364,7 @@ func (c *Client) send(ctx context.Context, method, at, token string, body any, i
 	return nil
 }
 
-// said is what the server says, without what it was told, and not endlessly.
+// said is the server's message, without secrets that the server got from this client, and cut to a limit.
 func (c *Client) said(texts []string, token string) []string {
 	var out []string
 	for _, text := range texts {

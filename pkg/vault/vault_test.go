@@ -35,7 +35,7 @@ const (
 	mountAnswer = `{"request_id":"7","lease_id":"","renewable":false,"lease_duration":0,"data":{"path":%q,"type":%q,"options":%s,"description":"","config":{}},"auth":null}`
 )
 
-// server is a Vault: what it is asked at "METHOD path" it answers so. The bodies and headers that it got are kept.
+// server simulates Vault: it has an answer for each "METHOD path". It keeps the bodies and headers of the requests.
 type server struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -161,7 +161,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// What a token has leased ends with it.
+// A lease ends with the token that made it.
 func TestLeaseEndsWithToken(t *testing.T) {
 	s := newServer(t, map[string]string{
 		"POST auth/ci/login": fmt.Sprintf(loginAnswer, 600), "GET aws/creds/capa": awsAnswer,
@@ -217,7 +217,7 @@ func TestRenewAndRevoke(t *testing.T) {
 	}
 }
 
-// No error has in it what Vault was told, or tells, and each says what to do.
+// No error shows what was sent to Vault, or a secret from Vault. Each error says what to do.
 func TestErrors(t *testing.T) {
 	elsewhere := newServer(t, map[string]string{})
 	answers := map[string]string{

@@ -33,9 +33,9 @@ func Paused(paused bool, objects []management.Switched, commit string) View {
 	return view{r, func(p *Page) error { return pauseView(p.Out, p.Streams, r, commit) }}
 }
 
-// changeView puts the difference on standard output, where a program can take it, and what there is to say on standard error. Generated
-// files are summed up, unless the reader wants all of them: a person who asked for it, or a program that applies a difference which was not
-// written here.
+// changeView prints the difference on standard output, where a program can read it, and messages on standard error. It sums up generated
+// files, unless the reader wants the whole difference. Such a reader is a person who asked for it, or a program that applies the difference
+// elsewhere.
 func changeView(w io.Writer, s ui.Streams, r *change.Result, verbose bool) error {
 	show := diffView
 	if verbose {
@@ -56,7 +56,7 @@ func changeView(w io.Writer, s ui.Streams, r *change.Result, verbose bool) error
 		ui.FprintText(s.Err, "Nothing else to do.")
 		return nil
 	case !r.Changed:
-		ui.Fprintf(s.Err, "Nothing to do: %s.\n", cmp.Or(r.AsWanted, "all is as wanted"))
+		ui.Fprintf(s.Err, "Nothing to do: %s.\n", cmp.Or(r.AsWanted, "the fleet repo has this already"))
 		return nil
 	case r.DryRun:
 		ui.FprintText(s.Err, "Nothing was changed (--dry-run).")
@@ -77,8 +77,7 @@ func changeView(w io.Writer, s ui.Streams, r *change.Result, verbose bool) error
 	return nil
 }
 
-// A person is not shown all of a file that comes or goes with more lines than maxShown, such as the generated ones of Flux, but how it
-// begins.
+// A person sees only the beginning of a new or deleted file with more lines than maxShown, such as the generated files of Flux.
 const maxShown, beginning = 100, 12
 
 // wholeDiff writes a difference with every line of it.
@@ -88,7 +87,7 @@ func wholeDiff(w io.Writer, s ui.Streams, diff string) error {
 	return diffView(w, plain, diff)
 }
 
-// diffView writes a difference, in colour where that is welcome. What is not at a terminal gets all of it: `git apply` takes it.
+// diffView writes a difference, in colour if the reader wants colour. Without a terminal it writes the whole difference, for `git apply`.
 func diffView(w io.Writer, s ui.Streams, diff string) error {
 	paint := map[byte]func(string) string{'+': ui.Painter(s, ui.Good), '-': ui.Painter(s, ui.Bad), '@': ui.Painter(s, ui.Dim)}
 	lines := strings.Split(strings.TrimSuffix(diff, "\n"), "\n")
@@ -114,7 +113,7 @@ func diffView(w io.Writer, s ui.Streams, diff string) error {
 	return nil
 }
 
-// wholeFile is how many lines of a file come or go below the line of a difference that says so; 0 for any other line.
+// wholeFile is the number of lines of a new or deleted file, if lines begin with the hunk header of such a file; 0 for any other line.
 func wholeFile(lines []string) int {
 	added, removed := strings.HasPrefix(lines[0], "@@ -0,0 +"), strings.HasPrefix(lines[0], "@@ -") && strings.HasSuffix(lines[0], " +0,0 @@")
 	if !added && !removed {

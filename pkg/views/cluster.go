@@ -13,7 +13,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
-// Clusters is what `fleetctl cluster list` shows of some of all clusters, with what is wrong with the files of others.
+// Clusters is the output of `fleetctl cluster list`: some of all clusters, and the problems in the files of others.
 func Clusters(some, all []fleetrepo.Cluster, problems diag.Findings) View {
 	return list(clusterList{"1", some, problems}, some, clusterTable(all))
 }
@@ -26,7 +26,7 @@ func Cluster(c *fleetrepo.Cluster) View {
 	}{"1", c}, func(p *Page) error { return clusterView(p.Out, c) }}
 }
 
-// Pools is what `fleetctl pool list` shows of the pools of some clusters, with what is wrong with the files of others.
+// Pools is the output of `fleetctl pool list`: the pools of some clusters, and the problems in the files of others.
 func Pools(clusters []fleetrepo.Cluster, problems diag.Findings) View {
 	all := []clusterPool{}
 	for _, c := range clusters {
@@ -152,7 +152,7 @@ type clusterPool struct {
 	Cluster     string `json:"cluster"`
 	Environment string `json:"environment"`
 	fleetrepo.Pool
-	// KubernetesVersion of its nodes: its own, else that of the cluster.
+	// KubernetesVersion of the pool's nodes: the pool's own version, or else the cluster's.
 	KubernetesVersion string `json:"kubernetesVersion"`
 	File              string `json:"file"`
 }

@@ -83,7 +83,7 @@ func backupView(w io.Writer, r *pivot.BackupResult) error {
 	for _, m := range r.Missing {
 		ui.Fprintf(w, "  %s\n", m)
 	}
-	_, err := ui.Fprintf(w, "  fleetctl restore --from %s --snapshot %s --dry-run    # what is in it\n", r.Place, r.Snapshot)
+	_, err := ui.Fprintf(w, "  fleetctl restore --from %s --snapshot %s --dry-run    # shows the content\n", r.Place, r.Snapshot)
 	return err
 }
 
@@ -120,7 +120,7 @@ func restoreView(w io.Writer, r *pivot.RestoreResult) error {
 	return nil
 }
 
-// aroundView is what has become of what another tool restored.
+// aroundView shows the result of a restore by another tool.
 func aroundView(w io.Writer, r *pivot.RestoreResult) {
 	ui.Fprintf(w, "%s manages what was restored: %s\n", r.Cluster, countsText(r.Report.Moved))
 	if a := r.Arrival; a != nil {
@@ -177,7 +177,7 @@ func drainView(w io.Writer, r *leaving.DrainResult) error {
 	goes, stays := r.Going(), r.Staying()
 	switch {
 	case r.Outcome == "cancelled":
-		_, err := ui.Fprintf(w, "Flux goes on with the cluster %s, and makes anew what was drained.\n", r.Cluster)
+		_, err := ui.Fprintf(w, "Flux goes on with the cluster %s, and makes the drained resources again.\n", r.Cluster)
 		return err
 	case len(goes) == 0:
 		ui.Fprintf(w, "The cluster %s has nothing in its cloud that draining deletes.\n", r.Cluster)

@@ -13,9 +13,8 @@ import (
 const hostileText = "a\n::error file=x::owned\r\n##[command]b\x1b[2J\x1b]0;title\x07\u009b31m\u202e\u2066c\u2028d\x00\x7f " +
 	"::add-mask::e\n  ::set-env name=PATH::f"
 
-// TestHostileTexts prints every view with a text that is hostile wherever there can be one (conditions, events, names, versions and URLs
-// are written by whoever may write them), in every format: nothing that a terminal or a runner of CI acts on comes out, and no text makes
-// lines of its own.
+// TestHostileTexts prints every view in every format with hostile texts in all places that somebody else may write: conditions, events,
+// names, versions and URLs. The output contains nothing that a terminal or a CI runner acts on, and no text makes new lines.
 func TestHostileTexts(t *testing.T) {
 	for _, s := range allShown {
 		t.Run(s.name, func(t *testing.T) {

@@ -38,7 +38,7 @@ func scaffoldView(w io.Writer, r *lifecycle.ScaffoldResult) error {
 		ui.Fprintf(w, "Wrote the fleet repo of %s: %s, committed to %s as %s. Nothing was pushed.\n", r.Fleet, plain.Count(len(r.Files), "file"),
 			r.Branch, short(r.Commit))
 	} else {
-		ui.Fprintf(w, "Nothing to do: the fleet repo of %s has all of it.\n", r.Fleet)
+		ui.Fprintf(w, "Nothing to do: the fleet repo of %s is complete.\n", r.Fleet)
 	}
 	if r.KeyFile != "" {
 		ui.Fprintf(w, "The private key of its secrets is in %s. Keep a copy in a safe place: init needs it.\n", r.KeyFile)
@@ -152,7 +152,7 @@ func teardownView(w io.Writer, r *lifecycle.TeardownResult) error {
 			diag.ShellCommand("fleetctl", "orphans", "--delete", cluster, "--gone", r.Cluster))
 	}
 	for _, what := range r.NotAsked {
-		ui.Fprintf(w, "Could not be asked what is left: %s\n", what)
+		ui.Fprintf(w, "Could not look for the resources that are left: %s\n", what)
 	}
 	if !r.Changed {
 		_, err := ui.Fprintf(w, "There is no management cluster %s; nothing to do.\n", r.Cluster)

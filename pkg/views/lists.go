@@ -138,7 +138,7 @@ func positions(all []fleetrepo.Position) string {
 }
 
 var chartTable = table[fleetrepo.Chart]{
-	none: "There are no charts; `fleetctl cluster add` brings the one of its flavour along.",
+	none: "There are no charts; `fleetctl cluster add` brings the chart of the flavour along.",
 	name: func(c fleetrepo.Chart) string { return c.Name },
 	columns: []column[fleetrepo.Chart]{
 		{title: "CHART", of: func(c fleetrepo.Chart) string { return c.Name }},

@@ -120,7 +120,7 @@ func checkMark(s ui.Streams, status preflight.Status) string {
 
 func supportView(w io.Writer, s ui.Streams, r *support.Result) error {
 	for _, u := range r.Unread {
-		ui.Fprintf(s.Err, "not in it: %s\n", u)
+		ui.Fprintf(s.Err, "missing in the bundle: %s\n", u)
 	}
 	_, err := ui.Fprintf(w, "%s: %s, %d KiB. Look through it before you give it to somebody.\n", r.File,
 		plain.Count(len(r.Entries), "file"), (r.Bytes+1023)>>10)
@@ -166,7 +166,7 @@ func untilText(h held) string {
 	return text
 }
 
-// shortDuration leaves out the minutes and seconds that Go writes where there are none.
+// shortDuration leaves out minutes and seconds of zero, which Go writes.
 func shortDuration(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {

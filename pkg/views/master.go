@@ -25,7 +25,7 @@ func masterView(p *Page, r *masters.Result) error {
 		ui.Fprintf(p.Out, "%s has taken over from %s: %s\n", r.Cluster, r.Parent, strings.Join(r.HandedOver, ", "))
 	}
 	if r.Repo != "" {
-		ui.Fprintf(p.Out, "It has a fleet repo of its own, cloned to %s\n", r.Repo)
+		ui.Fprintf(p.Out, "It has its own fleet repo, cloned to %s\n", r.Repo)
 	}
 	ui.Fprintf(p.Out, "The management cluster %s stands alone. Its kubeconfig: %s\n", r.Cluster, r.Kubeconfig)
 	switch {
@@ -35,7 +35,8 @@ func masterView(p *Page, r *masters.Result) error {
 	case r.ParentGone:
 		ui.Fprintf(p.Out, "%s, which made it, is gone.\n", r.Parent)
 	case len(r.ParentKeeps) > 0:
-		ui.Fprintf(p.Out, "%s, which made it, is kept: these live only there: %s\n", r.Parent, strings.Join(r.ParentKeeps, ", "))
+		ui.Fprintf(p.Out, "%s, which made it, is kept, because no other management cluster has these clusters: %s\n", r.Parent,
+			strings.Join(r.ParentKeeps, ", "))
 	default:
 		ui.Fprintf(p.Out, "%s, which made it, was not torn down in this run.\n", r.Parent)
 	}

@@ -80,7 +80,7 @@ func orphansOf(resources []orphans.Resource, now time.Time) []orphan {
 	return all
 }
 
-// DeletedOrphans is what `fleetctl orphans --delete` has deleted, and what is left.
+// DeletedOrphans is the output of `fleetctl orphans --delete`: the deleted resources, and the resources that are left.
 func DeletedOrphans(r *reclaim.Deleted) View { return of(r, deletedOrphansView) }
 
 func deletedOrphansView(w io.Writer, r *reclaim.Deleted) error {
@@ -160,13 +160,13 @@ func orphansNotes(w io.Writer, report *orphans.Report) {
 	}
 	for _, c := range report.Clusters {
 		if !c.Proven {
-			ui.Fprintf(w, "Cluster %s: what has the proof \"none\" may be another fleet's: its tags name no fleet.\n", c.Name)
+			ui.Fprintf(w, "Cluster %s: resources with the proof \"none\" may belong to another fleet: their tags name no fleet.\n", c.Name)
 		}
 		if len(c.UsedBy) > 0 {
 			ui.Fprintf(w, "Cluster %s: others use its network: %s\n", c.Name, strings.Join(c.UsedBy, ", "))
 		}
 		if c.Declared {
-			ui.Fprintf(w, "Cluster %s is still declared in the fleet repo: a management cluster that is made anew makes it again.\n", c.Name)
+			ui.Fprintf(w, "Cluster %s is still declared in the fleet repo: a new management cluster would make it again.\n", c.Name)
 		}
 	}
 	if report.Others > 0 {

@@ -182,7 +182,7 @@ func tally(r *validate.Result) string {
 	return text
 }
 
-// adoptView says what was found; the file itself, where it is not written, is what remains on standard output.
+// adoptView shows the content of the repo. If the command does not write fleet.yaml, the file goes to standard output.
 func adoptView(p *Page, r *adopt.Report) error {
 	s := p.Err
 	t := tabwriter.NewWriter(s, 0, 0, 2, ' ', 0)

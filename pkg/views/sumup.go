@@ -22,7 +22,7 @@ type section struct {
 	added, removed int
 }
 
-// sections are those of a unified difference; what is none comes as text alone.
+// sections are the sections of a unified difference. Other text becomes a section with text alone.
 func sections(diff string) []section {
 	var out []section
 	old, fresh := 0, 0 // lines of the hunk that are still to come
@@ -89,8 +89,8 @@ func hunk(line string) (old, fresh int) {
 	return old, fresh
 }
 
-// sumUp is a difference in which what was generated, and nobody reads, is a line that says how much it is: Flux's own manifests, and new
-// charts as fleetctl brings them.
+// sumUp replaces the generated parts of a difference, which nobody reads, by a line with their size: Flux's own manifests, and new charts
+// in the form that fleetctl brings.
 func sumUp(diff string) string {
 	all := sections(diff)
 	charts := newCharts(all)
@@ -135,7 +135,7 @@ type newChart struct {
 	told         bool
 }
 
-// newCharts are those that fleetctl brings whose Chart.yaml is among the new files. A team reads its own.
+// newCharts are the charts of fleetctl whose Chart.yaml is among the new files. A team reads its own charts in full.
 func newCharts(all []section) map[string]*newChart {
 	charts := map[string]*newChart{}
 	for _, s := range all {

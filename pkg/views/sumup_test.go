@@ -18,7 +18,7 @@ func numbered(sign string, n int) string {
 	return b.String()
 }
 
-// What nobody reads is summed up, and not a line of anything else is lost.
+// Generated parts are summed up, and no line of any other part is lost.
 func TestSumUp(t *testing.T) {
 	write := func(name, content string) string {
 		c := manifest.Compare(name, nil, []byte(content))

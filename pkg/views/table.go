@@ -11,14 +11,14 @@ import (
 
 // table is how the items of a list are shown to a person: with -o name their names alone, with -o wide the columns that are wide as well.
 type table[T any] struct {
-	// none is what is said where there are no items.
+	// none is the message for an empty list.
 	none string
 	// name is what commands call an item by.
 	name    func(item T) string
 	columns []column[T]
 }
 
-// column of a table: wide ones are shown with -o wide alone, optional ones where any item has something in it.
+// column of a table. A wide column is shown only with -o wide, an optional column only if one of the items has a value in it.
 type column[T any] struct {
 	title          string
 	of             func(item T) string

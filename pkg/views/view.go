@@ -1,6 +1,6 @@
-// Package views prints what commands have found or done: one view for each result, which a program gets as data and a person as text. All
-// views are here, so that what several of them show (a commit, a count, a table) looks alike in all. They know results and nothing of how
-// these come about: who calls one has the result already.
+// Package views prints the results of commands. It has one view for each result, which a program gets as data and a person as text. All
+// views are here, so that their common parts (a commit, a count, a table) look alike. A view knows only the result, and not how the command
+// got it.
 package views
 
 import (
@@ -56,7 +56,7 @@ func of[T any](result T, human func(w io.Writer, result T) error) View {
 	return view{result, func(p *Page) error { return human(p.Out, result) }}
 }
 
-// list is the view of a list: result is what programs get of it, the table what people see.
+// list is the view of a list. Programs get result, and people see the table.
 func list[T any](result any, all []T, t table[T]) View {
 	return view{result, func(p *Page) error { return t.print(p.Out, p.Format, all) }}
 }

@@ -47,9 +47,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// shown is a view of a result that is filled: text is what each string in it says, "" for the name of its field.
+// shown is a view of a filled result. text is the value of each string in the result; "" stands for the name of its field.
 type shown struct {
-	// name is that of the function in this package that makes the view, and after a space what is special about it.
+	// name is the name of the function in this package that makes the view. After a space, it may name a special case.
 	name string
 	view func(text string) View
 	// lists are shown with more columns and as names, too.
@@ -240,8 +240,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestEveryViewIsShown finds each function of this package that makes a view among those that the tests show, and each golden file among
-// theirs.
+// TestEveryViewIsShown requires a test for each function of this package that makes a view, and a test for each golden file.
 func TestEveryViewIsShown(t *testing.T) {
 	cases := map[string]bool{}
 	tested := map[string]bool{}

@@ -36,8 +36,8 @@ const (
 	weightFollows        // a consequence of another fault
 )
 
-// causes are the troubles that nothing else explains, the first cause first. Of a cluster that is there and does not run, what keeps it
-// from running comes before what keeps commits from it.
+// causes are the troubles that no other trouble explains, the first cause first. If a cluster exists but does not run, the reasons for that
+// come before the reasons why commits do not reach it.
 func (c *chain) causes() []Cause {
 	delivery, running := c.deliveryCandidates(), c.runningCandidates()
 	var all []candidate

@@ -64,7 +64,8 @@ func (c *chain) release() *flux.Object {
 	return find(c.flux.HelmReleases, wanted)
 }
 
-// applied is the Kustomization that applied the release or the Cluster. If there is neither, it is the one that should apply them.
+// applied is the Kustomization that applied the release or the Cluster. If neither exists, applied is the Kustomization that should apply
+// them.
 func (c *chain) applied(release *flux.Object) kube.Key {
 	switch {
 	case release != nil && release.AppliedBy.Name != "":

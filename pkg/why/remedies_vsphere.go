@@ -1,6 +1,6 @@
 package why
 
-// vsphereRemedies are for what a vCenter answers, and for machines in it that wait.
+// vsphereRemedies are the remedies for error messages of a vCenter, and for virtual machines that wait.
 func vsphereRemedies() []Remedy {
 	at := []Stage{StageProvider, StageCluster}
 	return []Remedy{

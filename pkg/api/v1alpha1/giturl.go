@@ -59,10 +59,10 @@ func (g Git) ParseURL() (*url.URL, error) {
 	case "ssh":
 		return checkSSH(u)
 	case "file":
-		return nil, diag.Errorf("leave url out to use the folder that fleet.yaml stands in: fleetctl serves it to Flux",
+		return nil, diag.Errorf("leave url out to use the folder of fleet.yaml: fleetctl serves the folder to Flux",
 			"Flux cannot read a file:// URL")
 	case "":
-		return nil, diag.Errorf(urlForms+"; leave it out to use the folder that fleet.yaml stands in", "URL has no scheme")
+		return nil, diag.Errorf(urlForms+"; leave it out to use the folder of fleet.yaml", "URL has no scheme")
 	}
 	return nil, diag.Errorf(urlForms, "scheme %q is not supported", u.Scheme)
 }
@@ -87,14 +87,14 @@ func checkHTTPS(u *url.URL) (*url.URL, error) {
 		return nil, diag.Errorf(
 			"take the part before the @ out, revoke it if it was a token that has been committed, and give the token with --git-token-file or "+
 				"FLEETCTL_GIT_TOKEN_FILE",
-			"URL holds credentials, which do not belong in Git")
+			"URL has credentials, which do not belong in Git")
 	}
 	return checkPlace(u)
 }
 
 func checkSSH(u *url.URL) (*url.URL, error) {
 	if _, hasPassword := u.User.Password(); hasPassword {
-		return nil, diag.Errorf("use a deploy key", "URL holds a password, which does not belong in Git")
+		return nil, diag.Errorf("use a deploy key", "URL has a password, which does not belong in Git")
 	}
 	if u.User.Username() == "" {
 		return nil, diag.Errorf("most servers want ssh://git@host/path", "ssh URL has no user")
@@ -112,9 +112,9 @@ func checkPlace(u *url.URL) (*url.URL, error) {
 	case strings.Trim(u.Path, "/") == "":
 		return nil, diag.Errorf(urlForms, "URL has no path")
 	case u.RawQuery != "" || u.Fragment != "":
-		return nil, diag.Errorf("remove what is behind ? or #", "URL of a repository has neither a query nor a fragment")
+		return nil, diag.Errorf("remove the part after ? or #", "URL of a repository has neither a query nor a fragment")
 	case strings.ContainsFunc(u.Path, isBlank):
-		return nil, errors.New("path of the URL holds a blank")
+		return nil, errors.New("path of the URL has a blank")
 	}
 	return u, nil
 }

@@ -89,7 +89,7 @@ func parse(content []byte) (*yaml.Node, *diag.Finding) {
 	}
 	return nil, &diag.Finding{
 		Severity: diag.SeverityError, Rule: RuleSyntax, Line: next.Line, Column: next.Column,
-		Summary: "file holds more than one YAML document", Hint: "one file is one fleet: remove what is behind `---`",
+		Summary: "file has more than one YAML document", Hint: "one file is one fleet: remove everything after `---`",
 	}
 }
 

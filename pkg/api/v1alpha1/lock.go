@@ -127,7 +127,7 @@ func (v *validator) lock(l *Lock) {
 		v.digest(fieldPath(at, "sha256"), c.SHA256)
 		key := [4]string{string(c.Type), c.Name, c.Version, c.URL}
 		if seen[key] {
-			v.errorf(RuleDuplicate, at, "`fleetctl lock` writes it anew", "%s is there twice", c)
+			v.errorf(RuleDuplicate, at, "`fleetctl lock` writes it again", "%s is there twice", c)
 		}
 		seen[key] = true
 	}
@@ -138,7 +138,7 @@ func (v *validator) lock(l *Lock) {
 		at := itemPath("charts", i)
 		v.digest(fieldPath(at, "sha256"), c.SHA256)
 		if charts[c.Name] {
-			v.errorf(RuleDuplicate, at, "`fleetctl lock` writes it anew", "chart %s is there twice", c.Name)
+			v.errorf(RuleDuplicate, at, "`fleetctl lock` writes it again", "chart %s is there twice", c.Name)
 		}
 		charts[c.Name] = true
 	}
@@ -214,7 +214,7 @@ func (l *Lock) Verify(read LockedComponent) error {
 		return nil
 	}
 	return diag.Wrap("", &DigestError{Component: read, Locked: locked.SHA256},
-		"somebody has changed what is released as that version: find out who and why. If it is right, `fleetctl lock` writes the new digest, "+
+		"somebody has changed the release of that version: find out who and why. If it is right, `fleetctl lock` writes the new digest, "+
 			"for review")
 }
 

@@ -36,7 +36,7 @@ func (v *validator) lockedImages(images []LockedImage) {
 			v.errorf(RuleValue, fieldPath(at, "name"), "`fleetctl lock` writes it", "a name with a digest needs no other one")
 		}
 		if seen[image.Name] {
-			v.errorf(RuleDuplicate, at, "`fleetctl lock` writes it anew", "image %s is there twice", image.Name)
+			v.errorf(RuleDuplicate, at, "`fleetctl lock` writes it again", "image %s is there twice", image.Name)
 		}
 		seen[image.Name] = true
 	}
@@ -87,7 +87,7 @@ func (e *ImageDigestError) Hinted() error {
 				relock)
 	case e.Bundle:
 		return diag.Wrap("", e,
-			"make the bundle anew with `fleetctl bundle create`, which takes what the registry has; else find out who made this one and why it "+
+			"make the bundle again with `fleetctl bundle create`, which takes what the registry has; else find out who made this one and why it "+
 				"differs."+relock)
 	case e.LockedBundle:
 		return diag.Wrap("", e,

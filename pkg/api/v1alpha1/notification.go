@@ -93,7 +93,7 @@ func (v *validator) notification(at string, n *Notification, f *Fleet) {
 			v.errorf(RuleValue, fieldPath(at, "address"), "write https://host/path", "this is no address of a server")
 		} else if u.User != nil {
 			v.errorf(RuleValue, fieldPath(at, "address"), "put it into the Secret: `fleetctl notification add` with --secret-file",
-				"the address has a credential in it, and stands in Git in clear")
+				"the address has a credential in it, which Git would show in clear text")
 		}
 	}
 	if n.Type.IsCommitStatus() && n.Address == "" && !v.broken("spec.git") && !strings.Contains(f.Spec.Git.URL, ":") {

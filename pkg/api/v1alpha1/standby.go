@@ -36,7 +36,7 @@ func (v *validator) standbys(f *Fleet) {
 			return func(m ManagementCluster) bool { return m.Name == name }
 		}
 		if slices.ContainsFunc(f.Spec.ManagementClusters, named(s.Name)) {
-			v.errorf(RuleDuplicate, at(i)+".name", "give the standby a name of its own", "there is a management cluster %.80s", s.Name)
+			v.errorf(RuleDuplicate, at(i)+".name", "give the standby another name", "there is a management cluster %.80s", s.Name)
 		}
 		of := slices.IndexFunc(f.Spec.ManagementClusters, named(s.Of))
 		switch {

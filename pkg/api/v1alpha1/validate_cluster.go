@@ -37,7 +37,7 @@ func (v *validator) parents(all []ManagementCluster, at func(int) string) {
 		above := m.Parent
 		for range all {
 			if above != "" && above == m.Name {
-				v.errorf(RuleValue, at(i)+".parent", "one of them has to be made by nobody: leave its parent out",
+				v.errorf(RuleValue, at(i)+".parent", "leave out the parent of one of them: a fleet begins with a management cluster that has none",
 					"management cluster %s would be made by itself", m.Name)
 				break
 			}
@@ -77,7 +77,7 @@ func (v *validator) separateFolders(all []ManagementCluster, at func(int) string
 		dir := all[i].Dir()
 		if j, taken := owner[dir]; taken {
 			v.errorf(RuleDuplicate, at(i), "give one of them another cloud or generation",
-				"folder %s is that of management cluster %s already", dir, all[j].Name)
+				"folder %s belongs to management cluster %s already", dir, all[j].Name)
 			continue
 		}
 		owner[dir] = i

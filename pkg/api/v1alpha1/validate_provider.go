@@ -69,7 +69,7 @@ func (v *validator) releaseURL(at, address string) {
 	case err != nil || u.Scheme == "" || u.Hostname() == "":
 		v.errorf(RuleValue, at, "use https://host/path", "not a URL")
 	case u.User != nil:
-		v.errorf(RuleValue, at, "take the part before the @ out", "URL holds credentials, which do not belong in Git")
+		v.errorf(RuleValue, at, "take the part before the @ out", "URL has credentials, which do not belong in Git")
 	case u.Scheme == "https" || u.Scheme == "http" && sameorigin.IsLoopback(u.Hostname()):
 	default:
 		v.errorf(RuleValue, at, "use https://", "scheme %q is not supported: what is installed must come over https", u.Scheme)
@@ -130,7 +130,7 @@ func (v *validator) oneInput(at string, all []Provider) {
 				continue
 			}
 			if found != "" {
-				v.errorf(RuleValue, itemPath(itemPath(at, i)+".variables", j)+".stdin", "let one of them come from elsewhere",
+				v.errorf(RuleValue, itemPath(itemPath(at, i)+".variables", j)+".stdin", "give one of them another source",
 					"%s reads standard input, too", found)
 			}
 			found = x.Name

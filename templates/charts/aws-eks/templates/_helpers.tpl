@@ -1,5 +1,5 @@
 {{/*
-What a node does at its first start: spec of a NodeadmConfig. EKS passes labels and taints only to nodes of its own images, so the
+spec of a NodeadmConfig, for the first start of a node. EKS passes labels and taints only to nodes of its own images, so the
 kubelet gets them here, too. Takes the pool.
 */}}
 {{- define "eks.nodeadm" -}}
@@ -30,12 +30,12 @@ kubelet:
 {{- end }}
 {{- end }}
 
-{{/* Beside the kubeconfig of the Secret stands one that takes its token, which ends after 15 minutes, from a file: that is read anew. */}}
+{{/* The Secret has a second kubeconfig that reads its token from a file. The token ends after 15 minutes, and the file gets a new one. */}}
 {{- define "provider.kubeconfigKey" -}}
 relative
 {{- end }}
 
-{{/* What a node of a pool has, for the autoscaler; a node group does not say so itself. Takes (dict "root" $ "pool" $pool). */}}
+{{/* Resources of a pool's node, for the autoscaler: a node group does not tell them. Takes (dict "root" $ "pool" $pool). */}}
 {{- define "provider.capacity" -}}
 {{- with .pool.capacity }}
 cpu: {{ .cpu | quote }}

@@ -1,6 +1,6 @@
 {{/*
-What the autoscaler reads of a pool: its limits, and what a node of it would be while there is none. Takes (dict "root" $ "pool" $pool).
-Each chart defines provider.capacity, of the same arguments: cpu and memory of a node, or nothing.
+Annotations that the autoscaler reads from a pool: its limits, and the resources of a node for a pool without nodes. Takes
+(dict "root" $ "pool" $pool). Each chart defines provider.capacity, with the same arguments: cpu and memory of a node, or nothing.
 */}}
 {{- define "cluster.autoscaler" -}}
 {{- $group := "cluster.x-k8s.io/cluster-api-autoscaler-node-group" }}

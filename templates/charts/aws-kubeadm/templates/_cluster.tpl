@@ -1,12 +1,12 @@
-{{/* Labels that every object carries. */}}
+{{/* Labels of every object. */}}
 {{- define "cluster.labels" -}}
 cluster.x-k8s.io/cluster-name: {{ .Release.Name | quote }}
 {{- end }}
 
 {{/*
-What every object but pools and health checks carries: Helm neither deletes it when the release is uninstalled nor when it leaves
-the chart. A Cluster is deleted by deleting the Cluster, so that Cluster API takes its parts down in order and nothing stays
-behind in the cloud; what is no longer used goes with it. See README.md.
+Keep policy of every object except pools and health checks: Helm deletes the object neither when the release is uninstalled nor when the
+object is no longer in the chart. To delete a cluster, delete its Cluster object: then Cluster API deletes all parts in order, also unused
+objects, and leaves nothing in the cloud. See README.md.
 */}}
 {{- define "cluster.keep" -}}
 helm.sh/resource-policy: keep
@@ -21,7 +21,7 @@ annotations:
   {{- include "cluster.keep" (index . 0) | nindent 2 }}
 {{- end }}
 
-{{/* metadata of the Cluster, which carries the user's labels, too. */}}
+{{/* metadata of the Cluster, with the user's labels. */}}
 {{- define "cluster.ownMetadata" -}}
 {{- if hasKey (.Values.labels | default dict) "cluster.x-k8s.io/cluster-name" }}
 {{- fail "labels: cluster.x-k8s.io/cluster-name is taken: it is the name of the cluster" }}
@@ -37,14 +37,14 @@ annotations:
 {{- end }}
 
 {{/*
-Hash of what a template holds, of which its name is made. Takes the text of a YAML mapping: how that is written, its comments and the
-order of its fields do not count, so that machines are replaced only where something of them changes.
+Hash of a template's content, for the template's name. Takes the text of a YAML mapping. Formatting, comments and the order of fields do
+not count, so that machines are replaced only if their content changes.
 */}}
 {{- define "cluster.hash" -}}
 {{ . | fromYaml | toJson | sha256sum | trunc 8 }}
 {{- end }}
 
-{{/* Fails where what the schema cannot say about pools is wrong. */}}
+{{/* Fails for mistakes in pools that the schema cannot express. */}}
 {{- define "cluster.checkPools" -}}
 {{- $names := list }}
 {{- range $i, $pool := .Values.pools }}

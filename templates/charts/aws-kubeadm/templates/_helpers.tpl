@@ -6,7 +6,7 @@ infrastructure.cluster.x-k8s.io/v1beta2
 AWSMachineTemplate
 {{- end }}
 
-{{/* A machine: no public address, no SSH key, an encrypted disk, and metadata only for those who hold a token (IMDSv2). */}}
+{{/* A machine: no public address, no SSH key, an encrypted disk, and metadata only with a token (IMDSv2). */}}
 {{- define "provider.machineSpec" -}}
 instanceType: {{ .machine.size | quote }}
 iamInstanceProfile: {{ ternary .root.Values.controlPlane.profile .root.Values.nodeProfile (eq .role "control-plane") | quote }}
@@ -15,7 +15,7 @@ ami:
   id: {{ . | quote }}
 {{- end }}
 publicIP: false
-# Empty is no key; left out would be one called "default".
+# An empty name means no key. Without the field, the key is called "default".
 sshKeyName: ""
 rootVolume:
   size: {{ .machine.diskGiB | default 80 }}
@@ -27,7 +27,7 @@ rootVolume:
 instanceMetadataOptions:
   httpEndpoint: enabled
   httpTokens: required
-  # Pods have one hop more: they do not get the node's credentials.
+  # Pods are one hop further away, so they do not get the node's credentials.
   httpPutResponseHopLimit: 1
   instanceMetadataTags: disabled
 {{- if .machine.spot }}
@@ -43,7 +43,7 @@ controllerManagerArgs:
   cloud-provider: external
 {{- end }}
 
-{{/* The provider writes into the machine template what the machines have. */}}
+{{/* Nothing: the provider writes the resources of the machines into the machine template. */}}
 {{- define "provider.capacity" -}}
 {{- end }}
 
@@ -61,7 +61,7 @@ controllerManagerArgs:
 {{- end }}
 {{- end }}
 
-{{/* The key of the Secret of the cluster's kubeconfig that has it. */}}
+{{/* The key of the kubeconfig in the Secret of the cluster. */}}
 {{- define "provider.kubeconfigKey" -}}
 value
 {{- end }}

@@ -1,9 +1,9 @@
 {{/*
-What the charts with kubeadm have in common. Each of them defines, in _helpers.tpl:
+Shared templates of the charts with kubeadm. Each of these charts defines, in _helpers.tpl:
   provider.apiVersion       of its objects
   provider.machineTemplate  kind of its machine templates
   provider.machineSpec      spec of a machine; takes (dict "root" $ "machine" $values "role" "control-plane" or "node")
-  provider.kubeadm          what kubeadm has to know; takes (dict "root" $ "role" … "template" $name of the machine template) and
+  provider.kubeadm          settings for kubeadm; takes (dict "root" $ "role" … "template" $name of the machine template) and
                             gives nodeName, kubeletArgs, controllerManagerArgs and spec, further fields of a KubeadmConfig's spec
 */}}
 

@@ -37,7 +37,7 @@ spotVMOptions:
 {{- end }}
 {{- end }}
 
-{{/* The provider writes the cloud provider's configuration into a Secret that is named after the machine template. */}}
+{{/* The provider writes the cloud provider's configuration into a Secret with the name of the machine template. */}}
 {{- define "provider.kubeadm" -}}
 {{- $controlPlane := eq .role "control-plane" }}
 nodeName: {{ `'{{ ds.meta_data["local_hostname"] }}'` }}
@@ -89,11 +89,11 @@ spec:
   {{- end }}
 {{- end }}
 
-{{/* The provider writes into the machine template what the machines have. */}}
+{{/* Nothing: the provider writes the resources of the machines into the machine template. */}}
 {{- define "provider.capacity" -}}
 {{- end }}
 
-{{/* The key of the Secret of the cluster's kubeconfig that has it. */}}
+{{/* The key of the kubeconfig in the Secret of the cluster. */}}
 {{- define "provider.kubeconfigKey" -}}
 value
 {{- end }}

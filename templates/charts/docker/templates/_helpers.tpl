@@ -1,4 +1,4 @@
-{{/* The machines: spec of a DevMachine. The same for the control plane and the pools. */}}
+{{/* spec of a DevMachine, for the control plane and the pools. */}}
 {{- define "cluster.machineSpec" -}}
 backend:
   docker:
@@ -16,7 +16,7 @@ backend:
     bootstrapTimeout: 10m
 {{- end }}
 
-{{/* The zones of the cluster: those of the control plane nodes, and those that only pools are in. */}}
+{{/* The zones of the cluster: the zones of the control plane nodes and of the pools. */}}
 {{- define "docker.failureDomains" -}}
 {{- $names := .Values.controlPlane.zones }}
 {{- range $names }}
@@ -40,7 +40,7 @@ backend:
 {{- end }}
 {{- end }}
 
-{{/* nodeRegistration of the control plane nodes. CAPD adds what depends on the node image. */}}
+{{/* nodeRegistration of the control plane nodes. CAPD adds the settings that depend on the node image. */}}
 {{- define "cluster.controlPlaneRegistration" -}}
 kubeletExtraArgs: {{ include "cluster.kubeletExtraArgs" . | fromYamlArray | toJson }}
 {{- if not (kindIs "invalid" .Values.controlPlane.taints) }}
@@ -48,7 +48,7 @@ taints: {{ .Values.controlPlane.taints | toJson }}
 {{- end }}
 {{- end }}
 
-{{/* What a pool's nodes do at their first start: spec of a KubeadmConfig. Takes (dict "root" $ "pool" $pool). */}}
+{{/* spec of a pool's KubeadmConfig. Takes (dict "root" $ "pool" $pool). */}}
 {{- define "cluster.poolBootstrap" -}}
 joinConfiguration:
   nodeRegistration:
@@ -58,7 +58,7 @@ joinConfiguration:
     {{- end }}
 {{- end }}
 
-{{/* What a node has, which the provider does not know. */}}
+{{/* Resources of a node, which the provider does not know. */}}
 {{- define "provider.capacity" -}}
 {{- with .pool.capacity }}
 cpu: {{ .cpu | quote }}
@@ -66,7 +66,7 @@ memory: {{ .memory | quote }}
 {{- end }}
 {{- end }}
 
-{{/* The key of the Secret of the cluster's kubeconfig that has it. */}}
+{{/* The key of the kubeconfig in the Secret of the cluster. */}}
 {{- define "provider.kubeconfigKey" -}}
 value
 {{- end }}

@@ -3,7 +3,7 @@
 {{ .Values.location | default .Values.region }}
 {{- end }}
 
-{{/* Number of zones that a pool's nodes are spread over: GKE counts nodes for each of them. Takes (dict "root" $ "pool" $pool). */}}
+{{/* Number of zones of a pool's nodes: GKE counts nodes for each zone. Takes (dict "root" $ "pool" $pool). */}}
 {{- define "gke.zones" -}}
 {{- if .pool.zones }}
 {{- len .pool.zones }}

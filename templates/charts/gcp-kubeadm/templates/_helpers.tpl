@@ -45,7 +45,7 @@ memory: {{ .memory | quote }}
 {{- end }}
 {{- end }}
 
-{{/* The key of the Secret of the cluster's kubeconfig that has it. */}}
+{{/* The key of the kubeconfig in the Secret of the cluster. */}}
 {{- define "provider.kubeconfigKey" -}}
 value
 {{- end }}

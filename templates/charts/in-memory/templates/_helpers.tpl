@@ -1,4 +1,4 @@
-{{/* The machines: spec of a DevMachine. The same for the control plane and the pools. */}}
+{{/* spec of a DevMachine, for the control plane and the pools. */}}
 {{- define "cluster.machineSpec" -}}
 backend:
   inMemory:
@@ -10,7 +10,7 @@ backend:
     {{- end }}
 {{- end }}
 
-{{/* What a pool's nodes do at their first start: spec of a KubeadmConfig. Takes (dict "root" $ "pool" $pool). */}}
+{{/* spec of a pool's KubeadmConfig. Takes (dict "root" $ "pool" $pool). */}}
 {{- define "cluster.poolBootstrap" -}}
 joinConfiguration:
   nodeRegistration:
@@ -20,7 +20,7 @@ joinConfiguration:
     {{- end }}
 {{- end }}
 
-{{/* What a node has, which the provider does not know. */}}
+{{/* Resources of a node, which the provider does not know. */}}
 {{- define "provider.capacity" -}}
 {{- with .pool.capacity }}
 cpu: {{ .cpu | quote }}
@@ -28,7 +28,7 @@ memory: {{ .memory | quote }}
 {{- end }}
 {{- end }}
 
-{{/* The key of the Secret of the cluster's kubeconfig that has it. */}}
+{{/* The key of the kubeconfig in the Secret of the cluster. */}}
 {{- define "provider.kubeconfigKey" -}}
 value
 {{- end }}

@@ -7,8 +7,9 @@ VSphereMachineTemplate
 {{- end }}
 
 {{/*
-A machine. A full clone, because a linked one cannot have a disk of another size than its template. vCenter's fingerprint is that of the
-VSphereCluster: here a renewed certificate would replace every node, and the old ones would still look for the old one.
+spec of a machine. The clone is a full clone, because the disk of a linked clone has the size of the template's disk. The VSphereCluster
+has vCenter's fingerprint. In the machine's spec, a renewed certificate would replace every node, and the old nodes would still look for
+the old certificate.
 */}}
 {{- define "provider.machineSpec" -}}
 server: {{ .root.Values.server | quote }}
@@ -107,7 +108,7 @@ cpu: {{ .pool.cpus | default 4 | quote }}
 memory: {{ .pool.memoryGiB | default 16 }}Gi
 {{- end }}
 
-{{/* The key of the Secret of the cluster's kubeconfig that has it. */}}
+{{/* The key of the kubeconfig in the Secret of the cluster. */}}
 {{- define "provider.kubeconfigKey" -}}
 value
 {{- end }}

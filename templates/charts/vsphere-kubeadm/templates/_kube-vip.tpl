@@ -1,4 +1,4 @@
-{{/* The Pod on every control plane node, one of which announces the address of the API server. */}}
+{{/* kube-vip's Pod on every control plane node. One of these Pods announces the address of the API server. */}}
 {{- define "vsphere.kubeVIP" -}}
 apiVersion: v1
 kind: Pod
