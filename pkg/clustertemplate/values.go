@@ -267,7 +267,8 @@ func (t *translation) readme(o Options) []byte {
 ## What to know before you change values
 
 A machine template, and a template of a bootstrap configuration, cannot be changed once they are there. A value that stands in one
-of them changes for new clusters only, unless the template's name changes with it: write that value into ` + "`metadata.name`" + ` and into each reference to it.
+of them changes for new clusters only, unless the template's name changes with it: write that value into ` + "`metadata.name`" +
+		` and into each reference to it.
 
 All objects but pools and their health checks have ` + "`helm.sh/resource-policy: keep`" +
 		`: deleting the Cluster deletes them, in the order of Cluster API.

@@ -23,7 +23,8 @@ const (
 // noContact are parts of what source-controller says of a server to which it has made no connection. Whatever else it says came from the
 // server, or from the certificate of the server.
 var noContact = []string{
-	"dial tcp", "no such host", "proxyconnect", "deadline exceeded", "Timeout exceeded", "i/o timeout", "connection refused", "no route to host",
+	"dial tcp", "no such host", "proxyconnect", "deadline exceeded", "Timeout exceeded", "i/o timeout",
+	"connection refused", "no route to host",
 }
 
 // Reach has source-controller ask HTTPS servers for something, from inside the cluster, and returns for each server that it does not reach

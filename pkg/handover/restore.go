@@ -38,7 +38,8 @@ type RestoreOptions struct {
 // hand are the options of the hand-over that a restore is a part of.
 func (o RestoreOptions) hand() Options {
 	return Options{
-		Fleet: o.Fleet, Source: Side{Name: o.Source.Name}, Target: o.Target, Attach: o.Attach, Check: o.Check, Drain: o.Drain, Progress: o.Progress,
+		Fleet: o.Fleet, Source: Side{Name: o.Source.Name}, Target: o.Target, Attach: o.Attach, Check: o.Check,
+		Drain: o.Drain, Progress: o.Progress,
 	}
 }
 

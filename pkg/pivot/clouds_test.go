@@ -18,7 +18,8 @@ func TestEndpoints(t *testing.T) {
 		return object(infrastructure, kind, name, map[string]any{field: value})
 	}
 	urls, unknown := endpoints([]*unstructured.Unstructured{
-		of("AWSCluster", "a", "region", "eu-central-1"), of("AWSCluster", "b", "region", "eu-central-1"), of("AWSCluster", "c", "region", "cn-north-1"),
+		of("AWSCluster", "a", "region", "eu-central-1"), of("AWSCluster", "b", "region", "eu-central-1"),
+		of("AWSCluster", "c", "region", "cn-north-1"),
 		object("controlplane.cluster.x-k8s.io", "AWSManagedControlPlane", "d", map[string]any{"region": "us-east-1"}),
 		of("AWSManagedCluster", "d", "", ""), of("AWSMachine", "m", "region", "nowhere"),
 		of("VSphereCluster", "e", "server", "vcenter.example.com"), of("VSphereCluster", "f", "server", "https://10.0.0.1:8443"),

@@ -179,7 +179,8 @@ func (d *drill) run(ctx context.Context, s *session.Session) error {
 		Work:    steps.Do3(installHalted, init.Client, init.Manifests, steps.Later(init.Pods)),
 		Timeout: 15 * time.Minute,
 	}, steps.Step{
-		Name: stepRehearse, Needs: []string{stepHalted, converge.StepFlux}, Work: steps.Do2(d.takeIn, init.Client, init.Manifests), Timeout: 30 * time.Minute,
+		Name: stepRehearse, Needs: []string{stepHalted, converge.StepFlux}, Work: steps.Do2(d.takeIn, init.Client, init.Manifests),
+		Timeout: 30 * time.Minute,
 	})
 	err := steps.Run(ctx, s.Deps.Report, kept)
 	if err == nil || ctx.Err() != nil || diag.IsOfDisk(err) { // the disk of this machine says nothing of the snapshot

@@ -90,7 +90,8 @@ func (p *Move) Steps(after string) []steps.Step {
 			Hint: "the target must reach the Git remote, by that address and with these credentials; nothing is handed over yet",
 		},
 		{
-			Name: stepTargetClouds, Needs: []string{stepTargetReads}, Work: steps.Do2(p.tryClouds, p.init.Client, p.Target), Timeout: 3 * time.Minute,
+			Name: stepTargetClouds, Needs: []string{stepTargetReads}, Work: steps.Do2(p.tryClouds, p.init.Client, p.Target),
+			Timeout: 3 * time.Minute,
 		},
 		{
 			Name: stepHandOver, Needs: []string{stepTargetProviders, stepTargetReads, stepTargetClouds},

@@ -31,7 +31,8 @@ func TestRestoreTriesFlux(t *testing.T) {
 		t.Fatal(err)
 	}
 	kubetest.ClusterAPI(t, e.Client, "clusters", "machines")
-	const service = "{apiVersion: v1, kind: Service, metadata: {namespace: default, name: fixed}, spec: {clusterIP: ADDRESS, ports: [{port: 80}]}}\n"
+	const service = "{apiVersion: v1, kind: Service, metadata: {namespace: default, name: fixed}, spec: {clusterIP: ADDRESS, ports: " +
+		"[{port: 80}]}}\n"
 	if _, err := e.Client.ApplyYAML(ctx, []byte(strings.ReplaceAll(service, "ADDRESS", "None")), kube.ApplyOptions{}); err != nil {
 		t.Fatal(err)
 	}
