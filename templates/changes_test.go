@@ -29,9 +29,9 @@ func (c change) fixed() bool {
 }
 
 // Every value of a chart stands in its README's table of what a change does. Where machines are Cluster API's to replace, each value of the
-// case "everything" is changed in turn: machines are replaced where the README says so, those of the control plane and of the pools each for
-// their own values, and nowhere else. A template that is immutable never has another content under the same name, nor the same
-// under another.
+// case "everything" is changed in turn: machines are replaced where the README says so, those of the control plane and of the pools each
+// for their own values, and nowhere else. A template that is immutable never has another content under the same name, nor the same under
+// another.
 func TestChanges(t *testing.T) {
 	for _, flavour := range flavours(t) {
 		t.Run(flavour, func(t *testing.T) {
@@ -86,7 +86,8 @@ func tryChange(t *testing.T, flavour string, values map[string]any, base []objec
 	})
 	switch {
 	case (controlPlane || pools) != row.rolls():
-		t.Errorf("%s: machines of the control plane are replaced: %v, of pools: %v; the README says: %s", at.path, controlPlane, pools, row.effect)
+		t.Errorf("%s: machines of the control plane are replaced: %v, of pools: %v; the README says: %s", at.path,
+			controlPlane, pools, row.effect)
 	case strings.HasPrefix(at.path, "controlPlane.") && pools, strings.HasPrefix(at.path, "pools[") && controlPlane:
 		t.Errorf("%s: machines of the control plane are replaced: %v, of pools: %v", at.path, controlPlane, pools)
 	}
@@ -160,7 +161,8 @@ func nameOf(o object) string {
 // machineCharts are those whose machines Cluster API makes: they have a hash in the names of their templates.
 func machineCharts(t *testing.T) []string {
 	t.Helper()
-	return slices.DeleteFunc(flavours(t), func(f string) bool { return !strings.HasSuffix(f, "-kubeadm") && f != "docker" && f != "in-memory" })
+	return slices.DeleteFunc(flavours(t),
+		func(f string) bool { return !strings.HasSuffix(f, "-kubeadm") && f != "docker" && f != "in-memory" })
 }
 
 var (

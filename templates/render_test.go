@@ -92,7 +92,8 @@ func checkStrict(t *testing.T, c *kube.Client) {
 		if err := yaml.Unmarshal([]byte(manifest), &obj.Object); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Create(t.Context(), &obj, client.DryRunAll, client.FieldValidation("Strict")); err == nil || !strings.Contains(err.Error(), want) {
+		if err := c.Create(t.Context(), &obj, client.DryRunAll, client.FieldValidation("Strict")); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want an error with %q", spec, err, want)
 		}
 	}
@@ -192,7 +193,10 @@ func TestTemplatesRefuse(t *testing.T) {
 	for _, tt := range []struct{ flavour, values, want string }{
 		{"aws-eks", "pools: [{name: a, min: 3, max: 2, size: m7i.large}]", "pools[0].min"},
 		{"aws-kubeadm", "pools: [{name: a, replicas: 1, size: m7i.large}, {name: a, replicas: 1, size: m7i.large}]", "two pools called a"},
-		{"aws-eks", "pools: [{name: a, replicas: 1, size: m7i.large, labels: {node-role.kubernetes.io/a: b}}]", "label node-role.kubernetes.io/a"},
+		{
+			"aws-eks", "pools: [{name: a, replicas: 1, size: m7i.large, labels: {node-role.kubernetes.io/a: b}}]",
+			"label node-role.kubernetes.io/a",
+		},
 		{"gcp-kubeadm", "pools: [{name: control-plane, replicas: 1, size: e2-standard-4}]", "control-plane is taken"},
 		{"azure-aks", "pools: [{name: a, replicas: 1, size: Standard_D4s_v5}]", "at least one of mode System"},
 		{"azure-aks", "pools: []", "at least one of mode System"},
@@ -233,7 +237,8 @@ func helmTemplate(t *testing.T, flavour string, values map[string]any) ([]byte, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), helmProgram(t), "template", "x", filepath.Join("charts", flavour), "--namespace", "x", "--values", "-")
+	cmd := exec.CommandContext(t.Context(), helmProgram(t), "template", "x", filepath.Join("charts", flavour),
+		"--namespace", "x", "--values", "-")
 	cmd.Stdin = bytes.NewReader(content)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

@@ -156,8 +156,10 @@ func (s *sequence) onFeature(n names, feature string) []string {
 	case 0, 1:
 		return []string{"feature", "add", s.one("logs", "ingress", "gpu")}
 	case 2:
-		args := []string{"feature", "add", s.one("metrics", "backup"), "--chart",
-			s.one("oci://registry.example.com/charts/metrics", "https://charts.example.com/metrics"), "--version", "1.2.3"}
+		args := []string{
+			"feature", "add", s.one("metrics", "backup"), "--chart",
+			s.one("oci://registry.example.com/charts/metrics", "https://charts.example.com/metrics"), "--version", "1.2.3",
+		}
 		return append(args, [][]string{nil, {"--set", "replicas=2"}}[s.IntN(2)]...)
 	case 3:
 		if len(whose) > 0 && strings.HasPrefix(whose[0], "--on-management") {
@@ -209,8 +211,10 @@ func (s *sequence) onNetwork(n names, number string) []string {
 func (s *sequence) onTenant(n names, tenant string) []string {
 	var args []string
 	if s.chance(30) {
-		args = []string{"app", "add", s.one("web", "api"), "--tenant", tenant, "--source", "https://git.example.com/web",
-			"--path", s.one("", "deploy")}
+		args = []string{
+			"app", "add", s.one("web", "api"), "--tenant", tenant, "--source", "https://git.example.com/web",
+			"--path", s.one("", "deploy"),
+		}
 		if s.chance(40) {
 			args = []string{"app", "remove", s.one("web", "api"), "--tenant", tenant}
 		}
@@ -235,13 +239,17 @@ func (s *sequence) onManagement(n names) []string {
 	case 1:
 		return []string{"provider", "remove", s.one("aws", "azure", "docker", "gcp"), "-m", management}
 	case 2:
-		return []string{"identity", "add", s.one("staging", "dev"), "--provider", "aws", "-m", management, "--environment",
-			s.one(n.environments...), "--role-arn", "arn:aws:iam::111122223333:role/fleet"}
+		return []string{
+			"identity", "add", s.one("staging", "dev"), "--provider", "aws", "-m", management, "--environment",
+			s.one(n.environments...), "--role-arn", "arn:aws:iam::111122223333:role/fleet",
+		}
 	case 3:
 		return []string{"identity", "add", "dc1", "--provider", "vsphere", "-m", management, "--namespace", "team-a", "--secret", "dc1-user"}
 	case 4:
-		args := []string{"management", "add", s.one("second", "cloud2"), "--provider", s.one("docker", "aws", "gcp,aws"), "--host",
-			s.one("kind", "embedded")}
+		args := []string{
+			"management", "add", s.one("second", "cloud2"), "--provider", s.one("docker", "aws", "gcp,aws"), "--host",
+			s.one("kind", "embedded"),
+		}
 		return append(args, [][]string{nil, {"--parent", management}}[s.IntN(2)]...)
 	default:
 		return []string{"management", "remove", management}

@@ -129,8 +129,10 @@ func look(ctx context.Context, q question) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	report := &Report{FormatVersion: "1", Repo: q.Dir, Clusters: review.ManifestClusters(result), Problems: result.Findings,
-		Providers: providersIn(result.Objects)}
+	report := &Report{
+		FormatVersion: "1", Repo: q.Dir, Clusters: review.ManifestClusters(result), Problems: result.Findings,
+		Providers: providersIn(result.Objects),
+	}
 	for _, root := range fleetrepo.Roots(files) {
 		report.Flux = append(report.Flux, countOf(root, result, report.Clusters))
 	}
@@ -175,8 +177,10 @@ func (r *Report) fleet(o Options) (*v1alpha1.Fleet, error) {
 		if !f.Manages {
 			continue
 		}
-		m := v1alpha1.ManagementCluster{Name: f.Name, Path: f.Path, Host: v1alpha1.Host{Type: v1alpha1.HostExisting},
-			Providers: r.providersFor(f.Name)}
+		m := v1alpha1.ManagementCluster{
+			Name: f.Name, Path: f.Path, Host: v1alpha1.Host{Type: v1alpha1.HostExisting},
+			Providers: r.providersFor(f.Name),
+		}
 		if o.Context != "" {
 			m.Host.Existing = &v1alpha1.ExistingHost{Kubeconfig: o.Kubeconfig, Context: o.Context}
 		}

@@ -189,8 +189,10 @@ func TestSweep(t *testing.T) {
 	if of, ok := IsTemporary(temp); !ok || of != "key" {
 		t.Errorf("%s is of %q, %v", temp, of, ok)
 	}
-	others := []string{"key", ".key", ".key.fleetctl-tmp", "key.ABCDEFGHIJ.fleetctl-tmp", "..ABCDEFGHIJ.fleetctl-tmp",
-		".key.2026-11-22.fleetctl-tmp"}
+	others := []string{
+		"key", ".key", ".key.fleetctl-tmp", "key.ABCDEFGHIJ.fleetctl-tmp", "..ABCDEFGHIJ.fleetctl-tmp",
+		".key.2026-11-22.fleetctl-tmp",
+	}
 	for _, name := range append([]string{temp}, others...) {
 		write(t, dir, name)
 	}

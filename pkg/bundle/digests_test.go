@@ -24,8 +24,10 @@ func indexOf(t *testing.T, architectures ...string) (v1.ImageIndex, []string) {
 	var digests []string
 	for i, arch := range architectures {
 		img := newImage(t, arch, "for "+arch, strings.Repeat("x", i))
-		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: img,
-			Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}}})
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{
+			Add:        img,
+			Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}},
+		})
 		digest, err := img.Digest()
 		must(t, err)
 		digests = append(digests, digest.String())
@@ -112,8 +114,10 @@ func TestForgedIndex(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "bundle")
 	w, err := Create(dir)
 	must(t, err)
-	for ref, proof := range map[string][]byte{r.ref("team/app:v1"): raw, r.ref("team/app:v2"): []byte("{"),
-		r.ref("team/app:v3"): []byte(`{"manifests":[]}`)} {
+	for ref, proof := range map[string][]byte{
+		r.ref("team/app:v1"): raw, r.ref("team/app:v2"): []byte("{"),
+		r.ref("team/app:v3"): []byte(`{"manifests":[]}`),
+	} {
 		d, err := w.storeImage(t.Context(), newImage(t, "amd64", "another"))
 		must(t, err)
 		must(t, w.recordImage(ref, d, proof))

@@ -72,8 +72,10 @@ func TestOpenIsBounded(t *testing.T) {
 	}
 	for name, tc := range map[string]struct{ dir, want string }{
 		"one manifest under many names": {hostile(t, often, large, empty), "larger than"},
-		"an index of empty entries": {hostileIndex(t, []byte(`{"manifests":[`+strings.TrimSuffix(strings.Repeat("{},", 2<<20), ",")+`]}`)),
-			"more than"},
+		"an index of empty entries": {
+			hostileIndex(t, []byte(`{"manifests":[`+strings.TrimSuffix(strings.Repeat("{},", 2<<20), ",")+`]}`)),
+			"more than",
+		},
 		"a manifest of empty layers":     {hostile(t, []v1.Descriptor{entry(empties, refApp)}, empties, empty), "more than"},
 		"files of empty entries":         {hostile(t, []v1.Descriptor{entry(empties, "")}, empties, empty), "more than"},
 		"one layer a thousand times":     {hostile(t, []v1.Descriptor{entry(layers, refApp)}, layers, empty), "more than 1000 layers"},

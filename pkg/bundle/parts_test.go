@@ -60,8 +60,10 @@ func TestPartThatIsAnIndex(t *testing.T) {
 	must(t, err)
 	pushed, err := name.ParseReference(r.push(t, "team/app:inner", inner))
 	must(t, err)
-	listed := []v1.Descriptor{{MediaType: types.OCIManifestSchema1, Digest: digest,
-		Platform: &v1.Platform{OS: "linux", Architecture: "amd64"}}}
+	listed := []v1.Descriptor{{
+		MediaType: types.OCIManifestSchema1, Digest: digest,
+		Platform: &v1.Platform{OS: "linux", Architecture: "amd64"},
+	}}
 	if got, err := isPart(listed, pushed.Context(), digest.String(), remote.WithContext(t.Context())); got || err != nil {
 		t.Errorf("got %v, %v", got, err)
 	}

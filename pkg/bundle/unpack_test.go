@@ -108,12 +108,16 @@ func TestHostileArchives(t *testing.T) {
 		"block device":     {entries: []tarEntry{link(tar.TypeBlock, blob, "")}, entry: blob},
 		"pipe":             {entries: []tarEntry{link(tar.TypeFifo, blob, "")}, entry: blob},
 		"twice":            {entries: []tarEntry{file(blob), file("./" + blob)}, entry: "./" + blob},
-		"entries": {entries: []tarEntry{file(blob), file(indexFile)},
-			limits: Limits{Entries: 1, Bytes: 1 << 20, Ratio: 9}, entry: indexFile},
+		"entries": {
+			entries: []tarEntry{file(blob), file(indexFile)},
+			limits:  Limits{Entries: 1, Bytes: 1 << 20, Ratio: 9}, entry: indexFile,
+		},
 		"size that is a lie": {entries: []tarEntry{{tar.Header{Name: blob, Size: 1 << 50}, "evil"}}, entry: blob},
 		"zeros":              {entries: []tarEntry{{tar.Header{Name: blob}, strings.Repeat("\x00", 18<<20)}}, entry: blob},
-		"bytes": {entries: []tarEntry{{tar.Header{Name: blob}, "12345"}},
-			limits: Limits{Entries: 9, Bytes: 4, Ratio: 9}, entry: ""},
+		"bytes": {
+			entries: []tarEntry{{tar.Header{Name: blob}, "12345"}},
+			limits:  Limits{Entries: 9, Bytes: 4, Ratio: 9}, entry: "",
+		},
 		"huge extended names": {entries: []tarEntry{file(strings.Repeat("a", 500<<10))}, entry: "aaa"},
 	} {
 		for where, opts := range map[string]func(string) []Option{
@@ -179,8 +183,10 @@ func TestDamagedArchives(t *testing.T) {
 func TestOtherArchives(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "b.tar.zst")
 	entries := bundleEntries(t)
-	dotted := []tarEntry{{header: tar.Header{Typeflag: tar.TypeDir, Name: "./"}},
-		{header: tar.Header{Typeflag: tar.TypeDir, Name: "./blobs/sha256/"}}}
+	dotted := []tarEntry{
+		{header: tar.Header{Typeflag: tar.TypeDir, Name: "./"}},
+		{header: tar.Header{Typeflag: tar.TypeDir, Name: "./blobs/sha256/"}},
+	}
 	for _, e := range entries {
 		dotted = append(dotted, tarEntry{tar.Header{Name: "./" + e.header.Name}, e.content})
 	}

@@ -81,8 +81,10 @@ func Create(ctx context.Context, deps management.Deps, o CreateOptions) (*Result
 		{Name: "download Flux's manifests", Run: b.readFlux, Hint: "releases must be reachable"},
 		{Name: "find the host's programs", Run: b.findPrograms},
 		{Name: "render the fleet repo", Run: b.readRepo},
-		{Name: "fill the bundle", Needs: []string{"read provider components", "download Flux's manifests", "find the host's programs",
-			"render the fleet repo"}, Run: b.fill},
+		{Name: "fill the bundle", Needs: []string{
+			"read provider components", "download Flux's manifests", "find the host's programs",
+			"render the fleet repo",
+		}, Run: b.fill},
 		{Name: "pack the bundle", Needs: []string{"fill the bundle"}, Done: b.isFolder, Run: b.pack},
 	})
 	if err != nil {

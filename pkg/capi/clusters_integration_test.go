@@ -56,16 +56,20 @@ func newCluster(t *testing.T, c *kube.Client, namespace, name string) {
 		Spec: clusterv1.MachineSpec{
 			ClusterName: name, Version: "v1.36.3",
 			Bootstrap: clusterv1.Bootstrap{DataSecretName: new(string)},
-			InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: "infrastructure.cluster.x-k8s.io",
-				Kind: "TestMachine", Name: name},
+			InfrastructureRef: clusterv1.ContractVersionedObjectReference{
+				APIGroup: "infrastructure.cluster.x-k8s.io",
+				Kind:     "TestMachine", Name: name,
+			},
 		},
 	}
 	if err := c.Create(ctx, machine); err != nil {
 		t.Fatal(err)
 	}
 	machine.Status.NodeRef.Name = name + "-node"
-	machine.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "False", Reason: "NotReady", Message: "* NodeHealthy: no kubelet",
-		LastTransitionTime: now}}
+	machine.Status.Conditions = []metav1.Condition{{
+		Type: "Ready", Status: "False", Reason: "NotReady", Message: "* NodeHealthy: no kubelet",
+		LastTransitionTime: now,
+	}}
 	if err := c.Status().Update(ctx, machine); err != nil {
 		t.Fatal(err)
 	}
@@ -106,8 +110,10 @@ func TestClusters(t *testing.T) {
 		if _, err := m.WorkloadKubeconfig(ctx, alpha.Key()); !kube.IsAbsent(err) || !strings.Contains(err.Error(), "team-a/alpha") {
 			t.Errorf("got %v", err)
 		}
-		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "alpha-kubeconfig"},
-			Data: map[string][]byte{"value": []byte("config")}}
+		secret := &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "alpha-kubeconfig"},
+			Data:       map[string][]byte{"value": []byte("config")},
+		}
 		if err := c.Create(ctx, secret); err != nil {
 			t.Fatal(err)
 		}

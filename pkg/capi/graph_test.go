@@ -21,14 +21,22 @@ var (
 	classes    = &heldKind{GroupVersionKind: clusterKind.GroupVersion().WithKind("ClusterClass"), custom: true, root: true}
 	awsOnes    = &heldKind{GroupVersionKind: infra("AWSCluster"), custom: true, status: true, home: "capa-system"}
 	identities = &heldKind{GroupVersionKind: infra("AWSClusterStaticIdentity"), custom: true, home: "capa-system"}
-	claims     = &heldKind{GroupVersionKind: schema.GroupVersionKind{Group: "ipam.cluster.x-k8s.io", Version: "v1beta2",
-		Kind: "IPAddressClaim"}, custom: true}
-	pools = &heldKind{GroupVersionKind: schema.GroupVersionKind{Group: "ipam.cluster.x-k8s.io", Version: "v1alpha2",
-		Kind: "InClusterIPPool"}, custom: true}
-	azureOnes = &heldKind{GroupVersionKind: schema.GroupVersionKind{Group: "resources.azure.com", Version: "v1", Kind: "ResourceGroup"},
-		custom: true}
-	releases = &heldKind{GroupVersionKind: schema.GroupVersionKind{Group: "helm.toolkit.fluxcd.io", Version: "v2", Kind: "HelmRelease"},
-		custom: true, status: true}
+	claims     = &heldKind{GroupVersionKind: schema.GroupVersionKind{
+		Group: "ipam.cluster.x-k8s.io", Version: "v1beta2",
+		Kind: "IPAddressClaim",
+	}, custom: true}
+	pools = &heldKind{GroupVersionKind: schema.GroupVersionKind{
+		Group: "ipam.cluster.x-k8s.io", Version: "v1alpha2",
+		Kind: "InClusterIPPool",
+	}, custom: true}
+	azureOnes = &heldKind{
+		GroupVersionKind: schema.GroupVersionKind{Group: "resources.azure.com", Version: "v1", Kind: "ResourceGroup"},
+		custom:           true,
+	}
+	releases = &heldKind{
+		GroupVersionKind: schema.GroupVersionKind{Group: "helm.toolkit.fluxcd.io", Version: "v2", Kind: "HelmRelease"},
+		custom:           true, status: true,
+	}
 	secrets = &heldKind{GroupVersionKind: secretKind}
 )
 
@@ -100,8 +108,10 @@ func twoClusters() holding {
 	h.add(secrets, "team", "somebody-elses", nil)
 	h.add(claims, "team", "alpha-0", map[string]any{
 		"metadata": map[string]any{"labels": map[string]any{"cluster.x-k8s.io/cluster-name": "alpha"}},
-		"spec": map[string]any{"poolRef": map[string]any{"apiGroup": "ipam.cluster.x-k8s.io",
-			"kind": "InClusterIPPool", "name": "addresses"}},
+		"spec": map[string]any{"poolRef": map[string]any{
+			"apiGroup": "ipam.cluster.x-k8s.io",
+			"kind":     "InClusterIPPool", "name": "addresses",
+		}},
 	})
 	h.add(pools, "team", "addresses", nil)
 	h.add(azureOnes, "team", "group", map[string]any{

@@ -70,8 +70,11 @@ func (s *Source) hiding(err error) error {
 
 // spellings are the ways in which an error may write a value: as it is, quoted, and encoded.
 func spellings(value string) []string {
-	inJSON, _ := json.Marshal(value) // a text can be encoded
 	quoted := strconv.Quote(value)
+	inJSON, err := json.Marshal(value)
+	if err != nil { // no text is like that
+		inJSON = []byte(quoted)
+	}
 	return []string{
 		value, quoted[1 : len(quoted)-1], string(inJSON[1 : len(inJSON)-1]), strings.ReplaceAll(value, "'", "''"),
 		base64.StdEncoding.EncodeToString([]byte(value)), base64.RawStdEncoding.EncodeToString([]byte(value)),

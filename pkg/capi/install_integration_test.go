@@ -59,8 +59,10 @@ func TestInstall(t *testing.T) {
 		}
 	})
 	t.Run("completes what is half there", func(t *testing.T) {
-		for _, d := range []kube.Key{{Namespace: "cert-manager", Name: "cert-manager-webhook"},
-			{Namespace: "bootstrapkubeadm-system", Name: "bootstrapkubeadm-manager"}} {
+		for _, d := range []kube.Key{
+			{Namespace: "cert-manager", Name: "cert-manager-webhook"},
+			{Namespace: "bootstrapkubeadm-system", Name: "bootstrapkubeadm-manager"},
+		} {
 			if err := c.WithWatch.Delete(ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: d.Name}}); err != nil {
 				t.Fatal(err)
 			}
@@ -94,8 +96,10 @@ func TestInstall(t *testing.T) {
 		if _, err := m.Install(ctx, source, InstallOptions{Providers: more}); !errors.As(err, &missing) {
 			t.Fatalf("got %v without the variable", err)
 		}
-		source := newTestSource(t, SourceOptions{Repository: source.repository,
-			Variables: map[string]string{"AWS_B64ENCODED_CREDENTIALS": "c2VjcmV0"}})
+		source := newTestSource(t, SourceOptions{
+			Repository: source.repository,
+			Variables:  map[string]string{"AWS_B64ENCODED_CREDENTIALS": "c2VjcmV0"},
+		})
 		result, err := m.Install(ctx, source, InstallOptions{Providers: more})
 		if err != nil || len(result.Installed) != 1 || result.Installed[0].Name != "aws" || result.CertManager {
 			t.Errorf("%+v, %v", result, err)

@@ -24,17 +24,24 @@ func TestNewestThatFits(t *testing.T) {
 		"pre-releases alone":      {versions: []string{"v1.14.0-rc.1", "v1.14.0-rc.0"}, want: Newest{Version: "v1.14.0-rc.1"}},
 		"it runs already":         {versions: []string{"v1.13.0"}, installed: "v1.13.0", want: Newest{Version: "v1.13.0"}},
 		"another contract": {versions: []string{"v1.16.0", "v1.15.0", "v1.14.3", "v1.14.2"}, strangeFrom: 15, want: Newest{
-			Version: "v1.14.3", Newer: "v1.16.0", Why: "has the contract v9 of Cluster API: another fleetctl may work with it"}},
+			Version: "v1.14.3", Newer: "v1.16.0", Why: "has the contract v9 of Cluster API: another fleetctl may work with it",
+		}},
 		"another contract in all": {versions: []string{"v1.16.0", "v1.15.0"}, strangeFrom: 1, want: Newest{
-			Newer: "v1.16.0", Why: "has the contract v9 of Cluster API: another fleetctl may work with it"}},
-		"too far for one step": {provider: Provider{Name: "cluster-api", Type: Core}, installed: "v1.10.4",
+			Newer: "v1.16.0", Why: "has the contract v9 of Cluster API: another fleetctl may work with it",
+		}},
+		"too far for one step": {
+			provider: Provider{Name: "cluster-api", Type: Core}, installed: "v1.10.4",
 			versions: []string{"v1.15.0", "v1.14.0", "v1.13.5", "v1.13.4", "v1.10.4"},
-			want:     Newest{Version: "v1.13.5", Newer: "v1.15.0", Why: "is too far for one step: go to v1.13 first"}},
-		"too far from what is declared": {provider: Provider{Name: "cluster-api", Type: Core}, declared: "v1.10.4",
+			want:     Newest{Version: "v1.13.5", Newer: "v1.15.0", Why: "is too far for one step: go to v1.13 first"},
+		},
+		"too far from what is declared": {
+			provider: Provider{Name: "cluster-api", Type: Core}, declared: "v1.10.4",
 			versions: []string{"v1.15.0", "v1.13.5"},
-			want:     Newest{Version: "v1.13.5", Newer: "v1.15.0", Why: "is too far for one step: go to v1.13 first"}},
+			want:     Newest{Version: "v1.13.5", Newer: "v1.15.0", Why: "is too far for one step: go to v1.13 first"},
+		},
 		"older than what runs": {versions: []string{"v1.13.0"}, installed: "v1.14.0", want: Newest{
-			Newer: "v1.13.0", Why: "is older than v1.14.0, which runs"}},
+			Newer: "v1.13.0", Why: "is older than v1.14.0, which runs",
+		}},
 		"tags without a release":      {versions: []string{"v1.14.2"}, tags: []string{"v1.99.0", "v1.98.0"}, want: Newest{Version: "v1.14.2"}},
 		"older than what is declared": {versions: []string{"v1.13.0"}, declared: "v1.14.0", want: Newest{Version: "v1.13.0"}},
 	} {

@@ -234,8 +234,10 @@ func TestRepairsNameWhatIsAbsent(t *testing.T) {
 		{"a certificate", "name: shop-ca,", "name: another-ca,", "shop-ca did not come"},
 		{"etcd's", "name: shop-etcd,", "name: another-etcd,", "shop-etcd did not come"},
 		{"machines", "spec: {replicas: 1}", "spec: {replicas: 3}", "wants 3 Machines, and 1 Machine came"},
-		{"a machine's infrastructure", "kind: DockerMachine\nmetadata: {name: shop-0,", "kind: DockerMachine\nmetadata: {name: shop-1,",
-			"names DockerMachine shop-0"},
+		{
+			"a machine's infrastructure", "kind: DockerMachine\nmetadata: {name: shop-0,", "kind: DockerMachine\nmetadata: {name: shop-1,",
+			"names DockerMachine shop-0",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			manifests := strings.Replace(whole, c.from, c.to, 1)
@@ -321,8 +323,10 @@ func TestRepairsLeaveWhatIsThere(t *testing.T) {
 			item.SetOwnerReferences([]metav1.OwnerReference{{Kind: "Other", Name: "other", UID: "other", Controller: &yes}})
 		}
 		if item.GetKind() == "Machine" {
-			item.Object["status"] = map[string]any{"initialization": map[string]any{"infrastructureProvisioned": true,
-				"bootstrapDataSecretCreated": true}}
+			item.Object["status"] = map[string]any{"initialization": map[string]any{
+				"infrastructureProvisioned":  true,
+				"bootstrapDataSecretCreated": true,
+			}}
 		}
 	}
 	r := graph.Repairs()

@@ -222,8 +222,10 @@ func (f *family) ofCluster(cluster *Item) {
 	if plane == nil {
 		return
 	}
-	for _, path := range [][]string{{"spec", "machineTemplate", "spec", "infrastructureRef"},
-		{"spec", "machineTemplate", "infrastructureRef"}} {
+	for _, path := range [][]string{
+		{"spec", "machineTemplate", "spec", "infrastructureRef"},
+		{"spec", "machineTemplate", "infrastructureRef"},
+	} {
 		f.ofTemplate(f.named(plane, path...), cluster)
 	}
 	machines := int64(0)

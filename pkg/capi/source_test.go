@@ -169,8 +169,10 @@ func TestComponentsAndImages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"example.com/infrastructureaws:v1", "example.com/infrastructuredocker:v1",
-		"quay.io/jetstack/cert-manager-webhook:v1.11.5"}
+	want := []string{
+		"example.com/infrastructureaws:v1", "example.com/infrastructuredocker:v1",
+		"quay.io/jetstack/cert-manager-webhook:v1.11.5",
+	}
 	if diff := cmp.Diff(want, images); diff != "" {
 		t.Error(diff)
 	}

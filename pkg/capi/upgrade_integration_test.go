@@ -300,8 +300,10 @@ func TestUpgradeBesideOthers(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	b := newUpgradeBed(ctx, t)
-	aws := newTestSource(t, SourceOptions{Repository: b.source.repository,
-		Variables: map[string]string{"AWS_B64ENCODED_CREDENTIALS": "c2VjcmV0"}})
+	aws := newTestSource(t, SourceOptions{
+		Repository: b.source.repository,
+		Variables:  map[string]string{"AWS_B64ENCODED_CREDENTIALS": "c2VjcmV0"},
+	})
 	with := append(slices.Clone(b.old), Provider{Name: "aws", Type: Infrastructure, Version: "v1.14.2"})
 	if _, err := b.Install(ctx, aws, InstallOptions{Providers: with}); err != nil {
 		t.Fatal(err)

@@ -286,8 +286,10 @@ func TestKeptValues(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return b.manage.Install(t.Context(), source, InstallOptions{Providers: b.providers,
-			Origins: map[string]Origin{"TEST_PASSWORD": {Lease: "l", Until: &end}}})
+		return b.manage.Install(t.Context(), source, InstallOptions{
+			Providers: b.providers,
+			Origins:   map[string]Origin{"TEST_PASSWORD": {Lease: "l", Until: &end}},
+		})
 	}
 	unknown := b.variables("TEST_PASSWORD", "stands-in")
 	if result, err := install(unknown); err != nil || len(result.Renewed) != 0 {

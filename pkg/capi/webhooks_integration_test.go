@@ -54,8 +54,10 @@ func TestWaitsForTrustedWebhooks(t *testing.T) {
 			ClientConfig: registration.WebhookClientConfig{URL: &server.URL, CABundle: another},
 			Rules: []registration.RuleWithOperations{{
 				Operations: []registration.OperationType{registration.Create},
-				Rule: registration.Rule{APIGroups: []string{"cluster.x-k8s.io"}, APIVersions: []string{"v1beta2"},
-					Resources: []string{"gone", "machines"}},
+				Rule: registration.Rule{
+					APIGroups: []string{"cluster.x-k8s.io"}, APIVersions: []string{"v1beta2"},
+					Resources: []string{"gone", "machines"},
+				},
 			}},
 		}},
 	}

@@ -73,8 +73,10 @@ func Make(ctx context.Context, o Options) (_ *Result, err error) {
 	}
 	defer func() { err = errors.Join(err, m.done()) }()
 	repo, edit := m.repo, m.edit
-	out := &Result{FormatVersion: "1", Summary: edit.Summary, DryRun: o.DryRun, Notes: append([]string{}, edit.Notes...),
-		LeftAlone: edit.LeftAlone, AsWanted: edit.AsWanted}
+	out := &Result{
+		FormatVersion: "1", Summary: edit.Summary, DryRun: o.DryRun, Notes: append([]string{}, edit.Notes...),
+		LeftAlone: edit.LeftAlone, AsWanted: edit.AsWanted,
+	}
 	if out.Files, err = edit.Changes.Plan(repo.Dir); err != nil {
 		return nil, err
 	}

@@ -59,8 +59,10 @@ func legacyFleet(t *testing.T, older []manifest.File) string {
 	for name, extra := range map[string]map[string]any{"modern": {}, "old": {"legacy": true}} {
 		values := map[string]any{"kubernetesVersion": "v1.36.3", "controlPlane": map[string]any{"replicas": 1}}
 		maps.Copy(values, extra)
-		files, err := scaffold.ClusterFiles(scaffold.ClusterOptions{Name: name, Layout: layout, Environment: "dev",
-			Flavour: "docker", Values: values})
+		files, err := scaffold.ClusterFiles(scaffold.ClusterOptions{
+			Name: name, Layout: layout, Environment: "dev",
+			Flavour: "docker", Values: values,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -56,8 +56,10 @@ func (c *checks) all() []preflight.Check {
 		preflight.Check{Name: Fleet, Run: c.checkFleet}, preflight.Check{Name: Flux, Run: c.checkFlux},
 		preflight.Check{Name: "provider variables", Run: c.checkVariables})
 	if tags, err := fleetrepo.New(s.Opts.Dir, s.Fleet).FleetTags(); err != nil || len(tags) > 0 {
-		checks = append(checks, preflight.Check{Name: "fleet tags",
-			Run: func(context.Context) preflight.Result { return c.checkFleetTags(tags, err) }})
+		checks = append(checks, preflight.Check{
+			Name: "fleet tags",
+			Run:  func(context.Context) preflight.Result { return c.checkFleetTags(tags, err) },
+		})
 	}
 	if s.Traits().Containers {
 		engine := preflight.NewEngine(nil)

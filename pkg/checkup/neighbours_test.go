@@ -19,14 +19,27 @@ func TestJudgeNeighbours(t *testing.T) {
 		says   []string
 	}{
 		"private": {host.Neighbours{Private: true}, true, preflight.StatusOK, []string{"out of their reach"}},
-		"private but for": {host.Neighbours{Private: true, Open: []host.Listener{capd}}, true, preflight.StatusOK,
-			[]string{"out of their reach", "capd-system/capd-controller-manager at [::]:19000"}},
-		"open, others": {host.Neighbours{Open: []host.Listener{source, capd}}, true, preflight.StatusWarn,
-			[]string{"flux-system/source-controller at 127.0.0.1:25001", "fleet repo"}},
-		"open, others, and why": {host.Neighbours{Reason: "seccomp", Open: []host.Listener{source}}, true,
-			preflight.StatusWarn, []string{"seccomp"}},
-		"open, nobody else": {host.Neighbours{Open: []host.Listener{source}}, false, preflight.StatusOK,
-			[]string{"has none", "source-controller"}},
+		"private but for": {
+			host.Neighbours{Private: true, Open: []host.Listener{capd}},
+			true, preflight.StatusOK,
+			[]string{"out of their reach", "capd-system/capd-controller-manager at [::]:19000"},
+		},
+		"open, others": {
+			host.Neighbours{Open: []host.Listener{source, capd}},
+			true, preflight.StatusWarn,
+			[]string{"flux-system/source-controller at 127.0.0.1:25001", "fleet repo"},
+		},
+		"open, others, and why": {
+			host.Neighbours{Reason: "seccomp", Open: []host.Listener{source}},
+			true,
+			preflight.StatusWarn,
+			[]string{"seccomp"},
+		},
+		"open, nobody else": {
+			host.Neighbours{Open: []host.Listener{source}},
+			false, preflight.StatusOK,
+			[]string{"has none", "source-controller"},
+		},
 		"would be, nobody else":    {host.Neighbours{Reason: "no user namespaces"}, false, preflight.StatusOK, []string{"no user namespaces"}},
 		"would be, and others are": {host.Neighbours{Reason: "no user namespaces"}, true, preflight.StatusWarn, []string{"no user namespaces"}},
 	} {

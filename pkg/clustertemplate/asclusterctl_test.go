@@ -51,8 +51,10 @@ func byKind(all []any) []any {
 
 // What Helm makes of the chart is what clusterctl makes of the template.
 func TestSameAsClusterctl(t *testing.T) {
-	clusterctl := map[string]string{"CLUSTER_NAME": "demo", "NAMESPACE": "demo", "KUBERNETES_VERSION": "v1.36.3",
-		"CONTROL_PLANE_MACHINE_COUNT": "3", "WORKER_MACHINE_COUNT": "1000000"}
+	clusterctl := map[string]string{
+		"CLUSTER_NAME": "demo", "NAMESPACE": "demo", "KUBERNETES_VERSION": "v1.36.3",
+		"CONTROL_PLANE_MACHINE_COUNT": "3", "WORKER_MACHINE_COUNT": "1000000",
+	}
 	common := map[string]any{"kubernetesVersion": "v1.36.3", "controlPlane": map[string]any{"replicas": 3}}
 	for _, c := range []struct {
 		name, file, pool string
@@ -66,8 +68,10 @@ func TestSameAsClusterctl(t *testing.T) {
 				"OPENSTACK_IMAGE_NAME":       "ubuntu",
 				"OPENSTACK_CLOUD_CACERT_B64": "eA==", "OPENSTACK_CLOUD_YAML_B64": "eA==",
 			},
-			map[string]any{"openstackExternalNetworkId": "ext", "openstackCloud": "acme", "openstackDnsNameservers": "192.0.2.1",
-				"openstackImageName": "ubuntu"},
+			map[string]any{
+				"openstackExternalNetworkId": "ext", "openstackCloud": "acme", "openstackDnsNameservers": "192.0.2.1",
+				"openstackImageName": "ubuntu",
+			},
 		},
 		{
 			"openstack, nothing as by default", "openstack.yaml", "md-0",

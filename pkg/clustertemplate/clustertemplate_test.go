@@ -21,8 +21,10 @@ import (
 
 // translate makes a chart of a template.
 func translate(template string) (*clustertemplate.Chart, error) {
-	return clustertemplate.New(clustertemplate.Options{Name: "own", Dir: "charts/own", File: "dir/template.yaml", Content: []byte(template),
-		ExampleVersion: "v1.36.3"})
+	return clustertemplate.New(clustertemplate.Options{
+		Name: "own", Dir: "charts/own", File: "dir/template.yaml", Content: []byte(template),
+		ExampleVersion: "v1.36.3",
+	})
 }
 
 // rendered is what the chart makes with values, by Helm.
@@ -122,8 +124,12 @@ func TestPlaces(t *testing.T) {
 		{"comment", "data:\n  x: 1 # ${NOBODY} {{ x }}\n", map[string]string{"NOBODY": "c"}, map[string]any{}, ""},
 		{"escaped", "data:\n  x: $${A} $B $$\n", map[string]string{}, map[string]any{}, ""},
 		{"lower, upper, length", "data:\n  x: ${A,,} ${A^^} n${#A}\n", map[string]string{"A": "aBc"}, map[string]any{"a": "aBc"}, ""},
-		{"replaced and cut off", "data:\n  x: ${A//./-} ${A#v} ${A%.0} ${A//./}\n", map[string]string{"A": "v1.36.0"},
-			map[string]any{"a": "v1.36.0"}, ""},
+		{
+			"replaced and cut off", "data:\n  x: ${A//./-} ${A#v} ${A%.0} ${A//./}\n",
+			map[string]string{"A": "v1.36.0"},
+			map[string]any{"a": "v1.36.0"},
+			"",
+		},
 		{"other defaults", "data:\n  x: ${A:=b}\n  y: ${A:=c}\n  z: ${A:-${B}d}\n", map[string]string{"B": "e"}, map[string]any{"b": "e"}, ""},
 		{"other defaults, given", "data:\n  x: ${A:=b}\n  y: ${A:=c}\n", map[string]string{"A": "f"}, map[string]any{"a": "f"}, ""},
 		{"tag", "data:\n  x: !!str ${A:=5}\n", map[string]string{}, map[string]any{}, ""},

@@ -58,8 +58,10 @@ shows no difference, because a difference could show a secret.`
 
 // changeOptions converts the flags to options of the workflow.
 func (f *factory) changeOptions(o *changeFlags) (change.Options, error) {
-	options := change.Options{DryRun: o.dryRun, Commit: o.commit, Push: o.push, PullRequest: o.pr, NoVerify: o.noVerify,
-		Forge: v1alpha1.ForgeType(o.forge), CacheDir: f.cacheDir()}
+	options := change.Options{
+		DryRun: o.dryRun, Commit: o.commit, Push: o.push, PullRequest: o.pr, NoVerify: o.noVerify,
+		Forge: v1alpha1.ForgeType(o.forge), CacheDir: f.cacheDir(),
+	}
 	if o.pr && o.push {
 		return options, diag.Usage("leave one of them out", "--push and --pr are two ways to the same branch")
 	}

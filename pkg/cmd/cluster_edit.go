@@ -286,6 +286,8 @@ func awaitRemoval(ctx context.Context, f *factory, o *clusterRemoveOptions, repo
 		return err
 	}
 	defer f.closeReporter()
-	return leaving.AwaitRemoval(ctx, deps, leaving.RemovalOptions{Target: target, Cluster: step.Cluster,
-		Deletes: step.Deletes, Timeout: o.timeout})
+	return leaving.AwaitRemoval(ctx, deps, leaving.RemovalOptions{
+		Target: target, Cluster: step.Cluster,
+		Deletes: step.Deletes, Timeout: o.timeout,
+	})
 }

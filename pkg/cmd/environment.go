@@ -13,8 +13,10 @@ func newEnvironmentCmd(f *factory) *cobra.Command {
 		newEnvironmentRemoveCmd(f))
 	addPausing(f, c, "Stop changes in Git from reaching an environment", "Let changes in Git reach a paused environment again",
 		func(*cobra.Command) pausing {
-			return pausing{noun: "environment", what: ofEnvironment, byCommit: (*fleetrepo.Repo).PauseEnvironment,
-				atOnce: (*fleetrepo.Repo).PausedByEnvironment}
+			return pausing{
+				noun: "environment", what: ofEnvironment, byCommit: (*fleetrepo.Repo).PauseEnvironment,
+				atOnce: (*fleetrepo.Repo).PausedByEnvironment,
+			}
 		})
 	return c
 }

@@ -24,8 +24,10 @@ const exampleRepo = "../../examples/two-clouds"
 // a time; without answers there is no terminal.
 func parsed(t *testing.T, answers string, args ...string) (o any, f *factory, err error) {
 	t.Helper()
-	streams := ui.Streams{In: iotest.OneByteReader(strings.NewReader(answers)), Out: &bytes.Buffer{}, Err: &bytes.Buffer{},
-		InTerminal: answers != ""}
+	streams := ui.Streams{
+		In: iotest.OneByteReader(strings.NewReader(answers)), Out: &bytes.Buffer{}, Err: &bytes.Buffer{},
+		InTerminal: answers != "",
+	}
 	f = newFactory(streams)
 	f.completed = func(options any) { o = options }
 	root := newRootCmd(f)

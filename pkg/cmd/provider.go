@@ -98,8 +98,10 @@ management cluster until you remove it there.` + editing,
 	o.add(c)
 	f.addManagement(c)
 	addProviderType(c, &o.provider.Type)
-	takes(f, c, argument{what: "provider",
-		choices: func(r *fleetrepo.Repo, _ []string) []string { return providerNames(r, f.flags.management) }})
+	takes(f, c, argument{
+		what:    "provider",
+		choices: func(r *fleetrepo.Repo, _ []string) []string { return providerNames(r, f.flags.management) },
+	})
 	return c
 }
 

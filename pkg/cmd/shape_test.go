@@ -49,10 +49,14 @@ func TestShapeFaults(t *testing.T) {
 		"a workflow at once":    {`func newXCmd(f *factory) *cobra.Command { return &cobra.Command{RunE: func() error { return lifecycle.X(ctx, o) }} }`, "RunE holds more than"},
 		"running a closure":     {`func newXCmd(f *factory) *cobra.Command { return &cobra.Command{RunE: running(f, o, func() error { return nil })} }`, "RunE holds more than"},
 		"Run":                   {`func newXCmd(f *factory) *cobra.Command { return &cobra.Command{Run: func() {}} }`, "Run holds more than"},
-		"a long closure": {`func newXCmd(f *factory) *cobra.Command { c.Args = func() error { x := 1; return y(x) }; return c }`,
-			"a closure of newXCmd holds more than"},
-		"a long method": {`func (f *factory) newXCmd() *cobra.Command { c.Args = func() error { x := 1; return y(x) }; return c }`,
-			"a closure of newXCmd holds more than"},
+		"a long closure": {
+			`func newXCmd(f *factory) *cobra.Command { c.Args = func() error { x := 1; return y(x) }; return c }`,
+			"a closure of newXCmd holds more than",
+		},
+		"a long method": {
+			`func (f *factory) newXCmd() *cobra.Command { c.Args = func() error { x := 1; return y(x) }; return c }`,
+			"a closure of newXCmd holds more than",
+		},
 		"run without context":  {`func runX(f *factory, o *xOptions) error { return nil }`, "runX does not begin with a context"},
 		"run with the command": {`func runX(ctx context.Context, c *cobra.Command) error { return nil }`, "runX takes a command"},
 	} {

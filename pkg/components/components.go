@@ -195,8 +195,10 @@ func (r *Reader) Provider(ctx context.Context, wanted v1alpha1.LockedComponent) 
 	}
 	p := capi.Provider{Name: wanted.Name, Type: capi.ProviderType(wanted.Type), Version: wanted.Version, URL: wanted.URL}
 	//nolint:contextcheck // it reads nothing yet
-	source, err := capi.NewSource(capi.SourceOptions{Providers: []capi.Provider{p}, Repository: r.providers(),
-		Servers: r.servers})
+	source, err := capi.NewSource(capi.SourceOptions{
+		Providers: []capi.Provider{p}, Repository: r.providers(),
+		Servers: r.servers,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -231,8 +233,10 @@ func (r *Reader) CertManager(ctx context.Context, wanted v1alpha1.CertManager) (
 
 // LockedCertManager is what the lock says of cert-manager.
 func LockedCertManager(version, url string, content []byte) v1alpha1.LockedComponent {
-	return v1alpha1.LockedComponent{Name: "cert-manager", Type: v1alpha1.ComponentCertManager, Version: version, URL: url,
-		SHA256: Digest(content)}
+	return v1alpha1.LockedComponent{
+		Name: "cert-manager", Type: v1alpha1.ComponentCertManager, Version: version, URL: url,
+		SHA256: Digest(content),
+	}
 }
 
 // Flux reads the manifests of Flux that a fleet with defaults installs. Nothing of them is looked into.

@@ -219,8 +219,10 @@ func TestTroubleIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	const memory = "out of memory: it takes more than 768 MiB"
-	for i, want := range []string{"a is fine", "b: " + memory, "c is fine", "d: out of time: it takes longer than 5s, in function x",
-		"e: " + memory, "f: " + memory, "g: ", "h is fine"} {
+	for i, want := range []string{
+		"a is fine", "b: " + memory, "c is fine", "d: out of time: it takes longer than 5s, in function x",
+		"e: " + memory, "f: " + memory, "g: ", "h is fine",
+	} {
 		if !strings.HasPrefix(out[i], want) {
 			t.Errorf("got %q, want %q", out[i], want)
 		}

@@ -33,8 +33,10 @@ func filterCalls() error {
 	}
 	program := filter()
 	//nolint:gosec // it is short
-	code := unix.SockFprog{Len: uint16(len(program)),
-		Filter: &program[0]}
+	code := unix.SockFprog{
+		Len:    uint16(len(program)),
+		Filter: &program[0],
+	}
 	//nolint:gosec // as the kernel wants it
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC,
 		uintptr(unsafe.Pointer(&code)))

@@ -60,8 +60,10 @@ func (p *Program) run(ctx context.Context, name string, in any, take func([]byte
 	if os.Getenv(marker) != "" {
 		return errors.New("a process that renders starts no other")
 	}
-	s := start{Task: name, Limits: p.Limits, Read: needs.Read, Write: needs.Write, Refused: map[string]string{},
-		Left: together * p.Limits.Time}
+	s := start{
+		Task: name, Limits: p.Limits, Read: needs.Read, Write: needs.Write, Refused: map[string]string{},
+		Left: together * p.Limits.Time,
+	}
 	groups := map[string]int{}
 	worked := map[string]bool{}
 	for deaths := range maxDeaths + 1 {
@@ -91,8 +93,10 @@ func (p *Program) run(ctx context.Context, name string, in any, take func([]byte
 			return p.failed(death)
 		}
 	}
-	return p.failed(&Death{Cause: Crashed, Limits: p.Limits,
-		Detail: fmt.Sprintf("it did so %d times, and once more at what had worked before", maxDeaths)})
+	return p.failed(&Death{
+		Cause: Crashed, Limits: p.Limits,
+		Detail: fmt.Sprintf("it did so %d times, and once more at what had worked before", maxDeaths),
+	})
 }
 
 // failed is a death that no single thing is the reason of.

@@ -284,6 +284,8 @@ func (refusing) RoundTrip(*http.Request) (*http.Response, error) { return nil, e
 func refuseNetwork() {
 	http.DefaultTransport = refusing{}
 	http.DefaultClient = &http.Client{Transport: refusing{}}
-	net.DefaultResolver = &net.Resolver{PreferGo: true,
-		Dial: func(context.Context, string, string) (net.Conn, error) { return nil, errNetwork }}
+	net.DefaultResolver = &net.Resolver{
+		PreferGo: true,
+		Dial:     func(context.Context, string, string) (net.Conn, error) { return nil, errNetwork },
+	}
 }

@@ -94,8 +94,10 @@ func Assume(files fs.FS, dir string) (*v1alpha1.Fleet, error) {
 			Hint: "run fleetctl in the fleet repo or give its folder with --repo; `fleetctl init` makes one",
 		}
 	}
-	fleet := &v1alpha1.Fleet{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.Kind,
-		Metadata: v1alpha1.Metadata{Name: Label(filepath.Base(dir), "fleet")}}
+	fleet := &v1alpha1.Fleet{
+		APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.Kind,
+		Metadata: v1alpha1.Metadata{Name: Label(filepath.Base(dir), "fleet")},
+	}
 	for _, r := range roots {
 		fleet.Spec.Git.URL = cmp.Or(fleet.Spec.Git.URL, r.URL)
 		fleet.Spec.Git.Branch = cmp.Or(fleet.Spec.Git.Branch, r.Branch)
@@ -239,8 +241,10 @@ func (o fluxObject) appliesItself() bool {
 // which it applies is that of its own source, such as a tenant's repo.
 func (o fluxObject) isOfAnother(root fluxObject) bool {
 	return root.appliesItself() && root.path != "." &&
-		[3]string{o.sourceKind, cmp.Or(o.sourceNamespace, o.namespace), o.sourceName} != [3]string{root.sourceKind,
-			cmp.Or(root.sourceNamespace, root.namespace), root.sourceName}
+		[3]string{o.sourceKind, cmp.Or(o.sourceNamespace, o.namespace), o.sourceName} != [3]string{
+			root.sourceKind,
+			cmp.Or(root.sourceNamespace, root.namespace), root.sourceName,
+		}
 }
 
 // rootName is the name of the cluster with that root. For a folder in clusters/, as in the documentation of flux bootstrap, it is only

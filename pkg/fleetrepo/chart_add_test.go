@@ -51,8 +51,10 @@ func TestAddChartOverwritesNothing(t *testing.T) {
 		{"a link", func(dir string) error {
 			return firstOf(os.MkdirAll(dir, 0o700), func() error { return os.Symlink("../../fleet.yaml", filepath.Join(dir, "values.yaml")) })
 		}, "charts/own/values.yaml is there already"},
-		{"a folder in the place of a file", func(dir string) error { return os.MkdirAll(filepath.Join(dir, "values.yaml"), 0o700) },
-			"charts/own/values.yaml is there already"},
+		{
+			"a folder in the place of a file", func(dir string) error { return os.MkdirAll(filepath.Join(dir, "values.yaml"), 0o700) },
+			"charts/own/values.yaml is there already",
+		},
 		{"a file in the place of the folder", func(dir string) error {
 			return firstOf(os.MkdirAll(filepath.Dir(dir), 0o700), func() error { return os.WriteFile(dir, []byte("x"), 0o600) })
 		}, "charts/own is there already"},

@@ -86,14 +86,20 @@ func TestUpdateCharts(t *testing.T) {
 		fails  string
 	}{
 		"nobody changed it": {change: untouched, want: map[string]string{values: "serviceDomain: cluster.local"}},
-		"the team changed a file": {change: replace(readme, "# docker", "# our docker"),
-			want: map[string]string{readme: "# our docker", values: "serviceDomain: cluster.local"}},
+		"the team changed a file": {
+			change: replace(readme, "# docker", "# our docker"),
+			want:   map[string]string{readme: "# our docker", values: "serviceDomain: cluster.local"},
+		},
 		"the team changed a line": {change: replace(values, "replicas: 1", "replicas: 3"), want: map[string]string{values: "replicas: 3"}},
 		"both changed a line":     {change: replace(values, "old.local", "team.local"), fails: values},
-		"the team's line counts": {change: replace(values, "old.local", "team.local"), prefer: PreferTeam,
-			want: map[string]string{values: "team.local"}},
-		"fleetctl's line counts": {change: replace(values, "old.local", "team.local"), prefer: PreferFleetctl,
-			want: map[string]string{values: "cluster.local"}},
+		"the team's line counts": {
+			change: replace(values, "old.local", "team.local"), prefer: PreferTeam,
+			want: map[string]string{values: "team.local"},
+		},
+		"fleetctl's line counts": {
+			change: replace(values, "old.local", "team.local"), prefer: PreferFleetctl,
+			want: map[string]string{values: "cluster.local"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, history := chartRepo(t, c.change)

@@ -127,44 +127,72 @@ func TestRefusals(t *testing.T) {
 		err, hint string
 	}{
 		"unknown cluster": {func(r *Repo) (*Edit, error) { return r.Pause("shpo", true) }, `there is no cluster "shpo"`, "did you mean shop?"},
-		"unknown pool": {func(r *Repo) (*Edit, error) { return r.RemovePool("shop", "genral") },
-			`there is no pool in cluster shop called "genral"`, "did you mean general?"},
-		"pool is there": {func(r *Repo) (*Edit, error) { return r.AddPool("shop", "general", PoolOptions{Replicas: n(1)}) },
-			"has a pool general already (providers/aws/v1/clusters/prod/shop/cluster.yaml:20)", "fleetctl pool scale"},
-		"no size": {func(r *Repo) (*Edit, error) { return r.AddPool("shop", "x", PoolOptions{}) },
-			"the size of the pool is missing", "--replicas"},
-		"two sizes": {func(r *Repo) (*Edit, error) { return r.AddPool("shop", "x", PoolOptions{Replicas: n(1), Min: n(1)}) },
-			"not both", "--replicas"},
+		"unknown pool": {
+			func(r *Repo) (*Edit, error) { return r.RemovePool("shop", "genral") },
+			`there is no pool in cluster shop called "genral"`, "did you mean general?",
+		},
+		"pool is there": {
+			func(r *Repo) (*Edit, error) { return r.AddPool("shop", "general", PoolOptions{Replicas: n(1)}) },
+			"has a pool general already (providers/aws/v1/clusters/prod/shop/cluster.yaml:20)", "fleetctl pool scale",
+		},
+		"no size": {
+			func(r *Repo) (*Edit, error) { return r.AddPool("shop", "x", PoolOptions{}) },
+			"the size of the pool is missing", "--replicas",
+		},
+		"two sizes": {
+			func(r *Repo) (*Edit, error) { return r.AddPool("shop", "x", PoolOptions{Replicas: n(1), Min: n(1)}) },
+			"not both", "--replicas",
+		},
 		"half the limits": {func(r *Repo) (*Edit, error) { return r.ScalePool("demo", "md-0", PoolOptions{Min: n(1)}) }, "fixed size", "both"},
-		"even control plane": {func(r *Repo) (*Edit, error) { return r.ScaleControlPlane("demo", 2) },
-			"demo/cluster.yaml:29:17: controlPlane.replicas: value must be one of 1, 3, 5, 7", ""},
-		"the cloud's own": {func(r *Repo) (*Edit, error) { return r.ScaleControlPlane("shop", 3) }, "the cloud runs them",
-			"fleetctl pool scale"},
-		"limits crossed": {func(r *Repo) (*Edit, error) { return r.ScalePool("shop", "burst", PoolOptions{Min: n(6)}) },
-			"cluster.yaml:23:28: pools[1].min: 6 is more than max, 5", ""},
+		"even control plane": {
+			func(r *Repo) (*Edit, error) { return r.ScaleControlPlane("demo", 2) },
+			"demo/cluster.yaml:29:17: controlPlane.replicas: value must be one of 1, 3, 5, 7", "",
+		},
+		"the cloud's own": {
+			func(r *Repo) (*Edit, error) { return r.ScaleControlPlane("shop", 3) }, "the cloud runs them",
+			"fleetctl pool scale",
+		},
+		"limits crossed": {
+			func(r *Repo) (*Edit, error) { return r.ScalePool("shop", "burst", PoolOptions{Min: n(6)}) },
+			"cluster.yaml:23:28: pools[1].min: 6 is more than max, 5", "",
+		},
 		"value of a pool": {func(r *Repo) (*Edit, error) {
 			return r.AddPool("demo", "x", PoolOptions{Replicas: n(1), Values: map[string]any{"size": "big"}})
 		}, "pools[1].size: flavour in-memory has no such value", ""},
 		"nearest value": {func(r *Repo) (*Edit, error) {
 			return r.AddPool("shop", "x", PoolOptions{Replicas: n(1), Values: map[string]any{"labls": 1}})
 		}, "pools[2].labls: flavour aws-eks has no such value (did you mean labels?)", ""},
-		"bad pool name": {func(r *Repo) (*Edit, error) { return r.AddPool("shop", "Not_A_Name", PoolOptions{Replicas: n(1)}) },
-			"is not a DNS label", "lower case"},
-		"downgrade": {func(r *Repo) (*Edit, error) { return r.Upgrade("demo", UpgradeOptions{Version: "v1.34.9"}) },
-			"cannot downgrade cluster demo from v1.35.2 to v1.34.9", "backup"},
-		"two minors": {func(r *Repo) (*Edit, error) { return r.Upgrade("demo", UpgradeOptions{Version: "v1.37.0"}) },
-			"one minor version at a time", "`fleetctl cluster upgrade demo --version v1.36.0`"},
-		"no v": {func(r *Repo) (*Edit, error) { return r.Upgrade("demo", UpgradeOptions{Version: "1.36.0"}) }, "does not start with v",
-			"did you mean v1.36.0?"},
-		"no version": {func(r *Repo) (*Edit, error) { return r.Upgrade("demo", UpgradeOptions{Version: "latest"}) },
-			`"latest" is not a version`, "v1.36.3"},
+		"bad pool name": {
+			func(r *Repo) (*Edit, error) { return r.AddPool("shop", "Not_A_Name", PoolOptions{Replicas: n(1)}) },
+			"is not a DNS label", "lower case",
+		},
+		"downgrade": {
+			func(r *Repo) (*Edit, error) { return r.Upgrade("demo", UpgradeOptions{Version: "v1.34.9"}) },
+			"cannot downgrade cluster demo from v1.35.2 to v1.34.9", "backup",
+		},
+		"two minors": {
+			func(r *Repo) (*Edit, error) { return r.Upgrade("demo", UpgradeOptions{Version: "v1.37.0"}) },
+			"one minor version at a time", "`fleetctl cluster upgrade demo --version v1.36.0`",
+		},
+		"no v": {
+			func(r *Repo) (*Edit, error) { return r.Upgrade("demo", UpgradeOptions{Version: "1.36.0"}) }, "does not start with v",
+			"did you mean v1.36.0?",
+		},
+		"no version": {
+			func(r *Repo) (*Edit, error) { return r.Upgrade("demo", UpgradeOptions{Version: "latest"}) },
+			`"latest" is not a version`, "v1.36.3",
+		},
 		"pools first": {func(r *Repo) (*Edit, error) {
 			return r.Upgrade("demo", UpgradeOptions{Version: "v1.36.0", Pools: []string{"md-0"}})
 		}, "the control plane of cluster demo goes first", "without --pool"},
-		"remove while paused": {func(r *Repo) (*Edit, error) { _, err := r.Remove("shop"); return nil, err }, "cluster shop is paused",
-			"fleetctl cluster resume shop"},
-		"bad environment": {func(r *Repo) (*Edit, error) { return r.AddEnvironment("Not_A_Name", EnvironmentOptions{}) },
-			"is not a DNS label", "lower case"},
+		"remove while paused": {
+			func(r *Repo) (*Edit, error) { _, err := r.Remove("shop"); return nil, err }, "cluster shop is paused",
+			"fleetctl cluster resume shop",
+		},
+		"bad environment": {
+			func(r *Repo) (*Edit, error) { return r.AddEnvironment("Not_A_Name", EnvironmentOptions{}) },
+			"is not a DNS label", "lower case",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := tc.edit(open(t))
@@ -327,22 +355,37 @@ func TestAddRefusals(t *testing.T) {
 		opts      AddOptions
 		err, hint string
 	}{
-		"flavour": {AddOptions{Name: "x", Environment: "dev", Flavour: "in-memroy", ManagementCluster: "laptop"},
-			`there is no flavour "in-memroy"`, "did you mean in-memory?"},
+		"flavour": {
+			AddOptions{Name: "x", Environment: "dev", Flavour: "in-memroy", ManagementCluster: "laptop"},
+			`there is no flavour "in-memroy"`, "did you mean in-memory?",
+		},
 		"environment": {AddOptions{Name: "x", Environment: "dve", Flavour: "in-memory"}, `there is no environment "dve"`, "did you mean dev?"},
 		"name":        {AddOptions{Name: "X_1", Environment: "dev", Flavour: "in-memory"}, "is not a DNS label", ""},
 		"path":        {AddOptions{Name: "../x", Environment: "dev", Flavour: "in-memory"}, "is not a DNS label", ""},
-		"provider": {AddOptions{Name: "x", Environment: "dev", Flavour: "gcp-gke", ManagementCluster: "laptop"},
-			"has no infrastructure provider gcp", "`fleetctl provider add gcp --management laptop`"},
-		"value": {AddOptions{Name: "x", Environment: "dev", Flavour: "in-memory",
-			Values: map[string]any{"pools": []any{map[string]any{"name": "a", "replicaz": 3}}}},
-			"pools[0].replicaz: flavour in-memory has no such value (did you mean replicas?)", ""},
-		"version": {AddOptions{Name: "x", Environment: "dev", Flavour: "in-memory", KubernetesVersion: "1.36.3"},
-			`version "1.36.3" does not start with v`, "did you mean v1.36.3?"},
-		"misspelt": {AddOptions{Name: "x", Environment: "dev", Flavour: "aws-eks", Set: mustAssign(t, "regoin=eu-central-1")},
-			"regoin: flavour aws-eks has no such value (did you mean region?)", ""},
-		"missing": {AddOptions{Name: "x", Environment: "dev", Flavour: "aws-eks"}, "flavour aws-eks needs values for region",
-			"--set region=eu-central-1"},
+		"provider": {
+			AddOptions{Name: "x", Environment: "dev", Flavour: "gcp-gke", ManagementCluster: "laptop"},
+			"has no infrastructure provider gcp", "`fleetctl provider add gcp --management laptop`",
+		},
+		"value": {
+			AddOptions{
+				Name: "x", Environment: "dev", Flavour: "in-memory",
+				Values: map[string]any{"pools": []any{map[string]any{"name": "a", "replicaz": 3}}},
+			},
+			"pools[0].replicaz: flavour in-memory has no such value (did you mean replicas?)", "",
+		},
+		"version": {
+			AddOptions{Name: "x", Environment: "dev", Flavour: "in-memory", KubernetesVersion: "1.36.3"},
+			`version "1.36.3" does not start with v`, "did you mean v1.36.3?",
+		},
+		"misspelt": {
+			AddOptions{Name: "x", Environment: "dev", Flavour: "aws-eks", Set: mustAssign(t, "regoin=eu-central-1")},
+			"regoin: flavour aws-eks has no such value (did you mean region?)", "",
+		},
+		"missing": {
+			AddOptions{Name: "x", Environment: "dev", Flavour: "aws-eks"},
+			"flavour aws-eks needs values for region",
+			"--set region=eu-central-1",
+		},
 	} {
 		_, err := open(t).Add(tc.opts)
 		if err == nil || !strings.Contains(err.Error(), tc.err) || !strings.Contains(diag.Hint(err), tc.hint) {

@@ -64,8 +64,10 @@ func TestVCenters(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	fleet := &v1alpha1.Fleet{Spec: v1alpha1.FleetSpec{ManagementClusters: []v1alpha1.ManagementCluster{{Name: "a",
-		Cloud: "vsphere", Generation: "v1"}}}}
+	fleet := &v1alpha1.Fleet{Spec: v1alpha1.FleetSpec{ManagementClusters: []v1alpha1.ManagementCluster{{
+		Name:  "a",
+		Cloud: "vsphere", Generation: "v1",
+	}}}}
 	got, err := New(dir, fleet).VCenters()
 	if want := []VCenter{{"vc-1.example.com", "AA"}, {"vc-2.example.com:8443", ""}}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%+v, %v, want %+v", got, err, want)

@@ -202,6 +202,8 @@ func (r *Repo) RemoveIdentity(cluster, provider, name string) (*Edit, error) {
 
 // identityNamespaceFile is the file that AddIdentity wrote for the namespace of an identity.
 func identityNamespaceFile(m *v1alpha1.ManagementCluster, identity *Identity) string {
-	return scaffold.IdentityNamespaceFile(scaffold.IdentityOptions{Management: m.Layout().Management(),
-		ObjectNamespace: identity.Namespace}).Path
+	return scaffold.IdentityNamespaceFile(scaffold.IdentityOptions{
+		Management:      m.Layout().Management(),
+		ObjectNamespace: identity.Namespace,
+	}).Path
 }

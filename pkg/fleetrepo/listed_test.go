@@ -40,15 +40,23 @@ func TestFilesAreListed(t *testing.T) {
 		add, remove edit
 		steps       int // of remove
 	}{
-		"feature of a cluster, its folder": {dev + "demo/kustomization.yaml", "features/ingress.yaml",
-			enable(onDemo), disable(onDemo), 1},
-		"feature of a cluster, the folder of features": {dev + "demo/features/Kustomization", "ingress.yaml", enable(onDemo),
-			disable(FeatureOptions{}), 1},
-		"feature of a cluster, the environment's": {dev + "kustomization.yaml", "demo/features/ingress.yaml",
-			enable(onDemo), disable(onDemo), 1},
+		"feature of a cluster, its folder": {
+			dev + "demo/kustomization.yaml", "features/ingress.yaml",
+			enable(onDemo), disable(onDemo), 1,
+		},
+		"feature of a cluster, the folder of features": {
+			dev + "demo/features/Kustomization", "ingress.yaml", enable(onDemo),
+			disable(FeatureOptions{}), 1,
+		},
+		"feature of a cluster, the environment's": {
+			dev + "kustomization.yaml", "demo/features/ingress.yaml",
+			enable(onDemo), disable(onDemo), 1,
+		},
 		"feature of an environment, what all have": {apps + "kustomization.yaml", "features/ingress.yaml", enable(inDev), disable(inDev), 1},
-		"feature of an environment, the features": {apps + "features/kustomization.yml", "ingress.yaml", enable(inDev),
-			disable(FeatureOptions{}), 1},
+		"feature of an environment, the features": {
+			apps + "features/kustomization.yml", "ingress.yaml", enable(inDev),
+			disable(FeatureOptions{}), 1,
+		},
 		"feature of an environment, nobody else's list": {dev + "kustomization.yaml", "", enable(inDev), disable(inDev), 1},
 		"tenant, what all have":                         {apps + "kustomization.yaml", "tenants/shop.yaml", addTenant, removeTenant, 1},
 		"tenant, the folder of tenants":                 {apps + "tenants/kustomization.yaml", "shop.yaml", addTenant, removeTenant, 1},

@@ -85,8 +85,10 @@ func (r *Repo) Master(name, environment string) (*Master, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := &Master{Name: m.Name, Parent: parent.Name, ParentHost: parent.Host, Snapshots: r.Fleet.Spec.Snapshots.To != "",
-		Repository: m.Repository}
+	found := &Master{
+		Name: m.Name, Parent: parent.Name, ParentHost: parent.Host, Snapshots: r.Fleet.Spec.Snapshots.To != "",
+		Repository: m.Repository,
+	}
 	belongs := func(of string) bool {
 		return environment != "" && of == environment || m.Repository != nil && slices.Contains(m.Repository.Environments, of)
 	}

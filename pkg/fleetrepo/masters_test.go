@@ -61,21 +61,29 @@ func TestMaster(t *testing.T) {
 		want              *Master
 		err, hint         string
 	}{
-		"by its name": {name: "eu", want: &Master{Name: "eu", Parent: "root", ParentHost: kindHost, Own: eu, Clusters: []ClusterName{eu},
-			Has: []ClusterName{{"prod", "shop"}}}},
+		"by its name": {name: "eu", want: &Master{
+			Name: "eu", Parent: "root", ParentHost: kindHost, Own: eu, Clusters: []ClusterName{eu},
+			Has: []ClusterName{{"prod", "shop"}},
+		}},
 		"by an environment, with what the root has made in it": {
 			environment: "prod", want: &Master{
 				Name: "eu", Parent: "root", ParentHost: kindHost, Own: eu, Clusters: []ClusterName{eu, {"prod", "early"}},
 				Has: []ClusterName{{"prod", "shop"}},
 			},
 		},
-		"by the environment that it is made in": {environment: "america",
-			want: &Master{Name: "us", Parent: "root", ParentHost: kindHost, Own: us, Clusters: []ClusterName{us}}},
-		"nobody's environment": {environment: "test",
-			err: "no management cluster with a parent has clusters in environment test", hint: "eu, us"},
+		"by the environment that it is made in": {
+			environment: "america",
+			want:        &Master{Name: "us", Parent: "root", ParentHost: kindHost, Own: us, Clusters: []ClusterName{us}},
+		},
+		"nobody's environment": {
+			environment: "test",
+			err:         "no management cluster with a parent has clusters in environment test", hint: "eu, us",
+		},
 		"a misspelt name": {name: "ue", err: `there is no management cluster with a parent "ue"`, hint: "eu"},
-		"none of several": {err: "several management clusters of this fleet have a parent: eu, us",
-			hint: "--management NAME"},
+		"none of several": {
+			err:  "several management clusters of this fleet have a parent: eu, us",
+			hint: "--management NAME",
+		},
 		"one without a parent": {name: "root", err: `there is no management cluster with a parent "root"`},
 	} {
 		t.Run(name, func(t *testing.T) {

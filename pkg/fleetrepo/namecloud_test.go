@@ -1,6 +1,7 @@
 package fleetrepo
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,9 +38,7 @@ func TestFirstProviderNamesTheCloud(t *testing.T) {
 			dir := t.TempDir()
 			all := map[string]string{v1alpha1.FileName: tc.fleet}
 			for _, some := range []map[string]string{files, tc.more} {
-				for name, content := range some {
-					all[name] = content
-				}
+				maps.Copy(all, some)
 			}
 			for name, content := range all {
 				file := filepath.Join(dir, filepath.FromSlash(name))

@@ -132,8 +132,10 @@ func (r *Repo) AddNotification(n v1alpha1.Notification) (*Edit, error) {
 }
 
 func (r *Repo) writeNotification(e *Edit, m *v1alpha1.ManagementCluster, n v1alpha1.Notification) error {
-	o := scaffold.NotificationOptions{Notification: n, Fleet: r.Fleet.Metadata.Name, ManagementCluster: m.Name, Layout: m.Layout(),
-		GitURL: r.Fleet.Spec.Git.URL}
+	o := scaffold.NotificationOptions{
+		Notification: n, Fleet: r.Fleet.Metadata.Name, ManagementCluster: m.Name, Layout: m.Layout(),
+		GitURL: r.Fleet.Spec.Git.URL,
+	}
 	for _, env := range n.Environments {
 		source := "flux-system"
 		if channel := r.Fleet.ChannelOf(env); channel.Name != v1alpha1.MainChannel {

@@ -97,8 +97,10 @@ func TestOwnRepo(t *testing.T) {
 	if left := below(treeOf(t, r), "providers/eu"); len(left) > 0 {
 		t.Errorf("left in the repository of the masters: %v", left)
 	}
-	if _, err := r.Add(AddOptions{Name: "more", Environment: "prod", ManagementCluster: "eu", Flavour: "in-memory",
-		KubernetesVersion: "v1.36.3"}); err == nil ||
+	if _, err := r.Add(AddOptions{
+		Name: "more", Environment: "prod", ManagementCluster: "eu", Flavour: "in-memory",
+		KubernetesVersion: "v1.36.3",
+	}); err == nil ||
 		!strings.Contains(err.Error(), "has a fleet repo of its own, https://git.example.com/eu.git") {
 		t.Errorf("a cluster was added beside it: %v", err)
 	}
@@ -183,8 +185,10 @@ func TestTransferInto(t *testing.T) {
 		there["extra.yaml"] != "path: ./providers/eu/v1/clusters/regions\nalso: ./features/other/base\n" {
 		t.Errorf("it has %v", there)
 	}
-	for _, name := range []string{"features/other/base/kustomization.yaml", "charts/docker/Chart.yaml",
-		"providers/eu/v1/clusters/regions/chart-docker.yaml"} {
+	for _, name := range []string{
+		"features/other/base/kustomization.yaml", "charts/docker/Chart.yaml",
+		"providers/eu/v1/clusters/regions/chart-docker.yaml",
+	} {
 		if arrived[name] == "" || arrived[name] != before[name] && path.Base(name) != "chart-docker.yaml" {
 			t.Errorf("%s is %q there", name, arrived[name])
 		}

@@ -98,8 +98,11 @@ func (f *random) removalIsCancelled(c rendertest.RandomCluster, name string, bef
 	}
 	e, err := f.r.CancelRemove(name)
 	f.edit(c, "cancel it", touched{
-		changed: []yamledit.Path{prune}, gone: []yamledit.Path{{"metadata", "annotations", removeAnnotation}, {"spec", "uninstall"},
-			{"spec", "postRenderers"}},
+		changed: []yamledit.Path{prune}, gone: []yamledit.Path{
+			{"metadata", "annotations", removeAnnotation},
+			{"spec", "uninstall"},
+			{"spec", "postRenderers"},
+		},
 	}, e, err)
 	f.same(c, "a removal was cancelled", before.src)
 }

@@ -321,8 +321,10 @@ func (r *Repo) PausedByChannel(name string) ([]FluxObject, error) {
 	}
 	err := r.eachIn(r.Fleet.EnvironmentsOf(name), func(p place, cluster string, own bool) {
 		if own {
-			all = append(all, FluxObject{ManagementCluster: p.mgmt.Name, Cluster: cluster, Kind: "GitRepository",
-				Namespace: systemNamespace, Name: "flux-system"})
+			all = append(all, FluxObject{
+				ManagementCluster: p.mgmt.Name, Cluster: cluster, Kind: "GitRepository",
+				Namespace: systemNamespace, Name: "flux-system",
+			})
 		}
 	})
 	return all, err

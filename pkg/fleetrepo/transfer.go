@@ -42,8 +42,10 @@ func (r *Repo) Transfer(o TransferOptions) (*Edit, error) {
 		return nil, err
 	}
 	if c.mgmt == to {
-		return &Edit{Summary: "Transfer cluster " + c.Name,
-			AsWanted: fmt.Sprintf("cluster %s is declared for management cluster %s (%s)", c.Name, to.Name, c.File)}, nil
+		return &Edit{
+			Summary:  "Transfer cluster " + c.Name,
+			AsWanted: fmt.Sprintf("cluster %s is declared for management cluster %s (%s)", c.Name, to.Name, c.File),
+		}, nil
 	}
 	m := &mover{repo: r, into: r, from: c.mgmt, to: to, environment: c.Environment}
 	e, err := m.arrive(c, o.AcceptDifferences)

@@ -25,8 +25,10 @@ func (r *Repo) TransferInto(into *Repo, o TransferOptions, reseal Reseal) (*Edit
 		return nil, err
 	}
 	if slices.ContainsFunc(places, func(p place) bool { return p.mgmt == to && p.environment == c.Environment }) {
-		return &Edit{Summary: "Transfer cluster " + c.Name,
-			AsWanted: fmt.Sprintf("cluster %s is declared for management cluster %s there", c.Name, to.Name)}, nil
+		return &Edit{
+			Summary:  "Transfer cluster " + c.Name,
+			AsWanted: fmt.Sprintf("cluster %s is declared for management cluster %s there", c.Name, to.Name),
+		}, nil
 	}
 	if !slices.Contains(into.EnvironmentNames(), c.Environment) {
 		return nil, diag.Errorf("`fleetctl environment add "+c.Environment+"` there", "the fleet repo of %s has no environment %s",

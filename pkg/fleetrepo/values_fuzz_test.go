@@ -33,8 +33,10 @@ func FuzzValues(f *testing.F) {
 	for _, content := range chartFiles(f, "values.yaml") {
 		f.Add(content)
 	}
-	for _, text := range []string{"", "# nothing\n", "a: &a {b: c}\nd: *a\n<<: *a\n", "a: 1\n---\nb: 2\n", "- a\n",
-		"a: 2026-01-01\nb: 0o7\nc: 1e3\nd: .inf\ne: ~\n", "? [a]\n: b\n", "1: a\ntrue: b\n", "a: !!binary aGk=\n"} {
+	for _, text := range []string{
+		"", "# nothing\n", "a: &a {b: c}\nd: *a\n<<: *a\n", "a: 1\n---\nb: 2\n", "- a\n",
+		"a: 2026-01-01\nb: 0o7\nc: 1e3\nd: .inf\ne: ~\n", "? [a]\n: b\n", "1: a\ntrue: b\n", "a: !!binary aGk=\n",
+	} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, content []byte) {

@@ -24,8 +24,10 @@ func TestDamagedKeyFile(t *testing.T) {
 		"a pipe":    func(path string) error { return syscall.Mkfifo(path, 0o600) },
 		"a loop":    func(path string) error { return os.Symlink(path, path) },
 	} {
-		for kind, fleet := range map[string]state.Fleet{"of its identity": {ID: "7c1d8f0e-8a4f-4d0e-9d0b-0a1d0c6b6f11", Name: "acme"},
-			"of its name": {Name: "acme"}} {
+		for kind, fleet := range map[string]state.Fleet{
+			"of its identity": {ID: "7c1d8f0e-8a4f-4d0e-9d0b-0a1d0c6b6f11", Name: "acme"},
+			"of its name":     {Name: "acme"},
+		} {
 			t.Run(name+" "+kind, func(t *testing.T) {
 				deps := management.Deps{Store: state.Store{Dir: t.TempDir()}, LookupEnv: func(string) (string, bool) { return "", false }}
 				path := deps.Store.KeyFile(fleet)

@@ -74,7 +74,7 @@ const notReady = "it is not Ready"
 func fetchedBy(obj *unstructured.Unstructured) (revision, reason string, seen bool) {
 	generation, _, _ := unstructured.NestedInt64(obj.Object, "status", "observedGeneration")
 	revision, _, _ = unstructured.NestedString(obj.Object, "status", "artifact", "revision")
-	ready := findCondition(kube.Conditions(obj), "Ready")
+	ready := readyCondition(kube.Conditions(obj))
 	if ready == nil {
 		return revision, notReady, false
 	}

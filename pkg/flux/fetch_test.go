@@ -30,8 +30,10 @@ func TestFetchedBy(t *testing.T) {
 			}
 			revision, reason, seen := fetchedBy(&unstructured.Unstructured{Object: map[string]any{
 				"metadata": map[string]any{"generation": int64(2)},
-				"status": map[string]any{"observedGeneration": tc.observed, "artifact": map[string]any{"revision": "main@sha1:a"},
-					"conditions": conditions},
+				"status": map[string]any{
+					"observedGeneration": tc.observed, "artifact": map[string]any{"revision": "main@sha1:a"},
+					"conditions": conditions,
+				},
 			}})
 			if revision != "main@sha1:a" || reason != tc.reason || seen != tc.seen {
 				t.Errorf("got %q, %q, %v", revision, reason, seen)

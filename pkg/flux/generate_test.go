@@ -133,8 +133,10 @@ func TestDownload(t *testing.T) {
 	defer server.Close()
 	defer close(released)
 
-	c, err := GenerateComponents(t.Context(), ComponentsOptions{Version: "v2.9.5", NetworkPolicy: true, Registry: "registry.example/flux",
-		ReleasesURL: server.URL})
+	c, err := GenerateComponents(t.Context(), ComponentsOptions{
+		Version: "v2.9.5", NetworkPolicy: true, Registry: "registry.example/flux",
+		ReleasesURL: server.URL,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,8 +183,10 @@ func TestSystemFilesBuild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := SystemFiles(c, SyncOptions{URL: "https://git.example/fleet.git", Branch: "main",
-		Path: "providers/docker/v1/mgmt", SecretName: Name})
+	files, err := SystemFiles(c, SyncOptions{
+		URL: "https://git.example/fleet.git", Branch: "main",
+		Path: "providers/docker/v1/mgmt", SecretName: Name,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,8 +204,10 @@ func TestSystemFilesBuild(t *testing.T) {
 	for _, r := range res.Resources() {
 		kinds[r.GetKind()]++
 	}
-	want := map[string]int{"Namespace": 1, "NetworkPolicy": 1, "ClusterRoleBinding": 1, "Deployment": 4,
-		"GitRepository": 1, "Kustomization": 1}
+	want := map[string]int{
+		"Namespace": 1, "NetworkPolicy": 1, "ClusterRoleBinding": 1, "Deployment": 4,
+		"GitRepository": 1, "Kustomization": 1,
+	}
 	if diff := cmp.Diff(want, kinds); diff != "" {
 		t.Errorf("kinds (-want +got):\n%s", diff)
 	}

@@ -39,8 +39,10 @@ func TestHostileRelease(t *testing.T) {
 		},
 		"a kustomization beside them": {
 			entries: []tar.Header{{Name: "kustomization.yaml"}, {Name: "Kustomization"}},
-			content: map[string]string{"kustomization.yaml": "resources: [" + remote.URL + "/x.yaml]\n",
-				"Kustomization": "resources: [" + remote.URL + "/x.yaml]\n"},
+			content: map[string]string{
+				"kustomization.yaml": "resources: [" + remote.URL + "/x.yaml]\n",
+				"Kustomization":      "resources: [" + remote.URL + "/x.yaml]\n",
+			},
 		},
 		"a link": {
 			without: controller, entries: []tar.Header{{Name: controller, Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}}, want: controller,

@@ -29,8 +29,10 @@ func TestReleaseImagesAreThoseOfItsComponents(t *testing.T) {
 }
 
 func TestPinFlux(t *testing.T) {
-	c, err := GenerateComponents(t.Context(), ComponentsOptions{Version: "v2.9.5", Registry: "registry.example/flux/",
-		ManifestsBase: "testdata/base"})
+	c, err := GenerateComponents(t.Context(), ComponentsOptions{
+		Version: "v2.9.5", Registry: "registry.example/flux/",
+		ManifestsBase: "testdata/base",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,8 +51,10 @@ func (s *System) TakeBack(ctx context.Context, namespace string, kubeconfig kube
 		if !is || obj.GetNamespace() != namespace && !letGoOf(obj, kubeconfig) {
 			return nil
 		}
-		change := map[string]any{"metadata": map[string]any{"annotations": map[string]any{reconcileAnnotation: nil,
-			letGoAnnotation: nil, letGoFor: nil}}}
+		change := map[string]any{"metadata": map[string]any{"annotations": map[string]any{
+			reconcileAnnotation: nil,
+			letGoAnnotation:     nil, letGoFor: nil,
+		}}}
 		if before != wasSuspended {
 			change["spec"] = map[string]any{"suspend": nil}
 		}

@@ -230,14 +230,22 @@ func TestReport(t *testing.T) {
 	got := append(w.report(kustomizationKind), w.report(helmReleaseKind)...)
 	rev := "main@sha1:" + applied
 	want := []Object{
-		{Kind: "Kustomization", Namespace: Namespace, Name: "clusters-dev", Ready: true,
-			Source: "GitRepository/flux-system/flux-system", Revision: rev},
-		{Kind: "Kustomization", Namespace: Namespace, Name: "flux-system", Ready: true,
-			Source: "GitRepository/flux-system/flux-system", Revision: rev},
-		{Kind: "Kustomization", Namespace: "other", Name: "stray", Reason: "not reconciled yet", Suspended: true,
-			Source: "GitRepository/other/gone", Remote: true},
-		{Kind: "HelmRelease", Namespace: "demo", Name: "demo", Ready: true, Source: "GitRepository/flux-system/flux-system",
-			Revision: "0.1.0+111111111111"},
+		{
+			Kind: "Kustomization", Namespace: Namespace, Name: "clusters-dev", Ready: true,
+			Source: "GitRepository/flux-system/flux-system", Revision: rev,
+		},
+		{
+			Kind: "Kustomization", Namespace: Namespace, Name: "flux-system", Ready: true,
+			Source: "GitRepository/flux-system/flux-system", Revision: rev,
+		},
+		{
+			Kind: "Kustomization", Namespace: "other", Name: "stray", Reason: "not reconciled yet", Suspended: true,
+			Source: "GitRepository/other/gone", Remote: true,
+		},
+		{
+			Kind: "HelmRelease", Namespace: "demo", Name: "demo", Ready: true, Source: "GitRepository/flux-system/flux-system",
+			Revision: "0.1.0+111111111111",
+		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
@@ -253,13 +261,19 @@ func TestChartTrouble(t *testing.T) {
 		shared bool
 		want   string
 	}{
-		{name: "its own is broken", change: func(w world) { ready(t, w[helmChartKind][chart], "False", "ChartPackageError", "no version") },
-			want: "its HelmChart flux-system/demo-demo: ChartPackageError: no version"},
-		{name: "the shared one is broken", shared: true,
+		{
+			name: "its own is broken", change: func(w world) { ready(t, w[helmChartKind][chart], "False", "ChartPackageError", "no version") },
+			want: "its HelmChart flux-system/demo-demo: ChartPackageError: no version",
+		},
+		{
+			name: "the shared one is broken", shared: true,
 			change: func(w world) { ready(t, w[helmChartKind][chart], "False", "ChartPackageError", "no version") },
-			want:   "its HelmChart flux-system/demo-demo: ChartPackageError: no version"},
-		{name: "the shared one is gone", shared: true, change: func(w world) { delete(w[helmChartKind], chart) },
-			want: "there is no HelmChart flux-system/demo-demo"},
+			want:   "its HelmChart flux-system/demo-demo: ChartPackageError: no version",
+		},
+		{
+			name: "the shared one is gone", shared: true, change: func(w world) { delete(w[helmChartKind], chart) },
+			want: "there is no HelmChart flux-system/demo-demo",
+		},
 		{name: "all is well", shared: true, change: func(world) {}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -74,7 +74,7 @@ func reached(obj *unstructured.Unstructured) (tried bool, says string) {
 	if obj == nil {
 		return false, ""
 	}
-	ready := findCondition(kube.Conditions(obj), "Ready")
+	ready := readyCondition(kube.Conditions(obj))
 	if ready == nil || ready.Status == metav1.ConditionUnknown {
 		return false, ""
 	}

@@ -112,8 +112,10 @@ func TestRehearse(t *testing.T) {
 		t.Fatal(err)
 	}
 	inventories := map[string][]string{
-		"flux-system": {"default_kept__Service", "default_dropped__ConfigMap", "default_spared__ConfigMap", "default_anothers__ConfigMap",
-			"default_gone__ConfigMap"},
+		"flux-system": {
+			"default_kept__Service", "default_dropped__ConfigMap", "default_spared__ConfigMap", "default_anothers__ConfigMap",
+			"default_gone__ConfigMap",
+		},
 		"rests": {"default_of-who-rests__ConfigMap"}, "channel": {"default_dropped__ConfigMap"},
 	}
 	for name, ids := range inventories {

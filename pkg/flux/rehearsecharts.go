@@ -82,17 +82,17 @@ func (r *chartRehearsal) try(ctx context.Context, o ToInstall) error {
 				client.FieldOwner(helmOwner))
 		})
 	}
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	}
-	if err != nil {
+	case err != nil:
 		r.note(func(result *ChartRehearsal) { result.Untold = append(result.Untold, fmt.Errorf("%s: %w", says, err)) })
-		return nil
-	}
-	if fields := changedFields(live.Object, then.Object); len(fields) > 0 {
-		r.note(func(result *ChartRehearsal) {
-			result.Changes = append(result.Changes, says+" ("+strings.Join(fields, ", ")+")")
-		})
+	default:
+		if fields := changedFields(live.Object, then.Object); len(fields) > 0 {
+			r.note(func(result *ChartRehearsal) {
+				result.Changes = append(result.Changes, says+" ("+strings.Join(fields, ", ")+")")
+			})
+		}
 	}
 	return nil
 }

@@ -17,8 +17,10 @@ import (
 // applyAs applies an object as one of Flux's controllers would, of what Git has.
 func applyAs(ctx context.Context, t *testing.T, c *kube.Client, suspend any) {
 	t.Helper()
-	spec := map[string]any{"interval": "1m", "prune": true, "path": "./x",
-		"sourceRef": map[string]any{"kind": "GitRepository", "name": "flux-system"}}
+	spec := map[string]any{
+		"interval": "1m", "prune": true, "path": "./x",
+		"sourceRef": map[string]any{"kind": "GitRepository", "name": "flux-system"},
+	}
 	if suspend != nil {
 		spec["suspend"] = suspend
 	}

@@ -49,8 +49,10 @@ func (s *System) WaitSynced(ctx context.Context, opts WaitOptions) error {
 	if err := s.Reconcile(ctx); err != nil {
 		return err
 	}
-	w := &waiter{system: s, commit: opts.Commit, includes: opts.Includes, detail: opts.Detail, world: world{}, changed: make(chan struct{}, 1),
-		nudged: map[kube.Ref]time.Time{}}
+	w := &waiter{
+		system: s, commit: opts.Commit, includes: opts.Includes, detail: opts.Detail, world: world{}, changed: make(chan struct{}, 1),
+		nudged: map[kube.Ref]time.Time{},
+	}
 	return w.run(ctx)
 }
 
@@ -204,7 +206,7 @@ func (w *waiter) nudge(ctx context.Context, now world, missing kube.NotReadyErro
 		if obj == nil {
 			continue
 		}
-		ready := findCondition(kube.Conditions(obj), "Ready")
+		ready := readyCondition(kube.Conditions(obj))
 		if ready == nil || ready.Status != metav1.ConditionFalse {
 			continue
 		}

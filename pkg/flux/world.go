@@ -67,7 +67,7 @@ func objectOf(obj *unstructured.Unstructured) (*object, error) {
 
 // ready returns "" if the newest generation of o is reconciled and Ready, and else the reason.
 func (o *object) ready() string {
-	condition := findCondition(o.Status.Conditions, fluxmeta.ReadyCondition)
+	condition := readyCondition(o.Status.Conditions)
 	switch {
 	case o.DeletionTimestamp != nil:
 		return "it is being deleted"
@@ -93,9 +93,9 @@ func (o *object) artifactRevision() string {
 	return o.Status.Artifact.Revision
 }
 
-func findCondition(conditions []metav1.Condition, conditionType string) *metav1.Condition {
+func readyCondition(conditions []metav1.Condition) *metav1.Condition {
 	for i := range conditions {
-		if conditions[i].Type == conditionType {
+		if conditions[i].Type == fluxmeta.ReadyCondition {
 			return &conditions[i]
 		}
 	}

@@ -92,8 +92,10 @@ func TestRehearsal(t *testing.T) {
 		t.Errorf("with deletions that are accepted: %v", err)
 	}
 	says := strings.Join(report.warnings, "\n")
-	for _, want := range []string{"it would delete ConfigMap default/child",
-		"not tried with these: Secret default/password, which is encrypted"} {
+	for _, want := range []string{
+		"it would delete ConfigMap default/child",
+		"not tried with these: Secret default/password, which is encrypted",
+	} {
 		if !strings.Contains(says, want) {
 			t.Errorf("the warnings %q lack %q", report.warnings, want)
 		}

@@ -30,8 +30,10 @@ func TestTakeOverKeepsWhatWasApplied(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &following.Pushed{Session: s, Access: &repoaccess.Access{Session: s,
-		Endpoint: &repoaccess.Endpoint{URL: e.Git.URL, Display: e.Git.URL}, Home: e.Client}}
+	p := &following.Pushed{Session: s, Access: &repoaccess.Access{
+		Session:  s,
+		Endpoint: &repoaccess.Endpoint{URL: e.Git.URL, Display: e.Git.URL}, Home: e.Client,
+	}}
 	system := flux.NewSystem(e.Client)
 	kept, err := p.Follow(ctx, e.Client, nil, nil)
 	if err != nil {

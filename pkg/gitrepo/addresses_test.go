@@ -23,8 +23,10 @@ func TestAddressesAsGitHasThem(t *testing.T) {
 		"of the repository":     {repo: "[url \"https://git.example.com/\"]\n\tinsteadOf = work:\n"},
 		"for pushes":            {repo: "[url \"ssh://git@git.example.com/\"]\n\tpushInsteadOf = work:\n"},
 		"for pushes and others": {user: "[url \"ssh://git@host/\"]\n\tpushInsteadOf = work:\n[url \"https://host/\"]\n\tinsteadOf = work:\n"},
-		"an address for pushes": {repo: "[remote \"origin\"]\n\tpushurl = work:other\n",
-			user: "[url \"ssh://git@host/\"]\n\tpushInsteadOf = work:\n[url \"https://host/\"]\n\tinsteadOf = work:\n"},
+		"an address for pushes": {
+			repo: "[remote \"origin\"]\n\tpushurl = work:other\n",
+			user: "[url \"ssh://git@host/\"]\n\tpushInsteadOf = work:\n[url \"https://host/\"]\n\tinsteadOf = work:\n",
+		},
 		"only a rule for push": {repo: "[remote \"origin\"]\n\tpushurl = https://host/other\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -69,10 +71,14 @@ func TestPushGoesWhereGitPushes(t *testing.T) {
 		"another remote":       {set: []string{"branch.main.pushRemote", "fork"}, refused: "git pushes it to fork"},
 		"another one of all":   {set: []string{"remote.pushDefault", "fork"}, refused: "git pushes it to fork"},
 		"the same by its name": {set: []string{"branch.main.pushRemote", "origin"}},
-		"another branch": {set: []string{"branch.main.merge", "refs/heads/next"},
-			refused: "follows next of origin, which has another name"},
-		"two addresses": {set: []string{"--add", "remote.origin.url", other.URL},
-			refused: "git pushes to 2 addresses of the remote origin"},
+		"another branch": {
+			set:     []string{"branch.main.merge", "refs/heads/next"},
+			refused: "follows next of origin, which has another name",
+		},
+		"two addresses": {
+			set:     []string{"--add", "remote.origin.url", other.URL},
+			refused: "git pushes to 2 addresses of the remote origin",
+		},
 		"one address for pushes": {set: []string{"--add", "remote.origin.pushurl", server.URL}},
 	} {
 		t.Run(name, func(t *testing.T) {

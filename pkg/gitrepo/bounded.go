@@ -35,8 +35,10 @@ var (
 type boundedAnswers struct{ next, refs, pack, report http.RoundTripper }
 
 func boundAnswers(next http.RoundTripper) http.RoundTripper {
-	return &boundedAnswers{next: next, refs: contact.Bound(next, maxRefs), pack: contact.Bound(next, maxPack),
-		report: contact.Bound(next, maxReport)}
+	return &boundedAnswers{
+		next: next, refs: contact.Bound(next, maxRefs), pack: contact.Bound(next, maxPack),
+		report: contact.Bound(next, maxReport),
+	}
 }
 
 // RoundTrip implements http.RoundTripper.

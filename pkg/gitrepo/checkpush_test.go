@@ -38,8 +38,10 @@ func TestCheckPush(t *testing.T) {
 			if err := gitrepo.CheckPush(t.Context(), s.URL, tokenAuth(s), "main"); err != nil {
 				t.Fatalf("may push: %v", err)
 			}
-			for hook, script := range map[string]string{"pre-receive": "while read -r o n ref; do test $ref != refs/heads/main || exit 1; done",
-				"update": "test $1 != refs/heads/main"} {
+			for hook, script := range map[string]string{
+				"pre-receive": "while read -r o n ref; do test $ref != refs/heads/main || exit 1; done",
+				"update":      "test $1 != refs/heads/main",
+			} {
 				s.Hook(t, hook, "echo sorry >&2\n"+script+"\n")
 				err := gitrepo.CheckPush(t.Context(), s.URL, tokenAuth(s), "main")
 				if !errors.Is(err, gitrepo.ErrProtectedBranch) || diag.Hint(err) == "" || !strings.Contains(err.Error(), "sorry") {

@@ -218,8 +218,10 @@ func TestCommitKeepsEdits(t *testing.T) {
 			line := 10*r.IntN(4) + pick(r, 1, 2, 5, 6)
 			for _, n := range names[:1+r.IntN(2)] {
 				committed := run(t, dir, "show", "HEAD:"+n)
-				changes = append(changes, gitrepo.Change{Path: n,
-					Content: []byte(strings.Replace(committed, fmt.Sprintf("line %d%s", line, eol), "ours"+eol, 1))})
+				changes = append(changes, gitrepo.Change{
+					Path:    n,
+					Content: []byte(strings.Replace(committed, fmt.Sprintf("line %d%s", line, eol), "ours"+eol, 1)),
+				})
 			}
 			repo, err := gitrepo.Open(dir)
 			if err != nil {
@@ -266,10 +268,14 @@ func TestAuthorAsGitSays(t *testing.T) {
 	}{
 		"user":   {config: tess},
 		"author": {config: tess + "[author]\n\tname = Ann\n[committer]\n\temail = c@example.com\n"},
-		"environment": {config: tess, env: map[string]string{"GIT_AUTHOR_NAME": "Env", "GIT_AUTHOR_EMAIL": "env@example.com",
-			"GIT_AUTHOR_DATE": "2020-02-03T04:05:06+0200"}},
-		"raw date": {config: tess, env: map[string]string{"GIT_AUTHOR_DATE": "@1234567890 -0330",
-			"GIT_COMMITTER_DATE": "Fri, 13 Feb 2009 23:31:30 +0000"}},
+		"environment": {config: tess, env: map[string]string{
+			"GIT_AUTHOR_NAME": "Env", "GIT_AUTHOR_EMAIL": "env@example.com",
+			"GIT_AUTHOR_DATE": "2020-02-03T04:05:06+0200",
+		}},
+		"raw date": {config: tess, env: map[string]string{
+			"GIT_AUTHOR_DATE":    "@1234567890 -0330",
+			"GIT_COMMITTER_DATE": "Fri, 13 Feb 2009 23:31:30 +0000",
+		}},
 		"committer":     {config: tess, env: map[string]string{"GIT_COMMITTER_NAME": "Com", "GIT_COMMITTER_EMAIL": "com@example.com"}},
 		"crud":          {config: "[user]\n\tname = \" ,Tess <x>. \"\n\temail = <tess@example.com>\n"},
 		"include":       {config: "[include]\n\tpath = more\n[user]\n\temail = late@example.com\n"},
@@ -280,16 +286,24 @@ func TestAuthorAsGitSays(t *testing.T) {
 		"any case":      {config: tess + "[includeIf \"gitdir/i:FLEET/\"]\n\tpath = more\n"},
 		"branch":        {config: tess + "[includeIf \"onbranch:ma*\"]\n\tpath = more\n"},
 		"other branch":  {config: tess + "[includeIf \"onbranch:feature/\"]\n\tpath = more\n"},
-		"remote": {config: tess + "[includeIf \"hasconfig:remote.*.url:https://example.com/**\"]\n\tpath = more\n",
-			local: "[remote \"origin\"]\n\turl = https://example.com/a/b.git\n"},
-		"other remote": {config: tess + "[includeIf \"hasconfig:remote.*.url:https://example.org/**\"]\n\tpath = more\n",
-			local: "[remote \"origin\"]\n\turl = https://example.com/a/b.git\n"},
-		"counted": {config: tess, env: map[string]string{"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "User.Name",
-			"GIT_CONFIG_VALUE_0": "Counted"}},
+		"remote": {
+			config: tess + "[includeIf \"hasconfig:remote.*.url:https://example.com/**\"]\n\tpath = more\n",
+			local:  "[remote \"origin\"]\n\turl = https://example.com/a/b.git\n",
+		},
+		"other remote": {
+			config: tess + "[includeIf \"hasconfig:remote.*.url:https://example.org/**\"]\n\tpath = more\n",
+			local:  "[remote \"origin\"]\n\turl = https://example.com/a/b.git\n",
+		},
+		"counted": {config: tess, env: map[string]string{
+			"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "User.Name",
+			"GIT_CONFIG_VALUE_0": "Counted",
+		}},
 		"local": {config: tess, local: "[user]\n\tname = Local\n"},
 		"EMAIL": {config: "[user]\n\tname = Tess\n", env: map[string]string{"EMAIL": "mail@example.com"}},
-		"useConfigOnly": {config: "[user]\n\tname = Tess\n\tuseConfigOnly = true\n",
-			env: map[string]string{"EMAIL": "mail@example.com"}, fails: true},
+		"useConfigOnly": {
+			config: "[user]\n\tname = Tess\n\tuseConfigOnly = true\n",
+			env:    map[string]string{"EMAIL": "mail@example.com"}, fails: true,
+		},
 		"no name":    {config: "[user]\n\temail = a@example.com\n\tuseConfigOnly = true\n", fails: true},
 		"a bad date": {config: tess, env: map[string]string{"GIT_AUTHOR_DATE": "soon, I hope"}, fails: true},
 	} {

@@ -205,8 +205,10 @@ func TestHalfAnObjectLeavesNothing(t *testing.T) {
 	content := []byte("content")
 	hash := plumbing.ComputeHash(plumbing.BlobObject, content).String()
 	write(t, filepath.Join(dir, ".git", "objects", hash[:2])) // where the folder of the object belongs
-	if _, err := r.recordApart(t.Context(), revision{parents: []plumbing.Hash{{}}, changes: []Change{{Path: "file", Content: content}},
-		message: "first"}); err == nil {
+	if _, err := r.recordApart(t.Context(), revision{
+		parents: []plumbing.Hash{{}}, changes: []Change{{Path: "file", Content: content}},
+		message: "first",
+	}); err == nil {
 		t.Error("the commit is made without one of its files")
 	}
 	left, err := filepath.Glob(filepath.Join(dir, ".git", "objects", "pack", "*"))

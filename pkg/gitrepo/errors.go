@@ -143,8 +143,10 @@ func (e *kindError) Unwrap() []error { return []error{e.kind, e.cause} }
 
 // classify returns the sentinel that err stands for, or nil. It looks at types only.
 func classify(err error) error {
-	for _, kind := range []error{ErrAuth, ErrNotFound, ErrHostKey, ErrTLS, ErrNoPushRight, ErrProtectedBranch,
-		ErrNonFastForward, ErrURL, ErrNetwork} {
+	for _, kind := range []error{
+		ErrAuth, ErrNotFound, ErrHostKey, ErrTLS, ErrNoPushRight, ErrProtectedBranch,
+		ErrNonFastForward, ErrURL, ErrNetwork,
+	} {
 		if errors.Is(err, kind) {
 			return kind
 		}

@@ -128,8 +128,10 @@ func (h *hostileGit) overHTTPS(t *testing.T) (string, gitrepo.Auth) {
 		_ = h.answer(service, w)
 	}))
 	t.Cleanup(server.Close)
-	return server.URL + "/a/b", gitrepo.Auth{Token: "s3cret",
-		CA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})}
+	return server.URL + "/a/b", gitrepo.Auth{
+		Token: "s3cret",
+		CA:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+	}
 }
 
 // each runs a test against the server over both of its ways.

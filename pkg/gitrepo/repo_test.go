@@ -46,8 +46,10 @@ func status(t *testing.T, dir string) string {
 func whole(t *testing.T, dir string) {
 	t.Helper()
 	gittest.Git(t, dir, "fsck", "--strict", "--no-dangling")
-	for _, pattern := range []string{".git-fleetctl-*", ".fleetctl-*", "*/.fleetctl-*", ".git/index.lock", ".git/index.fleetctl*",
-		".git/fleetctl.lock.index"} {
+	for _, pattern := range []string{
+		".git-fleetctl-*", ".fleetctl-*", "*/.fleetctl-*", ".git/index.lock", ".git/index.fleetctl*",
+		".git/fleetctl.lock.index",
+	} {
 		found, err := filepath.Glob(filepath.Join(dir, pattern))
 		if err != nil || len(found) > 0 {
 			t.Errorf("left behind: %v %v", found, err)
@@ -149,8 +151,10 @@ func TestCommitPaths(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(repo.Dir(), "link")); err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range []string{"", "/etc/passwd", "../x", "a/../../x", "a//b", "./a", ".git/config", "a/.GIT/x", ".git./x", "git~1/x",
-		".g\u200cit/config", "a/.GI\u202eT", "\ufeff.git\u200d ./x", "a\\b", "a\x00b", "file/x", "dir"} {
+	for _, p := range []string{
+		"", "/etc/passwd", "../x", "a/../../x", "a//b", "./a", ".git/config", "a/.GIT/x", ".git./x", "git~1/x",
+		".g\u200cit/config", "a/.GI\u202eT", "\ufeff.git\u200d ./x", "a\\b", "a\x00b", "file/x", "dir",
+	} {
 		if _, made, err := repo.Commit(t.Context(), []gitrepo.Change{{Path: p, Content: []byte("x")}}, "bad",
 			author); !errors.Is(err, gitrepo.ErrPath) || made {
 			t.Errorf("%q: made %v, error %v; want ErrPath", p, made, err)

@@ -208,8 +208,10 @@ func sshSign(file []byte) error {
 	if err != nil {
 		return err
 	}
-	all := append([]byte(sshMagic), ssh.Marshal(sshSignature{1, string(key.PublicKey().Marshal()), "git", "", "sha512",
-		string(ssh.Marshal(blob))})...)
+	all := append([]byte(sshMagic), ssh.Marshal(sshSignature{
+		1, string(key.PublicKey().Marshal()), "git", "", "sha512",
+		string(ssh.Marshal(blob)),
+	})...)
 	return pem.Encode(os.Stdout, &pem.Block{Type: "SSH SIGNATURE", Bytes: all})
 }
 

@@ -60,8 +60,10 @@ func FuzzHandler(f *testing.F) {
 			allowed[http.StatusForbidden] = request.URL.Query().Get("service") != "git-upload-pack"
 			allowed[http.StatusInternalServerError] = !allowed[http.StatusForbidden]
 		case "POST " + packRequest:
-			for _, code := range []int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
-				http.StatusInternalServerError} {
+			for _, code := range []int{
+				http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
+				http.StatusInternalServerError,
+			} {
 				allowed[code] = true
 			}
 		case "POST " + RepoPath + "/git-receive-pack":

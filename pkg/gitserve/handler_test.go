@@ -213,8 +213,11 @@ func TestRequests(t *testing.T) {
 		"HEAD":               {"GET", "/HEAD", nil, nil, 404},
 		"wrong method":       {"PUT", "/git-upload-pack", nil, nil, 404},
 		"wrong content type": {"POST", "/git-upload-pack", strings.NewReader("0000"), nil, 415},
-		"unknown encoding": {"POST", "/git-upload-pack", strings.NewReader("0000"),
-			http.Header{"Content-Type": request1["Content-Type"], "Content-Encoding": {"br"}}, 415},
+		"unknown encoding": {
+			"POST", "/git-upload-pack", strings.NewReader("0000"),
+			http.Header{"Content-Type": request1["Content-Type"], "Content-Encoding": {"br"}},
+			415,
+		},
 		"not gzip":            {"POST", "/git-upload-pack", strings.NewReader("0000"), gzipped, 400},
 		"gzip bomb":           {"POST", "/git-upload-pack", packed(strings.Repeat("0000", 12<<20)), gzipped, 413},
 		"too large":           {"POST", "/git-upload-pack", strings.NewReader(strings.Repeat("0000", 3<<20)), request1, 413},
@@ -313,8 +316,10 @@ func TestCheckGit(t *testing.T) {
 	if err := gitserve.CheckGit(t.Context()); err != nil {
 		t.Error(err)
 	}
-	for version, ok := range map[string]bool{"git version 2.39.5 (Apple Git-154)": true, "git version 2.17.1": false,
-		"git version 3.0": true, "what": false} {
+	for version, ok := range map[string]bool{
+		"git version 2.39.5 (Apple Git-154)": true, "git version 2.17.1": false,
+		"git version 3.0": true, "what": false,
+	} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, "git"), []byte("#!/bin/sh\necho '"+version+"'\n"), 0o700); err != nil {
 			t.Fatal(err)

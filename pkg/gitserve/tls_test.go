@@ -163,8 +163,10 @@ func TestServerFromBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(s.StateDir, "git-serve.json")
-	content, err := json.Marshal(map[string]any{"repoDir": s.RepoDir, "listen": "127.0.0.1", "port": e.Port, "username": e.Username,
-		"password": e.Password})
+	content, err := json.Marshal(map[string]any{
+		"repoDir": s.RepoDir, "listen": "127.0.0.1", "port": e.Port, "username": e.Username,
+		"password": e.Password,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,8 +51,10 @@ type Arrival struct {
 }
 
 func openAround(ctx context.Context, o AroundOptions) (*run, error) {
-	r := newRun(Options{Fleet: o.Fleet, Source: Side{Name: o.Target.Name}, Target: o.Target, Attach: o.Attach,
-		Drain: o.Drain, Progress: o.Progress})
+	r := newRun(Options{
+		Fleet: o.Fleet, Source: Side{Name: o.Target.Name}, Target: o.Target, Attach: o.Attach,
+		Drain: o.Drain, Progress: o.Progress,
+	})
 	var err error
 	r.target, err = openSide(ctx, o.Target)
 	return r, err

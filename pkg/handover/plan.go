@@ -56,8 +56,10 @@ func (r *run) goingOn(j *Journal) *Plan {
 
 // plan looks at both sides.
 func (r *run) plan(ctx context.Context) (*Plan, error) {
-	p := &Plan{Source: r.source.Name, Target: r.target.Name, Counts: map[string]int{}, Clusters: []string{},
-		Waits: []string{}, Left: []string{}}
+	p := &Plan{
+		Source: r.source.Name, Target: r.target.Name, Counts: map[string]int{}, Clusters: []string{},
+		Waits: []string{}, Left: []string{},
+	}
 	if j := r.source.journal; j != nil && j.Role == RoleSource && j.Whole() {
 		return p, handedOver(r.source.Name, j)
 	}

@@ -75,8 +75,10 @@ func (p policy) object() *admissionv1.ValidatingAdmissionPolicy {
 		conditions = append(conditions, admissionv1.MatchCondition{Name: "not-admitted", Expression: "!(" + ofNamespace(p.admit) + ")"})
 	}
 	if about := p.about(); about != "" {
-		conditions = append(conditions, admissionv1.MatchCondition{Name: "handed-over",
-			Expression: fmt.Sprintf("request.name == %q || (%s)", probeName, about)})
+		conditions = append(conditions, admissionv1.MatchCondition{
+			Name:       "handed-over",
+			Expression: fmt.Sprintf("request.name == %q || (%s)", probeName, about),
+		})
 	}
 	message := cmp.Or(p.message, "it is in the middle of a hand-over; `"+p.command+"` goes on, `"+p.command+" --abort` undoes it")
 	fail, forbidden := admissionv1.Fail, metav1.StatusReasonForbidden

@@ -45,8 +45,10 @@ func TestRights(t *testing.T) {
 		}
 	}
 	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "some"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole",
-			Name: "cluster-admin"},
+		ObjectMeta: metav1.ObjectMeta{Name: "some"}, RoleRef: rbacv1.RoleRef{
+			APIGroup: rbacv1.GroupName, Kind: "ClusterRole",
+			Name: "cluster-admin",
+		},
 		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "default", Name: "some"}},
 	}
 	if err := admin.Create(ctx, binding); err != nil {

@@ -343,8 +343,10 @@ func (r *run) count(phase Phase, detail string) func(done, total int) {
 }
 
 func (r *run) report() *Report {
-	report := &Report{Source: r.Source.Name, Target: r.Target.Name, Moved: map[string]int{}, Clusters: []string{},
-		Available: []string{}, Warnings: []string{}}
+	report := &Report{
+		Source: r.Source.Name, Target: r.Target.Name, Moved: map[string]int{}, Clusters: []string{},
+		Available: []string{}, Warnings: []string{},
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	report.Warnings = append(report.Warnings, r.warnings...)

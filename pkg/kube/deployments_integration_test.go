@@ -66,8 +66,10 @@ func deploymentsTimeOut(t *testing.T, c *kube.Client) {
 	if err := c.Create(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "dep-broken-x", Labels: d.Spec.Template.Labels},
-		Spec: d.Spec.Template.Spec}
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "dep-broken-x", Labels: d.Spec.Template.Labels},
+		Spec:       d.Spec.Template.Spec,
+	}
 	if err := c.Create(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}

@@ -24,12 +24,16 @@ func TestReason(t *testing.T) {
 		"stalled first": {[]metav1.Condition{
 			{Type: "Ready", Status: "False", Reason: "Progressing"}, {Type: "Stalled", Status: "True", Reason: "Invalid", Message: "bad path"},
 		}, "Invalid: bad path"},
-		"message only": {[]metav1.Condition{{Type: "Available", Status: "False", Message: "* no machine\n* no node"}},
-			"* no machine * no node"},
+		"message only": {
+			[]metav1.Condition{{Type: "Available", Status: "False", Message: "* no machine\n* no node"}},
+			"* no machine * no node",
+		},
 		"nothing to go by": {[]metav1.Condition{{Type: "Ready", Status: "Unknown"}}, "condition Ready is Unknown"},
 		"negative sense":   {[]metav1.Condition{{Type: "Deleting", Status: "False", Reason: "NotDeleting"}}, ""},
-		"reason not doubled": {[]metav1.Condition{{Type: "Ready", Status: "False", Reason: "Failed", Message: "Failed to pull"}},
-			"Failed to pull"},
+		"reason not doubled": {
+			[]metav1.Condition{{Type: "Ready", Status: "False", Reason: "Failed", Message: "Failed to pull"}},
+			"Failed to pull",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := Reason(tc.conditions); got != tc.want {
@@ -61,8 +65,10 @@ func TestPodTrouble(t *testing.T) {
 		},
 		"crash loop": {pod(container(
 			corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off 5m0s"}},
-			corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error",
-				Message: "starting\nunable to find CRD\n"}},
+			corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+				ExitCode: 1, Reason: "Error",
+				Message: "starting\nunable to find CRD\n",
+			}},
 		)), "container manager: CrashLoopBackOff: exit code 1: unable to find CRD"},
 		"killed": {
 			pod(container(corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"}},
@@ -70,8 +76,10 @@ func TestPodTrouble(t *testing.T) {
 			"container manager: OOMKilled, exit code 137",
 		},
 		"unschedulable": {
-			pod(corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: "False",
-				Message: "0/1 nodes are available"}}}),
+			pod(corev1.PodStatus{Conditions: []corev1.PodCondition{{
+				Type: corev1.PodScheduled, Status: "False",
+				Message: "0/1 nodes are available",
+			}}}),
 			"not scheduled: 0/1 nodes are available",
 		},
 		"evicted": {pod(corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted", Message: "low on disk"}), "failed: Evicted low on disk"},

@@ -158,10 +158,14 @@ func TestReachOf(t *testing.T) {
 		"{token: a, client-certificate-data: YQ==, client-key-data: YQ==}}]\n"
 	for _, c := range []struct{ config, want string }{
 		{plain, ""},
-		{"users: [{name: other, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, interactiveMode: Never}}}]\n",
-			"runs a command: sh"},
-		{"users: [{name: a, user: {exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never}}}]\n",
-			"runs a command: (no name)"},
+		{
+			"users: [{name: other, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, interactiveMode: Never}}}]\n",
+			"runs a command: sh",
+		},
+		{
+			"users: [{name: a, user: {exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never}}}]\n",
+			"runs a command: (no name)",
+		},
 		{"users: [{name: a, user: {auth-provider: {name: gcp, config: {cmd-path: sh}}}}]\n", "runs a command: the authentication provider gcp"},
 		{"users: [{name: a, user: {token: a}}, {name: b, user: {tokenFile: /home/me/token}}]\n", "reads a file: /home/me/token"},
 		{"users: [{name: a, user: {client-certificate: me.crt}}]\n", "reads a file: me.crt"},

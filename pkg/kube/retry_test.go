@@ -14,8 +14,10 @@ import (
 
 func TestRetryTransient(t *testing.T) {
 	// As k8s.io/apiserver passes on what its storage says.
-	timedOut := &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 500,
-		Message: "etcdserver: request timed out"}}
+	timedOut := &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: 500,
+		Message: "etcdserver: request timed out",
+	}}
 	for _, tt := range []struct {
 		name  string
 		err   error
@@ -24,8 +26,10 @@ func TestRetryTransient(t *testing.T) {
 		{"etcd timed out", fmt.Errorf("patch: %w", timedOut), true},
 		{"too many requests", apierrors.NewTooManyRequests("later", 0), true},
 		{"a webhook's internal error", apierrors.NewInternalError(errors.New("failed calling webhook")), false},
-		{"the request cut off, and not its connection", fmt.Errorf("patch: %w", http2.StreamError{StreamID: 5, Code: http2.ErrCodeInternal}),
-			true},
+		{
+			"the request cut off, and not its connection", fmt.Errorf("patch: %w", http2.StreamError{StreamID: 5, Code: http2.ErrCodeInternal}),
+			true,
+		},
 		{"refused", apierrors.NewForbidden(schema.GroupResource{Resource: "widgets"}, "one", errors.New("no")), false},
 		{"no answer of a server", errors.New("no such file"), false},
 	} {

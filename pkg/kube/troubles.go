@@ -45,14 +45,18 @@ var summaries = []string{"Ready", "Available"}
 // inverse are conditions that are False on a healthy object. True is trouble for the conditions in stopped. For the others it means work
 // in progress.
 var (
-	inverse = []string{"RollingOut", "ScalingUp", "ScalingDown", "Remediating", "Deleting", "Updating", "Reconciling",
-		"MachinesDeleting", "ReplicaFailure"}
+	inverse = []string{
+		"RollingOut", "ScalingUp", "ScalingDown", "Remediating", "Deleting", "Updating", "Reconciling",
+		"MachinesDeleting", "ReplicaFailure",
+	}
 	stopped = []string{"Stalled", "Paused", "ReplicaFailure"}
 )
 
 // optional are conditions that do not tell whether an object works.
-var optional = []string{"ExternallyRemediated", "OwnerRemediated", "UpToDate", "MachinesUpToDate", "ControlPlaneMachinesUpToDate",
-	"WorkerMachinesUpToDate"}
+var optional = []string{
+	"ExternallyRemediated", "OwnerRemediated", "UpToDate", "MachinesUpToDate", "ControlPlaneMachinesUpToDate",
+	"WorkerMachinesUpToDate",
+}
 
 // longTrouble bounds the bytes of one line.
 const longTrouble = 600
@@ -117,8 +121,11 @@ func severeConditions(obj *unstructured.Unstructured) []severe {
 // BareMetalHost.
 func failures(obj *unstructured.Unstructured) []Trouble {
 	var out []Trouble
-	for _, f := range []struct{ reason, message string }{{"failureReason", "failureMessage"}, {"errorReason", "errorMessage"},
-		{"errorType", "errorMessage"}} {
+	for _, f := range []struct{ reason, message string }{
+		{"failureReason", "failureMessage"},
+		{"errorReason", "errorMessage"},
+		{"errorType", "errorMessage"},
+	} {
 		reason, _, _ := unstructured.NestedString(obj.Object, "status", f.reason)
 		message, _, _ := unstructured.NestedString(obj.Object, "status", f.message)
 		t := Trouble{Condition: f.message, Reason: reason, Message: boundedLine(message)}

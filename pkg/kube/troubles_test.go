@@ -49,8 +49,10 @@ conditions:
 		},
 		"only the summary, as a list": {
 			status: `{conditions: [{type: Available, status: "False", reason: NotAvailable, message: "* InfrastructureReady: 6 of 8 completed\n* WorkersAvailable:\n  * MachineDeployment md-0: 0 available\n  * MachineDeployment md-1: Waiting for x"}]}`,
-			want: []string{"InfrastructureReady | 6 of 8 completed", "WorkersAvailable | MachineDeployment md-0: 0 available",
-				"WorkersAvailable | MachineDeployment md-1: Waiting for x"},
+			want: []string{
+				"InfrastructureReady | 6 of 8 completed", "WorkersAvailable | MachineDeployment md-0: 0 available",
+				"WorkersAvailable | MachineDeployment md-1: Waiting for x",
+			},
 		},
 		"a list in another condition": {
 			status: `{conditions: [{type: WorkersAvailable, status: "False", reason: NotAvailable, message: "* MachineDeployment md-0: none of 3\n* MachineDeployment md-1: none of 2"}]}`,
@@ -118,8 +120,10 @@ conditions:
 			status: `{conditions: [{type: Paused, status: "True", reason: Paused, message: "Cluster spec.paused is set to true"}]}`,
 			want:   []string{"Paused | Paused: Cluster spec.paused is set to true"},
 		},
-		"nothing said": {status: `{conditions: [{type: VpcReady, status: Unknown}]}`,
-			want: []string{"VpcReady | condition VpcReady is Unknown"}},
+		"nothing said": {
+			status: `{conditions: [{type: VpcReady, status: Unknown}]}`,
+			want:   []string{"VpcReady | condition VpcReady is Unknown"},
+		},
 		"no conditions at all, but a text": {status: `{conditions: none}`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -137,8 +141,10 @@ conditions:
 
 // A message of whatever length and shape stays one bounded line.
 func TestTroubleIsOneLine(t *testing.T) {
-	for _, message := range []string{strings.Repeat("x", 1<<16), strings.Repeat("* a:\n", 2000), "a\r\nb\n\n  c",
-		strings.Repeat("  ", 5000) + "* x"} {
+	for _, message := range []string{
+		strings.Repeat("x", 1<<16), strings.Repeat("* a:\n", 2000), "a\r\nb\n\n  c",
+		strings.Repeat("  ", 5000) + "* x",
+	} {
 		for _, trouble := range ConditionTroubles([]metav1.Condition{{Type: "Ready", Status: "False", Reason: "R", Message: message}}) {
 			if text := trouble.Text(); strings.ContainsAny(text, "\n\r") || len([]rune(text)) > longTrouble+10 {
 				t.Errorf("%.60q: got %d bytes: %.80q", message, len(text), text)
@@ -149,8 +155,10 @@ func TestTroubleIsOneLine(t *testing.T) {
 
 // A controller may write a condition of any length.
 func TestTroublesOfAnEndlessMessage(t *testing.T) {
-	for _, message := range []string{strings.Repeat("a\n", 700_000), strings.Repeat("* b\n", 300_000),
-		strings.Repeat("* c:\n  * d\n", 100_000)} {
+	for _, message := range []string{
+		strings.Repeat("a\n", 700_000), strings.Repeat("* b\n", 300_000),
+		strings.Repeat("* c:\n  * d\n", 100_000),
+	} {
 		obj := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": []any{
 			map[string]any{"type": "Ready", "status": "False", "reason": "R", "message": message},
 		}}}}

@@ -221,8 +221,10 @@ func (d *detach) file(ending string) (string, error) {
 // abort gives the cluster back to Cluster API and Flux.
 func (d *detach) abort(ctx context.Context) (*DetachResult, error) {
 	step := d.Report.Start("undo it")
-	_, err := handover.AbortAlone(ctx, handover.Options{Source: handover.Side{Name: d.opts.Target.Name, Client: d.client},
-		Select: []kube.Key{d.key}})
+	_, err := handover.AbortAlone(ctx, handover.Options{
+		Source: handover.Side{Name: d.opts.Target.Name, Client: d.client},
+		Select: []kube.Key{d.key},
+	})
 	if err == nil {
 		err = flux.NewSystem(d.client).TakeBack(ctx, d.key.Namespace, capi.KubeconfigSecret(d.key))
 	}

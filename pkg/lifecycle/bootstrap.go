@@ -240,8 +240,10 @@ func (b *bootstrap) noteClusters(ctx context.Context, manager *capi.Manager) err
 	}
 	b.result.Clusters = b.result.Clusters[:0]
 	for _, c := range clusters {
-		b.result.Clusters = append(b.result.Clusters, ClusterResult{Namespace: c.Namespace, Name: c.Name,
-			Available: c.Available, Reason: c.Reason})
+		b.result.Clusters = append(b.result.Clusters, ClusterResult{
+			Namespace: c.Namespace, Name: c.Name,
+			Available: c.Available, Reason: c.Reason,
+		})
 	}
 	return nil
 }

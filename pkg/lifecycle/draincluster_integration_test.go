@@ -137,8 +137,10 @@ func TestDrainCluster(t *testing.T) {
 		t.Errorf("got %v, hint %q", err, diag.Hint(err))
 	}
 	e.keptOff(ctx, t, "dead") // as when its API server dies after it was drained
-	if _, err := leaving.Drain(ctx, e.Deps, leaving.DrainOptions{Target: target, Cluster: "dead",
-		Cancel: true}); diag.Code(err) != diag.ExitNotReady {
+	if _, err := leaving.Drain(ctx, e.Deps, leaving.DrainOptions{
+		Target: target, Cluster: "dead",
+		Cancel: true,
+	}); diag.Code(err) != diag.ExitNotReady {
 		t.Errorf("got %v", err)
 	}
 	if e.isSuspended(ctx, t, "on-dead") {

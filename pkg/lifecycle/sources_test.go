@@ -50,10 +50,14 @@ func TestNarrowedCommand(t *testing.T) {
 	_, dir, deps, _ := ownrepotest.New(t)
 	t.Setenv("SOPS_AGE_KEY", "the key of the parent")
 	look := v1alpha1.Variable{Name: "D_TOKEN", Command: []string{"/bin/sh", "-c", "echo $" + "SOPS_AGE_KEY" + "$EU_TOKEN; pwd"}}
-	declared := &v1alpha1.ManagementCluster{Name: "eu",
-		Providers: []v1alpha1.Provider{{Name: "docker", Variables: []v1alpha1.Variable{look, {Name: "EU_TOKEN"}}}}}
-	s := &session.Session{Deps: session.Narrowed(deps, declared),
-		Opts: session.Options{Dir: t.TempDir(), Sources: &session.Sources{Dir: dir, Declared: declared}}, Mgmt: declared}
+	declared := &v1alpha1.ManagementCluster{
+		Name:      "eu",
+		Providers: []v1alpha1.Provider{{Name: "docker", Variables: []v1alpha1.Variable{look, {Name: "EU_TOKEN"}}}},
+	}
+	s := &session.Session{
+		Deps: session.Narrowed(deps, declared),
+		Opts: session.Options{Dir: t.TempDir(), Sources: &session.Sources{Dir: dir, Declared: declared}}, Mgmt: declared,
+	}
 	resolved, err := s.Variables(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -235,8 +235,10 @@ func (t *teardown) steps() []steps.Step {
 			Timeout: leaving.DeleteTimeout, Hint: "`fleetctl status` shows what holds them; run teardown again to go on",
 		},
 		{Name: "stop serving the fleet repo", Needs: []string{"delete workload clusters"}, Run: t.stopServing, Timeout: time.Minute},
-		{Name: "delete management cluster", Needs: []string{"delete workload clusters"}, Done: t.noHost, Run: t.deleteHost,
-			Timeout: 5 * time.Minute},
+		{
+			Name: "delete management cluster", Needs: []string{"delete workload clusters"}, Done: t.noHost, Run: t.deleteHost,
+			Timeout: 5 * time.Minute,
+		},
 		{
 			Name: "remove state", Needs: []string{"delete management cluster", "stop serving the fleet repo"}, Run: t.removeState,
 			Timeout: time.Minute,

@@ -70,8 +70,10 @@ func TestTeardownLooksInside(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := strings.Join(result.Plan.Steps, "\n")
-		for _, want := range []string{"Delete the load balancer of Service default/web in team-a/alpha.",
-			"team-a/dead: what Kubernetes made", "Suspend Flux"} {
+		for _, want := range []string{
+			"Delete the load balancer of Service default/web in team-a/alpha.",
+			"team-a/dead: what Kubernetes made", "Suspend Flux",
+		} {
 			if !strings.Contains(text, want) {
 				t.Errorf("it does not say %q:\n%s", want, text)
 			}
@@ -237,16 +239,20 @@ func TestTeardownNamesWhatRemains(t *testing.T) {
 		},
 		Spec: clusterv1.MachineSpec{
 			ClusterName: "alpha", ProviderID: "aws:///eu-1/i-1", Bootstrap: clusterv1.Bootstrap{DataSecretName: new("x")},
-			InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: "infrastructure.cluster.x-k8s.io",
-				Kind: "TestMachine", Name: "x"},
+			InfrastructureRef: clusterv1.ContractVersionedObjectReference{
+				APIGroup: "infrastructure.cluster.x-k8s.io",
+				Kind:     "TestMachine", Name: "x",
+			},
 		},
 	}
 	if err := e.Client.Create(ctx, machine); err != nil {
 		t.Fatal(err)
 	}
 	_, err := Teardown(ctx, e.Deps, TeardownOptions{Target: target, DeleteClusters: true, Timeout: 10 * time.Second})
-	for _, want := range []string{"still there:",
-		"Machine team-a/alpha-1 of cluster team-a/alpha, in the cloud aws:///eu-1/i-1, held by machine.cluster.x-k8s.io"} {
+	for _, want := range []string{
+		"still there:",
+		"Machine team-a/alpha-1 of cluster team-a/alpha, in the cloud aws:///eu-1/i-1, held by machine.cluster.x-k8s.io",
+	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v", err)
 		}

@@ -24,8 +24,10 @@ func TestPlanned(t *testing.T) {
 		"drained":       {inside: leaving.Inside{Items: items}},
 		"nothing there": {inside: leaving.Inside{}, skip: true},
 		"--skip-drain":  {inside: leaving.Inside{Items: items}, skip: true, want: []string{"because of --skip-drain"}, stays: true},
-		"being deleted": {inside: leaving.Inside{Items: items, Cluster: capi.Cluster{Deleting: true}},
-			want: []string{"is being deleted already"}, stays: true},
+		"being deleted": {
+			inside: leaving.Inside{Items: items, Cluster: capi.Cluster{Deleting: true}},
+			want:   []string{"is being deleted already"}, stays: true,
+		},
 		"dead": {
 			inside: leaving.Inside{Dead: errors.New("refused")},
 			want:   []string{"is not known, and stays there: refused"}, notAsked: true,

@@ -110,8 +110,10 @@ func TestAnotherFleetsCluster(t *testing.T) {
 		refused(t, err, first.Git.URL)
 		_, err = Teardown(ctx, second.Deps, TeardownOptions{Target: target, DeleteClusters: true})
 		refused(t, err, first.Git.URL)
-		err = leaving.AwaitRemoval(ctx, second.Deps, leaving.RemovalOptions{Target: target,
-			Cluster: fleetrepo.Cluster{Name: "alpha"}, Deletes: true})
+		err = leaving.AwaitRemoval(ctx, second.Deps, leaving.RemovalOptions{
+			Target:  target,
+			Cluster: fleetrepo.Cluster{Name: "alpha"}, Deletes: true,
+		})
 		refused(t, err, first.Git.URL)
 		_, err = management.StartHost(ctx, second.Deps, target)
 		refused(t, err, first.Git.URL)
@@ -199,8 +201,10 @@ func TestTeardownLooksAgain(t *testing.T) {
 			APIGroup: "infrastructure.cluster.x-k8s.io", Kind: "TestCluster", Name: "late",
 		}},
 	}
-	_, err = Teardown(ctx, e.Deps, TeardownOptions{Target: target, DeleteClusters: true,
-		Confirm: func(*TeardownPlan) error { return e.Client.Create(ctx, late) }})
+	_, err = Teardown(ctx, e.Deps, TeardownOptions{
+		Target: target, DeleteClusters: true,
+		Confirm: func(*TeardownPlan) error { return e.Client.Create(ctx, late) },
+	})
 	if err == nil || !strings.Contains(err.Error(), "team-a/late") {
 		t.Errorf("got %v", err)
 	}

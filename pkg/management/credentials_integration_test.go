@@ -26,13 +26,15 @@ func TestCredentialsOfACluster(t *testing.T) {
 	}
 	now := time.Now().UTC().Truncate(time.Second)
 	soon, late, past := now.Add(time.Hour), now.Add(48*time.Hour), now.Add(-time.Minute)
-	record, err := json.Marshal(capi.Held{FormatVersion: "1",
+	record, err := json.Marshal(capi.Held{
+		FormatVersion: "1",
 		Providers: map[string]*capi.HeldProvider{"infrastructure-aws": {Variables: map[string]capi.HeldValue{
 			"KEY": {Since: now, Secret: true, Origin: capi.Origin{Source: "file key"}}, "FEATURE": {Since: now},
 			"SOON": {Since: now, Origin: capi.Origin{Until: &soon, Lease: "aws/creds/x/canary", Renewable: true}},
 			"LATE": {Since: now, Origin: capi.Origin{Until: &late}},
 			"PAST": {Since: now, Secret: true, Origin: capi.Origin{Until: &past}},
-		}}}})
+		}}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

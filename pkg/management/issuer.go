@@ -110,8 +110,10 @@ func issuerFiles(discovery, keys []byte, cluster string) (*issuerContent, error)
 		return nil, err
 	}
 	return &issuerContent{
-		result: &IssuerExport{FormatVersion: "1", Cluster: cluster, Issuer: about.Issuer,
-			Files: []string{discoveryFile, file}, Keys: len(set.Keys)},
+		result: &IssuerExport{
+			FormatVersion: "1", Cluster: cluster, Issuer: about.Issuer,
+			Files: []string{discoveryFile, file}, Keys: len(set.Keys),
+		},
 		content: map[string][]byte{discoveryFile: append(document.Bytes(), '\n'), file: append(written, '\n')},
 	}, nil
 }

@@ -24,8 +24,10 @@ func TestNotASecondTimeByAnother(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(r.Dir, fleetrepo.IdentityFile), fleetrepo.IdentityContent(fleetID), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	e, err := r.BeginHandOver(masterOf(t, r), &fleetrepo.HandedOver{At: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC),
-		By: "ci on runner-7", Version: "v1.2.3"})
+	e, err := r.BeginHandOver(masterOf(t, r), &fleetrepo.HandedOver{
+		At: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC),
+		By: "ci on runner-7", Version: "v1.2.3",
+	})
 	r = apply(t, r, e, err)
 	d := deps(t)
 	root := standing(ctx, t, d, r.Dir, "root")

@@ -43,8 +43,10 @@ func openMasters(t *testing.T, fleet string) *fleetrepo.Repo {
 	}
 	r := open(t, dir)
 	for _, name := range []string{"eu", "early"} {
-		add := fleetrepo.AddOptions{Name: name, Environment: "regions", ManagementCluster: "root", Flavour: "docker",
-			KubernetesVersion: "v1.36.3"}
+		add := fleetrepo.AddOptions{
+			Name: name, Environment: "regions", ManagementCluster: "root", Flavour: "docker",
+			KubernetesVersion: "v1.36.3",
+		}
 		if name == "early" {
 			add.Environment, add.Flavour = "prod", "in-memory"
 		}
@@ -96,12 +98,16 @@ func deps(t *testing.T) management.Deps {
 // made a second time.
 func TestNotASecondTime(t *testing.T) {
 	r := openMasters(t, mastersFleet)
-	e, err := r.BeginHandOver(masterOf(t, r), &fleetrepo.HandedOver{At: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC),
-		By: "ci on runner-7", Version: "v1.2.3"})
+	e, err := r.BeginHandOver(masterOf(t, r), &fleetrepo.HandedOver{
+		At: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC),
+		By: "ci on runner-7", Version: "v1.2.3",
+	})
 	r = apply(t, r, e, err)
 	store := deps(t)
-	o := Options{BootstrapOptions: lifecycle.BootstrapOptions{Options: session.Options{Dir: r.Dir},
-		SupportFile: filepath.Join(t.TempDir(), "support.tar.gz")}, Master: masterOf(t, r)}
+	o := Options{BootstrapOptions: lifecycle.BootstrapOptions{
+		Options:     session.Options{Dir: r.Dir},
+		SupportFile: filepath.Join(t.TempDir(), "support.tar.gz"),
+	}, Master: masterOf(t, r)}
 	result, err := Bootstrap(t.Context(), store, o)
 	if err == nil || result.Outcome != "failed" {
 		t.Fatalf("%+v, %v", result, err)
@@ -137,8 +143,10 @@ func TestNotASecondTime(t *testing.T) {
 // name.
 func TestNotASecondTimeByARecord(t *testing.T) {
 	r := openMasters(t, mastersFleet)
-	e, err := r.BeginHandOver(masterOf(t, r), &fleetrepo.HandedOver{At: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC),
-		By: "ci on runner-7", Version: "v1.2.3"})
+	e, err := r.BeginHandOver(masterOf(t, r), &fleetrepo.HandedOver{
+		At: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC),
+		By: "ci on runner-7", Version: "v1.2.3",
+	})
 	r = apply(t, r, e, err)
 	d := deps(t)
 	if err := d.Store.Cluster("root").Save(state.Record{

@@ -102,8 +102,10 @@ func standing(ctx context.Context, t *testing.T, d management.Deps, dir, name st
 	applyYAML(ctx, t, client,
 		"{apiVersion: source.toolkit.fluxcd.io/v1, kind: GitRepository, metadata: {name: flux-system, namespace: flux-system}, spec: {url: "+
 			"'https://127.0.0.1:1/fleet.git', interval: 1m}}")
-	if err := (&ownership.Claim{Fleet: fleetID, Name: "masters", Cluster: name, URL: "https://127.0.0.1:1/fleet.git", Branch: "main",
-		Confirmed: true}).Create(ctx, client); err != nil {
+	if err := (&ownership.Claim{
+		Fleet: fleetID, Name: "masters", Cluster: name, URL: "https://127.0.0.1:1/fleet.git", Branch: "main",
+		Confirmed: true,
+	}).Create(ctx, client); err != nil {
 		t.Fatal(err)
 	}
 	cluster := d.Store.Cluster(name)

@@ -339,8 +339,10 @@ func (m *master) forgetSnapshots(ctx context.Context, uid string) error {
 	if uid == "" || !m.result.ParentGone {
 		return nil
 	}
-	kept, err := pivot.ForgetSnapshots(ctx, m.Deps, session.Options{Dir: m.opts.Dir, Cluster: m.result.Parent, Git: m.opts.Git,
-		AgeKeyFile: m.opts.AgeKeyFile}, uid)
+	kept, err := pivot.ForgetSnapshots(ctx, m.Deps, session.Options{
+		Dir: m.opts.Dir, Cluster: m.result.Parent, Git: m.opts.Git,
+		AgeKeyFile: m.opts.AgeKeyFile,
+	}, uid)
 	if err != nil {
 		return diag.Wrap("forget the snapshots of "+m.result.Parent, err, "")
 	}

@@ -14,8 +14,10 @@ import (
 
 // remember keeps the way to the new management cluster, which so far was asked of the parent.
 func (m *master) remember(ctx context.Context) error {
-	connected, err := connect.Connect(ctx, m.Deps, connect.Options{Dir: m.dirOf(m.result.Cluster), Cluster: m.result.Cluster,
-		MergeInto: m.opts.MergeKubeconfig})
+	connected, err := connect.Connect(ctx, m.Deps, connect.Options{
+		Dir: m.dirOf(m.result.Cluster), Cluster: m.result.Cluster,
+		MergeInto: m.opts.MergeKubeconfig,
+	})
 	if err != nil {
 		return diag.Wrap("keep the way to "+m.result.Cluster, err, "")
 	}

@@ -198,12 +198,20 @@ func TestDeleteRefuses(t *testing.T) {
 		gone   []string
 		want   string
 	}{
-		"one that was not asked may own it": {func(_ *account, o *Options) { unasked(o) }, []string{"dead"},
-			"management cluster mgmt could not be asked, and may own the cluster shop: it timed out"},
-		"one that is said to be gone answers": {func(_ *account, o *Options) { unasked(o) }, []string{"alive"},
-			"management cluster alive answers"},
-		"it lives": {func(_ *account, o *Options) { o.Living = map[string]string{"shop": "m2"} }, nil,
-			"management cluster m2 manages the cluster shop"},
+		"one that was not asked may own it": {
+			func(_ *account, o *Options) { unasked(o) },
+			[]string{"dead"},
+			"management cluster mgmt could not be asked, and may own the cluster shop: it timed out",
+		},
+		"one that is said to be gone answers": {
+			func(_ *account, o *Options) { unasked(o) },
+			[]string{"alive"},
+			"management cluster alive answers",
+		},
+		"it lives": {
+			func(_ *account, o *Options) { o.Living = map[string]string{"shop": "m2"} }, nil,
+			"management cluster m2 manages the cluster shop",
+		},
 		"it is said to be gone, and answers": {
 			func(_ *account, o *Options) {
 				o.Unasked = []Unasked{{Name: "mgmt", Error: "it is in the middle of a restore", Answers: true}}
@@ -211,8 +219,10 @@ func TestDeleteRefuses(t *testing.T) {
 			[]string{"mgmt"},
 			"management cluster mgmt is not gone: it answers, and may own the cluster shop: it is in the middle of a restore",
 		},
-		"the fleet repo declares it": {func(_ *account, o *Options) { o.Declared = []string{"shop"} }, nil,
-			"the fleet repo still declares the cluster shop"},
+		"the fleet repo declares it": {
+			func(_ *account, o *Options) { o.Declared = []string{"shop"} }, nil,
+			"the fleet repo still declares the cluster shop",
+		},
 		"the fleet repo cannot be read": {
 			func(_ *account, o *Options) { o.Unread = []string{"clusters/x: no YAML"} }, nil,
 			"may still declare the cluster shop, and cannot be read: clusters/x",
@@ -220,13 +230,17 @@ func TestDeleteRefuses(t *testing.T) {
 		"a database is in its network": {func(a *account, _ *Options) {
 			a.found.Strangers = []cloud.Resource{{Kind: "network-interface", ID: "eni-1", Name: "RDSNetworkInterface", Network: "vpc"}}
 		}, nil, "network-interface eni-1 (RDSNetworkInterface)"},
-		"the cloud did not say all": {func(a *account, _ *Options) { a.found.Problems = []cloud.Problem{{Text: "list volumes: denied"}} }, nil,
-			"list volumes: denied"},
+		"the cloud did not say all": {
+			func(a *account, _ *Options) { a.found.Problems = []cloud.Problem{{Text: "list volumes: denied"}} }, nil,
+			"list volumes: denied",
+		},
 		"a cloud was not opened": {func(_ *account, o *Options) {
 			o.NotOpened = []CloudReport{{Cloud: "aws", Problems: []cloud.Problem{{Text: "no key"}}}}
 		}, nil, "no key"},
-		"another cluster is in its network": {func(a *account, _ *Options) { a.found.Resources[6].Network = "vpc" }, nil,
-			"would lose it: cluster web (instance another)"},
+		"another cluster is in its network": {
+			func(a *account, _ *Options) { a.found.Resources[6].Network = "vpc" }, nil,
+			"would lose it: cluster web (instance another)",
+		},
 		"another fleet's is in its network": {func(a *account, _ *Options) {
 			a.found.Resources[6].Network, a.found.Resources[6].Fleet = "vpc",
 				theirs
@@ -234,8 +248,10 @@ func TestDeleteRefuses(t *testing.T) {
 		"a machine of nobody is in its network": {func(a *account, _ *Options) {
 			a.found.Strangers = []cloud.Resource{{Kind: "instance", ID: "bastion", Network: "vpc"}}
 		}, nil, "instance bastion"},
-		"its network is shared by a tag": {func(a *account, _ *Options) { a.found.Resources[0].Users = []string{"api"} }, nil,
-			"cluster api (vpc vpc)"},
+		"its network is shared by a tag": {
+			func(a *account, _ *Options) { a.found.Resources[0].Users = []string{"api"} }, nil,
+			"cluster api (vpc vpc)",
+		},
 	} {
 		a := mine()
 		report := find(t, a, func(o *Options) { c.change(a, o) })

@@ -67,8 +67,10 @@ func RepoAt(dir string) (*Repo, error) {
 
 // NewRepo is the fleet repo at dir, with the identity id and the given fleet.yaml.
 func NewRepo(dir, id string, fleet *v1alpha1.Fleet) *Repo {
-	r := &Repo{Dir: dir, ID: id, Name: fleet.Metadata.Name, URL: fleet.Spec.Git.URL,
-		Branch: cmp.Or(fleet.Spec.Git.Branch, v1alpha1.DefaultBranch)}
+	r := &Repo{
+		Dir: dir, ID: id, Name: fleet.Metadata.Name, URL: fleet.Spec.Git.URL,
+		Branch: cmp.Or(fleet.Spec.Git.Branch, v1alpha1.DefaultBranch),
+	}
 	r.Hosts = map[string]v1alpha1.HostType{}
 	for _, m := range fleet.Spec.ManagementClusters {
 		if m.Repository != nil {

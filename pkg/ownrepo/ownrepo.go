@@ -66,8 +66,10 @@ func Open(ctx context.Context, deps management.Deps, o Options) (*Repo, error) {
 	if m.Repository == nil {
 		return nil, diag.Usage("declare one: repository in "+v1alpha1.FileName, "management cluster %s has no repository of its own", m.Name)
 	}
-	fleet := &v1alpha1.Fleet{Metadata: v1alpha1.Metadata{Name: cmp.Or(m.Repository.Fleet, m.Name)},
-		Spec: v1alpha1.FleetSpec{Git: m.Repository.Git}}
+	fleet := &v1alpha1.Fleet{
+		Metadata: v1alpha1.Metadata{Name: cmp.Or(m.Repository.Fleet, m.Name)},
+		Spec:     v1alpha1.FleetSpec{Git: m.Repository.Git},
+	}
 	v1alpha1.SetDefaults(fleet, session.Defaults())
 	git := fleet.Spec.Git
 	auth, err := change.AuthFor(fleetrepo.New(from.Dir, fleet), o.Git)
@@ -157,8 +159,10 @@ func (f *firstCommit) changes(ctx context.Context, root string) ([]gitrepo.Chang
 	if err != nil {
 		return nil, err
 	}
-	f.made = []gitrepo.Change{{Path: secret.RulesFile, Content: rulesFile},
-		{Path: fleetrepo.IdentityFile, Content: fleetrepo.IdentityContent(id)}}
+	f.made = []gitrepo.Change{
+		{Path: secret.RulesFile, Content: rulesFile},
+		{Path: fleetrepo.IdentityFile, Content: fleetrepo.IdentityContent(id)},
+	}
 	for _, file := range files {
 		f.made = append(f.made, gitrepo.Change{Path: file.Path, Content: file.Content})
 	}

@@ -24,8 +24,10 @@ func TestResealedAsTheFileSays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := r.Add(fleetrepo.AddOptions{Name: "early", Environment: "prod", ManagementCluster: "root", Flavour: "in-memory",
-		KubernetesVersion: "v1.36.3"})
+	e, err := r.Add(fleetrepo.AddOptions{
+		Name: "early", Environment: "prod", ManagementCluster: "root", Flavour: "in-memory",
+		KubernetesVersion: "v1.36.3",
+	})
 	if err == nil {
 		_, err = e.Changes.Apply(dir)
 	}
@@ -81,8 +83,10 @@ func TestResealedAsTheFileSays(t *testing.T) {
 		arrived[f.Path] = string(f.Content)
 	}
 	for name, regex := range regexes {
-		for place, sealed := range map[string]string{"the first commit": server.File(t, "main", begins+name),
-			"a transfer": arrived["providers/eu/v1/clusters/prod/early/"+name]} {
+		for place, sealed := range map[string]string{
+			"the first commit": server.File(t, "main", begins+name),
+			"a transfer":       arrived["providers/eu/v1/clusters/prod/early/"+name],
+		} {
 			if strings.Contains(sealed, "canary") || strings.Contains(sealed, "encrypted_regex") != (regex != "") ||
 				!strings.Contains(sealed, regex) {
 				t.Errorf("%s has %s so:\n%s", place, name, sealed)

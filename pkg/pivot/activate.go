@@ -197,8 +197,10 @@ func (a *activation) findIt(ctx context.Context, id string) error {
 // the snapshot holds is needed no more.
 func (a *activation) settleUnderWay(ctx context.Context) error {
 	if a.journal.Phase.Committed() {
-		a.Snap = &snapshot.Snapshot{ID: a.journal.Snapshot, Fleet: a.journal.Fleet, ManagementCluster: a.journal.Source.Name,
-			UID: a.journal.Source.UID}
+		a.Snap = &snapshot.Snapshot{
+			ID: a.journal.Snapshot, Fleet: a.journal.Fleet, ManagementCluster: a.journal.Source.Name,
+			UID: a.journal.Source.UID,
+		}
 		return nil
 	}
 	if _, err := a.refuseLiving(ctx); err != nil {

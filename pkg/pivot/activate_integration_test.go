@@ -58,8 +58,10 @@ func TestRestoreGoesOnPaused(t *testing.T) {
 	}
 	e.WriteJournal(ctx, t, begun)
 	r := NewRestoration(converge.NewRun(s))
-	r.Snap = &snapshot.Snapshot{ID: begun.Snapshot, Fleet: s.Identity(), ManagementCluster: s.Mgmt.Name,
-		Objects: []capi.Portable{{Object: json.RawMessage(shop)}}}
+	r.Snap = &snapshot.Snapshot{
+		ID: begun.Snapshot, Fleet: s.Identity(), ManagementCluster: s.Mgmt.Name,
+		Objects: []capi.Portable{{Object: json.RawMessage(shop)}},
+	}
 	if err := r.Check(ctx, true); err != nil {
 		t.Fatal(err)
 	}
@@ -87,8 +89,10 @@ func TestStandbyGoesOnBesideALivingOne(t *testing.T) {
 		Source: handover.Party{Name: living.Mgmt.Name}, Before: rest,
 	}
 	for _, journal := range []*handover.Journal{rest, middle} {
-		a := &activation{Restoration: NewRestoration(converge.NewRun(s)), opts: ActivateOptions{SourceIsGone: true}, journal: journal,
-			result: &ActivateResult{}}
+		a := &activation{
+			Restoration: NewRestoration(converge.NewRun(s)), opts: ActivateOptions{SourceIsGone: true}, journal: journal,
+			result: &ActivateResult{},
+		}
 		if err := a.settle(ctx); err == nil || !strings.Contains(err.Error(), "answers at") {
 			t.Errorf("%s: %v", journal.What(), err)
 		}

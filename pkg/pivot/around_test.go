@@ -31,8 +31,10 @@ func TestFenceStepsLeaveFluxAlone(t *testing.T) {
 			t.Errorf("%q is among %q", never, names)
 		}
 	}
-	for _, always := range []string{converge.StepPreflight, converge.StepAPI, converge.StepManifests, converge.StepHost,
-		converge.StepProviders, converge.StepFlux} {
+	for _, always := range []string{
+		converge.StepPreflight, converge.StepAPI, converge.StepManifests, converge.StepHost,
+		converge.StepProviders, converge.StepFlux,
+	} {
 		if !slices.Contains(names, always) {
 			t.Errorf("%q is not among %q", always, names)
 		}
@@ -102,15 +104,19 @@ func (r *recorder) Warn(message string) { r.warned = append(r.warned, message) }
 // A dry run tells all that stands against it, not only the first of it: Velero may be uninstalled after it.
 func TestAllThatIsRefusedIsFound(t *testing.T) {
 	r := &recorder{}
-	a := &around{session: &session.Session{Deps: management.Deps{Report: r}}, warned: map[string]bool{},
-		paused: map[string]string{"team/shop": "is managed by second"}}
+	a := &around{
+		session: &session.Session{Deps: management.Deps{Report: r}}, warned: map[string]bool{},
+		paused: map[string]string{"team/shop": "is managed by second"},
+	}
 	a.opts.DryRun = true
 	arrival := &handover.Arrival{Clusters: []string{"team/shop"}, Absent: []string{"Secret team/shop-ca did not come"}}
 	problems := []diag.Finding{{File: "clusters/web/cluster.yaml", Line: 3, Summary: "it is no cluster"}}
 	missing := absent(arrival, map[string]bool{"shop": true, "blog": true}, problems)
 	refusals := errors.Join(a.refusals(arrival, []unstructured.Unstructured{veleroRestore("nightly", "InProgress")}, missing)...)
-	for _, want := range []string{"nightly", "shop-ca did not come", "cluster blog is declared in Git", "clusters/web/cluster.yaml:3",
-		"is managed by second"} {
+	for _, want := range []string{
+		"nightly", "shop-ca did not come", "cluster blog is declared in Git", "clusters/web/cluster.yaml:3",
+		"is managed by second",
+	} {
 		if refusals == nil || !strings.Contains(refusals.Error(), want) {
 			t.Errorf("%q is not among what is refused: %v", want, refusals)
 		}

@@ -203,8 +203,10 @@ func installHalted(
 	if err != nil {
 		return err
 	}
-	_, err = manager.Install(ctx, m.Source, capi.InstallOptions{Providers: m.Providers, Detail: detail,
-		PodsRun: converge.UntilPodsRun(pods), Halted: true})
+	_, err = manager.Install(ctx, m.Source, capi.InstallOptions{
+		Providers: m.Providers, Detail: detail,
+		PodsRun: converge.UntilPodsRun(pods), Halted: true,
+	})
 	return err
 }
 

@@ -74,8 +74,10 @@ func NewMove(init *converge.Run, to string) *Move {
 // Steps are those of a hand-over, which begins after that step of init.
 func (p *Move) Steps(after string) []steps.Step {
 	return []steps.Step{
-		{Name: StepTarget, Needs: []string{after}, Work: steps.Make3(p.Target, p.reach, p.init.Client, p.init.Manifests, p.init.Pushed),
-			Timeout: 5 * time.Minute},
+		{
+			Name: StepTarget, Needs: []string{after}, Work: steps.Make3(p.Target, p.reach, p.init.Client, p.init.Manifests, p.init.Pushed),
+			Timeout: 5 * time.Minute,
+		},
 		{
 			Name: stepTargetProviders, Needs: []string{StepTarget}, Work: steps.Do2(p.installProviders, p.Target, p.init.Manifests),
 			Timeout: 20 * time.Minute,

@@ -82,8 +82,10 @@ func TestRestoreOverTheLivingOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := NewRestoration(converge.NewRun(s))
-	r.Snap = &snapshot.Snapshot{ID: "20260101T000000Z-abcdef", Fleet: s.Identity(), ManagementCluster: s.Mgmt.Name, UID: uid,
-		Clusters: []string{"shop/shop"}}
+	r.Snap = &snapshot.Snapshot{
+		ID: "20260101T000000Z-abcdef", Fleet: s.Identity(), ManagementCluster: s.Mgmt.Name, UID: uid,
+		Clusters: []string{"shop/shop"},
+	}
 	if err := r.Check(ctx, true); err != nil {
 		t.Errorf("with its clusters lost: %v", err)
 	}

@@ -135,8 +135,10 @@ func Restore(ctx context.Context, deps management.Deps, o RestoreOptions) (*Rest
 	if r.Snap, err = FindSnapshot(ctx, s, place, o.Snapshot); err != nil {
 		return nil, err
 	}
-	result := &RestoreResult{FormatVersion: "1", Outcome: "planned", Cluster: s.Mgmt.Name, Place: place.String(),
-		Snapshot: infoOf(r.Snap), Next: []string{}}
+	result := &RestoreResult{
+		FormatVersion: "1", Outcome: "planned", Cluster: s.Mgmt.Name, Place: place.String(),
+		Snapshot: infoOf(r.Snap), Next: []string{},
+	}
 	if result.Others, err = place.List(ctx); err != nil {
 		return nil, err
 	}

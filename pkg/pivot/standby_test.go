@@ -81,8 +81,10 @@ func TestStaysPaused(t *testing.T) {
 // A place that was rolled back is noticed, unless the snapshot is named.
 func TestOlderThanSeen(t *testing.T) {
 	s := &session.Session{Mgmt: &v1alpha1.ManagementCluster{Name: "spare"}}
-	rest := &handover.Journal{Role: handover.RoleStandby,
-		Standby: &handover.Standby{Seen: &handover.Seen{Snapshot: "20260102T000000Z-abcdef"}}}
+	rest := &handover.Journal{
+		Role:    handover.RoleStandby,
+		Standby: &handover.Standby{Seen: &handover.Seen{Snapshot: "20260102T000000Z-abcdef"}},
+	}
 	older := &Restoration{session: s, Snap: &snapshot.Snapshot{ID: "20260101T000000Z-abcdef"}}
 	for _, j := range []*handover.Journal{rest, {Role: handover.RoleTarget, Tries: true, Before: rest}} {
 		a := &activation{Restoration: older, journal: j}

@@ -15,10 +15,14 @@ func TestJudgeInotify(t *testing.T) {
 		summary            string
 	}{
 		"raised": {"1024\n", "524288\n", StatusOK, "max_user_instances 1024, max_user_watches 524288"},
-		"kernel default": {"128\n", "249102\n", StatusWarn,
-			"max_user_instances is 128; with several nodes 512 are needed, max_user_watches 249102"},
-		"far too low": {"16\n", "8192\n", StatusFail,
-			"max_user_instances is 16, less than 128, max_user_watches is 8192; with several nodes 65536 are needed"},
+		"kernel default": {
+			"128\n", "249102\n", StatusWarn,
+			"max_user_instances is 128; with several nodes 512 are needed, max_user_watches 249102",
+		},
+		"far too low": {
+			"16\n", "8192\n", StatusFail,
+			"max_user_instances is 16, less than 128, max_user_watches is 8192; with several nodes 65536 are needed",
+		},
 		"not a number": {"many\n", "1\n", StatusSkip, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -47,13 +51,22 @@ func TestJudgeKernel(t *testing.T) {
 		want   Status
 		hint   string
 	}{
-		"all there": {engine.Podman, fstest.MapFS{"lib/modules": modules,
-			"proc/filesystems": {Data: []byte("nodev\tsysfs\nnodev\toverlay\n")}}, StatusOK, ""},
-		"no modules": {engine.Podman, fstest.MapFS{"proc/filesystems": {Data: []byte("nodev\toverlay\n")}}, StatusFail,
-			"mkdir -p /lib/modules"},
+		"all there": {engine.Podman, fstest.MapFS{
+			"lib/modules":      modules,
+			"proc/filesystems": {Data: []byte("nodev\tsysfs\nnodev\toverlay\n")},
+		}, StatusOK, ""},
+		"no modules": {
+			engine.Podman,
+			fstest.MapFS{"proc/filesystems": {Data: []byte("nodev\toverlay\n")}},
+			StatusFail,
+			"mkdir -p /lib/modules",
+		},
 		"docker makes": {engine.Docker, fstest.MapFS{"proc/filesystems": {Data: []byte("nodev\toverlay\n")}}, StatusOK, ""},
-		"no overlayfs": {engine.Podman, fstest.MapFS{"lib/modules": modules, "proc/filesystems": {Data: []byte("nodev\toverlayish\n")}},
-			StatusWarn, "modprobe overlay"},
+		"no overlayfs": {
+			engine.Podman,
+			fstest.MapFS{"lib/modules": modules, "proc/filesystems": {Data: []byte("nodev\toverlayish\n")}},
+			StatusWarn, "modprobe overlay",
+		},
 		"no procfs": {engine.Podman, fstest.MapFS{"lib/modules": modules}, StatusSkip, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -65,8 +65,10 @@ func TestFolder(t *testing.T) {
 	}{
 		{name: "any version", wanted: Wanted{Name: "etcd"}, version: "v3.6.8"},
 		{name: "this version", wanted: Wanted{Name: "kube-apiserver", Version: "v1.36.3"}, version: "v1.36.3"},
-		{name: "another version", wanted: Wanted{Name: "kube-apiserver", Version: "v1.35.0"},
-			says: "kube-apiserver has version v1.36.3 instead of v1.35.0"},
+		{
+			name: "another version", wanted: Wanted{Name: "kube-apiserver", Version: "v1.35.0"},
+			says: "kube-apiserver has version v1.36.3 instead of v1.35.0",
+		},
 		{name: "no version", wanted: Wanted{Name: "kube-controller-manager"}, says: "says no version"},
 		{name: "not there", wanted: Wanted{Name: "kubectl"}, says: "there is no kubectl"},
 		{name: "no program", wanted: Wanted{Name: "script"}, says: "script is no program for Linux"},
@@ -149,8 +151,10 @@ func TestDownload(t *testing.T) {
 		{"an archive that was changed", func(files map[string][]byte) { files[archive] = append(files[archive], 0) }, "and its release says"},
 		{"an archive that is none", func(files map[string][]byte) { files[archive] = []byte("<html>") }, "and its release says"},
 		{"no checksum", func(files map[string][]byte) { files[server+".sha256"] = []byte("<html>") }, "is no checksum"},
-		{"no line of the archive", func(files map[string][]byte) { files["/etcd/v3.6.8/SHA256SUMS"] = nil },
-			"SHA256SUMS does not name etcd-v3.6.8-linux-arm64.tar.gz"},
+		{
+			"no line of the archive", func(files map[string][]byte) { files["/etcd/v3.6.8/SHA256SUMS"] = nil },
+			"SHA256SUMS does not name etcd-v3.6.8-linux-arm64.tar.gz",
+		},
 		{"no such version", func(files map[string][]byte) { delete(files, server+".sha256") }, "404 Not Found"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

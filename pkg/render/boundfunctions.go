@@ -56,16 +56,20 @@ var families = []struct {
 	{[]string{"uniq", "mustUniq"}, func(b *bounds, a []reflect.Value) error { // each is compared with all others
 		return b.spend(int(items(a[0]) * items(a[0]) / 1000))
 	}},
-	{[]string{"regexReplaceAll", "mustRegexReplaceAll", "regexReplaceAllLiteral", "mustRegexReplaceAllLiteral"},
+	{
+		[]string{"regexReplaceAll", "mustRegexReplaceAll", "regexReplaceAllLiteral", "mustRegexReplaceAllLiteral"},
 		func(b *bounds, a []reflect.Value) error {
 			if err := b.matches(a[0], a[1]); err != nil {
 				return err
 			}
 			return replacement(a[1], a[2], length(a[1])+1)
-		}},
+		},
+	},
 	{
-		[]string{"regexMatch", "mustRegexMatch", "regexFind", "mustRegexFind", "regexFindAll", "mustRegexFindAll",
-			"regexSplit", "mustRegexSplit"},
+		[]string{
+			"regexMatch", "mustRegexMatch", "regexFind", "mustRegexFind", "regexFindAll", "mustRegexFindAll",
+			"regexSplit", "mustRegexSplit",
+		},
 		func(b *bounds, a []reflect.Value) error { return b.matches(a[0], a[1]) },
 	},
 	{[]string{"genPrivateKey"}, func(b *bounds, _ []reflect.Value) error { return b.spend(costLargeKey) }},
@@ -76,8 +80,10 @@ var families = []struct {
 	{[]string{"has", "mustHas"}, func(b *bounds, a []reflect.Value) error { return b.spend(int(items(a[1]) / 10)) }},
 	{[]string{"split", "splitList", "splitn"}, func(b *bounds, a []reflect.Value) error { return b.items(countOf(a[0], a[len(a)-1])) }},
 	{[]string{"fromYaml", "fromYamlArray", "fromJson", "fromJsonArray", "mustFromJson"}, parses},
-	{[]string{"bcrypt", "htpasswd", "derivePassword", "encryptAES", "decryptAES"},
-		func(b *bounds, _ []reflect.Value) error { return b.spend(costHash) }},
+	{
+		[]string{"bcrypt", "htpasswd", "derivePassword", "encryptAES", "decryptAES"},
+		func(b *bounds, _ []reflect.Value) error { return b.spend(costHash) },
+	},
 	{[]string{
 		"toYaml", "mustToYaml", "toYamlPretty", "toJson", "mustToJson", "toPrettyJson", "mustToPrettyJson", "toRawJson", "mustToRawJson",
 		"deepCopy", "mustDeepCopy", "toString", "toStrings", "quote", "squote", "cat", "print", "println", "join", "html", "js", "urlquery",

@@ -97,8 +97,10 @@ func TestTemplatesKeepToBounds(t *testing.T) {
 		"deep list":           {`{{ $x := list }}{{ range 1000000 }}{{ $x = list $x }}{{ end }}{{ $x }}`, "list"},
 		"deep map":            {`{{ $x := dict }}{{ range 1000000 }}{{ $x = dict "a" $x }}{{ end }}{{ $x }}`, "dict"},
 		"texts that are kept": {`{{ $x := list }}{{ range 10000 }}{{ $x = append $x (repeat 4000000 "x") }}{{ end }}`, "repeat"},
-		"lists that are kept": {`{{ $x := dict }}{{ range $i := until 100000 }}{{ $x = set $x (toString $i) (until 1000000) }}{{ end }}`,
-			"until"},
+		"lists that are kept": {
+			`{{ $x := dict }}{{ range $i := until 100000 }}{{ $x = set $x (toString $i) (until 1000000) }}{{ end }}`,
+			"until",
+		},
 		"map in itself":    {`{{ $x := dict }}{{ $x = set $x "x" $x }}{{ $x }}`, "set"},
 		"merge of itself":  {`{{ $x := dict "a" 1 }}{{ $x = merge $x (dict "x" $x) }}{{ $x }}`, "merge"},
 		"map that doubles": {`{{ $x := dict "a" 1 }}{{ range 60 }}{{ $x = dict "a" $x "b" $x }}{{ end }}{{ toJson $x }}`, "toJson"},

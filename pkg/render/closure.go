@@ -31,8 +31,10 @@ type closure struct {
 }
 
 func newClosure(r *repo) *closure {
-	return &closure{repo: r, files: map[string][]byte{}, written: map[string]bool{}, asIs: map[string]bool{},
-		tops: map[string]*kustypes.Kustomization{}, patched: map[string]*kustFile{}, weights: map[string]int{}}
+	return &closure{
+		repo: r, files: map[string][]byte{}, written: map[string]bool{}, asIs: map[string]bool{},
+		tops: map[string]*kustypes.Kustomization{}, patched: map[string]*kustFile{}, weights: map[string]int{},
+	}
 }
 
 func (c *closure) problem(rule string, at place, summary, hint string) {

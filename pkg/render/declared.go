@@ -32,8 +32,10 @@ func (r *Renderer) Declared(file string, content []byte) diag.Findings {
 
 // declared is the rendering of a HelmRelease from what stands in its file; nil where that does not say enough.
 func (r *Renderer) declared(c *content) *job {
-	o := &Object{APIVersion: c.APIVersion, Kind: c.Kind, Namespace: c.Metadata.Namespace, Name: c.Metadata.Name,
-		JSON: c.json, Source: c.source}
+	o := &Object{
+		APIVersion: c.APIVersion, Kind: c.Kind, Namespace: c.Metadata.Namespace, Name: c.Metadata.Name,
+		JSON: c.json, Source: c.source,
+	}
 	j, err := newJob(o)
 	if err != nil || len(j.spec.Spec.ValuesFrom) > 0 {
 		return nil
@@ -74,8 +76,10 @@ func (r *Renderer) sharedChart(file string, ref *helmv2.CrossNamespaceSourceRefe
 	if environment == "" || !ok {
 		return nil
 	}
-	return &chartSource{chart: path.Join(layout.ChartsDir, flavour), sourceKind: "GitRepository", sourceNamespace: fluxSystem,
-		sourceName: fluxSystem}
+	return &chartSource{
+		chart: path.Join(layout.ChartsDir, flavour), sourceKind: "GitRepository", sourceNamespace: fluxSystem,
+		sourceName: fluxSystem,
+	}
 }
 
 // placeOf is the management cluster and the environment that a file of a cluster belongs to; nil where it is none's.

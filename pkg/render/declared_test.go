@@ -24,8 +24,10 @@ func TestDeclared(t *testing.T) {
 	const azure = "{kubernetesVersion: v1.36.3, location: westeurope, pools: [{name: a, replicas: 1, size: Standard_D4s_v5}]}"
 	for name, tt := range map[string]struct{ spec, want string }{
 		"good": {"chart: {spec: {chart: ./charts/own}}\n  values: {pools: []}", ""},
-		"refused": {"chart: {spec: {chart: ./charts/own}}\n  values: " + two,
-			"cluster.yaml:2: HelmRelease a/a: execution error at (own/templates/rule.yaml:1:37): pools: one is enough"},
+		"refused": {
+			"chart: {spec: {chart: ./charts/own}}\n  values: " + two,
+			"cluster.yaml:2: HelmRelease a/a: execution error at (own/templates/rule.yaml:1:37): pools: one is enough",
+		},
 		"of fleetctl":    {"chart: {spec: {chart: ./charts/azure-aks}}\n  values: " + azure, "AKS wants at least one of mode System"},
 		"values as well": {"chart: {spec: {chart: ./charts/own}}\n  valuesFrom: [{kind: ConfigMap, name: x}]\n  values: " + two, ""},
 		"variables":      {"chart: {spec: {chart: ./charts/own}}\n  values: {pools: [\"${POOL}\", b]}", ""},

@@ -33,8 +33,10 @@ func FuzzSubstitute(f *testing.F) {
 	factory := provider.NewDefaultDepProvider().GetResourceFactory()
 	f.Fuzz(func(t *testing.T, text, name, value string, disabled bool) {
 		fields := map[string]any{
-			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a",
-				"annotations": map[string]any{substituteKey: map[bool]string{true: "disabled", false: "enabled"}[disabled]}},
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{
+				"name":        "a",
+				"annotations": map[string]any{substituteKey: map[bool]string{true: "disabled", false: "enabled"}[disabled]},
+			},
 			"data": map[string]any{"text": text, "more": "x" + text},
 		}
 		raw, err := json.Marshal(fields)

@@ -47,8 +47,10 @@ func (j *job) name() string {
 
 func (j *job) finding(severity diag.Severity, rule, summary, hint string) diag.Findings {
 	at := j.object.Source
-	return diag.Findings{{Severity: severity, Rule: rule, File: at.File, Line: at.Line,
-		Summary: j.release.Owner.String() + ": " + summary, Hint: hint}}
+	return diag.Findings{{
+		Severity: severity, Rule: rule, File: at.File, Line: at.Line,
+		Summary: j.release.Owner.String() + ": " + summary, Hint: hint,
+	}}
 }
 
 func (j *job) failed(rule string, err error) diag.Findings {
@@ -92,8 +94,10 @@ func (r *Renderer) renderRelease(j *job) ([]*content, diag.Findings) {
 		if problems, ok := errors.AsType[diag.Findings](err); ok {
 			return nil, append(findings, problems...)
 		}
-		return nil, append(findings, diag.Finding{Severity: diag.SeverityError, Rule: RuleChart,
-			File: path.Join(loaded.dir, "Chart.yaml"), Summary: err.Error()})
+		return nil, append(findings, diag.Finding{
+			Severity: diag.SeverityError, Rule: RuleChart,
+			File: path.Join(loaded.dir, "Chart.yaml"), Summary: err.Error(),
+		})
 	}
 	if defaults != nil {
 		// A chart of its own: others have the defaults of values.yaml.

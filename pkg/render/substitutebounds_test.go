@@ -22,8 +22,10 @@ func TestSubstitutesKeepToBounds(t *testing.T) {
 			strings.Repeat("y", 1<<20) + "}\"}\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			fleet := &v1alpha1.Fleet{Spec: v1alpha1.FleetSpec{ManagementClusters: []v1alpha1.ManagementCluster{{Name: "mgmt",
-				Cloud: "docker", Generation: "v1"}}}}
+			fleet := &v1alpha1.Fleet{Spec: v1alpha1.FleetSpec{ManagementClusters: []v1alpha1.ManagementCluster{{
+				Name:  "mgmt",
+				Cloud: "docker", Generation: "v1",
+			}}}}
 			dir := fleet.Spec.ManagementClusters[0].Dir()
 			repo := fstest.MapFS{
 				dir + "/flux-system/kustomization.yaml": {Data: []byte("resources: []\n")},

@@ -26,23 +26,33 @@ func TestLeftOut(t *testing.T) {
 		{name: "top", files: map[string]string{folder + "/x.yaml": object, ".sourceignore": folder + "/x.yaml\n"}},
 		{name: "folder", files: map[string]string{folder + "/x.yaml": object, folder + "/.sourceignore": "x.yaml\n"}},
 		{name: "folder above", files: map[string]string{folder + "/x.yaml": object, "providers/.sourceignore": "**/x.yaml\n"}},
-		{name: "back again", files: map[string]string{folder + "/x.yaml": object, "providers/.sourceignore": "*\n!x.yaml\n"},
-			objects: "Namespace a"},
-		{name: "below a folder that is left out", files: map[string]string{folder + "/b/x.yaml": object,
-			".sourceignore": "b/\n!" + folder + "/b/x.yaml\n"}, objects: "Namespace a"},
+		{
+			name: "back again", files: map[string]string{folder + "/x.yaml": object, "providers/.sourceignore": "*\n!x.yaml\n"},
+			objects: "Namespace a",
+		},
+		{name: "below a folder that is left out", files: map[string]string{
+			folder + "/b/x.yaml": object,
+			".sourceignore":      "b/\n!" + folder + "/b/x.yaml\n",
+		}, objects: "Namespace a"},
 		{
 			name: "named", rule: render.RulePath,
-			files: map[string]string{folder + "/x.yaml": object, folder + "/kustomization.yaml": "resources: [x.yaml]\n",
-				folder + "/.sourceignore": "x.yaml\n"},
+			files: map[string]string{
+				folder + "/x.yaml": object, folder + "/kustomization.yaml": "resources: [x.yaml]\n",
+				folder + "/.sourceignore": "x.yaml\n",
+			},
 		},
-		{name: "link", files: map[string]string{"x.txt": object}, link: map[string]string{folder + "/x.yaml": "../../../../../../x.txt"},
-			rule: render.RulePath},
+		{
+			name: "link", files: map[string]string{"x.txt": object}, link: map[string]string{folder + "/x.yaml": "../../../../../../x.txt"},
+			rule: render.RulePath,
+		},
 		{
 			name: "link that is named", rule: render.RulePath, link: map[string]string{folder + "/x.yaml": "../../../../../../x.txt"},
 			files: map[string]string{"x.txt": object, folder + "/kustomization.yaml": "resources: [x.yaml]\n"},
 		},
-		{name: "folder that is a link", files: map[string]string{"b/x.yaml": object, folder + "/README.md": ""},
-			link: map[string]string{folder + "/b": "../../../../../../b"}},
+		{
+			name: "folder that is a link", files: map[string]string{"b/x.yaml": object, folder + "/README.md": ""},
+			link: map[string]string{folder + "/b": "../../../../../../b"},
+		},
 		{
 			name: "list that is a link", rule: render.RulePath, objects: "Namespace a",
 			link:  map[string]string{folder + "/.sourceignore": "../../../../../../x.txt"},

@@ -51,8 +51,10 @@ func (f *tokenFleet) options(t *testing.T, push, own string) session.Options {
 			"spec:\n  flux: {components: [source-controller, kustomize-controller, helm-controller, notification-controller, "+
 				"image-reflector-controller, image-automation-controller]}\n", 1)
 	}
-	files := map[string]string{v1alpha1.FileName: fleet,
-		fleetrepo.IdentityFile: string(fleetrepo.IdentityContent("0b0c6c2c-7d8e-4f25-9a44-6e3b53f1c2aa"))}
+	files := map[string]string{
+		v1alpha1.FileName:      fleet,
+		fleetrepo.IdentityFile: string(fleetrepo.IdentityContent("0b0c6c2c-7d8e-4f25-9a44-6e3b53f1c2aa")),
+	}
 	if f.reader {
 		files[tokenWorkload+"cluster.yaml"] =
 			"apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: north, namespace: north}\n" +
@@ -197,14 +199,20 @@ func TestFluxKeepsItsOwnToken(t *testing.T) {
 		says                      string
 		cluster, workload         string // after init
 	}{
-		{"the one that pushes alone", push, "", false, false, false, preflight.StatusWarn,
-			"the management cluster is given the token that pushes", push, ""},
-		{"a workload cluster would read", push, "", false, false, true, preflight.StatusFail,
-			"workload cluster north would hold the token that pushes", push, ""},
+		{
+			"the one that pushes alone", push, "", false, false, false, preflight.StatusWarn,
+			"the management cluster is given the token that pushes", push, "",
+		},
+		{
+			"a workload cluster would read", push, "", false, false, true, preflight.StatusFail,
+			"workload cluster north would hold the token that pushes", push, "",
+		},
 		{"as is agreed", push, "", true, false, true, preflight.StatusWarn, "as spec.git.sharePushToken agrees", push, push},
 		{"no longer agreed", push, "", false, false, true, preflight.StatusFail, "hold a token that init was given for pushing", push, push},
-		{"no longer agreed, and none that reads it", push, "", false, false, false, preflight.StatusFail,
-			"hold a token that init was given for pushing", push, push},
+		{
+			"no longer agreed, and none that reads it", push, "", false, false, false, preflight.StatusFail,
+			"hold a token that init was given for pushing", push, push,
+		},
 		{"the same twice", push, push, false, false, true, preflight.StatusFail, "hold a token that init was given for pushing", push, push},
 		{"its own", push, reads, false, false, true, preflight.StatusOK, "is given a token that only reads", reads, reads},
 		{"it stays", push, "", false, false, true, preflight.StatusOK, "holds a token that only reads", reads, reads},
@@ -212,8 +220,10 @@ func TestFluxKeepsItsOwnToken(t *testing.T) {
 		{"one that expires", push, expired, false, false, true, preflight.StatusFail, "authentication failed", expired, expired},
 		{"it has expired", push, "", false, false, true, preflight.StatusFail, "try the token for Flux: ", expired, expired},
 		{"renewed", push, reads, false, false, true, preflight.StatusOK, "is given a token that only reads", reads, reads},
-		{"image automation pushes", push, "", false, true, true, preflight.StatusOK,
-			"the management cluster holds the one that pushes, for image automation", push, reads},
+		{
+			"image automation pushes", push, "", false, true, true, preflight.StatusOK,
+			"the management cluster holds the one that pushes, for image automation", push, reads,
+		},
 		{"image automation ends", push, "", false, false, true, preflight.StatusOK, "holds a token that only reads", reads, reads},
 		{"for Flux alone, and it may push", "", push, false, false, true, preflight.StatusWarn, "the token for Flux may push too", push, push},
 		{"renewed again", push, reads, false, false, true, preflight.StatusOK, "is given a token that only reads", reads, reads},

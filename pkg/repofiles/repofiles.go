@@ -148,8 +148,10 @@ func (c *Content) scaffoldFiles(ctx context.Context) ([]manifest.File, error) {
 	environments := make([]scaffold.Environment, 0, len(s.Fleet.Spec.Environments))
 	for _, e := range s.Fleet.Spec.Environments {
 		channel := s.Fleet.ChannelOf(e.Name)
-		environments = append(environments, scaffold.Environment{Name: e.Name, Source: channel.Source(),
-			Unreleased: channel.IsTag() && !s.HasSource(channel)})
+		environments = append(environments, scaffold.Environment{
+			Name: e.Name, Source: channel.Source(),
+			Unreleased: channel.IsTag() && !s.HasSource(channel),
+		})
 	}
 	files, err := scaffold.Repo(scaffold.RepoOptions{
 		Fleet: s.Fleet.Metadata.Name, FleetYAML: c.fleetFile(), ManagementCluster: s.Mgmt.Name,

@@ -104,8 +104,10 @@ var hostilePlaces = []struct{ file, text string }{
 	{"base/kustomization.yaml", "resources: [a.yaml]\nvalidators: [%s]\n"},
 	{"base/kustomization.yaml", "helmCharts: [{name: a, repo: %s}]\n"},
 	{"base/kustomization.yaml", "helmGlobals: {chartHome: %s}\nhelmCharts: [{name: a}]\n"},
-	{"base/kustomization.yaml",
-		"generators: ['{apiVersion: builtin, kind: ConfigMapGenerator, metadata: {name: b}, files: [\"x=http://127.0.0.1:9/\"]}', %s]\n"},
+	{
+		"base/kustomization.yaml",
+		"generators: ['{apiVersion: builtin, kind: ConfigMapGenerator, metadata: {name: b}, files: [\"x=http://127.0.0.1:9/\"]}', %s]\n",
+	},
 	{"base/kustomization.yaml", "<<: {resources: [%s]}\n"},
 	{"base/kustomization.yaml", "configMapGenerator: [{name: b, <<: {files: [%s]}}]\n"},
 	{"base/Kustomization", "resources: [%s]\n"},
@@ -120,27 +122,35 @@ var hostilePlaces = []struct{ file, text string }{
 	{"chart", "%s"},
 	{"values", "%s"},
 	{"charts/web/templates/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: {{ .Files.Get %s | quote }}}\n"},
-	{"charts/web/templates/a.yaml",
-		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: {{ getHostByName %s | quote }}, b: {{ tpl %[1]s . | quote }}}\n"},
+	{
+		"charts/web/templates/a.yaml",
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: {{ getHostByName %s | quote }}, b: {{ tpl %[1]s . | quote }}}\n",
+	},
 	{"charts/web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\ndependencies: [{name: x, version: 1.0.0, repository: %s}]\n"},
 	{"charts/web/values.schema.json", `{"$ref": %s}`},
 	{"charts/web/requirements.yaml", "dependencies: [{name: x, version: 1.0.0, repository: %s}]\n"},
 	{"charts/web/Chart.lock", "dependencies: [{name: x, version: 1.0.0, repository: %s}]\ndigest: x\n"},
 	{"charts/web/charts/x/Chart.yaml", "apiVersion: v2\nname: x\nversion: 1.0.0\nicon: %s\n"},
-	{"charts/web/crds/c.yaml",
+	{
+		"charts/web/crds/c.yaml",
 		"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: as.example.com}\nspec: {conversion: {strategy: " +
-			"Webhook, webhook: {clientConfig: {url: %s}}}}\n"},
-	{"charts/web/templates/a.yaml",
+			"Webhook, webhook: {clientConfig: {url: %s}}}}\n",
+	},
+	{
+		"charts/web/templates/a.yaml",
 		"{{ (lookup \"v1\" \"Secret\" %s \"\") | quote }}{{ range $k, $v := .Files.Glob %[1]s }}{{ $v | toString | quote }}{{ end }}{{ " +
-			"template %[1]s . }}\n"},
+			"template %[1]s . }}\n",
+	},
 	{"charts/web/.helmignore", "%s\n"},
 	{"base/crd.yaml", hostileCRD},
 	{"base/kustomization.yaml", "resources: [!include %s]\n"},
 	{"base/kustomization.yaml", "resources: [!!binary %s, !<tag:yaml.org,2002:str> %[1]s]\n"},
 	{"base/kustomization.yaml", "configMapGenerator: [{name: b, files: !!set {%s}}]\n"},
-	{"base/kustomization.yaml",
+	{
+		"base/kustomization.yaml",
 		"resources: [a.yaml]\nsortOptions: {order: fifo}\nbuildMetadata: [%s]\nreplacements: [{source: {kind: ConfigMap}, targets: [{select: " +
-			"{name: %[1]s}}]}]\n"},
+			"{name: %[1]s}}]}]\n",
+	},
 	{"base/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, annotations: {config.kubernetes.io/function: \"exec: {path: " +
 		"x}\"}}\ndata: !file {a: !include %s}\n"},
 	{"base/a.yaml", "apiVersion: v1\nkind: List\nitems: [{apiVersion: builtin, kind: ConfigMapGenerator, metadata: {name: b}, files: " +
@@ -149,10 +159,12 @@ var hostilePlaces = []struct{ file, text string }{
 	{"path", "%s"},
 	{"valuesFiles", "%s"},
 	{"providers/docker/v1/mgmt/source.yaml", hostileSources},
-	{"providers/docker/v1/clusters/dev/x/cluster.yaml",
+	{
+		"providers/docker/v1/clusters/dev/x/cluster.yaml",
 		"apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: x, namespace: x}\nspec: {interval: 10m, chart: {spec: " +
 			"{chart: %s, sourceRef: {kind: GitRepository, name: flux-system}}}, kubeConfig: {secretRef: {name: %[1]s}}, valuesFrom: [{kind: " +
-			"Secret, name: %[1]s}]}\n"},
+			"Secret, name: %[1]s}]}\n",
+	},
 	{"fleet.yaml", strings.ReplaceAll(hostileFleet, "https://git.example.com/fleet.git}", "https://git.example.com/fleet.git, caFile: %s}")},
 	{"fleet.yaml", strings.ReplaceAll(hostileFleet, "https://git.example.com/fleet.git", "%s")},
 	{"fleet.yaml", strings.ReplaceAll(hostileFleet, "{name: docker}",
@@ -225,8 +237,10 @@ func hostileRepo(place, change int, value string) map[string]string {
 	case "base/Kustomization":
 		delete(files, "base/kustomization.yaml")
 	case "base/g.yaml":
-		files["base/kustomization.yaml"] = []string{"generators: [g.yaml]\n", "resources: [a.yaml]\ntransformers: [g.yaml]\n",
-			"resources: [a.yaml]\nvalidators: [../base/g.yaml]\n"}[change%3]
+		files["base/kustomization.yaml"] = []string{
+			"generators: [g.yaml]\n", "resources: [a.yaml]\ntransformers: [g.yaml]\n",
+			"resources: [a.yaml]\nvalidators: [../base/g.yaml]\n",
+		}[change%3]
 	}
 	files["providers/docker/v1/mgmt/apply.yaml"] = fmt.Sprintf(hostileApply, folder, components, chart, valuesFile, values)
 	if p.text != "%s" {

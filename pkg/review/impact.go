@@ -81,8 +81,10 @@ func clusterOf(c *ObjectChange) clusterID { return clusterID{c.Environment, c.Cl
 // impactOf says what changes of objects do. before and after are all objects of the two sides, failed the files that one of them could not
 // render: a cluster that is declared there on both sides neither comes nor goes.
 func impactOf(changes []ObjectChange, before, after []*render.Object, failed map[string]bool) []Impact {
-	j := &judge{failed: failed, whole: map[clusterID]bool{}, touched: map[clusterID]bool{}, unprotected: map[clusterID]bool{},
-		others: map[clusterID][]*ObjectChange{}, before: before}
+	j := &judge{
+		failed: failed, whole: map[clusterID]bool{}, touched: map[clusterID]bool{}, unprotected: map[clusterID]bool{},
+		others: map[clusterID][]*ObjectChange{}, before: before,
+	}
 	was, now := sideOf(before), sideOf(after)
 	for i := range changes {
 		j.cluster(&changes[i], was, now)

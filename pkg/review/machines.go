@@ -196,8 +196,10 @@ func takeLimits(spec map[string]any) string {
 // sameMachines says whether what is left of two specs makes the same machines: labels, taints and tags change in place.
 func sameMachines(a, b map[string]any) bool {
 	for _, fields := range []map[string]any{a, b} {
-		for _, name := range []string{"labels", "taints", "additionalTags", "additionalLabels", "kubernetesLabels", "kubernetesTaints", "scaling",
-			"updateConfig", "management"} {
+		for _, name := range []string{
+			"labels", "taints", "additionalTags", "additionalLabels", "kubernetesLabels", "kubernetesTaints", "scaling",
+			"updateConfig", "management",
+		} {
 			delete(fields, name)
 		}
 	}

@@ -271,8 +271,10 @@ func (p places) chartOf(o *render.Object) *ChartUse {
 	if err := json.Unmarshal(o.JSON, &r); err != nil {
 		return nil // its schema says what is wrong
 	}
-	use := &ChartUse{Name: fmt.Sprintf("HelmRelease %s/%s (%s)", o.Namespace, o.Name, o.Source.File), Release: o.JSON,
-		Values: map[string]map[string]string{}}
+	use := &ChartUse{
+		Name: fmt.Sprintf("HelmRelease %s/%s (%s)", o.Namespace, o.Name, o.Source.File), Release: o.JSON,
+		Values: map[string]map[string]string{},
+	}
 	switch ref := r.Spec.ChartRef; {
 	case r.Spec.Chart != nil:
 		use.Ref = p.inRepository(o.Targets, o.Namespace, r.Spec.Chart.Spec)

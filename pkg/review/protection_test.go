@@ -111,12 +111,18 @@ func TestProtection(t *testing.T) {
 				"nothing looks after it", lost,
 		},
 		"paused, namespace open": {shop{namespaceOpen: true, paused: true}, shop{noFolder: true}, gone + namespaceOpen, lost},
-		"Flux prunes nothing": {shop{namespaceOpen: true, releaseOpen: true, unkept: true, notPruned: true},
-			shop{noFolder: true, notPruned: true}, runs, lost},
+		"Flux prunes nothing": {
+			shop{namespaceOpen: true, releaseOpen: true, unkept: true, notPruned: true},
+			shop{noFolder: true, notPruned: true},
+			runs, lost,
+		},
 		"hand edit and deletion": {shop{}, shop{noFolder: true, namespaceOpen: true}, runs, lost},
 		"no longer made":         {shop{}, shop{noCluster: true}, runs, lost},
-		"no longer made or kept": {shop{unkept: true}, shop{noCluster: true},
-			gone + "its HelmRelease does not make it any more, and it is not kept", lost},
+		"no longer made or kept": {
+			shop{unkept: true},
+			shop{noCluster: true},
+			gone + "its HelmRelease does not make it any more, and it is not kept", lost,
+		},
 		"namespace alone leaves": {shop{namespaceOpen: true}, shop{noNamespace: true}, gone + namespaceOpen, lost},
 		"a guarded one leaves":   {shop{}, shop{noNamespace: true}, "takes 1 other object of dev out of the repo: 1 Namespace", ""},
 

@@ -33,8 +33,10 @@ func TestMarkdown(t *testing.T) {
 	if len(got) > 65_536 {
 		t.Errorf("%d bytes are too many", len(got))
 	}
-	for _, want := range []string{"and 200 more", "more objects not shown", "````diff\n", "| `a\\|b` |",
-		"``scales <b> @team `7`\\n\\| x`` |", "</details>"} {
+	for _, want := range []string{
+		"and 200 more", "more objects not shown", "````diff\n", "| `a\\|b` |",
+		"``scales <b> @team `7`\\n\\| x`` |", "</details>",
+	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("there is no %q in:\n%.2000s", want, got)
 		}
@@ -133,8 +135,10 @@ func listing(t *testing.T, dir string) map[string]string {
 func TestImpactOfTargets(t *testing.T) {
 	cluster := object("Cluster", "new", "new", "new")
 	cluster.APIVersion = "cluster.x-k8s.io/v1beta2"
-	after := []*render.Object{cluster, object("Deployment", "flux-system", "flux", "", "new"),
-		object("ConfigMap", "apps", "x", "", "new", "old")}
+	after := []*render.Object{
+		cluster, object("Deployment", "flux-system", "flux", "", "new"),
+		object("ConfigMap", "apps", "x", "", "new", "old"),
+	}
 	before := []*render.Object{object("Deployment", "flux-system", "flux", "", "old"), object("ConfigMap", "apps", "gone", "", "old")}
 	after = append(after, before[0])
 	var got []string

@@ -248,8 +248,10 @@ func TestSame(t *testing.T) {
 
 // Go quotes a proxy that it cannot read, with all that is in it.
 func TestProxyPassword(t *testing.T) {
-	for _, proxy := range []string{"http://robot:s3cr%zz@proxy.example:3128", `http://robot:s3"cr et@proxy.example:x`,
-		"http://robot:s3cr\tet@proxy:1"} {
+	for _, proxy := range []string{
+		"http://robot:s3cr%zz@proxy.example:3128", `http://robot:s3"cr et@proxy.example:x`,
+		"http://robot:s3cr\tet@proxy:1",
+	} {
 		t.Run("", func(t *testing.T) {
 			clean := withProxy(t, proxy)
 			if strings.Contains(clean, "s3") || !strings.Contains(clean, "proxy") {

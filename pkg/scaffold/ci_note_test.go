@@ -77,8 +77,10 @@ func writesOneNote(t *testing.T, path string) {
 			`"author":{"id":9,"username":"project_5_bot"}}]`
 		run("glpat")
 	}
-	if want := []string{"POST " + notes + body, "PUT " + notes + "/44" + body,
-		"PUT " + notes + "/44" + body}; strings.Join(calls, "|") != strings.Join(want, "|") {
+	if want := []string{
+		"POST " + notes + body, "PUT " + notes + "/44" + body,
+		"PUT " + notes + "/44" + body,
+	}; strings.Join(calls, "|") != strings.Join(want, "|") {
 		t.Errorf("beside a stranger's: %q, want %q", calls, want)
 	}
 	if left, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(left) != 1 {

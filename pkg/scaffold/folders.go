@@ -11,8 +11,10 @@ import (
 // FolderFiles returns the Flux Kustomizations that apply the folders of an environment and of its clusters, and the folders that all
 // clusters share. Each cluster that runs Flux needs folders of its own as well: see ClusterFolders.
 func FolderFiles(at layout.Layout, environment string) ([]manifest.File, error) {
-	content, err := execute("folders.yaml", struct{ Environment, Path, Common string }{environment, at.Environment(environment),
-		at.Cluster(environment, layout.CommonDir)})
+	content, err := execute("folders.yaml", struct{ Environment, Path, Common string }{
+		environment, at.Environment(environment),
+		at.Cluster(environment, layout.CommonDir),
+	})
 	if err != nil {
 		return nil, err
 	}

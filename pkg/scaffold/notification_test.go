@@ -111,8 +111,10 @@ func ofEachType() []v1alpha1.Notification {
 
 // A fleet without a remote has no commits that could get a status.
 func TestNotificationWithoutRemote(t *testing.T) {
-	_, err := scaffold.Notification(scaffold.NotificationOptions{Notification: v1alpha1.Notification{Name: "a", Type: v1alpha1.NotifyGitHub},
-		Layout: layout.Layout{Cloud: "docker", Generation: "v1"}})
+	_, err := scaffold.Notification(scaffold.NotificationOptions{
+		Notification: v1alpha1.Notification{Name: "a", Type: v1alpha1.NotifyGitHub},
+		Layout:       layout.Layout{Cloud: "docker", Generation: "v1"},
+	})
 	if err == nil || !strings.Contains(err.Error(), "no address at a forge") {
 		t.Errorf("%v", err)
 	}

@@ -220,8 +220,10 @@ kind: HelmChart
 metadata: {name: of-a-registry, namespace: flux-system}
 spec: {chart: x, sourceRef: {kind: HelmRepository, name: x}}
 `
-	kustomization, err := yaml.Marshal(map[string]any{"resources": []string{"cluster.yaml", "chart-in-memory.yaml", "sync.yaml", "own.yaml",
-		"chart.yaml"}, "patches": applied.Spec.Patches})
+	kustomization, err := yaml.Marshal(map[string]any{"resources": []string{
+		"cluster.yaml", "chart-in-memory.yaml", "sync.yaml", "own.yaml",
+		"chart.yaml",
+	}, "patches": applied.Spec.Patches})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,8 +250,10 @@ spec: {chart: x, sourceRef: {kind: HelmRepository, name: x}}
 			}
 		}
 	}
-	want := map[string]string{"a": "production-in-memory", "production-in-memory": "release", "sync": "release",
-		"own": "flux-system", "of-a-registry": "x"}
+	want := map[string]string{
+		"a": "production-in-memory", "production-in-memory": "release", "sync": "release",
+		"own": "flux-system", "of-a-registry": "x",
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
@@ -290,8 +294,10 @@ func TestFlavours(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range []string{"Chart.yaml", "README.md", "templates/_helpers.tpl", "templates/cluster.yaml", "templates/pools.yaml",
-			"values.schema.json", "values.yaml"} {
+		for _, name := range []string{
+			"Chart.yaml", "README.md", "templates/_helpers.tpl", "templates/cluster.yaml", "templates/pools.yaml",
+			"values.schema.json", "values.yaml",
+		} {
 			path := "charts/" + flavour + "/" + name
 			if !slices.ContainsFunc(files, func(f manifest.File) bool { return f.Path == path }) {
 				t.Errorf("%s is missing", path)

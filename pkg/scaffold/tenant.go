@@ -54,8 +54,10 @@ func TenantFiles(opts TenantOptions) ([]manifest.File, error) {
 		out = append(out, manifest.File{Path: target, Content: content})
 		return err
 	}
-	for _, name := range []string{"kustomization.yaml", "namespace.yaml", "quota.yaml", "limits.yaml", "network-policy.yaml",
-		"service-account.yaml"} {
+	for _, name := range []string{
+		"kustomization.yaml", "namespace.yaml", "quota.yaml", "limits.yaml", "network-policy.yaml",
+		"service-account.yaml",
+	} {
 		if err := add(name, path.Join(common, name)); err != nil {
 			return nil, err
 		}

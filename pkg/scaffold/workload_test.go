@@ -70,8 +70,10 @@ func TestRemoteFluxObjects(t *testing.T) {
 	if err := yaml.Unmarshal(files[1].Content, &apps); err != nil {
 		t.Fatal(err)
 	}
-	kustomization, err := yaml.Marshal(map[string]any{"resources": []string{"feature.yaml"}, "patches": apps.Spec.Patches,
-		"namespace": apps.Spec.TargetNamespace})
+	kustomization, err := yaml.Marshal(map[string]any{
+		"resources": []string{"feature.yaml"}, "patches": apps.Spec.Patches,
+		"namespace": apps.Spec.TargetNamespace,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -118,8 +118,11 @@ func TestFlippedBytesAreFound(t *testing.T) {
 	if flips < 1000 {
 		t.Errorf("only %d flips", flips)
 	}
-	for _, swap := range [][2]string{{"name: all", "name: al"}, {"namespace: default", "namespace: kube-system"},
-		{"type: Opaque", "type: other"}} {
+	for _, swap := range [][2]string{
+		{"name: all", "name: al"},
+		{"namespace: default", "namespace: kube-system"},
+		{"type: Opaque", "type: other"},
+	} {
 		if _, err := Decrypt(bytes.Replace(sealed, []byte(swap[0]), []byte(swap[1]), 1), keys); err == nil {
 			t.Errorf("%s became %s, and nobody said so", swap[0], swap[1])
 		}

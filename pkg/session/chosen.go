@@ -30,8 +30,10 @@ func chosen(fleet *v1alpha1.Fleet, name string) (m *v1alpha1.ManagementCluster, 
 	if nearest := diag.Nearest(name, names); nearest != "" {
 		hint = "did you mean " + nearest + "?"
 	}
-	return nil, "", &diag.Error{Op: "find management cluster or standby " + name, Err: v1alpha1.ErrNoManagementCluster,
-		Hint: hint, Code: diag.ExitUsage}
+	return nil, "", &diag.Error{
+		Op: "find management cluster or standby " + name, Err: v1alpha1.ErrNoManagementCluster,
+		Hint: hint, Code: diag.ExitUsage,
+	}
 }
 
 // DeclaredAs is the management cluster in fleet.yaml that the session's is of: a standby's is the one that it takes over from.

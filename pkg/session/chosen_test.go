@@ -17,8 +17,10 @@ func TestChosenStandby(t *testing.T) {
 	if _, of, err := chosen(fleet, "spare"); err != nil || of != "platform" {
 		t.Errorf("spare is of %q, %v", of, err)
 	}
-	for name, hint := range map[string]string{"sparr": "did you mean spare?", "platfor": "did you mean platform?",
-		"nobody": "declared are: platform; standbys: spare"} {
+	for name, hint := range map[string]string{
+		"sparr": "did you mean spare?", "platfor": "did you mean platform?",
+		"nobody": "declared are: platform; standbys: spare",
+	} {
 		_, _, err := chosen(fleet, name)
 		if !errors.Is(err, v1alpha1.ErrNoManagementCluster) || diag.Code(err) != diag.ExitUsage || !strings.Contains(diag.Hint(err), hint) {
 			t.Errorf("%s: %v, hint %q", name, err, diag.Hint(err))

@@ -85,8 +85,10 @@ func (s *Session) otherSocket(ctx context.Context) string {
 func TuningOf(m *v1alpha1.ManagementCluster) []kube.Tuning {
 	all := make([]kube.Tuning, 0, len(m.Tuning))
 	for _, t := range m.Tuning {
-		all = append(all, kube.Tuning{Manager: t.Manager, Flags: t.Flags, Requests: amounts(t.Resources.Requests),
-			Limits: amounts(t.Resources.Limits)})
+		all = append(all, kube.Tuning{
+			Manager: t.Manager, Flags: t.Flags, Requests: amounts(t.Resources.Requests),
+			Limits: amounts(t.Resources.Limits),
+		})
 	}
 	return all
 }

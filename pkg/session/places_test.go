@@ -134,8 +134,10 @@ func holds(t *testing.T, place snapshot.Place, content map[string][]byte) {
 }
 
 func TestPlaceRefused(t *testing.T) {
-	remote := GitRemote{URL: "https://git.example.com/fleet.git", Followed: "main",
-		Auth: func() (gitrepo.Auth, error) { return gitrepo.Auth{}, nil }}
+	remote := GitRemote{
+		URL: "https://git.example.com/fleet.git", Followed: "main",
+		Auth: func() (gitrepo.Auth, error) { return gitrepo.Auth{}, nil },
+	}
 	for where, words := range map[string]string{
 		"":                    "nothing says where",
 		"s3://bucket/x":       "of the kind s3://",
@@ -172,8 +174,10 @@ func TestBranchOfSomethingElse(t *testing.T) {
 	if _, err := repo.Push(t.Context(), auth); err != nil {
 		t.Fatal(err)
 	}
-	place, err := OpenPlace("branch:work", "mgmt", GitRemote{URL: server.URL, Followed: "main",
-		Auth: func() (gitrepo.Auth, error) { return auth, nil }})
+	place, err := OpenPlace("branch:work", "mgmt", GitRemote{
+		URL: server.URL, Followed: "main",
+		Auth: func() (gitrepo.Auth, error) { return auth, nil },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,8 +35,10 @@ func TestIsOfRepo(t *testing.T) {
 	git(at("repo"), "add", "-A")
 	git(at("repo"), "commit", "-qm", "x")
 	git(at("repo"), "worktree", "add", "-q", at("linked"))
-	for name, target := range map[string]string{"home/link": at("repo/top"), "repo/fleet/out": at("home/config"),
-		"repo/fleet/endless": "/dev/zero"} {
+	for name, target := range map[string]string{
+		"home/link": at("repo/top"), "repo/fleet/out": at("home/config"),
+		"repo/fleet/endless": "/dev/zero",
+	} {
 		if err := os.Symlink(target, at(name)); err != nil {
 			t.Fatal(err)
 		}

@@ -44,26 +44,34 @@ func TestSources(t *testing.T) {
 		"another value in clear":   {add(v1alpha1.Variable{Name: "REGION", Value: &another}), ""},
 		"another name of a source": {add(v1alpha1.Variable{Name: "F_TOKEN", Env: "EU_TOKEN"}), ""},
 		"no variables":             {func(_ *v1alpha1.Fleet, m *v1alpha1.ManagementCluster) { m.Providers = nil }, ""},
-		"the age keys of the parent": {add(v1alpha1.Variable{Name: "X", Env: "SOPS_AGE_KEY"}),
-			"variable X of provider aws comes from environment variable SOPS_AGE_KEY"},
+		"the age keys of the parent": {
+			add(v1alpha1.Variable{Name: "X", Env: "SOPS_AGE_KEY"}),
+			"variable X of provider aws comes from environment variable SOPS_AGE_KEY",
+		},
 		"a variable of that name":      {add(v1alpha1.Variable{Name: "ROOT_TOKEN"}), "environment variable ROOT_TOKEN"},
 		"one that is a value there":    {add(v1alpha1.Variable{Name: "REGION"}), "environment variable REGION"},
 		"a file":                       {add(v1alpha1.Variable{Name: "X", File: "/home/ci/.ssh/id_ed25519"}), "file /home/ci/.ssh/id_ed25519"},
 		"standard input":               {add(v1alpha1.Variable{Name: "X", Stdin: true}), "standard input"},
 		"a command":                    {add(v1alpha1.Variable{Name: "X", Command: []string{"sh", "-c", "env"}}), "command sh"},
 		"a command with other options": {add(v1alpha1.Variable{Name: "X", Command: []string{"eu-token", "--of=root"}}), "command eu-token"},
-		"a secret of Vault": {add(v1alpha1.Variable{Name: "X", Vault: &v1alpha1.VaultSecret{Path: "aws/creds/root", Field: "key"}}),
-			"Vault aws/creds/root"},
+		"a secret of Vault": {
+			add(v1alpha1.Variable{Name: "X", Vault: &v1alpha1.VaultSecret{Path: "aws/creds/root", Field: "key"}}),
+			"Vault aws/creds/root",
+		},
 		"a way into Vault": {func(_ *v1alpha1.Fleet, m *v1alpha1.ManagementCluster) { m.Vault.Role = "root" }, "vault, which says"},
-		"another token for Vault": {func(_ *v1alpha1.Fleet, m *v1alpha1.ManagementCluster) { m.Vault.JWTEnv = "SOPS_AGE_KEY" },
-			"vault, which says"},
+		"another token for Vault": {
+			func(_ *v1alpha1.Fleet, m *v1alpha1.ManagementCluster) { m.Vault.JWTEnv = "SOPS_AGE_KEY" },
+			"vault, which says",
+		},
 		"another parent": {func(_ *v1alpha1.Fleet, m *v1alpha1.ManagementCluster) { m.Parent = "other" }, `parent is "other"`},
 		"another server": {func(f *v1alpha1.Fleet, _ *v1alpha1.ManagementCluster) {
 			f.Spec.Git.URL = "https://elsewhere.example.com/eu.git"
 		}, "https://elsewhere.example.com"},
 	} {
-		fleet := &v1alpha1.Fleet{Spec: v1alpha1.FleetSpec{Git: v1alpha1.Git{URL: url},
-			ManagementClusters: []v1alpha1.ManagementCluster{declared()}}}
+		fleet := &v1alpha1.Fleet{Spec: v1alpha1.FleetSpec{
+			Git:                v1alpha1.Git{URL: url},
+			ManagementClusters: []v1alpha1.ManagementCluster{declared()},
+		}}
 		tc.set(fleet, &fleet.Spec.ManagementClusters[0])
 		err := sources.Check(fleet)
 		if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want) || diag.Hint(err) == "") {
@@ -80,8 +88,10 @@ func TestNarrowed(t *testing.T) {
 	}
 	deps := management.Deps{LookupEnv: func(name string) (string, bool) { value, ok := environment[name]; return value, ok }}
 	value := "in clear"
-	m := &v1alpha1.ManagementCluster{Providers: []v1alpha1.Provider{{Name: "docker",
-		Variables: []v1alpha1.Variable{{Name: "A_REGION", Value: &value}, {Name: "SOME_TOKEN", Env: "EU_TOKEN"}}}}}
+	m := &v1alpha1.ManagementCluster{Providers: []v1alpha1.Provider{{
+		Name:      "docker",
+		Variables: []v1alpha1.Variable{{Name: "A_REGION", Value: &value}, {Name: "SOME_TOKEN", Env: "EU_TOKEN"}},
+	}}}
 	narrow := Narrowed(deps, m)
 	for name, want := range map[string]string{"EU_TOKEN": "eu's", "A_TOKEN": "", "SOPS_AGE_KEY_FILE": "", "VAULT_TOKEN": "", "A_REGION": ""} {
 		if got, ok := narrow.LookupEnv(name); got != want || ok != (want != "") {

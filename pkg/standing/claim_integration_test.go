@@ -81,11 +81,15 @@ func TestFluxThatFollowsSomethingElse(t *testing.T) {
 		"another path":                 {e.Git.URL, "main", "clusters/prod", "", false},
 		"the folder above":             {e.Git.URL, "main", "providers/docker/v1", "", false},
 		"the top of the repository":    {e.Git.URL, "main", "", "", false},
-		"a sync of another tool beside it": {"", "", "",
+		"a sync of another tool beside it": {
+			"", "", "",
 			"{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {name: platform, namespace: flux-system}, spec: {path: " +
-				"./, prune: true, sourceRef: {kind: OCIRepository, name: platform}}}", false},
-		"a FluxInstance of the operator": {"", "", "",
-			"{apiVersion: fluxcd.controlplane.io/v1, kind: FluxInstance, metadata: {name: flux, namespace: flux-system}, spec: {}}", false},
+				"./, prune: true, sourceRef: {kind: OCIRepository, name: platform}}}", false,
+		},
+		"a FluxInstance of the operator": {
+			"", "", "",
+			"{apiVersion: fluxcd.controlplane.io/v1, kind: FluxInstance, metadata: {name: flux, namespace: flux-system}, spec: {}}", false,
+		},
 		"an address that a folder could be": {"http://10.0.0.1:4000/fleet.git", "main", path, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {

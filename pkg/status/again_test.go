@@ -32,8 +32,10 @@ func TestReasonWithoutOurPort(t *testing.T) {
 	server := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 6443}
 	for _, port := range []int{40001, 50002} {
 		ours := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port}
-		err := fmt.Errorf("list: %w", &net.OpError{Op: "read", Net: "tcp", Source: ours, Addr: server,
-			Err: errors.New("connection reset by peer")})
+		err := fmt.Errorf("list: %w", &net.OpError{
+			Op: "read", Net: "tcp", Source: ours, Addr: server,
+			Err: errors.New("connection reset by peer"),
+		})
 		if got, want := reason(err), "list: read tcp 127.0.0.1:6443: connection reset by peer"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}

@@ -45,9 +45,13 @@ func TestAll(t *testing.T) {
 
 // A copy that is paused, as in the midst of a hand-over, has no second owner; nor has another cluster of the same name.
 func TestNotTwoOwners(t *testing.T) {
-	for name, second := range map[string]Fleet{"paused": shop("10.0.0.1:6443", true), "another": shop("10.0.0.2:6443", false),
-		"not made yet": shop("", false), "another behind the same private address": {Namespace: "shop", Name: "shop", Ready: true,
-			Endpoint: "10.0.0.1:6443", Machines: []Machine{{Name: "shop-vwxyz"}}}} {
+	for name, second := range map[string]Fleet{
+		"paused": shop("10.0.0.1:6443", true), "another": shop("10.0.0.2:6443", false),
+		"not made yet": shop("", false), "another behind the same private address": {
+			Namespace: "shop", Name: "shop", Ready: true,
+			Endpoint: "10.0.0.1:6443", Machines: []Machine{{Name: "shop-vwxyz"}},
+		},
+	} {
 		if all := Join([]*Report{managing("first", shop("10.0.0.1:6443", false)), managing("second", second)}); len(all.TwoOwners) > 0 ||
 			!all.Ready {
 			t.Errorf("%s: %+v", name, all.TwoOwners)

@@ -103,10 +103,14 @@ func TestCheckRefusesValuesThatCannotBe(t *testing.T) {
 		},
 		"nobody makes it":       {[]Step{{Name: "a", Work: takes(v)}}, "which no step makes"},
 		"nobody makes it, ever": {[]Step{{Name: "a", Work: awaits(v)}}, "which no step makes"},
-		"two make it": {[]Step{{Name: "a", Work: Make(v, text(""))}, {Name: "b", Work: Make(v, text(""))}},
-			`the steps "a" and "b" both make the plan`},
-		"it may never be made": {[]Step{{Name: "a", Work: Make(v, text("")),
-			Done: func(context.Context) (string, bool, error) { return "", true, nil }}}, "must not have a Done"},
+		"two make it": {
+			[]Step{{Name: "a", Work: Make(v, text(""))}, {Name: "b", Work: Make(v, text(""))}},
+			`the steps "a" and "b" both make the plan`,
+		},
+		"it may never be made": {[]Step{{
+			Name: "a", Work: Make(v, text("")),
+			Done: func(context.Context) (string, bool, error) { return "", true, nil },
+		}}, "must not have a Done"},
 		"nothing is to be done":    {[]Step{{Name: "a"}}, "either Run or Work"},
 		"two things are":           {[]Step{{Name: "a", Run: nothing, Work: Do(nothing)}}, "either Run or Work"},
 		"it waits for itself":      {[]Step{{Name: "a", Work: awaits(v).Telling(v)}}, "would never end"},
@@ -125,8 +129,10 @@ func TestCheckRefusesValuesThatCannotBe(t *testing.T) {
 func TestStepThatForgetsItsValue(t *testing.T) {
 	for name, err := range map[string]error{"done": nil, "nothing to do": NothingToDo("all is well")} {
 		value := NewValue[string]("the news")
-		got := Run(t.Context(), progress.Discard, []Step{{Name: "a",
-			Work: Do(func(context.Context, func(string)) error { return err }).Telling(value)}})
+		got := Run(t.Context(), progress.Discard, []Step{{
+			Name: "a",
+			Work: Do(func(context.Context, func(string)) error { return err }).Telling(value),
+		}})
 		if got == nil || got.Error() != "a: it ended without the news, which it makes" {
 			t.Errorf("%s: got %v", name, got)
 		}

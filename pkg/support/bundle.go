@@ -243,8 +243,10 @@ func (b *bundle) clusters(ctx context.Context, report *status.Report) {
 		n++
 		name := c.Namespace + "/" + c.Name
 		b.doing("cluster " + name)
-		found, err := why.Collect(ctx, why.Sources{Client: b.from.Status.Client, Management: b.from.Name, Cluster: name,
-			Repo: b.from.Status.Repo})
+		found, err := why.Collect(ctx, why.Sources{
+			Client: b.from.Status.Client, Management: b.from.Name, Cluster: name,
+			Repo: b.from.Status.Repo,
+		})
 		if err != nil {
 			b.missing("cluster "+name, err)
 			continue

@@ -45,12 +45,16 @@ func TestCanary(t *testing.T) {
 			"from": "https://x:" + canary + "@git.example.com/fleet.git",
 		}}
 	}
-	if err := client.Create(ctx, &corev1.Secret{ObjectMeta: meta("cloud"),
-		StringData: map[string]string{"plain": canary, "kubeconfig": string(kubeconfig), "namespace": "kube-system"}}); err != nil {
+	if err := client.Create(ctx, &corev1.Secret{
+		ObjectMeta: meta("cloud"),
+		StringData: map[string]string{"plain": canary, "kubeconfig": string(kubeconfig), "namespace": "kube-system"},
+	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := client.Create(ctx, &corev1.ConfigMap{ObjectMeta: meta("config"),
-		Data: map[string]string{"innocent": "it is " + canary, "coded": encoded, "script": "#!/bin/sh\nexport X=" + canary}}); err != nil {
+	if err := client.Create(ctx, &corev1.ConfigMap{
+		ObjectMeta: meta("config"),
+		Data:       map[string]string{"innocent": "it is " + canary, "coded": encoded, "script": "#!/bin/sh\nexport X=" + canary},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	pod := &corev1.Pod{ObjectMeta: meta("web"), Spec: corev1.PodSpec{Containers: []corev1.Container{{

@@ -54,8 +54,10 @@ func unpack(t *testing.T, file string) map[string]string {
 func TestBundleWithoutACluster(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "bundle.tar.gz")
 	r, err := Write(t.Context(), file, Sources{
-		Name: "mgmt", Status: status.Sources{Cluster: status.Cluster{Name: "mgmt", State: "stopped"},
-			Unreachable: errors.New("it is stopped, and was asked with " + canary)},
+		Name: "mgmt", Status: status.Sources{
+			Cluster:     status.Cluster{Name: "mgmt", State: "stopped"},
+			Unreachable: errors.New("it is stopped, and was asked with " + canary),
+		},
 		Private: [][]byte{[]byte(`{"url": "http://127.0.0.1", "password": "` + canary + `"}`)},
 	})
 	if err != nil {

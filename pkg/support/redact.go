@@ -282,8 +282,10 @@ func isReferenceValue(v any) bool {
 // isReference tells whether fields only name another object: {name, key}, {kind, name, namespace}.
 func isReference(v map[string]any) bool {
 	for name, value := range v {
-		if !slices.Contains([]string{"name", "namespace", "kind", "key", "apiVersion", "apiGroup", "optional", "uid", "controller",
-			"resourceVersion"}, name) {
+		if !slices.Contains([]string{
+			"name", "namespace", "kind", "key", "apiVersion", "apiGroup", "optional", "uid", "controller",
+			"resourceVersion",
+		}, name) {
 			return false
 		}
 		switch value.(type) {

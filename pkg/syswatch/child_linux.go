@@ -99,8 +99,10 @@ func start() (*Child, error) {
 	if err != nil {
 		return nil, errors.Join(err, command.Wait())
 	}
-	c := &Child{command: command, watcher: &watcher{listener: listener, self: self}, folders: folders, answers: bufio.NewReader(read),
-		served: make(chan error, 1)}
+	c := &Child{
+		command: command, watcher: &watcher{listener: listener, self: self}, folders: folders, answers: bufio.NewReader(read),
+		served: make(chan error, 1),
+	}
 	go func() { c.served <- c.watcher.serve() }()
 	if _, err := c.answers.ReadString('\n'); err != nil {
 		return nil, fmt.Errorf("it did not begin: %w", errors.Join(err, command.Wait()))

@@ -212,8 +212,10 @@ var (
 		"/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/localtime", "/dev/null", "/dev/urandom",
 		"/sys/kernel/mm/transparent_hugepage/hpage_pmd_size",
 	}
-	foldersOfEverybody = []string{"/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/share/zoneinfo", "/sys/fs/cgroup",
-		"/sys/devices/system/cpu"}
+	foldersOfEverybody = []string{
+		"/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/share/zoneinfo", "/sys/fs/cgroup",
+		"/sys/devices/system/cpu",
+	}
 	ofTheProcess = []string{"cgroup", "mountinfo", "maps", "auxv", "exe", "stat", "status", "task"}
 )
 

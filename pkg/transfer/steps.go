@@ -53,8 +53,10 @@ func (t *transfer) run(ctx context.Context) error {
 			Name: stepHandOver, Needs: []string{stepQuiet}, Run: t.handOver, Timeout: 30 * time.Minute,
 			Hint: "run the same command again: it goes on; before the commit, --abort undoes it",
 		},
-		{Name: stepAvailable, Needs: []string{stepHandOver}, Run: t.waitAvailable, Timeout: 15 * time.Minute,
-			Hint: "the target has taken over; `fleetctl status` shows what is wrong there"},
+		{
+			Name: stepAvailable, Needs: []string{stepHandOver}, Run: t.waitAvailable, Timeout: 15 * time.Minute,
+			Hint: "the target has taken over; `fleetctl status` shows what is wrong there",
+		},
 		{Name: stepRepo, Needs: []string{stepHandOver}, Run: t.changeRepo},
 	}
 	if err := steps.Run(ctx, t.Report, all); err != nil {

@@ -189,8 +189,10 @@ func PrintSARIF(w io.Writer, prefix string, rules []diag.Rule, findings diag.Fin
 	}
 	results := []sarifResult{}
 	for _, f := range findings {
-		r := sarifResult{RuleID: f.Rule, Level: string(f.Severity), Message: sarifMessage{plain.Clip(f.Summary, diag.MaxSummary)},
-			Locations: []sarifLocation{}}
+		r := sarifResult{
+			RuleID: f.Rule, Level: string(f.Severity), Message: sarifMessage{plain.Clip(f.Summary, diag.MaxSummary)},
+			Locations: []sarifLocation{},
+		}
 		if i, ok := index[f.Rule]; ok {
 			r.RuleIndex = &i
 		}

@@ -11,8 +11,10 @@ import (
 )
 
 var found = diag.Findings{
-	{Severity: diag.SeverityError, Rule: "unknown-field", File: "providers/a b/cluster.yaml", Line: 3, Column: 5,
-		Summary: "spec: 100% wrong,\nreally", Hint: "do: this"},
+	{
+		Severity: diag.SeverityError, Rule: "unknown-field", File: "providers/a b/cluster.yaml", Line: 3, Column: 5,
+		Summary: "spec: 100% wrong,\nreally", Hint: "do: this",
+	},
 	{Severity: diag.SeverityWarning, Rule: "other", File: "fleet.yaml", Summary: "of the whole file"},
 }
 

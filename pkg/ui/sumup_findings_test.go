@@ -20,11 +20,15 @@ func TestFindingsAreSummedUp(t *testing.T) {
 		})
 	}
 	for i := range 3 {
-		findings = append(findings, diag.Finding{Severity: diag.SeverityWarning, Rule: "unknown-folder", File: fmt.Sprintf("d%d", i),
-			Summary: "it is not one of the layout"})
+		findings = append(findings, diag.Finding{
+			Severity: diag.SeverityWarning, Rule: "unknown-folder", File: fmt.Sprintf("d%d", i),
+			Summary: "it is not one of the layout",
+		})
 	}
-	findings = append(findings, diag.Finding{Severity: diag.SeverityWarning, Rule: "unknown-field", File: "z.yaml",
-		Summary: "Cluster z: spec.x: no such field", Gist: "Cluster: spec.x: no such field"})
+	findings = append(findings, diag.Finding{
+		Severity: diag.SeverityWarning, Rule: "unknown-field", File: "z.yaml",
+		Summary: "Cluster z: spec.x: no such field", Gist: "Cluster: spec.x: no such field",
+	})
 	var out bytes.Buffer
 	if err := PrintFindings(Streams{}, &out, findings); err != nil {
 		t.Fatal(err)

@@ -36,8 +36,10 @@ func TestIdentitiesThatAdmit(t *testing.T) {
 		{"a label that the cluster fills in", identity("VSphere", "allowedNamespaces: {selector: {matchLabels: {a: \"${b}\"}}}") +
 			cluster("VSphere", "one"), ""},
 		{"OpenStack admits all", identity("OpenStack", "secretRef: {name: a, namespace: b}") + cluster("OpenStack", "one"), ""},
-		{"OpenStack's labels", identity("OpenStack", "namespaceSelector: {matchLabels: {a: b}}") + cluster("OpenStack", "one"),
-			"namespaceSelector takes those with the labels a=b"},
+		{
+			"OpenStack's labels", identity("OpenStack", "namespaceSelector: {matchLabels: {a: b}}") + cluster("OpenStack", "one"),
+			"namespaceSelector takes those with the labels a=b",
+		},
 		{"nobody", identity("VSphere", "secretName: of") + cluster("VSphere", "default"), "no allowedNamespaces"},
 		{"vSphere knows no list", identity("VSphere", "allowedNamespaces: {list: [one], selector: {matchLabels: {a: b}}}") +
 			cluster("VSphere", "one"), "labels a=b"},

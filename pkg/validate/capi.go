@@ -183,8 +183,10 @@ func (c *referrer) class() {
 	if c.Kind != "Cluster" || topology == nil {
 		return
 	}
-	ref := reference{rule: RuleClusterRef, group: clusterGroup, kind: "ClusterClass", name: topology.Text("class"),
-		namespace: topology.Text("classNamespace"), field: "spec.topology.class"}
+	ref := reference{
+		rule: RuleClusterRef, group: clusterGroup, kind: "ClusterClass", name: topology.Text("class"),
+		namespace: topology.Text("classNamespace"), field: "spec.topology.class",
+	}
 	if ref.name == "" {
 		ref.name, ref.namespace, ref.field = topology.Text("classRef", "name"), topology.Text("classRef", "namespace"),
 			"spec.topology.classRef.name"

@@ -33,10 +33,14 @@ func TestExcludeHidesNoFolder(t *testing.T) {
 		files      map[string]string
 		file, rule string
 	}{
-		"all that is applied": {infra("    exclude: [infra]\n", map[string]string{"infra/broken.yaml": "a: [\n", "infra/a.yaml": aConfigMap}),
-			"infra/broken.yaml", RuleSyntax},
-		"no object": {infra("    exclude: [infra]\n", map[string]string{"infra/broken.yaml": "- a\n"}),
-			"infra/broken.yaml", RuleSyntax},
+		"all that is applied": {
+			infra("    exclude: [infra]\n", map[string]string{"infra/broken.yaml": "a: [\n", "infra/a.yaml": aConfigMap}),
+			"infra/broken.yaml", RuleSyntax,
+		},
+		"no object": {
+			infra("    exclude: [infra]\n", map[string]string{"infra/broken.yaml": "- a\n"}),
+			"infra/broken.yaml", RuleSyntax,
+		},
 		"a bomb": {infra("    exclude: [infra]\n", map[string]string{"infra/bomb.yaml": bomb()}), "infra/bomb.yaml", RuleLimit},
 		"resource that is not there": {
 			infra("    exclude: [infra]\n", map[string]string{"infra/kustomization.yaml": "resources: [nothing.yaml]\n"}),
@@ -47,8 +51,10 @@ func TestExcludeHidesNoFolder(t *testing.T) {
 			"infra/kustomization.yaml", RuleUnknownField,
 		},
 		"the same twice": {
-			infra("    exclude: [infra]\n", map[string]string{"infra/kustomization.yaml": "resources: [a.yaml, b.yaml]\n",
-				"infra/a.yaml": aConfigMap, "infra/b.yaml": aConfigMap}),
+			infra("    exclude: [infra]\n", map[string]string{
+				"infra/kustomization.yaml": "resources: [a.yaml, b.yaml]\n",
+				"infra/a.yaml":             aConfigMap, "infra/b.yaml": aConfigMap,
+			}),
 			"infra/b.yaml", RuleDuplicate,
 		},
 		"one of its files": {
@@ -79,8 +85,8 @@ func TestExcludeHidesNoFolder(t *testing.T) {
 // is not told.
 func TestIgnoreInWhatIsExcluded(t *testing.T) {
 	files := withSettings(t, "    exclude: [features/web]\n")
-	files["features/web/namespaced/kustomization.yaml"] =
-		"resources:\n- https://example.com/base?ref=v1 # fleetctl:ignore kustomize-build it is ours\n"
+	files["features/web/namespaced/kustomization.yaml"] = "resources:\n" +
+		"- https://example.com/base?ref=v1 # fleetctl:ignore kustomize-build it is ours\n"
 	files[web] += "# fleetctl:ignore kustomize-build it is not\n"
 	report(t, validate(t, files, knownKinds(t)).Findings)
 	files["features/web/namespaced/kustomization.yaml"] = "resources:\n- https://example.com/base?ref=v1\n"
@@ -133,8 +139,7 @@ func TestNothingIsCheckedForAHiddenError(t *testing.T) {
 func TestCRDsInWhatIsExcluded(t *testing.T) {
 	files := withSettings(t, "    exclude: [hack]\n")
 	files["hack/gadgets.yaml"] = gadgets
-	files[platform+"gadget.yaml"] =
-		"apiVersion: gadgets.example.com/v1\nkind: Gadget\nmetadata: {name: b, namespace: platform}\nspec: {sise: 1}\n"
+	files[platform+"gadget.yaml"] = "apiVersion: gadgets.example.com/v1\nkind: Gadget\nmetadata: {name: b, namespace: platform}\nspec: {sise: 1}\n"
 	only(t, validate(t, files, knownKinds(t)).Findings, RuleUnknownField)
 	files[platform+"gadgets.yaml"] = strings.ReplaceAll(gadgets, "size: {", "sise: {")
 	report(t, validate(t, files, knownKinds(t)).Findings)

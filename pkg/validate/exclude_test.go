@@ -17,8 +17,10 @@ func withSettings(t *testing.T, settings string) map[string]string {
 
 // What fleet.yaml leaves out has no finding, is counted, and what is left is still checked.
 func TestExclude(t *testing.T) {
-	for _, pattern := range []string{"features/web", "features/web/", "features/*", "**/namespaced", "features/web/namespaced/deployment.yaml",
-		"**/deployment.yaml"} {
+	for _, pattern := range []string{
+		"features/web", "features/web/", "features/*", "**/namespaced", "features/web/namespaced/deployment.yaml",
+		"**/deployment.yaml",
+	} {
 		t.Run(pattern, func(t *testing.T) {
 			files := withSettings(t, "    exclude: ["+`"`+pattern+`"`+"]\n")
 			files[web] = strings.Replace(files[web], "  replicas: 1", "  replicaz: 1", 1)
@@ -46,8 +48,7 @@ func TestExcludeWhatCannotBeRead(t *testing.T) {
 	files := withSettings(t, "    exclude: [hack, features/web/namespaced/gadget.yaml]\n")
 	files["hack/template.yaml"] = "{% if a %}\n"
 	files["hack/secret.yaml"] = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: {a: hunter2}\n"
-	files["features/web/namespaced/gadget.yaml"] =
-		"apiVersion: gadgets.example.com/v1\nkind: Gadget\nmetadata: {name: a, namespace: platform}\n"
+	files["features/web/namespaced/gadget.yaml"] = "apiVersion: gadgets.example.com/v1\nkind: Gadget\nmetadata: {name: a, namespace: platform}\n"
 	files["features/web/namespaced/kustomization.yaml"] = strings.Replace(files["features/web/namespaced/kustomization.yaml"],
 		"- deployment.yaml", "- deployment.yaml\n- gadget.yaml", 1)
 	files[platform+"gadget.yaml"] = "apiVersion: gadgets.example.com/v1\nkind: Gadget\nmetadata: {name: b, namespace: platform}\n"
@@ -77,14 +78,11 @@ func TestExcludeTooMuch(t *testing.T) {
 // CRDs that fleet.yaml names win over others, in any form, and a place without any is reported.
 func TestDeclaredCRDs(t *testing.T) {
 	files := withSettings(t, "    crds: [hack/crds, hack/all.json]\n    exclude: [hack]\n")
-	files[platform+"gadget.yaml"] =
-		"apiVersion: gadgets.example.com/v1\nkind: Gadget\nmetadata: {name: b, namespace: platform}\nspec: {sise: 1}\n"
-	files[platform+"gizmo.yaml"] =
-		"apiVersion: gadgets.example.com/v1\nkind: Gizmo\nmetadata: {name: b, namespace: platform}\nspec: {sise: 1}\n"
+	files[platform+"gadget.yaml"] = "apiVersion: gadgets.example.com/v1\nkind: Gadget\nmetadata: {name: b, namespace: platform}\nspec: {sise: 1}\n"
+	files[platform+"gizmo.yaml"] = "apiVersion: gadgets.example.com/v1\nkind: Gizmo\nmetadata: {name: b, namespace: platform}\nspec: {sise: 1}\n"
 	files["hack/crds/list.yaml"] = "apiVersion: v1\nkind: List\nitems:\n- " + strings.ReplaceAll(strings.TrimSpace(gadgets), "\n", "\n  ") +
 		"\n"
-	files["hack/all.json"] =
-		`{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "gizmos.gadgets.example.com"},
+	files["hack/all.json"] = `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "gizmos.gadgets.example.com"},
   "spec": {"group": "gadgets.example.com", "names": {"kind": "Gizmo", "plural": "gizmos"}, "scope": "Namespaced",
     "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}}}}]}}`
 	found := map[string]bool{}

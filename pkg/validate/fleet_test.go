@@ -51,8 +51,10 @@ func addCluster(t testing.TB, files map[string]string, environment, name string,
 	t.Helper()
 	all := map[string]any{"kubernetesVersion": "v1.36.3"}
 	maps.Copy(all, values)
-	made, err := scaffold.ClusterFiles(scaffold.ClusterOptions{Name: name, Layout: layoutOfTests, Environment: environment,
-		Flavour: "in-memory", Values: all})
+	made, err := scaffold.ClusterFiles(scaffold.ClusterOptions{
+		Name: name, Layout: layoutOfTests, Environment: environment,
+		Flavour: "in-memory", Values: all,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

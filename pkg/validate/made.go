@@ -24,8 +24,10 @@ type maker struct {
 // makers are the kinds of which controllers make what others refer to.
 var makers = map[string][]maker{
 	"ExternalSecret": {{kind: "Secret", names: []string{"spec.target.name"}, own: true}},
-	"ClusterExternalSecret": {{kind: "Secret", names: []string{"spec.externalSecretSpec.target.name", "spec.externalSecretName"},
-		own: true, everywhere: true}},
+	"ClusterExternalSecret": {{
+		kind: "Secret", names: []string{"spec.externalSecretSpec.target.name", "spec.externalSecretName"},
+		own: true, everywhere: true,
+	}},
 	"SealedSecret":       {{kind: "Secret", names: []string{"spec.template.metadata.name"}, own: true, namespace: "namespace"}},
 	"SopsSecret":         {{kind: "Secret", names: []string{"spec.secretTemplates[].name"}}},
 	"VaultStaticSecret":  {{kind: "Secret", names: []string{"spec.destination.name"}}},
@@ -39,8 +41,10 @@ var makers = map[string][]maker{
 		{kind: "Secret", names: []string{"spec.managedKubeSecretReferences[].secretName"}, namespace: "secretNamespace"},
 	},
 	"DopplerSecret": {{kind: "Secret", names: []string{"spec.managedSecret.name"}, namespace: "namespace"}},
-	"AzureKeyVaultSecret": {{kind: "Secret", names: []string{"spec.output.secret.name"}},
-		{kind: "ConfigMap", names: []string{"spec.output.configMap.name"}}},
+	"AzureKeyVaultSecret": {
+		{kind: "Secret", names: []string{"spec.output.secret.name"}},
+		{kind: "ConfigMap", names: []string{"spec.output.configMap.name"}},
+	},
 	"SecretProviderClass": {{kind: "Secret", names: []string{"spec.secretObjects[].secretName"}}},
 	"BitwardenSecret":     {{kind: "Secret", names: []string{"spec.secretName"}}},
 	"StringSecret":        {{kind: "Secret", own: true}},
@@ -96,8 +100,10 @@ func madeOf(o *object, content map[string]any) []known {
 		out = append(out, resourceSet(o, f)...)
 	case "Secret", "ConfigMap":
 		notes := f.In("metadata", "annotations")
-		for _, name := range []string{"reflector.v1.k8s.emberstack.com/reflection-auto-enabled", "replicator.v1.mittwald.de/replicate-to",
-			"replicator.v1.mittwald.de/replicate-to-matching"} {
+		for _, name := range []string{
+			"reflector.v1.k8s.emberstack.com/reflection-auto-enabled", "replicator.v1.mittwald.de/replicate-to",
+			"replicator.v1.mittwald.de/replicate-to-matching",
+		} {
 			if text, _ := notes[name].(string); text != "" && text != "false" {
 				out = append(out, known{kind: o.Kind, namespace: anywhere, name: o.Name})
 			}

@@ -49,8 +49,10 @@ spec: {clusterNetwork: {pods: {cidrBlocks: [PODS]}, services: {cidrBlocks: [10.9
 				"(spec.network.subnets[0].cidrBlock of GCPManagedCluster c)"},
 		},
 		"two families": {fill(cluster, "PODS", `192.168.0.0/16, "fd00:1::/64"`), nil},
-		"the second family alone": {fill(cluster, "PODS", `192.168.0.0/16, "fd00:2::/64"`),
-			[]string{"spec.clusterNetwork.pods.cidrBlocks[1]: fd00:2::/64"}},
+		"the second family alone": {
+			fill(cluster, "PODS", `192.168.0.0/16, "fd00:2::/64"`),
+			[]string{"spec.clusterNetwork.pods.cidrBlocks[1]: fd00:2::/64"},
+		},
 		"host bits":  {fill(cluster, "PODS", "10.97.1.1/16"), []string{"10.97.1.1/16, for pods, has addresses in common"}},
 		"a variable": {fill(cluster, "PODS", `"${PODS}"`), nil},
 		"none":       {fill(cluster, "PODS", "10.0.0.0"), []string{`"10.0.0.0" is no network`}},

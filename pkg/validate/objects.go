@@ -88,8 +88,10 @@ func unapplied(d *document) *object {
 		return nil
 	}
 	return &object{
-		Object: &render.Object{APIVersion: version, Kind: kind, Name: nameOf(d.object),
-			Source: render.Source{File: d.file.path, Line: d.node.Line}},
+		Object: &render.Object{
+			APIVersion: version, Kind: kind, Name: nameOf(d.object),
+			Source: render.Source{File: d.file.path, Line: d.node.Line},
+		},
 		document: d, content: d.object,
 	}
 }

@@ -97,8 +97,10 @@ func (r *run) brokenAt(f diag.Finding) bool {
 }
 
 // unbuilt are the rules of the renderer by which the objects of a whole folder are missing.
-var unbuilt = []string{render.RuleScreen, render.RuleSyntax, render.RulePath, render.RuleRemote, render.RuleField,
-	render.RuleKustomize, render.RuleTwice}
+var unbuilt = []string{
+	render.RuleScreen, render.RuleSyntax, render.RulePath, render.RuleRemote, render.RuleField,
+	render.RuleKustomize, render.RuleTwice,
+}
 
 // lacksObjects tells whether there is a folder that could not be built: what is wrong with it was said, not what is missing for it.
 func (r *run) lacksObjects() bool {

@@ -29,8 +29,10 @@ func only(t *testing.T, findings diag.Findings, rule string) diag.Finding {
 }
 
 func TestMissingCRDs(t *testing.T) {
-	result, err := Run(t.Context(), Options{Dir: write(t, fleet(t)), CRDs: []string{"schema/testdata/widgets.yaml"}, Offline: true,
-		CacheDir: t.TempDir()})
+	result, err := Run(t.Context(), Options{
+		Dir: write(t, fleet(t)), CRDs: []string{"schema/testdata/widgets.yaml"}, Offline: true,
+		CacheDir: t.TempDir(),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,17 +36,25 @@ var secretShapes = []secretShape{
 			`-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----(?:\s|\\n|\\r)*(?:[A-Za-z-]+: [^\n]*\s+)*[A-Za-z0-9+/=]{16,}`,
 		),
 	},
-	{what: "a private key", has: []string{"LS0tLS1CRUdJTi"},
-		pattern: regexp.MustCompile(`LS0tLS1CRUdJTi[A-Za-z0-9+/]{60,}`), proof: isEncodedKey},
-	{what: "a key of age", has: []string{"AGE-SECRET-KEY-1"},
-		pattern: regexp.MustCompile(`AGE-SECRET-KEY-1[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}`)},
-	{what: "a token of GitHub", has: []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_"},
-		pattern: regexp.MustCompile(`\bgh[pousr]_[A-Za-z0-9]{36,}\b`)},
+	{
+		what: "a private key", has: []string{"LS0tLS1CRUdJTi"},
+		pattern: regexp.MustCompile(`LS0tLS1CRUdJTi[A-Za-z0-9+/]{60,}`), proof: isEncodedKey,
+	},
+	{
+		what: "a key of age", has: []string{"AGE-SECRET-KEY-1"},
+		pattern: regexp.MustCompile(`AGE-SECRET-KEY-1[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}`),
+	},
+	{
+		what: "a token of GitHub", has: []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_"},
+		pattern: regexp.MustCompile(`\bgh[pousr]_[A-Za-z0-9]{36,}\b`),
+	},
 	{what: "a token of GitHub", has: []string{"github_pat_"}, pattern: regexp.MustCompile(`\bgithub_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{59}\b`)},
 	{what: "a token of GitLab", has: []string{"glpat-"}, pattern: regexp.MustCompile(`\bglpat-[A-Za-z0-9_-]{20,}`)},
 	{what: "a token of Slack", has: []string{"xox"}, pattern: regexp.MustCompile(`\bxox[abprs]-[0-9]{10,}-[A-Za-z0-9-]{10,}`)},
-	{what: "a webhook of Slack", has: []string{"hooks.slack.com/services/"},
-		pattern: regexp.MustCompile(`hooks\.slack\.com/services/T[A-Z0-9]{8,}/B[A-Z0-9]{8,}/[A-Za-z0-9]{20,}`)},
+	{
+		what: "a webhook of Slack", has: []string{"hooks.slack.com/services/"},
+		pattern: regexp.MustCompile(`hooks\.slack\.com/services/T[A-Z0-9]{8,}/B[A-Z0-9]{8,}/[A-Za-z0-9]{20,}`),
+	},
 	{
 		what:    "a secret key of AWS",
 		has:     awsKeyNames,

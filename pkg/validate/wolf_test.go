@@ -38,8 +38,10 @@ func TestReferencesAreNoSecrets(t *testing.T) {
 
 // What holds a secret beside a reference is one.
 func TestSecretsBesideReferences(t *testing.T) {
-	for _, value := range []string{"hunter2${SUFFIX}", "postgres://app:hunter2@${HOST}/app", "op://vault/item\nhunter2", "vault:hunter2",
-		"<hunter 2>", "ref+vault", "${PASSWORD:=hunter2}x", "arn:hunter2"} {
+	for _, value := range []string{
+		"hunter2${SUFFIX}", "postgres://app:hunter2@${HOST}/app", "op://vault/item\nhunter2", "vault:hunter2",
+		"<hunter 2>", "ref+vault", "${PASSWORD:=hunter2}x", "arn:hunter2",
+	} {
 		t.Run(value, func(t *testing.T) {
 			files := rawRepo()
 			files["infra/app.yaml"] = "apiVersion: v1\nkind: Secret\nmetadata: {name: app, namespace: default}\nstringData:\n  password: |-\n    " +

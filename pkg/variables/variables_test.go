@@ -60,14 +60,19 @@ func TestResolveVariablesNamesAllThatIsMissing(t *testing.T) {
 	none := func(string) (string, bool) { return "", false }
 	_, err := Resolve(t.Context(), []v1alpha1.Provider{
 		{Name: "aws", Variables: []v1alpha1.Variable{{Name: "AWS_KEY"}}},
-		{Name: "azure", Variables: []v1alpha1.Variable{{Name: "AZ", Command: []string{"false"}}, {Name: "F", File: "no-such-file"},
-			{Name: "IN", Stdin: true}}},
+		{Name: "azure", Variables: []v1alpha1.Variable{
+			{Name: "AZ", Command: []string{"false"}},
+			{Name: "F", File: "no-such-file"},
+			{Name: "IN", Stdin: true},
+		}},
 	}, t.TempDir(), Inputs{LookupEnv: none})
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, want := range []string{"variable AWS_KEY of provider aws", "variable AZ of provider azure", "variable F of provider azure",
-		"no-such-file", "variable IN of provider azure: standard input is a terminal"} {
+	for _, want := range []string{
+		"variable AWS_KEY of provider aws", "variable AZ of provider azure", "variable F of provider azure",
+		"no-such-file", "variable IN of provider azure: standard input is a terminal",
+	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("error does not name %q: %v", want, err)
 		}
@@ -106,8 +111,11 @@ func TestValuesThatAreNone(t *testing.T) {
 		{v1alpha1.Variable{File: "two"}, canary + "\n", ""},
 		{v1alpha1.Variable{File: "lines"}, "[default]\r\nkey = " + canary, ""},
 		{v1alpha1.Variable{Command: []string{"printf", canary + `\r\n`}}, canary, ""},
-		{v1alpha1.Variable{Command: []string{"sh", "-c", "echo " + canary + "; echo \"is $0 " + canary + "?\" >&2; exit 3"}}, "",
-			"command sh: exit status 3: is sh …?"},
+		{
+			v1alpha1.Variable{Command: []string{"sh", "-c", "echo " + canary + "; echo \"is $0 " + canary + "?\" >&2; exit 3"}},
+			"",
+			"command sh: exit status 3: is sh …?",
+		},
 		{v1alpha1.Variable{Command: []string{"sh", "-c", "echo " + canary + "; yes"}}, "", "command sh: its output is larger than"},
 		{v1alpha1.Variable{Command: []string{"sh", "-c", "yes " + canary + " | head -c 9999999 >&2; exit 1"}}, "", "command sh: exit status 1"},
 		{v1alpha1.Variable{Command: []string{"no-such-program"}}, "", `executable file not found`},

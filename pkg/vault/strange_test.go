@@ -51,8 +51,10 @@ func TestStrangeAnswers(t *testing.T) {
 		answer     func(http.ResponseWriter, string)
 		want, hint string
 	}{
-		"wrapped": {0, "secret/x", says(200, `{"lease_id":"","data":null,"wrap_info":{"token":"hvs.canary","ttl":300,"creation_path":"x"}}`),
-			"Vault wraps the answer", "min_wrapping_ttl"},
+		"wrapped": {
+			0, "secret/x", says(200, `{"lease_id":"","data":null,"wrap_info":{"token":"hvs.canary","ttl":300,"creation_path":"x"}}`),
+			"Vault wraps the answer", "min_wrapping_ttl",
+		},
 		"no time":          {0, "aws/creds/x", says(200, leased(0)), "ends at once", "more time"},
 		"less than none":   {0, "aws/creds/x", says(200, leased(-5)), "ends at once", "more time"},
 		"too often":        {0, "secret/x", says(429, `{"errors":["request path \"secret/x\": rate limit quota exceeded"]}`), "429", "again"},

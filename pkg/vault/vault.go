@@ -239,7 +239,8 @@ func (c *Client) versioned(ctx context.Context, at string) (asked string, versio
 			Version string `json:"version"`
 		} `json:"options"`
 	}
-	if json.Unmarshal(got.Data, &mount) != nil || mount.Type != "kv" && mount.Type != "generic" || mount.Options.Version != "2" {
+	read := json.Unmarshal(got.Data, &mount) == nil
+	if !read || mount.Type != "kv" && mount.Type != "generic" || mount.Options.Version != "2" {
 		return at, false, nil
 	}
 	inside, ok := strings.CutPrefix(at, mount.Path)

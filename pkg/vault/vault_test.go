@@ -258,8 +258,10 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s: %v, hint %s", name, err, diag.Hint(err))
 		}
 	}
-	for _, address := range []string{"", "vault.example.com", "ftp://x", "https://user:canary@vault.example.com", "http://vault.example.com",
-		"https://x?token=canary"} {
+	for _, address := range []string{
+		"", "vault.example.com", "ftp://x", "https://user:canary@vault.example.com", "http://vault.example.com",
+		"https://x?token=canary",
+	} {
 		if _, err := New(Config{Address: address}); err == nil || strings.Contains(err.Error(), "canary") {
 			t.Errorf("address %s: %v", address, err)
 		}

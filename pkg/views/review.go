@@ -123,8 +123,10 @@ type renderedObject struct {
 
 // forPrograms is the result as JSON and YAML have it.
 func forPrograms(result *render.Result) *renderResult {
-	out := &renderResult{FormatVersion: "1", Objects: make([]renderedObject, 0, len(result.Objects)),
-		Problems: append(diag.Findings{}, result.Findings...)}
+	out := &renderResult{
+		FormatVersion: "1", Objects: make([]renderedObject, 0, len(result.Objects)),
+		Problems: append(diag.Findings{}, result.Findings...),
+	}
 	for _, o := range result.Objects {
 		out.Objects = append(out.Objects, renderedObject{
 			ManagementCluster: o.ManagementCluster, Environment: o.Environment, Cluster: o.Cluster, Targets: o.Targets, Owner: o.Owner,

@@ -104,8 +104,10 @@ func (b *bed) deployment(ready bool) {
 	}
 	d.Status = appsv1.DeploymentStatus{
 		ObservedGeneration: d.Generation, Replicas: 1, UpdatedReplicas: 1, UnavailableReplicas: 1,
-		Conditions: []appsv1.DeploymentCondition{{Type: "Available", Status: "False", Reason: "CrashLoopBackOff",
-			Message: "manager: ended with exit code 1"}},
+		Conditions: []appsv1.DeploymentCondition{{
+			Type: "Available", Status: "False", Reason: "CrashLoopBackOff",
+			Message: "manager: ended with exit code 1",
+		}},
 	}
 	if ready {
 		d.Status.UnavailableReplicas, d.Status.ReadyReplicas, d.Status.AvailableReplicas = 0, 1, 1
@@ -182,8 +184,10 @@ func (b *bed) below(text string, owner *unstructured.Unstructured) *unstructured
 	b.t.Helper()
 	obj := object(text)
 	yes := true
-	obj.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: owner.GetAPIVersion(), Kind: owner.GetKind(), Name: owner.GetName(),
-		UID: owner.GetUID(), Controller: &yes}})
+	obj.SetOwnerReferences([]metav1.OwnerReference{{
+		APIVersion: owner.GetAPIVersion(), Kind: owner.GetKind(), Name: owner.GetName(),
+		UID: owner.GetUID(), Controller: &yes,
+	}})
 	if err := b.Create(b.t.Context(), obj); err != nil {
 		b.t.Fatalf("%v\n%s", err, text)
 	}

@@ -19,8 +19,10 @@ var summing = []string{
 }
 
 // downstream are Flux's reasons for applied objects that are not healthy yet. The cause is in the applied objects.
-var downstream = []string{"HealthCheckFailed", "Progressing", "ProgressingWithRetry", "DependencyNotReady",
-	"InstallFailed", "UpgradeFailed"}
+var downstream = []string{
+	"HealthCheckFailed", "Progressing", "ProgressingWithRetry", "DependencyNotReady",
+	"InstallFailed", "UpgradeFailed",
+}
 
 // candidate is a trouble that may be a cause. The lower its weight, the more it explains.
 type candidate struct {

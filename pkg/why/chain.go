@@ -165,8 +165,10 @@ const codeNotFetched = "NotFetched"
 func shortCommit(s string) string { return s[:min(len(s), 8)] }
 
 func (c *chain) fluxLink(stage Stage, o flux.Object) {
-	l := Link{Stage: stage, Object: objectName(o.Kind, kube.Key{Namespace: o.Namespace, Name: o.Name}),
-		Detail: shortRevision(o.Revision), kind: o.Kind}
+	l := Link{
+		Stage: stage, Object: objectName(o.Kind, kube.Key{Namespace: o.Namespace, Name: o.Name}),
+		Detail: shortRevision(o.Revision), kind: o.Kind,
+	}
 	if o.Suspended {
 		by := "it is suspended: Flux does not reconcile it"
 		if o.SuspendedByFleetctl {
@@ -207,8 +209,10 @@ func (c *chain) controllerLinks() {
 	}
 	switch {
 	case len(c.installed) == 0 && !slices.ContainsFunc(c.unknown, func(u string) bool { return strings.HasPrefix(u, "providers: ") }):
-		c.add(Link{Stage: StageControllers, Object: "Cluster API", State: StateWrong,
-			Troubles: []Trouble{{Reason: "no provider is installed", code: "NotInstalled"}}})
+		c.add(Link{
+			Stage: StageControllers, Object: "Cluster API", State: StateWrong,
+			Troubles: []Trouble{{Reason: "no provider is installed", code: "NotInstalled"}},
+		})
 	case !broken && len(c.installed) > 0:
 		c.add(Link{Stage: StageControllers, Object: "the providers' controllers", State: StateOK})
 	}

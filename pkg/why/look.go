@@ -218,8 +218,10 @@ func Collect(ctx context.Context, from Sources) (*Report, error) {
 	r.Causes = append(r.Causes, c.causes()...)
 	r.Ready = l.cluster != nil && l.cluster.Available && len(r.Causes) == 0 && len(r.Unknown) == 0
 	if len(r.Causes) == 0 && l.cluster != nil && !l.cluster.Available { // only the Cluster itself has a trouble
-		r.Causes = append(r.Causes, Cause{Stage: StageCluster, Object: "Cluster " + r.Cluster, Reason: l.cluster.Reason,
-			Words: l.words("Cluster", l.key.Name)})
+		r.Causes = append(r.Causes, Cause{
+			Stage: StageCluster, Object: "Cluster " + r.Cluster, Reason: l.cluster.Reason,
+			Words: l.words("Cluster", l.key.Name),
+		})
 	}
 	return r, nil
 }

@@ -8,17 +8,23 @@ func clusterRemedies() []Remedy {
 			Means: "A controller, an engine or a node cannot write any more.",
 			Do:    "Free some space. An embedded host then goes on by itself; `fleetctl doctor` shows the free space.",
 			match: match{texts: []string{`no space left on device`, `DiskPressure`}},
-			examples: []example{{StageControllers, "", "",
-				"pod capd-controller-manager-0: container manager: write /data: no space left on device"}},
+			examples: []example{{
+				StageControllers, "", "",
+				"pod capd-controller-manager-0: container manager: write /data: no space left on device",
+			}},
 		},
 		{
 			ID: "image-pull", Title: "A controller's image cannot be had",
 			Means: "The nodes reach no registry, or the registry does not have the image.",
 			Do:    "Without a network, install from a bundle: `fleetctl init --bundle DIR`. Behind a proxy, give the nodes the proxy.",
-			match: match{stages: []Stage{StageControllers},
-				texts: []string{`ImagePullBackOff`, `ErrImagePull`, `there is no image`, `no such image`}},
-			examples: []example{{StageControllers, "", "",
-				"pod capa-controller-manager-0: container manager: ImagePullBackOff: Back-off pulling image"}},
+			match: match{
+				stages: []Stage{StageControllers},
+				texts:  []string{`ImagePullBackOff`, `ErrImagePull`, `there is no image`, `no such image`},
+			},
+			examples: []example{{
+				StageControllers, "", "",
+				"pod capa-controller-manager-0: container manager: ImagePullBackOff: Back-off pulling image",
+			}},
 		},
 		{
 			ID: "not-installed", Title: "No provider is installed",
@@ -49,9 +55,11 @@ func clusterRemedies() []Remedy {
 			Do: "Add a network with `fleetctl cni add`, and give it to the cluster with `fleetctl cluster flux NAME --cni NETWORK`. If the " +
 				"cluster has a network, look at its pods with `fleetctl cluster kubeconfig NAME`.",
 			match: match{texts: []string{`cni plugin not initialized`, `NetworkPluginNotReady`, `network is not ready`, `NetworkUnavailable`}},
-			examples: []example{{StageCluster, "NodeHealthy", "NodeNotHealthy",
+			examples: []example{{
+				StageCluster, "NodeHealthy", "NodeNotHealthy",
 				"* Node.Ready: container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns " +
-					"error: cni plugin not initialized"}},
+					"error: cni plugin not initialized",
+			}},
 		},
 		{
 			ID: "bootstrap-failed", Title: "A machine came up and did not become a node",
@@ -61,10 +69,14 @@ func clusterRemedies() []Remedy {
 				"name. If the node exists " +
 				"and its Machine does not know it, docker's provider looked too early. It waits longer after each try, up to a quarter of an hour. " +
 				"`kubectl annotate dockermachine --all --namespace NAMESPACE look-again=$(date +%s) --overwrite` makes it look at once.",
-			match: match{stages: []Stage{StageCluster, StageProvider},
-				texts: []string{`BootstrapFailed`, `BootstrapExecSucceeded`, `failed to run kubeadm`, `NodeStartupTimeout`, `Node .* does not exist`,
+			match: match{
+				stages: []Stage{StageCluster, StageProvider},
+				texts: []string{
+					`BootstrapFailed`, `BootstrapExecSucceeded`, `failed to run kubeadm`, `NodeStartupTimeout`, `Node .* does not exist`,
 					`Waiting for a Node with spec\.providerID`, `Waiting for .* to (set|report) spec\.providerID`,
-					`Waiting for Cluster control plane to be initialized`}},
+					`Waiting for Cluster control plane to be initialized`,
+				},
+			},
 			examples: []example{
 				{StageProvider, "BootstrapExecSucceeded", "BootstrapFailed", "Error: failed to run kubeadm: exit status 1"},
 				{StageCluster, "NodeHealthy", "InspectionFailed", "Waiting for Cluster control plane to be initialized"},
@@ -75,31 +87,43 @@ func clusterRemedies() []Remedy {
 			ID: "version-refused", Title: "The Kubernetes version cannot be reached from where the cluster is",
 			Means: "A minor version is skipped, or the machines are newer than the control plane.",
 			Do:    "`fleetctl cluster upgrade NAME` goes one minor version at a time, the control plane first.",
-			match: match{stages: []Stage{StageCluster, StageProvider, StageRelease},
-				texts: []string{`PreflightCheckFailed`, `KubernetesVersionSkew`, `KubeadmVersionSkew`, `version .*skew`, `cannot skip minor`}},
-			examples: []example{{StageCluster, "MachinesReady", "PreflightCheckFailed",
+			match: match{
+				stages: []Stage{StageCluster, StageProvider, StageRelease},
+				texts:  []string{`PreflightCheckFailed`, `KubernetesVersionSkew`, `KubeadmVersionSkew`, `version .*skew`, `cannot skip minor`},
+			},
+			examples: []example{{
+				StageCluster, "MachinesReady", "PreflightCheckFailed",
 				"MachineSet version (v1.37.0) and ControlPlane version (v1.35.2) do not conform to the kubernetes version skew policy " +
-					"(\"KubernetesVersionSkew\" preflight check failed)"}},
+					"(\"KubernetesVersionSkew\" preflight check failed)",
+			}},
 		},
 		{
 			ID: "etcd", Title: "etcd of the workload cluster is not healthy",
 			Means: "One member or most members are lost. Cluster API does not change the control plane until they answer.",
 			Do: "If most members live, delete the broken Machine: another one takes its place. Otherwise restore etcd from a backup, or make " +
 				"the cluster again.",
-			match: match{texts: []string{`etcd member .*(not healthy|unhealthy|fail|does not)`, `etcd cluster .*(not healthy|unhealthy)`,
-				`EtcdMemberHealthy`, `etcd endpoints`}},
-			examples: []example{{StageProvider, "EtcdClusterHealthy", "NotHealthy",
-				"Machine dev-x: etcd member is not healthy: it does not answer"}},
+			match: match{texts: []string{
+				`etcd member .*(not healthy|unhealthy|fail|does not)`, `etcd cluster .*(not healthy|unhealthy)`,
+				`EtcdMemberHealthy`, `etcd endpoints`,
+			}},
+			examples: []example{{
+				StageProvider, "EtcdClusterHealthy", "NotHealthy",
+				"Machine dev-x: etcd member is not healthy: it does not answer",
+			}},
 		},
 		{
 			ID: "workload-unreachable", Title: "The management cluster does not reach the workload cluster's API server",
 			Means: "The cause is its load balancer, a firewall, a route, or a control plane that does not run. The machines may be healthy.",
 			Do: "Get the kubeconfig with `fleetctl cluster kubeconfig NAME`, and test it with kubectl on the machine of the management " +
 				"cluster. For a new cluster, wait a minute first.",
-			match: match{stages: []Stage{StageCluster, StageProvider}, texts: []string{`Remote connection (not established|probe failed)`,
-				`ConnectionDown`, `ProbeFailed`, `Connection to the workload cluster`}, conditions: nil},
-			examples: []example{{StageCluster, "RemoteConnectionProbe", "ProbeFailed",
-				"Remote connection probe failed, probe last succeeded at 2026-01-01T00:00:00Z"}},
+			match: match{stages: []Stage{StageCluster, StageProvider}, texts: []string{
+				`Remote connection (not established|probe failed)`,
+				`ConnectionDown`, `ProbeFailed`, `Connection to the workload cluster`,
+			}, conditions: nil},
+			examples: []example{{
+				StageCluster, "RemoteConnectionProbe", "ProbeFailed",
+				"Remote connection probe failed, probe last succeeded at 2026-01-01T00:00:00Z",
+			}},
 		},
 		{
 			ID: "unhealthy-machines", Title: "Too many machines are unhealthy to replace them",
@@ -107,16 +131,20 @@ func clusterRemedies() []Remedy {
 				"common cause.",
 			Do:    "Look for the common cause (a zone, a network, an image) before you raise `unhealthyLessThanOrEqualTo`.",
 			match: match{texts: []string{`TooManyUnhealthy`, `Remediation is not allowed`}},
-			examples: []example{{StageCluster, "RemediationNotAllowed", "TooManyUnhealthy",
-				"Remediation is not allowed, the number of not started or unhealthy machines exceeds maxUnhealthy"}},
+			examples: []example{{
+				StageCluster, "RemediationNotAllowed", "TooManyUnhealthy",
+				"Remediation is not allowed, the number of not started or unhealthy machines exceeds maxUnhealthy",
+			}},
 		},
 		{
 			ID: "reference-missing", Title: "The Cluster names an object that is not there",
 			Means: "Somebody has deleted the object by hand, or the chart or manifest is incomplete.",
 			Do: "`fleetctl validate` names references to missing objects. For a cluster from a chart, Flux makes the object again: `flux " +
 				"reconcile helmrelease NAME -n NAMESPACE --force`.",
-			match: match{stages: []Stage{StageCluster, StageProvider},
-				texts: []string{`does not exist`, `ObjectDeleted`, `ObjectDoesNotExist`, `has been deleted`, `" not found`}},
+			match: match{
+				stages: []Stage{StageCluster, StageProvider},
+				texts:  []string{`does not exist`, `ObjectDeleted`, `ObjectDoesNotExist`, `has been deleted`, `" not found`},
+			},
 			examples: []example{{StageCluster, "InfrastructureReady", "ObjectDoesNotExist", "AWSCluster does not exist"}},
 		},
 	}

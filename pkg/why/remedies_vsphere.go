@@ -11,9 +11,11 @@ func vsphereRemedies() []Remedy {
 				"the vCenter. If the certificate was renewed, put its fingerprint into `thumbprint` of the cluster's values; " +
 				"this replaces no machine.",
 			match: match{stages: at, texts: []string{`thumbprint does not match`}},
-			examples: []example{{StageProvider, "VCenterAvailable", "VCenterUnreachable",
+			examples: []example{{
+				StageProvider, "VCenterAvailable", "VCenterUnreachable",
 				"failed to create client: Post \"https://vcenter.example.com/sdk\": host \"vcenter.example.com:443\" thumbprint does not match " +
-					"\"AA:BB\""}},
+					"\"AA:BB\"",
+			}},
 		},
 		{
 			ID: "vsphere-authority", Title: "The provider does not trust vCenter's certificate",
@@ -21,9 +23,11 @@ func vsphereRemedies() []Remedy {
 			Do: "Put the SHA-1 fingerprint of the certificate into `thumbprint` of the cluster's values, once you know that the fingerprint " +
 				"is right.",
 			match: match{stages: at, texts: []string{`/sdk"?: (tls: failed to verify certificate: )?x509:`}},
-			examples: []example{{StageProvider, "VCenterAvailable", "VCenterUnreachable",
+			examples: []example{{
+				StageProvider, "VCenterAvailable", "VCenterUnreachable",
 				"failed to create client: Post \"https://vcenter.example.com/sdk\": tls: failed to verify certificate: x509: certificate signed by " +
-					"unknown authority"}},
+					"unknown authority",
+			}},
 		},
 		{
 			ID: "vsphere-datastore-full", Title: "The datastore is full",
@@ -55,8 +59,10 @@ func vsphereRemedies() []Remedy {
 			}},
 			examples: []example{
 				{StageProvider, "VMProvisioned", "TaskFailed", "No host is compatible with the virtual machine."},
-				{StageProvider, "VMProvisioned", "PoweringOnFailed",
-					"The available Memory resources in the parent resource pool are insufficient for the operation."},
+				{
+					StageProvider, "VMProvisioned", "PoweringOnFailed",
+					"The available Memory resources in the parent resource pool are insufficient for the operation.",
+				},
 				{StageProvider, "VMProvisioned", "PoweringOnFailed", "Insufficient resources to satisfy configured failover level for vSphere HA."},
 			},
 		},
@@ -68,8 +74,10 @@ func vsphereRemedies() []Remedy {
 				"image-builder makes it. Grant the user's role on the template's folder, too.",
 			match: match{stages: at, texts: []string{`unable to find (vm )?template`, `vm '.*' not found`, `resolves to multiple vms`}},
 			examples: []example{
-				{StageProvider, "VMProvisioned", "CloningFailed",
-					"unable to find template by name \"ubuntu-2404-kube-v1.36.3\": vm 'ubuntu-2404-kube-v1.36.3' not found"},
+				{
+					StageProvider, "VMProvisioned", "CloningFailed",
+					"unable to find template by name \"ubuntu-2404-kube-v1.36.3\": vm 'ubuntu-2404-kube-v1.36.3' not found",
+				},
 				{StageProvider, "VMProvisioned", "CloningFailed", "unable to find template by name \"ubuntu\": path 'ubuntu' resolves to multiple vms"},
 			},
 		},
@@ -78,9 +86,11 @@ func vsphereRemedies() []Remedy {
 			Means: "A clone's disk can only grow.",
 			Do:    "Raise `diskGiB` in the cluster's values to the template's size, or more.",
 			match: match{stages: at, texts: []string{`can't resize template disk down`}},
-			examples: []example{{StageProvider, "VMProvisioned", "CloningFailed",
+			examples: []example{{
+				StageProvider, "VMProvisioned", "CloningFailed",
 				"error getting disk spec for \"shop\": Error getting disk config spec for primary disk: can't resize template disk down, initial " +
-					"capacity is larger: 83886080KiB > 20971520KiB"}},
+					"capacity is larger: 83886080KiB > 20971520KiB",
+			}},
 		},
 		{
 			ID: "vsphere-placement", Title: "vCenter lacks an object that the placement names",
@@ -98,13 +108,19 @@ func vsphereRemedies() []Remedy {
 			}},
 			examples: []example{
 				{StageProvider, "VMProvisioned", "CloningFailed", "unable to get datastore ssd-9 for \"shop\": datastore 'ssd-9' not found"},
-				{StageProvider, "VMProvisioned", "CloningFailed",
-					"unable to get resource pool for \"shop\": default resourcepool resolves to multiple instances, please specify"},
+				{
+					StageProvider, "VMProvisioned", "CloningFailed",
+					"unable to get resource pool for \"shop\": default resourcepool resolves to multiple instances, please specify",
+				},
 				{StageProvider, "VMProvisioned", "CloningFailed", "unable to find network \"nodes\": network 'nodes' not found"},
-				{StageProvider, "VCenterAvailable", "VCenterUnreachable",
-					"failed to create vCenter session: failed to find datacenter \"dc-9\": datacenter 'dc-9' not found"},
-				{StageProvider, "VMProvisioned", "CloningFailed",
-					"unable to get storageProfileID from name gold for \"shop\": no pbm profile found with name: \"gold\""},
+				{
+					StageProvider, "VCenterAvailable", "VCenterUnreachable",
+					"failed to create vCenter session: failed to find datacenter \"dc-9\": datacenter 'dc-9' not found",
+				},
+				{
+					StageProvider, "VMProvisioned", "CloningFailed",
+					"unable to get storageProfileID from name gold for \"shop\": no pbm profile found with name: \"gold\"",
+				},
 			},
 		},
 		{
@@ -119,8 +135,10 @@ func vsphereRemedies() []Remedy {
 				`WaitingForIPAddress`, `failed to wait for ip addresses`, `waiting for IP address claims`,
 			}},
 			examples: []example{
-				{StageProvider, "VMProvisioned", "WaitingForNetworkAddresses",
-					"VSphereMachine is waiting for network addresses (WaitingForNetworkAddresses)"},
+				{
+					StageProvider, "VMProvisioned", "WaitingForNetworkAddresses",
+					"VSphereMachine is waiting for network addresses (WaitingForNetworkAddresses)",
+				},
 				{StageProvider, "IPAddressClaimed", "WaitingForIPAddress", "waiting for IP address claims to be bound"},
 			},
 		},
@@ -146,10 +164,14 @@ func vsphereRemedies() []Remedy {
 			Means: "vCenter knows the user, but the user's role lacks a privilege on the object.",
 			Do: "Grant the role this privilege on that object; the table in docs/tasks/vsphere.md lists the privileges. vCenter's *Recent " +
 				"tasks* names the privilege.",
-			match: match{stages: at, texts: []string{`Permission to perform this operation was denied`, `ServerFaultCode: NoPermission`,
-				`the privilege .* is missing`}},
-			examples: []example{{StageProvider, "VMProvisioned", "CloningFailed",
-				"error trigging clone op for machine shop: ServerFaultCode: Permission to perform this operation was denied."}},
+			match: match{stages: at, texts: []string{
+				`Permission to perform this operation was denied`, `ServerFaultCode: NoPermission`,
+				`the privilege .* is missing`,
+			}},
+			examples: []example{{
+				StageProvider, "VMProvisioned", "CloningFailed",
+				"error trigging clone op for machine shop: ServerFaultCode: Permission to perform this operation was denied.",
+			}},
 		},
 	}
 }

@@ -206,8 +206,10 @@ func inDepth(t *testing.T, b *bed) {
 	for _, o := range d.Objects {
 		got = append(got, strings.Repeat(" ", o.Depth)+o.Kind+" "+o.Name+" "+string(o.State))
 	}
-	want := []string{"Cluster words wrong", " AWSCluster words ok", " KubeadmControlPlane words wrong", "  Machine words-m0 wrong",
-		"   AWSMachine words-m0 wrong"}
+	want := []string{
+		"Cluster words wrong", " AWSCluster words ok", " KubeadmControlPlane words wrong", "  Machine words-m0 wrong",
+		"   AWSMachine words-m0 wrong",
+	}
 	if !slices.Equal(got, want) || d.Ready {
 		t.Errorf("ready %v:\n%s", d.Ready, strings.Join(got, "\n"))
 	}

@@ -44,8 +44,10 @@ func TestFSOfOthers(t *testing.T) {
 	}
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "folder", "file"), "content")
-	for link, target := range map[string]string{"link": "folder/file", "folder-link": "folder", "out": "/etc/passwd", "up": ".",
-		"folder/back": "../folder", "dangling": "gone"} {
+	for link, target := range map[string]string{
+		"link": "folder/file", "folder-link": "folder", "out": "/etc/passwd", "up": ".",
+		"folder/back": "../folder", "dangling": "gone",
+	} {
 		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
 			t.Fatal(err)
 		}

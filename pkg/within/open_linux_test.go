@@ -13,8 +13,10 @@ func TestOpensNothingOutside(t *testing.T) {
 	outside, dir := t.TempDir(), t.TempDir()
 	write(t, filepath.Join(outside, "file"), "secret")
 	write(t, filepath.Join(dir, "folder", "file"), "content")
-	for link, target := range map[string]string{"link": filepath.Join(outside, "file"), "inside": "folder",
-		"up": "../" + filepath.Base(outside), "magic": "/proc/self/root"} {
+	for link, target := range map[string]string{
+		"link": filepath.Join(outside, "file"), "inside": "folder",
+		"up": "../" + filepath.Base(outside), "magic": "/proc/self/root",
+	} {
 		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
 			t.Fatal(err)
 		}
@@ -25,8 +27,10 @@ func TestOpensNothingOutside(t *testing.T) {
 	}
 	defer root.Close()
 	open := opener(root)
-	for _, name := range []string{"link", "inside/file", "up/file", "magic/etc/passwd", "../" + filepath.Base(outside) + "/file",
-		filepath.Join(outside, "file")} {
+	for _, name := range []string{
+		"link", "inside/file", "up/file", "magic/etc/passwd", "../" + filepath.Base(outside) + "/file",
+		filepath.Join(outside, "file"),
+	} {
 		if f, err := open(name); err == nil {
 			f.Close()
 			t.Errorf("%s was opened", name)

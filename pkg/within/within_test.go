@@ -28,8 +28,10 @@ func TestNothingOutside(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"absolute", "up", "chain", "folder-link/secret", "../" + filepath.Base(outside) + "/secret", "loop",
-		filepath.ToSlash(outside) + "/secret"} {
+	for _, name := range []string{
+		"absolute", "up", "chain", "folder-link/secret", "../" + filepath.Base(outside) + "/secret", "loop",
+		filepath.ToSlash(outside) + "/secret",
+	} {
 		if content, err := ReadFile(dir, name, 100); err == nil {
 			t.Errorf("%s was read: %s", name, content)
 		}

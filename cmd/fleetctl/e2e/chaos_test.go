@@ -66,22 +66,32 @@ var operations = []operation{
 	{name: "secret encrypt", weight: 2, needs: true, args: func(c *chaos) []string {
 		return []string{"secret", "encrypt", secretFile(c.round), "--from-literal", "password=hunter2", "--commit"}
 	}, guess: time.Second, done: func(c *chaos, args []string) bool { return c.tracked(args[2]) }, leaves: true, repoOnly: true},
-	{name: "secret rotate", weight: 2, needs: true, args: func(*chaos) []string { return []string{"secret", "rotate", "--commit"} },
-		guess: time.Second, leaves: true, repoOnly: true},
+	{
+		name: "secret rotate", weight: 2, needs: true, args: func(*chaos) []string { return []string{"secret", "rotate", "--commit"} },
+		guess: time.Second, leaves: true, repoOnly: true,
+	},
 	{name: "secret rotate with a new key", weight: 2, needs: true, args: func(*chaos) []string {
 		return []string{"secret", "rotate", "--new-key", "--commit"}
 	}, guess: 2 * time.Second, leaves: true, runs: true},
-	{name: "promote", weight: 2, needs: true, args: func(*chaos) []string { return []string{"promote", "--skip-health", "--commit"} },
-		guess: time.Second, leaves: true, repoOnly: true},
-	{name: "host stop", weight: 1, needs: true, args: func(*chaos) []string { return []string{"host", "stop"} },
-		guess: 2 * time.Second, leaves: true},
-	{name: "host start", weight: 2, needs: true, args: func(*chaos) []string { return []string{"host", "start"} },
-		guess: 4 * time.Second, leaves: true},
-	{name: "teardown", weight: 1, needs: true, args: func(*chaos) []string { return []string{"teardown", "--yes"} }, guess: 4 * time.Second,
+	{
+		name: "promote", weight: 2, needs: true, args: func(*chaos) []string { return []string{"promote", "--skip-health", "--commit"} },
+		guess: time.Second, leaves: true, repoOnly: true,
+	},
+	{
+		name: "host stop", weight: 1, needs: true, args: func(*chaos) []string { return []string{"host", "stop"} },
+		guess: 2 * time.Second, leaves: true,
+	},
+	{
+		name: "host start", weight: 2, needs: true, args: func(*chaos) []string { return []string{"host", "start"} },
+		guess: 4 * time.Second, leaves: true,
+	},
+	{
+		name: "teardown", weight: 1, needs: true, args: func(*chaos) []string { return []string{"teardown", "--yes"} }, guess: 4 * time.Second,
 		done: func(c *chaos, _ []string) bool {
 			left, err := os.ReadDir(filepath.Join(c.state, "clusters", c.name)) // the lock goes after all else
 			return errors.Is(err, fs.ErrNotExist) || err == nil && !slices.ContainsFunc(left, func(e fs.DirEntry) bool { return e.Name() != "lock" })
-		}},
+		},
+	},
 }
 
 func secretFile(round int) string {

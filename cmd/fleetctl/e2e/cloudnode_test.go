@@ -118,8 +118,10 @@ func register(ctx context.Context, c *kube.Client, m machine, d *bootData) error
 				Type: condition, Status: value, Reason: "Booted", LastHeartbeatTime: now, LastTransitionTime: now,
 			})
 		}
-		node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: m.Hostname},
-			{Type: corev1.NodeExternalIP, Address: m.Address}}
+		node.Status.Addresses = []corev1.NodeAddress{
+			{Type: corev1.NodeHostName, Address: m.Hostname},
+			{Type: corev1.NodeExternalIP, Address: m.Address},
+		}
 		node.Status.NodeInfo = corev1.NodeSystemInfo{
 			KubeletVersion: kubernetesVersion, OperatingSystem: "linux", Architecture: "amd64", ContainerRuntimeVersion: "none://0", MachineID: m.ID,
 		}
@@ -146,8 +148,10 @@ func mirror(ctx context.Context, c *kube.Client, m machine) error {
 			pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, StartTime: &now, ContainerStatuses: []corev1.ContainerStatus{{
 				Name: component, Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}},
 			}}}
-			for _, condition := range []corev1.PodConditionType{corev1.PodScheduled, corev1.PodInitialized,
-				corev1.ContainersReady, corev1.PodReady} {
+			for _, condition := range []corev1.PodConditionType{
+				corev1.PodScheduled, corev1.PodInitialized,
+				corev1.ContainersReady, corev1.PodReady,
+			} {
 				pod.Status.Conditions = append(pod.Status.Conditions,
 					corev1.PodCondition{Type: condition, Status: corev1.ConditionTrue, LastTransitionTime: now})
 			}

@@ -66,10 +66,9 @@ func TestExampleTwoClouds(t *testing.T) {
 	}
 	files["fleet.yaml"] = fleet
 	for _, cloud := range []string{"aws", "azure"} {
-		files["fleet.yaml"] +=
-			fmt.Sprintf("  - name: mgmt-%[1]s\n    host:\n      type: embedded\n    kubernetesVersion: %[2]s\n    cloud: %[1]s\n    providers:\n "+
-				"   - name: docker\n",
-				cloud, kubernetesVersion)
+		files["fleet.yaml"] += fmt.Sprintf("  - name: mgmt-%[1]s\n    host:\n      type: embedded\n    kubernetesVersion: %[2]s\n"+
+			"    cloud: %[1]s\n    providers:\n    - name: docker\n",
+			cloud, kubernetesVersion)
 	}
 	server := serve(t, files)
 	f := newFleetOn(t, onEmbedded, "mgmt-aws") // who makes both has the key of the first for the second

@@ -132,8 +132,10 @@ func masters(t *testing.T, server *gittest.HTTPS, root, child string) map[string
 	files := map[string]string{
 		"fleet.yaml": fleet, "ca.pem": string(server.CA), strings.Replace(eu, "/eu/cluster", "/"+child+"/cluster", 1): declared,
 	}
-	for _, name := range []string{shop, path.Join(path.Dir(path.Dir(eu)), "chart-docker.yaml"),
-		path.Join(path.Dir(path.Dir(shop)), "chart-in-memory.yaml")} {
+	for _, name := range []string{
+		shop, path.Join(path.Dir(path.Dir(eu)), "chart-docker.yaml"),
+		path.Join(path.Dir(path.Dir(shop)), "chart-in-memory.yaml"),
+	} {
 		files[name] = example(t, "master-of-masters/"+name)
 	}
 	return files

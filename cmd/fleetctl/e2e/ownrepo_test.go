@@ -52,8 +52,10 @@ func TestStandsAloneInItsOwnRepo(t *testing.T) {
 	x := *f // works in the repository of child, with no credential of the masters
 	x.t, x.dir, x.token, x.fluxToken = t, clone, own.Token, own.ReadToken
 	f.step("each repository has its part", func(t *testing.T) {
-		for _, name := range []string{"providers/eu/v1/clusters/regions/" + child + "/cluster.yaml",
-			"providers/eu/v1/clusters/prod/shop/cluster.yaml", "providers/eu/v1/mgmt/flux-system/gotk-sync.yaml"} {
+		for _, name := range []string{
+			"providers/eu/v1/clusters/regions/" + child + "/cluster.yaml",
+			"providers/eu/v1/clusters/prod/shop/cluster.yaml", "providers/eu/v1/mgmt/flux-system/gotk-sync.yaml",
+		} {
 			own.File(t, "main", name)
 		}
 		if there := x.git("ls-files", "providers/root"); there != "" {

@@ -72,8 +72,10 @@ func TestFleetOnSSH(t *testing.T) {
 		}
 	}
 	// Without --kubernetes-version: the bundle's images decide.
-	args := []string{"init", "--provider", "docker", "--bundle", os.Getenv(envBundle), "-o", "json", "--git-url",
-		server.URL, "--ssh-key-file", key}
+	args := []string{
+		"init", "--provider", "docker", "--bundle", os.Getenv(envBundle), "-o", "json", "--git-url",
+		server.URL, "--ssh-key-file", key,
+	}
 	t.Run("an unknown host key is shown, never trusted", func(t *testing.T) {
 		f.fails(1, []string{"SHA256:"}, args...)
 	})

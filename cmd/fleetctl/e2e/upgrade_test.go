@@ -80,8 +80,10 @@ func TestUpgrade(t *testing.T) {
 		for _, u := range plan.Upgrades {
 			order = append(order, u.Type+" "+u.To)
 		}
-		if want := []string{"core " + capiNow, "bootstrap " + capiNow, "control-plane " + capiNow,
-			"infrastructure " + dockerNow}; !slices.Equal(order, want) {
+		if want := []string{
+			"core " + capiNow, "bootstrap " + capiNow, "control-plane " + capiNow,
+			"infrastructure " + dockerNow,
+		}; !slices.Equal(order, want) {
 			t.Errorf("it would upgrade %v, want %v", order, want)
 		}
 		f.providersRun(t, capiBefore, dockerBefore)

@@ -157,8 +157,10 @@ func (m *bench) kubeconform(dir string) func() took {
 }
 
 func (m *bench) kubeconformArgs() []string {
-	return []string{"-strict", "-ignore-missing-schemas", "-schema-location",
-		filepath.Join(m.schemas(), "{{.ResourceKind}}-{{.Group}}-{{.ResourceAPIVersion}}.json")}
+	return []string{
+		"-strict", "-ignore-missing-schemas", "-schema-location",
+		filepath.Join(m.schemas(), "{{.ResourceKind}}-{{.Group}}-{{.ResourceAPIVersion}}.json"),
+	}
 }
 
 // schemas turns the CRDs that validate gets into what kubeconform reads.

@@ -35,8 +35,10 @@ var seeds = []seed{
 	{"other release than cluster", "releaseName: c", "releaseName: d"},
 	{"no prune protection", "prune: disabled\nspec", "prune: enabled\nspec"},
 	{"name that is none", "kind: Namespace\nmetadata:\n  name: c", "kind: Namespace\nmetadata:\n  name: C_"},
-	{"secret in clear", "---\n",
-		"---\napiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: flux-system}\nstringData: {password: hunter2}\n---\n"},
+	{
+		"secret in clear", "---\n",
+		"---\napiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: flux-system}\nstringData: {password: hunter2}\n---\n",
+	},
 	{"namespace made twice", "---\n", "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: c00000}\n---\n"},
 }
 

@@ -79,8 +79,10 @@ func aroundStories(t *testing.T, b *bed, gone func() *run, must func(t *testing.
 	t.Run("what comes while the fence closes is judged", func(t *testing.T) {
 		restored(t)
 		client := clientOf(t, w.target)
-		options := handover.AroundOptions{Fleet: "bed", Target: handover.Side{Name: "target", Client: client},
-			Admit: "velero", Drain: time.Minute}
+		options := handover.AroundOptions{
+			Fleet: "bed", Target: handover.Side{Name: "target", Client: client},
+			Admit: "velero", Drain: time.Minute,
+		}
 		refused, seen := errors.New("late is another's"), 0
 		options.Check = func(ctx context.Context, a *handover.Arrival) error {
 			if seen++; seen == 1 {

@@ -57,8 +57,10 @@ type masterRepos struct {
 func newMasterRepos(t *testing.T) *masterRepos {
 	t.Helper()
 	t.Setenv("CI", "true") // nobody has told git a name
-	m := &masterRepos{above: gittest.NewHTTPS(t, gittest.Options{}), own: gittest.NewHTTPS(t, gittest.Options{}),
-		dir: filepath.Join(t.TempDir(), "masters")}
+	m := &masterRepos{
+		above: gittest.NewHTTPS(t, gittest.Options{}), own: gittest.NewHTTPS(t, gittest.Options{}),
+		dir: filepath.Join(t.TempDir(), "masters"),
+	}
 	m.deps = management.Deps{
 		Report: progress.Discard, Store: state.Store{Dir: t.TempDir()}, CacheDir: t.TempDir(),
 		LookupEnv: func(string) (string, bool) { return "", false },
@@ -130,8 +132,10 @@ func release(ctx context.Context, t *testing.T, s *seeder, name string) {
 	t.Helper()
 	s.namespace(ctx, t, name)
 	s.create(ctx, t, object("helm.toolkit.fluxcd.io/v2", "HelmRelease", name, name, map[string]any{
-		"spec": map[string]any{"interval": "10m", "chartRef": map[string]any{"kind": "HelmChart", "name": "prod-docker",
-			"namespace": "flux-system"}},
+		"spec": map[string]any{"interval": "10m", "chartRef": map[string]any{
+			"kind": "HelmChart", "name": "prod-docker",
+			"namespace": "flux-system",
+		}},
 		"status": map[string]any{"observedGeneration": int64(1), "conditions": []any{map[string]any{
 			"type": "Ready", "status": "True", "reason": "InstallSucceeded", "message": "installed", "lastTransitionTime": "2026-01-02T03:04:05Z",
 			"observedGeneration": int64(1),
@@ -161,8 +165,10 @@ func TestTransferIntoOwnRepo(t *testing.T) {
 	observing(t, target)
 	run := func(token string) (*fleettransfer.Result, error) {
 		return fleettransfer.Run(ctx, m.deps, fleettransfer.Options{
-			Cluster: "prod/early", To: "eu", Change: change.Options{Dir: m.dir, Git: change.Credentials{Token: token}, Push: true,
-				CacheDir: m.deps.CacheDir},
+			Cluster: "prod/early", To: "eu", Change: change.Options{
+				Dir: m.dir, Git: change.Credentials{Token: token}, Push: true,
+				CacheDir: m.deps.CacheDir,
+			},
 			Into: &fleettransfer.Into{Dir: m.repo.Dir, Git: change.Credentials{Token: m.own.Token}, From: "root", Reseal: m.repo.Reseal},
 		})
 	}

@@ -50,16 +50,24 @@ func TestSet(t *testing.T) {
 		"replace double": {"metadata.name", `o"k`, `{name: "demo", }`, `{name: "o\"k", }`},
 		"same":           {"metadata.name", "demo", "", ""},
 		"needs quotes":   {"spec.managementClusters[0].name", "true", "      name: mgmt\n", "      name: \"true\"\n"},
-		"add to flow": {"spec.managementClusters[0].providers[1].version", "v2", "type: infrastructure}",
-			"type: infrastructure, version: v2}"},
-		"flow with comma": {"spec.managementClusters[0].providers[1].version", "a,b", "type: infrastructure}",
-			`type: infrastructure, version: "a,b"}`},
+		"add to flow": {
+			"spec.managementClusters[0].providers[1].version", "v2", "type: infrastructure}",
+			"type: infrastructure, version: v2}",
+		},
+		"flow with comma": {
+			"spec.managementClusters[0].providers[1].version", "a,b", "type: infrastructure}",
+			`type: infrastructure, version: "a,b"}`,
+		},
 		"add to block": {"spec.flux.version", "v2.9.5", "networkPolicy: true\n", "networkPolicy: true\n        version: v2.9.5\n"},
 		"fill empty":   {"spec.git.branch", "main", "    git:\n", "    git:\n      branch: main\n"},
-		"add behind list": {"spec.managementClusters[0].cloud", "c", "infrastructure}\n      name: mgmt\n",
-			"infrastructure}\n      name: mgmt\n      cloud: c\n"},
-		"add nested": {"spec.managementClusters[0].host.kind.image", "i", "      name: mgmt\n",
-			"      name: mgmt\n      host:\n        kind:\n          image: i\n"},
+		"add behind list": {
+			"spec.managementClusters[0].cloud", "c", "infrastructure}\n      name: mgmt\n",
+			"infrastructure}\n      name: mgmt\n      cloud: c\n",
+		},
+		"add nested": {
+			"spec.managementClusters[0].host.kind.image", "i", "      name: mgmt\n",
+			"      name: mgmt\n      host:\n        kind:\n          image: i\n",
+		},
 	} {
 		for _, eol := range []string{"\n", "\r\n"} {
 			t.Run(name+" "+strings.Trim(cmp.Diff("", eol), " "), func(t *testing.T) {

@@ -75,8 +75,10 @@ func TestIsBranch(t *testing.T) {
 			t.Errorf("%q was refused", good)
 		}
 	}
-	for _, bad := range []string{"", "@", "HEAD", "-x", "a..b", "a b", "a~1", "a^", "a:b", "a?", "a*", "a[", `a\b`, "a/", "/a", "a//b", ".a",
-		"a/.b", "a.lock", "a.", "a@{1}", "a\x01"} {
+	for _, bad := range []string{
+		"", "@", "HEAD", "-x", "a..b", "a b", "a~1", "a^", "a:b", "a?", "a*", "a[", `a\b`, "a/", "/a", "a//b", ".a",
+		"a/.b", "a.lock", "a.", "a@{1}", "a\x01",
+	} {
 		if IsBranch(bad) {
 			t.Errorf("%q was accepted", bad)
 		}

@@ -96,8 +96,10 @@ func parse(content []byte) (*yaml.Node, *diag.Finding) {
 // syntaxFinding puts the parser's message where it belongs.
 func syntaxFinding(src []byte, err error) *diag.Finding {
 	line, column, message := yamledit.Place(src, err)
-	return &diag.Finding{Severity: diag.SeverityError, Rule: RuleSyntax, Line: max(line, 1), Column: column,
-		Summary: "not valid YAML: " + message}
+	return &diag.Finding{
+		Severity: diag.SeverityError, Rule: RuleSyntax, Line: max(line, 1), Column: column,
+		Summary: "not valid YAML: " + message,
+	}
 }
 
 // checkTypeMeta reports a file that is something else altogether; then no other finding would make sense.

@@ -178,8 +178,10 @@ kind: ` + LockKind + `
 
 // MarshalLock encodes a lock, sorted. DecodeLock decodes the same lock from the result.
 func MarshalLock(l *Lock) ([]byte, error) {
-	sorted := Lock{Components: slices.Clone(l.Components), Images: slices.Clone(l.Images), Charts: slices.Clone(l.Charts),
-		Features: slices.Clone(l.Features)}
+	sorted := Lock{
+		Components: slices.Clone(l.Components), Images: slices.Clone(l.Images), Charts: slices.Clone(l.Charts),
+		Features: slices.Clone(l.Features),
+	}
 	slices.SortFunc(sorted.Components, func(a, b LockedComponent) int {
 		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version), cmp.Compare(a.URL, b.URL))
 	})
@@ -191,8 +193,12 @@ func MarshalLock(l *Lock) ([]byte, error) {
 	for _, part := range []struct {
 		name  string
 		value reflect.Value
-	}{{"components", reflect.ValueOf(sorted.Components)}, {"images", reflect.ValueOf(sorted.Images)},
-		{"charts", reflect.ValueOf(sorted.Charts)}, {"features", reflect.ValueOf(sorted.Features)}} {
+	}{
+		{"components", reflect.ValueOf(sorted.Components)},
+		{"images", reflect.ValueOf(sorted.Images)},
+		{"charts", reflect.ValueOf(sorted.Charts)},
+		{"features", reflect.ValueOf(sorted.Features)},
+	} {
 		if isEmpty(part.value) {
 			continue
 		}

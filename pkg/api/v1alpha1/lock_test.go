@@ -24,11 +24,15 @@ func TestLockRoundTrip(t *testing.T) {
 			{Name: "flux", Type: ComponentFlux, Version: "v2.9.5", SHA256: digestB},
 			{Name: "aws", Type: "infrastructure", Version: "v2.13.0", URL: "https://mirror.example.org/aws.yaml", SHA256: digestA},
 		},
-		Images: []LockedImage{{Name: "quay.io/b:v1", Digest: "sha256:" + digestB, Bundle: true},
-			{Name: "quay.io/a:v1", Digest: "sha256:" + digestA}},
+		Images: []LockedImage{
+			{Name: "quay.io/b:v1", Digest: "sha256:" + digestB, Bundle: true},
+			{Name: "quay.io/a:v1", Digest: "sha256:" + digestA},
+		},
 		Charts: []LockedChart{{Name: "docker", SHA256: digestA}, {Name: "aws-eks", Fleetctl: "v0.3.0", SHA256: digestB}},
-		Features: []LockedFeature{{Name: "web", Chart: "oci://ghcr.io/acme/web", Version: "1.2.0", SHA256: digestA},
-			{Name: "dns", Chart: "https://charts.example.com/dns", Version: "v0.3.0", SHA256: digestB}},
+		Features: []LockedFeature{
+			{Name: "web", Chart: "oci://ghcr.io/acme/web", Version: "1.2.0", SHA256: digestA},
+			{Name: "dns", Chart: "https://charts.example.com/dns", Version: "v0.3.0", SHA256: digestB},
+		},
 	}
 	content, err := MarshalLock(lock)
 	if err != nil {
@@ -56,13 +60,19 @@ func TestDecodeLockErrors(t *testing.T) {
 	head := "apiVersion: fleetctl.dev/v1alpha1\nkind: FleetLock\n"
 	for name, tt := range map[string]struct{ content, want string }{
 		"empty": {"", "fleet.lock:1:1: file is empty (`fleetctl lock` writes it)"},
-		"kind": {"apiVersion: fleetctl.dev/v1alpha1\nkind: Fleet\n",
-			"fleet.lock:2:7: kind: \"Fleet\" is not a known kind (expected `kind: FleetLock`)"},
+		"kind": {
+			"apiVersion: fleetctl.dev/v1alpha1\nkind: Fleet\n",
+			"fleet.lock:2:7: kind: \"Fleet\" is not a known kind (expected `kind: FleetLock`)",
+		},
 		"field": {head + "component: []\n", `fleet.lock:3:1: unknown field "component" (did you mean components?)`},
-		"missing": {head + "components:\n- name: aws\n  type: infrastructure\n  version: v1\n",
-			"fleet.lock:4:3: components[0].sha256: required field is missing"},
-		"no digest": {head + "components:\n- {name: aws, type: infrastructure, version: v1, sha256: abc}\n",
-			"fleet.lock:4:58: components[0].sha256: not a SHA-256 digest: 64 hexadecimal digits (`fleetctl lock` writes it)"},
+		"missing": {
+			head + "components:\n- name: aws\n  type: infrastructure\n  version: v1\n",
+			"fleet.lock:4:3: components[0].sha256: required field is missing",
+		},
+		"no digest": {
+			head + "components:\n- {name: aws, type: infrastructure, version: v1, sha256: abc}\n",
+			"fleet.lock:4:58: components[0].sha256: not a SHA-256 digest: 64 hexadecimal digits (`fleetctl lock` writes it)",
+		},
 		"no image digest": {
 			head + "images:\n- {name: a:1, digest: " + digestA + "}\n",
 			"fleet.lock:4:23: images[0].digest: not the digest of an image: sha256: and 64 hexadecimal digits (`fleetctl lock` writes it)",
@@ -75,11 +85,15 @@ func TestDecodeLockErrors(t *testing.T) {
 			head + "images:\n- {name: a:1, digest: \"sha256:" + digestA + "\"}\n- {name: a:1, digest: \"sha256:" + digestA + "\"}\n",
 			"fleet.lock:5:3: images[1]: image a:1 is there twice (`fleetctl lock` writes it again)",
 		},
-		"feature twice": {head + "features:\n- {name: a, chart: \"oci://r/a\", version: 1.0.0, sha256: " + digestA + "}\n" +
-			"- {name: a, chart: \"oci://r/a\", version: 1.1.0, sha256: " + digestB + "}\n",
-			"fleet.lock:5:3: features[1]: feature a is there twice (`fleetctl lock` writes it anew)"},
-		"twice": {head + "charts:\n- {name: a, sha256: " + digestA + "}\n- {name: a, sha256: " + digestB + "}\n",
-			"fleet.lock:5:3: charts[1]: chart a is there twice (`fleetctl lock` writes it again)"},
+		"feature twice": {
+			head + "features:\n- {name: a, chart: \"oci://r/a\", version: 1.0.0, sha256: " + digestA + "}\n" +
+				"- {name: a, chart: \"oci://r/a\", version: 1.1.0, sha256: " + digestB + "}\n",
+			"fleet.lock:5:3: features[1]: feature a is there twice (`fleetctl lock` writes it anew)",
+		},
+		"twice": {
+			head + "charts:\n- {name: a, sha256: " + digestA + "}\n- {name: a, sha256: " + digestB + "}\n",
+			"fleet.lock:5:3: charts[1]: chart a is there twice (`fleetctl lock` writes it again)",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := DecodeLock(LockFileName, []byte(tt.content))

@@ -22,22 +22,38 @@ spec:
 	for name, tc := range map[string]struct{ lines, at, want string }{
 		"as it is meant": {"    parent: root\n    repository: {fleet: acme-eu, git: {url: 'https://git.example.com/eu.git'}, environments: " +
 			"[prod]}\n", "", ""},
-		"nobody makes it": {"    repository: {git: {url: 'https://git.example.com/eu.git'}}\n",
-			"spec.managementClusters[1].repository", "another one makes"},
-		"no remote": {"    parent: root\n    repository: {git: {branch: main}}\n",
-			"spec.managementClusters[1].repository.git.url", "required field"},
-		"the fleet's own": {"    parent: root\n    repository: {git: {url: 'https://git.example.com/platform/fleet'}}\n",
-			"spec.managementClusters[1].repository.git.url", "repository of this fleet"},
-		"no address": {"    parent: root\n    repository: {git: {url: 'nonsense'}}\n",
-			"spec.managementClusters[1].repository.git.url", "no scheme"},
-		"a bad branch": {"    parent: root\n    repository: {git: {url: 'https://git.example.com/eu.git', branch: '..'}}\n",
-			"spec.managementClusters[1].repository.git.branch", "name of a branch"},
-		"a bad name": {"    parent: root\n    repository: {fleet: 'A b', git: {url: 'https://git.example.com/eu.git'}}\n",
-			"spec.managementClusters[1].repository.fleet", "DNS label"},
-		"unknown environment": {"    parent: root\n    repository: {git: {url: 'https://git.example.com/eu.git'}, environments: [test]}\n",
-			"spec.managementClusters[1].repository.environments[0]", "no environment"},
-		"environment repeated": {"    parent: root\n    repository: {git: {url: 'https://git.example.com/eu.git'}, environments: [prod, prod]}\n",
-			"spec.managementClusters[1].repository.environments[1]", "prod"},
+		"nobody makes it": {
+			"    repository: {git: {url: 'https://git.example.com/eu.git'}}\n",
+			"spec.managementClusters[1].repository", "another one makes",
+		},
+		"no remote": {
+			"    parent: root\n    repository: {git: {branch: main}}\n",
+			"spec.managementClusters[1].repository.git.url", "required field",
+		},
+		"the fleet's own": {
+			"    parent: root\n    repository: {git: {url: 'https://git.example.com/platform/fleet'}}\n",
+			"spec.managementClusters[1].repository.git.url", "repository of this fleet",
+		},
+		"no address": {
+			"    parent: root\n    repository: {git: {url: 'nonsense'}}\n",
+			"spec.managementClusters[1].repository.git.url", "no scheme",
+		},
+		"a bad branch": {
+			"    parent: root\n    repository: {git: {url: 'https://git.example.com/eu.git', branch: '..'}}\n",
+			"spec.managementClusters[1].repository.git.branch", "name of a branch",
+		},
+		"a bad name": {
+			"    parent: root\n    repository: {fleet: 'A b', git: {url: 'https://git.example.com/eu.git'}}\n",
+			"spec.managementClusters[1].repository.fleet", "DNS label",
+		},
+		"unknown environment": {
+			"    parent: root\n    repository: {git: {url: 'https://git.example.com/eu.git'}, environments: [test]}\n",
+			"spec.managementClusters[1].repository.environments[0]", "no environment",
+		},
+		"environment repeated": {
+			"    parent: root\n    repository: {git: {url: 'https://git.example.com/eu.git'}, environments: [prod, prod]}\n",
+			"spec.managementClusters[1].repository.environments[1]", "prod",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Decode("fleet.yaml", []byte(head+tc.lines)) // it validates, too

@@ -150,8 +150,14 @@ func (v *validator) variable(at string, x Variable) {
 	for _, s := range []struct {
 		name string
 		set  bool
-	}{{"value", x.Value != nil}, {"env", x.Env != ""}, {"file", x.File != ""}, {"stdin", x.Stdin}, {"command", len(x.Command) > 0},
-		{"vault", x.Vault != nil}} {
+	}{
+		{"value", x.Value != nil},
+		{"env", x.Env != ""},
+		{"file", x.File != ""},
+		{"stdin", x.Stdin},
+		{"command", len(x.Command) > 0},
+		{"vault", x.Vault != nil},
+	} {
 		if s.set {
 			sources = append(sources, s.name)
 		}
@@ -200,8 +206,10 @@ func LooksSecret(name, value string) bool {
 // NamesSecret guesses from a variable's name that its value is a secret.
 func NamesSecret(name string) bool {
 	name = strings.ToUpper(name)
-	for _, word := range []string{"SECRET", "TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "PRIVATE_KEY",
-		"ACCESS_KEY", "API_KEY", "APIKEY"} {
+	for _, word := range []string{
+		"SECRET", "TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "PRIVATE_KEY",
+		"ACCESS_KEY", "API_KEY", "APIKEY",
+	} {
 		// a NAME, FILE or the like is where the secret is, not the secret
 		if strings.Contains(name, word) && !endsWithAny(name, "_NAME", "_NAMESPACE", "_FILE", "_PATH", "_ID", "_URL", "_TTL", "_ENABLED") {
 			return true

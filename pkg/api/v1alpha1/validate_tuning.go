@@ -30,16 +30,22 @@ func knownManagers() []knownManager {
 		{"capi-controller-manager", ProviderCore, CoreProviderName, slices.Concat(capiFlags, concurrencies(
 			"cluster", "clusterclass", "clusterresourceset", "clustertopology", "extensionconfig", "machine", "machinedeployment",
 			"machinehealthcheck", "machinepool", "machineset"))},
-		{"capi-kubeadm-bootstrap-controller-manager", ProviderBootstrap, KubeadmProviderName,
-			slices.Concat(capiFlags, concurrencies("kubeadmconfig"))},
-		{"capi-kubeadm-control-plane-controller-manager", ProviderControlPlane, KubeadmProviderName,
-			slices.Concat(capiFlags, concurrencies("kubeadmcontrolplane"))},
+		{
+			"capi-kubeadm-bootstrap-controller-manager", ProviderBootstrap, KubeadmProviderName,
+			slices.Concat(capiFlags, concurrencies("kubeadmconfig")),
+		},
+		{
+			"capi-kubeadm-control-plane-controller-manager", ProviderControlPlane, KubeadmProviderName,
+			slices.Concat(capiFlags, concurrencies("kubeadmcontrolplane")),
+		},
 		{"capd-controller-manager", ProviderInfrastructure, "docker", slices.Concat(capiFlags, concurrencies(
 			"devcluster", "devmachine", "devmachinepool", "devmachinetemplate", "dockercluster", "dockermachine", "dockermachinepool",
 			"dockermachinetemplate"))},
 		{"capa-controller-manager", ProviderInfrastructure, "aws", concurrencies("awscluster", "awsmachine", "instance-state")},
-		{"capz-controller-manager", ProviderInfrastructure, "azure",
-			concurrencies("azurecluster", "azuremachine", "azuremachinepool", "azuremachinepoolmachine")},
+		{
+			"capz-controller-manager", ProviderInfrastructure, "azure",
+			concurrencies("azurecluster", "azuremachine", "azuremachinepool", "azuremachinepoolmachine"),
+		},
 		{"capg-controller-manager", ProviderInfrastructure, "gcp", concurrencies("gcpcluster", "gcpmachine", "gkeconfig")},
 		{"capv-controller-manager", ProviderInfrastructure, "vsphere", slices.Concat(capiFlags, concurrencies(
 			"providerserviceaccount", "servicediscovery", "vspherecluster", "vsphereclusteridentity", "vspheredeploymentzone", "vspheremachine",

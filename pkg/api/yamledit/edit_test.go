@@ -62,24 +62,34 @@ func TestEdits(t *testing.T) {
 		"number in flow":  {set(values("controlPlane", "replicas"), 5), "replicas: 3,", "replicas: 5,"},
 		"truth":           {set(Path{"spec", "suspend"}, false), "suspend: true #", "suspend: false #"},
 		"the same":        {set(values("kubernetesVersion"), "v1.35.2"), "", ""},
-		"new field of an item": {set(values("pools", 0, "kubernetesVersion"), "v1.35.2"), "replicas: 2 # Tuesdays 4\n",
-			"replicas: 2 # Tuesdays 4\n      kubernetesVersion: v1.35.2\n"},
+		"new field of an item": {
+			set(values("pools", 0, "kubernetesVersion"), "v1.35.2"), "replicas: 2 # Tuesdays 4\n",
+			"replicas: 2 # Tuesdays 4\n      kubernetesVersion: v1.35.2\n",
+		},
 		"remove field": {remove(Path{"spec", "suspend"}), "  suspend: true # until Monday\n", ""},
-		"remove field of item": {remove(values("pools", 1, "kubernetesVersion")),
-			"- name: gpu\n      kubernetesVersion: v1.34.0\n", "- name: gpu\n"},
-		"remove behind dash": {remove(values("pools", 2, "kubernetesVersion")),
-			"- kubernetesVersion: v1.34.0\n      name: last", "- name: last"},
+		"remove field of item": {
+			remove(values("pools", 1, "kubernetesVersion")),
+			"- name: gpu\n      kubernetesVersion: v1.34.0\n", "- name: gpu\n",
+		},
+		"remove behind dash": {
+			remove(values("pools", 2, "kubernetesVersion")),
+			"- kubernetesVersion: v1.34.0\n      name: last", "- name: last",
+		},
 		"remove from flow":     {remove(values("controlPlane", "size")), "{replicas: 3, size: big}", "{replicas: 3}"},
 		"remove first of flow": {remove(values("controlPlane", "replicas")), "{replicas: 3, size: big}", "{size: big}"},
 		"remove flow item":     {remove(values("zones", 2)), "[a, b, c]", "[a, b]"},
 		"remove what is not":   {remove(values("nothing", "here")), "", ""},
 		"remove item":          {remove(values("pools", 1)), "    - name: gpu\n      kubernetesVersion: v1.34.0\n      replicas: \"7\"\n", ""},
 		"remove first item":    {remove(values("pools", 0)), "    - name: general\n      replicas: 2 # Tuesdays 4\n      labels: {a: b}\n", ""},
-		"add item": {add(values("pools"), "{name: new, replicas: 1}"), "      name: last\n",
-			"      name: last\n    - {name: new, replicas: 1}\n"},
+		"add item": {
+			add(values("pools"), "{name: new, replicas: 1}"), "      name: last\n",
+			"      name: last\n    - {name: new, replicas: 1}\n",
+		},
 		"open an empty list": {add(values("addons"), "name: cni"), "addons: []\n", "addons:\n    - name: cni\n"},
-		"new list": {add(Path{"spec", "postRenderers"}, "a: |\n  b\n  c\n"), "  suspend: true # until Monday\n",
-			"  suspend: true # until Monday\n  postRenderers:\n    - a: |\n        b\n        c\n"},
+		"new list": {
+			add(Path{"spec", "postRenderers"}, "a: |\n  b\n  c\n"), "  suspend: true # until Monday\n",
+			"  suspend: true # until Monday\n  postRenderers:\n    - a: |\n        b\n        c\n",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, eol := range []string{"\n", "\r\n"} {

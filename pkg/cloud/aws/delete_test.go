@@ -37,8 +37,10 @@ func (s *simulator) inTurn(action string, answers ...string) {
 
 func TestStages(t *testing.T) {
 	var all []cloud.Resource
-	for _, kind := range []string{kindVPC, kindSubnet, "s3-bucket", kindInstance, kindNATGateway, kindAddress, kindInstance,
-		kindSecurityGroup, kindInternetGateway} {
+	for _, kind := range []string{
+		kindVPC, kindSubnet, "s3-bucket", kindInstance, kindNATGateway, kindAddress, kindInstance,
+		kindSecurityGroup, kindInternetGateway,
+	} {
 		all = append(all, cloud.Resource{Kind: kind})
 	}
 	var got []string
@@ -81,7 +83,8 @@ func TestDelete(t *testing.T) {
 		},
 		"what is gone is gone": {kindVPC, func(s *simulator) { s.inTurn("DeleteVpc", "InvalidVpcID.NotFound") }, []string{"DeleteVpc"}, ""},
 		"says why not": {
-			kindInstance, func(s *simulator) { s.inTurn("TerminateInstances", "OperationNotPermitted") }, []string{"TerminateInstances"},
+			kindInstance, func(s *simulator) { s.inTurn("TerminateInstances", "OperationNotPermitted") },
+			[]string{"TerminateInstances"},
 			"OperationNotPermitted: it says",
 		},
 		"an endpoint is refused in an answer that is none": {

@@ -190,8 +190,10 @@ func (v *vcenter) volume(name, clusterID string) string {
 	}
 	task, err := api.CreateVolume(ctx, []cnstypes.CnsVolumeCreateSpec{{
 		Name: name, VolumeType: string(cnstypes.CnsVolumeTypeBlock), Datastores: []types.ManagedObjectReference{store.Reference()},
-		Metadata: cnstypes.CnsVolumeMetadata{ContainerCluster: cnstypes.CnsContainerCluster{ClusterType: "KUBERNETES",
-			ClusterId: clusterID, VSphereUser: "csi"}},
+		Metadata: cnstypes.CnsVolumeMetadata{ContainerCluster: cnstypes.CnsContainerCluster{
+			ClusterType: "KUBERNETES",
+			ClusterId:   clusterID, VSphereUser: "csi",
+		}},
 		BackingObjectDetails: &cnstypes.CnsBlockBackingDetails{CnsBackingObjectDetails: cnstypes.CnsBackingObjectDetails{CapacityInMb: 1024}},
 	}})
 	if err != nil {

@@ -21,8 +21,10 @@ func (h *Host) logFiles() (map[string]string, error) {
 	if _, err := os.Stat(h.dir.path(supervisorLog)); err == nil {
 		files[supervisorName] = h.dir.path(supervisorLog)
 	}
-	for _, root := range []string{filepath.Dir(controlplane.LogFile(h.dir.path(controlPlaneDir), "any")),
-		h.dir.path(runnerDir, runnerLogDir)} {
+	for _, root := range []string{
+		filepath.Dir(controlplane.LogFile(h.dir.path(controlPlaneDir), "any")),
+		h.dir.path(runnerDir, runnerLogDir),
+	} {
 		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, logSuffix) {
 				return ignoreMissing(err)

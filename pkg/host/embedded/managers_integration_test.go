@@ -331,8 +331,10 @@ func TestStateIsPrivate(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	for _, name := range []string{"admin.kubeconfig", "ca.key", "egress.sock", "db", "supervisor.log", "default_manager.log", "token",
-		"made", "ports.json"} {
+	for _, name := range []string{
+		"admin.kubeconfig", "ca.key", "egress.sock", "db", "supervisor.log", "default_manager.log", "token",
+		"made", "ports.json",
+	} {
 		if !seen[name] {
 			t.Errorf("there is no %s: the test shows little", name)
 		}

@@ -116,13 +116,17 @@ func TestParseInfo(t *testing.T) {
 		},
 		"podman": {
 			parsePodmanInfo, `{"host":{"cgroupVersion":"v1","cgroupControllers":[],"memTotal":1024,"cpus":2,"serviceIsRemote":false,"distribution":{"distribution":"debian","version":"12"},"security":{"rootless":false},"remoteSocket":{"path":"/run/podman/podman.sock"}},"store":{"graphRoot":"/var/lib/containers/storage"},"version":{"Version":"4.3.1"}}`,
-			Info{Version: "4.3.1", CgroupVersion: 1, MemoryBytes: 1024, CPUs: 2, OperatingSystem: "debian 12", Socket: "/run/podman/podman.sock",
-				StoreDir: "/var/lib/containers/storage"},
+			Info{
+				Version: "4.3.1", CgroupVersion: 1, MemoryBytes: 1024, CPUs: 2, OperatingSystem: "debian 12", Socket: "/run/podman/podman.sock",
+				StoreDir: "/var/lib/containers/storage",
+			},
 		},
 		"podman rootless": {
 			parsePodmanInfo, `{"host":{"cgroupVersion":"v2","cgroupControllers":["memory","pids"],"security":{"rootless":true},"remoteSocket":{"path":"unix:///run/user/1000/podman/podman.sock"}},"version":{"Version":"5.0.0"}}`,
-			Info{Version: "5.0.0", CgroupVersion: 2, Rootless: true, MissingControllers: []string{"cpu"},
-				Socket: "/run/user/1000/podman/podman.sock"},
+			Info{
+				Version: "5.0.0", CgroupVersion: 2, Rootless: true, MissingControllers: []string{"cpu"},
+				Socket: "/run/user/1000/podman/podman.sock",
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -99,8 +99,10 @@ func meaning(src []byte) ([]any, error) {
 // note is a comment that could be taken for something else.
 func (h *hand) note() string {
 	*h.notes++
-	more := []string{"", " it's here", ` says "no`, " key: value", " - {a: [b", " &a *a", " ---", " müßte gehen ✓",
-		" " + strings.Repeat("long ", 40)}
+	more := []string{
+		"", " it's here", ` says "no`, " key: value", " - {a: [b", " &a *a", " ---", " müßte gehen ✓",
+		" " + strings.Repeat("long ", 40),
+	}
 	return fmt.Sprintf("%s%d%s", Note, *h.notes, more[h.IntN(len(more))])
 }
 

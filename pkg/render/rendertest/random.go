@@ -152,8 +152,10 @@ func (m *maker) repo() error {
 	more := []string{"aws", "azure", "gcp"}
 	m.layouts = []layout.Layout{{Cloud: "docker", Generation: "v1"}}
 	if m.chance(50) {
-		cloud := v1alpha1.ManagementCluster{Name: "cloud", Host: host, Generation: "v2", KubernetesVersion: "v1.36.3",
-			Providers: providers(more...)}
+		cloud := v1alpha1.ManagementCluster{
+			Name: "cloud", Host: host, Generation: "v2", KubernetesVersion: "v1.36.3",
+			Providers: providers(more...),
+		}
 		m.layouts = append(m.layouts, layout.Layout{Cloud: "aws", Generation: "v2"})
 		fleet.Spec.ManagementClusters = []v1alpha1.ManagementCluster{mgmt, cloud}
 	} else {
@@ -208,15 +210,19 @@ func (m *maker) management() error {
 	for _, l := range m.layouts {
 		files := []manifest.File{
 			{Path: l.SyncFile(), Content: []byte(fmt.Sprintf(gitSource, "flux-system", "branch: main") + fmt.Sprintf(gitSync, l.Management()))},
-			{Path: path.Join(path.Dir(l.SyncFile()), layout.ComponentsFile),
-				Content: []byte("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: flux-system\n")},
+			{
+				Path:    path.Join(path.Dir(l.SyncFile()), layout.ComponentsFile),
+				Content: []byte("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: flux-system\n"),
+			},
 			{Path: path.Join(path.Dir(l.SyncFile()), "kustomization.yaml"), Content: []byte("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: " +
 				"Kustomization\nresources:\n- gotk-components.yaml\n- gotk-sync.yaml\n")},
 			{Path: l.Management() + "/identities.yaml", Content: []byte(identities)},
 		}
 		if m.released {
-			files = append(files, manifest.File{Path: l.SourceDir("release") + "/gitrepository.yaml",
-				Content: fmt.Appendf(nil, gitSource, "release", "tag: v1.0.0")})
+			files = append(files, manifest.File{
+				Path:    l.SourceDir("release") + "/gitrepository.yaml",
+				Content: fmt.Appendf(nil, gitSource, "release", "tag: v1.0.0"),
+			})
 		}
 		for _, name := range m.fleet.Environments {
 			made, err := scaffold.EnvironmentFiles(l, scaffold.Environment{Name: name, Source: m.source(name)})
@@ -265,8 +271,10 @@ func (m *maker) addons() error {
 				}
 			}
 			for _, name := range m.fleet.Tenants {
-				made, err := scaffold.TenantFiles(scaffold.TenantOptions{Name: name, Layout: l, Environment: env,
-					Production: strings.HasPrefix(env, "prod")})
+				made, err := scaffold.TenantFiles(scaffold.TenantOptions{
+					Name: name, Layout: l, Environment: env,
+					Production: strings.HasPrefix(env, "prod"),
+				})
 				if err != nil {
 					return err
 				}

@@ -15,25 +15,37 @@ import (
 // flavour, those under kubeadm all whose control plane runs on machines.
 var extras = map[string][]string{
 	"": {"labels: {tier: gold, fleet.example.com/number: '007'}", "labels: {}"},
-	"kubeadm": {"healthCheck: {enabled: true, nodeStartupTimeoutSeconds: 600, maxUnhealthy: 40%}",
+	"kubeadm": {
+		"healthCheck: {enabled: true, nodeStartupTimeoutSeconds: 600, maxUnhealthy: 40%}",
 		"network: {podCIDR: 10.244.0.0/16, serviceDomain: fleet.local}", "controlPlane: {replicas: 5}", "kubeletExtraArgs: {v: '4'}",
-		"drainTimeoutSeconds: 600"},
+		"drainTimeoutSeconds: 600",
+	},
 	"aws-eks": {
-		"tags: {cost-center: '42', 'Owned By': 'platform: team #1'}",
+		"tags: {cost-center: '42', 'Owned By': 'platform: team @1'}",
 		"controlPlane: {access: {public: true, allowedCIDRs: [203.0.113.0/24, 198.51.100.7/32]}}",
 		`addons: [{name: vpc-cni, version: v1.20.0-eksbuild.1, configuration: '{"env":{"A":"b"}}'}]`,
 	},
-	"aws-kubeadm": {"tags: {cost-center: '42'}", "diskEncryptionKey: 'arn:aws:kms:eu-central-1:111122223333:key/2'",
-		"controlPlane: {size: m7i.xlarge, diskGiB: 100}"},
-	"azure-aks": {"resourceGroup: rg-prod", "controlPlane: {tier: Premium, adminGroupIDs: [00000000-0000-0000-0000-000000000001]}",
-		"autoscaler: {extraArgs: {scale-down-unneeded-time: 20m, scale-down-utilization-threshold: '0.4'}}"},
+	"aws-kubeadm": {
+		"tags: {cost-center: '42'}", "diskEncryptionKey: 'arn:aws:kms:eu-central-1:111122223333:key/2'",
+		"controlPlane: {size: m7i.xlarge, diskGiB: 100}",
+	},
+	"azure-aks": {
+		"resourceGroup: rg-prod", "controlPlane: {tier: Premium, adminGroupIDs: [00000000-0000-0000-0000-000000000001]}",
+		"autoscaler: {extraArgs: {scale-down-unneeded-time: 20m, scale-down-utilization-threshold: '0.4'}}",
+	},
 	"azure-kubeadm": {"resourceGroup: rg-prod", "controlPlane: {size: Standard_D8s_v5, etcdDiskGiB: 128}"},
-	"gcp-gke": {"controlPlane: {releaseChannel: stable, binaryAuthorization: true}",
-		"nodeServiceAccount: nodes@my-project.iam.gserviceaccount.com"},
-	"gcp-kubeadm": {"shieldedVM: false", "controlPlane: {access: {public: false, global: true}}",
-		"nodeServiceAccount: nodes@my-project.iam.gserviceaccount.com"},
-	"vsphere-kubeadm": {`network: {nameservers: [192.0.2.53, "2001:db8::53"]}`,
-		`thumbprint: "00:11:22:33:44:55:66:77:88:99:AA:BB:CC:DD:EE:FF:00:11:22:33"`},
+	"gcp-gke": {
+		"controlPlane: {releaseChannel: stable, binaryAuthorization: true}",
+		"nodeServiceAccount: nodes@my-project.iam.gserviceaccount.com",
+	},
+	"gcp-kubeadm": {
+		"shieldedVM: false", "controlPlane: {access: {public: false, global: true}}",
+		"nodeServiceAccount: nodes@my-project.iam.gserviceaccount.com",
+	},
+	"vsphere-kubeadm": {
+		`network: {nameservers: [192.0.2.53, "2001:db8::53"]}`,
+		`thumbprint: "00:11:22:33:44:55:66:77:88:99:AA:BB:CC:DD:EE:FF:00:11:22:33"`,
+	},
 	"docker":    {"node: {extraMounts: [{hostPath: /x, containerPath: /y, readOnly: true}]}", "controlPlane: {zones: ['1', 'no']}"},
 	"in-memory": {"startup: {vm: 1s, node: 2s, etcd: 500ms}"},
 }

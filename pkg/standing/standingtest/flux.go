@@ -10,10 +10,14 @@ import (
 // FollowSomething sets a Flux up that somebody else has made: its kinds, and what it follows. Without a URL it follows nothing.
 func (c *Cluster) FollowSomething(ctx context.Context, t *testing.T, url, branch, path string) {
 	t.Helper()
-	for plural, kind := range map[string]string{"gitrepositories": "GitRepository", "kustomizations": "Kustomization",
-		"fluxinstances": "FluxInstance"} {
-		group := map[string]string{"GitRepository": "source.toolkit.fluxcd.io", "Kustomization": "kustomize.toolkit.fluxcd.io",
-			"FluxInstance": "fluxcd.controlplane.io"}[kind]
+	for plural, kind := range map[string]string{
+		"gitrepositories": "GitRepository", "kustomizations": "Kustomization",
+		"fluxinstances": "FluxInstance",
+	} {
+		group := map[string]string{
+			"GitRepository": "source.toolkit.fluxcd.io", "Kustomization": "kustomize.toolkit.fluxcd.io",
+			"FluxInstance": "fluxcd.controlplane.io",
+		}[kind]
 		c.Apply(ctx, t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: `+plural+`.`+group+
 			`}, spec: {group: `+group+
 			`, scope: Namespaced, names: {plural: `+plural+`, kind: `+kind+
@@ -58,8 +62,11 @@ func (c *Cluster) Follows(ctx context.Context, t *testing.T, from, commit string
 // ForgetFlux deletes what Flux follows.
 func (c *Cluster) ForgetFlux(ctx context.Context, t *testing.T) {
 	t.Helper()
-	for _, ref := range []struct{ group, kind string }{{"kustomize.toolkit.fluxcd.io", "Kustomization"},
-		{"source.toolkit.fluxcd.io", "GitRepository"}, {"fluxcd.controlplane.io", "FluxInstance"}} {
+	for _, ref := range []struct{ group, kind string }{
+		{"kustomize.toolkit.fluxcd.io", "Kustomization"},
+		{"source.toolkit.fluxcd.io", "GitRepository"},
+		{"fluxcd.controlplane.io", "FluxInstance"},
+	} {
 		list := &unstructured.UnstructuredList{}
 		list.SetAPIVersion(ref.group + "/v1")
 		list.SetKind(ref.kind + "List")

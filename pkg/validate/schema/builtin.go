@@ -144,8 +144,10 @@ func CheckFields(typed any, object map[string]any) ([]Problem, error) {
 		}
 	}
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		problems = append(problems, Problem{Type: WrongType, Path: wrong.Field,
-			Summary: "found " + described(wrong.Value) + ", " + expected(wrong.Type)})
+		problems = append(problems, Problem{
+			Type: WrongType, Path: wrong.Field,
+			Summary: "found " + described(wrong.Value) + ", " + expected(wrong.Type),
+		})
 	} else if err != nil {
 		problems = append(problems, Problem{Type: WrongType, Summary: strings.TrimPrefix(err.Error(), "json: ")})
 	}

@@ -40,34 +40,54 @@ func TestCheck(t *testing.T) {
 		object string
 		want   []string // "type path: summary (hint)"
 	}{
-		"valid": {head + "spec: {size: small, replicas: 3, free: {any: thing}, labels: {a: b}, pools: [{name: one}, {name: two}]}",
-			nil},
-		"unknown field": {head + "spec: {size: small, replicaz: 3}",
-			[]string{"unknown field spec.replicaz: there is no such field (did you mean replicas?)"}},
-		"unknown in items": {head + "spec: {size: small, pools: [{name: x, replica: 1}]}",
-			[]string{"unknown field spec.pools[0].replica: there is no such field (did you mean replicas?)"}},
-		"unknown in meta": {strings.Replace(head, "name: a", "name: a, lables: {}", 1) + "spec: {size: small}",
-			[]string{"unknown field metadata.lables: there is no such field (did you mean labels?)"}},
+		"valid": {
+			head + "spec: {size: small, replicas: 3, free: {any: thing}, labels: {a: b}, pools: [{name: one}, {name: two}]}",
+			nil,
+		},
+		"unknown field": {
+			head + "spec: {size: small, replicaz: 3}",
+			[]string{"unknown field spec.replicaz: there is no such field (did you mean replicas?)"},
+		},
+		"unknown in items": {
+			head + "spec: {size: small, pools: [{name: x, replica: 1}]}",
+			[]string{"unknown field spec.pools[0].replica: there is no such field (did you mean replicas?)"},
+		},
+		"unknown in meta": {
+			strings.Replace(head, "name: a", "name: a, lables: {}", 1) + "spec: {size: small}",
+			[]string{"unknown field metadata.lables: there is no such field (did you mean labels?)"},
+		},
 		"unknown at top": {head + "spec: {size: small}\nsped: {}", []string{"unknown field sped: there is no such field (did you mean spec?)"}},
-		"wrong type": {head + "spec: {size: small, replicas: three}",
-			[]string{`wrong type spec.replicas: must be of type integer: "string"`}},
+		"wrong type": {
+			head + "spec: {size: small, replicas: three}",
+			[]string{`wrong type spec.replicas: must be of type integer: "string"`},
+		},
 		"missing": {head + "spec: {}", []string{"required spec.size: required, and missing"}},
-		"enum": {head + "spec: {size: smal}",
-			[]string{`invalid spec.size: "smal" is not among the supported values: "small", "medium", "large" (did you mean small?)`}},
+		"enum": {
+			head + "spec: {size: smal}",
+			[]string{`invalid spec.size: "smal" is not among the supported values: "small", "medium", "large" (did you mean small?)`},
+		},
 		"pattern":        {head + "spec: {size: small, code: abcd}", []string{"invalid spec.code: should match '^[a-z]{3}$'"}},
 		"maximum":        {head + "spec: {size: small, replicas: 11}", []string{"invalid spec.replicas: should be less than or equal to 10"}},
 		"rule, defaults": {head + "spec: {size: small, min: 4}", []string{"rule spec: min is more than max"}},
 		"rule in items":  {head + "spec: {size: small, pools: [{name: x, replicas: 0}]}", []string{"rule spec.pools[0]: a pool has nodes"}},
 		"map keys":       {head + "spec: {size: small, pools: [{name: x}, {name: x}]}", []string{"duplicate spec.pools[1]: is there twice"}},
 		"set":            {head + "spec: {size: small, zones: [a, b, a]}", []string{"duplicate spec.zones[2]: is there twice"}},
-		"name": {strings.Replace(head, "name: a", "name: A_b", 1) + "spec: {size: small}",
-			[]string{"metadata metadata.name: a lowercase RFC 1123 subdomain"}},
-		"label": {strings.Replace(head, "name: a", "name: a, labels: {a: b c}", 1) + "spec: {size: small}",
-			[]string{"metadata metadata.labels: a valid label must be"}},
-		"deprecated": {"apiVersion: example.com/v1beta1\nkind: Widget\nmetadata: {name: a}\nspec: {any: thing}",
-			[]string{"deprecated apiVersion: example.com/v1beta1 Widget is deprecated, use v1"}},
-		"not served": {"apiVersion: example.com/v1alpha1\nkind: Widget\nmetadata: {name: a}",
-			[]string{"version apiVersion: Widget.example.com has no version v1alpha1 (served are: v1, v1beta1)"}},
+		"name": {
+			strings.Replace(head, "name: a", "name: A_b", 1) + "spec: {size: small}",
+			[]string{"metadata metadata.name: a lowercase RFC 1123 subdomain"},
+		},
+		"label": {
+			strings.Replace(head, "name: a", "name: a, labels: {a: b c}", 1) + "spec: {size: small}",
+			[]string{"metadata metadata.labels: a valid label must be"},
+		},
+		"deprecated": {
+			"apiVersion: example.com/v1beta1\nkind: Widget\nmetadata: {name: a}\nspec: {any: thing}",
+			[]string{"deprecated apiVersion: example.com/v1beta1 Widget is deprecated, use v1"},
+		},
+		"not served": {
+			"apiVersion: example.com/v1alpha1\nkind: Widget\nmetadata: {name: a}",
+			[]string{"version apiVersion: Widget.example.com has no version v1alpha1 (served are: v1, v1beta1)"},
+		},
 		"built in": {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\ndata: {a: b}", nil},
 		"built in, field": {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: b}\nspec: {replicaz: 1}", []string{
 			"unknown field spec.replicaz: there is no such field (did you mean replicas?)", "required spec.selector: required",
@@ -77,30 +97,46 @@ func TestCheck(t *testing.T) {
 			"[{name: a, imag: b}]}}}", []string{
 			"unknown field spec.template.spec.containers[0].imag: there is no such field (did you mean image?)", "required spec.selector: required",
 		}},
-		"built in, enum": {"apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: b}\nspec: {type: LoadBalance, ports: [{port: 80}]}",
-			[]string{`invalid spec.type: "LoadBalance" is not supported (did you mean LoadBalancer?)`}},
-		"built in, range": {"apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: b}\nspec: {ports: [{port: 70000}]}",
-			[]string{"invalid spec.ports[0].port: 70000 is more than 65535"}},
+		"built in, enum": {
+			"apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: b}\nspec: {type: LoadBalance, ports: [{port: 80}]}",
+			[]string{`invalid spec.type: "LoadBalance" is not supported (did you mean LoadBalancer?)`},
+		},
+		"built in, range": {
+			"apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: b}\nspec: {ports: [{port: 70000}]}",
+			[]string{"invalid spec.ports[0].port: 70000 is more than 65535"},
+		},
 		"built in, less": {"apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: a, namespace: b}\nspec: " +
 			"{maxReplicas: -1, scaleTargetRef: {kind: Deployment, name: a}}", []string{"invalid spec.maxReplicas: -1 is less than 1"}},
 		"built in, required": {"apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: a, namespace: b}\nsubjects: " +
-			"[{kind: user, name: x}]", []string{"required roleRef: required field is missing",
-			`invalid subjects[0].kind: "user" is not supported (did you mean User?)`}},
-		"built in, empty": {"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: b}\nspec: {containers: []}",
-			[]string{"required spec.containers: required"}},
+			"[{kind: user, name: x}]", []string{
+			"required roleRef: required field is missing",
+			`invalid subjects[0].kind: "user" is not supported (did you mean User?)`,
+		}},
+		"built in, empty": {
+			"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: b}\nspec: {containers: []}",
+			[]string{"required spec.containers: required"},
+		},
 		"flux, required": {"apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: a, namespace: b}\nspec: {prune: " +
-			"true, sourceRef: {kind: GitRepo, name: x}}", []string{"required spec.interval: required",
-			`invalid spec.sourceRef.kind: "GitRepo" is not supported (did you mean GitRepository?)`}},
-		"built in, type": {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: b}\nspec: {replicas: many}",
-			[]string{"wrong type spec.replicas: found text, expected a whole number"}},
-		"built in, name": {"apiVersion: v1\nkind: Namespace\nmetadata: {name: a.b}",
-			[]string{"metadata metadata.name: must not contain dots"}},
+			"true, sourceRef: {kind: GitRepo, name: x}}", []string{
+			"required spec.interval: required",
+			`invalid spec.sourceRef.kind: "GitRepo" is not supported (did you mean GitRepository?)`,
+		}},
+		"built in, type": {
+			"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: b}\nspec: {replicas: many}",
+			[]string{"wrong type spec.replicas: found text, expected a whole number"},
+		},
+		"built in, name": {
+			"apiVersion: v1\nkind: Namespace\nmetadata: {name: a.b}",
+			[]string{"metadata metadata.name: must not contain dots"},
+		},
 		"role, name": {"apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: \"system:a\", namespace: b}", nil},
 		"flux": {"apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: a, namespace: b}\nspec: {interval: " +
 			"1m, pathh: x, prune: true, sourceRef: {kind: GitRepository, name: x}}", []string{"unknown field spec.pathh: there is no such field " +
 			"(did you mean path?)"}},
-		"built in version": {"apiVersion: apps/v3\nkind: Deployment\nmetadata: {name: a}",
-			[]string{"version apiVersion: Deployment.apps has no version v3"}},
+		"built in version": {
+			"apiVersion: apps/v3\nkind: Deployment\nmetadata: {name: a}",
+			[]string{"version apiVersion: Deployment.apps has no version v3"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			problems, err := s.Check(t.Context(), object(t, tt.object))
@@ -140,8 +176,10 @@ func TestCheckMisspeltKind(t *testing.T) {
 		{"apiVersion: v1\nkind: ConfigMpa\n", "v1 has no kind ConfigMpa", "did you mean ConfigMap?"},
 		{"apiVersion: apps/v1\nkind: Deploymnet\n", "apps/v1 has no kind Deploymnet", "did you mean Deployment?"},
 		{"apiVersion: v1\nkind: Widget\n", "v1 has no kind Widget", ""},
-		{"apiVersion: networking.k8s.io/v1\nkind: NetworkPolcy\n", "networking.k8s.io/v1 has no kind NetworkPolcy",
-			"did you mean NetworkPolicy?"},
+		{
+			"apiVersion: networking.k8s.io/v1\nkind: NetworkPolcy\n", "networking.k8s.io/v1 has no kind NetworkPolcy",
+			"did you mean NetworkPolicy?",
+		},
 	} {
 		problems, err := NewSet().Check(t.Context(), object(t, tt.head+"metadata: {name: a, namespace: b}"))
 		if err != nil || len(problems) != 1 || problems[0].Summary != tt.summary || problems[0].Hint != tt.hint {

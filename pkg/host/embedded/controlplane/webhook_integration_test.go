@@ -45,8 +45,10 @@ func TestWebhookBehindAService(t *testing.T) {
 			return
 		}
 		allowed := !strings.HasPrefix(review.Request.Name, "bad")
-		review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: allowed,
-			Result: &metav1.Status{Message: "no bad names"}}
+		review.Response = &admissionv1.AdmissionResponse{
+			UID: review.Request.UID, Allowed: allowed,
+			Result: &metav1.Status{Message: "no bad names"},
+		}
 		_ = json.NewEncoder(w).Encode(review)
 	}))
 	hook.TLS = &tls.Config{Certificates: []tls.Certificate{serving}}

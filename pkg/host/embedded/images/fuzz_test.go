@@ -21,8 +21,10 @@ func tarOf(lines string) []byte {
 		if len(words) > 2 {
 			h.Name, h.Linkname = words[1], words[2]
 		}
-		if kinds := map[string]byte{"d": tar.TypeDir, "l": tar.TypeSymlink, "h": tar.TypeLink, "c": tar.TypeChar,
-			"p": tar.TypeFifo}; kinds[words[0]] != 0 {
+		if kinds := map[string]byte{
+			"d": tar.TypeDir, "l": tar.TypeSymlink, "h": tar.TypeLink, "c": tar.TypeChar,
+			"p": tar.TypeFifo,
+		}; kinds[words[0]] != 0 {
 			h.Typeflag, h.Size = kinds[words[0]], 0
 		}
 		if w.WriteHeader(h) == nil { // what cannot be written to an archive is not read from one

@@ -176,8 +176,10 @@ func TestImageSaysHowToStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	archive := imagestest.Archive(t, map[string]imagestest.Image{image: {Program: exe,
-		Cmd: []string{"--peer-addr=of the image"}, WorkingDir: "/data"}})
+	archive := imagestest.Archive(t, map[string]imagestest.Image{image: {
+		Program: exe,
+		Cmd:     []string{"--peer-addr=of the image"}, WorkingDir: "/data",
+	}})
 	if err := w.store.Load(t.Context(), archive); err != nil {
 		t.Fatal(err)
 	}

@@ -69,17 +69,36 @@ func TestListeners(t *testing.T) {
 		declared []int32
 		want     []listener
 	}{
-		"defaults": {pflagHelp, nil, nil, []listener{{"diagnostics-address", 8443, false}, {"health-addr", 9440, false},
-			{"webhook-port", 9443, true}}},
-		"given": {pflagHelp, []string{"--diagnostics-address=:7", "--health-addr", "127.0.0.1:9440", "--webhook-port=1"}, []int32{9440},
-			[]listener{{"diagnostics-address", 7, false}, {"health-addr", 9440, false}, {"webhook-port", 1, true}}},
+		"defaults": {pflagHelp, nil, nil, []listener{
+			{"diagnostics-address", 8443, false},
+			{"health-addr", 9440, false},
+			{"webhook-port", 9443, true},
+		}},
+		"given": {
+			pflagHelp,
+			[]string{"--diagnostics-address=:7", "--health-addr", "127.0.0.1:9440", "--webhook-port=1"},
+			[]int32{9440},
+			[]listener{{"diagnostics-address", 7, false}, {"health-addr", 9440, false}, {"webhook-port", 1, true}},
+		},
 		"off": {pflagHelp, []string{"--diagnostics-address=0", "--health-addr=", "--webhook-port=0"}, nil, nil},
-		"events of flux": {fluxHelp, []string{"--events-addr=http://notification-controller.flux-system.svc/"}, nil,
-			[]listener{{"receiverAddr", 9292, false}}},
-		"cert-manager": {certManagerHelp, []string{"--secure-port=10250"}, []int32{10250, 6080},
-			[]listener{{"secure-port", 10250, true}, {"healthz-port", 6080, true}, {"metrics-listen-address", 9402, false}}},
-		"without help": {"", []string{"--metrics-bind-address=:8080", "--port=8081", "--target=example.com:8080"}, []int32{8081},
-			[]listener{{"metrics-bind-address", 8080, false}, {"port", 8081, true}}},
+		"events of flux": {
+			fluxHelp,
+			[]string{"--events-addr=http://notification-controller.flux-system.svc/"},
+			nil,
+			[]listener{{"receiverAddr", 9292, false}},
+		},
+		"cert-manager": {
+			certManagerHelp,
+			[]string{"--secure-port=10250"},
+			[]int32{10250, 6080},
+			[]listener{{"secure-port", 10250, true}, {"healthz-port", 6080, true}, {"metrics-listen-address", 9402, false}},
+		},
+		"without help": {
+			"",
+			[]string{"--metrics-bind-address=:8080", "--port=8081", "--target=example.com:8080"},
+			[]int32{8081},
+			[]listener{{"metrics-bind-address", 8080, false}, {"port", 8081, true}},
+		},
 	} {
 		known := parseHelp(tt.help)
 		declared := map[int32]bool{}
@@ -103,8 +122,10 @@ func TestArgumentsStayAsTheyAre(t *testing.T) {
 	s.set("leader-elect", "false")
 	s.set("kubeconfig", "/k")
 	// What is behind "--" is no flag, so a new one comes before.
-	want := []string{"serve", "--leader-elect=false", "--feature-gates=A=true,B=false", "-v=2", "--kubeconfig=/k", "--",
-		"-", "--unknown", "value"}
+	want := []string{
+		"serve", "--leader-elect=false", "--feature-gates=A=true,B=false", "-v=2", "--kubeconfig=/k", "--",
+		"-", "--unknown", "value",
+	}
 	if got := s.strings(); !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}

@@ -26,8 +26,10 @@ func TestManagerWithCertificateThatComesLater(t *testing.T) {
 	w := newWorld(t)
 	d := deployment("manager")
 	d.Spec.Template.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "cert", MountPath: "/tmp/k8s-webhook-server/serving-certs"}}
-	d.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "cert",
-		VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "cert"}}}}
+	d.Spec.Template.Spec.Volumes = []corev1.Volume{{
+		Name:         "cert",
+		VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "cert"}},
+	}}
 	d.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{
 		{Name: "POD_NAMESPACE", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.namespace"}}},
 		{Name: "POD_IP", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "status.podIP"}}},
@@ -87,8 +89,10 @@ func TestManagerWithCertificateThatComesLater(t *testing.T) {
 func TestTokenHasItsAccountsRights(t *testing.T) {
 	w := newWorld(t)
 	_, err := w.client.RbacV1().Roles("default").Create(t.Context(), &rbacv1.Role{
-		ObjectMeta: metav1.ObjectMeta{Name: "r"}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"},
-			Verbs: []string{"list"}}},
+		ObjectMeta: metav1.ObjectMeta{Name: "r"}, Rules: []rbacv1.PolicyRule{{
+			APIGroups: []string{""}, Resources: []string{"configmaps"},
+			Verbs: []string{"list"},
+		}},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -183,8 +187,10 @@ func TestReplicasAndDeletion(t *testing.T) {
 func TestNothingIsTakenForItsNamesake(t *testing.T) {
 	w := newWorld(t)
 	cached := deployment("manager")
-	cached.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "data",
-		VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+	cached.Spec.Template.Spec.Volumes = []corev1.Volume{{
+		Name:         "data",
+		VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}},
+	}}
 	cached.Spec.Template.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}
 	for _, gone := range []string{"while the runner runs", "while no runner runs"} {
 		w.create(cached.DeepCopy())

@@ -122,8 +122,10 @@ func TestImageIsBesideTheMountsInItsRoot(t *testing.T) {
 	w.secret("cert", map[string]string{"tls.crt": "first"})
 	d := deployment("manager")
 	d.Spec.Template.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "cert", MountPath: "/extra/certs"}}
-	d.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "cert",
-		VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "cert"}}}}
+	d.Spec.Template.Spec.Volumes = []corev1.Volume{{
+		Name:         "cert",
+		VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "cert"}},
+	}}
 	w.create(d)
 	w.ready("manager")
 	want := []string{"extra", "manager", "tmp"}

@@ -73,15 +73,13 @@ func TestRefusals(t *testing.T) {
 
 		"containers[manager].volumeDevices: ": func(_ pod, c container) { c.VolumeDevices = []corev1.VolumeDevice{{Name: "disk"}} },
 		"containers[manager].lifecycle.postStart: ": func(_ pod, c container) {
-			c.Lifecycle =
-				&corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{}}
+			c.Lifecycle = &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{}}
 		},
 		"containers[manager].lifecycle.preStop: ": func(_ pod, c container) {
 			c.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{}}}
 		},
 		"containers[manager].ports[8080].hostPort: ": func(_ pod, c container) {
-			c.Ports =
-				[]corev1.ContainerPort{{ContainerPort: 8080, HostPort: 80}}
+			c.Ports = []corev1.ContainerPort{{ContainerPort: 8080, HostPort: 80}}
 		},
 		"containers[manager].resources.limits[example.com/gpu]: ": func(_ pod, c container) {
 			c.Resources.Limits = corev1.ResourceList{"example.com/gpu": resource.MustParse("1"), "memory": resource.MustParse("1Gi")}
@@ -115,8 +113,10 @@ func TestNotRefused(t *testing.T) {
 	yes, zero := true, resource.MustParse("0")
 	d := single(func(pod *corev1.PodSpec, c *corev1.Container) {
 		c.SecurityContext = &corev1.SecurityContext{Privileged: &yes, Capabilities: &corev1.Capabilities{Add: []corev1.Capability{"NET_ADMIN"}}}
-		c.Resources.Limits = corev1.ResourceList{"cpu": resource.MustParse("1"), "ephemeral-storage": resource.MustParse("1Gi"),
-			"example.com/gpu": zero}
+		c.Resources.Limits = corev1.ResourceList{
+			"cpu": resource.MustParse("1"), "ephemeral-storage": resource.MustParse("1Gi"),
+			"example.com/gpu": zero,
+		}
 		c.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: 5}}}
 		c.Ports = []corev1.ContainerPort{{ContainerPort: 8080}}
 		pod.NodeSelector = map[string]string{"kubernetes.io/os": "linux", "example.com/pool": "management"}

@@ -130,8 +130,10 @@ func TestWhatCannotRunIsRefusedByName(t *testing.T) {
 	sidecar.Spec.Template.Spec.Containers = append(sidecar.Spec.Template.Spec.Containers, corev1.Container{Name: "proxy", Image: goodImage})
 	w.create(sidecar)
 	claim := deployment("claim")
-	claim.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "data",
-		VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "x"}}}}
+	claim.Spec.Template.Spec.Volumes = []corev1.Volume{{
+		Name:         "data",
+		VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "x"}},
+	}}
 	w.create(claim)
 	for name, field := range map[string]string{
 		"sidecar": "spec.template.spec.containers: there are 2 (manager, proxy)", "claim": "volumes[data].persistentVolumeClaim",

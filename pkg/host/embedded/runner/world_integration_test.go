@@ -205,8 +205,10 @@ func (w *world) service(name string) string {
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.ServiceSpec{
 			Selector: map[string]string{"app": name},
-			Ports: []corev1.ServicePort{{Name: "https", Port: 443, TargetPort: intstr.FromString("webhook")},
-				{Name: "http", Port: 80, TargetPort: intstr.FromInt32(9440)}},
+			Ports: []corev1.ServicePort{
+				{Name: "https", Port: 443, TargetPort: intstr.FromString("webhook")},
+				{Name: "http", Port: 80, TargetPort: intstr.FromInt32(9440)},
+			},
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {

@@ -115,8 +115,10 @@ func (b Builder) makeLayer(ctx context.Context, debian, dir string) error {
 	steps := [][]string{
 		{"cp", "-a", debian, root},
 		{"bash", script, root, b.KindFiles, over, programs, recipe.Kubernetes, recipe.PauseImage},
-		{"tar", "--create", "--numeric-owner", "--sort=name", "--exclude=./dev/*", "--file", filepath.Join(dir, "layer.tar"),
-			"--directory", root, "."},
+		{
+			"tar", "--create", "--numeric-owner", "--sort=name", "--exclude=./dev/*", "--file", filepath.Join(dir, "layer.tar"),
+			"--directory", root, ".",
+		},
 		{"rm", "-rf", root, over, programs, script},
 	}
 	for _, args := range steps {

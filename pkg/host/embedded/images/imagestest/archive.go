@@ -71,8 +71,10 @@ func build(t testing.TB, img Image) []blob {
 		arch = runtime.GOARCH
 	}
 	config := newBlob(mustJSON(t, map[string]any{
-		"os": "linux", "architecture": arch, "config": map[string]any{"Entrypoint": []string{"/manager"}, "Cmd": img.Cmd,
-			"WorkingDir": img.WorkingDir},
+		"os": "linux", "architecture": arch, "config": map[string]any{
+			"Entrypoint": []string{"/manager"}, "Cmd": img.Cmd,
+			"WorkingDir": img.WorkingDir,
+		},
 		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{"sha256:" + layer.hex}},
 	}))
 	manifest := newBlob(mustJSON(t, map[string]any{
