@@ -35,7 +35,9 @@ func TestHostileRelease(t *testing.T) {
 		},
 		"a folder that runs a command": {
 			without: controller, entries: []tar.Header{{Name: controller + "/kustomization.yaml"}},
-			content: map[string]string{controller + "/kustomization.yaml": "resources:\n- file:///nowhere//x?ref=--upload-pack=touch${IFS}" + ran + "\n"}, want: controller,
+			content: map[string]string{
+				controller + "/kustomization.yaml": "resources:\n- file:///nowhere//x?ref=--upload-pack=touch${IFS}" + ran + "\n",
+			}, want: controller,
 		},
 		"a kustomization beside them": {
 			entries: []tar.Header{{Name: "kustomization.yaml"}, {Name: "Kustomization"}},
