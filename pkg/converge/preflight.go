@@ -13,6 +13,9 @@ import (
 // preflight is Doctor as a step of init: nothing is created before it passes.
 func (r *Run) preflight(ctx context.Context, _ func(string)) error {
 	s := r.Session
+	if err := checkup.CheckNames(s.Opts.SkipPreflight); err != nil {
+		return err
+	}
 	var failed []error
 	for _, found := range preflight.Run(ctx, checkup.ForInit(s, r.GoesOn)...) {
 		switch {

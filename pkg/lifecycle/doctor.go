@@ -20,6 +20,9 @@ type DoctorReport struct {
 // Doctor runs init's preflight checks alone. It changes nothing but one thing: it makes Flux's deploy key, whose public half is what
 // the user has to give to the remote. With opts.NoCommands it runs no command that the fleet repo names.
 func Doctor(ctx context.Context, deps management.Deps, opts session.Options) (*DoctorReport, error) {
+	if err := checkup.CheckNames(opts.SkipPreflight); err != nil {
+		return nil, err
+	}
 	s, err := session.Read(ctx, deps, opts)
 	if err != nil {
 		return nil, err
