@@ -60,6 +60,9 @@ const archiveSuffix = ".tar.zst"
 // Create fills an offline bundle with everything that init needs for the fleet: the providers' components and metadata, cert-manager,
 // Flux's manifests, and all images. An interrupted run goes on where it stopped.
 func Create(ctx context.Context, deps management.Deps, o CreateOptions) (*Result, error) {
+	if err := checkOutput(o.Output); err != nil {
+		return nil, err
+	}
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	s, err := session.Read(ctx, deps, o.Options)
@@ -244,8 +247,25 @@ func List(ctx context.Context, deps management.Deps, name string) (*Result, erro
 	return &Result{FormatVersion: "1", Path: name, Entries: made.Index()}, nil
 }
 
+// checkOutput refuses a name that asks for an archive of another format: it would become a folder of that name.
+func checkOutput(name string) error {
+	if strings.HasSuffix(name, archiveSuffix) {
+		return nil
+	}
+	for _, other := range []string{".zip", ".tar", ".tgz", ".tar.gz", ".tar.xz", ".tar.bz2", ".zst"} {
+		if base, is := strings.CutSuffix(name, other); is {
+			return diag.Usage("name a file that ends in "+archiveSuffix+", as in "+base+archiveSuffix+", or a folder",
+				"%s: a bundle is no %s file", name, other)
+		}
+	}
+	return nil
+}
+
 // Verify recomputes every digest of the bundle at name.
 func Verify(ctx context.Context, deps management.Deps, name string) (*Result, error) {
+	if err := bundle.CheckThere(name); err != nil {
+		return nil, err
+	}
 	step := deps.Report.Start("verify " + name)
 	result, err := verify(ctx, name)
 	if err != nil {
