@@ -82,6 +82,7 @@ func (c *check) system(ref kube.Ref) bool {
 	c.revision = o.artifactRevision()
 	if o.Spec.Suspend {
 		c.miss(ref, whySuspended)
+		c.suspendedSync()
 		return false
 	}
 	if why := o.ready(); why != "" {
@@ -93,6 +94,17 @@ func (c *check) system(ref kube.Ref) bool {
 		return false
 	}
 	return true
+}
+
+// suspendedSync misses the Kustomization of the same name where somebody has suspended it, too: both have to be resumed.
+func (c *check) suspendedSync() {
+	obj := c.world[kustomizationKind][systemKey]
+	if obj == nil {
+		return
+	}
+	if o, err := objectOf(obj); err == nil && o.Spec.Suspend {
+		c.miss(kube.Ref{GroupVersionKind: kustomizationKind, Key: systemKey}, whySuspended)
+	}
 }
 
 // object returns the object ref. If it is missing or cannot be read, it records that and returns nil.
