@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"golang.org/x/sync/errgroup"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -168,7 +169,7 @@ func clusterFrom(c *clusterv1.Cluster) Cluster {
 	if !cluster.Available && !cluster.Deleting && !cluster.Paused && judged(c) {
 		cluster.Troubles = kube.ConditionTroubles(c.Status.Conditions)
 	}
-	if rolling := findCondition(c.Status.Conditions, clusterv1.ClusterRollingOutCondition); rolling != nil &&
+	if rolling := apimeta.FindStatusCondition(c.Status.Conditions, clusterv1.ClusterRollingOutCondition); rolling != nil &&
 		rolling.Status == metav1.ConditionTrue {
 		cluster.RollingOut = cmp.Or(oneLine(rolling.Message), rolling.Reason)
 	}
@@ -177,10 +178,11 @@ func clusterFrom(c *clusterv1.Cluster) Cluster {
 
 // availability is Cluster API's verdict on a Cluster, with what speaks against it.
 func availability(c *clusterv1.Cluster) (available bool, reason string) {
-	condition := findCondition(c.Status.Conditions, clusterv1.ClusterAvailableCondition)
+	condition := apimeta.FindStatusCondition(c.Status.Conditions, clusterv1.ClusterAvailableCondition)
 	switch {
 	case !c.DeletionTimestamp.IsZero():
-		if deleting := findCondition(c.Status.Conditions, clusterv1.ClusterDeletingCondition); deleting != nil && deleting.Message != "" {
+		deleting := apimeta.FindStatusCondition(c.Status.Conditions, clusterv1.ClusterDeletingCondition)
+		if deleting != nil && deleting.Message != "" {
 			return false, "it is being deleted: " + oneLine(deleting.Message)
 		}
 		return false, "it is being deleted"
@@ -199,7 +201,7 @@ func availability(c *clusterv1.Cluster) (available bool, reason string) {
 
 // judged tells whether Cluster API has looked at the Cluster as it is now.
 func judged(c *clusterv1.Cluster) bool {
-	condition := findCondition(c.Status.Conditions, clusterv1.ClusterAvailableCondition)
+	condition := apimeta.FindStatusCondition(c.Status.Conditions, clusterv1.ClusterAvailableCondition)
 	return condition != nil && condition.ObservedGeneration >= c.Generation
 }
 
@@ -208,7 +210,7 @@ func machineFrom(m *clusterv1.Machine) Machine {
 		Name: m.Name, Node: m.Status.NodeRef.Name, Version: m.Spec.Version, Phase: m.Status.Phase,
 	}
 	_, machine.ControlPlane = m.Labels[clusterv1.MachineControlPlaneLabel]
-	if ready := findCondition(m.Status.Conditions, clusterv1.MachineReadyCondition); ready != nil {
+	if ready := apimeta.FindStatusCondition(m.Status.Conditions, clusterv1.MachineReadyCondition); ready != nil {
 		machine.Ready = ready.Status == metav1.ConditionTrue
 		if !machine.Ready {
 			machine.Reason = oneLine(kube.Reason(m.Status.Conditions))
@@ -220,15 +222,6 @@ func machineFrom(m *clusterv1.Machine) Machine {
 func isPaused(c *clusterv1.Cluster) bool {
 	_, annotated := c.Annotations[clusterv1.PausedAnnotation]
 	return annotated || (c.Spec.Paused != nil && *c.Spec.Paused)
-}
-
-func findCondition(conditions []metav1.Condition, conditionType string) *metav1.Condition {
-	for i := range conditions {
-		if conditions[i].Type == conditionType {
-			return &conditions[i]
-		}
-	}
-	return nil
 }
 
 func replicasFrom(desired, current, ready, available, upToDate *int32) Replicas {

@@ -5,7 +5,9 @@ import (
 	"context"
 	"fmt"
 
+	fluxmeta "github.com/fluxcd/pkg/apis/meta"
 	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -74,7 +76,7 @@ const notReady = "it is not Ready"
 func fetchedBy(obj *unstructured.Unstructured) (revision, reason string, seen bool) {
 	generation, _, _ := unstructured.NestedInt64(obj.Object, "status", "observedGeneration")
 	revision, _, _ = unstructured.NestedString(obj.Object, "status", "artifact", "revision")
-	ready := readyCondition(kube.Conditions(obj))
+	ready := apimeta.FindStatusCondition(kube.Conditions(obj), fluxmeta.ReadyCondition)
 	if ready == nil {
 		return revision, notReady, false
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	fluxmeta "github.com/fluxcd/pkg/apis/meta"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -74,7 +76,7 @@ func reached(obj *unstructured.Unstructured) (tried bool, says string) {
 	if obj == nil {
 		return false, ""
 	}
-	ready := readyCondition(kube.Conditions(obj))
+	ready := apimeta.FindStatusCondition(kube.Conditions(obj), fluxmeta.ReadyCondition)
 	if ready == nil || ready.Status == metav1.ConditionUnknown {
 		return false, ""
 	}

@@ -8,7 +8,9 @@ import (
 	"sync"
 	"time"
 
+	fluxmeta "github.com/fluxcd/pkg/apis/meta"
 	"golang.org/x/sync/errgroup"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -206,7 +208,7 @@ func (w *waiter) nudge(ctx context.Context, now world, missing kube.NotReadyErro
 		if obj == nil {
 			continue
 		}
-		ready := readyCondition(kube.Conditions(obj))
+		ready := apimeta.FindStatusCondition(kube.Conditions(obj), fluxmeta.ReadyCondition)
 		if ready == nil || ready.Status != metav1.ConditionFalse {
 			continue
 		}

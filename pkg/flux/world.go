@@ -7,6 +7,7 @@ import (
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	fluxmeta "github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -67,7 +68,7 @@ func objectOf(obj *unstructured.Unstructured) (*object, error) {
 
 // ready returns "" if the newest generation of o is reconciled and Ready, and else the reason.
 func (o *object) ready() string {
-	condition := readyCondition(o.Status.Conditions)
+	condition := apimeta.FindStatusCondition(o.Status.Conditions, fluxmeta.ReadyCondition)
 	switch {
 	case o.DeletionTimestamp != nil:
 		return "it is being deleted"
@@ -91,15 +92,6 @@ func (o *object) artifactRevision() string {
 		return ""
 	}
 	return o.Status.Artifact.Revision
-}
-
-func readyCondition(conditions []metav1.Condition) *metav1.Condition {
-	for i := range conditions {
-		if conditions[i].Type == fluxmeta.ReadyCondition {
-			return &conditions[i]
-		}
-	}
-	return nil
 }
 
 // commitOf is the commit of a Git revision such as main@sha1:6f2c… or sha1:6f2c….
