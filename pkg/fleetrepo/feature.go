@@ -187,7 +187,15 @@ func (r *Repo) DisableFeature(name string, opts FeatureOptions) (*Edit, error) {
 			return nil, err
 		}
 	}
-	e.Notes = append(e.Notes, "Flux deletes the feature's objects on the clusters of an environment, also the data in its namespace.")
+	deletes := func(on string) {
+		e.Notes = append(e.Notes, "Flux deletes the feature's objects on "+on+", also the data in its namespace.")
+	}
+	if slices.ContainsFunc(targets, func(t scaffold.FeatureTarget) bool { return t.Management }) {
+		deletes("the management cluster")
+	}
+	if slices.ContainsFunc(targets, func(t scaffold.FeatureTarget) bool { return !t.Management && t.Cluster == "" }) {
+		deletes("the clusters of the environment")
+	}
 	if orphaned {
 		e.Notes = append(e.Notes,
 			"A feature of a single cluster stays on the cluster: its kubeconfig may be gone by then, and nothing must wait for it.")

@@ -63,7 +63,7 @@ func TestExcludeTooMuch(t *testing.T) {
 	if f.File != "fleet.yaml" || !strings.Contains(f.Summary, "exclude[0]") {
 		t.Errorf("got %s", f)
 	}
-	f = only(t, validate(t, withSettings(t, "    exclude: [providers, features, tenants, charts]\n"), knownKinds(t)).Findings, RuleNothing)
+	f = only(t, validate(t, withSettings(t, "    exclude: [providers, features, charts]\n"), knownKinds(t)).Findings, RuleNothing)
 	if f.Severity != diag.SeverityError || f.File != "fleet.yaml" {
 		t.Errorf("got %s %s", f.Severity, f)
 	}

@@ -105,7 +105,7 @@ func plants() []plant {
 			becomes: "  name: one\n  lables: {a: b}", at: "lables",
 		},
 		{
-			name: "unknown field of what nothing applies", rule: RuleUnknownField, file: "tenants/docker/staging/shop/tenant.yaml",
+			name: "unknown field of what nothing applies", rule: RuleUnknownField, file: "features/later/namespaced/account.yaml",
 			becomes: "automountToken: true\n", at: "automountToken",
 		},
 		{

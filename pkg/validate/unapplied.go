@@ -2,6 +2,7 @@ package validate
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -24,6 +25,7 @@ type passedOver struct {
 	read map[string]bool
 	// paths are those of the Flux Kustomizations that work on workload clusters.
 	paths    map[string]bool
+	clusters []*cluster
 	findings diag.Findings
 }
 
@@ -32,7 +34,7 @@ func (r *run) checkUnapplied(renderer *render.Renderer, placed *placement) diag.
 	if r.tree.isBroken() || r.lacksObjects() {
 		return nil
 	}
-	u := &passedOver{run: r, renderer: renderer, read: r.rendered.Files, paths: map[string]bool{}}
+	u := &passedOver{run: r, renderer: renderer, read: r.rendered.Files, paths: map[string]bool{}, clusters: placed.clusters}
 	for _, k := range r.rendered.Kustomizations {
 		if len(k.Targets) > 0 {
 			u.paths[k.Path] = true
@@ -53,6 +55,9 @@ func (r *run) checkUnapplied(renderer *render.Renderer, placed *placement) diag.
 	}
 	for _, dir := range []string{layout.FeaturesDir, "tenants", layout.AddonsDir} {
 		u.below(dir, u.reason)
+	}
+	if !u.isForeign() {
+		u.loose()
 	}
 	if r.isForeign() { // whose folders have no names that say what they are for
 		for _, k := range r.rendered.Kustomizations {
@@ -76,16 +81,18 @@ func (u *passedOver) units(placed *placement) []string {
 	for _, kind := range placed.subfolders(layout.AddonsDir) {
 		below(path.Join(layout.AddonsDir, kind))
 	}
-	for _, cloud := range placed.subfolders("tenants") {
-		for _, environment := range placed.subfolders(path.Join("tenants", cloud)) {
-			below(path.Join("tenants", cloud, environment))
+	if u.isForeign() { // in a layout of ours, the Flux Kustomization of a tenant names its folder
+		for _, cloud := range placed.subfolders("tenants") {
+			for _, environment := range placed.subfolders(path.Join("tenants", cloud)) {
+				below(path.Join("tenants", cloud, environment))
+			}
 		}
 	}
 	for i := range u.fleet.Spec.ManagementClusters {
 		l := u.fleet.Spec.ManagementClusters[i].Layout()
 		for _, environment := range placed.subfolders(l.Clusters()) {
 			units = append(units, l.Apps(environment), l.Sync(environment), l.WorkloadFlux(environment))
-			if u.tree.has(l.FoldersFile(environment)) {
+			if u.tree.has(l.FoldersFile(environment)) && u.fluxless(environment) == nil {
 				for _, scope := range layout.Scopes() {
 					units = append(units, path.Join(l.Environment(environment), layout.CommonDir, scope))
 				}
@@ -150,6 +157,55 @@ func (u *passedOver) declaredPaths() []string {
 	}
 	slices.Sort(dirs)
 	return slices.Compact(dirs)
+}
+
+// loose judges the files that stand beside the folders of the layout instead of in one of them.
+func (u *passedOver) loose() {
+	dirs := []string{"providers", layout.ChartsDir}
+	for i := range u.fleet.Spec.ManagementClusters {
+		owned := u.fleet.Spec.ManagementClusters[i].Layout().Owned()
+		dirs = append(dirs, path.Dir(owned), owned)
+	}
+	slices.Sort(dirs)
+	for _, dir := range slices.Compact(dirs) {
+		for _, name := range u.tree.folders[dir] {
+			if f := u.tree.byPath[path.Join(dir, name)]; f != nil {
+				u.judge(f, u.reason)
+			}
+		}
+	}
+}
+
+// fluxless is a cluster of an environment that has clusters, and none on which Flux works: what they have in common reaches nobody. It is nil
+// for other environments.
+func (u *passedOver) fluxless(environment string) *cluster {
+	var one *cluster
+	for _, c := range u.clusters {
+		if c.environment != environment {
+			continue
+		}
+		if u.tree.has(path.Join(c.dir, layout.FluxFile)) {
+			return nil
+		}
+		one = cmp.Or(one, c)
+	}
+	return one
+}
+
+// waits tells whether a file is for all clusters of an environment on none of which Flux works yet. The next cluster can have Flux, and
+// no cluster without is refused because of the file: so this is no error.
+func (u *passedOver) waits(f *file) bool {
+	for i := range u.fleet.Spec.ManagementClusters {
+		l := u.fleet.Spec.ManagementClusters[i].Layout()
+		for _, e := range u.fleet.Spec.Environments {
+			for _, scope := range layout.Scopes() {
+				if strings.HasPrefix(f.path, path.Join(l.Environment(e.Name), layout.CommonDir, scope)+"/") {
+					return u.fluxless(e.Name) != nil
+				}
+			}
+		}
+	}
+	return false
 }
 
 // astray reports what is meant for a workload cluster and goes to the management cluster, which applies all of a folder that has no
@@ -239,7 +295,7 @@ func (u *passedOver) judge(f *file, why func(f *file) (summary, hint string)) {
 			"rename it, name it under resources of a kustomization.yaml, or delete it"
 	}
 	found := finding(RuleNotApplied, f.path, 1, 0, "nothing applies this file: "+summary, hint)
-	if !u.hasObjects(f) {
+	if !u.hasObjects(f) || u.waits(f) {
 		found.Severity = diag.SeverityWarning
 	}
 	u.findings = append(u.findings, found)
@@ -285,95 +341,3 @@ func (u *passedOver) isNamed(name string) bool {
 
 // kustomizationNames are those that kustomize takes.
 var kustomizationNames = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
-
-// reason says why nothing applies a file, by the nearest kustomization.yaml.
-func (u *passedOver) reason(f *file) (summary, hint string) {
-	for dir := path.Dir(f.path); dir != "."; dir = path.Dir(dir) {
-		for _, name := range kustomizationNames {
-			at := path.Join(dir, name)
-			if !u.tree.has(at) || at == f.path {
-				continue
-			}
-			if base := path.Dir(f.path); slices.Contains(kustomizationNames, path.Base(f.path)) {
-				// Named there, it would be applied there; a base is for those who have their own folder build on it.
-				return at + " does not name its folder", "name " + base +
-					" in the kustomization.yaml of the folder that builds on it, such as namespaced; or delete it"
-			}
-			return at + " does not name it", "name " + strings.TrimPrefix(f.path, dir+"/") + " under resources there, or delete it"
-		}
-	}
-	parts := strings.Split(f.path, "/")
-	if parts[0] == layout.FeaturesDir && len(parts) > 3 {
-		if meant := misspelt(parts[2]); meant != "" {
-			return "a feature has no folder " + parts[2], "did you mean " + meant + "?"
-		}
-	}
-	if parts[0] == layout.FeaturesDir {
-		return "a feature has the folders " + strings.Join(layout.Scopes(), " and "), "move it to one of them"
-	}
-	return "no Flux Kustomization has the folder " + path.Dir(f.path), "move it to a folder that is applied, or delete it"
-}
-
-// misspelt is the one of Scopes that somebody meant by another name; "" where it is none, or right.
-func misspelt(name string) string {
-	scopes := layout.Scopes()
-	if slices.Contains(scopes, name) {
-		return ""
-	}
-	lower := strings.ReplaceAll(strings.ToLower(name), "_", "-")
-	for _, scope := range scopes {
-		if lower == scope || lower+"d" == scope || lower+"s" == scope || lower == strings.ReplaceAll(scope, "-", "") ||
-			lower+"d" == strings.ReplaceAll(scope, "-", "") {
-			return scope
-		}
-	}
-	return diag.Nearest(lower, scopes)
-}
-
-// commonReason is reason for a file of what the clusters of an environment have in common.
-func (u *passedOver) commonReason(environment, common string, f *file) (summary, hint string) {
-	folder, _, nested := strings.Cut(strings.TrimPrefix(f.path, common+"/"), "/")
-	switch {
-	case nested && slices.Contains(layout.Scopes(), folder) && !u.wired(path.Join(common, folder)):
-		return fmt.Sprintf("no cluster of %s has the folder %s", environment, path.Join(common, folder)),
-			"`fleetctl environment wire " + environment + "` lets Flux apply the folder to each of them"
-	case nested && misspelt(folder) != "" && !slices.Contains([]string{"apps", "sync", layout.FluxDir}, folder):
-		return "there is no folder " + folder + " in the layout", "did you mean " + misspelt(folder) + "?"
-	}
-	return u.reason(f)
-}
-
-// wired tells whether clusters apply a folder, or will when there are any.
-func (u *passedOver) wired(dir string) bool {
-	return u.paths[dir] || slices.ContainsFunc(u.tree.below(dir), func(f *file) bool { return u.read[f.path] })
-}
-
-// withoutFlux tells whether the chart of a cluster says that its API server can run no Flux.
-func (u *passedOver) withoutFlux(c *cluster) bool {
-	if c.declared == nil {
-		return false
-	}
-	chart := u.tree.byPath[path.Join(layout.ChartsDir, c.declared.Flavour, "Chart.yaml")]
-	if chart == nil || len(chart.documents) != 1 {
-		return false
-	}
-	return mapping.Fields(chart.documents[0].object).Text("annotations", "fleetctl.dev/flux") == "none"
-}
-
-// clusterReason is reason for a file in the folder of a cluster.
-func (u *passedOver) clusterReason(c *cluster, f *file) (summary, hint string) {
-	folder, _, nested := strings.Cut(strings.TrimPrefix(f.path, c.dir+"/"), "/")
-	switch {
-	case nested && slices.Contains(layout.Scopes(), folder) && !u.tree.has(path.Join(c.dir, layout.FluxFile)):
-		hint = fmt.Sprintf("`fleetctl cluster flux %s/%s` gives it one", c.environment, c.name)
-		if u.withoutFlux(c) {
-			hint = fmt.Sprintf("remove it: flavour %s cannot run Flux", c.declared.Flavour)
-		}
-		return fmt.Sprintf("cluster %s runs no Flux", c.name), hint
-	case nested && slices.Contains(layout.Scopes(), folder) && !u.paths[path.Join(c.dir, folder)]:
-		return fmt.Sprintf("cluster %s does not have the folder %s", c.name, path.Join(c.dir, folder)), wires(c.environment)
-	case nested && misspelt(folder) != "":
-		return "there is no folder " + folder + " in the layout", "did you mean " + misspelt(folder) + "?"
-	}
-	return u.reason(f)
-}
