@@ -176,8 +176,8 @@ func (u *passedOver) loose() {
 	}
 }
 
-// fluxless is a cluster of an environment that has clusters, and none on which Flux works: what they have in common reaches nobody. It is nil
-// for other environments.
+// fluxless is a cluster of an environment that has clusters, and none on which Flux works: what they have in common reaches nobody. It is
+// nil for other environments.
 func (u *passedOver) fluxless(environment string) *cluster {
 	var one *cluster
 	for _, c := range u.clusters {
