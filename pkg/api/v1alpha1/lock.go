@@ -121,27 +121,23 @@ var sha256Digest = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // lock checks rules that the types do not express.
 func (v *validator) lock(l *Lock) {
-	seen := map[[4]string]bool{}
 	for i, c := range l.Components {
-		at := itemPath("components", i)
-		v.digest(fieldPath(at, "sha256"), c.SHA256)
-		key := [4]string{string(c.Type), c.Name, c.Version, c.URL}
-		if seen[key] {
-			v.errorf(RuleDuplicate, at, "`fleetctl lock` writes it again", "%s is there twice", c)
-		}
-		seen[key] = true
+		v.digest(fieldPath(itemPath("components", i), "sha256"), c.SHA256)
 	}
+	for i, c := range l.Charts {
+		v.digest(fieldPath(itemPath("charts", i), "sha256"), c.SHA256)
+	}
+	uniqueInLock(v, l.Components, "components", "component", func(c LockedComponent) string {
+		return strings.TrimSpace(c.String() + " " + c.URL)
+	})
+	uniqueInLock(v, l.Charts, "charts", "chart", func(c LockedChart) string { return c.Name })
 	v.lockedImages(l.Images)
 	v.lockedFeatures(l.Features)
-	charts := map[string]bool{}
-	for i, c := range l.Charts {
-		at := itemPath("charts", i)
-		v.digest(fieldPath(at, "sha256"), c.SHA256)
-		if charts[c.Name] {
-			v.errorf(RuleDuplicate, at, "`fleetctl lock` writes it again", "chart %s is there twice", c.Name)
-		}
-		charts[c.Name] = true
-	}
+}
+
+// uniqueInLock is unique for a list of fleet.lock.
+func uniqueInLock[T any](v *validator, items []T, list, what string, key func(T) string) {
+	uniqueOr(v, "`fleetctl lock` writes it again", items, func(i int) string { return itemPath(list, i) }, what, key)
 }
 
 func (v *validator) digest(path, value string) {

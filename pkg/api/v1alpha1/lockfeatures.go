@@ -35,15 +35,10 @@ func (f LockedFeature) Source() (url, name string) {
 }
 
 func (v *validator) lockedFeatures(features []LockedFeature) {
-	seen := map[string]bool{}
 	for i, f := range features {
-		at := itemPath("features", i)
-		v.digest(fieldPath(at, "sha256"), f.SHA256)
-		if seen[f.Name] {
-			v.errorf(RuleDuplicate, at, "`fleetctl lock` writes it anew", "feature %s is there twice", f.Name)
-		}
-		seen[f.Name] = true
+		v.digest(fieldPath(itemPath("features", i), "sha256"), f.SHA256)
 	}
+	uniqueInLock(v, features, "features", "feature", func(f LockedFeature) string { return f.Name })
 }
 
 // FindFeature returns the entry of that feature with that chart and version, or nil. l may be nil.

@@ -25,7 +25,6 @@ type LockedImage struct {
 var imageDigest = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
 func (v *validator) lockedImages(images []LockedImage) {
-	seen := map[string]bool{}
 	for i, image := range images {
 		at := itemPath("images", i)
 		if image.Digest != "" && !imageDigest.MatchString(image.Digest) {
@@ -35,11 +34,8 @@ func (v *validator) lockedImages(images []LockedImage) {
 		if strings.Contains(image.Name, "@") {
 			v.errorf(RuleValue, fieldPath(at, "name"), "`fleetctl lock` writes it", "a name with a digest needs no other one")
 		}
-		if seen[image.Name] {
-			v.errorf(RuleDuplicate, at, "`fleetctl lock` writes it again", "image %s is there twice", image.Name)
-		}
-		seen[image.Name] = true
 	}
+	uniqueInLock(v, images, "images", "image", func(image LockedImage) string { return image.Name })
 }
 
 // FindImage returns the image of that name, or nil. l may be nil.

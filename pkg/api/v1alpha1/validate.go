@@ -182,11 +182,16 @@ func (v *validator) refersTo(path, what, name string, declared []string) {
 
 // unique reports each item whose key an earlier one has; empty keys do not count.
 func unique[T any](v *validator, items []T, path func(i int) string, what string, key func(T) string) {
+	uniqueOr(v, "", items, path, what, key)
+}
+
+// uniqueOr is unique with what to do about an item whose key an earlier one has.
+func uniqueOr[T any](v *validator, hint string, items []T, path func(i int) string, what string, key func(T) string) {
 	first := map[string]int{}
 	for i, item := range items {
 		k := key(item)
 		if j, seen := first[k]; seen && k != "" {
-			v.errorf(RuleDuplicate, path(i), "", "%s %.80q is there already%s", what, k, v.inLine(path(j)))
+			v.errorf(RuleDuplicate, path(i), hint, "%s %.80q is there already%s", what, k, v.inLine(path(j)))
 			continue
 		}
 		first[k] = i
