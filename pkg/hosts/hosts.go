@@ -16,7 +16,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/embedded"
 	"github.com/fleetctl/fleetctl/pkg/host/engine"
 	"github.com/fleetctl/fleetctl/pkg/host/existing"
-	"github.com/fleetctl/fleetctl/pkg/host/kind"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
@@ -34,25 +33,8 @@ func ImageDir(cacheDir string) string { return filepath.Join(cacheDir, "images")
 // New returns the host that is declared for the management cluster of that name, which keeps its files in its state folder. It changes
 // nothing. imageDir is where a new host unpacks images; one that is there remembers its own.
 func New(ctx context.Context, name string, declared v1alpha1.Host, cluster state.Cluster, imageDir string) (host.Host, error) {
-	switch declared.Type {
-	case v1alpha1.HostExisting:
-		if declared.Existing == nil {
-			return nil, diag.Errorf(
-				"add `existing: {context: NAME}` to its host in fleet.yaml, or say it with --kubeconfig or --context where the command takes them",
-				"nothing says how the management cluster %s is reached", name)
-		}
-		return existing.New(name, existing.Options{
-			Kubeconfig: declared.Existing.Kubeconfig, Context: declared.Existing.Context,
-		})
-	case v1alpha1.HostWorkload:
-		return existing.New(name, existing.Options{Kubeconfig: cluster.Path(WorkloadKubeconfigFile), Context: name})
-	case v1alpha1.HostKind:
-		return kind.New(ctx, name, kind.Options{StateDir: cluster.Path(kindDir)})
-	case v1alpha1.HostEmbedded:
-		// Never Ephemeral, which would end with this command: see docs/embedded.md.
-		return embedded.New(name, embedded.Options{
-			StateDir: cluster.Path(embeddedDir), ImageDir: imageDir, Mirrors: mirrorsOf(declared.Embedded), Issuer: issuerOf(declared.Embedded),
-		})
+	if k, ok := kinds[declared.Type]; ok {
+		return k.make(ctx, place{name: name, declared: declared, cluster: cluster, imageDir: imageDir})
 	}
 	return nil, fmt.Errorf("host type %q is not known", declared.Type)
 }
@@ -96,8 +78,8 @@ func mirrorsOf(e *v1alpha1.EmbeddedHost) map[string]string {
 // Remembered returns the host of a management cluster that an earlier run made, from what the state folder remembers.
 func Remembered(ctx context.Context, r *state.Record, cluster state.Cluster) (host.Host, error) {
 	declared := v1alpha1.Host{Type: v1alpha1.HostType(r.HostType)}
-	if declared.Type == v1alpha1.HostExisting {
-		declared.Existing = &v1alpha1.ExistingHost{Kubeconfig: r.KubeconfigSource, Context: r.Context}
+	if k := kinds[declared.Type]; k.remember != nil {
+		k.remember(r, &declared)
 	}
 	return New(ctx, r.Name, declared, cluster, "")
 }

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
-	"github.com/fleetctl/fleetctl/pkg/host/embedded"
 	"github.com/fleetctl/fleetctl/pkg/host/kind"
 )
 
@@ -27,20 +26,14 @@ type Traits struct {
 
 // TraitsOf a declared host of that Kubernetes version, which may be empty.
 func TraitsOf(declared v1alpha1.Host, kubernetesVersion string) Traits {
-	_, latest, _ := strings.Cut(kind.NodeImage(""), ":")
-	switch declared.Type {
-	case v1alpha1.HostKind:
-		image := kind.NodeImage(kubernetesVersion)
-		if declared.Kind != nil && declared.Kind.Image != "" {
-			image = declared.Kind.Image
-		}
-		return Traits{Containers: true, TakesImages: true, KubernetesVersion: latest, NodeImage: image}
-	case v1alpha1.HostEmbedded:
-		return Traits{Processes: true, TakesImages: true, KubernetesVersion: embedded.DefaultKubernetesVersion}
-	case v1alpha1.HostExisting:
-		return Traits{Elsewhere: true, TakesImages: true, KubernetesVersion: latest} // its host says why it cannot, where there are any
-	case v1alpha1.HostWorkload:
-		return Traits{Elsewhere: true, KubernetesVersion: latest}
+	if k, ok := kinds[declared.Type]; ok {
+		return k.traits(declared, kubernetesVersion)
 	}
-	return Traits{KubernetesVersion: latest}
+	return Traits{KubernetesVersion: latest()}
+}
+
+// latest is the Kubernetes version of the newest node image that is known.
+func latest() string {
+	_, version, _ := strings.Cut(kind.NodeImage(""), ":")
+	return version
 }
