@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
-	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/fromvault"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitserve"
@@ -26,71 +25,19 @@ import (
 // minFree is what the state and cache folders need: kubeconfigs, unpacked manifests, an unpacked bundle.
 const minFree = 2 << 30
 
-// ForDoctor are those that doctor makes: init's, and one that init makes where it pins the images.
+// ForDoctor are the checks that doctor makes: init's, and one of what init does itself.
 func ForDoctor(s *session.Session) []preflight.Check {
-	c := &checks{session: s}
-	if s.Stranger != nil {
-		return c.all()
-	}
-	return append(c.all(), preflight.Check{Name: "image digests", Run: c.checkImageLock})
+	c := newChecks(s)
+	c.doctor = true
+	return c.applying()
 }
 
-// ForInit are those that init makes before its steps. goesOn says that a hand-over or a restore is under way, and that it goes on with it.
+// ForInit are the checks that init makes before its steps. goesOn says that a hand-over or a restore is under way, and that it goes on with
+// it.
 func ForInit(s *session.Session, goesOn bool) []preflight.Check {
-	return (&checks{session: s, goesOn: goesOn}).all()
-}
-
-// all are those that apply to the session.
-func (c *checks) all() []preflight.Check {
-	s := c.session
-	checks := []preflight.Check{
-		preflight.Disk("disk for state", s.Deps.Store.Dir, minFree),
-		preflight.Disk("disk for cache", s.Deps.CacheDir, minFree),
-		preflight.Clock(time.Now, buildDate()),
-	}
-	if s.Stranger != nil { // all else would look into what is another fleet's
-		return append(checks, preflight.Check{Name: Fleet, Run: c.checkFleet})
-	}
-	checks = append(checks,
-		preflight.Check{Name: "name", Run: c.checkName},
-		preflight.Check{Name: Fleet, Run: c.checkFleet}, preflight.Check{Name: Flux, Run: c.checkFlux},
-		preflight.Check{Name: "provider variables", Run: c.checkVariables})
-	if tags, err := fleetrepo.New(s.Opts.Dir, s.Fleet).FleetTags(); err != nil || len(tags) > 0 {
-		checks = append(checks, preflight.Check{
-			Name: "fleet tags",
-			Run:  func(context.Context) preflight.Result { return c.checkFleetTags(tags, err) },
-		})
-	}
-	if s.Traits().Containers {
-		engine := preflight.NewEngine(nil)
-		checks = append(checks, engine.Checks()...)
-		if s.UsesEngine() {
-			checks = append(checks, engine.SocketCheck())
-		}
-	}
-	if s.Traits().Processes {
-		checks = append(checks, preflight.Check{Name: "other users", Run: c.checkNeighbours})
-	}
-	if s.Traits().Processes && s.UsesEngine() && (s.StandbyOf == "" || c.goesOn) { // a standby runs no provider before it takes over
-		checks = append(checks, preflight.Check{Name: "docker provider's port", Run: c.checkProviderPort})
-	}
-	if s.Fleet.Spec.Git.Scheme() == v1alpha1.GitLocal {
-		return append(checks,
-			preflight.Check{Name: "git", Run: checkGit}, preflight.Check{Name: "git server's port", Run: c.checkServerPort})
-	}
-	if from := c.clonedElsewhere(); from != "" {
-		return append(checks, preflight.Check{Name: "git push", Run: func(context.Context) preflight.Result {
-			return preflight.Warn("if you trust that server with your tokens: --run-commands",
-				"%s is not asked: it would be sent a token, and this clone comes from another server, %s", s.Fleet.Spec.Git.URL, from)
-		}})
-	}
-	checks = append(checks, preflight.Check{Name: "git push", Run: c.checkPush})
-	if s.Fleet.Spec.Git.Scheme() == v1alpha1.GitSSH {
-		checks = append(checks, preflight.Check{Name: "git deploy key", Run: c.checkDeployKey})
-	} else {
-		checks = append(checks, preflight.Check{Name: "git token for flux", Run: c.checkFluxToken})
-	}
-	return checks
+	c := newChecks(s)
+	c.goesOn = goesOn
+	return c.applying()
 }
 
 // clonedElsewhere is the server that the fleet repo comes from, where that is another one than fleet.yaml names and a token would go to:
@@ -121,7 +68,7 @@ func (c *checks) clonedElsewhere() string {
 }
 
 // checkGit looks whether the fleet repo can be served from this machine.
-func checkGit(ctx context.Context) preflight.Result {
+func checkGit(_ *checks, ctx context.Context) preflight.Result {
 	if err := gitserve.CheckGit(ctx); err != nil {
 		return preflight.FailWith(err)
 	}
@@ -142,7 +89,7 @@ func (c *checks) checkServerPort(ctx context.Context) preflight.Result {
 	}
 	//nolint:gosec // it is a port
 	return preflight.Port(server.Listen.String(), uint16(server.Port),
-		"the fleet repo's server, where Flux looks for it").Run(ctx)
+		"the fleet repo's server, where Flux looks for it")(ctx)
 }
 
 // buildDate is when this program was built, or zero.
@@ -215,6 +162,10 @@ func (c *checks) checkVariables(ctx context.Context) preflight.Result {
 func (c *checks) checkPush(ctx context.Context) preflight.Result {
 	s := c.session
 	git := s.Fleet.Spec.Git
+	if from := c.clonedElsewhere(); from != "" {
+		return preflight.Warn("if you trust that server with your tokens: --run-commands",
+			"%s is not asked: it would be sent a token, and this clone comes from another server, %s", git.URL, from)
+	}
 	auth := s.PushAuth()
 	if _, err := gitrepo.Probe(ctx, git.URL, auth, git.Branch); err != nil {
 		return preflight.FailWith(s.ExplainRemote(git.URL, err))

@@ -1,6 +1,7 @@
 package checkup
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -14,8 +15,9 @@ const tagsTold = 3
 
 // checkFleetTags looks whether the clusters are tagged as this fleet's: a copied repo has the tags of the first one, and its management
 // cluster would make machines that the first one takes for its own.
-func (c *checks) checkFleetTags(tags []fleetrepo.FleetTag, err error) preflight.Result {
+func (c *checks) checkFleetTags(context.Context) preflight.Result {
 	s := c.session
+	tags, err := c.tags()
 	if err != nil {
 		return preflight.FailWith(err)
 	}

@@ -7,16 +7,14 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// names are those of all checks; which of them apply depends on the session.
-var names = []string{
-	"cgroups", "clock", "container engine", "disk for cache", "disk for state", "docker provider's port", "engine disk", "engine socket",
-	"fleet tags", Fleet, Flux, "git", "git deploy key", "git push", "git server's port", "git token for flux", "image digests",
-	"inotify limits", "kernel", "memory", "name", "other users", "provider variables",
-}
-
 // CheckNames refuses names that no check has, because whoever skips a check by a misspelt name would not skip it. The error has the code
 // diag.ExitUsage.
 func CheckNames(given []string) error {
+	var names []string
+	for _, e := range list {
+		names = append(names, e.name)
+	}
+	slices.Sort(names)
 	for _, name := range given {
 		if slices.Contains(names, name) {
 			continue

@@ -6,6 +6,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/following"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -31,7 +32,11 @@ type checks struct {
 	session *session.Session
 	// goesOn says that a hand-over or a restore is under way, and that the run of which these are the checks goes on with it.
 	goesOn bool
-	found  session.Lookup[*standing.Cluster]
+	// doctor says that doctor makes the checks, and not init.
+	doctor    bool
+	engine    *preflight.Engine
+	found     session.Lookup[*standing.Cluster]
+	fleetTags session.Lookup[[]fleetrepo.FleetTag]
 }
 
 // standing is standing.Find, once for all checks.

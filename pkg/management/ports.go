@@ -50,7 +50,7 @@ func CheckPort(ctx context.Context, store state.Store, name string, h host.Host,
 		return preflight.OK("%s has it already", program)
 	}
 	const purpose = "the docker provider, which can use no other port"
-	free := preflight.Port(net.IPv4zero.String(), port, purpose).Run(ctx)
+	free := preflight.Port(net.IPv4zero.String(), port, purpose)(ctx)
 	if free.Status != preflight.StatusFail {
 		return free
 	}

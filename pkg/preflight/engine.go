@@ -38,37 +38,30 @@ func (e *Engine) get(ctx context.Context) (engine.Name, engine.Info, error) {
 	return e.found.Name(), e.info, nil
 }
 
-// Checks are all the checks of the engine and of the machine under it.
-func (e *Engine) Checks() []Check {
-	return []Check{
-		{Name: "container engine", Run: e.checkVersion},
-		{Name: "cgroups", Run: e.checkCgroups},
-		{Name: "memory", Run: e.checkMemory},
-		{Name: "engine disk", Run: e.checkStore},
-		{Name: "inotify limits", Run: e.onLocalLinux(checkInotify)},
-		{Name: "kernel", Run: e.onLocalLinux(checkKernel)},
+// CheckSocket checks that the engine's API socket answers; the docker infrastructure provider makes its machines through it.
+func (e *Engine) CheckSocket(ctx context.Context) Result {
+	if _, _, err := e.get(ctx); err != nil {
+		return skipNoEngine()
 	}
+	socket, err := e.found.Socket(ctx)
+	if err != nil {
+		return FailWith(err)
+	}
+	return OK("%s", socket)
 }
 
-// SocketCheck checks that the engine's API socket answers; the docker infrastructure provider makes its machines through it.
-func (e *Engine) SocketCheck() Check {
-	return Check{Name: "engine socket", Run: func(ctx context.Context) Result {
-		if _, _, err := e.get(ctx); err != nil {
-			return skipNoEngine()
-		}
-		socket, err := e.found.Socket(ctx)
-		if err != nil {
-			return FailWith(err)
-		}
-		return OK("%s", socket)
-	}}
-}
+// CheckInotify checks that the machine under the engine lets programs watch as many files as Kubernetes does.
+func (e *Engine) CheckInotify(ctx context.Context) Result { return e.onItsMachine(ctx, checkInotify) }
+
+// CheckKernel checks that the kernel under the engine has what kind's nodes need.
+func (e *Engine) CheckKernel(ctx context.Context) Result { return e.onItsMachine(ctx, checkKernel) }
 
 // minVersions are the oldest engines with which kind's nodes start: Docker's is the first with private cgroup namespaces,
 // Podman's the first with netavark.
 var minVersions = map[engine.Name]string{engine.Docker: "20.10.0", engine.Podman: "4.0.0", engine.Nerdctl: "1.7.0"}
 
-func (e *Engine) checkVersion(ctx context.Context) Result {
+// CheckVersion checks that a container engine answers, and that kind's nodes start with its version.
+func (e *Engine) CheckVersion(ctx context.Context) Result {
 	name, info, err := e.get(ctx)
 	if err != nil {
 		return FailWith(err)
@@ -87,7 +80,8 @@ func judgeVersion(name engine.Name, info engine.Info) Result {
 	return OK("%s %s%s", name, info.Version, kindOf)
 }
 
-func (e *Engine) checkCgroups(ctx context.Context) Result {
+// CheckCgroups checks that the engine may limit its containers with the cgroup controllers that the kubelet needs.
+func (e *Engine) CheckCgroups(ctx context.Context) Result {
 	name, info, err := e.get(ctx)
 	if err != nil {
 		return skipNoEngine()
@@ -128,7 +122,8 @@ const (
 	gib        = int64(1) << 30
 )
 
-func (e *Engine) checkMemory(ctx context.Context) Result {
+// CheckMemory checks that the engine has the memory that a management cluster with its providers needs.
+func (e *Engine) CheckMemory(ctx context.Context) Result {
 	_, info, err := e.get(ctx)
 	if err != nil {
 		return skipNoEngine()
@@ -152,7 +147,8 @@ func judgeMemory(info engine.Info) Result {
 	return OK("%s, %d CPUs", size(info.MemoryBytes), info.CPUs)
 }
 
-func (e *Engine) checkStore(ctx context.Context) Result {
+// CheckStore checks that there is space for images where the engine keeps them.
+func (e *Engine) CheckStore(ctx context.Context) Result {
 	name, info, err := e.get(ctx)
 	switch {
 	case err != nil:
@@ -163,15 +159,13 @@ func (e *Engine) checkStore(ctx context.Context) Result {
 	return judgeDisk(info.StoreDir, storeFail, storeWarn, fmt.Sprintf(`free some, for example with "%s system prune"`, name))
 }
 
-// onLocalLinux runs a check of the kernel only where that kernel is the engine's.
-func (e *Engine) onLocalLinux(check func(engine.Name) Result) func(context.Context) Result {
-	return func(ctx context.Context) Result {
-		name, info, err := e.get(ctx)
-		if err == nil && info.Remote {
-			return Skip("%s runs on another machine", name)
-		}
-		return check(name)
+// onItsMachine runs a check of the kernel only where that kernel is the engine's.
+func (e *Engine) onItsMachine(ctx context.Context, check func(engine.Name) Result) Result {
+	name, info, err := e.get(ctx)
+	if err == nil && info.Remote {
+		return Skip("%s runs on another machine", name)
 	}
+	return check(name)
 }
 
 func skipNoEngine() Result { return Skip("no container engine answers") }

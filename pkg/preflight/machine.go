@@ -16,8 +16,8 @@ import (
 )
 
 // Disk checks that the folder, or the nearest parent that exists, can be written to and has that many bytes free.
-func Disk(name, folder string, need int64) Check {
-	return Check{Name: name, Run: func(context.Context) Result {
+func Disk(folder string, need int64) func(context.Context) Result {
+	return func(context.Context) Result {
 		existing, err := nearest(folder)
 		if err != nil {
 			return FailWith(err)
@@ -26,7 +26,7 @@ func Disk(name, folder string, need int64) Check {
 			return Fail(fmt.Sprintf("sudo chown -R $(id -u) %s", existing), "cannot write to %s: %v", existing, cause(err))
 		}
 		return judgeDisk(existing, need, need, "free some space there")
-	}}
+	}
 }
 
 func judgeDisk(folder string, fail, warn int64, hint string) Result {
@@ -85,8 +85,8 @@ func cause(err error) error {
 }
 
 // Port checks that something can listen on a TCP port of this machine.
-func Port(address string, port uint16, purpose string) Check {
-	return Check{Name: fmt.Sprintf("port %d", port), Run: func(ctx context.Context) Result {
+func Port(address string, port uint16, purpose string) func(context.Context) Result {
+	return func(ctx context.Context) Result {
 		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(address, strconv.Itoa(int(port))))
 		if errors.Is(err, syscall.EADDRNOTAVAIL) {
 			return Skip("%s is no address of this machine now", address) // an engine's bridge, before its first container
@@ -101,13 +101,13 @@ func Port(address string, port uint16, purpose string) Check {
 			return FailWith(err)
 		}
 		return OK("free for %s", purpose)
-	}}
+	}
 }
 
 // Clock checks that this machine's clock is not before a moment that is surely past, such as the time at which the program
 // was built: certificates made with such a clock are not valid yet for anybody else.
-func Clock(now func() time.Time, past time.Time) Check {
-	return Check{Name: "clock", Run: func(context.Context) Result {
+func Clock(now func() time.Time, past time.Time) func(context.Context) Result {
+	return func(context.Context) Result {
 		t := now().UTC()
 		switch {
 		case past.IsZero():
@@ -117,5 +117,5 @@ func Clock(now func() time.Time, past time.Time) Check {
 				t.Format(time.DateOnly), past.UTC().Format(time.DateOnly))
 		}
 		return OK("%s", t.Format("2006-01-02 15:04 MST"))
-	}}
+	}
 }

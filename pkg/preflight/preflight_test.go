@@ -42,7 +42,7 @@ func TestRunKeepsOrderAndRunsSideBySide(t *testing.T) {
 
 func TestPortOfAnAddressThatIsNotHere(t *testing.T) {
 	// An address of documentation (RFC 5737) is no machine's.
-	if got := preflight.Port("203.0.113.7", 1, "a test").Run(t.Context()); got.Status != preflight.StatusSkip {
+	if got := preflight.Port("203.0.113.7", 1, "a test")(t.Context()); got.Status != preflight.StatusSkip {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -67,14 +67,17 @@ func TestNoEngineFailsOnceAndSkipsWhatDependsOnIt(t *testing.T) {
 		calls++
 		return nil, diag.Errorf("install one", "no container engine is installed")
 	})
-	reports := preflight.Run(t.Context(), e.Checks()...)
+	reports := preflight.Run(t.Context(),
+		preflight.Check{Name: "container engine", Run: e.CheckVersion}, preflight.Check{Name: "cgroups", Run: e.CheckCgroups},
+		preflight.Check{Name: "memory", Run: e.CheckMemory}, preflight.Check{Name: "engine disk", Run: e.CheckStore},
+		preflight.Check{Name: "engine socket", Run: e.CheckSocket})
 	if calls != 1 {
 		t.Errorf("the engine was looked for %d times", calls)
 	}
 	if n := reports.Count(preflight.StatusFail); n > 1 && reports[0].Hint != "install one" {
 		t.Errorf("reports: %+v", reports)
 	}
-	for _, r := range reports[1:4] {
+	for _, r := range reports[1:] {
 		if r.Status != preflight.StatusSkip {
 			t.Errorf("%s: %+v", r.Name, r.Result)
 		}
@@ -99,7 +102,7 @@ func TestDisk(t *testing.T) {
 		"below a plain file": {filepath.Join(file, "x"), 1, preflight.StatusFail},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := preflight.Disk("state", tc.folder, tc.need).Run(t.Context()); got.Status != tc.want {
+			if got := preflight.Disk(tc.folder, tc.need)(t.Context()); got.Status != tc.want {
 				t.Errorf("got %+v, want %s", got, tc.want)
 			}
 		})
@@ -116,14 +119,14 @@ func TestPort(t *testing.T) {
 	}
 	port := netip.MustParseAddrPort(l.Addr().String()).Port()
 	check := preflight.Port("127.0.0.1", port, "the Git server")
-	if got := check.Run(t.Context()); got.Status != preflight.StatusFail || !strings.Contains(got.Summary, "the Git server") ||
+	if got := check(t.Context()); got.Status != preflight.StatusFail || !strings.Contains(got.Summary, "the Git server") ||
 		got.Hint == "" {
 		t.Errorf("taken port: %+v", got)
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got := check.Run(t.Context()); got.Status != preflight.StatusOK {
+	if got := check(t.Context()); got.Status != preflight.StatusOK {
 		t.Errorf("free port: %+v", got)
 	}
 }
@@ -140,7 +143,7 @@ func TestClock(t *testing.T) {
 		"build without timestamp": {built, time.Time{}, preflight.StatusSkip},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := preflight.Clock(func() time.Time { return tc.now }, tc.past).Run(t.Context())
+			got := preflight.Clock(func() time.Time { return tc.now }, tc.past)(t.Context())
 			if got.Status != tc.want {
 				t.Errorf("got %+v, want %s", got, tc.want)
 			}
