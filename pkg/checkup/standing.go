@@ -3,6 +3,7 @@ package checkup
 import (
 	"context"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -134,6 +135,22 @@ func (c *checks) checkFlux(ctx context.Context) preflight.Result {
 	case now != nil: // --take-over-flux
 		return preflight.Warn("", "it follows %s, and is taken over: %d objects that it applied and this repo does not have are kept",
 			now.Follows, len(now.WouldDelete))
+	}
+	notes, err := following.Notes(ctx, there.Client)
+	if err != nil {
+		return unanswered(c.session, err)
+	}
+	return judgeNotes(notes)
+}
+
+// judgeNotes tells of a Flux that may follow this fleet repo what may keep it from doing so.
+func judgeNotes(notes []following.Note) preflight.Result {
+	var texts, hints []string
+	for _, n := range notes {
+		texts, hints = append(texts, n.Text), append(hints, n.Hint)
+	}
+	if len(texts) > 0 {
+		return preflight.Warn(strings.Join(hints, "; "), "it may follow this fleet repo; but %s", strings.Join(texts, "; and "))
 	}
 	return preflight.OK("it may follow this fleet repo")
 }

@@ -34,6 +34,8 @@ type Following struct {
 	Applied string
 	// Operator is the FluxInstance, NAMESPACE/NAME, that manages this Flux; "" if there is none.
 	Operator string
+	// Suspended are the GitRepository and the Kustomization flux-system, as far as they are suspended.
+	Suspended kube.NotReadyError
 	// Others are Kustomizations that flux-system did not apply, with their sources.
 	Others []string
 }
@@ -84,6 +86,7 @@ func (s *System) Following(ctx context.Context) (*Following, error) {
 	}
 	source := kube.Ref{GroupVersionKind: gitRepositoryKind, Key: systemKey}
 	if obj := w[kustomizationKind][systemKey]; obj != nil {
+		f.noteSuspended(obj)
 		var k kustomizev1.Kustomization
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &k); err != nil {
 			return nil, fmt.Errorf("read %s: %w", kube.RefOf(obj), err)
@@ -94,6 +97,7 @@ func (s *System) Following(ctx context.Context) (*Following, error) {
 	}
 	if obj := w[source.GroupVersionKind][source.Key]; obj != nil {
 		f.SourceKind, f.URL, f.Ref = source.Kind, sourceURL(obj), refOf(obj)
+		f.noteSuspended(obj)
 	}
 	for _, ref := range w.refs(kustomizationKind) {
 		obj := w[kustomizationKind][ref.Key]
@@ -113,6 +117,17 @@ func (s *System) Following(ctx context.Context) (*Following, error) {
 	}
 	return f, nil
 }
+
+// noteSuspended adds an object that is suspended. One that Suspend suspended is left out: the command that did so resumes it.
+func (f *Following) noteSuspended(obj *unstructured.Unstructured) {
+	suspended, _, _ := unstructured.NestedBool(obj.Object, "spec", "suspend")
+	if _, ours := obj.GetAnnotations()[suspendedAnnotation]; suspended && !ours {
+		f.Suspended = append(f.Suspended, kube.Unready{Ref: kube.RefOf(obj), Reason: whySuspended})
+	}
+}
+
+// ResumeHint says how to resume what is suspended; "" where nothing is.
+func (f *Following) ResumeHint() string { return resumeHint(f.Suspended) }
 
 // ownedByFlux tells whether helm-controller installed obj from a HelmRelease. Then the HelmRelease is listed instead.
 func ownedByFlux(obj *unstructured.Unstructured) bool {

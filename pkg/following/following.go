@@ -198,3 +198,42 @@ func Look(ctx context.Context, s *session.Session, client *kube.Client, there *o
 	out.WouldDelete = append(out.WouldDelete, refNames(lost)...)
 	return out, err
 }
+
+// Note is what somebody who lets Flux work on a cluster should know of it, with what to do.
+type Note struct {
+	Text string `json:"text"`
+	Hint string `json:"hint,omitempty"`
+}
+
+// Notes are what may keep Flux on the cluster from applying the fleet repo, or undo what Flux applies: that somebody suspended it, and
+// other tools that apply repositories there.
+func Notes(ctx context.Context, client *kube.Client) ([]Note, error) {
+	system := flux.NewSystem(client)
+	now, err := system.Following(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var notes []Note
+	if len(now.Suspended) > 0 {
+		names := make([]string, 0, len(now.Suspended))
+		for _, s := range now.Suspended {
+			names = append(names, s.Ref.String())
+		}
+		notes = append(notes, Note{Text: "Flux applies no new commit, because somebody suspended " + plain.Names(names, 4), Hint: now.ResumeHint()})
+	}
+	others, err := system.OtherSyncs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(others) > 0 {
+		names := make([]string, 0, len(others))
+		for _, o := range others {
+			names = append(names, o.String())
+		}
+		notes = append(notes, Note{
+			Text: "another tool applies repositories to this cluster: " + plain.Names(names, 4),
+			Hint: "keep everything that the fleet repo has out of those repositories: else each tool undoes what the other one applies",
+		})
+	}
+	return notes, nil
+}

@@ -27,6 +27,8 @@ type Plan struct {
 	Manifests   []string `json:"manifests"`
 	// Flux is what Flux follows on a cluster that is there, where that is something else; nil where nothing changes for it.
 	Flux *following.Now `json:"flux,omitempty"`
+	// FluxNotes are what may keep Flux on a cluster that is there from applying the fleet repo, or undo what it applies.
+	FluxNotes []following.Note `json:"fluxNotes,omitempty"`
 	// Upgrades are what a cluster that is there would be brought to other versions of, in this order.
 	Upgrades []converge.Upgraded `json:"upgrades,omitempty"`
 }
@@ -79,7 +81,7 @@ func DryRun(ctx context.Context, deps management.Deps, opts session.Options, dir
 		return nil, err
 	}
 	plan := &Plan{FormatVersion: "1", Fleet: s.Fleet.Metadata.Name, Cluster: s.Mgmt.Name, ManifestDir: dir}
-	if plan.Flux, err = standing.PlanFollowing(ctx, s, following.View{Flux: manifests.Flux}); err != nil {
+	if plan.Flux, plan.FluxNotes, err = standing.PlanFollowing(ctx, s, following.View{Flux: manifests.Flux}); err != nil {
 		return nil, err
 	}
 	if plan.Upgrades, err = converge.PlanUpgrades(ctx, s, versions); err != nil {

@@ -49,15 +49,20 @@ func ForDryRun(ctx context.Context, s *session.Session) (*Cluster, error) {
 	return there, err
 }
 
-// PlanFollowing is what a dry run says of the Flux that is there; nil where there is nothing to say.
-func PlanFollowing(ctx context.Context, s *session.Session, have following.View) (*following.Now, error) {
+// PlanFollowing is what a dry run says of the Flux that is there, where it follows something else, and what else there is to know of it. Both
+// are nil where there is nothing to say.
+func PlanFollowing(ctx context.Context, s *session.Session, have following.View) (*following.Now, []following.Note, error) {
 	there, err := ForDryRun(ctx, s)
 	if there == nil || err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := s.CheckClaim(there.Claim); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	now, err := following.Look(ctx, s, there.Client, there.Claim, have)
-	return now, diag.Wrap("look at what Flux follows", err, "")
+	if err != nil {
+		return nil, nil, diag.Wrap("look at what Flux follows", err, "")
+	}
+	notes, err := following.Notes(ctx, there.Client)
+	return now, notes, diag.Wrap("look at what keeps Flux from its work", err, "")
 }

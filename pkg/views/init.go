@@ -76,6 +76,9 @@ func planView(w io.Writer, p *lifecycle.Plan) error {
 			ui.Fprintf(w, "  %s\n", name)
 		}
 	}
+	for _, note := range p.FluxNotes {
+		ui.Fprintf(w, "\nNote: %s.\n(%s)\n", note.Text, note.Hint)
+	}
 	_, err := ui.Fprintf(w, "\nThe manifests are in %s (%s). Nothing else was changed.\n", p.ManifestDir,
 		plain.Count(len(p.Manifests), "file"))
 	return err
