@@ -270,24 +270,26 @@ func runClusterRemove(ctx context.Context, f *factory, o *clusterRemoveOptions) 
 			return ui.ConfirmTyped(f.streams, question, first.Cluster.Name, "--yes")
 		}
 	}
-	if err := runChange(ctx, f, &o.changeFlags, options); err != nil || !o.wait {
-		return err
+	if !o.wait {
+		return runChange(ctx, f, &o.changeFlags, options)
 	}
-	return awaitRemoval(ctx, f, o, repo, first)
-}
-
-func awaitRemoval(ctx context.Context, f *factory, o *clusterRemoveOptions, repo *fleetrepo.Repo, step *fleetrepo.Removal) error {
 	deps, err := f.deps()
 	if err != nil {
 		return err
 	}
-	target, err := management.Find(deps.Store, step.Cluster.ManagementCluster, repo.Dir)
+	target, err := management.Find(deps.Store, first.Cluster.ManagementCluster, repo.Dir)
 	if err != nil {
+		return err
+	}
+	client, err := target.Client(ctx)
+	if err != nil {
+		return err
+	}
+	if err := runChange(ctx, f, &o.changeFlags, options); err != nil {
 		return err
 	}
 	defer f.closeReporter()
 	return leaving.AwaitRemoval(ctx, deps, leaving.RemovalOptions{
-		Target: target, Cluster: step.Cluster,
-		Deletes: step.Deletes, Timeout: o.timeout,
+		Client: client, Cluster: first.Cluster, Deletes: first.Deletes, Timeout: o.timeout,
 	})
 }

@@ -24,7 +24,9 @@ const DeleteTimeout = 30 * time.Minute
 
 // RemovalOptions say which step of a cluster's removal is waited for.
 type RemovalOptions struct {
-	Target  *management.Target
+	// Client of the management cluster, from its management.Target. Whoever commits the step makes it first, so that nothing is committed
+	// where there is no cluster to wait for, or another fleet's.
+	Client  *kube.Client
 	Cluster fleetrepo.Cluster
 	// Deletes says that it is the second step.
 	Deletes bool
@@ -37,15 +39,11 @@ type RemovalOptions struct {
 func AwaitRemoval(ctx context.Context, deps management.Deps, o RemovalOptions) error {
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
-	client, err := o.Target.Client(ctx)
+	manager, err := capi.New(o.Client)
 	if err != nil {
 		return err
 	}
-	manager, err := capi.New(client)
-	if err != nil {
-		return err
-	}
-	system := flux.NewSystem(client)
+	system := flux.NewSystem(o.Client)
 	key := kube.Key{Namespace: o.Cluster.Name, Name: o.Cluster.Name}
 	if !o.Deletes {
 		return steps.Run(ctx, deps.Report, []steps.Step{{
@@ -75,7 +73,7 @@ func AwaitRemoval(ctx context.Context, deps management.Deps, o RemovalOptions) e
 				if err := checkEmptied(ctx, manager, key.Namespace); err != nil {
 					return err
 				}
-				return deleteNamespace(ctx, client, key.Namespace)
+				return deleteNamespace(ctx, o.Client, key.Namespace)
 			},
 		},
 	})

@@ -172,7 +172,7 @@ func TestNamespaceOfARemovedClusterIsKeptForAnother(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	e := newExistingCluster(t)
-	target := e.withFlux(ctx, t)
+	e.withFlux(ctx, t)
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "alpha", Labels: map[string]string{flux.AppliedBy: "clusters-dev"}}}
 	if err := e.Client.Create(ctx, namespace); err != nil {
 		t.Fatal(err)
@@ -180,7 +180,7 @@ func TestNamespaceOfARemovedClusterIsKeptForAnother(t *testing.T) {
 	if err := e.Client.Create(ctx, newWorkload("alpha", "another")); err != nil {
 		t.Fatal(err)
 	}
-	err := leaving.AwaitRemoval(ctx, e.Deps, leaving.RemovalOptions{Target: target, Cluster: fleetrepo.Cluster{Name: "alpha"}, Deletes: true})
+	err := leaving.AwaitRemoval(ctx, e.Deps, leaving.RemovalOptions{Client: e.Client, Cluster: fleetrepo.Cluster{Name: "alpha"}, Deletes: true})
 	if err == nil || !strings.Contains(err.Error(), "the namespace alpha is kept") || !strings.Contains(err.Error(), "alpha/another") {
 		t.Errorf("got %v", err)
 	}
