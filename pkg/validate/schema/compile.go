@@ -36,8 +36,12 @@ var errNotServed = errors.New("no such version")
 func (k *kind) read() (*apiextensionsv1.CustomResourceDefinition, error) {
 	k.decode.Do(func() {
 		k.crd, k.broken = decodeCRD(k.document)
-		if k.broken == nil && k.crd == nil {
+		switch {
+		case k.broken != nil:
+		case k.crd == nil:
 			k.broken = errors.New("it is no CRD")
+		case madeBy(k.crd) != k.is: // its lines are laid out to be taken for another's
+			k.broken = fmt.Errorf("it is called as the CRD of %s, and makes %s", k.is, madeBy(k.crd))
 		}
 		k.document = nil
 	})
