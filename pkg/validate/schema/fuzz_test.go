@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-const smallCRD = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: as.b\nspec:\n  group: b\n  names:\n" +
-	"    kind: A\n    plural: as\n  scope: Cluster\n  versions:\n  - name: v1\n    served: true\n    storage: true\n    schema: " +
+const smallCRD = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: as.b\nspec:\n  group: b\n  names:\n    " +
+	"kind: A\n    plural: as\n  scope: Cluster\n  versions:\n  - name: v1\n    served: true\n    storage: true\n    schema: " +
 	"{openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}\n"
 
 // hostileCRDs are streams that a reader of lines may take for others.
