@@ -3,6 +3,8 @@ package change
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"fmt"
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -16,7 +18,7 @@ import (
 // twice makes one pull request.
 func propose(ctx context.Context, m *made, o Options, out *Result) error {
 	to, edit := m.to, m.edit
-	want := forge.Request{Branch: branchFor(edit.Summary), Base: to.base, Title: edit.Summary, Body: description(edit)}
+	want := forge.Request{Branch: branchFor(edit.Summary), Base: to.base, Title: title(edit.Summary), Body: description(edit)}
 	// Check this before the push, because a pushed branch without a pull request would be lost.
 	if _, err := forge.Find(ctx, to.forge, want); err != nil {
 		return err
@@ -44,21 +46,34 @@ func propose(ctx context.Context, m *made, o Options, out *Result) error {
 	return nil
 }
 
-// branchFor is the branch of a change that does what summary says.
+// title is the title of the pull request of a change that does what summary says: a line that every forge takes. The commit has all of it.
+func title(summary string) string {
+	const most = 200
+	return plain.Clip(plain.Line(summary), most)
+}
+
+// branchFor is the branch of a change that does what summary says. Two changes that differ have two branches, however long what they have
+// in common is: on one branch the second would take the place of the first.
 func branchFor(summary string) string {
 	const most = 60
 	var b strings.Builder
 	for _, r := range strings.ToLower(summary) {
 		switch {
-		case r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.':
+		case r >= 'a' && r <= 'z' || r >= '0' && r <= '9':
 			b.WriteRune(r)
-		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
+		case b.Len() == 0 || strings.HasSuffix(b.String(), "-"):
+		case r != '.':
 			b.WriteByte('-')
+		case !strings.HasSuffix(b.String(), "."): // git takes no two of them
+			b.WriteByte('.')
 		}
 	}
-	name := b.String()
-	name = strings.ReplaceAll(name[:min(len(name), most)], "..", ".")
-	return "fleetctl/" + strings.Trim(name, "-.")
+	name := strings.Trim(b.String(), "-.")
+	if len(name) > most || strings.HasSuffix(name, ".lock") { // nor a name like that of a lock
+		mark := fmt.Sprintf("-%x", sha256.Sum256([]byte(summary)))[:9]
+		name = strings.TrimRight(name[:min(len(name), most-len(mark))], "-.") + mark
+	}
+	return "fleetctl/" + name
 }
 
 // description is the text of the pull request.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 )
 
 // A note may quote hostile text. In a description this text makes no picture, link or mention, and begins no line that a forge would take
@@ -35,5 +36,31 @@ func TestDescription(t *testing.T) {
 	long := &fleetrepo.Edit{Notes: []string{harmless, strings.Repeat("word ", 1<<18), harmless}}
 	if got := description(long); len(got) > 65_000 || !strings.HasPrefix(got, harmless) || !strings.HasSuffix(got, "tells all.") {
 		t.Errorf("%d bytes: %.100q", len(got), got)
+	}
+}
+
+// Each change has a branch of its own that git takes, and a title of one line that forges take, however long the subject of the commit is
+// that it reverts.
+func TestBranchAndTitle(t *testing.T) {
+	long := strings.Repeat("upgrade the clusters of staging and production ", 20)
+	branches := map[string]bool{}
+	summaries := []string{
+		"Add cluster a", "Revert \"a..b...c\" (01234567)", "Revert \"" + long + "\" (01234567)", "Revert \"" + long + "\" (89abcdef)",
+		"Revert \"" + strings.Repeat(".", 100) + "\" (01234567)", "Revert \"" + strings.Repeat("a.lock ", 20) + "\" (01234567)",
+		"Add feature a.lock", "Revert \"\u202eевил\r\n::error::x\" (01234567)",
+	}
+	for _, summary := range summaries {
+		branch := branchFor(summary)
+		branches[branch] = true
+		gittest.Git(t, t.TempDir(), "check-ref-format", "--branch", branch)
+		if len(branch) > 70 || branchFor(summary) != branch {
+			t.Errorf("%.80q has the branch %q", summary, branch)
+		}
+		if title := title(summary); len(title) > 255 || strings.ContainsAny(title, "\r\n\u202e") || !strings.HasPrefix(title, summary[:7]) {
+			t.Errorf("%.80q has the title %q", summary, title)
+		}
+	}
+	if len(branches) != len(summaries) {
+		t.Errorf("the branches are %v", branches)
 	}
 }

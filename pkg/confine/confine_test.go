@@ -44,7 +44,7 @@ var (
 
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == confine.Argument {
-		os.Exit(confine.Serve(echo, failing, asking, trying, working, waiting))
+		os.Exit(confine.Serve(echo, failing, asking, trying, working, workingOnMany, waiting))
 	}
 	if name := os.Getenv("CONFINE_TEST_LACKING"); name != "" {
 		os.Exit(lack(name))
@@ -171,6 +171,10 @@ func (th thing) work(ctx context.Context) string {
 	if err != nil {
 		return th.Name + ": " + err.Error()
 	}
+	return th.do()
+}
+
+func (th thing) do() string {
 	switch th.Trouble {
 	case "memory":
 		for {

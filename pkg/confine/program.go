@@ -110,6 +110,7 @@ type activity struct {
 	name, group string
 	place       string
 	since       time.Time
+	many        bool // the place is what it works on now, of many things
 }
 
 // attempt is one process.
@@ -134,7 +135,7 @@ type attempt struct {
 // culprit is what the process died of; nil where that is not known.
 func (a *attempt) culprit() *activity {
 	if a.late != nil {
-		return a.late
+		return a.late.itself()
 	}
 	if len(a.active) == 1 {
 		for _, one := range a.active {
@@ -241,67 +242,6 @@ func (a *attempt) send(to *writeFrames, in any) error {
 	return to.sendAll(frameIn, text)
 }
 
-// watchTime kills a process that works on one thing for too long, or does not get ready.
-func (a *attempt) watchTime(child *process, ready, done <-chan struct{}) {
-	starting := time.NewTimer(startTime)
-	defer starting.Stop()
-	select {
-	case <-done:
-		return
-	case <-starting.C:
-		child.kill()
-		return
-	case <-ready:
-	}
-	a.heard(0)
-	tick := time.NewTicker(min(a.start.Limits.Time/10, time.Second))
-	defer tick.Stop()
-	for {
-		select {
-		case <-done:
-			return
-		case now := <-tick.C:
-			if a.overdue(now) {
-				child.kill()
-				return
-			}
-		}
-	}
-}
-
-// silence is how many times as long as on one thing a process may work on what it does not name: to read a fleet and to put the result
-// together takes longer the larger the fleet is.
-const silence = 5
-
-func (a *attempt) overdue(now time.Time) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, one := range a.active {
-		if now.Sub(one.since) > a.start.Limits.Time {
-			a.late = one
-			return true
-		}
-	}
-	a.silent = len(a.active) == 0 && a.calls == 0 && now.Sub(a.since) > silence*a.start.Limits.Time
-	a.beyond = a.watch.worked() > a.start.Left+silence*a.start.Limits.Time // it works on, though it is refused all that it names
-	return a.silent || a.beyond
-}
-
-// heard notes that the process is getting on, and how many more answers it waits for.
-func (a *attempt) heard(calls int) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.since = time.Now()
-	a.calls += calls
-	a.watch.wait(calls)
-}
-
-func (a *attempt) tooLate() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.late != nil || a.silent || a.beyond
-}
-
 // listen takes what the process says, to its end. done is nil where it ended without a word.
 func (a *attempt) listen(
 	ctx context.Context,
@@ -320,7 +260,7 @@ func (a *attempt) listen(
 		switch letter {
 		case frameReady:
 			isReady()
-		case frameBegin, frameEnd, frameAt:
+		case frameBegin, frameMany, frameEnd, frameAt:
 			err = a.note(letter, body)
 		case frameCall:
 			a.heard(+1)
@@ -370,11 +310,11 @@ func (a *attempt) note(letter byte, body []byte) error {
 	}
 	if letter == frameAt {
 		if one := a.active[id]; one != nil {
-			one.place, _, err = text(rest)
+			err = one.move(rest)
 		}
 		return err
 	}
-	one := &activity{since: time.Now()}
+	one := &activity{since: time.Now(), many: letter == frameMany}
 	if one.name, rest, err = text(rest); err == nil {
 		one.group, _, err = text(rest)
 	}

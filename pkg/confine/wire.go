@@ -25,6 +25,7 @@ const (
 	// From the process.
 	frameReady = 'r' // it has taken everything away from itself
 	frameBegin = 'b' // it works on something
+	frameMany  = 'm' // it works on many things, one after the other
 	frameEnd   = 'e' // no more
 	frameAt    = 'p' // the place that it is at within that
 	frameCall  = 'c'

@@ -153,6 +153,11 @@ type answer struct {
 }
 
 func (w *watch) begin(name, group string, at func() string) (end func(), err error) {
+	return w.beginAs(frameBegin, name, group, at)
+}
+
+// beginAs tells what is worked on by a frame of that letter.
+func (w *watch) beginAs(letter byte, name, group string, at func() string) (end func(), err error) {
 	if w.to == nil {
 		return func() {}, nil
 	}
@@ -178,7 +183,7 @@ func (w *watch) begin(name, group string, at func() string) (end func(), err err
 	}
 	began, id := time.Now(), w.last.Add(1)
 	body := appendText(appendText(binary.AppendUvarint(nil, id), name), group)
-	if err := w.to.send(frameBegin, body); err != nil {
+	if err := w.to.send(letter, body); err != nil {
 		return func() {}, err
 	}
 	w.place(id, at)

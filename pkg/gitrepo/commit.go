@@ -218,6 +218,23 @@ func (r *Repo) place(
 		return err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
+	t := transaction{refs: []plumbing.ReferenceName{plumbing.HEAD, branch}, from: from, to: to}
+	if err := r.transact(ctx, w.conv.settings, t, func() error { return r.carryOut(ctx, w, l, steps, branch, from, to) }); err != nil {
+		return err
+	}
+	r.logMove(ctx, w.conv.settings, branch, from, to, intent != nil)
+	return l.finish()
+}
+
+// carryOut does what place has planned, and moves the branch.
+func (r *Repo) carryOut(
+	ctx context.Context,
+	w *worktree,
+	l *lock,
+	steps []*step,
+	branch plumbing.ReferenceName,
+	from, to plumbing.Hash,
+) error {
 	if err := r.announce(l, steps, branch, to); err != nil {
 		return err
 	}
@@ -230,11 +247,7 @@ func (r *Repo) place(
 			return err
 		}
 	}
-	if err := r.move(branch, from, to); err != nil {
-		return err
-	}
-	r.logMove(ctx, w.conv.settings, branch, from, to, intent != nil)
-	return l.finish()
+	return r.move(branch, from, to)
 }
 
 // move sets the branch to another commit, if it is where it was.

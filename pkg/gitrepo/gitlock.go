@@ -142,5 +142,11 @@ func (r *Repo) newReference(ctx context.Context, name plumbing.ReferenceName, ha
 	case !at.IsZero():
 		return diag.Errorf("run the command again", "%w: somebody has made %s meanwhile", ErrTagExists, name.Short())
 	}
-	return r.git.Storer.SetReference(plumbing.NewHashReference(name, hash))
+	all, err := r.settings(ctx)
+	if err != nil {
+		return err
+	}
+	return r.transact(ctx, all, transaction{[]plumbing.ReferenceName{name}, plumbing.ZeroHash, hash}, func() error {
+		return r.git.Storer.SetReference(plumbing.NewHashReference(name, hash))
+	})
 }

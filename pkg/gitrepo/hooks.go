@@ -26,6 +26,8 @@ const (
 	hookCommitMsg  = "commit-msg"
 	hookPostCommit = "post-commit"
 	hookPrePush    = "pre-push"
+	// hookTransaction hears of every move of references. git has no way to leave it out.
+	hookTransaction = "reference-transaction"
 
 	messageFile   = "COMMIT_EDITMSG"
 	hookIndexFile = "index." + lockName + ".hooks" // what hooks take for the index
@@ -43,6 +45,9 @@ func (r *Repo) hook(all settings, name string) (string, error) {
 		return "", nil //nolint:nilerr // there is none, or it cannot be run: git goes on as well
 	}
 	if runtime.GOOS == "windows" {
+		if r.NoVerify {
+			return "", nil
+		}
 		return "", diag.Errorf("give --no-verify, or commit the change yourself", "%w: %s is not run on Windows", ErrHook, path)
 	}
 	if info.Mode()&0o111 == 0 {
@@ -71,7 +76,11 @@ func (r *Repo) runHook(ctx context.Context, all settings, name string, env []str
 		if what == "" {
 			what = "it says nothing"
 		}
-		return diag.Errorf("put right what it says; or give --no-verify, which leaves it out", "%w: %s: %w: %s", ErrHook, name, err, what)
+		hint := "put right what it says; or give --no-verify, which leaves it out"
+		if name == hookPrepare || name == hookTransaction {
+			hint = "put right what it says; as in git, --no-verify does not leave this hook out"
+		}
+		return diag.Errorf(hint, "%w: %s: %w: %s", ErrHook, name, err, what)
 	}
 	return nil
 }

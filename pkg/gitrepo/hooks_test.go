@@ -70,9 +70,45 @@ git diff --cached --name-only; git show :a.yaml; cat a.yaml; cat; } >>` + log + 
 	}
 }
 
+// The hook of references hears of a commit and of a tag as it does from git: before and after, of HEAD and the branch, with the same values.
+func TestReferencesMoveAsGitMovesThem(t *testing.T) {
+	repo := started(t)
+	dir := repo.Dir()
+	log := filepath.Join(t.TempDir(), "log")
+	hook(t, dir, ".git/hooks/reference-transaction", `{ echo "$*"; pwd; cat; } >>`+log+"\n")
+	heard := func(ref string) string {
+		text := strings.ReplaceAll(read(t, filepath.Dir(log), "log"), strings.TrimSpace(run(t, dir, "rev-parse", ref)), "new")
+		if err := os.Remove(log); err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	if _, _, err := repo.Commit(t.Context(), []gitrepo.Change{edited}, "change", gitrepo.Author{}); err != nil {
+		t.Fatal(err)
+	}
+	commit := heard("HEAD")
+	if _, err := repo.Tag(t.Context(), "v1", "HEAD", "first"); err != nil {
+		t.Fatal(err)
+	}
+	tag := heard("v1")
+	run(t, dir, "tag", "--delete", "v1")
+	run(t, dir, "reset", "-q", "--soft", "HEAD~1")
+	if err := os.Remove(log); err != nil {
+		t.Fatal(err)
+	}
+	run(t, dir, "commit", "-q", "-m", "change", "--", "a.yaml")
+	if want := heard("HEAD"); commit != want {
+		t.Errorf("of a commit the hook hears\n%s\nfrom git\n%s", commit, want)
+	}
+	run(t, dir, "tag", "--annotate", "-m", "first", "v1")
+	if want := heard("v1"); tag != want {
+		t.Errorf("of a tag the hook hears\n%s\nfrom git\n%s", tag, want)
+	}
+}
+
 // A hook that refuses leaves everything as it was, and what it said is in the error. --no-verify leaves it out, as git has it.
 func TestHookRefuses(t *testing.T) {
-	for name, noVerify := range map[string]bool{"pre-commit": true, "commit-msg": true, "prepare-commit-msg": false} {
+	for name, noVerify := range map[string]bool{"pre-commit": true, "commit-msg": true, "prepare-commit-msg": false, "reference-transaction": false} {
 		t.Run(name, func(t *testing.T) {
 			repo := started(t)
 			dir := repo.Dir()

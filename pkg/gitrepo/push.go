@@ -61,7 +61,7 @@ func (r *remote) push(ctx context.Context, repo *Repo, t *tracking, commit, know
 	if err := r.moveBranch(ctx, verb, t.branch, repo.git.Storer, update{old: known, new: commit, objects: objects}); err != nil {
 		return err
 	}
-	return repo.git.Storer.SetReference(plumbing.NewHashReference(t.ref, commit))
+	return repo.remember(ctx, t.ref, commit)
 }
 
 // moveBranch asks the server for one update of a branch. If the branch is not at u.old by now, the error matches ErrNonFastForward; verb is

@@ -244,7 +244,7 @@ func (r *Repo) fetch(ctx context.Context, t *tracking, remote *remote, head plum
 	if got.head.IsZero() {
 		return got.head, nil
 	}
-	return got.head, r.git.Storer.SetReference(plumbing.NewHashReference(t.ref, got.head))
+	return got.head, r.remember(ctx, t.ref, got.head)
 }
 
 // haves are commits that are here, newest first, so that the server can find a common one.

@@ -189,7 +189,7 @@ func (r *run) judge(ctx context.Context, s *schemas, kinds map[kschema.GroupVers
 
 // judgeChunk judges some objects; one by one where an earlier process ended while it judged them, and without the one that it ended at.
 func (r *run) judgeChunk(ctx context.Context, s *schemas, chunk []*object) error {
-	end, err := confine.Begin(ctx, fmt.Sprintf("%d objects from %s on", len(chunk), chunk[0].name()), "")
+	many, end, err := confine.BeginMany(ctx, fmt.Sprintf("%d objects, from %s on", len(chunk), chunk[0].name()))
 	defer end()
 	for _, o := range chunk {
 		if err := ctx.Err(); err != nil {
@@ -199,16 +199,25 @@ func (r *run) judgeChunk(ctx context.Context, s *schemas, chunk []*object) error
 			o.judgeAlone(ctx, s, &r.accepted)
 			continue
 		}
+		if err := many.Next(o.name); err != nil {
+			o.refuse(err)
+			continue
+		}
 		o.judge(ctx, s, &r.accepted)
 	}
 	return nil
 }
 
+// refuse reports an object that is not judged.
+func (o *object) refuse(why error) {
+	o.findings = diag.Findings{o.at("", RuleLimit, why.Error(), "")}
+}
+
 func (o *object) judgeAlone(ctx context.Context, s *schemas, like *accepted) {
-	end, err := confine.Begin(ctx, "the object "+o.name(), "")
+	end, err := confine.Begin(ctx, o.name(), "")
 	defer end()
 	if err != nil {
-		o.findings = diag.Findings{o.at("", RuleLimit, err.Error(), "")}
+		o.refuse(err)
 		return
 	}
 	o.judge(ctx, s, like)
@@ -216,7 +225,7 @@ func (o *object) judgeAlone(ctx context.Context, s *schemas, like *accepted) {
 
 // name tells an object from all others.
 func (o *object) name() string {
-	text := fmt.Sprintf("%s (%s:%d)", o.ID(), o.Source.File, o.Source.Line)
+	text := fmt.Sprintf("the object %s (%s:%d)", o.ID(), o.Source.File, o.Source.Line)
 	if len(o.Targets) > 0 {
 		text += " on " + o.Targets[0]
 	}
@@ -253,7 +262,7 @@ func (o *object) judge(ctx context.Context, s *schemas, like *accepted) {
 	case errors.Is(err, schema.ErrUnknownKind):
 		o.unknown = o.gone(s) == ""
 	case err != nil:
-		o.findings = append(o.findings, o.at("", RuleBadCRD, err.Error(), ""))
+		o.findings = append(o.findings, s.broken(o, err))
 	}
 	if hint := o.gone(s); hint != "" && !slices.ContainsFunc(problems, func(p schema.Problem) bool { return p.Type == schema.Version }) {
 		o.findings = append(o.findings, o.at("apiVersion", RuleAPIVersion,

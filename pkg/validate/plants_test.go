@@ -174,6 +174,10 @@ func plants() []plant {
 			at:      "apiVersion", also: []string{RuleAPIVersion},
 		},
 		{
+			name: "CRD with a rule that cannot be", rule: RuleBadCRD, file: platform + "crd.yaml", at: "apiVersion: apiextensions",
+			becomes: "# three objects\n---\n" + gizmos + gizmo("a") + gizmo("b") + gizmo("c"),
+		},
+		{
 			name: "kustomize finds no file", rule: RuleMissingPath, file: "features/web/namespaced/kustomization.yaml", old: "- deployment.yaml",
 			becomes: "- deploymnt.yaml", at: "",
 		},
@@ -596,4 +600,13 @@ func indent(text string) string {
 		b.WriteString("  " + line)
 	}
 	return b.String()
+}
+
+// gizmos is a CRD whose rule asks for a field that is not there.
+const gizmos = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: gizmos.example.com}\nspec: {group: " +
+	"example.com, scope: Namespaced, names: {kind: Gizmo, plural: gizmos}, versions: [{name: v1, served: true, storage: true, schema: " +
+	"{openAPIV3Schema: {type: object, properties: {spec: {type: object, x-kubernetes-validations: [{rule: 'self.nope > 1'}]}}}}}]}\n"
+
+func gizmo(name string) string {
+	return "---\napiVersion: example.com/v1\nkind: Gizmo\nmetadata: {name: " + name + ", namespace: platform}\nspec: {}\n"
 }

@@ -34,6 +34,8 @@ type schemas struct {
 	// missing are the providers whose CRDs are not at hand: kinds that may be theirs are not reported one by one.
 	missing  []v1alpha1.LockedComponent
 	findings diag.Findings
+	// tree has the CRDs that stand in the repo; nil where there are none.
+	tree *tree
 	// kubernetes are the versions of clusters, as far as the repo says.
 	kubernetes map[place]string
 }
@@ -95,6 +97,7 @@ func newSchemas(known *schema.Set) *schemas {
 
 // addTree takes the CRDs that stand in the repo. Those in what is left out, which may be there to be wrong, win over no others.
 func (s *schemas) addTree(t *tree) {
+	s.tree = t
 	files := slices.Clone(t.files)
 	slices.SortStableFunc(files, func(a, b *file) int {
 		switch {
@@ -113,6 +116,23 @@ func (s *schemas) addTree(t *tree) {
 			s.findings = append(s.findings, finding(RuleBadCRD, f.path, 1, 0, err.Error(), ""))
 		}
 	}
+}
+
+// broken reports a CRD that no API server takes, which an object was to be judged by: where the CRD stands, so that it is told once however
+// many objects there are; at the object where the CRD is not in the repo.
+func (s *schemas) broken(o *object, err error) diag.Finding {
+	crd, ok := errors.AsType[*schema.BrokenError](err)
+	if !ok || s.tree == nil || s.tree.byPath[crd.Origin] == nil {
+		return o.at("", RuleBadCRD, err.Error(), "")
+	}
+	at := finding(RuleBadCRD, crd.Origin, 1, 0, err.Error(), "an API server refuses it, and then has no such objects")
+	for _, d := range s.tree.byPath[crd.Origin].documents {
+		if says := mapping.Fields(d.object); kindOf(d) == "CustomResourceDefinition" && says.Text("metadata", "name") == crd.Name {
+			at.Line, at.Column = d.node.Line, d.node.Column
+			break
+		}
+	}
+	return at
 }
 
 // addFolder takes the CRDs below a folder of the user's, or of one file.

@@ -100,7 +100,10 @@ spec: {size: small, replicas: 3, code: abc, labels: {a: b}, free: {x: [1]}, zone
 				spoil(random, changed)
 			}
 			judged++
-			slow := v.check(t.Context(), runtime.DeepCopyJSON(changed))
+			slow, err := v.check(t.Context(), runtime.DeepCopyJSON(changed))
+			if err != nil {
+				t.Fatal(err)
+			}
 			if len(slow) == 0 {
 				valid++
 			}
@@ -108,8 +111,8 @@ spec: {size: small, replicas: 3, code: abc, labels: {a: b}, free: {x: [1]}, zone
 				continue
 			}
 			taken++
-			if fast := v.checkRest(t.Context(), runtime.DeepCopyJSON(changed)); !reflect.DeepEqual(fast, slow) {
-				t.Fatalf("%s: %v, and the API machinery says %v\n%v", gvk.Kind, fast, slow, changed)
+			if fast, err := v.checkRest(t.Context(), runtime.DeepCopyJSON(changed)); err != nil || !reflect.DeepEqual(fast, slow) {
+				t.Fatalf("%s: %v (%v), and the API machinery says %v\n%v", gvk.Kind, fast, err, slow, changed)
 			}
 		}
 	}

@@ -131,6 +131,11 @@ func unknownBuiltIn(known *runtime.Scheme, gvk schema.GroupVersionKind) ([]Probl
 // CheckFields judges an object by the fields of a Go type, a pointer to which is typed; it decodes the object into that. Errors: the object
 // is none of JSON's.
 func CheckFields(typed any, object map[string]any) ([]Problem, error) {
+	if hasEndless(object) {
+		if problems := endlessQuantities(reflect.TypeOf(typed), object, ""); len(problems) > 0 {
+			return problems, nil
+		}
+	}
 	encoded, err := json.Marshal(object)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -25,8 +26,7 @@ import (
 var ErrUnknownKind = errors.New("no schema is known for this kind")
 
 // Check judges an object in JSON's terms (int64 and float64 for numbers). It returns everything that an API server would refuse when the
-// object is created, and the server's warnings. The object is left as it is. The error is ErrUnknownKind, or says that the CRD cannot be
-// used.
+// object is created, and the server's warnings. The object is left as it is. The error is ErrUnknownKind, or a *BrokenError.
 func (s *Set) Check(ctx context.Context, object map[string]any) ([]Problem, error) {
 	return s.CheckOwn(ctx, runtime.DeepCopyJSON(object))
 }
@@ -48,10 +48,15 @@ func (s *Set) CheckOwn(ctx context.Context, object map[string]any) ([]Problem, e
 	if err != nil {
 		return nil, err
 	}
+	judge := v.check
 	if v.acceptor.accepts(object) {
-		return v.checkRest(ctx, object), nil
+		judge = v.checkRest
 	}
-	return v.check(ctx, object), nil
+	problems, err := judge(ctx, object)
+	if err != nil {
+		return problems, known.brokenBy(err)
+	}
+	return problems, nil
 }
 
 // AcceptsMetadata takes an object that differs from a valid object only in its metadata, and tells whether it is certainly valid too. It
@@ -70,7 +75,7 @@ func (s *Set) AcceptsMetadata(gvk kschema.GroupVersionKind, metadata map[string]
 
 // checkRest judges an object that the acceptor has taken: what is left are its name, labels and annotations, and the rules. It changes
 // object.
-func (v *version) checkRest(ctx context.Context, object map[string]any) []Problem {
+func (v *version) checkRest(ctx context.Context, object map[string]any) ([]Problem, error) {
 	var problems []Problem
 	if v.warning != "" {
 		problems = append(problems, Problem{Type: Deprecated, Path: "apiVersion", Summary: v.warning})
@@ -79,26 +84,39 @@ func (v *version) checkRest(ctx context.Context, object map[string]any) []Proble
 		problems = append(problems, fromField(e))
 	}
 	if v.rules == nil {
-		return problems
+		return problems, nil
 	}
 	defaulting.Default(object, v.schema)
-	return append(problems, v.checkRules(ctx, object)...)
+	failed, err := v.checkRules(ctx, object)
+	return append(problems, failed...), err
 }
 
-// checkRules runs the rules of the CRD over an object with its defaults.
-func (v *version) checkRules(ctx context.Context, object map[string]any) []Problem {
-	var problems []Problem
+// uncompiled begins what the API machinery says of a rule that it could not compile. It says so of each object that the rule is for, since
+// an API server has no such CRD.
+const uncompiled = "rule compile"
+
+// checkRules runs the rules of the CRD over an object with its defaults. The error is that of rules that are none.
+func (v *version) checkRules(ctx context.Context, object map[string]any) (problems []Problem, err error) {
 	failed, _ := v.rules.Validate(ctx, nil, v.schema, object, nil, celconfig.RuntimeCELCostBudget)
 	for _, e := range failed {
+		if strings.HasPrefix(e.Detail, uncompiled) {
+			if err == nil {
+				err = fmt.Errorf("the rule of %s: %s", inItems.ReplaceAllString(e.Field, "[]"), e.Detail)
+			}
+			continue
+		}
 		p := fromField(e)
 		p.Type = Rule
 		problems = append(problems, p)
 	}
-	return problems
+	return problems, err
 }
 
+// inItems is the number of an item in a path: the schema is that of all of them.
+var inItems = regexp.MustCompile(`\[[^\]]*\]`)
+
 // check is the API server's way of an object that is created: unknown fields, metadata, defaults, schema, lists, rules. It changes object.
-func (v *version) check(ctx context.Context, object map[string]any) []Problem {
+func (v *version) check(ctx context.Context, object map[string]any) ([]Problem, error) {
 	var problems []Problem
 	malformed, unknownMeta := objectmeta.CoerceWithOptions(nil, object, v.schema, true,
 		objectmeta.CoerceOptions{ReturnUnknownFieldPaths: true})
@@ -112,7 +130,7 @@ func (v *version) check(ctx context.Context, object map[string]any) []Problem {
 		problems = append(problems, Problem{Type: Deprecated, Path: "apiVersion", Summary: v.warning})
 	}
 	if malformed != nil {
-		return append(problems, fromField(malformed))
+		return append(problems, fromField(malformed)), nil
 	}
 	defaulting.PruneNonNullableNullsWithoutDefaults(object, v.schema)
 	defaulting.Default(object, v.schema)
@@ -126,10 +144,11 @@ func (v *version) check(ctx context.Context, object map[string]any) []Problem {
 	for _, e := range errs {
 		problems = append(problems, fromField(e))
 	}
-	if v.rules != nil && !blocksRules(schemaErrs) {
-		problems = append(problems, v.checkRules(ctx, object)...)
+	if v.rules == nil || blocksRules(schemaErrs) {
+		return problems, nil
 	}
-	return problems
+	failed, err := v.checkRules(ctx, object)
+	return append(problems, failed...), err
 }
 
 // blocksRules tells of what the API server runs no rules after: values of a type or size that the rules' cost does not hold for.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 )
 
@@ -36,8 +37,12 @@ var errNotServed = errors.New("no such version")
 func (k *kind) read() (*apiextensionsv1.CustomResourceDefinition, error) {
 	k.decode.Do(func() {
 		k.crd, k.broken = decodeCRD(k.document)
-		if k.broken == nil && k.crd == nil {
+		switch {
+		case k.broken != nil:
+		case k.crd == nil:
 			k.broken = errors.New("it is no CRD")
+		case madeBy(k.crd) != k.is: // its lines are laid out to be taken for another's
+			k.broken = fmt.Errorf("it is called as the CRD of %s, and makes %s", k.is, madeBy(k.crd))
 		}
 		k.document = nil
 	})
@@ -63,7 +68,7 @@ func (k *kind) served() []string {
 func (k *kind) version(name string) (*version, error) {
 	crd, err := k.read()
 	if err != nil {
-		return nil, fmt.Errorf("read the CRD in %s: %w", k.origin, err)
+		return nil, &BrokenError{Origin: k.origin, Err: fmt.Errorf("read the CRD in %s: %w", k.origin, err)}
 	}
 	i := slices.IndexFunc(crd.Spec.Versions,
 		func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == name && v.Served })
@@ -79,9 +84,26 @@ func (k *kind) version(name string) (*version, error) {
 	k.mu.Unlock()
 	v.once.Do(func() { v.err = v.compile(crd, &crd.Spec.Versions[i]) })
 	if v.err != nil {
-		return nil, fmt.Errorf("compile the CRD %s in %s: %w", crd.Name, k.origin, v.err)
+		return nil, k.brokenBy(v.err)
 	}
 	return v, nil
+}
+
+// BrokenError says that no API server takes a CRD, so that nothing can be judged by it.
+type BrokenError struct {
+	// Origin is the place that the CRD was added from, and Name its own; "" where it has none that can be read.
+	Origin, Name string
+	Err          error
+}
+
+// Error says what is wrong with the CRD.
+func (e *BrokenError) Error() string { return e.Err.Error() }
+
+func (e *BrokenError) Unwrap() error { return e.Err }
+
+// brokenBy is the error of a CRD that can be read.
+func (k *kind) brokenBy(err error) *BrokenError {
+	return &BrokenError{Origin: k.origin, Name: k.crd.Name, Err: fmt.Errorf("compile the CRD %s in %s: %w", k.crd.Name, k.origin, err)}
 }
 
 // compile makes of a version's schema what an API server makes of it.
@@ -103,6 +125,9 @@ func (v *version) compile(crd *apiextensionsv1.CustomResourceDefinition, from *a
 	}
 	var err error
 	if v.schema, err = structural.NewStructural(internal); err != nil {
+		return err
+	}
+	if err := structural.ValidateStructural(field.NewPath("openAPIV3Schema"), v.schema).ToAggregate(); err != nil {
 		return err
 	}
 	if v.validator, _, err = validation.NewSchemaValidator(internal); err != nil {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 )
@@ -27,6 +29,7 @@ type Set struct {
 
 // kind is a CRD, and what is made of it.
 type kind struct {
+	is       schema.GroupKind
 	origin   string
 	document []byte
 
@@ -37,6 +40,9 @@ type kind struct {
 	mu       sync.Mutex
 	versions map[string]*version
 }
+
+// crdKind is the kind of CRDs.
+const crdKind = "CustomResourceDefinition"
 
 // NewSet returns a Set that knows the kinds of every cluster, and no CRD.
 func NewSet() *Set { return &Set{kinds: map[schema.GroupKind]*kind{}} }
@@ -73,7 +79,7 @@ func (s *Set) Add(origin string, stream []byte) (int, error) {
 		}
 		added++
 		if s.kinds[group] == nil {
-			s.kinds[group] = &kind{origin: origin, document: document, versions: map[string]*version{}}
+			s.kinds[group] = &kind{is: group, origin: origin, document: document, versions: map[string]*version{}}
 		}
 	}
 	return added, errors.Join(errs...)
@@ -94,9 +100,9 @@ func (s *Set) addList(origin string, document []byte) (added int, err error) {
 			continue
 		}
 		if list.Kind == "CustomResourceDefinitionList" { // whose items need not say what they are
-			item["apiVersion"], item["kind"] = "apiextensions.k8s.io/v1", "CustomResourceDefinition"
+			item["apiVersion"], item["kind"] = "apiextensions.k8s.io/v1", crdKind
 		}
-		if item["kind"] != "CustomResourceDefinition" {
+		if item["kind"] != crdKind {
 			continue
 		}
 		text, err := yaml.Marshal(item)
@@ -111,9 +117,15 @@ func (s *Set) addList(origin string, document []byte) (added int, err error) {
 	return added, nil
 }
 
-// Documents splits a YAML stream; a document keeps its comments.
+// lineEnds are those of other systems. What is left has none, so that it is read again as it was read.
+var lineEnds = regexp.MustCompile(`\r+\n`)
+
+// Documents splits a YAML stream as kustomize does; a document keeps its comments, and what stands in the line of its separator.
 func Documents(stream []byte) [][]byte {
-	stream = bytes.ReplaceAll(stream, []byte("\r\n"), []byte("\n"))
+	stream = bytes.TrimPrefix(stream, []byte("\ufeff"))
+	if bytes.Contains(stream, []byte("\r\n")) {
+		stream = lineEnds.ReplaceAll(stream, []byte("\n"))
+	}
 	var out [][]byte
 	for document := range bytes.SplitSeq(append([]byte("\n"), stream...), []byte("\n---")) {
 		out = append(out, document)
@@ -121,13 +133,14 @@ func Documents(stream []byte) [][]byte {
 	return out
 }
 
-// OnlyCRDs is the part of a YAML stream that Add would take.
+// OnlyCRDs is the part of a YAML stream that Add would take. Its documents are as they were: to take a space or a line break off the
+// beginning of one makes another document of it.
 func OnlyCRDs(stream []byte) []byte {
 	var out bytes.Buffer
 	for _, document := range Documents(stream) {
 		if isCRD(document) {
-			out.WriteString("---\n")
-			out.Write(bytes.TrimSpace(document))
+			out.WriteString("---")
+			out.Write(bytes.TrimRight(document, "\r\n"))
 			out.WriteString("\n")
 		}
 	}
@@ -135,7 +148,7 @@ func OnlyCRDs(stream []byte) []byte {
 }
 
 func isCRD(document []byte) bool {
-	return bytes.Contains(document, []byte("CustomResourceDefinition")) && bytes.Contains(document, []byte("apiextensions.k8s.io/"))
+	return bytes.Contains(document, []byte(crdKind)) && bytes.Contains(document, []byte("apiextensions.k8s.io/"))
 }
 
 // kindOf is the kind that a CRD defines; an empty one where the document is something else that only mentions CRDs.
@@ -143,14 +156,19 @@ func kindOf(document []byte) (schema.GroupKind, error) {
 	if bytes.HasPrefix(bytes.TrimLeft(document, "\n"), []byte("apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\n")) {
 		_, group, ok := strings.Cut(onlyLine(document, "\n  name: "), ".")
 		if kind := onlyLine(document, "\n    kind: "); ok && group != "" && kind != "" {
-			return schema.GroupKind{Group: group, Kind: kind}, nil
+			return schema.GroupKind{Group: group, Kind: kind}, nil // reading it will tell whether that is so
 		}
 	}
 	crd, err := decodeCRD(document)
 	if err != nil || crd == nil {
 		return schema.GroupKind{}, err
 	}
-	return schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}, nil
+	return madeBy(crd), nil
+}
+
+// madeBy is the kind that a CRD defines.
+func madeBy(crd *apiextensionsv1.CustomResourceDefinition) schema.GroupKind {
+	return schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}
 }
 
 // onlyLine is what stands behind the beginning of the only line that has it; "" where there is none, there are several, or it is more than
@@ -176,9 +194,13 @@ func onlyLine(document []byte, begins string) string {
 func decodeCRD(document []byte) (*apiextensionsv1.CustomResourceDefinition, error) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	if err := yaml.Unmarshal(document, crd); err != nil {
+		var is metav1.TypeMeta
+		if yaml.Unmarshal(document, &is) == nil && is.Kind != crdKind {
+			return nil, nil // whose fields mean something else
+		}
 		return nil, err
 	}
-	if crd.Kind != "CustomResourceDefinition" {
+	if crd.Kind != crdKind {
 		return nil, nil
 	}
 	if crd.APIVersion != "apiextensions.k8s.io/v1" {

@@ -245,3 +245,44 @@ func TestAddList(t *testing.T) {
 		}
 	}
 }
+
+// A CRD that no API server takes is told as such, by all objects in the same words, and not as an error of theirs.
+func TestBrokenCRD(t *testing.T) {
+	for name, tt := range map[string]struct{ spec, want string }{
+		"a rule of a field that is not there": {"type: object, x-kubernetes-validations: [{rule: 'self.nope > 1'}]", "undefined field 'nope'"},
+		"a rule that is none":                 {"type: object, x-kubernetes-validations: [{rule: 'self ((('}]", "Syntax error"},
+		"a rule in items": {
+			"type: object, properties: {a: {type: array, items: {type: string, x-kubernetes-validations: [{rule: 'self > 1'}]}}}",
+			"the rule of spec.a[]: ",
+		},
+		"no type":   {"properties: {a: {type: string}}", "must not be empty"},
+		"reference": {"type: string, $ref: 'file:///etc/passwd'", "'$ref' is not supported"},
+	} {
+		s := NewSet()
+		crd := strings.Replace(smallCRD, "type: object, x-kubernetes-preserve-unknown-fields: true",
+			"type: object, properties: {spec: {"+tt.spec+"}}", 1)
+		if _, err := s.Add("crd.yaml", []byte(crd)); err != nil {
+			t.Fatal(err)
+		}
+		said := map[string]bool{}
+		for _, spec := range []string{"{}", "{a: [x]}", "{a: [x, z]}"} {
+			problems, err := s.Check(t.Context(), object(t, "apiVersion: b/v1\nkind: A\nmetadata: {name: a}\nspec: "+spec))
+			for _, p := range problems {
+				if p.Type != Unknown {
+					t.Errorf("%s: %v", name, p)
+				}
+			}
+			if err == nil {
+				continue
+			}
+			said[err.Error()] = true
+			broken, ok := errors.AsType[*BrokenError](err)
+			if !ok || broken.Origin != "crd.yaml" || broken.Name != "as.b" || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if len(said) != 1 {
+			t.Errorf("%s: said are %v", name, said)
+		}
+	}
+}
