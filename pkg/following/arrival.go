@@ -8,8 +8,10 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/confine"
+	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/secret"
 )
 
 // Tree is the files of a fleet repo in a folder, with their fleet.yaml.
@@ -51,6 +53,7 @@ func RehearseArrival(ctx context.Context, at *kube.Client, a Arrival) error {
 	for _, o := range before.Objects {
 		goes[o.ref()] = !stays[o.ref()]
 	}
+	a.keys = func(ctx context.Context) (secret.Keys, error) { return fleetsecrets.ClusterKeys(ctx, at) }
 	return a.try(ctx, at, a.difference(before, after), flux.ChartOptions{Live: a.Source, TakeUp: true}, func(ref kube.Ref) bool {
 		ref.Version = "" // another version of it is the same object
 		return !goes[ref]

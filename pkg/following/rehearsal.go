@@ -12,6 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/plain"
+	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
@@ -24,6 +25,9 @@ type Rehearsal struct {
 	Deleted         string
 	// Warn is told what does not keep it from taking over.
 	Warn func(string)
+
+	// keys are those with which its Flux decrypts.
+	keys func(context.Context) (secret.Keys, error)
 }
 
 // Rehearse tries what the Flux of a cluster that is about to take over would do there with the commit that it gets, and changes nothing. An
@@ -34,6 +38,7 @@ func Rehearse(ctx context.Context, s *session.Session, at *kube.Client, have Vie
 	if err != nil || answer.Broken != "" {
 		return r.unrendered(ctx, answer, err)
 	}
+	r.keys = func(ctx context.Context) (secret.Keys, error) { return keysAt(ctx, s, at) }
 	return r.try(ctx, at, answer, flux.ChartOptions{}, func(ref kube.Ref) bool {
 		ref.Version = "" // another version of it is the same object
 		return wanted[ref]
@@ -57,8 +62,8 @@ func (r Rehearsal) unrendered(ctx context.Context, answer *wantedAnswer, err err
 	return nil
 }
 
-// try tries what the Flux of the cluster at would do with what the fleet repo has for it. Of what it applied before, it would keep what keep
-// says.
+// try tries what the Flux of the cluster at would do with what the fleet repo has for it. keep says what it would keep of what it applied
+// before.
 func (r Rehearsal) try(
 	ctx context.Context,
 	at *kube.Client,
@@ -67,6 +72,10 @@ func (r Rehearsal) try(
 	keep func(kube.Ref) bool,
 ) error {
 	applied, installed, err := rehearsed(answer)
+	if err != nil {
+		return err
+	}
+	sealed, err := r.open(ctx, applied)
 	if err != nil {
 		return err
 	}
@@ -84,7 +93,7 @@ func (r Rehearsal) try(
 	}
 	left := slices.Clone(answer.Elsewhere)
 	for _, ref := range found.Encrypted {
-		left = append(left, ref.String()+", which is encrypted")
+		left = append(left, ref.String()+", which "+sealed[ref])
 	}
 	if len(left) > 0 {
 		r.untold(" with these", plain.Phrases(left, mostNamed))

@@ -18,6 +18,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/progress"
+	"github.com/fleetctl/fleetctl/pkg/secret"
 )
 
 // heard is a reporter that keeps the warnings.
@@ -29,8 +30,10 @@ type heard struct {
 
 func (h *heard) Warn(text string) { h.warnings = append(h.warnings, text) }
 
-// server is an API server that has only quotas, of which it takes none below zero, and has none of them yet.
+// server is an API server that has only quotas and Secrets. It takes no -7, which it quotes, and has nothing yet but the keys of Flux.
 type server struct {
+	keys []byte
+
 	mu      sync.Mutex
 	changes []string // requests that would have changed something
 }
@@ -49,10 +52,16 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer(http.StatusOK, map[string]any{"kind": "APIGroupList", "apiVersion": "v1", "groups": []any{}})
 		return
 	case r.URL.Path == "/api/v1":
-		answer(http.StatusOK, map[string]any{"kind": "APIResourceList", "groupVersion": "v1", "resources": []any{map[string]any{
-			"name": "resourcequotas", "singularName": "resourcequota", "namespaced": true, "kind": "ResourceQuota",
-			"verbs": []string{"get", "list", "patch"},
-		}}})
+		answer(http.StatusOK, map[string]any{"kind": "APIResourceList", "groupVersion": "v1", "resources": []any{
+			map[string]any{"name": "resourcequotas", "namespaced": true, "kind": "ResourceQuota", "verbs": []string{"get", "patch"}},
+			map[string]any{"name": "secrets", "namespaced": true, "kind": "Secret", "verbs": []string{"get", "patch"}},
+		}})
+		return
+	case r.URL.Path == "/api/v1/namespaces/flux-system/secrets/sops-age" && s.keys != nil:
+		answer(http.StatusOK, map[string]any{
+			"kind": "Secret", "apiVersion": "v1", "metadata": map[string]any{"name": "sops-age", "namespace": "flux-system"},
+			"data": map[string]any{"age.agekey": s.keys},
+		})
 		return
 	}
 	if r.Method != http.MethodGet && r.URL.Query().Get("dryRun") != "All" {
@@ -66,7 +75,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer(http.StatusOK, json.RawMessage(body))
 	case r.Method == http.MethodPatch:
 		answer(http.StatusUnprocessableEntity, map[string]any{
-			"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Invalid", "code": 422, "message": "it must not be negative",
+			"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Invalid", "code": 422, "message": "not -7",
 		})
 	default:
 		answer(http.StatusNotFound, map[string]any{
@@ -120,6 +129,45 @@ func transferOf(t *testing.T, h *heard) *transfer {
 		Deps: management.Deps{Report: h}, opts: Options{Cluster: "shop", To: "second", Change: change.Options{Dir: dir}},
 		name: "shop", key: kube.Key{Namespace: "shop", Name: "shop"}, warned: map[string]bool{}, result: &Result{},
 		from: &side{target: &management.Target{Name: "first"}}, to: &side{target: &management.Target{Name: "second"}},
+	}
+}
+
+// A transfer tries what is encrypted, too, with the keys of the target, and quotes nothing of it.
+func TestRehearseEncrypted(t *testing.T) {
+	target, server := clientOf(t)
+	h := &heard{Reporter: progress.Discard}
+	x := transferOf(t, h)
+	folder := filepath.Join(x.opts.Change.Dir, "providers", "first", "v1", "clusters", "prod", "shop")
+	key, err := secret.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := secret.Keys{key}
+	sealed, err := secret.Encrypt([]byte("{apiVersion: v1, kind: Secret, metadata: {name: password, namespace: shop}, stringData: {a: '-7'}}\n"),
+		secret.Rule{EncryptedRegex: "^(data|stringData)$", Recipients: keys.Recipients()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{
+		"password.sops.yaml": string(sealed), "kustomization.yaml": "resources: [cluster.yaml, password.sops.yaml]\n",
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := x.rehearse(t.Context(), target, nil); err != nil {
+		t.Errorf("without the key: %v", err)
+	}
+	if said := strings.Join(h.warnings, "\n"); !strings.Contains(said, "Secret shop/password, which is encrypted for a key that") {
+		t.Errorf("warnings: %q", said)
+	}
+	server.keys = keys.File()
+	err = x.rehearse(t.Context(), target, nil)
+	if err == nil || !strings.Contains(err.Error(), "Secret shop/password, which Kustomization") || strings.Contains(err.Error(), "-7") {
+		t.Errorf("what the target refuses: %v", err)
+	}
+	if len(server.changes) > 0 {
+		t.Errorf("it has changed something: %q", server.changes)
 	}
 }
 
