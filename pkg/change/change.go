@@ -36,6 +36,8 @@ type Options struct {
 	Git Credentials
 	// CacheDir keeps what was rendered to look at the change; "" keeps nothing.
 	CacheDir string
+	// Look, if set, looks at the fleet repo as it is and at a temporary copy that has the edit, before anything changes. Its error ends Make.
+	Look func(before, after *fleetrepo.Repo) error
 	// Confirm, if set, is asked before anything changes.
 	Confirm func(e *fleetrepo.Edit) error
 }
@@ -86,6 +88,9 @@ func Make(ctx context.Context, o Options) (_ *Result, err error) {
 		}
 	}
 	out.Changed = len(out.Files) > 0
+	if err := o.look(repo, edit); err != nil {
+		return out, err
+	}
 	if o.DryRun {
 		return out, nil
 	}

@@ -27,18 +27,11 @@ func (o Options) judgeRepo(ctx context.Context, repo *fleetrepo.Repo, e *fleetre
 	if planned, err := e.Changes.Plan(repo.Dir); err != nil || len(planned) == 0 {
 		return err
 	}
-	files, err := filesToCopy(repo.Dir, e) // before there is a temporary folder, which may be in the repo
+	dir, remove, err := changedFolder(repo, e)
 	if err != nil {
-		return fmt.Errorf("look at the change: %w", err)
-	}
-	dir, remove, err := atomicfile.TempFolder("", "judge")
-	if err != nil {
-		return diag.Wrap("look at the change", err, "free some space, or set TMPDIR")
+		return err
 	}
 	defer func() { _ = remove() }() // it is temporary
-	if err := changedCopy(repo.Dir, dir, files, e); err != nil {
-		return fmt.Errorf("look at the change: %w", err)
-	}
 	after, err := o.errorsOf(ctx, dir, repo.Dir)
 	after = slices.DeleteFunc(after, func(f diag.Finding) bool { return f.Severity != diag.SeverityError })
 	if err != nil || len(after) == 0 {
@@ -67,6 +60,39 @@ func (o Options) judgeRepo(ctx context.Context, repo *fleetrepo.Repo, e *fleetre
 		Err:  fmt.Errorf("%w, so nothing was written:\n%w", ErrInvalid, broken),
 		Hint: "make another change of it, or put right first what it stands on; `fleetctl validate` tells what is wrong as it is",
 	}
+}
+
+// changedFolder is a temporary copy of the repo that has the edit.
+func changedFolder(repo *fleetrepo.Repo, e *fleetrepo.Edit) (dir string, remove func() error, err error) {
+	files, err := filesToCopy(repo.Dir, e) // before there is a temporary folder, which may be in the repo
+	if err != nil {
+		return "", nil, fmt.Errorf("look at the change: %w", err)
+	}
+	dir, remove, err = atomicfile.TempFolder("", "judge")
+	if err != nil {
+		return "", nil, diag.Wrap("look at the change", err, "free some space, or set TMPDIR")
+	}
+	if err := changedCopy(repo.Dir, dir, files, e); err != nil {
+		return "", nil, errors.Join(fmt.Errorf("look at the change: %w", err), remove())
+	}
+	return dir, remove, nil
+}
+
+// look has the caller look at the repo before and after the edit.
+func (o Options) look(repo *fleetrepo.Repo, e *fleetrepo.Edit) error {
+	if o.Look == nil {
+		return nil
+	}
+	dir, remove, err := changedFolder(repo, e)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = remove() }() // it is temporary
+	after, err := fleetrepo.OpenCopy(dir, repo.WorkTree)
+	if err != nil {
+		return err
+	}
+	return o.Look(repo, after)
 }
 
 // sameCause tells whether two errors have the same cause. They do if they are about the same file, or if the same object is missing, in

@@ -2,6 +2,7 @@ package flux
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,6 +29,8 @@ type ToApply struct {
 	*unstructured.Unstructured
 
 	By kube.Key
+	// Opened says that it is encrypted in Git: no error quotes what it holds.
+	Opened bool
 }
 
 // Rehearsal is what the Flux of a cluster would do at once.
@@ -38,12 +41,12 @@ type Rehearsal struct {
 	Refused []error
 	// Untold says which could not be tried.
 	Untold []error
-	// Encrypted are those that only Flux decrypts, which are not tried.
+	// Encrypted are those that are given encrypted, which are not tried.
 	Encrypted []kube.Ref
 }
 
-// isEncrypted tells whether an object is encrypted as sops does it: Flux decrypts it before it applies it.
-func isEncrypted(obj *unstructured.Unstructured) bool {
+// IsEncrypted tells whether an object is encrypted as sops does it: Flux decrypts it before it applies it.
+func IsEncrypted(obj *unstructured.Unstructured) bool {
 	_, is := obj.Object["sops"]
 	return is
 }
@@ -113,7 +116,7 @@ func (r *rehearsal) arrive(obj *unstructured.Unstructured) {
 // try applies one object in a dry run.
 func (r *rehearsal) try(ctx context.Context, o ToApply) error {
 	a := o.GetAnnotations()
-	if isEncrypted(o.Unstructured) {
+	if IsEncrypted(o.Unstructured) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.result.Encrypted = append(r.result.Encrypted, kube.RefOf(o.Unstructured))
@@ -139,13 +142,40 @@ func (r *rehearsal) try(ctx context.Context, o ToApply) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	refused := apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
+	if o.Opened {
+		err = unquoted(err)
+	}
 	err = fmt.Errorf("%s, which Kustomization %s applies: %w", ref, o.By, err)
-	if (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)) && !r.forced(o) {
+	if refused && !r.forced(o) {
 		r.result.Refused = append(r.result.Refused, err)
 		return nil
 	}
 	r.result.Untold = append(r.result.Untold, err)
 	return nil
+}
+
+// unquoted is an error of the API server in our own words: its own may quote the values that it refuses.
+func unquoted(err error) error {
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) {
+		return err
+	}
+	status := answer.Status()
+	says := "the API server refuses it"
+	if status.Reason != "" {
+		says += " (" + string(status.Reason) + ")"
+	}
+	var fields []string
+	if status.Details != nil {
+		for _, cause := range status.Details.Causes {
+			fields = append(fields, strings.TrimSpace(cause.Field+" "+string(cause.Type)))
+		}
+	}
+	if len(fields) > 0 {
+		says += ": " + strings.Join(fields, ", ")
+	}
+	return errors.New(says)
 }
 
 // forced tells whether Flux makes the object anew where it cannot be changed.

@@ -34,8 +34,16 @@ type ChartRehearsal struct {
 	Untold []error
 }
 
+// ChartOptions of RehearseCharts.
+type ChartOptions struct {
+	// Live, if not nil, is the cluster that has the objects of the charts now: they are still to come to this one.
+	Live *kube.Client
+	// TakeUp counts a HelmRelease that LetGo has suspended as one that works.
+	TakeUp bool
+}
+
 type chartRehearsal struct {
-	*System
+	ChartOptions
 
 	releases kube.Objects
 	mu       sync.Mutex
@@ -44,12 +52,15 @@ type chartRehearsal struct {
 
 // RehearseCharts tries what the charts of HelmReleases make, each object in a dry run as helm-controller, and changes nothing. A
 // HelmRelease that is suspended, and not by Suspend, does nothing.
-func (s *System) RehearseCharts(ctx context.Context, objects []ToInstall) (*ChartRehearsal, error) {
+func (s *System) RehearseCharts(ctx context.Context, objects []ToInstall, o ChartOptions) (*ChartRehearsal, error) {
 	w, err := s.look(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look at what flux applied: %w", err)
 	}
-	r := &chartRehearsal{System: s, releases: w[helmReleaseKind]}
+	r := &chartRehearsal{ChartOptions: o, releases: w[helmReleaseKind]}
+	if r.Live == nil {
+		r.Live = s.client
+	}
 	if err := kube.Each(parallelism, objects, func(o ToInstall) error { return r.try(ctx, o) }); err != nil {
 		return nil, err
 	}
@@ -61,15 +72,14 @@ func (s *System) RehearseCharts(ctx context.Context, objects []ToInstall) (*Char
 
 // try upgrades one object in a dry run.
 func (r *chartRehearsal) try(ctx context.Context, o ToInstall) error {
-	if release := r.releases[o.Release]; release != nil &&
-		(rests(release) || release.GetAnnotations()[reconcileAnnotation] == kustomizev1.DisabledValue) {
+	if r.rests(o.Release) {
 		return nil
 	}
 	ref := kube.RefOf(o.Unstructured)
 	says := fmt.Sprintf("%s of HelmRelease %s", ref, o.Release)
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(ref.GroupVersionKind)
-	err := kube.Retry(ctx, func(ctx context.Context) error { return r.client.Get(ctx, ref.Key, live) })
+	err := kube.Retry(ctx, func(ctx context.Context) error { return r.Live.Get(ctx, ref.Key, live) })
 	if kube.IsAbsent(err) {
 		r.note(func(result *ChartRehearsal) { result.Makes = append(result.Makes, says) })
 		return nil
@@ -78,7 +88,7 @@ func (r *chartRehearsal) try(ctx context.Context, o ToInstall) error {
 	if err == nil {
 		err = kube.Retry(ctx, func(ctx context.Context) error {
 			then = o.DeepCopy()
-			return r.client.WithWatch.Apply(ctx, client.ApplyConfigurationFromUnstructured(then), client.DryRunAll, client.ForceOwnership,
+			return r.Live.WithWatch.Apply(ctx, client.ApplyConfigurationFromUnstructured(then), client.DryRunAll, client.ForceOwnership,
 				client.FieldOwner(helmOwner))
 		})
 	}
@@ -95,6 +105,19 @@ func (r *chartRehearsal) try(ctx context.Context, o ToInstall) error {
 		}
 	}
 	return nil
+}
+
+// rests tells whether a HelmRelease does nothing.
+func (r *chartRehearsal) rests(key kube.Key) bool {
+	release := r.releases[key]
+	if release == nil {
+		return false
+	}
+	a := release.GetAnnotations()
+	if before, is := a[letGoAnnotation]; is && r.TakeUp {
+		return before == wasSuspended
+	}
+	return rests(release) || a[reconcileAnnotation] == kustomizev1.DisabledValue
 }
 
 func (r *chartRehearsal) note(how func(*ChartRehearsal)) {

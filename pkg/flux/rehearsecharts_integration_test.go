@@ -78,7 +78,7 @@ func TestRehearseCharts(t *testing.T) {
 		objects = append(objects, ToInstall{obj, kube.Key{Namespace: "default", Name: "works"}},
 			ToInstall{obj, kube.Key{Namespace: "default", Name: "rests"}})
 	}
-	found, err := NewSystem(c).RehearseCharts(ctx, objects)
+	found, err := NewSystem(c).RehearseCharts(ctx, objects, ChartOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"path"
 	"strconv"
-	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
@@ -170,11 +169,7 @@ func renders(ctx context.Context, s *session.Session, have View) (wanted map[kub
 		return nil, nil, err
 	}
 	for _, o := range answer.Objects {
-		group, _, found := strings.Cut(o.APIVersion, "/")
-		if !found {
-			group = ""
-		}
-		add(group, o.Kind, o.Namespace, o.Name)
+		wanted[o.ref()] = true
 	}
 	return wanted, answer, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/plain"
+	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
@@ -24,51 +25,78 @@ type Rehearsal struct {
 	Deleted         string
 	// Warn is told what does not keep it from taking over.
 	Warn func(string)
+
+	// keys are those with which its Flux decrypts.
+	keys func(context.Context) (secret.Keys, error)
 }
 
 // Rehearse tries what the Flux of a cluster that is about to take over would do there with the commit that it gets, and changes nothing. An
 // object that its API server refuses, or one that Flux would delete, is an error. What the charts would change is a warning, and so is what
 // could not be tried: nobody knows that it would go wrong.
 func Rehearse(ctx context.Context, s *session.Session, at *kube.Client, have View, r Rehearsal) error {
-	untold := func(what string, says any) {
-		r.Warn(fmt.Sprintf("what the Flux of %s would do is not tried%s: %v", r.Name, what, says))
-	}
 	wanted, answer, err := renders(ctx, s, have)
+	if err != nil || answer.Broken != "" {
+		return r.unrendered(ctx, answer, err)
+	}
+	r.keys = func(ctx context.Context) (secret.Keys, error) { return keysAt(ctx, s, at) }
+	return r.try(ctx, at, answer, flux.ChartOptions{}, func(ref kube.Ref) bool {
+		ref.Version = "" // another version of it is the same object
+		return wanted[ref]
+	})
+}
+
+// untold warns of what is not tried.
+func (r Rehearsal) untold(what string, says any) {
+	r.Warn(fmt.Sprintf("what the Flux of %s would do is not tried%s: %v", r.Name, what, says))
+}
+
+// unrendered warns that nothing is tried, because what Flux would apply is not known. The error is that of an end of the run.
+func (r Rehearsal) unrendered(ctx context.Context, answer *wantedAnswer, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err == nil && answer.Broken != "" {
+	if err == nil {
 		err = errors.New(answer.Broken)
 	}
-	if err != nil {
-		untold("", err)
-		return nil
-	}
+	r.untold("", err)
+	return nil
+}
+
+// try tries what the Flux of the cluster at would do with what the fleet repo has for it. keep says what it would keep of what it applied
+// before.
+func (r Rehearsal) try(
+	ctx context.Context,
+	at *kube.Client,
+	answer *wantedAnswer,
+	o flux.ChartOptions,
+	keep func(kube.Ref) bool,
+) error {
 	applied, installed, err := rehearsed(answer)
 	if err != nil {
 		return err
 	}
+	sealed, err := r.open(ctx, applied)
+	if err != nil {
+		return err
+	}
 	system := flux.NewSystem(at)
-	found, err := system.Rehearse(ctx, applied, keysOfNames(answer.Followed), func(r kube.Ref) bool {
-		r.Version = "" // another version of it is the same object
-		return wanted[r]
-	})
+	found, err := system.Rehearse(ctx, applied, keysOfNames(answer.Followed), keep)
 	if err != nil {
 		return fmt.Errorf("try what the Flux of %s would do: %w", r.Name, err)
 	}
-	charts, err := system.RehearseCharts(ctx, installed)
+	charts, err := system.RehearseCharts(ctx, installed, o)
 	if err != nil {
 		return fmt.Errorf("try what the charts of %s would do: %w", r.Name, err)
 	}
 	for _, err := range slices.Concat(found.Untold, charts.Untold) {
-		untold(" with all", err)
+		r.untold(" with all", err)
 	}
-	left := answer.Elsewhere
+	left := slices.Clone(answer.Elsewhere)
 	for _, ref := range found.Encrypted {
-		left = append(left, ref.String()+", which is encrypted")
+		left = append(left, ref.String()+", which "+sealed[ref])
 	}
 	if len(left) > 0 {
-		untold(" with these", plain.Phrases(left, mostNamed))
+		r.untold(" with these", plain.Phrases(left, mostNamed))
 	}
 	for _, does := range []struct {
 		what string

@@ -190,6 +190,23 @@ func (c *Client) ServerVersion(ctx context.Context) (string, error) {
 	return info.GitVersion, nil
 }
 
+// APIGroups are the names of the API groups that the server has, without the core's.
+func (c *Client) APIGroups(ctx context.Context) ([]string, error) {
+	body, err := c.discovery.RESTClient().Get().AbsPath("/apis").SetHeader("Accept", "application/json").Do(ctx).Raw()
+	var list metav1.APIGroupList
+	if err == nil {
+		err = json.Unmarshal(body, &list)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ask %s for its API groups: %w", c.Host(), err)
+	}
+	names := make([]string, 0, len(list.Groups))
+	for _, g := range list.Groups {
+		names = append(names, g.Name)
+	}
+	return names, nil
+}
+
 // Exists tells whether the object of kind gvk named key exists. It is false if the server does not know the kind.
 func (c *Client) Exists(ctx context.Context, gvk schema.GroupVersionKind, key Key) (bool, error) {
 	obj := &unstructured.Unstructured{}

@@ -135,6 +135,9 @@ func (p *Move) reach(
 		}
 		return nil, diag.Wrap("reach the API server of "+way.Name, err, hint)
 	}
+	if err := mayManage(ctx, way.Name, target.client); err != nil {
+		return nil, err
+	}
 	if err := standing.Claim(ctx, p.session, target.client, commit.View(m.Flux)); err != nil {
 		return nil, err
 	}

@@ -160,6 +160,9 @@ func (p *Move) aside(ctx context.Context, o MoveOptions) (*MoveResult, error) {
 	}
 	options.Target = handover.Side{Name: target.Name, Client: client}
 	if o.DryRun {
+		if err := mayManage(ctx, target.Name, client); err != nil {
+			return nil, err
+		}
 		if _, err := standing.Check(ctx, p.session, client, following.View{}); err != nil {
 			return nil, err
 		}

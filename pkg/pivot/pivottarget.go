@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -34,6 +36,23 @@ type handedTarget struct {
 const targetFile = "handover-target.json"
 
 var targetSecret = kube.Key{Namespace: handover.JournalKey.Namespace, Name: "fleetctl-handover-target"}
+
+// mayManage refuses a target that cannot be a management cluster, before anything asks it for what it does not have: an in-memory cluster
+// simulates a few API groups, and runs nothing.
+func mayManage(ctx context.Context, name string, client *kube.Client) error {
+	groups, err := client.APIGroups(ctx)
+	if err != nil {
+		return diag.Wrap("look what "+name+" is", err, "this machine must be able to reach it")
+	}
+	lacking := slices.DeleteFunc([]string{"admissionregistration.k8s.io", "apiextensions.k8s.io"}, func(needed string) bool {
+		return slices.Contains(groups, needed)
+	})
+	if len(lacking) == 0 {
+		return nil
+	}
+	return diag.Errorf("name a cluster with machines of its own: one of the flavour in-memory only simulates an API server",
+		"%s cannot be a management cluster: its API server does not have %s", name, strings.Join(lacking, " and "))
+}
 
 func (p *Move) keepTarget(ctx context.Context, source *kube.Client, target *handedTarget) error {
 	content, err := json.Marshal(target)

@@ -23,12 +23,17 @@ const (
 	stepTidy      = "let the source forget it"
 )
 
-// plan looks at both sides and at what the fleet repo would become, and changes nothing.
+// plan looks at both sides and at what the fleet repo would become, tries that, and changes nothing.
 func (t *transfer) plan(ctx context.Context) error {
 	if !t.handedOver() {
 		plan, err := handover.Look(ctx, t.handOptions(nil))
 		if t.result.Plan = plan; err != nil {
 			return err
+		}
+		if !t.journal.Active() { // the fence of one that is under way denies this; what goes on tries it behind the fence
+			if err := t.rehearse(ctx, t.to.client, t.from.client); err != nil {
+				return err
+			}
 		}
 	}
 	if t.declared {
@@ -118,7 +123,9 @@ func (t *transfer) handOver(ctx context.Context, detail func(string)) error {
 	if t.over {
 		return steps.NothingToDo(t.to.target.Name + " has it")
 	}
-	report, err := handover.Run(ctx, t.handOptions(detail))
+	o := t.handOptions(detail)
+	o.Check = func(ctx context.Context, at *kube.Client) error { return t.rehearse(ctx, at, nil) }
+	report, err := handover.Run(ctx, o)
 	t.result.Report = report
 	if report != nil {
 		for _, warning := range report.Warnings {
@@ -163,21 +170,30 @@ func (t *transfer) changeRepo(ctx context.Context, _ func(string)) error {
 
 // arrive has the target's own fleet repo, where it has one, declare the cluster before the other one lets go of it.
 func (t *transfer) arrive(ctx context.Context, dryRun bool) error {
-	into := t.opts.Into
-	if into == nil || t.arrived {
+	if t.opts.Into == nil || t.arrived {
 		return nil
 	}
-	from, err := fleetrepo.Open(t.opts.Change.Dir)
+	o, err := t.arrival()
 	if err != nil {
 		return err
 	}
-	o := t.opts.Change
-	o.Dir, o.Git, o.DryRun, o.Push, o.Commit, o.Confirm = into.Dir, into.Git, dryRun, !dryRun, false, nil
+	o.DryRun, o.Push, o.Commit = dryRun, !dryRun, false
+	t.result.Arrival, err = change.Make(ctx, o)
+	return diag.Wrap("change the fleet repo of "+t.to.target.Name, err, diag.Hint(err))
+}
+
+// arrival is the edit of the target's own fleet repo.
+func (t *transfer) arrival() (change.Options, error) {
+	o, into := t.opts.Change, t.opts.Into
+	from, err := fleetrepo.Open(o.Dir)
+	if err != nil {
+		return o, err
+	}
+	o.Dir, o.Git, o.Confirm = into.Dir, into.Git, nil
 	o.Edit = func(repo *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 		return from.TransferInto(repo, t.editOptions(), into.Reseal)
 	}
-	t.result.Arrival, err = change.Make(ctx, o)
-	return diag.Wrap("change the fleet repo of "+t.to.target.Name, err, diag.Hint(err))
+	return o, nil
 }
 
 // hintAfter says that nothing is lost by a change that could not be made.

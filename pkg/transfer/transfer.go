@@ -90,6 +90,7 @@ type transfer struct {
 	journal  *handover.Journal // of the transfer of this cluster that was begun; nil where none was
 	release  kube.Key
 	gone     *handover.Journal // of an earlier transfer of the cluster from the source to a third one
+	warned   map[string]bool   // what was said already
 	began    time.Time
 }
 
@@ -103,7 +104,10 @@ type side struct {
 func Run(ctx context.Context, deps management.Deps, o Options) (*Result, error) {
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
-	t := &transfer{Deps: deps, opts: o, began: time.Now(), result: &Result{FormatVersion: "1", Outcome: "planned", Next: []string{}}}
+	t := &transfer{
+		Deps: deps, opts: o, began: time.Now(), warned: map[string]bool{},
+		result: &Result{FormatVersion: "1", Outcome: "planned", Next: []string{}},
+	}
 	if err := t.find(ctx); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,101 @@
+package following
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/confine"
+	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/secret"
+)
+
+// Tree is the files of a fleet repo in a folder, with their fleet.yaml.
+type Tree struct {
+	Dir   string
+	Fleet *v1alpha1.Fleet
+}
+
+// Arrival is about a workload cluster that comes to a management cluster, Name, which has others and goes on with them.
+type Arrival struct {
+	Rehearsal
+
+	// Namespace of the workload cluster.
+	Namespace string
+	// Before is the fleet repo without the workload cluster at the management cluster, and After the one with it. Both are the same where
+	// it is declared there already.
+	Before, After Tree
+	// Source has the objects of the workload cluster as long as the management cluster does not; nil once it has them.
+	Source *kube.Client
+}
+
+// RehearseArrival is Rehearse for what the arrival of a workload cluster changes: the objects that differ in the fleet repo, and those in
+// the namespace of the workload cluster. What the management cluster has anyway is not its matter.
+func RehearseArrival(ctx context.Context, at *kube.Client, a Arrival) error {
+	before, err := a.wanted(ctx, a.Before)
+	if err != nil || before.Broken != "" {
+		return a.unrendered(ctx, before, err)
+	}
+	after := before
+	if a.After != a.Before {
+		if after, err = a.wanted(ctx, a.After); err != nil || after.Broken != "" {
+			return a.unrendered(ctx, after, err)
+		}
+	}
+	stays, goes := map[kube.Ref]bool{}, map[kube.Ref]bool{}
+	for _, o := range after.Objects {
+		stays[o.ref()] = true
+	}
+	for _, o := range before.Objects {
+		goes[o.ref()] = !stays[o.ref()]
+	}
+	a.keys = func(ctx context.Context) (secret.Keys, error) { return fleetsecrets.ClusterKeys(ctx, at) }
+	return a.try(ctx, at, a.difference(before, after), flux.ChartOptions{Live: a.Source, TakeUp: true}, func(ref kube.Ref) bool {
+		ref.Version = "" // another version of it is the same object
+		return !goes[ref]
+	})
+}
+
+// wanted is what the Flux of the management cluster would apply of a fleet repo.
+func (a Arrival) wanted(ctx context.Context, t Tree) (*wantedAnswer, error) {
+	q := wantedQuestion{Dir: t.Dir, ManagementCluster: a.Name, Fleet: t.Fleet}
+	return WantedTask.Run(ctx, q, confine.Needs{Read: []string{t.Dir}})
+}
+
+// difference is what of after the arrival is about.
+func (a Arrival) difference(before, after *wantedAnswer) *wantedAnswer {
+	was := map[wantedKey]wantedObject{}
+	for _, o := range before.Objects {
+		was[o.key()] = o
+	}
+	out := *after
+	out.Objects = slices.DeleteFunc(slices.Clone(after.Objects), func(o wantedObject) bool {
+		then, is := was[o.key()]
+		return is && bytes.Equal(then.Content, o.Content) && o.Namespace != a.Namespace
+	})
+	if a.After != a.Before {
+		out.Elsewhere = slices.DeleteFunc(slices.Clone(after.Elsewhere), func(e string) bool { return slices.Contains(before.Elsewhere, e) })
+	}
+	return &out
+}
+
+// wantedKey tells an object and who applies it from all others.
+type wantedKey struct{ apiVersion, kind, namespace, name, by, release string }
+
+func (o wantedObject) key() wantedKey {
+	return wantedKey{o.APIVersion, o.Kind, o.Namespace, o.Name, o.By, o.Release}
+}
+
+// ref is the object without the version of its kind.
+func (o wantedObject) ref() kube.Ref {
+	r := kube.Ref{Key: kube.Key{Namespace: o.Namespace, Name: o.Name}}
+	if group, _, found := strings.Cut(o.APIVersion, "/"); found {
+		r.Group = group
+	}
+	r.Kind = o.Kind
+	return r
+}

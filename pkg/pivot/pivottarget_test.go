@@ -1,0 +1,50 @@
+package pivot
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// A target that simulates an API server is refused for what it is.
+func TestMayManage(t *testing.T) {
+	for name, c := range map[string]struct {
+		groups []string
+		says   string
+	}{
+		"a cluster":            {[]string{"apps", "apiextensions.k8s.io", "admissionregistration.k8s.io"}, ""},
+		"an in-memory cluster": {[]string{"apps", "rbac.authorization.k8s.io"}, "admissionregistration.k8s.io and apiextensions.k8s.io"},
+		"one without policies": {[]string{"apiextensions.k8s.io"}, "its API server does not have admissionregistration.k8s.io"},
+		"no API server":        {nil, "look what small is"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			listening := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != "/apis" || c.groups == nil {
+					http.NotFound(w, r)
+					return
+				}
+				groups := []any{}
+				for _, g := range c.groups {
+					groups = append(groups, map[string]any{"name": g})
+				}
+				w.Header().Set("Content-Type", "application/json")
+				_ = json.NewEncoder(w).Encode(map[string]any{"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
+			}))
+			defer listening.Close()
+			client, err := kube.New([]byte("{apiVersion: v1, kind: Config, clusters: [{name: a, cluster: {server: '"+listening.URL+
+				"'}}], contexts: [{name: a, context: {cluster: a}}], current-context: a}"), kube.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = mayManage(t.Context(), "small", client)
+			if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says) || diag.Hint(err) == "") {
+				t.Errorf("got %v (%s)", err, diag.Hint(err))
+			}
+		})
+	}
+}

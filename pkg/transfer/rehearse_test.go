@@ -1,0 +1,225 @@
+package transfer
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/change"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/progress"
+	"github.com/fleetctl/fleetctl/pkg/secret"
+)
+
+// heard is a reporter that keeps the warnings.
+type heard struct {
+	progress.Reporter
+
+	warnings []string
+}
+
+func (h *heard) Warn(text string) { h.warnings = append(h.warnings, text) }
+
+// server is an API server that has only quotas and Secrets. It takes no -7, which it quotes, and has nothing yet but the keys of Flux.
+type server struct {
+	keys []byte
+
+	mu      sync.Mutex
+	changes []string // requests that would have changed something
+}
+
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	answer := func(code int, body any) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(code)
+		_ = json.NewEncoder(w).Encode(body)
+	}
+	switch {
+	case r.URL.Path == "/api":
+		answer(http.StatusOK, map[string]any{"kind": "APIVersions", "versions": []string{"v1"}})
+		return
+	case r.URL.Path == "/apis":
+		answer(http.StatusOK, map[string]any{"kind": "APIGroupList", "apiVersion": "v1", "groups": []any{}})
+		return
+	case r.URL.Path == "/api/v1":
+		answer(http.StatusOK, map[string]any{"kind": "APIResourceList", "groupVersion": "v1", "resources": []any{
+			map[string]any{"name": "resourcequotas", "namespaced": true, "kind": "ResourceQuota", "verbs": []string{"get", "patch"}},
+			map[string]any{"name": "secrets", "namespaced": true, "kind": "Secret", "verbs": []string{"get", "patch"}},
+		}})
+		return
+	case r.URL.Path == "/api/v1/namespaces/flux-system/secrets/sops-age" && s.keys != nil:
+		answer(http.StatusOK, map[string]any{
+			"kind": "Secret", "apiVersion": "v1", "metadata": map[string]any{"name": "sops-age", "namespace": "flux-system"},
+			"data": map[string]any{"age.agekey": s.keys},
+		})
+		return
+	}
+	if r.Method != http.MethodGet && r.URL.Query().Get("dryRun") != "All" {
+		s.mu.Lock()
+		s.changes = append(s.changes, r.Method+" "+r.URL.String())
+		s.mu.Unlock()
+	}
+	body, _ := io.ReadAll(r.Body)
+	switch {
+	case r.Method == http.MethodPatch && !strings.Contains(string(body), "-7"):
+		answer(http.StatusOK, json.RawMessage(body))
+	case r.Method == http.MethodPatch:
+		answer(http.StatusUnprocessableEntity, map[string]any{
+			"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Invalid", "code": 422, "message": "not -7",
+		})
+	default:
+		answer(http.StatusNotFound, map[string]any{
+			"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404, "message": "it is not there",
+		})
+	}
+}
+
+// clientOf is a client of a new server.
+func clientOf(t *testing.T) (*kube.Client, *server) {
+	t.Helper()
+	s := &server{}
+	listening := httptest.NewServer(s)
+	t.Cleanup(listening.Close)
+	client, err := kube.New([]byte("{apiVersion: v1, kind: Config, clusters: [{name: a, cluster: {server: '"+listening.URL+
+		"'}}], contexts: [{name: a, context: {cluster: a}}], current-context: a}"), kube.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client, s
+}
+
+const twoFleet = `apiVersion: fleetctl.dev/v1alpha1
+kind: Fleet
+metadata: {name: acme}
+spec:
+  git: {url: "https://127.0.0.1:1/fleet.git"}
+  environments: [{name: prod}]
+  managementClusters:
+  - {name: first, cloud: first, host: {type: embedded}, providers: [{name: docker, version: v1.14.2}]}
+  - {name: second, cloud: second, host: {type: embedded}, providers: [{name: docker, version: v1.14.2}]}
+`
+
+// transferOf is one in a new fleet repo, whose first management cluster has the cluster shop.
+func transferOf(t *testing.T, h *heard) *transfer {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, v1alpha1.FileName), []byte(twoFleet), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	add := fleetrepo.AddOptions{
+		Name: "shop", Environment: "prod", ManagementCluster: "first", Flavour: "docker", KubernetesVersion: "v1.36.3",
+	}
+	_, err := change.Make(t.Context(), change.Options{
+		Dir: dir, Edit: func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.Add(add) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &transfer{
+		Deps: management.Deps{Report: h}, opts: Options{Cluster: "shop", To: "second", Change: change.Options{Dir: dir}},
+		name: "shop", key: kube.Key{Namespace: "shop", Name: "shop"}, warned: map[string]bool{}, result: &Result{},
+		from: &side{target: &management.Target{Name: "first"}}, to: &side{target: &management.Target{Name: "second"}},
+	}
+}
+
+// A transfer tries what is encrypted, too, with the keys of the target, and quotes nothing of it.
+func TestRehearseEncrypted(t *testing.T) {
+	target, server := clientOf(t)
+	h := &heard{Reporter: progress.Discard}
+	x := transferOf(t, h)
+	folder := filepath.Join(x.opts.Change.Dir, "providers", "first", "v1", "clusters", "prod", "shop")
+	key, err := secret.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := secret.Keys{key}
+	sealed, err := secret.Encrypt([]byte("{apiVersion: v1, kind: Secret, metadata: {name: password, namespace: shop}, stringData: {a: '-7'}}\n"),
+		secret.Rule{EncryptedRegex: "^(data|stringData)$", Recipients: keys.Recipients()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{
+		"password.sops.yaml": string(sealed), "kustomization.yaml": "resources: [cluster.yaml, password.sops.yaml]\n",
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := x.rehearse(t.Context(), target, nil); err != nil {
+		t.Errorf("without the key: %v", err)
+	}
+	if said := strings.Join(h.warnings, "\n"); !strings.Contains(said, "Secret shop/password, which is encrypted for a key that") {
+		t.Errorf("warnings: %q", said)
+	}
+	server.keys = keys.File()
+	err = x.rehearse(t.Context(), target, nil)
+	if err == nil || !strings.Contains(err.Error(), "Secret shop/password, which Kustomization") || strings.Contains(err.Error(), "-7") {
+		t.Errorf("what the target refuses: %v", err)
+	}
+	if len(server.changes) > 0 {
+		t.Errorf("it has changed something: %q", server.changes)
+	}
+}
+
+// A transfer tries what the Flux of its target would do with the cluster before anything is changed, and with what the target has got.
+func TestRehearse(t *testing.T) {
+	ctx := t.Context()
+	source, ofSource := clientOf(t)
+	target, ofTarget := clientOf(t)
+	h := &heard{Reporter: progress.Discard}
+	x := transferOf(t, h)
+	folder := filepath.Join(x.opts.Change.Dir, "providers", "first", "v1", "clusters", "prod", "shop")
+	write := func(size string) {
+		t.Helper()
+		const quota = "{apiVersion: v1, kind: ResourceQuota, metadata: {name: all, namespace: shop}, spec: {hard: {pods: '"
+		for name, content := range map[string]string{
+			"extra.yaml": quota + size + "'}}}\n", "kustomization.yaml": "resources: [cluster.yaml, extra.yaml]\n",
+		} {
+			if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	write("7")
+	if err := x.rehearse(ctx, target, source); err != nil {
+		t.Fatalf("what the target takes: %v", err)
+	}
+	said := strings.Join(h.warnings, "\n")
+	if !strings.Contains(said, "the charts that the Flux of second installs would make") || !strings.Contains(said, "Cluster shop/shop") {
+		t.Errorf("warnings: %q", said)
+	}
+	write("-7")
+	for name, where := range map[string]*kube.Client{"before": source, "behind the fence": nil} {
+		err := x.rehearse(ctx, target, where)
+		if err == nil || !strings.Contains(err.Error(), "ResourceQuota shop/all") || diag.Hint(err) == "" {
+			t.Errorf("what the target refuses, tried %s: %v (%s)", name, err, diag.Hint(err))
+		}
+	}
+	if again := strings.Join(h.warnings, "\n"); again != said {
+		t.Errorf("said again: %q", again)
+	}
+	if _, err := os.Stat(folder); err != nil {
+		t.Errorf("it has changed the fleet repo: %v", err)
+	}
+	// Once the fleet repo declares it there, what it has in its namespace is tried all the same.
+	if _, err := change.Make(ctx, change.Options{Dir: x.opts.Change.Dir, Edit: x.edit}); err != nil {
+		t.Fatal(err)
+	}
+	x.declared = true
+	if err := x.rehearse(ctx, target, source); err == nil || !strings.Contains(err.Error(), "ResourceQuota shop/all") {
+		t.Errorf("what is declared at the target: %v", err)
+	}
+	if changed := append(ofSource.changes, ofTarget.changes...); len(changed) > 0 {
+		t.Errorf("it has changed something: %q", changed)
+	}
+}
