@@ -18,16 +18,36 @@ func vsphereRemedies() []Remedy {
 			}},
 		},
 		{
+			ID: "vsphere-certificate-expired", Title: "The certificate of vCenter is not valid now",
+			Means: "The certificate has expired, or the clock of the machine on which the provider runs is wrong.",
+			Do: "Renew the certificate of vCenter, or set the clock. A fingerprint in `thumbprint` does not help: the provider reads it only for a " +
+				"certificate that is valid. If the values of the clusters have a `thumbprint`, change it to that of the new certificate.",
+			match: match{stages: at, texts: []string{`/sdk"?: .*x509: certificate has expired or is not yet valid`}},
+			examples: []example{{
+				StageProvider, "VCenterAvailable", "VCenterUnreachable",
+				"failed to create client: Post \"https://vcenter.example.com/sdk\": tls: failed to verify certificate: x509: certificate has " +
+					"expired or is not yet valid: current time 2026-11-25T18:23:29Z is after 2026-11-01T00:00:00Z",
+			}},
+		},
+		{
 			ID: "vsphere-authority", Title: "The provider does not trust vCenter's certificate",
-			Means: "The certificate comes from an authority that the provider's image does not know, and the cluster's values have no thumbprint.",
+			Means: "The certificate comes from an authority that the provider's image does not know, or is for another name than the value " +
+				"`server`, and the cluster's values have no thumbprint.",
 			Do: "Put the SHA-1 fingerprint of the certificate into `thumbprint` of the cluster's values, once you know that the fingerprint " +
 				"is right.",
 			match: match{stages: at, texts: []string{`/sdk"?: (tls: failed to verify certificate: )?x509:`}},
-			examples: []example{{
-				StageProvider, "VCenterAvailable", "VCenterUnreachable",
-				"failed to create client: Post \"https://vcenter.example.com/sdk\": tls: failed to verify certificate: x509: certificate signed by " +
-					"unknown authority",
-			}},
+			examples: []example{
+				{
+					StageProvider, "VCenterAvailable", "VCenterUnreachable",
+					"failed to create client: Post \"https://vcenter.example.com/sdk\": tls: failed to verify certificate: x509: certificate signed " +
+						"by unknown authority",
+				},
+				{
+					StageProvider, "VCenterAvailable", "VCenterUnreachable",
+					"failed to create client: Post \"https://192.0.2.7/sdk\": tls: failed to verify certificate: x509: cannot validate certificate " +
+						"for 192.0.2.7 because it doesn't contain any IP SANs",
+				},
+			},
 		},
 		{
 			ID: "vsphere-datastore-full", Title: "The datastore is full",

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	imagestore "github.com/fleetctl/fleetctl/pkg/host/embedded/images"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
@@ -60,10 +61,17 @@ func TestVSphere(t *testing.T) {
 
 func newOnVSphere(t *testing.T, name string) *onVSphere {
 	t.Helper()
+	v := newVSphere(t, nil)
+	v.fleet = newFleetOn(t, onEmbedded, name)
+	return v
+}
+
+// newVSphere is a vSphere whose machines boot, with images of what runs on them or without, and with no fleet yet.
+func newVSphere(t *testing.T, store *imagestore.Store) *onVSphere {
+	t.Helper()
 	v := &onVSphere{vsphere: &simulatedVSphere{}}
 	simulate(t, "vSphere", exec.Command(os.Getenv(envVSphere)), v.vsphere)
-	newBooter(t, v.vsphere.machines, nil)
-	v.fleet = newFleetOn(t, onEmbedded, name)
+	newBooter(t, v.vsphere.machines, store)
 	t.Setenv("VSPHERE_USERNAME", v.vsphere.Username)
 	t.Setenv("VSPHERE_PASSWORD", v.vsphere.Password)
 	return v
@@ -76,10 +84,18 @@ func (v *onVSphere) inits(t *testing.T) {
 	v.mgmt = v.client(made.Kubeconfig)
 }
 
-// identifies does on the management cluster what `identity add` says that somebody has to: the Secret is in nobody's Git.
 func (v *onVSphere) identifies(t *testing.T) {
-	said := v.ok("identity", "add", "dc0", "--provider", "vsphere", "--namespace", "shop", "--secret", "dc0-user", "--commit")
+	v.declaresIdentity(t, "shop")
+	v.givesPassword(t)
+}
+
+func (v *onVSphere) declaresIdentity(t *testing.T, namespace string) {
+	said := v.ok("identity", "add", "dc0", "--provider", "vsphere", "--namespace", namespace, "--secret", "dc0-user", "--commit")
 	t.Logf("%s", said.stdout)
+}
+
+// givesPassword does on the management cluster what `identity add` says that somebody has to: the Secret is in nobody's Git.
+func (v *onVSphere) givesPassword(t *testing.T) {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "capv-system", Name: "dc0-user"},
 		StringData: map[string]string{"username": v.vsphere.Username, "password": v.vsphere.Password},
@@ -89,8 +105,10 @@ func (v *onVSphere) identifies(t *testing.T) {
 	}
 }
 
-func (v *onVSphere) makesCluster(t *testing.T) {
-	args := []string{"cluster", "add", "shop", "--flavour", "vsphere-kubeadm", "--environment", "dev", "--flux", "none", "--commit"}
+// addsCluster declares a cluster with a machine of the control plane and a worker by a commit; more are further flags.
+func (v *onVSphere) addsCluster(name string, more ...string) {
+	v.t.Helper()
+	args := append([]string{"cluster", "add", name, "--flavour", "vsphere-kubeadm", "--environment", "dev", "--commit"}, more...)
 	for _, value := range []string{
 		"kubernetesVersion=" + kubernetesVersion, "server=" + v.vsphere.Server, "thumbprint=" + v.vsphere.Thumbprint,
 		"template=/DC0/vm/DC0_H0_VM0",
@@ -102,6 +120,10 @@ func (v *onVSphere) makesCluster(t *testing.T) {
 		args = append(args, "--set", value)
 	}
 	v.ok(args...)
+}
+
+func (v *onVSphere) makesCluster(t *testing.T) {
+	v.addsCluster("shop", "--flux", "none")
 	v.available("shop", 8*time.Minute)
 	v.hasMachines(t, 1, 1)
 	t.Log(v.run("status", "shop").stdout)
@@ -114,18 +136,22 @@ func (v *onVSphere) scales(t *testing.T) {
 
 func (v *onVSphere) hasMachines(t *testing.T, controlPlane, workers int) {
 	t.Helper()
-	v.hasNodes(t, controlPlane, workers, func() (ids []string) {
-		all, err := v.vsphere.machines(t.Context())
-		if err != nil {
-			t.Fatal(err)
+	v.hasNodes(t, controlPlane, workers, func() []string { return v.running(t) })
+}
+
+// running are the ids of the machines that run in vCenter.
+func (v *onVSphere) running(t *testing.T) (ids []string) {
+	t.Helper()
+	all, err := v.vsphere.machines(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range all {
+		if m.Running {
+			ids = append(ids, m.ID)
 		}
-		for _, m := range all {
-			if m.Running {
-				ids = append(ids, m.ID)
-			}
-		}
-		return ids
-	})
+	}
+	return ids
 }
 
 func (v *onVSphere) removes(t *testing.T) {

@@ -75,8 +75,16 @@ func TestVSphereOrphans(t *testing.T) {
 			t.Errorf("exit %d\n%s", r.code, r.stdout)
 		}
 	})
+	// The fingerprint of vCenter's certificate stands in the values of the cluster, and goes with these.
+	t.Setenv("VSPHERE_TLS_THUMBPRINT", v.vsphere.Thumbprint)
 	v.step("nothing is deleted that may be somebody's", func(t *testing.T) {
 		v.deletesNothingYet(t, "Would delete virtual-machine ", left)
+	})
+	v.step("a vCenter whose fingerprint no cluster gives any more gets no password, either", func(t *testing.T) {
+		t.Setenv("VSPHERE_TLS_THUMBPRINT", "")
+		if r := v.run("orphans"); r.code != 3 || !strings.Contains(r.stdout+r.stderr, "export VSPHERE_TLS_THUMBPRINT=") {
+			t.Errorf("exit %d\n%s%s", r.code, r.stdout, r.stderr)
+		}
 	})
 	v.step("what is the fleet's goes, and nothing else", func(t *testing.T) {
 		v.deletesOrphans(t, 2, others, left)

@@ -12,9 +12,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 )
 
-// servedBy declares a management cluster on an embedded host, with one provider, whose fleet repo is on that server; more is what
-// fleet.yaml has in its spec besides. Flux gets a token of its own.
-func (f *fleet) servedBy(server *gittest.HTTPS, provider, more string) {
+// servedBy declares a management cluster on an embedded host, with providers (names with commas between them), whose fleet repo is on that
+// server; more is what fleet.yaml has in its spec besides. Flux gets a token of its own.
+func (f *fleet) servedBy(server *gittest.HTTPS, providers, more string) {
 	f.t.Helper()
 	f.token, f.fluxToken = server.Token, server.ReadToken
 	f.writes("ca.pem", string(server.CA))
@@ -29,7 +29,7 @@ spec:
     kubernetesVersion: %s
     host: {type: embedded}
     providers: [{name: %s}]
-`, server.URL, more, f.name, kubernetesVersion, provider))
+`, server.URL, more, f.name, kubernetesVersion, strings.ReplaceAll(providers, ",", "}, {name: ")))
 }
 
 // clusterFile is a HelmRelease as a platform engineer would commit it: the whole declaration of one cluster, with a chart of its own.

@@ -41,14 +41,15 @@ type Account struct {
 
 var _ cloud.Account = (*Account)(nil)
 
-// New is the vCenter at server, HOST or HOST:PORT, for a user. Nobody is asked yet. No error has the password in it.
+// New is the vCenter at server, HOST or HOST:PORT, for a user. The thumbprint may be in small letters, which govmomi would not take for the
+// same. Nobody is asked yet. No error has the password in it.
 func New(server, user, password, thumbprint string) (*Account, error) {
 	u, err := url.Parse("https://" + server + "/sdk")
 	if err != nil || u.Host != server || u.Hostname() == "" {
 		return nil, diag.Errorf("export "+ServerVariable+"=vcenter.example.com",
 			"%q is no address of a vCenter: it is HOST or HOST:PORT, without https:// and a path", server)
 	}
-	return &Account{server: server, url: u, user: url.UserPassword(user, password), thumbprint: thumbprint}, nil
+	return &Account{server: server, url: u, user: url.UserPassword(user, password), thumbprint: strings.ToUpper(thumbprint)}, nil
 }
 
 // Key tells accounts apart: a user has to see all of a vCenter, so that one is enough.

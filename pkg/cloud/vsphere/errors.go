@@ -33,20 +33,33 @@ func short(err error) error {
 
 // hint says what helps, where it is known.
 func (a *Account) hint(err error) string {
-	if _, is := errors.AsType[x509.UnknownAuthorityError](err); is {
-		return "export " + ThumbprintVariable + "=… with the SHA-1 fingerprint of its certificate, once you know that it is the right one: " +
-			"`openssl s_client -connect " +
-			net.JoinHostPort(a.url.Hostname(), cmp.Or(a.url.Port(), "443")) + " </dev/null | openssl x509 -noout -fingerprint -sha1`"
-	}
 	switch {
+	case soap.IsCertificateUntrusted(err):
+		return "export " + ThumbprintVariable + "=… with the SHA-1 fingerprint of its certificate, once you know that it is the right one: " +
+			a.fingerprintCommand() + "; clusters of the fleet repo that are in this vCenter give it, too"
+	case isInvalid(err):
+		return "renew the certificate of the vCenter, or set the clock of this machine: a fingerprint does not make up for it"
 	case fault.Is(err, &types.InvalidLogin{}):
 		return "check " + UserVariable + ", as user@domain, and " + PasswordVariable
 	case fault.Is(err, &types.NoPermission{}):
 		return "give the user the role Read-only on the vCenter, with all that is below it"
 	case a.thumbprint != "" && strings.Contains(err.Error(), "thumbprint does not match"):
-		return "find out whether its certificate was renewed; then give the new fingerprint in " + ThumbprintVariable + ", and to the clusters"
+		return "find out whether its certificate was renewed: " + a.fingerprintCommand() + "; then give the new fingerprint in " +
+			ThumbprintVariable + ", and in `thumbprint` to the clusters"
 	}
 	return ""
+}
+
+// fingerprintCommand prints the fingerprint of the vCenter's certificate.
+func (a *Account) fingerprintCommand() string {
+	return "`openssl s_client -connect " + net.JoinHostPort(a.url.Hostname(), cmp.Or(a.url.Port(), "443")) +
+		" </dev/null | openssl x509 -noout -fingerprint -sha1`"
+}
+
+// isInvalid tells that a certificate is not valid whoever signed it: it has expired, or is none for servers.
+func isInvalid(err error) bool {
+	_, is := errors.AsType[x509.CertificateInvalidError](err)
+	return is
 }
 
 // isGone tells that what was asked for does not exist any more.

@@ -1,11 +1,22 @@
 package vsphere
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vmware/govmomi"
 	"github.com/vmware/govmomi/cns"
@@ -292,12 +303,15 @@ func TestFindNothingIsNoAnswer(t *testing.T) {
 	v := newVCenter(t, 1)
 	v.clone("", "shop-x7k2p", made(fleet, "shop"))
 	empty := newVCenter(t, 0)
+	valid, past := time.Now().Add(time.Hour), time.Now().Add(-time.Hour)
 	for name, test := range map[string]struct {
 		account    *Account
 		text, hint string
 	}{
 		"wrong password":    {v.account("wrong", v.cert), "log in as fleet@vsphere.local: ", PasswordVariable},
 		"unknown authority": {v.account(password, ""), "certificate", ThumbprintVariable},
+		"another name":      {mustNew(t, withCertificate(t, "192.0.2.7", valid)), "127.0.0.1", ThumbprintVariable},
+		"expired":           {mustNew(t, withCertificate(t, "127.0.0.1", past)), "expired", "renew the certificate"},
 		"wrong fingerprint": {v.account(password, strings.Repeat("00:", 19)+"00"), "thumbprint does not match", "renewed"},
 		"nobody there":      {mustNew(t, "127.0.0.1:1"), "connect", ""},
 		"no such vCenter":   {mustNew(t, "vcenter.invalid"), "vcenter.invalid", ""},
@@ -313,6 +327,35 @@ func TestFindNothingIsNoAnswer(t *testing.T) {
 				t.Errorf("%s: the password is in %+v", name, p)
 			}
 		}
+	}
+}
+
+// withCertificate is the address of a server that has a certificate of its own for an address, until then.
+func withCertificate(t *testing.T, address string, until time.Time) string {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: until.Add(-24 * time.Hour), NotAfter: until, IPAddresses: []net.IP{net.ParseIP(address)},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server.Listener.Addr().String()
+}
+
+func TestFingerprintInSmallLetters(t *testing.T) {
+	v := newVCenter(t, 1)
+	if found := v.account(password, strings.ToLower(v.cert)).Find(t.Context(), fleet, nil); len(found.Problems) > 0 {
+		t.Errorf("%+v", found.Problems)
 	}
 }
 
