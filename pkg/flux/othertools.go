@@ -60,7 +60,7 @@ func otherTools() []otherTool {
 		{
 			"kapp-controller", schema.GroupVersionKind{Group: "kappctrl.k14s.io", Version: "v1alpha1", Kind: "App"},
 			func(o *unstructured.Unstructured) bool {
-				return field(o, "spec", "cluster", "kubeconfigSecretRef", "name") == ""
+				return textAt(o, "spec", "cluster", "kubeconfigSecretRef", "name") == ""
 			}, nil,
 		},
 	}
@@ -68,12 +68,12 @@ func otherTools() []otherTool {
 
 // ofThisArgo tells whether an Application applies to the cluster on which Argo CD runs.
 func ofThisArgo(o *unstructured.Unstructured) bool {
-	server, name := field(o, "spec", "destination", "server"), field(o, "spec", "destination", "name")
+	server, name := textAt(o, "spec", "destination", "server"), textAt(o, "spec", "destination", "name")
 	return server == "https://kubernetes.default.svc" || name == "in-cluster" || server == "" && name == ""
 }
 
-// field is the text in a field; "" where the object has no such field, or no text in it.
-func field(o *unstructured.Unstructured, path ...string) string {
+// textAt is the text in a field; "" where the object has no such field, or no text in it.
+func textAt(o *unstructured.Unstructured, path ...string) string {
 	text, _, _ := unstructured.NestedString(o.Object, path...)
 	return text
 }
@@ -111,7 +111,7 @@ func (s *System) OtherSyncs(ctx context.Context) ([]OtherSync, error) {
 
 func (t otherTool) url(o *unstructured.Unstructured) string {
 	for _, path := range t.urls {
-		if url := field(o, path...); url != "" {
+		if url := textAt(o, path...); url != "" {
 			return url
 		}
 	}

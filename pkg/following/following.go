@@ -214,7 +214,9 @@ func Notes(ctx context.Context, client *kube.Client) ([]Note, error) {
 		for _, s := range now.Suspended {
 			names = append(names, s.Ref.String())
 		}
-		notes = append(notes, Note{Text: "Flux applies no new commit, because somebody suspended " + plain.Names(names, 4), Hint: now.ResumeHint()})
+		notes = append(notes, Note{
+			Text: "Flux applies no new commit, because somebody suspended " + plain.Names(names, 4), Hint: now.ResumeHint(),
+		})
 	}
 	others, err := system.OtherSyncs(ctx)
 	if err != nil {

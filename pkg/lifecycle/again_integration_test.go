@@ -180,7 +180,9 @@ func TestNamespaceOfARemovedClusterIsKeptForAnother(t *testing.T) {
 	if err := e.Client.Create(ctx, newWorkload("alpha", "another")); err != nil {
 		t.Fatal(err)
 	}
-	err := leaving.AwaitRemoval(ctx, e.Deps, leaving.RemovalOptions{Client: e.Client, Cluster: fleetrepo.Cluster{Name: "alpha"}, Deletes: true})
+	err := leaving.AwaitRemoval(ctx, e.Deps, leaving.RemovalOptions{
+		Client: e.Client, Cluster: fleetrepo.Cluster{Name: "alpha"}, Deletes: true,
+	})
 	if err == nil || !strings.Contains(err.Error(), "the namespace alpha is kept") || !strings.Contains(err.Error(), "alpha/another") {
 		t.Errorf("got %v", err)
 	}

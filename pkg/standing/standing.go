@@ -49,8 +49,8 @@ func ForDryRun(ctx context.Context, s *session.Session) (*Cluster, error) {
 	return there, err
 }
 
-// PlanFollowing is what a dry run says of the Flux that is there, where it follows something else, and what else there is to know of it. Both
-// are nil where there is nothing to say.
+// PlanFollowing is what a dry run says of the Flux that is there, where it follows something else, and what else there is to know of it.
+// Both are nil where there is nothing to say.
 func PlanFollowing(ctx context.Context, s *session.Session, have following.View) (*following.Now, []following.Note, error) {
 	there, err := ForDryRun(ctx, s)
 	if there == nil || err != nil {
