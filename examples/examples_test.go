@@ -103,10 +103,11 @@ func checkClusters(t *testing.T, example string, fleet *v1alpha1.Fleet) int {
 // clusterDirs are all folders where a cluster of that name could stand.
 func clusterDirs(fleet *v1alpha1.Fleet, cluster string) []string {
 	var dirs []string
-	for _, m := range fleet.Spec.ManagementClusters {
-		l := layout.Layout{Cloud: m.Cloud, Generation: m.Generation}
-		for _, e := range fleet.Spec.Environments {
-			dirs = append(dirs, l.Cluster(e.Name, cluster))
+	for i := range fleet.Spec.ManagementClusters {
+		for _, l := range fleet.Layouts(&fleet.Spec.ManagementClusters[i]) {
+			for _, e := range fleet.Spec.Environments {
+				dirs = append(dirs, l.Cluster(e.Name, cluster))
+			}
 		}
 	}
 	return dirs

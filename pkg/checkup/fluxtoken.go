@@ -203,8 +203,8 @@ func (c *checks) heldTokens(ctx context.Context) (*tokensHeld, error) {
 		}
 		keys = append(keys, more...)
 	}
-	for _, env := range c.session.Fleet.Spec.Environments {
-		if err := c.fileToken(held, c.session.Layout().Credentials(env.Name), keys); err != nil {
+	for _, f := range c.session.Folders(c.session.Opts.Dir) {
+		if err := c.fileToken(held, f.Credentials(f.Environment), keys); err != nil {
 			return nil, err
 		}
 	}
@@ -251,7 +251,7 @@ func (c *checks) readingClusters(held *tokensHeld) []string {
 	}
 	var names []string
 	for _, cluster := range all {
-		credentials := c.session.Layout().Credentials(cluster.Environment)
+		credentials := repo.LayoutOf(cluster).Credentials(cluster.Environment)
 		if _, theirs := held.files[credentials]; theirs {
 			continue
 		}

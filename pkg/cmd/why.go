@@ -101,5 +101,6 @@ func (f *factory) declared(name string) (declared *why.Declared, manages string)
 	if name != plain && name != key.String() {
 		return nil, ""
 	}
-	return &why.Declared{Key: key, File: c.File, Environment: c.Environment}, c.ManagementCluster
+	by := repo.LayoutOf(*c).ClustersName(c.Environment)
+	return &why.Declared{Key: key, File: c.File, Environment: c.Environment, AppliedBy: by}, c.ManagementCluster
 }

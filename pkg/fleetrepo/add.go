@@ -49,6 +49,7 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 	if !slices.Contains(r.EnvironmentNames(), opts.Environment) {
 		return nil, unknownEnvironment(opts.Environment, r.EnvironmentNames())
 	}
+	at := r.layoutFor(mgmt, opts.Environment, opts.Flavour)
 	if opts.KubernetesVersion != "" {
 		if _, err := parseVersion(opts.KubernetesVersion); err != nil {
 			return nil, err
@@ -63,16 +64,19 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 	if values, err = Assign(values, opts.Set); err != nil {
 		return nil, err
 	}
-	if err := r.tagFleet(ch, path.Join(mgmt.Layout().Cluster(opts.Environment, opts.Name), clusterFile), values); err != nil {
+	if err := r.tagFleet(ch, path.Join(at.Cluster(opts.Environment, opts.Name), clusterFile), values); err != nil {
 		return nil, err
 	}
 	e := &Edit{Summary: fmt.Sprintf("Add cluster %s to %s", opts.Name, opts.Environment)}
-	declared, err := r.fluxFor(opts, ch, mgmt, e)
+	if err := r.openCloud(e, mgmt, at, opts.Environment); err != nil {
+		return nil, err
+	}
+	declared, err := r.fluxFor(opts, ch, mgmt, at, e)
 	if err != nil {
 		return nil, err
 	}
-	declared.Name, declared.Layout, declared.Environment, declared.Flavour, declared.Values = opts.Name, mgmt.Layout(),
-		opts.Environment, opts.Flavour, values
+	declared.Name, declared.Layout, declared.Environment, declared.Flavour, declared.Values = opts.Name, at, opts.Environment, opts.Flavour,
+		values
 	files, err := scaffold.ClusterFiles(declared)
 	if err != nil {
 		return nil, err
@@ -81,7 +85,7 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 	if err := r.checkFree(mgmt, opts.Environment, opts.Name, file); err != nil {
 		return nil, err
 	}
-	c, err := parseCluster(place{file.Path, opts.Environment, mgmt}, file.Content)
+	c, err := parseCluster(place{file.Path, opts.Environment, mgmt, at}, file.Content)
 	if err != nil {
 		return nil, findingsOf(file.Path, err)
 	}
@@ -95,25 +99,25 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 	e.Checks, e.Environments = append(e.Checks, RendersCluster{file.Path}), []string{opts.Environment}
 	e.Changes.Write(files...)
 	for _, f := range files {
-		if err := r.enlist(&e.Changes, mgmt.ClustersDir(opts.Environment), f.Path, true); err != nil {
+		if err := r.enlist(&e.Changes, at.Environment(opts.Environment), f.Path, true); err != nil {
 			return nil, err
 		}
 	}
 	if err := r.clusterFolder(&e.Changes, declared); err != nil {
 		return nil, err
 	}
-	if err := r.shareChart(e, mgmt, opts.Environment, opts.Flavour); err != nil {
+	if err := r.shareChart(e, at, opts.Environment, opts.Flavour); err != nil {
 		return nil, err
 	}
-	if err := r.withEnvironment(e, mgmt, opts.Environment); err != nil {
+	if err := r.withEnvironment(e, mgmt, at, opts.Environment); err != nil {
 		return nil, err
 	}
 	return e, r.bringChart(e, ch)
 }
 
 // shareChart adds the HelmChart that an environment's clusters of a flavour share to the edit, if it is missing.
-func (r *Repo) shareChart(e *Edit, mgmt *v1alpha1.ManagementCluster, environment, flavour string) error {
-	file, err := scaffold.EnvironmentChart(mgmt.Layout(), environment, flavour)
+func (r *Repo) shareChart(e *Edit, at layout.Layout, environment, flavour string) error {
+	file, err := scaffold.EnvironmentChart(at, environment, flavour)
 	if err != nil {
 		return err
 	}

@@ -132,6 +132,9 @@ func (r *Repo) AddApp(tenant, name string, source scaffold.AppSource, environmen
 func (r *Repo) addApps(e *Edit, tenant, name string, source scaffold.AppSource, environments []string) error {
 	for _, l := range r.layouts() {
 		for _, env := range environments {
+			if !r.uses(l, env) {
+				continue
+			}
 			file, err := scaffold.App(scaffold.AppOptions{AppSource: source, Name: name, Tenant: tenant, Layout: l, Environment: env})
 			if err != nil {
 				return err

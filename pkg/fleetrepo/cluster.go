@@ -81,12 +81,15 @@ func (p Pool) Nodes() string {
 type place struct {
 	file, environment string
 	mgmt              *v1alpha1.ManagementCluster
+	// at is the layout of the management cluster for the cloud of the folder.
+	at layout.Layout
 }
 
 // declared is a cluster with the file that declares it, to edit.
 type declared struct {
 	Cluster
 	mgmt     *v1alpha1.ManagementCluster
+	at       layout.Layout
 	src      []byte
 	document int // of the HelmRelease
 	node     *yaml.Node
@@ -141,22 +144,35 @@ func (r *Repo) places(name string) ([]place, error) {
 	var all []place
 	for i := range r.Fleet.Spec.ManagementClusters {
 		m := &r.Fleet.Spec.ManagementClusters[i]
-		environments, err := r.folders(m.Layout().Clusters())
-		if err != nil {
-			return nil, err
-		}
-		for _, environment := range environments {
-			names := []string{name}
-			if name == "" {
-				if names, err = r.folders(m.ClustersDir(environment)); err != nil {
-					return nil, err
-				}
+		for _, at := range r.Fleet.Layouts(m) {
+			found, err := r.placesIn(m, at, name)
+			if err != nil {
+				return nil, err
 			}
-			for _, n := range names {
-				file := path.Join(m.ClustersDir(environment), n, clusterFile)
-				if n != layout.CommonDir && (name == "" || r.exists(file)) {
-					all = append(all, place{file, environment, m})
-				}
+			all = append(all, found...)
+		}
+	}
+	return all, nil
+}
+
+// placesIn does it for one cloud of a management cluster.
+func (r *Repo) placesIn(m *v1alpha1.ManagementCluster, at layout.Layout, name string) ([]place, error) {
+	var all []place
+	environments, err := r.folders(at.Clusters())
+	if err != nil {
+		return nil, err
+	}
+	for _, environment := range environments {
+		names := []string{name}
+		if name == "" {
+			if names, err = r.folders(at.Environment(environment)); err != nil {
+				return nil, err
+			}
+		}
+		for _, n := range names {
+			file := path.Join(at.Cluster(environment, n), clusterFile)
+			if n != layout.CommonDir && (name == "" || r.exists(file)) {
+				all = append(all, place{file, environment, m, at})
 			}
 		}
 	}
@@ -195,7 +211,7 @@ func isRelease(node *yaml.Node) bool {
 
 // declaredIn reads the HelmRelease that declares a cluster.
 func declaredIn(p place, src []byte, document int, node *yaml.Node) *declared {
-	c := &declared{mgmt: p.mgmt, src: src, document: document, node: node}
+	c := &declared{mgmt: p.mgmt, at: p.at, src: src, document: document, node: node}
 	c.Cluster = Cluster{
 		Name:        text(yamledit.Find(node, "metadata", "name")),
 		Environment: p.environment, ManagementCluster: p.mgmt.Name, File: p.file, Line: node.Line,
@@ -235,6 +251,8 @@ type Place struct {
 	// Environment and ManagementCluster are those of the folder.
 	Environment       string
 	ManagementCluster *v1alpha1.ManagementCluster
+	// Layout is that of the management cluster for the cloud of the folder.
+	Layout layout.Layout
 }
 
 // Judge reads the cluster that a HelmRelease in a file declares, and returns what its chart says of its values beside it. It returns nil
@@ -243,7 +261,7 @@ func (r *Repo) Judge(at Place, node *yaml.Node) (*Cluster, diag.Findings) {
 	if !isRelease(node) {
 		return nil, nil
 	}
-	c := declaredIn(place{file: at.File, environment: at.Environment, mgmt: at.ManagementCluster}, nil, 0, node)
+	c := declaredIn(place{at.File, at.Environment, at.ManagementCluster, at.Layout}, nil, 0, node)
 	if !slices.Contains(r.Flavours(), c.Flavour) {
 		return &c.Cluster, nil // that the chart is missing is for others to tell
 	}

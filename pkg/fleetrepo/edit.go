@@ -77,7 +77,7 @@ func (r *Repo) rewrite(c *declared, summary string, changes ...change) (*Edit, *
 			return nil, nil, diag.Wrap("change "+c.File, err, "change it in an editor")
 		}
 	}
-	after, err := parseCluster(place{c.File, c.Environment, c.mgmt}, src)
+	after, err := parseCluster(place{c.File, c.Environment, c.mgmt, c.at}, src)
 	if err != nil || after == nil {
 		return nil, nil, diag.Wrap("change "+c.File, cmp.Or(err, errNoCluster), "change it in an editor")
 	}

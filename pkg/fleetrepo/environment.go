@@ -170,17 +170,26 @@ func (r *Repo) checkEnvironment(name string, opts EnvironmentOptions) error {
 	return nil
 }
 
-// applied makes the files with which a management cluster applies an environment, and lets it follow the environment's channel. released
-// tells whether the channel has something to follow. If not, a new environment is not applied, and an existing one keeps its source.
+// applied makes the files with which a management cluster applies an environment, in each cloud in which it has it, and lets it follow the
+// environment's channel. released tells whether the channel has something to follow. If not, a new environment is not applied, and an
+// existing one keeps its source.
 func (r *Repo) applied(e *Edit, m *v1alpha1.ManagementCluster, name string, released bool) error {
-	at := m.Layout()
+	for _, at := range r.layoutsIn(m, name) {
+		if err := r.appliedIn(e, m, at, name, released); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Repo) appliedIn(e *Edit, m *v1alpha1.ManagementCluster, at layout.Layout, name string, released bool) error {
 	source := r.Fleet.ChannelOf(name).Source()
 	files, err := scaffold.EnvironmentFolder(at, scaffold.Environment{Name: name, Source: source, Unreleased: !released})
 	if err != nil {
 		return err
 	}
 	e.Changes.Write(scaffold.Missing(files, r.exists)...)
-	if err := r.fluxFollows(e, m, name, released); err != nil {
+	if err := r.fluxFollows(e, m, at, name, released); err != nil {
 		return err
 	}
 	if !released {
@@ -204,25 +213,32 @@ func (r *Repo) applied(e *Edit, m *v1alpha1.ManagementCluster, name string, rele
 	return nil
 }
 
-// withEnvironment adds the files with which an existing management cluster applies an environment, if they are missing. Without them, a
-// cluster in the environment would never be made. An environment that waits for the first tag of its channel is applied after that tag.
-func (r *Repo) withEnvironment(e *Edit, m *v1alpha1.ManagementCluster, name string) error {
-	at := m.Layout()
+// withEnvironment adds the files with which an existing management cluster applies an environment in a cloud, if they are missing. Without
+// them, a cluster in the environment would never be made. An environment that waits for the first tag of its channel is applied after that
+// tag.
+func (r *Repo) withEnvironment(e *Edit, m *v1alpha1.ManagementCluster, at layout.Layout, name string) error {
 	if !r.exists(path.Join(m.Dir(), layout.FluxDir)) || r.exists(at.ClustersFile(name)) {
 		return nil
 	}
+	like, err := r.clustersFile(m, at, name)
+	if err != nil {
+		return err
+	}
 	c := r.Fleet.ChannelOf(name)
-	if c.IsTag() && !r.exists(at.SourceFile(c.Name)) {
+	if like == nil && c.IsTag() && !r.exists(at.SourceFile(c.Name)) {
 		return nil
 	}
-	if applied, err := r.appliesAnyhow(m, m.ClustersDir(name)); err != nil || applied {
+	if applied, err := r.appliesAnyhow(m, at.Environment(name)); err != nil || applied {
 		return err
 	}
 	files, err := scaffold.EnvironmentFolder(at, scaffold.Environment{Name: name, Source: c.Source()})
 	if err != nil {
 		return err
 	}
-	e.Changes.Write(scaffold.Missing(files, r.exists)...)
+	e.Changes.Write(scaffold.Missing(files, r.presentWith(&e.Changes))...)
+	if like != nil {
+		e.Changes.Write(*like)
+	}
 	file := at.ClustersFile(name)
 	return r.listed(&e.Changes, path.Dir(file), path.Base(file), true)
 }

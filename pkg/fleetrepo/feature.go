@@ -283,7 +283,7 @@ func (r *Repo) targets(name string, opts FeatureOptions) ([]scaffold.FeatureTarg
 		if err != nil {
 			return nil, "", err
 		}
-		all = append(all, scaffold.FeatureTarget{Layout: c.mgmt.Layout(), Environment: c.Environment, Cluster: c.Name})
+		all = append(all, scaffold.FeatureTarget{Layout: c.at, Environment: c.Environment, Cluster: c.Name})
 	}
 	if len(opts.Clusters) > 0 && len(opts.Environments) == 0 {
 		return all, "cluster " + strings.Join(opts.Clusters, ", "), nil
@@ -296,7 +296,7 @@ func (r *Repo) targets(name string, opts FeatureOptions) ([]scaffold.FeatureTarg
 		return nil, "", err
 	}
 	for _, env := range environments {
-		for _, l := range r.layouts() {
+		for _, l := range r.everyLayoutIn(env) {
 			all = append(all, scaffold.FeatureTarget{Layout: l, Environment: env})
 		}
 	}
@@ -322,7 +322,7 @@ func (r *Repo) managementTargets(name string) ([]scaffold.FeatureTarget, string,
 
 // target is the cluster as what has features.
 func (p place) target() scaffold.FeatureTarget {
-	return scaffold.FeatureTarget{Layout: p.mgmt.Layout(), Environment: p.environment, Cluster: path.Base(path.Dir(p.file))}
+	return scaffold.FeatureTarget{Layout: p.at, Environment: p.environment, Cluster: path.Base(path.Dir(p.file))}
 }
 
 // FeatureNames are those of all features.

@@ -79,8 +79,8 @@ func (r *Repo) FleetTags() ([]FleetTag, error) {
 // eachDeclaration calls seen with each document in the folders of clusters, of files in which there is what is looked for. What cannot be
 // read is left out.
 func (r *Repo) eachDeclaration(has func(src []byte) bool, seen func(file string, document *yaml.Node)) error {
-	for i := range r.Fleet.Spec.ManagementClusters {
-		if err := r.eachDocument(r.Fleet.Spec.ManagementClusters[i].Layout().Clusters(), has, seen); err != nil {
+	for _, l := range r.layouts() {
+		if err := r.eachDocument(l.Clusters(), has, seen); err != nil {
 			return err
 		}
 	}

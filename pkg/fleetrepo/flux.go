@@ -29,7 +29,9 @@ const (
 )
 
 // fluxFor settles how a new cluster runs Flux, and with which network: what was asked for, else what its chart needs and the repo has.
-func (r *Repo) fluxFor(opts AddOptions, ch *chart, mgmt *v1alpha1.ManagementCluster, e *Edit) (scaffold.ClusterOptions, error) {
+func (r *Repo) fluxFor(
+	opts AddOptions, ch *chart, mgmt *v1alpha1.ManagementCluster, at layout.Layout, e *Edit,
+) (scaffold.ClusterOptions, error) {
 	out := scaffold.ClusterOptions{Flux: opts.Flux, CNI: opts.CNI}
 	able := ch.annotations[fluxAnnotation] != string(scaffold.FluxNone)
 	switch {
@@ -59,7 +61,7 @@ func (r *Repo) fluxFor(opts AddOptions, ch *chart, mgmt *v1alpha1.ManagementClus
 	}
 	released := r.isReleased(mgmt, opts.Environment)
 	out.SourceDir = r.sourceDir(mgmt, opts.Environment, released)
-	ready, err := r.environmentFlux(&e.Changes, mgmt, opts.Environment, released)
+	ready, err := r.environmentFlux(&e.Changes, mgmt, at, opts.Environment, released)
 	if err == nil && !ready {
 		out.Flux, out.CNI = scaffold.FluxNone, ""
 		e.Notes = append(e.Notes,
@@ -69,7 +71,7 @@ func (r *Repo) fluxFor(opts AddOptions, ch *chart, mgmt *v1alpha1.ManagementClus
 	if err != nil || !ready {
 		return out, err
 	}
-	reads, err := r.mayRead(&e.Changes, mgmt, opts.Environment)
+	reads, err := r.mayRead(&e.Changes, at, opts.Environment)
 	if err == nil && !reads {
 		e.Notes = append(e.Notes,
 			"Its Flux cannot read the fleet repo yet: `fleetctl init` was given no token for it (--flux-token-file or FLEETCTL_FLUX_TOKEN).")
@@ -79,8 +81,7 @@ func (r *Repo) fluxFor(opts AddOptions, ch *chart, mgmt *v1alpha1.ManagementClus
 
 // mayRead tells whether the clusters of an environment get what they read the fleet repo with, with the changes made: credentials, unless
 // it asks for none.
-func (r *Repo) mayRead(cs *manifest.ChangeSet, m *v1alpha1.ManagementCluster, environment string) (bool, error) {
-	at := m.Layout()
+func (r *Repo) mayRead(cs *manifest.ChangeSet, at layout.Layout, environment string) (bool, error) {
 	credentials := at.Credentials(environment)
 	if r.exists(credentials) || slices.ContainsFunc(cs.Files(), func(f manifest.File) bool { return f.Path == credentials }) {
 		return true, nil
@@ -109,11 +110,12 @@ func (r *Repo) SetFlux(name string, mode scaffold.FluxMode, cni string) (*Edit, 
 		return nil, err
 	}
 	e := &Edit{Summary: "Set how cluster " + c.Name + " runs Flux", Environments: []string{c.Environment}}
-	declared, err := r.fluxFor(AddOptions{Name: c.Name, Environment: c.Environment, Flavour: c.Flavour, Flux: mode, CNI: cni}, ch, c.mgmt, e)
+	asked := AddOptions{Name: c.Name, Environment: c.Environment, Flavour: c.Flavour, Flux: mode, CNI: cni}
+	declared, err := r.fluxFor(asked, ch, c.mgmt, c.at, e)
 	if err != nil {
 		return nil, err
 	}
-	declared.Name, declared.Layout, declared.Environment, declared.Flavour = c.Name, c.mgmt.Layout(), c.Environment, c.Flavour
+	declared.Name, declared.Layout, declared.Environment, declared.Flavour = c.Name, c.at, c.Environment, c.Flavour
 	files, err := scaffold.ClusterFiles(declared)
 	if err != nil {
 		return nil, err
@@ -128,7 +130,7 @@ func (r *Repo) SetFlux(name string, mode scaffold.FluxMode, cni string) (*Edit, 
 	case declared.Flux != scaffold.FluxNone:
 		content := files[len(files)-1].Content
 		if there != nil {
-			if content, err = r.keepLines(c.mgmt, c.Environment, c.Name, file, there, content); err != nil {
+			if content, err = r.keepLines(c.at, c.Environment, c.Name, file, there, content); err != nil {
 				return nil, err
 			}
 		}
@@ -143,7 +145,7 @@ func (r *Repo) SetFlux(name string, mode scaffold.FluxMode, cni string) (*Edit, 
 		e.AsWanted = "cluster " + c.Name + " runs no Flux"
 		return e, nil
 	}
-	if err := r.keepFolders(&e.Changes, c.mgmt, c.Environment, c.Name, declared.Flux != scaffold.FluxNone); err != nil {
+	if err := r.keepFolders(&e.Changes, c.at, c.Environment, c.Name, declared.Flux != scaffold.FluxNone); err != nil {
 		return nil, err
 	}
 	if there != nil && declared.Flux != scaffold.FluxOwn && !bytes.Contains(there, []byte(scaffold.FluxLabel+": apps")) {
@@ -193,16 +195,16 @@ func (r *Repo) isReleased(m *v1alpha1.ManagementCluster, environment string) boo
 
 // fluxFollows lets the Flux of an environment's clusters follow the environment's channel. What somebody has changed in a flux.yaml stays
 // there; where that is in the way, nothing is changed at all: the cluster would be left without a source.
-func (r *Repo) fluxFollows(e *Edit, m *v1alpha1.ManagementCluster, environment string, released bool) error {
-	if _, err := r.environmentFlux(&e.Changes, m, environment, released); err != nil {
+func (r *Repo) fluxFollows(e *Edit, m *v1alpha1.ManagementCluster, at layout.Layout, environment string, released bool) error {
+	if _, err := r.environmentFlux(&e.Changes, m, at, environment, released); err != nil {
 		return err
 	}
-	names, err := r.folders(m.ClustersDir(environment))
+	names, err := r.folders(at.Environment(environment))
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		file := path.Join(m.ClustersDir(environment), name, layout.FluxFile)
+		file := path.Join(at.Cluster(environment, name), layout.FluxFile)
 		there, err := r.generated(file)
 		if err != nil {
 			return err
@@ -210,7 +212,7 @@ func (r *Repo) fluxFollows(e *Edit, m *v1alpha1.ManagementCluster, environment s
 		if there == nil {
 			continue
 		}
-		changed, err := r.fluxFileFor(m, environment, name, file, there, released)
+		changed, err := r.fluxFileFor(at, r.sourceDir(m, environment, released), environment, name, file, there)
 		if err != nil {
 			return err
 		}
@@ -219,21 +221,21 @@ func (r *Repo) fluxFollows(e *Edit, m *v1alpha1.ManagementCluster, environment s
 	return nil
 }
 
-// fluxFileFor is a cluster's flux.yaml as it is to be now: what somebody has changed in it stays.
-func (r *Repo) fluxFileFor(m *v1alpha1.ManagementCluster, environment, name, file string, there []byte, released bool) ([]byte, error) {
-	o := fluxOptions(m, environment, name, there)
-	o.SourceDir = r.sourceDir(m, environment, released)
+// fluxFileFor is a cluster's flux.yaml as it is to be now, with the folder of its source: what somebody has changed in it stays.
+func (r *Repo) fluxFileFor(at layout.Layout, source, environment, name, file string, there []byte) ([]byte, error) {
+	o := fluxOptions(at, environment, name, there)
+	o.SourceDir = source
 	wanted, err := fluxFile(o)
 	if err != nil {
 		return nil, err
 	}
-	return r.keepLines(m, environment, name, file, there, wanted)
+	return r.keepLines(at, environment, name, file, there, wanted)
 }
 
 // keepLines merges a new flux.yaml into the one in the repo. The base is the file as fleetctl would have written it before, so that the
 // lines that a person has changed stay. Where both are about the same lines the error names them.
-func (r *Repo) keepLines(m *v1alpha1.ManagementCluster, environment, name, file string, there, wanted []byte) ([]byte, error) {
-	before, err := fluxFile(fluxOptions(m, environment, name, there))
+func (r *Repo) keepLines(at layout.Layout, environment, name, file string, there, wanted []byte) ([]byte, error) {
+	before, err := fluxFile(fluxOptions(at, environment, name, there))
 	if err != nil {
 		return nil, err
 	}
@@ -251,8 +253,8 @@ func (r *Repo) keepLines(m *v1alpha1.ManagementCluster, environment, name, file 
 }
 
 // fluxOptions are the options with which a cluster's flux.yaml was made, as far as its objects tell them.
-func fluxOptions(m *v1alpha1.ManagementCluster, environment, name string, there []byte) scaffold.ClusterOptions {
-	o := scaffold.ClusterOptions{Layout: m.Layout(), Environment: environment, Name: name, Flavour: "any", Flux: scaffold.FluxOwn}
+func fluxOptions(at layout.Layout, environment, name string, there []byte) scaffold.ClusterOptions {
+	o := scaffold.ClusterOptions{Layout: at, Environment: environment, Name: name, Flavour: "any", Flux: scaffold.FluxOwn}
 	documents, err := yamledit.Parse(there)
 	if err != nil {
 		return o // it is somebody's own
@@ -281,8 +283,9 @@ func fluxFile(o scaffold.ClusterOptions) ([]byte, error) {
 
 // environmentFlux adds missing files for the Flux of an environment's clusters, copied from the management cluster and other
 // environments. It returns false if there is nothing to copy yet, because init makes the first such files.
-func (r *Repo) environmentFlux(cs *manifest.ChangeSet, m *v1alpha1.ManagementCluster, environment string, released bool) (bool, error) {
-	at := m.Layout()
+func (r *Repo) environmentFlux(
+	cs *manifest.ChangeSet, m *v1alpha1.ManagementCluster, at layout.Layout, environment string, released bool,
+) (bool, error) {
 	components, err := r.generated(path.Join(m.Dir(), layout.FluxDir, layout.ComponentsFile))
 	if err != nil {
 		return false, err
@@ -292,7 +295,7 @@ func (r *Repo) environmentFlux(cs *manifest.ChangeSet, m *v1alpha1.ManagementClu
 		return false, err
 	}
 	if components == nil || sync == nil {
-		return r.exists(at.WorkloadFlux(environment)), nil
+		return r.exists(at.WorkloadFlux(environment)) || r.presentWith(cs)(path.Join(at.WorkloadFlux(environment), layout.ComponentsFile)), nil
 	}
 	opts := scaffold.WorkloadFluxOptions{Layout: at, Environment: environment, Components: components}
 	if r.followed(m, environment, released).Name == v1alpha1.MainChannel {
@@ -304,27 +307,30 @@ func (r *Repo) environmentFlux(cs *manifest.ChangeSet, m *v1alpha1.ManagementClu
 	if err != nil {
 		return false, err
 	}
-	cs.Write(scaffold.Missing(files, r.exists)...)
-	if source := path.Join(at.Sync(environment), layout.SourceFile); opts.Source == nil && r.exists(source) {
+	present := r.presentWith(cs)
+	cs.Write(scaffold.Missing(files, present)...)
+	if source := path.Join(at.Sync(environment), layout.SourceFile); opts.Source == nil && present(source) {
 		cs.Delete(source)
 	}
-	return true, r.copyCredentials(cs, m, environment)
+	return true, r.copyCredentials(cs, m, at, environment)
 }
 
-// copyCredentials gives an environment the encrypted credentials of another one of the same management cluster: they read the same repo.
-func (r *Repo) copyCredentials(cs *manifest.ChangeSet, m *v1alpha1.ManagementCluster, environment string) error {
-	at := m.Layout()
-	if r.exists(at.Credentials(environment)) {
+// copyCredentials gives an environment in a cloud the encrypted credentials of another one of the same management cluster: they read the
+// same repo.
+func (r *Repo) copyCredentials(cs *manifest.ChangeSet, m *v1alpha1.ManagementCluster, at layout.Layout, environment string) error {
+	if r.presentWith(cs)(at.Credentials(environment)) {
 		return nil
 	}
-	for _, other := range r.EnvironmentNames() {
-		content, err := r.generated(at.Credentials(other))
-		if err != nil {
-			return err
-		}
-		if content != nil {
-			cs.Write(manifest.File{Path: at.Credentials(environment), Content: content})
-			return nil
+	for _, l := range r.Fleet.Layouts(m) {
+		for _, other := range r.EnvironmentNames() {
+			content, err := r.generated(l.Credentials(other))
+			if err != nil {
+				return err
+			}
+			if content != nil {
+				cs.Write(manifest.File{Path: at.Credentials(environment), Content: content})
+				return nil
+			}
 		}
 	}
 	return nil

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
@@ -39,9 +38,9 @@ func (r *Repo) clusterFolder(cs *manifest.ChangeSet, opts scaffold.ClusterOption
 
 // keepFolders adds the cluster's folders that its environment applies, if the cluster runs Flux, and otherwise removes them. Files that a
 // person has put there stay.
-func (r *Repo) keepFolders(cs *manifest.ChangeSet, m *v1alpha1.ManagementCluster, environment, name string, want bool) error {
-	files, err := scaffold.ClusterFolders(m.Layout(), environment, name)
-	if err != nil || !r.exists(m.Layout().FoldersFile(environment)) {
+func (r *Repo) keepFolders(cs *manifest.ChangeSet, at layout.Layout, environment, name string, want bool) error {
+	files, err := scaffold.ClusterFolders(at, environment, name)
+	if err != nil || !r.exists(at.FoldersFile(environment)) {
 		return err
 	}
 	for _, f := range files {
@@ -118,18 +117,19 @@ func (r *Repo) WireFolders(given []string) (*Edit, error) {
 	e := &Edit{Summary: "Let Flux apply the folders of " + strings.Join(environments, ", "), Environments: environments}
 	for i := range r.Fleet.Spec.ManagementClusters {
 		for _, environment := range environments {
-			if err := r.wire(e, &r.Fleet.Spec.ManagementClusters[i], environment); err != nil {
-				return nil, err
+			for _, at := range r.layoutsIn(&r.Fleet.Spec.ManagementClusters[i], environment) {
+				if err := r.wire(e, at, environment); err != nil {
+					return nil, err
+				}
 			}
 		}
 	}
 	return e, nil
 }
 
-// wire does it for an environment of a management cluster.
-func (r *Repo) wire(e *Edit, m *v1alpha1.ManagementCluster, environment string) error {
-	at := m.Layout()
-	names, err := r.folders(m.ClustersDir(environment))
+// wire does it for an environment of a management cluster, in one cloud.
+func (r *Repo) wire(e *Edit, at layout.Layout, environment string) error {
+	names, err := r.folders(at.Environment(environment))
 	if err != nil {
 		return fmt.Errorf("list the clusters of %s: %w", environment, err)
 	}

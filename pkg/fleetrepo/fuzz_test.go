@@ -120,4 +120,4 @@ func edited(t *testing.T, r *Repo, e *Edit, c *declared) *declared {
 	return nil
 }
 
-func placeOf(c *declared) place { return place{c.File, c.Environment, c.mgmt} }
+func placeOf(c *declared) place { return place{c.File, c.Environment, c.mgmt, c.at} }

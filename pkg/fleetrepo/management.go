@@ -18,6 +18,8 @@ type ManagementCluster struct {
 	Parent string `json:"parent,omitempty"`
 	// Folder of its generation: its own configuration and its clusters.
 	Folder string `json:"folder"`
+	// CloudFolders are those of its clusters in other clouds.
+	CloudFolders []string `json:"cloudFolders,omitempty"`
 	// Providers of infrastructure, with their versions where fleet.yaml has them.
 	Providers []string `json:"providers"`
 	// Clusters that it makes.
@@ -36,6 +38,11 @@ func (r *Repo) ManagementClusters() ([]ManagementCluster, error) {
 		one := ManagementCluster{Name: m.Name, Host: string(m.Host.Type), Parent: m.Parent, Folder: m.Layout().Owned(), Providers: []string{}}
 		if m.Path != "" {
 			one.Folder = m.Dir()
+		}
+		for _, l := range r.Fleet.Layouts(m) {
+			if !l.IsHome() && r.exists(l.Owned()) {
+				one.CloudFolders = append(one.CloudFolders, l.Owned())
+			}
 		}
 		for _, p := range m.Providers {
 			if TypeOf(p) == v1alpha1.ProviderInfrastructure {
@@ -70,6 +77,10 @@ func (r *Repo) AddManagementCluster(m v1alpha1.ManagementCluster) (*Edit, error)
 	}
 	if m.Generation == "" {
 		m.Generation = r.freeGeneration(m)
+	}
+	if other := r.otherCloudOf(m.Layout().Owned()); other != "" {
+		return nil, diag.Usage("choose another --generation or --cloud", "%s has the clusters of management cluster %s in that cloud",
+			m.Layout().Owned(), other)
 	}
 	after, err := r.editFleet(e, func(f *fleetFile) error { return f.append("managementClusters", v1alpha1.Node(m)) })
 	if err != nil {
@@ -121,10 +132,23 @@ func (r *Repo) freeGeneration(m v1alpha1.ManagementCluster) string {
 			m.Generation = fmt.Sprintf("v%d", n)
 		}
 		taken := slices.ContainsFunc(r.Fleet.Spec.ManagementClusters, func(o v1alpha1.ManagementCluster) bool { return o.Layout() == m.Layout() })
-		if !taken && !r.exists(m.Layout().Owned()) {
+		if !taken && r.otherCloudOf(m.Layout().Owned()) == "" && !r.exists(m.Layout().Owned()) {
 			return m.Generation
 		}
 	}
+}
+
+// otherCloudOf is the management cluster whose clusters of another cloud than its home stand in a folder; "" if there are none.
+func (r *Repo) otherCloudOf(dir string) string {
+	for i := range r.Fleet.Spec.ManagementClusters {
+		m := &r.Fleet.Spec.ManagementClusters[i]
+		for _, l := range r.Fleet.Layouts(m) {
+			if !l.IsHome() && l.Owned() == dir && r.exists(dir) {
+				return m.Name
+			}
+		}
+	}
+	return ""
 }
 
 // RemoveManagementCluster takes a management cluster that makes no clusters out of fleet.yaml, with its folder. It deletes nothing of the
@@ -157,8 +181,10 @@ func (r *Repo) RemoveManagementCluster(name string) (*Edit, error) {
 		return nil, err
 	}
 	m := &r.Fleet.Spec.ManagementClusters[i]
-	if err := r.deleteFolder(&e.Changes, m.Layout().Owned()); err != nil {
-		return nil, err
+	for _, l := range r.Fleet.Layouts(m) {
+		if err := r.deleteFolder(&e.Changes, l.Owned()); err != nil {
+			return nil, err
+		}
 	}
 	e.Notes = append(e.Notes, "An existing cluster stays: run `fleetctl teardown` before this change.")
 	return e, nil

@@ -131,7 +131,10 @@ func (r *Repo) AddNotification(n v1alpha1.Notification) (*Edit, error) {
 	return e, nil
 }
 
-func (r *Repo) writeNotification(e *Edit, m *v1alpha1.ManagementCluster, n v1alpha1.Notification) error {
+// notificationOptions are those of a notification on a management cluster. opened are the clouds, by environment, that an edit brings.
+func (r *Repo) notificationOptions(
+	m *v1alpha1.ManagementCluster, n v1alpha1.Notification, opened map[string]layout.Layout,
+) scaffold.NotificationOptions {
 	o := scaffold.NotificationOptions{
 		Notification: n, Fleet: r.Fleet.Metadata.Name, ManagementCluster: m.Name, Layout: m.Layout(),
 		GitURL: r.Fleet.Spec.Git.URL,
@@ -142,7 +145,17 @@ func (r *Repo) writeNotification(e *Edit, m *v1alpha1.ManagementCluster, n v1alp
 			source = channel.Name
 		}
 		o.Sources = append(o.Sources, source)
+		for _, l := range r.Fleet.Layouts(m) {
+			if l.IsHome() || r.exists(l.Environment(env)) || opened[env] == l {
+				o.Applied = append(o.Applied, l.ClustersName(env))
+			}
+		}
 	}
+	return o
+}
+
+func (r *Repo) writeNotification(e *Edit, m *v1alpha1.ManagementCluster, n v1alpha1.Notification) error {
+	o := r.notificationOptions(m, n, nil)
 	file, err := scaffold.Notification(o)
 	if err != nil {
 		return err

@@ -41,11 +41,8 @@ func (r *Repo) OwnRepo(name string, reseal Reseal) ([]manifest.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	names, err := r.filesBelow(m.Layout().Owned())
+	names, err := r.ownedFiles(m)
 	if err != nil {
-		return nil, err
-	}
-	if err := r.onlyFiles(m.Layout().Owned()); err != nil {
 		return nil, err
 	}
 	files, err := r.resealed(append(names, beside...), reseal)
@@ -179,13 +176,10 @@ func (r *Repo) MoveToOwnRepo(name string, into *Repo) (*Edit, error) {
 	}
 	owned := m.Layout().Owned()
 	e := &Edit{Summary: "Move management cluster " + name + " to a repository of its own", AsWanted: owned + " is not here"}
-	if m.Repository == nil || !r.exists(owned) {
+	if m.Repository == nil {
 		return e, nil
 	}
-	names, err := r.filesBelow(owned)
-	if err == nil {
-		err = r.onlyFiles(owned)
-	}
+	names, err := r.ownedFiles(m)
 	if err != nil {
 		return nil, err
 	}
@@ -194,5 +188,26 @@ func (r *Repo) MoveToOwnRepo(name string, into *Repo) (*Edit, error) {
 			", commit and push it there, or remove them here; encrypted ones have to be encrypted for the keys there",
 			"the fleet repo of %s does not have what this one has for it: %s", name, strings.Join(missing, ", "))
 	}
-	return e, r.deleteFolder(&e.Changes, owned)
+	for _, l := range r.Fleet.Layouts(m) {
+		if err := r.deleteFolder(&e.Changes, l.Owned()); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+// ownedFiles are the files that belong to a management cluster alone: in the folders of its generation, in all its clouds.
+func (r *Repo) ownedFiles(m *v1alpha1.ManagementCluster) ([]string, error) {
+	var all []string
+	for _, l := range r.Fleet.Layouts(m) {
+		names, err := r.filesBelow(l.Owned())
+		if err == nil {
+			err = r.onlyFiles(l.Owned())
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, names...)
+	}
+	return all, nil
 }

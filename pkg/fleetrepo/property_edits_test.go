@@ -223,14 +223,21 @@ func TestAddThenRemoveInRandomFleets(t *testing.T) {
 				continue
 			}
 			env := f.Environments[i%len(f.Environments)]
-			f.done(f.r.Add(AddOptions{Name: "added", Environment: env, Flavour: flavour, Values: must(scaffold.ExampleValues(flavour, "v1.36.3"))}))
-			for range 2 {
-				removal, err := f.r.Remove("added")
-				if err != nil {
-					f.Fatal(err)
+			comeAndGo := func() {
+				f.done(f.r.Add(AddOptions{Name: "added", Environment: env, Flavour: flavour, Values: must(scaffold.ExampleValues(flavour, "v1.36.3"))}))
+				for range 2 {
+					removal, err := f.r.Remove("added")
+					if err != nil {
+						f.Fatal(err)
+					}
+					f.done(&removal.Edit, nil)
 				}
-				f.done(&removal.Edit, nil)
 			}
+			if m := must(f.r.managementClusterFor("", flavour)); !f.r.uses(f.r.layoutFor(m, env, flavour), env) {
+				comeAndGo() // the folder of the cloud stays, and what applies it
+				before = f.tree()
+			}
+			comeAndGo()
 			same("a cluster of flavour " + flavour)
 		}
 		for _, environments := range [][]string{nil, f.Environments[1:]} {

@@ -156,10 +156,10 @@ func (r *Repo) removeFiles(c *declared) (*Removal, error) {
 // dropChart takes the HelmChart of a cluster's flavour out with the last cluster of its environment that shares it, unless somebody has
 // changed it.
 func (r *Repo) dropChart(e *Edit, c *declared) error {
-	if !r.exists(c.mgmt.Layout().EnvironmentChart(c.Environment, c.Flavour)) {
+	if !r.exists(c.at.EnvironmentChart(c.Environment, c.Flavour)) {
 		return nil // it has a chart of its own, or one from elsewhere
 	}
-	file, err := scaffold.EnvironmentChart(c.mgmt.Layout(), c.Environment, c.Flavour)
+	file, err := scaffold.EnvironmentChart(c.at, c.Environment, c.Flavour)
 	if err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func (r *Repo) dropChart(e *Edit, c *declared) error {
 		return err
 	}
 	for _, p := range places {
-		if p.mgmt != c.mgmt || p.environment != c.Environment || p.file == c.File {
+		if p.mgmt != c.mgmt || p.at != c.at || p.environment != c.Environment || p.file == c.File {
 			continue
 		}
 		other, err := r.load(p)

@@ -46,10 +46,18 @@ func (r *Repo) RemoveProvider(cluster string, p v1alpha1.Provider) (*Edit, error
 	if fleet.src, err = yamledit.RemoveItem(fleet.src, 0, yamledit.Path{"spec", "managementClusters", at, "providers", index}); err != nil {
 		return nil, diag.Wrap("change "+v1alpha1.FileName, err, "take the provider out in an editor")
 	}
+	if err := r.keepHome(fleet, m, index); err != nil {
+		return nil, err
+	}
 	e := &Edit{Summary: fmt.Sprintf("Remove provider %s from %s", p.Name, m.Name)}
 	after, err := fleet.finish(&e.Changes)
 	if err != nil {
 		return nil, err
+	}
+	if gone := r.Fleet.LayoutFor(m, p.Name); TypeOf(p) == v1alpha1.ProviderInfrastructure && !gone.IsHome() {
+		if err := after.closeCloud(e, gone); err != nil {
+			return nil, err
+		}
 	}
 	if err := after.dropProvider(e, m.Providers[index], flavours); err != nil {
 		return nil, err
@@ -69,9 +77,11 @@ func (r *Repo) checkProviderUnused(m *v1alpha1.ManagementCluster, name string, f
 	if err != nil {
 		return err
 	}
+	cloud := r.Fleet.LayoutFor(m, name)
 	var needs []string
 	for _, c := range clusters {
-		if c.ManagementCluster == m.Name && slices.Contains(flavours, c.Flavour) {
+		stands := !cloud.IsHome() && strings.HasPrefix(c.File, cloud.Clusters()+"/")
+		if c.ManagementCluster == m.Name && (stands || slices.Contains(flavours, c.Flavour)) {
 			needs = append(needs, c.Environment+"/"+c.Name)
 		}
 	}
@@ -80,6 +90,28 @@ func (r *Repo) checkProviderUnused(m *v1alpha1.ManagementCluster, name string, f
 	}
 	return diag.Errorf("delete them first: `fleetctl cluster remove "+needs[0]+"`", "provider %s makes the machines of %s", name,
 		strings.Join(needs, ", "))
+}
+
+// keepHome writes the name of a management cluster's home to fleet.yaml, where the provider that it is called after goes: else its folder
+// would be that of another cloud. It refuses to let the provider go as long as other clouds have folders, which go by their providers.
+func (r *Repo) keepHome(f *fleetFile, m *v1alpha1.ManagementCluster, index int) error {
+	left := *m
+	left.Providers = slices.Delete(slices.Clone(m.Providers), index, index+1)
+	if left.HomeProvider() == m.HomeProvider() {
+		return nil
+	}
+	for _, l := range r.Fleet.Layouts(m) {
+		if !l.IsHome() && r.exists(l.Owned()) {
+			return diag.Errorf("leave it in "+v1alpha1.FileName+", or remove the clusters in "+l.Owned()+" and their provider first",
+				"the folder %s of management cluster %s is that of provider %s, and %s is beside it", m.Layout().Owned(), m.Name,
+				m.Providers[index].Name, l.Owned())
+		}
+	}
+	if left.Layout() == m.Layout() || !r.exists(m.Layout().Owned()) {
+		return nil
+	}
+	at := slices.IndexFunc(r.Fleet.Spec.ManagementClusters, func(o v1alpha1.ManagementCluster) bool { return o.Name == m.Name })
+	return f.take(yamledit.Set(f.src, 0, yamledit.Path{"spec", "managementClusters", at, "cloud"}, m.Layout().Cloud))
 }
 
 // dropProvider takes what only a provider that is gone from fleet.yaml brought out of charts/ and fleet.lock.

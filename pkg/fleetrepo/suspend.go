@@ -26,27 +26,12 @@ func (r *Repo) PauseEnvironment(name string, paused bool) (*Edit, error) {
 	// Of an environment that follows tags, it changes nothing that has to be promoted.
 	e := &Edit{Summary: pauses(paused) + " environment " + name}
 	found := false
-	for i := range r.Fleet.Spec.ManagementClusters {
-		at := r.Fleet.Spec.ManagementClusters[i].Layout()
-		there, err := r.suspendIn(e, at.ClustersFile(name), paused, anyNamed("Kustomization"))
+	for _, at := range r.everyLayoutIn(name) {
+		there, err := r.pauseIn(e, at, name, paused)
 		if err != nil {
 			return nil, err
 		}
 		found = found || there
-		if r.Fleet.ChannelOf(name).IsTag() {
-			continue // its clusters run what the tag has
-		}
-		files, err := r.filesBelow(at.Sync(name))
-		if err != nil {
-			return nil, err
-		}
-		for _, file := range files {
-			if strings.HasSuffix(file, ".yaml") && !strings.HasSuffix(file, ".sops.yaml") {
-				if _, err := r.suspendIn(e, file, paused, anyNamed("Kustomization", "apps")); err != nil {
-					return nil, err
-				}
-			}
-		}
 	}
 	if !found {
 		return nil, diag.Errorf("`fleetctl init` makes what applies it, or the first `fleetctl promote` of its channel",
@@ -56,6 +41,26 @@ func (r *Repo) PauseEnvironment(name string, paused bool) (*Edit, error) {
 		e.Notes = append(e.Notes, "Changes in Git no longer reach its clusters; Cluster API still manages their machines.")
 	}
 	return e, nil
+}
+
+// pauseIn does it in one cloud of a management cluster, and tells whether something applies the environment there.
+func (r *Repo) pauseIn(e *Edit, at layout.Layout, name string, paused bool) (bool, error) {
+	found, err := r.suspendIn(e, at.ClustersFile(name), paused, anyNamed("Kustomization"))
+	if err != nil || r.Fleet.ChannelOf(name).IsTag() { // its clusters run what the tag has
+		return found, err
+	}
+	files, err := r.filesBelow(at.Sync(name))
+	if err != nil {
+		return false, err
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, ".yaml") && !strings.HasSuffix(file, ".sops.yaml") {
+			if _, err := r.suspendIn(e, file, paused, anyNamed("Kustomization", "apps")); err != nil {
+				return false, err
+			}
+		}
+	}
+	return found, nil
 }
 
 // PauseFeature keeps changes in Git of a feature from those that have it, or lets them through again. Errors: unknown names, a feature
@@ -192,8 +197,7 @@ func (r *Repo) Paused(environments []string) (paused, notes []string) {
 	for _, env := range environments {
 		channel := r.Fleet.ChannelOf(env).Name
 		hint := ""
-		for i := range r.Fleet.Spec.ManagementClusters {
-			l := r.Fleet.Spec.ManagementClusters[i].Layout()
+		for _, l := range r.everyLayoutIn(env) {
 			switch {
 			case r.isSuspended(l.ClustersFile(env)):
 				hint = fmt.Sprintf("Environment %s is paused: `fleetctl environment resume %s` lets this through to its clusters.", env, env)
@@ -245,8 +249,12 @@ func (r *Repo) PausedByEnvironment(name string) ([]FluxObject, error) {
 	var all []FluxObject
 	for i := range r.Fleet.Spec.ManagementClusters {
 		m := &r.Fleet.Spec.ManagementClusters[i]
-		if r.exists(m.Layout().ClustersFile(name)) {
-			all = append(all, FluxObject{ManagementCluster: m.Name, Kind: "Kustomization", Namespace: systemNamespace, Name: "clusters-" + name})
+		for _, l := range r.layoutsIn(m, name) {
+			if r.exists(l.ClustersFile(name)) {
+				all = append(all, FluxObject{
+					ManagementCluster: m.Name, Kind: "Kustomization", Namespace: systemNamespace, Name: l.ClustersName(name),
+				})
+			}
 		}
 	}
 	err := r.eachIn([]string{name}, func(p place, cluster string, own bool) {
@@ -279,7 +287,7 @@ func (r *Repo) PausedByFeature(name string, opts FeatureOptions) ([]FluxObject, 
 		for i := range r.Fleet.Spec.ManagementClusters {
 			m := &r.Fleet.Spec.ManagementClusters[i]
 			switch {
-			case m.Layout() != t.Layout:
+			case !slices.Contains(r.Fleet.Layouts(m), t.Layout):
 			case t.Management:
 				add(FluxObject{ManagementCluster: m.Name, Namespace: systemNamespace})
 			case t.Cluster != "":
@@ -290,7 +298,7 @@ func (r *Repo) PausedByFeature(name string, opts FeatureOptions) ([]FluxObject, 
 					if own {
 						o.Cluster, o.Namespace = cluster, systemNamespace
 					}
-					if p.mgmt.Name == m.Name {
+					if p.mgmt.Name == m.Name && p.at == t.Layout {
 						add(o)
 					}
 				})

@@ -78,12 +78,14 @@ func (r *Repo) tenantRole(file string) (role, group string) {
 	return text(yamledit.Find(documents[0], "roleRef", "name")), text(yamledit.Find(documents[0], "subjects", 0, "name"))
 }
 
-// layouts are those of the management clusters, each once.
+// layouts are those of the management clusters for all their clouds, each once.
 func (r *Repo) layouts() []layout.Layout {
 	var all []layout.Layout
 	for i := range r.Fleet.Spec.ManagementClusters {
-		if l := r.Fleet.Spec.ManagementClusters[i].Layout(); !slices.Contains(all, l) {
-			all = append(all, l)
+		for _, l := range r.Fleet.Layouts(&r.Fleet.Spec.ManagementClusters[i]) {
+			if !slices.Contains(all, l) {
+				all = append(all, l)
+			}
 		}
 	}
 	return all
@@ -110,6 +112,9 @@ func (r *Repo) AddTenant(name string, opts TenantOptions) (*Edit, error) {
 	e := &Edit{Summary: fmt.Sprintf("Add tenant %s to %s", name, strings.Join(environments, ", ")), Environments: environments}
 	for _, l := range r.layouts() {
 		for _, env := range environments {
+			if !r.uses(l, env) {
+				continue
+			}
 			declared, _ := r.Fleet.Environment(env)
 			files, err := scaffold.TenantFiles(scaffold.TenantOptions{
 				Name: name, Group: opts.Group, Role: opts.Role, Layout: l, Environment: env, Production: declared.IsProduction(),

@@ -47,7 +47,7 @@ func (r *Repo) Transfer(o TransferOptions) (*Edit, error) {
 			AsWanted: fmt.Sprintf("cluster %s is declared for management cluster %s (%s)", c.Name, to.Name, c.File),
 		}, nil
 	}
-	m := &mover{repo: r, into: r, from: c.mgmt, to: to, environment: c.Environment}
+	m := r.moverOf(c, r, to)
 	e, err := m.arrive(c, o.AcceptDifferences)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (m *mover) arrive(c *declared, acceptDifferences bool) (*Edit, error) {
 	}
 	e := &Edit{
 		Summary: fmt.Sprintf("Transfer cluster %s from %s to %s", c.Name, c.mgmt.Name, m.to.Name), Environments: []string{c.Environment},
-		Checks: []Check{RendersCluster{path.Join(m.to.Layout().Cluster(c.Environment, c.Name), path.Base(c.File))}},
+		Checks: []Check{RendersCluster{path.Join(m.at.Cluster(c.Environment, c.Name), path.Base(c.File))}},
 	}
 	if err := m.common(e, acceptDifferences); err != nil {
 		return nil, err
@@ -73,13 +73,13 @@ func (m *mover) arrive(c *declared, acceptDifferences bool) (*Edit, error) {
 	if err := m.chart(e, c); err != nil {
 		return nil, err
 	}
-	if err := m.into.withEnvironment(e, m.to, c.Environment); err != nil {
+	if err := m.into.withEnvironment(e, m.to, m.at, c.Environment); err != nil {
 		return nil, err
 	}
 	if !m.repo.exists(path.Join(path.Dir(c.File), layout.FluxFile)) {
 		return e, nil
 	}
-	_, err := m.into.environmentFlux(&e.Changes, m.to, c.Environment, m.into.isReleased(m.to, c.Environment))
+	_, err := m.into.environmentFlux(&e.Changes, m.to, m.at, c.Environment, m.into.isReleased(m.to, c.Environment))
 	return e, err
 }
 
@@ -130,23 +130,61 @@ func (m *mover) transferable(c *declared) error {
 	return m.into.checkFree(to, "", c.Name, manifest.File{})
 }
 
-// mover moves files from the folders of one management cluster to those of another one.
+// mover moves files from the folders of one management cluster to those of another one, or of another of its clouds.
 type mover struct {
 	// repo has the files to move, into gets them. Both are the same repo, unless the target has a repository of its own.
 	repo, into *Repo
-	from, to   *v1alpha1.ManagementCluster
+	// from is where the files are, at where they are to be.
+	from, at layout.Layout
+	// to is the management cluster that gets them.
+	to *v1alpha1.ManagementCluster
 	// reseal is not nil between two repositories.
 	reseal      Reseal
 	environment string
 }
 
-// moved is a file's text with the folders of the one management cluster replaced by the other's.
+// moverOf moves a cluster to the folders of a management cluster that another repo, or the same, declares.
+func (r *Repo) moverOf(c *declared, into *Repo, to *v1alpha1.ManagementCluster) *mover {
+	return &mover{
+		repo: r, into: into, from: c.at, to: to, at: into.layoutOf(to, c.Environment, c.Flavour, r.cloudOf(to, c.Flavour)),
+		environment: c.Environment,
+	}
+}
+
+// moved is a file's text with the folders of the source replaced by those of the target.
 func (m *mover) moved(content []byte) []byte {
-	a, b := m.from.Layout(), m.to.Layout()
-	for _, folders := range [][2]string{{a.Clusters(), b.Clusters()}, {a.Management(), b.Management()}} {
+	a, b := m.from, m.at
+	for _, folders := range [][2]string{
+		{a.Clusters(), b.Clusters()}, {a.Management(), b.Management()}, {layout.TenantsDir(a.Cloud), layout.TenantsDir(b.Cloud)},
+	} {
 		content = replaceFolder(content, folders[0], folders[1])
 	}
 	return content
+}
+
+// tenants copies the folders of an environment's tenants to those of another cloud that does not have them yet.
+func (m *mover) tenants(e *Edit) error {
+	if m.from.Cloud == m.at.Cloud {
+		return nil
+	}
+	for _, environment := range []string{m.environment, ""} {
+		from, to := path.Dir(m.from.Tenant(environment, "x")), path.Dir(m.at.Tenant(environment, "x"))
+		names, err := m.repo.folders(from)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if m.into.exists(path.Join(to, name)) || !m.repo.exists(m.from.TenantFile(m.environment, name)) {
+				continue
+			}
+			files, err := m.read(path.Join(from, name), path.Join(to, name))
+			if err != nil {
+				return err
+			}
+			e.Changes.Write(files...)
+		}
+	}
+	return nil
 }
 
 // replaceFolder replaces a folder in a text, where it is a whole path or the beginning of one.
@@ -180,14 +218,14 @@ func inPath(before, after []byte) bool {
 
 // cluster writes the cluster's folder anew.
 func (m *mover) cluster(e *Edit, c *declared) error {
-	from, to := path.Dir(c.File), m.to.Layout().Cluster(c.Environment, c.Name)
+	from, to := path.Dir(c.File), m.at.Cluster(c.Environment, c.Name)
 	files, err := m.read(from, to)
 	if err != nil {
 		return err
 	}
 	e.Changes.Write(files...)
 	for _, f := range files {
-		if err := m.into.enlist(&e.Changes, m.to.ClustersDir(c.Environment), f.Path, true); err != nil {
+		if err := m.into.enlist(&e.Changes, m.at.Environment(c.Environment), f.Path, true); err != nil {
 			return err
 		}
 	}
@@ -200,14 +238,14 @@ func (m *mover) chart(e *Edit, c *declared) error {
 	if text(yamledit.Find(c.node, "spec", "chartRef", "name")) != layout.ChartName(c.Environment, c.Flavour) {
 		return nil // it has one of its own
 	}
-	from, to := m.from.Layout().EnvironmentChart(c.Environment, c.Flavour), m.to.Layout().EnvironmentChart(c.Environment, c.Flavour)
+	from, to := m.from.EnvironmentChart(c.Environment, c.Flavour), m.at.EnvironmentChart(c.Environment, c.Flavour)
 	if there, err := m.repo.generated(from); err != nil {
 		return err
 	} else if there != nil && !m.into.exists(to) {
 		e.Changes.Write(manifest.File{Path: to, Content: m.moved(there)})
 		return m.into.listed(&e.Changes, path.Dir(to), path.Base(to), true)
 	}
-	return m.into.shareChart(e, m.to, c.Environment, c.Flavour)
+	return m.into.shareChart(e, m.at, c.Environment, c.Flavour)
 }
 
 // read returns the files of a folder, changed for another folder.
@@ -252,12 +290,11 @@ func (r *Repo) onlyFiles(dir string) error {
 // common copies the manifests that all clusters of the environment share, if the target has no cluster of this environment yet. Otherwise
 // both sides have to be equal, or the cluster would lose objects.
 func (m *mover) common(e *Edit, accept bool) error {
-	from := path.Join(m.from.ClustersDir(m.environment), layout.CommonDir)
-	wanted, err := m.read(from, path.Join(m.to.ClustersDir(m.environment), layout.CommonDir))
+	at := m.at
+	wanted, err := m.read(m.from.Cluster(m.environment, layout.CommonDir), at.Cluster(m.environment, layout.CommonDir))
 	if err != nil {
 		return err
 	}
-	at := m.to.Layout()
 	wanted = slices.DeleteFunc(wanted, func(f manifest.File) bool { // each management cluster has its own of these
 		return strings.HasPrefix(f.Path, at.WorkloadFlux(m.environment)+"/") || strings.HasPrefix(f.Path, at.Sync(m.environment)+"/")
 	})
@@ -267,7 +304,7 @@ func (m *mover) common(e *Edit, accept bool) error {
 	}
 	if !used {
 		e.Changes.Write(wanted...)
-		return nil
+		return m.tenants(e)
 	}
 	var differ []string
 	for _, f := range wanted {
@@ -288,7 +325,7 @@ func (m *mover) common(e *Edit, accept bool) error {
 	slices.Sort(differ)
 	return diag.Errorf("make them the same (`fleetctl feature enable` and `disable` with --management), or agree with --accept-differences",
 		"environment %s differs at management cluster %s: the cluster would get the manifests of the environment there; compare %s in %s and %s",
-		m.environment, m.to.Name, plain.Names(differ, 5), m.from.ClustersDir(m.environment), m.to.ClustersDir(m.environment))
+		m.environment, m.to.Name, plain.Names(differ, 5), m.from.Environment(m.environment), at.Environment(m.environment))
 }
 
 // used tells whether the target has a cluster in the environment.
@@ -298,7 +335,7 @@ func (m *mover) used() (bool, error) {
 		return false, err
 	}
 	return slices.ContainsFunc(places, func(p place) bool {
-		return p.mgmt == m.to && p.environment == m.environment && m.into.exists(p.file)
+		return p.mgmt == m.to && p.at == m.at && p.environment == m.environment && m.into.exists(p.file)
 	}), nil
 }
 

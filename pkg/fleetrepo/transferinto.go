@@ -34,7 +34,8 @@ func (r *Repo) TransferInto(into *Repo, o TransferOptions, reseal Reseal) (*Edit
 		return nil, diag.Errorf("`fleetctl environment add "+c.Environment+"` there", "the fleet repo of %s has no environment %s",
 			to.Name, c.Environment)
 	}
-	m := &mover{repo: r, into: into, from: c.mgmt, to: to, environment: c.Environment, reseal: reseal}
+	m := r.moverOf(c, into, to)
+	m.reseal = reseal
 	e, err := m.arrive(c, o.AcceptDifferences)
 	if err != nil {
 		return nil, err

@@ -8,10 +8,12 @@ import (
 	"strings"
 )
 
-// Layout are the places of a management cluster and its workload clusters in the fleet repo.
+// Layout are the places of a management cluster and its workload clusters in one cloud in the fleet repo.
 type Layout struct {
-	// Cloud is the folder below providers/.
+	// Cloud is the folder below providers/ of the clusters.
 	Cloud string
+	// Home, if not empty, is the folder below providers/ of the management cluster's own configuration, which is another one than Cloud.
+	Home string
 	// Generation is the folder below that: a new generation of management cluster can stand beside the old one.
 	Generation string
 	// Path, if not empty, is the management cluster's own folder, if it is not the folder of its generation.
@@ -27,8 +29,13 @@ func CleanPath(dir string) string {
 	return path.Clean(strings.TrimPrefix(dir, "./"))
 }
 
-// Owned is the folder that is the management cluster's alone: that of its generation, with all that it makes.
+// Owned is the folder that is the management cluster's alone: that of its generation in the cloud, with all that it makes there.
 func (l Layout) Owned() string { return l.generationDir() }
+
+// homeDir is the folder of the generation that has the management cluster's own configuration.
+func (l Layout) homeDir() string {
+	return path.Join("providers", cmp.Or(l.Home, l.Cloud), l.Generation)
+}
 
 func (l Layout) generationDir() string { return path.Join("providers", l.Cloud, l.Generation) }
 
@@ -37,15 +44,18 @@ func (l Layout) Management() string {
 	if l.Path != "" {
 		return l.Path
 	}
-	return path.Join(l.generationDir(), "mgmt")
+	return path.Join(l.homeDir(), "mgmt")
 }
+
+// IsHome tells whether the management cluster's own configuration stands in the same cloud as the clusters.
+func (l Layout) IsHome() bool { return l.Home == "" }
 
 // handedOverDir has what a management cluster has handed over; no Flux applies it.
 const handedOverDir = "handed-over"
 
 // HandedOver is the record of what the management cluster has handed over to one that it made.
 func (l Layout) HandedOver(to string) string {
-	return path.Join(l.generationDir(), handedOverDir, to+".yaml")
+	return path.Join(l.homeDir(), handedOverDir, to+".yaml")
 }
 
 // Clusters is the folder of the environments' folders.
@@ -56,7 +66,15 @@ func (l Layout) Environment(name string) string { return path.Join(l.Clusters(),
 
 // ClustersFile has the Flux Kustomization that applies an environment's folder.
 func (l Layout) ClustersFile(environment string) string {
-	return path.Join(l.Management(), "clusters-"+environment+".yaml")
+	return path.Join(l.Management(), l.ClustersName(environment)+".yaml")
+}
+
+// ClustersName is the name of the Flux Kustomization in ClustersFile. A dot is before the cloud because no environment has a dot in its name.
+func (l Layout) ClustersName(environment string) string {
+	if l.IsHome() {
+		return "clusters-" + environment
+	}
+	return "clusters-" + environment + "." + l.Cloud
 }
 
 // Apps is the folder with what every cluster of an environment runs: its own Flux applies it.

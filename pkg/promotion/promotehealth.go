@@ -96,10 +96,8 @@ func (p *run) environmentsOn(
 	})
 	for i, name := range environments {
 		group.Go(func() error {
-			applied, err := system.Applied(ctx, "clusters-"+name, commit)
-			if err == nil {
-				looks[i] = environmentLook{name, *applied}
-			}
+			var err error
+			looks[i], err = p.lookAt(ctx, system, m, name, commit)
 			return err
 		})
 	}
@@ -116,6 +114,25 @@ func (p *run) environmentsOn(
 		}
 	}
 	return looks, nil
+}
+
+// lookAt looks at what applies an environment, in each cloud in which the management cluster has it.
+func (p *run) lookAt(
+	ctx context.Context, system *flux.System, m *v1alpha1.ManagementCluster, environment, commit string,
+) (environmentLook, error) {
+	look := environmentLook{Environment: environment}
+	for i, name := range p.repo.AppliedBy(m, environment) {
+		applied, err := system.Applied(ctx, name, commit)
+		if err != nil {
+			return look, err
+		}
+		if i == 0 {
+			look.Commit = applied.Commit
+			commit = cmp.Or(commit, applied.Commit)
+		}
+		look.Missing = append(look.Missing, applied.Missing...)
+	}
+	return look, nil
 }
 
 // notAvailable says why a declared cluster is not up, or not yet what its file says; "" if it is.

@@ -86,7 +86,7 @@ func (r *Renderer) sharedChart(file string, ref *helmv2.CrossNamespaceSourceRefe
 func (r *Renderer) placeOf(file string) (*v1alpha1.ManagementCluster, string) {
 	for i := range r.fleet.Spec.ManagementClusters {
 		m := &r.fleet.Spec.ManagementClusters[i]
-		if environment, _ := placed(m, file); environment != "" {
+		if environment, _ := placed(r.fleet.Layouts(m), file); environment != "" {
 			return m, environment
 		}
 	}

@@ -70,7 +70,7 @@ func (w *walk) kustomizations(o *Object) []*item {
 	if target := targetOf(spec.Spec.KubeConfig, o.Namespace); target != "" {
 		k.Targets = []string{target}
 	}
-	if environment, _ := placed(w.mgmt, clean+"/x"); environment != "" {
+	if environment, _ := placed(w.layouts, clean+"/x"); environment != "" {
 		k.Environment = environment
 	}
 	if !w.scope.follows(k) {

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -203,11 +202,12 @@ func (r *Renderer) clusterNames() []string {
 // eachCluster visits the folders of clusters, by their names alone.
 func (r *Renderer) eachCluster(visit func(environment, cluster string)) {
 	for i := range r.fleet.Spec.ManagementClusters {
-		base := r.fleet.Spec.ManagementClusters[i].Layout().Clusters()
-		for _, environment := range r.repo.folders(base) {
-			for _, cluster := range r.repo.folders(path.Join(base, environment)) {
-				if cluster != layout.CommonDir {
-					visit(environment, cluster)
+		for _, at := range r.fleet.Layouts(&r.fleet.Spec.ManagementClusters[i]) {
+			for _, environment := range r.repo.folders(at.Clusters()) {
+				for _, cluster := range r.repo.folders(at.Environment(environment)) {
+					if cluster != layout.CommonDir {
+						visit(environment, cluster)
+					}
 				}
 			}
 		}

@@ -40,10 +40,10 @@ func (s scope) holds(o *Object) bool {
 	return s.cluster == "" || o.Cluster == s.cluster || slices.Contains(o.Targets, s.cluster)
 }
 
-// placed tells of a file of a management cluster's repo which environment's and which cluster's folder it is in; "" for none.
-func placed(m *v1alpha1.ManagementCluster, file string) (environment, cluster string) {
-	base := m.Layout().Clusters()
-	rest, ok := strings.CutPrefix(file, base+"/")
+// placed tells of a file of a management cluster's repo which environment's and which cluster's folder it is in; "" for none. all are the
+// layouts of the management cluster.
+func placed(all []layout.Layout, file string) (environment, cluster string) {
+	rest, ok := strings.CutPrefix(file, v1alpha1.LayoutOf(all, file).Clusters()+"/")
 	if !ok {
 		return "", ""
 	}

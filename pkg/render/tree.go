@@ -15,6 +15,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
@@ -26,6 +27,8 @@ type walk struct {
 	r     *Renderer
 	mgmt  *v1alpha1.ManagementCluster
 	scope scope
+	// layouts are those of the management cluster for its clouds, its home first.
+	layouts []layout.Layout
 
 	result *Result
 	total  *total
@@ -72,8 +75,9 @@ func (r *Renderer) render(ctx context.Context, s scope) (*Result, error) {
 	defer r.cache.use()()
 	all, sum := &Result{}, &total{}
 	for i := range r.fleet.Spec.ManagementClusters {
+		m := &r.fleet.Spec.ManagementClusters[i]
 		w := &walk{
-			r: r, mgmt: &r.fleet.Spec.ManagementClusters[i], scope: s, result: &Result{}, total: sum, children: map[*Object][]*Object{},
+			r: r, mgmt: m, layouts: r.fleet.Layouts(m), scope: s, result: &Result{}, total: sum, children: map[*Object][]*Object{},
 			seen: map[string]bool{}, shared: map[sharedKey]*Object{}, configMaps: map[string]map[string]string{}, sources: map[string]gitSource{},
 			charts: map[string]*chartSource{},
 		}
@@ -183,20 +187,21 @@ func (w *walk) beforeInit() bool { return !w.r.repo.isDir(path.Join(w.mgmt.Dir()
 // planned are the Kustomizations that init would make for the environments of fleet.yaml; those whose file is there are not made.
 func (w *walk) planned() []*item {
 	var all []*item
-	at := w.mgmt.Layout()
-	for _, e := range w.r.fleet.Spec.Environments {
-		if !w.r.repo.isDir(w.mgmt.ClustersDir(e.Name)) || w.r.repo.isFile(at.ClustersFile(e.Name)) {
-			continue
-		}
-		files, err := scaffold.EnvironmentFiles(at, scaffold.Environment{Name: e.Name, Source: w.r.fleet.ChannelOf(e.Name).Source()})
-		if err != nil {
-			continue // its name is wrong, which the reader of fleet.yaml says
-		}
-		contents, _ := parse(files[0].Path, files[0].Content)
-		for _, c := range contents {
-			o := w.object(c, &Kustomization{ManagementCluster: w.mgmt.Name})
-			o.Source = Source{}
-			all = append(all, w.kustomizations(o)...)
+	for _, at := range w.layouts {
+		for _, e := range w.r.fleet.Spec.Environments {
+			if !w.r.repo.isDir(at.Environment(e.Name)) || w.r.repo.isFile(at.ClustersFile(e.Name)) {
+				continue
+			}
+			files, err := scaffold.EnvironmentFiles(at, scaffold.Environment{Name: e.Name, Source: w.r.fleet.ChannelOf(e.Name).Source()})
+			if err != nil {
+				continue // its name is wrong, which the reader of fleet.yaml says
+			}
+			contents, _ := parse(files[0].Path, files[0].Content)
+			for _, c := range contents {
+				o := w.object(c, &Kustomization{ManagementCluster: w.mgmt.Name})
+				o.Source = Source{}
+				all = append(all, w.kustomizations(o)...)
+			}
 		}
 	}
 	return all
@@ -338,7 +343,7 @@ func (w *walk) object(c *content, k *Kustomization) *Object {
 		APIVersion: c.APIVersion, Kind: c.Kind, Namespace: c.Metadata.Namespace, Name: c.Metadata.Name, JSON: c.json, Source: c.source,
 		Template: c.template, Owner: k.Owner, GitSource: k.GitSource, ManagementCluster: w.mgmt.Name, Targets: k.Targets, Suspended: k.Suspended,
 	}
-	o.Environment, o.Cluster = placed(w.mgmt, c.source.File)
+	o.Environment, o.Cluster = placed(w.layouts, c.source.File)
 	o.Environment, o.Cluster = cmp.Or(o.Environment, k.Environment), cmp.Or(o.Cluster, k.Cluster)
 	return o
 }

@@ -99,8 +99,8 @@ func (a *Access) KeptToken(ctx context.Context, client *kube.Client) (*Token, er
 			return there, err
 		}
 	}
-	for _, env := range s.Fleet.Spec.Environments {
-		file, err := ReadCredentialsFile(s.Opts.Dir, s.Layout().Credentials(env.Name), a.Keys)
+	for _, f := range s.Folders(s.Opts.Dir) {
+		file, err := ReadCredentialsFile(s.Opts.Dir, f.Credentials(f.Environment), a.Keys)
 		if err != nil {
 			return nil, err
 		}

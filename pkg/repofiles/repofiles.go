@@ -37,7 +37,7 @@ type Content struct {
 // repoFiles is all that init wants in the fleet repo at root. What is the user's is left alone: present tells what is there already.
 // It is computed anew on every try.
 func (c *Content) repoFiles(ctx context.Context, root string, present func(manifest.File) bool) ([]manifest.File, error) {
-	files, err := c.missingScaffold(ctx, present)
+	files, err := c.missingScaffold(ctx, root, present)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func (c *Content) repoFiles(ctx context.Context, root string, present func(manif
 	if err != nil {
 		return nil, err
 	}
-	workload, err := c.workloadFiles(present)
+	workload, err := c.workloadFiles(root, present)
 	if err != nil {
 		return nil, err
 	}
@@ -64,8 +64,8 @@ func (c *Content) repoFiles(ctx context.Context, root string, present func(manif
 }
 
 // missingScaffold are the files of a new fleet repo that are not there yet, and fleet.yaml, which may have changed.
-func (c *Content) missingScaffold(ctx context.Context, present func(manifest.File) bool) ([]manifest.File, error) {
-	scaffolded, err := c.scaffoldFiles(ctx)
+func (c *Content) missingScaffold(ctx context.Context, root string, present func(manifest.File) bool) ([]manifest.File, error) {
+	scaffolded, err := c.scaffoldFiles(ctx, root)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func (c *Content) fleetFile() []byte {
 	return c.Manifests.FleetFile
 }
 
-func (c *Content) scaffoldFiles(ctx context.Context) ([]manifest.File, error) {
+func (c *Content) scaffoldFiles(ctx context.Context, root string) ([]manifest.File, error) {
 	s := c.Session
 	version, err := c.exampleVersion(ctx)
 	if err != nil {
@@ -158,14 +158,21 @@ func (c *Content) scaffoldFiles(ctx context.Context) ([]manifest.File, error) {
 		Layout:       s.Layout(),
 		Environments: environments, Charts: flavours(s), KubernetesVersion: version, Local: c.Endpoint.Local,
 	})
-	for _, e := range environments {
-		if err == nil {
-			var folders []manifest.File
-			folders, err = scaffold.FolderFiles(s.Layout(), e.Name)
-			files = append(files, folders...)
-		}
+	if err != nil {
+		return nil, err
 	}
-	return files, err
+	for _, f := range s.Folders(root) {
+		folders, err := scaffold.FolderFiles(f.Layout, f.Environment)
+		if !f.IsHome() {
+			i := slices.IndexFunc(environments, func(e scaffold.Environment) bool { return e.Name == f.Environment })
+			folders, err = scaffold.EnvironmentFolder(f.Layout, environments[i])
+		}
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, folders...)
+	}
+	return files, nil
 }
 
 // exampleVersion is the Kubernetes version of the cluster in the new repo's README: that of the management cluster, which its host chose
@@ -229,8 +236,8 @@ func (c *Content) FirstRules(ctx context.Context, root string) ([]gitrepo.Change
 }
 
 // ScaffoldedFiles are those of repoFiles that are made of what this program has in it alone.
-func (c *Content) ScaffoldedFiles(ctx context.Context, _ string, present func(manifest.File) bool) ([]manifest.File, error) {
-	files, err := c.missingScaffold(ctx, present)
+func (c *Content) ScaffoldedFiles(ctx context.Context, root string, present func(manifest.File) bool) ([]manifest.File, error) {
+	files, err := c.missingScaffold(ctx, root, present)
 	if err != nil || !c.Session.NewFleet {
 		return files, err
 	}

@@ -18,7 +18,7 @@ import (
 
 // workloadFiles is what the Flux of the workload clusters consists of and follows, environment by environment: in the version of the
 // management cluster's, reading the fleet repo as that one does.
-func (c *Content) workloadFiles(present func(manifest.File) bool) ([]manifest.File, error) {
+func (c *Content) workloadFiles(root string, present func(manifest.File) bool) ([]manifest.File, error) {
 	s := c.Session
 	sync, err := flux.GenerateSync(repoaccess.SyncOptions(s, c.Endpoint))
 	if err != nil {
@@ -29,9 +29,9 @@ func (c *Content) workloadFiles(present func(manifest.File) bool) ([]manifest.Fi
 		return nil, err
 	}
 	var files []manifest.File
-	for _, env := range s.Fleet.Spec.Environments {
-		o := scaffold.WorkloadFluxOptions{Layout: s.Layout(), Environment: env.Name, Components: c.Manifests.Flux.Content}
-		if s.Fleet.ChannelOf(env.Name).Source() == flux.Name {
+	for _, f := range s.Folders(root) {
+		o := scaffold.WorkloadFluxOptions{Layout: f.Layout, Environment: f.Environment, Components: c.Manifests.Flux.Content}
+		if s.Fleet.ChannelOf(f.Environment).Source() == flux.Name {
 			o.Source = source
 		}
 		all, err := scaffold.WorkloadFluxFiles(o)
@@ -85,8 +85,8 @@ func (c *Content) secretFiles(ctx context.Context, root string) ([]gitrepo.Chang
 	if err != nil {
 		return nil, err
 	}
-	for _, env := range s.Fleet.Spec.Environments {
-		file, err := repoaccess.ReadCredentialsFile(root, s.Layout().Credentials(env.Name), keys)
+	for _, f := range s.Folders(root) {
+		file, err := repoaccess.ReadCredentialsFile(root, f.Credentials(f.Environment), keys)
 		if err != nil {
 			return nil, err
 		}

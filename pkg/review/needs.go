@@ -169,10 +169,12 @@ func (n *needs) features(o NeedsOptions) error {
 		}
 		feature := n.scopes(path.Join(layout.FeaturesDir, f.Name))
 		n.out.collect(feature)
-		for _, m := range repo.Fleet.Spec.ManagementClusters {
-			for _, environment := range repo.EnvironmentNames() {
-				common := n.scopes(m.Layout().Cluster(environment, layout.CommonDir))
-				n.out.collect(slices.Concat(feature, common))
+		for i := range repo.Fleet.Spec.ManagementClusters {
+			for _, l := range repo.Fleet.Layouts(&repo.Fleet.Spec.ManagementClusters[i]) {
+				for _, environment := range repo.EnvironmentNames() {
+					common := n.scopes(l.Cluster(environment, layout.CommonDir))
+					n.out.collect(slices.Concat(feature, common))
+				}
 			}
 		}
 		for _, c := range clusters {

@@ -41,10 +41,14 @@ func EnvironmentFiles(at layout.Layout, env Environment) ([]manifest.File, error
 	if err := CheckName("source", env.Source, 63); err != nil {
 		return nil, err
 	}
+	if name := at.ClustersName(env.Name); len(name) > 63 {
+		return nil, diag.Usage("choose a shorter name for the environment, or for the cloud",
+			"the name of what applies the environment is longer than 63 characters: %s", name)
+	}
 	data := struct {
-		Environment, Path, Source string
-		OwnSource                 bool
-	}{env.Name, at.Environment(env.Name), env.Source, env.Source != mainSource}
+		Name, Environment, Path, Source string
+		OwnSource                       bool
+	}{at.ClustersName(env.Name), env.Name, at.Environment(env.Name), env.Source, env.Source != mainSource}
 	out := make([]manifest.File, 0, 3)
 	for _, f := range []struct{ template, path string }{
 		{"clusters.yaml", at.ClustersFile(env.Name)},

@@ -21,6 +21,8 @@ type NotificationOptions struct {
 	Layout                   layout.Layout
 	// GitURL is the fleet repo, whose commits get a status.
 	GitURL string
+	// Applied are the names of the Kustomizations that apply its environments.
+	Applied []string
 	// Sources are the names of the GitRepositories of its environments' channels.
 	Sources []string
 }
@@ -92,8 +94,8 @@ func (o NotificationOptions) events() []eventSource {
 	all := []eventSource{{Kind: "Kustomization", Name: "'*'"}}
 	if len(o.Environments) > 0 {
 		all = nil
-		for _, env := range o.Environments {
-			all = append(all, eventSource{Kind: "Kustomization", Name: "clusters-" + env})
+		for _, name := range o.Applied {
+			all = append(all, eventSource{Kind: "Kustomization", Name: name})
 		}
 	}
 	if o.Type.IsCommitStatus() {

@@ -20,6 +20,26 @@ import (
 // Layout is where the fleet repo has what belongs to the management cluster.
 func (s *Session) Layout() layout.Layout { return s.Mgmt.Layout() }
 
+// Folder is an environment in one of the clouds of the management cluster.
+type Folder struct {
+	layout.Layout
+	Environment string
+}
+
+// Folders are those of the environments in a fleet repo at root: each environment in the management cluster's home, and in the other clouds
+// in which it has clusters.
+func (s *Session) Folders(root string) []Folder {
+	var all []Folder
+	for _, env := range s.Fleet.Spec.Environments {
+		for _, l := range s.Fleet.Layouts(s.Mgmt) {
+			if l.IsHome() || within.Exists(root, l.Environment(env.Name)) {
+				all = append(all, Folder{l, env.Name})
+			}
+		}
+	}
+	return all
+}
+
 // HasSource tells whether the management cluster has the source of a channel in the fleet repo.
 func (s *Session) HasSource(c v1alpha1.Channel) bool {
 	_, err := os.Stat(s.inRepo(filepath.FromSlash(s.Layout().SourceFile(c.Name))))

@@ -46,8 +46,8 @@ func (s *Session) refuseLostKey(root string, rules *secret.Rules) error {
 		return err
 	}
 	written := map[string]bool{}
-	for _, env := range s.Fleet.Spec.Environments {
-		written[s.Layout().Credentials(env.Name)] = true
+	for _, f := range s.Folders(root) {
+		written[f.Credentials(f.Environment)] = true
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return written[name] })
 	if len(names) == 0 {

@@ -40,6 +40,7 @@ type cluster struct {
 	dir, name   string
 	environment string
 	mgmt        *v1alpha1.ManagementCluster
+	at          layout.Layout
 	file        *file
 	// release is the HelmRelease; nil where there is none.
 	release  *document
@@ -58,7 +59,9 @@ func checkLayout(t *tree, fleet *v1alpha1.Fleet, repo *fleetrepo.Repo) *placemen
 	for i := range fleet.Spec.ManagementClusters {
 		if m := &fleet.Spec.ManagementClusters[i]; !seen[m.Dir()] {
 			seen[m.Dir()] = true
-			l.managementCluster(m)
+			for _, at := range fleet.Layouts(m) {
+				l.managementCluster(m, at)
+			}
 		}
 	}
 	l.providerFolders()
@@ -113,21 +116,28 @@ func (l *placement) subfolders(dir string) []string {
 
 // providerFolders reports what is in providers/ and belongs to no management cluster.
 func (l *placement) providerFolders() {
-	generations := map[string]bool{}
+	generations := map[string][]string{}
 	for i := range l.fleet.Spec.ManagementClusters {
-		generations[l.fleet.Spec.ManagementClusters[i].Layout().Owned()] = true
+		for _, at := range l.fleet.Layouts(&l.fleet.Spec.ManagementClusters[i]) {
+			generations[at.Owned()] = []string{"clusters"}
+			if at.IsHome() {
+				generations[at.Owned()] = []string{"clusters", "mgmt"}
+			}
+		}
 	}
 	for _, cloud := range l.subfolders("providers") {
 		for _, generation := range l.subfolders(path.Join("providers", cloud)) {
 			dir := path.Join("providers", cloud, generation)
-			if !generations[dir] {
+			folders := generations[dir]
+			if folders == nil {
 				l.folder(dir, "no management cluster of fleet.yaml has the folder "+dir,
 					"say `cloud: "+cloud+"` and `generation: "+generation+"` of the one that has")
 				continue
 			}
 			for _, name := range l.subfolders(dir) {
-				if name != "mgmt" && name != "clusters" {
-					l.folder(path.Join(dir, name), "nothing looks into the folder "+path.Join(dir, name), "a management cluster has mgmt and clusters")
+				if !slices.Contains(folders, name) {
+					l.folder(path.Join(dir, name), "nothing looks into the folder "+path.Join(dir, name),
+						"a management cluster has mgmt and clusters, and in a further cloud clusters alone")
 				}
 			}
 		}
@@ -155,13 +165,9 @@ func (l *placement) networks() {
 	}
 }
 
-// managementCluster looks at the environments and clusters of a management cluster.
-func (l *placement) managementCluster(m *v1alpha1.ManagementCluster) {
-	base := m.Layout().Clusters()
-	var known []string
-	for _, e := range l.fleet.Spec.Environments {
-		known = append(known, e.Name)
-	}
+// managementCluster looks at the environments and clusters of a management cluster in one cloud.
+func (l *placement) managementCluster(m *v1alpha1.ManagementCluster, at layout.Layout) {
+	base, known := at.Clusters(), l.fleet.EnvironmentNames()
 	for _, environment := range l.subfolders(base) {
 		dir := path.Join(base, environment)
 		if !slices.Contains(known, environment) {
@@ -176,15 +182,15 @@ func (l *placement) managementCluster(m *v1alpha1.ManagementCluster) {
 		l.sharedCharts(m, environment, dir)
 		for _, name := range l.subfolders(dir) {
 			if name != layout.CommonDir {
-				l.cluster(m, environment, path.Join(dir, name))
+				l.cluster(m, at, environment, path.Join(dir, name))
 			}
 		}
 	}
 }
 
 // cluster looks at the folder of a cluster.
-func (l *placement) cluster(m *v1alpha1.ManagementCluster, environment, dir string) {
-	c := &cluster{dir: dir, name: path.Base(dir), environment: environment, mgmt: m, file: l.tree.byPath[path.Join(dir, clusterFile)]}
+func (l *placement) cluster(m *v1alpha1.ManagementCluster, at layout.Layout, environment, dir string) {
+	c := &cluster{dir: dir, name: path.Base(dir), environment: environment, mgmt: m, at: at, file: l.tree.byPath[path.Join(dir, clusterFile)]}
 	if c.file == nil {
 		if at := l.firstFile(dir); at != "" {
 			l.add(finding(RuleClusterFile, at, 1, 0, fmt.Sprintf("the folder %s has no %s", dir, clusterFile),
@@ -226,8 +232,8 @@ func (l *placement) checkClusters() {
 
 func (l *placement) checkCluster(c *cluster) {
 	var values diag.Findings
-	c.declared, values = l.repo.Judge(fleetrepo.Place{File: c.file.path, Environment: c.environment, ManagementCluster: c.mgmt},
-		c.release.node)
+	c.declared, values = l.repo.Judge(
+		fleetrepo.Place{File: c.file.path, Environment: c.environment, ManagementCluster: c.mgmt, Layout: c.at}, c.release.node)
 	c.findings = append(c.findings, l.tree.unsaid(values)...)
 	if c.declared == nil {
 		return

@@ -88,11 +88,10 @@ func (u *passedOver) units(placed *placement) []string {
 			}
 		}
 	}
-	for i := range u.fleet.Spec.ManagementClusters {
-		l := u.fleet.Spec.ManagementClusters[i].Layout()
+	for _, l := range u.layouts() {
 		for _, environment := range placed.subfolders(l.Clusters()) {
 			units = append(units, l.Apps(environment), l.Sync(environment), l.WorkloadFlux(environment))
-			if u.tree.has(l.FoldersFile(environment)) && u.fluxless(environment) == nil {
+			if u.tree.has(l.FoldersFile(environment)) && u.fluxless(l, environment) == nil {
 				for _, scope := range layout.Scopes() {
 					units = append(units, path.Join(l.Environment(environment), layout.CommonDir, scope))
 				}
@@ -100,6 +99,15 @@ func (u *passedOver) units(placed *placement) []string {
 		}
 	}
 	return units
+}
+
+// layouts are those of all management clusters for all their clouds.
+func (u *passedOver) layouts() []layout.Layout {
+	var all []layout.Layout
+	for i := range u.fleet.Spec.ManagementClusters {
+		all = append(all, u.fleet.Layouts(&u.fleet.Spec.ManagementClusters[i])...)
+	}
+	return all
 }
 
 // asIfUsed takes in what Flux would read of a unit that nobody has yet, or not everybody: there is nothing wrong with it.
@@ -162,9 +170,8 @@ func (u *passedOver) declaredPaths() []string {
 // loose judges the files that stand beside the folders of the layout instead of in one of them.
 func (u *passedOver) loose() {
 	dirs := []string{"providers", layout.ChartsDir}
-	for i := range u.fleet.Spec.ManagementClusters {
-		owned := u.fleet.Spec.ManagementClusters[i].Layout().Owned()
-		dirs = append(dirs, path.Dir(owned), owned)
+	for _, l := range u.layouts() {
+		dirs = append(dirs, path.Dir(l.Owned()), l.Owned())
 	}
 	slices.Sort(dirs)
 	for _, dir := range slices.Compact(dirs) {
@@ -176,12 +183,12 @@ func (u *passedOver) loose() {
 	}
 }
 
-// fluxless is a cluster of an environment that has clusters, and none on which Flux works: what they have in common reaches nobody. It is
-// nil for other environments.
-func (u *passedOver) fluxless(environment string) *cluster {
+// fluxless is a cluster of an environment that has clusters in a cloud, and none on which Flux works: what they have in common reaches
+// nobody. It is nil for other environments.
+func (u *passedOver) fluxless(l layout.Layout, environment string) *cluster {
 	var one *cluster
 	for _, c := range u.clusters {
-		if c.environment != environment {
+		if c.environment != environment || c.at != l {
 			continue
 		}
 		if u.tree.has(path.Join(c.dir, layout.FluxFile)) {
@@ -195,12 +202,11 @@ func (u *passedOver) fluxless(environment string) *cluster {
 // waits tells whether a file is for all clusters of an environment on none of which Flux works yet. The next cluster can have Flux, and
 // no cluster without is refused because of the file: so this is no error.
 func (u *passedOver) waits(f *file) bool {
-	for i := range u.fleet.Spec.ManagementClusters {
-		l := u.fleet.Spec.ManagementClusters[i].Layout()
+	for _, l := range u.layouts() {
 		for _, e := range u.fleet.Spec.Environments {
 			for _, scope := range layout.Scopes() {
 				if strings.HasPrefix(f.path, path.Join(l.Environment(e.Name), layout.CommonDir, scope)+"/") {
-					return u.fluxless(e.Name) != nil
+					return u.fluxless(l, e.Name) != nil
 				}
 			}
 		}
@@ -243,7 +249,14 @@ func (u *passedOver) managementCluster(m *v1alpha1.ManagementCluster, clusters [
 	if u.tree.has(path.Join(m.Dir(), layout.FluxDir)) && m.Dir() != "." { // the top has much that is not meant
 		u.below(m.Dir(), u.reason)
 	}
-	base := m.Layout().Clusters()
+	for _, l := range u.fleet.Layouts(m) {
+		u.clustersOf(m, l, clusters)
+	}
+}
+
+// clustersOf looks at the folders of the environments of a management cluster in one cloud.
+func (u *passedOver) clustersOf(m *v1alpha1.ManagementCluster, l layout.Layout, clusters []*cluster) {
+	base := l.Clusters()
 	for _, name := range u.tree.folders[base] {
 		if f := u.tree.byPath[path.Join(base, name)]; f != nil {
 			u.judge(f, u.reason)
@@ -263,7 +276,7 @@ func (u *passedOver) managementCluster(m *v1alpha1.ManagementCluster, clusters [
 				continue
 			}
 			if name == layout.CommonDir {
-				u.below(at, func(f *file) (string, string) { return u.commonReason(e.Name, at, f) })
+				u.below(at, func(f *file) (string, string) { return u.commonReason(l, e.Name, at, f) })
 				continue
 			}
 			if i := slices.IndexFunc(clusters, func(c *cluster) bool { return c.dir == at }); i >= 0 {

@@ -60,10 +60,10 @@ func misspelt(name string) string {
 }
 
 // commonReason is reason for a file of what the clusters of an environment have in common.
-func (u *passedOver) commonReason(environment, common string, f *file) (summary, hint string) {
+func (u *passedOver) commonReason(l layout.Layout, environment, common string, f *file) (summary, hint string) {
 	folder, _, nested := strings.Cut(strings.TrimPrefix(f.path, common+"/"), "/")
 	scoped := nested && slices.Contains(layout.Scopes(), folder)
-	switch c := u.fluxless(environment); {
+	switch c := u.fluxless(l, environment); {
 	case scoped && c != nil:
 		return fmt.Sprintf("no cluster of %s runs Flux", environment), u.givesFlux(c)
 	case scoped && !u.wired(path.Join(common, folder)):

@@ -213,7 +213,9 @@ var managementTable = table[fleetrepo.ManagementCluster]{
 		{title: "MANAGEMENT CLUSTER", of: func(m fleetrepo.ManagementCluster) string { return m.Name }},
 		{title: "HOST", of: func(m fleetrepo.ManagementCluster) string { return m.Host }},
 		{title: "PARENT", optional: true, of: func(m fleetrepo.ManagementCluster) string { return m.Parent }},
-		{title: "FOLDER", of: func(m fleetrepo.ManagementCluster) string { return m.Folder }},
+		{title: "FOLDER", of: func(m fleetrepo.ManagementCluster) string {
+			return strings.Join(append([]string{m.Folder}, m.CloudFolders...), ", ")
+		}},
 		{title: "PROVIDERS", of: func(m fleetrepo.ManagementCluster) string { return strings.Join(m.Providers, ", ") }},
 		{title: "CLUSTERS", of: func(m fleetrepo.ManagementCluster) string { return strconv.Itoa(m.Clusters) }},
 	},

@@ -227,7 +227,10 @@ func (b *bed) why(name string, declared bool) *Report {
 	defer cancel()
 	from := Sources{Client: b.Client, Management: "mgmt", Cluster: name}
 	if declared {
-		from.Declared = &Declared{Key: kube.Key{Namespace: name, Name: name}, File: "clusters/" + name + "/cluster.yaml", Environment: name}
+		from.Declared = &Declared{
+			Key: kube.Key{Namespace: name, Name: name}, File: "clusters/" + name + "/cluster.yaml", Environment: name,
+			AppliedBy: "clusters-" + name,
+		}
 	}
 	r, err := Collect(ctx, from)
 	if err != nil {

@@ -76,7 +76,7 @@ func (c *chain) applied(release *flux.Object) kube.Key {
 	key := kube.Key{Namespace: flux.Namespace, Name: flux.Name}
 	if d := c.from.Declared; d != nil {
 		for _, k := range c.flux.Kustomizations { // the name that `fleetctl init` gives
-			if k.Namespace == flux.Namespace && k.Name == "clusters-"+d.Environment {
+			if k.Namespace == flux.Namespace && k.Name == d.AppliedBy {
 				key.Name = k.Name
 			}
 		}

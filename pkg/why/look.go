@@ -39,6 +39,8 @@ type Declared struct {
 	Key kube.Key
 	// File and Environment that it is in.
 	File, Environment string
+	// AppliedBy is the name of the Flux Kustomization that applies its environment, as fleetctl names it.
+	AppliedBy string
 }
 
 // look has all objects of a cluster that were read.

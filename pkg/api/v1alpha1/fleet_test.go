@@ -110,7 +110,7 @@ func TestDirs(t *testing.T) {
 		t.Error(got)
 	}
 	m.Cloud, m.Generation = "edge", "v2"
-	if got := m.ClustersDir("staging"); got != "providers/edge/v2/clusters/staging" {
+	if got := m.Layout().Environment("staging"); got != "providers/edge/v2/clusters/staging" {
 		t.Error(got)
 	}
 }

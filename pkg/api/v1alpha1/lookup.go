@@ -45,12 +45,8 @@ func (f *Fleet) ManagementCluster(name string) (*ManagementCluster, error) {
 // Dir is the folder in the fleet repo of the management cluster's own configuration: that of its Layout.
 func (m *ManagementCluster) Dir() string { return m.Layout().Management() }
 
-// ClustersDir is the folder of the workload clusters of an environment: that of its Layout.
-func (m *ManagementCluster) ClustersDir(environment string) string {
-	return m.Layout().Environment(environment)
-}
-
-// Layout is where the management cluster and its workload clusters stand in the fleet repo. It is the same before and after SetDefaults.
+// Layout is where the management cluster and the workload clusters in its home stand in the fleet repo; see Fleet.Layouts for its other
+// clouds. It is the same before and after SetDefaults.
 func (m *ManagementCluster) Layout() layout.Layout {
 	cloud, generation := m.Cloud, m.Generation
 	if cloud == "" {

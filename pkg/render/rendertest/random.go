@@ -90,7 +90,7 @@ type maker struct {
 	notes *int
 	// released: production follows a channel of tags.
 	released bool
-	// side by side stand these management clusters.
+	// side by side stand these management clusters; behind their homes, further clouds in which they have folders.
 	layouts []layout.Layout
 }
 
@@ -162,6 +162,7 @@ func (m *maker) repo() error {
 		mgmt.Providers = append(mgmt.Providers, providers(more...)...)
 		fleet.Spec.ManagementClusters = []v1alpha1.ManagementCluster{mgmt}
 	}
+	m.clouds(fleet)
 	content, err := v1alpha1.Marshal(fleet)
 	if err != nil {
 		return err
@@ -208,12 +209,12 @@ spec:
 // management makes what each management cluster has of its own, and what the clusters of its environments have in common.
 func (m *maker) management() error {
 	for _, l := range m.layouts {
+		sync := []byte(fmt.Sprintf(gitSource, "flux-system", "branch: main") + fmt.Sprintf(gitSync, l.Management()))
+		system := []byte("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: flux-system\n")
+		components := slices.Concat(system, []byte(controller))
 		files := []manifest.File{
-			{Path: l.SyncFile(), Content: []byte(fmt.Sprintf(gitSource, "flux-system", "branch: main") + fmt.Sprintf(gitSync, l.Management()))},
-			{
-				Path:    path.Join(path.Dir(l.SyncFile()), layout.ComponentsFile),
-				Content: []byte("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: flux-system\n"),
-			},
+			{Path: l.SyncFile(), Content: sync},
+			{Path: path.Join(path.Dir(l.SyncFile()), layout.ComponentsFile), Content: system},
 			{Path: path.Join(path.Dir(l.SyncFile()), "kustomization.yaml"), Content: []byte("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: " +
 				"Kustomization\nresources:\n- gotk-components.yaml\n- gotk-sync.yaml\n")},
 			{Path: l.Management() + "/identities.yaml", Content: []byte(identities)},
@@ -224,14 +225,17 @@ func (m *maker) management() error {
 				Content: fmt.Appendf(nil, gitSource, "release", "tag: v1.0.0"),
 			})
 		}
+		if !l.IsHome() {
+			files = nil
+		}
 		for _, name := range m.fleet.Environments {
 			made, err := scaffold.EnvironmentFiles(l, scaffold.Environment{Name: name, Source: m.source(name)})
 			if err != nil {
 				return err
 			}
-			opts := scaffold.WorkloadFluxOptions{Layout: l, Environment: name, Components: slices.Concat(files[1].Content, []byte(controller))}
+			opts := scaffold.WorkloadFluxOptions{Layout: l, Environment: name, Components: components}
 			if m.source(name) == "" {
-				if opts.Source, err = scaffold.SourceOf(files[0].Content); err != nil {
+				if opts.Source, err = scaffold.SourceOf(sync); err != nil {
 					return err
 				}
 			}
@@ -285,14 +289,6 @@ func (m *maker) addons() error {
 		}
 	}
 	return m.add(files...)
-}
-
-// layoutFor is the management cluster that can make a cluster of a flavour.
-func (m *maker) layoutFor(flavour string) layout.Layout {
-	if len(m.layouts) > 1 && flavour != "docker" && flavour != "in-memory" && flavour != "vsphere-kubeadm" {
-		return m.layouts[1]
-	}
-	return m.layouts[0]
 }
 
 // clusters makes one cluster of each flavour and some more.

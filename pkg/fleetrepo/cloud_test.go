@@ -1,0 +1,160 @@
+package fleetrepo
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+)
+
+const cloudsFleet = `apiVersion: fleetctl.dev/v1alpha1
+kind: Fleet
+metadata: {name: acme}
+spec:
+  environments:
+  - name: dev
+  managementClusters:
+  - name: mgmt
+    kubernetesVersion: v1.36.3
+    providers: [{name: docker}, {name: aws}, {name: openstack}, {name: digitalocean}, {name: metal3}]
+`
+
+func cloudsRepo(t *testing.T, fleet string) *Repo {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, dir, v1alpha1.FileName, []byte(fleet))
+	return reopen(t, dir)
+}
+
+// The cloud of a team's own flavour is that of the infrastructure objects in its chart.
+func TestNamesOfClouds(t *testing.T) {
+	for kind, want := range map[string]string{
+		"OpenStackCluster": "openstack", "AWSManagedControlPlane": "aws", "DOCluster": "digitalocean", "Metal3Cluster": "metal3",
+		"DockerMachineTemplate": "docker", "NutanixCluster": "docker", // no provider of the fleet: the home
+	} {
+		for _, format := range []string{
+			"apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: %\n", "    apiGroup: infrastructure.cluster.x-k8s.io\n    kind: \"%\"\n",
+		} {
+			r := cloudsRepo(t, cloudsFleet)
+			write(t, r.Dir, "charts/ours/templates/cluster.yaml", []byte("kind: Cluster\n"+strings.Replace(format, "%", kind, 1)))
+			if at := r.layoutFor(&r.Fleet.Spec.ManagementClusters[0], "dev", "ours"); at.Cloud != want {
+				t.Errorf("%s: it stands in %s, want %s", kind, at.Cloud, want)
+			}
+		}
+	}
+}
+
+// The home goes by its provider, and other clouds' folders beside it go by theirs: the home's provider stays as long as there are any.
+func TestProviderOfTheHomeStays(t *testing.T) {
+	r := cloudsRepo(t, cloudsFleet)
+	write(t, r.Dir, "providers/docker/v1/mgmt/x.yaml", []byte("a: b\n"))
+	e, err := r.RemoveProvider("", v1alpha1.Provider{Name: "docker"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff, err := e.Changes.Diff(r.Dir); err != nil || !strings.Contains(diff, "cloud: docker") {
+		t.Errorf("the folder is not the management cluster's any more: %v\n%s", err, diff)
+	}
+	write(t, r.Dir, "providers/aws/v1/clusters/dev/x/cluster.yaml", []byte("a: b\n"))
+	_, err = r.RemoveProvider("", v1alpha1.Provider{Name: "docker"})
+	if err == nil || !strings.Contains(err.Error(), "providers/aws/v1 is beside it") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A management cluster gets no folder in which another one has the clusters of one of its clouds.
+func TestFolderOfAnothersCloud(t *testing.T) {
+	r := cloudsRepo(t, cloudsFleet)
+	write(t, r.Dir, "providers/aws/v1/clusters/dev/x/cluster.yaml", []byte("a: b\n"))
+	m := v1alpha1.ManagementCluster{Name: "second", Providers: []v1alpha1.Provider{{Name: "aws"}}, KubernetesVersion: "v1.36.3"}
+	e, err := r.AddManagementCluster(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff, err := e.Changes.Diff(r.Dir); err != nil || !strings.Contains(diff, "generation: v2") {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	m.Generation = "v1"
+	if _, err := r.AddManagementCluster(m); err == nil || !strings.Contains(err.Error(), "has the clusters of management cluster mgmt") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A transfer takes a cluster to the folder of its cloud at the other management cluster, and its tenants to that cloud's.
+func TestTransferBetweenClouds(t *testing.T) {
+	const fleet = `apiVersion: fleetctl.dev/v1alpha1
+kind: Fleet
+metadata: {name: acme}
+spec:
+  environments: [{name: dev}]
+  managementClusters:
+  - {name: here, kubernetesVersion: v1.36.3, providers: [{name: docker}, {name: aws}]}
+  - {name: there, kubernetesVersion: v1.36.3, generation: v2, providers: [{name: azure}, {name: aws}]}
+  - {name: own, kubernetesVersion: v1.36.3, cloud: eu, providers: [{name: aws}]}
+`
+	r := cloudsRepo(t, fleet)
+	edit := func(e *Edit, err error) {
+		t.Helper()
+		_, r = done(t, r, e, err)
+	}
+	for _, m := range []string{"azure/v2", "docker/v1", "eu/v1"} {
+		write(t, r.Dir, "providers/"+m+"/mgmt/flux-system/x.yaml", []byte("a: b\n"))
+	}
+	edit(r.AddTenant("shop", TenantOptions{}))
+	edit(r.Add(AddOptions{
+		Name: "x", Environment: "dev", Flavour: "aws-kubeadm", ManagementCluster: "here", Set: mustAssign(t, "region=eu-central-1"),
+	}))
+	for _, step := range []struct{ to, cloud, tenants string }{
+		{"there", "aws/v2", "aws"}, {"own", "eu/v1", "eu"}, {"here", "aws/v1", "aws"},
+	} {
+		edit(r.Transfer(TransferOptions{Cluster: "x", To: step.to, AcceptDifferences: true}))
+		dir := "providers/" + step.cloud + "/clusters/dev"
+		c, err := r.Cluster("x")
+		if err != nil || c.File != dir+"/x/cluster.yaml" || c.ManagementCluster != step.to || !r.exists(dir+"/chart-aws-kubeadm.yaml") {
+			t.Fatalf("to %s: %+v, %v", step.to, c, err)
+		}
+		tenant, err := r.read(dir + "/common/apps/tenants/shop.yaml")
+		if err != nil || !strings.Contains(string(tenant), "path: ./tenants/"+step.tenants+"/dev/shop\n") {
+			t.Errorf("to %s: %v\n%s", step.to, err, tenant)
+		}
+		if !r.exists("tenants/" + step.tenants + "/dev/shop/kustomization.yaml") {
+			t.Errorf("to %s: it has lost its tenant", step.to)
+		}
+		m, err := r.managementCluster(step.to)
+		if err != nil || !r.exists(r.LayoutOf(*c).ClustersFile("dev")) || r.LayoutOf(*c).Management() != m.Dir() {
+			t.Errorf("to %s: nothing applies it", step.to)
+		}
+	}
+}
+
+// What a command tells of an environment tells of it in all its clouds.
+func TestNotificationOfClouds(t *testing.T) {
+	r := cloudsRepo(t, cloudsFleet)
+	edit := func(e *Edit, err error) string {
+		t.Helper()
+		var diff string
+		diff, r = done(t, r, e, err)
+		return lines(diff)
+	}
+	const file = "providers/docker/v1/mgmt/notifications/chat.yaml"
+	edit(r.AddNotification(v1alpha1.Notification{
+		Name: "chat", Type: v1alpha1.NotifySlack, Environments: []string{"dev"}, Secret: "chat", Channel: "fleet",
+	}))
+	add := func(name, flavour string) AddOptions {
+		return AddOptions{Name: name, Environment: "dev", Flavour: flavour, Values: map[string]any{"region": "eu-central-1"}}
+	}
+	if got := edit(r.Add(add("x", "aws-kubeadm"))); !strings.Contains(got, "+    name: clusters-dev.aws\n") {
+		t.Errorf("it does not tell of the second cloud:\n%s", got)
+	}
+	content, err := r.read(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := edit(r.Add(add("other", "aws-eks"))); strings.Contains(got, "clusters-dev.aws") {
+		t.Errorf("it tells twice:\n%s", got)
+	}
+	again, err := r.read(file)
+	if err != nil || string(again) != string(content) {
+		t.Errorf("%v\n%s", err, again)
+	}
+}
