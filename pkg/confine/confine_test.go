@@ -91,7 +91,10 @@ func TestTask(t *testing.T) {
 }
 
 // attempts are what a process is to try.
-type attempts struct{ Program, Address, Outside, Inside, Kept string }
+type attempts struct {
+	Program, Address, Outside, Inside, Kept string
+	Inherited                               int // a file that is open where fleetctl is started, and has Outside's content; 0: none
+}
 
 // try does what nothing that renders may, and says what worked.
 func try(_ context.Context, a attempts) ([]string, error) {
@@ -129,6 +132,12 @@ func try(_ context.Context, a attempts) ([]string, error) {
 	if err := os.WriteFile(a.Kept, []byte("x"), 0o600); err != nil {
 		worked = append(worked, "what it keeps it cannot write: "+err.Error())
 	}
+	if a.Inherited != 0 {
+		text := make([]byte, len("private"))
+		if _, err := os.NewFile(uintptr(a.Inherited), "inherited").Read(text); err == nil && string(text) == "private" {
+			worked = append(worked, "read what was open")
+		}
+	}
 	fds, err := os.ReadDir("/proc/self/fd")
 	if err == nil && len(fds) > 0 {
 		worked = append(worked, "read /proc")
@@ -153,6 +162,7 @@ func TestReachesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	a.Inherited = inheritable(t, a.Outside)
 	worked, err := trying.Run(inside(t, limits), a, confine.Needs{Read: []string{readable}, Write: []string{writable}})
 	if err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package confine
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"syscall"
 
 	"github.com/landlock-lsm/go-landlock/landlock"
@@ -33,6 +34,7 @@ func killed(state *os.ProcessState) bool {
 
 // restrict gives up all that a task does not need. What this kernel lacks of it is left out; what it has and refuses is an error.
 func restrict(s *start) error {
+	closeInherited()
 	// Of all limits of memory this is the one that Go lives with: address space it takes much more of than it uses.
 	if err := setLimit(unix.RLIMIT_DATA, uint64(s.Limits.Memory)); err != nil { //nolint:gosec // it is positive
 		return fmt.Errorf("limit memory: %w", err)
@@ -55,6 +57,29 @@ func restrict(s *start) error {
 		return fmt.Errorf("limit files: %w", err)
 	}
 	return filterCalls()
+}
+
+// closeInherited closes the files that who started fleetctl has left open: they come along where nobody has said otherwise, and what is open
+// already no rule for files stops. Those of this process itself, such as its runtime's, are closed for others.
+func closeInherited() {
+	var open []int
+	if entries, err := os.ReadDir("/proc/self/fd"); err == nil {
+		for _, e := range entries {
+			if fd, err := strconv.Atoi(e.Name()); err == nil {
+				open = append(open, fd)
+			}
+		}
+	} else { // without /proc: the usual numbers
+		for fd := range 1024 {
+			open = append(open, fd)
+		}
+	}
+	for _, fd := range open {
+		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+		if err == nil && fd > syscall.Stderr && flags&unix.FD_CLOEXEC == 0 {
+			_ = unix.Close(fd)
+		}
+	}
 }
 
 func setLimit(which int, most uint64) error {
