@@ -103,6 +103,51 @@ func workload(t *testing.T, owner capi.Owner) (objects []capi.Portable) {
 	return objects
 }
 
+// heard is a reporter that keeps the warnings.
+type heard struct {
+	progress.Reporter
+
+	warnings []string
+}
+
+func (h *heard) Warn(text string) { h.warnings = append(h.warnings, text) }
+
+// Where only the fleet repo tells of an earlier run, a bootstrap says what it looked for, and which flag decides.
+func TestBootstrapOfARepoThatHadOne(t *testing.T) {
+	for name, c := range map[string]struct {
+		place        string
+		before, gone bool
+		says         string
+	}{
+		"a new repo":                     {},
+		"it had one":                     {before: true, says: "fleet.yaml declares no spec.snapshots.to"},
+		"it had one, without a snapshot": {place: "snapshots: {to: snapshots}, ", before: true, says: "there is no snapshot of it in"},
+		"it had one that is gone":        {before: true, gone: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, _ := newRunner(t, nil, c.place)
+			h := &heard{Reporter: progress.Discard}
+			b.session.Deps.Report, b.opts.SourceIsGone = h, c.gone
+			if c.before {
+				file := filepath.Join(b.session.Opts.Dir, filepath.FromSlash(b.session.Layout().SyncFile()))
+				if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(file, []byte("{}\n"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := b.fromSnapshot(t.Context()); err != nil || b.restore != nil {
+				t.Fatalf("%v, restores %t", err, b.restore != nil)
+			}
+			said := strings.Join(h.warnings, "\n")
+			if c.says == "" && said != "" || !strings.Contains(said, c.says) || c.says != "" && !strings.Contains(said, "--source-is-gone") {
+				t.Errorf("warnings: %q", said)
+			}
+		})
+	}
+}
+
 // All that a bootstrap may find on a machine that knows nothing: what it begins from, or why it makes nothing.
 func TestBootstrapOnANewRunner(t *testing.T) {
 	const declared = "snapshots: {to: snapshots}, "
