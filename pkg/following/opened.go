@@ -54,7 +54,7 @@ func (r Rehearsal) open(ctx context.Context, applied []flux.ToApply) (sealed map
 // whySealed says why an object stays encrypted. The error of a file that was decrypted may quote what it holds.
 func (r Rehearsal) whySealed(err error) string {
 	if errors.Is(err, secret.ErrNoKey) {
-		return "is encrypted for a key that neither " + r.Name + " nor this machine has"
+		return "is encrypted for a key that " + r.Name + " will not have"
 	}
 	return "is encrypted, and does not decrypt"
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 	"github.com/fleetctl/fleetctl/pkg/standing"
 	"github.com/fleetctl/fleetctl/pkg/steps"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 const (
@@ -85,8 +86,11 @@ func (b *bootstrap) fromSnapshot(ctx context.Context) error {
 		return nil //nolint:nilerr // preflight tells it with all else
 	}
 	place, ids, err := b.session.Snapshots(ctx)
-	if err != nil || len(ids) == 0 {
+	if err != nil {
 		return err
+	}
+	if len(ids) == 0 {
+		return b.warnOfAnother(ctx)
 	}
 	st, err := b.session.Host.State(ctx)
 	if err == nil && st == host.StateStopped {
@@ -113,6 +117,29 @@ func (b *bootstrap) fromSnapshot(ctx context.Context) error {
 	b.session.Deps.Report.Warn(fmt.Sprintf("going on from the snapshot %s of %s, taken %s: what was made after it is not in it", r.Snap.ID,
 		b.session.Mgmt.Name, plain.Ago(r.Snap.Taken)))
 	b.restore, b.init.GoesOn = r, true
+	return nil
+}
+
+// warnOfAnother warns where the fleet repo says that the management cluster was made before, and nothing else tells anything of it: no host
+// and no record on this machine, and no snapshot. It may live. No error: who tears a fleet down and makes it again finds the same.
+func (b *bootstrap) warnOfAnother(ctx context.Context) error {
+	st, err := b.session.Host.State(ctx)
+	if err != nil || st != host.StateAbsent || b.opts.SourceIsGone {
+		return err
+	}
+	if !within.Exists(b.session.Opts.Dir, b.session.Layout().SyncFile()) {
+		return nil
+	}
+	if _, err := b.session.Cluster.Load(); err == nil {
+		return nil // this machine has made it, and knows of it
+	}
+	looked := "fleet.yaml declares no spec.snapshots.to"
+	if to := b.session.SnapshotsTo(); to != "" {
+		looked = "there is no snapshot of it in " + to
+	}
+	b.session.Deps.Report.Warn(fmt.Sprintf("the fleet repo has been given to the Flux of a management cluster %s before (%s), and whether that "+
+		"one lives cannot be told: it has no host on this machine, and %s. If it lives, end this, and `fleetctl connect` to it: two would make "+
+		"the same clusters. --source-is-gone says that it does not", b.session.Mgmt.Name, b.session.Layout().SyncFile(), looked))
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 
 // What a machine remembers of a cluster may change until a command has its lock: one that was pivoted in between is nobody's to remove.
 func TestTeardownReadsTheRecordUnderItsLock(t *testing.T) {
+	t.Setenv("PATH", t.TempDir()) // a container engine that is installed here, and does not run, is no matter of this test
 	store := state.Store{Dir: t.TempDir()}
 	cluster := store.Cluster("mgmt")
 	record := state.Record{Name: "mgmt", Fleet: "acme", HostType: "embedded", Ephemeral: true}

@@ -230,7 +230,11 @@ func (t *Target) Host(ctx context.Context) (host.Host, error) {
 
 // absent is the error of every command that looks at a management cluster which is not there.
 func (t *Target) absent() error {
-	return diag.NotReady("make it with `fleetctl init`", "the management cluster %s does not exist", t.Name)
+	hint := "make it with `fleetctl init`"
+	if t.Record == nil { // another machine's host is not seen from here
+		hint += "; if another machine has made it, learn the way there: `fleetctl connect`"
+	}
+	return diag.NotReady(hint, "the management cluster %s does not exist", t.Name)
 }
 
 // elsewhere is the error if this machine does not know how to reach the cluster. The cluster may exist, for example if it is older than

@@ -17,8 +17,11 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
-// infrastructure is the API group of the clouds' providers.
-const infrastructure = "infrastructure.cluster.x-k8s.io"
+// The API groups of the clouds' providers, and of the control planes, some of which are the clouds' own.
+const (
+	infrastructure = "infrastructure.cluster.x-k8s.io"
+	controlPlanes  = "controlplane.cluster.x-k8s.io"
+)
 
 // mostEndpoints bounds what is tried.
 const mostEndpoints = 20
@@ -90,13 +93,9 @@ func (p *Move) tryClouds(ctx context.Context, source *kube.Client, target *Targe
 	if err != nil {
 		return err
 	}
-	graph, err := from.Graph(ctx, capi.GraphOptions{})
+	objects, err := from.InGroups(ctx, infrastructure, controlPlanes) // the inventory reads all; this needs two groups of it
 	if err != nil {
 		return err
-	}
-	objects := make([]*unstructured.Unstructured, 0, len(graph.Items))
-	for _, item := range graph.Items {
-		objects = append(objects, item.Unstructured)
 	}
 	urls, unknown := endpoints(objects)
 	report := p.session.Deps.Report

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,8 +16,11 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/ownrepo"
+	"github.com/fleetctl/fleetctl/pkg/ownrepo/ownrepotest"
 	"github.com/fleetctl/fleetctl/pkg/progress"
 	"github.com/fleetctl/fleetctl/pkg/secret"
 )
@@ -132,6 +136,70 @@ func transferOf(t *testing.T, h *heard) *transfer {
 	}
 }
 
+// So does a transfer into a fleet repo of the target's own, with what arrives there, encrypted for its keys.
+func TestRehearseIntoOwnRepo(t *testing.T) {
+	forge, dir, deps, key := ownrepotest.New(t)
+	h := &heard{Reporter: progress.Discard}
+	deps.Report = h
+	add := fleetrepo.AddOptions{
+		Name: "early", Environment: "prod", ManagementCluster: "root", Flavour: "docker", KubernetesVersion: "v1.36.3",
+	}
+	_, err := change.Make(t.Context(), change.Options{
+		Dir: dir, Edit: func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.Add(add) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed, err := secret.Encrypt([]byte("{apiVersion: v1, kind: Secret, metadata: {name: token, namespace: early}, stringData: {a: '-7'}}\n"),
+		secret.Rule{EncryptedRegex: "^(data|stringData)$", Recipients: secret.Keys{key}.Recipients()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(dir, "providers", "root", "v1", "clusters", "prod", "early")
+	for name, content := range map[string]string{
+		"token.sops.yaml": string(sealed), "kustomization.yaml": "resources: [cluster.yaml, token.sops.yaml]\n",
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "providers", "eu")); err != nil { // with a file that is no object
+		t.Fatal(err)
+	}
+	git := change.Credentials{Token: forge.Token}
+	own, err := ownrepo.Open(t.Context(), deps, ownrepo.Options{Dir: dir, Cluster: "eu", Git: git})
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, server := clientOf(t)
+	x := &transfer{
+		Deps: deps, name: "early", key: kube.Key{Namespace: "early", Name: "early"}, warned: map[string]bool{}, result: &Result{},
+		opts: Options{
+			Cluster: "prod/early", To: "eu", Change: change.Options{Dir: dir, Push: true},
+			Into: &Into{Dir: own.Dir, Git: git, From: "root", Reseal: own.Reseal},
+		},
+		from: &side{target: &management.Target{Name: "root"}}, to: &side{target: &management.Target{Name: "eu"}},
+	}
+	if err := x.rehearse(t.Context(), target, nil); err != nil {
+		t.Errorf("without the key of eu: %v", err)
+	}
+	if said := strings.Join(h.warnings, "\n"); !strings.Contains(said, "Secret early/token, which is encrypted for a key that eu will not have") {
+		t.Errorf("warnings: %q", said)
+	}
+	server.keys = secret.Keys{key}.File() // the masters' key opens nothing there
+	if err := x.rehearse(t.Context(), target, nil); err != nil {
+		t.Errorf("with the key of the masters: %v", err)
+	}
+	if len(server.changes) > 0 {
+		t.Errorf("it has changed something: %q", server.changes)
+	}
+	if head := forge.Head(t, "main"); head != "" {
+		if files := gittest.Git(t, own.Dir, "ls-tree", "-r", "--name-only", head); strings.Contains(files, "early") {
+			t.Errorf("it has pushed:\n%s", files)
+		}
+	}
+}
+
 // A transfer tries what is encrypted, too, with the keys of the target, and quotes nothing of it.
 func TestRehearseEncrypted(t *testing.T) {
 	target, server := clientOf(t)
@@ -158,7 +226,7 @@ func TestRehearseEncrypted(t *testing.T) {
 	if err := x.rehearse(t.Context(), target, nil); err != nil {
 		t.Errorf("without the key: %v", err)
 	}
-	if said := strings.Join(h.warnings, "\n"); !strings.Contains(said, "Secret shop/password, which is encrypted for a key that") {
+	if said := strings.Join(h.warnings, "\n"); !strings.Contains(said, "Secret shop/password, which is encrypted for a key that second will not have") {
 		t.Errorf("warnings: %q", said)
 	}
 	server.keys = keys.File()
@@ -219,7 +287,7 @@ func TestRehearse(t *testing.T) {
 	if err := x.rehearse(ctx, target, source); err == nil || !strings.Contains(err.Error(), "ResourceQuota shop/all") {
 		t.Errorf("what is declared at the target: %v", err)
 	}
-	if changed := append(ofSource.changes, ofTarget.changes...); len(changed) > 0 {
+	if changed := slices.Concat(ofSource.changes, ofTarget.changes); len(changed) > 0 {
 		t.Errorf("it has changed something: %q", changed)
 	}
 }

@@ -1,0 +1,281 @@
+package lifecycle
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/progress"
+	"github.com/fleetctl/fleetctl/pkg/secret"
+	"github.com/fleetctl/fleetctl/pkg/session"
+	"github.com/fleetctl/fleetctl/pkg/snapshot"
+	"github.com/fleetctl/fleetctl/pkg/state"
+)
+
+const identity = "7c1d8f0e-8a4f-4d0e-9d0b-0a1d0c6b6f11"
+
+// newRunner is a bootstrap on a machine that knows nothing but the fleet repo and its keys, and the place of its snapshots.
+func newRunner(t *testing.T, keys secret.Keys, snapshots string) (*bootstrap, snapshot.Place) {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		v1alpha1.FileName: "{apiVersion: fleetctl.dev/v1alpha1, kind: Fleet, metadata: {name: acme}, spec: {" + snapshots +
+			"managementClusters: [{name: mgmt, host: {type: embedded}, providers: [{name: docker, version: v1.14.2}]}]}}\n",
+		fleetrepo.IdentityFile: string(fleetrepo.IdentityContent(identity)),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	deps := management.Deps{
+		Report: progress.Discard, Store: state.Store{Dir: t.TempDir()}, CacheDir: t.TempDir(),
+		LookupEnv: func(name string) (string, bool) {
+			if name != "SOPS_AGE_KEY" || len(keys) == 0 {
+				return "", false
+			}
+			return string(keys.File()), true
+		},
+	}
+	s, err := session.Open(t.Context(), deps, session.Options{Dir: dir, Ephemeral: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	if snapshots == "" {
+		return newBootstrap(s, BootstrapOptions{}), nil
+	}
+	place, err := s.Place()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newBootstrap(s, BootstrapOptions{}), place
+}
+
+// workload is the API server of a workload cluster, which says who manages it.
+func workload(t *testing.T, owner capi.Owner) (objects []capi.Portable) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		var body any
+		switch r.URL.Path {
+		case "/api":
+			body = map[string]any{"kind": "APIVersions", "versions": []string{"v1"}}
+		case "/apis":
+			body = map[string]any{"kind": "APIGroupList", "apiVersion": "v1", "groups": []any{}}
+		case "/api/v1":
+			body = map[string]any{"kind": "APIResourceList", "groupVersion": "v1", "resources": []any{
+				map[string]any{"name": "configmaps", "namespaced": true, "kind": "ConfigMap", "verbs": []string{"get"}},
+			}}
+		default:
+			body = map[string]any{
+				"kind": "ConfigMap", "apiVersion": "v1", "metadata": map[string]any{"namespace": "kube-system", "name": "fleetctl-owner"},
+				"data": map[string]any{"owner": owner.String()},
+			}
+		}
+		_ = json.NewEncoder(w).Encode(body)
+	}))
+	t.Cleanup(server.Close)
+	kubeconfig := "{apiVersion: v1, kind: Config, clusters: [{name: a, cluster: {server: '" + server.URL +
+		"'}}], contexts: [{name: a, context: {cluster: a}}], current-context: a}"
+	for _, object := range []map[string]any{
+		{"kind": "Cluster", "apiVersion": "cluster.x-k8s.io/v1beta2", "metadata": map[string]any{"namespace": "shop", "name": "shop"}},
+		{
+			"kind": "Secret", "apiVersion": "v1", "metadata": map[string]any{"namespace": "shop", "name": "shop-kubeconfig"},
+			"data": map[string]any{"value": []byte(kubeconfig)},
+		},
+	} {
+		content, err := json.Marshal(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, capi.Portable{Object: content})
+	}
+	return objects
+}
+
+// heard is a reporter that keeps the warnings.
+type heard struct {
+	progress.Reporter
+
+	warnings []string
+}
+
+func (h *heard) Warn(text string) { h.warnings = append(h.warnings, text) }
+
+// Where only the fleet repo tells of an earlier run, a bootstrap says what it looked for, and which flag decides.
+func TestBootstrapOfARepoThatHadOne(t *testing.T) {
+	for name, c := range map[string]struct {
+		place        string
+		before, gone bool
+		says         string
+	}{
+		"a new repo":                     {},
+		"it had one":                     {before: true, says: "fleet.yaml declares no spec.snapshots.to"},
+		"it had one, without a snapshot": {place: "snapshots: {to: snapshots}, ", before: true, says: "there is no snapshot of it in"},
+		"it had one that is gone":        {before: true, gone: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, _ := newRunner(t, nil, c.place)
+			h := &heard{Reporter: progress.Discard}
+			b.session.Deps.Report, b.opts.SourceIsGone = h, c.gone
+			if c.before {
+				file := filepath.Join(b.session.Opts.Dir, filepath.FromSlash(b.session.Layout().SyncFile()))
+				if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(file, []byte("{}\n"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := b.fromSnapshot(t.Context()); err != nil || b.restore != nil {
+				t.Fatalf("%v, restores %t", err, b.restore != nil)
+			}
+			said := strings.Join(h.warnings, "\n")
+			if c.says == "" && said != "" || !strings.Contains(said, c.says) || c.says != "" && !strings.Contains(said, "--source-is-gone") {
+				t.Errorf("warnings: %q", said)
+			}
+		})
+	}
+}
+
+// All that a bootstrap may find on a machine that knows nothing: what it begins from, or why it makes nothing.
+func TestBootstrapOnANewRunner(t *testing.T) {
+	const declared = "snapshots: {to: snapshots}, "
+	key, err := secret.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := secret.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine := secret.Keys{key}
+	good := func() *snapshot.Snapshot {
+		return &snapshot.Snapshot{
+			FormatVersion: "1", ID: snapshot.NewID(time.Now()), Taken: time.Now(), By: "runner-1", Fleet: identity, FleetName: "acme",
+			ManagementCluster: "mgmt", UID: "lost", Clusters: []string{"shop/shop"}, Available: []string{}, Providers: []string{},
+			Counts: map[string]int{"Cluster": 1},
+		}
+	}
+	owned := func(by string, epoch int64) func(*testing.T, *snapshot.Snapshot) {
+		return func(t *testing.T, s *snapshot.Snapshot) {
+			t.Helper()
+			s.Objects = workload(t, capi.Owner{Fleet: identity, ManagementCluster: by, Epoch: epoch})
+		}
+	}
+	for name, c := range map[string]struct {
+		place    string
+		gone     bool
+		keys     secret.Keys
+		snapshot func(*testing.T, *snapshot.Snapshot) // changes a good one; nil: there is none
+		spoil    func(*testing.T, string)             // changes the folder of the snapshots
+		says     []string                             // of the error; none: it begins
+		restores bool                                 // begins from the snapshot
+	}{
+		"no place is declared":    {keys: mine},
+		"nothing in the place":    {place: declared, keys: mine},
+		"nothing, and it is gone": {place: declared, gone: true, keys: mine},
+		"nobody says that it is gone": {
+			place: declared, keys: mine, snapshot: func(*testing.T, *snapshot.Snapshot) {},
+			says: []string{"mgmt that the snapshot was taken of", "by runner-1", "is gone", "its host on this machine is absent", "--source-is-gone"},
+		},
+		"it is gone": {place: declared, gone: true, keys: mine, snapshot: func(*testing.T, *snapshot.Snapshot) {}, restores: true},
+		"it was handed over": {
+			place: declared, gone: true, keys: mine, snapshot: func(_ *testing.T, s *snapshot.Snapshot) { s.HandedOver = "second" },
+			says: []string{"second", "mgmt"},
+		},
+		"another fleet's": {
+			place: declared, gone: true, keys: mine,
+			snapshot: func(_ *testing.T, s *snapshot.Snapshot) { s.Fleet, s.FleetName = "0"+identity[1:], "theirs" },
+			says:     []string{"of fleet theirs", "run it in that fleet's repo"},
+		},
+		"another management cluster's": {
+			place: declared, gone: true, keys: mine, snapshot: func(_ *testing.T, s *snapshot.Snapshot) { s.ManagementCluster = "third" },
+			says: []string{"of management cluster third", "--management"},
+		},
+		"no key here": {
+			place: declared, gone: true, snapshot: func(*testing.T, *snapshot.Snapshot) {},
+			says: []string{secret.ErrNoKey.Error(), "--age-key-file"},
+		},
+		"a strange key here": {
+			place: declared, gone: true, keys: secret.Keys{other}, snapshot: func(*testing.T, *snapshot.Snapshot) {},
+			says: []string{secret.ErrNoKey.Error(), "--age-key-file"},
+		},
+		"a torn snapshot": {
+			place: declared, gone: true, keys: mine, snapshot: func(*testing.T, *snapshot.Snapshot) {},
+			spoil: func(t *testing.T, dir string) {
+				t.Helper()
+				files, err := filepath.Glob(filepath.Join(dir, "mgmt", "*"))
+				if err != nil || len(files) != 1 {
+					t.Fatalf("%q, %v", files, err)
+				}
+				if err := os.Truncate(files[0], 20); err != nil {
+					t.Fatal(err)
+				}
+			},
+			says: []string{"snapshot"},
+		},
+		"a place that cannot be read": {
+			place: declared, gone: true, keys: mine,
+			spoil: func(t *testing.T, dir string) {
+				t.Helper()
+				if err := os.WriteFile(dir, []byte("a file"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			},
+			says: []string{"snapshots"},
+		},
+		"its clusters are another's since": {
+			place: declared, gone: true, keys: mine, snapshot: owned("second", 1),
+			says: []string{"shop/shop is managed by second", "nothing has been changed"},
+		},
+		"its clusters are nobody's since": {
+			place: declared, gone: true, keys: mine, snapshot: owned("", 1), says: []string{"shop/shop was detached"},
+		},
+		"its clusters are another's since, and nobody says that it is gone": {
+			place: declared, keys: mine, snapshot: owned("second", 1), says: []string{"shop/shop is managed by second"},
+		},
+		"its clusters were another's before": {place: declared, gone: true, keys: mine, snapshot: owned("second", 0), restores: true},
+		"its clusters are its own":           {place: declared, gone: true, keys: mine, snapshot: owned("mgmt", 1), restores: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, place := newRunner(t, c.keys, c.place)
+			b.opts.SourceIsGone = c.gone
+			if c.snapshot != nil {
+				s := good()
+				c.snapshot(t, s)
+				if err := snapshot.Put(t.Context(), place, s, mine); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if c.spoil != nil {
+				c.spoil(t, filepath.Join(b.session.Opts.Dir, "snapshots"))
+			}
+			err := b.fromSnapshot(t.Context())
+			if c.says == nil && err != nil || c.says != nil && err == nil {
+				t.Fatalf("got %v (%s)", err, diag.Hint(err))
+			}
+			for _, want := range c.says {
+				if text := err.Error() + "\n" + diag.Hint(err); !strings.Contains(text, want) {
+					t.Errorf("%q lacks %q", text, want)
+				}
+			}
+			if (b.restore != nil) != c.restores {
+				t.Errorf("it restores: %t", b.restore != nil)
+			}
+			if records, err := b.session.Deps.Store.List(); err != nil || len(records) > 0 {
+				t.Errorf("a look has left %v, %v", records, err)
+			}
+		})
+	}
+}
