@@ -291,3 +291,20 @@ func TestMissingOnSeveral(t *testing.T) {
 		t.Errorf("%d findings: %v", n, found)
 	}
 }
+
+// A namespace that somebody else may make is doubted once, not for each object in it.
+func TestNamespaceDoubtedOnce(t *testing.T) {
+	files := rawRepo()
+	for _, name := range []string{"a", "b", "c"} {
+		files["infra/"+name+".yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + ", namespace: elsewhere}\n"
+	}
+	var found diag.Findings
+	for _, f := range ofRule(validate(t, files, knownKinds(t)).Findings, RuleMissingNS) {
+		if strings.Contains(f.Summary, "elsewhere") {
+			found = append(found, f)
+		}
+	}
+	if len(found) != 1 || found[0].File != "infra/a.yaml" || !strings.Contains(found[0].Hint, "all objects in it (3)") {
+		t.Error(found)
+	}
+}

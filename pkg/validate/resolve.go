@@ -71,8 +71,8 @@ type resolver struct {
 	named   map[known][]*object
 	// owners are the objects that Cluster API gives to one owner, with the first that claims each.
 	owners map[known]*object
-	// lacks are the places at which what findings say is missing.
-	lacks map[said]place
+	// lacks is what findings say is missing.
+	lacks map[said]known
 }
 
 // followed are the kinds that are looked for.
@@ -100,7 +100,7 @@ func (o *object) places() []place {
 func (r *run) checkReferences(all []*object) diag.Findings {
 	s := &resolver{
 		run: r, objects: map[known]bool{}, names: map[known][]string{}, clusters: map[known]bool{}, opaque: map[place]bool{},
-		wanted: map[groupKind]bool{}, owners: map[known]*object{}, lacks: map[said]place{},
+		wanted: map[groupKind]bool{}, owners: map[known]*object{}, lacks: map[said]known{},
 	}
 	var applied []*object
 	for _, o := range all {
@@ -125,7 +125,7 @@ func (r *run) checkReferences(all []*object) diag.Findings {
 			out = append(out, s.check(o)...)
 		}
 	}
-	return append(s.together(out), s.cycles(applied)...)
+	return append(s.together(s.oncePerNamespace(out)), s.cycles(applied)...)
 }
 
 func (s *resolver) learn(o *object) {
@@ -240,7 +240,7 @@ func (s *resolver) check(o *object) diag.Findings {
 			if ref.rule == RuleClusterRef {
 				s.explain(&f, p, ref)
 			}
-			s.lacks[said{f.File, f.Line, f.Rule, f.Summary}] = p
+			s.lacks[sayingOf(f)] = ref.in(p)
 			out = append(out, f)
 			break
 		}

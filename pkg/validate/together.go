@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,12 +13,12 @@ import (
 func (s *resolver) together(all diag.Findings) diag.Findings {
 	where := map[said][]string{}
 	key := func(f diag.Finding) (said, string) {
-		p, ok := s.lacks[sayingOf(f)]
-		head, cut := strings.CutSuffix(f.Summary, " on "+p.String())
-		if !ok || p.target != "" || !cut {
+		lacks, ok := s.lacks[sayingOf(f)]
+		head, cut := strings.CutSuffix(f.Summary, " on "+lacks.place.String())
+		if !ok || lacks.place.target != "" || !cut {
 			return said{}, ""
 		}
-		return said{f.File, f.Line, f.Rule, head}, p.mgmt
+		return said{f.File, f.Line, f.Rule, head}, lacks.place.mgmt
 	}
 	for _, f := range all {
 		if k, name := key(f); name != "" && !slices.Contains(where[k], name) {
@@ -35,6 +36,37 @@ func (s *resolver) together(all diag.Findings) diag.Findings {
 			told[k] = true
 			f.Summary = k.summary + " on the management clusters " + listOf(names)
 			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// oncePerNamespace makes one finding of those that say of many objects that the namespace that they are in is missing, where that is no more
+// than a doubt.
+func (s *resolver) oncePerNamespace(all diag.Findings) diag.Findings {
+	doubted := func(f diag.Finding) (known, bool) {
+		lacks, ok := s.lacks[sayingOf(f)]
+		return lacks, ok && f.Rule == RuleMissingNS && f.Severity == diag.SeverityWarning && s.run.saidTogether(f)
+	}
+	first, objects := map[known]diag.Finding{}, map[known]int{}
+	for _, f := range all {
+		namespace, ok := doubted(f)
+		if !ok {
+			continue
+		}
+		if there, told := first[namespace]; !told || cmp.Or(cmp.Compare(f.File, there.File), cmp.Compare(f.Line, there.Line)) < 0 {
+			first[namespace] = f
+		}
+		objects[namespace]++
+	}
+	out := slices.DeleteFunc(slices.Clone(all), func(f diag.Finding) bool {
+		namespace, ok := doubted(f)
+		return ok && sayingOf(f) != sayingOf(first[namespace])
+	})
+	for i, f := range out {
+		namespace, ok := doubted(f)
+		if n := objects[namespace]; ok && n > 1 {
+			out[i].Hint = strings.TrimPrefix(fmt.Sprintf("%s; it is said once for all objects in it (%d)", f.Hint, n), "; ")
 		}
 	}
 	return out
