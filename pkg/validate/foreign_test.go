@@ -308,3 +308,33 @@ func TestNamespaceDoubtedOnce(t *testing.T) {
 		t.Error(found)
 	}
 }
+
+// Flux Operator names the source and the Kustomization of a FluxInstance after its namespace.
+func TestFluxInstanceInAnotherNamespace(t *testing.T) {
+	files := rawRepo()
+	files["infra/flux.yaml"] = `apiVersion: v1
+kind: Namespace
+metadata: {name: operated}
+---
+apiVersion: fluxcd.controlplane.io/v1
+kind: FluxInstance
+metadata: {name: flux, namespace: operated}
+spec: {sync: {kind: GitRepository, url: "https://git.example.com/acme/infra.git", ref: refs/heads/main, path: clusters/mgmt}}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: more, namespace: operated}
+spec:
+  interval: 10m
+  prune: true
+  path: ./more
+  dependsOn: [{name: operated}]
+  sourceRef: {kind: GitRepository, name: operated}
+`
+	files["more/cm.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more, namespace: default}\n"
+	for _, f := range validate(t, files, knownKinds(t)).Findings {
+		if f.Rule == RuleMissingSource || f.Rule == RuleMissingDepends {
+			t.Errorf("%s [%s]", f, f.Rule)
+		}
+	}
+}
