@@ -26,6 +26,9 @@ type closure struct {
 	weights  map[string]int
 	within   []string // folders of plugin configurations that are being built around this
 	findings diag.Findings
+	// lenient: remote resources are left out, each with a finding in left.
+	lenient bool
+	left    diag.Findings
 	// openAPI says that a schema of somebody's own is read, which kustomize keeps for all builds of the process.
 	openAPI bool
 }
@@ -138,6 +141,9 @@ func (c *closure) kustomization(dir string, k *kustFile) (weight int) {
 	several("resources", k.Resources, aFile|aFolder)
 	several("bases", k.Bases, aFile|aFolder) //nolint:staticcheck // deprecated, and still read
 	several("components", k.Components, aFolder)
+	for _, list := range []*[]string{&k.Resources, &k.Bases, &k.Components} { //nolint:staticcheck // as above
+		*list = slices.DeleteFunc(*list, func(name string) bool { return name == leftOut })
+	}
 	several("crds", k.Crds, aFile)
 	for i, name := range k.Crds {
 		c.crds(dir, name, k.at("crds", i))

@@ -47,6 +47,8 @@ type builds struct {
 	repo  *repo
 	cache cache
 	begin func(name, group string, at func() string) (end func(), err error)
+	// lenient: what would have to be fetched is left out, with a warning, where else nothing of the folder would be built.
+	lenient bool
 
 	mu   sync.Mutex
 	done map[string]*built
@@ -296,18 +298,19 @@ func (b *builds) whole(dir string, names []string, spec buildSpec, specText []by
 	sum := files.digest()
 	k := digest([]byte(cacheFormat), []byte("folder"), []byte(dir), []byte(strings.Join(names, "\n")), sum[:], specText)
 	if objects, ok := b.cache.get(k); ok {
-		return objects, nil
+		return objects, files.left
 	}
 	objects, findings := b.run(dir, names, files, spec)
 	if findings == nil {
 		b.cache.put(k, objects)
 	}
-	return objects, findings
+	return objects, files.excuse(findings)
 }
 
 // gather reads the files from which kustomize builds a folder, and notes that they are read.
 func (b *builds) gather(dir string, names []string, spec buildSpec) *closure {
 	files := newClosure(b.repo)
+	files.lenient = b.lenient
 	if names == nil {
 		files.folder(dir, place{file: dir})
 	}

@@ -26,6 +26,8 @@ func (w *walk) learn(all []*content, targets []string) {
 			if err := json.Unmarshal(c.json, &o); err == nil {
 				w.configMaps[name] = o.Data
 			}
+		case c.Kind == "ArtifactGenerator" && strings.HasPrefix(c.APIVersion, "source.extensions.fluxcd.io/"):
+			w.learnArtifacts(c, targets)
 		case isFlux(c, "GitRepository"):
 			var o struct {
 				Spec struct {
@@ -118,6 +120,26 @@ func (w *walk) foreign(targets []string, kind, namespace, name string) string {
 	}
 	return fmt.Sprintf("it comes from another branch of this repository: the GitRepository %s follows %s, and the files here are those of %s",
 		name, source.branch, branch)
+}
+
+// mayBeForeign says why a folder is probably one of another repo; "" where it is there, or has to be. It is for repos with their own layout
+// that do not say which repo they are, or where a source comes from.
+func (w *walk) mayBeForeign(targets []string, kind, namespace, name, dir string) string {
+	ownNamespace, ownName := cmp.Or(w.own.Namespace, fluxSystem), cmp.Or(w.own.Name, fluxSystem)
+	if !w.r.foreign || dir != "." && w.r.repo.isDir(dir) || namespace == ownNamespace && name == ownName {
+		return ""
+	}
+	source, ok := w.sources[lookupKey(targets, namespace, name)]
+	own := w.sources[lookupKey(nil, ownNamespace, ownName)]
+	switch known := cmp.Or(own.url, w.r.fleet.Spec.Git.URL); {
+	case ok && known != "" && v1alpha1.SameRepository(source.url, known):
+		return ""
+	case dir == ".":
+		return fmt.Sprintf("that the %s %s is this repo it does not say", kind, name)
+	case ok:
+		return fmt.Sprintf("the folder %s is not here, so it comes from another repository, that of the %s %s", dir, kind, name)
+	}
+	return fmt.Sprintf("the folder %s is not here, and where the %s %s comes from the repo does not say", dir, kind, name)
 }
 
 // gitSource is what a GitRepository follows; branch is "" where that is a tag or a commit.

@@ -32,6 +32,14 @@ func (w *walk) next(all []*Object) []*item {
 	return items
 }
 
+func (w *walk) kustomizationsOf(all []*Object) []*item {
+	var items []*item
+	for _, o := range all {
+		items = append(items, w.kustomizations(o)...)
+	}
+	return items
+}
+
 func seenKey(o Owner, targets []string) string {
 	return o.String() + "\x00" + strings.Join(targets, ",")
 }
@@ -53,30 +61,63 @@ func (w *walk) kustomizations(o *Object) []*item {
 		return nil
 	}
 	ref := spec.Spec.SourceRef
+	clean := w.folder(ref.Kind, cleanPath(spec.Spec.Path))
+	if ref.Kind == kindArtifact {
+		dir, known := w.unpacked(o.Targets, cmp.Or(ref.Namespace, o.Namespace), ref.Name, cleanPath(spec.Spec.Path))
+		switch {
+		case !known && w.await(o):
+			delete(w.seen, id)
+			return nil
+		case dir != "":
+			return w.item(o, owner, &spec, dir)
+		}
+	}
 	if why := w.foreign(o.Targets, ref.Kind, cmp.Or(ref.Namespace, o.Namespace), ref.Name); why != "" {
 		w.problem(o, diag.SeverityWarning, RuleSource, why+": what it applies is not rendered")
 		return nil
 	}
-	clean := cleanPath(spec.Spec.Path)
 	ok := fs.ValidPath(clean) && !strings.Contains(clean, `\`)
 	if !ok {
 		w.problem(o, diag.SeverityError, RulePath, fmt.Sprintf("the path %q leads out of the repo", spec.Spec.Path))
 		return nil
 	}
+	if why := w.mayBeForeign(o.Targets, ref.Kind, cmp.Or(ref.Namespace, o.Namespace), ref.Name, clean); why != "" {
+		w.problem(o, diag.SeverityWarning, RuleSource, why+": what it applies is not rendered")
+		return nil
+	}
+	return w.item(o, owner, &spec, clean)
+}
+
+// item is a Kustomization that applies a folder of the repo; none where it is not in the scope.
+func (w *walk) item(o *Object, owner Owner, spec *kustomizev1.Kustomization, dir string) []*item {
 	k := &Kustomization{
-		Owner: owner, Source: o.Source, Path: clean, GitSource: ref.Name, ManagementCluster: w.mgmt.Name,
+		Owner: owner, Source: o.Source, Path: dir, GitSource: spec.Spec.SourceRef.Name, ManagementCluster: w.mgmt.Name,
 		Environment: o.Environment, Cluster: o.Cluster, Targets: o.Targets, Suspended: o.Suspended || spec.Spec.Suspend,
 	}
 	if target := targetOf(spec.Spec.KubeConfig, o.Namespace); target != "" {
 		k.Targets = []string{target}
 	}
-	if environment, _ := placed(w.layouts, clean+"/x"); environment != "" {
+	if environment, _ := placed(w.layouts, dir+"/x"); environment != "" {
 		k.Environment = environment
 	}
 	if !w.scope.follows(k) {
 		return nil
 	}
 	return []*item{{k: k, spec: spec.Spec, namespace: o.Namespace}}
+}
+
+// folder is the folder of the repo that a path means in what Flux fetches from a source of a kind. In a repo with its own layout that may
+// be an artifact, made of a folder that the management cluster's own is in.
+func (w *walk) folder(kind, clean string) string {
+	if !w.r.foreign || kind == "GitRepository" || w.r.repo.isDir(clean) || !fs.ValidPath(clean) {
+		return clean
+	}
+	for top := path.Dir(w.mgmt.Dir()); top != "."; top = path.Dir(top) {
+		if at := path.Join(top, clean); w.r.repo.isDir(at) {
+			return at
+		}
+	}
+	return clean
 }
 
 // cleanPath is the path of a Flux Kustomization as it counts in the repo: without one it is the top.

@@ -66,6 +66,10 @@ func (c *closure) path(dir string, name *string, what target, at place, field st
 	case *name == "" || strings.ContainsFunc(*name, unicode.IsControl):
 		return refuse(RulePath, fmt.Sprintf("%.100q is no path", *name), "name a file of the repo")
 	case isRemote(*name) || what&aFolder != 0 && isGitAddress(*name) && !c.repo.isFile(clean):
+		if c.lenient && what&aFolder != 0 {
+			c.leaveOut(name, at, field)
+			return 0
+		}
 		return refuse(RuleRemote, fmt.Sprintf("%.100q would have to be fetched from elsewhere", *name), remoteHint)
 	case !ok:
 		return refuse(RulePath, fmt.Sprintf("%q leads out of the fleet repo", *name), "Flux sees only what is in the repo: bring it in")

@@ -26,6 +26,7 @@ const (
 	RuleSyntax     = "render-syntax"     // a file that is not YAML, or not an object
 	RulePath       = "render-path"       // a folder or file that is not in the repo
 	RuleRemote     = "render-remote"     // something that would have to be fetched
+	RuleIncomplete = "render-incomplete" // a folder that cannot be built without what would have to be fetched
 	RuleKustomize  = "render-kustomize"  // kustomize cannot build it
 	RuleField      = "render-field"      // a field of a kustomization.yaml that kustomize does not have, or not written like that
 	RuleSubstitute = "render-substitute" // a variable that cannot be filled in
@@ -64,6 +65,14 @@ type Renderer struct {
 	charts *charts
 	builds *builds
 	begin  func(name, group string, at func() string) (end func(), err error)
+	// foreign: the layout is the repo's own.
+	foreign bool
+}
+
+// isForeign tells of a fleet whose repo has a layout of its own: it was there before fleetctl.
+func isForeign(fleet *v1alpha1.Fleet) bool {
+	all := fleet.Spec.ManagementClusters
+	return len(all) > 0 && !slices.ContainsFunc(all, func(m v1alpha1.ManagementCluster) bool { return m.Path == "" })
 }
 
 // New returns a Renderer of the fleet repo in files, whose fleet.yaml is fleet. For a folder use Dir.
@@ -74,7 +83,8 @@ func New(files fs.FS, fleet *v1alpha1.Fleet, o Options) *Renderer {
 		r.begin = func(string, string, func() string) (func(), error) { return func() {}, nil }
 	}
 	r.charts = &charts{repo: r.repo, schemas: cmp.Or(o.Schemas, &fleetrepo.Schemas{}), within: o.Time * 3 / 4}
-	r.builds = &builds{repo: r.repo, cache: r.cache, begin: r.begin}
+	r.foreign = isForeign(fleet)
+	r.builds = &builds{repo: r.repo, cache: r.cache, begin: r.begin, lenient: r.foreign}
 	return r
 }
 
@@ -220,7 +230,7 @@ func (r *Renderer) Reads(dir string) (names []string, ok bool) {
 	if !r.repo.isDir(dir) {
 		return nil, false
 	}
-	b := &builds{repo: r.repo}
+	b := &builds{repo: r.repo, lenient: r.foreign}
 	resources, findings := b.resources(dir)
 	if findings == nil {
 		findings = b.gather(dir, resources, buildSpec{}).findings

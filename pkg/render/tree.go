@@ -41,6 +41,10 @@ type walk struct {
 	configMaps map[string]map[string]string
 	sources    map[string]gitSource
 	charts     map[string]*chartSource
+	// artifacts are what generators make; waiting are Kustomizations of an artifact whose generator was not seen yet. last: none is to come.
+	artifacts map[string]*artifact
+	waiting   []*Object
+	last      bool
 	// own is the source that the management cluster's own folder comes from.
 	own kustomizev1.CrossNamespaceSourceReference
 }
@@ -79,7 +83,7 @@ func (r *Renderer) render(ctx context.Context, s scope) (*Result, error) {
 		w := &walk{
 			r: r, mgmt: m, layouts: r.fleet.Layouts(m), scope: s, result: &Result{}, total: sum, children: map[*Object][]*Object{},
 			seen: map[string]bool{}, shared: map[sharedKey]*Object{}, configMaps: map[string]map[string]string{}, sources: map[string]gitSource{},
-			charts: map[string]*chartSource{},
+			charts: map[string]*chartSource{}, artifacts: map[string]*artifact{},
 		}
 		w.follow(ctx)
 		if err := ctx.Err(); err != nil {
@@ -143,7 +147,11 @@ func (w *walk) follow(ctx context.Context) {
 			fresh = append(fresh, objects...)
 		}
 		fresh = append(fresh, w.releases(ctx, fresh)...)
-		wave = w.next(fresh)
+		wave = append(w.kustomizationsOf(w.awaited()), w.next(fresh)...)
+		if len(wave) == 0 {
+			w.last = true
+			wave = w.kustomizationsOf(w.awaited())
+		}
 	}
 }
 
@@ -251,7 +259,8 @@ func (w *walk) buildOne(ctx context.Context, it *item) ([]*content, diag.Finding
 		return nil, fail(RuleScreen, err.Error(), "")
 	}
 	objects, findings := w.r.builds.build(ctx, it.k.Path, spec, w.scope)
-	if w.scope == (scope{}) && findings.Err() == nil {
+	complete := !slices.ContainsFunc(findings, func(f diag.Finding) bool { return f.Rule == RuleRemote })
+	if w.scope == (scope{}) && findings.Err() == nil && complete {
 		findings = append(slices.Clip(findings), idlePatches(it, objects)...)
 	}
 	return objects, findings

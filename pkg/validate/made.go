@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -89,10 +90,7 @@ func madeOf(o *object, content map[string]any) []known {
 	switch o.Kind {
 	case "FluxInstance":
 		if sync := f.In("spec", "sync"); sync != nil {
-			name := sync.Text("name")
-			if name == "" {
-				name = "flux-system"
-			}
+			name := cmp.Or(sync.Text("name"), o.Namespace) // Flux Operator names both after the namespace
 			out = append(out, known{kind: sync.Text("kind"), namespace: o.Namespace, name: name},
 				known{kind: "Kustomization", namespace: o.Namespace, name: name})
 		}

@@ -17,7 +17,6 @@ import (
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/confine"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/render"
@@ -268,6 +267,7 @@ func (o *object) judge(ctx context.Context, s *schemas, like *accepted) {
 		o.findings = append(o.findings, o.at("apiVersion", RuleAPIVersion,
 			fmt.Sprintf("Kubernetes serves no %s %s any more", o.APIVersion, o.Kind), hint))
 	}
+	gvk := o.gvk()
 	open := bytes.Contains(o.JSON, []byte("${")) // values that only the cluster knows
 	for _, p := range problems {
 		if p.Type == schema.Required && o.content != nil && !s.HasCRD(o.gvk().Group, o.gvk().Kind) {
@@ -276,7 +276,11 @@ func (o *object) judge(ctx context.Context, s *schemas, like *accepted) {
 		if open && p.Type != schema.Unknown && p.Type != schema.Version && p.Type != schema.Deprecated {
 			continue
 		}
-		o.findings = append(o.findings, o.at(p.Path, ruleOfProblem(p.Type), p.Summary, p.Hint))
+		found := o.at(p.Path, ruleOfProblem(p.Type), p.Summary, p.Hint)
+		if p.Type == schema.Metadata && o.Namespace != "" && p.Path == "metadata.namespace" && !s.Namespaced(gvk) {
+			found.Severity, found.Hint = diag.SeverityWarning, "the API server drops the namespace of an object that is of the whole cluster"
+		}
+		o.findings = append(o.findings, found)
 	}
 	if o.Namespace == "" && o.content == nil && o.Template == "" && s.Namespaced(o.gvk()) {
 		o.findings = append(o.findings, o.at("metadata.namespace", RuleMissingNS, "the object needs a namespace, and has none", ""))
@@ -382,24 +386,6 @@ func replaceWord(text, word string) string {
 		}
 		text = after
 	}
-}
-
-// unknownKinds reports each kind without a schema once.
-func unknownKinds(s *schemas, all []*object) diag.Findings {
-	seen := map[kschema.GroupVersionKind]bool{}
-	var out diag.Findings
-	for _, o := range all {
-		gvk := o.gvk()
-		if !o.unknown || seen[gvk] || slices.ContainsFunc(s.missing, func(p v1alpha1.LockedComponent) bool { return mayBeOf(p, gvk) }) {
-			continue
-		}
-		seen[gvk] = true
-		f := o.at("kind", RuleUnknownKind, fmt.Sprintf("no schema is known for %s %s: its objects are not checked", o.APIVersion, o.Kind),
-			"put its CRD into the repo where it is installed from there, or give --crds with a folder that has it")
-		f.Summary = strings.TrimPrefix(f.Summary, o.Kind+" "+o.Name+": kind: ")
-		out = append(out, f)
-	}
-	return out
 }
 
 // isProviders tells whether a group is one of Cluster API's or of those that its providers bring along.

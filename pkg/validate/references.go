@@ -152,11 +152,17 @@ func (o *object) missing(ref reference, where string, nearest string, elsewhere 
 		hint = "`fleetctl identity add` writes one into the mgmt folder of the management cluster"
 	}
 	f := o.at(ref.field, ref.rule, fmt.Sprintf("there is no %s %.120s%s", ref.kind, name, where), hint)
-	if ref.doubtful && nearest == "" || elsewhere && nearest == "" &&
+	if ref.doubtful && nearest == "" || elsewhere && !isTypo(ref.name, nearest) &&
 		(ref.rule == RuleMissingSecret || ref.rule == RuleMissingConfig || ref.rule == RuleMissingNS) {
 		f.Severity = diag.SeverityWarning
 	}
 	return f
+}
+
+// isTypo tells whether somebody who wrote a name meant the nearest one, and not another one that is made elsewhere: names with a word more
+// or less are names of different things.
+func isTypo(name, nearest string) bool {
+	return nearest != "" && (isHashed(name, nearest) || max(len(name)-len(nearest), len(nearest)-len(name)) <= 2)
 }
 
 // isHashed tells whether a name is another one with the hash that generators of kustomize put behind it.

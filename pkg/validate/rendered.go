@@ -2,6 +2,7 @@ package validate
 
 import (
 	"cmp"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -13,7 +14,7 @@ import (
 // renderedRules are the rules that a renderer's findings are about.
 var renderedRules = map[string]string{
 	render.RuleScreen: RuleLimit, render.RuleLimits: RuleLimit, render.RuleSyntax: RuleSyntax, render.RulePath: RuleMissingPath,
-	render.RuleRemote:    RuleKustomize,
+	render.RuleRemote: RuleKustomize, render.RuleIncomplete: RuleKustomize,
 	render.RuleKustomize: RuleKustomize, render.RuleSubstitute: RuleVariable, render.RuleEmpty: RuleVariable, render.RulePatch: RulePatch,
 	render.RuleSource: RuleForeign, render.RuleValues: RuleValue,
 	render.RuleField: RuleUnknownField, render.RuleChart: RuleHelm, render.RuleDuplicate: RuleDuplicate, render.RuleTwice: RuleDuplicate,
@@ -38,7 +39,7 @@ func (r *run) renderFindings(l *placement) diag.Findings {
 		}
 	}
 	releases := r.releaseSources()
-	var out diag.Findings
+	var out, charts diag.Findings
 	for _, f := range r.rendered.Findings {
 		found, takes := f.Rule, takesFolder(f, releases)
 		rule := cmp.Or(renderedRules[found], found)
@@ -57,13 +58,38 @@ func (r *run) renderFindings(l *placement) diag.Findings {
 		if f.Severity == diag.SeverityError || rule == RuleConflict || found == render.RuleEmpty {
 			f.Severity = cmp.Or(ruleOf(rule), &diag.Rule{Severity: diag.SeverityError}).Severity
 		}
+		if rule == RuleForeign && releases[render.Source{File: f.File, Line: f.Line}] && r.saidTogether(f) {
+			charts = append(charts, f)
+			continue
+		}
 		if r.unrendered == nil {
 			r.unrendered = map[said]bool{}
 		}
 		r.unrendered[sayingOf(f)] = r.unrendered[sayingOf(f)] || takes
 		out = append(out, f)
 	}
-	return out
+	return append(out, chartsElsewhere(charts)...)
+}
+
+// saidTogether tells whether a finding is said once with others like it: in a repo with its own layout, where nobody has silenced any.
+func (r *run) saidTogether(f diag.Finding) bool {
+	file := r.tree.byPath[f.File]
+	_, excluded := r.exclusion.Of(f.File)
+	return r.isForeign() && !excluded && file != nil && len(file.ignores) == 0
+}
+
+// chartsElsewhere says once of all HelmReleases whose charts are not in the repo that what these charts make is not checked.
+func chartsElsewhere(all diag.Findings) diag.Findings {
+	if len(all) < 2 {
+		return all
+	}
+	slices.SortFunc(all, func(a, b diag.Finding) int { return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line)) })
+	all = slices.CompactFunc(all, func(a, b diag.Finding) bool { return a.File == b.File && a.Line == b.Line })
+	f := all[0]
+	f.Summary = fmt.Sprintf("the charts of HelmReleases (%d, this is the first) are not in the repo: "+
+		"neither what they make nor their values are checked", len(all))
+	f.Hint = "copy a chart into the repo, and name it by its path in a GitRepository of the repo: then it is rendered"
+	return diag.Findings{f}
 }
 
 // said is what a finding says, and where.
@@ -99,7 +125,7 @@ func (r *run) brokenAt(f diag.Finding) bool {
 // unbuilt are the rules of the renderer by which the objects of a whole folder are missing.
 var unbuilt = []string{
 	render.RuleScreen, render.RuleSyntax, render.RulePath, render.RuleRemote, render.RuleField,
-	render.RuleKustomize, render.RuleTwice,
+	render.RuleKustomize, render.RuleTwice, render.RuleIncomplete,
 }
 
 // lacksObjects tells whether there is a folder that could not be built: what is wrong with it was said, not what is missing for it.
@@ -111,7 +137,8 @@ func (r *run) lacksObjects() bool {
 // takesFolder tells whether the objects of a whole folder are missing for what a finding of the renderer is about. A HelmRelease that
 // cannot be read takes nothing but the objects of its chart away.
 func takesFolder(f diag.Finding, releases map[render.Source]bool) bool {
-	return f.Severity == diag.SeverityError && slices.Contains(unbuilt, f.Rule) && !releases[render.Source{File: f.File, Line: f.Line}]
+	return (f.Severity == diag.SeverityError || f.Rule == render.RuleIncomplete) && slices.Contains(unbuilt, f.Rule) &&
+		!releases[render.Source{File: f.File, Line: f.Line}]
 }
 
 func (r *run) releaseSources() map[render.Source]bool {

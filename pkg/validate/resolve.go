@@ -9,6 +9,7 @@ import (
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/render"
 )
 
 // place is a cluster: a management cluster, or a workload cluster that it makes.
@@ -70,6 +71,8 @@ type resolver struct {
 	named   map[known][]*object
 	// owners are the objects that Cluster API gives to one owner, with the first that claims each.
 	owners map[known]*object
+	// lacks is what findings say is missing.
+	lacks map[said]known
 }
 
 // followed are the kinds that are looked for.
@@ -97,7 +100,7 @@ func (o *object) places() []place {
 func (r *run) checkReferences(all []*object) diag.Findings {
 	s := &resolver{
 		run: r, objects: map[known]bool{}, names: map[known][]string{}, clusters: map[known]bool{}, opaque: map[place]bool{},
-		wanted: map[groupKind]bool{}, owners: map[known]*object{},
+		wanted: map[groupKind]bool{}, owners: map[known]*object{}, lacks: map[said]known{},
 	}
 	var applied []*object
 	for _, o := range all {
@@ -122,7 +125,7 @@ func (r *run) checkReferences(all []*object) diag.Findings {
 			out = append(out, s.check(o)...)
 		}
 	}
-	return append(out, s.cycles(applied)...)
+	return append(s.together(s.oncePerNamespace(out)), s.cycles(applied)...)
 }
 
 func (s *resolver) learn(o *object) {
@@ -194,6 +197,11 @@ func (s *resolver) findOpaque() {
 			}
 		}
 	}
+	if slices.ContainsFunc(s.run.rendered.Findings, func(f diag.Finding) bool { return f.Rule == render.RuleRemote }) {
+		for k := range s.objects {
+			s.opaque[k.place] = true
+		}
+	}
 	follows := map[string]bool{}
 	for _, k := range s.run.rendered.Kustomizations {
 		follows[k.ManagementCluster+"\x00"+k.Namespace+"/"+k.Name] = true
@@ -232,6 +240,7 @@ func (s *resolver) check(o *object) diag.Findings {
 			if ref.rule == RuleClusterRef {
 				s.explain(&f, p, ref)
 			}
+			s.lacks[sayingOf(f)] = ref.in(p)
 			out = append(out, f)
 			break
 		}

@@ -9,7 +9,7 @@ import (
 // secretReferences are texts that say where a secret is, and are none: something fills them in before anybody reads them. Of 1Password,
 // vals and helm-secrets, bank-vaults, argocd-vault-plugin, the clouds' stores and other programs that inject secrets.
 var secretReferences = regexp.MustCompile(`^(?:` + strings.Join([]string{
-	`op://[^\s/]+/\S+`,
+	`op://[^\s/][^/\n]*/(?:[^\n]*\S)?`,
 	`(?:secret)?ref\+[a-z0-9]+://\S+`,
 	`vault:[^\s#]+/[^\s#]+#\S+`,
 	`<(?:path:)?[^<>\s]+>`,
@@ -25,11 +25,32 @@ var (
 	aWord            = regexp.MustCompile(`[\pL\pN]`)
 )
 
-// isReference tells whether a text is no secret, but what one is put in the place of: a variable that Flux fills in, or the address of a
-// secret.
+// publicBlock is the first line of a key or a certificate that everybody may see.
+var publicBlock = regexp.MustCompile(`^-----BEGIN ((?:[A-Z0-9]+ )*PUBLIC KEY(?: BLOCK)?|CERTIFICATE)-----\r?\n`)
+
+// isPublic tells whether a text is nothing but public keys and certificates.
+func isPublic(text string) bool {
+	if !strings.HasPrefix(text, "-----BEGIN ") {
+		return false
+	}
+	for text = strings.TrimSpace(text); text != ""; text = strings.TrimSpace(text) {
+		m := publicBlock.FindStringSubmatch(text)
+		if m == nil {
+			return false
+		}
+		_, rest, ended := strings.Cut(text[len(m[0]):], "-----END "+m[1]+"-----")
+		if !ended {
+			return false
+		}
+		text = rest
+	}
+	return true
+}
+
+// isReference tells whether a text is no secret: a variable that Flux fills in, the address of a secret, or what everybody may see.
 func isReference(text string) bool {
 	text = strings.TrimSpace(text)
-	if isVariable(text) || secretReferences.MatchString(text) {
+	if isVariable(text) || secretReferences.MatchString(text) || isPublic(text) {
 		return true
 	}
 	rest := variablePattern.ReplaceAllString(text, "\x00")

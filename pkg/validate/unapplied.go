@@ -308,7 +308,7 @@ func (u *passedOver) judge(f *file, why func(f *file) (summary, hint string)) {
 			"rename it, name it under resources of a kustomization.yaml, or delete it"
 	}
 	found := finding(RuleNotApplied, f.path, 1, 0, "nothing applies this file: "+summary, hint)
-	if !u.hasObjects(f) || u.waits(f) {
+	if !u.hasObjects(f) || u.waits(f) || u.isForeign() { // where the layout is the repo's own, it may be there for people, or for another day
 		found.Severity = diag.SeverityWarning
 	}
 	u.findings = append(u.findings, found)

@@ -231,7 +231,7 @@ func (r *run) checkFleet(ctx context.Context, out *Result, secrets diag.Findings
 		findings = append(findings, o.findings...)
 	}
 	checked := r.notExcluded(objects)
-	findings = append(findings, unknownKinds(schemas, checked)...)
+	findings = append(findings, r.unknownKinds(schemas, checked)...)
 	findings = append(findings, r.checkAnything(renderer, checked)...)
 	findings = append(findings, r.checkReferences(objects)...)
 	findings = append(findings, checkSkew(objects)...)

@@ -1,0 +1,42 @@
+package render
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// leftOut stands in the place of a resource that is not built. No path is empty.
+const leftOut = ""
+
+// leaveOut leaves a resource out that kustomize would fetch. Nothing is ever fetched: in a repo with its own layout, the rest of the folder
+// is still worth a look.
+func (c *closure) leaveOut(name *string, at place, field string) {
+	c.left = append(c.left, diag.Finding{
+		Severity: diag.SeverityWarning, Rule: RuleRemote, File: at.file, Line: at.line, Column: at.column,
+		Summary: fmt.Sprintf("%s: %.100q would have to be fetched from elsewhere: what is in it is not checked", field, *name),
+		Hint:    remoteHint,
+	})
+	*name = leftOut
+}
+
+// excuse are the findings of a build, with what was left out. Where it failed, that may well be for what was left out, such as an object
+// that a patch is for: so it is no error.
+func (c *closure) excuse(findings diag.Findings) diag.Findings {
+	if len(c.left) == 0 {
+		return findings
+	}
+	out := slices.Clone(c.left)
+	for _, f := range findings {
+		if f.Severity == diag.SeverityError && f.Rule == RuleKustomize {
+			f.Severity, f.Rule = diag.SeverityWarning, RuleIncomplete
+			f.Hint = "look for the reason in what would have to be fetched first: it is left out here"
+		}
+		if f.Rule == RulePatch {
+			continue // it may be for what is left out
+		}
+		out = append(out, f)
+	}
+	return out
+}

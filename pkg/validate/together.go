@@ -1,0 +1,82 @@
+package validate
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// together makes one finding of those that say of one line that the same is missing on several management clusters.
+func (s *resolver) together(all diag.Findings) diag.Findings {
+	where := map[said][]string{}
+	key := func(f diag.Finding) (said, string) {
+		lacks, ok := s.lacks[sayingOf(f)]
+		head, cut := strings.CutSuffix(f.Summary, " on "+lacks.place.String())
+		if !ok || lacks.place.target != "" || !cut {
+			return said{}, ""
+		}
+		return said{f.File, f.Line, f.Rule, head}, lacks.place.mgmt
+	}
+	for _, f := range all {
+		if k, name := key(f); name != "" && !slices.Contains(where[k], name) {
+			where[k] = append(where[k], name)
+		}
+	}
+	out := make(diag.Findings, 0, len(all))
+	told := map[said]bool{}
+	for _, f := range all {
+		k, name := key(f)
+		switch names := where[k]; {
+		case name == "" || len(names) < 2:
+			out = append(out, f)
+		case !told[k]:
+			told[k] = true
+			f.Summary = k.summary + " on the management clusters " + listOf(names)
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// oncePerNamespace makes one finding of those that say of many objects that the namespace that they are in is missing, where that is no more
+// than a doubt.
+func (s *resolver) oncePerNamespace(all diag.Findings) diag.Findings {
+	doubted := func(f diag.Finding) (known, bool) {
+		lacks, ok := s.lacks[sayingOf(f)]
+		return lacks, ok && f.Rule == RuleMissingNS && f.Severity == diag.SeverityWarning && s.run.saidTogether(f)
+	}
+	first, objects := map[known]diag.Finding{}, map[known]int{}
+	for _, f := range all {
+		namespace, ok := doubted(f)
+		if !ok {
+			continue
+		}
+		if there, told := first[namespace]; !told || cmp.Or(cmp.Compare(f.File, there.File), cmp.Compare(f.Line, there.Line)) < 0 {
+			first[namespace] = f
+		}
+		objects[namespace]++
+	}
+	out := slices.DeleteFunc(slices.Clone(all), func(f diag.Finding) bool {
+		namespace, ok := doubted(f)
+		return ok && sayingOf(f) != sayingOf(first[namespace])
+	})
+	for i, f := range out {
+		namespace, ok := doubted(f)
+		if n := objects[namespace]; ok && n > 1 {
+			out[i].Hint = strings.TrimPrefix(fmt.Sprintf("%s; it is said once for all objects in it (%d)", f.Hint, n), "; ")
+		}
+	}
+	return out
+}
+
+// listOf names a few of many.
+func listOf(names []string) string {
+	const most = 5
+	if len(names) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}
