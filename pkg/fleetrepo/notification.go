@@ -146,8 +146,8 @@ func (r *Repo) notificationOptions(
 		}
 		o.Sources = append(o.Sources, source)
 		for _, l := range r.Fleet.Layouts(m) {
-			if l.IsHome() || r.exists(l.Environment(env)) || opened[env] == l {
-				o.Applied = append(o.Applied, l.ClustersName(env))
+			if !l.IsHome() && (r.uses(l, env) || opened[env] == l) {
+				o.Further = append(o.Further, l.ClustersName(env))
 			}
 		}
 	}

@@ -21,8 +21,8 @@ type NotificationOptions struct {
 	Layout                   layout.Layout
 	// GitURL is the fleet repo, whose commits get a status.
 	GitURL string
-	// Applied are the names of the Kustomizations that apply its environments.
-	Applied []string
+	// Further are the names of the Kustomizations that apply its environments in further clouds than the home of the management cluster.
+	Further []string
 	// Sources are the names of the GitRepositories of its environments' channels.
 	Sources []string
 }
@@ -94,7 +94,10 @@ func (o NotificationOptions) events() []eventSource {
 	all := []eventSource{{Kind: "Kustomization", Name: "'*'"}}
 	if len(o.Environments) > 0 {
 		all = nil
-		for _, name := range o.Applied {
+		for _, env := range o.Environments {
+			all = append(all, eventSource{Kind: "Kustomization", Name: o.Layout.ClustersName(env)})
+		}
+		for _, name := range o.Further {
 			all = append(all, eventSource{Kind: "Kustomization", Name: name})
 		}
 	}
