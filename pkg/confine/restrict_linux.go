@@ -59,8 +59,8 @@ func restrict(s *start) error {
 	return filterCalls()
 }
 
-// closeInherited closes the files that who started fleetctl has left open: they come along where nobody has said otherwise, and what is open
-// already no rule for files stops. Those of this process itself, such as its runtime's, are closed for others.
+// closeInherited closes the files that who started fleetctl has left open. They come along where nobody has said otherwise, and no rule for
+// files stops the use of what is open already. Those of this process itself, such as its runtime's, are closed for others.
 func closeInherited() {
 	var open []int
 	if entries, err := os.ReadDir("/proc/self/fd"); err == nil {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -48,7 +49,8 @@ type loadedChart struct {
 
 	parsed   sync.Once
 	chart    *chart.Chart
-	schemas  map[string]*fleetrepo.ValuesSchema
+	schemas  map[string]*fleetrepo.ValuesSchema // by their text: an alias gives an inner chart another name
+	inner    innerPlaces
 	parseErr error
 
 	prepare   sync.Once
@@ -131,9 +133,11 @@ func (l *loadedChart) read(r *repo) error {
 // anew each time.
 func (l *loadedChart) parse(known *fleetrepo.Schemas) (*chart.Chart, error) {
 	l.parsed.Do(func() {
-		if l.parseErr = (&unpacking{}).look(l.dir, l.files, 0); l.parseErr != nil {
+		u := &unpacking{places: innerPlaces{}}
+		if l.parseErr = u.look(l.dir, "", l.files, 0); l.parseErr != nil {
 			return
 		}
+		l.inner = u.places
 		if l.chart, l.parseErr = loader.LoadFiles(l.files); l.parseErr != nil {
 			return
 		}
@@ -143,6 +147,7 @@ func (l *loadedChart) parse(known *fleetrepo.Schemas) (*chart.Chart, error) {
 		if l.parseErr = checkInnerCharts(l.chart); l.parseErr != nil {
 			return
 		}
+		l.inner.alias(l.chart)
 		l.schemas = map[string]*fleetrepo.ValuesSchema{}
 		l.parseErr = l.compile(l.chart, known)
 	})
@@ -152,7 +157,7 @@ func (l *loadedChart) parse(known *fleetrepo.Schemas) (*chart.Chart, error) {
 	return loader.LoadFiles(l.files)
 }
 
-// compile reads the schemas of a chart and of those in it, by their full paths.
+// compile reads the schemas of a chart and of those in it.
 func (l *loadedChart) compile(c *chart.Chart, known *fleetrepo.Schemas) error {
 	if c.Schema != nil {
 		var document map[string]any
@@ -163,7 +168,7 @@ func (l *loadedChart) compile(c *chart.Chart, known *fleetrepo.Schemas) error {
 		if err != nil {
 			return fmt.Errorf("values.schema.json: %w", err)
 		}
-		l.schemas[c.ChartFullPath()] = s
+		l.schemas[string(c.Schema)] = s
 	}
 	for _, inner := range c.Dependencies() {
 		if err := l.compile(inner, known); err != nil {
@@ -173,12 +178,18 @@ func (l *loadedChart) compile(c *chart.Chart, known *fleetrepo.Schemas) error {
 	return nil
 }
 
+// place is where a file stands in the repo that Helm calls by the names of charts: web/charts/db/templates/a.yaml.
+func (l *loadedChart) place(name string) string {
+	_, short, _ := strings.Cut(filepath.ToSlash(name), "/")
+	return l.inner.place(l.dir, short)
+}
+
 // crds are the objects in the chart's crds folder.
 func (l *loadedChart) crds(c *chart.Chart) ([]*content, diag.Findings) {
 	var all []*content
 	var findings diag.Findings
 	for _, crd := range c.CRDObjects() {
-		name := path.Join(l.dir, crd.File.Name)
+		name := l.place(crd.Filename)
 		objects, problems := parse(name, crd.File.Data)
 		for _, o := range objects {
 			o.template = name

@@ -96,3 +96,55 @@ func TestInnerCharts(t *testing.T) {
 		t.Errorf("a chart with another in it: %v", findings)
 	}
 }
+
+// What comes from a chart within a chart is told of where it stands: in an archive, in a folder of another name, and under an alias.
+func TestPlacesOfInnerCharts(t *testing.T) {
+	inner := func(name string) map[string]string {
+		return map[string]string{
+			"Chart.yaml":          "apiVersion: v2\nname: " + name + "\nversion: 1.0.0\n",
+			"crds/c.yaml":         "apiVersion: v1\nkind: Thing\nmetadata: {name: crd-of-" + name + "}\n",
+			"templates/t.yaml":    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Chart.Name }}}\n",
+			"values.schema.json":  `{"properties": {"a": {"type": "string"}}}`,
+			"templates/NOTES.txt": "hello",
+		}
+	}
+	db := inner("db")
+	db["charts/deep-2.tgz"] = archived(t, inner("deep"))
+	files := map[string]string{
+		"Chart.yaml": "apiVersion: v2\nname: bad\nversion: 1.0.0\ndependencies: [{name: db, version: 1.0.0}, {name: web, version: 1.0.0, " +
+			"alias: shop}, {name: other, version: 1.0.0}]\n",
+		"charts/db-1.0.0.tgz": archived(t, db), "charts/web-1.tgz": archived(t, inner("web")),
+	}
+	for name, text := range inner("other") {
+		files["charts/folder/"+name] = text
+	}
+	repo, fleet, _ := chartRepo(files)
+	release := func(values string) []byte {
+		return []byte(`{"apiVersion":"helm.toolkit.fluxcd.io/v2","kind":"HelmRelease","metadata":{"name":"shop","namespace":"shop"},"spec":` +
+			`{"interval":"1m","values":` + values + `,"chart":{"spec":{"chart":"./charts/bad","sourceRef":{"kind":"GitRepository","name":"x"}}}}}`)
+	}
+	objects, findings := render.New(repo, fleet, render.Options{}).Release(release("{}"), "charts/bad", nil)
+	if len(findings) > 0 {
+		t.Fatal(findings)
+	}
+	places := map[string]string{}
+	for _, o := range objects {
+		places[o.Name] = o.Template
+	}
+	const archive = "charts/bad/charts/db-1.0.0.tgz/"
+	want := map[string]string{
+		"db": archive + "templates/t.yaml", "crd-of-db": archive + "crds/c.yaml",
+		"deep": archive + "charts/deep-2.tgz/templates/t.yaml", "crd-of-deep": archive + "charts/deep-2.tgz/crds/c.yaml",
+		"shop": "charts/bad/charts/web-1.tgz/templates/t.yaml", "crd-of-web": "charts/bad/charts/web-1.tgz/crds/c.yaml",
+		"other": "charts/bad/charts/folder/templates/t.yaml", "crd-of-other": "charts/bad/charts/folder/crds/c.yaml",
+	}
+	if !maps.Equal(places, want) {
+		t.Errorf("the objects come from %v", places)
+	}
+	for _, chart := range []string{"db", "shop", "other"} { // whose schemas hold, under whatever name
+		values := release(`{"` + chart + `":{"a":1}}`)
+		if _, findings := render.New(repo, fleet, render.Options{}).Release(values, "charts/bad", nil); len(findings) != 1 {
+			t.Errorf("values that %s refuses: %v", chart, findings)
+		}
+	}
+}

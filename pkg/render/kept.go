@@ -7,7 +7,7 @@ import (
 )
 
 // cacheFormat changes with what is kept, and with how it is made: entries of another one are not found.
-const cacheFormat = "render-3 helm-v4.2.4 kustomize-v0.21.1"
+const cacheFormat = "render-4 helm-v4.2.4 kustomize-v0.21.1"
 
 // key is the name of what is kept.
 type key = store.Key
@@ -41,8 +41,10 @@ func (c cache) put(k key, all []*content) {
 	}
 }
 
-// encodeContents writes a list of objects: each as its parts, each part with its length.
-func encodeContents(all []*content) (dst []byte) {
+// encodeContents writes a list of objects: each as its parts, each part with its length. Of no objects it writes an empty text, which is not
+// nil: that is what nobody has kept.
+func encodeContents(all []*content) []byte {
+	dst := []byte{}
 	for _, c := range all {
 		for _, part := range []string{c.APIVersion, c.Kind, c.Metadata.Namespace, c.Metadata.Name, c.source.File, c.template} {
 			dst = append(binary.AppendUvarint(dst, uint64(len(part))), part...)

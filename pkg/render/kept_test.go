@@ -40,6 +40,7 @@ func TestCacheKeepsObjects(t *testing.T) {
 func FuzzDecodeContents(f *testing.F) {
 	f.Add(encodeContents([]*content{objectCalled(f, "a")}))
 	f.Add(encodeContents(nil))
+	f.Add([]byte{})
 	f.Add([]byte{1, 2, 3})
 	f.Fuzz(func(t *testing.T, text []byte) {
 		all, ok := decodeContents(text)

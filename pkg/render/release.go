@@ -178,7 +178,7 @@ func missingDependencies(c *chart.Chart) error {
 // judge holds the values against the schemas of the chart and of those in it.
 func (j *job) judge(r *repo, loaded *loadedChart, c *chart.Chart, values map[string]any) diag.Findings {
 	var findings diag.Findings
-	if s := loaded.schemas[c.ChartFullPath()]; s != nil {
+	if s := loaded.schemas[string(c.Schema)]; s != nil {
 		failed, err := s.Judge(values)
 		if err != nil {
 			return j.failed(RuleValues, err)

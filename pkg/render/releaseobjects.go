@@ -38,8 +38,7 @@ func (j *job) objects(loaded *loadedChart, c *chart.Chart, files map[string]stri
 		if path.Base(name) == "NOTES.txt" {
 			continue
 		}
-		_, short, _ := strings.Cut(name, "/")
-		template := path.Join(loaded.dir, short)
+		template := loaded.place(name)
 		objects, problems := parse(template, []byte(text))
 		for _, p := range problems {
 			summary := template + " makes no object of these values: " + p.Summary

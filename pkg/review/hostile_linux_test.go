@@ -281,19 +281,35 @@ func writeHostile(t *testing.T, files map[string]string) string {
 	return dir
 }
 
+// hostileValues are paths that lead out of a repo, or have what reads them do more than read.
+var hostileValues = []string{
+	"https://127.0.0.1:9/x?ref=--upload-pack=date&timeout=1", "HTTP://127.0.0.1:9/x", "x@127.0.0.1:a/b", "x=http://127.0.0.1:9/",
+	"../../../../../../etc/passwd", "link", "g",
+}
+
 // Whatever path stands in a fleet repo, wherever it stands: no program is started, no socket opened, and no file outside of the repo read
 // or written.
-func FuzzHostileRepo(f *testing.F) {
-	child := syswatch.Start(f)
-	values := []string{
-		"https://127.0.0.1:9/x?ref=--upload-pack=date&timeout=1", "HTTP://127.0.0.1:9/x", "x@127.0.0.1:a/b", "x=http://127.0.0.1:9/",
-		"../../../../../../etc/passwd", "link", "g",
+func TestHostileRepo(t *testing.T) {
+	child := syswatch.Start(t)
+	try := func(place, change int, value string) {
+		if did, said := child.Run(t, writeHostile(t, hostileRepo(place, change, value))); len(did) > 0 {
+			t.Errorf("%q in place %d had it %s (%s)", value, place, strings.Join(did, "; "), said)
+		}
 	}
 	for place := range hostilePlaces {
-		for i, value := range values {
-			f.Add(uint8(place), uint8(i), value)
+		for i, value := range hostileValues {
+			try(place, i, value)
 		}
-		f.Add(uint8(place), uint8(3), values[0])
+		try(place, 3, hostileValues[0])
+	}
+}
+
+// FuzzHostileRepo goes on from there with other paths. Each seed costs a process that is watched, for every run before the first new one:
+// there is one for each path, and the places are numbers that a fuzzer finds by itself.
+func FuzzHostileRepo(f *testing.F) {
+	child := syswatch.Start(f)
+	for i, value := range hostileValues {
+		f.Add(uint8(i), uint8(i), value)
 	}
 	f.Fuzz(func(t *testing.T, place, change uint8, value string) {
 		files := hostileRepo(int(place)%len(hostilePlaces), int(change), value)
@@ -303,7 +319,7 @@ func FuzzHostileRepo(f *testing.F) {
 	})
 }
 
-// Had rendering a hole, the target above would say so.
+// Had rendering a hole, the tests above would say so.
 func TestHostileOracle(t *testing.T) {
 	child := syswatch.Start(t)
 	for fault, says := range map[string]string{"run": "started", "read": "read", "write": "wrote", "kustomize": "opened a socket"} {

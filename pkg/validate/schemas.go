@@ -21,6 +21,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/components"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/render"
 	"github.com/fleetctl/fleetctl/pkg/validate/internal/mapping"
 	"github.com/fleetctl/fleetctl/pkg/validate/schema"
 )
@@ -81,6 +82,7 @@ func (r *run) readSchemas(ctx context.Context, kinds map[kschema.GroupVersionKin
 	}
 	s.addDeclared(r)
 	s.addTree(r.tree)
+	s.addMade(r.tree, r.rendered.Objects)
 	if !r.assumed { // else nothing says which providers there are
 		s.addProviders(ctx, r, kinds)
 	}
@@ -114,6 +116,23 @@ func (s *schemas) addTree(t *tree) {
 		}
 		if _, err := s.Add(f.path, f.content); err != nil {
 			s.findings = append(s.findings, finding(RuleBadCRD, f.path, 1, 0, err.Error(), ""))
+		}
+	}
+}
+
+// addMade takes the CRDs that charts make: by templates, and out of archives of other charts. Those that stand in the repo are known.
+func (s *schemas) addMade(t *tree, all []*render.Object) {
+	seen := map[string]bool{}
+	for _, o := range all {
+		if o.Kind != "CustomResourceDefinition" || o.Template == "" || seen[o.Template+" "+o.Name] {
+			continue
+		}
+		seen[o.Template+" "+o.Name] = true
+		if f := t.byPath[o.Template]; f != nil && f.documents != nil {
+			continue
+		}
+		if _, err := s.Add(o.Template, o.JSON); err != nil {
+			s.findings = append(s.findings, finding(RuleBadCRD, o.Source.File, o.Source.Line, 0, err.Error(), ""))
 		}
 	}
 }
