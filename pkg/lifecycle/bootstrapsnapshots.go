@@ -138,8 +138,8 @@ func (b *bootstrap) warnOfAnother(ctx context.Context) error {
 		looked = "there is no snapshot of it in " + to
 	}
 	b.session.Deps.Report.Warn(fmt.Sprintf("the fleet repo has been given to the Flux of a management cluster %s before (%s), and whether "+
-		"that one lives cannot be told: it has no host on this machine, and %s. If it lives, end this, and `fleetctl connect` to it: two would make "+
-		"the same clusters. --source-is-gone says that it does not", b.session.Mgmt.Name, b.session.Layout().SyncFile(), looked))
+		"that one lives cannot be told: it has no host on this machine, and %s. If it lives, end this, and `fleetctl connect` to it: two would "+
+		"make the same clusters. --source-is-gone says that it does not", b.session.Mgmt.Name, b.session.Layout().SyncFile(), looked))
 	return nil
 }
 
