@@ -120,8 +120,8 @@ func (b *bootstrap) fromSnapshot(ctx context.Context) error {
 	return nil
 }
 
-// warnOfAnother warns where the fleet repo says that the management cluster was made before, and nothing else tells anything of it: no host
-// and no record on this machine, and no snapshot. It may live. No error: who tears a fleet down and makes it again finds the same.
+// warnOfAnother warns where the fleet repo says that the management cluster was made before, and nothing else tells anything of it: no
+// host and no record on this machine, and no snapshot. It may live. No error: who tears a fleet down and makes it again finds the same.
 func (b *bootstrap) warnOfAnother(ctx context.Context) error {
 	st, err := b.session.Host.State(ctx)
 	if err != nil || st != host.StateAbsent || b.opts.SourceIsGone {
@@ -137,9 +137,9 @@ func (b *bootstrap) warnOfAnother(ctx context.Context) error {
 	if to := b.session.SnapshotsTo(); to != "" {
 		looked = "there is no snapshot of it in " + to
 	}
-	b.session.Deps.Report.Warn(fmt.Sprintf("the fleet repo has been given to the Flux of a management cluster %s before (%s), and whether that "+
-		"one lives cannot be told: it has no host on this machine, and %s. If it lives, end this, and `fleetctl connect` to it: two would make "+
-		"the same clusters. --source-is-gone says that it does not", b.session.Mgmt.Name, b.session.Layout().SyncFile(), looked))
+	b.session.Deps.Report.Warn(fmt.Sprintf("the fleet repo has been given to the Flux of a management cluster %s before (%s), and whether "+
+		"that one lives cannot be told: it has no host on this machine, and %s. If it lives, end this, and `fleetctl connect` to it: two would "+
+		"make the same clusters. --source-is-gone says that it does not", b.session.Mgmt.Name, b.session.Layout().SyncFile(), looked))
 	return nil
 }
 

@@ -187,7 +187,9 @@ func TestBootstrapOnANewRunner(t *testing.T) {
 		"nothing, and it is gone": {place: declared, gone: true, keys: mine},
 		"nobody says that it is gone": {
 			place: declared, keys: mine, snapshot: func(*testing.T, *snapshot.Snapshot) {},
-			says: []string{"mgmt that the snapshot was taken of", "by runner-1", "is gone", "its host on this machine is absent", "--source-is-gone"},
+			says: []string{
+				"mgmt that the snapshot was taken of", "by runner-1", "is gone", "its host on this machine is absent", "--source-is-gone",
+			},
 		},
 		"it is gone": {place: declared, gone: true, keys: mine, snapshot: func(*testing.T, *snapshot.Snapshot) {}, restores: true},
 		"it was handed over": {

@@ -136,6 +136,17 @@ func transferOf(t *testing.T, h *heard) *transfer {
 	}
 }
 
+// sealedSecret is a Secret with a value that the server refuses.
+func sealedSecret(t *testing.T, metadata string, keys secret.Keys) string {
+	t.Helper()
+	sealed, err := secret.Encrypt([]byte("{apiVersion: v1, kind: Secret, metadata: "+metadata+", stringData: {a: '-7'}}\n"),
+		secret.Rule{EncryptedRegex: "^(data|stringData)$", Recipients: keys.Recipients()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(sealed)
+}
+
 // So does a transfer into a fleet repo of the target's own, with what arrives there, encrypted for its keys.
 func TestRehearseIntoOwnRepo(t *testing.T) {
 	forge, dir, deps, key := ownrepotest.New(t)
@@ -150,14 +161,10 @@ func TestRehearseIntoOwnRepo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sealed, err := secret.Encrypt([]byte("{apiVersion: v1, kind: Secret, metadata: {name: token, namespace: early}, stringData: {a: '-7'}}\n"),
-		secret.Rule{EncryptedRegex: "^(data|stringData)$", Recipients: secret.Keys{key}.Recipients()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	sealed := sealedSecret(t, "{name: token, namespace: early}", secret.Keys{key})
 	folder := filepath.Join(dir, "providers", "root", "v1", "clusters", "prod", "early")
 	for name, content := range map[string]string{
-		"token.sops.yaml": string(sealed), "kustomization.yaml": "resources: [cluster.yaml, token.sops.yaml]\n",
+		"token.sops.yaml": sealed, "kustomization.yaml": "resources: [cluster.yaml, token.sops.yaml]\n",
 	} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
@@ -183,7 +190,8 @@ func TestRehearseIntoOwnRepo(t *testing.T) {
 	if err := x.rehearse(t.Context(), target, nil); err != nil {
 		t.Errorf("without the key of eu: %v", err)
 	}
-	if said := strings.Join(h.warnings, "\n"); !strings.Contains(said, "Secret early/token, which is encrypted for a key that eu will not have") {
+	const sealedFor = "Secret early/token, which is encrypted for a key that eu will not have"
+	if said := strings.Join(h.warnings, "\n"); !strings.Contains(said, sealedFor) {
 		t.Errorf("warnings: %q", said)
 	}
 	server.keys = secret.Keys{key}.File() // the masters' key opens nothing there
@@ -211,13 +219,9 @@ func TestRehearseEncrypted(t *testing.T) {
 		t.Fatal(err)
 	}
 	keys := secret.Keys{key}
-	sealed, err := secret.Encrypt([]byte("{apiVersion: v1, kind: Secret, metadata: {name: password, namespace: shop}, stringData: {a: '-7'}}\n"),
-		secret.Rule{EncryptedRegex: "^(data|stringData)$", Recipients: keys.Recipients()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	sealed := sealedSecret(t, "{name: password, namespace: shop}", keys)
 	for name, content := range map[string]string{
-		"password.sops.yaml": string(sealed), "kustomization.yaml": "resources: [cluster.yaml, password.sops.yaml]\n",
+		"password.sops.yaml": sealed, "kustomization.yaml": "resources: [cluster.yaml, password.sops.yaml]\n",
 	} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
@@ -226,7 +230,8 @@ func TestRehearseEncrypted(t *testing.T) {
 	if err := x.rehearse(t.Context(), target, nil); err != nil {
 		t.Errorf("without the key: %v", err)
 	}
-	if said := strings.Join(h.warnings, "\n"); !strings.Contains(said, "Secret shop/password, which is encrypted for a key that second will not have") {
+	const sealedFor = "Secret shop/password, which is encrypted for a key that second will not have"
+	if said := strings.Join(h.warnings, "\n"); !strings.Contains(said, sealedFor) {
 		t.Errorf("warnings: %q", said)
 	}
 	server.keys = keys.File()
