@@ -101,6 +101,9 @@ func (w *walk) foreign(targets []string, kind, namespace, name string) string {
 	if w.own.Name != "" && len(targets) == 0 && kind == w.own.Kind && namespace == w.own.Namespace && name == w.own.Name {
 		return "" // be it an artifact that is made of this repo
 	}
+	if w.r.foreign && w.own.Name == "" && len(targets) == 0 && namespace == fluxSystem && name == fluxSystem {
+		return "" // by its name that of the cluster's Flux, as a FluxInstance has it
+	}
 	if kind != "GitRepository" {
 		return fmt.Sprintf("it comes from the %s %s", kind, name)
 	}

@@ -267,6 +267,8 @@ func (s *resolver) there(p place, ref reference) bool {
 		return s.madeSecret(p, ref)
 	case ref.namespace == "flux-system" && ref.kind == "GitRepository":
 		return ref.name == "flux-system" || s.isChannel(ref.name)
+	case s.run.isForeign() && ref.rule == RuleMissingSource && ref.namespace == "flux-system" && ref.name == "flux-system":
+		return ref.kind == "OCIRepository" || ref.kind == "Bucket" // of a FluxInstance that is made elsewhere
 	case ref.namespace == "flux-system" && ref.kind == "Kustomization" && ref.name == "flux-system":
 		return true
 	}
