@@ -142,10 +142,10 @@ func TestRehearse(t *testing.T) {
 	var objects []ToApply
 	want := map[string]int{}
 	for _, obj := range parsed {
-		objects = append(objects, ToApply{obj, systemKey})
+		objects = append(objects, ToApply{Unstructured: obj, By: systemKey})
 		want[obj.GetLabels()["what"]]++
 	}
-	objects = append(objects, ToApply{parsed[0], kube.Key{Namespace: Namespace, Name: "rests"}})
+	objects = append(objects, ToApply{Unstructured: parsed[0], By: kube.Key{Namespace: Namespace, Name: "rests"}})
 	by := []kube.Key{systemKey, {Namespace: Namespace, Name: "rests"}, {Namespace: Namespace, Name: "not-there"}}
 	found, err := NewSystem(c).Rehearse(ctx, objects, by, func(r kube.Ref) bool { return r.Name == "kept" })
 	if err != nil {
