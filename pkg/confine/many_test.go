@@ -49,8 +49,12 @@ func TestManyThings(t *testing.T) {
 	l.Time = 3 * time.Second
 	var starts atomic.Int32
 	out, err := workingOnMany.Run(inside(t, l), []thing{
-		{Name: "a", Trouble: "slow"}, {Name: "b", Trouble: "slow"}, {Name: "c", Trouble: "slow"}, {Name: "d", Trouble: "slow"},
-		{Name: "e", Trouble: "time"}, {Name: "f"},
+		{Name: "a", Trouble: "slow"},
+		{Name: "b", Trouble: "slow"},
+		{Name: "c", Trouble: "slow"},
+		{Name: "d", Trouble: "slow"},
+		{Name: "e", Trouble: "time"},
+		{Name: "f"},
 	}, counted(&starts))
 	if err != nil {
 		t.Fatal(err)

@@ -45,20 +45,27 @@ func otherTools() []otherTool {
 	always := func(*unstructured.Unstructured) bool { return true }
 	return []otherTool{
 		{
-			"Argo CD", schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Application"}, ofThisArgo,
+			"Argo CD",
+			schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Application"},
+			ofThisArgo,
 			[][]string{{"spec", "source", "repoURL"}},
 		},
 		{
-			"Rancher Fleet", schema.GroupVersionKind{Group: "fleet.cattle.io", Version: "v1alpha1", Kind: "GitRepo"},
+			"Rancher Fleet",
+			schema.GroupVersionKind{Group: "fleet.cattle.io", Version: "v1alpha1", Kind: "GitRepo"},
 			// Rancher Fleet names the cluster that it runs on by this namespace.
-			func(o *unstructured.Unstructured) bool { return o.GetNamespace() == "fleet-local" }, [][]string{{"spec", "repo"}},
+			func(o *unstructured.Unstructured) bool { return o.GetNamespace() == "fleet-local" },
+			[][]string{{"spec", "repo"}},
 		},
 		{
-			"Config Sync", schema.GroupVersionKind{Group: "configsync.gke.io", Version: "v1beta1", Kind: "RootSync"}, always,
+			"Config Sync",
+			schema.GroupVersionKind{Group: "configsync.gke.io", Version: "v1beta1", Kind: "RootSync"},
+			always,
 			[][]string{{"spec", "git", "repo"}, {"spec", "oci", "image"}, {"spec", "helm", "repo"}},
 		},
 		{
-			"kapp-controller", schema.GroupVersionKind{Group: "kappctrl.k14s.io", Version: "v1alpha1", Kind: "App"},
+			"kapp-controller",
+			schema.GroupVersionKind{Group: "kappctrl.k14s.io", Version: "v1alpha1", Kind: "App"},
 			func(o *unstructured.Unstructured) bool {
 				return textAt(o, "spec", "cluster", "kubeconfigSecretRef", "name") == ""
 			}, nil,
