@@ -68,7 +68,7 @@ func (c *checks) clonedElsewhere() string {
 }
 
 // checkGit looks whether the fleet repo can be served from this machine.
-func checkGit(_ *checks, ctx context.Context) preflight.Result {
+func (c *checks) checkGit(ctx context.Context) preflight.Result {
 	if err := gitserve.CheckGit(ctx); err != nil {
 		return preflight.FailWith(err)
 	}

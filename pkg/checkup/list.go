@@ -44,7 +44,7 @@ var list = []entry{
 	{"engine socket", (*checks).makesContainers, ofEngine((*preflight.Engine).CheckSocket)},
 	{"other users", (*checks).ofProcesses, (*checks).checkNeighbours},
 	{"docker provider's port", (*checks).runsDockerProvider, (*checks).checkProviderPort},
-	{"git", (*checks).servesItself, checkGit},
+	{"git", (*checks).servesItself, (*checks).checkGit},
 	{"git server's port", (*checks).servesItself, (*checks).checkServerPort},
 	{"git push", (*checks).hasRemote, (*checks).checkPush},
 	{"git deploy key", (*checks).readsByKey, (*checks).checkDeployKey},

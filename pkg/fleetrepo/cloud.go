@@ -1,6 +1,7 @@
 package fleetrepo
 
 import (
+	"bytes"
 	"fmt"
 	"path"
 	"regexp"
@@ -207,7 +208,7 @@ func (r *Repo) notifyAlso(e *Edit, m *v1alpha1.ManagementCluster, at layout.Layo
 		if err != nil {
 			return err
 		}
-		if string(there) != string(before.Content) {
+		if !bytes.Equal(there, before.Content) {
 			e.LeftAlone = append(e.LeftAlone, fmt.Sprintf(
 				"%s is left alone: somebody has changed it. Add the Kustomization %s to its event sources.", before.Path, at.ClustersName(environment)))
 			continue

@@ -70,7 +70,8 @@ git diff --cached --name-only; git show :a.yaml; cat a.yaml; cat; } >>` + log + 
 	}
 }
 
-// The hook of references hears of a commit and of a tag as it does from git: before and after, of HEAD and the branch, with the same values.
+// The hook of references hears of a commit and of a tag as it does from git: before and after, of HEAD and the branch, with the same
+// values.
 func TestReferencesMoveAsGitMovesThem(t *testing.T) {
 	repo := started(t)
 	dir := repo.Dir()
@@ -108,7 +109,9 @@ func TestReferencesMoveAsGitMovesThem(t *testing.T) {
 
 // A hook that refuses leaves everything as it was, and what it said is in the error. --no-verify leaves it out, as git has it.
 func TestHookRefuses(t *testing.T) {
-	for name, noVerify := range map[string]bool{"pre-commit": true, "commit-msg": true, "prepare-commit-msg": false, "reference-transaction": false} {
+	for name, noVerify := range map[string]bool{
+		"pre-commit": true, "commit-msg": true, "prepare-commit-msg": false, "reference-transaction": false,
+	} {
 		t.Run(name, func(t *testing.T) {
 			repo := started(t)
 			dir := repo.Dir()

@@ -69,7 +69,8 @@ func (l Layout) ClustersFile(environment string) string {
 	return path.Join(l.Management(), l.ClustersName(environment)+".yaml")
 }
 
-// ClustersName is the name of the Flux Kustomization in ClustersFile. A dot is before the cloud because no environment has a dot in its name.
+// ClustersName is the name of the Flux Kustomization in ClustersFile. A dot is before the cloud because no environment has a dot in its
+// name.
 func (l Layout) ClustersName(environment string) string {
 	if l.IsHome() {
 		return "clusters-" + environment

@@ -41,8 +41,8 @@ func (c cache) put(k key, all []*content) {
 	}
 }
 
-// encodeContents writes a list of objects: each as its parts, each part with its length. Of no objects it writes an empty text, which is not
-// nil: that is what nobody has kept.
+// encodeContents writes a list of objects: each as its parts, each part with its length. Of no objects it writes an empty text, which is
+// not nil: that is what nobody has kept.
 func encodeContents(all []*content) []byte {
 	dst := []byte{}
 	for _, c := range all {

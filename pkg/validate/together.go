@@ -41,8 +41,8 @@ func (s *resolver) together(all diag.Findings) diag.Findings {
 	return out
 }
 
-// oncePerNamespace makes one finding of those that say of many objects that the namespace that they are in is missing, where that is no more
-// than a doubt.
+// oncePerNamespace makes one finding of those that say of many objects that the namespace that they are in is missing, where that is no
+// more than a doubt.
 func (s *resolver) oncePerNamespace(all diag.Findings) diag.Findings {
 	doubted := func(f diag.Finding) (known, bool) {
 		lacks, ok := s.lacks[sayingOf(f)]

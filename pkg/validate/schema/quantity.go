@@ -3,6 +3,7 @@ package schema
 import (
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,11 +34,7 @@ func hasEndless(value any) bool {
 	case string:
 		return isEndless(value)
 	case []any:
-		for _, item := range value {
-			if hasEndless(item) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(value, hasEndless)
 	case map[string]any:
 		for _, field := range value {
 			if hasEndless(field) {
