@@ -141,9 +141,13 @@ func (b *beginnings) addUnapplied() {
 			applied.folder(o.path)
 		}
 	}
+	substituted := map[string]bool{} // files whose variables only a Kustomization that applies them has
+	for _, o := range b.objects {
+		substituted[o.file] = substituted[o.file] || strings.Contains(o.path, "${")
+	}
 	var left []fluxObject
 	for _, o := range b.objects {
-		if o.kind == "Kustomization" && !applied.read[o.file] {
+		if o.kind == "Kustomization" && !applied.read[o.file] && !substituted[o.file] {
 			left = append(left, o)
 		}
 	}

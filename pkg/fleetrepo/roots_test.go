@@ -132,6 +132,21 @@ resources: [../base/team]
 `, []string{"clusters/production", "clusters/staging"},
 	},
 	{
+		"Kustomizations with variables that another cluster's Flux has", `
+-- mgmt/clusters.yaml --
+` + applies + `clusters, namespace: flux-system}
+spec: {path: ./clusters, sourceRef: {kind: GitRepository, name: flux-system}}
+-- clusters/common/kustomization.yaml --
+resources: []
+-- clusters/common/apps/folders.yaml --
+` + applies + `common, namespace: flux-system}
+spec: {path: ./apps, sourceRef: {kind: GitRepository, name: flux-system}}
+---
+` + applies + `cluster, namespace: flux-system}
+spec: {path: "./apps/${cluster_name}", sourceRef: {kind: GitRepository, name: flux-system}}
+`, []string{"mgmt"},
+	},
+	{
 		"a path that leads out of the repo, and files that are no YAML", `
 -- clusters/a/apps.yaml --
 ` + applies + `apps, namespace: flux-system}
