@@ -52,9 +52,10 @@ func TestNotes(t *testing.T) {
 	e.Apply(ctx, t, "{apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {name: here, namespace: default}, "+
 		"spec: {sources: [{repoURL: 'https://git.example.com/apps.git'}], destination: {server: 'https://kubernetes.default.svc'}}}")
 	e.Apply(ctx, t, "{apiVersion: kappctrl.k14s.io/v1alpha1, kind: App, metadata: {name: here, namespace: default}, spec: {}}")
-	for _, kind := range []string{"source.toolkit.fluxcd.io/v1, kind: GitRepository", "kustomize.toolkit.fluxcd.io/v1, kind: Kustomization"} {
-		e.Apply(ctx, t, "{apiVersion: "+kind+", metadata: {name: flux-system, namespace: flux-system}, spec: {suspend: true}}")
-	}
+	e.Apply(ctx, t, "{apiVersion: source.toolkit.fluxcd.io/v1, kind: GitRepository, metadata: {name: flux-system, namespace: flux-system}, "+
+		"spec: {url: 'https://git.example.com/ours.git', suspend: true}}")
+	e.Apply(ctx, t, "{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {name: flux-system, namespace: flux-system}, "+
+		"spec: {path: ./clusters/prod, suspend: true, sourceRef: {kind: GitRepository, name: flux-system}}}")
 	got := notes()
 	if len(got) != 2 {
 		t.Fatalf("got %+v", got)
