@@ -43,16 +43,27 @@ func isUnexplained(err error) bool {
 // isUnanswered tells whether the API server lacks something so far: a webhook does not answer, or has an unknown certificate, which both
 // are internal errors; or a CRD is not in discovery yet.
 func isUnanswered(err error) bool {
-	return apierrors.IsInternalError(err) || meta.IsNoMatchError(err) || apierrors.IsNotFound(err) || isTransient(err)
+	return apierrors.IsInternalError(err) || meta.IsNoMatchError(err) || apierrors.IsNotFound(err) || isTransient(err) ||
+		isLate(err)
 }
 
-// retryTransient repeats do a few times while its error is one of isTransient or isUnexplained.
+// isLate tells whether the API server has not answered in the time of a single request. So do a busy machine and a dead one.
+func isLate(err error) bool {
+	_, late := errors.AsType[*lateError](err)
+	return late
+}
+
+// retryTransient repeats do a few times while its error is one of isTransient or isUnexplained, and once if it is isLate: a server that
+// does not answer twice is taken for dead.
 func retryTransient(ctx context.Context, do func(context.Context) error) error {
 	backoff := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 7, Cap: 3 * time.Second}
 	var last error
+	wasLate := false
 	err := wait.ExponentialBackoffWithContext(ctx, backoff, func(ctx context.Context) (bool, error) {
 		last = do(ctx)
-		if last != nil && (isTransient(last) || isUnexplained(last)) {
+		late := isLate(last)
+		if last != nil && (isTransient(last) || isUnexplained(last) || late && !wasLate) {
+			wasLate = wasLate || late
 			return false, nil
 		}
 		return true, last
@@ -109,7 +120,7 @@ func (c *Client) UntilWebhooksAnswer(ctx context.Context, obj *unstructured.Unst
 	ref := RefOf(obj)
 	return untilAnswered(ctx, ref.String(), nil, func(ctx context.Context) error {
 		err := c.Create(ctx, obj.DeepCopy(), client.DryRunAll)
-		if isTransient(err) || apierrors.IsInternalError(err) && strings.Contains(err.Error(), uncalled) || ctx.Err() != nil {
+		if isTransient(err) || isLate(err) || apierrors.IsInternalError(err) && strings.Contains(err.Error(), uncalled) || ctx.Err() != nil {
 			return fmt.Errorf("try to create %s: %w", ref, err)
 		}
 		return nil

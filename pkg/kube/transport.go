@@ -2,6 +2,8 @@ package kube
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"time"
@@ -33,23 +35,50 @@ func (r *roundTimeout) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Query().Has("watch") || req.URL.Query().Has("follow") {
 		return r.next.RoundTrip(req)
 	}
-	ctx, cancel := context.WithTimeout(req.Context(), r.timeout)
+	late := &lateError{after: r.timeout}
+	ctx, cancel := context.WithTimeoutCause(req.Context(), r.timeout, late)
 	resp, err := r.bounded.RoundTrip(req.WithContext(ctx))
 	if err != nil {
+		cause := context.Cause(ctx)
 		cancel()
+		if cause == error(late) {
+			return nil, late
+		}
 		return nil, err
 	}
-	resp.Body = &cancelOnClose{ReadCloser: resp.Body, cancel: cancel}
+	resp.Body = &cancelOnClose{ReadCloser: resp.Body, ctx: ctx, cancel: cancel}
 	return resp, nil
 }
 
 // WrappedRoundTripper lets client-go find the wrapped transport.
 func (r *roundTimeout) WrappedRoundTripper() http.RoundTripper { return r.next }
 
+// lateError says that an API server has not answered a request within the time of a single request. The command itself may have time left,
+// so one more attempt is worthwhile: the machine of the server may be busy.
+type lateError struct{ after time.Duration }
+
+func (e *lateError) Error() string { return fmt.Sprintf("no complete answer within %s", e.after) }
+
+// Timeout makes this an error of time for net/http and net.Error.
+func (e *lateError) Timeout() bool { return true }
+
+// Is makes this an end of time for those who do not ask whose time has ended.
+func (e *lateError) Is(target error) bool { return target == context.DeadlineExceeded }
+
 // cancelOnClose releases the context of a request when its body is closed.
 type cancelOnClose struct {
 	io.ReadCloser
+	ctx    context.Context
 	cancel context.CancelFunc
+}
+
+// Read reads the body. An answer that stops in the middle ends with the same error as none.
+func (b *cancelOnClose) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if late, ok := errors.AsType[*lateError](context.Cause(b.ctx)); ok && err != nil && !errors.Is(err, io.EOF) {
+		return n, late
+	}
+	return n, err
 }
 
 // Close closes the body.

@@ -1,0 +1,94 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+)
+
+// lateServer answers every request for a namespace except the first ones, which it leaves unanswered, or cut after the header, until the
+// client gives up. It returns a client of this server, and the number of requests for the namespace.
+func lateServer(t *testing.T, late int32, halfway bool) (*Client, *atomic.Int32) {
+	t.Helper()
+	asked := &atomic.Int32{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch r.URL.Path {
+		case "/api":
+			_, _ = w.Write([]byte(`{"kind":"APIVersions","versions":["v1"]}`))
+			return
+		case "/apis":
+			_, _ = w.Write([]byte(`{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`))
+			return
+		case "/api/v1":
+			_, _ = w.Write([]byte(`{"kind":"APIResourceList","groupVersion":"v1","resources":[` +
+				`{"name":"namespaces","namespaced":false,"kind":"Namespace","verbs":["get"]}]}`))
+			return
+		}
+		if asked.Add(1) > late {
+			_, _ = w.Write([]byte(`{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"one","uid":"1"}}`))
+			return
+		}
+		if halfway {
+			_, _ = w.Write([]byte(`{"kind":"Namespace",`))
+			_ = http.NewResponseController(w).Flush()
+		}
+		<-r.Context().Done()
+	}))
+	t.Cleanup(server.Close)
+	client, err := NewForConfig(&rest.Config{Host: server.URL}, Options{Timeout: 300 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.RESTMapper().RESTMapping(corev1.SchemeGroupVersion.WithKind("Namespace").GroupKind(), "v1"); err != nil {
+		t.Fatal(err)
+	}
+	return client, asked
+}
+
+// A machine without time for one request is asked once more; one that never answers is left, with an error that says so.
+func TestLateAnswers(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		late    int32
+		halfway bool
+		fails   bool
+		asked   int32
+	}{
+		{name: "the first answer does not come", late: 1, asked: 2},
+		{name: "the first answer stops in the middle", late: 1, halfway: true, asked: 2},
+		{name: "no answer comes", late: 9, fails: true, asked: 2},
+		{name: "every answer stops in the middle", late: 9, halfway: true, fails: true, asked: 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			client, asked := lateServer(t, tt.late, tt.halfway)
+			err := Retry(t.Context(), func(ctx context.Context) error {
+				return client.Get(ctx, Key{Name: "one"}, &corev1.Namespace{})
+			})
+			if (err != nil) != tt.fails || asked.Load() != tt.asked {
+				t.Errorf("%d requests, error %v", asked.Load(), err)
+			}
+			if tt.fails && (!isLate(err) || !errors.Is(err, context.DeadlineExceeded) || !IsUnreachable(err)) {
+				t.Errorf("not an error of time: %v", err)
+			}
+		})
+	}
+}
+
+// A wait until the API answers goes on after a late answer.
+func TestLateAnswersAreWaitedFor(t *testing.T) {
+	client, asked := lateServer(t, 3, false)
+	err := untilAnswered(t.Context(), "one", nil, func(ctx context.Context) error {
+		return client.Get(ctx, Key{Name: "one"}, &corev1.Namespace{})
+	})
+	if err != nil || asked.Load() != 4 {
+		t.Errorf("%d requests, error %v", asked.Load(), err)
+	}
+}
