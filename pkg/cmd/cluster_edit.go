@@ -2,7 +2,10 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -204,8 +207,8 @@ The first step removes this protection and deletes nothing; --cancel undoes it. 
 again. This second step asks for the cluster's name and removes the files. Flux then uninstalls the release, and Cluster API deletes the
 machines, the network and everything else that it made in the cloud, in order.
 
-With --wait, each step returns when the management cluster has carried it out, and the second step deletes the cluster's namespace at the
-end. A cluster whose own API server is dead can be deleted too: nothing waits for that server.` + editing,
+With --wait, each step returns when the management cluster has carried it out. The second step waits for the first before it commits, and
+deletes the cluster's namespace at the end. A cluster whose own API server is dead can be deleted too: nothing waits for that server.` + editing,
 		Example: `  fleetctl cluster remove demo --push --wait
   fleetctl cluster remove demo --yes --push --wait`,
 		RunE: running(f, o, runClusterRemove),
@@ -250,12 +253,15 @@ func runClusterRemove(ctx context.Context, f *factory, o *clusterRemoveOptions) 
 	if err != nil {
 		return err
 	}
-	first, err := repo.Remove(o.name)
+	first, err := repo.Remove(o.name, o.wait)
+	if err != nil && o.wait {
+		return goOnRemoving(ctx, f, o, repo, err)
+	}
 	if err != nil {
 		return err
 	}
 	options := change.Options{Edit: func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
-		step, err := r.Remove(o.name)
+		step, err := r.Remove(o.name, o.wait)
 		if err != nil {
 			return nil, err
 		}
@@ -273,11 +279,45 @@ func runClusterRemove(ctx context.Context, f *factory, o *clusterRemoveOptions) 
 	if !o.wait {
 		return runChange(ctx, f, &o.changeFlags, options)
 	}
+	return removeAndWait(ctx, f, o, first, repo.Dir, options)
+}
+
+// goOnRemoving waits for a removal whose command was ended after its second commit: Git no longer declares the cluster, and the management
+// cluster still has something of it. In all other cases it returns err, the error of the step.
+func goOnRemoving(ctx context.Context, f *factory, o *clusterRemoveOptions, repo *fleetrepo.Repo, err error) error {
+	name := path.Base(o.name)
+	if slices.Contains(repo.Names(), name) {
+		return err
+	}
+	deps, failed := f.deps()
+	if failed != nil {
+		return err
+	}
+	target, failed := f.target()
+	if failed != nil {
+		return err
+	}
+	client, failed := target.Client(ctx)
+	if failed != nil {
+		return err
+	}
+	defer f.closeReporter()
+	unfinished, failed := leaving.Unfinished(ctx, client, name)
+	if failed != nil || !unfinished {
+		return errors.Join(err, failed)
+	}
+	ui.Fprintf(f.streams.Err, "The fleet repo no longer declares cluster %s: this goes on with its removal.\n", name)
+	removal := leaving.RemovalOptions{Client: client, Cluster: fleetrepo.Cluster{Name: name}, Timeout: o.timeout}
+	return leaving.AwaitRemoval(ctx, deps, removal)
+}
+
+// removeAndWait carries one step out and waits for it. The second step is committed only when Flux has applied the first.
+func removeAndWait(ctx context.Context, f *factory, o *clusterRemoveOptions, step *fleetrepo.Removal, dir string, edit change.Options) error {
 	deps, err := f.deps()
 	if err != nil {
 		return err
 	}
-	target, err := management.Find(deps.Store, first.Cluster.ManagementCluster, repo.Dir)
+	target, err := management.Find(deps.Store, step.Cluster.ManagementCluster, dir)
 	if err != nil {
 		return err
 	}
@@ -285,11 +325,21 @@ func runClusterRemove(ctx context.Context, f *factory, o *clusterRemoveOptions) 
 	if err != nil {
 		return err
 	}
-	if err := runChange(ctx, f, &o.changeFlags, options); err != nil {
+	removal := leaving.RemovalOptions{Client: client, Cluster: step.Cluster, Timeout: o.timeout}
+	defer f.closeReporter()
+	if ask := edit.Confirm; step.Deletes {
+		edit.Confirm = func(e *fleetrepo.Edit) error {
+			if err := leaving.AwaitUnprotected(ctx, deps, removal); err != nil || ask == nil {
+				return err
+			}
+			return ask(e)
+		}
+	}
+	if err := runChange(ctx, f, &o.changeFlags, edit); err != nil {
 		return err
 	}
-	defer f.closeReporter()
-	return leaving.AwaitRemoval(ctx, deps, leaving.RemovalOptions{
-		Client: client, Cluster: first.Cluster, Deletes: first.Deletes, Timeout: o.timeout,
-	})
+	if step.Deletes {
+		return leaving.AwaitRemoval(ctx, deps, removal)
+	}
+	return leaving.AwaitUnprotected(ctx, deps, removal)
 }

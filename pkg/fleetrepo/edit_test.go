@@ -186,7 +186,7 @@ func TestRefusals(t *testing.T) {
 			return r.Upgrade("demo", UpgradeOptions{Version: "v1.36.0", Pools: []string{"md-0"}})
 		}, "the control plane of cluster demo goes first", "without --pool"},
 		"remove while paused": {
-			func(r *Repo) (*Edit, error) { _, err := r.Remove("shop"); return nil, err }, "cluster shop is paused",
+			func(r *Repo) (*Edit, error) { _, err := r.Remove("shop", false); return nil, err }, "cluster shop is paused",
 			"fleetctl cluster resume shop",
 		},
 		"bad environment": {
@@ -231,7 +231,7 @@ func TestRemove(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, err := r.Remove("demo")
+	first, err := r.Remove("demo", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,12 +258,12 @@ func TestRemove(t *testing.T) {
 		t.Errorf("after cancelling (-want +got)\n%s", diff)
 	}
 
-	first, err = r.Remove("demo")
+	first, err = r.Remove("demo", false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, r = done(t, r, &first.Edit, nil)
-	second, err := r.Remove("demo")
+	second, err := r.Remove("demo", false)
 	if err != nil {
 		t.Fatal(err)
 	}

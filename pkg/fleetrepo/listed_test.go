@@ -29,7 +29,7 @@ func TestFilesAreListed(t *testing.T) {
 	addTenant := func(r *Repo) (*Edit, error) { return r.AddTenant("shop", TenantOptions{}) }
 	removeTenant := func(r *Repo) (*Edit, error) { return r.RemoveTenant("shop", nil) }
 	removeCluster := func(r *Repo) (*Edit, error) {
-		step, err := r.Remove("two")
+		step, err := r.Remove("two", false)
 		if err != nil {
 			return nil, err
 		}
@@ -135,7 +135,7 @@ func TestListOfClusters(t *testing.T) {
 		t.Errorf("the environment has %s", got)
 	}
 	for range 2 {
-		step, err := r.Remove("demo")
+		step, err := r.Remove("demo", false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -157,7 +157,7 @@ handedOver:
 	if got, err := r.Master("eu", ""); err != nil || !got.Alone || len(got.Clusters) > 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := r.Remove("eu"); err == nil || !strings.Contains(err.Error(), "is a management cluster of this fleet") {
+	if _, err := r.Remove("eu", false); err == nil || !strings.Contains(err.Error(), "is a management cluster of this fleet") {
 		t.Errorf("removed: %v", err)
 	}
 	if _, err := r.Transfer(TransferOptions{Cluster: "eu", To: "us"}); err == nil {

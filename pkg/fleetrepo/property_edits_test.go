@@ -88,7 +88,7 @@ func (f *random) removalIsCancelled(c rendertest.RandomCluster, name string, bef
 		}
 		before = must(f.r.find(name))
 	}
-	first, err := f.r.Remove(name)
+	first, err := f.r.Remove(name, false)
 	if err != nil {
 		first = &Removal{}
 	}
@@ -226,7 +226,7 @@ func TestAddThenRemoveInRandomFleets(t *testing.T) {
 			comeAndGo := func() {
 				f.done(f.r.Add(AddOptions{Name: "added", Environment: env, Flavour: flavour, Values: must(scaffold.ExampleValues(flavour, "v1.36.3"))}))
 				for range 2 {
-					removal, err := f.r.Remove("added")
+					removal, err := f.r.Remove("added", false)
 					if err != nil {
 						f.Fatal(err)
 					}

@@ -60,8 +60,9 @@ type Removal struct {
 
 // Remove is the next of two steps. The first takes the protection of a cluster's HelmRelease and Cluster away and deletes nothing; the
 // second, once Flux has applied that, takes the files out, and with them the cluster. A paused cluster is refused: Flux would apply
-// neither step.
-func (r *Repo) Remove(name string) (*Removal, error) {
+// neither step. seen says that the caller has seen on the management cluster that Flux has applied the first step; without it, the second
+// has a note.
+func (r *Repo) Remove(name string, seen bool) (*Removal, error) {
 	c, err := r.find(name)
 	if err != nil {
 		return nil, err
@@ -76,7 +77,7 @@ func (r *Repo) Remove(name string) (*Removal, error) {
 			"cluster %s is a management cluster of this fleet", c.Name)
 	}
 	if c.Removing {
-		return r.removeFiles(c)
+		return r.removeFiles(c, seen)
 	}
 	changes := []change{
 		set("enabled", "metadata", "annotations", pruneAnnotation),
@@ -135,8 +136,8 @@ func (r *Repo) keeps(flavour string) (bool, error) {
 	return found, nil
 }
 
-// removeFiles takes everything in the cluster's folder out.
-func (r *Repo) removeFiles(c *declared) (*Removal, error) {
+// removeFiles takes everything in the cluster's folder out. seen says that the caller has seen that Flux has applied the first step.
+func (r *Repo) removeFiles(c *declared, seen bool) (*Removal, error) {
 	out := &Removal{Edit: Edit{Summary: "Remove cluster " + c.Name, Environments: []string{c.Environment}}, Deletes: true, Cluster: c.Cluster}
 	if err := r.after(&out.Edit, c); err != nil {
 		return nil, err
@@ -144,12 +145,14 @@ func (r *Repo) removeFiles(c *declared) (*Removal, error) {
 	if err := r.takeOut(&out.Edit, c); err != nil {
 		return nil, err
 	}
-	out.Notes = append(out.Notes, "Step 2 of 2: this deletes "+c.contents()+".",
-		"Whether Flux has applied step 1 was not looked at: where it sees both steps at once, the cluster stays, and nothing manages it any "+
-			"more. `fleetctl status` shows the commit that Flux is at.",
-		"The namespace "+c.Name+
-			" stays on the management cluster, for what Cluster API still needs in it. --wait deletes it in the end; without it, when `fleetctl "+
-			"status` no longer shows the cluster: kubectl delete namespace "+c.Name)
+	out.Notes = append(out.Notes, "Step 2 of 2: this deletes "+c.contents()+".")
+	if !seen {
+		out.Notes = append(out.Notes, "Whether Flux has applied step 1 was not looked at: if Flux sees both steps at once, the cluster stays, "+
+			"and nothing manages it any more. `fleetctl status` shows the commit that Flux is at; with --wait, this command waits for it first.")
+	}
+	out.Notes = append(out.Notes, "The namespace "+c.Name+
+		" stays on the management cluster, for what Cluster API still needs in it. --wait deletes it in the end; without it, when `fleetctl "+
+		"status` no longer shows the cluster: kubectl delete namespace "+c.Name)
 	return out, nil
 }
 

@@ -81,6 +81,42 @@ func workloadReason(obj *unstructured.Unstructured) string {
 	return o.ready()
 }
 
+// WaitUnprotected waits until Flux deletes a HelmRelease that leaves its source, or the release is gone. Until then Flux would keep such a
+// release, and with it all that the release has made. detail, if not nil, is told what is missing.
+func (s *System) WaitUnprotected(ctx context.Context, release kube.Key, detail func(string)) error {
+	told := false
+	err := s.client.WaitFor(ctx, helmReleaseKind, release, func(obj *unstructured.Unstructured) (bool, error) {
+		kept := obj != nil && protected(obj)
+		if kept && !told && detail != nil {
+			told = true
+			detail("HelmRelease " + release.String() + " is still protected")
+		}
+		return !kept, nil
+	})
+	if err != nil && !kube.IsAbsent(err) {
+		return fmt.Errorf("wait until the HelmRelease is no longer protected: %w", err)
+	}
+	return nil
+}
+
+// Protected tells whether there is a HelmRelease that Flux keeps when it leaves its source.
+func (s *System) Protected(ctx context.Context, release kube.Key) (bool, error) {
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(helmReleaseKind)
+	err := s.client.Get(ctx, release, obj)
+	if kube.IsAbsent(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look at HelmRelease %s: %w", release, err)
+	}
+	return protected(obj), nil
+}
+
+func protected(release *unstructured.Unstructured) bool {
+	return release.GetAnnotations()[pruneAnnotation] == kustomizev1.DisabledValue
+}
+
 // WaitForgotten waits until a namespace has no Kustomization and no HelmRelease any more. The workload cluster of the namespace must no
 // longer exist: WaitForgotten removes the finalizer of an object that is being deleted and has nothing left to delete.
 func (s *System) WaitForgotten(ctx context.Context, namespace string, detail func(string)) error {

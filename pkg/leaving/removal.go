@@ -8,7 +8,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -22,20 +24,81 @@ import (
 // DeleteTimeout bounds the deletion of the workload clusters: machines in a cloud take their time.
 const DeleteTimeout = 30 * time.Minute
 
-// RemovalOptions say which step of a cluster's removal is waited for.
+// RemovalOptions say which cluster's removal is waited for, and how long; 0 is no bound beside those of each step.
 type RemovalOptions struct {
 	// Client of the management cluster, from its management.Target. Whoever commits the step makes it first, so that nothing is committed
 	// where there is no cluster to wait for, or another fleet's.
 	Client  *kube.Client
 	Cluster fleetrepo.Cluster
-	// Deletes says that it is the second step.
-	Deletes bool
 	Timeout time.Duration
 }
 
-// AwaitRemoval waits until a step of `fleetctl cluster remove`, committed and pushed, has come true. After the first that is when the
-// cluster has lost its protection. After the second it is when Cluster API has taken down all that the cluster had; then the namespace goes
-// too, which nothing needs any more. When the time is over before, the error says what holds it (exit code of something not ready).
+// AwaitUnprotected waits until Flux has applied the first step of `fleetctl cluster remove`: the cluster has lost its protection, or does
+// not exist. The second step must not be committed before that: Flux would see both steps at once, keep the cluster, and forget it. When
+// the time is over before, the error says what is still protected (exit code of something not ready).
+func AwaitUnprotected(ctx context.Context, deps management.Deps, o RemovalOptions) error {
+	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	return steps.Run(ctx, deps.Report, []steps.Step{{
+		Name: "wait for Flux to take the protection away", Run: func(ctx context.Context, detail func(string)) error {
+			if err := flux.NewSystem(o.Client).Reconcile(ctx); err != nil {
+				return err
+			}
+			return waitUnprotected(ctx, o.Client, kube.Key{Namespace: o.Cluster.Name, Name: o.Cluster.Name}, detail)
+		}, Timeout: 15 * time.Minute, Hint: "`fleetctl status` shows what Flux has applied",
+	}})
+}
+
+// waitUnprotected waits until neither Flux nor Helm keeps a cluster that leaves Git. A cluster that does not exist needs no wait: after
+// `fleetctl cluster detach` its release is suspended, and nobody works on it.
+func waitUnprotected(ctx context.Context, client *kube.Client, key kube.Key, detail func(string)) error {
+	manager, err := capi.New(client)
+	if err != nil {
+		return err
+	}
+	if err := manager.WaitUnprotected(ctx, key, detail); err != nil {
+		return err
+	}
+	cluster := &metav1.PartialObjectMetadata{}
+	cluster.SetGroupVersionKind(clusterv1.GroupVersion.WithKind(clusterv1.ClusterKind))
+	err = client.Get(ctx, key, cluster)
+	if kube.IsAbsent(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look for the Cluster %s: %w", key, err)
+	}
+	return flux.NewSystem(client).WaitUnprotected(ctx, key, detail)
+}
+
+// Unfinished tells whether the management cluster still has something of a cluster that the fleet repo no longer declares: the namespace that
+// the fleet repo has made, and no release that Flux would keep. Such a release means that the clone is not what Flux follows, or that
+// nobody has taken the cluster's protection away.
+func Unfinished(ctx context.Context, client *kube.Client, name string) (bool, error) {
+	namespace := &metav1.PartialObjectMetadata{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	err := client.Get(ctx, kube.Key{Name: name}, namespace)
+	if kube.IsAbsent(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look at the namespace %s: %w", name, err)
+	}
+	if !madeByFleet(namespace) {
+		return false, nil
+	}
+	kept, err := flux.NewSystem(client).Protected(ctx, kube.Key{Namespace: name, Name: name})
+	return !kept, err
+}
+
+// madeByFleet tells whether the fleet repo has made a namespace.
+func madeByFleet(namespace metav1.Object) bool {
+	return strings.HasPrefix(namespace.GetLabels()[flux.AppliedBy], "clusters-")
+}
+
+// AwaitRemoval waits until the second step of `fleetctl cluster remove`, committed and pushed, has come true: Cluster API has taken down
+// all that the cluster had. Then the namespace goes too, which nothing needs any more. When the time is over before, the error says what
+// holds the cluster (exit code of something not ready).
 func AwaitRemoval(ctx context.Context, deps management.Deps, o RemovalOptions) error {
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
@@ -45,16 +108,6 @@ func AwaitRemoval(ctx context.Context, deps management.Deps, o RemovalOptions) e
 	}
 	system := flux.NewSystem(o.Client)
 	key := kube.Key{Namespace: o.Cluster.Name, Name: o.Cluster.Name}
-	if !o.Deletes {
-		return steps.Run(ctx, deps.Report, []steps.Step{{
-			Name: "wait for Flux to take the protection away", Run: func(ctx context.Context, detail func(string)) error {
-				if err := system.Reconcile(ctx); err != nil {
-					return err
-				}
-				return manager.WaitUnprotected(ctx, key, detail)
-			}, Timeout: 15 * time.Minute, Hint: "`fleetctl status` shows what Flux has applied",
-		}})
-	}
 	return steps.Run(ctx, deps.Report, []steps.Step{
 		{
 			Name: "wait for the cluster to go", Run: func(ctx context.Context, detail func(string)) error {
@@ -106,7 +159,7 @@ func deleteNamespace(ctx context.Context, client *kube.Client, name string) erro
 	if err != nil {
 		return fmt.Errorf("look at the namespace %s: %w", name, err)
 	}
-	if !strings.HasPrefix(namespace.GetLabels()[flux.AppliedBy], "clusters-") {
+	if !madeByFleet(namespace) {
 		return steps.NothingToDo("the fleet repo did not make it")
 	}
 	return client.Delete(ctx, []*unstructured.Unstructured{namespace}, kube.DeleteOptions{Wait: true})

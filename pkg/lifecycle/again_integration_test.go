@@ -181,7 +181,7 @@ func TestNamespaceOfARemovedClusterIsKeptForAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := leaving.AwaitRemoval(ctx, e.Deps, leaving.RemovalOptions{
-		Client: e.Client, Cluster: fleetrepo.Cluster{Name: "alpha"}, Deletes: true,
+		Client: e.Client, Cluster: fleetrepo.Cluster{Name: "alpha"},
 	})
 	if err == nil || !strings.Contains(err.Error(), "the namespace alpha is kept") || !strings.Contains(err.Error(), "alpha/another") {
 		t.Errorf("got %v", err)
