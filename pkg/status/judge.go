@@ -44,10 +44,31 @@ func (c *collector) judge() {
 			r.blame(ref(s), s.Reason, "")
 		}
 	}
+	c.judgeBehind()
 	for i := range r.Clusters {
 		r.blameCluster(&r.Clusters[i])
 	}
 	c.judgeOwners()
+}
+
+// judgeBehind adds a problem if the management cluster has not applied the newest commit of a fleet repo that this machine serves. All that
+// the report tells is about an earlier commit then. The newest commit of a remote may be one that this clone does not have.
+func (c *collector) judgeBehind() {
+	r := c.report
+	if r.Git.Served == nil || !*r.Git.Served || r.Git.Revision == "" {
+		return
+	}
+	for _, o := range append(append([]Object{}, r.Flux.Sources...), r.Flux.Applied...) {
+		if o.Namespace != flux.Namespace || o.Name != flux.Name || !o.Ready || o.Suspended {
+			continue
+		}
+		branch, commit, _ := strings.Cut(o.Revision, "@sha1:")
+		if branch == r.Git.Branch && commit != r.Git.Revision {
+			r.blame(ref(o), fmt.Sprintf("it has %s, and not yet %s of the fleet repo", shortRevision(o.Revision), shortRevision(r.Git.Revision)),
+				"wait a moment; `fleetctl status --watch` shows when Flux has applied it")
+			return
+		}
+	}
 }
 
 // judgeOwners adds a problem for each workload cluster that this management cluster acts on although another one has taken it over, for

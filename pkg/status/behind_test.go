@@ -1,0 +1,47 @@
+package status
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fleetctl/fleetctl/pkg/flux"
+)
+
+// A report about an earlier commit than the newest is not Ready: the newest may declare a cluster that does not exist yet.
+func TestBehind(t *testing.T) {
+	const old, head = "ae3ffc8b00000000000000000000000000000000", "23cdedbf00000000000000000000000000000000"
+	served, notServed := true, false
+	for _, tt := range []struct {
+		name              string
+		served            *bool
+		branch            string
+		source, applied   string
+		suspended, behind bool
+	}{
+		{name: "applied", served: &served, branch: "main", source: "main@sha1:" + head, applied: "main@sha1:" + head},
+		{name: "not fetched", served: &served, branch: "main", source: "main@sha1:" + old, applied: "main@sha1:" + old, behind: true},
+		{name: "not applied", served: &served, branch: "main", source: "main@sha1:" + head, applied: "main@sha1:" + old, behind: true},
+		{name: "another branch is checked out", served: &served, branch: "shop", source: "main@sha1:" + old, applied: "main@sha1:" + old},
+		{name: "a remote", branch: "main", source: "main@sha1:" + old, applied: "main@sha1:" + old},
+		{name: "not served", served: &notServed, branch: "main", source: "main@sha1:" + old, applied: "main@sha1:" + old},
+		{name: "suspended", served: &served, branch: "main", source: "main@sha1:" + old, applied: "main@sha1:" + old, suspended: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := &Report{Ready: true, Git: Git{Branch: tt.branch, Revision: head, Served: tt.served}}
+			object := func(kind, name, revision string) Object {
+				return Object{
+					Kind: kind, Namespace: flux.Namespace, Name: name, Revision: revision, Ready: true, Suspended: tt.suspended,
+				}
+			}
+			r.Flux.Sources = []Object{object("GitRepository", flux.Name, tt.source), object("GitRepository", "tenant", "main@sha1:"+old)}
+			r.Flux.Applied = []Object{object("Kustomization", flux.Name, tt.applied)}
+			(&collector{report: r}).judgeBehind()
+			if r.Ready == tt.behind || len(r.Problems) > 1 {
+				t.Fatalf("ready %v, problems %v", r.Ready, r.Problems)
+			}
+			if tt.behind && !strings.Contains(r.Problems[0].Reason, "main@sha1:ae3ffc8b, and not yet 23cdedbf") {
+				t.Errorf("it says %q", r.Problems[0].Reason)
+			}
+		})
+	}
+}
