@@ -294,12 +294,7 @@ func (c *declared) value(path ...any) *yaml.Node {
 }
 
 // text is the value of a scalar; "" for another node.
-func text(n *yaml.Node) string {
-	if n == nil || n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
-		return ""
-	}
-	return n.Value
-}
+func text(n *yaml.Node) string { return yamledit.Text(n) }
 
 func number(n *yaml.Node) *int {
 	i, err := strconv.Atoi(text(n))

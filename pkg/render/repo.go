@@ -15,11 +15,11 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// What a file may be at most. The components of Flux are the largest that a fleet repo has, at some 700 KiB.
-const maxBytes = 8 << 20
-
 // Limits of a YAML file of a fleet repo, for yamledit.ParseWithin.
-var Limits = yamledit.Limits{Bytes: maxBytes, Nodes: 500_000, Depth: 100}
+var Limits = yamledit.ReadLimits
+
+// maxBytes is the size of Limits, as a constant.
+const maxBytes = 8 << 20
 
 // Screen looks at a YAML file before a library that trusts its input sees it: kustomize takes all memory there is for 400 bytes of
 // aliases of aliases, and gigabytes for an object that is some thousand fields deep. It returns what is wrong: too large, before or after

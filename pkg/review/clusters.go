@@ -18,6 +18,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/render"
+	"github.com/fleetctl/fleetctl/pkg/roots"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
@@ -67,7 +68,7 @@ func Open(dir string) (*fleetrepo.Repo, error) {
 	if err != nil {
 		return nil, err
 	}
-	fleet, err := fleetrepo.Assume(files, top)
+	fleet, err := roots.Assume(files, top)
 	if err != nil {
 		return nil, err
 	}

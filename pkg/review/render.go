@@ -22,6 +22,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/render"
+	"github.com/fleetctl/fleetctl/pkg/roots"
 )
 
 // RenderOptions say what of a fleet repo to render.
@@ -98,12 +99,12 @@ func openRenderer(ctx context.Context, dir, cacheDir string) (r *render.Renderer
 func fleetOf(dir string, files fs.FS) (*v1alpha1.Fleet, error) {
 	fleet, err := v1alpha1.Load(filepath.Join(dir, v1alpha1.FileName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return fleetrepo.Assume(files, dir)
+		return roots.Assume(files, dir)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return fleetrepo.WithRoots(fleet, files), nil
+	return roots.AddTo(fleet, files), nil
 }
 
 // listFile names the files that WriteDir has made, so that it touches no others.

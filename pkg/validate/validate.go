@@ -13,6 +13,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/render"
+	"github.com/fleetctl/fleetctl/pkg/roots"
 	"github.com/fleetctl/fleetctl/pkg/validate/schema"
 )
 
@@ -200,7 +201,7 @@ func (r *run) checkFleet(ctx context.Context, out *Result, secrets diag.Findings
 	if err != nil {
 		return nil, err
 	}
-	r.fleet = fleetrepo.WithRoots(r.fleet, disk)
+	r.fleet = roots.AddTo(r.fleet, disk)
 	renderer := render.New(r.tree.filesOver(disk), r.fleet,
 		render.Options{CacheDir: r.opts.CacheDir, Schemas: &repo.Schemas, Begin: confine.Watch(ctx), Time: confine.TimeLimit(ctx)})
 	if r.rendered, err = renderer.All(ctx); err != nil {

@@ -1,4 +1,4 @@
-package fleetrepo
+package roots
 
 import (
 	"io/fs"
@@ -55,7 +55,7 @@ func (r *reach) kustomization(dir string) bool {
 			continue
 		}
 		r.dirs[dir], r.read[name] = true, true
-		documents, err := yamledit.ParseWithin(content, assumeLimits)
+		documents, err := yamledit.ParseWithin(content, yamledit.ReadLimits)
 		if err != nil || len(documents) == 0 {
 			return true
 		}
@@ -65,7 +65,7 @@ func (r *reach) kustomization(dir string) bool {
 				continue
 			}
 			for _, item := range list.Content {
-				r.named(dir, text(yamledit.Resolve(item)))
+				r.named(dir, yamledit.Text(yamledit.Resolve(item)))
 			}
 		}
 		return true

@@ -1,4 +1,4 @@
-package fleetrepo
+package roots
 
 import (
 	"bytes"
@@ -40,9 +40,6 @@ var componentsVersion = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^# Flux Version: (v[0-9][0-9A-Za-z.+-]*)\s*$|app\.kubernetes\.io/version: "?(v[0-9][0-9A-Za-z.+-]*)"?\s*$`)
 })
 
-// assumeLimits bound a file that is looked at for Flux objects.
-var assumeLimits = yamledit.Limits{Bytes: 8 << 20, Nodes: 500_000, Depth: 100}
-
 // fluxObjects reads the objects that say where Flux begins, and the versions of Flux by the file that has its components.
 func fluxObjects(files fs.FS) (objects []fluxObject, versions map[string]string) {
 	versions = map[string]string{}
@@ -59,7 +56,7 @@ func fluxObjects(files fs.FS) (objects []fluxObject, versions map[string]string)
 			return nil
 		}
 		content, err := fs.ReadFile(files, name)
-		if err != nil || len(content) > assumeLimits.Bytes {
+		if err != nil || len(content) > yamledit.ReadLimits.Bytes {
 			return nil //nolint:nilerr // as above
 		}
 		if path.Base(name) == layout.ComponentsFile {
@@ -71,7 +68,7 @@ func fluxObjects(files fs.FS) (objects []fluxObject, versions map[string]string)
 		if !bytes.Contains(content, []byte("fluxcd")) || !mayBegin().Match(content) {
 			return nil
 		}
-		documents, err := yamledit.ParseWithin(content, assumeLimits)
+		documents, err := yamledit.ParseWithin(content, yamledit.ReadLimits)
 		if err != nil {
 			return nil //nolint:nilerr // who renders it says what is wrong
 		}
@@ -90,8 +87,8 @@ func fluxObjectsOf(file string, d *yaml.Node) (objects []fluxObject) {
 	if o, ok := fluxObjectOf(file, top); ok {
 		return []fluxObject{o}
 	}
-	group, _, _ := strings.Cut(text(yamledit.Find(top, "apiVersion")), "/")
-	switch kind := text(yamledit.Find(top, "kind")); {
+	group, _, _ := strings.Cut(yamledit.Text(yamledit.Find(top, "apiVersion")), "/")
+	switch kind := yamledit.Text(yamledit.Find(top, "kind")); {
 	case kind == "ResourceSet" && group == operatorGroup:
 		if all := yamledit.Resolve(yamledit.Find(top, "spec", "resources")); all != nil && all.Kind == yaml.SequenceNode {
 			for _, one := range all.Content {
@@ -128,7 +125,7 @@ func instanceIn(file string, d *yaml.Node, at ...any) (fluxObject, bool) {
 
 // synced takes what spec.sync of a FluxInstance says.
 func (o *fluxObject) synced(sync *yaml.Node) {
-	at := func(name string) string { return text(yamledit.Find(sync, name)) }
+	at := func(name string) string { return yamledit.Text(yamledit.Find(sync, name)) }
 	o.path = repoPath(at("path"))
 	if at("kind") == "GitRepository" {
 		o.url, o.branch = at("url"), strings.TrimPrefix(at("ref"), "refs/heads/")
@@ -145,7 +142,7 @@ func repoPath(given string) string {
 }
 
 func fluxObjectOf(file string, d *yaml.Node) (fluxObject, bool) {
-	at := func(path ...any) string { return text(yamledit.Find(d, path...)) }
+	at := func(path ...any) string { return yamledit.Text(yamledit.Find(d, path...)) }
 	group, _, _ := strings.Cut(at("apiVersion"), "/")
 	o := fluxObject{kind: at("kind"), namespace: at("metadata", "namespace"), name: at("metadata", "name"), file: file, line: d.Line}
 	switch {

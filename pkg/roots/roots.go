@@ -1,4 +1,4 @@
-package fleetrepo
+package roots
 
 import (
 	"cmp"
@@ -27,10 +27,10 @@ type Root struct {
 	Flux string `json:"flux,omitempty"`
 }
 
-// Roots finds the root folders of the clusters' Flux. FluxInstances name them, in values of Flux Operator's chart as well, and so do Flux
+// In finds the root folders of the clusters' Flux. FluxInstances name them, in values of Flux Operator's chart as well, and so do Flux
 // Kustomizations that apply their own folder. If the repo has neither, the roots are the folders with Flux Kustomizations that no other
 // Flux Kustomization applies. What cannot be read has none.
-func Roots(files fs.FS) []Root {
+func In(files fs.FS) []Root {
 	objects, versions := fluxObjects(files)
 	b := &beginnings{
 		files: files, objects: objects,
