@@ -6,8 +6,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// What a fleet may be at most, all its management clusters together. It goes from the process that renders to the one that asked, which has
-// no limits of its own. The 150,000 objects of 5,000 generated clusters are far below.
+// These are the limits of a fleet, all its management clusters together. The result goes from the process that renders to its parent, which
+// has no limits of its own. The 150,000 objects of 5,000 generated clusters are far below.
 const (
 	MaxObjects  = 1_000_000
 	MaxFindings = 100_000
@@ -21,7 +21,7 @@ const sizeOfTarget = 16
 type total struct {
 	objects, bytes int
 	largest        Owner
-	most           int // bytes of what largest makes
+	most           int // bytes of the objects of largest
 }
 
 // add counts what an owner makes of objects, and clusters that get the same as others. The finding says that it is too much: then it is not
