@@ -15,7 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/layout"
 )
 
-// fluxObject has the used fields of an object that tells where Flux begins.
+// fluxObject is an object that tells where Flux begins. It has only the fields that matter here.
 type fluxObject struct {
 	kind, namespace, name string
 	file                  string
@@ -23,14 +23,14 @@ type fluxObject struct {
 	// path that a Kustomization applies, cleaned; "" if it is outside of the repo. remote: it is applied to another cluster.
 	path   string
 	remote bool
-	// pathless: it names no path, so that it applies all of its source. That it is the repo at hand, only its place can tell.
+	// pathless: it names no path, so it applies the whole of its source. Only its place tells whether its source is the repo at hand.
 	pathless bool
 	// sourceKind, sourceNamespace and sourceName are of its source; url and branch of a source itself.
 	sourceKind, sourceNamespace, sourceName string
 	url, branch                             string
 }
 
-// mayBegin are files that may have one of these. Flux's own components mention the kinds, too, and are read for nothing.
+// mayBegin matches the files that may have one of these objects. Flux's own components mention the kinds too, so they are left out.
 var mayBegin = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`kind["']?\s*:\s*["']?(Kustomization|FluxInstance|GitRepository)\b|\binstance["']?\s*:(?s:.*)\bsync["']?\s*:`)
 })
@@ -80,8 +80,8 @@ func fluxObjects(files fs.FS) (objects []fluxObject, versions map[string]string)
 	return objects, versions
 }
 
-// fluxObjectsOf are those of a document: the object itself, those that a ResourceSet makes of it, and the FluxInstance that Flux Operator's
-// chart makes of the values in it.
+// fluxObjectsOf returns the objects of a document: the object itself, the objects that a ResourceSet makes of it, or the FluxInstance that
+// Flux Operator's chart makes of its values.
 func fluxObjectsOf(file string, d *yaml.Node) (objects []fluxObject) {
 	top := yamledit.Resolve(d)
 	if o, ok := fluxObjectOf(file, top); ok {
