@@ -26,7 +26,7 @@ func (r *run) assume() error {
 	return err
 }
 
-// isForeign tells of a repo whose layout is its own: it was there before fleetctl, and what it refers to may be made elsewhere.
+// isForeign tells whether a repo has its own layout: it was there before fleetctl, and objects that it refers to may be made elsewhere.
 func (r *run) isForeign() bool {
 	return r.fleet != nil && len(r.fleet.Spec.ManagementClusters) > 0 &&
 		!slices.ContainsFunc(r.fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool { return m.Path == "" })
@@ -134,7 +134,7 @@ func (r *run) knowsFlux() bool {
 	})
 }
 
-// doubtVersions makes warnings of what is said against versions of Flux's kinds where it is not known which Flux runs there.
+// doubtVersions turns findings about the versions of Flux's kinds into warnings if nobody knows which Flux runs there.
 func (r *run) doubtVersions(all []*object) {
 	if r.knowsFlux() {
 		return

@@ -52,7 +52,7 @@ type Result struct {
 	Warnings int           `json:"warnings"`
 	// Ignored are the findings that a comment silences.
 	Ignored int `json:"ignored"`
-	// Files, Clusters and Objects are how many were looked at; of objects those that Flux would apply.
+	// Files, Clusters and Objects count what was looked at. Objects counts only the objects that Flux would apply.
 	Files    int `json:"files"`
 	Clusters int `json:"clusters"`
 	Objects  int `json:"objects"`
@@ -190,7 +190,7 @@ func (r *run) readFleet() (findings diag.Findings) {
 	return findings
 }
 
-// checkFleet is all that needs to know the fleet. secrets are those that were found in files.
+// checkFleet makes all checks that need to know the fleet. secrets are the findings about secrets in files.
 func (r *run) checkFleet(ctx context.Context, out *Result, secrets diag.Findings) (diag.Findings, error) {
 	repo := fleetrepo.New(r.tree.dir, r.fleet)
 	placed := checkLayout(r.tree, r.fleet, repo)
@@ -263,7 +263,7 @@ func (r *run) checkLock() diag.Findings {
 	return append(out, r.checkFeatureLock()...)
 }
 
-// tidy sorts findings and drops those that say the same of one place.
+// tidy sorts findings and drops duplicates at one place.
 func tidy(findings diag.Findings) diag.Findings {
 	slices.SortStableFunc(findings, func(a, b diag.Finding) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Rule, b.Rule),
