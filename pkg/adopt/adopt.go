@@ -20,6 +20,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/render"
 	"github.com/fleetctl/fleetctl/pkg/review"
+	"github.com/fleetctl/fleetctl/pkg/roots"
 )
 
 // Options of Look.
@@ -55,7 +56,7 @@ type Report struct {
 
 // Flux is a folder at which a cluster's Flux begins, with the objects that Flux applies from there.
 type Flux struct {
-	fleetrepo.Root
+	roots.Root
 	// Manages says that Flux applies Cluster API objects from this folder, so the cluster is a management cluster.
 	Manages bool `json:"manages"`
 	// Kustomizations and Objects are how many were followed, and found.
@@ -120,7 +121,7 @@ func look(ctx context.Context, q question) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	fleet, err := fleetrepo.Assume(files, q.Dir)
+	fleet, err := roots.Assume(files, q.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -133,14 +134,14 @@ func look(ctx context.Context, q question) (*Report, error) {
 		FormatVersion: "1", Repo: q.Dir, Clusters: review.ManifestClusters(result), Problems: result.Findings,
 		Providers: providersIn(result.Objects),
 	}
-	for _, root := range fleetrepo.Roots(files) {
+	for _, root := range roots.In(files) {
 		report.Flux = append(report.Flux, countOf(root, result, report.Clusters))
 	}
 	return report, nil
 }
 
 // countOf counts what a cluster's Flux applies.
-func countOf(root fleetrepo.Root, result *render.Result, clusters []fleetrepo.Cluster) Flux {
+func countOf(root roots.Root, result *render.Result, clusters []fleetrepo.Cluster) Flux {
 	f := Flux{Root: root}
 	for _, k := range result.Kustomizations {
 		if k.ManagementCluster == root.Name {
@@ -171,7 +172,7 @@ func ofClusterAPI(o *render.Object) bool {
 func (r *Report) fleet(o Options) (*v1alpha1.Fleet, error) {
 	fleet := &v1alpha1.Fleet{
 		APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.Kind,
-		Metadata: v1alpha1.Metadata{Name: cmp.Or(o.Name, fleetrepo.Label(filepath.Base(r.Repo), "fleet"))},
+		Metadata: v1alpha1.Metadata{Name: cmp.Or(o.Name, roots.Label(filepath.Base(r.Repo), "fleet"))},
 	}
 	for _, f := range r.Flux {
 		if !f.Manages {

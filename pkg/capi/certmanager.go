@@ -76,8 +76,8 @@ func (s *Source) CertManagerVersion() (string, error) {
 	return cmp.Or(s.certs, released.Version()), nil
 }
 
-// NewestCertManager is the newest version that is known to work: the newest in the repository folder, else the one that clusterctl would
-// install.
+// NewestCertManager is the newest version that is known to work: the newest in the repository folder, else the version that clusterctl
+// would install.
 func (s *Source) NewestCertManager() (string, error) {
 	if s.repository != "" {
 		versions, err := s.versions(certManager)

@@ -29,10 +29,10 @@ type Cluster struct {
 	// Available is Cluster API's own summary; Reason says why not.
 	Available bool
 	Reason    string
-	// Troubles are what its conditions have against it, one a cause; none where they are not of now, or it is Available, paused or being
-	// deleted.
+	// Troubles are the faults that its current conditions report, one for each cause. There are none while the cluster is Available, paused or
+	// being deleted.
 	Troubles []kube.Trouble
-	// RollingOut says what is on the way to what its objects ask for: machines that are replaced; "" where nothing is.
+	// RollingOut says which change is on its way to its objects, such as machines that are replaced; "" if none is.
 	RollingOut string
 	// Paused tells that Cluster API leaves it alone; Deleting, that it is being deleted.
 	Paused, Deleting bool
@@ -43,7 +43,7 @@ type Cluster struct {
 	// Infrastructure and ControlPlane are the kinds that make it: DockerCluster, KubeadmControlPlane.
 	Infrastructure, ControlPlane string
 	ControlPlaneReplicas         Replicas
-	// ControlPlaneVersions are those that its control plane runs: several while it is upgraded, none where it does not say.
+	// ControlPlaneVersions are the versions that its control plane runs: several during an upgrade, none if it does not say.
 	ControlPlaneVersions []string
 	WorkerReplicas       Replicas
 	Conditions           []metav1.Condition
@@ -115,7 +115,7 @@ func (m *Manager) Cluster(ctx context.Context, key kube.Key) (*Cluster, error) {
 	return nil, nil
 }
 
-// HasClusterKind tells whether the API server serves Cluster API's Clusters: without them an empty list says nothing of what is owned.
+// HasClusterKind tells whether the API server serves Cluster API's Clusters. Without the kind, an empty list of Clusters proves nothing.
 func (m *Manager) HasClusterKind(ctx context.Context) (bool, error) {
 	err := m.kube.List(ctx, &clusterv1.ClusterList{})
 	if kube.IsAbsent(err) {

@@ -14,7 +14,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// plainCopy is what makes an object what it is, wherever it is stored.
+// plainCopy is the content of an object without everything that depends on where it is stored.
 func plainCopy(item *Item) *unstructured.Unstructured {
 	obj := item.DeepCopy()
 	for _, field := range []string{
@@ -37,8 +37,8 @@ func plainCopy(item *Item) *unstructured.Unstructured {
 	return obj
 }
 
-// hasStatus tells whether the item has a status that is written apart, and travels. That of a source of Flux leads to what its controller
-// has stored on the management cluster that it runs on: who reads it at the target would ask there, again and again.
+// hasStatus tells whether the item has a status subresource that is copied. The status of a source of Flux stays behind: it leads to an
+// artifact on the source's management cluster, and controllers at the target would ask there again and again.
 func (i *Item) hasStatus() bool {
 	return i.kind.status && i.Object["status"] != nil && !i.Anew && i.kind.Group != fluxSourceGroup
 }

@@ -42,12 +42,12 @@ type copier struct {
 	there map[refKey]*unstructured.Unstructured // what the target had when it began
 
 	mu   sync.Mutex
-	uids map[types.UID]types.UID // of the copies, by those of what they are copies of
+	uids map[types.UID]types.UID // UIDs of the copies, by the UIDs of the originals
 	done atomic.Int64
 }
 
-// Copy makes the graph's objects at the target, owners before what they own, side by side, and gives each its status. It can be repeated
-// after it was cut off anywhere: what is there already is gone on with.
+// Copy makes the graph's objects at the target, owners before the objects that they own, side by side, and gives each its status. After a
+// cut at any point it can be run again, and goes on with the objects that are there.
 func (m *Manager) Copy(ctx context.Context, graph *Graph, o CopyOptions) error {
 	c := &copier{CopyOptions: o, to: m.kube, graph: graph, uids: map[types.UID]types.UID{}}
 	var err error
@@ -146,7 +146,7 @@ func isCopy(have *unstructured.Unstructured, item *Item, id string) bool {
 	return a[HandoverMark] == id && a[SourceMark] == string(item.GetUID())
 }
 
-// namespaces makes those that the copies need.
+// namespaces makes the namespaces that the copies need.
 func (c *copier) namespaces(ctx context.Context) error {
 	seen := map[string]bool{"": true}
 	for _, item := range c.graph.Items {
@@ -277,7 +277,7 @@ func (c *copier) status(ctx context.Context, item *Item, have *unstructured.Unst
 		if err := c.to.Get(ctx, item.Ref().Key, have); err != nil {
 			return err
 		}
-		return apierrors.NewTimeoutError("it has changed meanwhile", 0) // try again with what is there now
+		return apierrors.NewTimeoutError("it has changed meanwhile", 0) // try again with the present object
 	})
 	if err != nil {
 		return fmt.Errorf("write the status of %s: %w", item.Ref(), err)
@@ -285,9 +285,9 @@ func (c *copier) status(ctx context.Context, item *Item, have *unstructured.Unst
 	return nil
 }
 
-// fields gives the copy the managed fields of those who apply parts of it: they could not take away again what fleetctl owned besides them.
-// It takes a write of its own: with others, the API server adds to the fields what that write has changed, and with a status it ignores
-// them.
+// fields gives the copy the managed fields of everybody who applies parts of it: if fleetctl owned those parts as well, nobody else could
+// take them away again. This needs its own write: together with other changes the API server adds those changes to the fields, and together
+// with a status it ignores the fields.
 func (c *copier) fields(ctx context.Context, item *Item, have *unstructured.Unstructured) error {
 	if !applied(item.GetManagedFields()) || applied(have.GetManagedFields()) {
 		return nil

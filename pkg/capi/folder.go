@@ -42,7 +42,7 @@ func (s *Source) locate(p Provider, released string) (string, error) {
 	return fileURL(filepath.Join(folder, file)), nil
 }
 
-// versions are those of label in the repository folder, newest first; none is an error.
+// versions are the versions of label in the repository folder, newest first. It is an error if there is none.
 func (s *Source) versions(label string) ([]string, error) {
 	entries, err := os.ReadDir(filepath.Join(s.repository, label))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -92,7 +92,7 @@ func compareVersions(a, b string) int {
 	return 0
 }
 
-// componentsFile is the name of the components in folder: the one that releases use, else the only other manifest there.
+// componentsFile is the name of the components in folder: the name that releases use, else the only other manifest there.
 func componentsFile(folder, released string) (string, error) {
 	if _, err := os.Stat(filepath.Join(folder, released)); err == nil {
 		return released, nil

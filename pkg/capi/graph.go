@@ -65,7 +65,7 @@ func (g *Graph) Among(uids map[types.UID]bool) []*unstructured.Unstructured {
 type GraphOptions struct {
 	// Clusters whose graph it is; empty: all, and what is to be moved without belonging to one.
 	Clusters []kube.Key
-	// WithFlux includes the Flux objects of this management cluster, and the state that Flux keeps about what it has applied.
+	// WithFlux includes the Flux objects of this management cluster, and Flux's own record of the objects that it has applied.
 	WithFlux bool
 }
 

@@ -87,7 +87,7 @@ func releaseOf(n *node) kube.Key {
 	return key
 }
 
-// storageOf is the namespace in which Helm keeps what it knows of a HelmRelease's releases.
+// storageOf is the namespace in which Helm keeps the records of a HelmRelease's releases.
 func storageOf(n *node) string {
 	namespace, _, _ := unstructured.NestedString(n.Object, "spec", "storageNamespace")
 	return cmp.Or(namespace, n.GetNamespace())

@@ -11,7 +11,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// link notes what owns what: by owner reference, and by what Cluster API goes by where there is none.
+// link notes the owner of each object: by owner reference, or else by the rules that Cluster API follows.
 func (g *graph) link() {
 	for _, n := range g.nodes {
 		for _, o := range n.GetOwnerReferences() {

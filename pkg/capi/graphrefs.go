@@ -13,8 +13,8 @@ import (
 // credentialFrom is the annotation by which an object of the Azure Service Operator names the Secret with its credentials.
 const credentialFrom = "serviceoperator.azure.com/credential-from"
 
-// takeReferences takes what the taken objects name in their fields (Secrets, ConfigMaps, identities, pools of addresses, templates), what
-// owns them, and so on, until nothing new is found.
+// takeReferences takes the objects that the taken objects name in their fields (Secrets, ConfigMaps, identities, pools of addresses,
+// templates), and the owners of those objects, and so on, until it finds no new object.
 func (g *graph) takeReferences() {
 	for seen := map[*node]bool{}; ; {
 		var fresh []*node

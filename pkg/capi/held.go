@@ -40,7 +40,8 @@ type Origin struct {
 	Source string `json:"source,omitempty"`
 	// Until is when the value ends to be good; nil where nobody knows of an end.
 	Until *time.Time `json:"until,omitempty"`
-	// Lease is Vault's id of what the value belongs to, Asked what it was asked for; Renewable tells that its end can be put off.
+	// Lease is Vault's id of the lease that the value belongs to. Asked is the duration that was asked for. Renewable tells whether the lease
+	// can be extended.
 	Lease     string `json:"lease,omitempty"`
 	Asked     string `json:"asked,omitempty"`
 	Renewable bool   `json:"renewable,omitempty"`
@@ -141,7 +142,7 @@ func (h *Held) changed(p Provider, given map[string]string) (names []string, kno
 	return names, true
 }
 
-// give enters the values that p has now. Of what it was given before, and not now, it still has the values.
+// give enters the values that p has now. p also keeps earlier values whose variables are not given now.
 func (h *Held) give(p Provider, given map[string]string, secret func(name string) bool, origins map[string]Origin, now time.Time) {
 	before := h.Providers[p.Label()]
 	now = now.UTC().Truncate(time.Second)
@@ -226,8 +227,8 @@ func (m *Manager) writeHeld(ctx context.Context, held *Held) error {
 	return m.kube.Update(ctx, secret)
 }
 
-// EndOf is when a value ends to be good, as far as the value itself says so: the exp of a JSON web token, or the Expiration of what
-// commands print as AWS's credential_process and Kubernetes' ExecCredential; in base64, too.
+// EndOf is the time at which a value expires, if the value itself says so: the exp of a JSON web token, or the Expiration in the output of
+// a credential command of AWS (credential_process) or Kubernetes (ExecCredential), also in base64.
 func EndOf(value string) (time.Time, bool) {
 	if end, ok := endOfText([]byte(value)); ok {
 		return end, true

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
 	"maps"
 	"net/url"
 	"slices"
@@ -15,7 +14,7 @@ import (
 // leastHidden is the length from which on a value, or a line of one, is looked for in errors: what is shorter stands in many a word.
 const leastHidden = 5
 
-// hidingError is one whose text may have values of variables in it: an API server quotes what it does not take.
+// hidingError is an error whose text may contain values of variables: an API server quotes the values that it refuses.
 type hidingError struct {
 	error
 	values *strings.Replacer
@@ -71,12 +70,8 @@ func (s *Source) hiding(err error) error {
 // spellings are the ways in which an error may write a value: as it is, quoted, and encoded.
 func spellings(value string) []string {
 	quoted := strconv.Quote(value)
-	inJSON, err := json.Marshal(value)
-	if err != nil { // no text is like that
-		inJSON = []byte(quoted)
-	}
 	return []string{
-		value, quoted[1 : len(quoted)-1], string(inJSON[1 : len(inJSON)-1]), strings.ReplaceAll(value, "'", "''"),
+		value, quoted[1 : len(quoted)-1], inDoubleQuotes(value), inSingleQuotes(value),
 		base64.StdEncoding.EncodeToString([]byte(value)), base64.RawStdEncoding.EncodeToString([]byte(value)),
 		base64.URLEncoding.EncodeToString([]byte(value)), hex.EncodeToString([]byte(value)), url.QueryEscape(value), url.PathEscape(value),
 	}

@@ -21,7 +21,7 @@ type Identity struct {
 	Kind, Namespace, Name string
 	// Provider is the infrastructure provider that it is of.
 	Provider string
-	// Source says what it stands for: a role, a Secret, the identity of the provider's own pods.
+	// Source says what the identity stands for: a role, a Secret, or the identity of the provider's own pods.
 	Source string
 	// Since when it is there.
 	Since time.Time
@@ -29,7 +29,7 @@ type Identity struct {
 	Namespaces string
 }
 
-// identityKinds are those kinds, with their providers and where each says what it stands for.
+// identityKinds are the kinds of identities, with their providers and the field that says what each stands for.
 var identityKinds = []struct {
 	kind, provider string
 	source         func(spec map[string]any) string
@@ -55,7 +55,7 @@ func text(spec map[string]any, fields ...string) string {
 	return fmt.Sprint(value)
 }
 
-// Identities are those that the cluster has, of the providers that have such objects.
+// Identities are the identities in the cluster, of all providers that have such objects.
 func (m *Manager) Identities(ctx context.Context) ([]Identity, error) {
 	var all []Identity
 	for _, k := range identityKinds {

@@ -44,18 +44,17 @@ type InstallResult struct {
 	Installed []Provider
 	// CertManager tells that it installed or completed cert-manager.
 	CertManager bool
-	// Upgraded is what it brought from one version to another.
+	// Upgraded are the providers that it brought from one version to another.
 	Upgraded []Upgrade
 	// Renewed are the providers that got other values of their variables than they had.
 	Renewed []Renewed
 }
 
-// Install makes the providers, and cert-manager where none is, run in the cluster, and returns when all their Deployments are
-// available and their webhooks answer. What is there and whole it leaves alone, so it can be run again after a kill at any
-// point. What runs in another version it upgrades first, see BeforeUpgrade. Where the variables of a provider have other values than it was
-// given, it gives them to the objects that have them, and starts the provider's Deployments again that read those only when they start. It
-// refuses, before it changes anything, an older version than the installed one, providers that do not fit together, and variables without a
-// value.
+// Install makes the providers run in the cluster, and cert-manager if none runs there. It returns when all their Deployments are available
+// and their webhooks answer. It leaves complete parts alone, so it can be run again after a kill at any point. It upgrades providers that
+// run in another version first, see BeforeUpgrade. If a provider's variables have new values, it writes them into the objects that hold the
+// values, and restarts those Deployments of the provider that read them only at their start. Before it changes anything, it refuses an
+// older version than the installed one, providers that do not fit together, and variables without a value.
 func (m *Manager) Install(ctx context.Context, source *Source, opts InstallOptions) (*InstallResult, error) {
 	detail := opts.Detail
 	if detail == nil {
@@ -114,7 +113,7 @@ func (m *Manager) Install(ctx context.Context, source *Source, opts InstallOptio
 	return result, nil
 }
 
-// upgradeFirst brings what runs to the wanted versions, and returns what is left to do.
+// upgradeFirst brings the running providers to the wanted versions, and returns the rest of the plan.
 func (m *Manager) upgradeFirst(ctx context.Context, source *Source, opts InstallOptions, todo *plan, run *installation) (*plan, error) {
 	if opts.BeforeUpgrade == nil {
 		var against []error
@@ -156,7 +155,8 @@ func (m *Manager) planFor(ctx context.Context, source *Source, opts InstallOptio
 	return todo, nil
 }
 
-// validate lets clusterctl judge whether the missing providers fit with those that are there, which takes its inventory's CRD.
+// validate lets clusterctl judge whether the missing providers fit together with the installed ones. For that it needs the CRD of
+// clusterctl's inventory.
 func (m *Manager) validate(ctx context.Context, source *Source, missing []repository.Components) error {
 	objects, err := kube.ParseYAML(clusterctlconfig.ClusterctlAPIManifest)
 	if err != nil {

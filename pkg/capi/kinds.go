@@ -49,13 +49,13 @@ type heldKind struct {
 // ipamGroup is the API group of addresses and of the claims to them.
 const ipamGroup = "ipam.cluster.x-k8s.io"
 
-// fluxSourceGroup is the API group of what Flux fetches.
+// fluxSourceGroup is the API group of Flux's sources.
 const fluxSourceGroup = "source.toolkit.fluxcd.io"
 
-// ofFlux tells whether Flux serves the API group: what its objects say goes along as a whole, or not at all.
+// ofFlux tells whether Flux serves the API group. The objects of Flux are copied as a whole, or not at all.
 func ofFlux(group string) bool { return strings.HasSuffix(group, ".toolkit.fluxcd.io") }
 
-// kindCache keeps the kinds of a cluster for as long as a hand-over works on it: CRDs are megabytes.
+// kindCache keeps the kinds of a cluster during a hand-over, since CRDs are megabytes.
 type kindCache struct {
 	mu    sync.Mutex
 	kinds []*heldKind

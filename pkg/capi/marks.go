@@ -1,15 +1,16 @@
 package capi
 
-// The annotations by which a hand-over knows again what it has made and what it has changed. Each stands in the same write as what it tells
-// of, so that no kill comes between them.
+// The annotations by which a hand-over recognizes its copies and its changes. Each annotation is part of the write that it describes, so
+// that no kill comes between them.
 const (
-	// HandoverMark on a copy at the target is the hand-over that made it; at a source, where something is detached, the one that removes it.
+	// HandoverMark on a copy at the target names the hand-over that made the copy. On an object that is detached from a source, it names the
+	// hand-over that removes the object.
 	HandoverMark = "fleetctl.dev/handover"
-	// SourceMark on a copy is the UID of what it is the copy of.
+	// SourceMark on a copy is the UID of the original.
 	SourceMark = "fleetctl.dev/handover-source"
-	// StaysMark on a copy says that the source keeps what it is the copy of, because others there use it, too.
+	// StaysMark on a copy says that the source keeps the original, because other objects there use it, too.
 	StaysMark = "fleetctl.dev/handover-stays"
-	// DeletingMark on a copy says that somebody had asked for the deletion of what it is the copy of.
+	// DeletingMark on a copy says that somebody had asked for the deletion of the original.
 	DeletingMark = "fleetctl.dev/handover-deleting"
 	// HeldMark on a copy says that Cluster API's annotation for pausing on it is the hand-over's.
 	HeldMark = "fleetctl.dev/handover-held"
@@ -19,7 +20,7 @@ const (
 	OwnerMark = "fleetctl.dev/owner"
 )
 
-// copyMarks belong to a copy alone, and are no part of what it is a copy of.
+// copyMarks belong to a copy alone: its original has none of them.
 func copyMarks() []string {
 	return []string{HandoverMark, SourceMark, StaysMark, DeletingMark, HeldMark}
 }

@@ -84,8 +84,8 @@ func providersFit(source, target []InstalledProvider) error {
 	return errors.Join(errs...)
 }
 
-// unsettled says what of the graph is in the making. A pause would cut it off in the middle, and what exists in a cloud by then may be
-// noted nowhere.
+// unsettled names the objects of the graph that are being made. A pause would interrupt their controller halfway, and resources that exist
+// in a cloud by then may be recorded nowhere.
 func unsettled(graph *Graph) []string {
 	var waits []string
 	for _, item := range append(graph.OfKind(clusterGroupKind.Kind), graph.OfKind("Machine")...) {
@@ -168,7 +168,7 @@ func OwnerIn(annotations map[string]string) Owner {
 	return o
 }
 
-// Remaining are those of objects that are still there. Each is its metadata.
+// Remaining returns the metadata of those objects that still exist.
 func (m *Manager) Remaining(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	uids, kinds := map[types.UID]bool{}, map[schema.GroupVersionKind]bool{}
 	for _, obj := range objects {
@@ -206,7 +206,7 @@ func byRef(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	return objects
 }
 
-// InGroups are all objects of those API groups, in all namespaces, by kind and name; of the API server's own group, "", the Secrets and
+// InGroups returns all objects of the API groups, in all namespaces, by kind and name. Of the core group, "", it returns the Secrets and
 // ConfigMaps.
 func (m *Manager) InGroups(ctx context.Context, groups ...string) ([]*unstructured.Unstructured, error) {
 	kinds, err := m.heldKinds(ctx)

@@ -110,7 +110,7 @@ func (s *Source) releasedVersions(ctx context.Context, p Provider, client reposi
 	return onlyReleases(versions), nil
 }
 
-// onlyReleases are those of versions, sorted newest first, that are no pre-releases; all if there are no others.
+// onlyReleases returns the versions without pre-releases, or all versions if all are pre-releases. versions is sorted newest first.
 func onlyReleases(versions []string) []string {
 	if i := slices.IndexFunc(versions, func(v string) bool { return comparePreRelease(v, "v0.0.0") > 0 }); i > 0 {
 		return versions[:i]

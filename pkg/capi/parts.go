@@ -15,7 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// Part is an object that a Cluster is made of, with those that it owns.
+// Part is an object that a Cluster is made of, with the parts that it owns.
 type Part struct {
 	*unstructured.Unstructured
 
@@ -66,7 +66,7 @@ func mayBePart(group string) bool {
 	return !ofFlux(group) && group != clusterctlv1.GroupVersion.Group && group != "cert-manager.io" && group != "acme.cert-manager.io"
 }
 
-// assemble puts what belongs to the Cluster below it, each part below the one that owns it.
+// assemble arranges the Cluster's objects as a tree: each part stands below its owner.
 func assemble(cluster *unstructured.Unstructured, objects []unstructured.Unstructured) *Part {
 	root := &Part{Unstructured: cluster}
 	byUID := map[types.UID]*Part{cluster.GetUID(): root}

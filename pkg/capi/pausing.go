@@ -124,8 +124,8 @@ func (m *Manager) patchEach(
 	return changed, errors.Join(errs...)
 }
 
-// WaitMovable waits until none of the graph's objects asks to be left where it is (clusterctl's block-move annotation), which some
-// providers need before they let go of what is paused.
+// WaitMovable waits until none of the graph's objects asks to stay in its place (clusterctl's block-move annotation). Some providers need
+// this time before they let go of paused objects.
 func (m *Manager) WaitMovable(ctx context.Context, graph *Graph, detail func(string)) error {
 	blocked := map[*heldKind]map[kube.Key]bool{}
 	for _, item := range graph.Items {

@@ -18,7 +18,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// plan is what an installation has to do: the wanted state minus what is there and whole.
+// plan is the work of an installation: the wanted state without the parts that are there and complete.
 type plan struct {
 	// wanted are the components of all providers, missing those of them that are not there, or not whole.
 	wanted, missing []repository.Components
@@ -118,7 +118,7 @@ func (m *Manager) certManagerCRD(ctx context.Context) (*apiextensionsv1.CustomRe
 	return nil, fmt.Errorf("look for cert-manager: %w", err)
 }
 
-// hasCertManagerWebhooks tells whether the last of what an installation applies of cert-manager is there.
+// hasCertManagerWebhooks tells whether cert-manager's webhook configurations are there. An installation applies them last.
 func (m *Manager) hasCertManagerWebhooks(ctx context.Context) (bool, error) {
 	hooks := &metav1.PartialObjectMetadataList{}
 	hooks.SetGroupVersionKind(admissionv1.SchemeGroupVersion.WithKind("ValidatingWebhookConfigurationList"))
@@ -165,9 +165,9 @@ func runs(wanted *unstructured.Unstructured, deployments kube.Objects) bool {
 	return kube.DeploymentReady(there) && !stopped(there) && sameTuning(there, wanted) && sameImages(there, wanted)
 }
 
-// planCertManager decides what becomes of a cert-manager that clusterctl looks after: it is applied where not all of it runs, and upgraded
-// from an older version. A newer one is left alone, as clusterctl does it, unless it is not whole. hooks tells that the last of what an
-// installation applies is there.
+// planCertManager decides the fate of a cert-manager that clusterctl looks after. It is applied if a part of it does not run, and upgraded
+// from an older version. A newer version is left alone if it is complete, as clusterctl does. hooks tells that the webhook configurations
+// are there, which an installation applies last.
 func (p *plan) planCertManager(version string, deployments kube.Objects, hooks bool) error {
 	whole, other := hooks, ""
 	p.applyCerts = !hooks

@@ -19,7 +19,7 @@ import (
 type Portable struct {
 	// Object with its metadata and its status, as the management cluster had it.
 	Object json.RawMessage `json:"object"`
-	// Shared and Anew are those of Item.
+	// Shared and Anew are as in Item.
 	Shared bool `json:"shared,omitempty"`
 	Anew   bool `json:"anew,omitempty"`
 }
@@ -58,8 +58,8 @@ func PausedIn(objects []Portable, is func(cluster string) bool) ([]Portable, err
 	return all, nil
 }
 
-// GraphOf is the graph of what was stored, for this management cluster to take in. The error names the kinds that it does not serve in the
-// version in which they were stored, and what is no object at all.
+// GraphOf is the graph of stored objects, for this management cluster to take in. The error names the kinds that this cluster does not
+// serve in their stored version, and the entries that are no objects.
 func (m *Manager) GraphOf(ctx context.Context, objects []Portable) (*Graph, error) {
 	kinds, err := m.heldKinds(ctx)
 	if err != nil {

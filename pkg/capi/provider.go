@@ -126,7 +126,7 @@ func Known() ([]Provider, error) {
 // providersBook lists all providers with their documentation.
 const providersBook = "https://cluster-api.sigs.k8s.io/reference/providers"
 
-// DocumentationURL is where to read about a provider: what it needs, which variables, how to make its credentials.
+// DocumentationURL is the page about a provider: its needs, its variables, and how to make its credentials.
 func (p Provider) DocumentationURL() string {
 	if p.Type != Infrastructure && p.Type != "" {
 		return providersBook

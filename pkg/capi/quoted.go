@@ -32,14 +32,22 @@ func (p processor) Process(raw []byte, value func(string) (string, error)) ([]by
 	return p.Processor.Process(marked, func(name string) (string, error) {
 		if name, is := strings.CutSuffix(name, markSingle); is {
 			text, err := value(name)
-			return strings.ReplaceAll(text, "'", "''"), err
+			return inSingleQuotes(text), err
 		}
 		name, is := strings.CutSuffix(name, markDouble)
 		text, err := value(name)
 		if is && strings.ContainsFunc(text, func(r rune) bool { return r == '"' || r == '\\' || r < ' ' }) {
-			inJSON, _ := json.Marshal(text) // a text can be encoded
-			text = string(inJSON[1 : len(inJSON)-1])
+			text = inDoubleQuotes(text)
 		}
 		return text, err
 	})
+}
+
+// inSingleQuotes is how YAML writes a text between single quotes.
+func inSingleQuotes(text string) string { return strings.ReplaceAll(text, "'", "''") }
+
+// inDoubleQuotes is how JSON, and so YAML, writes a text between double quotes.
+func inDoubleQuotes(text string) string {
+	inJSON, _ := json.Marshal(text) // a text can be encoded
+	return string(inJSON[1 : len(inJSON)-1])
 }

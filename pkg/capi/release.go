@@ -27,7 +27,8 @@ const maxRelease = 16 << 20
 // releaseLimits bound what a file that has anchors, or may be nested deep, is parsed to.
 var releaseLimits = yamledit.Limits{Bytes: maxRelease, Nodes: 2_000_000, Depth: 100}
 
-// release is what a repository has of one version of a provider. It is read once: what is installed is what was compared with fleet.lock.
+// release is one version of a provider in a repository. It is read once, so that the installed objects are the same that were compared with
+// fleet.lock.
 type release struct {
 	provider config.Provider
 	manifest Manifest
@@ -71,7 +72,7 @@ func (s *Source) released(ctx context.Context, p Provider) (*release, error) {
 
 var errTooLarge = fmt.Errorf("a file of it is larger than %d MiB", maxRelease>>20)
 
-// screened is released for who parses it: it is nothing that takes more than its size would tell.
+// screened is released for a parser: parsing the result takes no more than its size suggests.
 func (s *Source) screened(ctx context.Context, p Provider) (*release, error) {
 	r, err := s.released(ctx, p)
 	if err != nil {
@@ -175,7 +176,7 @@ func checkFiles(location string) error {
 	return nil
 }
 
-// globbed takes the meaning out of what filepath.Glob would understand.
+// globbed escapes the characters that filepath.Glob would interpret.
 func globbed(name string) string {
 	return strings.NewReplacer(`*`, `[*]`, `?`, `[?]`, `[`, `[[]`).Replace(name)
 }

@@ -20,7 +20,7 @@ type Remain struct {
 	kube.Ref
 	// Cluster that it belongs to.
 	Cluster kube.Key
-	// CloudID is what the provider calls what it made for the object; "" where it does not say.
+	// CloudID is the provider's name for the object's resource in the cloud; "" if the object does not say.
 	CloudID string
 	// Finalizers are what the object waits for.
 	Finalizers []string
@@ -38,8 +38,8 @@ func (r Remain) String() string {
 	return text
 }
 
-// Remains lists the objects of Cluster API and its providers with the label of one of the Clusters that are being deleted, or stand for
-// something in a cloud. With an error it returns those that it has found all the same.
+// Remains lists the objects of Cluster API and its providers that carry the label of one of the Clusters, and that are being deleted or
+// stand for a resource in a cloud. With an error it still returns the objects that it has found.
 func (m *Manager) Remains(ctx context.Context, clusters []kube.Key) ([]Remain, error) {
 	var all []Remain
 	var errs []error
@@ -65,8 +65,8 @@ func notOfCluster(kind schema.GroupKind) bool {
 	return !strings.Contains(kind.Group, "cluster.x-k8s.io")
 }
 
-// cloudID is what a provider calls what it made for an object, where its kind says so in one of the places that Cluster API's contracts and
-// providers use.
+// cloudID is the provider's name for an object's resource in the cloud, if the object has it in one of the fields that Cluster API's
+// contracts and providers use.
 func cloudID(obj *unstructured.Unstructured) string {
 	for _, path := range [][]string{{"spec", "providerID"}, {"spec", "network", "vpc", "id"}, {"spec", "instanceID"}} {
 		if id, _, _ := unstructured.NestedString(obj.Object, path...); id != "" {

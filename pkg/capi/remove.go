@@ -49,9 +49,9 @@ func (m *Manager) Mark(ctx context.Context, graph *Graph, id string) error {
 	return err
 }
 
-// Remove takes objects away without anybody acting on it: their finalizers go with them, and what they stand for stays. Only for what is
-// fenced. An owned object is removed before its owner, so that a run that is cut off leaves no object without its owner. An object of the
-// same name with another UID is a new one, and stays.
+// Remove deletes objects with their finalizers, so that no controller acts on the deletion: the resources that the objects stand for stay.
+// It is only for fenced objects. It removes an owned object before its owner, so that a run that is cut off leaves no object without its
+// owner. An object of the same name with another UID is new, and stays.
 func (m *Manager) Remove(ctx context.Context, objects []*unstructured.Unstructured, progress func(done, total int)) error {
 	var done atomic.Int64
 	for _, level := range ownedFirst(objects) {
@@ -110,7 +110,7 @@ func ownedFirst(objects []*unstructured.Unstructured) [][]*unstructured.Unstruct
 
 func (m *Manager) removeOne(ctx context.Context, obj *unstructured.Unstructured) error {
 	if len(obj.GetFinalizers()) == 0 {
-		// Nothing to take away first. A webhook may still want to see what it is deleted for.
+		// There are no finalizers to remove first. A webhook may still want to see why the object is deleted.
 		err := m.deleteAs(ctx, obj, obj.GetResourceVersion())
 		if !errors.Is(err, errChanged) && !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) {
 			return err

@@ -20,7 +20,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// Renewed is a provider whose variables had other values than its cluster.
+// Renewed is a provider whose given values differed from the values in the cluster.
 type Renewed struct {
 	Provider
 	// Variables that changed, and Objects of the cluster that got their values.

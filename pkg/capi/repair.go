@@ -28,7 +28,7 @@ type Repairs struct {
 type repair struct {
 	*Item
 	owners []metav1.OwnerReference // to add
-	status map[string]any          // to merge into what it has
+	status map[string]any          // to merge into its status
 }
 
 // Owners is the number of objects that lack an owner reference.
@@ -126,8 +126,8 @@ func (m *Manager) repairOne(ctx context.Context, item *Item, lacks *repair, o Re
 	})
 }
 
-// Groups are the API groups of Cluster API and of what clusterctl has installed beside it: what acts on them are the providers.
-// cert-manager's are not among them, which clusterctl installs, too: it works for others besides.
+// Groups are the API groups of Cluster API and of the other providers that clusterctl has installed: the providers act on their objects.
+// cert-manager's groups are not among them. clusterctl installs cert-manager too, but other programs use it as well.
 func (m *Manager) Groups(ctx context.Context) ([]string, error) {
 	kinds, err := m.heldKinds(ctx)
 	if err != nil {

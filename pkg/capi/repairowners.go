@@ -64,7 +64,7 @@ func (g *Graph) Repairs() *Repairs {
 		switch {
 		case !orphan(item) || lacks != nil && len(lacks.owners) > 0:
 		case item.kind.Group == clusterGroupKind.Group &&
-			item.GetKind() == "Machine": // no provider finds its owner again: what it counted for is made anew
+			item.GetKind() == "Machine": // no provider finds its owner again, so its owner makes a new machine
 			result.Absent = append(result.Absent, item.Ref().String()+
 				" came without the set or control plane that it belongs to, and another one may be made in its place")
 		default:
@@ -349,7 +349,7 @@ func (f *family) ofMachine(machine *Item) {
 	f.claimData(f.secret(machine.GetNamespace(), textOf(machine, "spec", "bootstrap", "dataSecretName")), config)
 }
 
-// ofResourceSet: a ClusterResourceSet owns what it hands out.
+// ofResourceSet notes that a ClusterResourceSet owns the objects that it hands out.
 func (f *family) ofResourceSet(set *Item) {
 	resources, _, _ := unstructured.NestedSlice(set.Object, "spec", "resources")
 	for _, r := range resources {

@@ -46,8 +46,8 @@ func (f *family) statuses() {
 	}
 }
 
-// joined tells whether a Machine has what it joins the cluster with: that is made only once there is one to join. The first Machine of the
-// control plane does not join.
+// joined tells whether a Machine has its bootstrap data for joining the cluster. Its provider makes the data only when there is a cluster
+// to join. The first Machine of the control plane does not join.
 func (f *family) joined(cluster *Item) bool {
 	planes := 0
 	for _, machine := range f.byKind["Machine"] {
@@ -71,7 +71,7 @@ var before = map[string]map[string]string{
 	"":            {"controlPlaneInitialized": "initialized"}, // of any provider's control plane
 }
 
-// say notes a field of status.initialization, or what it was in v1beta1, where it is so and the status does not say it yet.
+// say sets a field of status.initialization, or the v1beta1 field in its place, if is holds and the status does not say so yet.
 func (f *family) say(item *Item, field string, is bool) {
 	if !is || !item.kind.status {
 		return
@@ -88,7 +88,7 @@ func (f *family) say(item *Item, field string, is bool) {
 	if l.status == nil {
 		l.status = map[string]any{}
 	}
-	// The API server drops the one that the kind does not have.
+	// The API server drops the field that the kind does not have.
 	initialization, _ := l.status["initialization"].(map[string]any)
 	if initialization == nil {
 		initialization = map[string]any{}

@@ -29,13 +29,13 @@ type SourceOptions struct {
 	Providers []Provider
 	// Variables that provider components are filled in with. clusterctl's own configuration file and the environment are never read.
 	Variables map[string]string
-	// Kept are those of Variables whose values are not known: what the cluster has is to stay. Where one is needed Install says so, see
+	// Kept are the names of variables whose values are not known: the cluster keeps its values. If Install needs one of them, it says so, see
 	// NeedsValuesError.
 	Kept []string
 	// Repository, if not empty, is a folder laid out as <provider label>/<version>/{<components>.yaml,metadata.yaml} and
 	// cert-manager/<version>/cert-manager.yaml. Then nothing is downloaded.
 	Repository string
-	// CertManagerVersion to install. Default: the one in Repository, else that of CertManagerURL, else the one that clusterctl would
+	// CertManagerVersion to install. Default: the version in Repository, else that of CertManagerURL, else the version that clusterctl would
 	// install.
 	CertManagerVersion string
 	// CertManagerURL is where its manifest is, as clusterctl takes it: …/<version>/cert-manager.yaml. Default: its own releases.
@@ -127,8 +127,8 @@ func newConfig(reader *config.MemoryReader, variables map[string]string, provide
 	return client, nil
 }
 
-// LatestVersion is the newest version of p: of those in the repository folder, else of its releases that this Cluster API's
-// contract can use.
+// LatestVersion is the newest version of p in the repository folder, else the newest of its releases that supports this Cluster API's
+// contract.
 func (s *Source) LatestVersion(ctx context.Context, p Provider) (string, error) {
 	if s.repository != "" {
 		versions, err := s.versions(p.Label())
@@ -165,7 +165,7 @@ func (s *Source) Resolve(ctx context.Context, providers []Provider) ([]Provider,
 
 // Manifest is a file with components and what belongs to it.
 type Manifest struct {
-	// Version of what it installs.
+	// Version of the provider that it installs.
 	Version string
 	// File is its name in a provider repository.
 	File string
@@ -175,7 +175,7 @@ type Manifest struct {
 	Metadata []byte
 }
 
-// Components are those of p with their metadata, as released.
+// Components are the components of p with their metadata, as released.
 func (s *Source) Components(ctx context.Context, p Provider) (*Manifest, error) {
 	r, err := s.released(ctx, p)
 	if err != nil {

@@ -25,7 +25,7 @@ type Variable struct {
 	IsSet bool
 }
 
-// Variables are those that the components of p name, sorted by name.
+// Variables are the variables that the components of p name, sorted by name.
 func (s *Source) Variables(ctx context.Context, p Provider) ([]Variable, error) {
 	defaults, err := s.namedBy(ctx, p)
 	if err != nil {

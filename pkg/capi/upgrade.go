@@ -91,8 +91,8 @@ func (m *Manager) checkUpgrades(ctx context.Context, source *Source, providers [
 	return errors.Join(against...)
 }
 
-// coreContract is the contract that clusterctl's library brings a core provider to, and compatibleContracts are those that providers beside
-// it may have.
+// coreContract is the contract to which clusterctl's library brings a core provider. compatibleContracts are the contracts that other
+// providers beside it may have.
 var (
 	coreContract        = clusterv1.GroupVersion.Version
 	compatibleContracts = []string{coreContract, "v1beta1"}
@@ -103,7 +103,8 @@ func fits(of ProviderType, contract string) bool {
 	return contract == coreContract || of != Core && slices.Contains(compatibleContracts, contract)
 }
 
-// CheckUpgrade refuses ways back, and steps that leave out what Cluster API does not let be left out, whatever else is installed.
+// CheckUpgrade refuses a downgrade, and a step that skips a version which Cluster API does not allow to be skipped, whatever else is
+// installed.
 func CheckUpgrade(u Upgrade) error {
 	from, err := semver.ParseTolerant(u.From)
 	if err != nil {

@@ -116,8 +116,8 @@ func (r *upgradeRepositories) client(
 	return &upgradeRepository{Client: released, version: components.Version(), components: components}, nil
 }
 
-// upgradeRepository is the repository of one provider with one version in it: no list of releases is asked for, and what is applied is what
-// was read, tuned and compared with the lock.
+// upgradeRepository is the repository of one provider with only one version in it. So clusterctl asks for no list of releases, and applies
+// the components that were read, tuned and compared with the lock.
 type upgradeRepository struct {
 	repository.Client
 	repository.ComponentsClient
@@ -135,7 +135,7 @@ func (r *upgradeRepository) GetVersions(context.Context) ([]string, error) {
 // Components are answered by Get.
 func (r *upgradeRepository) Components() repository.ComponentsClient { return r }
 
-// Metadata is that of the version, or the one that was told.
+// Metadata is the metadata of the version, or the metadata that was given.
 func (r *upgradeRepository) Metadata(version string) repository.MetadataClient {
 	if r.metadata != nil {
 		return toldMetadata{r.metadata}
@@ -228,10 +228,11 @@ func (c *applyingClient) apply(ctx context.Context, obj *unstructured.Unstructur
 	return err
 }
 
-// certManagerNamespaces are those that cert-manager's objects are in.
+// certManagerNamespaces are the namespaces of cert-manager's objects.
 var certManagerNamespaces = []string{certManager, metav1.NamespaceSystem}
 
-// preserved tells whether an object outlives an upgrade of what brought it: with a CRD or a namespace, all in it would go.
+// preserved tells whether an object stays when its provider is upgraded: without its CRD or its namespace, all objects of them would be
+// lost.
 func preserved(ref kube.Ref) bool {
 	return ref.Kind == "CustomResourceDefinition" || ref.Kind == "Namespace"
 }

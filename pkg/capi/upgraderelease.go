@@ -63,7 +63,7 @@ func storedBy(obj *unstructured.Unstructured) string {
 // IsOlder tells whether a version is before another one. What is no version is before nothing.
 func IsOlder(a, b string) bool { return compareVersions(a, b) < 0 }
 
-// Stored are the versions in which the cluster has the kinds of its CRDs stored, by the names of those.
+// Stored are the versions in which the cluster stores the objects of its CRDs, by the CRDs' names.
 func (m *Manager) Stored(ctx context.Context) (map[string]string, error) {
 	crds := &apiextensionsv1.CustomResourceDefinitionList{}
 	if err := m.kube.List(ctx, crds, kube.MatchingLabels{clusterctlv1.ClusterctlLabel: ""}); err != nil {

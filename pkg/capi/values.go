@@ -35,7 +35,7 @@ type valued struct {
 
 var documentStart = regexp.MustCompile(`(?m)^---(\s|$)`)
 
-// documents are those of a file that are chosen.
+// documents are the chosen documents of a file.
 func documents(content []byte, chosen func(doc []byte) bool) [][]byte {
 	var all [][]byte
 	starts := append(documentStart.FindAllIndex(content, -1), []int{len(content)})
@@ -103,7 +103,7 @@ func (s *Source) fromVariables(ctx context.Context, p Provider, namespace string
 	return all, nil
 }
 
-// differs tells whether applying obj would change what is there.
+// differs tells whether applying obj would change the object in the cluster.
 func (m *Manager) differs(ctx context.Context, obj *unstructured.Unstructured) (bool, error) {
 	ref := kube.RefOf(obj)
 	there := &unstructured.Unstructured{}
@@ -146,8 +146,8 @@ func readersOf(components repository.Components, objects []*unstructured.Unstruc
 	return keys
 }
 
-// readBy names what a pod gets of its namespace when it starts: what is mounted is read once by most programs, and the rest is only given
-// once.
+// readBy names the objects of its namespace that a pod reads only at its start: most programs read a mounted file once, and environment
+// variables never change.
 func readBy(pod *corev1.PodSpec) []string {
 	names := []string{"ServiceAccount/" + pod.ServiceAccountName}
 	for _, v := range pod.Volumes {

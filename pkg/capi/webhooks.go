@@ -149,7 +149,7 @@ func (m *Manager) emptyObject(resource schema.GroupVersionResource) (*unstructur
 	return obj, nil
 }
 
-// injectAnnotations are those by which cert-manager knows where to put a certificate authority.
+// injectAnnotations are the annotations by which cert-manager finds the objects that need a certificate authority.
 var injectAnnotations = []string{"cert-manager.io/inject-ca-from", "cert-manager.io/inject-ca-from-secret"}
 
 // hasCA tells whether all the webhooks of a configuration have the certificate authority that they are called with. One that

@@ -40,11 +40,15 @@ func ForInit(s *session.Session, goesOn bool) []preflight.Check {
 	return c.applying()
 }
 
-// clonedElsewhere is the server that the fleet repo comes from, where that is another one than fleet.yaml names and a token would go to:
-// with opts.NoCommands the fleet repo may be a stranger's, and the token, which is in the environment, another fleet's. "" where there is
-// nothing to fear.
+// clonedElsewhere is clonedFrom, once for all checks.
 func (c *checks) clonedElsewhere() string {
-	s := c.session
+	server, _ := c.elsewhere.Once(func() (string, error) { return clonedFrom(c.session), nil })
+	return server
+}
+
+// clonedFrom is the server that the fleet repo was cloned from, if fleet.yaml names another server and a token would go there; otherwise "".
+// With opts.NoCommands the fleet repo may be a stranger's, and the token in the environment another fleet's.
+func clonedFrom(s *session.Session) string {
 	if !s.Opts.NoCommands || s.Fleet.Spec.Git.Scheme() == v1alpha1.GitSSH || s.Opts.Git.Token == "" && !s.GivenOwnToken() {
 		return ""
 	}

@@ -38,6 +38,7 @@ type checks struct {
 	engine    *preflight.Engine
 	found     session.Lookup[*standing.Cluster]
 	fleetTags session.Lookup[[]fleetrepo.FleetTag]
+	elsewhere session.Lookup[string]
 }
 
 // standing is standing.Find, once for all checks.
@@ -125,10 +126,14 @@ func (c *checks) checkFlux(ctx context.Context) preflight.Result {
 	case there == nil:
 		return preflight.Skip(noClusterText)
 	}
-	if err := following.Check(ctx, c.session, there.Client, there.Claim, following.View{}); err != nil {
+	found, err := following.Find(ctx, c.session, there.Client, there.Claim, following.View{})
+	if err != nil {
 		return unanswered(c.session, err)
 	}
-	now, err := following.Look(ctx, c.session, there.Client, there.Claim, following.View{})
+	if err := found.Check(ctx); err != nil {
+		return unanswered(c.session, err)
+	}
+	now, err := found.Look(ctx)
 	switch {
 	case err != nil:
 		return unanswered(c.session, err)
@@ -136,7 +141,7 @@ func (c *checks) checkFlux(ctx context.Context) preflight.Result {
 		return preflight.Warn("", "it follows %s, and is taken over: %d objects that it applied and this repo does not have are kept",
 			now.Follows, len(now.WouldDelete))
 	}
-	notes, err := following.Notes(ctx, there.Client)
+	notes, err := found.Notes(ctx)
 	if err != nil {
 		return unanswered(c.session, err)
 	}

@@ -91,7 +91,7 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 	}
 	refused := c.check(ch)
 	if err := ch.missing(values); err != nil {
-		return nil, cmp.Or(unknownValues(refused), err) // one that nobody knows may well be the one that is missing
+		return nil, cmp.Or(unknownValues(refused), err) // a misspelt value may be the very value that is missing
 	}
 	if refused != nil {
 		return nil, refused
@@ -294,7 +294,7 @@ func (ch *chart) missing(values map[string]any) error {
 	return &diag.Error{Err: out, Hint: "for example: " + strings.Join(hints, " "), Code: diag.ExitUsage}
 }
 
-// unknownValues are those findings in err that are about values which a flavour does not have; nil where there are none.
+// unknownValues are the findings in err about values that a flavour does not have; nil if there are none.
 func unknownValues(err error) error {
 	findings, _ := errors.AsType[diag.Findings](err)
 	return slices.DeleteFunc(slices.Clone(findings), func(f diag.Finding) bool { return f.Rule != v1alpha1.RuleUnknownField }).Err()
@@ -303,7 +303,7 @@ func unknownValues(err error) error {
 // MissingValuesError lists required values of a flavour that were not given.
 type MissingValuesError struct {
 	Flavour string
-	// Values are those of the chart's example.
+	// Values are the values of the chart's example.
 	Values []Assignment
 }
 

@@ -360,7 +360,7 @@ func (f *fleetFile) append(list string, item *yaml.Node) error {
 	return f.take(yamledit.Append(f.src, 0, yamledit.Path{"spec", list}, item))
 }
 
-// take goes on with what yamledit has made of the file, or says what to do without it.
+// take continues with the file as yamledit has changed it. If yamledit could not change it, the error says how to do it by hand.
 func (f *fleetFile) take(src []byte, err error) error {
 	if err != nil {
 		return diag.Wrap("change "+v1alpha1.FileName, err, "change it in an editor")

@@ -185,7 +185,7 @@ func (r *Repo) unlockChart(e *Edit, name string) error {
 	return r.writeLock(e, lock)
 }
 
-// ChartNames are those of the charts in the repo.
+// ChartNames are the names of the charts in the repo.
 func (r *Repo) ChartNames() []string {
 	names, err := r.folders(layout.ChartsDir)
 	if err != nil {

@@ -204,7 +204,7 @@ func (r *Repo) lockCharts(e *Edit, brought map[string][]manifest.File) error {
 	return r.writeLock(e, lock)
 }
 
-// chooseCharts are those of names, or all.
+// chooseCharts returns the named charts, or all charts without names.
 func chooseCharts(charts []Chart, names []string) ([]Chart, error) {
 	if len(names) == 0 {
 		return charts, nil

@@ -3,8 +3,8 @@ package fleetrepo
 // Check is one thing that an edit has to pass before it is made. The kinds of checks are the types of this file.
 type Check interface{ isCheck() }
 
-// RendersCluster asks that a chart takes the values of a cluster. The chart's templates may refuse what its schema takes, and they say so
-// when they are rendered.
+// RendersCluster asks that a chart takes the values of a cluster. Even if the chart's schema takes the values, its templates may refuse
+// them when they are rendered.
 type RendersCluster struct {
 	// File of the cluster, whose values the edit makes or changes.
 	File string

@@ -126,7 +126,7 @@ func (r *Repo) Clusters() ([]Cluster, diag.Findings, error) {
 	return all, problems, nil
 }
 
-// Names are those of all clusters, by their folders: no file is opened.
+// Names are the names of all clusters, by their folders. It opens no file.
 func (r *Repo) Names() []string {
 	places, err := r.places("")
 	if err != nil {
@@ -248,15 +248,15 @@ func flavourOf(environment string, node *yaml.Node) string {
 type Place struct {
 	// File is slash-separated, from the top of the repo.
 	File string
-	// Environment and ManagementCluster are those of the folder.
+	// Environment and ManagementCluster are the folder's.
 	Environment       string
 	ManagementCluster *v1alpha1.ManagementCluster
 	// Layout is that of the management cluster for the cloud of the folder.
 	Layout layout.Layout
 }
 
-// Judge reads the cluster that a HelmRelease in a file declares, and returns what its chart says of its values beside it. It returns nil
-// where node is something else. It is safe for use by several goroutines.
+// Judge reads the cluster that a HelmRelease in a file declares, and returns it with the chart's findings about its values. It returns nil
+// for any other node. It is safe for use by several goroutines.
 func (r *Repo) Judge(at Place, node *yaml.Node) (*Cluster, diag.Findings) {
 	if !isRelease(node) {
 		return nil, nil
@@ -294,12 +294,7 @@ func (c *declared) value(path ...any) *yaml.Node {
 }
 
 // text is the value of a scalar; "" for another node.
-func text(n *yaml.Node) string {
-	if n == nil || n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
-		return ""
-	}
-	return n.Value
-}
+func text(n *yaml.Node) string { return yamledit.Text(n) }
 
 func number(n *yaml.Node) *int {
 	i, err := strconv.Atoi(text(n))

@@ -61,8 +61,8 @@ func (r *Repo) apply(c *declared, summary string, changes ...change) (*Edit, err
 	return e, nil
 }
 
-// around carries changes out that leave a cluster's values as they are. What is wrong with those does not matter: a cluster can be paused,
-// and removed, whatever its chart says of it.
+// around makes changes that leave a cluster's values alone. Invalid values do not matter here: a cluster can be paused and removed whatever
+// its chart says about them.
 func (r *Repo) around(c *declared, summary string, changes ...change) (*Edit, error) {
 	e, _, err := r.rewrite(c, summary, changes...)
 	return e, err

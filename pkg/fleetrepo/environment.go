@@ -30,7 +30,7 @@ type Environment struct {
 	Declared bool `json:"declared"`
 }
 
-// EnvironmentNames are those that fleet.yaml lists, in its order.
+// EnvironmentNames are the names that fleet.yaml lists, in its order.
 func (r *Repo) EnvironmentNames() []string { return r.Fleet.EnvironmentNames() }
 
 // Environments lists those of fleet.yaml in its order, then folders that it does not list, with how many clusters each has.
@@ -82,7 +82,7 @@ func unknownEnvironment(name string, known []string) error {
 type EnvironmentOptions struct {
 	// Channel that it follows; "" leaves it as it is, which is main for a new one.
 	Channel string
-	// Production says whether people depend on it; nil leaves it as it is, which is what its name says for a new one.
+	// Production says whether people depend on the environment. nil leaves it unchanged; for a new environment its name decides.
 	Production *bool
 }
 

@@ -82,7 +82,7 @@ func (r *Repo) AddFeature(name string) (*Edit, error) {
 // FeatureOptions name the targets of a feature: environments, clusters or management clusters. Without any the target is every environment.
 type FeatureOptions struct {
 	Environments, Clusters []string
-	// Management means management clusters themselves: the one that ManagementCluster names, or all.
+	// Management means management clusters themselves: the cluster that ManagementCluster names, or all.
 	Management        bool
 	ManagementCluster string
 }
@@ -227,7 +227,7 @@ func (r *Repo) candidates(name string, opts FeatureOptions) ([]scaffold.FeatureT
 	return targets, where, nil
 }
 
-// thatHave are those of the targets that have a feature.
+// thatHave returns the targets that have a feature.
 func (r *Repo) thatHave(name string, targets []scaffold.FeatureTarget) []scaffold.FeatureTarget {
 	return slices.DeleteFunc(slices.Clone(targets), func(t scaffold.FeatureTarget) bool { return !r.exists(t.FeatureFile(name)) })
 }
@@ -325,7 +325,7 @@ func (p place) target() scaffold.FeatureTarget {
 	return scaffold.FeatureTarget{Layout: p.at, Environment: p.environment, Cluster: path.Base(path.Dir(p.file))}
 }
 
-// FeatureNames are those of all features.
+// FeatureNames are the names of all features.
 func (r *Repo) FeatureNames() []string {
 	names, err := r.folders(layout.FeaturesDir)
 	if err != nil {

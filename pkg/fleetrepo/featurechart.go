@@ -93,7 +93,7 @@ func (r *Repo) moveFeatureChart(name string, c scaffold.FeatureChart, files []ma
 	return e, r.noteUnlocked(e, name, files)
 }
 
-// beside returns the content of a file in the repo, and what it would have among files.
+// beside returns the content of a file in the repo, and its content among files.
 func (r *Repo) beside(name string, files []manifest.File) (there, made []byte, err error) {
 	if i := slices.IndexFunc(files, func(f manifest.File) bool { return f.Path == name }); i >= 0 {
 		made = files[i].Content

@@ -90,7 +90,7 @@ func (r *Repo) unlockFeature(e *Edit, name string) error {
 	return r.writeLock(e, lock)
 }
 
-// noteUnlocked notes that the chart of a feature, which files make, has no digest in fleet.lock, where there is one.
+// noteUnlocked adds a note if the repo has a fleet.lock without a digest for the chart of a feature. files make the chart.
 func (r *Repo) noteUnlocked(e *Edit, name string, files []manifest.File) error {
 	if !r.exists(v1alpha1.LockFileName) {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// SetFeatureValues writes the values of a feature's chart for environments, or for single clusters: assignments over those that are
-// there. Errors: unknown names, a feature without a chart, an environment whose folders Flux does not apply.
+// SetFeatureValues writes the values of a feature's chart for environments, or for single clusters, over their present values. Errors:
+// unknown names, a feature without a chart, an environment whose folders Flux does not apply.
 func (r *Repo) SetFeatureValues(name string, opts FeatureOptions, set []Assignment) (*Edit, error) {
 	targets, where, err := r.targets(name, opts)
 	if err != nil {

@@ -64,8 +64,8 @@ type FleetTag struct {
 	Fleet string
 }
 
-// FleetTags are those in the folders of clusters, by file and line. What names no identity, as something that Flux fills in, proves
-// nothing anywhere, and is left out. What cannot be read is validate's to tell.
+// FleetTags are the fleet tags in the folders of clusters, by file and line. A tag that names no identity, such as a variable that Flux
+// fills in, proves nothing anywhere, and is left out. Unreadable files are left out too, because validate reports them.
 func (r *Repo) FleetTags() ([]FleetTag, error) {
 	var all []FleetTag
 	err := r.eachDeclaration(mentionsFleet, func(file string, document *yaml.Node) { all = append(all, fleetTagsOf(file, document)...) })

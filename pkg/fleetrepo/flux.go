@@ -28,7 +28,7 @@ const (
 	CNIRequired = "required"
 )
 
-// fluxFor settles how a new cluster runs Flux, and with which network: what was asked for, else what its chart needs and the repo has.
+// fluxFor decides how a new cluster runs Flux, and with which network: as the options ask, else as its chart needs and the repo can.
 func (r *Repo) fluxFor(
 	opts AddOptions, ch *chart, mgmt *v1alpha1.ManagementCluster, at layout.Layout, e *Edit,
 ) (scaffold.ClusterOptions, error) {

@@ -12,8 +12,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// clusterFolder makes the folder of a cluster whole: what the management cluster applies of it is listed, and what is the cluster's own
-// has a place. Where somebody lists the files of the environment, that list says already what is applied.
+// clusterFolder completes the folder of a cluster: it lists the files that the management cluster applies, and makes the folders for the
+// cluster's own files. If the environment's files are listed, that list already says what is applied.
 func (r *Repo) clusterFolder(cs *manifest.ChangeSet, opts scaffold.ClusterOptions) error {
 	files, err := scaffold.ClusterFolder(opts)
 	if err != nil {
@@ -56,8 +56,8 @@ func (r *Repo) keepFolders(cs *manifest.ChangeSet, at layout.Layout, environment
 	return nil
 }
 
-// withListed adds to the kustomization.yaml of a folder what else is in it, or is written to it, and is applied: all but what stands in
-// the folders of the cluster's own.
+// withListed adds the other applied files of a folder to its kustomization.yaml, also files that this edit writes. Files in the cluster's
+// own folders are not among them.
 func (r *Repo) withListed(cs *manifest.ChangeSet, kustomization manifest.File) (manifest.File, error) {
 	dir := path.Dir(kustomization.Path)
 	there, err := r.filesBelow(dir)

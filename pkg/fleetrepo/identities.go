@@ -83,7 +83,7 @@ func (r *Repo) identitiesIn(file string) ([]Identity, error) {
 	if err != nil || !bytes.Contains(content, []byte("ClusterIdentity")) && !bytes.Contains(content, []byte("AWSCluster")) {
 		return nil, err
 	}
-	documents, err := yamledit.ParseWithin(content, assumeLimits)
+	documents, err := yamledit.ParseWithin(content, yamledit.ReadLimits)
 	if err != nil {
 		return nil, nil //nolint:nilerr // validate says it, with its line
 	}

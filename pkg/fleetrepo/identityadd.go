@@ -93,7 +93,7 @@ func (r *Repo) declaresNamespace(dir, name string) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		documents, err := yamledit.ParseWithin(content, assumeLimits)
+		documents, err := yamledit.ParseWithin(content, yamledit.ReadLimits)
 		if err != nil {
 			continue
 		}

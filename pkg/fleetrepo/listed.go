@@ -69,8 +69,8 @@ func (r *Repo) unlist(cs *manifest.ChangeSet, dir, folder string) error {
 	})
 }
 
-// list changes the resources of the kustomization.yaml in dir, where there is one. change gets them as clean paths, with the text of the
-// file as the edit has left it so far.
+// list changes the resources of the kustomization.yaml in dir, if there is one. change gets the resources as clean paths, and the text of
+// the file with the changes that the edit has made so far.
 func (r *Repo) list(cs *manifest.ChangeSet, dir string, change func(entries []string, src []byte) ([]byte, error)) error {
 	name := r.kustomizationIn(dir)
 	if name == "" {

@@ -161,8 +161,8 @@ func (r *Repo) writeLock(e *Edit, lock *v1alpha1.Lock) error {
 	return nil
 }
 
-// lockedCharts returns the entries of the repo's charts. A locked chart keeps its entry, whatever the team has changed in it. A new chart
-// is entered as it is, or as it is about to be written.
+// lockedCharts returns the entries of the repo's charts. A locked chart keeps its entry, even if the team has changed the chart. A new
+// chart is entered with its present content, or with the content that the edit is about to write.
 func (r *Repo) lockedCharts(old *v1alpha1.Lock, files []manifest.File) ([]v1alpha1.LockedChart, error) {
 	names, err := r.folders(layout.ChartsDir)
 	if err != nil {

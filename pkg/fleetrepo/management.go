@@ -18,7 +18,7 @@ type ManagementCluster struct {
 	Parent string `json:"parent,omitempty"`
 	// Folder of its generation: its own configuration and its clusters.
 	Folder string `json:"folder"`
-	// CloudFolders are those of its clusters in other clouds.
+	// CloudFolders are the folders of its clusters in other clouds.
 	CloudFolders []string `json:"cloudFolders,omitempty"`
 	// Providers of infrastructure, with their versions where fleet.yaml has them.
 	Providers []string `json:"providers"`
@@ -59,7 +59,7 @@ func (r *Repo) ManagementClusters() ([]ManagementCluster, error) {
 	return all, nil
 }
 
-// ManagementClusterNames are those that fleet.yaml declares.
+// ManagementClusterNames are the names of the management clusters that fleet.yaml declares.
 func (r *Repo) ManagementClusterNames() []string { return r.Fleet.ManagementClusterNames() }
 
 // AddManagementCluster declares a management cluster in fleet.yaml, and adds the charts of its flavours. It is no error if fleet.yaml
@@ -138,7 +138,7 @@ func (r *Repo) freeGeneration(m v1alpha1.ManagementCluster) string {
 	}
 }
 
-// otherCloudOf is the management cluster whose clusters of another cloud than its home stand in a folder; "" if there are none.
+// otherCloudOf is the management cluster that keeps clusters of a cloud other than its home in a folder; "" if there is none.
 func (r *Repo) otherCloudOf(dir string) string {
 	for i := range r.Fleet.Spec.ManagementClusters {
 		m := &r.Fleet.Spec.ManagementClusters[i]

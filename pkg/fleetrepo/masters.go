@@ -69,8 +69,9 @@ type ClusterName struct{ Environment, Name string }
 func (c ClusterName) String() string { return c.Environment + "/" + c.Name }
 
 // Master finds a management cluster with a parent in this fleet: by its name or, if the name is empty, by an environment. With an
-// environment it also takes over the parent's clusters of that environment. It is the one that has the environment, or the only one that is
-// made in it. Errors: there is none such, or several; its cluster is not declared, or runs a Flux as workload clusters do.
+// environment it also takes over the parent's clusters of that environment. Master chooses the management cluster that has the environment,
+// or else the only one that is made in it. Errors: no such management cluster, or several; its cluster is not declared, or runs Flux as
+// workload clusters do.
 func (r *Repo) Master(name, environment string) (*Master, error) {
 	m, err := r.findMaster(name, environment)
 	if err != nil {
@@ -219,7 +220,7 @@ func (r *Repo) OwnMaster(m *Master) (*Master, error) {
 		return nil, err
 	}
 	whole := *m
-	whole.Has, whole.Alone = nil, false // what the parent's repo has of it is what this one began with
+	whole.Has, whole.Alone = nil, false // the parent's repo has it as it was when its own repo began
 	for _, c := range all {
 		if c.ManagementCluster != m.Name {
 			continue

@@ -66,7 +66,7 @@ func (r *Repo) Networks() ([]Network, error) {
 	return all, nil
 }
 
-// NetworkNames are those of all networks.
+// NetworkNames are the names of all networks.
 func (r *Repo) NetworkNames() []string {
 	names, err := r.folders(cniDir())
 	if err != nil {
@@ -101,8 +101,8 @@ func networkIn(object *yaml.Node) string {
 	return path.Base(text(yamledit.Find(object, "spec", "path")))
 }
 
-// networkFor is the network of a new cluster: what was asked for, else what its chart names, or where that leaves it open the only one
-// there is. note says what is left to do.
+// networkFor is the network of a new cluster: the requested one, else the one that its chart names, else the only one in the repo. note
+// says what the user still has to do.
 func (r *Repo) networkFor(asked string, ch *chart, flux scaffold.FluxMode) (name, note string, err error) {
 	networks, err := r.folders(cniDir())
 	if err != nil {
@@ -248,7 +248,7 @@ func (r *Repo) besides(dir string, names []string) ([]string, error) {
 	return left, err
 }
 
-// chooseNetwork makes a network the one that new clusters of a flavour get. All else in the chart stays as it is.
+// chooseNetwork gives a network to new clusters of a flavour. The rest of the chart stays as it is.
 func (r *Repo) chooseNetwork(e *Edit, flavour, name string) error {
 	ch, err := r.chart(flavour)
 	if err != nil {

@@ -131,7 +131,7 @@ func (r *Repo) AddNotification(n v1alpha1.Notification) (*Edit, error) {
 	return e, nil
 }
 
-// notificationOptions are those of a notification on a management cluster. opened are the clouds, by environment, that an edit brings.
+// notificationOptions are the options of a notification on a management cluster. opened are the clouds, by environment, that an edit adds.
 func (r *Repo) notificationOptions(
 	m *v1alpha1.ManagementCluster, n v1alpha1.Notification, opened map[string]layout.Layout,
 ) scaffold.NotificationOptions {

@@ -19,8 +19,8 @@ func (r *Repo) productionAlong(c v1alpha1.Channel, named []string) (along []stri
 	return along
 }
 
-// anotherChannel is the hint of what to do before the channel called name goes, for the environments that follow it. Production never
-// follows the branch: without another channel of tags it has to be production no more.
+// anotherChannel is the hint before the channel called name is removed, for the environments that follow it. Production never follows the
+// branch: without another channel of tags the environment has to stop being production.
 func (r *Repo) anotherChannel(name string, followers []string) string {
 	another := v1alpha1.MainChannel
 	for _, c := range r.Fleet.Channels() {

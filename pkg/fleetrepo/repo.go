@@ -37,7 +37,7 @@ type Repo struct {
 	WorkTree string
 	// Fleet is what fleet.yaml says, without defaults.
 	Fleet *v1alpha1.Fleet
-	// Schemas are those of its charts' values, as they are compiled.
+	// Schemas are the compiled schemas of its charts' values.
 	Schemas Schemas
 
 	mu       sync.Mutex
@@ -53,7 +53,7 @@ type Edit struct {
 	Summary string
 	// Body is the rest of the commit message; it may be empty.
 	Body string
-	// Notes say what will happen, and what is left to do.
+	// Notes say what will happen, and what the user still has to do.
 	Notes []string
 	// LeftAlone says which objects the edit leaves as they are, and why. Unlike Notes, it is shown even if the edit has no changes.
 	LeftAlone []string
@@ -179,8 +179,7 @@ func (r *Repo) Unpromoted(environments []string) []string {
 	return notes
 }
 
-// EnvironmentsOf are the environments that run what is in files: those of clusters' own files, and all for what they share, such as charts
-// and features.
+// EnvironmentsOf are the environments that files belong to. Shared files, such as charts and features, belong to all environments.
 func (r *Repo) EnvironmentsOf(files []string) []string {
 	return slices.DeleteFunc(slices.Clone(r.EnvironmentNames()), func(env string) bool {
 		return !slices.ContainsFunc(files, func(file string) bool {

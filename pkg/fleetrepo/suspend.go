@@ -16,9 +16,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// PauseEnvironment keeps changes in Git from the clusters of an environment, or lets them through again: on every management cluster, the
-// Flux Kustomization that applies them, and where the environment follows a branch, what its clusters' own Flux applies. Errors: an
-// unknown environment, one that nothing applies.
+// PauseEnvironment keeps changes in Git from the clusters of an environment, or lets them through again. On every management cluster it
+// pauses the Flux Kustomization that applies the clusters. If the environment follows a branch, it also pauses the Kustomizations of its
+// clusters' own Flux. Errors: an unknown environment, an environment that nothing applies.
 func (r *Repo) PauseEnvironment(name string, paused bool) (*Edit, error) {
 	if err := r.CheckEnvironment(name); err != nil {
 		return nil, err
@@ -63,8 +63,8 @@ func (r *Repo) pauseIn(e *Edit, at layout.Layout, name string, paused bool) (boo
 	return found, nil
 }
 
-// PauseFeature keeps changes in Git of a feature from those that have it, or lets them through again. Errors: unknown names, a feature
-// that none of them has.
+// PauseFeature keeps changes of a feature in Git from its clusters, or lets them through again. Errors: unknown names, a feature that none
+// of the named targets has.
 func (r *Repo) PauseFeature(name string, opts FeatureOptions, paused bool) (*Edit, error) {
 	having, err := r.Having(name, opts)
 	if err != nil {
@@ -82,7 +82,8 @@ func (r *Repo) PauseFeature(name string, opts FeatureOptions, paused bool) (*Edi
 	return e, nil
 }
 
-// Having are those of the targets that have a feature; where the options name none, all that have it. Errors are those of PauseFeature.
+// Having returns the targets that have a feature. Without named targets it returns all that have the feature. Errors are those of
+// PauseFeature.
 func (r *Repo) Having(name string, opts FeatureOptions) ([]scaffold.FeatureTarget, error) {
 	targets, where, err := r.candidates(name, opts)
 	if err != nil {
@@ -148,7 +149,7 @@ func pauses(paused bool) string {
 	return "Resume"
 }
 
-// anyNamed selects the objects of a kind of Flux, of those names where any are given.
+// anyNamed selects the objects of a kind of Flux: the named ones, or all without names.
 func anyNamed(kind string, names ...string) func(gotKind, name string) bool {
 	return func(gotKind, name string) bool {
 		return gotKind == kind && (len(names) == 0 || slices.Contains(names, name))
@@ -192,7 +193,7 @@ func (r *Repo) suspendIn(e *Edit, file string, suspended bool, selects func(kind
 	return found, nil
 }
 
-// Paused are those of the environments that a pause in Git keeps where they are, with a note of what lets a commit through to them again.
+// Paused returns the environments that are paused in Git, with notes that say how a commit gets through to them again.
 func (r *Repo) Paused(environments []string) (paused, notes []string) {
 	for _, env := range environments {
 		channel := r.Fleet.ChannelOf(env).Name
@@ -241,7 +242,8 @@ func (r *Repo) PausedByCluster(name string) ([]FluxObject, error) {
 	return []FluxObject{{ManagementCluster: c.ManagementCluster, Kind: "HelmRelease", Namespace: c.Name, Name: c.Name}}, nil
 }
 
-// PausedByEnvironment is what is suspended at once for an environment: what applies its clusters, and what each of them runs.
+// PausedByEnvironment returns the objects that a pause of an environment suspends at once: the Kustomizations that apply its clusters, and
+// those of each cluster.
 func (r *Repo) PausedByEnvironment(name string) ([]FluxObject, error) {
 	if err := r.CheckEnvironment(name); err != nil {
 		return nil, err
@@ -267,7 +269,7 @@ func (r *Repo) PausedByEnvironment(name string) ([]FluxObject, error) {
 	return all, err
 }
 
-// PausedByFeature is what is suspended at once for a feature. Errors are those of Having.
+// PausedByFeature returns the objects that a pause of a feature suspends at once. Errors are those of Having.
 func (r *Repo) PausedByFeature(name string, opts FeatureOptions) ([]FluxObject, error) {
 	having, err := r.Having(name, opts)
 	if err != nil {

@@ -78,7 +78,7 @@ func (r *Repo) tenantRole(file string) (role, group string) {
 	return text(yamledit.Find(documents[0], "roleRef", "name")), text(yamledit.Find(documents[0], "subjects", 0, "name"))
 }
 
-// layouts are those of the management clusters for all their clouds, each once.
+// layouts are the layouts of the management clusters for all their clouds, each once.
 func (r *Repo) layouts() []layout.Layout {
 	var all []layout.Layout
 	for i := range r.Fleet.Spec.ManagementClusters {
@@ -91,7 +91,7 @@ func (r *Repo) layouts() []layout.Layout {
 	return all
 }
 
-// TenantOptions say where a tenant is to be, and what its people may do.
+// TenantOptions say in which environments a tenant lives, and what its people may do.
 type TenantOptions struct {
 	// Environments; none means all in fleet.yaml.
 	Environments []string
@@ -170,8 +170,8 @@ func (r *Repo) chosen(given []string) ([]string, error) {
 	return given, nil
 }
 
-// RemoveTenant takes a tenant out of environments, or out of all; what it has everywhere goes with the last. Errors: an unknown tenant or
-// environment.
+// RemoveTenant takes a tenant out of environments, or out of all. With its last environment, its shared files go too. Errors: an unknown
+// tenant or environment.
 func (r *Repo) RemoveTenant(name string, environments []string) (*Edit, error) {
 	all, err := r.Tenants()
 	if err != nil {
@@ -241,7 +241,7 @@ func (r *Repo) deleteFolder(cs *manifest.ChangeSet, dir string) error {
 	return nil
 }
 
-// TenantNames are those of all tenants.
+// TenantNames are the names of all tenants.
 func (r *Repo) TenantNames() []string {
 	all, err := r.Tenants()
 	if err != nil {

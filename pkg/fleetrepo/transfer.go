@@ -91,8 +91,8 @@ func (r *Repo) leave(e *Edit, c *declared, to *v1alpha1.ManagementCluster, run *
 	return r.takeOut(e, c)
 }
 
-// findBeside is find where the cluster may stand at two management clusters, as long as a pull request that moves it is half merged by
-// hand: the one that is not to counts.
+// findBeside is find for a cluster that may stand at two management clusters, because somebody has merged only half of the pull request
+// that moves it. The cluster at the management cluster other than to counts.
 func (r *Repo) findBeside(given string, to *v1alpha1.ManagementCluster) (*declared, error) {
 	environment, name, qualified := strings.Cut(given, "/")
 	if !qualified {
@@ -339,7 +339,7 @@ func (m *mover) used() (bool, error) {
 	}), nil
 }
 
-// takeOut takes a cluster's folder out of those of its management cluster.
+// takeOut takes a cluster's folder out of the folders of its management cluster.
 func (r *Repo) takeOut(e *Edit, c *declared) error {
 	dir := path.Dir(c.File)
 	if err := r.deleteFolder(&e.Changes, dir); err != nil {

@@ -9,8 +9,8 @@ import (
 )
 
 // TransferInto is the first half of Transfer to a target with its own repository, into. It adds the cluster's folder there, and the shared
-// files that the repository does not have yet. What is encrypted is encrypted anew. Errors are those of Transfer, and an environment that
-// is not declared there.
+// files that the repository lacks. Encrypted files are encrypted again for the target. Errors are those of Transfer, and an environment
+// that is not declared there.
 func (r *Repo) TransferInto(into *Repo, o TransferOptions, reseal Reseal) (*Edit, error) {
 	to, err := into.managementCluster(o.To)
 	if err != nil {

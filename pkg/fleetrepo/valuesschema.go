@@ -15,8 +15,8 @@ import (
 
 // Schemas compiles the schemas of charts' values, each once. It may be used at once. The zero value knows none yet.
 type Schemas struct {
-	// Elsewhere, if set, judges values by a schema, both JSON, in a process with limits: a few lines of a schema can take all time and
-	// all memory. Then nothing is compiled here. Otherwise this process is such a one itself.
+	// Elsewhere, if set, judges values by a schema, both JSON, in a process with limits, and this process compiles nothing: a few lines of a
+	// schema can take all time and all memory. Without it, this process has such limits itself.
 	Elsewhere func(schema, values []byte) (*Refusal, error)
 
 	mu  sync.Mutex

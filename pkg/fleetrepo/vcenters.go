@@ -19,8 +19,8 @@ type VCenter struct {
 	Thumbprint string
 }
 
-// VCenters are those that the clusters' own files name, each once: in the values of a chart, or in a VSphereCluster. What Flux fills in,
-// or gets from elsewhere, is none of them.
+// VCenters are the vCenters that the clusters' own files name, each once: in the values of a chart, or in a VSphereCluster. Addresses that
+// Flux fills in, or takes from elsewhere, are not among them.
 func (r *Repo) VCenters() ([]VCenter, error) {
 	var all []VCenter
 	err := r.eachDeclaration(func(src []byte) bool { return bytes.Contains(src, []byte("server")) }, func(_ string, document *yaml.Node) {

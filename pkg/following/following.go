@@ -45,22 +45,37 @@ type View struct {
 	revision string
 }
 
-// Check refuses a cluster whose Flux follows something else. there is what the cluster knows of its fleet.
-func Check(ctx context.Context, s *session.Session, client *kube.Client, there *ownership.Claim, have View) error {
+// Found is what the Flux of a management cluster follows, as one question to the cluster answers it.
+type Found struct {
+	session *session.Session
+	client  *kube.Client
+	claim   *ownership.Claim
+	have    View
+	now     *flux.Following
+}
+
+// Find asks a cluster what its Flux follows. claim is what the cluster knows of its fleet.
+func Find(ctx context.Context, s *session.Session, client *kube.Client, claim *ownership.Claim, have View) (*Found, error) {
 	now, err := flux.NewSystem(client).Following(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if now.Operator != "" {
+	return &Found{session: s, client: client, claim: claim, have: have, now: now}, nil
+}
+
+// Check refuses a cluster whose Flux follows something else.
+func (f *Found) Check(ctx context.Context) error {
+	s := f.session
+	if f.now.Operator != "" {
 		return diag.Errorf("take its sync and its Flux out of the FluxInstance's hands first (annotate it with "+
 			"fluxcd.controlplane.io/prune=disabled and delete it); or name another cluster",
-			"Flux on the cluster %s is the Flux operator's, which would undo what init does: FluxInstance %s", s.Mgmt.Name, now.Operator)
+			"Flux on the cluster %s is the Flux operator's, which would undo what init does: FluxInstance %s", s.Mgmt.Name, f.now.Operator)
 	}
-	if s.Opts.TakeOverFlux || mayFollow(ctx, s, now, there) {
+	if s.Opts.TakeOverFlux || mayFollow(ctx, s, f.now, f.claim) {
 		return nil
 	}
 	return diag.Errorf(takeOverHint, "Flux on the cluster %s follows something else: %s; init would point it at %s%s",
-		s.Mgmt.Name, now, declaredSource(s), lossOf(ctx, s, client, have))
+		s.Mgmt.Name, f.now, declaredSource(s), lossOf(ctx, s, f.client, f.have))
 }
 
 // mayFollow tells whether init may point a Flux that follows now at this fleet repo.
@@ -182,14 +197,13 @@ func refNames(refs []kube.Ref) []string {
 	return names
 }
 
-// Look is what a dry run and doctor say of a cluster that is there; nil where Flux follows nothing, or what it is to follow.
-func Look(ctx context.Context, s *session.Session, client *kube.Client, there *ownership.Claim, have View) (*Now, error) {
-	now, err := flux.NewSystem(client).Following(ctx)
-	if err != nil || now.Nothing() || now.Operator == "" && mayFollow(ctx, s, now, there) {
-		return nil, err
+// Look tells a dry run and doctor what Flux follows; nil if Flux follows nothing, or what init would have it follow.
+func (f *Found) Look(ctx context.Context) (*Now, error) {
+	if f.now.Nothing() || f.now.Operator == "" && mayFollow(ctx, f.session, f.now, f.claim) {
+		return nil, nil
 	}
-	out := &Now{Follows: now.String(), Wanted: declaredSource(s), WouldDelete: []string{}}
-	lost, err := wouldDelete(ctx, s, client, have)
+	out := &Now{Follows: f.now.String(), Wanted: declaredSource(f.session), WouldDelete: []string{}}
+	lost, err := wouldDelete(ctx, f.session, f.client, f.have)
 	out.WouldDelete = append(out.WouldDelete, refNames(lost)...)
 	return out, err
 }
@@ -200,25 +214,20 @@ type Note struct {
 	Hint string `json:"hint,omitempty"`
 }
 
-// Notes are what may keep Flux on the cluster from applying the fleet repo, or undo what Flux applies: that somebody suspended it, and
-// other tools that apply repositories there.
-func Notes(ctx context.Context, client *kube.Client) ([]Note, error) {
-	system := flux.NewSystem(client)
-	now, err := system.Following(ctx)
-	if err != nil {
-		return nil, err
-	}
+// Notes say what may keep Flux on the cluster from applying the fleet repo, or undo what Flux applies: somebody suspended Flux, or other
+// tools apply repositories to the same cluster.
+func (f *Found) Notes(ctx context.Context) ([]Note, error) {
 	var notes []Note
-	if len(now.Suspended) > 0 {
-		names := make([]string, 0, len(now.Suspended))
-		for _, s := range now.Suspended {
+	if len(f.now.Suspended) > 0 {
+		names := make([]string, 0, len(f.now.Suspended))
+		for _, s := range f.now.Suspended {
 			names = append(names, s.Ref.String())
 		}
 		notes = append(notes, Note{
-			Text: "Flux applies no new commit, because somebody suspended " + plain.Names(names, 4), Hint: now.ResumeHint(),
+			Text: "Flux applies no new commit, because somebody suspended " + plain.Names(names, 4), Hint: f.now.ResumeHint(),
 		})
 	}
-	others, err := system.OtherSyncs(ctx)
+	others, err := flux.NewSystem(f.client).OtherSyncs(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,11 @@ func TestNotes(t *testing.T) {
 	e := standingtest.New(t)
 	notes := func() []following.Note {
 		t.Helper()
-		notes, err := following.Notes(ctx, e.Client)
+		found, err := following.Find(ctx, nil, e.Client, nil, following.View{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes, err := found.Notes(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -87,7 +87,7 @@ func (p *Pushed) Follow(
 	components *flux.Components,
 	detail func(string),
 ) (kept []string, err error) {
-	s, system, have := p.Session, flux.NewSystem(client), p.View(components)
+	s, have := p.Session, p.View(components)
 	there, err := ownership.ReadClaim(ctx, client)
 	if err != nil {
 		return nil, err
@@ -95,11 +95,11 @@ func (p *Pushed) Follow(
 	if err := s.CheckClaim(there); err != nil {
 		return nil, err
 	}
-	if err := Check(ctx, s, client, there, have); err != nil {
+	found, err := Find(ctx, s, client, there, have)
+	if err != nil {
 		return nil, err
 	}
-	now, err := system.Following(ctx)
-	if err != nil {
+	if err := found.Check(ctx); err != nil {
 		return nil, err
 	}
 	sync, err := flux.GenerateSync(repoaccess.SyncOptions(s, p.Access.Endpoint))
@@ -107,12 +107,12 @@ func (p *Pushed) Follow(
 		return nil, err
 	}
 	switch url := s.Fleet.Spec.Git.URL; {
-	case !mayFollow(ctx, s, now, there): // --take-over-flux
+	case !mayFollow(ctx, s, found.now, there): // --take-over-flux
 		if kept, sync, err = takeOver(ctx, s, client, have, sync); err != nil {
 			return nil, err
 		}
-	case now.URL != "" && url != "" && !ownership.SameRepository(now.URL, url):
-		if err := p.sameHistory(ctx, now); err != nil {
+	case found.now.URL != "" && url != "" && !ownership.SameRepository(found.now.URL, url):
+		if err := p.sameHistory(ctx, found.now); err != nil {
 			return nil, err
 		}
 	}

@@ -10,15 +10,12 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
-	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
 	"github.com/fleetctl/fleetctl/pkg/session"
@@ -97,7 +94,7 @@ func TestExistingHost(t *testing.T) {
 // teardown refuses while a Cluster lives only there, deletes it when asked, and leaves the cluster itself alone.
 func (e *existingCluster) teardown(ctx context.Context, t *testing.T, target *management.Target) {
 	t.Helper()
-	e.makeCluster(ctx, t)
+	e.MakeCluster(ctx, t)
 	_, err := Teardown(ctx, e.Deps, TeardownOptions{Target: target})
 	if err == nil || !strings.Contains(err.Error(), "team-a/alpha") {
 		t.Fatalf("got %v; want a refusal that names the cluster", err)
@@ -136,17 +133,5 @@ func (e *existingCluster) teardown(ctx context.Context, t *testing.T, target *ma
 	}
 	if _, err := os.Stat(target.Cluster.Dir); err == nil {
 		t.Errorf("%s is left", target.Cluster.Dir)
-	}
-}
-
-// makeCluster installs Cluster API's own CRDs and makes a Cluster, as somebody's commit would.
-func (e *existingCluster) makeCluster(ctx context.Context, t *testing.T) {
-	t.Helper()
-	kubetest.ClusterAPI(t, e.Client, "clusters", "machines")
-	if err := e.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-a"}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Client.Create(ctx, newWorkload("team-a", "alpha")); err != nil {
-		t.Fatal(err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
+	"github.com/fleetctl/fleetctl/pkg/standing/standingtest"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
@@ -26,12 +27,12 @@ func TestTeardownLeavesWhatOthersManage(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	e := newExistingCluster(t)
-	target := e.withFlux(ctx, t)
+	target := e.WithFlux(ctx, t)
 	fleet := target.Record.FleetID
 	if fleet == "" {
 		t.Fatal("the record knows no fleet")
 	}
-	alpha := newWorkload("team-a", "alpha")
+	alpha := standingtest.NewWorkload("team-a", "alpha")
 	if err := e.Client.Create(ctx, alpha); err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +102,7 @@ func TestTeardownLeavesWhatOthersManage(t *testing.T) {
 	if err := euClient.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-a"}}); err != nil {
 		t.Fatal(err)
 	}
-	there := newWorkload("team-a", "alpha")
+	there := standingtest.NewWorkload("team-a", "alpha")
 	there.Spec.Paused = &paused
 	if err := euClient.Create(ctx, there); err != nil {
 		t.Fatal(err)

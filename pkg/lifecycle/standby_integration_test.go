@@ -27,6 +27,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/standing"
+	"github.com/fleetctl/fleetctl/pkg/standing/standingtest"
 )
 
 // What a standby has in the middle of taking over are copies: a teardown that deletes clusters keeps off them. And an init that does not
@@ -35,7 +36,7 @@ func TestStandbyIsLeftAlone(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	e := newExistingCluster(t)
-	s := e.takeWithCluster(ctx, t)
+	s := e.TakeWithCluster(ctx, t)
 	target, err := management.Find(e.Deps.Store, "", e.Dir)
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +53,7 @@ func TestStandbyIsLeftAlone(t *testing.T) {
 	if _, err := standing.RefuseHandedOver(ctx, s, e.Client); err == nil || !strings.Contains(err.Error(), "is taking over") {
 		t.Errorf("init in the middle: %v", err)
 	}
-	e.standsUntouched(ctx, t, "alpha")
+	e.StandsUntouched(ctx, t, "alpha")
 	side := handover.Side{Name: target.Name, Client: e.Client}
 	if resting, err := handover.LookAtStandby(ctx, side); err != nil || resting != nil {
 		t.Errorf("a look in the middle: %+v, %v", resting, err)
@@ -100,7 +101,7 @@ func TestStandbyHasNoWork(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	e := newExistingCluster(t)
-	e.makeCluster(ctx, t)
+	e.MakeCluster(ctx, t)
 	o, before := e.asStandby(t), e.Namespaces(t)
 	_, err := Init(ctx, e.Deps, o)
 	if err == nil || !strings.Contains(err.Error(), "spare manages clusters, team-a/alpha for one") ||
@@ -116,7 +117,7 @@ func TestStandbyHasNoWork(t *testing.T) {
 	if _, err := e.Deps.Store.Cluster("spare").Load(); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("it is remembered: %v", err)
 	}
-	e.standsUntouched(ctx, t, "alpha")
+	e.StandsUntouched(ctx, t, "alpha")
 }
 
 // A standby on a cluster of the user's own is none after its teardown: nothing keeps anybody away, and what was stopped runs.
@@ -124,7 +125,7 @@ func TestStandbyIsTornDown(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	e := newExistingCluster(t)
-	target := e.withFlux(ctx, t)
+	target := e.WithFlux(ctx, t)
 	side := handover.Side{Name: target.Name, Client: e.Client}
 	if _, err := handover.MakeStandby(ctx, handover.StandbyOptions{Fleet: "acme", Target: side, Of: "lost"}); err != nil {
 		t.Fatal(err)
@@ -145,7 +146,7 @@ func TestStandbyIsTornDown(t *testing.T) {
 	if err := e.Client.Create(ctx, stopped); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Client.Create(ctx, newWorkload("team-a", "early")); !apierrors.IsForbidden(err) {
+	if err := e.Client.Create(ctx, standingtest.NewWorkload("team-a", "early")); !apierrors.IsForbidden(err) {
 		t.Errorf("a write to a standby: %v", err)
 	}
 	result, err := Teardown(ctx, e.Deps, TeardownOptions{Target: target})
@@ -155,7 +156,7 @@ func TestStandbyIsTornDown(t *testing.T) {
 	if !slices.ContainsFunc(result.Plan.Steps, func(s string) bool { return strings.Contains(s, "a standby no more") }) {
 		t.Errorf("the plan is %q", result.Plan.Steps)
 	}
-	if err := e.Client.Create(ctx, newWorkload("team-a", "late")); err != nil {
+	if err := e.Client.Create(ctx, standingtest.NewWorkload("team-a", "late")); err != nil {
 		t.Errorf("a write after the teardown: %v", err)
 	}
 	if journal, err := handover.ReadJournal(ctx, e.Client); err != nil || journal != nil {

@@ -20,36 +20,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/standing/standingtest"
 )
-
-// leadInto makes the kubeconfig of a Cluster lead to an API server.
-func (e *existingCluster) leadInto(ctx context.Context, t *testing.T, cluster string, kubeconfig []byte) {
-	t.Helper()
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: cluster + "-kubeconfig"}, Data: map[string][]byte{"value": kubeconfig},
-	}
-	if err := e.Client.Create(ctx, secret); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// withBalancer makes the workload cluster alpha with a real API server, in which a Service has a load balancer.
-func (e *existingCluster) withBalancer(ctx context.Context, t *testing.T) *kube.Client {
-	t.Helper()
-	if err := e.Client.Create(ctx, newWorkload("team-a", "alpha")); err != nil {
-		t.Fatal(err)
-	}
-	workload, kubeconfig := kubetest.Start(t)
-	e.leadInto(ctx, t, "alpha", kubeconfig)
-	balancer := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
-		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: 80}}},
-	}
-	if err := workload.Create(ctx, balancer); err != nil {
-		t.Fatal(err)
-	}
-	return workload
-}
 
 // A teardown looks into the workload clusters before it deletes them: what they have in a cloud goes first, and one that manages others
 // stays.
@@ -57,9 +29,9 @@ func TestTeardownLooksInside(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	e := newExistingCluster(t)
-	target := e.withFlux(ctx, t)
-	workload := e.withBalancer(ctx, t)
-	if err := e.Client.Create(ctx, newWorkload("team-a", "dead")); err != nil { // it has no kubeconfig
+	target := e.WithFlux(ctx, t)
+	workload := e.WithBalancer(ctx, t)
+	if err := e.Client.Create(ctx, standingtest.NewWorkload("team-a", "dead")); err != nil { // it has no kubeconfig
 		t.Fatal(err)
 	}
 	options := TeardownOptions{Target: target, DeleteClusters: true, DryRun: true}
@@ -81,7 +53,7 @@ func TestTeardownLooksInside(t *testing.T) {
 		if strings.Index(text, "load balancer") > strings.Index(text, "Delete the workload cluster") {
 			t.Errorf("not in order:\n%s", text)
 		}
-		e.standsUntouched(ctx, t, "alpha")
+		e.StandsUntouched(ctx, t, "alpha")
 		if result.Changed {
 			t.Error("it says that it has changed something")
 		}
@@ -108,19 +80,19 @@ func TestTeardownLooksInside(t *testing.T) {
 	t.Run("a management cluster is refused", func(t *testing.T) {
 		child := *e
 		child.Client = workload
-		child.makeCluster(ctx, t)
+		child.MakeCluster(ctx, t)
 		_, err := Teardown(ctx, e.Deps, options)
 		if err == nil || !strings.Contains(err.Error(),
 			"team-a/alpha is a management cluster itself, and 1 cluster would be left without one: team-a/alpha") {
 			t.Errorf("got %v", err)
 		}
-		e.standsUntouched(ctx, t, "alpha")
+		e.StandsUntouched(ctx, t, "alpha")
 		given := options
 		given.Abandon, given.DryRun = []string{"alpha"}, true
 		if _, err := Teardown(ctx, e.Deps, given); err != nil {
 			t.Errorf("given up: %v", err)
 		}
-		if err := workload.WithWatch.Delete(ctx, newWorkload("team-a", "alpha")); err != nil {
+		if err := workload.WithWatch.Delete(ctx, standingtest.NewWorkload("team-a", "alpha")); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -138,13 +110,13 @@ func TestTeardownLooksInside(t *testing.T) {
 			!strings.Contains(diag.Hint(err), "--abandon team-a/alpha") {
 			t.Errorf("got %v, hint %s", err, diag.Hint(err))
 		}
-		e.standsUntouched(ctx, t, "alpha")
+		e.StandsUntouched(ctx, t, "alpha")
 		child := *e
 		child.Client = workload
 		kubetest.ClusterAPI(t, child.Client, "clusters", "machines")
 	})
 	t.Run("one that cannot be drained is kept, and keeps no other", func(t *testing.T) {
-		if err := e.Client.Create(ctx, newWorkload("team-a", "also-dead")); err != nil {
+		if err := e.Client.Create(ctx, standingtest.NewWorkload("team-a", "also-dead")); err != nil {
 			t.Fatal(err)
 		}
 		held := &corev1.Service{}
@@ -162,7 +134,7 @@ func TestTeardownLooksInside(t *testing.T) {
 			!strings.Contains(err.Error(), "team-a/also-dead: what Kubernetes made") {
 			t.Errorf("got %v", err)
 		}
-		e.standsUntouched(ctx, t, "alpha")
+		e.StandsUntouched(ctx, t, "alpha")
 		if err := e.Client.Get(ctx, kube.Key{Namespace: "team-a", Name: "also-dead"}, &clusterv1.Cluster{}); !kube.IsAbsent(err) {
 			t.Errorf("also-dead: %v", err)
 		}
@@ -200,8 +172,8 @@ func TestTeardownWithoutDraining(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	e := newExistingCluster(t)
-	target := e.withFlux(ctx, t)
-	workload := e.withBalancer(ctx, t)
+	target := e.WithFlux(ctx, t)
+	workload := e.WithBalancer(ctx, t)
 	result, err := Teardown(ctx, e.Deps, TeardownOptions{Target: target, DeleteClusters: true, SkipDrain: true})
 	if err != nil {
 		t.Fatal(err)
@@ -220,8 +192,8 @@ func TestTeardownNamesWhatRemains(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	e := newExistingCluster(t)
-	target := e.withFlux(ctx, t)
-	if err := e.Client.Create(ctx, newWorkload("team-a", "alpha")); err != nil {
+	target := e.WithFlux(ctx, t)
+	if err := e.Client.Create(ctx, standingtest.NewWorkload("team-a", "alpha")); err != nil {
 		t.Fatal(err)
 	}
 	held := &clusterv1.Cluster{}

@@ -184,7 +184,7 @@ func TestTeardownLooksAgain(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	e := newExistingCluster(t)
-	e.takeWithCluster(ctx, t)
+	e.TakeWithCluster(ctx, t)
 	target, err := management.Find(e.Deps.Store, "", e.Dir)
 	if err != nil {
 		t.Fatal(err)

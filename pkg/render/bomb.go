@@ -13,8 +13,8 @@ import (
 // maxNested is how many texts within texts are looked into: the patch of a transformer that stands in a kustomization.yaml is the second.
 const maxNested = 4
 
-// screenForKustomize is Screen for a file that kustomize reads. Kustomize takes any file for YAML that is named as a resource or a patch,
-// whatever it is called, and reads the texts of patches as YAML once more. A file with another ending may be no YAML at all.
+// screenForKustomize is Screen for a file that kustomize reads. Kustomize reads every file that is named as a resource or a patch as YAML,
+// whatever its ending, and reads the texts of patches as YAML once more. A file with another ending may be no YAML at all.
 func screenForKustomize(name string, src []byte) diag.Findings {
 	if !mayBomb(src) {
 		if !isYAML(name) {

@@ -20,7 +20,7 @@ const (
 	costHash     = maxSteps / 25
 )
 
-// checks are those of functions that make more than they are given, by the functions' names.
+// checks has the check of each function whose result may be larger than its arguments, by the function's name.
 var checks = map[string]check{
 	"repeat": func(_ *bounds, a []reflect.Value) error { return product(number(a[0]), length(a[1])) },
 	"until":  func(b *bounds, a []reflect.Value) error { return b.items(abs(number(a[0]))) },
@@ -90,10 +90,10 @@ var families = []struct {
 	}, walked},
 }
 
-// made are functions that change a map they are given: a map that holds itself has no end for who prints it.
+// made are functions that change a map they are given. Printing a map that holds itself never ends.
 var made = []string{"set", "merge", "mustMerge", "mergeOverwrite", "mustMergeOverwrite"}
 
-// boundFunctions are functions that keep to bounds: all of those given that could go beyond them.
+// boundFunctions wraps the given functions that could go beyond the bounds, so that they keep to the bounds.
 func boundFunctions(given template.FuncMap, b *bounds) template.FuncMap {
 	out := template.FuncMap{}
 	for name, f := range given {
@@ -239,7 +239,7 @@ func indents(_ *bounds, a []reflect.Value) error {
 	return product(abs(number(a[0])), float64(1+strings.Count(a[1].String(), "\n")))
 }
 
-// reads counts what it takes to look through texts.
+// reads counts the cost of looking through texts.
 func (b *bounds) reads(texts ...reflect.Value) error {
 	size := 0.0
 	for _, t := range texts {
@@ -320,7 +320,7 @@ func printed(b *bounds, a []reflect.Value) error {
 // walked is for functions that print all there is in a value.
 func walked(b *bounds, a []reflect.Value) error { return b.walk(a...) }
 
-// walk goes through values as who prints them does, and says that there is no end, or too much.
+// walk goes through values as a printer does. It returns an error if the values have no end, or are too large.
 func (b *bounds) walk(values ...reflect.Value) error {
 	w := walker{}
 	for _, v := range values {
@@ -331,7 +331,7 @@ func (b *bounds) walk(values ...reflect.Value) error {
 	return b.spend(w.items / 100)
 }
 
-// maxHeld is how deep a value may be. Deeper ones, and those that hold themselves, are the end of who prints them.
+// maxHeld is how deep a value may be nested. A printer would run out of stack on a deeper value, or on a value that holds itself.
 const maxHeld = 200
 
 type walker struct{ items, size, depth int }

@@ -10,13 +10,13 @@ import (
 // maxMade is all that the functions of one release may make together, in bytes: a template may keep it.
 const maxMade = 1 << 30
 
-// sizeOfItem is what an item of a list takes beside what it holds.
+// sizeOfItem is the size of an item of a list beside its content.
 const sizeOfItem = 16
 
 // sizeOfParsed is how much memory a byte of YAML or JSON becomes at most once it is read.
 const sizeOfParsed = 20
 
-// parses counts what it takes to read a text as YAML or JSON, and refuses one that its aliases make too large.
+// parses counts the cost of reading a text as YAML or JSON. It refuses a text that its aliases make too large.
 func parses(b *bounds, args []reflect.Value) error {
 	text := args[0].String()
 	if mayBomb([]byte(text)) {
@@ -33,8 +33,8 @@ func parses(b *bounds, args []reflect.Value) error {
 // largeText is from which length of a text on it is worth a look at how much work a regular expression is.
 const largeText = 64 << 10
 
-// matches counts what it takes to hold a text against a regular expression: each character is held against all that it is made of. What is
-// no expression the function itself says.
+// matches counts the cost of matching a text against a regular expression: each character is compared with each part of the expression. The
+// function itself reports an invalid expression.
 func (b *bounds) matches(expression, text reflect.Value) error {
 	if length(text) >= largeText {
 		if err := b.spend(int(length(text) * float64(instructions(expression.String())) / 200)); err != nil {
@@ -85,10 +85,11 @@ func (b *bounds) keeps(size int) error {
 	return nil
 }
 
-// costHold is what it costs to put a list or a map into another one: what is built in a loop cannot be so deep that it ends who prints it.
+// costHold is the cost of putting a list or a map into another one. It keeps a loop from nesting values so deep that a printer runs out of
+// stack.
 const costHold = 20
 
-// holds counts what goes into what a function makes.
+// holds counts the values that go into the result of a function.
 func holds(b *bounds, args []reflect.Value) error {
 	held := make([]any, len(args))
 	for i, v := range args {
@@ -114,8 +115,8 @@ func (b *bounds) holds(values []any) error {
 // engines are functions that make texts and that the engine has itself.
 var engines = map[string]bool{"fail": true, "include": true, "tpl": true}
 
-// grows tells of a function whether what it makes may be more than what it is given, and more again where it is given that: all that make
-// texts, lists and maps.
+// grows tells whether the result of a function may be larger than its arguments, so that a loop of calls makes it ever larger. All
+// functions that make texts, lists and maps grow.
 func grows(name string, function any) bool {
 	t := reflect.TypeOf(function)
 	if t == nil || t.Kind() != reflect.Func || t.NumOut() == 0 || engines[name] {
@@ -136,7 +137,7 @@ func items(v reflect.Value) float64 {
 	return 0
 }
 
-// takes counts a call, and what it takes to go through its arguments.
+// takes counts a call and the cost of reading its arguments.
 func (b *bounds) takes(args []reflect.Value) error {
 	size := 0.0
 	for _, v := range args {

@@ -157,7 +157,7 @@ func (l *loadedChart) parse(known *fleetrepo.Schemas) (*chart.Chart, error) {
 	return loader.LoadFiles(l.files)
 }
 
-// compile reads the schemas of a chart and of those in it.
+// compile reads the schemas of a chart and of its inner charts.
 func (l *loadedChart) compile(c *chart.Chart, known *fleetrepo.Schemas) error {
 	if c.Schema != nil {
 		var document map[string]any

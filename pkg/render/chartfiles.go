@@ -140,7 +140,7 @@ func (f chartFiles) fields(as func(content []byte) string) string {
 	return toYAML()(fields)
 }
 
-// Lines are those of a file.
+// Lines returns the lines of a file.
 func (f chartFiles) Lines(name string) []string {
 	if len(f[name]) == 0 {
 		return []string{}

@@ -18,7 +18,7 @@ import (
 type closure struct {
 	repo  *repo
 	files map[string][]byte
-	// written are those among the files that are not as they are in the repo, asIs those that something needs as they are.
+	// written are the files that differ from their originals in the repo. asIs are the files that something needs unchanged.
 	written, asIs map[string]bool
 	tops          map[string]*kustypes.Kustomization
 	// patched are the kustomizations whose patches look for what they change, by their folders.
@@ -57,7 +57,7 @@ func (c *closure) folder(dir string, from place) int {
 		}
 		return weight
 	}
-	c.weights[dir] = 0 // for as long as what it names is looked at
+	c.weights[dir] = 0 // while the files that it names are looked at
 	c.weights[dir] = c.newFolder(dir, from)
 	return c.weights[dir]
 }
@@ -272,8 +272,8 @@ func (c *closure) digest() key {
 	return digest(parts...)
 }
 
-// given is the path of a file of the repo as kustomize gets it in a file in dir. What begins with a dot and a slash is neither a URL nor
-// the address of a Git repository to it, whatever follows.
+// given is how a file in dir names a file of the repo to kustomize. The path begins with a dot and a slash, so that kustomize never takes
+// it for a URL or for the address of a Git repository.
 func given(dir, name string) string {
 	if name = relative(dir, name); strings.HasPrefix(name, "../") {
 		return name

@@ -10,8 +10,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// components are those of a Flux Kustomization by the paths that kustomize gets. Like kustomize-controller it takes only folders of the
-// repo, and leaves those out that are missing where the Kustomization says so.
+// components are the components of a Flux Kustomization, by the paths that kustomize gets. Like kustomize-controller it takes only folders
+// of the repo, and leaves out missing folders if the Kustomization says so.
 func (w *walk) components(it *item) ([]string, diag.Findings) {
 	var out []string
 	var findings diag.Findings
@@ -41,7 +41,7 @@ func (w *walk) components(it *item) ([]string, diag.Findings) {
 	return out, findings
 }
 
-// locate is where a field of the object at a place stands, or the place itself where something else than its file has put the field there.
+// locate is the place of a field of an object in its file. If something other than this file has set the field, it is the given place.
 func (r *repo) locate(source Source, path ...any) place {
 	whole := place{file: source.File, line: source.Line}
 	content, err := r.read(source.File)

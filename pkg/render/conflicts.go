@@ -7,7 +7,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// claim is an object of one cluster, whatever makes it. target is "" for the management cluster.
+// claim names an object of one cluster. target is "" for the management cluster.
 type claim struct {
 	mgmt, target, group, kind, namespace, name string
 }

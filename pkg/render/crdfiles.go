@@ -7,8 +7,9 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// What kustomize may go through for one type of a file of `crds`, and how deep. It follows every reference from one type to the next,
-// without looking whether it has been there: a type that refers to itself, by whatever way, would have it go on until its stack is full.
+// These are the limits of what kustomize may go through for one type of a file of `crds`, and how deep. Kustomize follows every reference
+// from one type to the next and does not remember where it has been: a type that refers to itself, even through others, would fill its
+// stack.
 const (
 	maxCRDVisits = 100_000
 	maxCRDDepth  = 100

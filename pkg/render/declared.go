@@ -13,9 +13,9 @@ import (
 	"github.com/fleetctl/fleetctl/templates"
 )
 
-// Declared renders the HelmReleases of a file as if the file had this content, and returns their problems. Their charts are those in the
-// repo, and where it lacks one, that of fleetctl. It looks at that file alone, and so costs little: a HelmRelease whose values come from
-// elsewhere as well, or whose chart does, is taken for good. All renders those.
+// Declared renders the HelmReleases of a file as if the file had this content, and returns their problems. It takes charts from the repo,
+// or fleetctl's own chart if the repo lacks one. It looks at this file alone, and so costs little: it skips a HelmRelease whose chart, or
+// some of whose values, come from elsewhere. All renders those releases too.
 func (r *Renderer) Declared(file string, content []byte) diag.Findings {
 	objects, findings := parse(file, content)
 	for _, c := range objects {

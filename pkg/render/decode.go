@@ -19,8 +19,9 @@ import (
 // maxStrangers is how many fields of one file are named that it may not have.
 const maxStrangers = 20
 
-// kustFile is a kustomization.yaml as kustomize reads it. Kustomize takes its fields in any case, and fields from elsewhere by merge keys:
-// what a reader of the YAML sees is not what it does. Therefore nothing but what is decoded here is looked at, and given to it.
+// kustFile is a kustomization.yaml as kustomize reads it. Kustomize takes the names of fields in any case, and takes fields from merge
+// keys, so a plain YAML reader sees other fields than kustomize does. Therefore this code looks only at the decoded fields, and gives
+// kustomize nothing else.
 type kustFile struct {
 	kustypes.Kustomization
 	file string
@@ -106,7 +107,8 @@ func (k *kustFile) refused(n *yaml.Node, rule, summary, hint string) diag.Findin
 	return diag.Finding{Severity: diag.SeverityError, Rule: rule, File: k.file, Line: n.Line, Column: n.Column, Summary: summary, Hint: hint}
 }
 
-// strangers are the fields below n that its type would not write back: those that it does not have, or has in another case, and merge keys.
+// strangers are the fields below n that kustomize's type would not write back: fields that the type lacks, fields in another case, and
+// merge keys.
 func (k *kustFile) strangers(n *yaml.Node, t reflect.Type, path string) (findings diag.Findings) {
 	n = yamledit.Resolve(n)
 	for t.Kind() == reflect.Pointer {

@@ -12,7 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/render/internal/codec"
 )
 
-// document is one of those in a YAML file; line is where its text begins.
+// document is one document of a YAML file. line is the line at which its text begins.
 type document struct {
 	text []byte
 	line int

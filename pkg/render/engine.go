@@ -24,9 +24,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/render/internal/codec"
 )
 
-// parsedTemplates are those of a chart, parsed once for all releases: Helm's engine parses them for each, which takes as long as to run
-// them. They are run as Helm runs them, with its functions. Where they fail, and with charts that want more than is here, Helm's engine has
-// the word.
+// parsedTemplates are the templates of a chart, parsed once for all releases. Helm's engine parses them again for each release, which takes
+// as long as running them. They run as in Helm, with Helm's functions. Helm's engine renders the release itself where they fail, and where
+// a chart needs more than this package has.
 type parsedTemplates struct {
 	names  []string // of the files that are rendered
 	parsed *template.Template
@@ -230,7 +230,8 @@ func (x *execution) executeIn(parsed *template.Template, name string, data any) 
 	return out, err
 }
 
-// functions are those of Helm that charts use, with what they do there. A chart that uses another one is for Helm's engine.
+// functions are the functions of Helm that charts use, with Helm's behaviour. A chart that uses any other function is rendered by Helm's
+// engine.
 func functions() template.FuncMap {
 	all := sprig.TxtFuncMap()
 	for _, name := range []string{"env", "expandenv", "getHostByName"} {

@@ -25,8 +25,8 @@ func (r *Renderer) Folder(ctx context.Context, dir string) ([]*Object, diag.Find
 	return objects, findings
 }
 
-// Release renders one HelmRelease, as JSON, with the chart in a folder, wherever it says that its chart comes from. configMaps are the data
-// of those in its namespace.
+// Release renders one HelmRelease, given as JSON, with the chart in a folder, instead of the chart that the release names. configMaps has
+// the data of the ConfigMaps in the release's namespace.
 func (r *Renderer) Release(release []byte, chart string, configMaps map[string]map[string]string) ([]*Object, diag.Findings) {
 	o := &Object{JSON: release}
 	var named struct {

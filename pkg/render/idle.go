@@ -15,8 +15,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// idlePatches reports the patches of a Flux Kustomization whose target matches none of its objects: neither kustomize nor Flux says a word.
-// One that is for whatever comes of a kind, such as those that keep the clusters of an environment at its channel, waits for objects of it.
+// idlePatches reports the patches of a Flux Kustomization whose target matches none of its objects: neither kustomize nor Flux reports
+// that. A patch whose target is a whole kind may wait for later objects, such as the patches that keep the clusters of an environment at
+// its channel.
 func idlePatches(it *item, objects []*content) diag.Findings {
 	var out diag.Findings
 	for i, p := range it.spec.Patches {
@@ -32,7 +33,7 @@ func idlePatches(it *item, objects []*content) diag.Findings {
 			return selects.MatchName(c.Metadata.Name) && selects.MatchNamespace(c.Metadata.Namespace) &&
 				(target.Kind == "" || matchesKind(selects, c))
 		}
-		// Names and namespaces are those before these were changed, which is not known here.
+		// Targets mean the names and namespaces from before these changes, which are not known here.
 		if it.spec.NamePrefix != "" || it.spec.NameSuffix != "" || it.spec.TargetNamespace != "" || slices.ContainsFunc(objects, matches) {
 			continue
 		}
@@ -50,7 +51,7 @@ func matchesKind(selects *kustypes.SelectorRegex, c *content) bool {
 	return selects.MatchGvk(resid.NewGvk(group, version, c.Kind))
 }
 
-// idlePatches reports those of all kustomizations that go into a build: of the folder dir, which was built, and of those below it.
+// idlePatches reports the idle patches of all kustomizations in a build: of the folder dir, which was built, and of the folders below it.
 func (c *closure) idlePatches(disk filesys.FileSystem, dir string, built resmap.ResMap) diag.Findings {
 	var out diag.Findings
 	for _, folder := range slices.Sorted(maps.Keys(c.patched)) {
@@ -73,7 +74,7 @@ func kustomizeAgain(disk filesys.FileSystem, dir string, openAPI bool) (resmap.R
 	return kustomizeNow(disk, dir, openAPI)
 }
 
-// idle reports the patches of a kustomization.yaml whose target matches nothing of what the folder is built to.
+// idle reports the patches of a kustomization.yaml whose target matches no object of the built folder.
 func (k *kustFile) idle(built resmap.ResMap) diag.Findings {
 	var out diag.Findings
 	for i, p := range k.Patches {
@@ -93,7 +94,7 @@ func (k *kustFile) idle(built resmap.ResMap) diag.Findings {
 	return out
 }
 
-// isOne tells of the name in a target whether it is that of one object: a pattern is for whatever comes.
+// isOne tells whether the name in a target means one object. A pattern means any number of objects.
 func isOne(name string) bool { return name != "" && !strings.ContainsAny(name, `*+?|()[]{}^$\`) }
 
 // deletes tells of a patch whether it may take its target away.

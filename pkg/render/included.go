@@ -7,8 +7,9 @@ import (
 	"sync/atomic"
 )
 
-// included remembers what templates make that are given nothing but a text: they have no way to see a release, so it is the same for all of
-// them. The hash in a machine template's name is such a one. A nil one remembers nothing. It may be used at once.
+// included remembers the results of templates that get nothing but a text. Such a template cannot see its release, so its result is the
+// same for all releases. The hash in a machine template's name is an example. A nil included remembers nothing. It is safe for use by
+// several goroutines.
 type included struct {
 	texts sync.Map // of inclusion, to string
 	size  atomic.Int64

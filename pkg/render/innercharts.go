@@ -18,7 +18,7 @@ const (
 	maxInnerCharts = 2000      // counted as often as aliases and import-values repeat them
 )
 
-// unpacking looks into the archives of a chart before Helm does, which would unpack whatever there is.
+// unpacking looks into the archives inside a chart before Helm does. Helm would unpack them without any limit.
 type unpacking struct {
 	bytes  int
 	places innerPlaces

@@ -34,7 +34,7 @@ func renderInside(c *chart.Chart, top common.Values, within time.Duration, at *w
 	return engine.Engine{CustomTemplateFuncs: template.FuncMap{"include": x.include}}.Render(runners(c), top)
 }
 
-// templatesIn are the templates of a chart and of those in it, by their full names.
+// templatesIn are the templates of a chart and of its inner charts, by their full names.
 func templatesIn(c *chart.Chart) []*common.File {
 	var all []*common.File
 	for _, f := range c.Templates {

@@ -9,14 +9,15 @@ import (
 // cacheFormat changes with what is kept, and with how it is made: entries of another one are not found.
 const cacheFormat = "render-4 helm-v4.2.4 kustomize-v0.21.1"
 
-// key is the name of what is kept.
+// key is the name of a cache entry.
 type key = store.Key
 
 // digest hashes parts, each with its length, so that no two lists of parts are the same text.
 func digest(parts ...[]byte) key { return store.Digest(parts...) }
 
-// CacheFor is the folder below dir that keeps what was rendered of the fleet repo in a folder; "" where there cannot be one, or dir is "".
-// Each repo has its own: what renders a repo may write there, and what it might have forged there no other repo is rendered from.
+// CacheFor is the folder below dir that caches the rendered content of the fleet repo in a folder. It is "" if dir is "", or if there can
+// be no such folder. Each repo has its own cache: rendering a repo writes there, and an entry that a hostile repo has forged must not reach
+// another repo.
 func CacheFor(dir, repo string) string { return store.FolderFor(dir, repo) }
 
 // cache keeps lists of objects by a digest of all that they are made of.
@@ -24,7 +25,7 @@ type cache struct{ kept *store.Store }
 
 func newCache(dir string) cache { return cache{store.New(dir)} }
 
-// use opens the cache for a run. Call the function that it returns when the run is done: then what it made is there for others.
+// use opens the cache for a run. The returned function ends the run, and makes its results available to other runs.
 func (c cache) use() (done func()) { return c.kept.Use() }
 
 func (c cache) get(k key) ([]*content, bool) {

@@ -101,7 +101,7 @@ func (b *builds) folder(ctx context.Context, dir string, spec buildSpec, specTex
 	return append(slices.Clip(all), alone...), append(findings, more...)
 }
 
-// files are those that went into the builds.
+// files are the files that the builds have read.
 func (b *builds) files() map[string]bool {
 	out := map[string]bool{}
 	b.read.Range(func(name, _ any) bool {
@@ -263,7 +263,7 @@ func (b *builds) one(name string, spec buildSpec, specText []byte) (objects []*c
 		return nil, false, diag.Findings{{Severity: diag.SeverityError, Rule: RulePath, File: name, Summary: why(err)}}
 	}
 	k := digest([]byte(cacheFormat), []byte("file"), []byte(name), src, specText)
-	if !spec.plain() { // to parse a file takes no longer than to read what it was parsed to
+	if !spec.plain() { // parsing a file takes no longer than reading the parsed form from the cache
 		if objects, ok := b.cache.get(k); ok {
 			return objects, false, nil
 		}

@@ -11,8 +11,8 @@ import (
 // manyEntries is from how many entries on a list is worth to be named as what a build takes its time for.
 const manyEntries = 20
 
-// largest names what a build most likely takes its time for: the list with most entries, and the file with most in it. It is for who has to
-// say what a build ran out of: kustomize does not tell what it is at.
+// largest names what a build most likely spends its time on: the list with most entries, and the largest file. It serves the error of a
+// build that ran out of time, since kustomize does not tell what it works on.
 func (c *closure) largest() string {
 	var field, in string
 	most := manyEntries - 1

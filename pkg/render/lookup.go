@@ -153,7 +153,7 @@ func (w *walk) isChannel(name string) bool {
 	return name == fluxSystem || slices.ContainsFunc(w.r.fleet.Channels(), func(c v1alpha1.Channel) bool { return c.Source() == name })
 }
 
-// leavesOut says of a source of this repo that hands on something else than its files: that is not what is rendered.
+// leavesOut reports a source of this repo that hands on other content than the repo's files: its content is not rendered.
 func (w *walk) leavesOut(o *Object) {
 	if !isFluxKind(o.APIVersion, o.Kind, "GitRepository") || w.foreign(o.Targets, o.Kind, o.Namespace, o.Name) != "" {
 		return

@@ -80,7 +80,7 @@ func nameClusters(all []*Object) {
 	}
 }
 
-// spread names what an object refers to, and what that refers to.
+// spread names the objects that an object refers to, and the objects to which they refer.
 func (n *clusterNamer) spread(o *Object, id string) {
 	if !bytes.Contains(o.JSON, []byte(`Ref"`)) {
 		return
@@ -104,7 +104,8 @@ func (n *clusterNamer) spread(o *Object, id string) {
 	})
 }
 
-// partRefs are the fields that name what a cluster is made of. Others name what clusters share, such as their class or an identity.
+// partRefs are the fields that name the parts of a cluster. Other fields name objects that clusters share, such as their class or an
+// identity.
 var partRefs = map[string]bool{"infrastructureRef": true, "controlPlaneRef": true, "configRef": true}
 
 func eachReference(value any, visit func(kind, name string)) {

@@ -43,11 +43,11 @@ type Object struct {
 	Template string
 	// Owner applies it.
 	Owner Owner
-	// GitSource is the source that Owner follows, flux-system where it is the fleet's own branch. What it points to is rendered from
-	// the files at hand, whatever its revision.
+	// GitSource is the source that Owner follows. It is flux-system for the fleet's own branch. Its content is rendered from the files at
+	// hand, whatever revision it follows.
 	GitSource string
-	// ManagementCluster whose Flux applies it. Environment and Cluster (a workload cluster) are those whose folder declares it, ""
-	// where there is none.
+	// ManagementCluster is the cluster whose Flux applies the object. Environment and Cluster (a workload cluster) are the ones whose folder
+	// declares the object, or "".
 	ManagementCluster, Environment, Cluster string
 	// Targets are the workload clusters that it is applied to, through their kubeconfig or by their own Flux; none: it is applied to
 	// the management cluster.
@@ -75,7 +75,7 @@ type Release struct {
 	Object *Object
 	// Chart is the folder of its chart in the repo, "" where it comes from elsewhere.
 	Chart string
-	// ReleaseName and ReleaseNamespace are those that Helm sees.
+	// ReleaseName and ReleaseNamespace are the release's name and namespace as Helm sees them.
 	ReleaseName, ReleaseNamespace string
 	// Rendered says that its objects are in the result. Where it is false a finding says why.
 	Rendered bool
@@ -119,7 +119,7 @@ type content struct {
 	template string
 }
 
-// newContent reads what the object is known by. The error says what is missing.
+// newContent reads the fields that identify an object. The error says which field is missing.
 func newContent(text []byte) (*content, error) {
 	c := &content{json: text}
 	if err := json.Unmarshal(text, &c.identity); err != nil {

@@ -96,7 +96,7 @@ func (c *closure) path(dir string, name *string, what target, at place, field st
 
 const remoteHint = "copy it into the repo: what a fleet is made of is reviewed, and there when its origin is not"
 
-// isRemote says of what kustomize takes for a URL, or what was meant to be one. What is left is a path, and has to be there.
+// isRemote tells whether kustomize takes a name for a URL, or whether somebody meant it as one. Any other name is a path, and has to exist.
 func isRemote(name string) bool {
 	lower := strings.ToLower(name)
 	for _, start := range []string{"git::", "gh:", "git@", "github.com/", "github.com:", "http:", "https:"} {

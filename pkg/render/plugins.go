@@ -48,8 +48,8 @@ type prefixSuffix struct {
 // maxWithin is how many folders of plugin configurations may be built by what stands in the next.
 const maxWithin = 3
 
-// resourcesIn are the objects in a text as kustomize reads it. It asks by this very function whether a text is what it is to use, or the
-// path of it.
+// resourcesIn are the objects in a text as kustomize reads it. Kustomize uses the same function to decide whether a text is the content
+// itself, or its path.
 func resourcesIn(text []byte) (out []*resource.Resource, err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -146,7 +146,7 @@ func (c *content) withMetadata(change func(metadata map[string]any)) (*content, 
 	return &changed, nil
 }
 
-// clusterWide are the kinds that have no namespace, of those that charts of a fleet have. Helm asks the cluster.
+// clusterWide are the kinds in the charts of a fleet that have no namespace. Helm asks the cluster instead.
 var clusterWide = map[string]bool{
 	"APIService": true, "AWSClusterControllerIdentity": true, "AWSClusterRoleIdentity": true, "AWSClusterStaticIdentity": true,
 	"CSIDriver": true, "CertificateSigningRequest": true, "ClusterIssuer": true, "ClusterRole": true, "ClusterRoleBinding": true,

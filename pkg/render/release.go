@@ -175,7 +175,7 @@ func missingDependencies(c *chart.Chart) error {
 	return nil
 }
 
-// judge holds the values against the schemas of the chart and of those in it.
+// judge checks the values against the schemas of the chart and of its inner charts.
 func (j *job) judge(r *repo, loaded *loadedChart, c *chart.Chart, values map[string]any) diag.Findings {
 	var findings diag.Findings
 	if s := loaded.schemas[string(c.Schema)]; s != nil {
@@ -224,7 +224,7 @@ func shift(n *yaml.Node, lines int) {
 	}
 }
 
-// templateError shortens what the engine says: the innermost cause with its template and line is what helps.
+// templateError shortens an error of the engine to its innermost cause, with template and line.
 func templateError(err error) string {
 	text := strings.TrimSpace(err.Error())
 	if i := strings.LastIndex(text, "\n"); i >= 0 && len(text) > 1000 {

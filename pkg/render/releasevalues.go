@@ -12,7 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// defaults are those that a HelmRelease puts in the place of the chart's own values.yaml; nil where it names no files.
+// defaults are the values that a HelmRelease takes in place of the chart's own values.yaml; nil if it names no files.
 func (r *Renderer) defaults(j *job) (map[string]any, error) {
 	if j.chart != nil && len(j.chart.valuesFiles) > 0 {
 		return valuesFiles(r.repo, j.chart.valuesFiles, j.chart.ignoreMissing)
@@ -75,7 +75,8 @@ func addValues(result, own map[string]any, from meta.ValuesReference, text strin
 	return mergeValues(result, values), nil
 }
 
-// setPath does what `helm --set` does, or --set-string for what is quoted and --set-literal for what is to be taken as it is.
+// setPath does the same as `helm --set`. For a quoted text it does the same as --set-string, and for a literal text the same as
+// --set-literal.
 func setPath(values map[string]any, from meta.ValuesReference, text string) error {
 	if from.Literal {
 		escape := strings.NewReplacer(`\`, `\\`, `,`, `\,`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`)

@@ -21,8 +21,8 @@ func (c *closure) leaveOut(name *string, at place, field string) {
 	*name = leftOut
 }
 
-// excuse are the findings of a build, with what was left out. Where it failed, that may well be for what was left out, such as an object
-// that a patch is for: so it is no error.
+// excuse returns the findings of a build from which something was left out. The build may have failed just because of that, such as a patch
+// whose object was left out, so the failure is no error.
 func (c *closure) excuse(findings diag.Findings) diag.Findings {
 	if len(c.left) == 0 {
 		return findings

@@ -33,7 +33,7 @@ const (
 	RuleEmpty      = "render-empty"      // a variable that nobody sets, and that becomes nothing
 	RulePatch      = "render-patch"      // a patch whose target matches nothing
 	RuleSource     = "render-source"     // a source that is not this repo: nothing of it is rendered
-	RuleChartRef   = "render-chart-ref"  // a HelmChart that is not applied: what it is for is not rendered
+	RuleChartRef   = "render-chart-ref"  // a HelmChart that is not applied: its release is not rendered
 	RuleValues     = "render-values"     // values that the chart's schema refuses, or that cannot be put together
 	RuleChart      = "render-chart"      // a chart that cannot be loaded, or whose templates fail
 	RuleDuplicate  = "render-duplicate"  // two declarations of one object
@@ -46,9 +46,10 @@ const (
 type Options struct {
 	// CacheDir, from CacheFor, keeps what was rendered, by content; "" keeps nothing. Several runs may share it at once.
 	CacheDir string
-	// Schemas are those of values that the caller has compiled; what they took is not judged again. nil: there are none.
+	// Schemas are the schemas of values that the caller has compiled. Values that they have accepted are not judged again. nil: there are
+	// none.
 	Schemas *fleetrepo.Schemas
-	// Begin, if set, is told what is worked on, and says what is not to be: see confine.Watch.
+	// Begin, if set, is told of each piece of work, and refuses the work that is not to be done: see confine.Watch.
 	Begin func(name, group string, at func() string) (end func(), err error)
 	// Time, if above 0, is how long Begin's caller may work on one thing; see confine.TimeLimit. Templates end before, and say where they
 	// were.
@@ -88,8 +89,8 @@ func New(files fs.FS, fleet *v1alpha1.Fleet, o Options) *Renderer {
 	return r
 }
 
-// Dir is a folder as New wants it: nothing outside of it can be read, and symbolic links lead nowhere, since Flux leaves them out of what
-// it applies. The error says that it cannot be opened.
+// Dir is a folder as New wants it: nothing outside of it can be read, and symbolic links lead nowhere, since Flux does not apply them. The
+// error says that the folder cannot be opened.
 func Dir(dir string) (fs.FS, error) {
 	files, err := within.FS(dir)
 	if err != nil {
@@ -102,10 +103,10 @@ func Dir(dir string) (fs.FS, error) {
 // behind the HelmRelease that makes them.
 type Result struct {
 	Objects []*Object
-	// Kustomizations and Releases are those that were followed, in the order of Objects.
+	// Kustomizations and Releases are the ones that were followed, in the order of Objects.
 	Kustomizations []*Kustomization
 	Releases       []*Release
-	// Files are those that Flux reads to build the Kustomizations; those of charts are not among them.
+	// Files are the files that Flux reads to build the Kustomizations, without the files of charts.
 	Files map[string]bool
 	// Findings are all problems at once, by file and line. Only the objects that these problems concern are missing from Objects.
 	Findings diag.Findings
@@ -126,8 +127,8 @@ func (r *Renderer) Environment(ctx context.Context, name string) (*Result, error
 	return r.render(ctx, scope{environment: name})
 }
 
-// Cluster renders one cluster, called name or environment/name: what the management cluster holds of it, and what is applied to it. A
-// name without a folder is an error.
+// Cluster renders one cluster, called name or environment/name: its objects on the management cluster, and the objects that are applied to
+// it. A name without a folder is an error.
 func (r *Renderer) Cluster(ctx context.Context, name string) (*Result, error) {
 	environment, short, qualified := strings.Cut(name, "/")
 	if !qualified {
@@ -238,5 +239,5 @@ func (r *Renderer) Reads(dir string) (names []string, ok bool) {
 	return slices.Sorted(maps.Keys(b.files())), findings.Err() == nil
 }
 
-// LeavesOut tells whether source-controller leaves a file out of what it hands on, by a .sourceignore or its own list.
+// LeavesOut tells whether source-controller leaves a file out, by a .sourceignore or by its own list.
 func (r *Renderer) LeavesOut(name string) bool { return r.seen.ignored(name, false) }

@@ -15,11 +15,11 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// What a file may be at most. The components of Flux are the largest that a fleet repo has, at some 700 KiB.
-const maxBytes = 8 << 20
-
 // Limits of a YAML file of a fleet repo, for yamledit.ParseWithin.
-var Limits = yamledit.Limits{Bytes: maxBytes, Nodes: 500_000, Depth: 100}
+var Limits = yamledit.ReadLimits
+
+// maxBytes is the size of Limits, as a constant.
+const maxBytes = 8 << 20
 
 // Screen looks at a YAML file before a library that trusts its input sees it: kustomize takes all memory there is for 400 bytes of
 // aliases of aliases, and gigabytes for an object that is some thousand fields deep. It returns what is wrong: too large, before or after
@@ -42,7 +42,8 @@ func screenFinding(file string, src []byte, err error) diag.Finding {
 	return f
 }
 
-// controlLine is the line of the first control character, of which the parser says no line; 0, for the whole file, where there is none.
+// controlLine is the line of the first control character, since the parser's error names no line; 0, which means the whole file, if there
+// is none.
 func controlLine(src []byte) int {
 	at := bytes.IndexFunc(src, func(r rune) bool { return unicode.IsControl(r) && r != '\t' && r != '\n' && r != '\r' })
 	if at < 0 {
@@ -57,7 +58,7 @@ func syntaxFinding(rule, file string, src []byte, err error) diag.Finding {
 	return diag.Finding{Severity: diag.SeverityError, Rule: rule, File: file, Line: line, Column: column, Summary: text, Hint: diag.Hint(err)}
 }
 
-// repo reads the files of a fleet repo: those that Flux sees.
+// repo reads the files of a fleet repo that Flux sees.
 type repo struct{ files fs.FS }
 
 // read returns a file. What is no regular file, and what is too large, is an error.
@@ -93,7 +94,7 @@ func (r *repo) kind(name string) (fs.FileMode, error) {
 	return within.Kind(r.files, name)
 }
 
-// isFile and isDir look at what is there; errors are as if there were nothing.
+// isFile and isDir tell what stands at a path. After an error they answer as if nothing were there.
 func (r *repo) isFile(name string) bool {
 	kind, err := r.kind(name)
 	return err == nil && kind.IsRegular()

@@ -21,8 +21,8 @@ const substituteKey = "kustomize.toolkit.fluxcd.io/substitute"
 
 var variableName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[_[:alpha:]][_[:alpha:][:digit:]]*$`) })
 
-// variables are what postBuild fills in. open says that there are more, which are not in the repo or are secret: what is not known then
-// stays as it stands.
+// variables are the values that postBuild fills in. open says that there are further variables, which are secret or not in the repo. A
+// variable without a known value then stays as it is written.
 type variables struct {
 	values map[string]string
 	open   bool

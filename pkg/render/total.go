@@ -6,8 +6,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// What a fleet may be at most, all its management clusters together. It goes from the process that renders to the one that asked, which has
-// no limits of its own. The 150,000 objects of 5,000 generated clusters are far below.
+// These are the limits of a fleet, all its management clusters together. The result goes from the process that renders to its parent, which
+// has no limits of its own. The 150,000 objects of 5,000 generated clusters are far below.
 const (
 	MaxObjects  = 1_000_000
 	MaxFindings = 100_000
@@ -17,15 +17,15 @@ const (
 // sizeOfTarget is what each further cluster that an object is applied to takes.
 const sizeOfTarget = 16
 
-// total is what a fleet has made so far.
+// total counts the objects of a fleet so far.
 type total struct {
 	objects, bytes int
 	largest        Owner
-	most           int // bytes of what largest makes
+	most           int // bytes of the objects of largest
 }
 
-// add counts what an owner makes of objects, and clusters that get the same as others. The finding says that it is too much: then it is not
-// taken.
+// add counts the objects of an owner, and more clusters that get the same objects. If that is too much, it returns a finding, and the
+// caller drops the objects.
 func (t *total) add(owner Owner, at Source, all []*Object, more int) diag.Findings {
 	size := more * sizeOfTarget
 	for _, o := range all {

@@ -19,7 +19,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// fluxSystem is the name and the namespace of what a management cluster's Flux begins with.
+// fluxSystem is the name and the namespace of the object with which a management cluster's Flux begins.
 const fluxSystem = "flux-system"
 
 // walk follows the Flux objects of one management cluster, wave by wave: what one wave applies declares the next.
@@ -27,7 +27,7 @@ type walk struct {
 	r     *Renderer
 	mgmt  *v1alpha1.ManagementCluster
 	scope scope
-	// layouts are those of the management cluster for its clouds, its home first.
+	// layouts are the layouts of the management cluster for its clouds, its home first.
 	layouts []layout.Layout
 
 	result *Result
@@ -102,7 +102,7 @@ func (r *Renderer) render(ctx context.Context, s scope) (*Result, error) {
 	return all, nil
 }
 
-// addTo puts what is in the scope behind what is there.
+// addTo appends the results of the scope to all.
 func (w *walk) addTo(all *Result) {
 	var add func(o *Object)
 	add = func(o *Object) {

@@ -16,14 +16,14 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// visible are the files of a fleet repo that Flux gets to see: source-controller hands on regular files alone, without those that are
-// ignored by a list of its own and by the .sourceignore of any folder. What is rendered from others would be what Flux deletes.
+// visible are the files of a fleet repo that Flux gets to see. Source-controller hands on only regular files, without the files that its
+// own list or the .sourceignore of any folder ignores. If other files were rendered, the result would show objects that Flux deletes.
 type visible struct {
 	all fs.FS
 
 	load    sync.Once
 	matcher gitignore.Matcher
-	// byName says that a file or folder is ignored for its name, whatever folder it is in: no pattern is the fleet's own.
+	// byName says that a file or folder is ignored for its name, in any folder: none of the patterns is the fleet's own.
 	byName   bool
 	findings diag.Findings
 
@@ -67,7 +67,7 @@ func (v *visible) ignoredName(name string, folder bool) bool {
 	return ignored
 }
 
-// patterns are those of a folder and of all below, in source-controller's order: the last that fits is the one that counts.
+// patterns are the patterns of a folder and of all folders below it, in source-controller's order: the last match counts.
 func (v *visible) patterns(dir string, domain []string) []gitignore.Pattern {
 	own := v.patternsIn(path.Join(dir, sourceignore.IgnoreFile), domain)
 	entries, err := fs.ReadDir(v.all, dir)
@@ -83,7 +83,7 @@ func (v *visible) patterns(dir string, domain []string) []gitignore.Pattern {
 	return own
 }
 
-// patternsIn are those of a file. One that source-controller would read and we cannot makes all that is rendered doubtful.
+// patternsIn are the patterns of a file. If source-controller can read the file and this process cannot, everything rendered is doubtful.
 func (v *visible) patternsIn(name string, domain []string) []gitignore.Pattern {
 	content, err := readFile(v.all, name)
 	switch {
@@ -99,7 +99,7 @@ func (v *visible) patternsIn(name string, domain []string) []gitignore.Pattern {
 	return sourceignore.ReadPatterns(bytes.NewReader(content), domain)
 }
 
-// problems are what is wrong with the lists of what is ignored.
+// problems are the faults of the lists of ignored files.
 func (v *visible) problems() diag.Findings {
 	v.ignored(".", true)
 	return v.findings
@@ -131,7 +131,7 @@ func (v *visible) holds(name string, kind fs.FileMode) bool {
 	return found
 }
 
-// kind is the type of what has a name, where it is handed on.
+// kind is the type of the file or folder of a name, if it is handed on.
 func (v *visible) kind(op, name string) (fs.FileMode, error) {
 	kind, err := within.Kind(v.all, name)
 	switch {

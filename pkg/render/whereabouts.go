@@ -49,7 +49,7 @@ func (c *current) String() string {
 	return text
 }
 
-// calls notes that a function runs; the one that it returns that it has ended.
+// calls notes that a function runs. called notes that it has ended.
 func (b *bounds) calls(function *string) { b.current.function.Store(function) }
 
 func (b *bounds) called() { b.current.function.Store(nil) }

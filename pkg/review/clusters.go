@@ -18,12 +18,12 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/render"
+	"github.com/fleetctl/fleetctl/pkg/roots"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// Clusters lists the workload clusters of a fleet repo: those of the layout, from their files, and those that stand somewhere else as
-// Cluster API's own objects, as Flux would apply them. Where there is none of these nothing is rendered. Files that cannot be read come
-// back as findings.
+// Clusters lists the workload clusters of a fleet repo. It reads the clusters of the layout from their files. It renders the repo only if
+// it finds Cluster API's own objects elsewhere. Unreadable files come back as findings.
 func Clusters(ctx context.Context, repo *fleetrepo.Repo, cacheDir string) ([]fleetrepo.Cluster, diag.Findings, error) {
 	all, findings, err := repo.Clusters()
 	if err != nil {
@@ -54,7 +54,7 @@ var (
 	clusterAPI  = []byte("cluster.x-k8s.io/")
 )
 
-// Open is the fleet repo that dir is in; where it has no fleet.yaml, as far as its Flux objects say what it is.
+// Open opens the fleet repo that dir is in. Without a fleet.yaml, Flux's own objects say what the repo applies.
 func Open(dir string) (*fleetrepo.Repo, error) {
 	top, declared, err := fleetrepo.FindAny(dir)
 	if err != nil {
@@ -67,7 +67,7 @@ func Open(dir string) (*fleetrepo.Repo, error) {
 	if err != nil {
 		return nil, err
 	}
-	fleet, err := fleetrepo.Assume(files, top)
+	fleet, err := roots.Assume(files, top)
 	if err != nil {
 		return nil, err
 	}

@@ -73,13 +73,13 @@ type Report struct {
 	// Impact says in words what the change does, gravest first.
 	Impact  []Impact       `json:"impact"`
 	Objects []ObjectChange `json:"objects"`
-	// Problems are those of the newer side: what they are about cannot be compared. OldProblems are those of the older.
+	// Problems are the problems of the newer side, whose files cannot be compared. OldProblems are the problems of the older side.
 	Problems    diag.Findings `json:"problems"`
 	OldProblems diag.Findings `json:"oldProblems"`
 }
 
-// Diff renders both sides and compares them. What renders to the same is rendered once. Errors are those of the repo and of Git; that a
-// cluster would be lost is in the report: see Report.Err.
+// Diff renders both sides and compares them. Folders that are the same on both sides are rendered once. The error is about the repo or Git.
+// A cluster that would be lost is in the report: see Report.Err.
 func Diff(ctx context.Context, o DiffOptions) (*Report, error) {
 	dir, declared, err := fleetrepo.FindAny(o.Dir)
 	if err != nil {
@@ -163,7 +163,7 @@ func diffTask(ctx context.Context, s sides) (*Report, error) {
 	return report, nil
 }
 
-// failedFiles are those with an error on one side or the other.
+// failedFiles are the files with an error on either side.
 func failedFiles(sides ...diag.Findings) map[string]bool {
 	failed := map[string]bool{}
 	for _, f := range slices.Concat(sides...) {
@@ -218,8 +218,8 @@ func madeBy(all []*render.Object, owner render.Owner) *render.Object {
 	return all[0]
 }
 
-// compare returns what differs, in the order of the newer side, then what is gone in that of the older. Objects that workload clusters
-// share are compared cluster by cluster, and shown once for all that change alike.
+// compare returns the changed objects: first those of the newer side in its order, then the removed ones in the order of the older side.
+// Objects that workload clusters share are compared cluster by cluster. A change that is the same for several clusters is shown once.
 func compare(before, after []*render.Object) []ObjectChange {
 	old, seen := map[string][]*render.Object{}, map[string]bool{}
 	for _, o := range before {
@@ -318,7 +318,7 @@ func yamlOf(o *render.Object) string {
 	return string(o.YAML())
 }
 
-// short is the beginning of a digest of what tells an object from others of its kind and name.
+// short is the beginning of a digest. The digest tells an object from others of the same kind and name.
 func short(o *render.Object) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{o.APIVersion, o.Kind, o.Name, o.Owner.String(), strings.Join(o.Targets, ",")}, "\x00")))
 	return hex.EncodeToString(sum[:4])

@@ -38,7 +38,7 @@ type Impact struct {
 	Kind        ImpactKind `json:"kind"`
 	Summary     string     `json:"summary"`
 	Environment string     `json:"environment,omitempty"`
-	// Cluster is the one that it happens to; where there are several, Clusters has them all.
+	// Cluster is the affected cluster. If there are several, Clusters has all of them.
 	Cluster  string   `json:"cluster,omitempty"`
 	Clusters []string `json:"clusters,omitempty"`
 	// Pool of the machines; "control plane" is one, too.
@@ -275,13 +275,13 @@ func (j *judge) rest(c *ObjectChange) {
 	j.others[id] = append(j.others[id], c)
 }
 
-// onlyWhole says of what is applied to workload clusters that all of them come or go.
+// onlyWhole tells whether an object is applied only to workload clusters that come or go as a whole.
 func (j *judge) onlyWhole(c *ObjectChange) bool {
 	return len(c.Targets) > 0 && !slices.ContainsFunc(c.Targets,
 		func(target string) bool { return !j.whole[clusterID{c.Environment, target}] })
 }
 
-// counted is one line for each environment and each of what may happen to an object.
+// counted is one line for each environment and each kind of impact on its objects.
 func (j *judge) counted() []Impact {
 	type line struct {
 		environment string

@@ -18,8 +18,8 @@ const (
 	maxText             = 300
 )
 
-// Markdown is the report as a comment on a pull request: what it does, and the difference folded away. It is never longer than forges
-// take.
+// Markdown is the report as a comment on a pull request: first the impact, then the difference, folded away. It never exceeds the length
+// that forges accept.
 func (r *Report) Markdown() string {
 	var b strings.Builder
 	b.WriteString("### What this does to the fleet\n\n")

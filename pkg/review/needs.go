@@ -22,7 +22,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/render"
 )
 
-// NeedsOptions say of which fleet repo to find out what its clusters need.
+// NeedsOptions choose the fleet repo whose clusters' needs are wanted.
 type NeedsOptions struct {
 	// Dir is in the fleet repo, CacheDir keeps what was rendered; "" keeps nothing.
 	Dir, CacheDir string
@@ -34,7 +34,7 @@ type NeedsOptions struct {
 type ClusterNeeds struct {
 	// Manifests are the objects that name images.
 	Manifests [][]byte
-	// Charts are those that are not in the repo, one for each HelmRelease that renders otherwise.
+	// Charts are the charts that are not in the repo, one entry for each HelmRelease that renders differently.
 	Charts []ChartUse
 	// Findings are what is wrong with the repo.
 	Findings diag.Findings
@@ -62,7 +62,8 @@ func (r ChartRef) String() string {
 	return strings.TrimSuffix(r.URL, "/") + "/" + r.Name + " " + r.Version
 }
 
-// Needs finds what the clusters of a fleet repo need from elsewhere. Errors are those of opening the repo, and a feature that is not there.
+// Needs finds what the clusters of a fleet repo need from elsewhere. The error says that the repo cannot be opened, or that a feature does
+// not exist.
 func Needs(ctx context.Context, o NeedsOptions) (*ClusterNeeds, error) {
 	dir, _, err := fleetrepo.FindAny(o.Dir)
 	if err != nil {
@@ -133,7 +134,7 @@ func (n *needs) folder(dir string) []*render.Object {
 	return objects
 }
 
-// scopes is what the folders of what a cluster runs make.
+// scopes returns the objects of all scopes in a folder.
 func (n *needs) scopes(dir string) (objects []*render.Object) {
 	for _, scope := range layout.Scopes() {
 		objects = append(objects, n.folder(path.Join(dir, scope))...)
@@ -185,7 +186,7 @@ func (n *needs) features(o NeedsOptions) error {
 	return nil
 }
 
-// collect sorts objects into those that name images and those that name charts.
+// collect sorts the objects: some name images, others name charts.
 func (n *ClusterNeeds) collect(objects []*render.Object) {
 	if n.seen == nil {
 		n.seen = map[string]bool{}

@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// packer writes texts and numbers one behind the other for another process. A fleet has the same few names thousands of times: those that
-// repeat are written once.
+// packer writes texts and numbers one behind the other for another process. A fleet has the same few names thousands of times, so each
+// repeated name is written once.
 type packer struct {
 	out   []byte
 	known map[string]uint64
@@ -140,7 +140,7 @@ func (u *unpacker) texts() []string {
 	return all
 }
 
-// bytes are a part of what is read: they are not copied.
+// bytes returns a part of the input without copying it.
 func (u *unpacker) bytes() []byte {
 	n := u.count()
 	out := u.in[:n:n]

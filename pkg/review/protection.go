@@ -71,7 +71,7 @@ func (s *side) open(o *render.Object) bool {
 	if o.Owner.Kind == render.KindHelmRelease {
 		return !strings.EqualFold(strings.TrimSpace(annotationsOf(o)[keepAnnotation]), "keep")
 	}
-	// As kustomize-controller does: labels count, too, and what it does not reconcile it does not prune.
+	// As in kustomize-controller: labels count, too, and an object that it does not reconcile is not pruned.
 	if marked(o, pruneAnnotation, "disabled") || marked(o, reconcileAnnotation, "disabled") {
 		return false
 	}
@@ -210,8 +210,8 @@ func equal(a, b *render.Object) bool {
 	return bytes.Equal(a.JSON, b.JSON)
 }
 
-// opened compares the protection of a cluster with what it was. What the first step of `fleetctl cluster remove` opens is announced; it
-// leaves the Namespace protected.
+// opened compares the protection of a cluster on both sides. The first step of `fleetctl cluster remove` takes the protection away, except
+// that of the Namespace, and this is announced.
 func (j *judge) opened(was, now *guard, after *side) {
 	if now.requested && !was.requested {
 		j.unprotected[clusterIn(now.cluster)] = true

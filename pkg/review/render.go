@@ -22,6 +22,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/render"
+	"github.com/fleetctl/fleetctl/pkg/roots"
 )
 
 // RenderOptions say what of a fleet repo to render.
@@ -34,8 +35,8 @@ type RenderOptions struct {
 	CacheDir string
 }
 
-// Render returns what Flux would apply. What is wrong with the files is in the result; errors are those of opening the repo, and unknown
-// names.
+// Render returns the objects that Flux would apply. Faults of the files are in the result. The error says that the repo cannot be opened,
+// or that a name is unknown.
 func Render(ctx context.Context, o RenderOptions) (*render.Result, error) {
 	dir, _, err := fleetrepo.FindAny(o.Dir)
 	if err != nil {
@@ -49,7 +50,7 @@ func Render(ctx context.Context, o RenderOptions) (*render.Result, error) {
 	return &out.Result, nil
 }
 
-// writable are the folders that a process may write in: the cache, where there is one.
+// writable are the folders that a process may write in: the cache, if there is one.
 func writable(cacheDir string) []string {
 	if cacheDir == "" {
 		return nil
@@ -94,16 +95,16 @@ func openRenderer(ctx context.Context, dir, cacheDir string) (r *render.Renderer
 	return render.New(files, fleet, render.Options{CacheDir: cacheDir, Begin: confine.Watch(ctx), Time: confine.TimeLimit(ctx)}), files, nil
 }
 
-// fleetOf is what the fleet.yaml of a folder says; without one, what its Flux objects say.
+// fleetOf returns the fleet that the fleet.yaml of a folder declares. Without a fleet.yaml it follows from Flux's own objects.
 func fleetOf(dir string, files fs.FS) (*v1alpha1.Fleet, error) {
 	fleet, err := v1alpha1.Load(filepath.Join(dir, v1alpha1.FileName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return fleetrepo.Assume(files, dir)
+		return roots.Assume(files, dir)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return fleetrepo.WithRoots(fleet, files), nil
+	return roots.AddTo(fleet, files), nil
 }
 
 // listFile names the files that WriteDir has made, so that it touches no others.
@@ -120,9 +121,9 @@ type Written struct {
 	Files, Changed, Removed int
 }
 
-// WriteDir writes one file for each object into dir, in a tree that stays the same as long as the objects are there: management cluster,
-// environment, cluster, namespace, kind and name. It removes what it wrote before and is no more, and nothing else. Either all is
-// written or nothing is. A folder with files that it does not know of is an error.
+// WriteDir writes one file for each object into dir: management cluster, environment, cluster, namespace, kind and name make its path, so
+// that the path stays the same as long as the object exists. It removes files that it wrote earlier and whose objects are gone, and no
+// other files. It writes all files or none. A folder with unknown files is an error.
 func WriteDir(dir string, objects []*render.Object) (*Written, error) {
 	before, err := listOf(dir)
 	if err != nil {
@@ -214,7 +215,7 @@ func writeFresh(dir string, files []manifest.File) (err error) {
 	return tree.Commit()
 }
 
-// treeOf gives each object its file, sorted by path. Objects that would share one have a digest of what tells them apart in their names.
+// treeOf gives each object its file, sorted by path. If several objects would share a file, a digest in the name tells them apart.
 func treeOf(objects []*render.Object) []manifest.File {
 	byPath := map[string][]*render.Object{}
 	for _, o := range objects {

@@ -10,8 +10,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/confine"
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/render"
+	"github.com/fleetctl/fleetctl/pkg/roots"
 )
 
 // fleetFiles are the files of one side of a comparison. fleet is nil where they have no fleet.yaml.
@@ -55,8 +55,8 @@ func (f *fleetFiles) completeWith(other *fleetFiles, dir string) error {
 		return nil
 	case f.fleet == nil && other.fleet == nil:
 		var errs [2]error
-		f.fleet, errs[0] = fleetrepo.Assume(f.files, dir)
-		other.fleet, errs[1] = fleetrepo.Assume(other.files, dir)
+		f.fleet, errs[0] = roots.Assume(f.files, dir)
+		other.fleet, errs[1] = roots.Assume(other.files, dir)
 		if errs[0] != nil && errs[1] != nil {
 			return errs[1]
 		}
@@ -77,6 +77,6 @@ func (f *fleetFiles) render(ctx context.Context, cacheDir string) (*render.Resul
 	if f.fleet == nil {
 		return &render.Result{}, nil
 	}
-	return render.New(f.files, fleetrepo.WithRoots(f.fleet, f.files),
+	return render.New(f.files, roots.AddTo(f.fleet, f.files),
 		render.Options{CacheDir: cacheDir, Begin: confine.Watch(ctx), Time: confine.TimeLimit(ctx)}).All(ctx)
 }

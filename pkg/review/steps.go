@@ -11,8 +11,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/render"
 )
 
-// bothSteps are the words for a cluster whose removal lies within what is compared. Flux goes by the annotations of the objects that are
-// there: without the first step they are protected, whatever the last commit in Git said.
+// bothSteps is the message about a cluster that both steps of its removal have removed within the compared range. Flux goes by the
+// annotations of the objects on the cluster: without the first step they are protected, whatever the last commit in Git says.
 const bothSteps = "both steps of fleetctl cluster remove are in this range: where Flux applies the first one alone, the second one " +
 	"deletes it; where it does not, it goes on to run" + nobodyLooks
 
@@ -43,7 +43,8 @@ func (r *Report) findSteps(ctx context.Context, git *gitrepo.Repo) error {
 	return nil
 }
 
-// commits are those that the newer side has and the older lacks, newest first. A shallow clone may lack some: then none are known.
+// commits are the commits of the newer side that the older side lacks, newest first. If a shallow clone lacks some of them, it returns
+// none.
 func (r *Report) commits(ctx context.Context, git *gitrepo.Repo) ([]gitrepo.Commit, error) {
 	head, err := git.Resolve("HEAD")
 	if err != nil {

@@ -34,7 +34,7 @@ type objection struct {
 	text, comment, hint string
 }
 
-// objections are those that there are, gravest first.
+// objections are the objections to the change, gravest first.
 func (r *Report) objections() []objection {
 	lost := objection{
 		text:    "this takes clusters out of the repo that were not removed with fleetctl",

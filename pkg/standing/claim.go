@@ -21,7 +21,11 @@ func Check(ctx context.Context, s *session.Session, client *kube.Client, have fo
 	if err := s.CheckClaim(there); err != nil {
 		return nil, err
 	}
-	return there, following.Check(ctx, s, client, there, have)
+	found, err := following.Find(ctx, s, client, there, have)
+	if err != nil {
+		return there, err
+	}
+	return there, found.Check(ctx)
 }
 
 // Claim makes the cluster that client reaches this fleet's before anything is done to it, or refuses: it is another's, or its Flux

@@ -59,10 +59,14 @@ func PlanFollowing(ctx context.Context, s *session.Session, have following.View)
 	if err := s.CheckClaim(there.Claim); err != nil {
 		return nil, nil, err
 	}
-	now, err := following.Look(ctx, s, there.Client, there.Claim, have)
+	found, err := following.Find(ctx, s, there.Client, there.Claim, have)
 	if err != nil {
 		return nil, nil, diag.Wrap("look at what Flux follows", err, "")
 	}
-	notes, err := following.Notes(ctx, there.Client)
+	now, err := found.Look(ctx)
+	if err != nil {
+		return nil, nil, diag.Wrap("look at what Flux follows", err, "")
+	}
+	notes, err := found.Notes(ctx)
 	return now, notes, diag.Wrap("look at what keeps Flux from its work", err, "")
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// allowedNamespaces are those that may use an identity of AWS, Azure or vSphere.
+// allowedNamespaces are the namespaces that may use an identity of AWS, Azure or vSphere.
 type allowedNamespaces struct {
 	List     []string              `json:"list"`
 	Selector *metav1.LabelSelector `json:"selector"`
@@ -134,7 +134,7 @@ func (s *resolver) labelsOf(p place, name string) (out []labels.Set) {
 		}
 		set := labels.Set{}
 		maps.Copy(set, says.Metadata.Labels)
-		set["kubernetes.io/metadata.name"] = name // the API server gives it to every namespace, whatever the manifest says
+		set["kubernetes.io/metadata.name"] = name // the API server sets it on every namespace, whatever the manifest says
 		out = append(out, set)
 	}
 	return out

@@ -8,11 +8,11 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/render"
+	"github.com/fleetctl/fleetctl/pkg/roots"
 )
 
-// assume takes what Flux's own objects say for the fleet where there is no fleet.yaml. The error is fleetrepo.ErrNoFlux.
+// assume takes what Flux's own objects say for the fleet where there is no fleet.yaml. The error is roots.ErrNoFlux.
 func (r *run) assume() error {
 	if slices.Contains(r.tree.folders["."], v1alpha1.FileName) { // whatever it is
 		return nil
@@ -21,12 +21,12 @@ func (r *run) assume() error {
 	if err != nil {
 		return err
 	}
-	r.fleet, err = fleetrepo.Assume(r.tree.filesOver(disk), r.tree.dir)
+	r.fleet, err = roots.Assume(r.tree.filesOver(disk), r.tree.dir)
 	r.assumed = err == nil
 	return err
 }
 
-// isForeign tells of a repo whose layout is its own: it was there before fleetctl, and what it refers to may be made elsewhere.
+// isForeign tells whether a repo has its own layout: it was there before fleetctl, and objects that it refers to may be made elsewhere.
 func (r *run) isForeign() bool {
 	return r.fleet != nil && len(r.fleet.Spec.ManagementClusters) > 0 &&
 		!slices.ContainsFunc(r.fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool { return m.Path == "" })
@@ -64,12 +64,12 @@ func (r *run) fleetFinding(rule, field, summary, hint string) diag.Finding {
 }
 
 // roots are the folders that clusters' Flux begin with.
-func (r *run) roots() []fleetrepo.Root {
+func (r *run) roots() []roots.Root {
 	disk, err := render.Dir(r.tree.dir)
 	if err != nil {
 		return nil
 	}
-	return fleetrepo.Roots(r.tree.filesOver(disk))
+	return roots.In(r.tree.filesOver(disk))
 }
 
 // checkAnything reports a repo of which nothing is applied, or nothing could be checked: that nothing is wrong with it would say nothing.
@@ -134,7 +134,7 @@ func (r *run) knowsFlux() bool {
 	})
 }
 
-// doubtVersions makes warnings of what is said against versions of Flux's kinds where it is not known which Flux runs there.
+// doubtVersions turns findings about the versions of Flux's kinds into warnings if nobody knows which Flux runs there.
 func (r *run) doubtVersions(all []*object) {
 	if r.knowsFlux() {
 		return

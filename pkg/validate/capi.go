@@ -26,7 +26,7 @@ const (
 type pointer struct {
 	path string
 	role role
-	// group and kind are those of what is named, where the field has a name alone.
+	// group and kind are those of the named object, for a field that has only a name.
 	group, kind string
 	// doubtful: what is named is often made by hand, or by a controller.
 	doubtful bool
@@ -34,7 +34,7 @@ type pointer struct {
 
 const clusterGroup = "cluster.x-k8s.io"
 
-// machinePointers are those of a Machine, below the path of its spec.
+// machinePointers are the pointers of a Machine, below the path of its spec.
 func machinePointers(spec string, infra, bootstrap role) []pointer {
 	return []pointer{
 		{path: spec + ".infrastructureRef", role: infra},
@@ -46,7 +46,7 @@ func machinePointers(spec string, infra, bootstrap role) []pointer {
 // ofCluster is the name of the Cluster that something belongs to.
 var ofCluster = pointer{path: "spec.clusterName", group: clusterGroup, kind: "Cluster"}
 
-// corePointers are those of the kinds of cluster.x-k8s.io, in v1beta1 and v1beta2.
+// corePointers are the pointers of the kinds of cluster.x-k8s.io, in v1beta1 and v1beta2.
 var corePointers = map[string][]pointer{
 	"Cluster": {
 		{path: "spec.infrastructureRef", role: infraCluster},
@@ -87,7 +87,7 @@ var corePointers = map[string][]pointer{
 	},
 }
 
-// controlPlanePointers are those of control planes, where providers have them: kubeadm's, RKE2's, K3s', MicroK8s', Talos'.
+// controlPlanePointers are the pointers of control planes in the fields that providers use: kubeadm's, RKE2's, K3s', MicroK8s', Talos'.
 var controlPlanePointers = slices.Concat([]pointer{
 	{path: "spec.machineTemplate.infrastructureRef", role: infraTemplate},
 	{path: "spec.machineTemplate.spec.infrastructureRef", role: infraTemplate},
@@ -96,7 +96,7 @@ var controlPlanePointers = slices.Concat([]pointer{
 	{path: "spec.infrastructureTemplate", role: infraTemplate},
 }, contentPointers("spec.kubeadmConfigSpec"), contentPointers("spec.template.spec.kubeadmConfigSpec"))
 
-// bootstrapPointers are those of bootstrap configurations.
+// bootstrapPointers are the pointers of bootstrap configurations.
 var bootstrapPointers = slices.Concat(contentPointers("spec"), contentPointers("spec.template.spec"))
 
 // contentPointers are the Secrets that a machine's configuration takes texts from.
@@ -107,7 +107,7 @@ func contentPointers(spec string) []pointer {
 	}
 }
 
-// infraPointers are those of machines' templates that are not about credentials.
+// infraPointers are the pointers of machines' templates, except the pointers to credentials.
 var infraPointers = []pointer{
 	{path: "spec.template.spec.network.devices[].addressesFromPools[]"},
 	{path: "spec.network.devices[].addressesFromPools[]"},

@@ -70,7 +70,8 @@ func (s *resolver) inSystem(p place, ref reference) bool {
 	})
 }
 
-// leadsTo looks at what is there: a ClusterClass has the classes that a Cluster asks for, and what has one owner has no second.
+// leadsTo looks at the object that a reference leads to: a ClusterClass has to have the classes that a Cluster asks for, and an object with
+// an owner cannot have a second one.
 func (s *resolver) leadsTo(p place, o *object, ref reference) diag.Findings {
 	var out diag.Findings
 	if ref.role == infraCluster || ref.role == controlPlane || ref.role == infraObject {

@@ -10,10 +10,10 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// Excluded is a path of spec.validate.exclude, and what it leaves out.
+// Excluded is a path of spec.validate.exclude, with the files and objects that it leaves out.
 type Excluded struct {
 	Path string `json:"path"`
-	// Files are those of the repo, Objects those that Flux applies from them, Findings what would have been found.
+	// Files counts the files of the repo, Objects the objects that Flux applies from them, and Findings the findings that are left out.
 	Files    int `json:"files"`
 	Objects  int `json:"objects"`
 	Findings int `json:"findings"`

@@ -20,19 +20,19 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// maxFile bounds what is read of a file. What people and generators write is below; of what is larger only the size is told.
+// maxFile bounds the size of a file that is read. Files of people and generators are smaller. Of a larger file only its size is reported.
 const maxFile = 8 << 20
 
 // file is a file of the fleet repo, read once.
 type file struct {
 	path    string // slash-separated, from the top of the repo
 	content []byte // nil for what is no text
-	// documents are those of a YAML file; nil for others, and where it is not valid.
+	// documents are the documents of a YAML file; nil for other files, and for invalid YAML.
 	documents []*document
 	// broken says that other readers of YAML stumble over the file, or read something else in it.
 	broken bool
-	// excluded says that fleet.yaml leaves it out: what others need of it is known, and what is found in it is not told. It is never broken:
-	// where it cannot be read, it is as if it were no YAML.
+	// excluded says that fleet.yaml leaves the file out: other files may need its objects, but its findings are not reported. Such a file is
+	// never broken: if it cannot be read, it counts as no YAML.
 	excluded bool
 	ignores  []*ignore
 }
@@ -42,9 +42,9 @@ type document struct {
 	file  *file
 	index int
 	node  *yaml.Node
-	// start is the line that it starts in, end the one that it ends in.
+	// start is the document's first line, end its last.
 	start, end int
-	// object is what it says, in JSON's terms; nil where it is not a mapping.
+	// object is the content, in JSON's terms; nil if it is not a mapping.
 	object map[string]any
 }
 
@@ -107,7 +107,7 @@ func (t *tree) walk(ctx context.Context) error {
 		case relative == ".":
 			return nil
 		case entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "node_modules"):
-			t.partial = t.partial || relative != ".git" // which is no part of what Flux gets
+			t.partial = t.partial || relative != ".git" // Flux does not get it
 			return filepath.SkipDir
 		}
 		parent := path.Dir(relative)
@@ -188,7 +188,7 @@ func (t *tree) isBroken() bool {
 	return slices.ContainsFunc(t.files, func(f *file) bool { return f.broken && strings.Contains(f.path, "/") })
 }
 
-// unsaid are findings less those that a file cannot be read of which it was said already why.
+// unsaid are the findings, without those about an unreadable file whose reason was reported already.
 func (t *tree) unsaid(findings diag.Findings) diag.Findings {
 	return slices.DeleteFunc(findings, func(f diag.Finding) bool {
 		file := t.byPath[f.File]

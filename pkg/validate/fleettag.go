@@ -13,9 +13,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 )
 
-// checkFleetTags holds the tag that tells a cloud which fleet something is of against the fleet's identity. A copied repo has the first
-// fleet's until somebody mends it: what the copy makes is the first fleet's in the cloud's eyes, and an orphan of it. It looks at what Flux
-// gets, so that a patch, shared values and Cluster API's own objects count as well.
+// checkFleetTags compares the tag that tells a cloud the fleet of a resource with the fleet's identity. A copied repo has the first fleet's
+// tag until somebody mends it: the cloud takes the copy's resources for the first fleet's, and for its orphans. It checks the objects that
+// Flux gets, so patches, shared values and Cluster API's own objects count as well.
 func (r *run) checkFleetTags(all []*object) diag.Findings {
 	var out diag.Findings
 	identity, read := "", false

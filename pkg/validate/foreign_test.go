@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/render"
+	"github.com/fleetctl/fleetctl/pkg/roots"
 )
 
 // ofRule are the findings of a rule, with their severities.
@@ -28,7 +28,7 @@ func hasObject(t *testing.T, files map[string]string, kind, name string) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	assumed, err := fleetrepo.Assume(disk, dir)
+	assumed, err := roots.Assume(disk, dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ const ignoreMarker = "fleetctl:ignore"
 var ignorePattern = regexp.MustCompile(
 	`(?:^|\s)(?:#|//|<!--|\{\{-?\s*/\*)\s*fleetctl:ignore(?:\s+([^\s]+))?(?:[ \t]+(.*?))?\s*(?:-->|\*/\s*-?\}\})?\s*$`)
 
-// parseIgnores finds the comments of a file, and reports those that say too little.
+// parseIgnores finds the comments of a file that ignore findings, and reports the incomplete ones.
 func parseIgnores(name string, content []byte, isYAML bool) ([]*ignore, diag.Findings) {
 	if !bytes.Contains(content, []byte(ignoreMarker)) {
 		return nil, nil

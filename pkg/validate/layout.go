@@ -103,7 +103,7 @@ func (l *placement) firstFile(dir string) string {
 	return ""
 }
 
-// subfolders lists the folders in a folder, but for those that nobody applies.
+// subfolders lists the folders in a folder, without the folders that nobody applies.
 func (l *placement) subfolders(dir string) []string {
 	var out []string
 	for _, name := range l.tree.folders[dir] {

@@ -9,8 +9,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/validate/internal/mapping"
 )
 
-// maker says what a controller makes of an object: what of kind, called as the fields at name say, or as the object where there is none of
-// them.
+// maker says which object a controller makes of another: its kind, and the fields with its name. Without such a field it has the name of
+// the object.
 type maker struct {
 	kind string
 	// names are the paths of names. own says that without one it has the object's own.
@@ -56,7 +56,7 @@ var makers = map[string][]maker{
 	"ArtifactGenerator":   {{kind: "ExternalArtifact", names: []string{"spec.artifacts[].name"}}},
 }
 
-// anywhere stands for any text in the namespace or name of what is made: in those namespaces that labels choose, of names with an input in
+// anywhere stands for any text in the namespace or name of a made object: for namespaces that labels choose, or for names with an input in
 // them.
 const anywhere = "*"
 
@@ -80,7 +80,7 @@ func isLike(pattern, text string) bool {
 	return strings.HasSuffix(rest, parts[len(parts)-1])
 }
 
-// madeOf is what comes of an object besides itself: what a controller makes of it, or copies.
+// madeOf returns the further objects that a controller makes of an object, or copies from it.
 func madeOf(o *object, content map[string]any) []known {
 	f := mapping.Fields(content)
 	var out []known
@@ -150,7 +150,8 @@ var (
 	setKind     = regexp.MustCompile(`(?m)^\s*(?:- )?kind:\s*["']?(\w+)`)
 )
 
-// resourceSet are the objects of a ResourceSet. A name that is made of inputs may be any; so may all of what is one text.
+// resourceSet returns the objects of a ResourceSet. A name that is made of inputs may be any text, and so may all fields of resources that
+// are one text.
 func resourceSet(o *object, f mapping.Fields) (out []known) {
 	for _, each := range f.List("spec", "resources") {
 		k := known{kind: each.Text("kind"), namespace: each.Text("metadata", "namespace"), name: each.Text("metadata", "name")}

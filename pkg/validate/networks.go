@@ -120,7 +120,7 @@ func checkNetworks(all []*object) diag.Findings {
 	return out
 }
 
-// networksWith are the networks of a Cluster, those that it says itself first, and then those of its infrastructure and its control plane.
+// networksWith are the networks of a Cluster: first the Cluster's own, then those of its infrastructure and its control plane.
 func (o *object) networksWith(own map[known]*object) []placedNetwork {
 	parts := []*object{o}
 	for _, p := range o.places() {

@@ -36,7 +36,7 @@ type object struct {
 	refs     []reference
 	made     []known
 	networks []network
-	runs     *runs // what it says of versions of Kubernetes; nil where it is no matter of it
+	runs     *runs // its versions of Kubernetes; nil for an object without any
 }
 
 func (o *object) gvk() kschema.GroupVersionKind {
@@ -109,7 +109,7 @@ func (t *tree) documentAt(name string, line int) *document {
 	return nil
 }
 
-// kustomizeParts are the files that a kustomization.yaml uses as something else than objects: patches, and what its generators read.
+// kustomizeParts are the files that a kustomization.yaml does not use as objects: patches, and the inputs of its generators.
 func (t *tree) kustomizeParts() map[string]bool {
 	parts := map[string]bool{}
 	for _, f := range t.files {
@@ -186,7 +186,8 @@ func (r *run) judge(ctx context.Context, s *schemas, kinds map[kschema.GroupVers
 	return group.Wait()
 }
 
-// judgeChunk judges some objects; one by one where an earlier process ended while it judged them, and without the one that it ended at.
+// judgeChunk judges some objects. If an earlier process died while it judged them, it judges them one by one, without the object that
+// killed the process.
 func (r *run) judgeChunk(ctx context.Context, s *schemas, chunk []*object) error {
 	many, end, err := confine.BeginMany(ctx, fmt.Sprintf("%d objects, from %s on", len(chunk), chunk[0].name()))
 	defer end()
@@ -301,7 +302,7 @@ func (o *object) gone(s *schemas) string {
 	return ""
 }
 
-// withoutSOPS is an object without what SOPS adds to it, and without what it encrypts; nil where nothing can be said of the rest.
+// withoutSOPS is an object without the fields that SOPS adds, and without its encrypted values. It is nil if nothing can be judged then.
 func withoutSOPS(content map[string]any) map[string]any {
 	if _, encrypted := content["sops"]; !encrypted {
 		return content
@@ -388,7 +389,7 @@ func replaceWord(text, word string) string {
 	}
 }
 
-// isProviders tells whether a group is one of Cluster API's or of those that its providers bring along.
+// isProviders tells whether a group belongs to Cluster API or to one of its providers.
 func isProviders(group string) bool {
 	return strings.HasSuffix(group, "cluster.x-k8s.io") || strings.HasSuffix(group, ".azure.com")
 }

@@ -119,7 +119,7 @@ func (c *channelCheck) production(all []*object, clusters []*cluster) {
 	}
 }
 
-// isOwn tells whether a URL is one of those of the fleet repo, however it is written.
+// isOwn tells whether a URL is a URL of the fleet repo, in any spelling.
 func isOwn(own []string, url string) bool {
 	return slices.ContainsFunc(own, func(mine string) bool { return mine == url || v1alpha1.SameRepository(mine, url) })
 }
@@ -130,7 +130,7 @@ func onBranch(environment string) string {
 
 const promotePuts = "`fleetctl promote` puts it at a tag"
 
-// ownURLs are those of the fleet repo.
+// ownURLs are the URLs of the fleet repo.
 func (c *channelCheck) ownURLs(all []*object) []string {
 	urls := []string{c.fleet.Spec.Git.URL}
 	for _, o := range all {

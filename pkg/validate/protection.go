@@ -59,13 +59,13 @@ func (r *run) checkProtection(all []*object, clusters []*cluster) diag.Findings 
 	return out
 }
 
-// ownerOn is a Flux object with the place of what it applies.
+// ownerOn is a Flux object with the cluster on which it applies objects.
 type ownerOn struct {
 	place place
 	owner render.Owner
 }
 
-// unpruned are the Flux Kustomizations that delete nothing, whatever leaves Git.
+// unpruned are the Flux Kustomizations that never delete an object, whatever is removed from Git.
 func (r *run) unpruned() map[ownerOn]bool {
 	out := map[ownerOn]bool{}
 	for _, o := range r.rendered.Objects {
@@ -134,7 +134,7 @@ func (o *object) isProtected() bool {
 	if o.Template != "" {
 		return strings.EqualFold(strings.TrimSpace(metadata.Annotations[keepAnnotation]), "keep")
 	}
-	// As kustomize-controller does: labels count, too, and what it does not reconcile it does not prune.
+	// As in kustomize-controller: labels count, too, and an object that it does not reconcile is not pruned.
 	for _, marks := range []map[string]string{metadata.Annotations, metadata.Labels} {
 		if strings.EqualFold(marks[pruneAnnotation], "disabled") || strings.EqualFold(marks[reconcileAnnotation], "disabled") {
 			return true

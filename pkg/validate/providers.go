@@ -60,7 +60,7 @@ type provider struct {
 	reader *components.Reader
 }
 
-// answer answers callCRDs. It gives the CRDs of the providers that fleet.yaml names, and fetches nothing else, whatever it is asked for.
+// answer answers callCRDs. It gives the CRDs of the providers that fleet.yaml names. It fetches nothing else, whatever the question.
 func (p *provider) answer(ctx context.Context, question []byte) ([]byte, error) {
 	var wanted v1alpha1.LockedComponent
 	if err := gob.NewDecoder(bytes.NewReader(question)).Decode(&wanted); err != nil {

@@ -130,8 +130,8 @@ func WithoutComment(hint string) string {
 	return hint
 }
 
-// missing is the finding about a reference that leads nowhere. elsewhere says that what it names may well be made by somebody else than
-// this repo.
+// missing is the finding about a reference that leads nowhere. elsewhere says that something outside of this repo may make the named
+// object.
 func (o *object) missing(ref reference, where string, nearest string, elsewhere bool) diag.Finding {
 	name := ref.name
 	if ref.namespace != "" {

@@ -5,8 +5,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/validate/refused"
 )
 
-// checkRefused reports what the provider of an object refuses, although its CRD takes it. Only what Flux applies is judged: a file may be
-// a patch.
+// checkRefused reports the settings of an object that its provider refuses although its CRD accepts them. It judges only the objects that
+// Flux applies, since a file may be a patch.
 func checkRefused(o *object, content map[string]any) diag.Findings {
 	if o.content != nil {
 		return nil

@@ -128,7 +128,7 @@ var unbuilt = []string{
 	render.RuleKustomize, render.RuleTwice, render.RuleIncomplete,
 }
 
-// lacksObjects tells whether there is a folder that could not be built: what is wrong with it was said, not what is missing for it.
+// lacksObjects tells whether a folder could not be built. Its faults were reported, and its objects are unknown.
 func (r *run) lacksObjects() bool {
 	releases := r.releaseSources()
 	return slices.ContainsFunc(r.rendered.Findings, func(f diag.Finding) bool { return takesFolder(f, releases) })

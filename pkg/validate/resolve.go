@@ -64,9 +64,9 @@ type resolver struct {
 	opaque map[place]bool
 	// patterns are objects of which not all of the name is known.
 	patterns []known
-	// wanted are the kinds besides those that are always followed.
+	// wanted are the further kinds besides the kinds that are always followed.
 	wanted map[groupKind]bool
-	// applied are all objects; named are those by their names, once something is missing.
+	// applied are all objects. named has them by their names, as soon as a reference leads nowhere.
 	applied []*object
 	named   map[known][]*object
 	// owners are the objects that Cluster API gives to one owner, with the first that claims each.
@@ -154,7 +154,7 @@ func (s *resolver) learn(o *object) {
 	}
 }
 
-// makes are the objects that come of one: itself, and what its controller makes of it.
+// makes returns the object itself, and the objects that its controller makes of it.
 func makes(o *object) []known {
 	switch {
 	case o.Kind == "HelmRelease":
@@ -171,7 +171,7 @@ func makes(o *object) []known {
 	return []known{{kind: o.Kind, namespace: o.Namespace, name: o.Name}}
 }
 
-// createsNamespace is the namespace that a HelmRelease makes for what it installs on the cluster that it is on; "" where it makes none.
+// createsNamespace is the namespace that a HelmRelease makes for its objects on its own cluster; "" if it makes none.
 func (o *object) createsNamespace() string {
 	var says struct {
 		Spec struct {

@@ -89,7 +89,7 @@ func (r *run) readSchemas(ctx context.Context, kinds map[kschema.GroupVersionKin
 	return s, nil
 }
 
-// newSchemas knows the kinds of Kubernetes, and those that are known besides; nil: none.
+// newSchemas knows the kinds of Kubernetes, and the kinds of known; nil: none.
 func newSchemas(known *schema.Set) *schemas {
 	if known == nil {
 		return &schemas{Set: schema.NewSet()}

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// maxExpanded is how many nodes a file may have once its aliases are expanded, beyond those that are written there.
+	// maxExpanded is how many nodes the aliases of a file may add to its written nodes.
 	maxExpanded = 100_000
 	maxDepth    = 100
 )
@@ -95,8 +95,8 @@ type screener struct {
 	budget int
 }
 
-// measure takes what n expands to from the budget: what is written out is bounded by the size of the file, so only what stands
-// for an alias counts. An alias inside of its own anchor ends at the depth.
+// measure subtracts the expansion of n from the budget. Written nodes are bounded by the size of the file, so only nodes that an alias
+// stands for count. An alias inside of its own anchor ends at the depth.
 func (s *screener) measure(n *yaml.Node, expanded bool, depth int) bool {
 	if depth > maxDepth {
 		return false

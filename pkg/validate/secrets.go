@@ -93,7 +93,7 @@ func checkSecrets(t *tree) diag.Findings {
 	return slices.Concat(found...)
 }
 
-// secretsIn finds what looks like a secret, whatever the file is. The finding never shows it.
+// secretsIn finds texts that look like secrets, in a file of any kind. The finding never shows the secret.
 func secretsIn(f *file) diag.Findings {
 	var out diag.Findings
 	for _, shape := range secretShapes {
@@ -204,7 +204,7 @@ func clearValue(secret map[string]any) (field, name string) {
 	return "", ""
 }
 
-// encrypted is what SOPS writes in the place of a value, whatever the file is.
+// encrypted is the beginning of a value that SOPS has encrypted, in a file of any kind.
 const encrypted = "ENC[AES256_GCM,"
 
 // clearGenerators finds Secrets that kustomize makes of values in clear, or of files that are not encrypted.
@@ -259,8 +259,8 @@ func isKustomization(name string) bool {
 	return false
 }
 
-// checkAppliedSecrets looks at the Secrets that Flux would get: a patch or a chart may make one of what stands elsewhere. reported are the
-// findings about files.
+// checkAppliedSecrets looks at the Secrets that Flux would get, because a patch or a chart may make a Secret from other content. reported
+// are the findings about files.
 func (r *run) checkAppliedSecrets(all []*object, reported diag.Findings) diag.Findings {
 	said := map[string]bool{}
 	for _, f := range reported {

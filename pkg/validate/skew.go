@@ -166,8 +166,9 @@ type plane struct {
 	object  *object
 }
 
-// checkSkew reports versions of Kubernetes that do not go together: of workers and of their control plane, of kubeadm's configuration, and
-// settings that are gone. A control plane that is newer than its workers by some releases is as it is during an upgrade.
+// checkSkew reports versions of Kubernetes that do not fit together: versions of workers and of their control plane, versions of kubeadm's
+// configuration, and settings that no longer exist. A control plane that is some releases newer than its workers is accepted, as during an
+// upgrade.
 func checkSkew(all []*object) diag.Findings {
 	s := &skew{planes: map[known]plane{}}
 	own := referable(all, func(o *object) bool { return o.runs != nil })

@@ -9,7 +9,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// together makes one finding of those that say of one line that the same is missing on several management clusters.
+// together merges the findings that say of the same line that the same object is missing on several management clusters.
 func (s *resolver) together(all diag.Findings) diag.Findings {
 	where := map[said][]string{}
 	key := func(f diag.Finding) (said, string) {
@@ -41,8 +41,7 @@ func (s *resolver) together(all diag.Findings) diag.Findings {
 	return out
 }
 
-// oncePerNamespace makes one finding of those that say of many objects that the namespace that they are in is missing, where that is no
-// more than a doubt.
+// oncePerNamespace merges the doubts that say of many objects that their namespace is missing.
 func (s *resolver) oncePerNamespace(all diag.Findings) diag.Findings {
 	doubted := func(f diag.Finding) (known, bool) {
 		lacks, ok := s.lacks[sayingOf(f)]

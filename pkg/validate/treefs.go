@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// treeFS are the files of the fleet repo as they were read: what renders them neither reads them once more nor looks for what is not there.
-// A file whose content was not kept comes from the disk.
+// treeFS has the files of the fleet repo as they were read, so that rendering neither reads them again nor looks for missing files on the
+// disk. A file whose content was not kept comes from the disk.
 type treeFS struct {
 	tree *tree
 	disk fs.FS
 }
 
-// files are those that the fleet is rendered from. disk are the same files; where there is something in the repo that the tree leaves out,
-// such as symbolic links, all come from there.
+// filesOver returns the files from which the fleet is rendered. disk has the same files. If the repo has entries that the tree leaves out,
+// such as symbolic links, all files come from disk.
 func (t *tree) filesOver(disk fs.FS) fs.FS {
 	if t.partial {
 		return disk
@@ -34,7 +34,7 @@ func (t treeFS) Open(name string) (fs.File, error) {
 	return &openFile{info: info, Reader: bytes.NewReader(info.file.content)}, nil
 }
 
-// Stat does not look at the disk: what is a file, and what a folder, the tree knows of all.
+// Stat does not look at the disk: the tree knows all files and folders.
 func (t treeFS) Stat(name string) (fs.FileInfo, error) {
 	info, err := t.stat("stat", name)
 	if err != nil {

@@ -23,7 +23,7 @@ type passedOver struct {
 	// read are the files that go into what Flux builds, or would as soon as somebody has the feature, the tenant or the network that they
 	// belong to.
 	read map[string]bool
-	// paths are those of the Flux Kustomizations that work on workload clusters.
+	// paths are the paths of the Flux Kustomizations that work on workload clusters.
 	paths    map[string]bool
 	clusters []*cluster
 	findings diag.Findings
@@ -101,7 +101,7 @@ func (u *passedOver) units(placed *placement) []string {
 	return units
 }
 
-// layouts are those of all management clusters for all their clouds.
+// layouts are the layouts of all management clusters for all their clouds.
 func (u *passedOver) layouts() []layout.Layout {
 	var all []layout.Layout
 	for i := range u.fleet.Spec.ManagementClusters {
@@ -352,5 +352,5 @@ func (u *passedOver) isNamed(name string) bool {
 	return slices.ContainsFunc(u.tree.files, func(f *file) bool { return f.path != name && bytes.Contains(f.content, []byte(name)) })
 }
 
-// kustomizationNames are those that kustomize takes.
+// kustomizationNames are the file names that kustomize accepts.
 var kustomizationNames = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}

@@ -59,7 +59,7 @@ func misspelt(name string) string {
 	return diag.Nearest(lower, scopes)
 }
 
-// commonReason is reason for a file of what the clusters of an environment have in common.
+// commonReason is reason for a file that the clusters of an environment share.
 func (u *passedOver) commonReason(l layout.Layout, environment, common string, f *file) (summary, hint string) {
 	folder, _, nested := strings.Cut(strings.TrimPrefix(f.path, common+"/"), "/")
 	scoped := nested && slices.Contains(layout.Scopes(), folder)

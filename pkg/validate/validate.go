@@ -13,6 +13,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/render"
+	"github.com/fleetctl/fleetctl/pkg/roots"
 	"github.com/fleetctl/fleetctl/pkg/validate/schema"
 )
 
@@ -51,7 +52,7 @@ type Result struct {
 	Warnings int           `json:"warnings"`
 	// Ignored are the findings that a comment silences.
 	Ignored int `json:"ignored"`
-	// Files, Clusters and Objects are how many were looked at; of objects those that Flux would apply.
+	// Files, Clusters and Objects count what was looked at. Objects counts only the objects that Flux would apply.
 	Files    int `json:"files"`
 	Clusters int `json:"clusters"`
 	Objects  int `json:"objects"`
@@ -189,7 +190,7 @@ func (r *run) readFleet() (findings diag.Findings) {
 	return findings
 }
 
-// checkFleet is all that needs to know the fleet. secrets are those that were found in files.
+// checkFleet makes all checks that need to know the fleet. secrets are the findings about secrets in files.
 func (r *run) checkFleet(ctx context.Context, out *Result, secrets diag.Findings) (diag.Findings, error) {
 	repo := fleetrepo.New(r.tree.dir, r.fleet)
 	placed := checkLayout(r.tree, r.fleet, repo)
@@ -200,7 +201,7 @@ func (r *run) checkFleet(ctx context.Context, out *Result, secrets diag.Findings
 	if err != nil {
 		return nil, err
 	}
-	r.fleet = fleetrepo.WithRoots(r.fleet, disk)
+	r.fleet = roots.AddTo(r.fleet, disk)
 	renderer := render.New(r.tree.filesOver(disk), r.fleet,
 		render.Options{CacheDir: r.opts.CacheDir, Schemas: &repo.Schemas, Begin: confine.Watch(ctx), Time: confine.TimeLimit(ctx)})
 	if r.rendered, err = renderer.All(ctx); err != nil {
@@ -262,7 +263,7 @@ func (r *run) checkLock() diag.Findings {
 	return append(out, r.checkFeatureLock()...)
 }
 
-// tidy sorts findings and drops those that say the same of one place.
+// tidy sorts findings and drops duplicates at one place.
 func tidy(findings diag.Findings) diag.Findings {
 	slices.SortStableFunc(findings, func(a, b diag.Finding) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Rule, b.Rule),

@@ -213,15 +213,6 @@ func (c *Client) Renew(ctx context.Context, lease string, increment time.Duratio
 	return begin.Add(seconds(got.LeaseDuration)).UTC().Truncate(time.Second), got.Renewable, nil
 }
 
-// Revoke takes back what was leased.
-func (c *Client) Revoke(ctx context.Context, lease string) error {
-	err := c.call(ctx, http.MethodPut, "sys/leases/revoke", map[string]any{"lease_id": lease}, &answer{})
-	if err != nil {
-		return c.explain("revoke a lease of Vault at "+c.Server(), err)
-	}
-	return nil
-}
-
 // versioned is the path to read from, and whether the path is in a key-value engine that keeps versions. If the token may not ask for this,
 // the given path is taken as the path of the HTTP API.
 func (c *Client) versioned(ctx context.Context, at string) (asked string, versioned bool, _ error) {

@@ -33,6 +33,9 @@ type Limits struct {
 	Depth int
 }
 
+// ReadLimits are the limits of a YAML file that fleetctl only reads. Flux's components are the largest file of a fleet repo, at some 700 KiB.
+var ReadLimits = Limits{Bytes: 8 << 20, Nodes: 500_000, Depth: 100}
+
 // ErrExpands says that a file is too large for its reader, or too deep, once its aliases are expanded.
 var ErrExpands = errors.New("file is too large or too deep once its aliases are expanded: write it out without aliases (*name)")
 
@@ -194,6 +197,14 @@ func Resolve(n *yaml.Node) *yaml.Node {
 		n = n.Alias
 	}
 	return n
+}
+
+// Text returns the value of a scalar; "" for null and for every other node.
+func Text(n *yaml.Node) string {
+	if n == nil || n.Kind != yaml.ScalarNode || isNull(n) {
+		return ""
+	}
+	return n.Value
 }
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }

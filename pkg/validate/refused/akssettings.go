@@ -51,7 +51,7 @@ func aksNames(p part) {
 	}
 }
 
-// aksAutoscaler judges the settings of the autoscaler. All are texts, also those that are numbers.
+// aksAutoscaler judges the settings of the autoscaler. All settings are texts, even the numbers.
 func aksAutoscaler(p part) {
 	form := func(is func(string) bool, hint string, names ...string) {
 		for _, field := range names {

@@ -18,7 +18,7 @@ var (
 	awsKeyName = regexp.MustCompile(`^[[:graph:]]+([[:print:]]*[[:graph:]]+)*$`)
 )
 
-// awsTags are those of whatever the provider makes.
+// awsTags judges the tags of all resources that the provider makes.
 func awsTags(p part) {
 	const limit, longestKey, longestValue = 50, 128, 256
 	tags := p.in("additionalTags")

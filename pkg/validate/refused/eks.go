@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// secondaryRanges are those of which the second range of an EKS cluster's VPC is a part.
+// secondaryRanges are the address ranges that may contain the second range of an EKS cluster's VPC.
 var secondaryRanges = []netip.Prefix{netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("198.19.0.0/16")}
 
 func eksControlPlane(p part) {

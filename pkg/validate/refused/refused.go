@@ -19,8 +19,8 @@ type part struct {
 	report func(field, summary, hint string)
 }
 
-// refusals are what judges the spec of a kind of a provider, as that provider's webhooks and controllers do. A kind that ends in Template
-// has the spec of what is made of it.
+// refusals judge the spec of a provider's kind as that provider's webhooks and controllers do. A kind that ends in Template has the spec of
+// the objects that are made of it.
 var refusals = map[string]func(part){
 	"AWSCluster":                       awsCluster,
 	"AWSClusterTemplate":               awsCluster,

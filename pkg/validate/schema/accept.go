@@ -10,8 +10,8 @@ import (
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 )
 
-// acceptor tells of most valid objects that they are valid, an order of magnitude faster than the API machinery, which builds a validator
-// for every field of every object. It never says what is wrong: whatever it is not sure of, the API machinery judges.
+// acceptor recognizes most valid objects an order of magnitude faster than the API machinery, which builds a validator for every field of
+// every object. It never says what is wrong: the API machinery judges every object of which it is not sure.
 type acceptor struct {
 	kind string
 	// unsure: the schema says something that only the API machinery understands.

@@ -26,7 +26,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// types are the kinds of every cluster, and Flux's: those that this fleetctl installs, for a repo that has no CRDs of them yet.
+// types are the kinds of every cluster, and the kinds of the Flux that this fleetctl installs, for a repo that does not have Flux's CRDs
+// yet.
 var types = sync.OnceValues(func() (*runtime.Scheme, error) {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{

@@ -151,7 +151,8 @@ func (v *version) check(ctx context.Context, object map[string]any) ([]Problem, 
 	return append(problems, failed...), err
 }
 
-// blocksRules tells of what the API server runs no rules after: values of a type or size that the rules' cost does not hold for.
+// blocksRules tells whether errors keep the API server from running the rules: values of a type or size for which the rules' cost does not
+// hold.
 func blocksRules(errs field.ErrorList) bool {
 	return slices.ContainsFunc(errs, func(e *field.Error) bool {
 		switch e.Type { //nolint:exhaustive // the others do not block

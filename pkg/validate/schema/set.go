@@ -117,7 +117,7 @@ func (s *Set) addList(origin string, document []byte) (added int, err error) {
 	return added, nil
 }
 
-// lineEnds are those of other systems. What is left has none, so that it is read again as it was read.
+// lineEnds are the line ends of other systems. Without them a second reading gives the same text.
 var lineEnds = regexp.MustCompile(`\r+\n`)
 
 // Documents splits a YAML stream as kustomize does; a document keeps its comments, and what stands in the line of its separator.
@@ -225,8 +225,7 @@ func (s *Set) Groups() []string {
 	return slices.Compact(out)
 }
 
-// Prepare compiles the CRDs of kinds side by side; those that are not known are passed over. Calling it is optional: Check compiles what
-// it needs.
+// Prepare compiles the CRDs of kinds side by side, and skips unknown kinds. Calling it is optional: Check compiles the CRDs that it needs.
 func (s *Set) Prepare(ctx context.Context, kinds []schema.GroupVersionKind) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))

@@ -141,10 +141,10 @@ var choices = sync.OnceValue(func() map[fieldOf][]string {
 	}
 })
 
-// span is what a number may be; what has a Most of 0 has none.
+// span is the range of a number. A Most of 0 means no upper bound.
 type span struct{ least, most int64 }
 
-// ports are numbers of ports; from0 those that may be left open.
+// ports is the range of port numbers. from0 is the range of a port that may be left open.
 var (
 	portNumber = span{1, 65535}
 	from0      = span{least: 0}

@@ -1,6 +1,6 @@
 //go:build integration
 
-package lifecycle
+package leaving_test
 
 import (
 	"context"
@@ -17,22 +17,23 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/leaving"
+	"github.com/fleetctl/fleetctl/pkg/standing/standingtest"
 )
 
 // keptOff makes a Kustomization that draining a cluster has suspended.
-func (e *existingCluster) keptOff(ctx context.Context, t *testing.T, cluster string) {
+func keptOff(ctx context.Context, t *testing.T, e *standingtest.Cluster, cluster string) {
 	t.Helper()
-	e.worksOn(ctx, t, cluster, "on-"+cluster, false)
+	worksOn(ctx, t, e, cluster, "on-"+cluster, false)
 	if _, err := flux.NewSystem(e.Client).KeepOff(ctx, kube.Key{Namespace: "team-a", Name: cluster + "-kubeconfig"}); err != nil {
 		t.Fatal(err)
 	}
-	if !e.isSuspended(ctx, t, "on-"+cluster) {
+	if !isSuspended(ctx, t, e, "on-"+cluster) {
 		t.Fatal("it is not suspended")
 	}
 }
 
 // worksOn makes a Kustomization on the management cluster that works on a workload cluster.
-func (e *existingCluster) worksOn(ctx context.Context, t *testing.T, cluster, name string, suspended bool) {
+func worksOn(ctx context.Context, t *testing.T, e *standingtest.Cluster, cluster, name string, suspended bool) {
 	t.Helper()
 	k := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": map[string]any{"namespace": "team-a", "name": name},
@@ -46,7 +47,7 @@ func (e *existingCluster) worksOn(ctx context.Context, t *testing.T, cluster, na
 	}
 }
 
-func (e *existingCluster) isSuspended(ctx context.Context, t *testing.T, name string) bool {
+func isSuspended(ctx context.Context, t *testing.T, e *standingtest.Cluster, name string) bool {
 	t.Helper()
 	k := &unstructured.Unstructured{}
 	k.SetAPIVersion("kustomize.toolkit.fluxcd.io/v1")
@@ -62,18 +63,18 @@ func (e *existingCluster) isSuspended(ctx context.Context, t *testing.T, name st
 func TestDrainCluster(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
-	e := newExistingCluster(t)
-	target := e.withFlux(ctx, t)
-	workload := e.withBalancer(ctx, t)
-	e.worksOn(ctx, t, "alpha", "apps", false)
-	e.worksOn(ctx, t, "alpha", "paused", true)
+	e := standingtest.New(t)
+	target := e.WithFlux(ctx, t)
+	workload := e.WithBalancer(ctx, t)
+	worksOn(ctx, t, e, "alpha", "apps", false)
+	worksOn(ctx, t, e, "alpha", "paused", true)
 	web := kube.Key{Namespace: "default", Name: "web"}
 	untouched := func(t *testing.T) {
 		t.Helper()
 		if err := workload.Get(ctx, web, &corev1.Service{}); err != nil {
 			t.Errorf("the Service: %v", err)
 		}
-		if e.isSuspended(ctx, t, "apps") {
+		if isSuspended(ctx, t, e, "apps") {
 			t.Error("Flux is suspended")
 		}
 	}
@@ -99,12 +100,12 @@ func TestDrainCluster(t *testing.T) {
 	t.Run("what manages clusters is refused", func(t *testing.T) {
 		child := *e
 		child.Client = workload
-		child.makeCluster(ctx, t)
+		child.MakeCluster(ctx, t)
 		if _, err := leaving.Drain(ctx, e.Deps, options); err == nil || !strings.Contains(err.Error(), "manages clusters itself: team-a/alpha") {
 			t.Errorf("got %v", err)
 		}
 		untouched(t)
-		if err := workload.WithWatch.Delete(ctx, newWorkload("team-a", "alpha")); err != nil {
+		if err := workload.WithWatch.Delete(ctx, standingtest.NewWorkload("team-a", "alpha")); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -117,33 +118,33 @@ func TestDrainCluster(t *testing.T) {
 	if err := workload.Get(ctx, web, &corev1.Service{}); !kube.IsAbsent(err) {
 		t.Errorf("the Service: %v", err)
 	}
-	if !e.isSuspended(ctx, t, "apps") {
+	if !isSuspended(ctx, t, e, "apps") {
 		t.Error("Flux on the management cluster goes on")
 	}
 	options.Cancel = true
 	if _, err := leaving.Drain(ctx, e.Deps, options); err != nil {
 		t.Fatal(err)
 	}
-	if e.isSuspended(ctx, t, "apps") || !e.isSuspended(ctx, t, "paused") {
+	if isSuspended(ctx, t, e, "apps") || !isSuspended(ctx, t, e, "paused") {
 		t.Error("it is not as before")
 	}
-	e.standsUntouched(ctx, t, "alpha")
+	e.StandsUntouched(ctx, t, "alpha")
 
-	if err := e.Client.Create(ctx, newWorkload("team-a", "dead")); err != nil { // it has no kubeconfig
+	if err := e.Client.Create(ctx, standingtest.NewWorkload("team-a", "dead")); err != nil { // it has no kubeconfig
 		t.Fatal(err)
 	}
 	if _, err := leaving.Drain(ctx, e.Deps, leaving.DrainOptions{Target: target, Cluster: "dead"}); diag.Code(err) != diag.ExitNotReady ||
 		!strings.Contains(diag.Hint(err), "orphans") {
 		t.Errorf("got %v, hint %q", err, diag.Hint(err))
 	}
-	e.keptOff(ctx, t, "dead") // as when its API server dies after it was drained
+	keptOff(ctx, t, e, "dead") // as when its API server dies after it was drained
 	if _, err := leaving.Drain(ctx, e.Deps, leaving.DrainOptions{
 		Target: target, Cluster: "dead",
 		Cancel: true,
 	}); diag.Code(err) != diag.ExitNotReady {
 		t.Errorf("got %v", err)
 	}
-	if e.isSuspended(ctx, t, "on-dead") {
+	if isSuspended(ctx, t, e, "on-dead") {
 		t.Error("Flux on the management cluster is suspended for ever")
 	}
 	going := &clusterv1.Cluster{}

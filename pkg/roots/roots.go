@@ -1,4 +1,4 @@
-package fleetrepo
+package roots
 
 import (
 	"cmp"
@@ -27,10 +27,10 @@ type Root struct {
 	Flux string `json:"flux,omitempty"`
 }
 
-// Roots finds the root folders of the clusters' Flux. FluxInstances name them, in values of Flux Operator's chart as well, and so do Flux
+// In finds the root folders of the clusters' Flux. FluxInstances name root folders, also in values of Flux Operator's chart, and so do Flux
 // Kustomizations that apply their own folder. If the repo has neither, the roots are the folders with Flux Kustomizations that no other
-// Flux Kustomization applies. What cannot be read has none.
-func Roots(files fs.FS) []Root {
+// Flux Kustomization applies. Unreadable files name no roots.
+func In(files fs.FS) []Root {
 	objects, versions := fluxObjects(files)
 	b := &beginnings{
 		files: files, objects: objects,
@@ -55,13 +55,13 @@ func Roots(files fs.FS) []Root {
 	return b.named(versions)
 }
 
-// beginnings are the root folders that are found in a repo.
+// beginnings are the root folders found in a repo.
 type beginnings struct {
 	files   fs.FS
 	objects []fluxObject
 	sources map[[3]string]fluxObject
 	byPath  map[string]Root
-	// reached is what Flux reads for the paths of Kustomizations.
+	// reached has the files that Flux reads for each path of a Kustomization.
 	reached map[string]*reach
 }
 
@@ -69,15 +69,15 @@ func (b *beginnings) add(o fluxObject, dir string) {
 	if _, there := b.byPath[dir]; there || dir == "" || !isFolder(b.files, dir) {
 		return
 	}
-	var source fluxObject // where what it applies is not in the repo, its source is another one
+	var source fluxObject // a path that is not in the repo belongs to another repo's source
 	if isFolder(b.files, o.path) {
 		source = b.sources[[3]string{o.sourceKind, cmp.Or(o.sourceNamespace, o.namespace), o.sourceName}]
 	}
 	b.byPath[dir] = Root{Path: dir, File: o.file, Line: o.line, URL: cmp.Or(o.url, source.url), Branch: cmp.Or(o.branch, source.branch)}
 }
 
-// begins tells whether a cluster's Flux begins with a Kustomization: it applies itself. One that only stands in the folder that it applies,
-// beside a kustomization.yaml that does not name it, is applied by another one.
+// begins tells whether a cluster's Flux begins with a Kustomization, because the Kustomization applies itself. A Kustomization that only
+// stands in the folder that it applies, beside a kustomization.yaml that does not name it, is applied by another one.
 func (b *beginnings) begins(o fluxObject) bool {
 	switch {
 	case !o.appliesItself():
@@ -109,8 +109,8 @@ func (b *beginnings) isAppliedByAnother(o fluxObject) bool {
 	})
 }
 
-// inArtifact is the folder of the repo that a path in what Flux fetches means: where there is none, Flux may fetch an artifact that is made
-// of a folder. It is the path itself where that is not clear.
+// inArtifact is the folder of the repo for a path in the artifact that Flux fetches. If the repo has no such folder, the artifact may be
+// made of one of its folders. If that is not clear, it is the path itself.
 func (b *beginnings) inArtifact(dir string) string {
 	if dir == "" || dir == "." || isFolder(b.files, dir) {
 		return dir
@@ -199,16 +199,16 @@ func (o fluxObject) appliesItself() bool {
 	return o.kind == "Kustomization" && !o.remote && lies(o.file, o.path)
 }
 
-// bootstrapFile is what `flux bootstrap` calls it.
+// bootstrapFile is the name that `flux bootstrap` gives the file.
 const bootstrapFile = "gotk-sync.yaml"
 
-// isBootstrap tells of a Kustomization that it stands where `flux bootstrap` writes the one that a cluster's Flux begins with.
+// isBootstrap tells whether a Kustomization stands in the file that `flux bootstrap` writes for it.
 func (o fluxObject) isBootstrap() bool {
 	return path.Base(o.file) == bootstrapFile || path.Base(path.Dir(o.file)) == layout.FluxDir
 }
 
-// isOfAnother tells of a Kustomization beside which another one, of another source, is where a cluster's Flux begins: then the whole of
-// which it applies is that of its own source, such as a tenant's repo.
+// isOfAnother tells whether a Kustomization has another source than the one with which a cluster's Flux begins. The whole that it applies
+// is then the whole of its own source, such as a tenant's repo.
 func (o fluxObject) isOfAnother(root fluxObject) bool {
 	return root.appliesItself() && root.path != "." &&
 		[3]string{o.sourceKind, cmp.Or(o.sourceNamespace, o.namespace), o.sourceName} != [3]string{
@@ -223,7 +223,7 @@ func rootName(dir string) string {
 	return Label(strings.TrimPrefix(dir, "clusters/"), "flux")
 }
 
-// Label makes a DNS label of at most 40 characters of a text; otherwise where nothing is left of it.
+// Label makes a DNS label of at most 40 characters from a text. It returns otherwise if the text has no usable character.
 func Label(text, otherwise string) string {
 	label := strings.Map(func(r rune) rune {
 		switch {
@@ -248,7 +248,7 @@ func isFolder(files fs.FS, dir string) bool {
 	return err == nil && info.IsDir()
 }
 
-// kustomizationNames are those that kustomize takes.
+// kustomizationNames are the file names that kustomize accepts.
 var kustomizationNames = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
 
 func isKustomized(files fs.FS, dir string) bool {

@@ -1,11 +1,10 @@
-package fleetrepo
+package roots
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -13,57 +12,14 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// FindAny is Find for who can work without a fleet.yaml as well: then it is the top of the Git repository that dir is in, or dir itself.
-// declared says that there is a fleet.yaml.
-func FindAny(dir string) (top string, declared bool, err error) {
-	top, err = Find(dir)
-	if err == nil {
-		return top, true, nil
-	}
-	start, absErr := filepath.Abs(dir)
-	if absErr != nil {
-		return "", false, err
-	}
-	if info, statErr := os.Stat(start); statErr != nil || !info.IsDir() {
-		return "", false, err
-	}
-	for at := start; ; at = filepath.Dir(at) {
-		if _, err := os.Stat(filepath.Join(at, ".git")); err == nil {
-			return at, false, nil
-		}
-		if filepath.Dir(at) == at {
-			break
-		}
-	}
-	if isTooMuch(start) {
-		return "", false, err
-	}
-	return start, false, nil
-}
-
-// mostUnversioned is how many files and folders there may be in one that is in no Git repository: it may be anything, such as somebody's
-// home.
-const mostUnversioned = 5000
-
-func isTooMuch(dir string) bool {
-	n := 0
-	_ = filepath.WalkDir(dir, func(string, fs.DirEntry, error) error {
-		if n++; n > mostUnversioned {
-			return fs.SkipAll
-		}
-		return nil
-	})
-	return n > mostUnversioned
-}
-
 // ErrNoFlux says that nothing in a folder tells what Flux applies of it.
 var ErrNoFlux = errors.New("nothing there says what Flux applies")
 
 // Assume is the fleet of a repo without a fleet.yaml, as far as its Flux objects tell: each folder that a cluster's Flux begins with is
 // that of a management cluster. The error is ErrNoFlux.
 func Assume(files fs.FS, dir string) (*v1alpha1.Fleet, error) {
-	roots := Roots(files)
-	if len(roots) == 0 {
+	found := In(files)
+	if len(found) == 0 {
 		return nil, &diag.Error{
 			Err:  &noFleetError{dir},
 			Hint: "run fleetctl in the fleet repo or give its folder with --repo; `fleetctl init` makes one",
@@ -73,7 +29,7 @@ func Assume(files fs.FS, dir string) (*v1alpha1.Fleet, error) {
 		APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.Kind,
 		Metadata: v1alpha1.Metadata{Name: Label(filepath.Base(dir), "fleet")},
 	}
-	for _, r := range roots {
+	for _, r := range found {
 		fleet.Spec.Git.URL = cmp.Or(fleet.Spec.Git.URL, r.URL)
 		fleet.Spec.Git.Branch = cmp.Or(fleet.Spec.Git.Branch, r.Branch)
 		fleet.Spec.ManagementClusters = append(fleet.Spec.ManagementClusters, v1alpha1.ManagementCluster{
@@ -83,9 +39,9 @@ func Assume(files fs.FS, dir string) (*v1alpha1.Fleet, error) {
 	return fleet, nil
 }
 
-// WithRoots adds the roots that fleet.yaml does not name to the fleet of a repo with its own layout, such as the roots of workload
+// AddTo adds the roots that fleet.yaml does not name to the fleet of a repo with its own layout, such as the roots of workload
 // clusters. Commands that look at everything that Flux applies then look at these folders too. Any other fleet comes back as it is.
-func WithRoots(fleet *v1alpha1.Fleet, files fs.FS) *v1alpha1.Fleet {
+func AddTo(fleet *v1alpha1.Fleet, files fs.FS) *v1alpha1.Fleet {
 	all := fleet.Spec.ManagementClusters
 	paths, names := map[string]bool{}, map[string]bool{}
 	foreign := false
@@ -98,7 +54,7 @@ func WithRoots(fleet *v1alpha1.Fleet, files fs.FS) *v1alpha1.Fleet {
 	}
 	more := *fleet
 	more.Spec.ManagementClusters = slices.Clone(all)
-	for _, r := range Roots(files) {
+	for _, r := range In(files) {
 		if paths[r.Path] {
 			continue
 		}

@@ -1,4 +1,4 @@
-package fleetrepo
+package roots
 
 import (
 	"slices"
@@ -170,7 +170,7 @@ func TestRoots(t *testing.T) {
 				files[f.Name] = &fstest.MapFile{Data: f.Data}
 			}
 			var found []string
-			for _, r := range Roots(files) {
+			for _, r := range In(files) {
 				found = append(found, r.Path)
 			}
 			if !slices.Equal(found, shape.roots) {

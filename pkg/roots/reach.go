@@ -1,4 +1,4 @@
-package fleetrepo
+package roots
 
 import (
 	"io/fs"
@@ -8,8 +8,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 )
 
-// reach is which files Flux reads to build folders: all YAML below a folder, or what the kustomization.yaml of a folder names. It only
-// tells where Flux begins, so it passes over what it cannot read.
+// reach has the files that Flux reads to build folders: all YAML below a folder, or the files that the kustomization.yaml of a folder
+// names. It only serves to find where Flux begins, so it skips unreadable files.
 type reach struct {
 	files fs.FS
 	read  map[string]bool
@@ -24,7 +24,7 @@ func newReach(files fs.FS, dirs ...string) *reach {
 	return r
 }
 
-// folder takes in what Flux reads to build a folder.
+// folder adds the files that Flux reads to build a folder.
 func (r *reach) folder(dir string) {
 	if r.dirs[dir] {
 		return
@@ -46,7 +46,7 @@ func (r *reach) folder(dir string) {
 	})
 }
 
-// kustomization takes in what the kustomization.yaml of a folder names; it returns false where there is none.
+// kustomization adds the files that the kustomization.yaml of a folder names. It returns false if there is no such file.
 func (r *reach) kustomization(dir string) bool {
 	for _, base := range kustomizationNames {
 		name := path.Join(dir, base)
@@ -55,7 +55,7 @@ func (r *reach) kustomization(dir string) bool {
 			continue
 		}
 		r.dirs[dir], r.read[name] = true, true
-		documents, err := yamledit.ParseWithin(content, assumeLimits)
+		documents, err := yamledit.ParseWithin(content, yamledit.ReadLimits)
 		if err != nil || len(documents) == 0 {
 			return true
 		}
@@ -65,7 +65,7 @@ func (r *reach) kustomization(dir string) bool {
 				continue
 			}
 			for _, item := range list.Content {
-				r.named(dir, text(yamledit.Resolve(item)))
+				r.named(dir, yamledit.Text(yamledit.Resolve(item)))
 			}
 		}
 		return true
@@ -73,7 +73,7 @@ func (r *reach) kustomization(dir string) bool {
 	return false
 }
 
-// named takes in what a kustomization.yaml names: a file, or a folder with a kustomization.yaml.
+// named adds a file that a kustomization.yaml names, or a folder with a kustomization.yaml.
 func (r *reach) named(dir, name string) {
 	at := path.Join(dir, name)
 	if name == "" || path.IsAbs(name) || strings.Contains(name, "://") || !fs.ValidPath(at) || r.dirs[at] {

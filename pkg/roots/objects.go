@@ -1,4 +1,4 @@
-package fleetrepo
+package roots
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/layout"
 )
 
-// fluxObject has the used fields of an object that tells where Flux begins.
+// fluxObject is an object that tells where Flux begins. It has only the fields that matter here.
 type fluxObject struct {
 	kind, namespace, name string
 	file                  string
@@ -23,14 +23,14 @@ type fluxObject struct {
 	// path that a Kustomization applies, cleaned; "" if it is outside of the repo. remote: it is applied to another cluster.
 	path   string
 	remote bool
-	// pathless: it names no path, so that it applies all of its source. That it is the repo at hand, only its place can tell.
+	// pathless: it names no path, so it applies the whole of its source. Only its place tells whether its source is the repo at hand.
 	pathless bool
 	// sourceKind, sourceNamespace and sourceName are of its source; url and branch of a source itself.
 	sourceKind, sourceNamespace, sourceName string
 	url, branch                             string
 }
 
-// mayBegin are files that may have one of these. Flux's own components mention the kinds, too, and are read for nothing.
+// mayBegin matches the files that may have one of these objects. Flux's own components mention the kinds too, so they are left out.
 var mayBegin = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`kind["']?\s*:\s*["']?(Kustomization|FluxInstance|GitRepository)\b|\binstance["']?\s*:(?s:.*)\bsync["']?\s*:`)
 })
@@ -39,9 +39,6 @@ var mayBegin = sync.OnceValue(func() *regexp.Regexp {
 var componentsVersion = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^# Flux Version: (v[0-9][0-9A-Za-z.+-]*)\s*$|app\.kubernetes\.io/version: "?(v[0-9][0-9A-Za-z.+-]*)"?\s*$`)
 })
-
-// assumeLimits bound a file that is looked at for Flux objects.
-var assumeLimits = yamledit.Limits{Bytes: 8 << 20, Nodes: 500_000, Depth: 100}
 
 // fluxObjects reads the objects that say where Flux begins, and the versions of Flux by the file that has its components.
 func fluxObjects(files fs.FS) (objects []fluxObject, versions map[string]string) {
@@ -59,7 +56,7 @@ func fluxObjects(files fs.FS) (objects []fluxObject, versions map[string]string)
 			return nil
 		}
 		content, err := fs.ReadFile(files, name)
-		if err != nil || len(content) > assumeLimits.Bytes {
+		if err != nil || len(content) > yamledit.ReadLimits.Bytes {
 			return nil //nolint:nilerr // as above
 		}
 		if path.Base(name) == layout.ComponentsFile {
@@ -71,7 +68,7 @@ func fluxObjects(files fs.FS) (objects []fluxObject, versions map[string]string)
 		if !bytes.Contains(content, []byte("fluxcd")) || !mayBegin().Match(content) {
 			return nil
 		}
-		documents, err := yamledit.ParseWithin(content, assumeLimits)
+		documents, err := yamledit.ParseWithin(content, yamledit.ReadLimits)
 		if err != nil {
 			return nil //nolint:nilerr // who renders it says what is wrong
 		}
@@ -83,15 +80,15 @@ func fluxObjects(files fs.FS) (objects []fluxObject, versions map[string]string)
 	return objects, versions
 }
 
-// fluxObjectsOf are those of a document: the object itself, those that a ResourceSet makes of it, and the FluxInstance that Flux Operator's
-// chart makes of the values in it.
+// fluxObjectsOf returns the objects of a document: the object itself, the objects that a ResourceSet makes of it, or the FluxInstance that
+// Flux Operator's chart makes of its values.
 func fluxObjectsOf(file string, d *yaml.Node) (objects []fluxObject) {
 	top := yamledit.Resolve(d)
 	if o, ok := fluxObjectOf(file, top); ok {
 		return []fluxObject{o}
 	}
-	group, _, _ := strings.Cut(text(yamledit.Find(top, "apiVersion")), "/")
-	switch kind := text(yamledit.Find(top, "kind")); {
+	group, _, _ := strings.Cut(yamledit.Text(yamledit.Find(top, "apiVersion")), "/")
+	switch kind := yamledit.Text(yamledit.Find(top, "kind")); {
 	case kind == "ResourceSet" && group == operatorGroup:
 		if all := yamledit.Resolve(yamledit.Find(top, "spec", "resources")); all != nil && all.Kind == yaml.SequenceNode {
 			for _, one := range all.Content {
@@ -128,7 +125,7 @@ func instanceIn(file string, d *yaml.Node, at ...any) (fluxObject, bool) {
 
 // synced takes what spec.sync of a FluxInstance says.
 func (o *fluxObject) synced(sync *yaml.Node) {
-	at := func(name string) string { return text(yamledit.Find(sync, name)) }
+	at := func(name string) string { return yamledit.Text(yamledit.Find(sync, name)) }
 	o.path = repoPath(at("path"))
 	if at("kind") == "GitRepository" {
 		o.url, o.branch = at("url"), strings.TrimPrefix(at("ref"), "refs/heads/")
@@ -145,7 +142,7 @@ func repoPath(given string) string {
 }
 
 func fluxObjectOf(file string, d *yaml.Node) (fluxObject, bool) {
-	at := func(path ...any) string { return text(yamledit.Find(d, path...)) }
+	at := func(path ...any) string { return yamledit.Text(yamledit.Find(d, path...)) }
 	group, _, _ := strings.Cut(at("apiVersion"), "/")
 	o := fluxObject{kind: at("kind"), namespace: at("metadata", "namespace"), name: at("metadata", "name"), file: file, line: d.Line}
 	switch {
