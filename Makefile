@@ -211,10 +211,11 @@ CLOUDS_FIRST := ^(TestAWS|TestAWSLife)$$
 
 # The environment and the command of these tests: $(1) are the tests, and $(2) is the bundle.
 define clouds
+	python=$$(scripts/moto.sh); \
 	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" \
 	FLEETCTL_E2E_BUNDLE="$(2)" \
 	FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" \
-	FLEETCTL_E2E_PYTHON="$$(scripts/moto.sh)" \
+	FLEETCTL_E2E_PYTHON="$$python" \
 	FLEETCTL_E2E_VSPHERE="$(CURDIR)/bin/vcsim" \
 	$(GO_TEST) . -trimpath -tags e2e,clouds -count=1 -v -timeout 60m -run '$(1)' $(TESTFLAGS) ./cmd/fleetctl/e2e/...
 endef

@@ -264,7 +264,8 @@ func pointsOf(message string) []point {
 			continue
 		}
 		above = above[:min(depth, len(above))]
-		if listed && strings.HasSuffix(text, ":") && hasDeeper(lines[i+1:], depth) {
+		heads := listed || len(out) == 0 // "Health check failed:\n  * Node x has been deleted" begins with a heading
+		if heads && strings.HasSuffix(text, ":") && hasDeeper(lines[i+1:], depth) {
 			above = append(above, text)
 			continue
 		}

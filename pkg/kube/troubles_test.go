@@ -116,6 +116,14 @@ conditions:
 				"(MachinesReady | ReadyUnknown: Machine m0: Condition Ready not yet reported)",
 			},
 		},
+		// As a MachineHealthCheck writes it: a heading, and a list below it.
+		"a heading above a list": {
+			status: `{conditions: [{type: HealthCheckSucceeded, status: "False", reason: UnhealthyNode, message: "Health check failed:\n  * Condition Ready on Node is reporting status Unknown for more than 5m0s\n  * Condition DiskPressure on Node is reporting status True for more than 5m0s"}]}`,
+			want: []string{
+				"HealthCheckSucceeded | UnhealthyNode: Health check failed: Condition Ready on Node is reporting status Unknown for more than 5m0s",
+				"HealthCheckSucceeded | UnhealthyNode: Health check failed: Condition DiskPressure on Node is reporting status True for more than 5m0s",
+			},
+		},
 		"paused": {
 			status: `{conditions: [{type: Paused, status: "True", reason: Paused, message: "Cluster spec.paused is set to true"}]}`,
 			want:   []string{"Paused | Paused: Cluster spec.paused is set to true"},

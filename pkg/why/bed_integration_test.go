@@ -34,6 +34,7 @@ func newBed(t *testing.T) *bed {
 	for _, k := range []schema.GroupVersionKind{
 		{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Cluster"},
 		{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Machine"},
+		{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "MachineHealthCheck"},
 		{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta2", Kind: "AWSCluster"},
 		{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta2", Kind: "AWSMachine"},
 		{Group: "controlplane.cluster.x-k8s.io", Version: "v1beta2", Kind: "KubeadmControlPlane"},
@@ -205,6 +206,19 @@ func (b *bed) worker(name, machine, config string) {
 		`-w0, labels: {cluster.x-k8s.io/cluster-name: `+name+`}}, spec: {clusterName: `+name+`}, status: {`+machine+`}}`, root)
 	b.below(`{apiVersion: bootstrap.cluster.x-k8s.io/v1beta2, kind: KubeadmConfig, metadata: {namespace: `+name+`, name: `+name+
 		`-w0}, status: {`+config+`}}`, m)
+}
+
+// healthCheck is a MachineHealthCheck of a Cluster that replaces no machine any more.
+func (b *bed) healthCheck(name string, unhealthy int) {
+	b.t.Helper()
+	root := object(`{apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster}`)
+	if err := b.Get(b.t.Context(), kube.Key{Namespace: name, Name: name}, root); err != nil {
+		b.t.Fatal(err)
+	}
+	b.below(`{apiVersion: cluster.x-k8s.io/v1beta2, kind: MachineHealthCheck, metadata: {namespace: `+name+`, name: `+name+
+		`-pools}, spec: {clusterName: `+name+`}, status: {`+conditions(condition("RemediationAllowed", "False", "TooManyUnhealthy", fmt.Sprintf(
+		"Remediation is not allowed, the number of not started or unhealthy machines exceeds maxUnhealthy (total: 3, unhealthy: %d, "+
+			"maxUnhealthy: 40%%)", unhealthy)))+`}}`, root)
 }
 
 func condition(name, status, reason, message string) string {

@@ -180,6 +180,9 @@ func (c *chain) runningCandidates() []candidate {
 func (c *chain) weigh(p partLink, t Trouble) int {
 	below := c.brokenBelow(p.part)
 	sums := slices.Contains(summing, t.Condition)
+	if p.part.GetKind() == "MachineHealthCheck" { // It sums up machines that it does not own.
+		below, sums = c.machinesNotStarted(), c.brokenMachine(func(*Link) bool { return true })
+	}
 	switch {
 	case t.Waiting && below, sums && below, c.saysNothing(p, t):
 		return weightFollows
@@ -206,6 +209,23 @@ func (c *chain) brokenBelow(p *capi.Part) bool {
 		}
 	})
 	return found
+}
+
+// machinesNotStarted tells whether there are broken machines, and no health check has found one of them unhealthy. A health check counts a
+// machine that has not started yet among those of which it replaces none, so while a cluster starts, every health check complains.
+func (c *chain) machinesNotStarted() bool {
+	unhealthy := func(l *Link) bool {
+		return slices.ContainsFunc(l.Troubles, func(t Trouble) bool { return t.Condition == "HealthCheckSucceeded" })
+	}
+	return c.brokenMachine(func(*Link) bool { return true }) && !c.brokenMachine(unhealthy)
+}
+
+// brokenMachine tells whether a machine of the cluster has a trouble, and fits.
+func (c *chain) brokenMachine(fits func(*Link) bool) bool {
+	return slices.ContainsFunc(c.parts, func(p partLink) bool {
+		l := &c.links[p.link]
+		return p.part.GetKind() == "Machine" && l.broken() && fits(l)
+	})
 }
 
 // workloadCandidates returns the first trouble of the objects that install Flux on a running cluster.

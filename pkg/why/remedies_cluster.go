@@ -126,6 +126,18 @@ func clusterRemedies() []Remedy {
 			}},
 		},
 		{
+			ID: "node-unhealthy", Title: "A health check has found a machine unhealthy",
+			Means: "The machine's node does not report, or somebody has deleted the node, or the machine is gone from its cloud. The " +
+				"MachineHealthCheck replaces the machine, unless too many are unhealthy.",
+			Do: "Look at the machine in its cloud, and at the kubelet on it. `kubectl get machines --namespace NAMESPACE --watch` shows whether " +
+				"another machine takes its place.",
+			match: match{stages: []Stage{StageCluster}, texts: []string{`Health check failed`}},
+			examples: []example{{
+				StageCluster, "HealthCheckSucceeded", "UnhealthyNode",
+				"Health check failed: * Condition Ready on Node is reporting status Unknown for more than 5m0s",
+			}},
+		},
+		{
 			ID: "unhealthy-machines", Title: "Too many machines are unhealthy to replace them",
 			Means: "A MachineHealthCheck stops when more machines are unhealthy than it may replace, because these machines probably have one " +
 				"common cause.",

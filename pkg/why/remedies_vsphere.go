@@ -20,8 +20,8 @@ func vsphereRemedies() []Remedy {
 		{
 			ID: "vsphere-certificate-expired", Title: "The certificate of vCenter is not valid now",
 			Means: "The certificate has expired, or the clock of the machine on which the provider runs is wrong.",
-			Do: "Renew the certificate of vCenter, or set the clock. A fingerprint in `thumbprint` does not help: the provider reads it only for a " +
-				"certificate that is valid. If the values of the clusters have a `thumbprint`, change it to that of the new certificate.",
+			Do: "Renew the certificate of vCenter, or set the clock. A fingerprint in `thumbprint` does not help: the provider reads it only for " +
+				"a certificate that is valid. If the values of the clusters have a `thumbprint`, change it to that of the new certificate.",
 			match: match{stages: at, texts: []string{`/sdk"?: .*x509: certificate has expired or is not yet valid`}},
 			examples: []example{{
 				StageProvider, "VCenterAvailable", "VCenterUnreachable",

@@ -82,6 +82,37 @@ func TestWhy(t *testing.T) {
 			},
 		},
 		{
+			// A health check counts machines that have not started, and says that it replaces none of them.
+			name: "starts", object: "Machine starts/starts-m0", says: "Waiting for Cluster control plane to be initialized", remedy: "bootstrap-failed",
+			make: func(n string) {
+				b.fluxOf(n, fine, fine, fine)
+				b.cluster(n, notAvailable(), fine, conditions(condition("Initialized", "False", "NotInitialized", "")),
+					conditions(condition("Available", "False", "NotReady", ""),
+						condition("NodeHealthy", "Unknown", "InspectionFailed", "Waiting for Cluster control plane to be initialized")), fine)
+				b.healthCheck(n, 0)
+			},
+		},
+		{
+			// What is wrong with the machines comes first, and then why nothing replaces them.
+			name: "sick", object: "Machine sick/sick-m0", says: "on Node is reporting status Unknown", remedy: "node-unhealthy",
+			another: "MachineHealthCheck sick/sick-pools",
+			make: func(n string) {
+				b.fluxOf(n, fine, fine, fine)
+				b.cluster(n, notAvailable(), fine, fine,
+					conditions(condition("HealthCheckSucceeded", "False", "UnhealthyNode",
+						"Health check failed:\n  * Condition Ready on Node is reporting status Unknown for more than 5m0s")), fine)
+				b.healthCheck(n, 3)
+			},
+		},
+		{
+			name: "stopped", object: "MachineHealthCheck stopped/stopped-pools", says: "TooManyUnhealthy", remedy: "unhealthy-machines",
+			make: func(n string) {
+				b.fluxOf(n, fine, fine, fine)
+				b.cluster(n, notAvailable(), fine, fine, fine, fine)
+				b.healthCheck(n, 3)
+			},
+		},
+		{
 			name: "unread", gone: true, object: "GitRepository flux-system/unread", says: "authentication required", remedy: "git-authentication",
 			make: func(n string) {
 				b.fluxOf(n, conditions(condition("Ready", "False", "GitOperationFailed",
