@@ -30,7 +30,8 @@ ephemeral cluster, because only this cluster has the Cluster API objects.
 
 With spec.snapshots.to in fleet.yaml, bootstrap keeps encrypted snapshots while the clusters are made. If the runner dies, start bootstrap
 on a new runner with --source-is-gone: it goes on from the newest snapshot and makes nothing twice. Without the flag it refuses to start
-when it finds snapshots, because the first runner may still be alive.
+when it finds snapshots, because the first runner may still be alive. It also refuses when it finds none, and the fleet repo says that
+there was a management cluster: the place of the snapshots may not be mounted.
 
 With --environment NAME, or --management NAME --stand-alone, bootstrap makes a management cluster that has a parent in fleet.yaml, and
 that needs no parent afterwards. Bootstrap makes the parent, and the parent makes the cluster for the new management cluster. The new

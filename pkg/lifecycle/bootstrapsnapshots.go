@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/following"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/host"
@@ -90,7 +91,7 @@ func (b *bootstrap) fromSnapshot(ctx context.Context) error {
 		return err
 	}
 	if len(ids) == 0 {
-		return b.warnOfAnother(ctx)
+		return b.refuseAnother(ctx, place)
 	}
 	st, err := b.session.Host.State(ctx)
 	if err == nil && st == host.StateStopped {
@@ -120,27 +121,35 @@ func (b *bootstrap) fromSnapshot(ctx context.Context) error {
 	return nil
 }
 
-// warnOfAnother warns where the fleet repo says that the management cluster was made before, and nothing else tells anything of it: no
-// host and no record on this machine, and no snapshot. It may live. No error: who tears a fleet down and makes it again finds the same.
-func (b *bootstrap) warnOfAnother(ctx context.Context) error {
+// refuseAnother refuses to make a management cluster that the fleet repo says was made before, where nothing else tells what has become of
+// it: no host and no record on this machine, and no snapshot, perhaps because the place of the snapshots is not mounted. It may live, and two
+// would make the same clusters. A caller that makes the management cluster anew for each of its tasks is only warned.
+func (b *bootstrap) refuseAnother(ctx context.Context, place snapshot.Place) error {
 	st, err := b.session.Host.State(ctx)
 	if err != nil || st != host.StateAbsent || b.opts.SourceIsGone {
 		return err
 	}
-	if !within.Exists(b.session.Opts.Dir, b.session.Layout().SyncFile()) {
+	s := b.session
+	if !within.Exists(s.Opts.Dir, s.Layout().SyncFile()) {
 		return nil
 	}
-	if _, err := b.session.Cluster.Load(); err == nil {
+	if _, err := s.Cluster.Load(); err == nil {
 		return nil // this machine has made it, and knows of it
 	}
-	looked := "fleet.yaml declares no spec.snapshots.to"
-	if to := b.session.SnapshotsTo(); to != "" {
-		looked = "there is no snapshot of it in " + to
+	looked, mount := "fleet.yaml declares no place of snapshots (spec.snapshots.to)", ""
+	if place != nil {
+		looked = "there is no snapshot of it in " + place.String()
+		mount = "if its snapshots are elsewhere, or in a folder that is not mounted here, bring them there and run the same command again; "
 	}
-	b.session.Deps.Report.Warn(fmt.Sprintf("the fleet repo has been given to the Flux of a management cluster %s before (%s), and whether "+
-		"that one lives cannot be told: it has no host on this machine, and %s. If it lives, end this, and `fleetctl connect` to it: two would "+
-		"make the same clusters. --source-is-gone says that it does not", b.session.Mgmt.Name, b.session.Layout().SyncFile(), looked))
-	return nil
+	err = diag.Errorf(mount+"if it lives, give this machine the way there: `fleetctl connect`; if it is gone, and nothing that it made is "+
+		"left: --source-is-gone makes it again from Git alone",
+		"whether the management cluster %s lives cannot be told: the fleet repo was given to its Flux before (%s), this machine has no host and "+
+			"no record of it, and %s", s.Mgmt.Name, s.Layout().SyncFile(), looked)
+	if b.opts.Anew {
+		s.Deps.Report.Warn(err.Error() + ". If it lives, end this: two would make the same clusters")
+		return nil
+	}
+	return err
 }
 
 // restoring is the snapshot that an earlier run began to restore here. ours says that there is nothing to restore: the cluster has done

@@ -112,22 +112,46 @@ type heard struct {
 
 func (h *heard) Warn(text string) { h.warnings = append(h.warnings, text) }
 
-// Where only the fleet repo tells of an earlier run, a bootstrap says what it looked for, and which flag decides.
+// Where only the fleet repo tells of an earlier run, a bootstrap makes nothing beside what may live. It says what it looked for, and which
+// flag decides.
 func TestBootstrapOfARepoThatHadOne(t *testing.T) {
+	const declared = "snapshots: {to: snapshots}, "
 	for name, c := range map[string]struct {
-		place        string
-		before, gone bool
-		says         string
+		place              string
+		before, gone, anew bool
+		known, mounted     bool
+		says, hints        string // of the error, or, where it goes on, of the warning
 	}{
 		"a new repo":                     {},
-		"it had one":                     {before: true, says: "fleet.yaml declares no spec.snapshots.to"},
-		"it had one, without a snapshot": {place: "snapshots: {to: snapshots}, ", before: true, says: "there is no snapshot of it in"},
-		"it had one that is gone":        {before: true, gone: true},
+		"a new repo with an empty place": {place: declared, mounted: true},
+		"a new repo without its place":   {place: declared},
+		"it had one":                     {before: true, says: "fleet.yaml declares no place of snapshots"},
+		"it had one, and the place is not there": {
+			place: declared, before: true, says: "there is no snapshot of it in", hints: "not mounted",
+		},
+		"it had one, and the place is empty": {
+			place: declared, before: true, mounted: true, says: "there is no snapshot of it in", hints: "not mounted",
+		},
+		"it had one that this machine made": {place: declared, before: true, known: true},
+		"it had one that is gone":           {place: declared, before: true, gone: true},
+		"it had one, as it has one for each task": {
+			before: true, anew: true, says: "fleet.yaml declares no place of snapshots",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b, _ := newRunner(t, nil, c.place)
+			b, place := newRunner(t, nil, c.place)
 			h := &heard{Reporter: progress.Discard}
-			b.session.Deps.Report, b.opts.SourceIsGone = h, c.gone
+			b.session.Deps.Report, b.opts.SourceIsGone, b.opts.Anew = h, c.gone, c.anew
+			if c.mounted {
+				if err := os.MkdirAll(place.String(), 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if c.known {
+				if err := b.session.Cluster.Save(state.Record{Name: "mgmt", FleetID: identity, HostType: "embedded"}); err != nil {
+					t.Fatal(err)
+				}
+			}
 			if c.before {
 				file := filepath.Join(b.session.Opts.Dir, filepath.FromSlash(b.session.Layout().SyncFile()))
 				if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
@@ -137,12 +161,29 @@ func TestBootstrapOfARepoThatHadOne(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := b.fromSnapshot(t.Context()); err != nil || b.restore != nil {
-				t.Fatalf("%v, restores %t", err, b.restore != nil)
+			err := b.fromSnapshot(t.Context())
+			if b.restore != nil {
+				t.Error("it restores something")
 			}
-			said := strings.Join(h.warnings, "\n")
-			if c.says == "" && said != "" || !strings.Contains(said, c.says) || c.says != "" && !strings.Contains(said, "--source-is-gone") {
-				t.Errorf("warnings: %q", said)
+			if c.anew {
+				if said := strings.Join(h.warnings, "\n"); err != nil || !strings.Contains(said, c.says) {
+					t.Errorf("got %v, warnings: %q", err, said)
+				}
+				return
+			}
+			if c.says == "" && err != nil || len(h.warnings) > 0 {
+				t.Errorf("got %v, warnings %q", err, h.warnings)
+			}
+			if c.says == "" {
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Fatalf("got %v, want %q", err, c.says)
+			}
+			for _, want := range []string{"--source-is-gone", "fleetctl connect", c.hints} {
+				if !strings.Contains(diag.Hint(err), want) {
+					t.Errorf("the hint %q lacks %q", diag.Hint(err), want)
+				}
 			}
 		})
 	}

@@ -198,7 +198,7 @@ func (m *master) make(ctx context.Context) error {
 	}
 	parent := m.opts.BootstrapOptions
 	parent.Cluster, parent.PivotTo, parent.MergeKubeconfig, parent.KubeconfigOut = m.result.Parent, "", "", ""
-	parent.Ephemeral = !m.permanent
+	parent.Ephemeral, parent.Anew = !m.permanent, !m.permanent
 	made, err := lifecycle.Bootstrap(ctx, m.Deps, parent)
 	if made != nil {
 		m.result.SupportBundle = made.SupportBundle
