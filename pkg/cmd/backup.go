@@ -62,7 +62,7 @@ func (o *backupOptions) complete(f *factory, _ ...string) (err error) {
 	if o.Dir, err = f.repoDir(); err != nil {
 		return err
 	}
-	if o.Target, err = f.declaredTarget(); err != nil {
+	if o.Target, err = f.actedTarget(); err != nil {
 		return err
 	}
 	o.To, err = absolute(o.To)

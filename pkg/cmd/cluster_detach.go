@@ -54,7 +54,7 @@ func (o *clusterDetachOptions) complete(f *factory, args ...string) (err error) 
 	if o.Abort && o.DryRun {
 		return errAbortDryRun
 	}
-	if o.Target, err = f.declaredTarget(); err != nil {
+	if o.Target, err = f.actedTarget(); err != nil {
 		return err
 	}
 	if o.KubeconfigOut != "" {

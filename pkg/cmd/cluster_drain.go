@@ -58,7 +58,7 @@ func (o *clusterDrainOptions) complete(f *factory, args ...string) (err error) {
 	if o.Cancel && o.DryRun {
 		return diag.Usage("leave one of them out", "--cancel changes something, and --dry-run does not")
 	}
-	o.Target, err = f.declaredTarget()
+	o.Target, err = f.actedTarget()
 	return err
 }
 

@@ -73,7 +73,7 @@ func runConnect(ctx context.Context, f *factory, o *connectOptions) error {
 }
 
 func disconnect(f *factory) error {
-	target, err := f.declaredTarget()
+	target, err := f.actedTarget()
 	if err != nil {
 		return err
 	}

@@ -159,6 +159,16 @@ func (f *factory) declaredTarget() (*management.Target, error) {
 	return management.FindDeclared(f.store(), f.flags.management, dir)
 }
 
+// actedTarget is declaredTarget for commands that change the management cluster, or keep something of it. It refuses a copy of the folder
+// that the cluster follows.
+func (f *factory) actedTarget() (*management.Target, error) {
+	dir, err := f.repoDir()
+	if err != nil {
+		return nil, err
+	}
+	return management.FindDeclaredToAct(f.store(), f.flags.management, dir)
+}
+
 // completeWorkloadClusters completes the name of a workload cluster.
 func (f *factory) completeWorkloadClusters(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {

@@ -52,11 +52,11 @@ func Find(store state.Store, name, dir string) (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t, t.checkCopy()
+	return t, t.CheckCopy()
 }
 
-// checkCopy refuses to act on a cluster from a copy of the folder that it follows.
-func (t *Target) checkCopy() error {
+// CheckCopy refuses to act on the cluster from a copy of the folder that it follows.
+func (t *Target) CheckCopy() error {
 	if t.repo == nil || t.Record == nil || t.given != nil {
 		return nil
 	}
@@ -206,6 +206,16 @@ func FindDeclared(store state.Store, name, dir string) (*Target, error) {
 		return nil, diag.Usage("choose one with --management", "the fleet has several management clusters: %s", strings.Join(repo.Clusters, ", "))
 	}
 	return namedTarget(store, repo.Clusters[0], repo)
+}
+
+// FindDeclaredToAct is FindDeclared for commands that change the cluster, or keep something of it. Like Find it refuses a copy of the
+// folder that the cluster follows: the keys, the places and the names that a copy declares may be others by now.
+func FindDeclaredToAct(store state.Store, name, dir string) (*Target, error) {
+	t, err := FindDeclared(store, name, dir)
+	if err != nil {
+		return nil, err
+	}
+	return t, t.CheckCopy()
 }
 
 // Host of the target. Without a record it is looked for, as what the fleet repo declares: the state folder may have been lost.

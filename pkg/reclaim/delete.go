@@ -53,6 +53,11 @@ func Delete(ctx context.Context, deps management.Deps, o Options, d DeleteOption
 	if err := checkNewest(newest, o.Repo, d.Git); err != nil {
 		return nil, steps.TimedOut(newest, err)
 	}
+	for _, t := range o.Targets {
+		if err := t.CheckCopy(); err != nil { // a copy does not declare what was added to the original since
+			return nil, err
+		}
+	}
 	report, err := Look(ctx, deps, o)
 	if err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ import (
 
 // checkNewest refuses a working copy that differs from the remote of the fleet repo. Somebody may have added a management cluster to the
 // remote, which then would not be asked. Somebody may have declared a cluster there, which then would not be protected. A folder without a
-// remote, which this machine serves, is always the newest.
+// remote, which this machine serves, is always the newest, unless it is a copy: see Delete.
 func checkNewest(ctx context.Context, repo *fleetrepo.Repo, given change.Credentials) error {
 	fleet := repo.Fleet.Spec.Git.URL
 	git, err := gitrepo.Open(repo.Dir)
