@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -185,6 +186,7 @@ func (r *Report) fleet(o Options) (*v1alpha1.Fleet, error) {
 		if o.Context != "" {
 			m.Host.Existing = &v1alpha1.ExistingHost{Kubeconfig: o.Kubeconfig, Context: o.Context}
 		}
+		separate(&m, fleet.Spec.ManagementClusters)
 		fleet.Spec.ManagementClusters = append(fleet.Spec.ManagementClusters, m)
 		fleet.Spec.Git.URL, fleet.Spec.Git.Branch = cmp.Or(fleet.Spec.Git.URL, f.URL), cmp.Or(fleet.Spec.Git.Branch, f.Branch)
 	}
@@ -217,6 +219,19 @@ func (r *Report) fleet(o Options) (*v1alpha1.Fleet, error) {
 	}
 	fleet.Spec.Git = git
 	return fleet, nil
+}
+
+// separate gives a management cluster a folder of its own for the clusters that somebody adds to it, beside those of the same provider.
+func separate(m *v1alpha1.ManagementCluster, others []v1alpha1.ManagementCluster) {
+	taken := func() bool {
+		return slices.ContainsFunc(others, func(o v1alpha1.ManagementCluster) bool { return o.Layout().Owned() == m.Layout().Owned() })
+	}
+	for i := 1; taken(); i++ {
+		m.Cloud = m.Name
+		if i > 1 {
+			m.Cloud += "-" + strconv.Itoa(i)
+		}
+	}
 }
 
 // comment is what a reader of the file has to know first.

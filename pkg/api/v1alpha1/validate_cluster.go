@@ -70,17 +70,22 @@ func (v *validator) repository(at string, m *ManagementCluster, f *Fleet) {
 	unique(v, own.Environments, name, "environment", func(s string) string { return s })
 }
 
-// separateFolders keeps two management clusters from writing the same files.
+// separateFolders keeps two management clusters from writing the same files: those of their own configuration, and those of the workload
+// clusters in their home, which is another folder where the management cluster has a path.
 func (v *validator) separateFolders(all []ManagementCluster, at func(int) string) {
 	owner := map[string]int{}
 	for i := range all {
-		dir := all[i].Dir()
-		if j, taken := owner[dir]; taken {
-			v.errorf(RuleDuplicate, at(i), "give one of them another cloud or generation",
-				"folder %s belongs to management cluster %s already", dir, all[j].Name)
-			continue
+		for _, dir := range []string{all[i].Dir(), all[i].Layout().Owned()} {
+			if j, taken := owner[dir]; taken && j != i {
+				hint := "give one of them another cloud or generation, such as `cloud: " + all[i].Name + "`"
+				if dir == all[i].Layout().Path {
+					hint = "give one of them another path"
+				}
+				v.errorf(RuleDuplicate, at(i), hint, "folder %s belongs to management cluster %s already", dir, all[j].Name)
+				break
+			}
+			owner[dir] = i
 		}
-		owner[dir] = i
 	}
 }
 
