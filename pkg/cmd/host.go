@@ -133,7 +133,8 @@ func runHostDelete(ctx context.Context, f *factory, o *hostDeleteOptions) error 
 	}
 	if o.force && !o.yes {
 		question := "This deletes the management cluster " + target.Name +
-			". Nobody manages its workload clusters afterwards, unless another management cluster has them."
+			". Nobody manages its workload clusters afterwards, unless another management cluster has them. `fleetctl init` would make them a " +
+			"second time; `fleetctl restore` finds them again, from a snapshot."
 		if err := ui.ConfirmTyped(f.streams, question, target.Name, "--yes"); err != nil {
 			return err
 		}

@@ -281,7 +281,8 @@ func (t *Target) mayDelete(ctx context.Context, st host.State) error {
 		return diag.Wrap("list the workload clusters of "+t.Name, err, "--force deletes it all the same")
 	}
 	if len(clusters) > 0 {
-		return diag.Errorf("delete or move them first (see `fleetctl teardown --help`); --force leaves them without a management cluster",
+		return diag.Errorf("delete or move them first (see `fleetctl teardown --help`); --force leaves them without a management cluster, and "+
+			"`fleetctl init` would make them a second time: take a snapshot before that (`fleetctl backup`), and come back with `fleetctl restore`",
 			"workload clusters live only on the management cluster %s: %s", t.Name, strings.Join(FullNames(clusters), ", "))
 	}
 	return t.stillEmpty(ctx, client)
