@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
 // Pause pauses the graph's Clusters and ClusterClasses, and notes on each in the same write what was there before. One that is paused
@@ -149,7 +150,7 @@ func (m *Manager) WaitMovable(ctx context.Context, graph *Graph, detail func(str
 				}
 			}
 			if len(left) > 0 && detail != nil {
-				detail(fmt.Sprintf("waiting until %d objects can be moved: %s", len(left), strings.Join(left[:min(3, len(left))], ", ")))
+				detail(fmt.Sprintf("waiting until %s can be moved: %s", plain.Count(len(left), "object"), strings.Join(left[:min(3, len(left))], ", ")))
 			}
 			return len(left) == 0, nil
 		})

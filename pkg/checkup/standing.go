@@ -12,6 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
 	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/standing"
@@ -138,8 +139,8 @@ func (c *checks) checkFlux(ctx context.Context) preflight.Result {
 	case err != nil:
 		return unanswered(c.session, err)
 	case now != nil: // --take-over-flux
-		return preflight.Warn("", "it follows %s, and is taken over: %d objects that it applied and this repo does not have are kept",
-			now.Follows, len(now.WouldDelete))
+		return preflight.Warn("", "it follows %s, and is taken over: %s that it applied and this repo does not have %s kept",
+			now.Follows, plain.Count(len(now.WouldDelete), "object"), plain.Are(len(now.WouldDelete)))
 	}
 	notes, err := found.Notes(ctx)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
 // WorkloadLabel marks Flux objects of the management cluster that install Flux on the workload cluster of their namespace, or apply what
@@ -133,7 +134,7 @@ func (s *System) WaitForgotten(ctx context.Context, namespace string, detail fun
 				}
 			}
 			if left > 0 && detail != nil {
-				detail(fmt.Sprintf("waiting for Flux to let go of %d objects of the kind %s", left, gvk.Kind))
+				detail(fmt.Sprintf("waiting for Flux to let go of %s of the kind %s", plain.Count(left, "object"), gvk.Kind))
 			}
 			return left == 0, nil
 		})

@@ -20,6 +20,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
 // replicasMark on a Deployment is how many replicas it had before the hand-over put it to 0.
@@ -50,7 +51,7 @@ func (s *side) halt(ctx context.Context, deployments []appsv1.Deployment, detail
 	for _, d := range deployments {
 		group.Go(func() error { return s.waitHalted(ctx, d) })
 	}
-	detail(fmt.Sprintf("waiting until %d controllers have ended", len(deployments)))
+	detail("waiting for the end of " + plain.Count(len(deployments), "controller"))
 	return group.Wait()
 }
 

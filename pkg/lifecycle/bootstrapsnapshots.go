@@ -57,7 +57,7 @@ func (b *bootstrap) keepSnapshots(
 				return err
 			}
 			last = now
-			detail(fmt.Sprintf("%s holds %d objects", snap.ID, len(snap.Objects)))
+			detail(snap.ID + " holds " + plain.Count(len(snap.Objects), "object"))
 		}
 		return nil
 	}

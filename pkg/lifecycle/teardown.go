@@ -212,7 +212,7 @@ func (t *teardown) agree() error {
 			"move them to a permanent management cluster: fleetctl bootstrap --management %s --pivot-to CLUSTER; or delete them as well: "+
 				"fleetctl teardown --management %s --delete-clusters",
 			t.opts.Target.Name, t.opts.Target.Name),
-			"%d workload clusters live only on the management cluster %s: %s", len(names), t.opts.Target.Name, strings.Join(names, ", "))
+			"workload clusters live only on the management cluster %s: %s", t.opts.Target.Name, strings.Join(names, ", "))
 	}
 	if err := errors.Join(t.paused(), t.parents()); err != nil {
 		return err

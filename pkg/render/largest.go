@@ -6,6 +6,8 @@ import (
 	"path"
 
 	kustypes "sigs.k8s.io/kustomize/api/types"
+
+	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
 // manyEntries is from how many entries on a list is worth to be named as what a build takes its time for.
@@ -29,9 +31,9 @@ func (c *closure) largest() string {
 			file, size = name, len(content)
 		}
 	}
-	text := fmt.Sprintf("%d files, of which %s is the largest", len(c.files), file)
+	text := fmt.Sprintf("%s, of which %s is the largest", plain.Count(len(c.files), "file"), file)
 	if field != "" {
-		text = fmt.Sprintf("%s of %s (%d entries), with ", field, path.Join(in, "kustomization.yaml"), most) + text
+		text = fmt.Sprintf("%s of %s (%s), with ", field, path.Join(in, "kustomization.yaml"), plain.Count(most, "entry")) + text
 	}
 	return text
 }

@@ -2,7 +2,6 @@ package views
 
 import (
 	"cmp"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/promotion"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
@@ -104,7 +104,7 @@ func diffView(w io.Writer, s ui.Streams, diff string) error {
 			for _, line := range lines[i+1 : i+1+beginning] {
 				ui.FprintText(w, paint[line[0]](line))
 			}
-			if _, err := ui.FprintText(w, ui.Painter(s, ui.Dim)(fmt.Sprintf("… %d more lines", skipped))); err != nil {
+			if _, err := ui.FprintText(w, ui.Painter(s, ui.Dim)("… "+plain.Count(skipped, "more line"))); err != nil {
 				return err
 			}
 			i += n

@@ -74,7 +74,7 @@ func countsText(counts map[string]int) string {
 		total += counts[kind]
 		parts = append(parts, fmt.Sprintf("%s %d", kind, counts[kind]))
 	}
-	return fmt.Sprintf("%d objects (%s)", total, strings.Join(parts, ", "))
+	return fmt.Sprintf("%s (%s)", plain.Count(total, "object"), strings.Join(parts, ", "))
 }
 
 func backupView(w io.Writer, r *pivot.BackupResult) error {

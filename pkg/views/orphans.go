@@ -100,7 +100,7 @@ func deletedOrphansView(w io.Writer, r *reclaim.Deleted) error {
 	}
 	switch {
 	case len(r.Left) > 0:
-		ui.Fprintf(w, "%d resources of the cluster %s are left%s.\n", len(r.Left), r.Cluster, where)
+		ui.Fprintf(w, "%s of the cluster %s %s left%s.\n", plain.Count(len(r.Left), "resource"), r.Cluster, plain.Are(len(r.Left)), where)
 	case r.DryRun && len(done) > 0:
 		ui.Fprintf(w, "Nothing was changed.\n")
 	case len(done) > 0:

@@ -81,3 +81,9 @@ func TestSumUpLeavesOwnCharts(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+func TestCountsOfOne(t *testing.T) {
+	if got, want := Counts(map[string]int{"Cluster": 1}), "1 object (Cluster 1)"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
 // situation has all facts that a Deployment's status depends on.
@@ -152,7 +153,7 @@ func exitText(v *view) string {
 		text = v.reason + "; " + text
 	}
 	if v.status.Restarts > 0 {
-		text += fmt.Sprintf(" after %d restarts", v.status.Restarts)
+		text += " after " + plain.Count(int(v.status.Restarts), "restart")
 	}
 	if len(exit.Lines) > 0 {
 		text += ": " + strings.Join(exit.Lines, "\n")
