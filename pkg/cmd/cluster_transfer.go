@@ -29,10 +29,10 @@ func newClusterTransferCmd(f *factory) *cobra.Command {
 		Long: `Hand one workload cluster to another management cluster of the fleet. Both management clusters go on with their other
 clusters. The machines, networks and disks stay as they are. The command stops the source's Flux from changing the
 cluster, copies the cluster's objects while no controller can act on them, and compares both sides. It also tries, in
-a dry run of the API server, what the other side's Flux would do with the cluster: before anything changes, with
---dry-run too, and again with the copies. Then the other management cluster takes over, in one write. After that the
-command moves the cluster's folder in the fleet repo, with --push, --pr or, without a remote, --commit. When the Flux of
-both sides has applied this commit, the source deletes its remaining objects.
+a dry run of the API server, what the other side's Flux would do with the cluster and with what the Git remote has:
+before anything changes, with --dry-run too, and again with the copies. Then the other management cluster takes over, in
+one write. After that the command moves the cluster's folder in the fleet repo, with --push, --pr or, without a remote,
+--commit. When the Flux of both sides has applied this commit, the source deletes its remaining objects.
 
 When it is interrupted, the same command goes on, on any machine that reaches both management clusters; --to may be
 left out then. Before the other management cluster has taken over, --abort undoes the transfer. With --pr, no Flux

@@ -42,7 +42,7 @@ gone. Before the hand-over, --abort undoes the pivot: the source goes on as befo
 touching a machine.
 
 --dry-run changes nothing. It counts the objects to hand over, names the objects that cannot be handed over, and tells
-what the pivot would wait for.
+what the pivot would wait for. It also tests what the target's Flux would do with what the Git remote has.
 
 Exit codes: 0 the target has taken over; 3 something was not ready in time, run it again.`,
 		Example: `  fleetctl pivot --to platform --dry-run

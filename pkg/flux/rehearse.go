@@ -51,9 +51,18 @@ func IsEncrypted(obj *unstructured.Unstructured) bool {
 	return is
 }
 
+// Ahead tells of a cluster that is still to get what another one has.
+type Ahead struct {
+	// Source is the cluster that has it now, with the kinds that it is of.
+	Source *kube.Client
+	// Travels says of an object at the source whether it comes along. The version of its kind does not count.
+	Travels func(kube.Ref) bool
+}
+
 // rehearsal is one run of Rehearse.
 type rehearsal struct {
 	*System
+	ahead *Ahead
 
 	world   world
 	mu      sync.Mutex
@@ -63,13 +72,23 @@ type rehearsal struct {
 
 // Rehearse tries what Kustomizations of the cluster are to apply to it, each object in a dry run as kustomize-controller, and changes
 // nothing. keep says of what those Kustomizations applied before whether they still are to. One that is suspended, and not by Suspend, does
-// nothing.
-func (s *System) Rehearse(ctx context.Context, objects []ToApply, by []kube.Key, keep func(kube.Ref) bool) (*Rehearsal, error) {
-	w, err := s.look(ctx)
+// nothing. Where ahead is not nil, its source knows the Kustomizations, and what this cluster has no place for yet is tried there.
+func (s *System) Rehearse(
+	ctx context.Context,
+	objects []ToApply,
+	by []kube.Key,
+	keep func(kube.Ref) bool,
+	ahead *Ahead,
+) (*Rehearsal, error) {
+	knows := s
+	if ahead != nil {
+		knows = NewSystem(ahead.Source)
+	}
+	w, err := knows.look(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look at what flux applied: %w", err)
 	}
-	r := &rehearsal{System: s, world: w, arrives: map[kube.Ref]bool{}}
+	r := &rehearsal{System: s, ahead: ahead, world: w, arrives: map[kube.Ref]bool{}}
 	for _, o := range objects {
 		r.arrive(o.Unstructured)
 	}
@@ -128,10 +147,10 @@ func (r *rehearsal) try(ctx context.Context, o ToApply) error {
 	obj := o.DeepCopy()
 	kube.AddLabels(obj, map[string]string{AppliedBy: o.By.Name, appliedFrom: o.By.Namespace})
 	ref := kube.RefOf(obj)
-	err := kube.Retry(ctx, func(ctx context.Context) error {
-		wanted := client.ApplyConfigurationFromUnstructured(obj.DeepCopy())
-		return r.client.WithWatch.Apply(ctx, wanted, client.DryRunAll, client.ForceOwnership, client.FieldOwner(fluxOwner))
-	})
+	err := tryApply(ctx, r.tryAt(ref), obj)
+	if kube.IsAbsent(err) && r.ahead != nil { // the kind, or the namespace, comes along
+		err = tryApply(ctx, r.ahead.Source, obj)
+	}
 	switch {
 	case err == nil:
 		return nil
@@ -153,6 +172,22 @@ func (r *rehearsal) try(ctx context.Context, o ToApply) error {
 	}
 	r.result.Untold = append(r.result.Untold, err)
 	return nil
+}
+
+// tryAt is the cluster that has the object, or is to have it first.
+func (r *rehearsal) tryAt(ref kube.Ref) *kube.Client {
+	if r.ahead != nil && r.ahead.Travels(ref) {
+		return r.ahead.Source
+	}
+	return r.client
+}
+
+// tryApply applies an object as kustomize-controller does, in a dry run.
+func tryApply(ctx context.Context, at *kube.Client, obj *unstructured.Unstructured) error {
+	return kube.Retry(ctx, func(ctx context.Context) error {
+		wanted := client.ApplyConfigurationFromUnstructured(obj.DeepCopy())
+		return at.WithWatch.Apply(ctx, wanted, client.DryRunAll, client.ForceOwnership, client.FieldOwner(fluxOwner))
+	})
 }
 
 // unquoted is an error of the API server in our own words: its own may quote the values that it refuses.
@@ -238,7 +273,8 @@ func (r *rehearsal) prunable(by []kube.Key) ([]kube.Ref, error) {
 func (r *rehearsal) deletes(ctx context.Context, ref kube.Ref) error {
 	obj := &unstructured.Unstructured{}
 	obj.SetGroupVersionKind(ref.GroupVersionKind)
-	err := kube.Retry(ctx, func(ctx context.Context) error { return r.client.Get(ctx, ref.Key, obj) })
+	at := r.tryAt(ref)
+	err := kube.Retry(ctx, func(ctx context.Context) error { return at.Get(ctx, ref.Key, obj) })
 	if kube.IsAbsent(err) {
 		return nil
 	}

@@ -147,7 +147,7 @@ func TestRehearse(t *testing.T) {
 	}
 	objects = append(objects, ToApply{Unstructured: parsed[0], By: kube.Key{Namespace: Namespace, Name: "rests"}})
 	by := []kube.Key{systemKey, {Namespace: Namespace, Name: "rests"}, {Namespace: Namespace, Name: "not-there"}}
-	found, err := NewSystem(c).Rehearse(ctx, objects, by, func(r kube.Ref) bool { return r.Name == "kept" })
+	found, err := NewSystem(c).Rehearse(ctx, objects, by, func(r kube.Ref) bool { return r.Name == "kept" }, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,6 +41,7 @@ const takeOverHint = "if this fleet repo is to take its place, give --take-over-
 // View is what is known of the fleet repo when somebody asks what Flux would apply of it. Without a commit that is what its folder has.
 type View struct {
 	Flux     *flux.Components
+	dir      string // instead of the fleet repo's
 	repo     *gitrepo.Repo
 	revision string
 }

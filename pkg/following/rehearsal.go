@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/plain"
@@ -25,6 +26,8 @@ type Rehearsal struct {
 	Deleted         string
 	// Warn is told what does not keep it from taking over.
 	Warn func(string)
+	// Ahead, if not nil, tells of the cluster that has the work now: nothing of it is here yet.
+	Ahead *flux.Ahead
 
 	// keys are those with which its Flux decrypts.
 	keys func(context.Context) (secret.Keys, error)
@@ -38,7 +41,14 @@ func Rehearse(ctx context.Context, s *session.Session, at *kube.Client, have Vie
 	if err != nil || answer.Broken != "" {
 		return r.unrendered(ctx, answer, err)
 	}
-	r.keys = func(ctx context.Context) (secret.Keys, error) { return keysAt(ctx, s, at) }
+	r.keys = func(ctx context.Context) (secret.Keys, error) {
+		keys, err := keysAt(ctx, s, at)
+		if err != nil || r.Ahead == nil {
+			return keys, err
+		}
+		come, err := fleetsecrets.ClusterKeys(ctx, r.Ahead.Source)
+		return append(keys, come...), err
+	}
 	return r.try(ctx, at, answer, flux.ChartOptions{}, func(ref kube.Ref) bool {
 		ref.Version = "" // another version of it is the same object
 		return wanted[ref]
@@ -80,9 +90,12 @@ func (r Rehearsal) try(
 		return err
 	}
 	system := flux.NewSystem(at)
-	found, err := system.Rehearse(ctx, applied, keysOfNames(answer.Followed), keep)
+	found, err := system.Rehearse(ctx, applied, keysOfNames(answer.Followed), keep, r.Ahead)
 	if err != nil {
 		return fmt.Errorf("try what the Flux of %s would do: %w", r.Name, err)
+	}
+	if r.Ahead != nil { // what charts have made travels, and so do their releases
+		system = flux.NewSystem(r.Ahead.Source)
 	}
 	charts, err := system.RehearseCharts(ctx, installed, o)
 	if err != nil {

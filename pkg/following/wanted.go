@@ -1,6 +1,7 @@
 package following
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -98,7 +99,7 @@ func wantedTask(ctx context.Context, q wantedQuestion) (*wantedAnswer, error) {
 
 // wantedObjects are those of the commit that Flux is to apply, or before there is one those of the folder.
 func wantedObjects(ctx context.Context, s *session.Session, have View) (*wantedAnswer, error) {
-	dir := s.Opts.Dir
+	dir := cmp.Or(have.dir, s.Opts.Dir)
 	if have.repo != nil && have.revision != "" {
 		checkout, remove, err := atomicfile.TempFolder("", "wanted")
 		if err != nil {

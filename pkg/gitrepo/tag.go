@@ -166,11 +166,7 @@ func (r *Repo) Fetch(ctx context.Context, auth Auth) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	_, head, err := r.head()
-	if err != nil {
-		return "", err
-	}
-	known, err := r.fetch(ctx, t, remote, head)
+	known, head, err := r.fetchBranch(ctx, t, remote)
 	if err != nil || known.IsZero() {
 		return "", err
 	}
@@ -182,6 +178,28 @@ func (r *Repo) Fetch(ctx context.Context, auth Auth) (string, error) {
 		return "", remote.fail("fetch tags from", err)
 	}
 	return known.String(), nil
+}
+
+// FetchBranch is Fetch without the tags.
+func (r *Repo) FetchBranch(ctx context.Context, auth Auth) (string, error) {
+	t, remote, err := r.remote(auth)
+	if err != nil {
+		return "", err
+	}
+	known, _, err := r.fetchBranch(ctx, t, remote)
+	if err != nil || known.IsZero() {
+		return "", err
+	}
+	return known.String(), nil
+}
+
+// fetchBranch returns what the remote branch is at, and the local one.
+func (r *Repo) fetchBranch(ctx context.Context, t *tracking, remote *remote) (known, head plumbing.Hash, err error) {
+	if _, head, err = r.head(); err != nil {
+		return known, head, err
+	}
+	known, err = r.fetch(ctx, t, remote, head)
+	return known, head, err
 }
 
 func (r *Repo) fetchTags(ctx context.Context, remote *remote, haves []plumbing.Hash) error {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
 // Plan is what a hand-over would do.
@@ -28,6 +29,22 @@ type Plan struct {
 
 	graph *capi.Graph
 	state *capi.Movable
+}
+
+// Travels returns what tells whether an object of the source would be handed over. The version of its kind does not count.
+func (p *Plan) Travels() func(kube.Ref) bool {
+	items := map[kube.Ref]bool{}
+	if p.graph != nil {
+		for _, item := range p.graph.Items {
+			ref := kube.RefOf(item.Unstructured)
+			ref.Version = ""
+			items[ref] = true
+		}
+	}
+	return func(ref kube.Ref) bool {
+		ref.Version = ""
+		return items[ref]
+	}
 }
 
 // Look finds out what a hand-over would do, and changes nothing. The error names all that stands against it; the plan is there all the

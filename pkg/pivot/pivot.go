@@ -232,9 +232,7 @@ func (p *Move) handOver(
 		Fleet: p.session.Identity(), Target: handover.Side{Name: target.Name, Client: target.client}, Attach: commit.TakeUp,
 		Source: handover.Side{Name: p.session.Mgmt.Name},
 		Check: func(ctx context.Context, at *kube.Client) error {
-			return following.Rehearse(ctx, p.session, at, commit.View(target.flux), following.Rehearsal{
-				Name: target.Name, Warn: p.session.Deps.Report.Warn, Deleted: "what is to be deleted, have deleted before",
-			})
+			return following.Rehearse(ctx, p.session, at, commit.View(target.flux), p.rehearsal(target.Name))
 		},
 		Progress: func(progress handover.Progress) { detail(progress.String()) },
 	}
@@ -261,6 +259,12 @@ func (p *Move) waitSynced(ctx context.Context, target *Target, commit *following
 	if err := flux.NewSystem(target.client).WaitSynced(ctx, commit.WaitOptions(detail)); err != nil {
 		return err
 	}
+	return p.remember(target)
+}
+
+// remember has this machine take the target for the management cluster from now on. Until all of it is written, the machine has the way to
+// the target as well: cut off, the same can be done again.
+func (p *Move) remember(target *Target) error {
 	if err := kube.WriteKubeconfig(p.session.Cluster.Path(management.KubeconfigFile), target.Kubeconfig); err != nil {
 		return err
 	}

@@ -170,6 +170,9 @@ func (p *Move) aside(ctx context.Context, o MoveOptions) (*MoveResult, error) {
 		if plan == nil {
 			return nil, err
 		}
+		if err == nil && plan.UnderWay == "" {
+			err = p.rehearse(ctx, client, target.Name, plan)
+		}
 		return &MoveResult{FormatVersion: "1", Outcome: "planned", Plan: plan, Next: []string{}}, err
 	}
 	result, err := p.abort(ctx, options, handover.Abort)

@@ -1,45 +1,80 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/fleetctl/fleetctl/pkg/change"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/following"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
 // rehearse tries what the target's Flux would do with the cluster once the fleet repo declares it there, and changes nothing. at is the
-// target, and source has the cluster's objects; it is nil where the target has them.
+// target, and source has the cluster's objects; it is nil where the target has them. Tried is what the remote has, which Flux reads, with
+// what this transfer makes of that.
 func (t *transfer) rehearse(ctx context.Context, at, source *kube.Client) error {
 	look := t.looking(ctx, at, source)
-	if into := t.opts.Into; t.declared || into != nil && t.arrived {
-		dir := t.opts.Change.Dir
-		if into != nil {
-			dir = into.Dir
+	here, err := t.checkOut(ctx, t.opts.Change.Dir, t.opts.Change.Git)
+	if err != nil {
+		return err
+	}
+	defer here.Remove()
+	goes := here
+	if into := t.opts.Into; into != nil {
+		if goes, err = t.checkOut(ctx, into.Dir, into.Git); err != nil {
+			return err
 		}
-		repo, err := fleetrepo.Open(dir)
+		defer goes.Remove()
+	}
+	if t.declared || t.opts.Into != nil && t.arrived {
+		repo, err := fleetrepo.Open(goes.Dir)
 		if err != nil {
 			return err
 		}
 		return look(repo, repo)
 	}
-	o, err := t.arriving()
+	o, err := t.arriving(here.Dir, goes.Dir)
 	if err != nil {
 		return err
 	}
-	o.DryRun, o.Look = true, look
-	_, err = change.Make(ctx, o)
+	o.DryRun, o.Commit, o.Push, o.PullRequest, o.Look = true, false, false, false, look
+	if _, err = change.Make(ctx, o); err != nil && goes.Differs+here.Differs != "" {
+		return diag.Wrap("", err, cmp.Or(diag.Hint(err), "bring the clone of the fleet repo up to date: git pull"))
+	}
 	return err
 }
 
-// arriving is the edit of the fleet repo that has the target declare the cluster.
-func (t *transfer) arriving() (change.Options, error) {
+// checkOut is the fleet repo in dir as Flux reads it.
+func (t *transfer) checkOut(ctx context.Context, dir string, git change.Credentials) (*following.Checkout, error) {
+	dir, err := fleetrepo.Find(dir)
+	if err != nil {
+		return nil, err
+	}
+	repo, err := fleetrepo.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	auth, err := change.AuthFor(repo, git)
+	if err != nil {
+		return nil, err
+	}
+	return t.rehearsal().CheckOut(ctx, dir, repo.Fleet.Spec.Git.Branch, auth)
+}
+
+func (t *transfer) rehearsal() following.Rehearsal {
+	return following.Rehearsal{Name: t.to.target.Name, Warn: t.warn, Deleted: "what is to be deleted, have deleted before"}
+}
+
+// arriving is the edit that has the target declare the cluster, from the fleet repo's files in dir, and for those of the target's own fleet
+// repo in into, where it has one.
+func (t *transfer) arriving(dir, into string) (change.Options, error) {
 	if t.opts.Into != nil {
-		return t.arrival()
+		return t.arrivalIn(dir, into)
 	}
 	o := t.opts.Change
-	o.Edit, o.Confirm = t.edit, nil
+	o.Dir, o.Edit, o.Confirm = dir, t.edit, nil
 	return o, nil
 }
 
@@ -49,9 +84,7 @@ func (t *transfer) looking(ctx context.Context, at, source *kube.Client) func(be
 		a := following.Arrival{
 			Namespace: t.key.Namespace, Source: source,
 			Before: following.Tree{Dir: before.Dir, Fleet: before.Fleet}, After: following.Tree{Dir: after.Dir, Fleet: after.Fleet},
-			Rehearsal: following.Rehearsal{
-				Name: t.to.target.Name, Warn: t.warn, Deleted: "what is to be deleted, have deleted before",
-			},
+			Rehearsal: t.rehearsal(),
 		}
 		return following.RehearseArrival(ctx, at, a)
 	}

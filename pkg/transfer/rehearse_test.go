@@ -16,6 +16,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
@@ -294,5 +295,97 @@ func TestRehearse(t *testing.T) {
 	}
 	if changed := slices.Concat(ofSource.changes, ofTarget.changes); len(changed) > 0 {
 		t.Errorf("it has changed something: %q", changed)
+	}
+}
+
+// What is tried is what the remote has, which Flux reads: not a clone that is behind, nor what it has not pushed. Both are said.
+func TestRehearseWhatTheRemoteHas(t *testing.T) {
+	ctx := t.Context()
+	forge := gittest.NewHTTPS(t, gittest.Options{})
+	target, _ := clientOf(t)
+	h := &heard{Reporter: progress.Discard}
+	x := transferOf(t, h)
+	const quota = "{apiVersion: v1, kind: ResourceQuota, metadata: {name: all, namespace: shop}, spec: {hard: {pods: 'SIZE'}}}\n"
+	const folder, file = "providers/first/v1/clusters/prod/shop/", "providers/first/v1/clusters/prod/shop/extra.yaml"
+	files := map[string]string{"ca.pem": string(forge.CA)}
+	err := filepath.WalkDir(x.opts.Change.Dir, func(name string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(name)
+		rel, _ := filepath.Rel(x.opts.Change.Dir, name)
+		files[filepath.ToSlash(rel)] = strings.Replace(string(content), `{url: "https://127.0.0.1:1/fleet.git"}`,
+			`{url: "`+forge.URL+`", username: git, caFile: ca.pem}`, 1)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	files[folder+"kustomization.yaml"] = "resources: [cluster.yaml, extra.yaml]\n"
+	files[file] = strings.ReplaceAll(quota, "SIZE", "7")
+	forge.Seed(t, "main", files)
+	auth := gitrepo.Auth{Username: forge.Username, Token: forge.Token, CA: forge.CA}
+	clone := func() string {
+		t.Helper()
+		dir := filepath.Join(t.TempDir(), "fleet")
+		if _, err := gitrepo.Clone(ctx, forge.URL, auth, "main", dir); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	commit := func(dir, size string) *gitrepo.Repo {
+		t.Helper()
+		repo, err := gitrepo.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changes := []gitrepo.Change{{Path: file, Content: []byte(strings.ReplaceAll(quota, "SIZE", size))}}
+		if _, _, err := repo.Commit(ctx, changes, "Size", gitrepo.Author{Name: "a", Email: "a@example.com"}); err != nil {
+			t.Fatal(err)
+		}
+		return repo
+	}
+	x.opts.Change = change.Options{Dir: clone(), Git: change.Credentials{Token: forge.Token}}
+	if err := x.rehearse(ctx, target, nil); err != nil {
+		t.Fatalf("as the remote has it: %v", err)
+	}
+	if said := strings.Join(h.warnings, "\n"); strings.Contains(said, "the clone of the fleet repo") {
+		t.Errorf("of a clone that is up to date: %q", said)
+	}
+	mine := commit(x.opts.Change.Dir, "-7")
+	if err := x.rehearse(ctx, target, nil); err != nil {
+		t.Errorf("what is not pushed: %v", err)
+	}
+	if said := strings.Join(h.warnings, "\n"); !strings.Contains(said, "commits that the remote does not have") {
+		t.Errorf("of what is not pushed: %q", said)
+	}
+	if _, err := mine.Push(ctx, auth); err != nil {
+		t.Fatal(err)
+	}
+	x.opts.Change.Dir = clone()
+	if _, err := commit(x.opts.Change.Dir, "8").Push(ctx, auth); err != nil {
+		t.Fatal(err)
+	}
+	behind := clone()
+	head := gittest.Git(t, behind, "rev-parse", "HEAD")
+	if _, err := commit(x.opts.Change.Dir, "-7").Push(ctx, auth); err != nil {
+		t.Fatal(err)
+	}
+	x.opts.Change.Dir = behind
+	if err := x.rehearse(ctx, target, nil); err == nil || !strings.Contains(err.Error(), "ResourceQuota shop/all") {
+		t.Errorf("what the remote alone has: %v", err)
+	}
+	if said := strings.Join(h.warnings, "\n"); !strings.Contains(said, "the remote has newer ones") {
+		t.Errorf("of a clone that is behind: %q", said)
+	}
+	if now := gittest.Git(t, behind, "rev-parse", "HEAD"); now != head {
+		t.Errorf("the clone has moved from %s to %s", head, now)
+	}
+	x.opts.Change.Git.Token = "stale"
+	if err := x.rehearse(ctx, target, nil); err != nil {
+		t.Errorf("where the remote does not answer: %v", err)
+	}
+	if said := strings.Join(h.warnings, "\n"); !strings.Contains(said, "what the remote has is not known") {
+		t.Errorf("of a remote that does not answer: %q", said)
 	}
 }

@@ -184,14 +184,19 @@ func (t *transfer) arrive(ctx context.Context, dryRun bool) error {
 
 // arrival is the edit of the target's own fleet repo.
 func (t *transfer) arrival() (change.Options, error) {
-	o, into := t.opts.Change, t.opts.Into
-	from, err := fleetrepo.Open(o.Dir)
+	return t.arrivalIn(t.opts.Change.Dir, t.opts.Into.Dir)
+}
+
+// arrivalIn is arrival from files of the fleet repo in dir to those of the target's own in into.
+func (t *transfer) arrivalIn(dir, into string) (change.Options, error) {
+	o := t.opts.Change
+	from, err := fleetrepo.Open(dir)
 	if err != nil {
 		return o, err
 	}
-	o.Dir, o.Git, o.Confirm = into.Dir, into.Git, nil
+	o.Dir, o.Git, o.Confirm = into, t.opts.Into.Git, nil
 	o.Edit = func(repo *fleetrepo.Repo) (*fleetrepo.Edit, error) {
-		return from.TransferInto(repo, t.editOptions(), into.Reseal)
+		return from.TransferInto(repo, t.editOptions(), t.opts.Into.Reseal)
 	}
 	return o, nil
 }
