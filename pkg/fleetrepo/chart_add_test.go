@@ -35,7 +35,7 @@ func emptyFleet(t *testing.T) *Repo {
 	return reopen(t, dir)
 }
 
-// What somebody has in the folder of a new chart stays as it is, whatever it is; the very chart may be there.
+// Files in the folder of a new chart stay as they are, of any kind. The folder may already hold the very same chart.
 func TestAddChartOverwritesNothing(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -23,7 +23,7 @@ func mustAssign(t testing.TB, all ...string) []Assignment {
 	return out
 }
 
-// Each edit changes what it is about, and no other line.
+// Each edit changes its own lines, and no other line.
 func TestEdits(t *testing.T) {
 	size := func(replicas, least, most int) PoolOptions {
 		var o PoolOptions
@@ -119,7 +119,7 @@ func TestEdits(t *testing.T) {
 	}
 }
 
-// What is refused says what is wrong, where, and what to do.
+// A refusal says what is wrong, where, and what to do.
 func TestRefusals(t *testing.T) {
 	n := func(i int) *int { return &i }
 	for name, tc := range map[string]struct {
@@ -308,7 +308,7 @@ func TestAddEnvironment(t *testing.T) {
 	}
 }
 
-// Every flavour's example makes a cluster; what it asks for beyond the start is named, with an example that works.
+// Every flavour's example makes a cluster. The error about a required value names the value, with an example that works.
 func TestAddEveryFlavour(t *testing.T) {
 	for _, flavour := range must(scaffold.Flavours()) {
 		t.Run(flavour, func(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 )
 
-// Whatever is in a cluster's file and behind --set: an edit makes what it was asked to of it, or is an error; what is added can be removed
-// again, and then every byte is as it was.
+// With any content of a cluster's file and any --set: an edit has its intended effect, or is an error. After something is added and removed
+// again, every byte is as before.
 func FuzzEdits(f *testing.F) {
 	r := open(f)
 	var place string

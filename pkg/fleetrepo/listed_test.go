@@ -109,7 +109,7 @@ func TestFilesAreListed(t *testing.T) {
 	}
 }
 
-// resources are those of a kustomization.yaml.
+// resources are the resources of a kustomization.yaml.
 func resources(t *testing.T, r *Repo, file string) []string {
 	t.Helper()
 	var list struct{ Resources []string }
@@ -119,7 +119,7 @@ func resources(t *testing.T, r *Repo, file string) []string {
 	return list.Resources
 }
 
-// A cluster without Flux stays in the list of its environment, by whatever name it is there; one that is removed leaves it.
+// A cluster without Flux stays in the list of its environment, in any spelling. A removed cluster leaves the list.
 func TestListOfClusters(t *testing.T) {
 	const dir, list = "providers/docker/v1/clusters/dev/", "resources:\n- common\n%s- third.yaml\n"
 	r := open(t)

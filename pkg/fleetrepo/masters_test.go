@@ -111,8 +111,8 @@ func TestMaster(t *testing.T) {
 	}
 }
 
-// A management cluster's own cluster goes to itself, with a record in the folder of the one that made it, and back; nobody else gets it,
-// and it cannot be removed from where it is.
+// A management cluster's own cluster goes to itself, with a record in the folder of the management cluster that made it, and back. No other
+// management cluster gets it, and it cannot be removed from its place.
 func TestHandedOverToItself(t *testing.T) {
 	r := openMasters(t)
 	before := treeOf(t, r)

@@ -29,8 +29,7 @@ type random struct {
 	r    *Repo
 }
 
-// randomFleets runs a test for each of some fleets. Its name says the seed. Without charts in it, a fleet has those that fleetctl brings
-// along.
+// randomFleets runs a test for each of some fleets. The test's name has the seed. A fleet without its own charts uses fleetctl's.
 func randomFleets(t *testing.T, charts bool, test func(f *random)) {
 	t.Helper()
 	for seed := range uint64(*seeds) {
@@ -54,8 +53,8 @@ func randomFleets(t *testing.T, charts bool, test func(f *random)) {
 // touched are the places of a file that an edit is about: values that it changes, and fields and items that it takes out with their lines.
 type touched struct{ changed, gone []yamledit.Path }
 
-// edit makes an edit of a cluster's file, judges what it does to the rest of the file, and writes it. Not ok is one that is refused because
-// only the file's author can make it.
+// edit makes an edit of a cluster's file, checks its effect on the rest of the file, and writes it. It returns false for an edit that is
+// refused because only the file's author can make it.
 func (f *random) edit(c rendertest.RandomCluster, what string, about touched, e *Edit, err error) (ok bool) {
 	f.Helper()
 	if err != nil {
@@ -157,7 +156,7 @@ func noteIn(line string) string {
 	return ""
 }
 
-// extent is the first and the last line of a field or item: all that is indented more than it is part of it. It is 0 where there is none.
+// extent is the first and the last line of a field or item: all lines with a deeper indent are part of it. It is 0 if there is none.
 func extent(root *yaml.Node, lines []string, path yamledit.Path) (from, to int) {
 	parent := yamledit.Find(root, path[:len(path)-1]...)
 	n := yamledit.Find(parent, path[len(path)-1])
@@ -178,7 +177,7 @@ func extent(root *yaml.Node, lines []string, path yamledit.Path) (from, to int) 
 				from, column = parent.Content[i].Line, parent.Content[i].Column
 			}
 		}
-	case yaml.SequenceNode: // what it is may begin below its dash
+	case yaml.SequenceNode: // its content may begin below its dash
 		column = parent.Column
 		for dash := strings.Repeat(" ", column-1) + "-"; from > parent.Line && !strings.HasPrefix(lines[from-1], dash); {
 			from--
@@ -205,7 +204,7 @@ func deepest(n *yaml.Node) int {
 	return last
 }
 
-// same fails the test unless a cluster's file is what it was.
+// same fails the test unless a cluster's file is unchanged.
 func (f *random) same(c rendertest.RandomCluster, what string, want []byte) {
 	f.Helper()
 	if got := must(f.r.read(c.File)); !bytes.Equal(got, want) {

@@ -27,7 +27,7 @@ func contents(t *testing.T, r *Repo) map[string]string {
 	return all
 }
 
-// Adding and then removing is the identity, whatever was named, and adding twice is adding once.
+// Adding and then removing is the identity, with any names. Adding twice is adding once.
 func TestAddThenRemove(t *testing.T) {
 	for name, tc := range map[string]struct{ add, remove func(r *Repo) (*Edit, error) }{
 		"tenant": {

@@ -27,8 +27,7 @@ func chartFiles(f *testing.F, name string) [][]byte {
 	return all
 }
 
-// Whatever is in a file of --values: what is wrong with it is found at the file, and what is read is the same once it stands in a cluster's
-// file.
+// With any content of a file of --values: the file's faults are found in the file, and its values are read the same from a cluster's file.
 func FuzzValues(f *testing.F) {
 	for _, content := range chartFiles(f, "values.yaml") {
 		f.Add(content)

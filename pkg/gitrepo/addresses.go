@@ -79,8 +79,8 @@ func (f *configFiles) addressesIn(variable string) []string {
 	return all
 }
 
-// pushes are the addresses that git pushes to: those that are for pushes alone, else those of the URLs that a rule makes such addresses
-// of, else all URLs.
+// pushes are the addresses that git pushes to: the addresses for pushes alone; else the addresses that a rule makes of the URLs; else all
+// URLs.
 func (f *configFiles) pushes(remote string, urls []string) []address {
 	var all, ruled []address
 	for _, url := range f.addressesIn("remote." + remote + ".pushurl") {
@@ -112,10 +112,10 @@ func (f *configFiles) remotes() []string {
 	return names
 }
 
-// address is where a remote is, as git makes it of what is written down.
+// address is the address of a remote after git has applied its rules to the written one.
 type address struct {
 	url string
-	// user and password are those that a rule of the user's has put into the address. They are used where nothing else is given.
+	// user and password come from a rule of the user's for the address. They are used if no others are given.
 	user, password string
 }
 
@@ -236,7 +236,7 @@ func (r *Repo) remote(auth Auth) (*tracking, *remote, error) {
 	return t, remote, t.refused(err)
 }
 
-// noRemote is the error of a branch that follows no remote, which names those that there are.
+// noRemote is the error of a branch that follows no remote. It names the remotes of the repository.
 func (r *Repo) noRemote(t *tracking) error {
 	config, err := r.readConfig()
 	if err != nil {

@@ -154,7 +154,7 @@ func TestPasswordOfARule(t *testing.T) {
 	}
 }
 
-// A branch that follows nothing belongs to the only remote, whatever its name is; of several, the error names them.
+// A branch without a tracked branch belongs to the only remote, whatever its name. If there are several, the error names them.
 func TestBranchThatFollowsNothing(t *testing.T) {
 	sandbox(t, tess)
 	server := gittest.NewHTTPS(t, gittest.Options{})

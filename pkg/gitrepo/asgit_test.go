@@ -17,7 +17,7 @@ type setUp struct {
 	files map[string]string
 	// before the first commit, and after it; both are called for the repository that is edited and for its twin.
 	before, after func(t *testing.T, dir string)
-	// in is the folder in which it is edited, where it is another working tree than the one that was made, such as a linked one.
+	// in is the folder in which the file is edited, for a case with another working tree, such as a linked one.
 	in func(t *testing.T, dir string) string
 	// path that is edited, where it is another one.
 	path string

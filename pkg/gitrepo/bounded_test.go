@@ -12,7 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 )
 
-// A server goes on for ever: with references, with an error, with what it says of a push. What is read of it has an end.
+// A server never ends its list of references, its error, or its report about a push. The client stops reading.
 func TestAnswersWithoutEnd(t *testing.T) {
 	const most = 200 << 20 // more than any bound
 	line := []byte("003f" + strings.Repeat("a", 40) + " refs/heads/" + "bbbbbb" + "\n")

@@ -39,10 +39,10 @@ func InitLocal(dir, branch string) (*Repo, error) {
 	return Open(dir)
 }
 
-// Clone makes dir a working tree of branch of the remote repository: shallow where the server can do that. An empty remote, or
-// one without that branch, gives a branch without a commit. Files that are in dir already stay; those that the branch has with
-// another content are a *DirtyError and nothing is made. Network errors are as Probe's. After a kill, what is half made is either
-// made anew by Clone, or opened by Open and completed by Sync.
+// Clone makes dir a working tree of branch of the remote repository. The clone is shallow if the server supports that. An empty remote, or
+// a remote without that branch, gives a branch without a commit. Files that are in dir already stay. If the branch has one of them with
+// other content, the error is a *DirtyError and nothing is made. Network errors are as Probe's. After a kill, either Clone makes the
+// repository again, or Open opens it and Sync completes it.
 func Clone(ctx context.Context, url string, auth Auth, branch, dir string) (*Repo, error) {
 	if _, err := Open(dir); !errors.Is(err, ErrNotARepository) {
 		if err == nil {

@@ -14,22 +14,12 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// Commit commits the changes, and nothing else, to the checked out branch, and brings them into the working tree and the index. They are
-// made from the last commit; what else differs from it, in the same files too, on disk or staged, stays as it was, uncommitted. Where that
-// cannot be, in a file whose very lines both have changed, the error is a *DirtyError and nothing is done. author is who git would say if
-// zero. It returns the branch's commit and whether it is a new one: changes that are in the last commit already make none. Hooks run, and
-// it is signed, as git is set up to; errors of those match ErrHook and ErrSigning. After a kill, calling it again with the same changes
-// completes it.
-func (r *Repo) Commit(ctx context.Context, changes []Change, message string, author Author) (hash string, made bool, err error) {
-	head, err := r.Head()
-	if err != nil {
-		return "", false, err
-	}
-	return r.CommitOnto(ctx, head, changes, message, author)
-}
-
-// CommitOnto is Commit for changes that were made from the commit base, "" where there was none. The error matches ErrDiverged if somebody
-// has committed since.
+// CommitOnto commits the changes, and nothing else, to the checked out branch, and brings them into the working tree and the index. The
+// changes were made from the commit base, "" for a branch without a commit: if somebody has committed since, the error matches ErrDiverged.
+// Other edits of the user, on disk or staged, even in the same files, stay uncommitted. If an edit and a change touch the same lines, the
+// error is a *DirtyError and nothing is done. A zero author means the author that git would name. CommitOnto returns the branch's commit
+// and whether it is new: changes that the last commit already has make none. Hooks run and the commit is signed as git's configuration
+// says; their errors match ErrHook and ErrSigning. After a kill, a call with the same changes completes the commit.
 func (r *Repo) CommitOnto(
 	ctx context.Context,
 	base string,
@@ -74,7 +64,7 @@ func (r *Repo) CommitOnto(
 
 // revision is a commit to be made.
 type revision struct {
-	// base is what the changes are made from, and what they are shown against.
+	// base is the commit that the changes are made from, and compared with.
 	base    plumbing.Hash
 	parents []plumbing.Hash
 	changes []Change
@@ -101,11 +91,11 @@ func (r *Repo) record(ctx context.Context, w *worktree, l *lock, v revision) (pl
 	if there, err := treeOf(store, v.parents[0]); err != nil || there == tree && v.parents[0] != v.base {
 		return v.parents[0], err
 	}
-	by, err := r.identity(ctx, w.conv.settings, v.by)
+	by, err := r.identity(ctx, w.settings, v.by)
 	if err != nil {
 		return v.base, err
 	}
-	s, err := newSigner(w.conv.settings, Author{by.committer.Name, by.committer.Email}, "commit.gpgsign")
+	s, err := newSigner(w.settings, Author{by.committer.Name, by.committer.Email}, "commit.gpgsign")
 	if err != nil {
 		return v.base, err
 	}
@@ -115,7 +105,7 @@ func (r *Repo) record(ctx context.Context, w *worktree, l *lock, v revision) (pl
 		}
 	}
 	r.left, r.leftCommit = map[string]diskFile{}, plumbing.ZeroHash
-	if v.message, err = w.conv.settings.cleaned(v.message); err != nil {
+	if v.message, err = w.settings.cleaned(v.message); err != nil {
 		return v.base, err
 	}
 	if tree, v.message, err = r.verify(ctx, w, l, by, tree, v); err != nil || tree == base {
@@ -136,7 +126,7 @@ func (r *Repo) tree(ctx context.Context, w *worktree, base plumbing.Hash, change
 			paths = append(paths, c.Path)
 		}
 	}
-	if err := w.conv.look(ctx, paths...); err != nil {
+	if err := w.conv.Look(ctx, paths...); err != nil {
 		return plumbing.ZeroHash, err
 	}
 	files := &treeFS{store: r.git.Storer, root: base, trees: map[plumbing.Hash]map[string]object.TreeEntry{}}
@@ -153,7 +143,7 @@ func (r *Repo) tree(ctx context.Context, w *worktree, base plumbing.Hash, change
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return plumbing.ZeroHash, err
 		}
-		if converted[i].Content, err = w.conv.fromEdit(ctx, c.Path, c.Content, was); err != nil {
+		if converted[i].Content, err = w.conv.FromEdit(ctx, c.Path, c.Content, was); err != nil {
 			return plumbing.ZeroHash, err
 		}
 	}
@@ -187,8 +177,8 @@ func writeCommit(
 	return saveObject(store, o)
 }
 
-// place brings working tree, index and branch from one commit to another, in this order: whatever is cut short is done again
-// by the next run. What in them differs from the first commit is kept; where it cannot be, the error is a *DirtyError and nothing is done.
+// place brings working tree, index and branch from one commit to another, in this order. The next run completes a run that was cut short.
+// Differences from the first commit are kept. If one of them cannot be kept, the error is a *DirtyError and nothing is done.
 func (r *Repo) place(
 	ctx context.Context,
 	w *worktree,
@@ -219,10 +209,10 @@ func (r *Repo) place(
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
 	t := transaction{refs: []plumbing.ReferenceName{plumbing.HEAD, branch}, from: from, to: to}
-	if err := r.transact(ctx, w.conv.settings, t, func() error { return r.carryOut(ctx, w, l, steps, branch, from, to) }); err != nil {
+	if err := r.transact(ctx, w.settings, t, func() error { return r.carryOut(ctx, w, l, steps, branch, from, to) }); err != nil {
 		return err
 	}
-	r.logMove(ctx, w.conv.settings, branch, from, to, intent != nil)
+	r.logMove(ctx, w.settings, branch, from, to, intent != nil)
 	return l.finish()
 }
 

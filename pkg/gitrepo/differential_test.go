@@ -81,9 +81,8 @@ var attributeLines = []string{
 	"[attr]mine text eol=crlf\n*.yaml mine",
 }
 
-// What is committed, and what then stands on disk, is what `git add` and `git commit` make of the same edit, whatever attributes and
-// configuration say; git then finds nothing changed. Conversions are not tried in all of their combinations, but in many: the seed is
-// printed.
+// A commit, and the file on disk after it, are the same that `git add` and `git commit` make of the same edit, with any attributes and
+// configuration. git then finds no change. The test tries many combinations of conversions, but not all. It prints its seed.
 func TestCommitAsGitDoes(t *testing.T) {
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -164,8 +163,8 @@ func TestCommitAsGitDoes(t *testing.T) {
 	}
 }
 
-// A commit has what was asked for and nothing else; what a person has edited, staged, added or removed stays as it was, in the same file
-// too. Where that cannot be, the file is named and nothing has changed.
+// A commit has the requested changes and nothing else. A person's edits, staged, added and removed files stay as they were, even in the
+// same file. If that is impossible, the error names the file and nothing has changed.
 func TestCommitKeepsEdits(t *testing.T) {
 	refused, merged := 0, 0
 	for seed := range uint64(80) {

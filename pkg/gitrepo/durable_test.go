@@ -12,8 +12,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 )
 
-// A reference leads to nothing that may not be on the disk: every object of a commit is flushed before it, those that a run before had
-// written too, and where that fails there is no reference.
+// A reference leads only to objects that are on the disk. Every object of a commit is flushed before the reference, also the objects of an
+// earlier run. If flushing fails, there is no reference.
 func TestObjectsAreFlushedBeforeTheirReference(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := InitLocal(dir, "main"); err != nil {
@@ -87,8 +87,8 @@ func TestPackIndexIsWhole(t *testing.T) {
 	}
 }
 
-// What runs that were killed have left goes from the working tree and from .git; what lives, what is committed and what is in another
-// repository stays.
+// Files that killed runs have left are removed from the working tree and from .git. Files of live runs, committed files, and files of
+// another repository stay.
 func TestCommitSweeps(t *testing.T) {
 	dir := t.TempDir()
 	r, err := InitLocal(dir, "main")

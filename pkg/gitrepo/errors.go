@@ -97,8 +97,8 @@ var hints = []struct {
 	{ErrNonFastForward, "run the command again"},
 }
 
-// remoteError wraps err, which came from talking to the remote, so that it matches its kind, names op and carries a hint.
-// secrets are cut out of whatever the server said.
+// remoteError wraps an error of talking to the remote, so that it matches its kind, names op and carries a hint. It cuts secrets out of the
+// server's words.
 func remoteError(op string, err error, secrets ...string) error {
 	if err == nil {
 		return nil

@@ -2,6 +2,7 @@ package gitrepo
 
 import (
 	"context"
+	"fmt"
 	"testing"
 )
 
@@ -11,7 +12,7 @@ type Bounds struct {
 	Refs, Pack, Places int
 }
 
-// SetShelf lowers the bounds of what a branch may hold for a test: of one file, and of all.
+// SetShelf lowers the size limits of a branch's files for a test: of one file, and of all files.
 func SetShelf(t *testing.T, object, all uint64) {
 	t.Helper()
 	beforeObject, beforeAll := maxObject, maxInMemory
@@ -44,4 +45,47 @@ func (r *Repo) Author() (Author, error) {
 		return Author{}, err
 	}
 	return all.who("author")
+}
+
+// Commit is CommitOnto for changes that are made from the last commit.
+func (r *Repo) Commit(ctx context.Context, changes []Change, message string, author Author) (hash string, made bool, err error) {
+	head, err := r.Head()
+	if err != nil {
+		return "", false, err
+	}
+	return r.CommitOnto(ctx, head, changes, message, author)
+}
+
+// Push pushes the checked out branch, never with force, and says whether there was anything to push. The error matches
+// ErrNonFastForward if the remote has commits that are not here, ErrNoPushRight or ErrProtectedBranch if the server refuses, or is
+// one of Probe's.
+func (r *Repo) Push(ctx context.Context, auth Auth) (bool, error) {
+	t, remote, err := r.remote(auth)
+	if err == nil {
+		err = t.checkPush()
+	}
+	if err != nil {
+		return false, err
+	}
+	_, head, err := r.head()
+	if err != nil || head.IsZero() {
+		return false, err
+	}
+	known, err := r.fetch(ctx, t, remote, head)
+	if err != nil || known == head {
+		return false, err
+	}
+	h, err := newHistory(r.git.Storer)
+	if err != nil {
+		return false, err
+	}
+	where, err := h.relate(ctx, head, known)
+	if err != nil {
+		return false, err
+	}
+	if where != ahead {
+		return false, remote.fail("push to", fmt.Errorf("%w: %s of the remote has commits that are not in %s",
+			ErrNonFastForward, t.branch, r.dir))
+	}
+	return true, remote.push(ctx, r, t, head, known)
 }

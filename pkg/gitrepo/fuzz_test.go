@@ -9,8 +9,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 )
 
-// Whatever stands in fleet.yaml as the URL of the fleet repo: what its check takes, the Git client reads as the same place, and what
-// either refuses does not get into the error, for there may be a password in it.
+// With any URL of the fleet repo in fleet.yaml: if its check accepts the URL, the Git client reads it as the same place. A refused URL is
+// in neither error, since it may hold a password.
 func FuzzURL(f *testing.F) {
 	for _, url := range []string{
 		"https://github.com/acme/fleet.git", "https://git.example.com:8443/fleet", "http://127.0.0.1:3000/acme/fleet", "http://[::1]:3000/fleet",

@@ -32,7 +32,8 @@ func environment(more ...string) []string {
 	return append(env, more...)
 }
 
-// gitProgram is the git of this machine, "" where it has none. Nothing here needs it but the filters of a user, and what it knows better.
+// gitProgram is the path of this machine's git, "" if there is none. This package needs git only for a user's filters, and for settings
+// that only git reads fully.
 func gitProgram() string {
 	path, err := exec.LookPath("git")
 	if err != nil {
@@ -41,7 +42,7 @@ func gitProgram() string {
 	return path
 }
 
-// runGit runs git in the repository, and returns what it writes. The error has its words.
+// runGit runs git in the repository, and returns its output. The error quotes git's own message.
 func (r *Repo) runGit(ctx context.Context, env []string, input []byte, args ...string) ([]byte, error) {
 	var stdout bytes.Buffer
 	var stderr speech
@@ -56,7 +57,7 @@ func (r *Repo) runGit(ctx context.Context, env []string, input []byte, args ...s
 	return stdout.Bytes(), nil
 }
 
-// said is what a program wrote, in one line. Of much it is the beginning and the end, where most programs say what is wrong.
+// said is the output of a program in one line. Of a long output it keeps the beginning and the end, where most programs say what is wrong.
 func said(text string) string {
 	const most, begins = 2000, 600
 	var lines []string

@@ -45,7 +45,7 @@ func TestEditOfWhatGitDoesNotLookAt(t *testing.T) {
 	}
 }
 
-// A folder with .git in it whose files are elsewhere is no working tree: an edit of what lies there would be of what git does not know.
+// A folder with a .git whose files are elsewhere is no working tree: git does not know the files that lie in the folder.
 func TestWorkingTreeElsewhere(t *testing.T) {
 	for name, bare := range map[string]bool{"core.worktree": false, "bare": true} {
 		t.Run(name, func(t *testing.T) {
@@ -73,7 +73,7 @@ func TestWorkingTreeElsewhere(t *testing.T) {
 	}
 }
 
-// An edit of what is a symbolic link, or lies below one, is refused: the link does not become a file in passing.
+// An edit of a symbolic link, or of a file below a link, is refused: the link does not silently become a file.
 func TestEditOfALink(t *testing.T) {
 	for _, path := range []string{"a/link", "folder/x.yaml"} {
 		t.Run(path, func(t *testing.T) {

@@ -56,7 +56,7 @@ func (r *Repo) hook(all settings, name string) (string, error) {
 	return path, nil
 }
 
-// runHook runs a hook, where there is one, as git does: at the top of the working tree. The error has what it said.
+// runHook runs a hook, if there is one, as git does: at the top of the working tree. The error quotes the hook's output.
 func (r *Repo) runHook(ctx context.Context, all settings, name string, env []string, input string, args ...string) error {
 	path, err := r.hook(all, name)
 	if err != nil || path == "" {
@@ -105,7 +105,7 @@ func (r *Repo) verify(
 	tree plumbing.Hash,
 	v revision,
 ) (_ plumbing.Hash, message string, err error) {
-	all := w.conv.settings
+	all := w.settings
 	names := []string{hookPreCommit, hookPrepare, hookCommitMsg}
 	if r.NoVerify {
 		names = []string{hookPrepare} // git runs that one all the same
@@ -149,7 +149,8 @@ func (r *Repo) verify(
 	return tree, message, err
 }
 
-// rememberLeft remembers what hooks have made of files on disk. git commits what they stage, and leaves the rest to the user.
+// rememberLeft remembers the changes that hooks have made to files on disk. git commits the changes that a hook stages, and leaves the
+// others to the user.
 func (r *Repo) rememberLeft(w *worktree, steps []*step) {
 	for _, s := range steps {
 		if !s.write || s.mode == filemode.Symlink || s.mode == filemode.Submodule {
@@ -162,7 +163,7 @@ func (r *Repo) rememberLeft(w *worktree, steps []*step) {
 	}
 }
 
-// keepLeft lets the steps to a commit end with what its hooks have made of the files.
+// keepLeft lets the steps to a commit keep the changes that its hooks have made to the files.
 func (r *Repo) keepLeft(steps []*step, commit plumbing.Hash) {
 	if commit != r.leftCommit {
 		return
@@ -252,7 +253,7 @@ func (r *Repo) writeHookIndex(ctx context.Context, w *worktree, l *lock, path st
 	return os.WriteFile(path, content, 0o644)
 }
 
-// readHookIndex is the tree of what hooks have left in the index: as with git, what they add is committed.
+// readHookIndex is the tree of the index after the hooks: as with git, the files that hooks add are committed.
 func (r *Repo) readHookIndex(ctx context.Context, path string, tree plumbing.Hash) (plumbing.Hash, error) {
 	left := &lock{gitDir: r.gitDir}
 	if err := left.readIndexFrom(path); err != nil {

@@ -107,7 +107,7 @@ func TestReferencesMoveAsGitMovesThem(t *testing.T) {
 	}
 }
 
-// A hook that refuses leaves everything as it was, and what it said is in the error. --no-verify leaves it out, as git has it.
+// A hook that refuses leaves everything as it was, and the error quotes the hook. --no-verify skips the hook, as in git.
 func TestHookRefuses(t *testing.T) {
 	for name, noVerify := range map[string]bool{
 		"pre-commit": true, "commit-msg": true, "prepare-commit-msg": false, "reference-transaction": false,

@@ -27,7 +27,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 )
 
-// hostileGit is a Git server that says what it is told to.
+// hostileGit is a Git server with scripted answers.
 type hostileGit struct {
 	// refs follow the first one, pack follows the refusal of all that the client has, report what the client has pushed; nil: nothing.
 	refs, pack, report func(w io.Writer) error
@@ -180,7 +180,7 @@ func TestReferencesWithoutEnd(t *testing.T) {
 	})
 }
 
-// A server goes on for ever with what it says of a push.
+// A server never ends its report about a push.
 func TestReportWithoutEnd(t *testing.T) {
 	h := &hostileGit{report: func(w io.Writer) error {
 		if _, err := io.WriteString(w, pktLine("unpack ok\n")); err != nil {
@@ -204,7 +204,7 @@ const (
 	packRefDelta = 7
 )
 
-// packObject is an object as it stands in a pack. size is what it says of its own, which need not be true.
+// packObject is an object in the form of a pack. size is the size that it states, which may be false.
 func packObject(kind byte, size uint64, base, content []byte) []byte {
 	first := kind<<4 | byte(size&0x0f)
 	size >>= 4

@@ -190,7 +190,7 @@ func parseKnownHosts(content []byte, strict bool) (*knownhosts.HostKeyDB, error)
 	if err == nil {
 		return db, nil
 	}
-	// The library asks more of a line than its parser (of a hashed name, say), and takes a file as a whole or not at all.
+	// The library is stricter about a line than its parser (about a hashed name, for example), and refuses a whole file for one line.
 	var readable [][]byte
 	for i, line := range good {
 		if _, err := readKnownHosts(line); err == nil {

@@ -131,13 +131,13 @@ func withoutCrud(text string) string {
 // rawDate is a date as commits have it.
 var rawDate = regexp.MustCompile(`^@?([0-9]+)(?: ([+-])([0-9]{2})([0-9]{2}))?$`)
 
-// dateLayouts are those that git documents for its environment variables.
+// dateLayouts are the layouts of dates that git documents for its environment variables.
 var dateLayouts = []string{
 	time.RFC3339, "2006-01-02T15:04:05-0700", "2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05 Z07:00", "2006-01-02T15:04:05 -0700",
 	"Mon, 2 Jan 2006 15:04:05 -0700", "Mon Jan 2 15:04:05 2006 -0700", "2 Jan 2006 15:04:05 -0700",
 }
 
-// localLayouts are those without a time zone.
+// localLayouts are the layouts without a time zone.
 var localLayouts = []string{"2006-01-02T15:04:05", "2006-01-02 15:04:05"}
 
 // date is what GIT_AUTHOR_DATE or GIT_COMMITTER_DATE says: as git reads it, where it is installed.

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzKnownHosts gives the reader any known_hosts. What a user's own file says is never an error, whatever stands in it; what the strict
-// reading takes, the other takes too, and makes the same of it; and a line more that cannot be read changes nothing but the strict reading.
+// FuzzKnownHosts gives the reader any known_hosts. No content of the user's own file is an error. Everything that the strict reading
+// accepts, the lenient reading accepts too, with the same result. One more unreadable line changes only the strict reading.
 func FuzzKnownHosts(f *testing.F) {
 	const key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl"
 	const host = "git.example.com"

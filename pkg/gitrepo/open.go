@@ -20,8 +20,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// openOnDisk opens the repository of the working tree dir, whose HEAD and index are in gitDir, and what its working trees share in
-// commonDir.
+// openOnDisk opens the repository of the working tree dir. Its HEAD and index are in gitDir. commonDir has the files that all working trees
+// of the repository share.
 func openOnDisk(dir, gitDir, commonDir string) (*git.Repository, *durable, error) {
 	if err := refuseEndless(dir, gitDir, commonDir); err != nil {
 		return nil, nil, err

@@ -14,6 +14,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/format/index"
 
+	"github.com/fleetctl/fleetctl/pkg/gitrepo/internal/conversion"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
@@ -36,7 +37,7 @@ func (r *Repo) plan(ctx context.Context, w *worktree, l *lock, from, to plumbing
 		leaving[c.path] = c.to.mode == filemode.Empty
 		paths = append(paths, c.path)
 	}
-	if err := w.conv.look(ctx, paths...); err != nil {
+	if err := w.conv.Look(ctx, paths...); err != nil {
 		return nil, err
 	}
 	var steps []*step
@@ -128,7 +129,7 @@ func (w *worktree) emptied(name string, leaving map[string]bool) (bool, error) {
 // it is the hash of the content that git would commit, which identify returns too.
 func (w *worktree) identify(ctx context.Context, s *step, content []byte) (plumbing.Hash, []byte, error) {
 	hash := plumbing.ComputeHash(plumbing.BlobObject, content)
-	if hash == s.from.hash && !w.conv.filtered(w.conv.found[s.path]) || hash == s.to.hash {
+	if hash == s.from.hash && !w.conv.Filtered(w.conv.Found(s.path)) || hash == s.to.hash {
 		return hash, content, nil
 	}
 	cleaned, err := w.clean(ctx, s.path, content, s.from)
@@ -149,7 +150,7 @@ func (w *worktree) checkedOut(ctx context.Context, p string, content []byte, f f
 	if !f.mode.IsFile() || f.mode == filemode.Symlink {
 		return false, nil
 	}
-	disk, err := w.conv.toDisk(ctx, p, f.hash)
+	disk, err := w.conv.ToDisk(ctx, p, f.hash)
 	return err == nil && bytes.Equal(disk, content), err
 }
 
@@ -186,12 +187,12 @@ func (w *worktree) writeNew(ctx context.Context, s *step) error {
 		return err
 	}
 	s.mode = w.keptMode(s)
-	if s.mine && s.from.mode == filemode.Empty && w.conv.found[s.path] == (attributes{}) {
-		// As a person who adds a file has it: core.autocrlf alone does not change what is there.
+	if s.mine && s.from.mode == filemode.Empty && w.conv.Found(s.path) == (conversion.Attributes{}) {
+		// Leave the file as a person who adds it would: core.autocrlf alone does not change a file on disk.
 		s.content, err = readBlob(w.store, s.to.hash)
 		return err
 	}
-	if s.content, err = w.conv.toDisk(ctx, s.path, s.to.hash); err != nil {
+	if s.content, err = w.conv.ToDisk(ctx, s.path, s.to.hash); err != nil {
 		return err
 	}
 	return w.keepLineEnds(ctx, s, s.to.hash)
@@ -215,9 +216,9 @@ func (w *worktree) planMerge(ctx context.Context, s *step, content, cleaned []by
 		return false, nil
 	}
 	read := func(f file) ([]byte, error) { return readBlob(w.store, f.hash) }
-	ours, filtered := cleaned, w.conv.filtered(w.conv.found[s.path])
+	ours, filtered := cleaned, w.conv.Filtered(w.conv.Found(s.path))
 	if filtered {
-		read = func(f file) ([]byte, error) { return w.conv.toDisk(ctx, s.path, f.hash) }
+		read = func(f file) ([]byte, error) { return w.conv.ToDisk(ctx, s.path, f.hash) }
 		ours = content
 	}
 	base, err := read(s.from)
@@ -239,7 +240,7 @@ func (w *worktree) planMerge(ctx context.Context, s *step, content, cleaned []by
 	if s.stands, err = writeBlob(w.store, merged); err != nil {
 		return false, err
 	}
-	if s.content, err = w.conv.toDisk(ctx, s.path, s.stands); err != nil {
+	if s.content, err = w.conv.ToDisk(ctx, s.path, s.stands); err != nil {
 		return false, err
 	}
 	return true, w.keepLineEnds(ctx, s, s.stands)
@@ -255,7 +256,7 @@ func mergeText(base, ours, theirs []byte) ([]byte, bool) {
 	return manifest.Merge(base, ours, theirs)
 }
 
-// planIndex settles what happens in the index. It returns false where what the user has staged cannot be kept.
+// planIndex decides the file's entry in the index. It returns false if the user's staged change cannot be kept.
 func (w *worktree) planIndex(s *step, e *index.Entry) (bool, error) {
 	set := func(hash plumbing.Hash, mode filemode.FileMode) (bool, error) {
 		s.entry, s.set, s.dropEntry = file{mode, hash}, s.to.mode != filemode.Empty, s.to.mode == filemode.Empty

@@ -12,11 +12,10 @@ import (
 // ErrUnpushed says that the checked out branch has commits that the remote lacks.
 var ErrUnpushed = errors.New("there are commits that are not pushed")
 
-// Propose makes a branch of the remote hold the intent on top of the branch that is checked out, for somebody to look at before it gets
-// there. The working tree is brought up to date and otherwise stays as it is: the change is in the other branch only. A branch that is
-// there is added to, never forced: what it held before is replaced by the intent as it is now, in a commit on top. Made and Pushed are
-// false where the intent changes nothing, or the branch holds it already. Errors are those of Sync, and ErrUnpushed: such commits would
-// come along.
+// Propose makes a branch of the remote hold the intent on top of the checked out branch, so that somebody can review it first. The working
+// tree is brought up to date and otherwise stays as it is: only the other branch has the change. An existing branch gets one more commit,
+// and is never forced: this commit replaces the branch's earlier intent. Made and Pushed are false if the intent changes nothing, or the
+// branch holds it already. Errors are those of Sync, and ErrUnpushed for local commits that the branch would carry along.
 func (r *Repo) Propose(ctx context.Context, auth Auth, branch string, intent Intent, message string, author Author) (*Synced, error) {
 	t, remote, err := r.remote(auth)
 	if err == nil {

@@ -12,40 +12,6 @@ import (
 	"github.com/go-git/go-git/v5/storage"
 )
 
-// Push pushes the checked out branch, never with force, and says whether there was anything to push. The error matches
-// ErrNonFastForward if the remote has commits that are not here, ErrNoPushRight or ErrProtectedBranch if the server refuses, or is
-// one of Probe's.
-func (r *Repo) Push(ctx context.Context, auth Auth) (bool, error) {
-	t, remote, err := r.remote(auth)
-	if err == nil {
-		err = t.checkPush()
-	}
-	if err != nil {
-		return false, err
-	}
-	_, head, err := r.head()
-	if err != nil || head.IsZero() {
-		return false, err
-	}
-	known, err := r.fetch(ctx, t, remote, head)
-	if err != nil || known == head {
-		return false, err
-	}
-	h, err := newHistory(r.git.Storer)
-	if err != nil {
-		return false, err
-	}
-	where, err := h.relate(ctx, head, known)
-	if err != nil {
-		return false, err
-	}
-	if where != ahead {
-		return false, remote.fail("push to", fmt.Errorf("%w: %s of the remote has commits that are not in %s",
-			ErrNonFastForward, t.branch, r.dir))
-	}
-	return true, remote.push(ctx, r, t, head, known)
-}
-
 // push moves the remote branch from known to commit, whose ancestor known is. If the branch is elsewhere by now, the error matches
 // ErrNonFastForward.
 func (r *remote) push(ctx context.Context, repo *Repo, t *tracking, commit, known plumbing.Hash) error {

@@ -76,8 +76,8 @@ func (w *worktree) putSome(files []diskFile) error {
 	return errors.Join(errs...)
 }
 
-// stage writes a file beside its place, and returns what has to be flushed, if anything, and what then puts it there; nothing for what is
-// there already.
+// stage writes a file beside its place. It returns the file to flush, if any, and the function that then moves it into its place. Both are
+// nil for a file that is there already.
 func (w *worktree) stage(f diskFile) (staged *atomicfile.Staged, place func() error, err error) {
 	if err := checkPath(f.path); err != nil {
 		return nil, nil, err

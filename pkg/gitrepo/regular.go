@@ -10,6 +10,7 @@ import (
 	"github.com/go-git/go-billy/v5/osfs"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo/internal/conversion"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
@@ -39,10 +40,10 @@ func (r *regular) OpenFile(name string, flag int, perm fs.FileMode) (billy.File,
 	return r.Filesystem.OpenFile(name, flag, perm)
 }
 
-// refuseEndless refuses a repository in which git itself would wait for ever: with a pipe, a device or a socket among the files of .git,
-// but for its objects, or in the place of what the top of the working tree tells git.
+// refuseEndless refuses a repository in which git itself would wait for ever, because a pipe, a device or a socket stands among the files
+// of .git outside of its objects, or in the place of a file at the top of the working tree that git reads.
 func refuseEndless(dir, gitDir, commonDir string) error {
-	for _, name := range []string{attributesFile, ".gitignore"} {
+	for _, name := range []string{conversion.File, ".gitignore"} {
 		if err := refuseEndlessFile(filepath.Join(dir, name)); err != nil {
 			return err
 		}
@@ -70,8 +71,8 @@ func refuseEndless(dir, gitDir, commonDir string) error {
 	return nil
 }
 
-// isApart tells whether a folder of .git has nothing of the repository itself that git reads to know what it is: its objects, the histories
-// of its branches, other working trees and submodules.
+// isApart tells whether git can open the repository without reading a folder of .git: the objects, the histories of branches, other working
+// trees and submodules.
 func isApart(gitDir, path string) bool {
 	switch name, err := filepath.Rel(gitDir, path); {
 	case err != nil:

@@ -105,7 +105,7 @@ func WorkTreeOf(dir string) (WorkTree, error) {
 	}
 }
 
-// dotGit is the folder with HEAD and the index: .git, or for a linked working tree the one that .git names.
+// dotGit is the folder with HEAD and the index: .git, or for a linked working tree the folder that .git names.
 func dotGit(dir string) (string, error) {
 	path := filepath.Join(dir, git.GitDirName)
 	info, err := os.Stat(path)

@@ -45,7 +45,7 @@ func (r *Repo) MergeBase(a, b string) (string, error) {
 	return bases[0].Hash.String(), nil
 }
 
-// Files are those of a commit, to read: the working tree is not touched. The file system may be used by several at once.
+// Files returns the files of a commit without touching the working tree. Several goroutines may use the file system at once.
 func (r *Repo) Files(commit string) (fs.FS, error) {
 	tree, err := treeOf(r.git.Storer, plumbing.NewHash(commit))
 	if err != nil {
@@ -135,7 +135,7 @@ func (t *treeFS) Open(name string) (fs.File, error) {
 	return f, nil
 }
 
-// Stat implements fs.StatFS: what is there is known without reading it.
+// Stat implements fs.StatFS. It does not read the file.
 func (t *treeFS) Stat(name string) (fs.FileInfo, error) {
 	e, err := t.find("stat", name)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 )
 
-// The files of a commit are those that Git has of it, whatever the working tree looks like.
+// The files of a commit are the same that Git has, whatever the working tree looks like.
 func TestFiles(t *testing.T) {
 	dir := t.TempDir()
 	gittest.Git(t, dir, "init", "--quiet", "--initial-branch", "main")

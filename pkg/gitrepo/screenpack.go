@@ -32,7 +32,7 @@ var (
 	maxInMemory uint64 = 512 << 20
 )
 
-// packHeader is the length of what a pack begins with: "PACK", a version and the number of its objects.
+// packHeader is the length of the beginning of a pack: "PACK", a version and the number of its objects.
 const packHeader = 12
 
 // receivePack brings the objects of a pack into store, unless they are more than a fleet repo can be; then the error matches
@@ -69,7 +69,7 @@ func receivePack(store storage.Storer, pack io.Reader) error {
 		return nil
 	}
 	if errors.Is(why, contact.ErrTooLarge) {
-		err = why // whatever came of the half that was passed on
+		err = why // in place of an error about the half that was passed on
 	}
 	if ok {
 		if disk, ok := files.Filesystem().(*durable); ok {
@@ -108,7 +108,7 @@ func (l *lagging) flush() error {
 	return err
 }
 
-// screenPack reads a pack to its end, and looks at what its objects unfold to: at most so many bytes together.
+// screenPack reads a pack to its end, and sums up the unpacked sizes of its objects, which may be most bytes together.
 func screenPack(pack io.Reader, most uint64) error {
 	scanner := packfile.NewScanner(pack)
 	_, objects, err := scanner.Header()
@@ -154,7 +154,7 @@ func tooLarge(size, before, most uint64) error {
 	return nil
 }
 
-// prefix keeps the first bytes of what is written to it: two numbers are in them where it is a delta.
+// prefix keeps the first bytes that are written to it. In a delta they hold two sizes.
 type prefix struct{ bytes.Buffer }
 
 // Write implements io.Writer.

@@ -14,6 +14,8 @@ import (
 
 	"github.com/go-git/gcfg"
 
+	"github.com/fleetctl/fleetctl/pkg/gitrepo/internal/conversion"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo/internal/pattern"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
@@ -22,11 +24,7 @@ type settings map[string]string
 
 // on tells whether a variable is true, as git reads it.
 func (s settings) on(name string) bool {
-	switch strings.ToLower(s[name]) {
-	case "true", "yes", "on", "1":
-		return true
-	}
-	return false
+	return conversion.Settings(s).On(name)
 }
 
 // settings reads git's configuration: through git where it is installed, else from the files that git reads. The error matches ErrUntrusted
@@ -42,7 +40,7 @@ func (r *Repo) settings(ctx context.Context) (settings, error) {
 	return listed(string(out)), nil
 }
 
-// userSettings are those that hold in no repository.
+// userSettings are the settings outside of any repository.
 func userSettings(ctx context.Context) (settings, error) {
 	return (&Repo{dir: filepath.VolumeName(os.TempDir()) + string(filepath.Separator)}).settings(ctx)
 }
@@ -65,13 +63,13 @@ func listed(out string) settings {
 // maxIncludes is how deep git follows files that include others.
 const maxIncludes = 10
 
-// configFiles reads the files of git's configuration, with those that they include.
+// configFiles reads the files of git's configuration, with the files that they include.
 type configFiles struct {
 	settings settings
 	lists    map[string][]string // all values of variables that may have several
 	gitDir   string
 	branch   string
-	// urls are those of the remotes; includes may depend on them. In the first of two readings they are collected.
+	// urls are the URLs of the remotes. Includes may depend on them, so the first of two readings collects them.
 	urls       []string
 	collecting bool
 }
@@ -160,7 +158,7 @@ func (r *Repo) commonDir() string {
 	return dir
 }
 
-// read reads one file, and what it includes where it does so. One that is not there says nothing.
+// read reads one file and the files that it includes. A missing file is empty.
 func (f *configFiles) read(path string, depth int) error {
 	if path == "" || depth > maxIncludes {
 		return nil
@@ -226,27 +224,27 @@ func expand(path, from string) string {
 
 // holds tells whether the condition of an include in the file at path holds.
 func (f *configFiles) holds(condition, path string) bool {
-	kind, pattern, _ := strings.Cut(condition, ":")
+	kind, wanted, _ := strings.Cut(condition, ":")
 	switch kind {
 	case "gitdir", "gitdir/i":
 		switch {
-		case strings.HasPrefix(pattern, "~/"):
-			pattern = filepath.ToSlash(expand(pattern, path)) + ending(pattern)
-		case strings.HasPrefix(pattern, "./"):
-			pattern = filepath.ToSlash(expand(pattern, path)) + ending(pattern)
-		case !strings.HasPrefix(pattern, "/"):
-			pattern = "**/" + pattern
+		case strings.HasPrefix(wanted, "~/"):
+			wanted = filepath.ToSlash(expand(wanted, path)) + ending(wanted)
+		case strings.HasPrefix(wanted, "./"):
+			wanted = filepath.ToSlash(expand(wanted, path)) + ending(wanted)
+		case !strings.HasPrefix(wanted, "/"):
+			wanted = "**/" + wanted
 		}
-		return globMatch(whole(pattern), filepath.ToSlash(f.gitDir), kind == "gitdir/i")
+		return pattern.Match(whole(wanted), filepath.ToSlash(f.gitDir), kind == "gitdir/i")
 	case "onbranch":
-		return f.branch != "" && globMatch(whole(pattern), f.branch, false)
+		return f.branch != "" && pattern.Match(whole(wanted), f.branch, false)
 	case "hasconfig":
-		variable, pattern, _ := strings.Cut(pattern, ":")
+		variable, wanted, _ := strings.Cut(wanted, ":")
 		if variable != "remote.*.url" || f.collecting {
 			return false
 		}
 		for _, url := range f.urls {
-			if globMatch(pattern, url, false) {
+			if pattern.Match(wanted, url, false) {
 				return true
 			}
 		}

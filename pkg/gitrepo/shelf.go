@@ -160,7 +160,7 @@ var errNothingToDo = errors.New("nothing to do")
 // shelfTries bounds how often a change is made again on top of somebody else's.
 const shelfTries = 5
 
-// change makes the branch another commit, over the one that was looked at and no other.
+// change moves the branch to a new commit, if it is still at the commit that was read.
 func (s *Shelf) change(ctx context.Context, message string, edit func(*shelved) (added *plumbing.Hash, err error)) error {
 	var err error
 	for range shelfTries {

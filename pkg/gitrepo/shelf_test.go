@@ -10,7 +10,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 )
 
-// What is too large to be read again is not put into a branch: what is there could not be read any more either.
+// A file that is too large to be read again is not put into a branch: the branch's other files would become unreadable too.
 func TestShelfKeepsWhatItCanRead(t *testing.T) {
 	gitrepo.SetShelf(t, 1<<20, 3<<20)
 	server := gittest.NewSSH(t, gittest.Options{})

@@ -99,7 +99,7 @@ func (s *signer) ssh(ctx context.Context, payload []byte) (string, error) {
 func (s *signer) run(ctx context.Context, payload []byte, args ...string) (out, said string, err error) {
 	var stdout bytes.Buffer
 	var stderr speech
-	// Without our credentials: an agent that it starts stays, and keeps what it was given.
+	// Leave out fleetctl's credentials: an agent that the program starts keeps running, with its environment.
 	program := userProgram{path: s.program, args: args, env: environment(), input: payload, stdout: &stdout, stderr: &stderr}
 	err = program.run(ctx)
 	return strings.ReplaceAll(stdout.String(), "\r\n", "\n"), stderr.String(), err

@@ -61,7 +61,7 @@ func (r *Repo) copyOf(ctx context.Context, commit plumbing.Hash) (root string, r
 
 // plain tells whether every file stands on disk as commits have it.
 func (w *worktree) plain(files []treeChange) (bool, error) {
-	if w.conv.settings.writesCRLF() || w.conv.anywhere {
+	if w.conv.MayConvert() {
 		return false, nil
 	}
 	seen := map[string]bool{}
@@ -70,7 +70,7 @@ func (w *worktree) plain(files []treeChange) (bool, error) {
 			continue
 		}
 		seen[path.Dir(f.path)] = true
-		if plain, err := w.conv.unmarked(f.path); err != nil || !plain {
+		if plain, err := w.conv.Unmarked(f.path); err != nil || !plain {
 			return false, err
 		}
 	}
@@ -89,7 +89,7 @@ func (w *worktree) writeCopy(ctx context.Context, dir string, files []treeChange
 	for _, f := range files {
 		paths = append(paths, f.path)
 	}
-	if err := w.conv.look(ctx, paths...); err != nil {
+	if err := w.conv.Look(ctx, paths...); err != nil {
 		return err
 	}
 	for _, f := range files {
@@ -128,7 +128,7 @@ func (w *worktree) copyFile(ctx context.Context, into *worktree, f treeChange) e
 // far away.
 func (w *worktree) editable(ctx context.Context, f treeChange) ([]byte, error) {
 	name := filepath.FromSlash(f.path)
-	if w.conv.filtered(w.conv.found[f.path]) {
+	if w.conv.Filtered(w.conv.Found(f.path)) {
 		if info, err := w.root.Lstat(name); err == nil && info.Mode().IsRegular() {
 			if same, err := w.anyOf(ctx, f.path, f.to); err == nil && same {
 				return w.root.ReadFile(name)
@@ -137,7 +137,7 @@ func (w *worktree) editable(ctx context.Context, f treeChange) ([]byte, error) {
 			}
 		}
 	}
-	return w.conv.toEdit(ctx, f.path, f.to.hash)
+	return w.conv.ToEdit(ctx, f.path, f.to.hash)
 }
 
 // FileChange is a file that differs between two commits, in the form to edit; nil stands for no file.
@@ -173,7 +173,7 @@ func (r *Repo) Between(ctx context.Context, from, to string) ([]FileChange, erro
 			if side.file.blob().IsZero() {
 				continue
 			}
-			if *side.into, err = w.conv.toEdit(ctx, c.path, side.file.hash); err != nil {
+			if *side.into, err = w.conv.ToEdit(ctx, c.path, side.file.hash); err != nil {
 				return nil, err
 			}
 		}

@@ -20,7 +20,7 @@ func (r *Repo) sweepGitDir() error {
 	return errors.Join(ignoreMissing(os.Remove(filepath.Join(r.gitDir, hookIndexFile))), removeAbandoned(r.dir))
 }
 
-// sweepWorktree removes temporary files that they have left in the working tree, once for each Repo. A file that is committed or staged
+// sweepWorktree removes temporary files that killed runs have left in the working tree, once for each Repo. A committed or staged file
 // belongs to the user, whatever its name. So does every file of another repository.
 func (r *Repo) sweepWorktree(l *lock) error {
 	if r.swept {

@@ -20,8 +20,8 @@ const (
 	maxHaves = 256
 )
 
-// Intent works out what to change, from the files at root, which are those of the newest commit: see Copy. It is called again if somebody
-// else pushed in between, and must not write there itself.
+// Intent works out the changes from the files at root, which are the files of the newest commit: see Copy. It is called again if somebody
+// else pushed in between. It must not write below root.
 type Intent func(root string) ([]Change, error)
 
 // Synced is what Sync did.

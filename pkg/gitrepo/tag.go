@@ -122,7 +122,7 @@ func (r *Repo) Tag(ctx context.Context, name, commit, message string) (bool, err
 }
 
 // PushTag pushes a tag, never with force, and says whether the remote lacked it. The commit has to be at the remote already. Errors match
-// ErrTagExists where the remote has another tag of that name, and are those of Push.
+// ErrTagExists if the remote has another tag of that name, ErrNoPushRight if the server refuses, or are those of Probe.
 func (r *Repo) PushTag(ctx context.Context, auth Auth, name string) (bool, error) {
 	const verb = "push a tag to"
 	t, remote, err := r.remote(auth)

@@ -283,7 +283,7 @@ func writeTree(store storage.Storer, entries map[string]object.TreeEntry) (plumb
 	return saveObject(store, o)
 }
 
-// saveObject skips what is there already: go-git would write it again as a loose object.
+// saveObject saves an object unless the store has it: go-git would write it again as a loose object.
 func saveObject(store storage.Storer, o plumbing.EncodedObject) (plumbing.Hash, error) {
 	if store.HasEncodedObject(o.Hash()) == nil {
 		owe(store, o.Hash())

@@ -28,7 +28,8 @@ type undoLog struct {
 	Files  []undo `json:"files"`
 }
 
-// undo is one file: what was to stand on disk and in the index, and what did before. Hashes are of the very bytes, and in the object store.
+// undo is one file: its new and its earlier content on disk and in the index. The hashes are those of the exact bytes, which the object
+// store keeps.
 type undo struct {
 	Path                    string `json:"path"`
 	Written                 string `json:"written,omitempty"` // "" where it was to be removed
@@ -53,7 +54,7 @@ func entryID(e *index.Entry) fileID {
 	return idOf(file{e.Mode, e.Hash})
 }
 
-// announce writes down what the steps are about to write, and keeps what it takes the place of.
+// announce records the changes that the steps are about to make, and keeps the content that they replace.
 func (r *Repo) announce(l *lock, steps []*step, branch plumbing.ReferenceName, commit plumbing.Hash) error {
 	log := undoLog{Files: []undo{}}
 	if branch != "" {
@@ -173,7 +174,7 @@ func (w *worktree) takeBack(ctx context.Context, l *lock, u undo) error {
 	return w.put(ctx, diskFile{u.Path, content, before.mode})
 }
 
-// bytesHash is the hash of what stands on disk, "" for nothing.
+// bytesHash is the hash of the file on disk, "" if there is none.
 func (w *worktree) bytesHash(p string) (string, error) {
 	name := filepath.FromSlash(p)
 	info, err := w.root.Lstat(name)

@@ -52,7 +52,7 @@ func (p userProgram) start(ctx context.Context, path string, args ...string) err
 	return err
 }
 
-// speech keeps the beginning and the end of what a program says, whatever it says.
+// speech keeps the beginning and the end of a program's output, however long it is.
 type speech struct {
 	first, last []byte
 	left        bool // something between them

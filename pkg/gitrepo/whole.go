@@ -25,10 +25,10 @@ import (
 // files that this is about are, and where git looks for no references.
 const asideDir = "info"
 
-// durable is a .git folder in which what a power cut or a kill may come into is kept. go-git empties a reference, the configuration or the
-// index of a pack before it writes it: a kill between the two leaves a branch that is no commit, which is no repository any more for git,
-// nor for Flux. And it flushes nothing. Here these files are replaced as a whole, and objects are on the disk before a reference names
-// them: git itself is as careful where core.fsync is "objects,reference,index", which is more than its default.
+// durable is a .git folder that survives a power cut or a kill. go-git truncates a reference, the configuration or the index of a pack
+// before it writes the file, and flushes nothing: a kill in between leaves a branch without a commit, which neither git nor Flux takes for
+// a repository. durable replaces these files as a whole, and flushes objects to the disk before a reference names them. git itself is as
+// careful only with core.fsync set to "objects,reference,index", which is more than its default.
 type durable struct {
 	billy.Filesystem
 	dir string // of the operating system
@@ -66,7 +66,7 @@ func (w *durable) dropTemps() error {
 	return errors.Join(errs...)
 }
 
-// isWhole tells whether a file is one of those that are replaced as a whole.
+// isWhole tells whether a file is replaced as a whole.
 func isWhole(name string) bool {
 	name = path.Clean(filepath.ToSlash(name))
 	first, _, _ := strings.Cut(name, "/")

@@ -137,7 +137,7 @@ func demux(caps *capability.List, pack io.Reader, progress sideband.Progress) io
 type refused struct {
 	// unpack is its word on the objects ("" if it took them), reason its word on the reference.
 	unpack, reason string
-	// said is what it printed meanwhile, hooks included, as one line.
+	// said is the server's output meanwhile, with that of its hooks, as one line.
 	said string
 }
 
@@ -205,7 +205,7 @@ func refusal(report *packp.ReportStatus, name plumbing.ReferenceName, said strin
 	return &refused{reason: "nothing about " + name.String(), said: said}
 }
 
-// saying keeps the beginning of what a server prints.
+// saying keeps the beginning of a server's output.
 type saying struct{ text []byte }
 
 func (s *saying) Write(p []byte) (int, error) {
@@ -221,8 +221,9 @@ func (s *saying) String() string {
 	return strings.Join(strings.Fields(strings.ToValidUTF8(string(s.text), "")), " ")
 }
 
-// missing lists the objects that a server which has base and everything before it lacks for tip: the commits between, and what
-// each of them adds to its first parent. Trees that are equal are not entered, so this costs what has changed, not what is there.
+// missing lists the objects of tip that a server lacks if it has base and all its ancestors: the commits between, and the objects that each
+// of them adds to its first parent. It does not enter equal trees, so its cost depends on the changes and not on the size of the
+// repository.
 func missing(ctx context.Context, store storage.Storer, tip, base plumbing.Hash) ([]plumbing.Hash, error) {
 	h, err := newHistory(store)
 	if err != nil {

@@ -17,14 +17,16 @@ import (
 	"github.com/go-git/go-git/v5/storage"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo/internal/conversion"
 )
 
 // tree is a working tree on disk. All access goes through os.Root: a link in a repository cannot lead out of it.
 type worktree struct {
 	root  *os.Root
 	store storage.Storer
-	// conv is nil for a folder that is no working tree yet.
-	conv *converter
+	// conv is nil for a folder that is no working tree yet, which has no settings either.
+	conv     *conversion.Converter
+	settings settings
 }
 
 func openWorktree(dir string, store storage.Storer) (*worktree, error) {
@@ -48,6 +50,7 @@ func (r *Repo) worktree(ctx context.Context) (*worktree, error) {
 	if err != nil {
 		return nil, err
 	}
+	w.settings = all
 	if w.conv, err = r.converter(w.root, all); err != nil {
 		w.close()
 		return nil, err
@@ -55,8 +58,8 @@ func (r *Repo) worktree(ctx context.Context) (*worktree, error) {
 	return w, nil
 }
 
-// hasFilesHere refuses a folder whose repository has no working tree, or has it elsewhere: the files that lie here are not those that git
-// knows. A linked working tree is one, whatever the repository says that it belongs to.
+// hasFilesHere refuses a folder whose repository has no working tree, or has its working tree elsewhere: git does not know the files in the
+// folder. A linked working tree is a working tree, whatever the repository says about its own.
 func (r *Repo) hasFilesHere(all settings) error {
 	if r.commonDir() != r.gitDir {
 		return nil
@@ -83,8 +86,8 @@ func (r *Repo) hasFilesHere(all settings) error {
 
 func (w *worktree) close() { _ = w.root.Close() } // a folder handle: nothing is lost
 
-// conflicts returns the paths whose content on disk is neither what the change starts from nor what it leads to. A file that
-// is missing is no conflict: nothing would be overwritten.
+// conflicts returns the paths whose content on disk is neither the content before the change nor the content after it. A missing file is no
+// conflict: nothing would be overwritten.
 func (w *worktree) conflicts(ctx context.Context, changes []treeChange) ([]string, error) {
 	var dirty []string
 	for _, c := range changes {
@@ -157,7 +160,7 @@ func (w *worktree) anyOf(ctx context.Context, p string, files ...file) (bool, er
 	return false, nil
 }
 
-// clean is what stands on disk as a commit would have it, where f is what the commit before has.
+// clean is content from disk as a commit would have it. f is the file in the commit before.
 func (w *worktree) clean(ctx context.Context, p string, content []byte, f file) ([]byte, error) {
 	if w.conv == nil {
 		return bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n")), nil // checked out by a git that writes CRLF
@@ -166,7 +169,7 @@ func (w *worktree) clean(ctx context.Context, p string, content []byte, f file) 
 	if err != nil {
 		return nil, err
 	}
-	return w.conv.toCommit(ctx, p, content, was)
+	return w.conv.ToCommit(ctx, p, content, was)
 }
 
 // blob is the content of a file, zero for what has none.
@@ -228,8 +231,8 @@ func (w *worktree) knowsModes() bool {
 	if runtime.GOOS == "windows" || w.conv == nil {
 		return false
 	}
-	mode, said := w.conv.settings["core.filemode"]
-	return !said || mode == "" || w.conv.settings.on("core.filemode")
+	mode, said := w.settings["core.filemode"]
+	return !said || mode == "" || w.settings.on("core.filemode")
 }
 
 func ignoreMissing(err error) error {

@@ -30,8 +30,8 @@ spec:
 	return all, &v1alpha1.Fleet{}, file
 }
 
-// TestTemplatesKeepToBounds renders charts whose templates would take all memory there is, or for ever, or would end the process. Each is
-// an error that names the template and what it calls, and soon.
+// TestTemplatesKeepToBounds renders charts whose templates would take all memory, or never end, or end the process. Each gives an error,
+// and soon, that names the template and the function that it calls.
 func TestTemplatesKeepToBounds(t *testing.T) {
 	const laughs = `{{define "l0"}}ha{{end}}`
 	var include, action strings.Builder

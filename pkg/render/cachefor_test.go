@@ -9,7 +9,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/render"
 )
 
-// Each repo has a folder of its own, by whatever way it is found; those that nobody uses go.
+// Each repo has its own cache folder, whatever path leads to the repo. Unused folders are removed.
 func TestCacheFor(t *testing.T) {
 	t.Parallel()
 	dir, cache := t.TempDir(), t.TempDir()

@@ -90,7 +90,7 @@ func decoded(t *testing.T, text []byte) (fields map[string]any) {
 	return fields
 }
 
-// Whatever is in .sourceignore: what is left out is what source-controller leaves out, by its own library.
+// With any .sourceignore, this package leaves out the same files as source-controller's own library.
 func FuzzSourceIgnore(f *testing.F) {
 	for _, text := range []string{
 		"", "/providers/*/c.yaml\n!docs/*.png\nsecret/\n", "# all\n/*\n!/providers\n", "**/b/**\n", "[a-\n", "\\!a\n a \n",

@@ -12,8 +12,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Whatever is in a file of the repo: each problem has its place in it, the objects are those that a YAML library finds, which knows nothing
-// of how this package takes a stream apart, and a namespace gets where a decoder and an encoder would put it.
+// With any content of a file, each problem has its place in the file, and the objects are the same that a YAML library finds, which does
+// not know how this package splits a stream. A namespace is set where a decoder and an encoder would put it.
 func FuzzParse(f *testing.F) {
 	content, err := os.ReadFile("../../templates/testdata/golden/in-memory-smallest.yaml")
 	if err != nil {
@@ -85,7 +85,7 @@ func sameNamespace(t *testing.T, c *content) {
 	}
 }
 
-// identities are those of the objects in a stream, as the library finds them.
+// identities are the identities of the objects in a stream, as the library finds them.
 func identities(src []byte) ([]identity, bool) {
 	all := []identity{}
 	for decoder := yaml.NewDecoder(bytes.NewReader(src)); ; {

@@ -28,8 +28,8 @@ spec:
     providers: [{name: docker}]
 `
 
-// Each case is a fleet repo and what it renders to: the objects with where they come from, then the findings. fleet.yaml is there where a
-// case has none of its own.
+// Each case is a fleet repo and its rendered form: the objects with their sources, then the findings. A case without a fleet.yaml gets a
+// common one.
 func TestCases(t *testing.T) {
 	cases, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(cases) == 0 {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestMetadataOfAllShapes holds what reads the metadata alone to what reads the whole object.
+// TestMetadataOfAllShapes compares the reader of metadata with the reader of whole objects.
 func TestMetadataOfAllShapes(t *testing.T) {
 	t.Parallel()
 	labels, annotations := map[string]string{"team": "a<b", "app": "x"}, map[string]string{"note": "\u2028"}

@@ -331,8 +331,8 @@ func TestHostileOracle(t *testing.T) {
 	}
 }
 
-// TestHostileDiff compares: what a hostile repo has in its history and on disk, and what it has Git itself do. Nothing outside of it is
-// read, not even the configuration of Git that belongs to the user: what that says, such as programs to run, is not for a comparison.
+// TestHostileDiff compares revisions of a hostile repo: its history, its files on disk, and its settings for Git. No file outside of the
+// repo is read, not even the user's own configuration of Git, which may name programs to run.
 func TestHostileDiff(t *testing.T) {
 	child := syswatch.Start(t)
 	configuration := `[core]

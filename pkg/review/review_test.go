@@ -91,7 +91,7 @@ func TestCompareTargets(t *testing.T) {
 	}
 }
 
-// Objects that would have one path get two, whatever their order, and names that file systems do not take are made fit.
+// Objects that would share a path get two paths, in any order. Names that file systems refuse are changed.
 func TestTree(t *testing.T) {
 	objects := []*render.Object{
 		object("ConfigMap", "apps", "x", "", "a"), object("ConfigMap", "apps", "x", "", "b"), object("ClusterRole", "", "system:x", ""),

@@ -162,18 +162,7 @@ func TestPlaceRefused(t *testing.T) {
 func TestBranchOfSomethingElse(t *testing.T) {
 	server := gittest.NewHTTPS(t, gittest.Options{})
 	auth := gitrepo.Auth{Username: server.Username, Token: server.Token, CA: server.CA}
-	dir := t.TempDir()
-	repo, err := gitrepo.Clone(t.Context(), server.URL, auth, "work", dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := repo.Commit(t.Context(), []gitrepo.Change{{Path: "index.html", Content: []byte("x\n")}}, "work",
-		gitrepo.Author{Name: "a", Email: "a@b"}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := repo.Push(t.Context(), auth); err != nil {
-		t.Fatal(err)
-	}
+	server.Seed(t, "work", map[string]string{"index.html": "x\n"})
 	place, err := OpenPlace("branch:work", "mgmt", GitRemote{
 		URL: server.URL, Followed: "main",
 		Auth: func() (gitrepo.Auth, error) { return auth, nil },

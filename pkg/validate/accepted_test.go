@@ -26,7 +26,7 @@ spec:
           spec: {type: object, properties: {size: {type: string, enum: [small, large]}}}
 `
 
-// What is wrong with an object is found whatever objects like it were before.
+// The faults of an object are found even after other valid objects of the same shape.
 func TestAccepted(t *testing.T) {
 	s := &schemas{Set: schema.NewSet()}
 	if n, err := s.Add("crd.yaml", []byte(crd)); n != 1 || err != nil {

@@ -81,8 +81,8 @@ func TestExcludeHidesNoFolder(t *testing.T) {
 	}
 }
 
-// A comment with a reason still silences what a folder cannot be built for, in what is left out as elsewhere; one that is not needed there
-// is not told.
+// A comment with a reason still ignores the fault for which a folder cannot be built, in excluded files as elsewhere. An unused comment in
+// an excluded file is not reported.
 func TestIgnoreInWhatIsExcluded(t *testing.T) {
 	files := withSettings(t, "    exclude: [features/web]\n")
 	files["features/web/namespaced/kustomization.yaml"] = "resources:\n" +
@@ -93,7 +93,7 @@ func TestIgnoreInWhatIsExcluded(t *testing.T) {
 	only(t, validate(t, files, knownKinds(t)).Findings, RuleKustomize)
 }
 
-// That nothing is checked is told, whatever hides why.
+// It is reported that nothing is checked, even if the reason is ignored.
 func TestNothingIsChecked(t *testing.T) {
 	for name, tt := range map[string]struct{ files map[string]string }{
 		"a comment": {infra("    # fleetctl:ignore nothing-applied we like it so\n    exclude: [infra]\n",
@@ -135,7 +135,7 @@ func TestNothingIsCheckedForAHiddenError(t *testing.T) {
 	}
 }
 
-// CRDs are known wherever they stand in the repo, and those that are left out win over no others.
+// CRDs are known wherever they stand in the repo. An excluded CRD never replaces another one.
 func TestCRDsInWhatIsExcluded(t *testing.T) {
 	files := withSettings(t, "    exclude: [hack]\n")
 	files["hack/gadgets.yaml"] = gadgets

@@ -43,7 +43,7 @@ func TestExclude(t *testing.T) {
 	}
 }
 
-// A file that is no YAML, and secrets of a test, may be left out; a kind that nobody knows is said of what is not.
+// A file that is no YAML, and secrets of a test, may be excluded. An unknown kind is reported only in files that are not excluded.
 func TestExcludeWhatCannotBeRead(t *testing.T) {
 	files := withSettings(t, "    exclude: [hack, features/web/namespaced/gadget.yaml]\n")
 	files["hack/template.yaml"] = "{% if a %}\n"

@@ -83,7 +83,7 @@ func write(t testing.TB, files map[string]string) string {
 	return dir
 }
 
-// knownKinds are those of crdFolders: they are compiled once.
+// knownKinds are the kinds of crdFolders. They are compiled once.
 func knownKinds(t testing.TB) *schema.Set {
 	t.Helper()
 	s := &schemas{Set: schema.NewSet()}
@@ -95,7 +95,7 @@ func knownKinds(t testing.TB) *schema.Set {
 	return s.Set
 }
 
-// crdFolders are those of the kinds in the tests' fleets: Cluster API's from its module, which ours requires.
+// crdFolders are the folders with the CRDs of the tests' fleets: Cluster API's come from its module.
 func crdFolders(t testing.TB) []string {
 	t.Helper()
 	out, err := exec.CommandContext(context.WithoutCancel(t.Context()), "go", "list", "-m", "-f", "{{.Dir}}",

@@ -10,7 +10,7 @@ type cloud struct {
 	name string
 	// cluster and machine are its kinds, api their version, core that of Cluster API's own.
 	cluster, machine, api, core string
-	// spec and template are what its kinds need.
+	// spec and template are the required fields of its kinds.
 	spec, template string
 	// credentials are objects, and identity is the field of the cluster that names them.
 	credentials, identity string

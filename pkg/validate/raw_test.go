@@ -11,8 +11,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/validate/schema"
 )
 
-// quiet are the rules that speak of what is meant in these manifests: an older version of Cluster API, and kinds whose CRDs are not at
-// hand.
+// quiet are the rules that report something intended in these manifests: an older version of Cluster API, and kinds without their CRDs.
 var quiet = []string{RuleDeprecated, RuleUnknownKind}
 
 func TestManifestsOfProvidersAreValid(t *testing.T) {
@@ -23,8 +22,8 @@ func TestManifestsOfProvidersAreValid(t *testing.T) {
 	}
 }
 
-// mistakes are those that people make in manifests of a cluster, whichever its provider. NAME, CLUSTER, MACHINE, CORE and API are filled
-// in; crd says that it takes the CRDs of the provider to find it.
+// mistakes are common mistakes in the manifests of a cluster of any provider. NAME, CLUSTER, MACHINE, CORE and API are filled in. crd says
+// that the mistake is found only with the CRDs of the provider.
 var mistakes = []struct {
 	plant
 	crd bool
@@ -194,7 +193,7 @@ var mistakes = []struct {
 	{plant: plant{name: "no YAML", rule: RuleSyntax, old: "  replicas: 3\n", becomes: "  replicas: [3\n", at: "replicas: [3"}},
 }
 
-// rawPlants are the mistakes in the manifests of every provider, and those that only one of them can have.
+// rawPlants are the mistakes in the manifests of every provider, and the mistakes that only one provider's manifests can have.
 func rawPlants(crds bool) []plant {
 	var out []plant
 	for _, c := range clouds {

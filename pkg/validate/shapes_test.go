@@ -11,8 +11,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// meant are the rules that speak of what is so in these repos: kinds whose CRDs are not at hand, older versions, what comes from elsewhere,
-// and clusters that Flux would delete with their file.
+// meant are the rules that report something intended in these repos: kinds without their CRDs, older versions, objects from elsewhere, and
+// clusters that Flux would delete with their file.
 var meant = []string{RuleUnknownKind, RuleDeprecated, RuleForeign, RulePrune}
 
 // Repos in the shapes that people give them are found valid.

@@ -13,7 +13,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/render/rendertest"
 )
 
-// What the renderer gets of the files that were read is what it would get of the disk.
+// The renderer gets the same from the files that were read as from the disk.
 func TestTreeFS(t *testing.T) {
 	dir := t.TempDir()
 	if err := rendertest.Write(dir, 12); err != nil {

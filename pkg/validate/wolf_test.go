@@ -282,7 +282,7 @@ spec:
 	}
 }
 
-// What is wrong in many objects in the same way has one gist, whatever they are called.
+// The same fault in many objects has one gist, whatever the objects' names.
 func TestEqualFindingsHaveOneGist(t *testing.T) {
 	files := rawRepo()
 	for _, name := range []string{"one", "two", "three"} {

@@ -299,8 +299,8 @@ func childOf(t *testing.T, note string) process.Identity {
 	}
 }
 
-// TestDiskFullWhileItRuns fills the disk under a host that works: it says so, whatever it had answered for is there afterwards, and it
-// goes on by itself when there is room.
+// TestDiskFullWhileItRuns fills the disk under a running host. The host says so, keeps every object that it has confirmed, and goes on by
+// itself when there is room again.
 func TestDiskFullWhileItRuns(t *testing.T) {
 	d := newDisk(t, "512m")
 	dir := filepath.Join(d.dir, "host")

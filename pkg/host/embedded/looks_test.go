@@ -9,7 +9,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/embedded"
 )
 
-// That it cannot be told whether a host was ever whole is not that it was not: what it has stays.
+// If nobody can tell whether a host was ever complete, its data stays.
 func TestWhatCannotBeReadIsKept(t *testing.T) {
 	dir := t.TempDir()
 	data := filepath.Join(dir, "control-plane", "data")

@@ -263,8 +263,8 @@ func waitForLog(t *testing.T, h *embedded.Host, program string, words ...string)
 	})
 }
 
-// TestControlPlaneKilledUnderManagers kills etcd and the API server, one after the other: the log says what ended and how, what was
-// written is there, and the managers go on as the processes that they were.
+// TestControlPlaneKilledUnderManagers kills etcd and the API server, one after the other. The log says which program ended and how, the
+// written objects are there, and the managers' processes keep running.
 func TestControlPlaneKilledUnderManagers(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "host")
 	h := newHost(t, embedded.Options{StateDir: dir, ImageDir: filepath.Join(t.TempDir(), "images"), Programs: programs(t)})

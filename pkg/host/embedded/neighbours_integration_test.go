@@ -105,7 +105,7 @@ func TestLoopbackOfItsOwn(t *testing.T) {
 	}
 }
 
-// managersPort is the one that a host's only manager was given.
+// managersPort is the port of a host's only manager.
 func managersPort(t *testing.T, dir string) (port int) {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(dir, "runner", "ports.json"))

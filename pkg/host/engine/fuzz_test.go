@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What engines have answered, and what stands between it and what they might.
+// Answers that engines have given, and variations of them.
 var answers = []string{
 	`[{"Id":"0123","Name":"/kind-control-plane","State":{"Status":"running","Running":true,"StartedAt":"2026-01-02T03:04:05.678901234Z"},"Config":{"Image":"kindest/node:v1.36.3","Labels":{"io.x-k8s.kind.cluster":"kind"}},"Mounts":[{"Type":"volume","Name":"v","Source":"/var/lib/docker/volumes/v/_data","Destination":"/var"}],"NetworkSettings":{"Networks":{"kind":{"IPAddress":"172.18.0.2"}}}}]`,
 	`[{"Id":"4567","Name":"a","ImageName":"docker.io/kindest/node:v1.36.3","State":{"Status":"created","StartedAt":"0001-01-01T00:00:00Z"},"Config":{"Labels":null},"NetworkSettings":{"Networks":null}}]`,

@@ -74,7 +74,8 @@ func goldens(t testing.TB) []golden {
 	return out
 }
 
-// What the fast way takes, the API machinery takes as well, whatever is done to an object; and of valid objects it takes nearly all.
+// Every object that the fast way accepts, the API machinery accepts as well, after any change to the object. The fast way accepts nearly
+// all valid objects.
 func TestAcceptor(t *testing.T) {
 	s := widgets(t)
 	s.modules(t)

@@ -39,8 +39,8 @@ var hostileCRDs = []string{
 	smallCRD + "  x: |\n---\n" + smallCRD,
 }
 
-// Whatever is in a stream of CRDs: apimachinery's reader finds none that Add does not; what is known of a CRD without reading it is what
-// reading it says, or it is told to be broken; and what is kept of a stream says the same as the stream.
+// With any stream of CRDs: Add finds every CRD that apimachinery's reader finds. A CRD's quick facts are the same as those of a full
+// reading, or the CRD is reported as broken. The stored form of a stream gives the same as the stream.
 func FuzzCRDs(f *testing.F) {
 	for _, stream := range hostileCRDs {
 		f.Add([]byte(stream))
@@ -109,7 +109,7 @@ func TestAddPassesOverWhatSpeaksOfCRDs(t *testing.T) {
 	}
 }
 
-// A CRD whose lines say another kind than its fields judges nothing of that kind: it is broken, and says how.
+// A CRD whose lines name another kind than its fields judges no object of that kind. It is broken, and says how.
 func TestCRDThatIsTakenForAnother(t *testing.T) {
 	s := NewSet()
 	text := strings.Replace(smallCRD, "metadata:\n  name: as.b\n", "metadata: {name: as.b}\n", 1) + "  x:\n  name: cs.d\n"

@@ -37,7 +37,7 @@ import (
 
 const patience = 2 * time.Minute
 
-// programs are those that the integration tests of other packages use as well.
+// programs are the same programs that the integration tests of other packages use.
 func programs(t *testing.T) controlplane.Programs {
 	t.Helper()
 	dir := testprograms.ControlPlane(t)
@@ -124,7 +124,7 @@ func TestWhatCAPIAndFluxRelyOn(t *testing.T) {
 		fields.OneTermEqualSelector("metadata.name", "kube-root-ca.crt")),
 		&corev1.ConfigMap{}, "the authority's certificate", there)
 
-	// A Secret that asks for a token gets one, and an owner's end is that of what it owns.
+	// A Secret that asks for a token gets one, and deleting an owner deletes its objects.
 	token := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 		Name: "token", Annotations: map[string]string{corev1.ServiceAccountNameKey: "default"},
 	}, Type: corev1.SecretTypeServiceAccountToken}

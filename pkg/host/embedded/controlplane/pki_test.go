@@ -147,7 +147,7 @@ func TestPortsAreKeptAndReplacedWhenTaken(t *testing.T) {
 	}
 }
 
-// What a power cut has emptied is made anew, for what it held is lost; what only looks wrong is not.
+// A key file that a power cut has emptied is made again, since its content is lost. A file that only looks wrong is not replaced.
 func TestEmptiedKeys(t *testing.T) {
 	p := pki{dir: filepath.Join(t.TempDir(), "pki")}
 	ensured(t, p.dir, start)

@@ -73,8 +73,8 @@ func wantPresented(t *testing.T, dir, address string, ok func(end time.Time) boo
 	}
 }
 
-// TestRenewalWhileItRuns lets certificates expire under a control plane: those that come in their place are taken by the programs that
-// run, none is started anew, and after a crash each finds the others with the new ones.
+// TestRenewalWhileItRuns lets certificates expire under a control plane. The running programs take the new certificates without a restart,
+// and after a crash each program reaches the others with them.
 func TestRenewalWhileItRuns(t *testing.T) {
 	const short = 20 * time.Second
 	dir, at := t.TempDir(), &clock{now: time.Now}
@@ -94,7 +94,7 @@ func TestRenewalWhileItRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// By a clock that is a year late, what is made now is about to expire, and what was made before is of the future.
+	// By a clock that is a year late, new certificates are about to expire, and older ones are from the future.
 	late := time.Now().Add(short).Add(-controlplane.LeafLife)
 	at.set(func() time.Time { return late })
 	soon := func(end time.Time) bool { return end.Before(time.Now().Add(2 * short)) }

@@ -64,7 +64,7 @@ func connect(t *testing.T, socket, target string) (net.Conn, string) {
 
 const granted = "200 OK"
 
-// echo is a server that sends back what it gets, and closes when the client has finished.
+// echo is a server that sends back its input, and closes when the client has finished.
 func echo(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

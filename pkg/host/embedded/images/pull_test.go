@@ -122,7 +122,7 @@ func TestPullWithTheUsersLogin(t *testing.T) {
 	}
 }
 
-// TestPullOfOtherContent: what a registry sends is not what the digest says, or is cut off, or is for another machine.
+// TestPullOfOtherContent: a registry sends content of another digest, cuts the content off, or sends an image for another machine.
 func TestPullOfOtherContent(t *testing.T) {
 	inner := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
 	var spoil func([]byte) []byte

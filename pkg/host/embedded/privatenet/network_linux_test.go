@@ -197,7 +197,7 @@ func TestWhatAChildListensOn(t *testing.T) {
 	}
 }
 
-// ownAddresses are those of this machine.
+// ownAddresses are the addresses of this machine.
 func ownAddresses(t *testing.T) (own []string) {
 	t.Helper()
 	all, err := net.InterfaceAddrs()
@@ -265,7 +265,8 @@ func TestWhatIsOutside(t *testing.T) {
 	}
 }
 
-// TestOpenPorts are those of the machine's loopback, for children and for others of the machine, and not of its other addresses.
+// TestOpenPorts: open ports are those of the machine's loopback, for children and for other programs of the machine, but not at the
+// machine's other addresses.
 func TestOpenPorts(t *testing.T) {
 	for _, host := range []string{"127.0.0.1", "", "0.0.0.0", "[::]", "localhost"} {
 		t.Run(host, func(t *testing.T) { openPort(t, host) })
@@ -315,8 +316,8 @@ func TestClaimedPort(t *testing.T) {
 	}
 }
 
-// TestTaken is true of what a child listens on, in the private network, and of nothing else: not of what the machine has on the same port,
-// and not of ports that were looked at while children were started.
+// TestTaken: a port is taken only if a child listens on it in the private network. A port on which the machine listens is not, and neither
+// are ports that were looked at while children were started.
 func TestTaken(t *testing.T) {
 	n := network(t, privatenet.Options{})
 	stranger, err := net.Listen("tcp", "127.0.0.1:0")

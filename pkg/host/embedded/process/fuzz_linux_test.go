@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Whatever a program calls itself, what the kernel says behind its name is what is read; whatever stands in a table of sockets, those
-// that listen are found.
+// With any name of a program, the fields behind the name are read as the kernel wrote them. In any table of sockets, the listening sockets
+// are found.
 func FuzzProc(f *testing.F) {
 	f.Add("manager", 42, uint64(123456), uint16(8443),
 		[]byte("  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"))

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// The test binary is the child, too: what it does is its first argument.
+// The test binary is the child, too: its first argument says what it does.
 func TestMain(m *testing.M) {
 	if os.Getenv("PROCESS_TEST_CHILD") == "" {
 		os.Exit(m.Run())
@@ -66,7 +66,7 @@ func child(args []string) {
 			panic(err)
 		}
 		time.Sleep(time.Hour)
-	case "asker": // runs what it is told for its output
+	case "asker": // runs the given program for its output
 		exe, err := os.Executable()
 		if err != nil {
 			panic(err)
@@ -86,7 +86,7 @@ func child(args []string) {
 			time.Sleep(time.Hour)
 		}()
 		_, _, _ = syscall.Syscall(syscall.SYS_EXIT, 0, 0, 0)
-	case "parent": // starts what it is told and says its number
+	case "parent": // starts the given program and prints its number
 		s := spec(args[1])
 		if len(args) > 2 {
 			s.Records, s.Env = args[2], append(s.Env, "MARK="+args[3])
@@ -133,7 +133,7 @@ func waitFor(t *testing.T, what string, ok func() bool) {
 func TestFirstThreadIsNotTheProcess(t *testing.T) {
 	started := filepath.Join(t.TempDir(), "started")
 	p := mustStart(t, spec("headless", started))
-	t.Cleanup(func() { _ = syscall.Kill(p.Identity().PID, syscall.SIGKILL) }) // Stop waits for ever for what it takes for ended
+	t.Cleanup(func() { _ = syscall.Kill(p.Identity().PID, syscall.SIGKILL) }) // Stop would wait for ever for a process that it takes for ended
 	waitFor(t, "the first thread has ended", func() bool {
 		s, err := readStat(p.Identity().PID)
 		if err != nil {

@@ -120,7 +120,7 @@ func TestRecordIsMadeUpFor(t *testing.T) {
 	})
 }
 
-// TestStrangersAreLeftAlone has records whose numbers are those of other processes by now, and one that was half written.
+// TestStrangersAreLeftAlone has records whose numbers belong to other processes by now, and a half-written record.
 func TestStrangersAreLeftAlone(t *testing.T) {
 	stranger := mustStart(t, spec("sleep"))
 	id := stranger.Identity()
@@ -182,7 +182,7 @@ func TestListens(t *testing.T) {
 	}
 }
 
-// TestAddressesOfTheKernel are those of its tables on a machine of this kind: 127.0.0.1 and ::1, port 631.
+// TestAddressesOfTheKernel: the kernel's tables on a machine of this kind give the addresses 127.0.0.1 and ::1, port 631.
 func TestAddressesOfTheKernel(t *testing.T) {
 	for text, want := range map[string]string{
 		"0100007F:0277": "127.0.0.1:631", "00000000000000000000000001000000:0277": "[::1]:631",

@@ -11,8 +11,8 @@ import (
 // variable is how Kubernetes refers to one, or how it writes a dollar sign.
 var variable = regexp.MustCompile(`\$\$|\$\([^)]*\)`)
 
-// Whatever a program says of its flags and whatever its arguments are: they mean the same when they are written anew, a flag that is set
-// has its value and changes no other argument, and variables stand for what Kubernetes has them stand for.
+// With any flags of a program and any arguments: the rewritten arguments mean the same, a set flag has its value and changes no other
+// argument, and variables have the values that Kubernetes gives them.
 func FuzzArgs(f *testing.F) {
 	for _, help := range []string{pflagHelp, goHelp, fluxHelp, certManagerHelp} {
 		f.Add(help, "--leader-elect\n--health-addr=:9440\n-v\n2\n--webhook-port\n9443\n--\n--leader-elect")

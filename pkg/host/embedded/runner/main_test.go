@@ -113,7 +113,7 @@ type about struct {
 	Root       []string // what is in the folder that it was started in
 }
 
-// calls tries what its ServiceAccount may and may not do.
+// calls tries the requests that its ServiceAccount may and may not make.
 func calls(ctx context.Context) []string {
 	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
 	if err != nil {

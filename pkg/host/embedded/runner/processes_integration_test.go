@@ -19,7 +19,7 @@ func (w *world) processes() map[process.Identity]string {
 	return processtest.Of(w, filepath.Join(w.dir, runDir))
 }
 
-// wantProcesses waits until there are exactly these, and none of those that were seen before besides.
+// wantProcesses waits until exactly these processes run, and no others of those seen before.
 func (w *world) wantProcesses(seen map[process.Identity]string, want ...process.Identity) {
 	w.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {

@@ -34,7 +34,7 @@ const (
 	armImage  = "registry.example.com/test/manager:other-arch"
 )
 
-// patience is what a busy machine may need for what takes an instant.
+// patience is the time that a busy machine may need for the work of an instant.
 const patience = time.Minute
 
 // world is an API server with a runner.

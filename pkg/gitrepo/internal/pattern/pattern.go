@@ -1,4 +1,5 @@
-package gitrepo
+// Package pattern matches texts against patterns as git does.
+package pattern
 
 import (
 	"regexp"
@@ -6,19 +7,18 @@ import (
 	"unicode/utf8"
 )
 
-// globMatch tells whether a text matches one of git's patterns: * and ? stop at slashes, ** does not. A pattern that is none matches
-// nothing.
-func globMatch(pattern, text string, anyCase bool) bool {
+// Match tells whether a text matches a pattern of git: * and ? stop at slashes, ** does not. An invalid pattern matches nothing.
+func Match(pattern, text string, anyCase bool) bool {
 	flags := "(?s)"
 	if anyCase {
 		flags = "(?si)"
 	}
-	expression, err := regexp.Compile(flags + "^(?:" + globExpression(pattern) + ")$")
-	return err == nil && expression.MatchString(text)
+	compiled, err := regexp.Compile(flags + "^(?:" + expression(pattern) + ")$")
+	return err == nil && compiled.MatchString(text)
 }
 
-// globExpression is a pattern as a regular expression.
-func globExpression(pattern string) string {
+// expression is a pattern as a regular expression.
+func expression(pattern string) string {
 	var b strings.Builder
 	for i := 0; i < len(pattern); {
 		rest := pattern[i:]
@@ -37,8 +37,8 @@ func globExpression(pattern string) string {
 			b.WriteString("[^/]")
 			i++
 		case rest[0] == '[':
-			class, n := globClass(rest)
-			b.WriteString(class)
+			set, n := class(rest)
+			b.WriteString(set)
 			i += n
 		case rest[0] == '\\' && len(rest) > 1:
 			b.WriteString(regexp.QuoteMeta(rest[1:2]))
@@ -52,8 +52,8 @@ func globExpression(pattern string) string {
 	return b.String()
 }
 
-// globClass is the set of characters that a pattern begins with, as a regular expression, and its length.
-func globClass(pattern string) (string, int) {
+// class is the set of characters that a pattern begins with, as a regular expression, and its length.
+func class(pattern string) (string, int) {
 	i, not := 1, false
 	if i < len(pattern) && (pattern[i] == '!' || pattern[i] == '^') {
 		i, not = i+1, true

@@ -1,12 +1,8 @@
-package gitrepo
+package conversion
 
 import (
 	"bytes"
-	"context"
 	"runtime"
-
-	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/filemode"
 )
 
 // eolAction is what git does about the ends of a file's lines. They are git's own (convert.c); "auto" ones look at the content first.
@@ -21,7 +17,7 @@ const (
 )
 
 // endings is what git does about the line ends of a file with these attributes.
-func (s settings) endings(a attributes) eolAction {
+func (s Settings) endings(a Attributes) eolAction {
 	text := a.text
 	switch text {
 	case isSet, unset, "auto", "input":
@@ -58,18 +54,18 @@ func (s settings) endings(a attributes) eolAction {
 		return eolInput
 	case s["core.autocrlf"] == "input":
 		return eolAutoInput
-	case s.on("core.autocrlf"):
+	case s.On("core.autocrlf"):
 		return eolAutoCRLF
 	}
 	return eolNone
 }
 
 // writesCRLF tells whether text has CRLF on disk where no attribute says.
-func (s settings) writesCRLF() bool {
+func (s Settings) writesCRLF() bool {
 	switch {
 	case s["core.autocrlf"] == "input":
 		return false
-	case s.on("core.autocrlf"), s["core.eol"] == "crlf":
+	case s.On("core.autocrlf"), s["core.eol"] == "crlf":
 		return true
 	}
 	return s["core.eol"] != "lf" && runtime.GOOS == "windows"
@@ -77,7 +73,7 @@ func (s settings) writesCRLF() bool {
 
 func (a eolAction) auto() bool { return a == eolAutoInput || a == eolAutoCRLF }
 
-// lineStats is what git counts to tell text from what is none.
+// lineStats are the counts by which git tells text from binary content.
 type lineStats struct{ crlf, loneCR, loneLF, nul, printable, nonPrintable int }
 
 func countLines(content []byte) lineStats {
@@ -136,28 +132,18 @@ func hasCRLF(content []byte) bool {
 	return !s.binary() && s.crlf > 0
 }
 
-// keepLineEnds gives what goes to disk the line ends that the file has there, where they are other ones than git would put there and make
-// the same commit: who edits it by hand leaves them, too. hash is what git is to find.
-func (w *worktree) keepLineEnds(ctx context.Context, s *step, hash plumbing.Hash) error {
-	if s.before.mode == filemode.Empty || s.before.mode == filemode.Symlink || w.conv.needsGit(w.conv.found[s.path]) {
-		return nil
-	}
-	there, now := countLines(s.before.content), countLines(s.content)
-	lf := bytes.ReplaceAll(s.content, []byte("\r\n"), []byte("\n"))
-	var kept []byte
+// LikeThere returns content with the line ends that the file has on disk, if all its lines have the same ones and they are not those of
+// content. Otherwise it returns false.
+func LikeThere(content, disk []byte) ([]byte, bool) {
+	there, now := countLines(disk), countLines(content)
+	lf := bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n"))
 	switch {
 	case there.crlf > 0 && there.loneLF == 0 && there.loneCR == 0 && now.loneLF > 0:
-		kept = bytes.ReplaceAll(lf, []byte("\n"), []byte("\r\n"))
+		return bytes.ReplaceAll(lf, []byte("\n"), []byte("\r\n")), true
 	case there.loneLF > 0 && there.crlf == 0 && now.crlf > 0:
-		kept = lf
-	default:
-		return nil
+		return lf, true
 	}
-	cleaned, err := w.clean(ctx, s.path, kept, s.from)
-	if err == nil && plumbing.ComputeHash(plumbing.BlobObject, cleaned) == hash {
-		s.content = kept
-	}
-	return err
+	return nil, false
 }
 
 // toDisk is what a commit has as it stands on disk.

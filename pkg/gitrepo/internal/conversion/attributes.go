@@ -1,4 +1,4 @@
-package gitrepo
+package conversion
 
 import (
 	"bytes"
@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
 
+	"github.com/fleetctl/fleetctl/pkg/gitrepo/internal/pattern"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
@@ -22,14 +22,14 @@ const (
 	unspecified = ""
 )
 
-// attributes are those of a file that change what git makes of its content.
-type attributes struct{ text, crlf, eol, filter, encoding, ident string }
+// Attributes are the attributes of a file that change how git converts its content.
+type Attributes struct{ text, crlf, eol, filter, encoding, ident string }
 
 // attributeNames are their names, in the order of the fields.
 var attributeNames = []string{"text", "crlf", "eol", "filter", "working-tree-encoding", "ident"}
 
 // field is where the attribute of a name goes, nil for others.
-func (a *attributes) field(name string) *string {
+func (a *Attributes) field(name string) *string {
 	for i, field := range []*string{&a.text, &a.crlf, &a.eol, &a.filter, &a.encoding, &a.ident} {
 		if attributeNames[i] == name {
 			return field
@@ -38,29 +38,23 @@ func (a *attributes) field(name string) *string {
 	return nil
 }
 
-// attributesFile is what a folder says about the files in it and below.
-const attributesFile = ".gitattributes"
+// File says in a folder what attributes the files in it and below have.
+const File = ".gitattributes"
 
-// attributeReader finds the attributes of files: through git where it is installed, else as git does it.
-type attributeReader struct {
-	repo     *Repo
-	root     *os.Root
-	settings settings
-	found    map[string]attributes
+// reader finds the attributes of files: through git where it is installed, else as git does it.
+type reader struct {
+	place
+	found    map[string]Attributes
 	global   []byte // what is said outside of the working tree
 	anywhere bool   // something is
 	macros   map[string][]string
 	folders  map[string][]byte // the file of each folder, nil where it has none
 }
 
-func (r *Repo) attributeReader(root *os.Root, all settings) (*attributeReader, error) {
-	a := &attributeReader{repo: r, root: root, settings: all, found: map[string]attributes{}, folders: map[string][]byte{}}
+func newReader(p place) (*reader, error) {
+	a := &reader{place: p, found: map[string]Attributes{}, folders: map[string][]byte{}}
 	a.macros = map[string][]string{"binary": {"-diff", "-merge", "-text"}}
-	own := userConfig("attributes")
-	if named := all["core.attributesfile"]; named != "" {
-		own = expand(named, filepath.Join(r.dir, "x"))
-	}
-	for _, name := range []string{"/etc/gitattributes", own} {
+	for _, name := range a.Global {
 		content, err := readIfThere(name)
 		if err != nil {
 			return nil, err
@@ -68,13 +62,9 @@ func (r *Repo) attributeReader(root *os.Root, all settings) (*attributeReader, e
 		a.global = append(append(a.global, content...), '\n')
 	}
 	a.anywhere = len(bytes.TrimSpace(a.global)) > 0
-	info, err := readIfThere(a.infoFile())
+	info, err := readIfThere(a.Info)
 	a.anywhere = a.anywhere || len(info) > 0
 	return a, err
-}
-
-func (a *attributeReader) infoFile() string {
-	return filepath.Join(a.repo.commonDir(), "info", "attributes")
 }
 
 func readIfThere(name string) ([]byte, error) {
@@ -86,15 +76,15 @@ func readIfThere(name string) ([]byte, error) {
 }
 
 // folder is the .gitattributes of a folder. A link is none, as git has it.
-func (a *attributeReader) folder(dir string) ([]byte, error) {
+func (a *reader) folder(dir string) ([]byte, error) {
 	if content, ok := a.folders[dir]; ok {
 		return content, nil
 	}
 	const most = 100 << 20 // git ignores larger ones
-	name := filepath.Join(filepath.FromSlash(dir), attributesFile)
+	name := filepath.Join(filepath.FromSlash(dir), File)
 	var content []byte
-	if info, err := a.root.Lstat(name); err == nil && info.Mode().IsRegular() && info.Size() < most {
-		f, err := a.root.Open(name)
+	if info, err := a.Root.Lstat(name); err == nil && info.Mode().IsRegular() && info.Size() < most {
+		f, err := a.Root.Open(name)
 		if err != nil {
 			return nil, err
 		}
@@ -118,8 +108,8 @@ func foldersOf(p string) []string {
 	return all
 }
 
-// unmarked tells whether nothing anywhere says anything about a file.
-func (a *attributeReader) unmarked(p string) (bool, error) {
+// Unmarked tells whether nothing anywhere says anything about a file.
+func (a *reader) Unmarked(p string) (bool, error) {
 	if a.anywhere {
 		return false, nil
 	}
@@ -131,20 +121,20 @@ func (a *attributeReader) unmarked(p string) (bool, error) {
 	return true, nil
 }
 
-// look finds the attributes of files, all at once where git is asked.
-func (a *attributeReader) look(ctx context.Context, paths ...string) error {
+// Look finds the attributes of files, all at once where git is asked.
+func (a *reader) Look(ctx context.Context, paths ...string) error {
 	var ask []string
 	for _, p := range paths {
 		if _, known := a.found[p]; known {
 			continue
 		}
-		plain, err := a.unmarked(p)
+		plain, err := a.Unmarked(p)
 		switch {
 		case err != nil:
 			return fmt.Errorf("read the attributes of %s: %w", p, err)
 		case plain:
-			a.found[p] = attributes{}
-		case gitProgram() != "":
+			a.found[p] = Attributes{}
+		case a.Git != nil:
 			ask = append(ask, p)
 		default:
 			if a.found[p], err = a.read(p); err != nil {
@@ -156,9 +146,9 @@ func (a *attributeReader) look(ctx context.Context, paths ...string) error {
 		return nil
 	}
 	input := strings.Join(ask, "\x00") + "\x00"
-	out, err := a.repo.runGit(ctx, nil, []byte(input), append([]string{"check-attr", "--stdin", "-z"}, attributeNames...)...)
+	out, err := a.Git(ctx, []byte(input), append([]string{"check-attr", "--stdin", "-z"}, attributeNames...)...)
 	if err != nil {
-		return a.repo.untrusted(err)
+		return a.Untrusted(err)
 	}
 	answers := strings.Split(string(out), "\x00")
 	for i := 0; i+2 < len(answers); i += 3 {
@@ -176,22 +166,22 @@ func (a *attributeReader) look(ctx context.Context, paths ...string) error {
 }
 
 // read finds the attributes of a file as git does.
-func (a *attributeReader) read(p string) (attributes, error) {
+func (a *reader) read(p string) (Attributes, error) {
 	values := map[string]string{}
 	a.apply(values, a.global, ".", p, true)
 	for _, dir := range foldersOf(p) {
 		content, err := a.folder(dir)
 		if err != nil {
-			return attributes{}, err
+			return Attributes{}, err
 		}
 		a.apply(values, content, dir, p, dir == ".")
 	}
-	info, err := readIfThere(a.infoFile())
+	info, err := readIfThere(a.Info)
 	if err != nil {
-		return attributes{}, err
+		return Attributes{}, err
 	}
 	a.apply(values, info, ".", p, true)
-	var found attributes
+	var found Attributes
 	for name, value := range values {
 		if field := found.field(name); field != nil {
 			*field = value
@@ -201,7 +191,7 @@ func (a *attributeReader) read(p string) (attributes, error) {
 }
 
 // apply sets what the lines of a file in a folder say about the file at p.
-func (a *attributeReader) apply(values map[string]string, content []byte, dir, p string, macros bool) {
+func (a *reader) apply(values map[string]string, content []byte, dir, p string, macros bool) {
 	for line := range strings.Lines(strings.TrimPrefix(string(content), "\ufeff")) {
 		pattern, words := attributeLine(line)
 		if name, ok := strings.CutPrefix(pattern, "[attr]"); ok {
@@ -219,7 +209,7 @@ func (a *attributeReader) apply(values map[string]string, content []byte, dir, p
 	}
 }
 
-func (a *attributeReader) set(values map[string]string, word string) {
+func (a *reader) set(values map[string]string, word string) {
 	name, value, hasValue := strings.Cut(word, "=")
 	switch {
 	case hasValue:
@@ -260,16 +250,16 @@ func attributeLine(line string) (pattern string, words []string) {
 
 // attributePatternMatches tells whether a pattern in the file of a folder means a path. One without a slash means names in any folder
 // below.
-func attributePatternMatches(pattern, dir, p string) bool {
+func attributePatternMatches(written, dir, p string) bool {
 	inside := p
 	if dir != "." {
 		inside = strings.TrimPrefix(p, dir+"/")
 	}
-	if strings.HasSuffix(pattern, "/") {
+	if strings.HasSuffix(written, "/") {
 		return false // folders have no attributes
 	}
-	if !strings.Contains(pattern, "/") {
-		return globMatch(pattern, path.Base(inside), false)
+	if !strings.Contains(written, "/") {
+		return pattern.Match(written, path.Base(inside), false)
 	}
-	return globMatch(strings.TrimPrefix(pattern, "/"), inside, false)
+	return pattern.Match(strings.TrimPrefix(written, "/"), inside, false)
 }

@@ -1,0 +1,204 @@
+// Package conversion knows what git makes of a file's content between a commit and the disk: the ends of lines, filters, encodings, and
+// keywords. The attributes of the file and git's configuration say what to do. Filters and encodings are left to git itself.
+package conversion
+
+import (
+	"context"
+	"errors"
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// ErrConversion says that a file cannot be brought into a commit, or onto disk, as git would do it.
+var ErrConversion = errors.New("cannot convert a file as git does")
+
+// Settings are git's configuration, the value of a variable that is set last.
+type Settings map[string]string
+
+// On tells whether a variable is true, as git reads it.
+func (s Settings) On(name string) bool {
+	switch strings.ToLower(s[name]) {
+	case "true", "yes", "on", "1":
+		return true
+	}
+	return false
+}
+
+// Blobs keeps the content of committed files.
+type Blobs interface {
+	// Read returns the content of a file; nil for the zero hash.
+	Read(hash plumbing.Hash) ([]byte, error)
+	// Wrote tells of an object that git itself has written there.
+	Wrote(hash plumbing.Hash)
+}
+
+// Place is a working tree, and what git knows about it.
+type Place struct {
+	Root     *os.Root
+	Settings Settings
+	// Global are the files with attributes outside of the repository, and Info is the repository's own outside of the working tree.
+	Global []string
+	Info   string
+	Blobs  Blobs
+	// Git runs git in the repository; nil where it is not installed.
+	Git func(ctx context.Context, input []byte, args ...string) ([]byte, error)
+	// Untrusted is the error of a repository that git does not work in.
+	Untrusted func(error) error
+}
+
+type place = Place
+
+// Converter knows what git makes of a file's content between disk and commit. A file has three forms: in a commit, on disk, and for
+// editing. The form for editing is the commit's, unless a filter makes it unreadable there.
+type Converter struct{ *reader }
+
+// New returns the converter of a working tree.
+func New(p Place) (*Converter, error) {
+	r, err := newReader(p)
+	if err != nil {
+		return nil, err
+	}
+	return &Converter{r}, nil
+}
+
+// Found returns the attributes of a file that Look has found.
+func (c *Converter) Found(p string) Attributes { return c.found[p] }
+
+// MayConvert tells whether any file may stand on disk in another form than in a commit.
+func (c *Converter) MayConvert() bool { return c.Settings.writesCRLF() || c.anywhere }
+
+// of returns the attributes of a file.
+func (c *Converter) of(ctx context.Context, p string) (Attributes, error) {
+	err := c.Look(ctx, p)
+	return c.found[p], err
+}
+
+// Filtered tells whether a filter that the user has set up is for a file.
+func (c *Converter) Filtered(a Attributes) bool {
+	for _, kind := range []string{"clean", "smudge", "process"} {
+		if c.Settings["filter."+a.filter+"."+kind] != "" {
+			return a.hasFilter()
+		}
+	}
+	return false
+}
+
+func (a Attributes) hasFilter() bool {
+	return a.filter != unspecified && a.filter != unset && a.filter != isSet
+}
+
+// encoded tells whether a file stands on disk in another encoding than UTF-8.
+func (a Attributes) encoded() bool {
+	switch strings.ToUpper(a.encoding) {
+	case unspecified, strings.ToUpper(unset), strings.ToUpper(isSet), "UTF-8", "UTF8":
+		return false
+	}
+	return true
+}
+
+// NeedsGit tells whether only git itself can convert a file.
+func (c *Converter) NeedsGit(a Attributes) bool {
+	return c.Filtered(a) || a.encoded() || a.ident == isSet
+}
+
+// refuse is the error of a file that needs git where there is none.
+func refuse(p string, a Attributes) error {
+	what := "ident"
+	switch {
+	case a.hasFilter():
+		what = "filter=" + a.filter
+	case a.encoded():
+		what = "working-tree-encoding=" + a.encoding
+	}
+	return diag.Errorf("install git, which does it", "%w: %s has the attribute %s", ErrConversion, p, what)
+}
+
+// ToCommit is content from disk as a commit has it. was is what is committed.
+func (c *Converter) ToCommit(ctx context.Context, p string, content, was []byte) ([]byte, error) {
+	a, err := c.of(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	if !c.NeedsGit(a) {
+		return c.Settings.endings(a).toLF(content, was), nil
+	}
+	if c.Git == nil {
+		return nil, refuse(p, a)
+	}
+	args := []string{"hash-object", "-w", "--stdin", "--path", p}
+	if a.text+a.crlf+a.eol == "" && c.Settings.endings(a).auto() && hasCRLF(was) {
+		args = append([]string{"-c", "core.autocrlf=false"}, args...) // what git does where it looks into the index
+	}
+	out, err := c.Git(ctx, content, args...)
+	if err != nil {
+		return nil, diag.Errorf("`git add "+p+"` has to work", "%w: %s: %w", ErrConversion, p, err)
+	}
+	hash := plumbing.NewHash(strings.TrimSpace(string(out)))
+	c.Blobs.Wrote(hash)
+	return c.Blobs.Read(hash)
+}
+
+// ToDisk is a file of a commit as it stands on disk.
+func (c *Converter) ToDisk(ctx context.Context, p string, hash plumbing.Hash) ([]byte, error) {
+	a, err := c.of(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	content, err := c.Blobs.Read(hash)
+	if err != nil || !c.NeedsGit(a) {
+		return c.Settings.endings(a).toDisk(content), err
+	}
+	if c.Git == nil {
+		return nil, refuse(p, a)
+	}
+	out, err := c.Git(ctx, nil, "cat-file", "--filters", "--path="+p, hash.String())
+	if err != nil {
+		return nil, diag.Errorf("`git checkout "+p+"` has to work", "%w: %s: %w", ErrConversion, p, err)
+	}
+	return out, nil
+}
+
+// expanded is a keyword that ident has filled in.
+var expanded = regexp.MustCompile(`\$Id:[^$\n]*\$`)
+
+// FromEdit is content that was edited as a commit has it. A file that was marked for a filter that is not set up is refused: git would
+// commit in clear what is meant to be encrypted.
+func (c *Converter) FromEdit(ctx context.Context, p string, content, was []byte) ([]byte, error) {
+	a, err := c.of(ctx, p)
+	switch {
+	case err != nil:
+		return nil, err
+	case c.Filtered(a) && a.encoded():
+		return nil, diag.Errorf("commit the change yourself", "%w: %s has the attributes filter=%s and working-tree-encoding=%s", ErrConversion,
+			p, a.filter, a.encoding)
+	case c.Filtered(a):
+		return c.ToCommit(ctx, p, content, was)
+	case a.hasFilter():
+		return nil, diag.Errorf("set it up as the repository asks for (`git-crypt unlock`, `git lfs install`), or commit the change yourself",
+			"%w: %s has the attribute filter=%s, and git knows no such filter", ErrConversion, p, a.filter)
+	case a.encoded() && c.Git == nil:
+		return nil, refuse(p, a)
+	}
+	content = c.Settings.endings(a).toLF(content, was)
+	if a.ident == isSet {
+		content = expanded.ReplaceAll(content, []byte("$$Id$$"))
+	}
+	return content, nil
+}
+
+// ToEdit is a file of a commit as it is edited.
+func (c *Converter) ToEdit(ctx context.Context, p string, hash plumbing.Hash) ([]byte, error) {
+	a, err := c.of(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	if c.Filtered(a) && c.Git != nil {
+		return c.ToDisk(ctx, p, hash)
+	}
+	return c.Blobs.Read(hash)
+}
