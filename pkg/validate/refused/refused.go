@@ -1,9 +1,12 @@
-// Package refused knows what the webhooks and controllers of cloud providers refuse of an object that its CRD takes.
+// Package refused knows what the API server, and the webhooks and controllers of Cluster API's providers, refuse of an object that its
+// schema takes.
 package refused
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/render"
@@ -55,14 +58,24 @@ var refusals = map[string]func(part){
 	"VSphereVM":                        vsphereMachine,
 }
 
-// Judge reports what the provider of an object refuses of its content, although its CRD takes it.
+// Judge reports what the API server, or the provider of an object, refuses of its content, although its schema takes it.
 func Judge(o *render.Object, content map[string]any, report func(field, summary, hint string)) {
-	group, _, _ := strings.Cut(o.APIVersion, "/")
+	group, _, grouped := strings.Cut(o.APIVersion, "/")
+	if !grouped {
+		group = ""
+	}
+	whole := part{o, content, "", report}
+	for _, known := range []map[string]func(part){builtIn, core} {
+		if judge := known[group+"/"+o.Kind]; judge != nil {
+			judge(whole)
+			return
+		}
+	}
 	judge := refusals[o.Kind]
 	if judge == nil || !strings.HasSuffix(group, ".cluster.x-k8s.io") || strings.HasPrefix(group, "vmware.") {
 		return
 	}
-	p := part{o, content, "", report}.in("spec")
+	p := whole.in("spec")
 	if strings.HasSuffix(o.Kind, "Template") {
 		p = p.in("template").in("spec")
 	}
@@ -128,6 +141,15 @@ func (p part) word(field string) string { return p.fields.Text(field) }
 func (p part) known(field string) (text string, ok bool) {
 	text = p.word(field)
 	return text, text != "" && !strings.Contains(text, "${")
+}
+
+// names are those of the fields, in order.
+func (p part) names() []string { return slices.Sorted(maps.Keys(p.fields)) }
+
+// isZero tells that a field is given, and is nothing: 0 or 0%.
+func (p part) isZero(field string) bool {
+	n, ok := p.number(field)
+	return ok && n == 0 || p.word(field) == "0%"
 }
 
 // number is the one in a field.

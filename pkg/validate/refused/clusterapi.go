@@ -1,0 +1,108 @@
+package refused
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// core are what judges kinds of Cluster API itself, by group and kind, as its webhooks do.
+var core = map[string]func(part){
+	"cluster.x-k8s.io/MachineDeployment":                machineDeployment,
+	"cluster.x-k8s.io/MachineSet":                       func(p part) { selects(p.in("spec")) },
+	"cluster.x-k8s.io/MachinePool":                      scaled,
+	"cluster.x-k8s.io/MachineHealthCheck":               healthCheck,
+	"controlplane.cluster.x-k8s.io/KubeadmControlPlane": kubeadmControlPlane,
+}
+
+func machineDeployment(p part) {
+	spec := p.in("spec")
+	selects(spec)
+	scaled(p)
+	for _, update := range []part{spec.in("strategy").in("rollingUpdate"), spec.in("rollout").in("strategy").in("rollingUpdate")} {
+		update.share("maxSurge")
+		update.share("maxUnavailable")
+	}
+}
+
+// share reports what is neither a number nor a percentage.
+func (p part) share(field string) {
+	text, ok := p.known(field)
+	if ok && (!strings.HasSuffix(text, "%") || !isNumber(strings.TrimSuffix(text, "%")) || text == "%") {
+		p.refuse(field, fmt.Sprintf("%.80q is neither a number nor a percentage", text), "write a number such as 1, or a text such as 40%")
+	}
+}
+
+// Annotations by which the cluster autoscaler knows the limits of a pool.
+const (
+	leastNodes = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size"
+	mostNodes  = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size"
+)
+
+// scaled reports limits of a pool that the cluster autoscaler does not take. It leaves such a pool as it is, without a word.
+func scaled(p part) {
+	annotations := p.in("metadata").in("annotations")
+	numbers := map[string]int{}
+	for _, name := range []string{leastNodes, mostNodes} {
+		text, ok := annotations.known(name)
+		if !ok {
+			continue
+		}
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 {
+			p.refuse("metadata.annotations", fmt.Sprintf("%s is %.80q, which is no number of nodes", name, text), "write a number in quotes")
+			return
+		}
+		numbers[name] = n
+	}
+	least, given := numbers[leastNodes]
+	if most, ok := numbers[mostNodes]; ok && given && least > most {
+		p.refuse("metadata.annotations", fmt.Sprintf("the autoscaler's least number of nodes, %d, is more than its greatest, %d", least, most),
+			"let "+leastNodes+" be at most "+mostNodes)
+	}
+}
+
+func healthCheck(p part) {
+	spec := p.in("spec")
+	selector := spec.in("selector")
+	if spec.given("selector") && !selector.has("matchLabels") && !selector.has("matchExpressions") {
+		spec.refuse("selector", "it selects nothing", "name labels of the machines to look at under matchLabels")
+	}
+	spec.share("maxUnhealthy")
+	spec.in("remediation").in("triggerIf").share("unhealthyLessThanOrEqualTo")
+	const tooShort, hint = "a node that is given less than 30 seconds to start never does", "write at least 30 seconds"
+	if text, ok := spec.known("nodeStartupTimeout"); ok {
+		if d, err := time.ParseDuration(text); err == nil && d != 0 && d < 30*time.Second {
+			spec.refuse("nodeStartupTimeout", tooShort, hint)
+		}
+	}
+	checks := spec.in("checks")
+	if n, ok := checks.number("nodeStartupTimeoutSeconds"); ok && n != 0 && n < 30 {
+		checks.refuse("nodeStartupTimeoutSeconds", tooShort, hint)
+	}
+}
+
+func kubeadmControlPlane(p part) {
+	spec := p.in("spec")
+	replicas, counted := spec.number("replicas")
+	etcd := spec.in("kubeadmConfigSpec").in("clusterConfiguration").in("etcd")
+	switch {
+	case counted && replicas == 0:
+		spec.refuse("replicas", "a control plane has at least one node", "write 1, 3 or 5")
+	case counted && int(replicas)%2 == 0 && !etcd.has("external"):
+		spec.refuse("replicas", fmt.Sprintf("%v is even, and etcd runs on the nodes of the control plane", replicas), "write 1, 3 or 5")
+	}
+	for _, update := range []part{
+		spec.in("rolloutStrategy").in("rollingUpdate"), spec.in("rollout").in("strategy").in("rollingUpdate"),
+	} {
+		surge, ok := update.number("maxSurge")
+		switch {
+		case ok && surge != 0 && surge != 1:
+			update.refuse("maxSurge", fmt.Sprintf("it is %v, and a control plane takes 0 or 1", surge),
+				"write 1, or 0 to replace nodes in their place")
+		case ok && surge == 0 && counted && replicas < 3:
+			update.refuse("maxSurge", "with 0, a control plane needs at least 3 nodes", "write 1")
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package refused
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// pods judges the spec of pods. claims are volumes that a StatefulSet makes for each of them.
+func pods(spec part, claims []string) {
+	volumes := slices.Clone(claims)
+	for _, v := range spec.each("volumes") {
+		v.once("volume", &volumes, len(claims))
+	}
+	var names []string
+	for _, list := range []string{"initContainers", "containers"} {
+		for _, c := range spec.each(list) {
+			c.once("container", &names, 0)
+			container(c, volumes)
+		}
+	}
+}
+
+// once reports a name that is among those seen after the first few, and remembers it.
+func (p part) once(what string, seen *[]string, after int) {
+	name, ok := p.known("name")
+	if !ok {
+		return
+	}
+	if slices.Contains((*seen)[after:], name) {
+		p.refuse("name", fmt.Sprintf("there is a %s %s already", what, name), "give each a name of its own")
+	}
+	*seen = append(*seen, name)
+}
+
+func container(c part, volumes []string) {
+	if image, ok := c.known("image"); ok && strings.ContainsAny(image, " \t\n") {
+		c.refuse("image", fmt.Sprintf("%.80q is no image: it has a space", image), "take the space out")
+	}
+	for _, list := range []string{"volumeMounts", "volumeDevices"} {
+		for _, mount := range c.each(list) {
+			if name, ok := mount.known("name"); ok && !slices.Contains(volumes, name) {
+				mount.refuse("name", "there is no volume "+name, "name one of the volumes of the pod: "+strings.Join(volumes, ", "))
+			}
+		}
+	}
+	probes(c)
+	resources(c.in("resources"))
+}
+
+// probes reports a probe at a port that the container does not name.
+func probes(c part) {
+	var ports []string
+	for _, port := range c.each("ports") {
+		ports = append(ports, port.word("name"))
+	}
+	for _, name := range []string{"livenessProbe", "readinessProbe", "startupProbe"} {
+		for _, way := range []string{"httpGet", "tcpSocket"} {
+			at := c.in(name).in(way)
+			if port, ok := at.known("port"); ok && !isNumber(port) && !slices.Contains(ports, port) {
+				at.refuse("port", fmt.Sprintf("the container has no port called %.80q", port), "write the port's number, or name it under ports")
+			}
+		}
+	}
+}
+
+func isNumber(text string) bool { return strings.Trim(text, "0123456789") == "" }
+
+// resources reports requests that are more than their limits.
+func resources(p part) {
+	limits := p.in("limits")
+	requests := p.in("requests")
+	for _, name := range requests.names() {
+		request, ok := requests.quantity(name)
+		limit, limited := limits.quantity(name)
+		if ok && limited && request.Cmp(limit) > 0 {
+			requests.refuse(name, fmt.Sprintf("%s is more than the limit, which is %s", request.String(), limit.String()),
+				"let the request be at most the limit")
+		}
+	}
+}
+
+// quantity is the one in a field; ok is false where there is none. A text that is none is the schema's to tell, and a long one is not read.
+func (p part) quantity(field string) (q resource.Quantity, ok bool) {
+	text, ok := p.known(field)
+	if n, is := p.number(field); is {
+		text, ok = fmt.Sprint(n), true
+	}
+	if !ok || len(text) > 20 || strings.ContainsAny(text, "eE") && !strings.HasSuffix(text, "E") && !strings.HasSuffix(text, "Ei") {
+		return q, false
+	}
+	q, err := resource.ParseQuantity(text)
+	return q, err == nil
+}
