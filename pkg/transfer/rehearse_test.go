@@ -340,10 +340,21 @@ func TestRehearseWhatTheRemoteHas(t *testing.T) {
 			t.Fatal(err)
 		}
 		changes := []gitrepo.Change{{Path: file, Content: []byte(strings.ReplaceAll(quota, "SIZE", size))}}
-		if _, _, err := repo.Commit(ctx, changes, "Size", gitrepo.Author{Name: "a", Email: "a@example.com"}); err != nil {
+		base, err := repo.Head()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := repo.CommitOnto(ctx, base, changes, "Size", gitrepo.Author{Name: "a", Email: "a@example.com"}); err != nil {
 			t.Fatal(err)
 		}
 		return repo
+	}
+	push := func(repo *gitrepo.Repo) {
+		t.Helper()
+		nothing := func(string) ([]gitrepo.Change, error) { return nil, nil }
+		if _, err := repo.Sync(ctx, auth, nothing, "Size", gitrepo.Author{}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	x.opts.Change = change.Options{Dir: clone(), Git: change.Credentials{Token: forge.Token}}
 	if err := x.rehearse(ctx, target, nil); err != nil {
@@ -359,18 +370,12 @@ func TestRehearseWhatTheRemoteHas(t *testing.T) {
 	if said := strings.Join(h.warnings, "\n"); !strings.Contains(said, "commits that the remote does not have") {
 		t.Errorf("of what is not pushed: %q", said)
 	}
-	if _, err := mine.Push(ctx, auth); err != nil {
-		t.Fatal(err)
-	}
+	push(mine)
 	x.opts.Change.Dir = clone()
-	if _, err := commit(x.opts.Change.Dir, "8").Push(ctx, auth); err != nil {
-		t.Fatal(err)
-	}
+	push(commit(x.opts.Change.Dir, "8"))
 	behind := clone()
 	head := gittest.Git(t, behind, "rev-parse", "HEAD")
-	if _, err := commit(x.opts.Change.Dir, "-7").Push(ctx, auth); err != nil {
-		t.Fatal(err)
-	}
+	push(commit(x.opts.Change.Dir, "-7"))
 	x.opts.Change.Dir = behind
 	if err := x.rehearse(ctx, target, nil); err == nil || !strings.Contains(err.Error(), "ResourceQuota shop/all") {
 		t.Errorf("what the remote alone has: %v", err)
