@@ -2,6 +2,8 @@ package kube
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"time"
@@ -39,17 +41,32 @@ func (r *roundTimeout) RoundTrip(req *http.Request) (*http.Response, error) {
 		cancel()
 		return nil, err
 	}
-	resp.Body = &cancelOnClose{ReadCloser: resp.Body, cancel: cancel}
+	resp.Body = &cancelOnClose{ReadCloser: resp.Body, own: ctx, callers: req.Context(), cancel: cancel}
 	return resp, nil
 }
 
 // WrappedRoundTripper lets client-go find the wrapped transport.
 func (r *roundTimeout) WrappedRoundTripper() http.RoundTripper { return r.next }
 
+// errHalfAnswer means that the server began to answer, and the time of the request ended before the end of the answer. So there is a
+// server, which is slow, or a slow machine on either side.
+var errHalfAnswer = errors.New("the API server answers slowly")
+
 // cancelOnClose releases the context of a request when its body is closed.
 type cancelOnClose struct {
 	io.ReadCloser
-	cancel context.CancelFunc
+	// own is the context of the request, with its time limit, and callers that of the caller.
+	own, callers context.Context //nolint:containedctx // they are those of this one request
+	cancel       context.CancelFunc
+}
+
+// Read reads the body, and tells the end of the request's own time from other errors.
+func (b *cancelOnClose) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) && errors.Is(b.own.Err(), context.DeadlineExceeded) && b.callers.Err() == nil {
+		err = fmt.Errorf("%w: %w", errHalfAnswer, err)
+	}
+	return n, err
 }
 
 // Close closes the body.
