@@ -36,6 +36,10 @@ func newAWS(t *testing.T) *simulatedAWS {
 	return aws
 }
 
+// startsWithin is how long a simulator may take to start. moto is a large program to read: on a quiet machine it takes seconds, and beside
+// builds more than a minute.
+const startsWithin = 4 * time.Minute
+
 // simulate starts the simulator of a cloud, whose first line tells what it is. It ends with the test, however that ends: its standard input
 // does.
 func simulate(t *testing.T, cloud string, cmd *exec.Cmd, into any) {
@@ -83,8 +87,8 @@ func simulate(t *testing.T, cloud string, cmd *exec.Cmd, into any) {
 			said, _ := os.ReadFile(log.Name())
 			t.Fatalf("the simulated %s does not start: %v\n%s", cloud, a.err, said)
 		}
-	case <-time.After(time.Minute):
-		t.Fatalf("the simulated %s does not say where it is within a minute", cloud)
+	case <-time.After(startsWithin):
+		t.Fatalf("the simulated %s does not say where it is within %s", cloud, startsWithin)
 	}
 }
 
