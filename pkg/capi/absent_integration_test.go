@@ -183,7 +183,7 @@ func asUnstructured(t *testing.T, manifest string) *unstructured.Unstructured {
 
 func apply(ctx context.Context, t *testing.T, c *kube.Client, manifest string) {
 	t.Helper()
-	if _, err := c.ApplyYAML(ctx, []byte(manifest), kube.ApplyOptions{FieldManager: "test"}); err != nil {
+	if _, err := kubetest.ApplyYAML(ctx, c, []byte(manifest), kube.ApplyOptions{FieldManager: "test"}); err != nil {
 		t.Fatal(err)
 	}
 }

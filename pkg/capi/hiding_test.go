@@ -80,7 +80,7 @@ func TestErrorsOfParsersHideValues(t *testing.T) {
 	}
 }
 
-// A value within quotes comes out as it is, whatever is in it.
+// A value within quotes comes out unchanged, with any characters.
 func TestValuesWithinQuotes(t *testing.T) {
 	for _, value := range []string{
 		"plain", "it's", `say "yes"`, `DOMAIN\user`, "a: b # c", "$HOME ${HOME} $$", "{[*&!|>%@`", "ü", `'`, `"`, `\`, `a\nb`,

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
 )
 
 const someIdentityCRDs = `apiVersion: apiextensions.k8s.io/v1
@@ -50,10 +51,10 @@ func TestIdentities(t *testing.T) {
 	if all, err := b.manage.Identities(t.Context()); err != nil || len(all) != 0 {
 		t.Fatalf("a cluster without their kinds has %v, %v", all, err)
 	}
-	if _, err := b.client.ApplyYAML(t.Context(), []byte(someIdentityCRDs), kube.ApplyOptions{}); err != nil {
+	if _, err := kubetest.ApplyYAML(t.Context(), b.client, []byte(someIdentityCRDs), kube.ApplyOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.client.ApplyYAML(t.Context(), []byte(someIdentities), kube.ApplyOptions{}); err != nil {
+	if _, err := kubetest.ApplyYAML(t.Context(), b.client, []byte(someIdentities), kube.ApplyOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	all, err := b.manage.Identities(t.Context())

@@ -19,6 +19,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
 )
 
 func TestInstall(t *testing.T) {
@@ -172,7 +173,7 @@ func changesTuning(ctx context.Context, t *testing.T, m *Manager, c *kube.Client
 	install(1)
 }
 
-// versions are the resource versions of what Install makes.
+// versions are the resource versions of the objects that Install makes.
 func versions(t *testing.T, c *kube.Client) []string {
 	t.Helper()
 	var all []string
@@ -229,7 +230,7 @@ func TestInstallKeepsForeignCertManager(t *testing.T) {
 	m, c, source := newManagement(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if _, err := c.ApplyYAML(ctx, []byte(testCertManager), kube.ApplyOptions{FieldManager: "helm"}); err != nil {
+	if _, err := kubetest.ApplyYAML(ctx, c, []byte(testCertManager), kube.ApplyOptions{FieldManager: "helm"}); err != nil {
 		t.Fatal(err)
 	}
 	result, err := m.Install(ctx, source, InstallOptions{Providers: resolve(t, source, allProviders)})

@@ -64,7 +64,7 @@ func TestPin(t *testing.T) {
 	}
 }
 
-// The images of a release are found without what its variables are.
+// The images of a release are found without the values of its variables.
 func TestImagesOfARelease(t *testing.T) {
 	m := &Manifest{YAML: []byte(`apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition

@@ -89,7 +89,7 @@ func TestBombsOfReleases(t *testing.T) {
 	}
 }
 
-// wantBounded requires an error that is short and names what it is about, of what takes neither long nor much.
+// wantBounded requires a short error that contains names, after little time and memory.
 func wantBounded(t *testing.T, names string, read func() error) {
 	t.Helper()
 	var before, after runtime.MemStats
@@ -106,7 +106,8 @@ func wantBounded(t *testing.T, names string, read func() error) {
 	}
 }
 
-// TestReleaseIsReadOnce: what is installed is what was compared with fleet.lock, whatever the server says when it is asked again.
+// TestReleaseIsReadOnce: the installed objects are the same that were compared with fleet.lock, even if the server answers differently the
+// second time.
 func TestReleaseIsReadOnce(t *testing.T) {
 	root := writeRepository(t)
 	aws := Provider{Name: "aws", Type: Infrastructure, Version: "v1.14.2"}

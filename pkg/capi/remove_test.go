@@ -33,7 +33,7 @@ func TestRemove(t *testing.T) {
 	for name, c := range map[string]struct {
 		finalizers []string
 		meanwhile  func(*unstructured.Unstructured) // what somebody makes of it after it was listed
-		denies     bool                             // a webhook that lets go only of what is marked
+		denies     bool                             // a webhook that allows the deletion of marked objects only
 		want       []string
 	}{
 		"no finalizer":             {want: []string{"delete"}},

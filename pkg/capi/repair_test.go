@@ -155,7 +155,7 @@ func TestRepairsOfOneMachine(t *testing.T) {
 	}
 }
 
-// A worker that was given what it joins with tells that there was something to join.
+// A worker with bootstrap data for joining proves that there was a cluster to join.
 func TestRepairsOfAWorker(t *testing.T) {
 	r := restored(t, planeOfOne+certificates+`
 ---
@@ -252,7 +252,7 @@ func TestRepairsNameWhatIsAbsent(t *testing.T) {
 	}
 }
 
-// A deployment without its set would make one, and all Machines anew: those that came belong to nothing any more.
+// A deployment without its set would make a new set, and all Machines again: the copied Machines would belong to no set.
 func TestRepairsMissASet(t *testing.T) {
 	deployment := `
 ---
@@ -293,7 +293,7 @@ spec: {clusterName: shop, bootstrap: {dataSecretName: md}}`
 	}
 }
 
-// Every control plane of Machines makes what it lacks of them. The replicas of a hosted one are none.
+// Every control plane that consists of Machines makes the missing ones. The replicas of a hosted control plane are no Machines.
 func TestRepairsOfOtherControlPlanes(t *testing.T) {
 	other := strings.NewReplacer("KubeadmControlPlane", "RKE2ControlPlane", "spec: {replicas: 1}",
 		"spec: {replicas: 3, machineTemplate: {metadata: {}}}")

@@ -225,8 +225,8 @@ func TestUpgradeStops(t *testing.T) {
 	}
 }
 
-// TestUpgradeSurvivesKills cancels upgrades ever later, as a kill would, and expects the last one to converge; also where the old version
-// is wanted again of what was not replaced yet.
+// TestUpgradeSurvivesKills cancels upgrades ever later, as a kill would, and expects the last one to converge. It also asks for the old
+// version again of providers that were not replaced yet.
 func TestUpgradeSurvivesKills(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()

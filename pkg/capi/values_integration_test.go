@@ -258,7 +258,7 @@ func TestChangedVariablesOfHalfAProvider(t *testing.T) {
 	}
 }
 
-// An API server quotes what it does not take.
+// An API server quotes the values that it refuses.
 func TestErrorsHideValues(t *testing.T) {
 	b := newValuesBed(t)
 	file := filepath.Join(b.root, "infrastructure-aws", "v1.14.2", "infrastructure-components.yaml")

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestWaitsForTrustedWebhooks: a webhook that has a certificate authority, but another one than its server's, does not answer yet.
+// TestWaitsForTrustedWebhooks: a webhook whose certificate authority is not that of its server does not answer yet.
 func TestWaitsForTrustedWebhooks(t *testing.T) {
 	m, c, source := newManagement(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

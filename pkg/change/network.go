@@ -14,6 +14,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/validate"
 )
@@ -46,7 +47,7 @@ func ReadManifests(from, name string, stdin io.Reader) ([]manifest.File, error) 
 	defer file.Close()
 	short := filepath.Base(from)
 	switch {
-	case isKustomization(short):
+	case slices.Contains(layout.KustomizationNames(), short):
 		return nil, diag.Usage("give --from the folder of the file", "%s alone is nothing to apply", from)
 	case !isManifest(short):
 		short = name + ".yaml"
@@ -77,7 +78,7 @@ func readManifestFolder(from, name string) ([]manifest.File, error) {
 			return nil, diag.Usage(fmt.Sprintf("`%s | %s`, with your values",
 				diag.ShellCommand("helm", "template", name, from, "--include-crds", "--namespace", "kube-system"), addFromStdin(name)),
 				"%s is a Helm chart: Flux can apply its output, and not the chart itself", from)
-		case isKustomization(f.Path):
+		case slices.Contains(layout.KustomizationNames(), f.Path):
 			own, all[i].Path = true, "kustomization.yaml"
 		}
 	}
@@ -123,10 +124,6 @@ func readFolder(dir string) ([]manifest.File, error) {
 }
 
 func isManifest(name string) bool { return slices.Contains([]string{".yaml", ".yml"}, path.Ext(name)) }
-
-func isKustomization(name string) bool {
-	return slices.Contains([]string{"kustomization.yaml", "kustomization.yml", "Kustomization"}, name)
-}
 
 // judgeAddon checks a folder of manifests after an edit. Manifests that no cluster would accept are an error. judgeAddon adds a note for
 // manifests that cannot be judged.

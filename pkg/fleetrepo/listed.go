@@ -10,6 +10,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
@@ -18,7 +19,7 @@ import (
 
 // kustomizationIn is the path of a folder's kustomization.yaml, which may have any name that kustomize accepts; "" if there is none.
 func (r *Repo) kustomizationIn(dir string) string {
-	for _, name := range []string{kustomizationFile, "kustomization.yml", "Kustomization"} {
+	for _, name := range layout.KustomizationNames() {
 		if file := path.Join(dir, name); r.exists(file) {
 			return file
 		}

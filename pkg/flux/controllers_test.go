@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
 	"github.com/fleetctl/fleetctl/pkg/testprograms"
 )
 
@@ -51,11 +52,11 @@ func installCRDs(ctx context.Context, t *testing.T, client *kube.Client) {
 			manifests.Write(content)
 		}
 	}
-	if _, err := client.ApplyYAML(ctx, manifests.Bytes(), kube.ApplyOptions{}); err != nil {
+	if _, err := kubetest.ApplyYAML(ctx, client, manifests.Bytes(), kube.ApplyOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	namespace := "apiVersion: v1\nkind: Namespace\nmetadata: {name: " + Namespace + "}\n"
-	if _, err := client.ApplyYAML(ctx, []byte(namespace), kube.ApplyOptions{}); err != nil {
+	if _, err := kubetest.ApplyYAML(ctx, client, []byte(namespace), kube.ApplyOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
 )
 
 // forgotten: a Kustomization that is deleted in the middle of an attempt at an API server that never answers goes at once, if it leaves
@@ -36,7 +37,7 @@ func forgotten(ctx context.Context, t *testing.T, client *kube.Client, system *S
 			}
 		}
 	}()
-	if _, err := client.ApplyYAML(ctx, fmt.Appendf(nil, `
+	if _, err := kubetest.ApplyYAML(ctx, client, fmt.Appendf(nil, `
 {apiVersion: v1, kind: Namespace, metadata: {name: %[1]s}}
 ---
 apiVersion: v1

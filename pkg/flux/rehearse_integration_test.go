@@ -108,7 +108,7 @@ func TestRehearse(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	installCRDs(ctx, t, c)
-	if _, err := c.ApplyYAML(ctx, []byte(rehearsed), kube.ApplyOptions{}); err != nil {
+	if _, err := kubetest.ApplyYAML(ctx, c, []byte(rehearsed), kube.ApplyOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	inventories := map[string][]string{

@@ -66,7 +66,7 @@ func TestRehearseCharts(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	installCRDs(ctx, t, c)
-	if _, err := c.ApplyYAML(ctx, []byte(chartsThere), kube.ApplyOptions{}); err != nil {
+	if _, err := kubetest.ApplyYAML(ctx, c, []byte(chartsThere), kube.ApplyOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	parsed, err := kube.ParseYAML([]byte(chartsMake))

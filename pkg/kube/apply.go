@@ -69,15 +69,6 @@ func (c *Client) Apply(ctx context.Context, objects []*unstructured.Unstructured
 	return collect(changes), nil
 }
 
-// ApplyYAML is Apply for a manifest.
-func (c *Client) ApplyYAML(ctx context.Context, manifest []byte, opts ApplyOptions) ([]Change, error) {
-	objects, err := ParseYAML(manifest)
-	if err != nil {
-		return nil, err
-	}
-	return c.Apply(ctx, objects, opts)
-}
-
 // stage is a part of an Apply whose objects do not need each other.
 type stage struct {
 	name    string

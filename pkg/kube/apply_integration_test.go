@@ -21,15 +21,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
 )
 
 func applyInStages(t *testing.T, c *kube.Client) {
 	manifest := crdManifest("Stage", "stages.test")
-	first, err := c.ApplyYAML(t.Context(), manifest, kube.ApplyOptions{})
+	first, err := kubetest.ApplyYAML(t.Context(), c, manifest, kube.ApplyOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := c.ApplyYAML(t.Context(), manifest, kube.ApplyOptions{})
+	again, err := kubetest.ApplyYAML(t.Context(), c, manifest, kube.ApplyOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +44,7 @@ func applyInStages(t *testing.T, c *kube.Client) {
 		t.Errorf("%d objects, changed again: %v", len(first), differ)
 	}
 	changed := strings.Replace(string(manifest), "name: one,", "name: one, labels: {a: b},", 1)
-	third, err := c.ApplyYAML(t.Context(), []byte(changed), kube.ApplyOptions{})
+	third, err := kubetest.ApplyYAML(t.Context(), c, []byte(changed), kube.ApplyOptions{})
 	if err != nil || third[0].Action != kube.Configured || third[1].Action != kube.Unchanged {
 		t.Errorf("after a change: %v, %v", third, err)
 	}
@@ -53,20 +54,20 @@ func applyConflict(t *testing.T, c *kube.Client) {
 	manifest := func(value string) []byte {
 		return fmt.Appendf(nil, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: conflict, namespace: default}\ndata: {key: %s}\n", value)
 	}
-	if _, err := c.ApplyYAML(t.Context(), manifest("theirs"), kube.ApplyOptions{FieldManager: "somebody-else"}); err != nil {
+	if _, err := kubetest.ApplyYAML(t.Context(), c, manifest("theirs"), kube.ApplyOptions{FieldManager: "somebody-else"}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := c.ApplyYAML(t.Context(), manifest("ours"), kube.ApplyOptions{})
+	_, err := kubetest.ApplyYAML(t.Context(), c, manifest("ours"), kube.ApplyOptions{})
 	if !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "ConfigMap default/conflict") {
 		t.Errorf("got %v; want a conflict that names the object", err)
 	}
-	if _, err := c.ApplyYAML(t.Context(), manifest("ours"), kube.ApplyOptions{ForceConflicts: true}); err != nil {
+	if _, err := kubetest.ApplyYAML(t.Context(), c, manifest("ours"), kube.ApplyOptions{ForceConflicts: true}); err != nil {
 		t.Error(err)
 	}
 }
 
 func applyTriesAll(t *testing.T, c *kube.Client) {
-	changes, err := c.ApplyYAML(t.Context(), []byte(`
+	changes, err := kubetest.ApplyYAML(t.Context(), c, []byte(`
 {apiVersion: v1, kind: ConfigMap, metadata: {name: UPPER, namespace: default}}
 ---
 {apiVersion: v1, kind: ConfigMap, metadata: {name: tried, namespace: default}}
@@ -108,7 +109,7 @@ func applyWaitsForCRD(t *testing.T, c *kube.Client) {
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	never := crdManifest("Never", "never.test")
-	_, err = c.ApplyYAML(ctx, never[:strings.Index(string(never), "---")], kube.ApplyOptions{})
+	_, err = kubetest.ApplyYAML(ctx, c, never[:strings.Index(string(never), "---")], kube.ApplyOptions{})
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "Never") {
 		t.Errorf("got %v; want a timeout that names the object", err)
 	}
@@ -117,7 +118,7 @@ func applyWaitsForCRD(t *testing.T, c *kube.Client) {
 // webhookGate proves that a dry run waits while a webhook does not answer, and returns when the webhook is removed.
 func webhookGate(t *testing.T, c *kube.Client) {
 	ctx := t.Context()
-	if _, err := c.ApplyYAML(ctx, crdManifest("Gated", "gated.test"), kube.ApplyOptions{}); err != nil {
+	if _, err := kubetest.ApplyYAML(ctx, c, crdManifest("Gated", "gated.test"), kube.ApplyOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	nobody, none := "https://127.0.0.1:1/", admissionv1.SideEffectClassNone

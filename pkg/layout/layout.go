@@ -5,6 +5,7 @@ package layout
 import (
 	"cmp"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -197,3 +198,13 @@ const (
 
 // FeaturesDir has one folder per feature.
 const FeaturesDir = "features"
+
+// KustomizationNames are the file names that kustomize reads by themselves.
+func KustomizationNames() []string {
+	return []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
+}
+
+// IsKustomization tells whether kustomize reads the file at a path by itself, for its name.
+func IsKustomization(file string) bool {
+	return slices.Contains(KustomizationNames(), path.Base(file))
+}

@@ -126,7 +126,7 @@ func standing(ctx context.Context, t *testing.T, d management.Deps, dir, name st
 
 func applyYAML(ctx context.Context, t *testing.T, client *kube.Client, manifest string) {
 	t.Helper()
-	if _, err := client.ApplyYAML(ctx, []byte(manifest), kube.ApplyOptions{FieldManager: "test", ForceConflicts: true}); err != nil {
+	if _, err := kubetest.ApplyYAML(ctx, client, []byte(manifest), kube.ApplyOptions{FieldManager: "test", ForceConflicts: true}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -33,7 +33,7 @@ func TestRestoreTriesFlux(t *testing.T) {
 	kubetest.ClusterAPI(t, e.Client, "clusters", "machines")
 	const service = "{apiVersion: v1, kind: Service, metadata: {namespace: default, name: fixed}, spec: {clusterIP: ADDRESS, ports: " +
 		"[{port: 80}]}}\n"
-	if _, err := e.Client.ApplyYAML(ctx, []byte(strings.ReplaceAll(service, "ADDRESS", "None")), kube.ApplyOptions{}); err != nil {
+	if _, err := kubetest.ApplyYAML(ctx, e.Client, []byte(strings.ReplaceAll(service, "ADDRESS", "None")), kube.ApplyOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(e.Dir, filepath.FromSlash(s.Mgmt.Dir()), "fixed.yaml")

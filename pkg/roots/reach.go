@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 )
 
 // reach has the files that Flux reads to build folders: all YAML below a folder, or the files that the kustomization.yaml of a folder
@@ -48,7 +49,7 @@ func (r *reach) folder(dir string) {
 
 // kustomization adds the files that the kustomization.yaml of a folder names. It returns false if there is no such file.
 func (r *reach) kustomization(dir string) bool {
-	for _, base := range kustomizationNames {
+	for _, base := range layout.KustomizationNames() {
 		name := path.Join(dir, base)
 		content, err := fs.ReadFile(r.files, name)
 		if err != nil {

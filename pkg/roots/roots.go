@@ -248,11 +248,8 @@ func isFolder(files fs.FS, dir string) bool {
 	return err == nil && info.IsDir()
 }
 
-// kustomizationNames are the file names that kustomize accepts.
-var kustomizationNames = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
-
 func isKustomized(files fs.FS, dir string) bool {
-	for _, name := range kustomizationNames {
+	for _, name := range layout.KustomizationNames() {
 		if _, err := fs.Stat(files, path.Join(dir, name)); err == nil {
 			return true
 		}

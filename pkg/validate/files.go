@@ -17,6 +17,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
@@ -170,7 +171,7 @@ func (t *tree) take(f *file, content []byte, parse bool) diag.Findings {
 
 func isYAML(name string) bool {
 	ext := path.Ext(name)
-	return ext == ".yaml" || ext == ".yml" || isKustomization(name) || path.Base(name) == "fleet.lock"
+	return ext == ".yaml" || ext == ".yml" || layout.IsKustomization(name) || path.Base(name) == "fleet.lock"
 }
 
 // isTemplate tells whether a file is one of a Helm chart that is YAML only once it is rendered.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/confine"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/render"
 	"github.com/fleetctl/fleetctl/pkg/validate/schema"
 )
@@ -72,7 +73,7 @@ func (r *run) objects() []*object {
 // isApplicable tells whether a file is where objects are.
 func isApplicable(name string) bool {
 	top, _, nested := strings.Cut(name, "/")
-	return nested && slices.Contains([]string{"addons", "features", "providers", "tenants"}, top) && !isKustomization(name)
+	return nested && slices.Contains([]string{"addons", "features", "providers", "tenants"}, top) && !layout.IsKustomization(name)
 }
 
 // unapplied is the object of a document; nil where it is none, or one that is made of variables.
@@ -113,7 +114,7 @@ func (t *tree) documentAt(name string, line int) *document {
 func (t *tree) kustomizeParts() map[string]bool {
 	parts := map[string]bool{}
 	for _, f := range t.files {
-		if !isKustomization(f.path) {
+		if !layout.IsKustomization(f.path) {
 			continue
 		}
 		for _, d := range f.documents {
@@ -132,7 +133,7 @@ func (t *tree) kustomizeParts() map[string]bool {
 func checkKustomizations(t *tree) diag.Findings {
 	var out diag.Findings
 	for _, f := range t.files {
-		if !isKustomization(f.path) || f.broken || f.content == nil {
+		if !layout.IsKustomization(f.path) || f.broken || f.content == nil {
 			continue
 		}
 		for _, found := range render.CheckKustomization(f.path, f.content) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 )
 
 // secretShape is the look of a secret that nothing else has.
@@ -122,7 +123,7 @@ func objectSecrets(t *tree, f *file) diag.Findings {
 	for _, d := range f.documents {
 		switch {
 		case d.object == nil:
-		case isKustomization(f.path):
+		case layout.IsKustomization(f.path):
 			out = append(out, clearGenerators(t, d)...)
 		default:
 			out = append(out, clearSecrets(d)...)
@@ -248,15 +249,6 @@ func isClearLiteral(literal any) bool {
 	text, ok := literal.(string)
 	_, value, _ := strings.Cut(text, "=")
 	return !ok || value != "" && !isReference(strings.Trim(value, `"'`))
-}
-
-// isKustomization tells whether kustomize reads a file of this name by itself.
-func isKustomization(name string) bool {
-	switch path.Base(name) {
-	case "kustomization.yaml", "kustomization.yml", "Kustomization":
-		return true
-	}
-	return false
 }
 
 // checkAppliedSecrets looks at the Secrets that Flux would get, because a patch or a chart may make a Secret from other content. reported

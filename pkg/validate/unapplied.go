@@ -145,7 +145,7 @@ func (u *passedOver) asIfApplied(dir string) {
 }
 
 func (u *passedOver) hasKustomization(dir string) bool {
-	return slices.ContainsFunc(kustomizationNames, func(name string) bool { return u.tree.has(path.Join(dir, name)) })
+	return slices.ContainsFunc(layout.KustomizationNames(), func(name string) bool { return u.tree.has(path.Join(dir, name)) })
 }
 
 // declaredPaths are the folders that Flux Kustomizations of the repo name, whether or not something applies these: an environment may have
@@ -303,7 +303,7 @@ func (u *passedOver) judge(f *file, why func(f *file) (summary, hint string)) {
 	case u.renderer.LeavesOut(f.path):
 		summary, hint = "Flux never sees it: a .sourceignore, or Flux's default list of ignored files, has it",
 			"take the line out of .sourceignore, or the file out of the repo"
-	case ext != ".yaml" && ext != ".yml" && !isKustomization(f.path):
+	case ext != ".yaml" && ext != ".yml" && !layout.IsKustomization(f.path):
 		summary, hint = "Flux takes files that end in .yaml or .yml, and no other",
 			"rename it, name it under resources of a kustomization.yaml, or delete it"
 	}
@@ -326,7 +326,7 @@ func looksApplied(name string) bool {
 			return true
 		}
 	}
-	return isKustomization(name)
+	return layout.IsKustomization(name)
 }
 
 // hasObjects tells whether there are objects in a file.
@@ -334,7 +334,7 @@ func (u *passedOver) hasObjects(f *file) bool {
 	if path.Ext(f.path) == ".json" {
 		return bytes.Contains(f.content, []byte(`"apiVersion"`)) && bytes.Contains(f.content, []byte(`"kind"`))
 	}
-	return isKustomization(f.path) || slices.ContainsFunc(f.documents, func(d *document) bool { return kindOf(d) != "" })
+	return layout.IsKustomization(f.path) || slices.ContainsFunc(f.documents, func(d *document) bool { return kindOf(d) != "" })
 }
 
 // inChart tells whether a file is part of a Helm chart.
@@ -351,6 +351,3 @@ func (u *passedOver) inChart(name string) bool {
 func (u *passedOver) isNamed(name string) bool {
 	return slices.ContainsFunc(u.tree.files, func(f *file) bool { return f.path != name && bytes.Contains(f.content, []byte(name)) })
 }
-
-// kustomizationNames are the file names that kustomize accepts.
-var kustomizationNames = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}

@@ -14,12 +14,12 @@ import (
 // reason says why nothing applies a file, by the nearest kustomization.yaml.
 func (u *passedOver) reason(f *file) (summary, hint string) {
 	for dir := path.Dir(f.path); dir != "."; dir = path.Dir(dir) {
-		for _, name := range kustomizationNames {
+		for _, name := range layout.KustomizationNames() {
 			at := path.Join(dir, name)
 			if !u.tree.has(at) || at == f.path {
 				continue
 			}
-			if base := path.Dir(f.path); slices.Contains(kustomizationNames, path.Base(f.path)) {
+			if base := path.Dir(f.path); layout.IsKustomization(f.path) {
 				// Named there, it would be applied there; a base is for those who have their own folder build on it.
 				return at + " does not name its folder", "name " + base +
 					" in the kustomization.yaml of the folder that builds on it, such as namespaced; or delete it"

@@ -7,6 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
@@ -47,7 +48,7 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, path string, depth int) {
 		d.errorf(RuleLimit, path, "write it out without aliases (*name)", "file is too large or too deep once its aliases are expanded")
 		return
 	}
-	if isNull(n) {
+	if yamledit.IsNull(n) {
 		return
 	}
 	switch v.Kind() {
@@ -147,7 +148,7 @@ func (d *decoder) fields(n *yaml.Node, v reflect.Value, path string, depth int) 
 // unknown reports a key that its mapping does not have, and what it may have been meant to be.
 func (d *decoder) unknown(key *yaml.Node, path string, names []string) {
 	if key.Kind != yaml.ScalarNode {
-		d.at(key, RuleType, path, "", "a field's name cannot be %s", describe(key))
+		d.at(key, RuleType, path, "", "a field's name cannot be %s", yamledit.Describe(key))
 		return
 	}
 	if key.ShortTag() == "!!merge" {
@@ -163,7 +164,7 @@ func (d *decoder) unknown(key *yaml.Node, path string, names []string) {
 
 func (d *decoder) mistyped(n *yaml.Node, path, want, hint string) {
 	d.broken[path] = true
-	d.errorf(RuleType, path, hint, "expected %s, found %s", want, describe(n))
+	d.errorf(RuleType, path, hint, "expected %s, found %s", want, yamledit.Describe(n))
 }
 
 // at is errorf at the place of n, whatever path's own place is.
@@ -197,31 +198,4 @@ func fieldName(f reflect.StructField) string {
 // isRequired tells whether a field must be given: its tag says neither omitempty nor omitzero.
 func isRequired(f reflect.StructField) bool {
 	return !strings.Contains(f.Tag.Get("json"), ",omit")
-}
-
-func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
-
-// describe says what a node is, without its value, which may be a secret.
-func describe(n *yaml.Node) string {
-	switch n.Kind {
-	case yaml.MappingNode:
-		return "fields"
-	case yaml.SequenceNode:
-		return "a list"
-	case yaml.AliasNode:
-		return "an alias"
-	}
-	switch n.ShortTag() {
-	case "!!str":
-		return "text"
-	case "!!int", "!!float":
-		return "a number"
-	case "!!bool":
-		return "true or false"
-	case "!!null":
-		return "nothing"
-	case "!!timestamp":
-		return "a date"
-	}
-	return "a value tagged " + n.ShortTag()
 }

@@ -76,7 +76,7 @@ func parse(content []byte) (*yaml.Node, *diag.Finding) {
 	documents := yaml.NewDecoder(bytes.NewReader(content))
 	var document, next yaml.Node
 	switch err := documents.Decode(&document); {
-	case errors.Is(err, io.EOF) || err == nil && isNull(document.Content[0]):
+	case errors.Is(err, io.EOF) || err == nil && yamledit.IsNull(document.Content[0]):
 		return fail(RuleSyntax, "file is empty", "start with `apiVersion: "+APIVersion+"` and `kind: "+Kind+"`")
 	case err != nil:
 		return nil, syntaxFinding(content, err)
@@ -105,13 +105,13 @@ func syntaxFinding(src []byte, err error) *diag.Finding {
 // checkTypeMeta reports a file that is something else altogether; then no other finding would make sense.
 func checkTypeMeta(c *collector, root *yaml.Node, kind string) {
 	if root.Kind != yaml.MappingNode {
-		c.errorf(RuleType, "", "start with `apiVersion: "+APIVersion+"`", "expected fields, found %s", describe(root))
+		c.errorf(RuleType, "", "start with `apiVersion: "+APIVersion+"`", "expected fields, found %s", yamledit.Describe(root))
 		return
 	}
 	for _, want := range []struct{ field, value string }{{"apiVersion", APIVersion}, {"kind", kind}} {
 		value := lookup(root, want.field)
 		switch {
-		case value == nil || isNull(value):
+		case value == nil || yamledit.IsNull(value):
 			c.errorf(RuleVersion, want.field, "add `"+want.field+": "+want.value+"`", "required field is missing")
 			continue
 		case value.Kind == yaml.ScalarNode && value.Value == want.value:
@@ -139,7 +139,7 @@ func lookup(mapping *yaml.Node, key string) *yaml.Node {
 // quoted shows a scalar for a message, cut to a sane length.
 func quoted(n *yaml.Node) string {
 	if n.Kind != yaml.ScalarNode {
-		return describe(n)
+		return yamledit.Describe(n)
 	}
 	return fmt.Sprintf("%.60q", n.Value)
 }

@@ -109,8 +109,8 @@ func Append(src []byte, document int, path Path, item *yaml.Node) ([]byte, error
 		if changed, err = e.appendToList(parent, list, item); err != nil {
 			return nil, err
 		}
-	case len(rest) == 0 && !isNull(list):
-		return nil, fmt.Errorf("expected a list at %s, found %s", path, describe(list))
+	case len(rest) == 0 && !IsNull(list):
+		return nil, fmt.Errorf("expected a list at %s, found %s", path, Describe(list))
 	default:
 		if changed, err = e.set(root, path, &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{item}}); err != nil {
 			return nil, err
@@ -227,8 +227,8 @@ func walk(n *yaml.Node, path Path) (*yaml.Node, Path, error) {
 			continue
 		}
 		field, ok := s.(string)
-		if !ok || n.Kind != yaml.MappingNode && !isNull(n) {
-			return nil, nil, fmt.Errorf("expected fields in line %d, found %s", n.Line, describe(n))
+		if !ok || n.Kind != yaml.MappingNode && !IsNull(n) {
+			return nil, nil, fmt.Errorf("expected fields in line %d, found %s", n.Line, Describe(n))
 		}
 		next := ownField(n, field)
 		if next == nil {

@@ -201,16 +201,17 @@ func Resolve(n *yaml.Node) *yaml.Node {
 
 // Text returns the value of a scalar; "" for null and for every other node.
 func Text(n *yaml.Node) string {
-	if n == nil || n.Kind != yaml.ScalarNode || isNull(n) {
+	if n == nil || n.Kind != yaml.ScalarNode || IsNull(n) {
 		return ""
 	}
 	return n.Value
 }
 
-func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
+// IsNull tells whether a node is null, written out or not.
+func IsNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
 
-// describe says what a node is, without its value, which may be a secret.
-func describe(n *yaml.Node) string {
+// Describe says what a node is, without its value, which may be a secret.
+func Describe(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:
 		return "fields"
@@ -219,8 +220,17 @@ func describe(n *yaml.Node) string {
 	case yaml.AliasNode:
 		return "an alias"
 	}
-	if isNull(n) {
+	switch n.ShortTag() {
+	case "!!str":
+		return "text"
+	case "!!int", "!!float":
+		return "a number"
+	case "!!bool":
+		return "true or false"
+	case "!!null":
 		return "nothing"
+	case "!!timestamp":
+		return "a date"
 	}
-	return "a single value"
+	return "a value tagged " + n.ShortTag()
 }

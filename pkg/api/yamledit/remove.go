@@ -213,7 +213,7 @@ func (e *editor) lineEnd(i int) int {
 
 // flowItemEnd is where the value n inside of {…} or […] ends.
 func (e *editor) flowItemEnd(n *yaml.Node) int {
-	if end, ok := e.scalarEnd(n); ok && n.Kind == yaml.ScalarNode && !isNull(n) {
+	if end, ok := e.scalarEnd(n); ok && n.Kind == yaml.ScalarNode && !IsNull(n) {
 		return end
 	}
 	start := e.offset(n)

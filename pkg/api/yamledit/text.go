@@ -64,11 +64,11 @@ func (e *editor) set(root *yaml.Node, path Path, value *yaml.Node) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	if isNull(n) && len(path) == len(missing) {
+	if IsNull(n) && len(path) == len(missing) {
 		return nil, fmt.Errorf("%w: the document is empty", ErrCannotEdit)
 	}
 	if len(missing) == 0 {
-		if isNull(n) {
+		if IsNull(n) {
 			parent, _, err := walk(root, path[:len(path)-1])
 			if err != nil {
 				return nil, err
@@ -76,7 +76,7 @@ func (e *editor) set(root *yaml.Node, path Path, value *yaml.Node) ([]byte, erro
 			return e.fillEmpty(parent, n, value)
 		}
 		if n.Kind != yaml.ScalarNode {
-			return nil, fmt.Errorf("expected a single value in line %d, found %s", n.Line, describe(n))
+			return nil, fmt.Errorf("expected a single value in line %d, found %s", n.Line, Describe(n))
 		}
 		return e.replace(n, value)
 	}
@@ -87,7 +87,7 @@ func (e *editor) set(root *yaml.Node, path Path, value *yaml.Node) ([]byte, erro
 		addField(outer, name, field)
 		field = outer
 	}
-	if isNull(n) {
+	if IsNull(n) {
 		parent, _, err := walk(root, path[:len(path)-len(missing)-1])
 		if err != nil {
 			return nil, err
@@ -162,7 +162,7 @@ func (e *editor) addField(n, field *yaml.Node) ([]byte, error) {
 	last := 0
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
-		if _, oneLine := e.scalarEnd(value); !oneLine || key.Line != value.Line || value.Kind != yaml.ScalarNode || isNull(value) {
+		if _, oneLine := e.scalarEnd(value); !oneLine || key.Line != value.Line || value.Kind != yaml.ScalarNode || IsNull(value) {
 			break
 		}
 		last = key.Line

@@ -2,6 +2,7 @@
 package kubetest
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,8 +41,17 @@ func ClusterAPI(t *testing.T, c *kube.Client, plurals ...string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.ApplyYAML(t.Context(), crd, kube.ApplyOptions{FieldManager: "test"}); err != nil {
+		if _, err := ApplyYAML(t.Context(), c, crd, kube.ApplyOptions{FieldManager: "test"}); err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+// ApplyYAML applies a manifest.
+func ApplyYAML(ctx context.Context, c *kube.Client, manifest []byte, opts kube.ApplyOptions) ([]kube.Change, error) {
+	objects, err := kube.ParseYAML(manifest)
+	if err != nil {
+		return nil, err
+	}
+	return c.Apply(ctx, objects, opts)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
@@ -32,7 +33,7 @@ func (c *Cluster) Namespaces(t *testing.T) []string {
 // Apply applies manifests, whoever owns their fields.
 func (c *Cluster) Apply(ctx context.Context, t *testing.T, manifest string) {
 	t.Helper()
-	if _, err := c.Client.ApplyYAML(ctx, []byte(manifest), kube.ApplyOptions{FieldManager: "test", ForceConflicts: true}); err != nil {
+	if _, err := kubetest.ApplyYAML(ctx, c.Client, []byte(manifest), kube.ApplyOptions{FieldManager: "test", ForceConflicts: true}); err != nil {
 		t.Fatal(err)
 	}
 }
