@@ -43,7 +43,7 @@ func TestRehearsalAhead(t *testing.T) {
 	e.Apply(ctx, t, of("comes", "None"))
 	e.Apply(ctx, t, "{apiVersion: v1, kind: ConfigMap, metadata: {namespace: default, name: child, labels: "+
 		"{kustomize.toolkit.fluxcd.io/name: clusters}}}")
-	if _, err := target.ApplyYAML(ctx, []byte(of("there", "None")), kube.ApplyOptions{}); err != nil {
+	if _, err := kubetest.ApplyYAML(ctx, target, []byte(of("there", "None")), kube.ApplyOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	file := func(name string) string { return filepath.Join(e.Dir, filepath.FromSlash(name)) }

@@ -36,7 +36,7 @@ func TestWaitUnprotected(t *testing.T) {
 	kubetest.ClusterAPI(t, client, "clusters")
 	apply := func(t *testing.T, documents string) {
 		t.Helper()
-		if _, err := client.ApplyYAML(ctx, []byte(documents), kube.ApplyOptions{}); err != nil {
+		if _, err := kubetest.ApplyYAML(ctx, client, []byte(documents), kube.ApplyOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
