@@ -108,6 +108,9 @@ func fetchFromRepository(ctx context.Context, ref ChartRef) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := screenIndex(raw); err != nil {
+		return nil, err
+	}
 	var index struct {
 		Entries map[string][]struct {
 			Version string   `yaml:"version"`
@@ -139,6 +142,29 @@ func fetchFromRepository(ctx context.Context, ref ChartRef) ([]byte, error) {
 		return nil, fmt.Errorf("the repository has no chart %s", ref.Name)
 	}
 	return nil, fmt.Errorf("the repository has no version %s of the chart %s", ref.Version, ref.Name)
+}
+
+// maxIndexMarks bounds what begins a value in the index of a repository. Large ones have half a million lines.
+const maxIndexMarks = 3_000_000
+
+// screenIndex refuses an index with more values than a repository can have, before anybody reads it: each value takes a hundred times the
+// memory of its text, and a text of 64 MiB can have 20 million.
+func screenIndex(raw []byte) error {
+	marks := 0
+	for i, c := range raw {
+		switch c {
+		case '\n', '\r', ',', '[', '{':
+			marks++
+		case '-', '?', ':':
+			if i+1 < len(raw) && (raw[i+1] == ' ' || raw[i+1] == '\t') {
+				marks++
+			}
+		}
+	}
+	if marks > maxIndexMarks {
+		return fmt.Errorf("the index of the repository has more than %d values", maxIndexMarks)
+	}
+	return nil
 }
 
 func get(ctx context.Context, from *url.URL, limit int64) ([]byte, error) {

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/fleetctl/fleetctl/pkg/contact"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
@@ -61,12 +62,42 @@ func isStatus(err error, codes ...int) bool {
 
 // Names of the files, sorted. A repository that does not exist yet has none.
 func (s *Shelf) Names(ctx context.Context) ([]string, error) {
-	names, err := remote.List(s.repository, s.options(ctx)...)
+	names, err := s.list(ctx)
 	if isStatus(err, http.StatusNotFound) {
 		return nil, nil
 	}
 	slices.Sort(names)
 	return names, s.fail("list", err)
+}
+
+// maxTagPages bounds the answers to a list of tags, of maxManifest bytes each. The registry says whether there is another one.
+const maxTagPages = 100
+
+// list asks for all tags, page by page.
+func (s *Shelf) list(ctx context.Context) (names []string, err error) {
+	bounded := remote.WithTransport(contact.Bound(roundTripper(s.repository), maxManifest))
+	puller, err := remote.NewPuller(append(s.options(ctx), bounded)...)
+	if err != nil {
+		return nil, err
+	}
+	lister, err := puller.Lister(ctx, s.repository)
+	if err != nil {
+		return nil, err
+	}
+	for range maxTagPages {
+		if !lister.HasNext() {
+			return names, nil
+		}
+		page, err := lister.Next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, page.Tags...)
+	}
+	if !lister.HasNext() {
+		return names, nil
+	}
+	return nil, diag.Errorf("keep snapshots in a repository that holds nothing else", "its list of tags does not end after %d pages", maxTagPages)
 }
 
 // Read returns the content of a file. It fails if the file has more than most bytes. The error has fs.ErrNotExist in its tree if there is
