@@ -191,7 +191,7 @@ func (r *Report) fleet(o Options) (*v1alpha1.Fleet, error) {
 		fleet.Spec.Git.URL, fleet.Spec.Git.Branch = cmp.Or(fleet.Spec.Git.URL, f.URL), cmp.Or(fleet.Spec.Git.Branch, f.Branch)
 	}
 	switch n := len(fleet.Spec.ManagementClusters); {
-	case n == 0 && len(r.Problems) > 0: // what it could not follow may be where the clusters are
+	case n == 0 && r.Problems.Err() != nil: // what it could not follow may be where the clusters are
 		return nil, diag.Wrap(fmt.Sprintf("look for clusters in what Flux applies of %s: some of it could not be followed", r.Repo), r.Problems,
 			"put that right, or leave it out of what Flux applies, and run the command again")
 	case n == 0:

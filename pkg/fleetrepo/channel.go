@@ -118,7 +118,7 @@ func (r *Repo) AddChannel(c v1alpha1.Channel, environments []string) (*Edit, err
 	if err != nil {
 		return nil, r.refusedChannel(err, c)
 	}
-	return e, after.follow(e, c.Name, "", "", environments)
+	return e, after.follow(e, c.Name, promotion{}, environments)
 }
 
 // RemoveChannel takes a channel that no environment follows out of fleet.yaml, and its sources off the management clusters. Errors: an
@@ -166,14 +166,17 @@ func (r *Repo) RemoveChannel(name string) (*Edit, error) {
 // Promote moves a channel to a tag, on the management cluster named or on all of them: one line in the source of each. The first time it
 // makes the source, and what applies the environments that have waited for it. Errors: an unknown channel, a channel that follows a branch,
 // a tag that does not match the channel's pattern, and a management cluster that `fleetctl init` has not made yet.
-func (r *Repo) Promote(channel, tag, cluster string) (*Edit, error) {
+//
+// What applies a folder is made with the first tag that has the folder: Flux would report one that its source lacks as an error. files are
+// those of the tag.
+func (r *Repo) Promote(channel, tag, cluster string, files fs.FS) (*Edit, error) {
 	c, err := r.TagChannel(channel)
 	if err != nil {
 		return nil, err
 	}
 	e := &Edit{Summary: fmt.Sprintf("Promote %s to channel %s", tag, c.Name)}
 	_, e.Notes = r.Paused(r.Fleet.EnvironmentsOf(c.Name))
-	return e, r.follow(e, c.Name, tag, cluster, r.Fleet.EnvironmentsOf(c.Name))
+	return e, r.follow(e, c.Name, promotion{tag, cluster, files}, r.Fleet.EnvironmentsOf(c.Name))
 }
 
 // CheckPromotable returns an error where a promotion would move nothing: none of the management clusters, or not the one named, follows
@@ -228,10 +231,29 @@ func (r *Repo) TagChannel(name string) (v1alpha1.Channel, error) {
 	return c, nil
 }
 
-// follow makes the sources of a channel, or moves them to a tag, and lets environments follow the channel once it has a tag. An empty tag
-// does not move it. cluster, if not empty, is the only management cluster to change.
-func (r *Repo) follow(e *Edit, channel, tag, cluster string, environments []string) error {
+// promotion is a move of a channel to a tag; empty, it moves no channel.
+type promotion struct {
+	// tag is empty where the channel stays where it is.
+	tag string
+	// cluster, if not empty, is the only management cluster to change.
+	cluster string
+	// files are those of the tag.
+	files fs.FS
+}
+
+// brings tells whether the tag has a folder that environments of a channel of tags are applied from.
+func (p promotion) brings(dir string) bool {
+	if p.files == nil {
+		return false
+	}
+	_, err := fs.Stat(p.files, dir)
+	return err == nil
+}
+
+// follow makes the sources of a channel, or moves them to a tag, and lets environments follow the channel once it has a tag.
+func (r *Repo) follow(e *Edit, channel string, move promotion, environments []string) error {
 	c, _ := r.Fleet.Channel(channel)
+	tag, cluster := move.tag, move.cluster
 	if cluster != "" {
 		if _, err := r.managementCluster(cluster); err != nil {
 			return err
@@ -249,7 +271,7 @@ func (r *Repo) follow(e *Edit, channel, tag, cluster string, environments []stri
 		}
 		waiting = waiting || !there
 		for _, name := range environments {
-			if err := r.applied(e, m, name, there); err != nil {
+			if err := r.applied(e, m, name, there, move); err != nil {
 				return err
 			}
 		}

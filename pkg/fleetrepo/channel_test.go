@@ -39,7 +39,7 @@ func withRelease(t testing.TB) *Repo {
 // The first promotion makes what there is to follow; each later one is one line for each management cluster.
 func TestPromote(t *testing.T) {
 	r := withRelease(t)
-	e, err := r.Promote("", "v0.1.0", "")
+	e, err := r.Promote("", "v0.1.0", "", os.DirFS(r.Dir))
 	diff, r := done(t, r, e, err)
 	for i := range r.Fleet.Spec.ManagementClusters {
 		at := r.Fleet.Spec.ManagementClusters[i].Layout()
@@ -49,18 +49,18 @@ func TestPromote(t *testing.T) {
 			}
 		}
 	}
-	e, err = r.Promote("release", "v0.2.0", "")
+	e, err = r.Promote("release", "v0.2.0", "", os.DirFS(r.Dir))
 	diff, r = done(t, r, e, err)
 	want := strings.Repeat("-    tag: v0.1.0\n+    tag: v0.2.0\n", len(r.Fleet.Spec.ManagementClusters))
 	if d := cmp.Diff(want, lines(diff)); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
-	e, err = r.Promote("release", "v0.2.0", "")
+	e, err = r.Promote("release", "v0.2.0", "", os.DirFS(r.Dir))
 	if diff, _ := done(t, r, e, err); diff != "" {
 		t.Errorf("a second time:\n%s", diff)
 	}
 	one := r.Fleet.Spec.ManagementClusters[0].Name
-	e, err = r.Promote("release", "v0.1.0", one)
+	e, err = r.Promote("release", "v0.1.0", one, os.DirFS(r.Dir))
 	diff, r = done(t, r, e, err)
 	if got := lines(diff); got != "-    tag: v0.2.0\n+    tag: v0.1.0\n" {
 		t.Errorf("one management cluster: %s", got)
@@ -71,6 +71,43 @@ func TestPromote(t *testing.T) {
 	}
 }
 
+// What applies an environment is made with the first tag that has its folder: Flux would report a folder that its source lacks as an error.
+func TestFolderThatTheTagLacks(t *testing.T) {
+	r := withRelease(t)
+	e, err := r.Promote("release", "v0.1.0", "", os.DirFS(r.Dir))
+	_, r = done(t, r, e, err)
+	before := t.TempDir()
+	if err := os.CopyFS(before, os.DirFS(r.Dir)); err != nil {
+		t.Fatal(err)
+	}
+	applied := func() (n int) {
+		for _, m := range r.Fleet.Spec.ManagementClusters {
+			if r.exists(m.Layout().ClustersFile("prod-eu")) {
+				n++
+			}
+		}
+		return n
+	}
+	e, err = r.AddEnvironment("prod-eu", EnvironmentOptions{Channel: "release"})
+	_, r = done(t, r, e, err)
+	if !strings.Contains(strings.Join(e.Notes, "\n"), "clusters/prod-eu: Flux applies that folder from the next `fleetctl promote` on") {
+		t.Errorf("the edit says %q", e.Notes)
+	}
+	if n := applied(); n > 0 {
+		t.Errorf("%d management clusters apply a folder that the tag lacks", n)
+	}
+	e, err = r.Promote("release", "v0.1.0", "", os.DirFS(before))
+	_, r = done(t, r, e, err)
+	if n := applied(); n > 0 {
+		t.Errorf("after a promotion to the tag that lacks it, %d management clusters apply the folder", n)
+	}
+	e, err = r.Promote("release", "v0.2.0", "", os.DirFS(r.Dir))
+	_, r = done(t, r, e, err)
+	if n := applied(); n != len(r.Fleet.Spec.ManagementClusters) {
+		t.Errorf("after the promotion that brings it, %d management clusters apply the folder", n)
+	}
+}
+
 func TestPromoteRefusals(t *testing.T) {
 	r := withRelease(t)
 	for name, tc := range map[string]struct{ channel, cluster, err, hint string }{
@@ -78,12 +115,12 @@ func TestPromoteRefusals(t *testing.T) {
 		"a branch":        {"main", "", "channel main follows the branch main", "push to the branch"},
 		"unknown cluster": {"release", "nobody", "no such management cluster", ""},
 	} {
-		_, err := r.Promote(tc.channel, "v0.1.0", tc.cluster)
+		_, err := r.Promote(tc.channel, "v0.1.0", tc.cluster, os.DirFS(r.Dir))
 		if err == nil || !strings.Contains(err.Error(), tc.err) || !strings.Contains(diag.Hint(err), tc.hint) {
 			t.Errorf("%s: got %v (%s)", name, err, diag.Hint(err))
 		}
 	}
-	if _, err := open(t).Promote("", "v0.1.0", ""); err == nil || !strings.Contains(diag.Hint(err), "fleetctl channel add release") {
+	if _, err := open(t).Promote("", "v0.1.0", "", nil); err == nil || !strings.Contains(diag.Hint(err), "fleetctl channel add release") {
 		t.Errorf("no channel of tags: got %v (%s)", err, diag.Hint(err))
 	}
 }
@@ -91,7 +128,7 @@ func TestPromoteRefusals(t *testing.T) {
 // To and fro is the identity, for a file that nobody has changed and for one that somebody has.
 func TestSetEnvironmentToAndFro(t *testing.T) {
 	r := withRelease(t)
-	e, err := r.Promote("release", "v0.1.0", "")
+	e, err := r.Promote("release", "v0.1.0", "", os.DirFS(r.Dir))
 	_, r = done(t, r, e, err)
 	at := r.Fleet.Spec.ManagementClusters[0].Layout()
 	file := filepath.Join(r.Dir, at.ClustersFile("dev"))

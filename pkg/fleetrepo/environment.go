@@ -111,7 +111,7 @@ func (r *Repo) AddEnvironment(name string, opts EnvironmentOptions) (*Edit, erro
 	if err != nil {
 		return nil, r.refusedEnvironment(err, name)
 	}
-	return e, after.follow(e, after.Fleet.ChannelOf(name).Name, "", "", []string{name})
+	return e, after.follow(e, after.Fleet.ChannelOf(name).Name, promotion{}, []string{name})
 }
 
 // SetEnvironment changes which channel an environment follows, or whether it is production. Errors are those of AddEnvironment, and an
@@ -150,7 +150,7 @@ func (r *Repo) setEnvironment(e *Edit, name string, opts EnvironmentOptions) err
 	if err != nil {
 		return r.refusedEnvironment(err, name)
 	}
-	return after.follow(e, after.Fleet.ChannelOf(name).Name, "", "", []string{name})
+	return after.follow(e, after.Fleet.ChannelOf(name).Name, promotion{}, []string{name})
 }
 
 // checkEnvironment checks the settings that the user gave. name is "" for an existing environment.
@@ -172,19 +172,23 @@ func (r *Repo) checkEnvironment(name string, opts EnvironmentOptions) error {
 
 // applied makes the files with which a management cluster applies an environment, in each cloud in which it has it, and lets it follow the
 // environment's channel. released tells whether the channel has something to follow. If not, a new environment is not applied, and an
-// existing one keeps its source.
-func (r *Repo) applied(e *Edit, m *v1alpha1.ManagementCluster, name string, released bool) error {
+// existing one keeps its source. move is the promotion that makes them, if one does.
+func (r *Repo) applied(e *Edit, m *v1alpha1.ManagementCluster, name string, released bool, move promotion) error {
 	for _, at := range r.layoutsIn(m, name) {
-		if err := r.appliedIn(e, m, at, name, released); err != nil {
+		if err := r.appliedIn(e, m, at, name, released, move); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *Repo) appliedIn(e *Edit, m *v1alpha1.ManagementCluster, at layout.Layout, name string, released bool) error {
-	source := r.Fleet.ChannelOf(name).Source()
-	files, err := scaffold.EnvironmentFolder(at, scaffold.Environment{Name: name, Source: source, Unreleased: !released})
+func (r *Repo) appliedIn(
+	e *Edit, m *v1alpha1.ManagementCluster, at layout.Layout, name string, released bool, move promotion,
+) error {
+	channel := r.Fleet.ChannelOf(name)
+	source, file := channel.Source(), at.ClustersFile(name)
+	waits := released && channel.IsTag() && !r.exists(file) && !move.brings(at.Environment(name))
+	files, err := scaffold.EnvironmentFolder(at, scaffold.Environment{Name: name, Source: source, Unreleased: !released || waits})
 	if err != nil {
 		return err
 	}
@@ -192,19 +196,18 @@ func (r *Repo) appliedIn(e *Edit, m *v1alpha1.ManagementCluster, at layout.Layou
 	if err := r.fluxFollows(e, m, at, name, released); err != nil {
 		return err
 	}
-	if !released {
+	if waits && move.tag == "" {
+		e.Notes = append(e.Notes, awaitsPromotion(at.Environment(name), channel.Name))
+	}
+	if !released || waits {
 		return nil
 	}
-	file := at.ClustersFile(name)
 	if err := r.listed(&e.Changes, m.Dir(), path.Base(file), true); err != nil {
 		return err
 	}
-	if !r.exists(file) {
-		return nil
-	}
-	src, err := r.read(file)
-	if err != nil {
-		return fmt.Errorf("read what applies environment %s: %w", name, err)
+	src, err := r.appliesEnvironment(m, at, name)
+	if err != nil || src == nil {
+		return err
 	}
 	if src, err = followSource(src, at, name, source); err != nil {
 		return diag.Wrap("change "+file, err, "let its sourceRef name "+source+" in an editor")
@@ -213,22 +216,48 @@ func (r *Repo) appliedIn(e *Edit, m *v1alpha1.ManagementCluster, at layout.Layou
 	return nil
 }
 
+// appliesEnvironment is the text of what applies the folder of an environment in a cloud or, where there is no such file yet, that of the
+// file that applies the home's, made for the cloud. It is nil where there is neither.
+func (r *Repo) appliesEnvironment(m *v1alpha1.ManagementCluster, at layout.Layout, name string) ([]byte, error) {
+	if file := at.ClustersFile(name); r.exists(file) {
+		src, err := r.read(file)
+		if err != nil {
+			return nil, fmt.Errorf("read what applies environment %s: %w", name, err)
+		}
+		return src, nil
+	}
+	like, err := r.clustersFile(m, at, name)
+	if err != nil || like == nil {
+		return nil, err
+	}
+	return like.Content, nil
+}
+
+// awaitsPromotion tells of a folder that Flux does not apply yet.
+func awaitsPromotion(dir, channel string) string {
+	return fmt.Sprintf("The tag that channel %s is at does not have %s: Flux applies that folder from the next `fleetctl promote` on.",
+		channel, dir)
+}
+
 // withEnvironment adds the files with which an existing management cluster applies an environment in a cloud, if they are missing. Without
-// them, a cluster in the environment would never be made. An environment that waits for the first tag of its channel is applied after that
-// tag.
+// them, a cluster in the environment would never be made. An environment of a channel of tags is applied from the first tag on that has its
+// folder.
 func (r *Repo) withEnvironment(e *Edit, m *v1alpha1.ManagementCluster, at layout.Layout, name string) error {
 	if !r.exists(path.Join(m.Dir(), layout.FluxDir)) || r.exists(at.ClustersFile(name)) {
 		return nil
 	}
-	like, err := r.clustersFile(m, at, name)
-	if err != nil {
+	if applied, err := r.appliesAnyhow(m, at.Environment(name)); err != nil || applied {
 		return err
 	}
 	c := r.Fleet.ChannelOf(name)
-	if like == nil && c.IsTag() && !r.exists(at.SourceFile(c.Name)) {
+	if c.IsTag() {
+		if r.exists(at.SourceFile(c.Name)) {
+			e.Notes = append(e.Notes, awaitsPromotion(at.Environment(name), c.Name))
+		}
 		return nil
 	}
-	if applied, err := r.appliesAnyhow(m, at.Environment(name)); err != nil || applied {
+	like, err := r.clustersFile(m, at, name)
+	if err != nil {
 		return err
 	}
 	files, err := scaffold.EnvironmentFolder(at, scaffold.Environment{Name: name, Source: c.Source()})

@@ -96,9 +96,13 @@ func Promote(ctx context.Context, store state.Store, o Options) (*Result, error)
 	}
 	out.Tag, out.Commit, out.Tagged = tag.Name, tag.Commit, fresh
 	body := ""
+	files, err := p.git.Files(tag.Commit)
+	if err != nil {
+		return nil, err
+	}
 	move := p.opts.Change
 	move.Edit = func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
-		e, err := r.Promote(p.channel.Name, tag.Name, o.Cluster)
+		e, err := r.Promote(p.channel.Name, tag.Name, o.Cluster, files)
 		if err == nil {
 			e.Body = body
 			out.Paused, _ = r.Paused(out.Environments)

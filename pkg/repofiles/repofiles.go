@@ -148,10 +148,8 @@ func (c *Content) scaffoldFiles(ctx context.Context, root string) ([]manifest.Fi
 	environments := make([]scaffold.Environment, 0, len(s.Fleet.Spec.Environments))
 	for _, e := range s.Fleet.Spec.Environments {
 		channel := s.Fleet.ChannelOf(e.Name)
-		environments = append(environments, scaffold.Environment{
-			Name: e.Name, Source: channel.Source(),
-			Unreleased: channel.IsTag() && !s.HasSource(channel),
-		})
+		// What applies an environment of a channel of tags is made by the first promotion whose tag has the environment.
+		environments = append(environments, scaffold.Environment{Name: e.Name, Source: channel.Source(), Unreleased: channel.IsTag()})
 	}
 	files, err := scaffold.Repo(scaffold.RepoOptions{
 		Fleet: s.Fleet.Metadata.Name, FleetYAML: c.fleetFile(), ManagementCluster: s.Mgmt.Name,

@@ -49,7 +49,8 @@ type alike struct {
 	environment, pool, reason string
 	from, to                  string
 	requested, suspended      bool
-	cluster                   string
+	// alone is the place of what is told by itself, 0 for all others.
+	alone int
 }
 
 // group puts what happens to several clusters of an environment alike into one impact, gravest first. Clusters that go are named one by
@@ -57,11 +58,11 @@ type alike struct {
 func group(found []Impact) []Impact {
 	all := []Impact{}
 	index := map[alike]int{}
-	for _, f := range found {
-		k := alike{f.Kind, f.Environment, f.Pool, f.Reason, f.From, f.To, f.Requested, f.Suspended, ""}
+	for n, f := range found {
+		k := alike{f.Kind, f.Environment, f.Pool, f.Reason, f.From, f.To, f.Requested, f.Suspended, 0}
 		switch f.Kind {
 		case ImpactDeleteCluster, ImpactUnprotect:
-			k.cluster = f.Cluster
+			k.alone = n + 1 // two of one name are two
 		case ImpactUpgrade:
 			k.from = "" // what counts is where they go
 		case ImpactReplaceMachines:
@@ -103,7 +104,10 @@ func (i *Impact) words() string {
 func (i *Impact) sentence() string {
 	where := clusterID{i.Environment, i.Cluster}.String()
 	if i.Cluster == "" {
-		where = plain.Count(len(i.Clusters), "cluster") + " of " + i.Environment
+		where = plain.Count(len(i.Clusters), "cluster")
+		if i.Environment != "" {
+			where += " of " + i.Environment
+		}
 	}
 	pool := "pool " + i.Pool
 	if i.Pool == controlPlane {

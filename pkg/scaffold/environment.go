@@ -18,7 +18,7 @@ type Environment struct {
 	// Source is the GitRepository in the namespace flux-system that the environment follows; "" means flux-system, the branch of the
 	// fleet repo.
 	Source string
-	// Unreleased means that its channel has no tag yet. Then nothing is applied.
+	// Unreleased means that its channel has no tag yet that has the environment. Then nothing is applied.
 	Unreleased bool
 }
 

@@ -3,9 +3,7 @@ package session
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -38,12 +36,6 @@ func (s *Session) Folders(root string) []Folder {
 		}
 	}
 	return all
-}
-
-// HasSource tells whether the management cluster has the source of a channel in the fleet repo.
-func (s *Session) HasSource(c v1alpha1.Channel) bool {
-	_, err := os.Stat(s.inRepo(filepath.FromSlash(s.Layout().SourceFile(c.Name))))
-	return c.Name == v1alpha1.MainChannel || err == nil
 }
 
 // ChannelFiles are the sources of the channels. Those that are there follow where Flux reads the fleet repo from, which may have moved; of

@@ -64,10 +64,23 @@ func (c *channelCheck) environments(clusters []*cluster) {
 			continue
 		}
 		c.reported[dir] = true
-		c.findings = append(c.findings, finding(RuleNotApplied, cl.file.path, 1, 0,
-			fmt.Sprintf("nothing in %s applies the folder %s: its clusters will never be", cl.mgmt.Dir(), dir),
-			"`fleetctl environment add "+cl.environment+"` writes the Flux Kustomization that does"))
+		c.findings = append(c.findings, c.appliedByNone(cl, dir))
 	}
+}
+
+// appliedByNone tells of a folder that nothing applies. In an environment of a channel of tags it is as new as its cluster: the promotion
+// that brings it writes what applies it.
+func (c *channelCheck) appliedByNone(cl *cluster, dir string) diag.Finding {
+	if channel := c.fleet.ChannelOf(cl.environment); channel.IsTag() {
+		found := finding(RuleNotApplied, cl.file.path, 1, 0,
+			fmt.Sprintf("nothing in %s applies the folder %s yet: it waits for a tag of channel %s", cl.mgmt.Dir(), dir, channel.Name),
+			"`fleetctl promote --channel "+channel.Name+"` makes the tag, and what applies the folder")
+		found.Severity = diag.SeverityWarning
+		return found
+	}
+	return finding(RuleNotApplied, cl.file.path, 1, 0,
+		fmt.Sprintf("nothing in %s applies the folder %s: its clusters will never be", cl.mgmt.Dir(), dir),
+		"`fleetctl environment add "+cl.environment+"` writes the Flux Kustomization that does")
 }
 
 // unpromoted tells whether a cluster's environment waits for the first promotion, which writes the source of its channel and what applies
