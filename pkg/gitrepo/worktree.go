@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"github.com/go-git/go-git/v5/storage"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // tree is a working tree on disk. All access goes through os.Root: a link in a repository cannot lead out of it.
@@ -83,6 +85,11 @@ func (r *Repo) hasFilesHere(all settings) error {
 
 func (w *worktree) close() { _ = w.root.Close() } // a folder handle: nothing is lost
 
+// read returns what a file on disk holds. The error matches within.ErrNotRegular for a pipe and the like, which would have the reader wait.
+func (w *worktree) read(name string) ([]byte, error) {
+	return within.Read(w.root, filepath.ToSlash(name), math.MaxInt64)
+}
+
 // conflicts returns the paths whose content on disk is neither what the change starts from nor what it leads to. A file that
 // is missing is no conflict: nothing would be overwritten.
 func (w *worktree) conflicts(ctx context.Context, changes []treeChange) ([]string, error) {
@@ -125,8 +132,10 @@ func (w *worktree) anyOf(ctx context.Context, p string, files ...file) (bool, er
 			return false, err
 		}
 		content = []byte(target)
+	case !info.Mode().IsRegular():
+		return false, nil
 	default:
-		if content, err = w.root.ReadFile(name); err != nil {
+		if content, err = w.read(name); err != nil {
 			return false, err
 		}
 	}
