@@ -42,11 +42,12 @@ func gitProgram() string {
 	return path
 }
 
-// runGit runs git in the repository, and returns its output. The error quotes git's own message.
+// runGit runs git in the repository, and returns its output. The error quotes git's own message. git looks at the files themselves: the
+// answer of core.fsmonitor may be old, and a look runs no program.
 func (r *Repo) runGit(ctx context.Context, env []string, input []byte, args ...string) ([]byte, error) {
 	var stdout bytes.Buffer
 	var stderr speech
-	git := userProgram{path: gitProgram(), args: args, dir: r.dir, input: input, stdout: &stdout, stderr: &stderr}
+	git := userProgram{path: gitProgram(), args: append([]string{"-c", "core.fsmonitor=false"}, args...), dir: r.dir, input: input, stdout: &stdout, stderr: &stderr}
 	git.env = environment(append([]string{"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0"}, env...)...)
 	if err := git.run(ctx); err != nil {
 		if ctx.Err() != nil {

@@ -2,8 +2,10 @@ package gitrepo_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,6 +44,72 @@ func TestEditOfWhatGitDoesNotLookAt(t *testing.T) {
 				whole(t, dir)
 			})
 		}
+	}
+}
+
+// A change starts from what is committed. What git does not see of the working tree, because somebody has told it not to look or because a
+// monitor of files says that nothing has changed, is still no part of the last commit.
+func TestCopyHasOnlyWhatIsCommitted(t *testing.T) {
+	changed := strings.Replace(body, "5: five", "5: mine", 1)
+	for name, hide := range map[string]func(t *testing.T, dir string){
+		"skipped": all(git("update-index", "--skip-worktree", "top/x.yaml"), file("top/x.yaml", changed)),
+		"assumed": all(git("update-index", "--assume-unchanged", "top/x.yaml"), file("top/x.yaml", changed)),
+		"monitored": all(git("config", "core.fsmonitor", "true #"), git("status"), git("update-index", "--fsmonitor-valid", "top/x.yaml"),
+			file("top/x.yaml", changed)),
+	} {
+		for _, without := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, without git: %t", name, without), func(t *testing.T) {
+				sandbox(t, tess)
+				dir := setUp{after: hide}.make(t)
+				if without {
+					t.Setenv("PATH", t.TempDir())
+				}
+				repo, err := gitrepo.Open(dir)
+				if err != nil {
+					t.Fatal(err)
+				}
+				dirty, err := repo.Dirty(t.Context())
+				if err != nil || !slices.Equal(dirty, []string{"top/x.yaml"}) {
+					t.Errorf("dirty %q, error %v", dirty, err)
+				}
+				root, remove, err := repo.Copy(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := read(t, root, "top/x.yaml"); got != body {
+					t.Errorf("the copy has %q", got)
+				}
+				if err := remove(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+// A sparse checkout lacks files that are committed, and is not dirty for that.
+func TestCopyOfASparseCheckout(t *testing.T) {
+	sandbox(t, tess)
+	dir := setUp{after: git("sparse-checkout", "set", "--no-cone", "a")}.make(t)
+	if _, err := os.Lstat(filepath.Join(dir, "top/x.yaml")); err == nil {
+		t.Fatal("the file is there")
+	}
+	repo, err := gitrepo.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if dirty, err := repo.Dirty(t.Context()); err != nil || len(dirty) > 0 {
+		t.Errorf("dirty %q, error %v", dirty, err)
+	}
+	root, remove, err := repo.Copy(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, root, "top/x.yaml"); got != body {
+		t.Errorf("the copy has %q", got)
+	}
+	if err := remove(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -156,7 +156,7 @@ func (r *Repo) rememberLeft(w *worktree, steps []*step) {
 		if !s.write || s.mode == filemode.Symlink || s.mode == filemode.Submodule {
 			continue
 		}
-		content, err := w.root.ReadFile(filepath.FromSlash(s.path))
+		content, err := w.read(filepath.FromSlash(s.path))
 		if err == nil && !bytes.Equal(content, s.content) {
 			r.left[s.path] = diskFile{s.path, content, s.mode}
 		}

@@ -96,8 +96,10 @@ func (w *worktree) planDisk(ctx context.Context, s *step, entry *index.Entry, le
 		}
 		s.before = onDisk{filemode.Symlink, []byte(target)}
 		return w.planOver(ctx, s, plumbing.ComputeHash(plumbing.BlobObject, []byte(target)))
+	case !info.Mode().IsRegular():
+		return false, nil // somebody has put a pipe or a device in its place
 	}
-	content, err := w.root.ReadFile(filepath.FromSlash(s.path))
+	content, err := w.read(filepath.FromSlash(s.path))
 	if err != nil {
 		return false, err
 	}

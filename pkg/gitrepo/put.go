@@ -138,7 +138,7 @@ func (w *worktree) has(name string, content []byte, mode filemode.FileMode) bool
 	if executable := info.Mode()&0o100 != 0; executable != (mode == filemode.Executable) && runtime.GOOS != "windows" {
 		return false
 	}
-	old, err := w.root.ReadFile(name)
+	old, err := w.read(name)
 	return err == nil && bytes.Equal(old, content)
 }
 

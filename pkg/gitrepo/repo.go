@@ -266,11 +266,27 @@ func originConfig(url string) *config.RemoteConfig {
 	return &config.RemoteConfig{Name: origin, URLs: []string{url}, Fetch: []config.RefSpec{"+refs/heads/*:refs/remotes/origin/*"}}
 }
 
-// Dirty lists the files that differ from the last commit or are in no commit, ignored ones excepted, sorted.
+// Dirty lists the files that differ from the last commit or are in no commit, ignored ones excepted, sorted. It also lists those that git
+// has been told not to look at.
 func (r *Repo) Dirty(ctx context.Context) ([]string, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	dirty, err := r.dirtySeen(ctx)
+	if err != nil {
+		return nil, err
+	}
+	unseen, err := r.dirtyUnseen(ctx)
+	if err != nil || len(unseen) == 0 {
+		return dirty, err
+	}
+	dirty = append(dirty, unseen...)
+	slices.Sort(dirty)
+	return slices.Compact(dirty), nil
+}
+
+// dirtySeen is Dirty for all that git looks at.
+func (r *Repo) dirtySeen(ctx context.Context) ([]string, error) {
 	if gitProgram() != "" {
 		return r.dirtyByGit(ctx)
 	}

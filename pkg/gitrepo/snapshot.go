@@ -45,7 +45,7 @@ func (r *Repo) copyOf(ctx context.Context, commit plumbing.Hash) (root string, r
 		return "", nil, err
 	}
 	if plain {
-		if clean, err := r.IsClean(ctx); err != nil || clean {
+		if is, err := r.isLastCommit(ctx); err != nil || is {
 			return r.dir, func() error { return nil }, err
 		}
 	}
@@ -57,6 +57,17 @@ func (r *Repo) copyOf(ctx context.Context, commit plumbing.Hash) (root string, r
 		return "", nil, errors.Join(fmt.Errorf("copy commit %s: %w", commit, err), remove())
 	}
 	return dir, remove, nil
+}
+
+// isLastCommit tells whether the working tree has the files of the last commit, and no others but ignored ones. A file that git does not
+// look at may be another one, or missing.
+func (r *Repo) isLastCommit(ctx context.Context) (bool, error) {
+	unseen, err := r.unseen(ctx)
+	if err != nil || len(unseen) > 0 {
+		return false, err
+	}
+	dirty, err := r.dirtySeen(ctx)
+	return len(dirty) == 0, err
 }
 
 // plain tells whether every file stands on disk as commits have it.
@@ -131,7 +142,7 @@ func (w *worktree) editable(ctx context.Context, f treeChange) ([]byte, error) {
 	if w.conv.Filtered(w.conv.Found(f.path)) {
 		if info, err := w.root.Lstat(name); err == nil && info.Mode().IsRegular() {
 			if same, err := w.anyOf(ctx, f.path, f.to); err == nil && same {
-				return w.root.ReadFile(name)
+				return w.read(name)
 			} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return nil, err
 			}

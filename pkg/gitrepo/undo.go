@@ -188,7 +188,9 @@ func (w *worktree) bytesHash(p string) (string, error) {
 			return "", err
 		}
 		content = []byte(target)
-	} else if content, err = w.root.ReadFile(name); err != nil {
+	} else if !info.Mode().IsRegular() {
+		return "", nil // nor is a pipe
+	} else if content, err = w.read(name); err != nil {
 		return "", err
 	}
 	return plumbing.ComputeHash(plumbing.BlobObject, content).String(), nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/internal/conversion"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // tree is a working tree on disk. All access goes through os.Root: a link in a repository cannot lead out of it.
@@ -86,6 +88,11 @@ func (r *Repo) hasFilesHere(all settings) error {
 
 func (w *worktree) close() { _ = w.root.Close() } // a folder handle: nothing is lost
 
+// read returns what a file on disk holds. The error matches within.ErrNotRegular for a pipe and the like, which would have the reader wait.
+func (w *worktree) read(name string) ([]byte, error) {
+	return within.Read(w.root, filepath.ToSlash(name), math.MaxInt64)
+}
+
 // conflicts returns the paths whose content on disk is neither the content before the change nor the content after it. A missing file is no
 // conflict: nothing would be overwritten.
 func (w *worktree) conflicts(ctx context.Context, changes []treeChange) ([]string, error) {
@@ -128,8 +135,10 @@ func (w *worktree) anyOf(ctx context.Context, p string, files ...file) (bool, er
 			return false, err
 		}
 		content = []byte(target)
+	case !info.Mode().IsRegular():
+		return false, nil
 	default:
-		if content, err = w.root.ReadFile(name); err != nil {
+		if content, err = w.read(name); err != nil {
 			return false, err
 		}
 	}
