@@ -97,7 +97,8 @@ func (s *Shelf) list(ctx context.Context) (names []string, err error) {
 	if !lister.HasNext() {
 		return names, nil
 	}
-	return nil, diag.Errorf("keep snapshots in a repository that holds nothing else", "its list of tags does not end after %d pages", maxTagPages)
+	return nil, diag.Errorf("keep snapshots in a repository that holds nothing else",
+		"its list of tags does not end after %d pages", maxTagPages)
 }
 
 // Read returns the content of a file. It fails if the file has more than most bytes. The error has fs.ErrNotExist in its tree if there is

@@ -6,7 +6,62 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	git "github.com/go-git/go-git/v5"
 )
+
+// Dirty lists the files that differ from the last commit or are in no commit, ignored ones excepted, sorted. It also lists those that git
+// has been told not to look at.
+func (r *Repo) Dirty(ctx context.Context) ([]string, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	dirty, err := r.dirtySeen(ctx)
+	if err != nil {
+		return nil, err
+	}
+	unseen, err := r.dirtyUnseen(ctx)
+	if err != nil || len(unseen) == 0 {
+		return dirty, err
+	}
+	dirty = append(dirty, unseen...)
+	slices.Sort(dirty)
+	return slices.Compact(dirty), nil
+}
+
+// dirtySeen is Dirty for all that git looks at.
+func (r *Repo) dirtySeen(ctx context.Context) ([]string, error) {
+	if gitProgram() != "" {
+		return r.dirtyByGit(ctx)
+	}
+	tree, err := r.git.Worktree()
+	if err != nil {
+		return nil, fmt.Errorf("look at the working tree %s: %w", r.dir, err)
+	}
+	status, err := tree.Status()
+	if err != nil {
+		return nil, fmt.Errorf("look at the working tree %s: %w", r.dir, err)
+	}
+	w, err := r.worktree(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer w.close()
+	var dirty []string
+	for p, s := range status {
+		if s.Worktree == git.Modified && s.Staging == git.Unmodified {
+			// go-git compares bytes; the user's git may have changed line ends, or passed them through a filter.
+			if same, err := r.unchanged(ctx, w, p); err == nil && same {
+				continue
+			}
+		}
+		if s.Worktree != git.Unmodified || s.Staging != git.Unmodified {
+			dirty = append(dirty, p)
+		}
+	}
+	slices.Sort(dirty)
+	return dirty, nil
+}
 
 // dirtyByGit is Dirty as git sees it: it knows of indexes that go-git cannot read, and of large repositories what has not changed.
 func (r *Repo) dirtyByGit(ctx context.Context) ([]string, error) {

@@ -47,7 +47,8 @@ func gitProgram() string {
 func (r *Repo) runGit(ctx context.Context, env []string, input []byte, args ...string) ([]byte, error) {
 	var stdout bytes.Buffer
 	var stderr speech
-	git := userProgram{path: gitProgram(), args: append([]string{"-c", "core.fsmonitor=false"}, args...), dir: r.dir, input: input, stdout: &stdout, stderr: &stderr}
+	git := userProgram{path: gitProgram(), dir: r.dir, input: input, stdout: &stdout, stderr: &stderr}
+	git.args = append([]string{"-c", "core.fsmonitor=false"}, args...)
 	git.env = environment(append([]string{"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0"}, env...)...)
 	if err := git.run(ctx); err != nil {
 		if ctx.Err() != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
-// unseen lists the files of the index that git does not look at, sorted, because somebody has told git to assume that they are unchanged, or
-// not to have them in the working tree. Git's status says nothing about them.
+// unseen lists the files of the index that git does not look at, sorted: somebody has told git to assume that they are unchanged, or not to
+// have them in the working tree. Git's status says nothing about them.
 func (r *Repo) unseen(ctx context.Context) ([]string, error) {
 	if gitProgram() != "" {
 		out, err := r.runGit(ctx, nil, nil, "ls-files", "-v", "-z")
