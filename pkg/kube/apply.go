@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -155,6 +156,9 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 		applyOpts = append(applyOpts, client.ForceOwnership)
 	}
 	if err := c.WithWatch.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), applyOpts...); err != nil {
+		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil { // that of the request; the server has just answered the one before
+			err = fmt.Errorf("%w: %w", errSlow, err)
+		}
 		return nil, fmt.Errorf("apply %s: %w", ref, err)
 	}
 	change := &Change{Ref: ref, Action: Configured}

@@ -24,7 +24,7 @@ import (
 func isTransient(err error) bool {
 	return apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) ||
 		apierrors.IsTimeout(err) || utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) ||
-		utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err) || isStreamCut(err) || errors.Is(err, errHalfAnswer)
+		utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err) || isStreamCut(err) || errors.Is(err, errSlow)
 }
 
 // isStreamCut tells whether a proxy, or an API server that is shutting down, has ended this request but not its connection.

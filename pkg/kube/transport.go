@@ -48,9 +48,9 @@ func (r *roundTimeout) RoundTrip(req *http.Request) (*http.Response, error) {
 // WrappedRoundTripper lets client-go find the wrapped transport.
 func (r *roundTimeout) WrappedRoundTripper() http.RoundTripper { return r.next }
 
-// errHalfAnswer means that the server began to answer, and the time of the request ended before the end of the answer. So there is a
-// server, which is slow, or a slow machine on either side.
-var errHalfAnswer = errors.New("the API server answers slowly")
+// errSlow means that the time of a request ended, and the server is known to be there: it began to answer, or has just answered another
+// request. So it is slow, or a machine on either side is.
+var errSlow = errors.New("the API server answers slowly")
 
 // cancelOnClose releases the context of a request when its body is closed.
 type cancelOnClose struct {
@@ -64,7 +64,7 @@ type cancelOnClose struct {
 func (b *cancelOnClose) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) && errors.Is(b.own.Err(), context.DeadlineExceeded) && b.callers.Err() == nil {
-		err = fmt.Errorf("%w: %w", errHalfAnswer, err)
+		err = fmt.Errorf("%w: %w", errSlow, err)
 	}
 	return n, err
 }
