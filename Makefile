@@ -245,7 +245,7 @@ e2e-clouds: build bundle-clouds ## Clusters in a simulated AWS and a simulated v
 	$(call clouds,^(TestAWS|TestVSphere),$(CLOUDS_BUNDLE))
 
 .PHONY: e2e-clouds-first
-e2e-clouds-first: build bundle-aws ## The part of e2e-clouds that takes minutes: AWS alone; in CI
+e2e-clouds-first: build bundle-aws ## The part of e2e-clouds that takes minutes: AWS alone; not in CI yet
 	$(call clouds,$(CLOUDS_FIRST),$(AWS_BUNDLE))
 
 # The bundle with an older release of Cluster API. The first build takes some five minutes of processor time.

@@ -171,15 +171,16 @@ func webhookGate(t *testing.T, c *kube.Client) {
 	}
 }
 
-// slowAtFirst keeps the first question for CRDs until nobody waits for the answer any more.
+// slowAtFirst keeps the first request of a method whose path ends like that until nobody waits for the answer any more.
 type slowAtFirst struct {
-	next http.RoundTripper
-	once sync.Once
+	next           http.RoundTripper
+	method, suffix string
+	once           sync.Once
 }
 
 func (s *slowAtFirst) RoundTrip(req *http.Request) (resp *http.Response, err error) {
 	held := false
-	if req.Method == http.MethodGet && strings.HasSuffix(req.URL.Path, "/customresourcedefinitions") {
+	if req.Method == s.method && strings.HasSuffix(req.URL.Path, s.suffix) {
 		s.once.Do(func() {
 			held = true
 			<-req.Context().Done()
@@ -193,16 +194,30 @@ func (s *slowAtFirst) RoundTrip(req *http.Request) (resp *http.Response, err err
 
 // establishedOnABusyMachine: the time after which a CRD is touched ends in the middle of a request, and the wait goes on.
 func establishedOnABusyMachine(t *testing.T, kubeconfig []byte) {
+	onABusyMachine(t, kubeconfig, &slowAtFirst{method: http.MethodGet, suffix: "/customresourcedefinitions"}, "Slow")
+}
+
+// appliedOnABusyMachine: an API server that has just answered takes longer for an apply than a request may take, and is asked again.
+func appliedOnABusyMachine(t *testing.T, kubeconfig []byte) {
+	onABusyMachine(t, kubeconfig, &slowAtFirst{method: http.MethodPatch, suffix: ".busy.example.com"}, "Busy")
+}
+
+// onABusyMachine applies a CRD of that kind through slow.
+func onABusyMachine(t *testing.T, kubeconfig []byte, slow *slowAtFirst, kind string) {
+	t.Helper()
 	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &slowAtFirst{next: next} })
-	c, err := kube.NewForConfig(config, kube.Options{})
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		slow.next = next
+		return slow
+	})
+	c, err := kube.NewForConfig(config, kube.Options{Timeout: 5 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects, err := kube.ParseYAML(crdManifest("Slow", "slow.example.com"))
+	objects, err := kube.ParseYAML(crdManifest(kind, strings.ToLower(kind)+".example.com"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ func TestAPIServer(t *testing.T) {
 	t.Run("established on a busy machine", func(t *testing.T) {
 		t.Parallel()
 		establishedOnABusyMachine(t, kubeconfig)
+		appliedOnABusyMachine(t, kubeconfig)
 	})
 	for name, test := range map[string]func(*testing.T, *kube.Client){
 		"apply in stages":      applyInStages,
