@@ -48,6 +48,9 @@ func inSingleQuotes(text string) string { return strings.ReplaceAll(text, "'", "
 
 // inDoubleQuotes is how JSON, and so YAML, writes a text between double quotes.
 func inDoubleQuotes(text string) string {
-	inJSON, _ := json.Marshal(text) // a text can be encoded
+	inJSON, err := json.Marshal(text)
+	if err != nil { // no text is like that
+		return text
+	}
 	return string(inJSON[1 : len(inJSON)-1])
 }

@@ -46,7 +46,7 @@ func (c *checks) clonedElsewhere() string {
 	return server
 }
 
-// clonedFrom is the server that the fleet repo was cloned from, if fleet.yaml names another server and a token would go there; otherwise "".
+// clonedFrom is the server that the fleet repo was cloned from, if fleet.yaml names another and a token would go there; otherwise "".
 // With opts.NoCommands the fleet repo may be a stranger's, and the token in the environment another fleet's.
 func clonedFrom(s *session.Session) string {
 	if !s.Opts.NoCommands || s.Fleet.Spec.Git.Scheme() == v1alpha1.GitSSH || s.Opts.Git.Token == "" && !s.GivenOwnToken() {

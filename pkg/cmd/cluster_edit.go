@@ -312,7 +312,14 @@ func goOnRemoving(ctx context.Context, f *factory, o *clusterRemoveOptions, repo
 }
 
 // removeAndWait carries one step out and waits for it. The second step is committed only when Flux has applied the first.
-func removeAndWait(ctx context.Context, f *factory, o *clusterRemoveOptions, step *fleetrepo.Removal, dir string, edit change.Options) error {
+func removeAndWait(
+	ctx context.Context,
+	f *factory,
+	o *clusterRemoveOptions,
+	step *fleetrepo.Removal,
+	dir string,
+	edit change.Options,
+) error {
 	deps, err := f.deps()
 	if err != nil {
 		return err

@@ -41,12 +41,12 @@ func (r *roundTimeout) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		cause := context.Cause(ctx)
 		cancel()
-		if cause == error(late) {
+		if errors.Is(cause, late) {
 			return nil, late
 		}
 		return nil, err
 	}
-	resp.Body = &cancelOnClose{ReadCloser: resp.Body, ctx: ctx, cancel: cancel}
+	resp.Body = &cancelOnClose{ReadCloser: resp.Body, cause: func() error { return context.Cause(ctx) }, cancel: cancel}
 	return resp, nil
 }
 
@@ -68,14 +68,14 @@ func (e *lateError) Is(target error) bool { return target == context.DeadlineExc
 // cancelOnClose releases the context of a request when its body is closed.
 type cancelOnClose struct {
 	io.ReadCloser
-	ctx    context.Context
+	cause  func() error // why the request has ended; nil if it has not
 	cancel context.CancelFunc
 }
 
 // Read reads the body. An answer that stops in the middle ends with the same error as none.
 func (b *cancelOnClose) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if late, ok := errors.AsType[*lateError](context.Cause(b.ctx)); ok && err != nil && !errors.Is(err, io.EOF) {
+	if late, ok := errors.AsType[*lateError](b.cause()); ok && err != nil && !errors.Is(err, io.EOF) {
 		return n, late
 	}
 	return n, err

@@ -71,8 +71,8 @@ func waitUnprotected(ctx context.Context, client *kube.Client, key kube.Key, det
 	return flux.NewSystem(client).WaitUnprotected(ctx, key, detail)
 }
 
-// Unfinished tells whether the management cluster still has something of a cluster that the fleet repo no longer declares: the namespace that
-// the fleet repo has made, and no release that Flux would keep. Such a release means that the clone is not what Flux follows, or that
+// Unfinished tells whether the management cluster still has something of a cluster that the fleet repo no longer declares: the namespace
+// that the fleet repo has made, and no release that Flux would keep. Such a release means that the clone is not what Flux follows, or that
 // nobody has taken the cluster's protection away.
 func Unfinished(ctx context.Context, client *kube.Client, name string) (bool, error) {
 	namespace := &metav1.PartialObjectMetadata{}

@@ -28,8 +28,8 @@ spec:
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 `
 
-// A chart of a team's own need not keep its Cluster; the HelmRelease is kept all the same until Flux has applied the first step. Who removes
-// its files before that leaves a cluster that nothing manages.
+// A chart of a team's own need not keep its Cluster; the HelmRelease is kept all the same until Flux has applied the first step. A removal
+// of its files before that leaves a cluster that nothing manages.
 func TestWaitUnprotected(t *testing.T) {
 	ctx := t.Context()
 	client, _ := kubetest.Start(t)
@@ -67,10 +67,14 @@ metadata: {name: %[1]s, namespace: %[1]s, annotations: {kustomize.toolkit.fluxcd
 		then     string // what Flux applies in the end
 		waitsFor string
 	}{
-		{name: "chart-keeps", before: release("chart-keeps", "enabled") + "---" + cluster("chart-keeps", keep),
-			then: cluster("chart-keeps", "a: b"), waitsFor: "it is still protected"},
-		{name: "own-chart", before: release("own-chart", "disabled") + "---" + cluster("own-chart", "a: b"),
-			then: release("own-chart", "enabled"), waitsFor: "HelmRelease own-chart/own-chart is still protected"},
+		{
+			name: "chart-keeps", before: release("chart-keeps", "enabled") + "---" + cluster("chart-keeps", keep),
+			then: cluster("chart-keeps", "a: b"), waitsFor: "it is still protected",
+		},
+		{
+			name: "own-chart", before: release("own-chart", "disabled") + "---" + cluster("own-chart", "a: b"),
+			then: release("own-chart", "enabled"), waitsFor: "HelmRelease own-chart/own-chart is still protected",
+		},
 		{name: "applied", before: release("applied", "enabled") + "---" + cluster("applied", "a: b")},
 		{name: "detached", before: release("detached", "disabled")},
 		{name: "no-release", before: cluster("no-release", "a: b")},

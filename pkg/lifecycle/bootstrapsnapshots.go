@@ -122,8 +122,8 @@ func (b *bootstrap) fromSnapshot(ctx context.Context) error {
 }
 
 // refuseAnother refuses to make a management cluster that the fleet repo says was made before, where nothing else tells what has become of
-// it: no host and no record on this machine, and no snapshot, perhaps because the place of the snapshots is not mounted. It may live, and two
-// would make the same clusters. A caller that makes the management cluster anew for each of its tasks is only warned.
+// it: no host and no record on this machine, and no snapshot, perhaps because the place of the snapshots is not mounted. It may live, and
+// two would make the same clusters. A caller that makes the management cluster anew for each of its tasks is only warned.
 func (b *bootstrap) refuseAnother(ctx context.Context, place snapshot.Place) error {
 	st, err := b.session.Host.State(ctx)
 	if err != nil || st != host.StateAbsent || b.opts.SourceIsGone {

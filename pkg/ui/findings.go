@@ -35,7 +35,8 @@ func PrintFindings(s Streams, w io.Writer, findings diag.Findings) error {
 			for _, other := range more[:min(len(more), shownPlaces)] {
 				places = append(places, strings.TrimSuffix(placeOf(other), ": "))
 			}
-			_, _ = Fprintf(w, "    and in %s, such as %s: -o json has all of them\n", plain.Count(len(more), "more place"), strings.Join(places, ", "))
+			count := plain.Count(len(more), "more place")
+			_, _ = Fprintf(w, "    and in %s, such as %s: -o json has all of them\n", count, strings.Join(places, ", "))
 		}
 	}
 	return nil

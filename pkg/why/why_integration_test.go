@@ -83,7 +83,8 @@ func TestWhy(t *testing.T) {
 		},
 		{
 			// A health check counts machines that have not started, and says that it replaces none of them.
-			name: "starts", object: "Machine starts/starts-m0", says: "Waiting for Cluster control plane to be initialized", remedy: "bootstrap-failed",
+			name: "starts", object: "Machine starts/starts-m0", says: "Waiting for Cluster control plane to be initialized",
+			remedy: "bootstrap-failed",
 			make: func(n string) {
 				b.fluxOf(n, fine, fine, fine)
 				b.cluster(n, notAvailable(), fine, conditions(condition("Initialized", "False", "NotInitialized", "")),

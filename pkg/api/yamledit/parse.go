@@ -33,7 +33,7 @@ type Limits struct {
 	Depth int
 }
 
-// ReadLimits are the limits of a YAML file that fleetctl only reads. Flux's components are the largest file of a fleet repo, at some 700 KiB.
+// ReadLimits are the limits of a YAML file that fleetctl only reads. Flux's components are the largest file of a fleet repo: some 700 KiB.
 var ReadLimits = Limits{Bytes: 8 << 20, Nodes: 500_000, Depth: 100}
 
 // ErrExpands says that a file is too large for its reader, or too deep, once its aliases are expanded.

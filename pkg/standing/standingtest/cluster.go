@@ -33,7 +33,8 @@ func (c *Cluster) Namespaces(t *testing.T) []string {
 // Apply applies manifests, whoever owns their fields.
 func (c *Cluster) Apply(ctx context.Context, t *testing.T, manifest string) {
 	t.Helper()
-	if _, err := kubetest.ApplyYAML(ctx, c.Client, []byte(manifest), kube.ApplyOptions{FieldManager: "test", ForceConflicts: true}); err != nil {
+	opts := kube.ApplyOptions{FieldManager: "test", ForceConflicts: true}
+	if _, err := kubetest.ApplyYAML(ctx, c.Client, []byte(manifest), opts); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -153,7 +153,7 @@ func exitText(v *view) string {
 		text = v.reason + "; " + text
 	}
 	if v.status.Restarts > 0 {
-		text += " after " + plain.Count(int(v.status.Restarts), "restart")
+		text += " after " + plain.Count(v.status.Restarts, "restart")
 	}
 	if len(exit.Lines) > 0 {
 		text += ": " + strings.Join(exit.Lines, "\n")
