@@ -36,6 +36,9 @@ func TestNoSuchKindIsNoClustersOnlyWithoutACoreProvider(t *testing.T) {
 		"an installation that was killed early": {[]string{
 			crdOf("machines", "Machine", "cluster.x-k8s.io", "v1beta2"),
 		}, ""},
+		"an installation that was killed between its CRDs": {[]string{
+			crdOf("clusters", "Cluster", "cluster.x-k8s.io", "v1beta2"),
+		}, ""},
 		"the CRDs were deleted": {[]string{
 			coreNamespace, coreDeployment,
 		}, "Deployment capi-system/capi-controller-manager"},

@@ -3,6 +3,7 @@ package capi
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -73,11 +74,22 @@ type Machine struct {
 // are none; where it is and its kinds are not served, it is an *UntoldError.
 func (m *Manager) Clusters(ctx context.Context) ([]Cluster, error) {
 	clusters, machines := &clusterv1.ClusterList{}, &clusterv1.MachineList{}
+	var untold error
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return m.listAll(ctx, "Clusters", clusters) })
-	group.Go(func() error { return m.listAll(ctx, "Machines", machines) })
+	group.Go(func() error {
+		err := m.listAll(ctx, "Machines", machines)
+		if _, is := errors.AsType[*UntoldError](err); is {
+			untold = err
+			return nil
+		}
+		return err
+	})
 	if err := group.Wait(); err != nil {
 		return nil, err
+	}
+	if untold != nil && len(clusters.Items) > 0 { // an installation that was killed between its CRDs has Clusters, of which there are none
+		return nil, untold
 	}
 	byCluster := map[kube.Key][]Machine{}
 	for i := range machines.Items {
