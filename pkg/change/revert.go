@@ -21,9 +21,9 @@ import (
 func Revert(ctx context.Context, revision string) func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 	settled := ""
 	return func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
-		git, err := gitrepo.Open(r.WorkTree)
+		git, err := gitrepo.OpenFor("revert "+revision, r.WorkTree, "the fleet repo has to be the top of a Git repository")
 		if err != nil {
-			return nil, diag.Wrap("revert "+revision, err, "the fleet repo has to be the top of a Git repository")
+			return nil, err
 		}
 		if settled == "" {
 			if settled, err = git.Resolve(revision); err != nil {

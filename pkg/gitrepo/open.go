@@ -73,6 +73,15 @@ func checkAlternates(commonDir string) error {
 	return nil
 }
 
+// OpenFor is Open for what op names. Where dir is no repository, the error has the hint; every other error keeps its own.
+func OpenFor(op, dir, hint string) (*Repo, error) {
+	r, err := Open(dir)
+	if err != nil && !errors.Is(err, ErrNotARepository) {
+		hint = ""
+	}
+	return r, diag.Wrap(op, err, hint)
+}
+
 // harmless are the extensions of a repository that say nothing about what is read and written here. `git sparse-checkout` sets the first of
 // them; git itself, or settings, reads the configuration of a working tree that it stands for.
 var harmless = []string{"worktreeconfig", "preciousobjects", "relativeworktrees"}

@@ -162,8 +162,8 @@ func newRun(ctx context.Context, store state.Store, o Options) (*run, error) {
 // connect finds the newest commit of the branch.
 func (p *run) connect(ctx context.Context) error {
 	var err error
-	if p.git, err = gitrepo.Open(p.repo.Dir); err != nil {
-		return diag.Wrap("promote", err, "the fleet repo has to be the top of a Git repository")
+	if p.git, err = gitrepo.OpenFor("promote", p.repo.Dir, "the fleet repo has to be the top of a Git repository"); err != nil {
+		return err
 	}
 	p.git.NoVerify = p.opts.Change.NoVerify
 	main, _ := p.repo.Fleet.Channel(v1alpha1.MainChannel)

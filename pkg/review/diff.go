@@ -90,9 +90,9 @@ func Diff(ctx context.Context, o DiffOptions) (*Report, error) {
 			return nil, err
 		}
 	}
-	git, err := gitrepo.Open(dir)
+	git, err := gitrepo.OpenFor("compare", dir, "a difference is one between revisions: `git init` and commit first")
 	if err != nil {
-		return nil, diag.Wrap("compare", err, "a difference is one between revisions: `git init` and commit first")
+		return nil, err
 	}
 	report := &Report{FormatVersion: "1"}
 	if report.From, report.To, err = revisions(git, o); err != nil {
