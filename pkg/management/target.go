@@ -103,7 +103,11 @@ func find(store state.Store, name, dir string) (*Target, error) {
 	}
 	switch len(here) {
 	case 0:
-		return nil, diag.Wrap("find the management cluster", ErrUnknownCluster, "run `fleetctl init`, or name one with --management")
+		hint := "run `fleetctl init`, or name one with --management"
+		if repo == nil { // perhaps a repo that Flux follows, and fleetctl does not know yet
+			hint += "; a Flux repo without a fleet.yaml gets one from `fleetctl adopt`"
+		}
+		return nil, diag.Wrap("find the management cluster", ErrUnknownCluster, hint)
 	case 1:
 		return newTarget(store, &here[0], repo), nil
 	}
