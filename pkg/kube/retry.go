@@ -22,7 +22,7 @@ import (
 
 // isTransient tells whether err is a failure of the API server or the network that passes in a moment.
 func isTransient(err error) bool {
-	return apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) ||
+	return isLate(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) ||
 		apierrors.IsTimeout(err) || utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) ||
 		utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err) || isStreamCut(err)
 }
@@ -43,8 +43,7 @@ func isUnexplained(err error) bool {
 // isUnanswered tells whether the API server lacks something so far: a webhook does not answer, or has an unknown certificate, which both
 // are internal errors; or a CRD is not in discovery yet.
 func isUnanswered(err error) bool {
-	return apierrors.IsInternalError(err) || meta.IsNoMatchError(err) || apierrors.IsNotFound(err) || isTransient(err) ||
-		isLate(err)
+	return apierrors.IsInternalError(err) || meta.IsNoMatchError(err) || apierrors.IsNotFound(err) || isTransient(err)
 }
 
 // isLate tells whether the API server has not answered in the time of a single request. So do a busy machine and a dead one.
@@ -53,8 +52,8 @@ func isLate(err error) bool {
 	return late
 }
 
-// retryTransient repeats do a few times while its error is one of isTransient or isUnexplained, and once if it is isLate: a server that
-// does not answer twice is taken for dead.
+// retryTransient repeats do a few times while its error is one of isTransient or isUnexplained, and once for a late answer: a server that
+// is late twice is taken for dead.
 func retryTransient(ctx context.Context, do func(context.Context) error) error {
 	backoff := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 7, Cap: 3 * time.Second}
 	var last error
@@ -62,11 +61,11 @@ func retryTransient(ctx context.Context, do func(context.Context) error) error {
 	err := wait.ExponentialBackoffWithContext(ctx, backoff, func(ctx context.Context) (bool, error) {
 		last = do(ctx)
 		late := isLate(last)
-		if last != nil && (isTransient(last) || isUnexplained(last) || late && !wasLate) {
-			wasLate = wasLate || late
-			return false, nil
+		if last == nil || late && wasLate || !isTransient(last) && !isUnexplained(last) {
+			return true, last
 		}
-		return true, last
+		wasLate = wasLate || late
+		return false, nil
 	})
 	if err != nil && last != nil {
 		return last
@@ -120,7 +119,7 @@ func (c *Client) UntilWebhooksAnswer(ctx context.Context, obj *unstructured.Unst
 	ref := RefOf(obj)
 	return untilAnswered(ctx, ref.String(), nil, func(ctx context.Context) error {
 		err := c.Create(ctx, obj.DeepCopy(), client.DryRunAll)
-		if isTransient(err) || isLate(err) || apierrors.IsInternalError(err) && strings.Contains(err.Error(), uncalled) || ctx.Err() != nil {
+		if isTransient(err) || apierrors.IsInternalError(err) && strings.Contains(err.Error(), uncalled) || ctx.Err() != nil {
 			return fmt.Errorf("try to create %s: %w", ref, err)
 		}
 		return nil

@@ -64,7 +64,7 @@ func (c *Client) watchOnce(
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
 	if err := c.List(ctx, list, sel.options(nil)); err != nil {
-		if (isTransient(err) || isLate(err)) && ctx.Err() == nil {
+		if isTransient(err) && ctx.Err() == nil {
 			return false, nil
 		}
 		return false, fmt.Errorf("list %s: %w", gvk.Kind, err)
