@@ -8,9 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -59,14 +57,8 @@ func waitUnprotected(ctx context.Context, client *kube.Client, key kube.Key, det
 	if err := manager.WaitUnprotected(ctx, key, detail); err != nil {
 		return err
 	}
-	cluster := &metav1.PartialObjectMetadata{}
-	cluster.SetGroupVersionKind(clusterv1.GroupVersion.WithKind(clusterv1.ClusterKind))
-	err = client.Get(ctx, key, cluster)
-	if kube.IsAbsent(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("look for the Cluster %s: %w", key, err)
+	if cluster, err := manager.Cluster(ctx, key); err != nil || cluster == nil {
+		return err
 	}
 	return flux.NewSystem(client).WaitUnprotected(ctx, key, detail)
 }
@@ -75,24 +67,30 @@ func waitUnprotected(ctx context.Context, client *kube.Client, key kube.Key, det
 // that the fleet repo has made, and no release that Flux would keep. Such a release means that the clone is not what Flux follows, or that
 // nobody has taken the cluster's protection away.
 func Unfinished(ctx context.Context, client *kube.Client, name string) (bool, error) {
-	namespace := &metav1.PartialObjectMetadata{}
-	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	err := client.Get(ctx, kube.Key{Name: name}, namespace)
-	if kube.IsAbsent(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("look at the namespace %s: %w", name, err)
-	}
-	if !madeByFleet(namespace) {
-		return false, nil
+	namespace, err := namespaceOf(ctx, client, name)
+	if err != nil || namespace == nil || !madeByFleet(namespace) {
+		return false, err
 	}
 	kept, err := flux.NewSystem(client).Protected(ctx, kube.Key{Namespace: name, Name: name})
 	return !kept, err
 }
 
+// namespaceOf is a namespace; nil if there is none of that name.
+func namespaceOf(ctx context.Context, client *kube.Client, name string) (*unstructured.Unstructured, error) {
+	namespace := &unstructured.Unstructured{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	err := client.Get(ctx, kube.Key{Name: name}, namespace)
+	if kube.IsAbsent(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look at the namespace %s: %w", name, err)
+	}
+	return namespace, nil
+}
+
 // madeByFleet tells whether the fleet repo has made a namespace.
-func madeByFleet(namespace metav1.Object) bool {
+func madeByFleet(namespace *unstructured.Unstructured) bool {
 	return strings.HasPrefix(namespace.GetLabels()[flux.AppliedBy], "clusters-")
 }
 
@@ -149,15 +147,12 @@ func checkEmptied(ctx context.Context, manager *capi.Manager, namespace string) 
 
 // deleteNamespace deletes the namespace of a deleted cluster, if the fleet repo made this namespace.
 func deleteNamespace(ctx context.Context, client *kube.Client, name string) error {
-	namespace := &unstructured.Unstructured{}
-	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	namespace.SetName(name)
-	err := client.Get(ctx, kube.Key{Name: name}, namespace)
-	if kube.IsAbsent(err) {
-		return steps.NothingToDo("it is gone")
-	}
+	namespace, err := namespaceOf(ctx, client, name)
 	if err != nil {
-		return fmt.Errorf("look at the namespace %s: %w", name, err)
+		return err
+	}
+	if namespace == nil {
+		return steps.NothingToDo("it is gone")
 	}
 	if !madeByFleet(namespace) {
 		return steps.NothingToDo("the fleet repo did not make it")
