@@ -183,8 +183,8 @@ func TestManyFiles(t *testing.T) {
 	if err != nil || files != len(first) {
 		t.Errorf("%d files, %v", files, err)
 	}
-	if clean, err := r.IsClean(t.Context()); err != nil || !clean {
-		t.Errorf("not clean: %v", err)
+	if dirty, err := r.Dirty(t.Context()); err != nil || len(dirty) > 0 {
+		t.Errorf("dirty: %v, %v", dirty, err)
 	}
 }
 

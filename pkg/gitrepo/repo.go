@@ -265,12 +265,6 @@ func originConfig(url string) *config.RemoteConfig {
 	return &config.RemoteConfig{Name: origin, URLs: []string{url}, Fetch: []config.RefSpec{"+refs/heads/*:refs/remotes/origin/*"}}
 }
 
-// IsClean says whether Dirty would list nothing.
-func (r *Repo) IsClean(ctx context.Context) (bool, error) {
-	dirty, err := r.Dirty(ctx)
-	return len(dirty) == 0, err
-}
-
 func (r *Repo) unchanged(ctx context.Context, w *worktree, p string) (bool, error) {
 	_, head, err := r.head()
 	if err != nil {

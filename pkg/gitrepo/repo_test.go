@@ -94,8 +94,8 @@ func TestCommit(t *testing.T) {
 	if out := status(t, repo.Dir()); out != "" {
 		t.Errorf("status %q", out)
 	}
-	if clean, err := repo.IsClean(t.Context()); err != nil || !clean {
-		t.Errorf("IsClean: %v, %v", clean, err)
+	if dirty, err := repo.Dirty(t.Context()); err != nil || len(dirty) > 0 {
+		t.Errorf("dirty: %v, %v", dirty, err)
 	}
 	whole(t, repo.Dir())
 }
@@ -139,8 +139,8 @@ func TestCommitAutoCRLF(t *testing.T) {
 	if read(t, repo.Dir(), "lf") != "a\r\nb\r\n" {
 		t.Fatal("git did not convert; the rest proves nothing")
 	}
-	if clean, err := repo.IsClean(t.Context()); err != nil || !clean {
-		t.Errorf("IsClean with converted line ends: %v, %v", clean, err)
+	if dirty, err := repo.Dirty(t.Context()); err != nil || len(dirty) > 0 {
+		t.Errorf("dirty with converted line ends: %v, %v", dirty, err)
 	}
 }
 
