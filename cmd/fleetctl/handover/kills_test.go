@@ -141,6 +141,11 @@ func (b *bed) atWriteOfAbort(t *testing.T, w *world, last int, k kill) {
 	b.undo(ctx, t, w, machine, story)
 }
 
+// anyKill is a kill at one of the first writes.
+func anyKill(random *rand.Rand, writes int) kill {
+	return kill{1 + random.IntN(writes), []deed{killBefore, killAfter}[random.IntN(2)]}
+}
+
 // atRandom kills up to three runs in a row, of one or the other, before one is let be.
 func (b *bed) atRandom(t *testing.T, w *world, seed uint64, writes int) {
 	ctx := t.Context()
@@ -155,7 +160,7 @@ func (b *bed) atRandom(t *testing.T, w *world, seed uint64, writes int) {
 		if random.IntN(2) == 0 {
 			machine = newMachine(t)
 		}
-		k := kill{1 + random.IntN(writes), []deed{killBefore, killAfter}[random.IntN(2)]}
+		k := anyKill(random, writes)
 		if verb == abort {
 			k.at = 1 + k.at/2
 		}

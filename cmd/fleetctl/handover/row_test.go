@@ -55,7 +55,7 @@ func (b *bed) inARow(t *testing.T, w *world, seed uint64) {
 		if random.IntN(3) == 0 {
 			machine = newMachine(t)
 		}
-		k := kill{1 + random.IntN(mostWrites), []deed{killBefore, killAfter}[random.IntN(2)]}
+		k := anyKill(random, mostWrites)
 		story += fmt.Sprintf("; %s, %s", verb, k)
 		o, struck := b.killed(ctx, t, w, verb, machine, k)
 		switch {
