@@ -97,13 +97,14 @@ func TestTeardownLooksInside(t *testing.T) {
 		}
 	})
 	t.Run("one that answers with errors is refused", func(t *testing.T) {
-		for _, name := range []string{"machines"} { // Cluster API is there, and cannot say all
-			crd := &unstructured.Unstructured{}
-			crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
-			crd.SetName(name + ".cluster.x-k8s.io")
-			if err := workload.Delete(ctx, []*unstructured.Unstructured{crd}, kube.DeleteOptions{Wait: true}); err != nil {
-				t.Fatal(err)
-			}
+		if err := workload.Create(ctx, standingtest.NewWorkload("team-a", "alpha")); err != nil {
+			t.Fatal(err)
+		}
+		crd := &unstructured.Unstructured{} // Cluster API is there, has a Cluster, and cannot say all
+		crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+		crd.SetName("machines.cluster.x-k8s.io")
+		if err := workload.Delete(ctx, []*unstructured.Unstructured{crd}, kube.DeleteOptions{Wait: true}); err != nil {
+			t.Fatal(err)
 		}
 		_, err := Teardown(ctx, e.Deps, options)
 		if err == nil || !strings.Contains(err.Error(), "look into the workload cluster team-a/alpha") ||
@@ -111,9 +112,10 @@ func TestTeardownLooksInside(t *testing.T) {
 			t.Errorf("got %v, hint %s", err, diag.Hint(err))
 		}
 		e.StandsUntouched(ctx, t, "alpha")
-		child := *e
-		child.Client = workload
-		kubetest.ClusterAPI(t, child.Client, "clusters", "machines")
+		kubetest.ClusterAPI(t, workload, "machines")
+		if err := workload.WithWatch.Delete(ctx, standingtest.NewWorkload("team-a", "alpha")); err != nil {
+			t.Fatal(err)
+		}
 	})
 	t.Run("one that cannot be drained is kept, and keeps no other", func(t *testing.T) {
 		if err := e.Client.Create(ctx, standingtest.NewWorkload("team-a", "also-dead")); err != nil {
