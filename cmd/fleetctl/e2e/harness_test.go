@@ -319,25 +319,28 @@ func (f *fleet) status(more ...string) (status, int) {
 	return decode[status](f.t, string(out)), cmd.ProcessState.ExitCode()
 }
 
-// eventually repeats check until it returns "", and fails the test with the last answer after limit. It says now and then what it
-// waits for.
+// eventually repeats check until it returns "", and fails the test with the last answer after limit, which is meant for a machine that does
+// nothing else; one that runs other tests beside gets slow times as much. It says now and then what it waits for. Between two checks it
+// sleeps a multiple of what a check takes, because most of them run fleetctl: on a busy machine they would be a good part of the load.
 func eventually(t *testing.T, what string, limit time.Duration, check func() string) {
 	t.Helper()
+	const slow, least, most = 3, 500 * time.Millisecond, 5 * time.Second
 	begin, told := time.Now(), time.Now()
 	for {
+		asked := time.Now()
 		answer := check()
 		if answer == "" {
 			fmt.Fprintf(os.Stderr, "    %s after %.1fs\n", what, time.Since(begin).Seconds())
 			return
 		}
-		if time.Since(begin) > limit {
-			t.Fatalf("%s: not within %s: %s", what, limit, answer)
+		if time.Since(begin) > slow*limit {
+			t.Fatalf("%s: not within %s: %s", what, slow*limit, answer)
 		}
 		if time.Since(told) > 15*time.Second {
 			told = time.Now()
 			fmt.Fprintf(os.Stderr, "    waiting for: %s (%.0fs): %s\n", what, time.Since(begin).Seconds(), answer)
 		}
-		time.Sleep(time.Second)
+		time.Sleep(min(max(least, 3*time.Since(asked)), most))
 	}
 }
 
