@@ -264,7 +264,7 @@ func others(at leaf) []any {
 			all = append(all, "a")
 		}
 		for i := len(v) - 1; i >= 0 && len(at.schema.Enum) == 0; i-- {
-			for _, other := range []string{"0", "1", "a", "b"} {
+			for _, other := range []string{"0", "1", "a", "b", "c"} {
 				if v[i:i+1] != other && regexp.MustCompile(`[0-9A-Za-z]`).MatchString(v[i:i+1]) {
 					if changed := v[:i] + other + v[i+1:]; at.schema.admits(changed) {
 						all = append(all, changed)

@@ -85,6 +85,13 @@ spec:
   selector: {matchLabels: {pool: md}}
   template: {metadata: {labels: {pool: md}}}
 `,
+	"Cluster": `apiVersion: cluster.x-k8s.io/v1beta2
+kind: Cluster
+metadata: {name: a}
+spec:
+  clusterNetwork: {pods: {cidrBlocks: [10.8.0.0/13]}, services: {cidrBlocks: [10.96.0.0/12, "fd00::/108"]}}
+  controlPlaneRef: {apiGroup: controlplane.cluster.x-k8s.io, kind: KubeadmControlPlane, name: a}
+`,
 	"MachineHealthCheck": `apiVersion: cluster.x-k8s.io/v1beta2
 kind: MachineHealthCheck
 metadata: {name: a}
@@ -162,6 +169,15 @@ func TestRefusedByKubernetes(t *testing.T) {
 			"metadata.annotations", "least number of nodes, 9, is more than its greatest, 5",
 		},
 		{"MachineDeployment", "max-size: \"5\"", "max-size: five", "metadata.annotations", `"five", which is no number of nodes`},
+		{
+			"Cluster", "10.96.0.0/12", "10.0.0.0/11", "spec.clusterNetwork.services.cidrBlocks[0]",
+			"kubeadm takes no network of Services larger than /12, and it is /11",
+		},
+		{"Cluster", "fd00::/108", "fd00::/64", "spec.clusterNetwork.services.cidrBlocks[1]", "larger than /108, and it is /64"},
+		{"Cluster", "10.96.0.0/12", "10.96.0.0/29", "spec.clusterNetwork.services.cidrBlocks[0]", "and /29 has 8"},
+		{"Cluster", "10.96.0.0/12", "10.96.0.0/28", "", ""},
+		{"Cluster", "10.96.0.0/12", `"${SERVICES}"`, "", ""},
+		{"Cluster", "10.8.0.0/13", "10.8.0.0/29", "spec.clusterNetwork.pods.cidrBlocks[0]", "addresses for 14 pods at least, and /29 has 8"},
 		{"MachineHealthCheck", "matchLabels: {pool: md}", "", "spec.selector", "it selects nothing"},
 		{"MachineHealthCheck", "40%", "40", "", ""},
 		{"MachineHealthCheck", "40%", "most", "spec.remediation.triggerIf.unhealthyLessThanOrEqualTo", "neither a number nor a percentage"},

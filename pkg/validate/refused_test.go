@@ -107,6 +107,49 @@ func TestRefused(t *testing.T) {
 			"AWSCluster", "network: {subnets: [{zoneType: local-zone}]}",
 			"network.subnets[0].zoneType: a subnet in a local-zone needs parentZoneName",
 		},
+		{"AWSCluster", "network: {vpc: {cidrBlock: 10.0.0.0/8}}", "network.vpc.cidrBlock: /8 is not between /16 and /28"},
+		{"AWSCluster", "network: {vpc: {cidrBlock: 10.0.0.0/25}}", "network.vpc.cidrBlock: in a VPC of /25 the subnets of 3 zones are /29"},
+		{
+			"AWSCluster", "network: {vpc: {cidrBlock: 10.0.0.0/25, availabilityZoneUsageLimit: 6}}",
+			"network.vpc.cidrBlock: in a VPC of /25 the subnets of 3 zones are /29",
+		},
+		{
+			"AWSCluster", "network: {vpc: {cidrBlock: 10.0.0.0/28, availabilityZoneUsageLimit: 1}}",
+			"network.vpc.cidrBlock: in a VPC of /28 the subnets of 1 zones are /29",
+		},
+		{
+			"AWSCluster", "network: {vpc: {cidrBlock: 10.0.0.0/16, secondaryCidrBlocks: [{ipv4CidrBlock: 10.1.0.0/12}]}}",
+			"secondaryCidrBlocks[0].ipv4CidrBlock: 10.1.0.0/12 has addresses in common",
+		},
+		{
+			"AWSCluster", "network: {vpc: {cidrBlock: 192.168.0.0/16, secondaryCidrBlocks: [{ipv4CidrBlock: 10.1.0.0/12}]}}",
+			"secondaryCidrBlocks[0].ipv4CidrBlock: /12 is not between /16 and /28",
+		},
+		{
+			"AWSCluster", "network: {vpc: {cidrBlock: 10.0.0.0/16}, subnets: [{id: a, cidrBlock: 10.1.0.0/24}]}",
+			"network.subnets[0].cidrBlock: 10.1.0.0/24 is not within the ranges of the VPC",
+		},
+		{"AWSCluster", "network: {subnets: [{id: a, cidrBlock: 10.1.0.0/30}]}", "network.subnets[0].cidrBlock: /30 is not between"},
+		{
+			"AWSCluster", "network: {subnets: [{id: a, cidrBlock: 10.1.0.0/24}, {id: b, cidrBlock: 10.1.0.128/25}]}",
+			"network.subnets[1].cidrBlock: 10.1.0.128/25 has addresses in common with a subnet before it",
+		},
+		{"AWSCluster", "network: {subnets: [{id: a}, {id: a}]}", "network.subnets[1].id: another subnet has this id"},
+		{
+			"AWSCluster", "{region: eu-central-1, network: {subnets: [{id: a, availabilityZone: eu-west-1a}]}}",
+			`network.subnets[0].availabilityZone: "eu-west-1a" is no zone of the region eu-central-1`,
+		},
+		{
+			"AWSCluster", "controlPlaneLoadBalancer: {loadBalancerType: nlb, ingressRules: [{cidrBlocks: [300.0.0.0/8]}]}",
+			`controlPlaneLoadBalancer.ingressRules[0].cidrBlocks[0]: "300.0.0.0/8" is no network`,
+		},
+		{
+			"AWSManagedControlPlane", "{region: eu-central-1, network: {subnets: [{id: a, availabilityZone: eu-west-1a}]}}",
+			`network.subnets[0].availabilityZone: "eu-west-1a" is no zone of the region eu-central-1`,
+		},
+		{"AWSMachineTemplate", "instanceType: large", `instanceType: "large" is no type of a machine in AWS`},
+		{"AWSMachinePool", "awsLaunchTemplate: {instanceType: Standard_D4s_v5}", `awsLaunchTemplate.instanceType: "Standard_D4s_v5" is no type`},
+		{"AWSManagedMachinePool", "instanceType: n2-standard-4", `instanceType: "n2-standard-4" is no type`},
 		{"AWSCluster", "network: {nodePortIngressRuleCidrBlocks: [10.0.0.0]}", `nodePortIngressRuleCidrBlocks[0]: "10.0.0.0" is no network`},
 		{
 			"AWSCluster", "network: {additionalNodeIngressRules: [{cidrBlocks: [10.0.0.0/8], sourceSecurityGroupIds: [sg-1]}]}",
@@ -262,6 +305,37 @@ func TestRefused(t *testing.T) {
 	} {
 		t.Run(tc.kind+" "+tc.want, func(t *testing.T) {
 			if got := refusedOf(t, tc.kind, tc.spec); len(got) != 1 || !strings.Contains(got[0], tc.want) {
+				t.Errorf("%q", got)
+			}
+		})
+	}
+}
+
+// What a cloud takes is not refused, at the edges of what it takes.
+func TestNotRefused(t *testing.T) {
+	for _, tc := range []struct{ kind, spec string }{
+		{"AWSCluster", "network: {vpc: {cidrBlock: 10.0.0.0/24}}"},
+		{"AWSCluster", "{region: us-west-1, network: {vpc: {cidrBlock: 10.0.0.0/25}}}"}, // where accounts see two zones
+		{"AWSCluster", "network: {vpc: {cidrBlock: 10.0.0.0/27, availabilityZoneUsageLimit: 1}}"},
+		{"AWSCluster", "network: {vpc: {cidrBlock: 10.0.0.0/28}, subnets: [{id: a, cidrBlock: 10.0.0.0/28}]}"},
+		{"AWSCluster", "network: {vpc: {id: vpc-1, cidrBlock: 10.0.0.0/16}, subnets: [{id: subnet-1, cidrBlock: 10.1.0.0/24}]}"},
+		{
+			"AWSCluster", "network: {vpc: {cidrBlock: 10.0.0.0/16, secondaryCidrBlocks: [{ipv4CidrBlock: 10.1.0.0/16}]}, subnets: " +
+				"[{id: a, cidrBlock: 10.1.0.0/24}, {id: b, cidrBlock: 10.0.0.0/24}]}",
+		},
+		{
+			"AWSManagedControlPlane", "{secondaryCidrBlock: 100.64.0.0/16, network: {vpc: {cidrBlock: 10.0.0.0/16}, subnets: " +
+				"[{id: a, cidrBlock: 100.64.1.0/24}]}}",
+		},
+		{"AWSCluster", "{region: us-west-2, network: {subnets: [{id: a, availabilityZone: us-west-2-lax-1a}]}}"},
+		{"AWSCluster", `{region: "${REGION}", network: {vpc: {cidrBlock: "${RANGE}"}, subnets: [{id: a, availabilityZone: eu-west-1a}]}}`},
+		{"AWSMachineTemplate", "instanceType: m7i-flex.large"},
+		{"AWSMachineTemplate", "instanceType: u-6tb1.metal"},
+		{"AWSMachineTemplate", "instanceType: c7gd.metal-48xl"},
+		{"AWSMachineTemplate", `instanceType: "${SIZE}"`},
+	} {
+		t.Run(tc.kind+" "+tc.spec, func(t *testing.T) {
+			if got := refusedOf(t, tc.kind, tc.spec); len(got) > 0 {
 				t.Errorf("%q", got)
 			}
 		})

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 var (
 	awsTagText = regexp.MustCompile(`^[a-zA-Z0-9\s_.:=+\-@/]*$`)
 	awsSession = regexp.MustCompile(`^[\w+=,.@-]{2,64}$`)
+	awsType    = regexp.MustCompile(`^[a-z][a-z0-9-]*\.[a-z0-9-]+$`)
 	awsKeyName = regexp.MustCompile(`^[[:graph:]]+([[:print:]]*[[:graph:]]+)*$`)
 )
 
@@ -50,6 +50,13 @@ func awsSSHKey(p part) {
 	if name, ok := p.known("sshKeyName"); ok && !awsKeyName.MatchString(name) {
 		p.refuse("sshKeyName", "the name of a key pair begins and ends with a character that is no space, and has ASCII alone",
 			"write the name as `aws ec2 describe-key-pairs` has it")
+	}
+}
+
+// awsInstanceType judges the type of a machine by its form: which types there are changes with each month.
+func awsInstanceType(p part) {
+	if name, ok := p.known("instanceType"); ok && !awsType.MatchString(name) {
+		p.refuse("instanceType", fmt.Sprintf("%.60q is no type of a machine in AWS", name), "write a family and a size, as in m7i.large")
 	}
 }
 
@@ -98,6 +105,7 @@ func awsSelectors(p part, field string) {
 
 func awsMachine(p part) {
 	awsTags(p)
+	awsInstanceType(p)
 	awsSSHKey(p)
 	awsVolumes(p)
 	awsSelectors(p, "additionalSecurityGroups")
@@ -215,7 +223,7 @@ func awsCluster(p part) {
 	awsTags(p)
 	awsSSHKey(p)
 	awsBastion(p.in("bastion"))
-	awsNetwork(p.in("network"))
+	awsNetwork(p.in("network"), p.word("region"))
 	awsBalancers(p)
 	if bucket := p.in("s3Bucket"); p.given("s3Bucket") {
 		if !bucket.has("name") {
@@ -235,56 +243,6 @@ func awsBastion(p part) {
 		return
 	}
 	p.networks("allowedCIDRBlocks")
-}
-
-func awsNetwork(p part) {
-	vpc := p.in("vpc")
-	primary, _ := vpc.known("cidrBlock") // that it is a network is checked with all others
-	pool := vpc.in("ipamPool")
-	if vpc.given("ipamPool") {
-		if vpc.has("cidrBlock") {
-			vpc.refuse("cidrBlock", "a pool of addresses (ipamPool) gives the VPC its range", "take away one of the two")
-		}
-		if !pool.has("id") && !pool.has("name") {
-			pool.refuse("", "a pool is named by id or name", "add id or name")
-		}
-	}
-	vpc.in("ipv6").network("cidrBlock")
-	for _, block := range vpc.each("secondaryCidrBlocks") {
-		prefix, ok := block.network("ipv4CidrBlock")
-		first, err := netip.ParsePrefix(primary)
-		if ok && err == nil && first.Overlaps(prefix) {
-			block.refuse("ipv4CidrBlock", fmt.Sprintf("%s has addresses in common with the VPC's own range, %s", prefix, primary),
-				"give it a range beside that one")
-		}
-	}
-	for _, subnet := range p.each("subnets") {
-		subnet.network("ipv6CidrBlock")
-		if zone := subnet.word("zoneType"); (zone == "local-zone" || zone == "wavelength-zone") && !subnet.has("parentZoneName") {
-			subnet.refuse("zoneType", "a subnet in a "+zone+" needs parentZoneName",
-				"add the zone that it belongs to: `aws ec2 describe-availability-zones --all-availability-zones`")
-		}
-	}
-	awsIngress(p, "additionalControlPlaneIngressRules")
-	awsIngress(p, "additionalNodeIngressRules")
-	p.networks("nodePortIngressRuleCidrBlocks")
-	if vpc.has("elasticIpPool") {
-		awsAddressPool(vpc.in("elasticIpPool"))
-	}
-}
-
-// awsIngress judges from where somebody is let in.
-func awsIngress(p part, field string) {
-	for _, rule := range p.each(field) {
-		blocks := rule.given("cidrBlocks") || rule.given("ipv6CidrBlocks")
-		groups := rule.given("sourceSecurityGroupIds") || rule.given("sourceSecurityGroupRoles")
-		switch {
-		case rule.has("natGatewaysIPsSource") && (blocks || groups):
-			rule.refuse("natGatewaysIPsSource", "a rule for the NAT gateways has no other sources", "make two rules of it")
-		case blocks && groups:
-			rule.refuse("", "a rule lets in networks or security groups, and not both", "make two rules of it")
-		}
-	}
 }
 
 // awsBalancers judges the load balancers of the API server.

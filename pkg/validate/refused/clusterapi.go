@@ -2,6 +2,7 @@ package refused
 
 import (
 	"fmt"
+	"math/bits"
 	"strconv"
 	"strings"
 	"time"
@@ -9,11 +10,42 @@ import (
 
 // core are what judges kinds of Cluster API itself, by group and kind, as its webhooks do.
 var core = map[string]func(part){
+	"cluster.x-k8s.io/Cluster":                          cluster,
 	"cluster.x-k8s.io/MachineDeployment":                machineDeployment,
 	"cluster.x-k8s.io/MachineSet":                       func(p part) { selects(p.in("spec")) },
 	"cluster.x-k8s.io/MachinePool":                      scaled,
 	"cluster.x-k8s.io/MachineHealthCheck":               healthCheck,
 	"controlplane.cluster.x-k8s.io/KubeadmControlPlane": kubeadmControlPlane,
+}
+
+// cluster judges the networks that kubeadm is told of: it ends on the first machine, long after everything was accepted.
+func cluster(p part) {
+	const (
+		mostServiceBits = 20 // of addresses
+		leastServices   = 10
+		leastPods       = 14
+	)
+	spec := p.in("spec")
+	if spec.in("controlPlaneRef").word("kind") != "KubeadmControlPlane" {
+		return
+	}
+	services, pods := spec.in("clusterNetwork").in("services"), spec.in("clusterNetwork").in("pods")
+	for field, prefix := range services.ranges("cidrBlocks") {
+		switch addressBits := prefix.Addr().BitLen() - prefix.Bits(); {
+		case addressBits > mostServiceBits:
+			services.refuse(field, fmt.Sprintf("kubeadm takes no network of Services larger than /%d, and it is /%d",
+				prefix.Addr().BitLen()-mostServiceBits, prefix.Bits()), "give it a smaller range")
+		case addressBits < bits.Len(leastServices):
+			services.refuse(field, fmt.Sprintf("kubeadm wants addresses for %d Services at least, and /%d has %d", leastServices, prefix.Bits(),
+				1<<addressBits), "give it a larger range")
+		}
+	}
+	for field, prefix := range pods.ranges("cidrBlocks") {
+		if addressBits := prefix.Addr().BitLen() - prefix.Bits(); addressBits < bits.Len(leastPods) {
+			pods.refuse(field, fmt.Sprintf("kubeadm wants addresses for %d pods at least, and /%d has %d", leastPods, prefix.Bits(),
+				1<<addressBits), "give it a larger range")
+		}
+	}
 }
 
 func machineDeployment(p part) {

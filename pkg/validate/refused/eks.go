@@ -43,16 +43,15 @@ func eksVersion(p part) {
 }
 
 func eksNetwork(p part) {
-	const largest, smallest = 16, 28
 	network := p.in("network")
 	vpc := network.in("vpc")
-	awsNetwork(network)
-	second, ok := p.network("secondaryCidrBlock")
-	if ok {
+	var beside []netip.Prefix
+	if second, ok := p.network("secondaryCidrBlock"); ok {
+		beside = append(beside, second)
 		switch inside := slices.ContainsFunc(secondaryRanges,
 			func(r netip.Prefix) bool { return r.Contains(second.Addr()) && second.Bits() >= r.Bits() }); {
-		case second.Bits() < largest || second.Bits() > smallest:
-			p.refuse("secondaryCidrBlock", fmt.Sprintf("/%d is not between /%d and /%d", second.Bits(), largest, smallest),
+		case second.Bits() < awsLargest || second.Bits() > awsSmallest:
+			p.refuse("secondaryCidrBlock", fmt.Sprintf("/%d is not between /%d and /%d", second.Bits(), awsLargest, awsSmallest),
 				"give it a range of such a size")
 		case !inside:
 			p.refuse("secondaryCidrBlock", fmt.Sprintf("%s is not within 100.64.0.0/10 or 198.19.0.0/16", second), "give it a range in one of these")
@@ -64,6 +63,7 @@ func eksNetwork(p part) {
 			p.refuse("secondaryCidrBlock", "network.vpc.secondaryCidrBlocks does not have it", "add it there, too")
 		}
 	}
+	awsNetwork(network, p.word("region"), beside...)
 	if ipv6 := vpc.in("ipv6"); vpc.given("ipv6") {
 		ipv6.together("poolId", "ipamPool")
 		ipv6.together("cidrBlock", "ipamPool")
@@ -116,6 +116,8 @@ func eksAccess(p part) {
 func eksPool(p part) {
 	awsTags(p)
 	awsHooks(p)
+	awsInstanceType(p)
+	awsInstanceType(p.in("awsLaunchTemplate"))
 	least, hasLeast := p.in("scaling").number("minSize")
 	most, hasMost := p.in("scaling").number("maxSize")
 	switch {
@@ -146,6 +148,10 @@ func awsMachinePool(p part) {
 	awsTags(p)
 	awsHooks(p)
 	template := p.in("awsLaunchTemplate")
+	awsInstanceType(template)
+	for _, other := range p.in("mixedInstancesPolicy").each("overrides") {
+		awsInstanceType(other)
+	}
 	awsVolumes(template)
 	awsMarket(template)
 	awsSelectors(p, "subnets")

@@ -4,6 +4,7 @@ package refused
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"net/netip"
 	"slices"
@@ -191,6 +192,20 @@ func (p part) parse(field, text string) (netip.Prefix, bool) {
 		return prefix, false
 	}
 	return prefix, true
+}
+
+// ranges are those in a list of texts, each with its field. What is no range is reported elsewhere.
+func (p part) ranges(field string) iter.Seq2[string, netip.Prefix] {
+	list, _ := p.fields[field].([]any)
+	return func(yield func(string, netip.Prefix) bool) {
+		for i, item := range list {
+			text, _ := item.(string)
+			prefix, err := netip.ParsePrefix(text)
+			if err == nil && !yield(fmt.Sprintf("%s[%d]", field, i), prefix) {
+				return
+			}
+		}
+	}
 }
 
 // networks are the ranges in a list of texts. What is no range is reported.

@@ -1,0 +1,156 @@
+package refused
+
+import (
+	"fmt"
+	"math/bits"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// AWS takes VPCs and subnets with these lengths of their prefix.
+const awsLargest, awsSmallest = 16, 28
+
+// awsRange is the range in a field of a VPC or a subnet. What AWS does not take is reported.
+func (p part) awsRange(field string) (prefix netip.Prefix, ok bool) {
+	text, _ := p.known(field)
+	prefix, err := netip.ParsePrefix(text)
+	if err != nil || !prefix.Addr().Is4() { // that it is a network is checked with all others
+		return prefix, false
+	}
+	if prefix.Bits() < awsLargest || prefix.Bits() > awsSmallest {
+		p.refuse(field, fmt.Sprintf("/%d is not between /%d and /%d", prefix.Bits(), awsLargest, awsSmallest), "give it a range of such a size")
+		return prefix, false
+	}
+	return prefix.Masked(), true
+}
+
+// awsNetwork judges the network of a cluster in a region; beside are ranges that its VPC has by other fields.
+func awsNetwork(p part, region string, beside ...netip.Prefix) {
+	vpc, subnets := p.in("vpc"), p.each("subnets")
+	ranges := append(awsVPC(vpc), beside...)
+	if first, ok := vpc.awsRange("cidrBlock"); ok && !vpc.has("id") {
+		if len(subnets) == 0 {
+			awsDefaultSubnets(vpc, first, region)
+		}
+		awsWithin(subnets, append(ranges, first))
+	}
+	awsSubnets(subnets, region)
+	awsIngress(p, "additionalControlPlaneIngressRules")
+	awsIngress(p, "additionalNodeIngressRules")
+	awsIngress(p.in("cni"), "cniIngressRules")
+	p.networks("nodePortIngressRuleCidrBlocks")
+	if vpc.has("elasticIpPool") {
+		awsAddressPool(vpc.in("elasticIpPool"))
+	}
+}
+
+// awsVPC judges where a VPC has its addresses from. It returns its second ranges.
+func awsVPC(vpc part) (ranges []netip.Prefix) {
+	primary, _ := vpc.known("cidrBlock")
+	pool := vpc.in("ipamPool")
+	if vpc.given("ipamPool") {
+		if vpc.has("cidrBlock") {
+			vpc.refuse("cidrBlock", "a pool of addresses (ipamPool) gives the VPC its range", "take away one of the two")
+		}
+		if !pool.has("id") && !pool.has("name") {
+			pool.refuse("", "a pool is named by id or name", "add id or name")
+		}
+	}
+	vpc.in("ipv6").network("cidrBlock")
+	for _, block := range vpc.each("secondaryCidrBlocks") {
+		prefix, ok := block.network("ipv4CidrBlock")
+		if !ok {
+			continue
+		}
+		first, err := netip.ParsePrefix(primary)
+		if err == nil && first.Overlaps(prefix) {
+			block.refuse("ipv4CidrBlock", fmt.Sprintf("%s has addresses in common with the VPC's own range, %s", prefix, primary),
+				"give it a range beside that one")
+		} else if prefix, ok := block.awsRange("ipv4CidrBlock"); ok {
+			ranges = append(ranges, prefix)
+		}
+	}
+	return ranges
+}
+
+// awsDefaultSubnets judges whether the subnets fit that the provider makes where none are named: it divides the VPC among the private
+// subnets of its zones and one more part, and that part among the public ones.
+func awsDefaultSubnets(vpc part, whole netip.Prefix, region string) {
+	// The provider takes as many zones as the region has, if these are fewer than the limit. Three are sure in all regions but one.
+	zones := uint(3)
+	if region == "us-west-1" {
+		zones = 2
+	}
+	if limit, given := vpc.number("availabilityZoneUsageLimit"); given && limit >= 1 {
+		zones = min(zones, uint(limit))
+	}
+	halvings := bits.Len(zones) + bits.Len(zones-1) // of the whole for one part more than zones, and of one part for zones
+	if length := whole.Bits() + halvings; length > awsSmallest {
+		vpc.refuse("cidrBlock", fmt.Sprintf("in a VPC of /%d the subnets of %d zones are /%d, and AWS has none smaller than /%d",
+			whole.Bits(), zones, length, awsSmallest), fmt.Sprintf("give the VPC a range of /%d or larger", awsSmallest-halvings))
+	}
+}
+
+// awsWithin reports subnets outside of the ranges of their VPC.
+func awsWithin(subnets []part, ranges []netip.Prefix) {
+	for _, subnet := range subnets {
+		text, _ := subnet.known("cidrBlock")
+		own, err := netip.ParsePrefix(text)
+		within := func(r netip.Prefix) bool { return r.Bits() <= own.Bits() && r.Contains(own.Addr()) }
+		if err == nil && own.Addr().Is4() && !slices.ContainsFunc(ranges, within) {
+			subnet.refuse("cidrBlock", fmt.Sprintf("%s is not within the ranges of the VPC", own), "give the subnet a part of network.vpc.cidrBlock")
+		}
+	}
+}
+
+// awsSubnets judges subnets by themselves, and against each other.
+func awsSubnets(subnets []part, region string) {
+	var before []netip.Prefix
+	ids := map[string]bool{}
+	for _, subnet := range subnets {
+		subnet.network("ipv6CidrBlock")
+		if zone := subnet.word("zoneType"); (zone == "local-zone" || zone == "wavelength-zone") && !subnet.has("parentZoneName") {
+			subnet.refuse("zoneType", "a subnet in a "+zone+" needs parentZoneName",
+				"add the zone that it belongs to: `aws ec2 describe-availability-zones --all-availability-zones`")
+		}
+		subnet.inRegion("availabilityZone", region)
+		if id, ok := subnet.known("id"); ok {
+			if ids[id] {
+				subnet.refuse("id", "another subnet has this id", "name each once")
+			}
+			ids[id] = true
+		}
+		if own, ok := subnet.awsRange("cidrBlock"); ok {
+			if slices.ContainsFunc(before, own.Overlaps) {
+				subnet.refuse("cidrBlock", fmt.Sprintf("%s has addresses in common with a subnet before it", own), "give each a range of its own")
+			}
+			before = append(before, own)
+		}
+	}
+}
+
+// inRegion reports a zone of another region.
+func (p part) inRegion(field, region string) {
+	zone, ok := p.known(field)
+	if ok && region != "" && !strings.Contains(region, "${") && !strings.HasPrefix(zone, region) {
+		p.refuse(field, fmt.Sprintf("%.60q is no zone of the region %.40s", zone, region),
+			"take one of this region: `aws ec2 describe-availability-zones --region "+region+"`")
+	}
+}
+
+// awsIngress judges from where somebody is let in.
+func awsIngress(p part, field string) {
+	for _, rule := range p.each(field) {
+		blocks := rule.given("cidrBlocks") || rule.given("ipv6CidrBlocks")
+		groups := rule.given("sourceSecurityGroupIds") || rule.given("sourceSecurityGroupRoles")
+		rule.networks("cidrBlocks")
+		rule.networks("ipv6CidrBlocks")
+		switch {
+		case rule.has("natGatewaysIPsSource") && (blocks || groups):
+			rule.refuse("natGatewaysIPsSource", "a rule for the NAT gateways has no other sources", "make two rules of it")
+		case blocks && groups:
+			rule.refuse("", "a rule lets in networks or security groups, and not both", "make two rules of it")
+		}
+	}
+}
