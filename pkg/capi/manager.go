@@ -12,6 +12,7 @@ import (
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/cluster"
 
+	"github.com/fleetctl/fleetctl/pkg/capi/internal/graph"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
@@ -19,9 +20,10 @@ var deploymentKind = appsv1.SchemeGroupVersion.WithKind("Deployment")
 
 // Manager works on the Cluster API of one management cluster. It is safe for use by several goroutines.
 type Manager struct {
+	*graph.Members
+
 	kube  *kube.Client
 	proxy *proxy
-	kinds *kindCache
 }
 
 // New returns a Manager for the cluster that client talks to. It sends no request.
@@ -31,7 +33,7 @@ func New(client *kube.Client) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Manager{kube: client, proxy: p, kinds: &kindCache{}}, nil
+	return &Manager{Members: graph.NewMembers(client), kube: client, proxy: p}, nil
 }
 
 // As is the Manager through another client of the same cluster. It knows the kinds that m knows.
@@ -40,15 +42,8 @@ func (m *Manager) As(client *kube.Client) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	other.kinds = m.kinds
+	other.Members = m.Members.As(client)
 	return other, nil
-}
-
-// Forget has the kinds of the cluster looked up anew the next time that they are needed.
-func (m *Manager) Forget() {
-	m.kinds.mu.Lock()
-	defer m.kinds.mu.Unlock()
-	m.kinds.kinds = nil
 }
 
 // clusterctl is clusterctl's library for the cluster, with components from source, which may be nil where none are needed.

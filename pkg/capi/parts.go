@@ -12,6 +12,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 
+	"github.com/fleetctl/fleetctl/pkg/capi/internal/graph"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
@@ -63,7 +64,7 @@ func (m *Manager) Parts(ctx context.Context, cluster kube.Key) (root *Part, unre
 
 // mayBePart leaves out the API groups of which no Cluster is made.
 func mayBePart(group string) bool {
-	return !ofFlux(group) && group != clusterctlv1.GroupVersion.Group && group != "cert-manager.io" && group != "acme.cert-manager.io"
+	return !graph.OfFlux(group) && group != clusterctlv1.GroupVersion.Group && group != "cert-manager.io" && group != "acme.cert-manager.io"
 }
 
 // assemble arranges the Cluster's objects as a tree: each part stands below its owner.

@@ -10,6 +10,7 @@ import (
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/version"
 
+	"github.com/fleetctl/fleetctl/pkg/capi/internal/graph"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
@@ -57,7 +58,7 @@ func storedBy(obj *unstructured.Unstructured) string {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, crd); err != nil {
 		return ""
 	}
-	return storageVersion(crd)
+	return graph.StorageVersion(crd)
 }
 
 // IsOlder tells whether a version is before another one. What is no version is before nothing.
@@ -71,7 +72,7 @@ func (m *Manager) Stored(ctx context.Context) (map[string]string, error) {
 	}
 	stored := map[string]string{}
 	for i := range crds.Items {
-		stored[crds.Items[i].Name] = storageVersion(&crds.Items[i])
+		stored[crds.Items[i].Name] = graph.StorageVersion(&crds.Items[i])
 	}
 	return stored, nil
 }

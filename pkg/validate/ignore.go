@@ -46,7 +46,7 @@ func parseIgnores(name string, content []byte, isYAML bool) ([]*ignore, diag.Fin
 		case rule == "":
 			findings = append(findings, finding(RuleIgnore, name, i+1, column, "the comment names no rule", "write: # "+ignoreMarker+" RULE reason"))
 			continue
-		case ruleOf(rule) == nil:
+		case !isRule(rule):
 			f := finding(RuleIgnore, name, i+1, column, fmt.Sprintf("there is no rule %.60q", rule), "`fleetctl validate --rules` lists them")
 			if nearest := diag.Nearest(rule, ruleIDs()); nearest != "" {
 				f.Hint = "did you mean " + nearest + "?"

@@ -56,7 +56,7 @@ func (r *run) renderFindings(l *placement) diag.Findings {
 			f.Line, f.Column = at.Line, at.Column
 		}
 		if f.Severity == diag.SeverityError || rule == RuleConflict || found == render.RuleEmpty {
-			f.Severity = cmp.Or(ruleOf(rule), &diag.Rule{Severity: diag.SeverityError}).Severity
+			f.Severity = severityOf(rule)
 		}
 		if rule == RuleForeign && releases[render.Source{File: f.File, Line: f.Line}] && r.saidTogether(f) {
 			charts = append(charts, f)

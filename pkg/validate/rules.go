@@ -7,6 +7,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/render"
 )
 
 // The rules. Those of fleet.yaml have the same names where they say the same.
@@ -67,97 +68,165 @@ const (
 	RuleIgnoreUnused   = "unused-ignore"
 )
 
-// rules are all of them, in the order of the documentation.
-var rules = []diag.Rule{
-	{ID: RuleSyntax, Severity: diag.SeverityError, Summary: "A YAML file can be read."},
-	{ID: RuleLimit, Severity: diag.SeverityError, Summary: "A file has a sane size, its aliases expanded."},
-	{ID: RuleDuplicateField, Severity: diag.SeverityError, Summary: "No field is given twice."},
-	{ID: RuleUnknownField, Severity: diag.SeverityError, Summary: "Every field is one that the kind, the chart or fleet.yaml knows."},
-	{ID: RuleType, Severity: diag.SeverityError, Summary: "Every value has the type of its field."},
-	{ID: RuleRequired, Severity: diag.SeverityError, Summary: "Every required field is there."},
-	{ID: RuleValue, Severity: diag.SeverityError, Summary: "Every value is one that its field takes."},
-	{ID: RuleDuplicate, Severity: diag.SeverityError, Summary: "Names and keys of lists are there once."},
-	{ID: RuleAPIVersion, Severity: diag.SeverityError, Summary: "The version of a kind is one that is served."},
-	{ID: RuleSchemaRule, Severity: diag.SeverityError, Summary: "An object keeps the rules (CEL) of its CRD."},
-	{ID: RuleMetadata, Severity: diag.SeverityError, Summary: "Names, labels and annotations are valid."},
-	{ID: RuleDeprecated, Severity: diag.SeverityWarning, Summary: "No version of a kind is on its way out."},
-	{ID: RuleUnknownKind, Severity: diag.SeverityWarning, Summary: "The schema of every kind is known."},
-	{ID: RuleMissingCRDs, Severity: diag.SeverityWarning, Summary: "The CRDs of every provider are at hand."},
-	{ID: RuleBadCRD, Severity: diag.SeverityError, Summary: "Every CRD is one that an API server would take."},
-	{ID: RuleKustomize, Severity: diag.SeverityError, Summary: "Every folder that Flux applies builds."},
-	{ID: RuleHelm, Severity: diag.SeverityError, Summary: "Every chart renders with the values of each cluster."},
-	{ID: RuleVariable, Severity: diag.SeverityError, Summary: "Every variable that Flux fills in is known."},
-	{ID: RulePatch, Severity: diag.SeverityWarning, Summary: "Every patch that looks for objects finds one."},
-	{ID: RuleForeign, Severity: diag.SeverityWarning, Summary: "Everything that Flux applies comes from this repo, and is checked."},
-	{ID: RuleMissingChart, Severity: diag.SeverityError, Summary: "The chart of every HelmRelease is there."},
-	{
-		ID: RuleChartName, Severity: diag.SeverityError,
-		Summary: "The HelmChart that clusters share has the name of their environment and flavour.",
-	},
-	{ID: RuleMissingPath, Severity: diag.SeverityError, Summary: "The path of every Flux Kustomization is there."},
-	{ID: RuleMissingSource, Severity: diag.SeverityError, Summary: "Every source that is referred to is there."},
-	{
-		ID: RuleMissingSecret, Severity: diag.SeverityError,
-		Summary: "Every Secret that is referred to is in the repo, or made by fleetctl or Cluster API.",
-	},
-	{ID: RuleMissingConfig, Severity: diag.SeverityError, Summary: "Every ConfigMap that is referred to is there."},
-	{ID: RuleMissingID, Severity: diag.SeverityError, Summary: "Every identity that a cluster refers to is there."},
-	{ID: RuleIdentityNS, Severity: diag.SeverityError, Summary: "Every identity admits the namespace of each cluster that refers to it."},
-	{
-		ID: RuleMissingNS, Severity: diag.SeverityError,
-		Summary: "Every namespace that an object is in is there, and every object that needs one has one.",
-	},
-	{
-		ID: RuleClusterRef, Severity: diag.SeverityError,
-		Summary: "Every reference of a Cluster API object leads to an object that exists and fits.",
-	},
-	{ID: RuleSkew, Severity: diag.SeverityError, Summary: "The versions of Kubernetes of a cluster go together."},
-	{ID: RuleNetworks, Severity: diag.SeverityError, Summary: "The networks of a cluster have no addresses in common."},
-	{ID: RuleRefused, Severity: diag.SeverityError, Summary: "The webhooks and controllers of a provider take every object that its CRDs " +
-		"take."},
-	{ID: RuleMissingNetwork, Severity: diag.SeverityError, Summary: "The network that a chart names for its clusters is there."},
-	{ID: RuleMissingDepends, Severity: diag.SeverityError, Summary: "Every dependency is there."},
-	{ID: RuleDependsCycle, Severity: diag.SeverityError, Summary: "Nothing depends on itself in the end."},
-	{ID: RuleClusterName, Severity: diag.SeverityError, Summary: "A cluster's folder, HelmRelease, release and namespace have one name."},
-	{
-		ID: RuleDuplicateName, Severity: diag.SeverityError,
-		Summary: "No two clusters of a management cluster, or of an environment, have one name.",
-	},
-	{ID: RuleConflict, Severity: diag.SeverityError, Summary: "No object is made by two Flux objects of one cluster."},
-	{ID: RuleClusterFile, Severity: diag.SeverityError, Summary: "Every folder of a cluster has a cluster.yaml that declares it."},
-	{ID: RuleEnvironment, Severity: diag.SeverityError, Summary: "Every cluster is in an environment of fleet.yaml."},
-	{ID: RuleFolder, Severity: diag.SeverityWarning, Summary: "Every folder is one of the layout."},
-	{
-		ID: RuleNotApplied, Severity: diag.SeverityError,
-		Summary: "Every environment with clusters, and every file of the layout, is applied by Flux.",
-	},
-	{ID: RuleNothing, Severity: diag.SeverityError, Summary: "Something is applied, and could be checked."},
-	{ID: RuleChannel, Severity: diag.SeverityError, Summary: "Everything of an environment follows the channel of the environment."},
-	{ID: RuleProduction, Severity: diag.SeverityError, Summary: "Production is never on a branch."},
-	{ID: RulePlainSecret, Severity: diag.SeverityError, Summary: "No secret is in clear."},
-	{ID: RulePrune, Severity: diag.SeverityError, Summary: "Every cluster has prune protection."},
-	{ID: RuleFleetTag, Severity: diag.SeverityError, Summary: "No cluster is tagged as another fleet's."},
-	{ID: RuleLock, Severity: diag.SeverityWarning, Summary: "fleet.lock knows what fleet.yaml and features name."},
-	{ID: RuleUnused, Severity: diag.SeverityWarning, Summary: "Every setting of fleet.yaml has an effect."},
-	{ID: RuleIgnore, Severity: diag.SeverityError, Summary: "A comment that silences a rule names one that there is, and says why."},
-	{ID: RuleIgnoreUnused, Severity: diag.SeverityWarning, Summary: "A comment that silences a rule is needed."},
+// rule is a rule, and the check that reports it.
+type rule struct {
+	ID       string
+	Severity diag.Severity
+	Summary  string
+	// check reports the rule in a fleet that is rendered and judged. It may report other rules of the list, too, which then have no check. Nor
+	// have the rules that are reported where files are read, rendered and judged.
+	check func(r *run, j *judged) diag.Findings
+}
+
+// judged is a fleet that is rendered and judged by the schemas of its objects.
+type judged struct {
+	placed   *placement
+	renderer *render.Renderer
+	schemas  *schemas
+	// objects are all objects; checked are those that fleet.yaml does not exclude.
+	objects, checked []*object
+	// secrets are the findings about secrets in files.
+	secrets diag.Findings
+}
+
+// rules is the one list of rules, in the order of the documentation. It is a function because the checks in it look up their rules here.
+func rules() []rule {
+	return []rule{
+		{ID: RuleSyntax, Severity: diag.SeverityError, Summary: "A YAML file can be read."},
+		{ID: RuleLimit, Severity: diag.SeverityError, Summary: "A file has a sane size, its aliases expanded."},
+		{ID: RuleDuplicateField, Severity: diag.SeverityError, Summary: "No field is given twice."},
+		{ID: RuleUnknownField, Severity: diag.SeverityError, Summary: "Every field is one that the kind, the chart or fleet.yaml knows."},
+		{ID: RuleType, Severity: diag.SeverityError, Summary: "Every value has the type of its field."},
+		{ID: RuleRequired, Severity: diag.SeverityError, Summary: "Every required field is there."},
+		{ID: RuleValue, Severity: diag.SeverityError, Summary: "Every value is one that its field takes."},
+		{ID: RuleDuplicate, Severity: diag.SeverityError, Summary: "Names and keys of lists are there once."},
+		{ID: RuleAPIVersion, Severity: diag.SeverityError, Summary: "The version of a kind is one that is served."},
+		{ID: RuleSchemaRule, Severity: diag.SeverityError, Summary: "An object keeps the rules (CEL) of its CRD."},
+		{ID: RuleMetadata, Severity: diag.SeverityError, Summary: "Names, labels and annotations are valid."},
+		{ID: RuleDeprecated, Severity: diag.SeverityWarning, Summary: "No version of a kind is on its way out."},
+		{
+			ID: RuleUnknownKind, Severity: diag.SeverityWarning, Summary: "The schema of every kind is known.",
+			check: func(r *run, j *judged) diag.Findings { return r.unknownKinds(j.schemas, j.checked) },
+		},
+		{ID: RuleMissingCRDs, Severity: diag.SeverityWarning, Summary: "The CRDs of every provider are at hand."},
+		{ID: RuleBadCRD, Severity: diag.SeverityError, Summary: "Every CRD is one that an API server would take."},
+		{ID: RuleKustomize, Severity: diag.SeverityError, Summary: "Every folder that Flux applies builds."},
+		{ID: RuleHelm, Severity: diag.SeverityError, Summary: "Every chart renders with the values of each cluster."},
+		{ID: RuleVariable, Severity: diag.SeverityError, Summary: "Every variable that Flux fills in is known."},
+		{ID: RulePatch, Severity: diag.SeverityWarning, Summary: "Every patch that looks for objects finds one."},
+		{ID: RuleForeign, Severity: diag.SeverityWarning, Summary: "Everything that Flux applies comes from this repo, and is checked."},
+		{ID: RuleMissingChart, Severity: diag.SeverityError, Summary: "The chart of every HelmRelease is there."},
+		{
+			ID: RuleChartName, Severity: diag.SeverityError,
+			Summary: "The HelmChart that clusters share has the name of their environment and flavour.",
+		},
+		{
+			ID: RuleMissingPath, Severity: diag.SeverityError, Summary: "The path of every Flux Kustomization is there.",
+			check: func(r *run, _ *judged) diag.Findings { return r.checkFolders() },
+		},
+		{
+			ID: RuleMissingSource, Severity: diag.SeverityError, Summary: "Every source that is referred to is there.",
+			check: func(r *run, j *judged) diag.Findings { return r.checkReferences(j.objects) },
+		},
+		{
+			ID: RuleMissingSecret, Severity: diag.SeverityError,
+			Summary: "Every Secret that is referred to is in the repo, or made by fleetctl or Cluster API.",
+		},
+		{ID: RuleMissingConfig, Severity: diag.SeverityError, Summary: "Every ConfigMap that is referred to is there."},
+		{ID: RuleMissingID, Severity: diag.SeverityError, Summary: "Every identity that a cluster refers to is there."},
+		{ID: RuleIdentityNS, Severity: diag.SeverityError, Summary: "Every identity admits the namespace of each cluster that refers to it."},
+		{
+			ID: RuleMissingNS, Severity: diag.SeverityError,
+			Summary: "Every namespace that an object is in is there, and every object that needs one has one.",
+		},
+		{
+			ID: RuleClusterRef, Severity: diag.SeverityError,
+			Summary: "Every reference of a Cluster API object leads to an object that exists and fits.",
+		},
+		{
+			ID: RuleSkew, Severity: diag.SeverityError, Summary: "The versions of Kubernetes of a cluster go together.",
+			check: func(_ *run, j *judged) diag.Findings { return checkSkew(j.objects) },
+		},
+		{
+			ID: RuleNetworks, Severity: diag.SeverityError, Summary: "The networks of a cluster have no addresses in common.",
+			check: func(_ *run, j *judged) diag.Findings { return checkNetworks(j.objects) },
+		},
+		{ID: RuleRefused, Severity: diag.SeverityError, Summary: "The webhooks and controllers of a provider take every object that its CRDs " +
+			"take."},
+		{ID: RuleMissingNetwork, Severity: diag.SeverityError, Summary: "The network that a chart names for its clusters is there."},
+		{ID: RuleMissingDepends, Severity: diag.SeverityError, Summary: "Every dependency is there."},
+		{ID: RuleDependsCycle, Severity: diag.SeverityError, Summary: "Nothing depends on itself in the end."},
+		{ID: RuleClusterName, Severity: diag.SeverityError, Summary: "A cluster's folder, HelmRelease, release and namespace have one name."},
+		{
+			ID: RuleDuplicateName, Severity: diag.SeverityError,
+			Summary: "No two clusters of a management cluster, or of an environment, have one name.",
+		},
+		{ID: RuleConflict, Severity: diag.SeverityError, Summary: "No object is made by two Flux objects of one cluster."},
+		{ID: RuleClusterFile, Severity: diag.SeverityError, Summary: "Every folder of a cluster has a cluster.yaml that declares it."},
+		{ID: RuleEnvironment, Severity: diag.SeverityError, Summary: "Every cluster is in an environment of fleet.yaml."},
+		{ID: RuleFolder, Severity: diag.SeverityWarning, Summary: "Every folder is one of the layout."},
+		{
+			ID: RuleNotApplied, Severity: diag.SeverityError,
+			Summary: "Every environment with clusters, and every file of the layout, is applied by Flux.",
+			check:   func(r *run, j *judged) diag.Findings { return r.checkUnapplied(j.renderer, j.placed) },
+		},
+		{
+			ID: RuleNothing, Severity: diag.SeverityError, Summary: "Something is applied, and could be checked.",
+			check: func(r *run, j *judged) diag.Findings { return r.checkAnything(j.renderer, j.checked) },
+		},
+		{
+			ID: RuleChannel, Severity: diag.SeverityError, Summary: "Everything of an environment follows the channel of the environment.",
+			check: func(r *run, j *judged) diag.Findings { return r.checkChannels(j.objects, j.placed.clusters) },
+		},
+		{ID: RuleProduction, Severity: diag.SeverityError, Summary: "Production is never on a branch."},
+		{
+			ID: RulePlainSecret, Severity: diag.SeverityError, Summary: "No secret is in clear.",
+			check: func(r *run, j *judged) diag.Findings { return r.checkAppliedSecrets(j.objects, j.secrets) },
+		},
+		{
+			ID: RulePrune, Severity: diag.SeverityError, Summary: "Every cluster has prune protection.",
+			check: func(r *run, j *judged) diag.Findings { return r.checkProtection(j.objects, j.placed.clusters) },
+		},
+		{
+			ID: RuleFleetTag, Severity: diag.SeverityError, Summary: "No cluster is tagged as another fleet's.",
+			check: func(r *run, j *judged) diag.Findings { return r.checkFleetTags(j.objects) },
+		},
+		{
+			ID: RuleLock, Severity: diag.SeverityWarning, Summary: "fleet.lock knows what fleet.yaml and features name.",
+			check: func(r *run, _ *judged) diag.Findings { return r.checkLock() },
+		},
+		{ID: RuleUnused, Severity: diag.SeverityWarning, Summary: "Every setting of fleet.yaml has an effect."},
+		{ID: RuleIgnore, Severity: diag.SeverityError, Summary: "A comment that silences a rule names one that there is, and says why."},
+		{ID: RuleIgnoreUnused, Severity: diag.SeverityWarning, Summary: "A comment that silences a rule is needed."},
+	}
 }
 
 // Rules are all rules, in the order of the documentation.
-func Rules() []diag.Rule { return slices.Clone(rules) }
+func Rules() []diag.Rule {
+	var out []diag.Rule
+	for _, r := range rules() {
+		out = append(out, diag.Rule{ID: r.ID, Severity: r.Severity, Summary: r.Summary})
+	}
+	return out
+}
 
-func ruleOf(id string) *diag.Rule {
-	for i := range rules {
-		if rules[i].ID == id {
-			return &rules[i]
+func isRule(id string) bool {
+	return slices.ContainsFunc(rules(), func(r rule) bool { return r.ID == id })
+}
+
+// severityOf is the severity of a rule.
+func severityOf(id string) diag.Severity {
+	for _, r := range rules() {
+		if r.ID == id {
+			return r.Severity
 		}
 	}
-	return nil
+	return diag.SeverityError
 }
 
 func ruleIDs() []string {
 	var out []string
-	for _, r := range rules {
+	for _, r := range rules() {
 		out = append(out, r.ID)
 	}
 	return out
@@ -165,9 +234,5 @@ func ruleIDs() []string {
 
 // finding is one with the severity of its rule.
 func finding(rule, file string, line, column int, summary, hint string) diag.Finding {
-	severity := diag.SeverityError
-	if r := ruleOf(rule); r != nil {
-		severity = r.Severity
-	}
-	return diag.Finding{Severity: severity, Rule: rule, File: file, Line: line, Column: column, Summary: summary, Hint: hint}
+	return diag.Finding{Severity: severityOf(rule), Rule: rule, File: file, Line: line, Column: column, Summary: summary, Hint: hint}
 }

@@ -47,7 +47,7 @@ func TestSeededErrors(t *testing.T) {
 	for i := range all {
 		planted[all[i].rule] = true
 	}
-	for _, r := range rules {
+	for _, r := range rules() {
 		switch r.ID {
 		case RuleMissingCRDs, RuleVariable, RuleForeign, RuleUnused: // tests of their own
 		default:

@@ -195,7 +195,7 @@ func (r *run) checkFleet(ctx context.Context, out *Result, secrets diag.Findings
 	repo := fleetrepo.New(r.tree.dir, r.fleet)
 	placed := checkLayout(r.tree, r.fleet, repo)
 	out.Clusters = len(placed.clusters)
-	findings := slices.Concat(placed.findings, r.checkLock())
+	findings := placed.findings
 
 	disk, err := render.Dir(r.tree.dir)
 	if err != nil {
@@ -208,8 +208,6 @@ func (r *run) checkFleet(ctx context.Context, out *Result, secrets diag.Findings
 		return nil, err
 	}
 	findings = append(findings, r.renderFindings(placed)...)
-	findings = append(findings, r.checkUnapplied(renderer, placed)...)
-	findings = append(findings, r.checkFolders()...)
 	objects := r.objects()
 	out.Objects = len(r.rendered.Objects)
 	for _, o := range r.rendered.Objects {
@@ -231,16 +229,13 @@ func (r *run) checkFleet(ctx context.Context, out *Result, secrets diag.Findings
 	for _, o := range objects {
 		findings = append(findings, o.findings...)
 	}
-	checked := r.notExcluded(objects)
-	findings = append(findings, r.unknownKinds(schemas, checked)...)
-	findings = append(findings, r.checkAnything(renderer, checked)...)
-	findings = append(findings, r.checkReferences(objects)...)
-	findings = append(findings, checkSkew(objects)...)
-	findings = append(findings, checkNetworks(objects)...)
-	findings = append(findings, r.checkProtection(objects, placed.clusters)...)
-	findings = append(findings, r.checkFleetTags(objects)...)
-	findings = append(findings, r.checkAppliedSecrets(objects, secrets)...)
-	return append(findings, r.checkChannels(objects, placed.clusters)...), nil
+	j := &judged{placed: placed, renderer: renderer, schemas: schemas, objects: objects, checked: r.notExcluded(objects), secrets: secrets}
+	for _, rule := range rules() {
+		if rule.check != nil {
+			findings = append(findings, rule.check(r, j)...)
+		}
+	}
+	return findings, nil
 }
 
 // checkLock reports where fleet.lock does not know what fleet.yaml names.

@@ -1,4 +1,4 @@
-package capi
+package graph
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 )
 
 // Copies are the objects of the cluster that the hand-over of that id has made. Each is its metadata.
-func (m *Manager) Copies(ctx context.Context, id string) ([]*unstructured.Unstructured, error) {
+func (m *Members) Copies(ctx context.Context, id string) ([]*unstructured.Unstructured, error) {
 	held, err := m.heldKinds(ctx)
 	if err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func (m *Manager) Copies(ctx context.Context, id string) ([]*unstructured.Unstru
 }
 
 // Mark notes on each of the graph's objects that stays with nobody else which hand-over removes it.
-func (m *Manager) Mark(ctx context.Context, graph *Graph, id string) error {
+func (m *Members) Mark(ctx context.Context, graph *Graph, id string) error {
 	var objects []*unstructured.Unstructured
 	for _, item := range graph.Items {
 		if !item.Stays {
@@ -52,7 +52,7 @@ func (m *Manager) Mark(ctx context.Context, graph *Graph, id string) error {
 // Remove deletes objects with their finalizers, so that no controller acts on the deletion: the resources that the objects stand for stay.
 // It is only for fenced objects. It removes an owned object before its owner, so that a run that is cut off leaves no object without its
 // owner. An object of the same name with another UID is new, and stays.
-func (m *Manager) Remove(ctx context.Context, objects []*unstructured.Unstructured, progress func(done, total int)) error {
+func (m *Members) Remove(ctx context.Context, objects []*unstructured.Unstructured, progress func(done, total int)) error {
 	var done atomic.Int64
 	for _, level := range ownedFirst(objects) {
 		err := kube.Each(parallelism, level, func(obj *unstructured.Unstructured) error {
@@ -108,7 +108,7 @@ func ownedFirst(objects []*unstructured.Unstructured) [][]*unstructured.Unstruct
 	return levels
 }
 
-func (m *Manager) removeOne(ctx context.Context, obj *unstructured.Unstructured) error {
+func (m *Members) removeOne(ctx context.Context, obj *unstructured.Unstructured) error {
 	if len(obj.GetFinalizers()) == 0 {
 		// There are no finalizers to remove first. A webhook may still want to see why the object is deleted.
 		err := m.deleteAs(ctx, obj, obj.GetResourceVersion())
@@ -138,7 +138,7 @@ func (m *Manager) removeOne(ctx context.Context, obj *unstructured.Unstructured)
 
 // deleteAs deletes the object. With a version it deletes the object only as it was listed, and else returns errChanged: a finalizer may
 // hold the object since. An object that is gone is no error.
-func (m *Manager) deleteAs(ctx context.Context, obj *unstructured.Unstructured, version string) error {
+func (m *Members) deleteAs(ctx context.Context, obj *unstructured.Unstructured, version string) error {
 	uid := obj.GetUID()
 	as := client.Preconditions{UID: &uid}
 	if version != "" {
@@ -165,7 +165,7 @@ var errAnother = errors.New("it is gone")
 
 // orAnother makes errAnother of an err that says so. A conflict may also only say that somebody else writes to obj, too: then it is tried
 // again.
-func (m *Manager) orAnother(ctx context.Context, obj *unstructured.Unstructured, err error) error {
+func (m *Members) orAnother(ctx context.Context, obj *unstructured.Unstructured, err error) error {
 	if kube.IsAbsent(err) {
 		return errAnother
 	}

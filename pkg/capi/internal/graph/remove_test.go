@@ -1,4 +1,4 @@
-package capi
+package graph
 
 import (
 	"context"
@@ -72,7 +72,7 @@ func TestRemove(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			m := &Manager{kube: &kube.Client{WithWatch: watched}}
+			m := &Members{kube: &kube.Client{WithWatch: watched}}
 			if err := m.Remove(t.Context(), []*unstructured.Unstructured{listed}, nil); err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package capi
+package graph
 
 // The annotations by which a hand-over recognizes its copies and its changes. Each annotation is part of the write that it describes, so
 // that no kill comes between them.

@@ -1,4 +1,4 @@
-package capi
+package graph
 
 import (
 	"context"
@@ -96,7 +96,7 @@ func sameValue(a, b any) bool {
 
 // Differences lists how the copies at the target differ from the graph: missing objects, changed objects, and objects whose owner is
 // missing. None is what a hand-over needs.
-func (m *Manager) Differences(ctx context.Context, graph *Graph, id string) ([]string, error) {
+func (m *Members) Differences(ctx context.Context, graph *Graph, id string) ([]string, error) {
 	there, err := m.objectsLike(ctx, graph)
 	if err != nil {
 		return nil, err

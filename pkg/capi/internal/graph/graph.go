@@ -1,4 +1,4 @@
-package capi
+package graph
 
 import (
 	"cmp"
@@ -61,7 +61,7 @@ func (g *Graph) Among(uids map[types.UID]bool) []*unstructured.Unstructured {
 	return byRef(objects)
 }
 
-// GraphOptions of Manager.Graph.
+// GraphOptions of Members.Graph.
 type GraphOptions struct {
 	// Clusters whose graph it is; empty: all, and what is to be moved without belonging to one.
 	Clusters []kube.Key
@@ -133,7 +133,7 @@ type refKey struct {
 }
 
 // Graph finds all that belongs to the Clusters, in all namespaces.
-func (m *Manager) Graph(ctx context.Context, o GraphOptions) (*Graph, error) {
+func (m *Members) Graph(ctx context.Context, o GraphOptions) (*Graph, error) {
 	kinds, err := m.heldKinds(ctx)
 	if err != nil {
 		return nil, err
@@ -216,9 +216,9 @@ func (g *graph) result(o GraphOptions) *Graph {
 	for _, n := range g.nodes {
 		if !n.taken {
 			switch {
-			case o.WithFlux && ofFlux(n.kind.Group):
+			case o.WithFlux && OfFlux(n.kind.Group):
 				result.Leave = append(result.Leave, n.Unstructured)
-			case n.kind.custom && !ofFlux(n.kind.Group) && beside[n.GetNamespace()]:
+			case n.kind.custom && !OfFlux(n.kind.Group) && beside[n.GetNamespace()]:
 				result.Strays = append(result.Strays, n.Ref())
 			}
 			continue

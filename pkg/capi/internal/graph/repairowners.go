@@ -1,4 +1,4 @@
-package capi
+package graph
 
 import (
 	"cmp"
@@ -83,7 +83,7 @@ func isClusterAPI(group string) bool {
 
 // orphan tells whether an object belongs to a Cluster by label and is owned by nothing, which only Clusters are.
 func orphan(item *Item) bool {
-	return item.kind.custom && !ofFlux(item.kind.Group) && len(item.GetOwnerReferences()) == 0 && item.kind.GroupKind() != clusterGroupKind &&
+	return item.kind.custom && !OfFlux(item.kind.Group) && len(item.GetOwnerReferences()) == 0 && item.kind.GroupKind() != clusterGroupKind &&
 		item.GetLabels()[clusterv1.ClusterNameLabel] != ""
 }
 

@@ -1,4 +1,4 @@
-package capi
+package graph
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 
 // Pause pauses the graph's Clusters and ClusterClasses, and notes on each in the same write what was there before. One that is paused
 // already stays as it is, without a note, and so it stays paused at the target. It returns how many it paused.
-func (m *Manager) Pause(ctx context.Context, graph *Graph) (int, error) {
+func (m *Members) Pause(ctx context.Context, graph *Graph) (int, error) {
 	return m.patchEach(ctx, "pause", pausable(graph), func(obj *unstructured.Unstructured) map[string]any {
 		_, annotated := obj.GetAnnotations()[clusterv1.PausedAnnotation]
 		if obj.GetKind() == classGroupKind.Kind {
@@ -46,7 +46,7 @@ func (m *Manager) Pause(ctx context.Context, graph *Graph) (int, error) {
 
 // Unpause undoes what Pause did to those of objects that are Clusters and ClusterClasses, as it was before, and gives the Clusters that
 // owner; "" leaves what they have.
-func (m *Manager) Unpause(ctx context.Context, objects []*unstructured.Unstructured, owner string) error {
+func (m *Members) Unpause(ctx context.Context, objects []*unstructured.Unstructured, owner string) error {
 	_, err := m.patchEach(ctx, "unpause", objects, func(obj *unstructured.Unstructured) map[string]any { return unpaused(obj, owner) })
 	return err
 }
@@ -94,7 +94,7 @@ func pausable(graph *Graph) []*unstructured.Unstructured {
 
 // patchEach merges into each object what change returns for it, side by side, and tells how many it changed. An object that is gone is
 // none.
-func (m *Manager) patchEach(
+func (m *Members) patchEach(
 	ctx context.Context, verb string, objects []*unstructured.Unstructured, change func(*unstructured.Unstructured) map[string]any,
 ) (int, error) {
 	changed := 0
@@ -127,7 +127,7 @@ func (m *Manager) patchEach(
 
 // WaitMovable waits until none of the graph's objects asks to stay in its place (clusterctl's block-move annotation). Some providers need
 // this time before they let go of paused objects.
-func (m *Manager) WaitMovable(ctx context.Context, graph *Graph, detail func(string)) error {
+func (m *Members) WaitMovable(ctx context.Context, graph *Graph, detail func(string)) error {
 	blocked := map[*heldKind]map[kube.Key]bool{}
 	for _, item := range graph.Items {
 		if _, blocks := item.GetAnnotations()[clusterctlv1.BlockMoveAnnotation]; !blocks {

@@ -1,4 +1,4 @@
-package capi
+package graph
 
 import (
 	"cmp"
@@ -53,7 +53,7 @@ func (g *graph) takeNamed(n *node) {
 
 // use takes an object that a taken one names. Another Cluster never goes along for being named, nor what Flux does.
 func (g *graph) use(n *node) {
-	if n.kind.GroupKind() == clusterGroupKind || ofFlux(n.kind.Group) {
+	if n.kind.GroupKind() == clusterGroupKind || OfFlux(n.kind.Group) {
 		return
 	}
 	g.take(n, false)

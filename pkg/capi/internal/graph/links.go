@@ -1,4 +1,4 @@
-package capi
+package graph
 
 import (
 	"cmp"
@@ -30,7 +30,7 @@ func (g *graph) link() {
 
 // clusterOf is the Cluster that n belongs to by name: by label, by spec.clusterName, or as one of its Secrets.
 func (g *graph) clusterOf(n *node) *node {
-	if ofFlux(n.kind.Group) {
+	if OfFlux(n.kind.Group) {
 		return nil // Flux decides by itself which of its objects go along
 	}
 	name := n.GetLabels()[clusterv1.ClusterNameLabel]

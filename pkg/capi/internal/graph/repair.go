@@ -1,4 +1,4 @@
-package capi
+package graph
 
 import (
 	"context"
@@ -51,7 +51,7 @@ func (r *Repairs) count(is func(*repair) bool) int {
 	return n
 }
 
-// RepairOptions of Manager.Repair.
+// RepairOptions of Members.Repair.
 type RepairOptions struct {
 	// ID of the hand-over, which each object of the graph bears from then on.
 	ID string
@@ -63,7 +63,7 @@ type RepairOptions struct {
 
 // Repair gives the graph's objects what they lack, and marks each, in one write of the object and one of its status. Nobody may act on them
 // meanwhile. It can be repeated after it was cut off anywhere.
-func (m *Manager) Repair(ctx context.Context, graph *Graph, o RepairOptions) error {
+func (m *Members) Repair(ctx context.Context, graph *Graph, o RepairOptions) error {
 	lacks := map[*Item]*repair{}
 	for _, r := range graph.Repairs().items {
 		lacks[r.Item] = r
@@ -88,7 +88,7 @@ func (m *Manager) Repair(ctx context.Context, graph *Graph, o RepairOptions) err
 	return err
 }
 
-func (m *Manager) repairOne(ctx context.Context, item *Item, lacks *repair, o RepairOptions) error {
+func (m *Members) repairOne(ctx context.Context, item *Item, lacks *repair, o RepairOptions) error {
 	if lacks != nil && len(lacks.status) > 0 { // before the mark, so that what is marked is whole
 		patch, err := json.Marshal(map[string]any{"status": lacks.status})
 		if err != nil {
@@ -128,7 +128,7 @@ func (m *Manager) repairOne(ctx context.Context, item *Item, lacks *repair, o Re
 
 // Groups are the API groups of Cluster API and of the other providers that clusterctl has installed: the providers act on their objects.
 // cert-manager's groups are not among them. clusterctl installs cert-manager too, but other programs use it as well.
-func (m *Manager) Groups(ctx context.Context) ([]string, error) {
+func (m *Members) Groups(ctx context.Context) ([]string, error) {
 	kinds, err := m.heldKinds(ctx)
 	if err != nil {
 		return nil, err

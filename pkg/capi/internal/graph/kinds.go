@@ -1,4 +1,4 @@
-package capi
+package graph
 
 import (
 	"context"
@@ -21,6 +21,7 @@ import (
 )
 
 var (
+	clusterKind      = clusterv1.GroupVersion.WithKind("Cluster")
 	clusterGroupKind = clusterKind.GroupKind()
 	classGroupKind   = clusterv1.GroupVersion.WithKind("ClusterClass").GroupKind()
 	setGroupKind     = addonsv1.GroupVersion.WithKind("ClusterResourceSet").GroupKind()
@@ -52,8 +53,8 @@ const ipamGroup = "ipam.cluster.x-k8s.io"
 // fluxSourceGroup is the API group of Flux's sources.
 const fluxSourceGroup = "source.toolkit.fluxcd.io"
 
-// ofFlux tells whether Flux serves the API group. The objects of Flux are copied as a whole, or not at all.
-func ofFlux(group string) bool { return strings.HasSuffix(group, ".toolkit.fluxcd.io") }
+// OfFlux tells whether Flux serves the API group. The objects of Flux are copied as a whole, or not at all.
+func OfFlux(group string) bool { return strings.HasSuffix(group, ".toolkit.fluxcd.io") }
 
 // kindCache keeps the kinds of a cluster during a hand-over, since CRDs are megabytes.
 type kindCache struct {
@@ -63,7 +64,7 @@ type kindCache struct {
 
 // heldKinds are all kinds of the cluster whose objects can belong to a Cluster: those of all CRDs, because not every provider gives all of
 // its own clusterctl's label, and ConfigMaps and Secrets.
-func (m *Manager) heldKinds(ctx context.Context) ([]*heldKind, error) {
+func (m *Members) heldKinds(ctx context.Context) ([]*heldKind, error) {
 	m.kinds.mu.Lock()
 	defer m.kinds.mu.Unlock()
 	if m.kinds.kinds == nil {
@@ -76,7 +77,7 @@ func (m *Manager) heldKinds(ctx context.Context) ([]*heldKind, error) {
 	return m.kinds.kinds, nil
 }
 
-func (m *Manager) listHeldKinds(ctx context.Context) ([]*heldKind, error) {
+func (m *Members) listHeldKinds(ctx context.Context) ([]*heldKind, error) {
 	crds := &apiextensionsv1.CustomResourceDefinitionList{}
 	err := kube.Retry(ctx, func(ctx context.Context) error { return m.kube.List(ctx, crds) })
 	if err != nil {
@@ -92,9 +93,9 @@ func (m *Manager) listHeldKinds(ctx context.Context) ([]*heldKind, error) {
 	return kinds, nil
 }
 
-func (m *Manager) heldKindOf(crd *apiextensionsv1.CustomResourceDefinition) *heldKind {
+func (m *Members) heldKindOf(crd *apiextensionsv1.CustomResourceDefinition) *heldKind {
 	k := &heldKind{
-		GroupVersionKind: schema.GroupVersionKind{Group: crd.Spec.Group, Version: storageVersion(crd), Kind: crd.Spec.Names.Kind},
+		GroupVersionKind: schema.GroupVersionKind{Group: crd.Spec.Group, Version: StorageVersion(crd), Kind: crd.Spec.Names.Kind},
 		custom:           true, home: m.providerNamespace(crd),
 	}
 	_, installed := crd.Labels[clusterv1.ProviderNameLabel]
@@ -137,14 +138,15 @@ func listKinds(ctx context.Context, c *kube.Client, kinds []*heldKind) ([]listed
 
 // providerNamespace is where a provider's controller looks for the Secrets of cluster-wide identities: the namespace of the
 // webhook service that the CRD names, else as clusterctl's providers are called.
-func (m *Manager) providerNamespace(crd *apiextensionsv1.CustomResourceDefinition) string {
+func (m *Members) providerNamespace(crd *apiextensionsv1.CustomResourceDefinition) string {
 	if c := crd.Spec.Conversion; c != nil && c.Webhook != nil && c.Webhook.ClientConfig != nil && c.Webhook.ClientConfig.Service != nil {
 		return c.Webhook.ClientConfig.Service.Namespace
 	}
 	return metav1.NamespaceDefault
 }
 
-func storageVersion(crd *apiextensionsv1.CustomResourceDefinition) string {
+// StorageVersion is the version in which the API server stores the objects of a CRD; "" where none is said.
+func StorageVersion(crd *apiextensionsv1.CustomResourceDefinition) string {
 	for _, v := range crd.Spec.Versions {
 		if v.Storage {
 			return v.Name

@@ -1,4 +1,4 @@
-package capi
+package graph
 
 import (
 	"context"
@@ -60,7 +60,7 @@ func PausedIn(objects []Portable, is func(cluster string) bool) ([]Portable, err
 
 // GraphOf is the graph of stored objects, for this management cluster to take in. The error names the kinds that this cluster does not
 // serve in their stored version, and the entries that are no objects.
-func (m *Manager) GraphOf(ctx context.Context, objects []Portable) (*Graph, error) {
+func (m *Members) GraphOf(ctx context.Context, objects []Portable) (*Graph, error) {
 	kinds, err := m.heldKinds(ctx)
 	if err != nil {
 		return nil, err

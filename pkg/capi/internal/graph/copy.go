@@ -1,4 +1,4 @@
-package capi
+package graph
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// CopyOptions of Manager.Copy.
+// CopyOptions of Members.Copy.
 type CopyOptions struct {
 	// ID of the hand-over: each copy bears it. Copies that bear it already are gone on with.
 	ID string
@@ -48,7 +48,7 @@ type copier struct {
 
 // Copy makes the graph's objects at the target, owners before the objects that they own, side by side, and gives each its status. After a
 // cut at any point it can be run again, and goes on with the objects that are there.
-func (m *Manager) Copy(ctx context.Context, graph *Graph, o CopyOptions) error {
+func (m *Members) Copy(ctx context.Context, graph *Graph, o CopyOptions) error {
 	c := &copier{CopyOptions: o, to: m.kube, graph: graph, uids: map[types.UID]types.UID{}}
 	var err error
 	if c.there, err = m.objectsLike(ctx, graph); err != nil {
@@ -73,7 +73,7 @@ func (m *Manager) Copy(ctx context.Context, graph *Graph, o CopyOptions) error {
 // Conflicts are the graph's objects that the target has already. Those in taken are no copies made by the hand-over of that id. Those in
 // unlike are shared, and the target's own asks for something else: what is handed over would get another account, another class of
 // machines.
-func (m *Manager) Conflicts(ctx context.Context, graph *Graph, id string) (taken, unlike []kube.Ref, err error) {
+func (m *Members) Conflicts(ctx context.Context, graph *Graph, id string) (taken, unlike []kube.Ref, err error) {
 	there, err := m.objectsLike(ctx, graph)
 	if err != nil {
 		return nil, nil, err
@@ -94,7 +94,7 @@ func (m *Manager) Conflicts(ctx context.Context, graph *Graph, id string) (taken
 }
 
 // objectsLike are all objects of the cluster of the kinds that graph has.
-func (m *Manager) objectsLike(ctx context.Context, graph *Graph) (map[refKey]*unstructured.Unstructured, error) {
+func (m *Members) objectsLike(ctx context.Context, graph *Graph) (map[refKey]*unstructured.Unstructured, error) {
 	var kinds []*heldKind
 	seen := map[*heldKind]bool{}
 	for _, item := range graph.Items {

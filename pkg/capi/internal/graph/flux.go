@@ -1,4 +1,4 @@
-package capi
+package graph
 
 import (
 	"cmp"
@@ -22,7 +22,7 @@ const (
 func (g *graph) takeFlux() {
 	moved := g.movedReleases()
 	for _, n := range g.nodes {
-		if !ofFlux(n.kind.Group) || !canBeSuspended(n.GetKind()) {
+		if !OfFlux(n.kind.Group) || !canBeSuspended(n.GetKind()) {
 			continue
 		}
 		g.take(n, true)
@@ -105,7 +105,7 @@ func (g *graph) takeOwnReleases() {
 	}
 	delete(storage, kube.Key{})
 	for _, n := range g.nodes {
-		if _, ours := storage[releaseOf(n)]; ours && ofFlux(n.kind.Group) && n.GetKind() == "HelmRelease" {
+		if _, ours := storage[releaseOf(n)]; ours && OfFlux(n.kind.Group) && n.GetKind() == "HelmRelease" {
 			storage[releaseOf(n)] = storageOf(n)
 		}
 	}
