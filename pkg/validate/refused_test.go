@@ -115,7 +115,7 @@ func TestRefused(t *testing.T) {
 		},
 		{
 			"AWSCluster", "network: {vpc: {cidrBlock: 10.0.0.0/28, availabilityZoneUsageLimit: 1}}",
-			"network.vpc.cidrBlock: in a VPC of /28 the subnets of 1 zones are /29",
+			"network.vpc.cidrBlock: in a VPC of /28 the subnets of 1 zone are /29",
 		},
 		{
 			"AWSCluster", "network: {vpc: {cidrBlock: 10.0.0.0/16, secondaryCidrBlocks: [{ipv4CidrBlock: 10.1.0.0/12}]}}",
