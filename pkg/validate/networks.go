@@ -16,9 +16,10 @@ const (
 	ofServices = "Services"
 	ofNodes    = "nodes"
 	ofPlane    = "the control plane"
+	ofEndpoint = "the API server"
 )
 
-// network is a range of addresses that an object gives to something in a cluster.
+// network is a range of addresses, or a single one, that an object gives to something in a cluster.
 type network struct {
 	of, text, field string
 	prefix          netip.Prefix
@@ -29,7 +30,9 @@ type netPath struct{ of, path string }
 
 // netPaths are the fields with networks, by the kinds that a Cluster is or refers to.
 var netPaths = map[string][]netPath{
-	"Cluster":                {{ofPods, "spec.clusterNetwork.pods.cidrBlocks"}, {ofServices, "spec.clusterNetwork.services.cidrBlocks"}},
+	"Cluster": {
+		{ofPods, "spec.clusterNetwork.pods.cidrBlocks"}, {ofServices, "spec.clusterNetwork.services.cidrBlocks"}, endpoint,
+	},
 	"AWSCluster":             {{ofNodes, "spec.network.vpc.cidrBlock"}, {ofNodes, "spec.network.subnets[].cidrBlock"}},
 	"AWSManagedControlPlane": {{ofNodes, "spec.network.vpc.cidrBlock"}, {ofNodes, "spec.network.subnets[].cidrBlock"}},
 	"AzureCluster":           {{ofNodes, "spec.networkSpec.vnet.cidrBlocks"}, {ofNodes, "spec.networkSpec.subnets[].cidrBlocks"}},
@@ -43,8 +46,14 @@ var netPaths = map[string][]netPath{
 		{ofServices, "spec.clusterNetwork.service.cidrBlock"},
 		{ofPlane, "spec.clusterNetwork.privateCluster.controlPlaneCidrBlock"},
 	},
-	"OpenStackCluster": {{ofNodes, "spec.managedSubnets[].cidr"}},
+	"Metal3Cluster":    {endpoint},
+	"OpenStackCluster": {{ofNodes, "spec.managedSubnets[].cidr"}, endpoint},
+	"ProxmoxCluster":   {endpoint},
+	"VSphereCluster":   {endpoint},
 }
+
+// endpoint is the field with the address of the API server, where it is known before there is a cluster.
+var endpoint = netPath{ofEndpoint, "spec.controlPlaneEndpoint.host"}
 
 // networksOf reads the networks of a cluster from an object of Cluster API, and what is wrong with them by themselves.
 func networksOf(o *object, content map[string]any) ([]network, diag.Findings) {
@@ -92,6 +101,13 @@ func (r *networkReader) take(of, text, field string) {
 	if text == "" || strings.Contains(text, "${") {
 		return
 	}
+	if of == ofEndpoint {
+		ip, err := netip.ParseAddr(text)
+		if ip = ip.Unmap().WithZone(""); err == nil && !ip.IsUnspecified() { // else it is the name of a host, or nobody knows it yet
+			r.found = append(r.found, network{of: of, text: text, field: field, prefix: netip.PrefixFrom(ip, ip.BitLen())})
+		}
+		return
+	}
 	prefix, err := netip.ParsePrefix(text)
 	if err != nil {
 		r.wrong = append(r.wrong, r.object.at(field, RuleValue, fmt.Sprintf("%.80q is no network", text),
@@ -107,8 +123,8 @@ type placedNetwork struct {
 	object *object
 }
 
-// checkNetworks reports networks of one cluster that have addresses in common: those of its pods, of its Services and of its nodes. Nothing
-// refuses them when they are applied; nodes and pods then answer for each other, or for nobody.
+// checkNetworks reports networks of one cluster that have addresses in common: those of its pods, of its Services and of its nodes, and the
+// address of its API server. Nothing refuses them when they are applied; nodes and pods then answer for each other, or for nobody.
 func checkNetworks(all []*object) diag.Findings {
 	own := referable(all, func(o *object) bool { return len(o.networks) > 0 })
 	var out diag.Findings
@@ -143,13 +159,19 @@ func (o *object) networksWith(own map[known]*object) []placedNetwork {
 	return out
 }
 
+// apart tells that two may have no address in common. The API server has one among those of the nodes.
+func (n network) apart(other network) bool {
+	of := []string{n.of, other.of}
+	return n.of != other.of && (!slices.Contains(of, ofEndpoint) || slices.Contains(of, ofPods) || slices.Contains(of, ofServices))
+}
+
 // sharing finds those for different things that have addresses in common. Networks for the same are parts of each other, or are of the two
 // families.
 func sharing(networks []placedNetwork) diag.Findings {
 	var out diag.Findings
 	for i, a := range networks {
 		for _, b := range networks[i+1:] {
-			if a.of == b.of || !a.prefix.Overlaps(b.prefix) {
+			if !a.apart(b.network) || !a.prefix.Overlaps(b.prefix) {
 				continue
 			}
 			where := b.field

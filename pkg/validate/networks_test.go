@@ -32,6 +32,12 @@ kind: Cluster
 metadata: {name: c}
 spec: {clusterNetwork: {pods: {cidrBlocks: [PODS]}, services: {cidrBlocks: [10.96.0.0/12, "fd00:2::/112"]}}}
 `
+	const machines = cluster + `---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
+kind: KIND
+metadata: {name: c}
+spec: {controlPlaneEndpoint: {host: "HOST", port: 6443}, managedSubnets: [{cidr: 10.0.0.0/24}]}
+`
 	fill := func(text string, pairs ...string) string { return strings.NewReplacer(pairs...).Replace(text) }
 	for name, tc := range map[string]struct {
 		manifests string
@@ -55,7 +61,20 @@ spec: {clusterNetwork: {pods: {cidrBlocks: [PODS]}, services: {cidrBlocks: [10.9
 		},
 		"host bits":  {fill(cluster, "PODS", "10.97.1.1/16"), []string{"10.97.1.1/16, for pods, has addresses in common"}},
 		"a variable": {fill(cluster, "PODS", `"${PODS}"`), nil},
-		"none":       {fill(cluster, "PODS", "10.0.0.0"), []string{`"10.0.0.0" is no network`}},
+		"API server": {fill(machines, "PODS", "192.168.0.0/16", "KIND", "VSphereCluster", "HOST", "192.0.2.10"), nil},
+		"API server among the pods": {
+			fill(machines, "PODS", "192.168.0.0/16", "KIND", "VSphereCluster", "HOST", "192.168.1.10"),
+			[]string{"Cluster c: spec.clusterNetwork.pods.cidrBlocks[0]: 192.168.0.0/16, for pods, has addresses in common with 192.168.1.10, " +
+				"for the API server (spec.controlPlaneEndpoint.host of VSphereCluster c)"},
+		},
+		"API server among the Services": {
+			fill(machines, "PODS", "192.168.0.0/16", "KIND", "Metal3Cluster", "HOST", "10.96.0.10"),
+			[]string{"10.96.0.0/12, for Services, has addresses in common with 10.96.0.10, for the API server"},
+		},
+		"API server among the nodes": {fill(machines, "PODS", "192.168.0.0/16", "KIND", "OpenStackCluster", "HOST", "10.0.0.5"), nil},
+		"API server by name":         {fill(machines, "PODS", "192.168.0.0/16", "KIND", "VSphereCluster", "HOST", "api.example.com"), nil},
+		"API server by a variable":   {fill(machines, "PODS", "192.168.0.0/16", "KIND", "VSphereCluster", "HOST", "${HOST}"), nil},
+		"none":                       {fill(cluster, "PODS", "10.0.0.0"), []string{`"10.0.0.0" is no network`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var all []placedNetwork
