@@ -9,11 +9,17 @@ import (
 
 // core are what judges kinds of Cluster API itself, by group and kind, as its webhooks do.
 var core = map[string]func(part){
+	"cluster.x-k8s.io/Cluster":                          cluster,
 	"cluster.x-k8s.io/MachineDeployment":                machineDeployment,
 	"cluster.x-k8s.io/MachineSet":                       func(p part) { selects(p.in("spec")) },
 	"cluster.x-k8s.io/MachinePool":                      scaled,
 	"cluster.x-k8s.io/MachineHealthCheck":               healthCheck,
+	"bootstrap.cluster.x-k8s.io/KubeadmConfig":          func(p part) { kubeadmConfig(p.in("spec")) },
+	"bootstrap.cluster.x-k8s.io/KubeadmConfigTemplate":  func(p part) { kubeadmConfig(p.in("spec").in("template").in("spec")) },
 	"controlplane.cluster.x-k8s.io/KubeadmControlPlane": kubeadmControlPlane,
+	"controlplane.cluster.x-k8s.io/KubeadmControlPlaneTemplate": func(p part) {
+		kubeadmConfig(p.in("spec").in("template").in("spec").in("kubeadmConfigSpec"))
+	},
 }
 
 func machineDeployment(p part) {
@@ -51,15 +57,16 @@ func scaled(p part) {
 		}
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 0 {
-			p.refuse("metadata.annotations", fmt.Sprintf("%s is %.80q, which is no number of nodes", name, text), "write a number in quotes")
+			annotations.refuse("["+name+"]", fmt.Sprintf("%.80q is no number of nodes", text), "write a number in quotes")
 			return
 		}
 		numbers[name] = n
 	}
 	least, given := numbers[leastNodes]
 	if most, ok := numbers[mostNodes]; ok && given && least > most {
-		p.refuse("metadata.annotations", fmt.Sprintf("the autoscaler's least number of nodes, %d, is more than its greatest, %d", least, most),
-			"let "+leastNodes+" be at most "+mostNodes)
+		annotations.refuse("["+leastNodes+"]",
+			fmt.Sprintf("the autoscaler's least number of nodes, %d, is more than its greatest, %d", least, most),
+			"let it be at most "+mostNodes)
 	}
 }
 
@@ -68,6 +75,11 @@ func healthCheck(p part) {
 	selector := spec.in("selector")
 	if spec.given("selector") && !selector.has("matchLabels") && !selector.has("matchExpressions") {
 		spec.refuse("selector", "it selects nothing", "name labels of the machines to look at under matchLabels")
+	}
+	for _, list := range []string{"unhealthyConditions", "unhealthyNodeConditions"} {
+		for _, condition := range append(spec.each(list), spec.in("checks").each(list)...) {
+			condition.oneOf("status", "True", "False", "Unknown")
+		}
 	}
 	spec.share("maxUnhealthy")
 	spec.in("remediation").in("triggerIf").share("unhealthyLessThanOrEqualTo")
@@ -78,17 +90,18 @@ func healthCheck(p part) {
 		}
 	}
 	checks := spec.in("checks")
-	if n, ok := checks.number("nodeStartupTimeoutSeconds"); ok && n != 0 && n < 30 {
+	if n, ok := checks.number("nodeStartupTimeoutSeconds"); ok && n > 0 && n < 30 {
 		checks.refuse("nodeStartupTimeoutSeconds", tooShort, hint)
 	}
 }
 
 func kubeadmControlPlane(p part) {
 	spec := p.in("spec")
+	kubeadmConfig(spec.in("kubeadmConfigSpec"))
 	replicas, counted := spec.number("replicas")
 	etcd := spec.in("kubeadmConfigSpec").in("clusterConfiguration").in("etcd")
 	switch {
-	case counted && replicas == 0:
+	case counted && replicas <= 0:
 		spec.refuse("replicas", "a control plane has at least one node", "write 1, 3 or 5")
 	case counted && int(replicas)%2 == 0 && !etcd.has("external"):
 		spec.refuse("replicas", fmt.Sprintf("%v is even, and etcd runs on the nodes of the control plane", replicas), "write 1, 3 or 5")
