@@ -160,7 +160,7 @@ func (w *walk) leavesOut(o *Object) {
 	}
 	var source sourcev1.GitRepository
 	if err := json.Unmarshal(o.JSON, &source); err != nil {
-		w.problem(o, diag.SeverityError, RuleSyntax, err.Error())
+		w.problem(o, diag.SeverityError, RuleDecode, err.Error())
 		return
 	}
 	for field, there := range map[string]bool{

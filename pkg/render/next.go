@@ -57,7 +57,7 @@ func (w *walk) kustomizations(o *Object) []*item {
 	w.seen[id] = true
 	var spec kustomizev1.Kustomization
 	if err := json.Unmarshal(o.JSON, &spec); err != nil {
-		w.problem(o, diag.SeverityError, RuleSyntax, err.Error())
+		w.problem(o, diag.SeverityError, RuleDecode, err.Error())
 		return nil
 	}
 	ref := spec.Spec.SourceRef

@@ -72,7 +72,7 @@ func (w *walk) job(o *Object) *job {
 	j, err := newJob(o)
 	w.result.Releases = append(w.result.Releases, j.release)
 	if err != nil {
-		w.problem(o, diag.SeverityError, RuleSyntax, err.Error())
+		w.problem(o, diag.SeverityError, RuleDecode, err.Error())
 		return nil
 	}
 	if rule, why := w.findChart(o, j); why != "" {

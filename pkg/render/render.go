@@ -24,6 +24,7 @@ import (
 const (
 	RuleScreen     = "render-screen"     // a file that is too large, not text, or a YAML bomb
 	RuleSyntax     = "render-syntax"     // a file that is not YAML, or not an object
+	RuleDecode     = "render-decode"     // an object of Flux with a value that its kind does not take
 	RulePath       = "render-path"       // a folder or file that is not in the repo
 	RuleRemote     = "render-remote"     // something that would have to be fetched
 	RuleIncomplete = "render-incomplete" // a folder that cannot be built without what would have to be fetched

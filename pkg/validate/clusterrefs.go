@@ -22,7 +22,7 @@ func (o *object) misfit(ref reference) diag.Findings {
 }
 
 // explain makes more of a finding that something is missing: something of this name may be there, of another kind or in another namespace.
-func (s *resolver) explain(f *diag.Finding, p place, ref reference) {
+func (s *resolver) explain(f *diag.Finding, p place, o *object, ref reference) {
 	if s.opaque[p] && ref.kind == "ClusterClass" || ref.doubtful { // which is often shared, and comes from elsewhere
 		f.Severity = diag.SeverityWarning
 	}
@@ -37,6 +37,12 @@ func (s *resolver) explain(f *diag.Finding, p place, ref reference) {
 			return
 		case other.Kind == ref.kind:
 			f.Hint = fmt.Sprintf("there is one of the API group %.80s, and not of %.80s", group, ref.group)
+			for _, field := range []string{"apiGroup", "apiVersion"} {
+				if o.says(ref.field, field) {
+					at := locate(o.document.node, strings.TrimSuffix(ref.field, "name")+field)
+					f.Line, f.Column = at.Line, at.Column
+				}
+			}
 			return
 		case other.Namespace == ref.namespace && strings.HasSuffix(group, clusterGroup) && group == ref.group:
 			f.Hint = fmt.Sprintf("there is a %.80s of that name", other.Kind)
@@ -45,6 +51,15 @@ func (s *resolver) explain(f *diag.Finding, p place, ref reference) {
 	if f.Hint == "" && ref.kind == "Cluster" {
 		f.Hint = "declare the Cluster beside it, or take this out"
 	}
+}
+
+// says tells whether a field beside the one called name is in the document that declares the object.
+func (o *object) says(name, field string) bool {
+	if o.document == nil || o.Template != "" {
+		return false
+	}
+	beside := strings.TrimSuffix(name, "name") + field
+	return locate(o.document.node, beside).Value == field
 }
 
 // called are the objects of a place that have a name.

@@ -10,6 +10,7 @@ import (
 var withoutNamespace = map[string]bool{
 	"AWSClusterControllerIdentity": true, "AWSClusterRoleIdentity": true, "AWSClusterStaticIdentity": true, "VSphereClusterIdentity": true,
 	"OpenStackClusterIdentity": true, "VSphereFailureDomain": true, "GlobalInClusterIPPool": true, "GlobalInfobloxIPPool": true,
+	"ClusterRole": true,
 }
 
 // identityPointers are the fields in which clusters name their credentials: an identity of the provider, or a Secret.

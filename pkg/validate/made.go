@@ -96,6 +96,11 @@ func madeOf(o *object, content map[string]any) []known {
 		}
 	case "ResourceSet":
 		out = append(out, resourceSet(o, f)...)
+	case "StatefulSet":
+		for _, claim := range f.List("spec", "volumeClaimTemplates") {
+			name := claim.Text("metadata", "name") + "-" + o.Name + "-" + anywhere
+			out = append(out, known{kind: "PersistentVolumeClaim", namespace: o.Namespace, name: name})
+		}
 	case "Secret", "ConfigMap":
 		notes := f.In("metadata", "annotations")
 		for _, name := range []string{

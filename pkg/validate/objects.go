@@ -35,6 +35,7 @@ type object struct {
 	findings diag.Findings
 	unknown  bool // no schema is known for its kind
 	refs     []reference
+	selects  []selection
 	made     []known
 	networks []network
 	runs     *runs // its versions of Kubernetes; nil for an object without any
@@ -244,7 +245,7 @@ func (o *object) judge(ctx context.Context, s *schemas, like *accepted) {
 			return
 		}
 	}
-	o.refs = referencesOf(o, content)
+	o.refs, o.selects = referencesOf(o, content)
 	o.runs, o.made = runsOf(o, content), madeOf(o, content)
 	networks, wrong := networksOf(o, content)
 	o.networks, o.findings = networks, slices.Concat(o.findings, wrong, checkRanges(o, content), checkRefused(o, content))
@@ -287,7 +288,7 @@ func (o *object) judge(ctx context.Context, s *schemas, like *accepted) {
 	if o.Namespace == "" && o.content == nil && o.Template == "" && s.Namespaced(o.gvk()) {
 		o.findings = append(o.findings, o.at("metadata.namespace", RuleMissingNS, "the object needs a namespace, and has none", ""))
 	}
-	if o.content == nil && o.Template != "" && err == nil && len(problems)+len(o.findings)+len(o.refs)+len(o.made)+len(o.networks) == 0 &&
+	if o.content == nil && o.Template != "" && err == nil && len(problems)+len(o.findings)+len(o.refs)+len(o.selects)+len(o.made)+len(o.networks) == 0 &&
 		!o.runs.says() {
 		like.add(o)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/gob"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -18,7 +19,11 @@ import (
 )
 
 // callCRDs is what the process that validates asks who started it: it has no network itself.
-const callCRDs = "crds"
+const (
+	callCRDs = "crds"
+	// callBundled asks which providers the bundle has.
+	callBundled = "bundled"
+)
 
 // provided is the answer.
 type provided struct {
@@ -51,6 +56,19 @@ func askCRDs(ctx context.Context, wanted v1alpha1.LockedComponent) ([]byte, erro
 	return p.CRDs, nil
 }
 
+// askBundled returns the providers whose CRDs are in the bundle; none without a bundle.
+func (r *run) askBundled(ctx context.Context) ([]v1alpha1.LockedComponent, error) {
+	if r.opts.Bundle == "" {
+		return nil, nil
+	}
+	text, err := confine.Call(ctx, callBundled, nil)
+	if err != nil {
+		return nil, err
+	}
+	var out []v1alpha1.LockedComponent
+	return out, gob.NewDecoder(bytes.NewReader(text)).Decode(&out)
+}
+
 // provider gets what the process that validates asks for.
 type provider struct {
 	opts Options
@@ -60,7 +78,19 @@ type provider struct {
 	reader *components.Reader
 }
 
-// answer answers callCRDs. It gives the CRDs of the providers that fleet.yaml names. It fetches nothing else, whatever the question.
+// bundled answers callBundled.
+func (p *provider) bundled(ctx context.Context, _ []byte) ([]byte, error) {
+	reader, err := p.components(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var text bytes.Buffer
+	err = gob.NewEncoder(&text).Encode(reader.Bundled())
+	return text.Bytes(), err
+}
+
+// answer answers callCRDs. It gives the CRDs of the providers that fleet.yaml names, or those of the bundle where there is no fleet.yaml. It
+// fetches nothing else, whatever the question.
 func (p *provider) answer(ctx context.Context, question []byte) ([]byte, error) {
 	var wanted v1alpha1.LockedComponent
 	if err := gob.NewDecoder(bytes.NewReader(question)).Decode(&wanted); err != nil {
@@ -82,8 +112,8 @@ func (p *provider) crds(ctx context.Context, wanted v1alpha1.LockedComponent) ([
 	if err != nil {
 		return nil, err
 	}
-	if !slices.Contains(components.Providers(fleet), wanted) {
-		return nil, fmt.Errorf("fleet.yaml does not name %s", wanted)
+	if err := p.mayRead(ctx, fleet, wanted); err != nil {
+		return nil, err
 	}
 	if wanted.Version == "" {
 		return nil, errors.New("fleet.yaml names no version")
@@ -106,9 +136,27 @@ func (p *provider) crds(ctx context.Context, wanted v1alpha1.LockedComponent) ([
 	return keep.Fetch(ctx, reader, wanted, lock)
 }
 
-// declared is what fleet.yaml and fleet.lock say. A lock that cannot be read is none, which is reported elsewhere.
+// mayRead refuses a provider that neither fleet.yaml names nor, where there is no fleet.yaml, the bundle has.
+func (p *provider) mayRead(ctx context.Context, fleet *v1alpha1.Fleet, wanted v1alpha1.LockedComponent) error {
+	if fleet != nil {
+		if !slices.Contains(components.Providers(fleet), wanted) {
+			return fmt.Errorf("fleet.yaml does not name %s", wanted)
+		}
+		return nil
+	}
+	reader, err := p.components(ctx)
+	if err == nil && !slices.Contains(reader.Bundled(), wanted) {
+		err = fmt.Errorf("the bundle has no %s", wanted)
+	}
+	return err
+}
+
+// declared is what fleet.yaml and fleet.lock say; nil where there is none. A lock that cannot be read is none, which is reported elsewhere.
 func (p *provider) declared() (*v1alpha1.Fleet, *v1alpha1.Lock, error) {
 	fleet, err := v1alpha1.Load(filepath.Join(p.dir, v1alpha1.FileName))
+	if errors.Is(err, fs.ErrNotExist) && p.opts.Bundle != "" {
+		return nil, nil, nil
+	}
 	if err != nil {
 		return nil, nil, err
 	}

@@ -20,14 +20,17 @@ type reference struct {
 	doubtful bool
 	// role is what Cluster API expects there.
 	role role
+	// port is the one that is meant of a Service, and portField where it is said.
+	port, portField string
 	// workers are the classes that a Cluster asks its ClusterClass for.
 	workers []worked
 }
 
 // referencesOf are the references of an object that can be followed in the repo.
-func referencesOf(o *object, content map[string]any) []reference {
+func referencesOf(o *object, content map[string]any) ([]reference, []selection) {
 	c := &referrer{object: o, fields: content}
-	group, _, _ := strings.Cut(o.APIVersion, "/")
+	group := groupOf(o)
+	c.kubernetes(group)
 	switch {
 	case strings.HasSuffix(group, ".toolkit.fluxcd.io"):
 		c.flux()
@@ -37,13 +40,15 @@ func referencesOf(o *object, content map[string]any) []reference {
 			c.identity()
 		}
 	}
-	return c.refs
+	return c.refs, c.selects
 }
 
 type referrer struct {
 	*object
 	fields mapping.Fields
 	refs   []reference
+	// selects are the selectors of the object.
+	selects []selection
 }
 
 func (c *referrer) add(rule, kind, namespace, name, field string) {
@@ -144,7 +149,9 @@ func (o *object) missing(ref reference, where string, nearest string, elsewhere 
 			": set disableNameSuffixHash, or tell it the field with a nameReference in configurations"
 	case nearest != "":
 		hint = "did you mean " + nearest + "?"
-	case ref.rule == RuleMissingSecret, ref.rule == RuleMissingID && ref.kind == "Secret":
+	case ref.rule == RuleMissingObject && ref.kind != "Secret":
+		hint = "add it to the namespace" + sayInComment + ref.rule + " reason"
+	case ref.rule == RuleMissingObject, ref.rule == RuleMissingSecret, ref.rule == RuleMissingID && ref.kind == "Secret":
 		hint = "put it into the repo, encrypted with SOPS" + sayInComment + ref.rule + " reason"
 	case ref.kind == "HelmChart":
 		hint = "a file like it stands in the folder of the environment: `fleetctl cluster add` writes it with the first cluster of a flavour"

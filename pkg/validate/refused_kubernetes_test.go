@@ -89,7 +89,8 @@ spec:
 kind: Cluster
 metadata: {name: a}
 spec:
-  clusterNetwork: {pods: {cidrBlocks: [10.8.0.0/13]}, services: {cidrBlocks: [10.96.0.0/12, "fd00::/108"]}}
+  clusterNetwork: {pods: {cidrBlocks: [10.8.0.0/13]}, services: {cidrBlocks: [10.96.0.0/12, "fd00::/108"]},
+    serviceDomain: cluster.local}
   controlPlaneRef: {apiGroup: controlplane.cluster.x-k8s.io, kind: KubeadmControlPlane, name: a}
 `,
 	"MachineHealthCheck": `apiVersion: cluster.x-k8s.io/v1beta2
@@ -97,7 +98,7 @@ kind: MachineHealthCheck
 metadata: {name: a}
 spec:
   selector: {matchLabels: {pool: md}}
-  checks: {nodeStartupTimeoutSeconds: 600}
+  checks: {nodeStartupTimeoutSeconds: 600, unhealthyNodeConditions: [{type: Ready, status: Unknown}]}
   remediation: {triggerIf: {unhealthyLessThanOrEqualTo: 40%}}
 `,
 	"KubeadmControlPlane": `apiVersion: controlplane.cluster.x-k8s.io/v1beta2
@@ -106,7 +107,15 @@ metadata: {name: a}
 spec:
   replicas: 3
   rollout: {strategy: {rollingUpdate: {maxSurge: 1}}}
-  kubeadmConfigSpec: {clusterConfiguration: {etcd: {local: {}}}}
+  kubeadmConfigSpec:
+    clusterConfiguration: {etcd: {local: {}}}
+    joinConfiguration: {nodeRegistration: {taints: [{key: a, effect: NoSchedule}]}}
+    files: [{path: /etc/a, permissions: "0640", content: a}, {path: /etc/b, permissions: 0o600, contentFrom: {secret: {name: a}}}]
+`,
+	"KubeadmConfigTemplate": `apiVersion: bootstrap.cluster.x-k8s.io/v1beta2
+kind: KubeadmConfigTemplate
+metadata: {name: a}
+spec: {template: {spec: {initConfiguration: {nodeRegistration: {taints: [{key: a, effect: NoExecute}]}}, users: [{name: a, passwd: b}]}}}
 `,
 }
 
@@ -166,9 +175,13 @@ func TestRefusedByKubernetes(t *testing.T) {
 		{"MachineDeployment", "maxSurge: 25%", "maxSurge: many", "spec.rollout.strategy.rollingUpdate.maxSurge", `"many" is neither a number`},
 		{
 			"MachineDeployment", "min-size: \"1\"", "min-size: \"9\"",
-			"metadata.annotations", "least number of nodes, 9, is more than its greatest, 5",
+			"metadata.annotations[cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size]",
+			"least number of nodes, 9, is more than its greatest, 5",
 		},
-		{"MachineDeployment", "max-size: \"5\"", "max-size: five", "metadata.annotations", `"five", which is no number of nodes`},
+		{
+			"MachineDeployment", "max-size: \"5\"", "max-size: five",
+			"metadata.annotations[cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size]", `"five" is no number of nodes`,
+		},
 		{
 			"Cluster", "10.96.0.0/12", "10.0.0.0/11", "spec.clusterNetwork.services.cidrBlocks[0]",
 			"kubeadm takes no network of Services larger than /12, and it is /11",
@@ -182,6 +195,31 @@ func TestRefusedByKubernetes(t *testing.T) {
 		{"MachineHealthCheck", "40%", "40", "", ""},
 		{"MachineHealthCheck", "40%", "most", "spec.remediation.triggerIf.unhealthyLessThanOrEqualTo", "neither a number nor a percentage"},
 		{"MachineHealthCheck", ": 600", ": 10", "spec.checks.nodeStartupTimeoutSeconds", "less than 30 seconds"},
+		{
+			"MachineHealthCheck", "status: Unknown", "status: Maybe",
+			"spec.checks.unhealthyNodeConditions[0].status", `"Maybe" is not possible here`,
+		},
+		{"Cluster", "cluster.local", "Cluster_Local", "spec.clusterNetwork.serviceDomain", `"Cluster_Local" is no domain`},
+		{
+			"KubeadmControlPlane", "NoSchedule", "NoScedule",
+			"spec.kubeadmConfigSpec.joinConfiguration.nodeRegistration.taints[0].effect", `"NoScedule" is not possible here`,
+		},
+		{"KubeadmControlPlane", `"0640"`, "rw-r", "spec.kubeadmConfigSpec.files[0].permissions", `"rw-r" is no mode of a file`},
+		{"KubeadmControlPlane", `"0640"`, `"0680"`, "spec.kubeadmConfigSpec.files[0].permissions", `"0680" is no mode of a file`},
+		{"KubeadmControlPlane", "/etc/b", "/etc/a", "spec.kubeadmConfigSpec.files[1].path", "there is a file /etc/a already"},
+		{
+			"KubeadmControlPlane", "content: a", "content: a, contentFrom: {secret: {name: a}}",
+			"spec.kubeadmConfigSpec.files[0].content", "it cannot be set together with contentFrom",
+		},
+		{
+			"KubeadmConfigTemplate", "NoExecute", "NoExecut",
+			"spec.template.spec.initConfiguration.nodeRegistration.taints[0].effect", `"NoExecut" is not possible here`,
+		},
+		{
+			"KubeadmConfigTemplate", "passwd: b", "passwd: b, passwdFrom: {secret: {name: a}}",
+			"spec.template.spec.users[0].passwd", "it cannot be set together with passwdFrom",
+		},
+		{"KubeadmControlPlane", "replicas: 3", "replicas: -1", "spec.replicas", "at least one node"},
 		{"KubeadmControlPlane", "replicas: 3", "replicas: 2", "spec.replicas", "2 is even"},
 		{"KubeadmControlPlane", "replicas: 3", "replicas: 0", "spec.replicas", "at least one node"},
 		{"KubeadmControlPlane", "maxSurge: 1", "maxSurge: 2", "spec.rollout.strategy.rollingUpdate.maxSurge", "a control plane takes 0 or 1"},

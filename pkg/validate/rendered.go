@@ -13,7 +13,8 @@ import (
 
 // renderedRules are the rules that a renderer's findings are about.
 var renderedRules = map[string]string{
-	render.RuleScreen: RuleLimit, render.RuleLimits: RuleLimit, render.RuleSyntax: RuleSyntax, render.RulePath: RuleMissingPath,
+	render.RuleScreen: RuleLimit, render.RuleLimits: RuleLimit, render.RuleSyntax: RuleSyntax, render.RuleDecode: RuleType,
+	render.RulePath:   RuleMissingPath,
 	render.RuleRemote: RuleKustomize, render.RuleIncomplete: RuleKustomize,
 	render.RuleKustomize: RuleKustomize, render.RuleSubstitute: RuleVariable, render.RuleEmpty: RuleVariable, render.RulePatch: RulePatch,
 	render.RuleSource: RuleForeign, render.RuleValues: RuleValue,
@@ -66,9 +67,25 @@ func (r *run) renderFindings(l *placement) diag.Findings {
 			r.unrendered = map[said]bool{}
 		}
 		r.unrendered[sayingOf(f)] = r.unrendered[sayingOf(f)] || takes
+		if found == render.RuleDecode {
+			r.undecoded = append(r.undecoded, sayingOf(f))
+		}
 		out = append(out, f)
 	}
 	return append(out, chartsElsewhere(charts)...)
+}
+
+// toldByField leaves out what the renderer says of an object that it could not read, where the object's schema tells of the field.
+func (r *run) toldByField(findings diag.Findings, objects []*object) diag.Findings {
+	told := map[render.Source]bool{}
+	for _, o := range objects {
+		if slices.ContainsFunc(o.findings, func(f diag.Finding) bool { return f.Rule == RuleType || f.Rule == RuleValue }) {
+			told[o.Source] = true
+		}
+	}
+	return slices.DeleteFunc(findings, func(f diag.Finding) bool {
+		return told[render.Source{File: f.File, Line: f.Line}] && slices.Contains(r.undecoded, sayingOf(f))
+	})
 }
 
 // saidTogether tells whether a finding is said once with others like it: in a repo with its own layout, where nobody has silenced any.
@@ -124,7 +141,7 @@ func (r *run) brokenAt(f diag.Finding) bool {
 
 // unbuilt are the rules of the renderer by which the objects of a whole folder are missing.
 var unbuilt = []string{
-	render.RuleScreen, render.RuleSyntax, render.RulePath, render.RuleRemote, render.RuleField,
+	render.RuleScreen, render.RuleSyntax, render.RuleDecode, render.RulePath, render.RuleRemote, render.RuleField,
 	render.RuleKustomize, render.RuleTwice, render.RuleIncomplete,
 }
 

@@ -1,7 +1,6 @@
 package validate
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -62,6 +61,12 @@ type resolver struct {
 	clusters map[known]bool
 	// opaque are the places that something is applied to that is not in the repo.
 	opaque map[place]bool
+	// strange are the places that whole folders from elsewhere are applied to.
+	strange map[place]bool
+	// read are the ConfigMaps of ClusterResourceSets that were looked at.
+	read map[*render.Object]bool
+	// around is what surround returns.
+	around *surroundings
 	// patterns are objects of which not all of the name is known.
 	patterns []known
 	// wanted are the further kinds besides the kinds that are always followed.
@@ -100,6 +105,7 @@ func (o *object) places() []place {
 func (r *run) checkReferences(all []*object) diag.Findings {
 	s := &resolver{
 		run: r, objects: map[known]bool{}, names: map[known][]string{}, clusters: map[known]bool{}, opaque: map[place]bool{},
+		strange: map[place]bool{}, read: map[*render.Object]bool{},
 		wanted: map[groupKind]bool{}, owners: map[known]*object{}, lacks: map[said]known{},
 	}
 	var applied []*object
@@ -107,7 +113,7 @@ func (r *run) checkReferences(all []*object) diag.Findings {
 		if o.content == nil {
 			applied = append(applied, o)
 			for i := range o.refs {
-				if ref := &o.refs[i]; ref.rule == RuleClusterRef {
+				if ref := &o.refs[i]; ref.rule == RuleClusterRef || ref.rule == RuleMissingObject {
 					s.wanted[groupKind{ref.group, ref.kind}] = true
 				}
 			}
@@ -123,6 +129,7 @@ func (r *run) checkReferences(all []*object) diag.Findings {
 	if !r.tree.isBroken() && !r.lacksObjects() {
 		for _, o := range applied {
 			out = append(out, s.check(o)...)
+			out = append(out, s.checkSelections(o)...)
 		}
 	}
 	return append(s.together(s.oncePerNamespace(out)), s.cycles(applied)...)
@@ -199,7 +206,7 @@ func (s *resolver) findOpaque() {
 	}
 	if slices.ContainsFunc(s.run.rendered.Findings, func(f diag.Finding) bool { return f.Rule == render.RuleRemote }) {
 		for k := range s.objects {
-			s.opaque[k.place] = true
+			s.opaque[k.place], s.strange[k.place] = true, true
 		}
 	}
 	follows := map[string]bool{}
@@ -208,7 +215,7 @@ func (s *resolver) findOpaque() {
 	}
 	for k := range s.objects {
 		if k.kind == "Kustomization" && !follows[k.place.mgmt+"\x00"+k.namespace+"/"+k.name] {
-			s.opaque[k.place] = true
+			s.opaque[k.place], s.strange[k.place] = true, true
 		}
 	}
 }
@@ -228,6 +235,8 @@ func (s *resolver) check(o *object) diag.Findings {
 		for _, p := range o.places() {
 			if s.there(p, ref) {
 				out = append(out, s.leadsTo(p, o, ref)...)
+				out = append(out, s.checkPort(p, o, ref)...)
+				out = append(out, s.checkResources(p, o, ref)...)
 				out = append(out, s.checkAdmits(p, o, ref)...)
 				continue
 			}
@@ -236,9 +245,21 @@ func (s *resolver) check(o *object) diag.Findings {
 				where = " on " + p.String()
 			}
 			group := known{place: p, group: ref.group, kind: ref.kind, namespace: ref.namespace}
-			f := o.missing(ref, where, diag.Nearest(ref.name, s.names[group]), s.run.isForeign())
-			if ref.rule == RuleClusterRef {
-				s.explain(&f, p, ref)
+			nearest := diag.Nearest(ref.name, s.names[group])
+			if ref.rule == RuleMissingObject {
+				if f := s.lacksBeside(p, o, ref, where, nearest); f != nil {
+					s.lacks[sayingOf(*f)] = ref.in(p)
+					out = append(out, *f)
+					break
+				}
+				continue
+			}
+			f := o.missing(ref, where, nearest, s.run.isForeign())
+			switch {
+			case ref.rule == RuleClusterRef:
+				s.explain(&f, p, o, ref)
+			case ref.rule == RuleMissingNS && s.opaque[p]:
+				f.Severity = diag.SeverityWarning
 			}
 			s.lacks[sayingOf(f)] = ref.in(p)
 			out = append(out, f)
@@ -262,7 +283,8 @@ func (s *resolver) there(p place, ref reference) bool {
 		strings.HasSuffix(ref.namespace, "-system"):
 		return s.inSystem(p, ref)
 	case ref.kind == "Namespace":
-		return systemNamespaces.MatchString(ref.name) || s.opaque[p]
+		names := s.names[known{place: p, kind: ref.kind}]
+		return systemNamespaces.MatchString(ref.name) || s.opaque[p] && !isSlip(ref.name, diag.Nearest(ref.name, names))
 	case ref.kind == "Secret":
 		return s.madeSecret(p, ref)
 	case ref.namespace == "flux-system" && ref.kind == "GitRepository":
@@ -307,70 +329,6 @@ func (s *resolver) isChannel(name string) bool {
 		}
 	}
 	return false
-}
-
-// cycles reports Flux objects that wait for each other.
-func (s *resolver) cycles(all []*object) diag.Findings {
-	nodes := map[known]*object{}
-	for _, o := range all {
-		if o.Kind == "Kustomization" || o.Kind == "HelmRelease" {
-			nodes[known{place: o.places()[0], kind: o.Kind, namespace: o.Namespace, name: o.Name}] = o
-		}
-	}
-	var out diag.Findings
-	const open, done = 1, 2
-	state := map[known]int{}
-	var visit func(at known, way []known)
-	visit = func(at known, way []known) {
-		state[at] = open
-		way = append(way, at)
-		for _, ref := range nodes[at].refs {
-			next := known{place: at.place, kind: ref.kind, namespace: ref.namespace, name: ref.name}
-			if ref.rule != RuleMissingDepends || nodes[next] == nil {
-				continue
-			}
-			if state[next] == open {
-				out = append(out, cycleFinding(nodes, way[slices.Index(way, next):]))
-			}
-			if state[next] == 0 {
-				visit(next, way)
-			}
-		}
-		state[at] = done
-	}
-	for _, o := range all {
-		if at := (known{place: o.places()[0], kind: o.Kind, namespace: o.Namespace, name: o.Name}); nodes[at] == o && state[at] == 0 {
-			visit(at, nil)
-		}
-	}
-	return out
-}
-
-// cycleFinding prints a cycle, from the first of its objects by name.
-func cycleFinding(nodes map[known]*object, cycle []known) diag.Finding {
-	first := 0
-	for i, k := range cycle {
-		if k.namespace+"/"+k.name < cycle[first].namespace+"/"+cycle[first].name {
-			first = i
-		}
-	}
-	cycle = slices.Concat(cycle[first:], cycle[:first], cycle[first:first+1])
-	names := make([]string, len(cycle))
-	for i, k := range cycle {
-		names[i] = k.name
-		if k.namespace != cycle[0].namespace {
-			names[i] = k.namespace + "/" + k.name
-		}
-	}
-	o := nodes[cycle[0]]
-	field := "spec.dependsOn"
-	for _, ref := range o.refs {
-		if ref.rule == RuleMissingDepends && ref.name == cycle[1].name && ref.namespace == cycle[1].namespace {
-			field = ref.field
-		}
-	}
-	return o.at(field, RuleDependsCycle, fmt.Sprintf("each waits for the next, for ever: %s", strings.Join(names, " → ")),
-		"take one of these out of dependsOn")
 }
 
 // isOne tells whether an object is one of a pattern.

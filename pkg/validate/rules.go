@@ -44,6 +44,8 @@ const (
 	RuleMissingID      = "missing-identity"
 	RuleIdentityNS     = "identity-namespace"
 	RuleMissingNS      = "missing-namespace"
+	RuleMissingObject  = "missing-object"
+	RuleIdleSelector   = "idle-selector"
 	RuleClusterRef     = "cluster-reference"
 	RuleSkew           = "version-skew"
 	RuleNetworks       = "network-overlap"
@@ -139,6 +141,11 @@ func rules() []rule {
 			ID: RuleMissingNS, Severity: diag.SeverityError,
 			Summary: "Every namespace that an object is in is there, and every object that needs one has one.",
 		},
+		{
+			ID: RuleMissingObject, Severity: diag.SeverityWarning,
+			Summary: "Everything in its namespace that an object of Kubernetes names is there.",
+		},
+		{ID: RuleIdleSelector, Severity: diag.SeverityWarning, Summary: "Every selector for pods, machines or clusters finds one."},
 		{
 			ID: RuleClusterRef, Severity: diag.SeverityError,
 			Summary: "Every reference of a Cluster API object leads to an object that exists and fits.",

@@ -68,7 +68,7 @@ spec:
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`invalid duration`, "there is no HelmRelease platform/nowhere"} {
+	for _, want := range []string{`is no duration`, "there is no HelmRelease platform/nowhere"} {
 		if !slices.ContainsFunc(result.Findings, func(f diag.Finding) bool { return strings.Contains(f.Summary, want) }) {
 			t.Errorf("nothing says %q: %v", want, result.Findings)
 		}

@@ -83,9 +83,14 @@ func (r *run) readSchemas(ctx context.Context, kinds map[kschema.GroupVersionKin
 	s.addDeclared(r)
 	s.addTree(r.tree)
 	s.addMade(r.tree, r.rendered.Objects)
-	if !r.assumed { // else nothing says which providers there are
-		s.addProviders(ctx, r, kinds)
+	wanted := components.Providers(r.fleet)
+	if r.assumed { // nothing says which providers there are: what the bundle has is the nearest
+		var err error
+		if wanted, err = r.askBundled(ctx); err != nil {
+			return nil, err
+		}
 	}
+	s.addProviders(ctx, r, slices.DeleteFunc(wanted, func(p v1alpha1.LockedComponent) bool { return !s.needs(p, kinds) }))
 	return s, nil
 }
 
@@ -196,10 +201,8 @@ func (s *schemas) addBelow(name string) (found int, err error) {
 	return found, err
 }
 
-// addProviders takes the CRDs of the providers that the kinds may be of, fetched once and kept. One whose CRDs are not to be had is a
-// warning, and all other rules hold.
-func (s *schemas) addProviders(ctx context.Context, r *run, kinds map[kschema.GroupVersionKind]bool) {
-	wanted := slices.DeleteFunc(components.Providers(r.fleet), func(p v1alpha1.LockedComponent) bool { return !s.needs(p, kinds) })
+// addProviders takes the CRDs of providers, fetched once and kept. One whose CRDs are not to be had is a warning, and all other rules hold.
+func (s *schemas) addProviders(ctx context.Context, r *run, wanted []v1alpha1.LockedComponent) {
 	found, errs := make([][]byte, len(wanted)), make([]error, len(wanted))
 	var group errgroup.Group
 	group.SetLimit(16) // most of it is waiting, for a network that may not be there

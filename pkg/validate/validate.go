@@ -74,7 +74,9 @@ type run struct {
 	rendered *render.Result
 	// unrendered are the findings about what Flux applies and could not be rendered as it stands; true where a whole folder is missing for it.
 	unrendered map[said]bool
-	accepted   accepted
+	// undecoded are the findings that the renderer could not read an object of Flux.
+	undecoded []said
+	accepted  accepted
 }
 
 // request is what the process that validates is asked.
@@ -105,7 +107,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	defer p.close()
 	needs := confine.Needs{
 		Read:  append([]string{dir}, o.CRDs...),
-		Calls: map[string]func(context.Context, []byte) ([]byte, error){callCRDs: p.answer},
+		Calls: map[string]func(context.Context, []byte) ([]byte, error){callCRDs: p.answer, callBundled: p.bundled},
 	}
 	if o.CacheDir = render.CacheFor(o.CacheDir, cmp.Or(o.CopyOf, dir)); o.CacheDir != "" {
 		needs.Write = []string{o.CacheDir}
@@ -226,6 +228,7 @@ func (r *run) checkFleet(ctx context.Context, out *Result, secrets diag.Findings
 	}
 	r.doubtVersions(objects)
 	findings = append(findings, schemas.findings...)
+	findings = r.toldByField(findings, objects)
 	for _, o := range objects {
 		findings = append(findings, o.findings...)
 	}

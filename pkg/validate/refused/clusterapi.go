@@ -15,10 +15,15 @@ var core = map[string]func(part){
 	"cluster.x-k8s.io/MachineSet":                       func(p part) { selects(p.in("spec")) },
 	"cluster.x-k8s.io/MachinePool":                      scaled,
 	"cluster.x-k8s.io/MachineHealthCheck":               healthCheck,
+	"bootstrap.cluster.x-k8s.io/KubeadmConfig":          func(p part) { kubeadmConfig(p.in("spec")) },
+	"bootstrap.cluster.x-k8s.io/KubeadmConfigTemplate":  func(p part) { kubeadmConfig(p.in("spec").in("template").in("spec")) },
 	"controlplane.cluster.x-k8s.io/KubeadmControlPlane": kubeadmControlPlane,
+	"controlplane.cluster.x-k8s.io/KubeadmControlPlaneTemplate": func(p part) {
+		kubeadmConfig(p.in("spec").in("template").in("spec").in("kubeadmConfigSpec"))
+	},
 }
 
-// cluster judges the networks that kubeadm is told of: it ends on the first machine, long after everything was accepted.
+// cluster judges the domain and the networks that kubeadm is told of: it ends on the first machine, long after everything was accepted.
 func cluster(p part) {
 	const (
 		mostServiceBits = 20 // of addresses
@@ -26,6 +31,7 @@ func cluster(p part) {
 		leastPods       = 14
 	)
 	spec := p.in("spec")
+	spec.networkNames("clusterNetwork", "serviceDomain")
 	if spec.in("controlPlaneRef").word("kind") != "KubeadmControlPlane" {
 		return
 	}
@@ -83,15 +89,16 @@ func scaled(p part) {
 		}
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 0 {
-			p.refuse("metadata.annotations", fmt.Sprintf("%s is %.80q, which is no number of nodes", name, text), "write a number in quotes")
+			annotations.refuse("["+name+"]", fmt.Sprintf("%.80q is no number of nodes", text), "write a number in quotes")
 			return
 		}
 		numbers[name] = n
 	}
 	least, given := numbers[leastNodes]
 	if most, ok := numbers[mostNodes]; ok && given && least > most {
-		p.refuse("metadata.annotations", fmt.Sprintf("the autoscaler's least number of nodes, %d, is more than its greatest, %d", least, most),
-			"let "+leastNodes+" be at most "+mostNodes)
+		annotations.refuse("["+leastNodes+"]",
+			fmt.Sprintf("the autoscaler's least number of nodes, %d, is more than its greatest, %d", least, most),
+			"let it be at most "+mostNodes)
 	}
 }
 
@@ -100,6 +107,11 @@ func healthCheck(p part) {
 	selector := spec.in("selector")
 	if spec.given("selector") && !selector.has("matchLabels") && !selector.has("matchExpressions") {
 		spec.refuse("selector", "it selects nothing", "name labels of the machines to look at under matchLabels")
+	}
+	for _, list := range []string{"unhealthyConditions", "unhealthyNodeConditions"} {
+		for _, condition := range append(spec.each(list), spec.in("checks").each(list)...) {
+			condition.oneOf("status", "True", "False", "Unknown")
+		}
 	}
 	spec.share("maxUnhealthy")
 	spec.in("remediation").in("triggerIf").share("unhealthyLessThanOrEqualTo")
@@ -110,17 +122,18 @@ func healthCheck(p part) {
 		}
 	}
 	checks := spec.in("checks")
-	if n, ok := checks.number("nodeStartupTimeoutSeconds"); ok && n != 0 && n < 30 {
+	if n, ok := checks.number("nodeStartupTimeoutSeconds"); ok && n > 0 && n < 30 {
 		checks.refuse("nodeStartupTimeoutSeconds", tooShort, hint)
 	}
 }
 
 func kubeadmControlPlane(p part) {
 	spec := p.in("spec")
+	kubeadmConfig(spec.in("kubeadmConfigSpec"))
 	replicas, counted := spec.number("replicas")
 	etcd := spec.in("kubeadmConfigSpec").in("clusterConfiguration").in("etcd")
 	switch {
-	case counted && replicas == 0:
+	case counted && replicas <= 0:
 		spec.refuse("replicas", "a control plane has at least one node", "write 1, 3 or 5")
 	case counted && int(replicas)%2 == 0 && !etcd.has("external"):
 		spec.refuse("replicas", fmt.Sprintf("%v is even, and etcd runs on the nodes of the control plane", replicas), "write 1, 3 or 5")

@@ -107,6 +107,8 @@ func (p part) path(field string) string {
 		return field
 	case field == "":
 		return p.at
+	case field[0] == '[': // a name with dots in it
+		return p.at + field
 	}
 	return p.at + "." + field
 }

@@ -149,12 +149,18 @@ func CheckFields(typed any, object map[string]any) ([]Problem, error) {
 			problems = append(problems, unknownField(at.FieldPath(), name, fieldsAt(reflect.TypeOf(typed), at.FieldPath())))
 		}
 	}
+	if err == nil {
+		return problems, nil
+	}
+	if texts := unreadable(reflect.TypeOf(typed), object, ""); len(texts) > 0 {
+		return append(problems, texts...), nil
+	}
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		problems = append(problems, Problem{
 			Type: WrongType, Path: wrong.Field,
 			Summary: "found " + described(wrong.Value) + ", " + expected(wrong.Type),
 		})
-	} else if err != nil {
+	} else {
 		problems = append(problems, Problem{Type: WrongType, Summary: strings.TrimPrefix(err.Error(), "json: ")})
 	}
 	return problems, nil

@@ -3,6 +3,7 @@ package schema
 import (
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -177,6 +178,21 @@ var spans = sync.OnceValue(func() map[fieldOf]span {
 	}
 })
 
+// pattern is how the text in a field is written.
+type pattern struct {
+	text *regexp.Regexp
+	hint string
+}
+
+// patterns are those of Flux's CRDs, which its Go types lack.
+var patterns = sync.OnceValue(func() map[fieldOf]pattern {
+	return map[fieldOf]pattern{
+		in[sourcev1.GitRepositorySpec]("url"):  {regexp.MustCompile(`^(http|https|ssh)://`), "begin with https:// or ssh://"},
+		in[sourcev1.HelmRepositorySpec]("url"): {regexp.MustCompile(`^(http|https|oci)://`), "begin with https:// or oci://"},
+		in[sourcev1.OCIRepositorySpec]("url"):  {regexp.MustCompile(`^oci://`), "begin with oci://"},
+	}
+})
+
 // strict holds an object to what is required and may be said in its fields, by the Go type of each. What has a wrong type is for others to
 // tell.
 func strict(t reflect.Type, value any, path string) []Problem {
@@ -245,6 +261,11 @@ func one(held fieldOf, value any, at string) []Problem {
 				hint = "did you mean " + nearest + "?"
 			}
 			return []Problem{{Type: Invalid, Path: at, Summary: fmt.Sprintf("%.60q is not supported", text), Hint: hint}}
+		}
+	}
+	if like, ok := patterns()[held]; ok {
+		if text, is := value.(string); is && text != "" && !strings.Contains(text, "${") && !like.text.MatchString(text) {
+			return []Problem{{Type: Invalid, Path: at, Summary: "the address has no scheme that is possible here", Hint: like.hint}}
 		}
 	}
 	limits, ok := spans()[held]

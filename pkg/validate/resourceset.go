@@ -1,0 +1,81 @@
+package validate
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+	kjson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/validate/internal/mapping"
+)
+
+// checkResources reports texts of a ConfigMap that a ClusterResourceSet applies and that are no objects. Cluster API says so in a condition
+// of the ClusterResourceSet, and applies nothing of the ConfigMap.
+func (s *resolver) checkResources(p place, o *object, ref reference) (out diag.Findings) {
+	if o.Kind != "ClusterResourceSet" || ref.kind != "ConfigMap" {
+		return nil
+	}
+	for _, found := range s.called(p, ref.name) {
+		if found.Kind != ref.kind || found.Namespace != ref.namespace || found.Template != "" || s.read[found.Object] {
+			continue
+		}
+		s.read[found.Object] = true
+		var content map[string]any
+		_ = kjson.Unmarshal(found.JSON, &content) // which its schema says
+		data := mapping.Fields(content).In("data")
+		for _, name := range slices.Sorted(maps.Keys(data)) {
+			text, _ := data[name].(string)
+			if why := notObjects(text); why != "" {
+				out = append(out, found.at("data["+name+"]", RuleValue, why,
+					fmt.Sprintf("the ClusterResourceSet %.80s applies each text of it as objects of Kubernetes", o.Name)))
+			}
+		}
+	}
+	return out
+}
+
+// notObjects says why a text is not a stream of objects; "" if it is one.
+func notObjects(text string) string {
+	decoder := yaml.NewDecoder(bytes.NewReader([]byte(text)))
+	for n := 1; ; n++ {
+		var document yaml.Node
+		switch err := decoder.Decode(&document); {
+		case errors.Is(err, io.EOF):
+			return ""
+		case err != nil:
+			return fmt.Sprintf("it is not YAML: %.200s", err)
+		}
+		if len(document.Content) == 0 {
+			continue
+		}
+		top := yamledit.Resolve(document.Content[0])
+		if top.Kind == yaml.ScalarNode && top.Tag == "!!null" { // between two lines ---
+			continue
+		}
+		for _, field := range []string{"apiVersion", "kind"} {
+			if !hasField(top, field) {
+				return fmt.Sprintf("its document %d is no object: %s is missing", n, field)
+			}
+		}
+	}
+}
+
+// hasField tells whether a mapping has a field with a text in it.
+func hasField(n *yaml.Node, name string) bool {
+	if n.Kind != yaml.MappingNode {
+		return false
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == name {
+			return yamledit.Resolve(n.Content[i+1]).Value != ""
+		}
+	}
+	return false
+}

@@ -1,0 +1,84 @@
+package schema
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// readsText is what a type does that has a format of its own.
+var readsText = reflect.TypeFor[json.Unmarshaler]()
+
+// formats say how a value of such a type is written.
+var formats = map[reflect.Type]struct{ what, hint string }{
+	quantityType:                          {"quantity", "write a quantity such as 500m or 2Gi"},
+	reflect.TypeFor[metav1.Duration]():    {"duration", "write a duration such as 30s, 10m or 1h30m"},
+	reflect.TypeFor[metav1.Time]():        {"time", "write a time such as 2006-01-02T15:04:05Z"},
+	reflect.TypeFor[metav1.MicroTime]():   {"time", "write a time such as 2006-01-02T15:04:05.000000Z"},
+	reflect.TypeFor[intstr.IntOrString](): {"number or text", "write a number, or a text such as 25%"},
+}
+
+// unreadable are the values of an object, by its Go type, that are not in the format of their types: quantities, durations, times. What
+// decodes an object tells of one of them, and not where it is.
+func unreadable(t reflect.Type, value any, path string) (out []Problem) {
+	t = inner(t)
+	switch value := value.(type) {
+	case nil:
+		return nil
+	case []any:
+		if t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
+			for i, item := range value {
+				out = append(out, unreadable(t.Elem(), item, path+"["+strconv.Itoa(i)+"]")...)
+			}
+		}
+		return out
+	case map[string]any:
+		for _, name := range sortedNames(value) {
+			next, ok := t, t.Kind() == reflect.Map
+			if ok {
+				next = t.Elem()
+			} else if t.Kind() == reflect.Struct {
+				next, ok = jsonField(t, name)
+			}
+			if ok {
+				out = append(out, unreadable(next, value[name], below(path, name))...)
+			}
+		}
+		return out
+	}
+	return unreadableText(t, value, path)
+}
+
+// unreadableText judges a value without parts.
+func unreadableText(t reflect.Type, value any, path string) []Problem {
+	if !reflect.PointerTo(t).Implements(readsText) {
+		return nil
+	}
+	text, err := json.Marshal(value)
+	if err != nil || json.Unmarshal(text, reflect.New(t).Interface()) == nil {
+		return nil
+	}
+	format, ok := formats[t]
+	if !ok {
+		return []Problem{{Type: Invalid, Path: path, Summary: fmt.Sprintf("%.40s is not in the format of this field", text)}}
+	}
+	if _, isText := value.(string); !isText {
+		return []Problem{{Type: WrongType, Path: path, Summary: "found " + kindOfValue(value) + ", expected a " + format.what, Hint: format.hint}}
+	}
+	return []Problem{{Type: Invalid, Path: path, Summary: fmt.Sprintf("%.40s is no %s", text, format.what), Hint: format.hint}}
+}
+
+// kindOfValue says what a value of JSON without parts is.
+func kindOfValue(value any) string {
+	switch value.(type) {
+	case string:
+		return "text"
+	case bool:
+		return "true or false"
+	}
+	return "a number"
+}

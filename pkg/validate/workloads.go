@@ -1,0 +1,177 @@
+package validate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/fleetctl/fleetctl/pkg/validate/internal/mapping"
+)
+
+// podSpecs are where the kinds that make pods say what their pods are.
+var podSpecs = map[string][]string{
+	"/Pod":                   {"spec"},
+	"/ReplicationController": {"spec", "template", "spec"},
+	"apps/DaemonSet":         {"spec", "template", "spec"},
+	"apps/Deployment":        {"spec", "template", "spec"},
+	"apps/ReplicaSet":        {"spec", "template", "spec"},
+	"apps/StatefulSet":       {"spec", "template", "spec"},
+	"batch/CronJob":          {"spec", "jobTemplate", "spec", "template", "spec"},
+	"batch/Job":              {"spec", "template", "spec"},
+}
+
+// groupOf is the API group of an object; "" of the kinds that have none.
+func groupOf(o *object) string {
+	group, _, grouped := strings.Cut(o.APIVersion, "/")
+	if !grouped {
+		return ""
+	}
+	return group
+}
+
+// kubernetes adds what an object of Kubernetes' own kinds names in its namespace.
+func (c *referrer) kubernetes(group string) {
+	if spec := podSpecs[group+"/"+c.Kind]; spec != nil {
+		c.pods(strings.Join(spec, "."))
+	}
+	switch group + "/" + c.Kind {
+	case "apps/StatefulSet":
+		c.beside("", "Service", "spec.serviceName")
+	case "networking.k8s.io/Ingress":
+		c.ingress()
+	case "autoscaling/HorizontalPodAutoscaler":
+		c.scaled("spec.scaleTargetRef")
+	case "autoscaling.k8s.io/VerticalPodAutoscaler":
+		c.scaled("spec.targetRef")
+	case "keda.sh/ScaledObject":
+		c.scaled("spec.scaleTargetRef")
+	case "rbac.authorization.k8s.io/RoleBinding", "rbac.authorization.k8s.io/ClusterRoleBinding":
+		c.binding()
+	}
+	if group == "gateway.networking.k8s.io" && strings.HasSuffix(c.Kind, "Route") {
+		c.route()
+	}
+	c.selections(group)
+}
+
+// beside adds the reference of a field with the name of something in the object's namespace.
+func (c *referrer) beside(group, kind, path string) {
+	eachAt(c.fields, path, func(at string, value any) {
+		if name, ok := value.(string); ok {
+			c.named(group, kind, "", name, at)
+		}
+	})
+}
+
+// named adds a reference to something that is named for certain, and that somebody has to make.
+func (c *referrer) named(group, kind, namespace, name, at string) {
+	if kind == "ServiceAccount" && name == "default" || kind == "ConfigMap" && name == "kube-root-ca.crt" {
+		return // each namespace has them
+	}
+	c.put(reference{rule: RuleMissingObject, group: group, kind: kind, namespace: namespace, name: name, field: at})
+}
+
+// optional adds the name in a mapping that may say that nothing need be there.
+func (c *referrer) optional(kind, path, name string) {
+	eachAt(c.fields, path, func(at string, value any) {
+		inner, _ := value.(map[string]any)
+		if optional, _ := inner["optional"].(bool); !optional {
+			c.named("", kind, "", mapping.Fields(inner).Text(name), at+"."+name)
+		}
+	})
+}
+
+// pods adds what pods use.
+func (c *referrer) pods(spec string) {
+	c.beside("", "ServiceAccount", spec+".serviceAccountName")
+	c.beside("", "PersistentVolumeClaim", spec+".volumes[].persistentVolumeClaim.claimName")
+	c.beside("", "Secret", spec+".imagePullSecrets[].name")
+	c.optional("ConfigMap", spec+".volumes[].configMap", "name")
+	c.optional("Secret", spec+".volumes[].secret", "secretName")
+	c.optional("ConfigMap", spec+".volumes[].projected.sources[].configMap", "name")
+	c.optional("Secret", spec+".volumes[].projected.sources[].secret", "name")
+	for _, list := range []string{".initContainers[]", ".containers[]"} {
+		c.optional("ConfigMap", spec+list+".envFrom[].configMapRef", "name")
+		c.optional("Secret", spec+list+".envFrom[].secretRef", "name")
+		c.optional("ConfigMap", spec+list+".env[].valueFrom.configMapKeyRef", "name")
+		c.optional("Secret", spec+list+".env[].valueFrom.secretKeyRef", "name")
+	}
+}
+
+// ingress adds the Services that an Ingress leads to, and its certificates unless cert-manager makes them.
+func (c *referrer) ingress() {
+	backend := func(at string, value any) {
+		inner, _ := value.(map[string]any)
+		service := mapping.Fields(inner)
+		c.named("", "Service", "", service.Text("name"), at+".name")
+		c.port(service.In("port")["name"], at+".port.name")
+		c.port(service.In("port")["number"], at+".port.number")
+	}
+	eachAt(c.fields, "spec.defaultBackend.service", backend)
+	eachAt(c.fields, "spec.rules[].http.paths[].backend.service", backend)
+	for name := range c.fields.In("metadata", "annotations") {
+		if strings.HasPrefix(name, "cert-manager.io/") || strings.Contains(name, "acme") {
+			return
+		}
+	}
+	c.beside("", "Secret", "spec.tls[].secretName")
+}
+
+// route adds the Services that a route of the Gateway API leads to.
+func (c *referrer) route() {
+	for _, path := range []string{
+		"spec.rules[].backendRefs[]", "spec.rules[].filters[].requestMirror.backendRef", "spec.rules[].backendRefs[].filters[].requestMirror.backendRef",
+	} {
+		eachAt(c.fields, path, func(at string, value any) {
+			inner, _ := value.(map[string]any)
+			to := mapping.Fields(inner)
+			if kind := to.Text("kind"); to.Text("group") != "" || kind != "" && kind != "Service" {
+				return
+			}
+			c.named("", "Service", to.Text("namespace"), to.Text("name"), at+".name")
+			c.port(to["port"], at+".port")
+		})
+	}
+}
+
+// port says which port of the Service of the last reference is meant.
+func (c *referrer) port(value any, at string) {
+	if n := len(c.refs); n > 0 && value != nil && strings.HasPrefix(at, strings.TrimSuffix(c.refs[n-1].field, "name")) {
+		c.refs[n-1].port, c.refs[n-1].portField = fmt.Sprint(value), at
+	}
+}
+
+// scaled adds what an autoscaler scales, where it is of a kind of Kubernetes itself.
+func (c *referrer) scaled(path string) {
+	eachAt(c.fields, path, func(at string, value any) {
+		inner, _ := value.(map[string]any)
+		to := mapping.Fields(inner)
+		group, _, grouped := strings.Cut(to.Text("apiVersion"), "/")
+		kind := to.Text("kind")
+		if !grouped && group == "" && kind == "" { // of KEDA
+			group, kind = "apps", "Deployment"
+		}
+		if group == "apps" && slices.Contains([]string{"Deployment", "StatefulSet", "ReplicaSet", "DaemonSet"}, kind) {
+			c.named(group, kind, "", to.Text("name"), at+".name")
+		}
+	})
+}
+
+// binding adds the role and the accounts that a binding names.
+func (c *referrer) binding() {
+	const group = "rbac.authorization.k8s.io"
+	role := c.fields.In("roleRef")
+	switch name := role.Text("name"); {
+	case role.Text("kind") == "Role":
+		c.named(group, "Role", "", name, "roleRef.name")
+	case !strings.Contains(name, ":") && !slices.Contains([]string{"admin", "edit", "view", "cluster-admin"}, name):
+		c.named(group, "ClusterRole", "", name, "roleRef.name")
+	}
+	for i, subject := range c.fields.List("subjects") {
+		if namespace := subject.Text("namespace"); subject.Text("kind") == "ServiceAccount" && len(validation.IsDNS1123Label(namespace)) == 0 {
+			c.named("", "ServiceAccount", namespace, subject.Text("name"), fmt.Sprintf("subjects[%d].name", i))
+		}
+	}
+}
