@@ -3,6 +3,7 @@ package hosts
 import (
 	"errors"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -70,8 +71,13 @@ func TestEachTypeIsKnown(t *testing.T) {
 			t.Errorf("%s and %s have the same traits %+v", hostType, other, traits)
 		}
 		seen[traits] = hostType
-		if others := hostType == v1alpha1.HostExisting || hostType == v1alpha1.HostWorkload; traits.Elsewhere != others {
+		if others := hostType.Elsewhere(); traits.Elsewhere != others {
 			t.Errorf("%s: it is others' (%t), and its traits say %t", hostType, others, traits.Elsewhere)
+		}
+	}
+	for hostType := range kinds {
+		if !slices.Contains(v1alpha1.HostTypes(), hostType) {
+			t.Errorf("%s can be made, and fleet.yaml cannot declare it", hostType)
 		}
 	}
 	if _, err := New(t.Context(), "mgmt", v1alpha1.Host{Type: "cloud"}, state.Store{Dir: t.TempDir()}.Cluster("mgmt"), ""); err == nil {

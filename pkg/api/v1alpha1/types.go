@@ -214,17 +214,6 @@ type ResourceList struct {
 	Memory string `json:"memory,omitempty"`
 }
 
-// HostType is a kind of host.
-type HostType string
-
-// The host types.
-const (
-	HostKind     HostType = "kind"
-	HostEmbedded HostType = "embedded"
-	HostExisting HostType = "existing"
-	HostWorkload HostType = "workload"
-)
-
 // Host is the host of a management cluster.
 type Host struct {
 	// Type of the host: kind (a container on this machine), embedded (processes on this machine, Linux only), existing (an existing

@@ -10,9 +10,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/layout"
 )
 
-// HostTypes are all that host.type may say.
-func HostTypes() []HostType { return []HostType{HostKind, HostEmbedded, HostExisting, HostWorkload} }
-
 func (v *validator) managementClusters(f *Fleet) {
 	all := f.Spec.ManagementClusters
 	at := func(i int) string { return itemPath("spec.managementClusters", i) }
@@ -129,16 +126,11 @@ func (v *validator) host(cluster string, m *ManagementCluster) {
 	if !v.oneOf(at+".type", "host type", string(hostType), known) {
 		return
 	}
-	if h.Kind != nil && hostType != HostKind {
-		v.errorf(RuleValue, at+".kind", "remove it, or set type: kind", "these are the settings of a kind host, and the type is %s", hostType)
-	}
-	if h.Embedded != nil && hostType != HostEmbedded {
-		v.errorf(RuleValue, at+".embedded", "remove it, or set type: embedded",
-			"these are the settings of an embedded host, and the type is %s", hostType)
-	}
-	if h.Existing != nil && hostType != HostExisting {
-		v.errorf(RuleValue, at+".existing", "set type: existing, or remove it",
-			"these are the settings of an existing host, and the type is %s", hostType)
+	for _, k := range hostTypes {
+		if k.name != hostType && k.settings != nil && k.settings(&h) {
+			v.errorf(RuleValue, at+"."+string(k.name), "remove it, or set type: "+string(k.name),
+				"these are the settings of %s %s host, and the type is %s", k.name.article(), k.name, hostType)
+		}
 	}
 	// Whose path is said was there before: each command can be told how to reach it.
 	if hostType == HostExisting && h.Existing == nil && m.Path == "" {
@@ -153,7 +145,7 @@ func (v *validator) host(cluster string, m *ManagementCluster) {
 		v.errorf(RuleValue, at+".type", "leave host out, or parent", "the workload cluster %s of %s carries it, and the type is %s",
 			m.Name, m.Parent, hostType)
 	}
-	if hostType == HostExisting || hostType == HostWorkload {
+	if hostType.Elsewhere() {
 		v.elsewhere(cluster, hostType, m)
 	}
 	if h.Kind != nil {
