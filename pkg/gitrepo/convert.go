@@ -52,7 +52,7 @@ func readBlob(store storage.Storer, hash plumbing.Hash) ([]byte, error) {
 	}
 	blob, err := object.GetBlob(store, hash)
 	if err != nil {
-		return nil, err
+		return nil, here(err)
 	}
 	reader, err := blob.Reader()
 	if err != nil {

@@ -22,6 +22,18 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
+// ErrNotHere says that a commit names a file or folder whose content the repository does not hold.
+var ErrNotHere = errors.New("this clone does not have its content")
+
+// here says of an object that is missing what to do about it.
+func here(err error) error {
+	if !errors.Is(err, plumbing.ErrObjectNotFound) {
+		return err
+	}
+	return diag.Errorf("a partial clone (git clone --filter) leaves contents out: git fetch --refetch --no-filter brings them; in a damaged clone, "+
+		"clone anew", "%w: %w", ErrNotHere, err)
+}
+
 // What can be wrong with a remote. Every error of this package that stems from one of these matches it with errors.Is.
 var (
 	// ErrAuth: the server wants other credentials than these.

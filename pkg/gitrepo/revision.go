@@ -82,7 +82,7 @@ func (t *treeFS) blob(hash plumbing.Hash) ([]byte, error) {
 	defer t.mu.Unlock()
 	b, err := object.GetBlob(t.store, hash)
 	if err != nil {
-		return nil, err
+		return nil, here(err)
 	}
 	reader, err := b.Reader()
 	if err != nil {
@@ -166,7 +166,8 @@ func (d treeDirEntry) Info() (fs.FileInfo, error) {
 func (t *treeFS) size(hash plumbing.Hash) (int64, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.store.EncodedObjectSize(hash)
+	size, err := t.store.EncodedObjectSize(hash)
+	return size, here(err)
 }
 
 // ReadDir implements fs.ReadDirFS.

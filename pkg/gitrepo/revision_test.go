@@ -94,3 +94,47 @@ func TestFiles(t *testing.T) {
 		t.Errorf("nothing in common: got %q, %v", base, err)
 	}
 }
+
+// In a partial clone, contents that are not there are told as that, with a remedy; all else can be read.
+func TestFilesOfAPartialClone(t *testing.T) {
+	dir := t.TempDir()
+	from, clone := filepath.Join(dir, "from"), filepath.Join(dir, "clone")
+	gittest.Git(t, dir, "init", "--quiet", "--initial-branch", "main", from)
+	gittest.Git(t, from, "config", "uploadpack.allowFilter", "true")
+	for name, size := range map[string]int{"a.yaml": 10, "picture.jpg": 5000} {
+		if err := os.WriteFile(filepath.Join(from, name), make([]byte, size), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gittest.Git(t, from, "add", "--all")
+	gittest.Git(t, from, "-c", "user.name=a", "-c", "user.email=a@localhost", "commit", "--quiet", "--message", "first")
+	gittest.Git(t, dir, "clone", "--quiet", "--no-checkout", "--filter=blob:limit=1k", "file://"+filepath.ToSlash(from), clone)
+
+	for _, whole := range []bool{false, true} {
+		if whole { // as the hint says
+			gittest.Git(t, clone, "fetch", "--quiet", "--refetch", "--no-filter")
+		}
+		r, err := Open(clone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		head, err := r.Resolve("HEAD")
+		if err != nil {
+			t.Fatal(err)
+		}
+		files, err := r.Files(head)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := fs.ReadFile(files, "a.yaml"); err != nil || len(text) != 10 {
+			t.Errorf("what is there: %d bytes, %v", len(text), err)
+		}
+		_, read := fs.ReadFile(files, "picture.jpg")
+		_, asked := fs.Stat(files, "picture.jpg")
+		for _, err := range []error{read, asked} {
+			if whole != (err == nil) || !whole && (!errors.Is(err, ErrNotHere) || diag.Hint(err) == "") {
+				t.Errorf("what the clone has %v: %v (%s)", whole, err, diag.Hint(err))
+			}
+		}
+	}
+}

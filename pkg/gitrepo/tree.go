@@ -77,7 +77,7 @@ func readTree(store storage.Storer, hash plumbing.Hash) (map[string]object.TreeE
 	}
 	t, err := object.GetTree(store, hash)
 	if err != nil {
-		return nil, err
+		return nil, here(err)
 	}
 	for _, e := range t.Entries {
 		entries[e.Name] = e

@@ -122,6 +122,7 @@ func TestSidesCross(t *testing.T) {
 		{Path: "a/b.yaml", Size: 2, Content: []byte("b\n")},
 		{Path: "a/link", Mode: fs.ModeSymlink, Content: []byte{}},
 		{Path: "large.yaml", Size: 1 << 40, Content: []byte{}},
+		{Path: "picture.jpg", Content: []byte{}, Absent: true},
 	}}}
 	text, err := in.AppendBinary(nil)
 	if err != nil {

@@ -20,12 +20,15 @@ type snapshot struct {
 	Files  []snapshotFile
 }
 
-// snapshotFile is one of them. Of one that is no regular file, or larger than what anybody reads, there is no content.
+// snapshotFile is one of them. Of one that is no regular file, or larger than what anybody reads, or that the clone does not have, there is no
+// content.
 type snapshotFile struct {
 	Path    string
 	Mode    fs.FileMode
 	Size    int64
 	Content []byte
+	// Absent: the clone does not have its content.
+	Absent bool
 }
 
 func snapshotOf(git *gitrepo.Repo, commit string) (*snapshot, error) {
@@ -55,6 +58,10 @@ func snapshotOf(git *gitrepo.Repo, commit string) (*snapshot, error) {
 func (f *snapshotFile) read(files fs.FS, entry fs.DirEntry) error {
 	if !slices.Contains([]string{".yaml", ".yml", ".tpl", ".json", ".md"}, path.Ext(f.Path)) {
 		info, err := entry.Info()
+		if errors.Is(err, gitrepo.ErrNotHere) { // nobody may need it, such as a picture
+			f.Absent = true
+			return nil
+		}
 		if err != nil {
 			return err
 		}
@@ -78,7 +85,7 @@ func (s *sides) AppendBinary(dst []byte) ([]byte, error) {
 	for _, side := range []*snapshot{s.Before, s.After} {
 		if side != nil {
 			for i := range side.Files {
-				size += len(side.Files[i].Content) + len(side.Files[i].Path) + 16
+				size += len(side.Files[i].Content) + len(side.Files[i].Path) + 17
 			}
 		}
 	}
@@ -116,6 +123,7 @@ func (s *snapshot) pack(p *packer) {
 		p.unsigned(uint64(f.Mode))
 		p.unsigned(uint64(f.Size)) //nolint:gosec // of a file
 		p.bytes(f.Content)
+		p.flag(f.Absent)
 	}
 }
 
@@ -125,7 +133,7 @@ func unpackSnapshot(u *unpacker) *snapshot {
 	for i := range s.Files {
 		f := &s.Files[i]
 		f.Path, f.Mode, f.Size = string(u.bytes()), fs.FileMode(u.unsigned()), int64(u.unsigned()) //nolint:gosec // what was written
-		f.Content = u.bytes()
+		f.Content, f.Absent = u.bytes(), u.flag()
 	}
 	return s
 }
@@ -157,6 +165,9 @@ type snapshotFS struct {
 }
 
 var errTooLarge = errors.New("it is larger than what is read")
+
+// errAbsent says what gitrepo.ErrNotHere does, where there is no Git repository.
+var errAbsent = errors.New("the clone does not have its content: a partial clone leaves contents out, and git fetch --refetch --no-filter brings them")
 
 // Open implements fs.FS.
 func (t *snapshotFS) Open(name string) (fs.File, error) {
@@ -242,6 +253,8 @@ func (f *snapshotOpen) Read(p []byte) (int, error) {
 	switch {
 	case f.Reader == nil:
 		return 0, &fs.PathError{Op: "read", Path: f.info.name, Err: fs.ErrInvalid}
+	case f.info.file.Absent:
+		return 0, &fs.PathError{Op: "read", Path: f.info.name, Err: errAbsent}
 	case int64(len(f.info.file.Content)) != f.info.file.Size:
 		return 0, &fs.PathError{Op: "read", Path: f.info.name, Err: errTooLarge}
 	}
