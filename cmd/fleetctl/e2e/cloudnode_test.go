@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -36,11 +37,14 @@ func put(ctx context.Context, c *kube.Client, obj client.Object, status func()) 
 	if status == nil {
 		return nil
 	}
-	if err := c.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
-		return err
-	}
-	status()
-	return c.Status().Update(ctx, obj)
+	// The cluster's own controllers and its provider write to the same objects.
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		if err := c.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
+			return err
+		}
+		status()
+		return c.Status().Update(ctx, obj)
+	})
 }
 
 // uploadConfig is what kubeadm keeps of its configuration in the cluster: Cluster API takes a cluster that has it for initialised.
