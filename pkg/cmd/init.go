@@ -45,6 +45,10 @@ The fleet repo gets a chart for each flavour of cluster that the chosen provider
 
 Run init again at any time: it looks at the current state and does only the missing steps.
 
+On a machine that knows nothing of the management cluster, init refuses if the fleet repo or a snapshot says that there was one before,
+because two would make the same clusters. "fleetctl connect" gives this machine the way to a management cluster that lives. If it is gone
+with all that it made, and there is no snapshot of it, --source-is-gone makes it again.
+
 --scaffold only writes and commits the fleet repo, for a first pull request. It needs no management cluster, no network and no bundle. It
 leaves out Flux's own manifests and fleet.lock, because a later init adds them when it makes the management cluster. It keeps the age key of
 the fleet's secrets in the state folder.`,
@@ -64,6 +68,8 @@ the fleet's secrets in the state folder.`,
 	}
 	o.addFlags(f, c)
 	o.addDryRun(c)
+	c.Flags().BoolVar(&o.FormerIsGone, "source-is-gone", false,
+		"the management cluster that the fleet repo had before is gone, and all that it made: make it again from Git")
 	c.Flags().BoolVar(&o.scaffold, "scaffold", false, "write and commit the fleet repo alone, and make no management cluster")
 	return c
 }

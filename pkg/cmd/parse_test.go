@@ -85,6 +85,9 @@ func TestParse(t *testing.T) {
 			list(dir, "aws-mgmt", []session.Provider{{Name: "aws"}, {Name: "azure", Version: "v1.23.0"}, {Name: "in-memory"}},
 				"from-the-environment", "", 20*time.Minute, false),
 		},
+		"init where the one before is gone": {
+			"init --source-is-gone", of(func(o *initOptions) any { return o.FormerIsGone }), true,
+		},
 		"upgrade apply is an init that makes nothing": {
 			"upgrade apply", initOf, list(dir, "", []session.Provider(nil), "from-the-environment", "", time.Duration(0), true),
 		},

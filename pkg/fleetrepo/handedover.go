@@ -31,6 +31,13 @@ type handedOverEntry struct {
 	Fleetctl string `yaml:"fleetctl"`
 }
 
+// endedEntry says which run has ended a management cluster.
+type endedEntry struct {
+	At       string `yaml:"at"`
+	By       string `yaml:"by"`
+	Fleetctl string `yaml:"fleetctl"`
+}
+
 // The lists of the record: clusters that were handed over, and clusters whose hand-over a run has begun.
 const (
 	handedOverList  = "handedOver"
@@ -116,6 +123,26 @@ func (r *Repo) BeginHandOver(m *Master, run *HandedOver) (*Edit, error) {
 		}
 	}
 	e.Changes.Write(manifest.File{Path: name, Content: src})
+	return e, nil
+}
+
+// NoteEnded notes, beside the records of what the management cluster called name has handed over, that nothing of it is left. It is made
+// again without asking what has become of it; init takes the note away then.
+func (r *Repo) NoteEnded(name string, run *HandedOver) (*Edit, error) {
+	m, err := r.managementCluster(name)
+	if err != nil {
+		return nil, err
+	}
+	file := m.Layout().Ended(name)
+	content, err := yaml.Marshal(map[string]endedEntry{
+		"ended": {At: run.At.UTC().Format(time.RFC3339), By: run.By, Fleetctl: run.Version},
+	})
+	if err != nil {
+		return nil, err
+	}
+	e := &Edit{Summary: "Note that " + name + " has ended", AsWanted: file + " says so"}
+	e.Changes.Write(manifest.File{Path: file, Content: append([]byte("# "+name+" has handed over what it had, and has ended. "+
+		"fleetctl keeps this file, and removes it when it makes "+name+" again.\n"), content...)})
 	return e, nil
 }
 

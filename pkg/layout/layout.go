@@ -59,6 +59,10 @@ func (l Layout) HandedOver(to string) string {
 	return path.Join(l.homeDir(), handedOverDir, to+".yaml")
 }
 
+// Ended is the note that the management cluster called name, whose layout this is, has ended after it had handed its work over. It stands
+// beside the records of what it has handed over: no management cluster makes itself.
+func (l Layout) Ended(name string) string { return l.HandedOver(name) }
+
 // Clusters is the folder of the environments' folders.
 func (l Layout) Clusters() string { return path.Join(l.generationDir(), "clusters") }
 

@@ -33,9 +33,6 @@ type BootstrapOptions struct {
 	KubeconfigOut string
 	// SourceIsGone agrees that the management cluster of which there are snapshots does not act any more: the run goes on from the newest.
 	SourceIsGone bool
-	// Anew says that the caller makes the management cluster anew for each of its tasks, and ends it: that the fleet repo had one before does
-	// not keep it from that.
-	Anew bool
 	// ClustersTimeout bounds the wait for the declared clusters; 0 is DefaultClustersTimeout.
 	ClustersTimeout time.Duration
 	// SupportFile gets the support bundle where it fails; empty: a file in the state folder.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/following"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/host"
@@ -18,7 +17,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 	"github.com/fleetctl/fleetctl/pkg/standing"
 	"github.com/fleetctl/fleetctl/pkg/steps"
-	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 const (
@@ -91,7 +89,7 @@ func (b *bootstrap) fromSnapshot(ctx context.Context) error {
 		return err
 	}
 	if len(ids) == 0 {
-		return b.refuseAnother(ctx, place)
+		return standing.RefuseAnother(ctx, b.session, b.opts.SourceIsGone)
 	}
 	st, err := b.session.Host.State(ctx)
 	if err == nil && st == host.StateStopped {
@@ -119,37 +117,6 @@ func (b *bootstrap) fromSnapshot(ctx context.Context) error {
 		b.session.Mgmt.Name, plain.Ago(r.Snap.Taken)))
 	b.restore, b.init.GoesOn = r, true
 	return nil
-}
-
-// refuseAnother refuses to make a management cluster that the fleet repo says was made before, where nothing else tells what has become of
-// it: no host and no record on this machine, and no snapshot, perhaps because the place of the snapshots is not mounted. It may live, and
-// two would make the same clusters. A caller that makes the management cluster anew for each of its tasks is only warned.
-func (b *bootstrap) refuseAnother(ctx context.Context, place snapshot.Place) error {
-	st, err := b.session.Host.State(ctx)
-	if err != nil || st != host.StateAbsent || b.opts.SourceIsGone {
-		return err
-	}
-	s := b.session
-	if !within.Exists(s.Opts.Dir, s.Layout().SyncFile()) {
-		return nil
-	}
-	if _, err := s.Cluster.Load(); err == nil {
-		return nil // this machine has made it, and knows of it
-	}
-	looked, mount := "fleet.yaml declares no place of snapshots (spec.snapshots.to)", ""
-	if place != nil {
-		looked = "there is no snapshot of it in " + place.String()
-		mount = "if its snapshots are elsewhere, or in a folder that is not mounted here, bring them there and run the same command again; "
-	}
-	err = diag.Errorf(mount+"if it lives, give this machine the way there: `fleetctl connect`; if it is gone, and nothing that it made is "+
-		"left: --source-is-gone makes it again from Git alone",
-		"whether the management cluster %s lives cannot be told: the fleet repo was given to its Flux before (%s), this machine has no host and "+
-			"no record of it, and %s", s.Mgmt.Name, s.Layout().SyncFile(), looked)
-	if b.opts.Anew {
-		s.Deps.Report.Warn(err.Error() + ". If it lives, end this: two would make the same clusters")
-		return nil
-	}
-	return err
 }
 
 // restoring is the snapshot that an earlier run began to restore here. ours says that there is nothing to restore: the cluster has done

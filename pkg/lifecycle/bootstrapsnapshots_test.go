@@ -19,6 +19,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
+	"github.com/fleetctl/fleetctl/pkg/standing"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
@@ -103,24 +104,29 @@ func workload(t *testing.T, owner capi.Owner) (objects []capi.Portable) {
 	return objects
 }
 
-// heard is a reporter that keeps the warnings.
-type heard struct {
-	progress.Reporter
-
-	warnings []string
+// writeIn writes a file with something in it into a folder.
+func writeIn(t *testing.T, dir, name string) {
+	t.Helper()
+	file := filepath.Join(dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte("{}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
-func (h *heard) Warn(text string) { h.warnings = append(h.warnings, text) }
-
-// Where only the fleet repo tells of an earlier run, a bootstrap makes nothing beside what may live. It says what it looked for, and which
-// flag decides.
+// Where only the fleet repo tells of an earlier run, bootstrap and init make nothing beside what may live. They say what they looked for,
+// and which flag decides.
 func TestBootstrapOfARepoThatHadOne(t *testing.T) {
 	const declared = "snapshots: {to: snapshots}, "
 	for name, c := range map[string]struct {
-		place              string
-		before, gone, anew bool
-		known, mounted     bool
-		says, hints        string // of the error, or, where it goes on, of the warning
+		place          string
+		before, gone   bool
+		known, mounted bool
+		endedHere      bool   // a note on this machine says that it has ended the management cluster
+		endedInGit     bool   // a note in the fleet repo says that
+		says, hints    string // of the error
 	}{
 		"a new repo":                     {},
 		"a new repo with an empty place": {place: declared, mounted: true},
@@ -132,18 +138,24 @@ func TestBootstrapOfARepoThatHadOne(t *testing.T) {
 		"it had one, and the place is empty": {
 			place: declared, before: true, mounted: true, says: "there is no snapshot of it in", hints: "not mounted",
 		},
-		"it had one that this machine made": {place: declared, before: true, known: true},
-		"it had one that is gone":           {place: declared, before: true, gone: true},
-		"it had one, as it has one for each task": {
-			before: true, anew: true, says: "fleet.yaml declares no place of snapshots",
+		"it had one that this machine made":      {place: declared, before: true, known: true},
+		"it had one that is gone":                {place: declared, before: true, gone: true},
+		"it had one that this machine has ended": {before: true, endedHere: true},
+		"it had one that this machine has ended, and made again, and forgotten": {
+			before: true, endedHere: true, known: true, says: "fleet.yaml declares no place of snapshots",
 		},
+		"it had one that has ended, as Git says": {place: declared, before: true, endedInGit: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, place := newRunner(t, nil, c.place)
-			h := &heard{Reporter: progress.Discard}
-			b.session.Deps.Report, b.opts.SourceIsGone, b.opts.Anew = h, c.gone, c.anew
+			b.opts.SourceIsGone, b.session.Opts.FormerIsGone = c.gone, c.gone
 			if c.mounted {
 				if err := os.MkdirAll(place.String(), 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if c.endedHere {
+				if err := b.session.Cluster.NoteEnded(identity); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -152,37 +164,39 @@ func TestBootstrapOfARepoThatHadOne(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if c.before {
-				file := filepath.Join(b.session.Opts.Dir, filepath.FromSlash(b.session.Layout().SyncFile()))
-				if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(file, []byte("{}\n"), 0o600); err != nil {
+			if c.known && c.endedHere { // as connect --forget does
+				if err := b.session.Cluster.Remove(); err != nil {
 					t.Fatal(err)
 				}
 			}
-			err := b.fromSnapshot(t.Context())
-			if b.restore != nil {
-				t.Error("it restores something")
-			}
-			if c.anew {
-				if said := strings.Join(h.warnings, "\n"); err != nil || !strings.Contains(said, c.says) {
-					t.Errorf("got %v, warnings: %q", err, said)
+			for file, is := range map[string]bool{
+				b.session.Layout().SyncFile(): c.before, b.session.Layout().Ended("mgmt"): c.endedInGit,
+			} {
+				if is {
+					writeIn(t, b.session.Opts.Dir, file)
 				}
-				return
 			}
-			if c.says == "" && err != nil || len(h.warnings) > 0 {
-				t.Errorf("got %v, warnings %q", err, h.warnings)
-			}
-			if c.says == "" {
-				return
-			}
-			if err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Fatalf("got %v, want %q", err, c.says)
-			}
-			for _, want := range []string{"--source-is-gone", "fleetctl connect", c.hints} {
-				if !strings.Contains(diag.Hint(err), want) {
-					t.Errorf("the hint %q lacks %q", diag.Hint(err), want)
+			for command, run := range map[string]func() error{
+				"bootstrap": func() error { return b.fromSnapshot(t.Context()) },
+				"init":      func() error { return standing.RefuseAnother(t.Context(), b.session, b.session.Opts.FormerIsGone) },
+			} {
+				err := run()
+				if b.restore != nil {
+					t.Errorf("%s restores something", command)
+				}
+				if c.says == "" {
+					if err != nil {
+						t.Errorf("%s: got %v", command, err)
+					}
+					continue
+				}
+				if err == nil || !strings.Contains(err.Error(), c.says) {
+					t.Fatalf("%s: got %v, want %q", command, err, c.says)
+				}
+				for _, want := range []string{"--source-is-gone", "fleetctl connect", c.hints} {
+					if !strings.Contains(diag.Hint(err), want) {
+						t.Errorf("%s: the hint %q lacks %q", command, diag.Hint(err), want)
+					}
 				}
 			}
 		})

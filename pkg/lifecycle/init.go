@@ -73,6 +73,9 @@ func runInit(ctx context.Context, s *session.Session) (*InitResult, error) {
 	if err := standing.RefuseForgotten(ctx, s); err != nil {
 		return nil, err
 	}
+	if err := standing.RefuseAnother(ctx, s, s.Opts.FormerIsGone); err != nil {
+		return nil, err
+	}
 	// Minutes later, when there is something to commit, would be late.
 	if err := gitrepo.CheckAuthor(ctx, s.Opts.Dir); err != nil {
 		return nil, diag.Wrap("commit the fleet repo", err, diag.Hint(err))

@@ -326,5 +326,20 @@ func (t *teardown) removeState(ctx context.Context, _ func(string)) error {
 			return err
 		}
 	}
+	if err := t.noteEnded(ctx); err != nil {
+		return err
+	}
 	return errors.Join(t.opts.Target.Cluster.Remove(), atomicfile.SweepTemp(""))
+}
+
+// noteEnded keeps in mind that the host is gone: init makes another one without asking what has become of this one.
+func (t *teardown) noteEnded(ctx context.Context) error {
+	r := t.opts.Target.Record
+	if r == nil {
+		return nil
+	}
+	if st, err := t.host.State(ctx); err != nil || st != host.StateAbsent {
+		return err
+	}
+	return t.opts.Target.Cluster.NoteEnded(r.FleetID)
 }

@@ -56,3 +56,29 @@ func TestTeardownReadsTheRecordUnderItsLock(t *testing.T) {
 		t.Errorf("what was removed has a record: %v", err)
 	}
 }
+
+// What this machine has torn down it makes again without asking what has become of it. A note of it stays until it is there again.
+func TestTeardownNotesTheEnd(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	store := state.Store{Dir: t.TempDir()}
+	cluster := store.Cluster("mgmt")
+	if err := cluster.Save(state.Record{Name: "mgmt", Fleet: "acme", FleetID: identity, HostType: "embedded"}); err != nil {
+		t.Fatal(err)
+	}
+	target, err := management.Find(store, "mgmt", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Teardown(t.Context(), management.Deps{Store: store, Report: progress.Discard}, TeardownOptions{Target: target}); err != nil {
+		t.Fatal(err)
+	}
+	if !cluster.Ended(identity) {
+		t.Error("nothing says that it has ended")
+	}
+	if err := cluster.Save(state.Record{Name: "mgmt", Fleet: "acme", FleetID: identity, HostType: "embedded"}); err != nil {
+		t.Fatal(err)
+	}
+	if cluster.Ended(identity) {
+		t.Error("one that is there has ended")
+	}
+}

@@ -126,14 +126,18 @@ func (m *master) refuseBegun() error {
 		join(begun), name, m.opts.Master.ByWhom, parent, name, name)
 }
 
+// thisRun is what the fleet repo says of this run.
+func thisRun() *fleetrepo.HandedOver {
+	return &fleetrepo.HandedOver{At: time.Now(), By: ownership.Somebody(), Version: version.Get().Version}
+}
+
 // announce has the fleet repo say what is about to change hands, before anything does. A pull request would wait: refuseWaiting sees to
 // that.
 func (m *master) announce(ctx context.Context) error {
 	if m.opts.Change.PullRequest {
 		return nil
 	}
-	run := &fleetrepo.HandedOver{At: time.Now(), By: ownership.Somebody(), Version: version.Get().Version}
-	o := m.opts.Change
+	run, o := thisRun(), m.opts.Change
 	o.Dir, o.Git, o.Push = m.opts.Dir, m.opts.Git, true
 	o.Edit = func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.BeginHandOver(m.opts.Master, run) }
 	changed, err := change.Make(ctx, o)

@@ -198,7 +198,7 @@ func (m *master) make(ctx context.Context) error {
 	}
 	parent := m.opts.BootstrapOptions
 	parent.Cluster, parent.PivotTo, parent.MergeKubeconfig, parent.KubeconfigOut = m.result.Parent, "", "", ""
-	parent.Ephemeral, parent.Anew = !m.permanent, !m.permanent
+	parent.Ephemeral = !m.permanent
 	made, err := lifecycle.Bootstrap(ctx, m.Deps, parent)
 	if made != nil {
 		m.result.SupportBundle = made.SupportBundle
@@ -330,7 +330,36 @@ func (m *master) endParent(ctx context.Context) error {
 	}
 	m.result.ParentLeft = ended.Leftovers
 	m.result.ParentGone = ended.Changed && len(ended.Leftovers) == 0
-	return m.forgetSnapshots(ctx, uid)
+	if err := m.forgetSnapshots(ctx, uid); err != nil {
+		return err
+	}
+	m.noteEnded(ctx)
+	return nil
+}
+
+// noteEnded has the fleet repo say that the parent has ended: another machine then makes it again, for another management cluster. Where
+// the note cannot be pushed, that machine asks.
+func (m *master) noteEnded(ctx context.Context) {
+	if !m.result.ParentGone {
+		return
+	}
+	unsaid := "the fleet repo does not say that " + m.result.Parent + " has ended: on another machine, bootstrap makes it again only with " +
+		"--source-is-gone"
+	if m.opts.Change.PullRequest {
+		m.Report.Warn(unsaid)
+		return
+	}
+	o := m.opts.Change
+	o.Dir, o.Git, o.Push = m.opts.Dir, m.opts.Git, true
+	o.Edit = func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.NoteEnded(m.result.Parent, thisRun()) }
+	changed, err := change.Make(ctx, o)
+	if err != nil {
+		m.Report.Warn(fmt.Sprintf("%s: %v", unsaid, err))
+		return
+	}
+	if changed.Changed {
+		m.changed(changed)
+	}
 }
 
 // forgetSnapshots removes the snapshots of the parent, which is gone. A later parent begins from Git, and would refuse to start beside

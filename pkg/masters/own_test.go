@@ -17,6 +17,25 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
+// filesOf are the files of a folder, with their content.
+func filesOf(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(name string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(name)
+		relative, _ := filepath.Rel(dir, name)
+		files[filepath.ToSlash(relative)] = string(content)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
 // The own repository gets the new management cluster's files from the masters' repository, which no longer has them afterwards. Each
 // repository is pushed with its own token, and neither token opens the other repository. Nothing is made if one of the pushes is refused.
 func TestOpenOwn(t *testing.T) {
@@ -25,19 +44,7 @@ func TestOpenOwn(t *testing.T) {
 	r := openMasters(t, mastersFleet)
 	e, err := r.Transfer(transferOf("early"))
 	r = apply(t, r, e, err) // eu has a cluster before it has a repository
-	files := map[string]string{}
-	err = filepath.WalkDir(r.Dir, func(name string, entry os.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		content, err := os.ReadFile(name)
-		relative, _ := filepath.Rel(r.Dir, name)
-		files[filepath.ToSlash(relative)] = string(content)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := filesOf(t, r.Dir)
 	files["ca.pem"], files["eu-ca.pem"] = string(above.CA), string(own.CA)
 	files["fleet.yaml"] = strings.NewReplacer(
 		`git: {url: "https://127.0.0.1:1/fleet.git"}`, `git: {url: "`+above.URL+`", username: `+above.Username+`, caFile: ca.pem}`,

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
@@ -23,7 +24,16 @@ func (c *Content) Changes(ctx context.Context, root string) ([]gitrepo.Change, e
 		return nil, err
 	}
 	encrypted, err := c.secretFiles(ctx, root)
-	return append(changes, encrypted...), err
+	return slices.Concat(changes, encrypted, endedNoMore(c.Session, root)), err
+}
+
+// endedNoMore removes the note that an earlier management cluster of the name has ended.
+func endedNoMore(s *session.Session, root string) []gitrepo.Change {
+	note := s.Layout().Ended(s.Mgmt.Name)
+	if !within.Exists(root, note) {
+		return nil
+	}
+	return []gitrepo.Change{{Path: note, Delete: true}}
 }
 
 // wantedFiles are files that a fleet repo at root is to have; present tells what is there already.

@@ -45,6 +45,8 @@ type Options struct {
 	TakeOverFlux bool
 	// UpgradeOnly refuses a fleet and a management cluster that are not there yet.
 	UpgradeOnly bool
+	// FormerIsGone agrees that the management cluster that the fleet repo had before does not act any more, nor anything that it made.
+	FormerIsGone bool
 	// Ephemeral marks a cluster that a pipeline made and will tear down.
 	Ephemeral bool
 	// Sources are all that fleet.yaml may have values come from; nil: it says so itself.

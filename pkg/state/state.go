@@ -141,6 +141,9 @@ func (c Cluster) Load() (*Record, error) {
 
 // Save writes the record, atomically and private.
 func (c Cluster) Save(r Record) error {
+	if err := c.forgetEnded(r.FleetID); err != nil {
+		return err
+	}
 	r.FormatVersion, r.Name = "1", c.Name
 	raw, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
