@@ -5,7 +5,10 @@ package adopt
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -53,6 +56,8 @@ type Report struct {
 	Fleet string `json:"fleet"`
 	// Written says that the command has written fleet.yaml.
 	Written bool `json:"written"`
+	// Hash is the commit with it; "" if there is none.
+	Hash string `json:"commit,omitempty"`
 }
 
 // Flux is a folder at which a cluster's Flux begins, with the objects that Flux applies from there.
@@ -109,6 +114,45 @@ func (r *Report) Write() error {
 	}
 	r.Written = true
 	return nil
+}
+
+// Commit writes the fleet.yaml of a report into the repo, and commits this file and no other. Errors: the repo is not the top of a Git
+// repository, its branch has no commit yet, or a fleet.yaml was made meanwhile.
+func (r *Report) Commit(ctx context.Context) error {
+	git, err := gitrepo.Open(r.Repo)
+	if errors.Is(err, gitrepo.ErrNotARepository) {
+		return diag.Wrap("commit", err, "leave --commit out, and commit "+v1alpha1.FileName+" yourself: the repo is not the top of a Git repository")
+	}
+	if err != nil {
+		return err
+	}
+	if err := git.Recover(ctx); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(filepath.Join(r.Repo, v1alpha1.FileName)); !errors.Is(err, fs.ErrNotExist) {
+		return diag.Errorf("`fleetctl validate` looks at it", "the repo has a %s already: %s", v1alpha1.FileName, r.Repo)
+	}
+	base, err := git.Head()
+	if err != nil {
+		return err
+	}
+	changes := []gitrepo.Change{{Path: v1alpha1.FileName, Content: []byte(r.Fleet)}}
+	r.Hash, _, err = git.CommitOnto(ctx, base, changes, "Declare what fleetctl has to know of this repo\n\nWritten by fleetctl adopt.\n",
+		gitrepo.Author{})
+	r.Written = err == nil
+	return err
+}
+
+// mostProblems is how many of the things that could not be followed an error names.
+const mostProblems = 5
+
+// hiding are the problems that may hide clusters: what keeps a folder from being built, and not the doubts.
+func (r *Report) hiding() error {
+	all := slices.DeleteFunc(slices.Clone(r.Problems), func(f diag.Finding) bool { return f.Severity != diag.SeverityError })
+	if len(all) <= mostProblems {
+		return all.Err()
+	}
+	return fmt.Errorf("%w\n  and %d more", all[:mostProblems], len(all)-mostProblems)
 }
 
 // question is what the process that looks is asked.
@@ -191,9 +235,9 @@ func (r *Report) fleet(o Options) (*v1alpha1.Fleet, error) {
 		fleet.Spec.Git.URL, fleet.Spec.Git.Branch = cmp.Or(fleet.Spec.Git.URL, f.URL), cmp.Or(fleet.Spec.Git.Branch, f.Branch)
 	}
 	switch n := len(fleet.Spec.ManagementClusters); {
-	case n == 0 && r.Problems.Err() != nil: // what it could not follow may be where the clusters are
-		return nil, diag.Wrap(fmt.Sprintf("look for clusters in what Flux applies of %s: some of it could not be followed", r.Repo), r.Problems,
-			"put that right, or leave it out of what Flux applies, and run the command again")
+	case n == 0 && r.hiding() != nil: // what it could not follow may be where the clusters are
+		return nil, diag.Wrap(fmt.Sprintf("look for clusters in what Flux applies of %s: some of it could not be followed", r.Repo), r.hiding(),
+			"put that right, or leave it out of what Flux applies, and run the command again; `fleetctl validate` tells of all")
 	case n == 0:
 		return nil, diag.NotReady("`fleetctl validate` and `fleetctl render` work without a fleet.yaml; --repo names another folder",
 			"nothing that Flux applies of %s is Cluster API's: it makes no clusters", r.Repo)

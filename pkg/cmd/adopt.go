@@ -13,7 +13,7 @@ import (
 // adoptOptions are the flags of adopt.
 type adoptOptions struct {
 	adopt.Options
-	dryRun bool
+	dryRun, commit bool
 }
 
 func newAdoptCmd(f *factory) *cobra.Command {
@@ -23,7 +23,7 @@ func newAdoptCmd(f *factory) *cobra.Command {
 		Short: "Look at a Flux repo with Cluster API objects in it, and write the fleet.yaml for it",
 		Long: `Write a fleet.yaml for a repo that Flux already follows and that holds Cluster API objects. The command reports what it found
 in the repo. The fleet.yaml is the smallest one with which validate, render, diff, status and the lists work. No other file and no cluster
-is changed. Clusters that the repo holds as manifests stay manifests.
+is changed. --commit also commits fleet.yaml. Clusters that the repo holds as manifests stay manifests.
 
 A management cluster is found by its Flux: the first folder that Flux applies becomes the path of the management cluster in fleet.yaml. The
 repo does not say how to reach the management cluster: give its context with --context, here once, or to each command that reads the
@@ -31,7 +31,7 @@ cluster.
 
 Exit codes: 0 fleet.yaml is written, or would be; 3 the repo holds no Cluster API objects.`,
 		Example: `  fleetctl adopt --dry-run
-  fleetctl adopt --context prod-management
+  fleetctl adopt --context prod-management --commit
   fleetctl validate`,
 		Args: cobra.NoArgs,
 		RunE: running(f, o, runAdopt),
@@ -42,6 +42,7 @@ Exit codes: 0 fleet.yaml is written, or would be; 3 the repo holds no Cluster AP
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", "",
 		"kubeconfig with this context, relative to fleet.yaml (default: the kubeconfig that kubectl would use)")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "write nothing")
+	fs.BoolVar(&o.commit, "commit", false, "commit fleet.yaml, and no other file")
 	return c
 }
 
@@ -59,10 +60,15 @@ func runAdopt(ctx context.Context, f *factory, o *adoptOptions) error {
 	if err != nil {
 		return err
 	}
-	if !o.dryRun {
-		if err := report.Write(); err != nil {
-			return err
-		}
+	switch {
+	case o.dryRun:
+	case o.commit:
+		err = report.Commit(ctx)
+	default:
+		err = report.Write()
+	}
+	if err != nil {
+		return err
 	}
 	return f.show(views.Adopted(report))
 }

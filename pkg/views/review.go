@@ -220,8 +220,12 @@ func adoptView(p *Page, r *adopt.Report) error {
 		_, err := io.WriteString(p.Out, r.Fleet)
 		return err
 	}
-	ui.Fprintf(s, "\n%s is written, and nothing else. Look at it, then: fleetctl validate; fleetctl diff; fleetctl status --context NAME\n",
-		v1alpha1.FileName)
+	done := "written"
+	if r.Hash != "" {
+		done = "committed as " + short(r.Hash)
+	}
+	ui.Fprintf(s, "\n%s is %s, and nothing else. Look at it, then: fleetctl validate; fleetctl diff; fleetctl status --context NAME\n",
+		v1alpha1.FileName, done)
 	return nil
 }
 
