@@ -106,6 +106,8 @@ func (s *resolver) checkSelection(p place, o *object, sel *selection) diag.Findi
 			return nil
 		case sel.finds(l):
 			found = append(found, l)
+		case sel.what == selectsMachines && sel.selector.Matches(l.labels) && !(isCluster(all, sel.cluster) && isCluster(all, l.cluster)):
+			return nil // the name of a cluster is wrong, which is reported there
 		case sel.slips(l) != "":
 			near = append(near, l)
 		}
@@ -122,6 +124,11 @@ func (s *resolver) checkSelection(p place, o *object, sel *selection) diag.Findi
 		hint = "did you mean " + sel.slips(near[0]) + "?"
 	}
 	return diag.Findings{o.at(sel.field, RuleIdleSelector, summary, hint)}
+}
+
+// isCluster tells whether a Cluster of that name is among what selectors may find.
+func isCluster(all map[string][]labelled, name string) bool {
+	return slices.ContainsFunc(all[selectsClusters], func(l labelled) bool { return l.cluster == name })
 }
 
 // selectsWhatIsKnown tells whether all that a selector may find is in the repo.

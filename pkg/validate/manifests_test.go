@@ -93,6 +93,7 @@ metadata:
   name: NAME
   namespace: NAME
   annotations: {kustomize.toolkit.fluxcd.io/prune: disabled}
+  labels: {cni: NAME}
 spec:
   clusterNetwork:
     PORT
@@ -175,7 +176,7 @@ spec:
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: NAME-cni, namespace: NAME}
-data: {a: b}
+data: {a: "{apiVersion: v1, kind: ServiceAccount, metadata: {name: cni, namespace: kube-system}}"}
 `
 	if c.credentials != "" {
 		text += "---\n" + c.credentials

@@ -92,7 +92,7 @@ func (c *referrer) selectBy(s selection, fields mapping.Fields) {
 // labelled is what a selector may find.
 type labelled struct {
 	labels labels.Set
-	// cluster is the one that a machine is of; "" where that is not known.
+	// cluster is the one that a machine is of, or the name of a Cluster; "" where that is not known.
 	cluster string
 	// ports are the names of the ports of a pod's containers.
 	ports []string
@@ -121,7 +121,7 @@ func labelledBy(o *object) (what string, out labelled) {
 		}
 		return selectsPods, out
 	case group == clusterGroup && o.Kind == "Cluster":
-		out.labels = textsOf(f.In("metadata", "labels"))
+		out.labels, out.cluster = textsOf(f.In("metadata", "labels")), o.Name
 		out.open = out.open || f.In("spec", "topology") != nil // which makes machines
 		return selectsClusters, out
 	case group == clusterGroup && slices.Contains([]string{"MachineDeployment", "MachineSet", "MachinePool"}, o.Kind):
