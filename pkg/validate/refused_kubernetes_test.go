@@ -93,6 +93,13 @@ spec:
     serviceDomain: cluster.local}
   controlPlaneRef: {apiGroup: controlplane.cluster.x-k8s.io, kind: KubeadmControlPlane, name: a}
 `,
+	"ClusterOfEKS": `apiVersion: cluster.x-k8s.io/v1beta2
+kind: Cluster
+metadata: {name: a}
+spec:
+  clusterNetwork: {services: {cidrBlocks: [10.96.0.0/12]}}
+  controlPlaneRef: {apiGroup: controlplane.cluster.x-k8s.io, kind: AWSManagedControlPlane, name: a}
+`,
 	"MachineHealthCheck": `apiVersion: cluster.x-k8s.io/v1beta2
 kind: MachineHealthCheck
 metadata: {name: a}
@@ -192,6 +199,8 @@ func TestRefusedByKubernetes(t *testing.T) {
 		{"Cluster", "10.96.0.0/12", "10.96.0.0/28", "", ""},
 		{"Cluster", "10.96.0.0/12", `"${SERVICES}"`, "", ""},
 		{"Cluster", "10.8.0.0/13", "10.8.0.0/29", "spec.clusterNetwork.pods.cidrBlocks[0]", "addresses for 14 pods at least, and /29 has 8"},
+		{"ClusterOfEKS", "10.96.0.0/12", "10.96.0.0/25", "spec.clusterNetwork.services.cidrBlocks[0]", "between /12 and /24, and it is /25"},
+		{"ClusterOfEKS", "10.96.0.0/12", "100.64.0.0/16", "spec.clusterNetwork.services.cidrBlocks[0]", "100.64.0.0/16 is not private"},
 		{"MachineHealthCheck", "matchLabels: {pool: md}", "", "spec.selector", "it selects nothing"},
 		{"MachineHealthCheck", "40%", "40", "", ""},
 		{"MachineHealthCheck", "40%", "most", "spec.remediation.triggerIf.unhealthyLessThanOrEqualTo", "neither a number nor a percentage"},

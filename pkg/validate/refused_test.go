@@ -144,8 +144,17 @@ func TestRefused(t *testing.T) {
 			`controlPlaneLoadBalancer.ingressRules[0].cidrBlocks[0]: "300.0.0.0/8" is no network`,
 		},
 		{
-			"AWSManagedControlPlane", "{region: eu-central-1, network: {subnets: [{id: a, availabilityZone: eu-west-1a}]}}",
+			"AWSManagedControlPlane", "{region: eu-central-1, network: {subnets: [{id: a, availabilityZone: eu-west-1a}, {id: b}]}}",
 			`network.subnets[0].availabilityZone: "eu-west-1a" is no zone of the region eu-central-1`,
+		},
+		{
+			"AWSManagedControlPlane", "network: {vpc: {cidrBlock: 10.0.0.0/16, availabilityZoneUsageLimit: 1}}",
+			"network.vpc.availabilityZoneUsageLimit: EKS needs subnets in two zones",
+		},
+		{"AWSManagedControlPlane", "network: {vpc: {id: vpc-1}, subnets: [{id: a}]}", "network.subnets: EKS needs subnets in two zones"},
+		{
+			"AWSManagedControlPlane", "network: {subnets: [{id: a, availabilityZone: b}, {id: c, availabilityZone: b}]}",
+			"network.subnets: EKS needs subnets in two zones",
 		},
 		{"AWSMachineTemplate", "instanceType: large", `instanceType: "large" is no type of a machine in AWS`},
 		{"AWSMachinePool", "awsLaunchTemplate: {instanceType: Standard_D4s_v5}", `awsLaunchTemplate.instanceType: "Standard_D4s_v5" is no type`},
@@ -325,8 +334,9 @@ func TestNotRefused(t *testing.T) {
 		},
 		{
 			"AWSManagedControlPlane", "{secondaryCidrBlock: 100.64.0.0/16, network: {vpc: {cidrBlock: 10.0.0.0/16}, subnets: " +
-				"[{id: a, cidrBlock: 100.64.1.0/24}]}}",
+				"[{id: a, cidrBlock: 100.64.1.0/24}, {id: b}]}}",
 		},
+		{"AWSManagedControlPlane", "network: {vpc: {id: vpc-1, availabilityZoneUsageLimit: 1}}"}, // of its own it has all subnets
 		{"AWSCluster", "{region: us-west-2, network: {subnets: [{id: a, availabilityZone: us-west-2-lax-1a}]}}"},
 		{"AWSCluster", `{region: "${REGION}", network: {vpc: {cidrBlock: "${RANGE}"}, subnets: [{id: a, availabilityZone: eu-west-1a}]}}`},
 		{"AWSMachineTemplate", "instanceType: m7i-flex.large"},

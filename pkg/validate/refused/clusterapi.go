@@ -23,19 +23,25 @@ var core = map[string]func(part){
 	},
 }
 
-// cluster judges the domain and the networks that kubeadm is told of: it ends on the first machine, long after everything was accepted.
+// cluster judges the domain and the networks that a control plane is told of: it refuses them long after everything was accepted.
 func cluster(p part) {
+	spec := p.in("spec")
+	spec.networkNames("clusterNetwork", "serviceDomain")
+	network := spec.in("clusterNetwork")
+	switch spec.in("controlPlaneRef").word("kind") {
+	case "KubeadmControlPlane":
+		kubeadmNetworks(network.in("services"), network.in("pods"))
+	case "AWSManagedControlPlane":
+		eksServices(network.in("services"))
+	}
+}
+
+func kubeadmNetworks(services, pods part) {
 	const (
 		mostServiceBits = 20 // of addresses
 		leastServices   = 10
 		leastPods       = 14
 	)
-	spec := p.in("spec")
-	spec.networkNames("clusterNetwork", "serviceDomain")
-	if spec.in("controlPlaneRef").word("kind") != "KubeadmControlPlane" {
-		return
-	}
-	services, pods := spec.in("clusterNetwork").in("services"), spec.in("clusterNetwork").in("pods")
 	for field, prefix := range services.ranges("cidrBlocks") {
 		switch addressBits := prefix.Addr().BitLen() - prefix.Bits(); {
 		case addressBits > mostServiceBits:

@@ -64,6 +64,7 @@ func eksNetwork(p part) {
 		}
 	}
 	awsNetwork(network, p.word("region"), beside...)
+	eksZones(network)
 	if ipv6 := vpc.in("ipv6"); vpc.given("ipv6") {
 		ipv6.together("poolId", "ipamPool")
 		ipv6.together("cidrBlock", "ipamPool")
@@ -81,6 +82,41 @@ func eksNetwork(p part) {
 	if subnets := network.each("subnets"); p.has("restrictPrivateSubnets") && vpc.has("id") &&
 		!slices.ContainsFunc(subnets, func(s part) bool { return !public(s) }) {
 		p.refuse("restrictPrivateSubnets", "none of network.subnets is private", "name a private subnet, or take restrictPrivateSubnets away")
+	}
+}
+
+// eksServices judges the network of Services, which EKS takes from the private ranges alone.
+func eksServices(p part) {
+	const largest, smallest = 12, 24
+	for field, prefix := range p.ranges("cidrBlocks") {
+		switch {
+		case !prefix.Addr().Is4(): // EKS chooses the one of IPv6
+		case prefix.Bits() < largest || prefix.Bits() > smallest:
+			p.refuse(field, fmt.Sprintf("EKS takes a network of Services between /%d and /%d, and it is /%d", largest, smallest, prefix.Bits()),
+				"give it a range of such a size")
+		case !prefix.Addr().IsPrivate():
+			p.refuse(field, fmt.Sprintf("%s is not private, and EKS takes no other network for Services", prefix),
+				"give it a range in 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16")
+		}
+	}
+}
+
+// eksZones judges where the subnets of a cluster are: EKS puts its control plane into two zones.
+func eksZones(network part) {
+	const needed = "EKS needs subnets in two zones at least"
+	vpc, subnets := network.in("vpc"), network.each("subnets")
+	limit, limited := vpc.number("availabilityZoneUsageLimit")
+	zones, known := map[string]bool{}, true
+	for _, subnet := range subnets {
+		zone, ok := subnet.known("availabilityZone")
+		zones[zone] = true
+		known = known && ok
+	}
+	switch {
+	case len(subnets) == 0 && !vpc.has("id") && limited && limit == 1:
+		vpc.refuse("availabilityZoneUsageLimit", needed, "set it to 2 or more")
+	case len(subnets) == 1, len(subnets) > 1 && known && len(zones) == 1:
+		network.refuse("subnets", needed, "add a subnet in another zone")
 	}
 }
 
