@@ -154,15 +154,6 @@ func (r *Result) show(ctx context.Context, m *made, base, commit string) error {
 	return nil
 }
 
-func openGit(dir string) (*gitrepo.Repo, error) {
-	git, err := gitrepo.Open(dir)
-	if errors.Is(err, gitrepo.ErrNotARepository) {
-		return nil, diag.Wrap("commit", err,
-			"leave --commit, --push and --pr out, and commit it yourself: the fleet repo is not the top of a Git repository")
-	}
-	return git, err
-}
-
 func commitMessage(edit *fleetrepo.Edit) string {
 	message := edit.Summary + "\n"
 	if edit.Body != "" {

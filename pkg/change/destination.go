@@ -64,7 +64,9 @@ func (o Options) make(ctx context.Context) (*made, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.git, err = openGit(dir); err != nil {
+	m.git, err = gitrepo.OpenFor("commit", dir,
+		"leave --commit, --push and --pr out, and commit it yourself: the fleet repo is not the top of a Git repository")
+	if err != nil {
 		return nil, cmp.Or(o.try(ctx, dir), err) // what is wrong with the edit itself comes first
 	}
 	m.git.NoVerify = o.NoVerify

@@ -1,6 +1,7 @@
 package following
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,9 +22,10 @@ import (
 type Rehearsal struct {
 	// Name of the cluster.
 	Name string
-	// AcceptDeletions warns of what its Flux would delete, where it is an error else, with the hint Deleted.
+	// AcceptDeletions makes a warning of what its Flux would delete. Without it, that is an error, with the hint Deleted.
 	AcceptDeletions bool
-	Deleted         string
+	// Deleted is the hint for what its Flux would delete. Default: to have it deleted before.
+	Deleted string
 	// Warn is told what does not keep it from taking over.
 	Warn func(string)
 	// Ahead, if not nil, tells of the cluster that has the work now: nothing of it is here yet.
@@ -134,7 +136,7 @@ func (r Rehearsal) judge(found *flux.Rehearsal) error {
 		if r.AcceptDeletions {
 			r.Warn("the Flux of " + r.Name + ": " + says)
 		} else {
-			errs, hint = append(errs, errors.New(says)), hint+"; "+r.Deleted
+			errs, hint = append(errs, errors.New(says)), hint+"; "+cmp.Or(r.Deleted, "what is to be deleted, have deleted before")
 		}
 	}
 	return diag.Wrap("try what the Flux of "+r.Name+" would do with the fleet repo", errors.Join(errs...), hint)

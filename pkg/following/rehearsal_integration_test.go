@@ -45,7 +45,7 @@ func TestRehearsal(t *testing.T) {
 	}
 	e.Apply(ctx, t, "{apiVersion: v1, kind: Service, metadata: {namespace: default, name: fixed}, spec: {clusterIP: None, ports: [{port: "+
 		"80}]}}")
-	target := following.Rehearsal{Name: "target", Deleted: "have it deleted before", Warn: report.Warn}
+	target := following.Rehearsal{Name: "target", Warn: report.Warn}
 	write := func(name, content string) {
 		t.Helper()
 		file := filepath.Join(e.Dir, filepath.FromSlash(name))

@@ -62,7 +62,7 @@ func TestRehearsalAhead(t *testing.T) {
 	travels := map[string]bool{}
 	rehearse := func() error {
 		return following.Rehearse(ctx, s, target, following.View{}, following.Rehearsal{
-			Name: "target", Deleted: "have it deleted before", Warn: report.Warn,
+			Name: "target", Warn: report.Warn,
 			Ahead: &flux.Ahead{Source: e.Client, Travels: func(ref kube.Ref) bool { return travels[ref.Name] }},
 		})
 	}

@@ -11,9 +11,7 @@ import (
 
 // rehearsal is about a target that is to take over.
 func (p *Move) rehearsal(name string) following.Rehearsal {
-	return following.Rehearsal{
-		Name: name, Warn: p.session.Deps.Report.Warn, Deleted: "what is to be deleted, have deleted before",
-	}
+	return following.Rehearsal{Name: name, Warn: p.session.Deps.Report.Warn}
 }
 
 // rehearse tries what the Flux of the target would do with what the remote has, before anything is there: each object where it is now, and

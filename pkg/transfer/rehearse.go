@@ -64,7 +64,7 @@ func (t *transfer) checkOut(ctx context.Context, dir string, git change.Credenti
 }
 
 func (t *transfer) rehearsal() following.Rehearsal {
-	return following.Rehearsal{Name: t.to.target.Name, Warn: t.warn, Deleted: "what is to be deleted, have deleted before"}
+	return following.Rehearsal{Name: t.to.target.Name, Warn: t.warn}
 }
 
 // arriving is the edit that has the target declare the cluster, from the fleet repo's files in dir, and for those of the target's own fleet
