@@ -221,6 +221,7 @@ func (r *run) abort(ctx context.Context) (*Report, error) {
 	if r.source == nil || !r.source.journal.Active() && !r.target.journal.Active() {
 		return r.report(), nil
 	}
+	r.recallTarget()
 	if err := r.markAborting(ctx); err != nil {
 		return r.report(), err
 	}
@@ -242,6 +243,11 @@ func (r *run) markAborting(ctx context.Context) error {
 	for _, s := range slices.Backward(r.sides()) {
 		if !s.journal.Active() {
 			continue
+		}
+		if s.journal.version == "" {
+			if err := makeNamespace(ctx, s.Client); err != nil {
+				return err
+			}
 		}
 		next := *s.journal
 		next.Phase, next.Runner, next.By = PhaseAborting, r.runner, r.by

@@ -69,6 +69,7 @@ func open(ctx context.Context, o Options) (*run, error) {
 	if err := r.agree(); err != nil {
 		return nil, err
 	}
+	r.recall()
 	return r, r.lookBack(ctx)
 }
 
@@ -256,6 +257,11 @@ func (r *run) act(ctx context.Context) error {
 	for _, s := range r.sides() {
 		if s.journal == nil || s.borrowed {
 			continue
+		}
+		if s.journal.version == "" { // recalled: its namespace may be gone with it
+			if err := makeNamespace(ctx, s.Client); err != nil {
+				return err
+			}
 		}
 		next := *s.journal
 		next.Runner, next.By = r.runner, r.by

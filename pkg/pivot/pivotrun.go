@@ -143,10 +143,14 @@ func (p *Move) aside(ctx context.Context, o MoveOptions) (*MoveResult, error) {
 	if p.source == nil {
 		return nil, p.noSource(ctx)
 	}
+	source := handover.Side{Name: p.session.Mgmt.Name, Client: p.source}
 	if o.Abort && p.Under == nil && len(p.toKubeconfig) == 0 { // with a target, an earlier abort without it may have left something there
+		if err := handover.CheckFence(ctx, source); err != nil {
+			return nil, err
+		}
 		return &MoveResult{FormatVersion: "1", Outcome: "nothing-to-do", Next: []string{}}, nil
 	}
-	options := handover.Options{Fleet: p.session.Identity(), Source: handover.Side{Name: p.session.Mgmt.Name, Client: p.source}}
+	options := handover.Options{Fleet: p.session.Identity(), Source: source}
 	if o.WithoutTarget {
 		return p.abort(ctx, options, handover.AbortAlone)
 	}
