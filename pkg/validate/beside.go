@@ -20,7 +20,7 @@ func (s *resolver) lacksBeside(p place, o *object, ref reference, where, nearest
 	if ref.namespace == "" && !withoutNamespace[ref.kind] {
 		return nil
 	}
-	if !s.knows(p, ref.namespace, ref.kind) &&
+	if (o.Template != "" || !s.knows(p, ref.namespace, ref.kind)) &&
 		(!isSlip(ref.name, nearest) || s.mayBeOfChart(space{p, ref.namespace}, ref.name)) {
 		return nil
 	}
@@ -131,8 +131,12 @@ func isCluster(all map[string][]labelled, name string) bool {
 	return slices.ContainsFunc(all[selectsClusters], func(l labelled) bool { return l.cluster == name })
 }
 
-// selectsWhatIsKnown tells whether all that a selector may find is in the repo.
+// selectsWhatIsKnown tells whether all that a selector may find is in the repo. A chart may have a selector for what its values leave out,
+// and a ClusterResourceSet may be for clusters that come later.
 func (s *resolver) selectsWhatIsKnown(p place, o *object, sel *selection, all map[string][]labelled) bool {
+	if o.Template != "" || sel.what == selectsClusters {
+		return false
+	}
 	if sel.what == selectsPods {
 		return s.knows(p, o.Namespace, "Pod") && s.knows(p, o.Namespace, "Deployment")
 	}

@@ -59,10 +59,8 @@ func notObjects(text string) string {
 		if top.Kind == yaml.ScalarNode && top.Tag == "!!null" { // between two lines ---
 			continue
 		}
-		for _, field := range []string{"apiVersion", "kind"} {
-			if !hasField(top, field) {
-				return fmt.Sprintf("its document %d is no object: %s is missing", n, field)
-			}
+		if hasField(top, "apiVersion") && !hasField(top, "kind") {
+			return fmt.Sprintf("its document %d is no object: kind is missing", n)
 		}
 	}
 }
