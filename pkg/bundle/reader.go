@@ -17,6 +17,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // ErrNotFound is in the tree of an error that names an image or file which the bundle lacks.
@@ -279,13 +280,13 @@ func isThere(root *os.Root, p string, d v1.Descriptor) (bool, error) {
 	if err != nil || !info.Mode().IsRegular() || info.Size() != d.Size {
 		return false, err
 	}
-	f, err := root.Open(p)
+	f, err := within.Open(root, p)
 	if err != nil {
 		return false, err
 	}
 	defer f.Close()
 	sum := sha256.New()
-	_, err = io.Copy(sum, f)
+	_, err = io.Copy(sum, io.LimitReader(f, d.Size+1)) // it may have grown
 	return hex.EncodeToString(sum.Sum(nil)) == d.Digest.Hex, err
 }
 

@@ -13,6 +13,8 @@ import (
 	"os"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // partialDir holds incomplete files. It is not part of the bundle, and Writer removes it.
@@ -48,7 +50,7 @@ func (s store) open(d v1.Descriptor) (io.ReadCloser, error) {
 	if err := s.check(d); err != nil {
 		return nil, err
 	}
-	f, err := s.root.Open(blobPath(d.Digest))
+	f, err := within.Open(s.root, blobPath(d.Digest))
 	if err != nil {
 		return nil, err
 	}

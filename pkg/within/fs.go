@@ -115,13 +115,16 @@ func (f *filesOf) Open(name string) (fs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !kind.IsRegular() && !kind.IsDir() {
+	if !readable(kind) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: ErrNotRegular}
 	}
-	if opened := f.openAtOnce(name); opened != nil {
-		return opened, nil
+	opened := f.openAtOnce(name)
+	if opened == nil {
+		if opened, err = openAny(f.root, name); err != nil {
+			return nil, err
+		}
 	}
-	return f.root.FS().Open(name)
+	return refuse(opened, name, readable) // it may have been another thing when its folder was listed
 }
 
 // openAtOnce is nil where it takes another way.

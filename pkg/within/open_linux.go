@@ -13,7 +13,7 @@ func opener(root *os.Root) func(name string) (*os.File, error) {
 		return nil
 	}
 	return func(name string) (*os.File, error) {
-		how := unix.OpenHow{Flags: unix.O_RDONLY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS}
+		how := unix.OpenHow{Flags: unix.O_RDONLY | unix.O_CLOEXEC | unix.O_NONBLOCK, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS}
 		fd, err := unix.Openat2(int(folder.Fd()), name, &how)
 		if err != nil {
 			return nil, err

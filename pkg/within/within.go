@@ -29,7 +29,15 @@ func Named(name string, most int64) ([]byte, error) {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() { // before it is opened, as in Read
 		return nil, &fs.PathError{Op: "read", Path: name, Err: ErrNotRegular}
 	}
-	return Given(name, most)
+	f, err := os.OpenFile(name, os.O_RDONLY|dontWait, 0)
+	if err != nil {
+		return nil, err
+	}
+	if f, err = refuse(f, name, fs.FileMode.IsRegular); err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readTo(f, name, most)
 }
 
 // Given reads a file that the user has named, such as one with a token: it may be a pipe, as a shell makes of <(command), so it is read to
@@ -40,6 +48,11 @@ func Given(name string, most int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
+	return readTo(f, name, most)
+}
+
+// readTo reads a file to its end, which is no further than most bytes.
+func readTo(f *os.File, name string, most int64) ([]byte, error) {
 	content, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err == nil && int64(len(content)) > most {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: ErrTooLarge}
@@ -62,20 +75,50 @@ func ReadFile(dir, name string, most int64) ([]byte, error) {
 // Read is ReadFile for who reads many files of one folder.
 func Read(root *os.Root, name string, most int64) ([]byte, error) {
 	local := filepath.FromSlash(name)
-	info, err := root.Stat(local) // before it is opened: opening a pipe waits for who writes to it
+	info, err := root.Stat(local) // before it is opened: to open a device may do something
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: ErrNotRegular}
 	}
-	f, err := root.Open(local)
+	f, err := Open(root, name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, most))
 }
+
+// Open opens the regular file at a slash-separated path below root. It waits for nobody: a pipe that has taken the place of the file since
+// the caller looked at it is refused with ErrNotRegular.
+func Open(root *os.Root, name string) (*os.File, error) {
+	f, err := openAny(root, name)
+	if err != nil {
+		return nil, err
+	}
+	return refuse(f, name, fs.FileMode.IsRegular)
+}
+
+// openAny opens whatever has the name, and waits for nobody.
+func openAny(root *os.Root, name string) (*os.File, error) {
+	return root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|dontWait, 0)
+}
+
+// refuse closes an open file that is not what may be read.
+func refuse(f *os.File, name string, allowed func(fs.FileMode) bool) (*os.File, error) {
+	info, err := f.Stat()
+	if err == nil && !allowed(info.Mode()) {
+		err = &fs.PathError{Op: "open", Path: name, Err: ErrNotRegular}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// readable says whether a FS opens what has the mode.
+func readable(mode fs.FileMode) bool { return mode.IsRegular() || mode.IsDir() }
 
 // ReadDir lists the folder at a slash-separated path below dir.
 func ReadDir(dir, name string) ([]fs.DirEntry, error) {

@@ -1,0 +1,4 @@
+package within
+
+// dontWait is nothing: a folder here has no pipes.
+const dontWait = 0
