@@ -141,7 +141,9 @@ func (s *resolver) selectsWhatIsKnown(p place, o *object, sel *selection, all ma
 		return s.knows(p, o.Namespace, "Pod") && s.knows(p, o.Namespace, "Deployment")
 	}
 	// Controllers make none of these of other objects, but for a Cluster with a topology.
-	return len(all[sel.what]) > 0 && !s.strange[p] && len(s.surround().releases[space{p, o.Namespace}]) == 0 &&
+	// Of a cluster without any, another finding tells.
+	ofCluster := func(l labelled) bool { return l.cluster != "" && l.cluster == sel.cluster }
+	return slices.ContainsFunc(all[sel.what], ofCluster) && !s.strange[p] && len(s.surround().releases[space{p, o.Namespace}]) == 0 &&
 		!slices.ContainsFunc(all[selectsClusters], func(l labelled) bool { return l.open && sel.what == selectsMachines })
 }
 
