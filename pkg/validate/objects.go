@@ -266,6 +266,9 @@ func (o *object) judge(ctx context.Context, s *schemas, like *accepted) {
 	case err != nil:
 		o.findings = append(o.findings, s.broken(o, err))
 	}
+	if len(problems) == 0 {
+		o.findings = append(o.findings, s.refusedCRD(ctx, o, content)...)
+	}
 	if hint := o.gone(s); hint != "" && !slices.ContainsFunc(problems, func(p schema.Problem) bool { return p.Type == schema.Version }) {
 		o.findings = append(o.findings, o.at("apiVersion", RuleAPIVersion,
 			fmt.Sprintf("Kubernetes serves no %s %s any more", o.APIVersion, o.Kind), hint))

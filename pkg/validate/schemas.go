@@ -146,10 +146,14 @@ func (s *schemas) addMade(t *tree, all []*render.Object) {
 // many objects there are; at the object where the CRD is not in the repo.
 func (s *schemas) broken(o *object, err error) diag.Finding {
 	crd, ok := errors.AsType[*schema.BrokenError](err)
-	if !ok || s.tree == nil || s.tree.byPath[crd.Origin] == nil {
-		return o.at("", RuleBadCRD, err.Error(), "")
+	rule, hint := RuleBadCRD, "an API server refuses it, and then has no such objects"
+	if ok && crd.Unread {
+		rule, hint = RuleLimit, "objects of the kind are not judged"
 	}
-	at := finding(RuleBadCRD, crd.Origin, 1, 0, err.Error(), "an API server refuses it, and then has no such objects")
+	if !ok || s.tree == nil || s.tree.byPath[crd.Origin] == nil {
+		return o.at("", rule, err.Error(), "")
+	}
+	at := finding(rule, crd.Origin, 1, 0, err.Error(), hint)
 	for _, d := range s.tree.byPath[crd.Origin].documents {
 		if says := mapping.Fields(d.object); kindOf(d) == "CustomResourceDefinition" && says.Text("metadata", "name") == crd.Name {
 			at.Line, at.Column = d.node.Line, d.node.Column
@@ -157,6 +161,17 @@ func (s *schemas) broken(o *object, err error) diag.Finding {
 		}
 	}
 	return at
+}
+
+// refusedCRD reports a CRD that no API server takes, whether there are objects of its kind or not.
+func (s *schemas) refusedCRD(ctx context.Context, o *object, content map[string]any) diag.Findings {
+	if o.Kind != "CustomResourceDefinition" {
+		return nil
+	}
+	if err := schema.CheckCRD(ctx, cmp.Or(o.Template, o.Source.File), content); err != nil {
+		return diag.Findings{s.broken(o, err)}
+	}
+	return nil
 }
 
 // addFolder takes the CRDs below a folder of the user's, or of one file.

@@ -1,19 +1,19 @@
 package schema
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
 
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
+
+	"github.com/fleetctl/fleetctl/pkg/confine"
 )
 
 // version is one version of a CRD, compiled.
@@ -64,9 +64,26 @@ func (k *kind) served() []string {
 	return out
 }
 
+// prepare compiles a version of the CRD, as work that has a name. A CRD at which an earlier process ended is refused: it is not read again.
+func (k *kind) prepare(ctx context.Context, name string) {
+	end, refused := confine.Begin(ctx, fmt.Sprintf("the CRD of %s %s in %s", name, k.is, k.origin), "")
+	defer end()
+	if refused != nil {
+		k.decode.Do(func() {
+			err := fmt.Errorf("the CRD of %s in %s: %w", k.is, k.origin, refused)
+			k.broken, k.document = &BrokenError{Origin: k.origin, Unread: true, Err: err}, nil
+		})
+		return
+	}
+	_, _ = k.version(name) // Check tells what is wrong
+}
+
 // version compiles a version of the CRD, once.
 func (k *kind) version(name string) (*version, error) {
 	crd, err := k.read()
+	if unread, ok := errors.AsType[*BrokenError](err); ok {
+		return nil, unread
+	}
 	if err != nil {
 		return nil, &BrokenError{Origin: k.origin, Err: fmt.Errorf("read the CRD in %s: %w", k.origin, err)}
 	}
@@ -93,7 +110,9 @@ func (k *kind) version(name string) (*version, error) {
 type BrokenError struct {
 	// Origin is the place that the CRD was added from, and Name its own; "" where it has none that can be read.
 	Origin, Name string
-	Err          error
+	// Unread says that nobody knows whether an API server takes it: it is not looked at, because an earlier process ended at it.
+	Unread bool
+	Err    error
 }
 
 // Error says what is wrong with the CRD.
@@ -103,7 +122,7 @@ func (e *BrokenError) Unwrap() error { return e.Err }
 
 // brokenBy is the error of a CRD that can be read.
 func (k *kind) brokenBy(err error) *BrokenError {
-	return &BrokenError{Origin: k.origin, Name: k.crd.Name, Err: fmt.Errorf("compile the CRD %s in %s: %w", k.crd.Name, k.origin, err)}
+	return brokenCRD(k.crd.Name, k.origin, err)
 }
 
 // compile makes of a version's schema what an API server makes of it.
@@ -115,25 +134,12 @@ func (v *version) compile(crd *apiextensionsv1.CustomResourceDefinition, from *a
 			v.warning = *from.DeprecationWarning
 		}
 	}
-	if from.Schema == nil || from.Schema.OpenAPIV3Schema == nil {
-		return errors.New("it has no schema")
-	}
-	internal := &apiextensions.JSONSchemaProps{}
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(from.Schema.OpenAPIV3Schema,
-		internal, nil); err != nil {
+	internal, shape, err := shapeOf(context.Background(), from) // it is compiled once, for all who ask
+	if err != nil {
 		return err
 	}
-	var err error
-	if v.schema, err = structural.NewStructural(internal); err != nil {
-		return err
-	}
-	if err := structural.ValidateStructural(field.NewPath("openAPIV3Schema"), v.schema).ToAggregate(); err != nil {
-		return err
-	}
+	v.schema = shape
 	if v.validator, _, err = validation.NewSchemaValidator(internal); err != nil {
-		return err
-	}
-	if err := defaulting.PruneDefaults(v.schema); err != nil {
 		return err
 	}
 	v.acceptor = newAcceptor(v.schema)

@@ -233,7 +233,7 @@ func (s *Set) Prepare(ctx context.Context, kinds []schema.GroupVersionKind) {
 		if known := s.kinds[k.GroupKind()]; known != nil {
 			group.Go(func() error {
 				if ctx.Err() == nil {
-					_, _ = known.version(k.Version) // Check tells what is wrong
+					known.prepare(ctx, k.Version)
 				}
 				return nil
 			})
