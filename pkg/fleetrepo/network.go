@@ -135,7 +135,7 @@ func (r *Repo) networkFor(asked string, ch *chart, flux scaffold.FluxMode) (name
 
 // bringNetwork says how a network comes into the repo.
 func bringNetwork(name string) string {
-	return fmt.Sprintf("`fleetctl cni add %s --from FILE` brings it", name)
+	return fmt.Sprintf("`fleetctl cni add %s --from FILE` brings it", diag.ShellWord(name))
 }
 
 // NetworkOptions are the manifests of a network, and the flavours that use it.

@@ -104,8 +104,8 @@ func (e *secretEdit) tellOfOthers() error {
 	}
 	for _, path := range all {
 		if path != e.From {
-			e.deps.Report.Warn("an edit of " + e.File + " that did not end is kept in " + path + ": `fleetctl secret edit " + e.File +
-				" --from " + path + "` goes on with it; remove it if you do not need it")
+			e.deps.Report.Warn("an edit of " + e.File + " that did not end is kept in " + path + ": `" +
+				diag.ShellCommand("fleetctl", "secret", "edit", e.File, "--from", path) + "` goes on with it; remove it if you do not need it")
 		}
 	}
 	return nil
@@ -199,6 +199,6 @@ func (e *secretEdit) keep(cause error) error {
 	if err != nil {
 		return where("your edit is lost: it could not be kept: " + err.Error())
 	}
-	return where("your edit is kept, encrypted, in " + e.kept + ": `fleetctl secret edit " + e.File + " --from " + e.kept +
-		"` goes on with it; remove it if you do not need it")
+	return where("your edit is kept, encrypted, in " + e.kept + ": `" +
+		diag.ShellCommand("fleetctl", "secret", "edit", e.File, "--from", e.kept) + "` goes on with it; remove it if you do not need it")
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -178,7 +179,7 @@ func (t *tracking) refused(err error) error {
 	if !errors.Is(err, ErrURL) {
 		return err
 	}
-	hint := "`git remote set-url " + t.remote + " URL` changes it"
+	hint := "`git remote set-url " + diag.ShellWord(t.remote) + " URL` changes it"
 	if more := diag.Hint(err); more != "" {
 		hint = more + "; " + hint
 	}
@@ -190,7 +191,7 @@ func (t *tracking) missing(dir string, remotes []string) error {
 	if len(remotes) == 0 {
 		return diag.Errorf("git remote add origin URL", "%w: %s has no remote", ErrURL, dir)
 	}
-	return diag.Errorf("say which: git branch --set-upstream-to "+remotes[0]+"/"+t.branch,
+	return diag.Errorf("say which: git branch --set-upstream-to "+diag.ShellWord(remotes[0]+"/"+t.branch),
 		"the branch %s of %s follows none of the remotes %s",
 		t.head.Short(), dir, strings.Join(remotes, ", "))
 }
@@ -200,8 +201,8 @@ func (t *tracking) checkAddresses() error {
 	if t.also == 0 {
 		return nil
 	}
-	return diag.Errorf("give --commit and push with git, or leave it one address: git config --get-regexp '^remote\\."+t.remote+
-		"\\.(push)?url$' lists them",
+	return diag.Errorf("give --commit and push with git, or leave it one address: "+
+		diag.ShellCommand("git", "config", "--get-regexp", `^remote\.`+regexp.QuoteMeta(t.remote)+`\.(push)?url$`)+" lists them",
 		"%w alone: git pushes to %d addresses of the remote %s, the first of which is %s", ErrPushElsewhere, t.also+1, t.remote, t.to.url)
 }
 
@@ -213,11 +214,13 @@ func (t *tracking) checkPush() error {
 	}
 	switch {
 	case t.push != t.remote:
-		return diag.Errorf("give --pr; or, if it is to be pushed there: git config branch."+local+".pushRemote "+t.remote,
+		return diag.Errorf("give --pr; or, if it is to be pushed there: "+
+			diag.ShellCommand("git", "config", "branch."+local+".pushRemote", t.remote),
 			"%w: %s follows %s, and git pushes it to %s (branch.%s.pushRemote or remote.pushDefault)", ErrPushElsewhere, local,
 			t.remote, t.push, local)
 	case t.head != "" && local != t.branch && t.mode != "upstream" && t.mode != "tracking":
-		return diag.Errorf("give --pr, or `git switch "+t.branch+"`; `git config push.default upstream` has git, and this, push it",
+		return diag.Errorf("give --pr, or `"+diag.ShellCommand("git", "switch", t.branch)+
+			"`; `git config push.default upstream` has git, and this, push it",
 			"%w: the branch %s follows %s of %s, which has another name", ErrPushElsewhere, local, t.branch, t.remote)
 	}
 	return nil

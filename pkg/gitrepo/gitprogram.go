@@ -77,5 +77,6 @@ func said(text string) string {
 
 // untrusted is the error of a repository that git does not work in.
 func (r *Repo) untrusted(err error) error {
-	return diag.Errorf("if you trust whoever it belongs to: git config --global --add safe.directory "+r.dir, "%w: %w", ErrUntrusted, err)
+	return diag.Errorf("if you trust whoever it belongs to: git config --global --add safe.directory "+diag.ShellWord(r.dir),
+		"%w: %w", ErrUntrusted, err)
 }

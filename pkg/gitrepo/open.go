@@ -62,7 +62,7 @@ func checkAlternates(commonDir string) error {
 		name := strings.TrimSuffix(line, "\n")
 		_, err := os.Lstat(filepath.Join(name, "info", "alternates"))
 		if !filepath.IsAbs(name) || !errors.Is(err, fs.ErrNotExist) {
-			return diag.Errorf("have the objects in the repository itself: git repack -a -d, then remove "+file,
+			return diag.Errorf("have the objects in the repository itself: git repack -a -d, then remove "+diag.ShellWord(file),
 				"open the git repository %s: it has objects in %q, where only git itself finds all of them", commonDir, name)
 		}
 		if info, err := os.Stat(name); err != nil || !info.IsDir() {

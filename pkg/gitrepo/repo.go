@@ -167,7 +167,7 @@ func (r *Repo) head() (plumbing.ReferenceName, plumbing.Hash, error) {
 		return "", plumbing.ZeroHash, fmt.Errorf("read %s of %s: %w", ref.Target(), r.dir, err)
 	}
 	if at.Type() == plumbing.SymbolicReference {
-		return "", plumbing.ZeroHash, diag.Errorf("check that one out: git switch "+at.Target().Short(),
+		return "", plumbing.ZeroHash, diag.Errorf("check that one out: "+diag.ShellCommand("git", "switch", at.Target().Short()),
 			"the branch %s of %s is a name for another one, %s", ref.Target().Short(), r.dir, at.Target().Short())
 	}
 	return ref.Target(), at.Hash(), nil
@@ -248,7 +248,8 @@ func (r *Repo) EnsureRemote(url string) (bool, error) {
 		if urls[0] == url || there.rewritten(urls[0], "insteadof").url == url {
 			return false, nil
 		}
-		return false, diag.Errorf("git remote set-url origin "+url, "the remote origin of %s is another repository than %s", r.dir, url)
+		return false, diag.Errorf(diag.ShellCommand("git", "remote", "set-url", "origin", url),
+			"the remote origin of %s is another repository than %s", r.dir, url)
 	}
 	cfg, err := r.git.Storer.Config()
 	if err != nil {

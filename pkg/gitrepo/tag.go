@@ -146,7 +146,7 @@ func (r *Repo) PushTag(ctx context.Context, auth Auth, name string) (bool, error
 	case at == hash:
 		return false, nil
 	case !at.IsZero():
-		return false, remote.fail(verb, diag.Errorf("take yours away and run the command again: git tag --delete "+name,
+		return false, remote.fail(verb, diag.Errorf("take yours away and run the command again: git tag --delete "+diag.ShellWord(name),
 			"%w: %s", ErrTagExists, name))
 	}
 	if err := r.verifyPush(ctx, t.remote, t.to.url, ref.String(), hash, ref, plumbing.ZeroHash); err != nil {
@@ -226,7 +226,7 @@ func (r *Repo) fetchTags(ctx context.Context, remote *remote, haves []plumbing.H
 		case at == hash:
 			continue
 		case !at.IsZero():
-			return diag.Errorf("if yours is wrong: git tag --delete "+ref.Short(), "%w: %s is here, and another one at the remote",
+			return diag.Errorf("if yours is wrong: git tag --delete "+diag.ShellWord(ref.Short()), "%w: %s is here, and another one at the remote",
 				ErrTagExists, ref.Short())
 		}
 		lacking[ref] = hash

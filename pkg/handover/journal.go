@@ -126,18 +126,18 @@ func (j *Journal) Tried() bool { return j.Active() && j.Tries }
 func (j *Journal) Command() string {
 	switch {
 	case j.Activates && j.Tries:
-		return "fleetctl standby refresh " + j.Target.Name
+		return diag.ShellCommand("fleetctl", "standby", "refresh", j.Target.Name)
 	case j.Activates, j.IsStandby():
-		return "fleetctl standby activate " + j.Target.Name
+		return diag.ShellCommand("fleetctl", "standby", "activate", j.Target.Name)
 	case j.Around:
 		return "fleetctl restore --fence-only"
 	case j.Snapshot != "":
-		return "fleetctl restore --snapshot " + j.Snapshot
+		return diag.ShellCommand("fleetctl", "restore", "--snapshot", j.Snapshot)
 	case j.Detach:
-		return "fleetctl cluster detach " + strings.Join(j.Select, " ")
+		return "fleetctl cluster detach " + diag.ShellCommand(j.Select...)
 	case !j.Whole():
 		_, name, _ := strings.Cut(j.Select[0], "/") // one, as the fleet repo calls it
-		return "fleetctl cluster transfer " + name
+		return diag.ShellCommand("fleetctl", "cluster", "transfer", name)
 	}
 	return "fleetctl pivot"
 }

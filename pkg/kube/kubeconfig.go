@@ -123,13 +123,14 @@ func mergeKubeconfig(ctx context.Context, path, name, of string, kubeconfig []by
 	if current == nil || added.Clusters[current.Cluster] == nil || added.AuthInfos[current.AuthInfo] == nil {
 		return diag.Errorf("", "read kubeconfig of %s: it has no current context with a cluster and a user", name)
 	}
+	remove := "or remove the entry with `" + diag.ShellCommand("kubectl", "config", "delete-context", name) + "`"
 	return changeKubeconfig(ctx, path, func(config *clientcmdapi.Config) (bool, error) {
 		if foreign(config, name) {
-			return false, diag.Errorf("choose another name, or remove the entry with `kubectl config delete-context "+name+"`",
+			return false, diag.Errorf("choose another name, "+remove,
 				"add %q to %s: the file has an entry of that name that fleetctl did not make", name, path)
 		}
 		if of != "" && anothers(config, name, of) {
-			return false, diag.Errorf("write it to a file of its own, or remove the entry with `kubectl config delete-context "+name+"`",
+			return false, diag.Errorf("write it to a file of its own, "+remove,
 				"add %q to %s: the entry of that name belongs to another cluster", name, path)
 		}
 		cluster, user := added.Clusters[current.Cluster].DeepCopy(), added.AuthInfos[current.AuthInfo].DeepCopy()
@@ -231,7 +232,7 @@ func lockKubeconfig(ctx context.Context, path string) (unlock func(), err error)
 		case <-ctx.Done():
 			_ = ours.Close()
 			return nil, diag.Wrap("lock kubeconfig "+path, context.Cause(ctx),
-				"if no kubectl, kind or fleetctl is changing the file, a killed program has left its lock: rm "+theirs)
+				"if no kubectl, kind or fleetctl is changing the file, a killed program has left its lock: "+diag.ShellCommand("rm", theirs))
 		case <-time.After(50 * time.Millisecond):
 		}
 	}

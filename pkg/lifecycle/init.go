@@ -110,7 +110,7 @@ func result(r *converge.Run) *InitResult {
 	}
 	result.Next = []string{
 		"fleetctl status                            # what runs, and what is wrong",
-		fmt.Sprintf("export KUBECONFIG=%s", result.Kubeconfig),
+		"export KUBECONFIG=" + diag.ShellWord(result.Kubeconfig),
 		repofiles.FirstCluster(s, endpoint.Local),
 	}
 	if _, err := os.Stat(filepath.Join(s.Opts.Dir, ".github", "workflows")); err != nil &&

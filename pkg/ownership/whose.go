@@ -139,7 +139,7 @@ func (r *Repo) CheckCopy(rec *state.Record) error {
 func (r *Repo) NotOurs(rec *state.Record) error {
 	whose := Describe(rec.Fleet, rec.FleetID, cmp.Or(rec.GitURL, rec.Repo))
 	return diag.Errorf(fmt.Sprintf("%s; or, if nobody needs that one any more, run `fleetctl teardown --management %s -C %s`",
-		ChooseNameHint, rec.Name, cmp.Or(rec.Repo, "FOLDER")),
+		ChooseNameHint, rec.Name, diag.ShellWord(cmp.Or(rec.Repo, "FOLDER"))),
 		"the management cluster %s on this machine %w: %s; this is %s", rec.Name, ErrOtherFleet, whose,
 		Describe(r.Name, r.ID, cmp.Or(r.URL, r.Dir)))
 }

@@ -172,7 +172,8 @@ func (p *run) connect(ctx context.Context) error {
 		return err
 	}
 	if branch != main.Branch {
-		return diag.Errorf("git switch "+main.Branch, "the branch %s is checked out, and what is promoted is %s", branch, main.Branch)
+		return diag.Errorf(diag.ShellCommand("git", "switch", main.Branch),
+			"the branch %s is checked out, and what is promoted is %s", branch, main.Branch)
 	}
 	url, _, err := p.git.Remote()
 	if err != nil {

@@ -44,7 +44,8 @@ func checkNewest(ctx context.Context, repo *fleetrepo.Repo, given change.Credent
 		return err
 	}
 	if main.Branch != "" && branch != main.Branch {
-		return diag.Errorf("git switch "+main.Branch, "the branch %s is checked out, and the fleet is what the branch %s says", branch,
+		return diag.Errorf(diag.ShellCommand("git", "switch", main.Branch),
+			"the branch %s is checked out, and the fleet is what the branch %s says", branch,
 			main.Branch)
 	}
 	dirty, err := git.Dirty(ctx)

@@ -283,7 +283,7 @@ func (s *Session) contradictions() error {
 			if !declares(m, p) {
 				wrong = append(wrong, fmt.Sprintf("--provider %s is not among the providers of %s in fleet.yaml", p, m.Name))
 				if slices.Contains(s.Fleet.ManagementClusterNames(), m.Name) { // a standby has the providers of another one
-					add = append(add, fmt.Sprintf("`fleetctl provider add %s --management %s --commit`", p, m.Name))
+					add = append(add, "`"+diag.ShellCommand("fleetctl", "provider", "add", p.String(), "--management", m.Name, "--commit")+"`")
 				}
 			}
 		}

@@ -80,7 +80,7 @@ func (c *channelCheck) appliedByNone(cl *cluster, dir string) diag.Finding {
 	}
 	return finding(RuleNotApplied, cl.file.path, 1, 0,
 		fmt.Sprintf("nothing in %s applies the folder %s: its clusters will never be", cl.mgmt.Dir(), dir),
-		"`fleetctl environment add "+cl.environment+"` writes the Flux Kustomization that does")
+		"`"+diag.ShellCommand("fleetctl", "environment", "add", cl.environment)+"` writes the Flux Kustomization that does")
 }
 
 // unpromoted tells whether a cluster's environment waits for the first promotion, which writes the source of its channel and what applies

@@ -156,7 +156,7 @@ func (l *placement) networks() {
 		if at == nil || at.Value == "" || at.Value == fleetrepo.CNIRequired || l.tree.has(path.Join(dir, at.Value)) {
 			continue
 		}
-		hint := fmt.Sprintf("`fleetctl cni add %s --from FILE` brings it", at.Value)
+		hint := fmt.Sprintf("`fleetctl cni add %s --from FILE` brings it", diag.ShellWord(at.Value))
 		if nearest := diag.Nearest(at.Value, append(l.subfolders(dir), fleetrepo.CNIRequired)); nearest != "" {
 			hint = "did you mean " + nearest + "?"
 		}
@@ -171,7 +171,7 @@ func (l *placement) managementCluster(m *v1alpha1.ManagementCluster, at layout.L
 	for _, environment := range l.subfolders(base) {
 		dir := path.Join(base, environment)
 		if !slices.Contains(known, environment) {
-			hint := "`fleetctl environment add " + environment + "` adds it"
+			hint := "`" + diag.ShellCommand("fleetctl", "environment", "add", environment) + "` adds it"
 			if nearest := diag.Nearest(environment, known); nearest != "" {
 				hint = "did you mean " + nearest + "?"
 			}

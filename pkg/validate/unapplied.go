@@ -241,7 +241,7 @@ func (u *passedOver) astray(clusters []*cluster) {
 }
 
 func wires(environment string) string {
-	return "`fleetctl environment wire " + environment + "` lets Flux apply the folder to the cluster"
+	return "`" + diag.ShellCommand("fleetctl", "environment", "wire", environment) + "` lets Flux apply the folder to the cluster"
 }
 
 // managementCluster looks at the folders of a management cluster and of the environments that it applies.

@@ -38,7 +38,7 @@ func (u *passedOver) reason(f *file) (summary, hint string) {
 	}
 	if parts[0] == "tenants" && len(parts) > 4 {
 		return "no Flux Kustomization has the folder " + path.Dir(f.path),
-			"`fleetctl tenant add " + parts[3] + "` gives a tenant to an environment; or delete it"
+			"`" + diag.ShellCommand("fleetctl", "tenant", "add", parts[3]) + "` gives a tenant to an environment; or delete it"
 	}
 	return "no Flux Kustomization has the folder " + path.Dir(f.path), "move it to a folder that is applied, or delete it"
 }
@@ -68,7 +68,7 @@ func (u *passedOver) commonReason(l layout.Layout, environment, common string, f
 		return fmt.Sprintf("no cluster of %s runs Flux", environment), u.givesFlux(c)
 	case scoped && !u.wired(path.Join(common, folder)):
 		return fmt.Sprintf("no cluster of %s has the folder %s", environment, path.Join(common, folder)),
-			"`fleetctl environment wire " + environment + "` lets Flux apply the folder to each of them"
+			"`" + diag.ShellCommand("fleetctl", "environment", "wire", environment) + "` lets Flux apply the folder to each of them"
 	case nested && misspelt(folder) != "" && !slices.Contains([]string{"apps", "sync", layout.FluxDir}, folder):
 		return "there is no folder " + folder + " in the layout", "did you mean " + misspelt(folder) + "?"
 	}
@@ -97,7 +97,7 @@ func (u *passedOver) givesFlux(c *cluster) string {
 	if u.withoutFlux(c) {
 		return fmt.Sprintf("remove it: flavour %s cannot run Flux", c.declared.Flavour)
 	}
-	return fmt.Sprintf("`fleetctl cluster flux %s/%s` gives Flux to the cluster", c.environment, c.name)
+	return "`" + diag.ShellCommand("fleetctl", "cluster", "flux", c.environment+"/"+c.name) + "` gives Flux to the cluster"
 }
 
 // clusterReason is reason for a file in the folder of a cluster.

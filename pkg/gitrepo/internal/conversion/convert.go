@@ -136,7 +136,7 @@ func (c *Converter) ToCommit(ctx context.Context, p string, content, was []byte)
 	}
 	out, err := c.Git(ctx, content, args...)
 	if err != nil {
-		return nil, diag.Errorf("`git add "+p+"` has to work", "%w: %s: %w", ErrConversion, p, err)
+		return nil, diag.Errorf("`"+diag.ShellCommand("git", "add", "--", p)+"` has to work", "%w: %s: %w", ErrConversion, p, err)
 	}
 	hash := plumbing.NewHash(strings.TrimSpace(string(out)))
 	c.Blobs.Wrote(hash)
@@ -158,7 +158,7 @@ func (c *Converter) ToDisk(ctx context.Context, p string, hash plumbing.Hash) ([
 	}
 	out, err := c.Git(ctx, nil, "cat-file", "--filters", "--path="+p, hash.String())
 	if err != nil {
-		return nil, diag.Errorf("`git checkout "+p+"` has to work", "%w: %s: %w", ErrConversion, p, err)
+		return nil, diag.Errorf("`"+diag.ShellCommand("git", "checkout", "--", p)+"` has to work", "%w: %s: %w", ErrConversion, p, err)
 	}
 	return out, nil
 }
