@@ -121,7 +121,8 @@ func (r *Report) Write() error {
 func (r *Report) Commit(ctx context.Context) error {
 	git, err := gitrepo.Open(r.Repo)
 	if errors.Is(err, gitrepo.ErrNotARepository) {
-		return diag.Wrap("commit", err, "leave --commit out, and commit "+v1alpha1.FileName+" yourself: the repo is not the top of a Git repository")
+		return diag.Wrap("commit", err,
+			"leave --commit out, and commit "+v1alpha1.FileName+" yourself: the repo is not the top of a Git repository")
 	}
 	if err != nil {
 		return err

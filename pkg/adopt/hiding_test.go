@@ -15,7 +15,8 @@ func TestHiding(t *testing.T) {
 		t.Errorf("doubts alone: %v", err)
 	}
 	for i := range mostProblems + 2 {
-		r.Problems = append(r.Problems, diag.Finding{Severity: diag.SeverityError, File: "a.yaml", Line: i + 1, Summary: fmt.Sprintf("wrong %d", i)})
+		r.Problems = append(r.Problems,
+			diag.Finding{Severity: diag.SeverityError, File: "a.yaml", Line: i + 1, Summary: fmt.Sprintf("wrong %d", i)})
 	}
 	text := r.hiding().Error()
 	if strings.Contains(text, "doubt") || strings.Count(text, "wrong") != mostProblems || !strings.Contains(text, "and 2 more") {

@@ -30,8 +30,8 @@ func here(err error) error {
 	if !errors.Is(err, plumbing.ErrObjectNotFound) {
 		return err
 	}
-	return diag.Errorf("a partial clone (git clone --filter) leaves contents out: git fetch --refetch --no-filter brings them; in a damaged clone, "+
-		"clone anew", "%w: %w", ErrNotHere, err)
+	return diag.Errorf("a partial clone (git clone --filter) leaves contents out: git fetch --refetch --no-filter brings them; in a damaged "+
+		"clone, clone anew", "%w: %w", ErrNotHere, err)
 }
 
 // What can be wrong with a remote. Every error of this package that stems from one of these matches it with errors.Is.

@@ -20,8 +20,8 @@ type snapshot struct {
 	Files  []snapshotFile
 }
 
-// snapshotFile is one of them. Of one that is no regular file, or larger than what anybody reads, or that the clone does not have, there is no
-// content.
+// snapshotFile is one of them. Of one that is no regular file, or larger than what anybody reads, or that the clone does not have, there is
+// no content.
 type snapshotFile struct {
 	Path    string
 	Mode    fs.FileMode
@@ -167,7 +167,8 @@ type snapshotFS struct {
 var errTooLarge = errors.New("it is larger than what is read")
 
 // errAbsent says what gitrepo.ErrNotHere does, where there is no Git repository.
-var errAbsent = errors.New("the clone does not have its content: a partial clone leaves contents out, and git fetch --refetch --no-filter brings them")
+var errAbsent = errors.New("the clone does not have its content: a partial clone leaves contents out, and git fetch --refetch " +
+	"--no-filter brings them")
 
 // Open implements fs.FS.
 func (t *snapshotFS) Open(name string) (fs.File, error) {

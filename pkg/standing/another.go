@@ -15,7 +15,7 @@ import (
 // somebody has agreed that it does not live.
 func RefuseAnother(ctx context.Context, s *session.Session, gone bool) error {
 	if gone || s.HostErr != nil || s.Connected || s.StandbyOf != "" || s.Traits().Elsewhere {
-		return nil // preflight tells HostErr with all else; a host that is others' is no second one
+		return nil //nolint:nilerr // preflight tells HostErr with all else; a host that is others' is no second one
 	}
 	st, err := s.Host.State(ctx)
 	if err != nil || st != host.StateAbsent {

@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"sync"
@@ -39,7 +40,7 @@ func (a *accepted) add(o *object) {
 }
 
 // has tells of an object of a chart whether nothing is wrong with it, for what is known of others.
-func (a *accepted) has(o *object, s *schemas) bool {
+func (a *accepted) has(ctx context.Context, o *object, s *schemas) bool {
 	if o.Template == "" {
 		return false
 	}
@@ -48,5 +49,5 @@ func (a *accepted) has(o *object, s *schemas) bool {
 	known := a.sums[sum]
 	a.mu.RUnlock()
 	var metadata map[string]any
-	return known && json.Unmarshal(text, &metadata) == nil && s.AcceptsMetadata(o.gvk(), metadata)
+	return known && json.Unmarshal(text, &metadata) == nil && s.AcceptsMetadata(ctx, o.gvk(), metadata)
 }

@@ -37,7 +37,7 @@ func TestAccepted(t *testing.T) {
 			APIVersion: "example.com/v1", Kind: "Template", Namespace: "a", Name: name, Template: "charts/x/templates/x.yaml",
 			JSON: []byte(`{"apiVersion":"example.com/v1","kind":"Template","metadata":{"name":"` + name + `","namespace":"a"` + rest + `}`),
 		}}
-		known = like.has(o, s)
+		known = like.has(t.Context(), o, s)
 		o.judge(t.Context(), s, like)
 		return known, len(o.findings)
 	}

@@ -241,8 +241,14 @@ func TestSlips(t *testing.T) {
 		release, name string
 		told          bool
 	}{
-		{"database", "fronr", true}, {"database", "frnot", true}, {"database", "fron", true}, {"database", "front1", false},
-		{"database", "front-a", false}, {"database", "back", false}, {"fronr", "fronr", false}, {"fron", "fronx", false},
+		{"database", "fronr", true},
+		{"database", "frnot", true},
+		{"database", "fron", true},
+		{"database", "front1", false},
+		{"database", "front-a", false},
+		{"database", "back", false},
+		{"fronr", "fronr", false},
+		{"fron", "fronx", false},
 	} {
 		manifests := strings.Replace(shop, "service: {name: front, ", "service: {name: "+tc.name+", ", 1) + foreignRelease(tc.release, "shop")
 		if found := besides(t, manifests); tc.told != (len(found) == 1) || tc.told && found[0].Hint != "did you mean front?" {

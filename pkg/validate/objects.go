@@ -237,7 +237,7 @@ func (o *object) name() string {
 func (o *object) judge(ctx context.Context, s *schemas, like *accepted) {
 	content := o.content
 	if content == nil {
-		if like.has(o, s) {
+		if like.has(ctx, o, s) {
 			return
 		}
 		if err := kjson.Unmarshal(o.JSON, &content); err != nil {
@@ -291,8 +291,8 @@ func (o *object) judge(ctx context.Context, s *schemas, like *accepted) {
 	if o.Namespace == "" && o.content == nil && o.Template == "" && s.Namespaced(o.gvk()) {
 		o.findings = append(o.findings, o.at("metadata.namespace", RuleMissingNS, "the object needs a namespace, and has none", ""))
 	}
-	if o.content == nil && o.Template != "" && err == nil && len(problems)+len(o.findings)+len(o.refs)+len(o.selects)+len(o.made)+len(o.networks) == 0 &&
-		!o.runs.says() {
+	found := len(problems) + len(o.findings) + len(o.refs) + len(o.selects) + len(o.made) + len(o.networks)
+	if o.content == nil && o.Template != "" && err == nil && found == 0 && !o.runs.says() {
 		like.add(o)
 	}
 }

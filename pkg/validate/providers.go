@@ -89,8 +89,8 @@ func (p *provider) bundled(ctx context.Context, _ []byte) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// answer answers callCRDs. It gives the CRDs of the providers that fleet.yaml names, or those of the bundle where there is no fleet.yaml. It
-// fetches nothing else, whatever the question.
+// answer answers callCRDs. It gives the CRDs of the providers that fleet.yaml names, or those of the bundle where there is no fleet.yaml.
+// It fetches nothing else, whatever the question.
 func (p *provider) answer(ctx context.Context, question []byte) ([]byte, error) {
 	var wanted v1alpha1.LockedComponent
 	if err := gob.NewDecoder(bytes.NewReader(question)).Decode(&wanted); err != nil {

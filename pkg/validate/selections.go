@@ -33,8 +33,9 @@ const (
 
 // givenLabels are those that controllers give to pods.
 var givenLabels = []string{
-	"apps.kubernetes.io/pod-index", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-completion-index", "batch.kubernetes.io/job-name",
-	"controller-revision-hash", "controller-uid", "job-name", "pod-template-generation", "pod-template-hash", "statefulset.kubernetes.io/pod-name",
+	"apps.kubernetes.io/pod-index", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-completion-index",
+	"batch.kubernetes.io/job-name", "controller-revision-hash", "controller-uid", "job-name", "pod-template-generation", "pod-template-hash",
+	"statefulset.kubernetes.io/pod-name",
 }
 
 // selections notes the selectors of an object.
@@ -42,7 +43,8 @@ func (c *referrer) selections(group string) {
 	switch group + "/" + c.Kind {
 	case "/Service":
 		selector := c.fields.In("spec", "selector")
-		c.selectBy(selection{field: "spec.selector", what: selectsPods, ports: c.targetPorts()}, mapping.Fields{"matchLabels": map[string]any(selector)})
+		c.selectBy(selection{field: "spec.selector", what: selectsPods, ports: c.targetPorts()},
+			mapping.Fields{"matchLabels": map[string]any(selector)})
 	case "policy/PodDisruptionBudget":
 		c.selectBy(selection{field: "spec.selector", what: selectsPods}, c.fields.In("spec", "selector"))
 	case "networking.k8s.io/NetworkPolicy":

@@ -87,14 +87,14 @@ func namesOf(release []byte, name string) []string {
 // quietGroups are the API groups of which no controller makes something that people refer to by its name.
 var quietGroups = []string{
 	"", "apps", "autoscaling", "autoscaling.k8s.io", "batch", "cert-manager.io", "cilium.io", "coordination.k8s.io", "discovery.k8s.io",
-	"external-secrets.io", "keda.sh", "networking.k8s.io", "policy", "rbac.authorization.k8s.io", "scheduling.k8s.io", "snapshot.storage.k8s.io",
-	"storage.k8s.io", "traefik.io",
+	"external-secrets.io", "keda.sh", "networking.k8s.io", "policy", "rbac.authorization.k8s.io", "scheduling.k8s.io",
+	"snapshot.storage.k8s.io", "storage.k8s.io", "traefik.io",
 }
 
 // quietKinds are such kinds of other groups.
 var quietKinds = []string{
-	"AlertmanagerConfig", "GRPCRoute", "HTTPRoute", "PodMonitor", "Probe", "PrometheusRule", "ReferenceGrant", "ScrapeConfig", "ServiceMonitor",
-	"TCPRoute", "TLSRoute", "UDPRoute",
+	"AlertmanagerConfig", "GRPCRoute", "HTTPRoute", "PodMonitor", "Probe", "PrometheusRule", "ReferenceGrant", "ScrapeConfig",
+	"ServiceMonitor", "TCPRoute", "TLSRoute", "UDPRoute",
 }
 
 // isQuiet tells of an object that no controller makes others of it in its namespace, but those that are known. HelmReleases and

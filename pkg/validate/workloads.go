@@ -38,7 +38,7 @@ func (c *referrer) kubernetes(group string) {
 	}
 	switch group + "/" + c.Kind {
 	case "apps/StatefulSet":
-		c.beside("", "Service", "spec.serviceName")
+		c.beside("Service", "spec.serviceName")
 	case "networking.k8s.io/Ingress":
 		c.ingress()
 	case "autoscaling/HorizontalPodAutoscaler":
@@ -56,11 +56,11 @@ func (c *referrer) kubernetes(group string) {
 	c.selections(group)
 }
 
-// beside adds the reference of a field with the name of something in the object's namespace.
-func (c *referrer) beside(group, kind, path string) {
+// beside adds the reference of a field with the name of something in the object's namespace, of a kind without an API group.
+func (c *referrer) beside(kind, path string) {
 	eachAt(c.fields, path, func(at string, value any) {
 		if name, ok := value.(string); ok {
-			c.named(group, kind, "", name, at)
+			c.named("", kind, "", name, at)
 		}
 	})
 }
@@ -85,9 +85,9 @@ func (c *referrer) optional(kind, path, name string) {
 
 // pods adds what pods use.
 func (c *referrer) pods(spec string) {
-	c.beside("", "ServiceAccount", spec+".serviceAccountName")
-	c.beside("", "PersistentVolumeClaim", spec+".volumes[].persistentVolumeClaim.claimName")
-	c.beside("", "Secret", spec+".imagePullSecrets[].name")
+	c.beside("ServiceAccount", spec+".serviceAccountName")
+	c.beside("PersistentVolumeClaim", spec+".volumes[].persistentVolumeClaim.claimName")
+	c.beside("Secret", spec+".imagePullSecrets[].name")
 	c.optional("ConfigMap", spec+".volumes[].configMap", "name")
 	c.optional("Secret", spec+".volumes[].secret", "secretName")
 	c.optional("ConfigMap", spec+".volumes[].projected.sources[].configMap", "name")
@@ -116,13 +116,14 @@ func (c *referrer) ingress() {
 			return
 		}
 	}
-	c.beside("", "Secret", "spec.tls[].secretName")
+	c.beside("Secret", "spec.tls[].secretName")
 }
 
 // route adds the Services that a route of the Gateway API leads to.
 func (c *referrer) route() {
 	for _, path := range []string{
-		"spec.rules[].backendRefs[]", "spec.rules[].filters[].requestMirror.backendRef", "spec.rules[].backendRefs[].filters[].requestMirror.backendRef",
+		"spec.rules[].backendRefs[]", "spec.rules[].filters[].requestMirror.backendRef",
+		"spec.rules[].backendRefs[].filters[].requestMirror.backendRef",
 	} {
 		eachAt(c.fields, path, func(at string, value any) {
 			inner, _ := value.(map[string]any)

@@ -90,7 +90,8 @@ func awsDefaultSubnets(vpc part, whole netip.Prefix, region string) {
 	halvings := bits.Len(zones) + bits.Len(zones-1) // of the whole for one part more than zones, and of one part for zones
 	if length := whole.Bits() + halvings; length > awsSmallest {
 		vpc.refuse("cidrBlock", fmt.Sprintf("in a VPC of /%d the subnets of %s are /%d, and AWS has none smaller than /%d",
-			whole.Bits(), plain.Count(int(zones), "zone"), length, awsSmallest), fmt.Sprintf("give the VPC a range of /%d or larger", awsSmallest-halvings))
+			whole.Bits(), plain.Count(int(zones), "zone"), length, awsSmallest),
+			fmt.Sprintf("give the VPC a range of /%d or larger", awsSmallest-halvings))
 	}
 }
 

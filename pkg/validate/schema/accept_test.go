@@ -91,7 +91,7 @@ spec: {size: small, replicas: 3, code: abc, labels: {a: b}, free: {x: [1]}, zone
 		if known == nil {
 			continue
 		}
-		v, err := known.version(gvk.Version)
+		v, err := known.version(t.Context(), gvk.Version)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -38,7 +38,7 @@ func (s *Set) CheckOwn(ctx context.Context, object map[string]any) ([]Problem, e
 	if known == nil {
 		return checkBuiltIn(gvk, object)
 	}
-	v, err := known.version(gvk.Version)
+	v, err := known.version(ctx, gvk.Version)
 	if errors.Is(err, errNotServed) {
 		return []Problem{{
 			Type: Version, Path: "apiVersion", Summary: fmt.Sprintf("%s has no version %s", gvk.GroupKind(), gvk.Version),
@@ -61,12 +61,12 @@ func (s *Set) CheckOwn(ctx context.Context, object map[string]any) ([]Problem, e
 
 // AcceptsMetadata takes an object that differs from a valid object only in its metadata, and tells whether it is certainly valid too. It
 // returns false if more has to be checked, such as rules that see the whole object.
-func (s *Set) AcceptsMetadata(gvk kschema.GroupVersionKind, metadata map[string]any) bool {
+func (s *Set) AcceptsMetadata(ctx context.Context, gvk kschema.GroupVersionKind, metadata map[string]any) bool {
 	known := s.kinds[gvk.GroupKind()]
 	if known == nil {
 		return false
 	}
-	v, err := known.version(gvk.Version)
+	v, err := known.version(ctx, gvk.Version)
 	if err != nil || v.warning != "" || v.acceptor.unsure || len(v.schema.XValidations) > 0 {
 		return false
 	}

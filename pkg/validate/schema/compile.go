@@ -75,11 +75,11 @@ func (k *kind) prepare(ctx context.Context, name string) {
 		})
 		return
 	}
-	_, _ = k.version(name) // Check tells what is wrong
+	_, _ = k.version(ctx, name) // Check tells what is wrong
 }
 
-// version compiles a version of the CRD, once.
-func (k *kind) version(name string) (*version, error) {
+// version compiles a version of the CRD, once for all who ask: the end of one question does not end it.
+func (k *kind) version(ctx context.Context, name string) (*version, error) {
 	crd, err := k.read()
 	if unread, ok := errors.AsType[*BrokenError](err); ok {
 		return nil, unread
@@ -99,7 +99,7 @@ func (k *kind) version(name string) (*version, error) {
 		k.versions[name] = v
 	}
 	k.mu.Unlock()
-	v.once.Do(func() { v.err = v.compile(crd, &crd.Spec.Versions[i]) })
+	v.once.Do(func() { v.err = v.compile(context.WithoutCancel(ctx), crd, &crd.Spec.Versions[i]) })
 	if v.err != nil {
 		return nil, k.brokenBy(v.err)
 	}
@@ -126,7 +126,9 @@ func (k *kind) brokenBy(err error) *BrokenError {
 }
 
 // compile makes of a version's schema what an API server makes of it.
-func (v *version) compile(crd *apiextensionsv1.CustomResourceDefinition, from *apiextensionsv1.CustomResourceDefinitionVersion) error {
+func (v *version) compile(
+	ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, from *apiextensionsv1.CustomResourceDefinitionVersion,
+) error {
 	v.namespaced = crd.Spec.Scope == apiextensionsv1.NamespaceScoped
 	if from.Deprecated {
 		v.warning = fmt.Sprintf("%s/%s %s is deprecated", crd.Spec.Group, from.Name, crd.Spec.Names.Kind)
@@ -134,7 +136,7 @@ func (v *version) compile(crd *apiextensionsv1.CustomResourceDefinition, from *a
 			v.warning = *from.DeprecationWarning
 		}
 	}
-	internal, shape, err := shapeOf(context.Background(), from) // it is compiled once, for all who ask
+	internal, shape, err := shapeOf(ctx, from)
 	if err != nil {
 		return err
 	}

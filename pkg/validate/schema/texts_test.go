@@ -24,7 +24,10 @@ func TestUnreadableTexts(t *testing.T) {
 		{release, "10min", "spec.interval", `"10min" is no duration`, Invalid},
 		{release, "10", "spec.interval", "found a number, expected a duration", WrongType},
 		{budget, "true", "spec.minAvailable", "found true or false, expected a number or text", WrongType},
-		{pod, "100m", "", "", ""}, {pod, "2", "", "", ""}, {release, "1h30m", "", "", ""}, {budget, "50%", "", "", ""},
+		{pod, "100m", "", "", ""},
+		{pod, "2", "", "", ""},
+		{release, "1h30m", "", "", ""},
+		{budget, "50%", "", "", ""},
 	} {
 		problems, err := NewSet().Check(t.Context(), object(t, strings.Replace(tc.text, "%", tc.value, 1)))
 		switch {
