@@ -133,9 +133,6 @@ func (r *run) beginAround(ctx context.Context, o AroundOptions) error {
 	if err := inTheWay(r.target.Name, clusters); err != nil {
 		return err
 	}
-	if err := makeNamespace(ctx, r.target.Client); err != nil {
-		return err
-	}
 	next := r.newJournal(RoleTarget, graph)
 	next.Source, next.Target, next.Owner = r.target.party, r.target.party, r.target.party
 	next.Around, next.Admit = true, o.Admit

@@ -75,9 +75,6 @@ func (r *run) beginDetach(ctx context.Context) error {
 	if err := r.source.ready(ctx); err != nil {
 		return diag.Wrap("prepare to take them away from "+r.source.Name, err, "")
 	}
-	if err := makeNamespace(ctx, r.source.Client); err != nil {
-		return err
-	}
 	next := r.newJournal(RoleSource, graph)
 	next.Source, next.Owner, next.Select, next.Detach, next.Epoch = r.source.party, r.source.party, r.selection(), true, graph.Epoch()
 	next.over(j)

@@ -179,7 +179,7 @@ func (r *run) beginNew(ctx context.Context) error {
 	for _, left := range plan.Left {
 		r.warn("%s", left)
 	}
-	for _, s := range r.sides() {
+	for _, s := range r.sides() { // before either journal: one that refuses this leaves nothing at the other
 		if err := makeNamespace(ctx, s.Client); err != nil {
 			return err
 		}
@@ -214,9 +214,6 @@ func (r *run) selection() []string {
 
 // noteTarget writes the source's journal at the target, too.
 func (r *run) noteTarget(ctx context.Context) error {
-	if err := makeNamespace(ctx, r.target.Client); err != nil {
-		return err
-	}
 	next := *r.source.journal
 	next.Role, next.Phase = RoleTarget, PhasePlanned
 	next.over(r.target.journal)

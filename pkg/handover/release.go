@@ -244,11 +244,6 @@ func (r *run) markAborting(ctx context.Context) error {
 		if !s.journal.Active() {
 			continue
 		}
-		if s.journal.version == "" {
-			if err := makeNamespace(ctx, s.Client); err != nil {
-				return err
-			}
-		}
 		next := *s.journal
 		next.Phase, next.Runner, next.By = PhaseAborting, r.runner, r.by
 		if err := s.put(ctx, &next); err != nil {

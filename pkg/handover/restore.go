@@ -179,9 +179,6 @@ func (r *run) beginRestore(ctx context.Context, o RestoreOptions, graph *capi.Gr
 	for _, left := range graph.Missing {
 		r.warn("%s", left)
 	}
-	if err := makeNamespace(ctx, r.target.Client); err != nil {
-		return err
-	}
 	j := r.newJournal(RoleTarget, graph)
 	j.Source, j.Target, j.Owner, j.Hold = o.Source, r.target.party, o.Source, len(clusters) > 0
 	j.Epoch, j.Available, j.Snapshot, j.Pause = o.Epoch, o.Available, o.Snapshot, o.Pause

@@ -258,11 +258,6 @@ func (r *run) act(ctx context.Context) error {
 		if s.journal == nil || s.borrowed {
 			continue
 		}
-		if s.journal.version == "" { // recalled: its namespace may be gone with it
-			if err := makeNamespace(ctx, s.Client); err != nil {
-				return err
-			}
-		}
 		next := *s.journal
 		next.Runner, next.By = r.runner, r.by
 		if err := s.put(ctx, &next); err != nil {
@@ -301,6 +296,11 @@ func (r *run) sides() []*side {
 
 // put writes the journal of one side, over what this run knows of it.
 func (s *side) put(ctx context.Context, next *Journal) error {
+	if next.version == "" { // its namespace may not be there, or be gone with the journal that somebody has deleted
+		if err := makeNamespace(ctx, s.Client); err != nil {
+			return err
+		}
+	}
 	err := next.write(ctx, s.Client)
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		return diag.Wrap("write the journal at "+s.Name, ErrOvertaken, diag.Hint(ErrOvertaken))

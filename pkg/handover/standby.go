@@ -150,9 +150,6 @@ func (r *run) noteStandby(ctx context.Context, of string) (changed bool, err err
 	if j.IsStandby() && slices.Equal(j.Groups, groups) && j.Standby.Of == of {
 		return false, nil
 	}
-	if err := makeNamespace(ctx, r.target.Client); err != nil {
-		return false, err
-	}
 	next := r.newJournal(RoleStandby, &capi.Graph{})
 	next.Phase, next.Target, next.Groups, next.Standby, next.Activates = PhaseFenced, r.target.party, groups, &Standby{Of: of}, false
 	if j.IsStandby() && j.Standby.Of == of {
