@@ -60,7 +60,7 @@ func addonTask(ctx context.Context, a addon) (diag.Findings, error) {
 
 // tooEarly reports an object of Flux, which comes to a cluster after its add-ons.
 func tooEarly(o *object) diag.Findings {
-	if group, _, _ := strings.Cut(o.APIVersion, "/"); !strings.HasSuffix(group, ".toolkit.fluxcd.io") {
+	if !strings.HasSuffix(groupOf(o), ".toolkit.fluxcd.io") {
 		return nil
 	}
 	f := o.at("kind", RuleUnknownKind, "the cluster has no Flux yet, which comes after its add-ons: nothing carries this out",

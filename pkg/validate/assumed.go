@@ -140,7 +140,7 @@ func (r *run) doubtVersions(all []*object) {
 		return
 	}
 	for _, o := range all {
-		if group, _, _ := strings.Cut(o.APIVersion, "/"); !strings.HasSuffix(group, ".toolkit.fluxcd.io") {
+		if !strings.HasSuffix(groupOf(o), ".toolkit.fluxcd.io") {
 			continue
 		}
 		for i := range o.findings {

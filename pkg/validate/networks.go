@@ -57,7 +57,7 @@ var endpoint = netPath{ofEndpoint, "spec.controlPlaneEndpoint.host"}
 
 // networksOf reads the networks of a cluster from an object of Cluster API, and what is wrong with them by themselves.
 func networksOf(o *object, content map[string]any) ([]network, diag.Findings) {
-	group, _, _ := strings.Cut(o.APIVersion, "/")
+	group := groupOf(o)
 	if !strings.HasSuffix(group, clusterGroup) {
 		return nil, nil
 	}
@@ -129,7 +129,7 @@ func checkNetworks(all []*object) diag.Findings {
 	own := referable(all, func(o *object) bool { return len(o.networks) > 0 })
 	var out diag.Findings
 	for _, o := range all {
-		if group, _, _ := strings.Cut(o.APIVersion, "/"); o.Kind == "Cluster" && group == clusterGroup && o.content == nil {
+		if o.Kind == "Cluster" && groupOf(o) == clusterGroup && o.content == nil {
 			out = append(out, sharing(o.networksWith(own))...)
 		}
 	}

@@ -31,7 +31,7 @@ var versionRanges = map[string][]versionRange{
 
 // checkRanges reports what is no range of versions. Charts of a Git repository or a bucket have one version: Flux ignores the field there.
 func checkRanges(o *object, content map[string]any) diag.Findings {
-	group, _, _ := strings.Cut(o.APIVersion, "/")
+	group := groupOf(o)
 	if !strings.HasSuffix(group, ".toolkit.fluxcd.io") {
 		return nil
 	}

@@ -14,7 +14,7 @@ func checkRefused(o *object, content map[string]any) diag.Findings {
 		return nil
 	}
 	rule := RuleValue
-	if group, _, _ := strings.Cut(o.APIVersion, "/"); strings.HasSuffix(group, "cluster.x-k8s.io") {
+	if strings.HasSuffix(groupOf(o), "cluster.x-k8s.io") {
 		rule = RuleRefused
 	}
 	var out diag.Findings

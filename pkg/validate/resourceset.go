@@ -1,12 +1,12 @@
 package validate
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 	kjson "k8s.io/apimachinery/pkg/util/json"
@@ -43,7 +43,7 @@ func (s *resolver) checkResources(p place, o *object, ref reference) (out diag.F
 
 // notObjects says why a text is not a stream of objects; "" if it is one.
 func notObjects(text string) string {
-	decoder := yaml.NewDecoder(bytes.NewReader([]byte(text)))
+	decoder := yaml.NewDecoder(strings.NewReader(text))
 	for n := 1; ; n++ {
 		var document yaml.Node
 		switch err := decoder.Decode(&document); {
@@ -55,25 +55,9 @@ func notObjects(text string) string {
 		if len(document.Content) == 0 {
 			continue
 		}
-		top := yamledit.Resolve(document.Content[0])
-		if top.Kind == yaml.ScalarNode && top.Tag == "!!null" { // between two lines ---
-			continue
-		}
-		if hasField(top, "apiVersion") && !hasField(top, "kind") {
+		top := document.Content[0]
+		if yamledit.Text(yamledit.Lookup(top, "apiVersion")) != "" && yamledit.Text(yamledit.Lookup(top, "kind")) == "" {
 			return fmt.Sprintf("its document %d is no object: kind is missing", n)
 		}
 	}
-}
-
-// hasField tells whether a mapping has a field with a text in it.
-func hasField(n *yaml.Node, name string) bool {
-	if n.Kind != yaml.MappingNode {
-		return false
-	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == name {
-			return yamledit.Resolve(n.Content[i+1]).Value != ""
-		}
-	}
-	return false
 }

@@ -64,7 +64,7 @@ var settingsOf = []string{
 
 // runsOf reads what an object says of versions; nil where it says nothing.
 func runsOf(o *object, content map[string]any) *runs {
-	group, _, _ := strings.Cut(o.APIVersion, "/")
+	group := groupOf(o)
 	if !strings.HasSuffix(group, clusterGroup) {
 		return nil
 	}
@@ -200,7 +200,7 @@ func checkSkew(all []*object) diag.Findings {
 func (s *skew) check(o *object, own map[known]*object) diag.Findings {
 	var out diag.Findings
 	v, err := semver.ParseTolerant(o.runs.version)
-	group, _, _ := strings.Cut(o.APIVersion, "/")
+	group := groupOf(o)
 	if o.runs.version != "" && (group == clusterGroup || o.Kind == "KubeadmControlPlane") {
 		if _, strict := semver.Parse(strings.TrimPrefix(o.runs.version, "v")); strict != nil {
 			out = append(out, o.at(o.runs.field, RuleValue, fmt.Sprintf("%.80q is no version of Kubernetes", o.runs.version),
