@@ -119,11 +119,8 @@ func (r *Report) Write() error {
 // Commit writes the fleet.yaml of a report into the repo, and commits this file and no other. Errors: the repo is not the top of a Git
 // repository, its branch has no commit yet, or a fleet.yaml was made meanwhile.
 func (r *Report) Commit(ctx context.Context) error {
-	git, err := gitrepo.Open(r.Repo)
-	if errors.Is(err, gitrepo.ErrNotARepository) {
-		return diag.Wrap("commit", err,
-			"leave --commit out, and commit "+v1alpha1.FileName+" yourself: the repo is not the top of a Git repository")
-	}
+	git, err := gitrepo.OpenFor("commit", r.Repo,
+		"leave --commit out, and commit "+v1alpha1.FileName+" yourself: the repo is not the top of a Git repository")
 	if err != nil {
 		return err
 	}

@@ -137,16 +137,19 @@ func (m *master) announce(ctx context.Context) error {
 	if m.opts.Change.PullRequest {
 		return nil
 	}
-	run, o := thisRun(), m.opts.Change
-	o.Dir, o.Git, o.Push = m.opts.Dir, m.opts.Git, true
-	o.Edit = func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.BeginHandOver(m.opts.Master, run) }
+	run := thisRun()
+	err := m.push(ctx, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.BeginHandOver(m.opts.Master, run) })
+	return diag.Wrap("say in the fleet repo what "+m.result.Cluster+" is about to take over", err,
+		"nothing has changed hands; run the same command again")
+}
+
+// push makes an edit of the fleet repo, and pushes it.
+func (m *master) push(ctx context.Context, edit func(*fleetrepo.Repo) (*fleetrepo.Edit, error)) error {
+	o := m.opts.Change
+	o.Dir, o.Git, o.Push, o.Edit = m.opts.Dir, m.opts.Git, true, edit
 	changed, err := change.Make(ctx, o)
-	if err != nil {
-		return diag.Wrap("say in the fleet repo what "+m.result.Cluster+" is about to take over", err,
-			"nothing has changed hands; run the same command again")
-	}
-	if changed.Changed {
+	if err == nil && changed.Changed {
 		m.changed(changed)
 	}
-	return nil
+	return err
 }

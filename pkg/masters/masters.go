@@ -349,16 +349,10 @@ func (m *master) noteEnded(ctx context.Context) {
 		m.Report.Warn(unsaid)
 		return
 	}
-	o := m.opts.Change
-	o.Dir, o.Git, o.Push = m.opts.Dir, m.opts.Git, true
-	o.Edit = func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.NoteEnded(m.result.Parent, thisRun()) }
-	changed, err := change.Make(ctx, o)
+	run := thisRun()
+	err := m.push(ctx, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.NoteEnded(m.result.Parent, run) })
 	if err != nil {
 		m.Report.Warn(fmt.Sprintf("%s: %v", unsaid, err))
-		return
-	}
-	if changed.Changed {
-		m.changed(changed)
 	}
 }
 
