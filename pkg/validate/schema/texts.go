@@ -67,7 +67,8 @@ func unreadableText(t reflect.Type, value any, path string) []Problem {
 		return []Problem{{Type: Invalid, Path: path, Summary: fmt.Sprintf("%.40s is not in the format of this field", text)}}
 	}
 	if _, isText := value.(string); !isText {
-		return []Problem{{Type: WrongType, Path: path, Summary: "found " + described(fmt.Sprintf("%T", value)) + ", expected a " + format.what, Hint: format.hint}}
+		found := described(fmt.Sprintf("%T", value))
+		return []Problem{{Type: WrongType, Path: path, Summary: "found " + found + ", expected a " + format.what, Hint: format.hint}}
 	}
 	return []Problem{{Type: Invalid, Path: path, Summary: fmt.Sprintf("%.40s is no %s", text, format.what), Hint: format.hint}}
 }
