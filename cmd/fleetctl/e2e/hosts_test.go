@@ -55,7 +55,12 @@ var onKind = hostCase{
 		engine(f.t, "create", "--label", "io.x-k8s.kind.cluster="+f.name, "--name", f.name+"-control-plane", nodeImage(f.t))
 		f.t.Cleanup(func() { engine(f.t, "rm", "--force", f.name+"-control-plane") })
 	},
-	sweep: func(f *fleet) { removeContainers(f.t, f.name) },
+	sweep: func(f *fleet) {
+		// A management cluster that died deletes no cluster any more. Each of their nodes holds gigabytes.
+		for _, prefix := range []string{f.name, west + "-", east + "-", north + "-"} {
+			removeContainers(f.t, prefix)
+		}
+	},
 }
 
 // onEmbedded needs nothing: fleetctl finds no container engine, whether this machine has one or not.
