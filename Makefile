@@ -105,7 +105,8 @@ space := $(empty) $(empty)
 .PHONY: test-integration
 test-integration: ## Tests against a real kube-apiserver and etcd, built from their Go modules
 	$(OFFLINE_BUILD) -only control-plane,flux
-	KUBEBUILDER_ASSETS="$(PROGRAMS)" $(GO_TEST) . -trimpath -tags integration -timeout 25m -p 4 \
+	FLEETCTL_TEST_PROGRAMS="$$(cd "$(PROGRAMS)" && readlink -- * | cksum)" \
+	  KUBEBUILDER_ASSETS="$(PROGRAMS)" $(GO_TEST) . -trimpath -tags integration -timeout 25m -p 4 \
 	  -run '^($(subst $(space),|,$(INTEGRATION_TESTS)))$$' $(TESTFLAGS) $(INTEGRATION_PACKAGES)
 
 # The environment and the command of the end-to-end tests.

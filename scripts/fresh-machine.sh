@@ -110,11 +110,7 @@ trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 mkdir "$home/.tmp"
-git clone --quiet --no-checkout "$root" "$home/fleetctl"
-git -C "$home/fleetctl" reset --quiet
-(cd "$root" && git ls-files -z --cached --others --exclude-standard |
-  while read -r -d '' file; do [[ -e $file || -L $file ]] && printf '%s\0' "$file"; done |
-  tar --create --null --no-recursion --files-from=-) | tar --extract --no-same-owner --directory="$home/fleetctl"
+"$root/scripts/copy-clone.sh" "$home/fleetctl"
 
 writable=$(printf '%s\n' "$(go env GOCACHE)" "$(go env GOMODCACHE)" "$cache")
 while read -r folder; do
