@@ -303,6 +303,12 @@ vuln: ## Look for known vulnerabilities in what the code calls (needs the networ
 quickstart: ## From nothing to a fleet with a cluster in it; FLEETCTL_HOST=kind or embedded chooses
 	scripts/quickstart.sh
 
+.PHONY: bench-start
+bench-start: build ## What starting fleetctl takes, beside clusterctl and kubectl
+	$(OFFLINE_BUILD) -only peers
+	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" FLEETCTL_BENCH_PEERS="$(PROGRAMS)" \
+	env CGO_ENABLED=0 $(GO) test -trimpath -tags e2e -count=1 -run '^$$' -bench '^BenchmarkStart$$' -benchtime 1x ./cmd/fleetctl/fleetbench/...
+
 .PHONY: bench-init
 bench-init: build ## fleetctl init on each host against the peers' own programs in sequence, with the same images
 	scripts/with-engine.sh $(MAKE) --no-print-directory bundle
