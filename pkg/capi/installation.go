@@ -3,12 +3,15 @@ package capi
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/repository"
 
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -19,8 +22,8 @@ import (
 //     providers is applied but their Deployments.
 //   - cert-manager's own webhook configurations come last. They only check its objects, and until its webhook runs, they
 //     would keep the API server from taking the providers' Certificates.
-//   - A provider's Deployments come when the Secrets that their pods mount are there: a pod that waits for a Secret is
-//     retried ever more slowly.
+//   - A provider's Deployments come when the Secrets that their pods mount are there, and the CRDs of the core provider, which
+//     every manager reads at its start: a pod that waits for a Secret, or whose manager ends, is retried ever more slowly.
 type installation struct {
 	kube    *kube.Client
 	detail  func(string)
@@ -47,9 +50,13 @@ func (in *installation) apply(ctx context.Context, todo *plan) error {
 	if len(todo.missing) > 0 {
 		in.detail("installing providers")
 	}
+	core := newGate()
+	if !slices.ContainsFunc(todo.missing, isCore) {
+		core.open()
+	}
 	for _, components := range todo.missing {
 		group.Go(func() error {
-			if err := in.provider(groupCtx, components); err != nil {
+			if err := in.provider(groupCtx, components, core); err != nil {
 				return fmt.Errorf("install %s: %w", components.ManifestLabel(), err)
 			}
 			return nil
@@ -64,15 +71,50 @@ func (in *installation) apply(ctx context.Context, todo *plan) error {
 	return nil
 }
 
+// gate keeps managers from starting until the CRDs of the core provider are there.
+type gate struct {
+	once   sync.Once
+	opened chan struct{}
+}
+
+func newGate() *gate { return &gate{opened: make(chan struct{})} }
+
+// open lets all pass, from now on.
+func (g *gate) open() *gate {
+	g.once.Do(func() { close(g.opened) })
+	return g
+}
+
+func (g *gate) pass(ctx context.Context) error {
+	select {
+	case <-g.opened:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func isCore(components repository.Components) bool {
+	return components.Type() == clusterctlv1.CoreProviderType
+}
+
 // provider applies the components of one provider and then enters it in the inventory, as clusterctl does: a provider in the
-// inventory has all its objects.
-func (in *installation) provider(ctx context.Context, components repository.Components) error {
+// inventory has all its objects. Its managers start when the gate is open, which the core provider opens.
+func (in *installation) provider(ctx context.Context, components repository.Components, core *gate) error {
 	parts := split(components.Objs())
 	if err := in.do(ctx, parts.namespaces); err != nil {
 		return err
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
-	group.Go(func() error { return in.do(groupCtx, parts.base) })
+	group.Go(func() error {
+		if err := in.do(groupCtx, parts.base); err != nil {
+			return err
+		}
+		if isCore(components) {
+			core.open()
+		}
+		return nil
+	})
 	group.Go(func() error {
 		if err := in.do(groupCtx, parts.custom); err != nil {
 			return err
@@ -80,6 +122,9 @@ func (in *installation) provider(ctx context.Context, components repository.Comp
 		return in.waitSecrets(groupCtx, parts)
 	})
 	if err := group.Wait(); err != nil {
+		return err
+	}
+	if err := core.pass(ctx); err != nil {
 		return err
 	}
 	if err := in.start(ctx, eager(parts.deployments)); err != nil {

@@ -106,7 +106,7 @@ func (d *Deletion) add(c Cluster) {
 	for _, r := range c.Resources {
 		switch {
 		case r.Proof == ProofNone:
-			d.Kept = append(d.Kept, Kept{r, "its tags name no fleet: it may be another one's"})
+			d.Kept = append(d.Kept, Kept{r, "nothing on it names a fleet: it may be another one's"})
 		case len(r.Users) > 0:
 			d.Kept = append(d.Kept, Kept{r, "others use it, too: " + strings.Join(r.Users, ", ")})
 		default:

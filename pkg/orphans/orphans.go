@@ -70,7 +70,7 @@ const (
 	ProofTag Proof = "tag"
 	// ProofNetwork: the resource is in a network of its cluster that has the fleet's tag.
 	ProofNetwork Proof = "network"
-	// ProofNone: the tags name a cluster, and no fleet.
+	// ProofNone: tags, or what a cloud has in their place, name a cluster, and no fleet.
 	ProofNone Proof = "none"
 )
 

@@ -143,7 +143,7 @@ func TestDelete(t *testing.T) {
 		kept = append(kept, k.ID+": "+k.Why)
 	}
 	want := []string{
-		"used: others use it, too: web", "unproven: its tags name no fleet: it may be another one's",
+		"used: others use it, too: web", "unproven: nothing on it names a fleet: it may be another one's",
 		"bucket: fleetctl does not delete resources of this kind",
 	}
 	if !slices.Equal(kept, want) {

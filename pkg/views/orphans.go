@@ -160,7 +160,7 @@ func orphansNotes(w io.Writer, report *orphans.Report) {
 	}
 	for _, c := range report.Clusters {
 		if !c.Proven {
-			ui.Fprintf(w, "Cluster %s: resources with the proof \"none\" may belong to another fleet: their tags name no fleet.\n", c.Name)
+			ui.Fprintf(w, "Cluster %s: resources with the proof \"none\" may belong to another fleet: nothing on them names one.\n", c.Name)
 		}
 		if len(c.UsedBy) > 0 {
 			ui.Fprintf(w, "Cluster %s: others use its network: %s\n", c.Name, strings.Join(c.UsedBy, ", "))
@@ -175,7 +175,7 @@ func orphansNotes(w io.Writer, report *orphans.Report) {
 	}
 	switch n := report.Count(); {
 	case n > 0:
-		ui.Fprintf(w, "%s, as far as tags tell. Look at each; `fleetctl orphans --delete CLUSTER` deletes what proves to be the "+
+		ui.Fprintf(w, "%s, as far as the clouds tell. Look at each; `fleetctl orphans --delete CLUSTER` deletes what proves to be the "+
 			"fleet's.\n", plain.Count(n, "orphan"))
 	case report.Complete:
 		ui.Fprintf(w, "No orphans: the fleet's management clusters own all cloud resources of its clusters.\n")

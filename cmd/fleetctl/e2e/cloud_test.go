@@ -3,13 +3,11 @@
 package e2e
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -118,7 +116,7 @@ const firstKey, secondKey = "AKIAFIRST", "AKIASECOND"
 func (a *onAWS) inits(t *testing.T) {
 	made := decode[initResult](t, a.ok("init", "--provider", "aws", "--bundle", os.Getenv(envBundle),
 		"--kubernetes-version", kubernetesVersion,
-		"--timeout", "10m", "-o", "json").stdout)
+		"--timeout", "30m", "-o", "json").stdout)
 	a.mgmt = a.client(made.Kubeconfig)
 }
 
@@ -212,46 +210,69 @@ func (a *onAWS) keepsSecrets(t *testing.T) {
 	bundle := filepath.Join(a.base, "support.tar.gz")
 	a.ok("support-bundle", "--file", bundle)
 	unpacked := unpackBundle(t, bundle) // what is in it is compressed, and a secret would not be found there
-	for _, secret := range a.secrets {
-		words := traces(secret)
-		in := func(content []byte) bool {
-			return slices.ContainsFunc(words, func(word []byte) bool { return bytes.Contains(content, word) })
+	found := newTraces(a.secrets...)
+	for _, p := range processTable(t) {
+		environment, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.pid)) // one that has ended has none
+		if found.in([]byte(p.command)) || found.in(environment) && p.pid != os.Getpid() {
+			t.Errorf("a secret key is in the arguments or the environment of process %d %s", p.pid, p.name)
 		}
-		for _, p := range processTable(t) {
-			environment, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.pid)) // one that has ended has none
-			if in([]byte(p.command)) || in(environment) && p.pid != os.Getpid() {
-				t.Errorf("a secret key is in the arguments or the environment of process %d %s", p.pid, p.name)
-			}
+	}
+	holders := 0
+	for _, file := range filesWith(t, found, a.dir, a.state, a.home, a.temp, unpacked) {
+		if a.holdsSecrets(t, file) {
+			holders++
+		} else {
+			t.Errorf("a secret key is in %s", file)
 		}
-		for _, file := range slices.Sorted(maps.Keys(filesWith(t, words, a.dir, a.state, a.home, a.temp, unpacked))) {
-			if !a.holdsSecrets(t, file) {
-				t.Errorf("a secret key is in %s", file)
-			}
-		}
-		if history := a.git("log", "-p", "--all"); in([]byte(history)) {
-			t.Error("a secret key is in Git")
-		}
+	}
+	if holders == 0 {
+		t.Error("no secret key is where the management cluster keeps them: this does not find what it looks for")
+	}
+	if history := a.git("log", "-p", "--all"); found.in([]byte(history)) {
+		t.Error("a secret key is in Git")
 	}
 }
 
-// traces are the bytes that betray a secret: some of its own, in any place, and of what it is encoded to, wherever that begins.
-func traces(secret string) (words [][]byte) {
-	const window, edge = 16, 4 // base64 shares letters with what is beside it
-	add := func(text string) {
-		for i := 0; i+window <= len(text); i++ {
-			words = append(words, []byte(text[i:i+window]))
+// traces are the bytes that betray secrets: some of their own, in any place, and of what they are encoded to, wherever that begins. All
+// have the same length, so that one pass finds any of them.
+type traces struct {
+	words  map[string]bool
+	begins [1 << 16]bool // by the first two bytes of a word
+}
+
+const traceLength = 16
+
+func newTraces(secrets ...string) *traces {
+	tr := &traces{words: map[string]bool{}}
+	const edge = 4 // base64 shares letters with what is beside it
+	for _, secret := range secrets {
+		tr.add(secret)
+		tr.add(hex.EncodeToString([]byte(secret)))
+		reversed := []byte(secret)
+		slices.Reverse(reversed)
+		tr.add(string(reversed))
+		for shift := range 3 {
+			text := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat("x", shift) + secret))
+			tr.add(text[edge : len(text)-edge])
 		}
 	}
-	add(secret)
-	add(hex.EncodeToString([]byte(secret)))
-	reversed := []byte(secret)
-	slices.Reverse(reversed)
-	add(string(reversed))
-	for shift := range 3 {
-		text := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat("x", shift) + secret))
-		add(text[edge : len(text)-edge])
+	return tr
+}
+
+func (tr *traces) add(text string) {
+	for i := 0; i+traceLength <= len(text); i++ {
+		tr.words[text[i:i+traceLength]] = true
+		tr.begins[uint16(text[i])<<8|uint16(text[i+1])] = true
 	}
-	return words
+}
+
+func (tr *traces) in(content []byte) bool {
+	for i := 0; i+traceLength <= len(content); i++ {
+		if tr.begins[uint16(content[i])<<8|uint16(content[i+1])] && tr.words[string(content[i:i+traceLength])] {
+			return true
+		}
+	}
+	return false
 }
 
 // holdsSecrets tells whether a file is where a management cluster keeps Secrets: the database of its API server, and what that gives the
@@ -285,9 +306,9 @@ func unpackBundle(t *testing.T, bundle string) string {
 	return dir
 }
 
-func filesWith(t *testing.T, words [][]byte, folders ...string) map[string]bool {
+// filesWith are the files in folders with a trace of a secret.
+func filesWith(t *testing.T, secrets *traces, folders ...string) (found []string) {
 	t.Helper()
-	found := map[string]bool{}
 	for _, folder := range folders {
 		err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 			if errors.Is(err, fs.ErrNotExist) {
@@ -300,10 +321,8 @@ func filesWith(t *testing.T, words [][]byte, folders ...string) map[string]bool 
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
-			for _, word := range words {
-				if bytes.Contains(content, word) {
-					found[path] = true
-				}
+			if secrets.in(content) {
+				found = append(found, path)
 			}
 			return nil
 		})
@@ -311,7 +330,8 @@ func filesWith(t *testing.T, words [][]byte, folders ...string) map[string]bool 
 			t.Fatal(err)
 		}
 	}
-	return found
+	slices.Sort(found)
+	return slices.Compact(found) // one folder may be within another
 }
 
 func (a *onAWS) tearsDown(t *testing.T) {
@@ -319,7 +339,7 @@ func (a *onAWS) tearsDown(t *testing.T) {
 		Leftovers []string `json:"leftovers"`
 		Orphaned  []string `json:"orphaned"`
 		NotAsked  []string `json:"notAsked"`
-	}](t, a.ok("teardown", "--delete-clusters", "--yes", "--timeout", "10m", "-o", "json").stdout)
+	}](t, a.ok("teardown", "--delete-clusters", "--yes", "--timeout", "30m", "-o", "json").stdout)
 	// The machine never booted: nobody there can say what was made from inside. The cloud was asked, and says that there is nothing.
 	if len(r.Leftovers) > 0 || len(r.Orphaned) > 0 || len(r.NotAsked) != 1 || !strings.HasPrefix(r.NotAsked[0], "shop/shop: ") {
 		t.Errorf("it says: %+v", r)

@@ -208,8 +208,8 @@ func (f *fleet) hasNodes(t *testing.T, controlPlane, workers int, inCloud func()
 }
 
 func (a *onAWS) removes(t *testing.T) {
-	a.ok("cluster", "remove", "shop", "--commit", "--wait", "--timeout", "3m")
-	a.ok("cluster", "remove", "shop", "--yes", "--commit", "--wait", "--timeout", "6m")
+	a.ok("cluster", "remove", "shop", "--commit", "--wait", "--timeout", "9m")
+	a.ok("cluster", "remove", "shop", "--yes", "--commit", "--wait", "--timeout", "18m")
 	if left := a.aws.left(t); len(left) > 0 {
 		t.Errorf("AWS has still %v", left)
 	}

@@ -66,7 +66,7 @@ func (p *pivotOnAWS) declaresFleetWith(more string) {
 func (p *pivotOnAWS) bootstrap() []string {
 	return []string{
 		"bootstrap", "--pivot-to", platform, "--bundle", os.Getenv(envBundle), "--kubeconfig-out", p.kubeconfig,
-		"--clusters-timeout", "15m", "-o", "json",
+		"--clusters-timeout", "45m", "-o", "json",
 	}
 }
 
@@ -174,8 +174,8 @@ func (p *pivotOnAWS) scalesBoth(t *testing.T) {
 
 // removesShop leaves what platform has: half of all.
 func (p *pivotOnAWS) removesShop(t *testing.T) {
-	p.ok("cluster", "remove", "shop", "--push", "--wait", "--timeout", "3m")
-	p.ok("cluster", "remove", "shop", "--yes", "--push", "--wait", "--timeout", "6m")
+	p.ok("cluster", "remove", "shop", "--push", "--wait", "--timeout", "9m")
+	p.ok("cluster", "remove", "shop", "--yes", "--push", "--wait", "--timeout", "18m")
 	hasEach(t, kinds(p.aws.left(t)), map[string]int{
 		"vpc": 1, "subnet": 6, "internet-gateway": 1, "nat-gateway": 3, "address": 3, "load-balancer": 1, "target-group": 1, "instance": 3,
 	})
@@ -199,7 +199,7 @@ func (p *pivotOnAWS) undoes(t *testing.T) {
 	if now := kinds(p.aws.left(t)); now["vpc"] != 1 || now["instance"] != 3 {
 		t.Errorf("AWS has %v", now)
 	}
-	p.ok("teardown", "--management", undoer, "--delete-clusters", "--yes", "--timeout", "10m")
+	p.ok("teardown", "--management", undoer, "--delete-clusters", "--yes", "--timeout", "30m")
 	if left := p.aws.left(t); len(left) > 0 {
 		t.Errorf("AWS has still %v", left)
 	}

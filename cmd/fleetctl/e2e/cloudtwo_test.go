@@ -67,7 +67,7 @@ func (c *inTwoClouds) declares(t *testing.T) {
 }
 
 func (c *inTwoClouds) inits(t *testing.T) {
-	made := decode[initResult](t, c.ok("init", "--bundle", os.Getenv(envBundle), "--timeout", "10m", "-o", "json").stdout)
+	made := decode[initResult](t, c.ok("init", "--bundle", os.Getenv(envBundle), "--timeout", "30m", "-o", "json").stdout)
 	c.aws.mgmt = c.client(made.Kubeconfig)
 	c.vsphere.mgmt = c.aws.mgmt
 	c.vsphere.givesPassword(t)
@@ -150,10 +150,10 @@ func (c *inTwoClouds) hasWorkers(t *testing.T, aws, vsphere int) {
 
 func (c *inTwoClouds) removes(t *testing.T) {
 	for _, name := range []string{inAWS, inVSphere} {
-		c.ok("cluster", "remove", name, "--push", "--wait", "--timeout", "3m")
+		c.ok("cluster", "remove", name, "--push", "--wait", "--timeout", "9m")
 	}
 	for _, name := range []string{inAWS, inVSphere} {
-		c.ok("cluster", "remove", name, "--yes", "--push", "--wait", "--timeout", "6m")
+		c.ok("cluster", "remove", name, "--yes", "--push", "--wait", "--timeout", "18m")
 	}
 	if left := slices.Concat(c.aws.aws.left(t), c.vsphere.vsphere.left(t)); len(left) > 0 {
 		t.Errorf("the clouds have still %v", left)

@@ -80,7 +80,7 @@ func newVSphere(t *testing.T, store *imagestore.Store) *onVSphere {
 func (v *onVSphere) inits(t *testing.T) {
 	made := decode[initResult](t, v.ok("init", "--provider", "vsphere", "--bundle", os.Getenv(envBundle),
 		"--kubernetes-version", kubernetesVersion,
-		"--timeout", "10m", "-o", "json").stdout)
+		"--timeout", "30m", "-o", "json").stdout)
 	v.mgmt = v.client(made.Kubeconfig)
 }
 
@@ -155,8 +155,8 @@ func (v *onVSphere) running(t *testing.T) (ids []string) {
 }
 
 func (v *onVSphere) removes(t *testing.T) {
-	v.ok("cluster", "remove", "shop", "--commit", "--wait", "--timeout", "3m")
-	v.ok("cluster", "remove", "shop", "--yes", "--commit", "--wait", "--timeout", "6m")
+	v.ok("cluster", "remove", "shop", "--commit", "--wait", "--timeout", "9m")
+	v.ok("cluster", "remove", "shop", "--yes", "--commit", "--wait", "--timeout", "18m")
 	if left := v.vsphere.left(t); len(left) > 0 {
 		t.Errorf("vCenter has still %v", left)
 	}

@@ -1,0 +1,94 @@
+//go:build integration
+
+package capi
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
+)
+
+// slowCRD holds the requests that write one CRD, and notes which managers of providers are started meanwhile.
+type slowCRD struct {
+	http.RoundTripper
+	hold time.Duration
+
+	begun chan struct{} // the first manager was started too early
+	mu    sync.Mutex
+	early []string
+	there bool
+}
+
+const slowName = "machinedeployments.cluster.x-k8s.io"
+
+func (s *slowCRD) RoundTrip(r *http.Request) (*http.Response, error) {
+	writes := r.Method == http.MethodPatch || r.Method == http.MethodPost
+	switch {
+	case writes && strings.HasSuffix(r.URL.Path, "/customresourcedefinitions/"+slowName):
+		select {
+		case <-s.begun:
+		case <-time.After(s.hold):
+		}
+		response, err := s.RoundTripper.RoundTrip(r)
+		s.mu.Lock()
+		s.there = true
+		s.mu.Unlock()
+		return response, err
+	case writes && strings.Contains(r.URL.Path, "/deployments/") && !strings.Contains(r.URL.Path, "/cert-manager/"):
+		s.mu.Lock()
+		if !s.there {
+			s.early = append(s.early, r.URL.Path)
+			if len(s.early) == 1 {
+				close(s.begun)
+			}
+		}
+		s.mu.Unlock()
+	}
+	return s.RoundTripper.RoundTrip(r)
+}
+
+// TestManagersStartAfterCoreCRDs: a manager that starts before the CRDs of the core provider ends at once, and the pod of one that has
+// ended is tried again ever more slowly.
+func TestManagersStartAfterCoreCRDs(t *testing.T) {
+	_, kubeconfig := kubetest.Start(t)
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slow := &slowCRD{hold: 5 * time.Second, begun: make(chan struct{})}
+	config.Wrap(func(rt http.RoundTripper) http.RoundTripper {
+		slow.RoundTripper = rt
+		return slow
+	})
+	c, err := kube.NewForConfig(config, kube.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := writeRepository(t)
+	withClusterCRDs(t, root)
+	playControllers(t, c)
+	source := newTestSource(t, SourceOptions{Repository: root})
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	if _, err := m.Install(ctx, source, InstallOptions{Providers: resolve(t, source, allProviders)}); err != nil {
+		t.Fatal(err)
+	}
+	if len(slow.early) > 0 {
+		t.Errorf("before %s was there, it started %v", slowName, slow.early)
+	}
+	if !slow.there {
+		t.Errorf("%s was never written", slowName)
+	}
+}
