@@ -15,7 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
-// Check refuses to make a second owner of what the snapshot holds.
+// Check refuses a restore that would give a cluster of the snapshot a second owner.
 func (r *Restoration) Check(ctx context.Context, sourceIsGone bool) error {
 	if r.Snap.HandedOver != "" {
 		return refuseHandedOverSince(r.session.Mgmt.Name, r.Snap)
@@ -71,7 +71,7 @@ func (r *Restoration) Check(ctx context.Context, sourceIsGone bool) error {
 		r.Snap.ManagementCluster, plain.Ago(r.Snap.Taken), r.Snap.By, here)
 }
 
-// refuseHeld refuses a snapshot of a management cluster that lives, and has what the snapshot holds.
+// refuseHeld refuses a snapshot if its management cluster lives and still has clusters of the snapshot.
 func (r *Restoration) refuseHeld(ctx context.Context, client *kube.Client) error {
 	there, err := management.Clusters(ctx, client)
 	if err != nil {
@@ -91,8 +91,8 @@ func (r *Restoration) refuseHeld(ctx context.Context, client *kube.Client) error
 		plain.Names(held, 8))
 }
 
-// checkOwners refuses what others manage by now or, where that is agreed to, has it come back paused: nobody acts on it then, and `cluster
-// detach` takes it away.
+// checkOwners refuses a snapshot with clusters that another management cluster manages now. If the user agrees, it restores these clusters
+// as paused instead: nobody acts on them, and `cluster detach` removes them.
 func (r *Restoration) checkOwners(ctx context.Context) error {
 	others := handover.Elsewhere(ctx, r.Snap.Objects, r.Snap.Fleet, r.Snap.ManagementCluster)
 	if len(others) == 0 {
@@ -108,16 +108,16 @@ func (r *Restoration) checkOwners(ctx context.Context) error {
 	return r.pause(slices.Sorted(maps.Keys(others)))
 }
 
-// pause has those Clusters come back paused.
+// pause makes the restore bring these Clusters back paused.
 func (r *Restoration) pause(clusters []string) (err error) {
 	r.paused = clusters
 	r.Snap.Objects, err = capi.PausedIn(r.Snap.Objects, func(cluster string) bool { return slices.Contains(clusters, cluster) })
 	return err
 }
 
-// checkOwnersAgain is checkOwners for a run that goes on. What the run that began has paused stays so, whatever its owner answers by now.
-// What got another owner since may be there unpaused already: it is refused. Once that run has taken over, what the snapshot holds is
-// needed no more.
+// checkOwnersAgain is checkOwners for a run that continues a restore. A cluster that the first run has paused stays paused, whatever its
+// owner answers now. A cluster that got another owner since then may already be here without a pause, so it is refused. After the take-over
+// nobody needs the snapshot any more.
 func (r *Restoration) checkOwnersAgain(ctx context.Context, journal *handover.Journal) error {
 	if journal.Phase.Committed() {
 		return nil
