@@ -125,7 +125,7 @@ func (p *Move) refusal(ctx context.Context) error {
 	return p.checkSource()
 }
 
-// noSource is the error about a management cluster that does not run or has no work.
+// noSource is the error about a management cluster that does not run or does not exist.
 func (p *Move) noSource(ctx context.Context) error {
 	st, err := p.session.Host.State(ctx)
 	if err == nil && st == host.StateAbsent {

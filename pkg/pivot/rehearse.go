@@ -14,8 +14,8 @@ func (p *Move) rehearsal(name string) following.Rehearsal {
 	return following.Rehearsal{Name: name, Warn: p.session.Deps.Report.Warn}
 }
 
-// rehearse tries at the target what its Flux would do with the content of the remote, before the objects arrive. It tries an object that
-// still is at the source where the object will be. The pivot rehearses once more with the objects that have arrived.
+// rehearse tries at the target what its Flux would do with the content of the remote, before the hand-over copies any object. It reads the
+// objects that will be copied at the source. The pivot rehearses once more with the copies.
 func (p *Move) rehearse(ctx context.Context, target *kube.Client, name string, plan *handover.Plan) error {
 	s, r := p.session, p.rehearsal(name)
 	read, err := r.CheckOut(ctx, s.Opts.Dir, s.Fleet.Spec.Git.Branch, s.PushAuth())
