@@ -201,7 +201,7 @@ func (c *checks) checkDeployKey(ctx context.Context) preflight.Result {
 		return preflight.FailWith(err)
 	}
 	where := "as a read-only deploy key of the repository"
-	if page := session.DeployKeyPage(git.URL); page != "" {
+	if page := git.DeployKeyPage(); page != "" {
 		where = "as a read-only deploy key at " + page
 	}
 	return preflight.Fail(fmt.Sprintf("add this key %s, then run the same command again: %s", where, strings.TrimSpace(key.Public)),

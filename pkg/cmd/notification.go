@@ -94,7 +94,7 @@ Secret of flux-system that the fleet repo has already.` + editing,
 	}
 	fs := c.Flags()
 	fs.StringVar((*string)(&n.Type), "type", "",
-		"where it goes: slack, teams or webhook for messages; github, gitlab or gitea for the status of commits (required)")
+		"where it goes: slack, teams or webhook for messages; "+v1alpha1.ForgeNames(" or ")+" for the status of commits (required)")
 	fs.StringVar(&n.Address, "address", "",
 		"address of a webhook that is no secret, or of the repository whose commits get a status (default: spec.git.url)")
 	fs.StringVar(&n.Channel, "channel", "", "channel of Slack (default: the webhook's channel)")

@@ -4,40 +4,36 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/blang/semver/v4"
-
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo/internal/charts"
 	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/version"
 )
 
-// ChartState compares a chart of the repo with this fleetctl's chart.
-type ChartState string
-
-// The states of a chart.
-const (
-	// ChartCurrent has all that is new; its team may have changed it.
-	ChartCurrent ChartState = "current"
-	// ChartBehind lacks something that is new.
-	ChartBehind ChartState = "behind"
-	// ChartAhead was brought by a newer fleetctl than this one.
-	ChartAhead ChartState = "ahead"
-	// ChartOwn is the team's own chart: fleetctl has no chart of that name, or fleet.lock has no record of it.
-	ChartOwn ChartState = "own"
+// What UpdateCharts and Charts say of a chart. The package charts explains each.
+type (
+	// Chart is a chart of the fleet repo.
+	Chart = charts.Chart
+	// ChartState compares a chart of the repo with this fleetctl's chart.
+	ChartState = charts.State
+	// Prefer says whose lines count where the team and fleetctl have changed the same ones.
+	Prefer = charts.Prefer
 )
 
-// Chart is a chart of the fleet repo.
-type Chart struct {
-	Name string `json:"name"`
-	// Fleetctl is the version of fleetctl that brought it.
-	Fleetctl string     `json:"fleetctl,omitempty"`
-	State    ChartState `json:"state"`
-	// Changed says that the team has changed it since.
-	Changed bool `json:"changed"`
-}
+// The states of a chart, and whose lines count.
+const (
+	ChartCurrent = charts.Current
+	ChartBehind  = charts.Behind
+	ChartAhead   = charts.Ahead
+	ChartOwn     = charts.Own
+
+	PreferNobody   = charts.PreferNobody
+	PreferTeam     = charts.PreferTeam
+	PreferFleetctl = charts.PreferFleetctl
+)
 
 // Charts lists the charts of the repo, by name. Errors: a fleet.lock or a chart that cannot be read.
 func (r *Repo) Charts() ([]Chart, error) {
@@ -59,40 +55,9 @@ func (r *Repo) Charts() ([]Chart, error) {
 			continue
 		}
 		locked, brought := lockedChart(lock, name)
-		all = append(all, chartOf(name, have, locked, brought))
+		all = append(all, charts.Compare(name, have, locked, brought))
 	}
 	return all, nil
-}
-
-// chartOf compares a chart with the files have to its record in fleet.lock and to this fleetctl's chart. Both may be nil.
-func chartOf(name string, have []manifest.File, locked *v1alpha1.LockedChart, brought []manifest.File) Chart {
-	c := Chart{Name: name, State: ChartOwn}
-	switch mine := version.Get().Version; {
-	case brought == nil:
-	case locked == nil:
-		// Its origin is not known, and does not matter.
-		if scaffold.Digest(have) == scaffold.Digest(brought) {
-			c.Fleetctl, c.State = mine, ChartCurrent
-		}
-	default:
-		c.Fleetctl, c.State, c.Changed = locked.Fleetctl, ChartBehind, scaffold.Digest(have) != locked.SHA256
-		if scaffold.Digest(brought) == locked.SHA256 {
-			c.State = ChartCurrent
-		} else if newer(locked.Fleetctl, mine) {
-			c.State = ChartAhead
-		}
-	}
-	return c
-}
-
-// newer tells whether a version is later than another one. It is false for builds that are not releases.
-func newer(a, b string) bool {
-	va, err := semver.ParseTolerant(a)
-	if err != nil {
-		return false
-	}
-	vb, err := semver.ParseTolerant(b)
-	return err == nil && va.GT(vb)
 }
 
 // lockedChart returns the record in fleet.lock of a chart from fleetctl, and the files of this fleetctl's chart. Each is nil if there is
@@ -109,16 +74,6 @@ func lockedChart(lock *v1alpha1.Lock, name string) (*v1alpha1.LockedChart, []man
 	return &lock.Charts[i], brought
 }
 
-// Prefer says whose lines count where the team and fleetctl have changed the same ones.
-type Prefer string
-
-// Whose lines count. PreferNobody makes it an error.
-const (
-	PreferNobody   Prefer = ""
-	PreferTeam     Prefer = "team"
-	PreferFleetctl Prefer = "fleetctl"
-)
-
 // ChartHistory looks a chart up in the history of the repo: its files when they had that digest, nil where they never had.
 type ChartHistory func(name, sha256 string) ([]manifest.File, error)
 
@@ -127,7 +82,7 @@ type ChartHistory func(name, sha256 string) ([]manifest.File, error)
 // of the merge is this fleetctl's chart if the Git history has it, and otherwise nothing. Errors: an unknown chart, a chart that fleetctl
 // does not bring, and all lines that both sides have changed, each with its file and line.
 func (r *Repo) UpdateCharts(names []string, prefer Prefer, history ChartHistory) (*Edit, error) {
-	charts, err := r.Charts()
+	all, err := r.Charts()
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +90,7 @@ func (r *Repo) UpdateCharts(names []string, prefer Prefer, history ChartHistory)
 	if err != nil {
 		return nil, err
 	}
-	chosen, err := chooseCharts(charts, names)
+	chosen, err := chooseCharts(all, names)
 	if err != nil {
 		return nil, err
 	}
@@ -205,12 +160,12 @@ func (r *Repo) lockCharts(e *Edit, brought map[string][]manifest.File) error {
 }
 
 // chooseCharts returns the named charts, or all charts without names.
-func chooseCharts(charts []Chart, names []string) ([]Chart, error) {
+func chooseCharts(all []Chart, names []string) ([]Chart, error) {
 	if len(names) == 0 {
-		return charts, nil
+		return all, nil
 	}
-	known := make([]string, 0, len(charts))
-	for _, c := range charts {
+	known := make([]string, 0, len(all))
+	for _, c := range all {
 		known = append(known, c.Name)
 	}
 	var chosen []Chart
@@ -222,7 +177,7 @@ func chooseCharts(charts []Chart, names []string) ([]Chart, error) {
 		if _, err := scaffold.ChartFiles(name); err != nil {
 			return nil, diag.Errorf("change it in an editor", "the chart %s is the team's own: fleetctl brings none of that name", name)
 		}
-		chosen = append(chosen, charts[i])
+		chosen = append(chosen, all[i])
 	}
 	return chosen, nil
 }

@@ -23,7 +23,7 @@ func (r *Repo) AddCI(forge v1alpha1.ForgeType, version string) (*Edit, error) {
 	missing := scaffold.Missing(files, r.exists)
 	e := &Edit{Summary: "Validate pull requests, and say what they do"}
 	e.Changes.Write(missing...)
-	if forge == v1alpha1.ForgeGitLab && r.exists(".gitlab-ci.yml") {
+	if format, _ := forge.Pipelines(); format == v1alpha1.PipelinesOfGitLab && r.exists(".gitlab-ci.yml") {
 		e.Notes = append(e.Notes, "The repo already has its own pipeline: add `"+scaffold.IncludeFleet+"` in .gitlab-ci.yml.")
 	}
 	if forge == v1alpha1.ForgeGitHub {

@@ -33,7 +33,7 @@ func FuzzHandler(f *testing.F) {
 	} {
 		f.Add([]byte(request))
 	}
-	h := newHandler(f.TempDir(), Credentials{Username: "fleetctl", Password: "password"}, nil)
+	h := NewHandler(f.TempDir(), Credentials{Username: "fleetctl", Password: "password"}, nil)
 	h.identity = "identity"
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		request, err := http.ReadRequest(bufio.NewReader(strings.NewReader(string(raw))))

@@ -46,32 +46,29 @@ func URL(host string, port int) string {
 	return (&url.URL{Scheme: "https", Host: host + ":" + strconv.Itoa(port), Path: RepoPath}).String()
 }
 
-// Handler serves the repository in repoDir read-only at RepoPath, to clients with the credentials. repoDir is a working tree or a bare
-// repository. The handler needs git (see CheckGit). It logs failures to log; nil discards them.
-func Handler(repoDir string, credentials Credentials, log *slog.Logger) http.Handler {
-	return newHandler(repoDir, credentials, log)
+// Handler serves one repository. NewHandler makes it.
+type Handler struct {
+	repoDir            string
+	log                *slog.Logger
+	slots              chan struct{}
+	username, password [sha256.Size]byte
+	identity           string // answers the health check, which tells this server from another one at its address
 }
 
-func newHandler(repoDir string, credentials Credentials, log *slog.Logger) *handler {
+// NewHandler returns a Handler that serves the repository in repoDir read-only at RepoPath, to clients with the credentials. repoDir is a
+// working tree or a bare repository. The handler needs git (see CheckGit). It logs failures to log; nil discards them.
+func NewHandler(repoDir string, credentials Credentials, log *slog.Logger) *Handler {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &handler{
+	return &Handler{
 		repoDir: repoDir, log: log, slots: make(chan struct{}, maxConcurrent),
 		username: sha256.Sum256([]byte(credentials.Username)), password: sha256.Sum256([]byte(credentials.Password)),
 	}
 }
 
-type handler struct {
-	repoDir            string
-	log                *slog.Logger
-	slots              chan struct{}
-	username, password [sha256.Size]byte
-	identity           string
-}
-
 // ServeHTTP answers the two requests of the Git protocol and the health check, and nothing else.
-func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	// A connection keeps the deadline of its last request, so each request sets a new one.
 	if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(stallTime)); err != nil {
 		h.log.Error("request failed", "error", err)
@@ -102,14 +99,14 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 }
 
 // authorized compares digests in constant time, so that its duration tells nothing about the credentials.
-func (h *handler) authorized(req *http.Request) bool {
+func (h *Handler) authorized(req *http.Request) bool {
 	username, password, _ := req.BasicAuth()
 	u, p := sha256.Sum256([]byte(username)), sha256.Sum256([]byte(password))
 	return subtle.ConstantTimeCompare(u[:], h.username[:])&subtle.ConstantTimeCompare(p[:], h.password[:]) == 1
 }
 
 // limited runs serve for at most requestTime, and at most maxConcurrent of them at once. A client that disconnects ends its request.
-func (h *handler) limited(w http.ResponseWriter, req *http.Request, serve func(context.Context, *reply, *http.Request) error) {
+func (h *Handler) limited(w http.ResponseWriter, req *http.Request, serve func(context.Context, *reply, *http.Request) error) {
 	ctx, cancel := context.WithTimeout(req.Context(), requestTime)
 	defer cancel()
 	select {
@@ -142,7 +139,7 @@ type statusError struct {
 
 func (e *statusError) Error() string { return e.text }
 
-func (h *handler) advertise(ctx context.Context, w *reply, req *http.Request) error {
+func (h *Handler) advertise(ctx context.Context, w *reply, req *http.Request) error {
 	protocol := protocolVersion(req.Header)
 	w.Header().Set("Content-Type", "application/x-git-upload-pack-advertisement")
 	if protocol < 2 {
@@ -151,7 +148,7 @@ func (h *handler) advertise(ctx context.Context, w *reply, req *http.Request) er
 	return h.run(ctx, w, http.NoBody, protocol, true)
 }
 
-func (h *handler) pack(ctx context.Context, w *reply, req *http.Request) error {
+func (h *Handler) pack(ctx context.Context, w *reply, req *http.Request) error {
 	if req.Header.Get("Content-Type") != "application/x-git-upload-pack-request" {
 		return &statusError{http.StatusUnsupportedMediaType, "not a request of git-upload-pack"}
 	}
@@ -192,7 +189,7 @@ func requestBody(w *reply, req *http.Request) ([]byte, error) {
 	return content, w.control.SetReadDeadline(time.Time{})
 }
 
-func (h *handler) run(ctx context.Context, w *reply, body io.Reader, protocol int, advertise bool) error {
+func (h *Handler) run(ctx context.Context, w *reply, body io.Reader, protocol int, advertise bool) error {
 	dir, err := gitDir(h.repoDir)
 	if err != nil {
 		return err

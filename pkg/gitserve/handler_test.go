@@ -50,7 +50,7 @@ func commit(t *testing.T, dir, content string) {
 // start serves dir and returns the URL with credentials in it, as only a test may write it.
 func start(t *testing.T, dir string) (*httptest.Server, string) {
 	t.Helper()
-	s := httptest.NewServer(gitserve.Handler(dir, creds, nil))
+	s := httptest.NewServer(gitserve.NewHandler(dir, creds, nil))
 	t.Cleanup(s.Close)
 	return s, strings.Replace(s.URL, "http://", "http://fleetctl:correct%20horse@", 1) + gitserve.RepoPath
 }
@@ -281,7 +281,7 @@ func TestDisconnect(t *testing.T) {
 	gittest.Git(t, dir, "-c", "core.compression=0", "add", "big")
 	gittest.Git(t, dir, "commit", "--quiet", "--message", "big")
 	ended := make(chan struct{}, 1)
-	inner := gitserve.Handler(dir, creds, nil)
+	inner := gitserve.NewHandler(dir, creds, nil)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		defer func() { ended <- struct{}{} }()
 		inner.ServeHTTP(w, req)

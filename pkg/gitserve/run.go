@@ -61,7 +61,7 @@ func run(ctx context.Context, stateDir string, out io.Writer, logger *slog.Logge
 		}
 		return errors.Join(err, background.Greet(out, no))
 	}
-	h := newHandler(s.RepoDir, Credentials{Username: s.Username, Password: s.Password}, logger)
+	h := NewHandler(s.RepoDir, Credentials{Username: s.Username, Password: s.Password}, logger)
 	bound, ok := listener.Addr().(*net.TCPAddr)
 	if !ok {
 		return errors.Join(fmt.Errorf("listen on %s: no TCP", s.address()), listener.Close())

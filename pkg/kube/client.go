@@ -55,13 +55,10 @@ type Object = client.Object
 // ObjectList is a list of Objects of one kind.
 type ObjectList = client.ObjectList
 
-// ListOption narrows a List.
-type ListOption = client.ListOption
-
-// InNamespace is the ListOption for one namespace.
+// InNamespace narrows a List to one namespace.
 type InNamespace = client.InNamespace
 
-// MatchingLabels is the ListOption for objects with all of these labels.
+// MatchingLabels narrows a List to the objects with all of these labels.
 type MatchingLabels = client.MatchingLabels
 
 // Options of New. The zero value suits commands.

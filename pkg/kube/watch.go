@@ -129,12 +129,8 @@ func (c *Client) WaitFor(
 	return nil
 }
 
-// WaitGone waits until the object of kind gvk named key does not exist. It returns at once if the kind does not exist.
-func (c *Client) WaitGone(ctx context.Context, gvk schema.GroupVersionKind, key Key) error {
-	return c.waitGone(ctx, Ref{gvk, key}, "")
-}
-
-// waitGone is WaitGone for the object with that UID; it ignores another object of the same name. "" means any UID.
+// waitGone waits until the object with that UID does not exist; it ignores another object of the same name. "" means any UID. It returns at
+// once if the API server does not serve the kind.
 func (c *Client) waitGone(ctx context.Context, ref Ref, uid types.UID) error {
 	err := c.WaitFor(ctx, ref.GroupVersionKind, ref.Key, func(obj *unstructured.Unstructured) (bool, error) {
 		return obj == nil || uid != "" && obj.GetUID() != uid, nil

@@ -51,7 +51,7 @@ func waitFor(t *testing.T, c *kube.Client) {
 	if !errors.Is(err, broken) || !strings.Contains(err.Error(), "ConfigMap default/awaited") {
 		t.Errorf("got %v", err)
 	}
-	if err := c.WaitGone(t.Context(), configMap.GroupVersion().WithKind("Nonsuch"), key); err != nil {
+	if err := kube.WaitGone(t.Context(), c, configMap.GroupVersion().WithKind("Nonsuch"), key); err != nil {
 		t.Errorf("wait for an object of an unknown kind to go: %v", err)
 	}
 }

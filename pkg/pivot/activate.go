@@ -28,31 +28,32 @@ const (
 	stepDeclare  = "declare it in fleet.yaml"
 )
 
-// answerTime is what the management cluster that a standby takes over from gets to show that it lives.
+// answerTime is how long a standby waits for an answer of the management cluster that it takes over from.
 const answerTime = 15 * time.Second
 
 // ActivateOptions of ActivateStandby.
 type ActivateOptions struct {
 	session.Options
-	// From, Snapshot, SourceIsGone and PauseElsewhere are those of RestoreOptions.
+	// From, Snapshot, SourceIsGone, PauseElsewhere: see RestoreOptions.
 	From, Snapshot               string
 	SourceIsGone, PauseElsewhere bool
-	// AcceptDeletions is that of RestoreOptions, too.
+	// AcceptDeletions: see RestoreOptions.
 	AcceptDeletions bool
 	// HandOver takes the work from a management cluster that lives, without a snapshot.
 	HandOver bool
-	// DryRun only looks, and Abort undoes what has not taken over.
+	// DryRun changes nothing. Abort undoes an activation that has not taken over.
 	DryRun, Abort bool
 }
 
-// ActivateResult is what ActivateStandby did, or would do.
+// ActivateResult is what ActivateStandby did, or what it would do.
 type ActivateResult struct {
 	FormatVersion string `json:"formatVersion"`
 	// Outcome is activated, planned, undone or nothing-to-do.
 	Outcome string `json:"outcome"`
 	Cluster string `json:"cluster"`
 	Of      string `json:"of"`
-	// Snapshot that it takes over with; nil where it takes over from a management cluster that lives: then Plan is what it would do.
+	// Snapshot is the snapshot that the standby takes over with. It is nil if the other management cluster lives; Plan then says what the
+	// hand-over would do.
 	Snapshot   *SnapshotInfo    `json:"snapshot,omitempty"`
 	Plan       *handover.Plan   `json:"plan,omitempty"`
 	Report     *handover.Report `json:"report,omitempty"`
@@ -61,8 +62,8 @@ type ActivateResult struct {
 	Next       []string         `json:"next"`
 }
 
-// activation has a standby take over. It is init's steps with a restore, or a hand-over, before Flux is connected, as a restore is, on a
-// cluster that is there.
+// activation makes a standby take over. It runs the steps of init on the standby, and restores a snapshot or hands the work over before
+// Flux is connected.
 type activation struct {
 	*Restoration
 	opts    ActivateOptions
@@ -72,8 +73,8 @@ type activation struct {
 	result  *ActivateResult
 }
 
-// ActivateStandby has a standby take over from the management cluster that it is a standby of: with its last snapshot where that is gone,
-// or from itself where it lives. It goes on where an earlier run was cut off.
+// ActivateStandby makes a standby take over from its management cluster. If that management cluster is gone, the standby takes over with
+// the last snapshot; if it lives, it hands its work over. ActivateStandby continues an earlier run that was interrupted.
 func ActivateStandby(ctx context.Context, deps management.Deps, o ActivateOptions) (*ActivateResult, error) {
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
@@ -106,7 +107,8 @@ func ActivateStandby(ctx context.Context, deps management.Deps, o ActivateOption
 	return a.result, nil
 }
 
-// handsOver tells whether the work comes from the other management cluster itself: as an earlier run began, else as was asked for.
+// handsOver tells whether the other management cluster itself hands its work over. The journal of an earlier run decides, and otherwise the
+// options.
 func (a *activation) handsOver() bool {
 	if a.journal.IsStandby() || a.journal.Tried() {
 		return a.opts.HandOver
@@ -114,7 +116,7 @@ func (a *activation) handsOver() bool {
 	return a.journal.Snapshot == ""
 }
 
-// settle finds out what it takes over with, and whether it may.
+// settle finds the snapshot to take over with, and refuses an activation that may not begin.
 func (a *activation) settle(ctx context.Context) error {
 	if a.handsOver() {
 		return a.settleSource(ctx)
@@ -147,8 +149,7 @@ func (a *activation) settle(ctx context.Context) error {
 		a.session.StandbyOf, silent, plain.Ago(a.Snap.Taken), a.Snap.By)
 }
 
-// refuseLiving refuses to take over with a snapshot of a management cluster that answers. silent is why it is taken for one that may be
-// gone.
+// refuseLiving refuses to take over with a snapshot if the other management cluster answers. silent says why fleetctl could not ask it.
 func (a *activation) refuseLiving(ctx context.Context) (silent, err error) {
 	alive, silent := a.reachSource(ctx)
 	if silent == nil {
@@ -166,8 +167,8 @@ func (a *activation) refuseLiving(ctx context.Context) (silent, err error) {
 	return silent, nil
 }
 
-// refuseOlder refuses a snapshot that is older than the one that was tried last, unless it was asked for: the place has been rolled back,
-// or is another one.
+// refuseOlder refuses a snapshot that is older than the one that the standby tried last, unless the user has named it: somebody has rolled
+// the place back, or it is another place.
 func (a *activation) refuseOlder() error {
 	standby := a.journal.Standby
 	if before := a.journal.Before; standby == nil && before != nil { // a try that was cut off
@@ -180,7 +181,7 @@ func (a *activation) refuseOlder() error {
 		"the newest snapshot is %s, and %s was tried on %s already, which is newer", a.Snap.ID, standby.Seen.Snapshot, a.session.Mgmt.Name)
 }
 
-// findIt reads the snapshot.
+// findIt reads the snapshot that the options name.
 func (a *activation) findIt(ctx context.Context, id string) error {
 	place, err := a.session.OpenPlace(a.opts.From)
 	if err != nil {
@@ -193,8 +194,8 @@ func (a *activation) findIt(ctx context.Context, id string) error {
 	return nil
 }
 
-// settleUnderWay goes on with the snapshot of an earlier run, and looks at all that may have changed since. Once that has taken over, what
-// the snapshot holds is needed no more.
+// settleUnderWay continues with the snapshot of an earlier run, and checks everything that may have changed since. After the take-over
+// nobody needs the snapshot any more.
 func (a *activation) settleUnderWay(ctx context.Context) error {
 	if a.journal.Phase.Committed() {
 		a.Snap = &snapshot.Snapshot{
@@ -212,12 +213,13 @@ func (a *activation) settleUnderWay(ctx context.Context) error {
 	return a.checkOwnersAgain(ctx, a.journal)
 }
 
-// reachSource is a way to the management cluster that the standby takes over from, where this machine knows one and it answers.
+// reachSource connects to the management cluster that the standby takes over from. It returns nil if this machine knows no way to it, or if
+// it does not answer.
 func (a *activation) reachSource(ctx context.Context) (*kube.Client, error) {
 	return reachNamed(ctx, a.session, a.session.StandbyOf)
 }
 
-// settleSource is settle where the other one lives, or lived when an earlier run began.
+// settleSource is settle for a management cluster that lives, or that lived when an earlier run began.
 func (a *activation) settleSource(ctx context.Context) (err error) {
 	a.source, err = a.reachSource(ctx)
 	if err != nil && a.journal.Activates && a.journal.Phase.Committed() {
@@ -257,8 +259,8 @@ func (a *activation) handOptions(client *kube.Client, detail func(string)) hando
 	return o
 }
 
-// steps are init's with what gives it the work before Flux is connected, and with the fleet repo's part at the end: until then the same
-// command goes on.
+// steps are the steps of init. One more step gives the standby the work before Flux is connected, and the last steps change the fleet repo.
+// Until the last step, the same command continues an interrupted run.
 func (a *activation) steps() []steps.Step {
 	all := a.init.StepsAround(steps.Step{
 		Name: stepTakeOver, Needs: []string{converge.StepPush, converge.StepFlux, converge.StepProviders},
@@ -278,8 +280,8 @@ func (a *activation) steps() []steps.Step {
 	})
 }
 
-// takeOver gives the standby the work. That the snapshots are history stands where they are before the commit can be: a run that dies right
-// after it could note it no more, and somebody else would take over with them, too.
+// takeOver gives the standby the work. Before the commit it marks the snapshots as history in their place. A run that dies right after the
+// commit could not mark them any more, and another standby would take over with them, too.
 func (a *activation) takeOver(
 	ctx context.Context,
 	client *kube.Client,
@@ -304,7 +306,7 @@ func (a *activation) takeOver(
 	return report, err
 }
 
-// declare says in Git, and on this machine, that the standby has taken over. Both are done again without harm.
+// declare records the take-over in Git and on this machine. Doing so twice does no harm.
 func (a *activation) declare(ctx context.Context, commit *following.Pushed, endpoint *repoaccess.Endpoint, detail func(string)) error {
 	s := a.session
 	if err := a.remember(); err != nil {
@@ -334,8 +336,8 @@ func (a *activation) declare(ctx context.Context, commit *following.Pushed, endp
 	return err
 }
 
-// remember notes on this machine, where it knows the other one, that the work has gone from there: as after a pivot, no command of this
-// machine begins with it again.
+// remember notes in this machine's record of the other management cluster that it has handed its work over. No command on this machine then
+// begins with that cluster again, as after a pivot.
 func (a *activation) remember() error {
 	other := a.session.Deps.Store.Cluster(a.session.StandbyOf)
 	if _, err := other.Load(); errors.Is(err, fs.ErrNotExist) {

@@ -8,7 +8,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/handover"
 )
 
-// undo leaves a standby behind, as long as it has not taken over.
+// undo undoes an activation that has not taken over, and leaves a standby.
 func (a *activation) undo(ctx context.Context) error {
 	a.result.Outcome = "nothing-to-do"
 	if a.journal.IsStandby() {
@@ -37,14 +37,14 @@ func (a *activation) undo(ctx context.Context) error {
 	return forgetNotes(ctx, a.session)
 }
 
-// tookOver is the error of who would undo what has taken over already.
+// tookOver is the error of an abort after the take-over.
 func (a *activation) tookOver() error {
 	return diag.Errorf("`"+a.journal.Command()+"` finishes what may be left to do",
 		"%s has taken over from %s: it can only go forward", a.session.Mgmt.Name, a.session.StandbyOf)
 }
 
-// undoAtSource undoes what a --hand-over has left at the other management cluster alone: a run may be cut off before the standby knew of
-// it, or after the standby was at rest again. The other one is fenced then.
+// undoAtSource undoes what a run with --hand-over has left at the other management cluster alone: its fence. A run may be killed before the
+// standby has a journal, or after an abort has removed the standby's journal.
 func (a *activation) undoAtSource(ctx context.Context) (err error) {
 	a.source, err = a.reachSource(ctx)
 	var journal *handover.Journal
@@ -74,8 +74,8 @@ func (a *activation) undoAtSource(ctx context.Context) (err error) {
 	return nil
 }
 
-// undoHandOver undoes on both sides what a --hand-over has done so far. Where the other one is gone for good, nobody can take the work from
-// it any more: then it is undone at the standby alone.
+// undoHandOver undoes on both sides what a run with --hand-over has done so far. If the other management cluster is gone for good, it
+// undoes the standby's side alone.
 func (a *activation) undoHandOver(ctx context.Context, detail func(string)) (report *handover.Report, err error) {
 	if a.source, err = a.reachSource(ctx); err == nil {
 		return handover.Abort(ctx, a.handOptions(a.client, detail))

@@ -31,8 +31,8 @@ const (
 // restoreKind is what Velero is asked for a restore with.
 var restoreKind = schema.GroupVersionKind{Group: "velero.io", Version: "v1", Kind: "Restore"}
 
-// around is a restore in which another tool makes the objects. It takes two runs, and whoever runs the second may be on another machine:
-// the first one makes a management cluster and fences it, the other one takes in what has come.
+// around is a restore in which another tool makes the objects. It takes two runs, maybe on two machines. The first run makes a management
+// cluster and fences it. The second run takes in the objects that the tool has made.
 type around struct {
 	session *session.Session
 	init    *converge.Run
@@ -54,7 +54,7 @@ func newAround(s *session.Session, o RestoreOptions) *around {
 	return a
 }
 
-// held tells whether the controllers are stopped for another tool's restore.
+// held tells whether the controllers are stopped for the restore of another tool.
 func held(ctx context.Context, client *kube.Client) (bool, error) {
 	journal, err := handover.ReadJournal(ctx, client)
 	return err == nil && journal.Active() && journal.Around, err
@@ -111,8 +111,8 @@ func (a *around) run(ctx context.Context) (*RestoreResult, error) {
 	return a.result, a.fence(ctx)
 }
 
-// begun tells whether the work is taken over already, and only init's steps after it are left, if any: the management cluster follows Git
-// only after them. Whoever says again that the source is gone begins another restore, where the Clusters of this one are gone, too.
+// begun tells whether the work is taken over already, so that at most the steps of init after the restore are left. The management cluster
+// follows Git only after these steps. A run with --source-is-gone begins another restore if the Clusters of the first restore are gone.
 func (a *around) begun(journal *handover.Journal, clusters func() (int, error)) (bool, error) {
 	if journal == nil || !journal.Around || journal.Phase != handover.PhaseReleased {
 		return false, nil
@@ -131,7 +131,7 @@ func (a *around) options(client *kube.Client) handover.AroundOptions {
 	}
 }
 
-// fence makes the management cluster as init does, without Flux following anything, and fences it.
+// fence makes the management cluster as init does, but connects no Flux, and fences the management cluster.
 func (a *around) fence(ctx context.Context) error {
 	all := converge.UpTo(a.init.Steps(), converge.StepHost, converge.StepProviders, converge.StepFlux)
 	all = append(all, steps.Step{
@@ -155,7 +155,7 @@ func (a *around) fence(ctx context.Context) error {
 	return nil
 }
 
-// takeIn repairs what has come, gives the work to the management cluster, and goes on as init does.
+// takeIn repairs the objects that have arrived, gives the work to the management cluster, and continues with the steps of init.
 func (a *around) takeIn(ctx context.Context) error {
 	err := steps.Run(ctx, a.session.Deps.Report, a.init.StepsAround(steps.Step{
 		Name: stepTakeIn, Needs: []string{converge.StepPush, converge.StepFlux, converge.StepProviders}, Timeout: time.Hour,
@@ -180,7 +180,7 @@ func (a *around) takeIn(ctx context.Context) error {
 	return nil
 }
 
-// check refuses what has come where that is not all, or others have it by now.
+// check refuses the arrived objects if some are missing, or if another management cluster manages them now.
 func (a *around) check(ctx context.Context, arrival *handover.Arrival) error {
 	refusals, err := a.look(ctx, arrival)
 	if err != nil || len(refusals) == 0 {
@@ -189,7 +189,8 @@ func (a *around) check(ctx context.Context, arrival *handover.Arrival) error {
 	return refusals[0]
 }
 
-// rehearse says all that check would refuse. Afterwards Velero may be uninstalled, and with it what tells whether it has finished.
+// rehearse reports everything that check would refuse. After a clean rehearsal Velero may be uninstalled, although its objects are what
+// tells whether its restore has finished.
 func (a *around) rehearse(ctx context.Context, client *kube.Client) error {
 	arrival, err := handover.Arrived(ctx, a.options(client))
 	if err != nil {
@@ -202,7 +203,7 @@ func (a *around) rehearse(ctx context.Context, client *kube.Client) error {
 	return err
 }
 
-// look finds all that stands against taking in what has come.
+// look finds every reason not to take in the arrived objects.
 func (a *around) look(ctx context.Context, arrival *handover.Arrival) ([]error, error) {
 	a.result.Arrival = arrival
 	there, err := standing.Find(ctx, a.session)
@@ -220,12 +221,13 @@ func (a *around) look(ctx context.Context, arrival *handover.Arrival) ([]error, 
 	if err != nil {
 		return nil, err
 	}
-	// One that answers the first time and not the second is still another's.
+	// A cluster that answers the first time and not the second still belongs to the other management cluster.
 	maps.Copy(a.paused, handover.Elsewhere(ctx, arrival.Objects, a.session.Identity(), a.session.Mgmt.Name))
 	return a.refusals(arrival, restores, absent(arrival, declared, problems)), nil
 }
 
-// refusals are the reasons not to take in what has come, the one to mend first before the others. What is no reason is warned of.
+// refusals are the reasons not to take in the arrived objects. The reason that has to be mended first comes first. Anything less is a
+// warning.
 func (a *around) refusals(arrival *handover.Arrival, restores []unstructured.Unstructured, absent []error) []error {
 	var refusals []error
 	if len(restores) == 0 && a.opts.DryRun {
@@ -259,7 +261,7 @@ func (a *around) refusals(arrival *handover.Arrival, restores []unstructured.Uns
 	return refusals
 }
 
-// warn says something once.
+// warn prints each warning once.
 func (a *around) warn(says string) {
 	if !a.warned[says] {
 		a.warned[says] = true
@@ -271,7 +273,8 @@ func notReady(hint string, err error) error {
 	return &diag.Error{Op: "look at what was restored", Err: err, Hint: hint, Code: diag.ExitNotReady}
 }
 
-// absent is what did not come, as its own fields and Git tell. What of Git cannot be read may declare something that did not.
+// absent lists the objects that did not arrive, as the arrived objects and Git tell. A part of Git that cannot be read may declare more
+// missing objects.
 func absent(arrival *handover.Arrival, declared map[string]bool, problems []diag.Finding) []error {
 	var absent []error
 	for _, says := range arrival.Absent {
@@ -293,8 +296,8 @@ func absent(arrival *handover.Arrival, declared map[string]bool, problems []diag
 	return absent
 }
 
-// undoable refuses to undo a restore that another tool is in the middle of: the fence would be gone, and what comes after would be acted
-// on.
+// undoable refuses to undo a restore that another tool has not finished: without the fence, controllers would act on the objects that still
+// arrive.
 func undoable(ctx context.Context, client *kube.Client) error {
 	journal, err := handover.ReadJournal(ctx, client)
 	if err != nil || !journal.Active() || !journal.Around {
@@ -307,7 +310,7 @@ func undoable(ctx context.Context, client *kube.Client) error {
 	return restoresEnded(restores, func(string) {})
 }
 
-// restoresEnded refuses while Velero is still at it, and says which of its restores did not bring all.
+// restoresEnded refuses while a restore of Velero runs, and names the restores that did not bring all objects.
 func restoresEnded(restores []unstructured.Unstructured, warn func(string)) error {
 	for _, r := range restores {
 		phase, _, _ := unstructured.NestedString(r.Object, "status", "phase")

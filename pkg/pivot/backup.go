@@ -29,11 +29,11 @@ import (
 // BackupOptions of Backup.
 type BackupOptions struct {
 	Target *management.Target
-	// Client of the target, where there is one already.
+	// Client of the management cluster, if the caller has one already.
 	Client *kube.Client
-	// Dir is the folder of the fleet repo, where the command runs in one.
+	// Dir is the folder of the fleet repo. It is empty if the command does not run in a fleet repo.
 	Dir string
-	// To is the place; empty: what fleet.yaml declares.
+	// To is the place for the snapshot. Default: the place that fleet.yaml declares.
 	To string
 	// Git reaches the remote of the fleet repo, for snapshots in a branch of it.
 	Git change.Credentials
@@ -95,7 +95,7 @@ func Backup(ctx context.Context, deps management.Deps, o BackupOptions) (*Backup
 	}, nil
 }
 
-// place is the one that was given or, where none was, what the fleet repo says that the command runs in.
+// place returns the place that the options name, or else the place that the fleet repo in o.Dir declares.
 func (o BackupOptions) place() (snapshot.Place, error) {
 	repo, err := fleetrepo.Open(o.Dir)
 	if err != nil { // in none, or in one that cannot be read: openPlace says what is missing
@@ -111,8 +111,8 @@ func (o BackupOptions) place() (snapshot.Place, error) {
 	})
 }
 
-// backupKeys are those that the fleet repo is encrypted for now: no older one, which may have leaked, and no other fleet's. Where the repo
-// is not at hand they are those that the management cluster decrypts its secrets with.
+// backupKeys returns the keys that the fleet repo is encrypted for now: no older key, which may have leaked, and no key of another fleet.
+// Without a fleet repo it returns the keys with which the management cluster decrypts its secrets.
 func backupKeys(ctx context.Context, d management.Deps, o BackupOptions, claim *ownership.Claim, client *kube.Client) (secret.Keys, error) {
 	top, err := fleetrepo.Find(o.Dir)
 	if err != nil {
@@ -136,7 +136,7 @@ func backupKeys(ctx context.Context, d management.Deps, o BackupOptions, claim *
 	return keys, err
 }
 
-// TakeSnapshot reads all that a management cluster manages. It also returns what cannot be restored of it.
+// TakeSnapshot reads everything that a management cluster manages. It also returns the objects that could not be restored.
 func TakeSnapshot(ctx context.Context, client *kube.Client, claim *ownership.Claim) (*snapshot.Snapshot, []string, error) {
 	journal, err := handover.ReadJournal(ctx, client)
 	if err != nil {
@@ -175,14 +175,14 @@ func TakeSnapshot(ctx context.Context, client *kube.Client, claim *ownership.Cla
 	return snap, graph.Missing, err
 }
 
-// snapshotable refuses a management cluster whose objects are in between two.
+// snapshotable refuses a management cluster in the middle of a hand-over, because its objects are split between two clusters.
 func snapshotable(cluster string, j *handover.Journal) error {
 	return handover.Restorable(cluster, j)
 }
 
-// ForgetSnapshots removes the snapshots that were taken of a management cluster which has handed all its work over and is gone: nothing of
-// it is left that could be restored, and a later one of its name begins from the fleet repo. uid is its own (handover.ClusterUID):
-// snapshots of others, and those that cannot be read with the keys of this machine, are kept and counted.
+// ForgetSnapshots removes the snapshots of a management cluster that has handed all its work over and is gone. A later management cluster
+// of the same name begins from the fleet repo. uid identifies the management cluster (handover.ClusterUID). ForgetSnapshots keeps and
+// counts the snapshots of other clusters, and the snapshots that no key of this machine decrypts.
 func ForgetSnapshots(ctx context.Context, deps management.Deps, o session.Options, uid string) (kept int, err error) {
 	s, err := session.Read(ctx, deps, o)
 	if err != nil {

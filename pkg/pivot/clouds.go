@@ -23,7 +23,7 @@ const (
 	controlPlanes  = "controlplane.cluster.x-k8s.io"
 )
 
-// mostEndpoints bounds what is tried.
+// mostEndpoints bounds the number of endpoints that are tried.
 const mostEndpoints = 20
 
 // azureAPIs are the hosts of Azure's API, by the environment that a cluster names.
@@ -32,8 +32,8 @@ var azureAPIs = map[string]string{
 	"AzureUSGovernmentCloud": "management.usgovcloudapi.net", "AzureChinaCloud": "management.chinacloudapi.cn",
 }
 
-// apiHost is the host of the cloud's API that an object of a provider names, and with which its controllers work. known is false for a
-// cluster of a provider of which nobody knows that; a provider without a cloud has no host.
+// apiHost returns the host of the cloud's API that the controllers of a provider use for an object. known is false if fleetctl does not
+// know the host. A provider without a cloud has no host.
 func apiHost(obj *unstructured.Unstructured) (host string, known bool) {
 	of := func(field string) string {
 		value, _, _ := unstructured.NestedString(obj.Object, "spec", field)
@@ -60,7 +60,7 @@ func apiHost(obj *unstructured.Unstructured) (host string, known bool) {
 	}
 }
 
-// endpoints are the URLs of the clouds' APIs that objects name, and the objects of which nobody knows where theirs is.
+// endpoints returns the URLs of the clouds' APIs that objects name, and the objects whose API fleetctl does not know.
 func endpoints(objects []*unstructured.Unstructured) (urls, unknown []string) {
 	all := map[string]bool{}
 	for _, obj := range objects {
@@ -83,8 +83,8 @@ func endpoints(objects []*unstructured.Unstructured) (urls, unknown []string) {
 	return slices.Sorted(maps.Keys(all)), unknown
 }
 
-// tryClouds finds out from inside the target whether it reaches the clouds' APIs that the objects at the source name. What it does not
-// reach is a warning: a provider may have a proxy that Flux has not.
+// tryClouds asks from inside the target for the clouds' APIs that the source's objects name. An API that does not answer is only a warning,
+// because a provider may use a proxy that Flux does not.
 func (p *Move) tryClouds(ctx context.Context, source *kube.Client, target *Target, _ func(string)) error {
 	if p.Under != nil {
 		return steps.NothingToDo("the hand-over is under way")

@@ -30,9 +30,9 @@ const (
 // DrillOptions of Drill and RefreshStandby.
 type DrillOptions struct {
 	session.Options
-	// From and Snapshot are those of RestoreOptions.
+	// From and Snapshot: see RestoreOptions.
 	From, Snapshot string
-	// MaxAge, if not 0, is how old the snapshot may be.
+	// MaxAge is how old the snapshot may be. 0 means any age.
 	MaxAge time.Duration
 }
 
@@ -40,29 +40,29 @@ type DrillOptions struct {
 type DrillResult struct {
 	FormatVersion string `json:"formatVersion"`
 	Cluster       string `json:"cluster"`
-	// Standby that it was tried on; empty for a host that was made for it.
+	// Standby is the standby that the restore was tried on. It is empty if the drill made a host.
 	Standby string `json:"standby,omitempty"`
 	Place   string `json:"place"`
-	// Works: nothing was found that would keep a restore from working.
+	// Works says that the drill found nothing that would make a restore fail.
 	Works    bool          `json:"works"`
 	Snapshot *SnapshotInfo `json:"snapshot"`
-	// Restored are the objects that arrived and were as in the snapshot, by kind; empty where it did not come so far.
+	// Restored counts the objects that arrived as they are in the snapshot, by kind. It is empty if the drill did not get that far.
 	Restored map[string]int `json:"restored"`
-	// Seconds from nothing to the compared objects.
+	// Seconds from the start of the drill to the compared objects.
 	Seconds  int            `json:"seconds"`
 	Findings []DrillFinding `json:"findings"`
-	// Elsewhere is what a restore needs and neither Git nor the snapshot holds.
+	// Elsewhere lists what a restore needs beside Git and the snapshot.
 	Elsewhere []string `json:"elsewhere"`
 }
 
-// DrillFinding is something that would keep a restore from working or, as a warning, that its user should know.
+// DrillFinding is something that would make a restore fail, or a warning for the user.
 type DrillFinding struct {
 	Severity diag.Severity `json:"severity"`
 	Summary  string        `json:"summary"`
 	Hint     string        `json:"hint,omitempty"`
 }
 
-// drill is a restore into a host that is made for it and goes afterwards.
+// drill is a restore into a host that the drill makes and deletes.
 type drill struct {
 	session *session.Session // of the management cluster that the snapshot is of
 	opts    DrillOptions
@@ -72,8 +72,8 @@ type drill struct {
 	values placeholders
 }
 
-// Drill restores a snapshot into an embedded host of its own, stops before anybody there could act on it, and deletes the host. It touches
-// nothing else: not the management cluster, no cloud, no Git. Findings are no error.
+// Drill restores a snapshot into an embedded host of its own, stops before any controller there could act on it, and deletes the host. It
+// touches neither the management cluster, nor a cloud, nor Git. Findings are not an error.
 func Drill(ctx context.Context, deps management.Deps, o DrillOptions) (*DrillResult, error) {
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
@@ -113,7 +113,7 @@ func (d *drill) find(severity diag.Severity, summary, hint string) {
 	d.result.Findings = append(d.result.Findings, DrillFinding{Severity: severity, Summary: summary, Hint: hint})
 }
 
-// rehearse makes the host, restores into it, and deletes it, also where that failed.
+// rehearse makes the host, restores into it, and deletes it, also if the restore fails.
 func (d *drill) rehearse(ctx context.Context) error {
 	s, err := d.elsewhere(ctx)
 	if err != nil {
@@ -141,8 +141,8 @@ func (d *drill) rehearse(ctx context.Context) error {
 	return failed
 }
 
-// elsewhere is a session for a management cluster of the drill's own: what fleet.yaml declares, on an embedded host in a state folder that
-// no other command looks into, with values of no worth in the place of credentials.
+// elsewhere returns a session for the drill's own management cluster: fleet.yaml's, on an embedded host, in a state folder that no other
+// command reads, with worthless values in the place of credentials.
 func (d *drill) elsewhere(ctx context.Context) (*session.Session, error) {
 	deps := d.session.Deps
 	deps.Store = state.Store{Dir: filepath.Join(deps.Store.Dir, "drills")}
@@ -162,7 +162,7 @@ func (d *drill) elsewhere(ctx context.Context) (*session.Session, error) {
 	return s, s.HostErr
 }
 
-// run is the steps of init up to Flux's controllers, then the restore up to where it would take over.
+// run takes the steps of init up to Flux's controllers, and then restores up to the take-over.
 func (d *drill) run(ctx context.Context, s *session.Session) error {
 	init := converge.NewRun(s)
 	init.GoesOn = true // the snapshots that there are, and where the work is now, are no matter of a host that goes again
@@ -186,12 +186,12 @@ func (d *drill) run(ctx context.Context, s *session.Session) error {
 	if err == nil || ctx.Err() != nil || diag.IsOfDisk(err) { // the disk of this machine says nothing of the snapshot
 		return err
 	}
-	// What failed would have failed on the day that it is needed, too: that is what a drill is to find.
+	// A step that fails here would fail in a real restore, too. A drill exists to find this.
 	d.find(diag.SeverityError, err.Error(), diag.Hint(err))
 	return nil
 }
 
-// installHalted installs the providers, without a pod of them.
+// installHalted installs the providers without their pods.
 func installHalted(
 	ctx context.Context,
 	client *kube.Client,
@@ -210,7 +210,7 @@ func installHalted(
 	return err
 }
 
-// takeIn gives the drill's management cluster what the snapshot holds, and lets nobody act on it.
+// takeIn gives the drill's management cluster the objects of the snapshot. No controller acts on them.
 func (d *drill) takeIn(ctx context.Context, client *kube.Client, m *resolve.Manifests, detail func(string)) error {
 	o := restoreOptions(d.snap, handover.Side{Name: "the drill", Client: client},
 		func(progress handover.Progress) { detail(progress.String()) })

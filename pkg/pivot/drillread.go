@@ -24,7 +24,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/variables"
 )
 
-// read holds the snapshot against Git, against what the clusters say, and against what is at hand here.
+// read compares the snapshot with Git, with the clusters themselves, and with the credentials on this machine.
 func (d *drill) read(ctx context.Context) error {
 	if d.snap.HandedOver != "" {
 		d.find(diag.SeverityError, fmt.Sprintf("%s has handed its work over to %s: there is nothing to restore here",
@@ -49,7 +49,7 @@ func (d *drill) read(ctx context.Context) error {
 	return d.readVariables(ctx)
 }
 
-// readGit compares the clusters that Git declares with those of the snapshot.
+// readGit compares the clusters that Git declares with the clusters of the snapshot.
 func (d *drill) readGit() error {
 	declared, problems, err := declaredClusters(d.session)
 	if err != nil {
@@ -78,7 +78,8 @@ func (d *drill) readGit() error {
 	return nil
 }
 
-// declaredClusters are the names of the clusters that Git declares for the management cluster. It also returns what of Git cannot be read.
+// declaredClusters returns the names of the clusters that Git declares for the management cluster, and the parts of Git that cannot be
+// read.
 func declaredClusters(s *session.Session) (map[string]bool, []diag.Finding, error) {
 	repo, err := fleetrepo.Open(s.Opts.Dir)
 	if err != nil {
@@ -97,7 +98,7 @@ func declaredClusters(s *session.Session) (map[string]bool, []diag.Finding, erro
 	return declared, problems, nil
 }
 
-// readProviders compares the providers that fleet.yaml declares with those that the objects were made by.
+// readProviders compares the providers that fleet.yaml declares with the providers that made the objects of the snapshot.
 func (d *drill) readProviders() {
 	declared := components.DeclaredProviders(d.session.Mgmt.Providers)
 	for _, was := range d.snap.Providers { // "core provider cluster-api v1.14.2"
@@ -115,7 +116,7 @@ func (d *drill) readProviders() {
 	}
 }
 
-// readSecrets looks for what a cluster cannot be managed without.
+// readSecrets looks for the Secrets without which nobody can manage a cluster.
 func (d *drill) readSecrets() {
 	there := map[string]bool{}
 	for _, o := range d.snap.Objects {
@@ -138,7 +139,7 @@ func (d *drill) readSecrets() {
 	}
 }
 
-// readVariables finds out whether what init asks for outside of Git is at hand here. Values are looked at and kept nowhere.
+// readVariables finds out whether this machine has the values that init needs beside Git. It reads the values and keeps none.
 func (d *drill) readVariables(ctx context.Context) error {
 	for _, p := range d.session.Mgmt.Providers {
 		for _, v := range p.Variables {
@@ -161,8 +162,8 @@ func (d *drill) readVariables(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// placeholders stand in the place of credentials, which a drill has no use for. What only switches something on or off, or counts, stays as
-// it is: a provider's manager would not start otherwise.
+// placeholders replace credentials, which a drill does not use. Switches and numbers keep their values, because a provider's manager would
+// not start without them.
 type placeholders struct {
 	real func(string) (string, bool)
 
@@ -183,7 +184,7 @@ func (p *placeholders) lookup(name string) (string, bool) {
 	return variables.StandIn, true
 }
 
-// names are those of the environment variables that were asked for, and are held here.
+// names returns the names of the environment variables that were asked for.
 func (p *placeholders) names() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -195,7 +196,7 @@ func (p *placeholders) names() []string {
 	return names
 }
 
-// withPlaceholders are the providers with variables of no worth.
+// withPlaceholders returns the providers with worthless values of their variables.
 func withPlaceholders(providers []v1alpha1.Provider) []v1alpha1.Provider {
 	all := slices.Clone(providers)
 	for i := range all {

@@ -12,7 +12,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 )
 
-// keysInUse are those of known that the fleet repo at root is encrypted for now; where it says nothing of them, fallback.
+// keysInUse returns those of the known keys that the fleet repo at root is encrypted for now. It returns fallback if the fleet repo names
+// no keys.
 func keysInUse(root string, known, fallback secret.Keys) (secret.Keys, error) {
 	rules, err := fleetsecrets.Rules(root)
 	if err != nil || rules == nil {
@@ -24,12 +25,12 @@ func keysInUse(root string, known, fallback secret.Keys) (secret.Keys, error) {
 	return fallback, nil
 }
 
-// SealingKeys are those of the fleet's keys that a snapshot is encrypted for.
+// SealingKeys returns the keys of the fleet that a snapshot is encrypted for.
 func SealingKeys(p *following.Pushed) (secret.Keys, error) {
 	return keysInUse(p.Session.Opts.Dir, p.Access.Keys, p.Access.Keys)
 }
 
-// FindSnapshot reads a snapshot of the session's management cluster, the newest where id is empty.
+// FindSnapshot reads a snapshot of the session's management cluster. An empty id means the newest snapshot.
 func FindSnapshot(ctx context.Context, s *session.Session, place snapshot.Place, id string) (*snapshot.Snapshot, error) {
 	keys, err := fleetsecrets.LocalKeys(s.Deps, s.StateFleet(), s.Opts.Dir, s.Opts.AgeKeyFile)
 	if err != nil {
@@ -54,7 +55,7 @@ func FindSnapshot(ctx context.Context, s *session.Session, place snapshot.Place,
 	return snap, nil
 }
 
-// handedOverSince refuses a snapshot that is older than the note that the work was handed over: that one is about all before it.
+// handedOverSince refuses a snapshot that was taken before the note that the work was handed over.
 func handedOverSince(ctx context.Context, s *session.Session, place snapshot.Place, snap *snapshot.Snapshot, keys secret.Keys) error {
 	ids, err := place.List(ctx)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package pivot hands the work of a whole management cluster on: to another cluster (Pivot), into a snapshot and out of one (Backup,
-// Restore), to a standby that waits for it (ActivateStandby), and to nobody, to see whether it would work (Drill, RefreshStandby). Each is
-// the steps of pkg/converge around what pkg/handover does between two API servers.
+// Package pivot hands over the work of a whole management cluster: to another cluster (Pivot), into a snapshot and out of it (Backup,
+// Restore), to a standby that waits for it (ActivateStandby), and to a temporary host that only tests it (Drill, RefreshStandby). Each puts
+// the steps of pkg/converge around the work of pkg/handover between two API servers.
 package pivot
 
 import (
@@ -35,18 +35,18 @@ const (
 	StepAsBefore        = "wait until the clusters are as they were"
 )
 
-// Move hands the work of a management cluster to another one, which may be one of its workload clusters. What it does to either side goes
-// through pkg/handover, so that whoever is killed, wherever, the same command goes on.
+// Move hands the work of a management cluster to another cluster, which may be one of its workload clusters. It changes both sides only
+// through pkg/handover. So after a kill at any moment the same command continues.
 type Move struct {
 	session *session.Session
-	// init is the run of init's steps that come before.
+	// init is the run whose steps come first.
 	init *converge.Run
 
-	// to is the workload cluster that is to take over, or what the cluster of toKubeconfig is called.
+	// to is the workload cluster that takes over, or a name for the cluster of toKubeconfig.
 	to           string
 	toKubeconfig []byte
-	// What a look has found before the steps begin: the hand-over that is under way, whether its source is not there any more, and the way to
-	// that where it is; under and source are nil where there is none.
+	// Look sets these before the steps begin: the hand-over that is under way, whether its source is gone, and the client of the source.
+	// under and source are nil if there is none.
 	Under  *handover.Journal
 	Gone   bool
 	source *kube.Client
@@ -63,7 +63,7 @@ type Target struct {
 	flux    *flux.Components // that it gets
 }
 
-// NewMove is one to a workload cluster, by its name, or NAMESPACE/NAME; init are the steps that come before.
+// NewMove returns a Move to a workload cluster, by its name or NAMESPACE/NAME. The steps of init come first.
 func NewMove(init *converge.Run, to string) *Move {
 	return &Move{
 		session: init.Session, init: init, to: to,
@@ -71,7 +71,7 @@ func NewMove(init *converge.Run, to string) *Move {
 	}
 }
 
-// Steps are those of a hand-over, which begins after that step of init.
+// Steps returns the steps of the hand-over, which begins after the named step of init.
 func (p *Move) Steps(after string) []steps.Step {
 	return []steps.Step{
 		{
@@ -111,7 +111,7 @@ func (p *Move) Steps(after string) []steps.Step {
 	}
 }
 
-// reach connects to the target, and keeps the way to it before the source can lose it: in the state folder, and at the source for other
+// reach connects to the target, and keeps its kubeconfig before the source can lose it: in the state folder, and at the source for other
 // machines.
 func (p *Move) reach(
 	ctx context.Context,
@@ -147,8 +147,7 @@ func (p *Move) reach(
 	return target, p.keepTarget(ctx, source, way)
 }
 
-// findTarget finds the way to the target: as it was given, as an earlier run has kept it, or with the kubeconfig that Cluster API made for
-// it.
+// findTarget finds the kubeconfig of the target: the given one, the one that an earlier run has kept, or the one that Cluster API made.
 func (p *Move) findTarget(ctx context.Context, source *kube.Client) (*handedTarget, error) {
 	if len(p.toKubeconfig) > 0 {
 		return &handedTarget{Name: p.to, Kubeconfig: p.toKubeconfig}, nil
@@ -174,7 +173,7 @@ func (p *Move) findTarget(ctx context.Context, source *kube.Client) (*handedTarg
 	return &handedTarget{Name: cluster.FullName(), Kubeconfig: kubeconfig}, err
 }
 
-// checkOwnFlux refuses a target that runs a Flux as workload clusters do: once it is the management cluster it would install that over its
+// checkOwnFlux refuses a target that runs the Flux of a workload cluster. As the management cluster it would install this Flux over its
 // own, again and again.
 func checkOwnFlux(ctx context.Context, source *kube.Client, cluster *capi.Cluster) error {
 	remote, err := flux.NewSystem(source).Remote(ctx)
@@ -207,7 +206,7 @@ func (p *Move) installFlux(ctx context.Context, target *Target, m *resolve.Manif
 	return err
 }
 
-// tryFetch finds out from inside the target whether it reaches the Git remote, before anything depends on it.
+// tryFetch finds out from inside the target whether the target reaches the Git remote, before anything depends on it.
 func (p *Move) tryFetch(ctx context.Context, target *Target, commit *following.Pushed, _ func(string)) error {
 	if p.Under != nil {
 		return steps.NothingToDo("the hand-over is under way")
@@ -215,7 +214,7 @@ func (p *Move) tryFetch(ctx context.Context, target *Target, commit *following.P
 	return commit.TryFetch(ctx, target.client)
 }
 
-// handOver begins the hand-over, or goes on with it.
+// handOver begins the hand-over, or continues it.
 func (p *Move) handOver(
 	ctx context.Context,
 	source *kube.Client,
@@ -244,7 +243,7 @@ func (p *Move) handOver(
 	return report, err
 }
 
-// warn tells what a hand-over found that its user has to look at.
+// warn reports what the user has to check after the hand-over.
 func warn(s *session.Session, report *handover.Report) {
 	if report == nil {
 		return
@@ -254,7 +253,7 @@ func warn(s *session.Session, report *handover.Report) {
 	}
 }
 
-// waitSynced is where the target has taken over: from then on this machine remembers it as the management cluster.
+// waitSynced waits for Flux at the target, which has taken over. From here on this machine remembers the target as the management cluster.
 func (p *Move) waitSynced(ctx context.Context, target *Target, commit *following.Pushed, detail func(string)) error {
 	if err := flux.NewSystem(target.client).WaitSynced(ctx, commit.WaitOptions(detail)); err != nil {
 		return err
@@ -262,8 +261,8 @@ func (p *Move) waitSynced(ctx context.Context, target *Target, commit *following
 	return p.remember(target)
 }
 
-// remember has this machine take the target for the management cluster from now on. Until all of it is written, the machine has the way to
-// the target as well: cut off, the same can be done again.
+// remember records the target as the management cluster on this machine. Until the record is complete, the machine also keeps the
+// kubeconfig of the target, so that a run that was killed can do it again.
 func (p *Move) remember(target *Target) error {
 	if err := kube.WriteKubeconfig(p.session.Cluster.Path(management.KubeconfigFile), target.Kubeconfig); err != nil {
 		return err
@@ -276,13 +275,13 @@ func (p *Move) remember(target *Target) error {
 	return removeKept(p.session.Cluster)
 }
 
-// waitAsBefore waits until the target's Cluster API says of the clusters that were Available at the source that they are.
+// waitAsBefore waits until the clusters that were Available at the source are Available at the target.
 func (p *Move) waitAsBefore(ctx context.Context, target *Target, report *handover.Report, detail func(string)) error {
 	return waitAvailable(ctx, target.manager, report, detail)
 }
 
-// StepsGoingOn are those of init that a hand-over needs in any case. None of them touches the source's Flux or its providers, which a
-// hand-over that is under way has stopped; where the source is gone, none of them asks for it.
+// StepsGoingOn returns the steps of init that every hand-over needs. None of them changes the source's Flux or its providers, which a
+// hand-over that is under way has stopped. If the source is gone, none of them asks for it.
 func (p *Move) StepsGoingOn() []steps.Step {
 	left := []string{converge.StepProviders, converge.StepFlux, converge.StepConnect, converge.StepSynced}
 	if p.Gone {

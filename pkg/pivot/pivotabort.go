@@ -14,8 +14,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 )
 
-// abortAtTarget undoes at the target what a source has begun there that is gone for good: the copies and the fence go, and the place of the
-// snapshots no longer says that the target takes over. What the source had can be restored then, at that target, too.
+// abortAtTarget undoes at the target what a source has begun that is gone for good. It removes the copies and the fence, and the note in
+// the place of the snapshots that the target takes over. Afterwards a snapshot of the source can be restored, also at that target.
 func (p *Move) abortAtTarget(ctx context.Context) (*MoveResult, error) {
 	way, err := p.wayToTarget()
 	if err != nil {
@@ -54,7 +54,7 @@ func (p *Move) abortAtTarget(ctx context.Context) (*MoveResult, error) {
 	}, removeKept(p.session.Cluster)
 }
 
-// wayToTarget is the one that the user gave, or that this machine has kept.
+// wayToTarget returns the kubeconfig that the user gave, or that this machine has kept.
 func (p *Move) wayToTarget() (*handedTarget, error) {
 	if len(p.toKubeconfig) > 0 {
 		return &handedTarget{Name: p.to, Kubeconfig: p.toKubeconfig}, nil
@@ -66,7 +66,7 @@ func (p *Move) wayToTarget() (*handedTarget, error) {
 	return kept, err
 }
 
-// refuseLivingSource refuses to undo at the target alone what the source can still go on with.
+// refuseLivingSource refuses to undo a hand-over at the target alone if the source lives and can continue it.
 func (p *Move) refuseLivingSource(ctx context.Context) error {
 	name := p.session.Mgmt.Name
 	if p.session.HostErr == nil {
@@ -90,7 +90,7 @@ func (p *Move) refuseLivingSource(ctx context.Context) error {
 	return nil
 }
 
-// refuseOtherHandOver refuses a target whose journal tells of anything but a hand-over from this source that is not committed.
+// refuseOtherHandOver refuses a target unless its journal has an uncommitted hand-over from this source.
 func (p *Move) refuseOtherHandOver(target string, j *handover.Journal) error {
 	switch {
 	case j == nil:
@@ -106,7 +106,7 @@ func (p *Move) refuseOtherHandOver(target string, j *handover.Journal) error {
 	return nil
 }
 
-// forgetHandOver removes from the place of the snapshots that a management cluster takes over which never will.
+// forgetHandOver removes the note in the place of the snapshots about a take-over that will never happen.
 func forgetHandOver(ctx context.Context, s *session.Session, target string) error {
 	if s.SnapshotsTo() == "" {
 		return nil
@@ -123,7 +123,7 @@ func forgetHandOver(ctx context.Context, s *session.Session, target string) erro
 		"run the same command again: until then nothing can be restored from there")
 }
 
-// reachNamed is a way to a management cluster, where this machine knows one and it answers.
+// reachNamed connects to a management cluster by name. It returns nil if this machine knows no way to it, or if it does not answer.
 func reachNamed(ctx context.Context, s *session.Session, name string) (*kube.Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
@@ -139,7 +139,7 @@ func reachNamed(ctx context.Context, s *session.Session, name string) (*kube.Cli
 	return client, err
 }
 
-// snapshotAgain takes a snapshot of a management cluster that keeps its work after all: it counts in the place of the note that the work
+// snapshotAgain takes a snapshot of a management cluster that keeps its work after an abort. The snapshot replaces the note that the work
 // was handed over.
 func (p *Move) snapshotAgain(ctx context.Context) error {
 	if p.session.SnapshotsTo() == "" {

@@ -22,7 +22,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
-// targetName is what a cluster is called that only a kubeconfig tells of: as the file, where somebody has given it a name of its own.
+// targetName returns a name for a cluster of which only a kubeconfig is known: the name of the file, if its user has chosen one.
 func targetName(path string, kubeconfig []byte) string {
 	name := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 	if slices.Contains([]string{"", "config", "kubeconfig"}, name) {
@@ -34,15 +34,15 @@ func targetName(path string, kubeconfig []byte) string {
 // MoveOptions of Pivot.
 type MoveOptions struct {
 	session.Options
-	// To is a workload cluster of the source, NAME or NAMESPACE/NAME; or ToKubeconfig is a file with the way to any other cluster.
+	// To is a workload cluster of the source, NAME or NAMESPACE/NAME. ToKubeconfig is a kubeconfig of any other cluster.
 	To, ToKubeconfig string
-	// Abort undoes a hand-over that is not committed, WithoutTarget at the source alone; DryRun only looks.
+	// Abort undoes a hand-over that is not committed; WithoutTarget undoes it at the source alone. DryRun changes nothing.
 	Abort, WithoutTarget, DryRun bool
-	// SourceIsGone agrees that the management cluster does not act any more: Abort undoes at the target alone.
+	// SourceIsGone agrees that the source no longer acts. Abort then undoes the hand-over at the target alone.
 	SourceIsGone bool
 }
 
-// MoveResult is what Pivot did, or would do.
+// MoveResult is what Pivot did, or what it would do.
 type MoveResult struct {
 	FormatVersion string           `json:"formatVersion"`
 	Outcome       string           `json:"outcome"`
@@ -52,7 +52,7 @@ type MoveResult struct {
 	Next          []string         `json:"next"`
 }
 
-// Pivot hands the work of a management cluster to another one, goes on with a hand-over that was cut off, or undoes it.
+// Pivot hands the work of a management cluster to another cluster, continues a hand-over that was interrupted, or undoes it.
 func Pivot(ctx context.Context, deps management.Deps, o MoveOptions) (*MoveResult, error) {
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
@@ -106,7 +106,8 @@ func Pivot(ctx context.Context, deps management.Deps, o MoveOptions) (*MoveResul
 	}, nil
 }
 
-// refusal is why nothing can be handed over from here; nil where it can. A dry run is refused as what it is about.
+// refusal says why this management cluster cannot hand its work over. It returns nil if it can. A dry run gets the same refusal as the real
+// run.
 func (p *Move) refusal(ctx context.Context) error {
 	cluster := p.session.Cluster
 	if r, err := cluster.Load(); err == nil && r.PivotedTo != "" && p.Under == nil {
@@ -124,7 +125,7 @@ func (p *Move) refusal(ctx context.Context) error {
 	return p.checkSource()
 }
 
-// noSource says why there is nothing to hand over.
+// noSource is the error about a management cluster that does not run or does not exist.
 func (p *Move) noSource(ctx context.Context) error {
 	st, err := p.session.Host.State(ctx)
 	if err == nil && st == host.StateAbsent {
@@ -135,7 +136,7 @@ func (p *Move) noSource(ctx context.Context) error {
 		p.session.Mgmt.Name, st), err)
 }
 
-// aside is what needs no steps: a look, or an abort.
+// aside handles the runs without steps: a dry run, or an abort.
 func (p *Move) aside(ctx context.Context, o MoveOptions) (*MoveResult, error) {
 	if p.Gone {
 		return nil, diag.Errorf("run `fleetctl pivot`, which goes on from the target alone", "the source %s is not there", p.session.Mgmt.Name)
@@ -186,7 +187,7 @@ func (p *Move) aside(ctx context.Context, o MoveOptions) (*MoveResult, error) {
 	return result, err
 }
 
-// abort undoes a hand-over in one of its ways.
+// abort undoes a hand-over on both sides, or on one side alone.
 func (p *Move) abort(
 	ctx context.Context,
 	options handover.Options,

@@ -25,20 +25,20 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
-// handedTarget is the way to the cluster that takes over. It is kept from before the hand-over begins until this machine remembers that
-// cluster as its management cluster: the Secret that it was read from travels, too.
+// handedTarget is the kubeconfig of the cluster that takes over. It is kept from before the hand-over until this machine remembers that
+// cluster as its management cluster, because the hand-over also moves the Secret with the kubeconfig.
 type handedTarget struct {
 	Name       string `json:"name"`
 	Kubeconfig []byte `json:"kubeconfig"`
 }
 
-// targetFile is where this machine keeps it, targetSecret where the source does, for all other machines.
+// targetFile is the file of handedTarget on this machine. targetSecret is its Secret at the source, for all other machines.
 const targetFile = "handover-target.json"
 
 var targetSecret = kube.Key{Namespace: handover.JournalKey.Namespace, Name: "fleetctl-handover-target"}
 
-// mayManage refuses a target that cannot be a management cluster, before anything asks it for what it does not have: an in-memory cluster
-// simulates a few API groups, and runs nothing.
+// mayManage refuses a target that cannot be a management cluster, before anything asks the target for more. An in-memory cluster simulates
+// a few API groups, and runs nothing.
 func mayManage(ctx context.Context, name string, client *kube.Client) error {
 	groups, err := client.APIGroups(ctx)
 	if err != nil {
@@ -81,7 +81,7 @@ func (p *Move) keepTarget(ctx context.Context, source *kube.Client, target *hand
 	return diag.Wrap("keep the way to "+target.Name+" at "+p.session.Mgmt.Name, err, "")
 }
 
-// keptTarget is what an earlier run has kept, here or at the source; nil where there is nothing.
+// keptTarget returns the target that an earlier run has kept, here or at the source. It returns nil if there is none.
 func (p *Move) keptTarget(ctx context.Context, source *kube.Client) (*handedTarget, error) {
 	if kept, err := readKept(p.session.Cluster); kept != nil || err != nil {
 		return kept, err
@@ -100,7 +100,7 @@ func (p *Move) keptTarget(ctx context.Context, source *kube.Client) (*handedTarg
 	if err != nil {
 		return nil, err
 	}
-	// Whoever may write Secrets there could have it done here, as who runs fleetctl.
+	// Whoever may write Secrets at the source could otherwise run commands here, as the user of fleetctl.
 	if reach, err := kube.ReachOf(kept.Kubeconfig); err != nil || reach.Text() != "" {
 		return nil, diag.Errorf("give the way to "+kept.Name+" yourself: --to-kubeconfig FILE",
 			"the kubeconfig in the Secret %s at %s is not used: %s", targetSecret, p.session.Mgmt.Name, cmp.Or(reach.Text(), "it is none"))
@@ -135,7 +135,7 @@ func removeKept(cluster state.Cluster) error {
 	return nil
 }
 
-// forgetTarget is for a hand-over that is undone.
+// forgetTarget removes the kept target after an abort.
 func (p *Move) forgetTarget(ctx context.Context) error {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: targetSecret.Namespace, Name: targetSecret.Name}}
 	err := kube.Retry(ctx, func(ctx context.Context) error { return p.source.WithWatch.Delete(ctx, secret) })
@@ -145,8 +145,8 @@ func (p *Move) forgetTarget(ctx context.Context) error {
 	return removeKept(p.session.Cluster)
 }
 
-// Look finds out whether a hand-over is under way, at the source or, where that is gone, at the target that an earlier run has kept the way
-// to. It changes nothing, but for starting a source that was stopped in the middle of one.
+// Look finds out whether a hand-over is under way, from the source, or, if the source is gone, from the target that an earlier run has
+// kept. It changes nothing, but for starting a source that was stopped in the middle of a hand-over.
 func (p *Move) Look(ctx context.Context) error {
 	if p.session.HostErr != nil {
 		return p.session.HostErr
@@ -203,7 +203,7 @@ func (p *Move) lookAtSource(ctx context.Context) error {
 	return nil
 }
 
-// lookAtTarget is where the source is gone: what was committed can be finished from the target alone.
+// lookAtTarget is Look without a source: the target alone can finish a hand-over that is committed.
 func (p *Move) lookAtTarget(ctx context.Context, kept *handedTarget) error {
 	client, err := kube.New(kept.Kubeconfig, kube.Options{})
 	if err != nil {
@@ -232,13 +232,13 @@ func (p *Move) lookAtTarget(ctx context.Context, kept *handedTarget) error {
 	return p.sameTarget(journal)
 }
 
-// otherFleets is the error about a target that takes over from another management cluster than the one that a command is about.
+// otherFleets is the error about a target that takes over from another management cluster than the one of the command.
 func otherFleets(target string, j *handover.Journal, name string) error {
 	return diag.Errorf("work with it from its own fleet repo, and name its management cluster with --management",
 		"%s is in a hand-over from %s, which is another management cluster than %s of this fleet", target, j.Source.Name, name)
 }
 
-// sameTarget refuses another target than the one of the hand-over that is under way.
+// sameTarget refuses a target that differs from the target of the hand-over that is under way.
 func (p *Move) sameTarget(j *handover.Journal) error {
 	if p.to == "" || len(p.toKubeconfig) > 0 || management.SameCluster(p.to, j.Target.Name) {
 		return nil
@@ -247,7 +247,7 @@ func (p *Move) sameTarget(j *handover.Journal) error {
 		p.session.Mgmt.Name, j.Target.Name)
 }
 
-// checkSource refuses a fleet repo that the target could never read: what is served from here leads to the source's host alone.
+// checkSource refuses a fleet repo that the target could never read: a fleet repo without a remote is served to the source's host alone.
 func (p *Move) checkSource() error {
 	if p.session.Fleet.Spec.Git.Scheme() != v1alpha1.GitLocal || !p.Gone && !p.session.Traits().Processes {
 		return nil

@@ -3,7 +3,6 @@ package pivot
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -15,10 +14,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/following"
 	"github.com/fleetctl/fleetctl/pkg/handover"
-	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
-	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/resolve"
 	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
@@ -31,23 +28,23 @@ const stepRestore = "restore the snapshot"
 // RestoreOptions of Restore.
 type RestoreOptions struct {
 	session.Options
-	// From is the place of the snapshots; empty: what fleet.yaml declares. Snapshot is one of them by its ID; empty: the newest.
+	// From is the place of the snapshots. Default: the place that fleet.yaml declares. Snapshot is the ID of a snapshot there. Default: the
+	// newest.
 	From, Snapshot string
-	// SourceIsGone agrees that the management cluster that the snapshot was taken of does not act any more.
+	// SourceIsGone agrees that the management cluster of the snapshot no longer acts.
 	SourceIsGone bool
-	// PauseElsewhere brings clusters that others manage by now back paused, in the place of refusing.
+	// PauseElsewhere restores clusters that another management cluster manages now as paused, instead of refusing the snapshot.
 	PauseElsewhere bool
-	// AcceptDeletions agrees that Flux deletes what it applied before and the fleet repo does not have any more.
+	// AcceptDeletions agrees that Flux deletes objects that it applied before and the fleet repo no longer has.
 	AcceptDeletions bool
-	// FenceOnly leaves making the objects to another tool, which runs in the namespace Admit, and Incomplete agrees that something did not
-	// come with it.
+	// FenceOnly lets another tool make the objects, which runs in the namespace Admit. Incomplete agrees that some objects did not arrive.
 	FenceOnly, Incomplete bool
 	Admit                 string
-	// DryRun only looks, and Abort undoes a restore that has not taken over.
+	// DryRun changes nothing. Abort undoes a restore that has not taken over.
 	DryRun, Abort bool
 }
 
-// RestoreResult is what Restore did, or would do.
+// RestoreResult is what Restore did, or what it would do.
 type RestoreResult struct {
 	FormatVersion string `json:"formatVersion"`
 	// Outcome is restored, planned, fenced, undone or nothing-to-do.
@@ -56,14 +53,14 @@ type RestoreResult struct {
 	Place    string        `json:"place,omitempty"`
 	Snapshot *SnapshotInfo `json:"snapshot,omitempty"`
 	Others   []string      `json:"others,omitempty"`
-	// Arrival is what another tool has brought behind the fence.
+	// Arrival lists the objects that another tool has made behind the fence.
 	Arrival    *handover.Arrival `json:"arrival,omitempty"`
 	Report     *handover.Report  `json:"report,omitempty"`
 	Kubeconfig string            `json:"kubeconfig,omitempty"`
 	Next       []string          `json:"next"`
 }
 
-// SnapshotInfo is what a snapshot says of itself.
+// SnapshotInfo describes a snapshot.
 type SnapshotInfo struct {
 	ID        string         `json:"id"`
 	Taken     time.Time      `json:"taken"`
@@ -80,30 +77,31 @@ func infoOf(s *snapshot.Snapshot) *SnapshotInfo {
 	}
 }
 
-// Restoration is init with what a snapshot holds, taken over before Flux begins: what Flux finds is there, and nothing is made twice.
+// Restoration runs the steps of init, and takes over the objects of a snapshot before Flux begins. So Flux finds these objects, and makes
+// none twice.
 type Restoration struct {
 	session *session.Session
 	init    *converge.Run
 	Snap    *snapshot.Snapshot
-	// AcceptDeletions is that of RestoreOptions.
+	// AcceptDeletions: see RestoreOptions.
 	AcceptDeletions bool
 
 	pauseElsewhere bool
-	// paused are the Clusters that come back paused.
+	// paused are the Clusters that are restored as paused.
 	paused []string
 
 	report *steps.Value[*handover.Report]
 }
 
-// NewRestoration is one that goes on with init's steps. Which snapshot it is about is settled before these begin.
+// NewRestoration returns a Restoration that uses the steps of init. The caller sets its snapshot before the steps begin.
 func NewRestoration(init *converge.Run) *Restoration {
 	r := &Restoration{session: init.Session, init: init, report: steps.NewValue[*handover.Report]("the report of the restore")}
 	init.Held = r.underWay
 	return r
 }
 
-// Restore makes the management cluster that fleet.yaml describes, as init does, and gives it what a snapshot holds before its Flux begins.
-// It goes on where an earlier run was cut off.
+// Restore makes the management cluster that fleet.yaml describes, as init does, and gives it the objects of a snapshot before its Flux
+// begins. It continues a restore that was interrupted.
 func Restore(ctx context.Context, deps management.Deps, o RestoreOptions) (*RestoreResult, error) {
 	if errs := validation.IsDNS1123Label(o.Admit); o.FenceOnly && len(errs) > 0 {
 		return nil, diag.Usage("name a namespace", "--velero-namespace %q: %s", o.Admit, strings.Join(errs, "; "))
@@ -160,133 +158,7 @@ func Restore(ctx context.Context, deps management.Deps, o RestoreOptions) (*Rest
 	return result, nil
 }
 
-// Check refuses to make a second owner of what the snapshot holds.
-func (r *Restoration) Check(ctx context.Context, sourceIsGone bool) error {
-	if r.Snap.HandedOver != "" {
-		return refuseHandedOverSince(r.session.Mgmt.Name, r.Snap)
-	}
-	if record, err := r.session.Cluster.Load(); err == nil && record.PivotedTo != "" {
-		return diag.Errorf("`fleetctl status` shows it", "the management cluster %s was pivoted to %s, which has its work",
-			record.Name, record.PivotedTo)
-	}
-	if r.session.HostErr != nil {
-		return r.session.HostErr
-	}
-	st, err := r.session.Host.State(ctx)
-	if err != nil {
-		return err
-	}
-	here := "its host on this machine is " + string(st)
-	if st == host.StateRunning {
-		client, err := management.Reach(ctx, r.session.Host)
-		if err != nil {
-			return err
-		}
-		journal, err := handover.ReadJournal(ctx, client)
-		if err != nil {
-			return err
-		}
-		if journal != nil && journal.Snapshot == r.Snap.ID { // an earlier run was told that the other one is gone
-			if journal.Phase == handover.PhaseAborting { // that ends first, and then it begins anew
-				return r.checkOwners(ctx)
-			}
-			return r.checkOwnersAgain(ctx, journal)
-		}
-		if err := handover.Restorable(r.session.Mgmt.Name, journal); err != nil {
-			return err
-		}
-		uid, err := handover.ClusterUID(ctx, client)
-		if err != nil {
-			return err
-		}
-		if uid == r.Snap.UID { // it is the very cluster
-			if err := r.refuseHeld(ctx, client); err != nil {
-				return err
-			}
-			return r.checkOwners(ctx)
-		}
-		here = "what runs on this machine under that name is another cluster"
-	}
-	if err := r.checkOwners(ctx); err != nil || sourceIsGone {
-		return err
-	}
-	return diag.Errorf("if it is, say so: --source-is-gone. If it is not, two management clusters would act on the same machines",
-		"nothing here tells whether the management cluster %s that the snapshot was taken of (%s, by %s) is gone: %s, and where it ran no "+
-			"machine but that one knows",
-		r.Snap.ManagementCluster, plain.Ago(r.Snap.Taken), r.Snap.By, here)
-}
-
-// refuseHeld refuses a snapshot of a management cluster that lives, and has what the snapshot holds.
-func (r *Restoration) refuseHeld(ctx context.Context, client *kube.Client) error {
-	there, err := management.Clusters(ctx, client)
-	if err != nil {
-		return err
-	}
-	var held []string
-	for _, c := range there {
-		if slices.Contains(r.Snap.Clusters, c.FullName()) {
-			held = append(held, c.FullName())
-		}
-	}
-	if len(held) == 0 {
-		return nil
-	}
-	return diag.Errorf("`fleetctl status` shows them. A snapshot brings back what is lost; nothing has been changed",
-		"the management cluster %s is not gone, and still manages what the snapshot %s holds: %s", r.session.Mgmt.Name, r.Snap.ID,
-		plain.Names(held, 8))
-}
-
-// checkOwners refuses what others manage by now or, where that is agreed to, has it come back paused: nobody acts on it then, and `cluster
-// detach` takes it away.
-func (r *Restoration) checkOwners(ctx context.Context) error {
-	others := handover.Elsewhere(ctx, r.Snap.Objects, r.Snap.Fleet, r.Snap.ManagementCluster)
-	if len(others) == 0 {
-		return nil
-	}
-	if !r.pauseElsewhere {
-		return diag.Errorf("restore a snapshot that was taken since (`fleetctl restore --dry-run` lists them). Where there is none: "+
-			"--pause-elsewhere brings these back paused, "+
-			"and `fleetctl cluster detach` takes them away afterwards; nothing has been changed",
-			"the snapshot %s holds what others manage since, as the clusters themselves say: %s", r.Snap.ID, saysOf(others))
-	}
-	r.session.Deps.Report.Warn("these come back paused, because others manage them: " + saysOf(others))
-	return r.pause(slices.Sorted(maps.Keys(others)))
-}
-
-// pause has those Clusters come back paused.
-func (r *Restoration) pause(clusters []string) (err error) {
-	r.paused = clusters
-	r.Snap.Objects, err = capi.PausedIn(r.Snap.Objects, func(cluster string) bool { return slices.Contains(clusters, cluster) })
-	return err
-}
-
-// checkOwnersAgain is checkOwners for a run that goes on. What the run that began has paused stays so, whatever its owner answers by now.
-// What got another owner since may be there unpaused already: it is refused. Once that run has taken over, what the snapshot holds is
-// needed no more.
-func (r *Restoration) checkOwnersAgain(ctx context.Context, journal *handover.Journal) error {
-	if journal.Phase.Committed() {
-		return nil
-	}
-	others := handover.Elsewhere(ctx, r.Snap.Objects, r.Snap.Fleet, r.Snap.ManagementCluster)
-	maps.DeleteFunc(others, func(cluster, _ string) bool { return slices.Contains(journal.Pause, cluster) })
-	if len(others) > 0 {
-		return diag.Errorf("undo what has been done so far (`"+journal.Command()+
-			" --abort`), and begin again with a snapshot that was taken since, or with --pause-elsewhere",
-			"since it began with the snapshot %s, others manage what that holds, as the clusters themselves say: %s", r.Snap.ID, saysOf(others))
-	}
-	return r.pause(journal.Pause)
-}
-
-func saysOf(others map[string]string) string {
-	all := make([]string, 0, len(others))
-	for cluster, says := range others {
-		all = append(all, cluster+" "+says)
-	}
-	slices.Sort(all)
-	return strings.Join(all, ", ")
-}
-
-// InitSteps are those of init, with the snapshot before Flux is connected.
+// InitSteps returns the steps of init, with the restore before Flux is connected.
 func (r *Restoration) InitSteps() []steps.Step {
 	return r.init.StepsAround(steps.Step{
 		Name: stepRestore, Needs: []string{converge.StepPush, converge.StepFlux, converge.StepProviders},
@@ -296,7 +168,7 @@ func (r *Restoration) InitSteps() []steps.Step {
 	})
 }
 
-// underWay tells whether the restore is: the controllers may be stopped then.
+// underWay tells whether the restore of this snapshot is under way. The controllers may be stopped then.
 func (r *Restoration) underWay(ctx context.Context, client *kube.Client) (bool, error) {
 	journal, err := handover.ReadJournal(ctx, client)
 	if err != nil {
@@ -313,7 +185,7 @@ func (r *Restoration) steps() []steps.Step {
 	})
 }
 
-// options are those of taking the snapshot in for good.
+// options are the options of the restore that takes over, as opposed to a drill's.
 func (r *Restoration) options(
 	client *kube.Client,
 	attach func(context.Context, *kube.Client, func(string)) error,
@@ -324,7 +196,7 @@ func (r *Restoration) options(
 	return o
 }
 
-// takeIn gives the management cluster what the snapshot holds.
+// takeIn gives the objects of the snapshot to the management cluster.
 func (r *Restoration) takeIn(
 	ctx context.Context,
 	client *kube.Client,
@@ -340,7 +212,7 @@ func (r *Restoration) takeIn(
 	return report, err
 }
 
-// tries has the Flux of the management cluster tried, before that takes over.
+// tries returns a check that rehearses Flux at the management cluster before the restore takes over.
 func (r *Restoration) tries(have following.View) func(context.Context, *kube.Client) error {
 	return func(ctx context.Context, at *kube.Client) error {
 		return following.Rehearse(ctx, r.session, at, have, following.Rehearsal{
@@ -349,10 +221,10 @@ func (r *Restoration) tries(have following.View) func(context.Context, *kube.Cli
 	}
 }
 
-// deletedHint is about what Flux would delete of what a snapshot holds.
+// deletedHint is the hint about objects of a snapshot that Flux would delete.
 const deletedHint = "what Flux is to delete: --accept-deletions"
 
-// waitAsBefore waits until the clusters that were Available when the snapshot was taken are so again.
+// waitAsBefore waits until the clusters that were Available in the snapshot are Available again.
 func (r *Restoration) waitAsBefore(ctx context.Context, client *kube.Client, report *handover.Report, detail func(string)) error {
 	manager, err := capi.New(client)
 	if err != nil {
@@ -361,7 +233,7 @@ func (r *Restoration) waitAsBefore(ctx context.Context, client *kube.Client, rep
 	return waitAvailable(ctx, manager, report, detail)
 }
 
-// waitAvailable waits until the Clusters are Available that were so before.
+// waitAvailable waits until the Clusters are Available that the report says were Available before.
 func waitAvailable(ctx context.Context, manager *capi.Manager, report *handover.Report, detail func(string)) error {
 	var clusters []kube.Key
 	for _, full := range report.Available {

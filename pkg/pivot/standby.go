@@ -20,7 +20,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
-// openStandby opens the session of a standby that is there. journal is its.
+// openStandby opens the session of a standby that runs, and returns its client and its journal.
 func openStandby(ctx context.Context, deps management.Deps, o session.Options, command string) (
 	s *session.Session, client *kube.Client, journal *handover.Journal, done func(), err error,
 ) {
@@ -73,8 +73,8 @@ func lookStandby(ctx context.Context, s *session.Session) (*kube.Client, *handov
 	return there.Client, journal, err
 }
 
-// checkOf refuses a standby whose journal names another management cluster than fleet.yaml does: with that one's snapshots it would take
-// over what it is no standby of.
+// checkOf refuses a standby whose journal names another management cluster than fleet.yaml. It would take over from the wrong management
+// cluster.
 func checkOf(s *session.Session, journal *handover.Journal) error {
 	if journal.IsStandby() {
 		if journal.Standby.Of == s.StandbyOf {
@@ -92,8 +92,8 @@ func checkOf(s *session.Session, journal *handover.Journal) error {
 		"%s takes over from %s, and not from %s as fleet.yaml says", s.Mgmt.Name, journal.Source.Name, s.StandbyOf)
 }
 
-// RefreshStandby tries the last snapshot on a standby: it holds it against Git and what is at hand here, restores it up to where the
-// standby would take over, takes the copies away again, and notes there what it has seen. Findings are no error.
+// RefreshStandby tries the last snapshot on a standby. It compares the snapshot with Git and with the credentials on this machine, restores
+// it up to the take-over, removes the copies again, and notes the result at the standby. Findings are not an error.
 func RefreshStandby(ctx context.Context, deps management.Deps, o DrillOptions) (*DrillResult, error) {
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
@@ -133,7 +133,7 @@ func RefreshStandby(ctx context.Context, deps management.Deps, o DrillOptions) (
 	return d.result, handover.See(ctx, s.Side(client), d.seen())
 }
 
-// tryOn restores the snapshot into the standby, and undoes it.
+// tryOn restores the snapshot into the standby, and undoes the restore.
 func (d *drill) tryOn(ctx context.Context, client *kube.Client) error {
 	step := d.session.Deps.Report.Start("try the snapshot on " + d.session.Mgmt.Name)
 	began := time.Now()
@@ -157,7 +157,7 @@ func (d *drill) tryOn(ctx context.Context, client *kube.Client) error {
 	return nil
 }
 
-// seen is what a standby keeps of it.
+// seen is the note about the result that the standby keeps.
 func (d *drill) seen() *handover.Seen {
 	seen := &handover.Seen{
 		Snapshot: d.snap.ID, Taken: d.snap.Taken, At: time.Now().UTC().Truncate(time.Second), Works: d.result.Works, Problems: []string{},
@@ -175,7 +175,7 @@ func (d *drill) seen() *handover.Seen {
 	return seen
 }
 
-// restoreOptions are those of a restore of that snapshot.
+// restoreOptions returns the options of a restore of this snapshot.
 func restoreOptions(snap *snapshot.Snapshot, target handover.Side, progress func(handover.Progress)) handover.RestoreOptions {
 	return handover.RestoreOptions{
 		Fleet: snap.Fleet, Target: target, Snapshot: snap.ID, Source: handover.Party{Name: snap.ManagementCluster, UID: snap.UID},
@@ -183,7 +183,7 @@ func restoreOptions(snap *snapshot.Snapshot, target handover.Side, progress func
 	}
 }
 
-// tries has the Flux of the management cluster tried as a restore does. What it warns of is a finding.
+// tries rehearses the Flux of the standby as a restore does. Each warning becomes a finding.
 func (d *drill) tries(have following.View) func(context.Context, *kube.Client) error {
 	return func(ctx context.Context, at *kube.Client) error {
 		return following.Rehearse(ctx, d.session, at, have, following.Rehearsal{
@@ -192,7 +192,7 @@ func (d *drill) tries(have following.View) func(context.Context, *kube.Client) e
 	}
 }
 
-// noteWarnings turns what a restore was warned of into findings.
+// noteWarnings turns the warnings of a restore into findings.
 func (d *drill) noteWarnings(report *handover.Report) {
 	if report == nil {
 		return

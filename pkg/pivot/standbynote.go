@@ -14,10 +14,10 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 )
 
-// A standby that takes over notes so in the place of the snapshots before it does. As long as it has not, its own journal tells, and its
-// own note says nothing to it: a run that was cut off left it there.
+// Before a standby takes over, it notes this in the place of the snapshots. Until it has taken over, its own journal counts, and its own
+// note means nothing to it: a run that was killed left the note there.
 
-// newestButOwnNotes reads the newest of the snapshots. Errors are those of snapshot.Find.
+// newestButOwnNotes reads the newest snapshot, and passes over notes of this standby. It has the errors of snapshot.Find.
 func newestButOwnNotes(ctx context.Context, s *session.Session, place snapshot.Place, keys secret.Keys) (*snapshot.Snapshot, error) {
 	snap, err := snapshot.Find(ctx, place, "", keys)
 	if err != nil || !s.OwnNote(snap) {
@@ -38,8 +38,8 @@ func newestButOwnNotes(ctx context.Context, s *session.Session, place snapshot.P
 	return nil, diag.Errorf("there is nothing to take over with", "there is no snapshot of %s in %s", s.DeclaredAs(), place)
 }
 
-// notesSince are the newest note of the standby itself and of somebody else, since the snapshot since; where that is "", since the newest
-// snapshot.
+// notesSince returns the newest note of the standby itself and the newest note of somebody else after the snapshot since. An empty since
+// means the newest snapshot.
 func notesSince(
 	ctx context.Context,
 	s *session.Session,
@@ -72,8 +72,8 @@ func notesSince(
 	return own, other, nil
 }
 
-// noteTakeOver notes in the place that the standby takes over. It lists again afterwards: of two standbys that note so at once, at least
-// one sees the other and does not go on.
+// noteTakeOver notes in the place of the snapshots that the standby takes over, and lists the place again afterwards. If two standbys write
+// such notes at the same time, at least one of them sees the other's note and stops.
 func noteTakeOver(ctx context.Context, s *session.Session, place snapshot.Place, keys, seal secret.Keys, since string) error {
 	own, other, err := notesSince(ctx, s, place, keys, since)
 	if err != nil {
@@ -109,7 +109,7 @@ func noteTakeOver(ctx context.Context, s *session.Session, place snapshot.Place,
 	return refuseHandedOverSince(s.DeclaredAs(), other)
 }
 
-// markHistory is noteTakeOver in the place of the snapshots, where the standby has not taken over yet.
+// markHistory calls noteTakeOver for the place of the snapshots, unless the standby has taken over already.
 func (a *activation) markHistory(ctx context.Context, commit *following.Pushed) error {
 	s := a.session
 	if s.SnapshotsTo() == "" || s.Waiting == "" {
@@ -134,7 +134,7 @@ func (a *activation) markHistory(ctx context.Context, commit *following.Pushed) 
 	return noteTakeOver(ctx, s, place, fleetsecrets.Unique(slices.Concat(keys, seal)), seal, since)
 }
 
-// forgetNotes removes what the standby has noted in the place of the snapshots: it has not taken over, and others may.
+// forgetNotes removes the standby's notes from the place of the snapshots: the standby has not taken over, and others may.
 func forgetNotes(ctx context.Context, s *session.Session) error {
 	err := removeNotes(ctx, s)
 	return diag.Wrap("remove from the place of the snapshots that "+s.Mgmt.Name+" takes over", err,
@@ -156,7 +156,7 @@ func removeNotes(ctx context.Context, s *session.Session) error {
 	return removeNotesIn(ctx, place, keys, s.OwnNote)
 }
 
-// removeNotesIn removes those notes that are newer than the newest snapshot: what is older than that counts no more.
+// removeNotesIn removes those of the notes that are newer than the newest snapshot. Older notes no longer count.
 func removeNotesIn(ctx context.Context, place snapshot.Place, keys secret.Keys, which func(note *snapshot.Snapshot) bool) error {
 	ids, err := place.List(ctx)
 	if err != nil {
@@ -179,9 +179,9 @@ func removeNotesIn(ctx context.Context, place snapshot.Place, keys secret.Keys, 
 	return nil
 }
 
-// markHandedOver notes in the place of the snapshots that the work is another's, or will be: nobody restores it from there beside it. It is
-// done before the commit can be, for a run that dies right after that could do it no more; an abort takes a new snapshot, which counts from
-// then on.
+// markHandedOver notes in the place of the snapshots that another management cluster has the work, or will have it, so that nobody restores
+// it from there. The note is written before the commit, because a run that dies right after the commit could not write it. An abort takes a
+// new snapshot, which counts from then on.
 func markHandedOver(ctx context.Context, p *following.Pushed, to string) error {
 	s := p.Session
 	if s.SnapshotsTo() == "" {
@@ -198,7 +198,7 @@ func markHandedOver(ctx context.Context, p *following.Pushed, to string) error {
 	return snapshot.Put(ctx, place, note(s, to, "", time.Now()), keys)
 }
 
-// note is what the place of the snapshots says of a work that is another's, or will be; uid is of a standby, else "".
+// note is the text of a note that another management cluster has the work, or will have it. uid is the UID of a standby, or else "".
 func note(s *session.Session, to, uid string, at time.Time) *snapshot.Snapshot {
 	at = at.UTC().Truncate(time.Second)
 	return &snapshot.Snapshot{

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
@@ -79,15 +78,6 @@ type Release struct {
 	ReleaseName, ReleaseNamespace string
 	// Rendered says that its objects are in the result. Where it is false a finding says why.
 	Rendered bool
-}
-
-// Unstructured returns the object to read and to change: a new one each time.
-func (o *Object) Unstructured() (*unstructured.Unstructured, error) {
-	u := &unstructured.Unstructured{}
-	if err := utiljson.Unmarshal(o.JSON, &u.Object); err != nil { // apimachinery's: integers stay integers
-		return nil, fmt.Errorf("read %s: %w", o.ID(), err)
-	}
-	return u, nil
 }
 
 // YAML is the object as a YAML document without a separator, keys sorted.

@@ -84,12 +84,12 @@ func isNewRepo(s *session.Session, root string) bool {
 	})
 }
 
-// pipelineFiles check each pull request, where the forge is known. GitHub takes workflows only from a token that may write them, which one
-// that may push need not be: over https they are left to `fleetctl ci add`, and init does not fail for them.
+// pipelineFiles returns the pipeline that checks each pull request, if the forge is known. Where a token needs a further right for a
+// pipeline (GitHub), init over https leaves the pipeline to `fleetctl ci add`, because a push that the forge refuses would fail init.
 func pipelineFiles(s *session.Session, present func(manifest.File) bool) ([]manifest.File, error) {
 	git := s.Fleet.Spec.Git
 	forge := git.ForgeType()
-	if forge == "" || forge == v1alpha1.ForgeGitHub && repoaccess.ByToken(s) {
+	if forge == "" || forge.HasPipelineRight() && repoaccess.ByToken(s) {
 		return nil, nil
 	}
 	files, err := scaffold.CIFiles(forge, version.Released())

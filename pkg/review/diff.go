@@ -56,14 +56,6 @@ type ObjectChange struct {
 	old, new *render.Object
 }
 
-// ID is "Kind namespace/name".
-func (c *ObjectChange) ID() string {
-	if c.Namespace == "" {
-		return c.Kind + " " + c.Name
-	}
-	return c.Kind + " " + c.Namespace + "/" + c.Name
-}
-
 // Report is the difference between two revisions.
 type Report struct {
 	FormatVersion string `json:"formatVersion"`

@@ -80,7 +80,7 @@ func TestCompareTargets(t *testing.T) {
 	secret.JSON = []byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","namespace":"apps"},"stringData":{"password":"hunter2"}}`)
 	var got []string
 	for _, c := range compare(before, []*render.Object{changed, secret}) {
-		got = append(got, fmt.Sprint(c.Action, " ", c.ID(), " ", c.Targets))
+		got = append(got, fmt.Sprintf("%s %s %s/%s %v", c.Action, c.Kind, c.Namespace, c.Name, c.Targets))
 		if strings.Contains(c.Diff, "hunter2") {
 			t.Errorf("a Secret is shown:\n%s", c.Diff)
 		}

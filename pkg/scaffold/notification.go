@@ -54,7 +54,7 @@ func Notification(o NotificationOptions) (manifest.File, error) {
 		Metadata                                                                                 bool
 		Sources                                                                                  []eventSource
 	}{
-		Name: o.Name, Type: string(o.Type), Provider: providers[o.Type], Channel: quoted(o.Channel), Secret: o.Secret,
+		Name: o.Name, Type: string(o.Type), Provider: provider(o.Type), Channel: quoted(o.Channel), Secret: o.Secret,
 		Severity: o.Level(), What: "what fails",
 		Fleet: strconv.Quote(o.Fleet), ManagementCluster: strconv.Quote(o.ManagementCluster),
 		Metadata: !o.Type.IsCommitStatus(), Sources: o.events(),
@@ -76,10 +76,16 @@ func Notification(o NotificationOptions) (manifest.File, error) {
 	return manifest.File{Path: NotificationFile(o.Layout, o.Name), Content: content}, err
 }
 
-// providers are Flux's names of the types.
-var providers = map[v1alpha1.NotificationType]string{
-	v1alpha1.NotifySlack: "slack", v1alpha1.NotifyTeams: "msteams", v1alpha1.NotifyWebhook: "generic",
-	v1alpha1.NotifyGitHub: "github", v1alpha1.NotifyGitLab: "gitlab", v1alpha1.NotifyGitea: "gitea",
+// provider is Flux's name of a type. Flux has our names for Slack and for the forges.
+func provider(t v1alpha1.NotificationType) string {
+	switch t {
+	case v1alpha1.NotifyTeams:
+		return "msteams"
+	case v1alpha1.NotifyWebhook:
+		return "generic"
+	default:
+		return string(t)
+	}
 }
 
 func quoted(s string) string {

@@ -112,7 +112,7 @@ func ofEachType() []v1alpha1.Notification {
 // A fleet without a remote has no commits that could get a status.
 func TestNotificationWithoutRemote(t *testing.T) {
 	_, err := scaffold.Notification(scaffold.NotificationOptions{
-		Notification: v1alpha1.Notification{Name: "a", Type: v1alpha1.NotifyGitHub},
+		Notification: v1alpha1.Notification{Name: "a", Type: v1alpha1.NotificationType(v1alpha1.ForgeGitHub)},
 		Layout:       layout.Layout{Cloud: "docker", Generation: "v1"},
 	})
 	if err == nil || !strings.Contains(err.Error(), "no address at a forge") {

@@ -15,17 +15,17 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// Layout is where the fleet repo has what belongs to the management cluster.
+// Layout is the layout of the management cluster's files in the fleet repo.
 func (s *Session) Layout() layout.Layout { return s.Mgmt.Layout() }
 
-// Folder is an environment in one of the clouds of the management cluster.
+// Folder is an environment in one of the management cluster's clouds.
 type Folder struct {
 	layout.Layout
 	Environment string
 }
 
-// Folders are those of the environments in a fleet repo at root: each environment in the management cluster's home, and in the other clouds
-// in which it has clusters.
+// Folders returns the environments in the fleet repo at root: each environment in the home cloud of the management cluster, and in each
+// further cloud in which it has clusters.
 func (s *Session) Folders(root string) []Folder {
 	var all []Folder
 	for _, env := range s.Fleet.Spec.Environments {
@@ -38,8 +38,8 @@ func (s *Session) Folders(root string) []Folder {
 	return all
 }
 
-// ChannelFiles are the sources of the channels. Those that are there follow where Flux reads the fleet repo from, which may have moved; of
-// a channel of tags, the first promotion makes it.
+// ChannelFiles returns the files with the sources of the channels. An existing source gets the address from which Flux reads the fleet repo
+// now, because that address may have changed. The first promotion makes the source of a channel of tags.
 func (s *Session) ChannelFiles(system []manifest.File) ([]manifest.File, error) {
 	var sync []byte
 	for _, f := range system {

@@ -12,7 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 )
 
-// chosen is the management cluster or the standby of that name, as what it is or would be, and what it is a standby of.
+// chosen returns the management cluster or the standby of that name, and for a standby the management cluster that it is a standby of.
 func chosen(fleet *v1alpha1.Fleet, name string) (m *v1alpha1.ManagementCluster, standbyOf string, err error) {
 	if standby := fleet.Standby(name); standby != nil {
 		m, err = fleet.StandbyCluster(standby)
@@ -36,10 +36,11 @@ func chosen(fleet *v1alpha1.Fleet, name string) (m *v1alpha1.ManagementCluster, 
 	}
 }
 
-// DeclaredAs is the management cluster in fleet.yaml that the session's is of: a standby's is the one that it takes over from.
+// DeclaredAs is the management cluster in fleet.yaml that the session works on. For a standby it is the management cluster that the standby
+// takes over from.
 func (s *Session) DeclaredAs() string { return cmp.Or(s.StandbyOf, s.Mgmt.Name) }
 
-// RefuseStandby is for a command that a management cluster with work is for.
+// RefuseStandby refuses a standby, for a command that needs a management cluster with clusters.
 func (s *Session) RefuseStandby() error {
 	if s.StandbyOf == "" {
 		return nil
@@ -48,12 +49,12 @@ func (s *Session) RefuseStandby() error {
 		"%s is a standby of %s, and manages nothing", s.Mgmt.Name, s.StandbyOf)
 }
 
-// Side is the session's management cluster in a hand-over.
+// Side is the session's management cluster as a side of a hand-over.
 func (s *Session) Side(client *kube.Client) handover.Side {
 	return handover.Side{Name: s.Mgmt.Name, Client: client, Standby: s.StandbyOf != ""}
 }
 
-// OwnNote tells whether it is the note of the standby that the command is about.
+// OwnNote tells whether the standby of this command has written the note.
 func (s *Session) OwnNote(note *snapshot.Snapshot) bool {
 	return s.Waiting != "" && note.HandedOverUID == s.Waiting
 }

@@ -3,9 +3,7 @@ package session
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io/fs"
-	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -14,7 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// cloneAuth is what reaches the remote before fleet.yaml is read: the options alone.
+// cloneAuth returns the credentials for the remote before fleet.yaml is read. They come from the options alone.
 func (s *Session) cloneAuth() (gitrepo.Auth, error) {
 	auth := s.PushAuth()
 	var err error
@@ -38,7 +36,7 @@ func (s *Session) givenKnownHosts() (string, error) {
 	return string(raw), diag.Wrap("read the known hosts", err, "give --ssh-known-hosts a file in the format of ~/.ssh/known_hosts")
 }
 
-// PushAuth is how fleetctl itself reaches the remote.
+// PushAuth returns the credentials with which fleetctl itself reaches the remote.
 func (s *Session) PushAuth() gitrepo.Auth {
 	auth := gitrepo.Auth{
 		Username: s.Opts.Git.Username, Token: s.Opts.Git.Token, KeyFile: s.Opts.Git.SSHKeyFile,
@@ -53,7 +51,8 @@ func (s *Session) PushAuth() gitrepo.Auth {
 	return auth
 }
 
-// SourceCredentials are what Flux gets: the token, or a deploy key of its own, made once and kept in the state folder.
+// SourceCredentials returns Flux's credentials for the remote: the token, or over ssh a deploy key of its own, which is made once and kept
+// in the state folder.
 func (s *Session) SourceCredentials() (flux.SourceCredentials, error) {
 	if s.Fleet.Spec.Git.Scheme() != v1alpha1.GitSSH {
 		username, token := s.PushAuth().Username, s.Opts.Git.Token
@@ -76,11 +75,11 @@ func (s *Session) SourceCredentials() (flux.SourceCredentials, error) {
 	return flux.SourceCredentials{Identity: key.Private, IdentityPub: []byte(key.Public), KnownHosts: []byte(hosts)}, nil
 }
 
-// maxDeployKey is far above what a private key needs, in bytes.
+// maxDeployKey bounds the file of the deploy key, in bytes. A private key is much smaller.
 const maxDeployKey = 64 << 10
 
-// EnsureDeployKey makes the deploy key, or reads the one that an earlier run made: its public half may be at the Git server
-// already.
+// EnsureDeployKey reads the deploy key from the state folder, or makes it. It never replaces a key, because the Git server may know the
+// public half already.
 func (s *Session) EnsureDeployKey() (*gitrepo.DeployKey, error) {
 	return s.deployKey.untilFound(s.keepDeployKey)
 }
@@ -107,7 +106,7 @@ func (s *Session) keepDeployKey() (*gitrepo.DeployKey, error) {
 	return key, nil
 }
 
-// SourceURL is the remote in the form that Flux takes: it knows no user@host:path.
+// SourceURL returns the URL of the remote in a form that Flux accepts. Flux does not accept user@host:path.
 func SourceURL(git v1alpha1.Git) string {
 	u, err := git.ParseURL()
 	if err != nil {
@@ -116,25 +115,7 @@ func SourceURL(git v1alpha1.Git) string {
 	return u.String()
 }
 
-// DeployKeyPage is where the well-known Git servers take a deploy key, "" for others.
-func DeployKeyPage(remote string) string {
-	u, err := v1alpha1.Git{URL: remote}.ParseURL()
-	if err != nil {
-		return ""
-	}
-	host, path := u.Hostname(), strings.TrimSuffix(strings.Trim(u.Path, "/"), ".git")
-	switch {
-	case host == "github.com" || strings.HasPrefix(host, "github."):
-		return fmt.Sprintf("https://%s/%s/settings/keys/new", host, path)
-	case host == "gitlab.com" || strings.HasPrefix(host, "gitlab."):
-		return fmt.Sprintf("https://%s/%s/-/settings/repository#js-deploy-keys-settings", host, path)
-	case host == "bitbucket.org":
-		return fmt.Sprintf("https://%s/%s/admin/access-keys/", host, path)
-	}
-	return ""
-}
-
-// ExplainRemote adds what only the command line knows to an error of the remote at url.
+// ExplainRemote adds a hint about flags to an error of the remote at url.
 func (s *Session) ExplainRemote(url string, err error) error {
 	if !errors.Is(err, gitrepo.ErrAuth) {
 		return err
@@ -148,7 +129,7 @@ func (s *Session) ExplainRemote(url string, err error) error {
 	return err
 }
 
-// readCA reads the certificate authorities that fleet.yaml, or a flag for a new one, names.
+// readCA reads the certificate authorities that fleet.yaml names, or the flag of a new fleet.
 func (s *Session) readCA() (err error) {
 	file := cmp.Or(s.Fleet.Spec.Git.CAFile, s.Opts.Git.CAFile)
 	if file == "" {
@@ -159,12 +140,12 @@ func (s *Session) readCA() (err error) {
 		"spec.git.caFile in fleet.yaml, or --git-ca-file, names a PEM file, relative to fleet.yaml")
 }
 
-// GivenOwnToken tells whether this run was given a token for Flux. The one that pushes, given twice, is none.
+// GivenOwnToken tells whether this run has a token for Flux that differs from the token that pushes.
 func (s *Session) GivenOwnToken() bool {
 	return s.Opts.FluxToken != "" && s.Opts.FluxToken != s.Opts.Git.Token
 }
 
-// ReaderAuth is how Flux reaches the remote with a token of its own.
+// ReaderAuth returns the username and the token with which Flux reads the remote.
 func (s *Session) ReaderAuth() (username, token string) {
 	return cmp.Or(s.Opts.FluxUsername, s.Fleet.Spec.Git.FluxUsername, s.PushAuth().Username), s.Opts.FluxToken
 }

@@ -23,7 +23,7 @@ func (s *Session) detectEngine(ctx context.Context) (*engine.Engine, error) {
 	return s.onMachine.Once(func() (*engine.Engine, error) { return engine.Detect(ctx) })
 }
 
-// MountEngine gives the docker provider the engine that it works with, where it is among the providers and the host has one.
+// MountEngine gives the docker provider the socket of the container engine, if the provider is to be installed and the host has an engine.
 func (s *Session) MountEngine(ctx context.Context, o *host.CreateOptions) error {
 	onEngine, ok := s.Host.(host.OnEngine)
 	declared := slices.ContainsFunc(o.ExtraMounts, func(m host.Mount) bool { return m.ContainerPath == dockerSocket })
@@ -38,14 +38,15 @@ func (s *Session) MountEngine(ctx context.Context, o *host.CreateOptions) error 
 	return nil
 }
 
-// UsesEngine tells whether the docker provider, which works with the engine itself, is among the providers.
+// UsesEngine tells whether the docker provider, which uses the container engine itself, is to be installed.
 func (s *Session) UsesEngine() bool {
 	return slices.ContainsFunc(s.Mgmt.Providers, func(p v1alpha1.Provider) bool {
 		return p.Type == v1alpha1.ProviderInfrastructure && p.Name == dockerProvider
 	})
 }
 
-// Tuning is that of fleet.yaml, and how the docker provider finds the engine where its manager is a process of this machine.
+// Tuning returns the tuning of fleet.yaml. If the docker provider's manager runs as a process of this machine, it adds the address of the
+// container engine.
 func (s *Session) Tuning(ctx context.Context) []kube.Tuning {
 	all := TuningOf(s.Mgmt)
 	socket := s.otherSocket(ctx)
@@ -61,8 +62,8 @@ func (s *Session) Tuning(ctx context.Context) []kube.Tuning {
 	return all
 }
 
-// otherSocket is the engine's where the docker provider would not look for it, as Podman's is; "" where it finds it, and where it makes
-// in-memory clusters only because no engine answers.
+// otherSocket returns the socket of the container engine if the docker provider would not find it by itself, such as Podman's. It returns
+// "" if the provider finds the socket, or if no engine answers and the provider makes only in-memory clusters.
 func (s *Session) otherSocket(ctx context.Context) string {
 	if !s.Traits().Processes || !s.UsesEngine() {
 		return ""
@@ -81,7 +82,7 @@ func (s *Session) otherSocket(ctx context.Context) string {
 	return socket
 }
 
-// TuningOf is the tuning of a management cluster in the words of those that apply it.
+// TuningOf converts the tuning of a management cluster to the type that pkg/kube applies.
 func TuningOf(m *v1alpha1.ManagementCluster) []kube.Tuning {
 	all := make([]kube.Tuning, 0, len(m.Tuning))
 	for _, t := range m.Tuning {

@@ -10,17 +10,17 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// othersVariables begin the names of variables that are no provider's: fleetctl's own credentials, those of sops and Vault, and what a
-// forge, its runners and an agent put into the environment.
+// othersVariables are prefixes of environment variables that belong to no provider: fleetctl's own credentials, those of sops and Vault,
+// and the variables that a forge, its runners or an agent set.
 var othersVariables = []string{
 	"FLEETCTL_", "SOPS_", "VAULT_", "SSH_",
 	"GITHUB_", "GH_", "GITLAB_", "GITEA_", "FORGEJO_", "BITBUCKET_", "ACTIONS_", "CI_", "SYSTEM_ACCESSTOKEN", "AZURE_DEVOPS_", "BUILDKITE_",
 	"CIRCLE_", "DRONE_", "JENKINS_",
 }
 
-// EnvironmentFor looks up, in the environment, the variables that components name and fleet.yaml says nothing about. No other part of
-// the environment is handed to them. A bundle or a release may be a stranger's, and its controllers get what it names: what is set of
-// othersVariables is an error.
+// EnvironmentFor reads from the environment the variables that components name and fleet.yaml does not declare. The components get no other
+// part of the environment. A bundle or a release may come from a stranger, and its controllers get what it names. So a set variable with a
+// prefix of othersVariables is an error.
 func (s *Session) EnvironmentFor(
 	ctx context.Context, source *capi.Source, providers []capi.Provider, known map[string]string,
 ) (map[string]string, error) {

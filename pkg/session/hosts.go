@@ -14,7 +14,7 @@ const deployKeyFile = "deploy-key"
 // Traits of the declared host.
 func (s *Session) Traits() hosts.Traits { return hosts.TraitsOf(s.Mgmt.Host, s.Mgmt.KubernetesVersion) }
 
-// settleHostTypes fills in, before defaults do, what carries the management clusters of which fleet.yaml does not say it.
+// settleHostTypes fills in the host type of each management cluster for which fleet.yaml names none. It runs before the defaults.
 func (s *Session) settleHostTypes(ctx context.Context, fleet *v1alpha1.Fleet) {
 	for i := range fleet.Spec.ManagementClusters {
 		m := &fleet.Spec.ManagementClusters[i]
@@ -29,7 +29,7 @@ func (s *Session) settleHostTypes(ctx context.Context, fleet *v1alpha1.Fleet) {
 	}
 }
 
-// defaultHostType is what an earlier run chose, so that an engine that starts to answer does not move a cluster.
+// defaultHostType returns the type that an earlier run chose. So a container engine that starts to answer does not move a cluster.
 func (s *Session) defaultHostType(ctx context.Context, cluster string) v1alpha1.HostType {
 	if r, err := s.Deps.Store.Cluster(cluster).Load(); err == nil && r.HostType != "" {
 		return v1alpha1.HostType(r.HostType)

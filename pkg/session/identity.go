@@ -22,8 +22,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
-// settleIdentity finds out which fleet this is, and whether the record of its management cluster on this machine is of that fleet. A fleet
-// that has no identity yet gets one, which counts once it is in the repo: see IdentityFile.
+// settleIdentity finds the identity of this fleet, and refuses a record of its management cluster on this machine that belongs to another
+// fleet. A fleet without an identity gets one, which counts once it is in the repo: see IdentityFile.
 func (s *Session) settleIdentity() error {
 	id, err := fleetrepo.ReadIdentity(s.Opts.Dir)
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *Session) settleIdentity() error {
 	return nil
 }
 
-// checkRecord refuses the record of another fleet's management cluster, and one that follows another folder that is still there.
+// checkRecord refuses a record that belongs to another fleet, or whose management cluster follows another existing folder.
 func (s *Session) checkRecord(record *state.Record) error {
 	if !s.Self.Owns(record) {
 		return s.Self.NotOurs(record)
@@ -59,10 +59,10 @@ func (s *Session) checkRecord(record *state.Record) error {
 	return nil
 }
 
-// currentID is an identity that may become another one while steps run side by side.
+// currentID is an identity that may change while steps run side by side.
 type currentID struct{ now atomic.Pointer[string] }
 
-// Identity of the fleet. It is another one from the moment that another run turns out to have been faster.
+// Identity of the fleet. It changes when another run turns out to have committed an identity first.
 func (s *Session) Identity() string {
 	if id := s.id.now.Load(); id != nil {
 		return *id
@@ -70,10 +70,10 @@ func (s *Session) Identity() string {
 	return ""
 }
 
-// adopt takes the identity that another run has given the fleet in place of one that was not in the repo yet.
+// adopt replaces an identity that is not in the repo yet by the identity that another run has committed.
 func (s *Session) adopt(id string) { s.id.now.Store(&id) }
 
-// Claim is what the management cluster is to know.
+// Claim is the claim that init writes into the management cluster.
 func (s *Session) Claim() *ownership.Claim {
 	git := s.Fleet.Spec.Git
 	return &ownership.Claim{
@@ -82,8 +82,8 @@ func (s *Session) Claim() *ownership.Claim {
 	}
 }
 
-// CheckClaim refuses a cluster that belongs to another fleet, or is another management cluster of this one. Where the repo has no identity
-// yet and is the one that the cluster knows, it gets the cluster's.
+// CheckClaim refuses a cluster that belongs to another fleet, or is another management cluster of this fleet. If the repo has no identity
+// yet and the claim names this repo, the session takes over the identity in the claim.
 func (s *Session) CheckClaim(c *ownership.Claim) error {
 	if c == nil {
 		return nil
@@ -110,7 +110,7 @@ func (s *Session) CheckClaim(c *ownership.Claim) error {
 	return nil
 }
 
-// ConfirmClaim notes in the cluster where its fleet repo is, once the identity is there.
+// ConfirmClaim notes in the cluster where its fleet repo is, once the repo has the identity.
 func (s *Session) ConfirmClaim(ctx context.Context, client *kube.Client) error {
 	const op = "note in the cluster which fleet it belongs to"
 	for {
@@ -137,8 +137,8 @@ func (s *Session) ConfirmClaim(ctx context.Context, client *kube.Client) error {
 	}
 }
 
-// IdentityFile is the change that brings the identity into the repo, where it is not yet; root has what is committed. What another run has
-// brought there counts.
+// IdentityFile is the change that brings the identity into the repo. root has the committed files. If another run has committed an identity
+// meanwhile, that identity counts.
 func (s *Session) IdentityFile(root string) ([]gitrepo.Change, error) {
 	there, err := fleetrepo.ReadIdentity(root)
 	if err != nil {

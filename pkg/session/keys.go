@@ -15,7 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
-// StateFleet is the identity and name by which the state folder files the fleet's private files.
+// StateFleet is the identity and the name under which the state folder keeps the fleet's private files.
 func (s *Session) StateFleet() state.Fleet {
 	return state.Fleet{ID: s.Identity(), Name: s.Fleet.Metadata.Name}
 }

@@ -2,7 +2,7 @@ package session
 
 import "sync"
 
-// Lookup is something that is found out when it is first asked for, and not again. Steps and checks that run side by side share it.
+// Lookup computes a value at the first request and keeps it. Steps and checks that run side by side share it.
 type Lookup[T any] struct {
 	mu    sync.Mutex
 	found bool
@@ -10,7 +10,7 @@ type Lookup[T any] struct {
 	err   error
 }
 
-// Once returns what find said the first time, an error too.
+// Once returns the result of the first call of find, also if it was an error.
 func (l *Lookup[T]) Once(find func() (T, error)) (T, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -21,7 +21,7 @@ func (l *Lookup[T]) Once(find func() (T, error)) (T, error) {
 	return l.what, l.err
 }
 
-// untilFound returns what find said the first time that it had no error.
+// untilFound returns the first result of find without an error.
 func (l *Lookup[T]) untilFound(find func() (T, error)) (T, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -17,8 +17,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 )
 
-// StandsAlone tells whether the management cluster manages the cluster that it runs on, as the fleet repo says: its parent, which made it,
-// has nothing of it any more, and may be gone.
+// StandsAlone tells whether the fleet repo says that the management cluster manages the cluster that it runs on. Its parent, which made it,
+// no longer has its objects, and may be gone.
 func (s *Session) StandsAlone() (bool, error) {
 	if s.NewFleet || s.Mgmt.Parent == "" {
 		return false, nil
@@ -30,8 +30,8 @@ func (s *Session) StandsAlone() (bool, error) {
 	return repo.StandsAlone(s.Mgmt.Name)
 }
 
-// askAbove gets the way to a management cluster that has a parent: from that, or as an earlier run has kept it where nothing is to be asked
-// there any more.
+// askAbove gets the kubeconfig of a management cluster that has a parent: from the parent, or, if the management cluster stands alone, the
+// kubeconfig that an earlier run has kept.
 func (s *Session) askAbove(ctx context.Context) error {
 	alone, err := s.StandsAlone()
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *Session) askAbove(ctx context.Context) error {
 	return diag.Wrap("look for the way to "+s.Mgmt.Name, err, "")
 }
 
-// noWay is where a management cluster stands alone and this machine has no way to it.
+// noWay is the error about a management cluster that stands alone and whose kubeconfig this machine does not have.
 func (s *Session) noWay() error {
 	return diag.NotReady(fmt.Sprintf(
 		"`fleetctl connect --management %s --kubeconfig FILE`; the machine that made it prints that with `fleetctl kubeconfig --management %s`",
@@ -56,7 +56,7 @@ func (s *Session) noWay() error {
 		s.Mgmt.Name, s.Mgmt.Parent)
 }
 
-// KeptWay is the kubeconfig of a management cluster that stands alone, as this machine has kept it.
+// KeptWay returns the kubeconfig of a management cluster that stands alone, as this machine has kept it.
 func (s *Session) KeptWay() ([]byte, error) {
 	content, err := hosts.Kubeconfig(s.Cluster.Path(hosts.WorkloadKubeconfigFile), s.Mgmt.Name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -65,8 +65,8 @@ func (s *Session) KeptWay() ([]byte, error) {
 	return content, err
 }
 
-// Renewed is the kubeconfig that Cluster API has by now for a management cluster that manages the cluster that it runs on; where it has
-// none that leads to the same cluster, the one that is given.
+// Renewed returns the present kubeconfig of Cluster API for a management cluster that manages the cluster that it runs on. It returns the
+// given kubeconfig if Cluster API has none that leads to the same cluster.
 func (s *Session) Renewed(ctx context.Context, client *kube.Client, kubeconfig []byte) []byte {
 	alone, err := s.StandsAlone()
 	if err != nil || !alone {
@@ -100,8 +100,8 @@ func (s *Session) Renewed(ctx context.Context, client *kube.Client, kubeconfig [
 	return now
 }
 
-// RefuseChild refuses to hand all the work of a management cluster to one that it makes: that has a folder of its own in the fleet repo,
-// and its Flux would follow the parent's.
+// RefuseChild refuses to hand all the work of a management cluster to its own child. The child has a folder of its own in the fleet repo,
+// and its Flux would follow the parent's folder.
 func (s *Session) RefuseChild(to string) error {
 	name := to[strings.LastIndex(to, "/")+1:]
 	for i := range s.Fleet.Spec.ManagementClusters {

@@ -12,8 +12,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/hosts"
 )
 
-// newFleetFile is the fleet.yaml that init writes where there is none: what the flags say, and defaults for the rest, spelled out
-// so that the next reader sees them.
+// newFleetFile returns the fleet.yaml that init writes for a new fleet. It has the values of the flags and all defaults, so that its next
+// reader sees them.
 func (s *Session) newFleetFile(ctx context.Context) ([]byte, error) {
 	o := s.Opts
 	name := o.Fleet
@@ -51,7 +51,7 @@ func (s *Session) newFleetFile(ctx context.Context) ([]byte, error) {
 	return v1alpha1.Marshal(f)
 }
 
-// newGit is the remote that the flags name, or the one that the folder has already.
+// newGit returns the remote that the flags name, or else the remote of the existing folder.
 func (s *Session) newGit() (v1alpha1.Git, error) {
 	git := v1alpha1.Git{
 		URL: s.Opts.GitURL, Branch: s.Opts.Branch, CAFile: s.Opts.Git.CAFile, Username: s.Opts.Git.Username, FluxUsername: s.Opts.FluxUsername,
@@ -84,8 +84,8 @@ func (s *Session) newGit() (v1alpha1.Git, error) {
 	return git, err
 }
 
-// pinnedHosts are the lines of the given or the user's known_hosts for the host of url: fleet.yaml pins them for everyone who works with
-// the fleet. A host that is in neither is an error of the first connection, with its fingerprint.
+// pinnedHosts returns the lines for the host of url from the given known_hosts or the user's. fleet.yaml pins them for everyone who works
+// with the fleet. If neither file has the host, the first connection fails with the host's fingerprint.
 func (s *Session) pinnedHosts(url string) (string, error) {
 	given, err := s.givenKnownHosts()
 	if err != nil {

@@ -12,9 +12,9 @@ type Provider struct{ Name, Version string }
 // Options say what `fleetctl init` is to make. What fleet.yaml already says wins over what a flag would only default;
 // a flag that contradicts fleet.yaml is an error.
 type Options struct {
-	// Dir is the folder of the fleet repo; it may be empty or missing.
+	// Dir is the folder of the fleet repo. It may be empty, or not exist.
 	Dir string
-	// Cluster names the management cluster; it may be empty where the fleet has just one.
+	// Cluster names the management cluster. It may be empty if the fleet has just one.
 	Cluster string
 	// Fleet, GitURL, Branch, Environment, KubernetesVersion, NodeImage and Providers go into a new fleet.yaml.
 	Fleet, GitURL, Branch, Environment, KubernetesVersion, NodeImage string
@@ -24,31 +24,32 @@ type Options struct {
 	// Bundle is an offline bundle (folder or .tar.zst); with it no network is needed.
 	Bundle string
 	Git    change.Credentials
-	// FluxToken is one that may only read, for Flux on the management cluster and on workload clusters. Empty: it keeps the one that it has;
-	// where it has none, the management cluster gets Git.Token, and workload clusters only where fleet.yaml agrees (spec.git.sharePushToken).
+	// FluxToken may only read the fleet repo. Flux on the management cluster and on workload clusters gets it. If it is empty, each Flux
+	// keeps the token that it has. A management cluster without one gets Git.Token, and so do workload clusters if fleet.yaml agrees
+	// (spec.git.sharePushToken).
 	FluxToken string
-	// FluxUsername goes with FluxToken; empty: what fleet.yaml says, else the one that goes with Git.Token.
+	// FluxUsername goes with FluxToken. Default: the username that fleet.yaml declares, or else the username of Git.Token.
 	FluxUsername string
-	// AgeKeyFile has the private key that the fleet repo's secrets are encrypted with; empty: the state folder's, or a new one.
+	// AgeKeyFile has the private key that decrypts the fleet repo's secrets. Default: the key in the state folder, or a new key.
 	AgeKeyFile string
 	// NoVerify leaves out the Git hooks that may refuse the commit or the push.
 	NoVerify bool
-	// Timeout bounds the whole run; 0 is no bound.
+	// Timeout bounds the whole run. 0 means no bound.
 	Timeout time.Duration
 	// SkipPreflight names preflight checks whose failure is accepted.
 	SkipPreflight []string
-	// MergeKubeconfig is the user's kubeconfig that gets a context for the cluster; empty: none does.
+	// MergeKubeconfig is the user's kubeconfig, which gets a context for the cluster. If it is empty, no kubeconfig gets one.
 	MergeKubeconfig string
-	// NoCommands keeps commands that the fleet repo names from being run, and tokens from being sent to a server that it alone names.
+	// NoCommands forbids running commands that the fleet repo names, and sending tokens to a server that only the fleet repo names.
 	NoCommands bool
-	// TakeOverFlux points a Flux that follows something else at the fleet repo; what it applied before is kept.
+	// TakeOverFlux points a Flux that follows something else at the fleet repo. Objects that it applied before stay.
 	TakeOverFlux bool
-	// UpgradeOnly refuses a fleet and a management cluster that are not there yet.
+	// UpgradeOnly refuses to make a new fleet or a new management cluster.
 	UpgradeOnly bool
-	// FormerIsGone agrees that the management cluster that the fleet repo had before does not act any more, nor anything that it made.
+	// FormerIsGone agrees that the fleet repo's earlier management cluster, and everything that it made, no longer acts.
 	FormerIsGone bool
-	// Ephemeral marks a cluster that a pipeline made and will tear down.
+	// Ephemeral marks a cluster that a pipeline makes and tears down.
 	Ephemeral bool
-	// Sources are all that fleet.yaml may have values come from; nil: it says so itself.
+	// Sources limits where the values of fleet.yaml may come from. nil means that fleet.yaml itself decides.
 	Sources *Sources
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 )
 
-// AskParent gets the way to a management cluster that is a workload cluster of another one: the kubeconfig that Cluster API has made
-// for it there. It is asked anew at each run, because Cluster API renews it.
+// AskParent gets the kubeconfig of a management cluster from its parent, for which it is a workload cluster. Cluster API renews that
+// kubeconfig, so each run asks again.
 func (s *Session) AskParent(ctx context.Context) error {
 	name, parent := s.Mgmt.Name, s.Mgmt.Parent
 	op := fmt.Sprintf("ask management cluster %s for %s", parent, name)
@@ -49,8 +49,8 @@ func (s *Session) AskParent(ctx context.Context) error {
 	return kube.MergeKubeconfig(ctx, s.Cluster.Path(hosts.WorkloadKubeconfigFile), name, kubeconfig)
 }
 
-// reachAsConnected has a management cluster that another machine made reached by what connect has kept, whatever fleet.yaml says of its
-// host.
+// reachAsConnected makes the session reach a management cluster with the kubeconfig that `fleetctl connect` has kept, whatever host
+// fleet.yaml declares.
 func (s *Session) reachAsConnected() {
 	record, err := s.Cluster.Load()
 	if err != nil || !record.Connected {

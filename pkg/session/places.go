@@ -17,20 +17,21 @@ const (
 	placeBranch   = "branch:"
 )
 
-// Elsewhere tells whether a place is no folder.
+// Elsewhere tells whether a place is not a folder.
 func Elsewhere(where string) bool {
 	return strings.Contains(where, "://") || strings.HasPrefix(where, placeBranch)
 }
 
-// GitRemote is the fleet repo's remote, as snapshots in a branch of it need it.
+// GitRemote is the fleet repo's remote, for snapshots in one of its branches.
 type GitRemote struct {
 	URL  string
 	Auth func() (gitrepo.Auth, error)
-	// Followed is the branch with the fleet itself.
+	// Followed is the branch that has the fleet itself.
 	Followed string
 }
 
-// OpenPlace is where the snapshots of a management cluster are kept: a folder, a repository of a registry, or a branch of the fleet repo.
+// OpenPlace opens the place that keeps the snapshots of a management cluster: a folder, a repository of a registry, or a branch of the
+// fleet repo.
 func OpenPlace(where, cluster string, git GitRemote) (snapshot.Place, error) {
 	if where == "" {
 		return nil, diag.Usage(
@@ -81,15 +82,17 @@ func (s *Session) gitRemote() GitRemote {
 	}
 }
 
-// OpenPlace is the place that was given or, where none was, the one of fleet.yaml. A standby's is that of the one which it takes over from.
+// OpenPlace opens the given place, or else the place that fleet.yaml declares. A standby uses the place of the management cluster that it
+// takes over from.
 func (s *Session) OpenPlace(given string) (snapshot.Place, error) {
 	return OpenPlace(cmp.Or(given, s.SnapshotsTo()), s.DeclaredAs(), s.gitRemote())
 }
 
-// Place is where fleet.yaml says that the session's snapshots are kept.
+// Place returns the place that fleet.yaml declares for the session's snapshots.
 func (s *Session) Place() (snapshot.Place, error) { return s.OpenPlace("") }
 
-// Snapshots are those that there are where fleet.yaml says, oldest first; none where it says nothing.
+// Snapshots returns the IDs of the snapshots in the place that fleet.yaml declares, oldest first. It returns none if fleet.yaml declares no
+// place.
 func (s *Session) Snapshots(ctx context.Context) (snapshot.Place, []string, error) {
 	if s.SnapshotsTo() == "" {
 		return nil, nil, nil

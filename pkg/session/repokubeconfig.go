@@ -14,9 +14,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// refuseCommands is an error where the fleet repo has a kubeconfig, of a management cluster or of a standby, that has a command run, as
-// kubectl runs it for a user's credentials, or a file read that is not part of the repo: a token would go to the server that the kubeconfig
-// names. A kubeconfig outside the repo is the user's own.
+// refuseCommands refuses a fleet repo with a kubeconfig, of a management cluster or a standby, that runs a command (as kubectl does for a
+// user's credentials) or reads a file outside of the repo. A token would go to the server that the kubeconfig names. A kubeconfig outside
+// of the repo belongs to the user.
 func (s *Session) refuseCommands() error {
 	for _, m := range s.Fleet.Spec.ManagementClusters {
 		if err := s.refuseCommandsOf("management cluster "+m.Name, m.Host.Existing); err != nil {
@@ -31,7 +31,7 @@ func (s *Session) refuseCommands() error {
 	return nil
 }
 
-// refuseCommandsOf is refuseCommands for one of them; a nil host has no kubeconfig.
+// refuseCommandsOf is refuseCommands for one kubeconfig. A nil host has none.
 func (s *Session) refuseCommandsOf(whose string, existing *v1alpha1.ExistingHost) error {
 	if existing == nil || existing.Kubeconfig == "" {
 		return nil
@@ -65,9 +65,9 @@ func (s *Session) refuseCommandsOf(whose string, existing *v1alpha1.ExistingHost
 	return nil
 }
 
-// isOfRepo tells whether the fleet repo in dir may have brought the file that it names: a relative path always says one of the repo,
-// whatever links it goes through; an absolute one does where it leads, by its words or by its links, into a working tree of the repository.
-// Where that cannot be told, it may.
+// isOfRepo tells whether the fleet repo in dir may have brought the named file. A relative path is always one of the repo, whatever links
+// it follows. An absolute path is one if the path itself or its target lies in a working tree of the repository. The answer is also true
+// where isOfRepo cannot tell.
 func isOfRepo(dir, named string) bool {
 	if !filepath.IsAbs(named) {
 		return true
@@ -92,8 +92,7 @@ func isOfRepo(dir, named string) bool {
 	return false
 }
 
-// isFileOf tells whether a name is that of a regular file of the working tree that dir is in: where its links lead counts, and nothing
-// else.
+// isFileOf tells whether a name is that of a regular file of the working tree that contains dir, after all links are followed.
 func isFileOf(dir, name string) bool {
 	work, err := gitrepo.WorkTreeOf(dir)
 	if err != nil {
@@ -107,7 +106,7 @@ func isFileOf(dir, name string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Size() <= within.MostNamed && isBelow(work.Top, resolved)
 }
 
-// isBelow tells whether a path stands for something in a folder. Links are not followed.
+// isBelow tells whether a path lies in a folder. It follows no links.
 func isBelow(dir, name string) bool {
 	path, err := filepath.Rel(dir, name)
 	return err == nil && filepath.IsLocal(path)

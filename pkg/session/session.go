@@ -1,5 +1,5 @@
-// Package session is what a command about a management cluster knows before it does anything: the fleet as fleet.yaml and the options
-// declare it, the management cluster and its host, whose they are, and which credentials, keys and snapshots belong to them. It makes no
+// Package session collects what a command about a management cluster needs before it changes anything: the fleet as fleet.yaml and the
+// options declare it, the management cluster and its host, the owner of each, and their credentials, keys and snapshots. It makes no
 // cluster.
 package session
 
@@ -28,8 +28,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// Session is one such command's. Once it is open nothing changes it but for its identity, so steps that run side by side
-// read it as they like. What they make for each other are values of their run.
+// Session belongs to one command. After Open only its identity may change, so steps that run side by side may read it. Values that steps
+// make for each other belong to their run.
 type Session struct {
 	Deps management.Deps
 	Opts Options
@@ -39,9 +39,9 @@ type Session struct {
 	FleetFile []byte // fleet.yaml as it is, or as it would be written of the options alone
 	NewFleet  bool   // there was no fleet.yaml
 
-	// StandbyOf is the management cluster that this one is a standby of; "" for one that is none.
+	// StandbyOf is the management cluster that this standby takes over from. It is "" for a management cluster that is not a standby.
 	StandbyOf string
-	// Waiting is the UID of the standby that the command is about, as long as that has not taken over: see OwnNote.
+	// Waiting is the UID of this command's standby until it takes over: see OwnNote.
 	Waiting string
 
 	Self        *ownership.Repo
@@ -60,13 +60,13 @@ type Session struct {
 	CA         []byte // certificate authorities of the remote
 	knownHosts string // lines of --ssh-known-hosts
 
-	// What is found out when it is first asked for.
+	// Values that are looked up when they are first asked for.
 	onMachine Lookup[*engine.Engine]
 	resolved  Lookup[*variables.Resolved]
 	deployKey Lookup[*gitrepo.DeployKey]
 }
 
-// Open is Read with a way to the host that carries the management cluster.
+// Open is Read, and finds the host that carries the management cluster.
 func Open(ctx context.Context, deps management.Deps, opts Options) (*Session, error) {
 	s, err := Read(ctx, deps, opts)
 	if err != nil {
@@ -79,8 +79,8 @@ func Open(ctx context.Context, deps management.Deps, opts Options) (*Session, er
 	return s, nil
 }
 
-// OpenAlone is Open for a command that nobody else may disturb: the management cluster is this fleet's, and locked for the command
-// until done.
+// OpenAlone is Open for a command that must run alone. It refuses a management cluster of another fleet, and locks the management cluster
+// until done is called.
 func OpenAlone(ctx context.Context, deps management.Deps, opts Options, command string) (s *Session, done func(), err error) {
 	if s, err = Open(ctx, deps, opts); err != nil {
 		return nil, nil, steps.TimedOut(ctx, err)
@@ -97,8 +97,8 @@ func OpenAlone(ctx context.Context, deps management.Deps, opts Options, command 
 	return s, func() { unlock(); s.Close() }, nil
 }
 
-// Read reads what is there (fleet.yaml, the bundle's index, the state folder) and settles what is wanted. It calls no cluster, and
-// apart from cloning an existing fleet repo into an empty folder it changes nothing.
+// Read reads fleet.yaml, the bundle's index and the state folder, and settles the options. It calls no cluster. It changes nothing, but for
+// cloning an existing fleet repo into an empty folder.
 func Read(ctx context.Context, deps management.Deps, opts Options) (*Session, error) {
 	s := &Session{Deps: deps, Opts: opts}
 	if err := s.settle(ctx); err != nil {
@@ -146,8 +146,8 @@ func (s *Session) settle(ctx context.Context) (err error) {
 	return s.openBundle(ctx)
 }
 
-// ReachHost finds what carries the management cluster. Where that is a workload cluster of another one, the way to it is asked for there
-// first.
+// ReachHost finds the host that carries the management cluster. If that is a workload cluster, ReachHost first asks its parent for the
+// kubeconfig.
 func (s *Session) ReachHost(ctx context.Context) error {
 	if s.Mgmt.Parent != "" && s.Stranger == nil && !s.Connected {
 		if err := s.askAbove(ctx); err != nil {
@@ -158,7 +158,7 @@ func (s *Session) ReachHost(ctx context.Context) error {
 	return nil
 }
 
-// FindHost finds what carries the management cluster, as it is declared and as this machine remembers it.
+// FindHost finds the host that carries the management cluster, from fleet.yaml and from this machine's record.
 func (s *Session) FindHost(ctx context.Context) {
 	if s.Stranger != nil {
 		return // what is in that folder, and the host that it leads to, are not ours to look at
@@ -168,14 +168,14 @@ func (s *Session) FindHost(ctx context.Context) {
 	}
 }
 
-// Close ends what the session has opened.
+// Close closes everything that the session has opened.
 func (s *Session) Close() {
 	if s.Bundle != nil {
 		_ = s.Bundle.Close() // it was only read
 	}
 }
 
-// fetchExisting clones the remote's fleet repo into a folder that is empty or missing.
+// fetchExisting clones the remote's fleet repo into a folder that is empty or does not exist.
 func (s *Session) fetchExisting(ctx context.Context) error {
 	if s.Opts.GitURL == "" || !EmptyDir(s.Opts.Dir) {
 		return nil
@@ -204,7 +204,7 @@ func (s *Session) fetchExisting(ctx context.Context) error {
 	return nil
 }
 
-// loadFleet reads fleet.yaml, or makes up a new one from the options.
+// loadFleet reads fleet.yaml, or makes a new fleet from the options.
 func (s *Session) loadFleet(ctx context.Context) error {
 	path := filepath.Join(s.Opts.Dir, v1alpha1.FileName)
 	raw, err := within.ReadFile(s.Opts.Dir, v1alpha1.FileName, within.MostNamed) // Decode refuses what is half as long
@@ -237,7 +237,7 @@ func (s *Session) loadFleet(ctx context.Context) error {
 	return s.contradictions()
 }
 
-// decodeFleet reads a fleet.yaml, fills in what it leaves out, and returns all that is wrong with it.
+// decodeFleet reads a fleet.yaml, fills in the defaults, and returns everything that is wrong with it.
 func (s *Session) decodeFleet(ctx context.Context, path string, raw []byte) (*v1alpha1.Fleet, error) {
 	fleet, err := v1alpha1.Decode(path, raw)
 	if err != nil {
@@ -248,7 +248,7 @@ func (s *Session) decodeFleet(ctx context.Context, path string, raw []byte) (*v1
 	return fleet, v1alpha1.Validate(fleet).Err()
 }
 
-// contradictions refuses flags that say other than fleet.yaml: fleet.yaml is what holds, and silently dropping a flag would mislead.
+// contradictions refuses flags that contradict fleet.yaml. fleet.yaml decides, and to ignore a flag silently would mislead.
 func (s *Session) contradictions() error {
 	var wrong, add []string
 	differ := func(flag, given, declared string) {
@@ -260,7 +260,7 @@ func (s *Session) contradictions() error {
 	differ("git-url", s.Opts.GitURL, s.Fleet.Spec.Git.URL)
 	differ("git-branch", s.Opts.Branch, s.Fleet.Spec.Git.Branch)
 	if m, _, err := chosen(s.Fleet, s.Opts.Cluster); err == nil {
-		// fleet.yaml leaves it to who runs the command.
+		// fleet.yaml leaves it to the user.
 		if m.Host.Type == v1alpha1.HostExisting && m.Host.Existing == nil && s.Opts.Context != "" {
 			m.Host.Existing = &v1alpha1.ExistingHost{Kubeconfig: s.Opts.Kubeconfig, Context: s.Opts.Context}
 		}
@@ -297,7 +297,7 @@ func (s *Session) contradictions() error {
 	return diag.Usage("edit fleet.yaml, or leave the flag out", "%s", strings.Join(wrong, "; "))
 }
 
-// String is how --provider is written.
+// String returns the provider as --provider takes it.
 func (p Provider) String() string {
 	if p.Version == "" {
 		return p.Name
@@ -314,7 +314,7 @@ func declares(m *v1alpha1.ManagementCluster, p Provider) bool {
 	return false
 }
 
-// openBundle opens the offline bundle and unpacks its manifests, where there is one.
+// openBundle opens the offline bundle, if there is one, and unpacks its manifests.
 func (s *Session) openBundle(ctx context.Context) (err error) {
 	if s.Opts.Bundle == "" {
 		return nil
@@ -326,7 +326,7 @@ func (s *Session) openBundle(ctx context.Context) (err error) {
 	return nil
 }
 
-// Record is what the state folder remembers of this management cluster.
+// Record returns the record of this management cluster in the state folder.
 func (s *Session) Record() state.Record {
 	r := state.Record{
 		Name: s.Mgmt.Name, Fleet: s.Fleet.Metadata.Name, FleetID: s.Identity(), Repo: s.Opts.Dir, GitURL: s.Fleet.Spec.Git.URL,
@@ -342,13 +342,13 @@ func (s *Session) Record() state.Record {
 	return r
 }
 
-// EmptyDir tells whether a folder has nothing in it, or does not exist.
+// EmptyDir tells whether a folder is empty or does not exist.
 func EmptyDir(dir string) bool {
 	entries, err := os.ReadDir(dir)
 	return (err == nil && len(entries) == 0) || errors.Is(err, fs.ErrNotExist)
 }
 
-// inRepo makes a path that is relative to fleet.yaml absolute.
+// inRepo makes a path absolute that is relative to fleet.yaml.
 func (s *Session) inRepo(path string) string {
 	if filepath.IsAbs(path) {
 		return path

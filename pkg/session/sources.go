@@ -14,17 +14,18 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/variables"
 )
 
-// Sources say where values come from in a run for a management cluster with a repository of its own, where the run has the credentials of
-// its parent as well. Who may push to that repository must not choose what it gets of them: only what the fleet repo of the parent declares
-// is read, run, or asked of Vault.
+// Sources limits the sources of values in a run for a management cluster with a repository of its own. Such a run also has the credentials
+// of the parent, and whoever may push to the child's repository must not choose which of them the child gets. So the run reads, executes or
+// asks Vault for only what the parent's fleet repo declares.
 type Sources struct {
-	// Dir is the folder of the parent's fleet repo: files and commands are relative to it. Declared is what it says of the management cluster.
+	// Dir is the folder of the parent's fleet repo: files and commands are relative to it. Declared are the variables that this repo
+	// declares for the management cluster.
 	Dir      string
 	Declared *v1alpha1.ManagementCluster
 }
 
-// Check returns an error that names each source in the fleet of a repository of its own that Declared does not have. A value in clear is
-// none.
+// Check returns an error that names each source in the child's repository that Declared does not have. A value in clear text is not a
+// source.
 func (o *Sources) Check(own *v1alpha1.Fleet) error {
 	m, err := own.ManagementCluster(o.Declared.Name)
 	if err != nil {
@@ -62,7 +63,7 @@ func (o *Sources) has(v v1alpha1.Variable) bool {
 	})
 }
 
-// sameSource tells whether two variables come from the same place, whatever they are called.
+// sameSource tells whether two variables have the same source. Their names may differ.
 func sameSource(a, b v1alpha1.Variable) bool {
 	if (a.Vault == nil) != (b.Vault == nil) || a.Vault != nil && *a.Vault != *b.Vault {
 		return false
@@ -70,7 +71,7 @@ func sameSource(a, b v1alpha1.Variable) bool {
 	return environmentOf(a) == environmentOf(b) && a.File == b.File && a.Stdin == b.Stdin && slices.Equal(a.Command, b.Command)
 }
 
-// environmentOf is the environment variable that a variable comes from, or "".
+// environmentOf returns the environment variable that a variable comes from, or "".
 func environmentOf(v v1alpha1.Variable) string {
 	if v.Value != nil || v.File != "" || v.Stdin || len(v.Command) > 0 || v.Vault != nil {
 		return ""
@@ -86,7 +87,7 @@ func (s *Session) SourcesDir() string {
 	return s.Opts.Dir
 }
 
-// InSources is the path of a file that says how Vault is reached.
+// InSources returns the path of a file that configures the connection to Vault.
 func (s *Session) InSources(path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -94,16 +95,16 @@ func (s *Session) InSources(path string) string {
 	return filepath.Join(s.SourcesDir(), path)
 }
 
-// everyCommands are the variables that programs need whatever they do.
+// everyCommands are the environment variables that every program needs.
 var everyCommands = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT",
 	"USERPROFILE", "PATHEXT",
 	"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR",
 }
 
-// Narrowed are the dependencies of a run for a management cluster with a repository of its own, by what its parent's declares for it: of
-// the environment, it and its commands see the variables that its providers get, and it sees those by which Vault is reached where it takes
-// something from there. So it gets neither the credentials nor the age keys of its parent, which the same run has.
+// Narrowed returns the dependencies of a run for a management cluster with a repository of its own. From the environment the run and its
+// commands see only the variables that the parent's fleet repo declares for the providers, and Vault's variables if a value comes from
+// Vault. So the run sees neither the credentials nor the age keys of its parent.
 func Narrowed(deps management.Deps, declared *v1alpha1.ManagementCluster) management.Deps {
 	var named []string
 	vault := false
@@ -134,7 +135,8 @@ func Narrowed(deps management.Deps, declared *v1alpha1.ManagementCluster) manage
 	return deps
 }
 
-// Variables are resolved once in a run: a command may make another credential each time, and standard input is read once.
+// Variables resolves the variables once in a run, because a command may make another credential at each call, and standard input can be
+// read only once.
 func (s *Session) Variables(ctx context.Context) (*variables.Resolved, error) {
 	return s.resolved.untilFound(func() (*variables.Resolved, error) {
 		return variables.Resolve(ctx, s.Mgmt.Providers, s.SourcesDir(), s.Deps.Inputs())

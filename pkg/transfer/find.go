@@ -15,7 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 )
 
-// find reads the fleet repo: where the cluster stands there, and which the two management clusters are.
+// find reads from the fleet repo where the cluster is declared, and which two management clusters take part.
 func (t *transfer) find(ctx context.Context) error {
 	repo, err := fleetrepo.Open(t.opts.Change.Dir)
 	if err != nil {
@@ -64,7 +64,8 @@ func (t *transfer) find(ctx context.Context) error {
 	return nil
 }
 
-// findInto is find where the target has a fleet repo of its own: which of the two has the cluster's folder, or both while it is on its way.
+// findInto is find for a target with its own fleet repo. It finds out which of the two repos has the cluster's folder. Both have it while
+// it is on its way.
 func (t *transfer) findInto(repo *fleetrepo.Repo) error {
 	if t.opts.Change.PullRequest {
 		return diag.Usage("leave --pr out", "%s has its own fleet repo, and the clusters that it takes over are pushed to both repos", t.opts.To)
@@ -101,7 +102,7 @@ func (t *transfer) findInto(repo *fleetrepo.Repo) error {
 	return nil
 }
 
-// declaredAt are the places in the fleet repo that declare the cluster: one, or two while it is moved by hand.
+// declaredAt returns the places in the fleet repo that declare the cluster: one, or two while somebody moves it by hand.
 func declaredAt(repo *fleetrepo.Repo, given string) ([]fleetrepo.Cluster, error) {
 	all, _, err := repo.Clusters()
 	if err != nil {
@@ -118,8 +119,8 @@ func declaredAt(repo *fleetrepo.Repo, given string) ([]fleetrepo.Cluster, error)
 	return all, nil
 }
 
-// underWay finds the two sides of a transfer that was begun: in the journal of the management cluster that the fleet repo names or, where
-// that knows of a later hand-over, by what another one still has of the cluster.
+// underWay finds the two sides of a transfer that was begun. It reads the journal of the management cluster that the fleet repo names. If
+// that journal has a later hand-over, it looks for a management cluster that still has objects of the cluster.
 func (t *transfer) underWay(ctx context.Context, repo *fleetrepo.Repo, declared fleetrepo.Cluster) (from, to string, err error) {
 	at := declared.ManagementCluster
 	client, err := t.clientOf(ctx, at)
@@ -159,7 +160,7 @@ func (t *transfer) underWay(ctx context.Context, repo *fleetrepo.Repo, declared 
 	return "", "", diag.Usage(hint, "no transfer of cluster %s is under way, and nothing says where it is to go", t.name)
 }
 
-// direction is that of a transfer that a journal tells of, held against what is asked for. One that is handed over may go back again.
+// direction compares the transfer in a journal with the requested transfer. A cluster that was handed over may go back again.
 func (t *transfer) direction(j *handover.Journal) (from, to string, err error) {
 	switch {
 	case t.opts.To == "" || t.opts.To == j.Target.Name:
@@ -170,7 +171,7 @@ func (t *transfer) direction(j *handover.Journal) (from, to string, err error) {
 	return "", "", t.toAnother(j)
 }
 
-// toAnother refuses another target than the one of the transfer that was begun.
+// toAnother refuses a target that differs from the target of the transfer that was begun.
 func (t *transfer) toAnother(j *handover.Journal) error {
 	return diag.Errorf("`"+j.Command()+"` finishes that one first",
 		"cluster %s is in the middle of being transferred from %s to %s", t.name, j.Source.Name, j.Target.Name)
@@ -185,8 +186,8 @@ func (t *transfer) clientOf(ctx context.Context, name string) (*kube.Client, err
 	return target.Client(ctx)
 }
 
-// leftAt is the management cluster whose Flux was kept off the cluster and still has of it, beside the one that the fleet repo names; ""
-// where none is known here, or answers.
+// leftAt returns a management cluster, other than the one that the fleet repo names, whose Flux was kept off the cluster and which still
+// has objects of it. It returns "" if this machine knows no such management cluster, or if none answers.
 func (t *transfer) leftAt(ctx context.Context, repo *fleetrepo.Repo, at string) (string, error) {
 	for _, name := range repo.ManagementClusterNames() {
 		if name == at {
@@ -207,7 +208,7 @@ func (t *transfer) leftAt(ctx context.Context, repo *fleetrepo.Repo, at string) 
 	return "", nil
 }
 
-// clusterAt is the Cluster of that name at a management cluster, in whichever namespace; nil where there is none.
+// clusterAt returns the Cluster of that name at a management cluster, in any namespace. It returns nil if there is none.
 func (t *transfer) clusterAt(ctx context.Context, client *kube.Client) (*capi.Cluster, error) {
 	clusters, err := management.Clusters(ctx, client)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// rehearse tries what the target's Flux would do with the cluster once the fleet repo declares it there, and changes nothing. at is the
-// target, and source has the cluster's objects; it is nil where the target has them. Tried is what the remote has, which Flux reads, with
-// what this transfer makes of that.
+// rehearse tries what the target's Flux would do with the cluster after the fleet repo declares it there, and changes nothing. at is the
+// target. source has the cluster's objects; it is nil if the target has them already. rehearse uses the content of the remote, which Flux
+// reads, with the changes of this transfer.
 func (t *transfer) rehearse(ctx context.Context, at, source *kube.Client) error {
 	look := t.looking(ctx, at, source)
 	here, err := t.checkOut(ctx, t.opts.Change.Dir, t.opts.Change.Git)
@@ -46,7 +46,7 @@ func (t *transfer) rehearse(ctx context.Context, at, source *kube.Client) error 
 	return err
 }
 
-// checkOut is the fleet repo in dir as Flux reads it.
+// checkOut returns the fleet repo in dir as Flux reads it.
 func (t *transfer) checkOut(ctx context.Context, dir string, git change.Credentials) (*following.Checkout, error) {
 	dir, err := fleetrepo.Find(dir)
 	if err != nil {
@@ -67,8 +67,8 @@ func (t *transfer) rehearsal() following.Rehearsal {
 	return following.Rehearsal{Name: t.to.target.Name, Warn: t.warn}
 }
 
-// arriving is the edit that has the target declare the cluster, from the fleet repo's files in dir, and for those of the target's own fleet
-// repo in into, where it has one.
+// arriving returns the edit that makes the target declare the cluster. dir has the files of the fleet repo, and into those of the target's
+// own fleet repo, if it has one.
 func (t *transfer) arriving(dir, into string) (change.Options, error) {
 	if t.opts.Into != nil {
 		return t.arrivalIn(dir, into)
@@ -78,7 +78,7 @@ func (t *transfer) arriving(dir, into string) (change.Options, error) {
 	return o, nil
 }
 
-// looking tries the difference between two states of the fleet repo.
+// looking compares two states of the fleet repo.
 func (t *transfer) looking(ctx context.Context, at, source *kube.Client) func(before, after *fleetrepo.Repo) error {
 	return func(before, after *fleetrepo.Repo) error {
 		a := following.Arrival{
@@ -90,7 +90,7 @@ func (t *transfer) looking(ctx context.Context, at, source *kube.Client) func(be
 	}
 }
 
-// warn says a warning once: the cluster is tried before anything is changed, and once more when its objects are at the target.
+// warn prints each warning once, because the rehearsal runs twice: before anything changes, and when the objects are at the target.
 func (t *transfer) warn(text string) {
 	if !t.warned[text] {
 		t.warned[text] = true

@@ -10,10 +10,10 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// answerTime is what the source gets to show that it lives.
+// answerTime is how long an abort waits for an answer of the source.
 const answerTime = 15 * time.Second
 
-// abortAtTarget is abort where the source is gone: the copies and the fence go from the target, which has not taken the cluster over.
+// abortAtTarget is abort without a source: it removes the copies and the fence from a target that has not taken over.
 func (t *transfer) abortAtTarget(ctx context.Context) (*Result, error) {
 	if err := t.refuseLivingSource(ctx); err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (t *transfer) abortAtTarget(ctx context.Context) (*Result, error) {
 	return t.result, nil
 }
 
-// refuseLivingSource refuses to undo at the target alone what the source can still go on with.
+// refuseLivingSource refuses to undo a transfer at the target alone if the source lives and can continue it.
 func (t *transfer) refuseLivingSource(ctx context.Context) error {
 	name := t.from.target.Name
 	client, err := t.reachSource(ctx)

@@ -23,7 +23,7 @@ const (
 	stepTidy      = "let the source forget it"
 )
 
-// plan looks at both sides and at what the fleet repo would become, tries that, and changes nothing.
+// plan looks at both sides, rehearses the change of the fleet repo, and changes nothing.
 func (t *transfer) plan(ctx context.Context) error {
 	if !t.handedOver() {
 		plan, err := handover.Look(ctx, t.handOptions(nil))
@@ -49,7 +49,7 @@ func (t *transfer) plan(ctx context.Context) error {
 	return err
 }
 
-// run is all that changes anything.
+// run makes all changes of a transfer.
 func (t *transfer) run(ctx context.Context) error {
 	t.result.Change, t.result.Arrival = nil, nil
 	all := []steps.Step{
@@ -88,7 +88,7 @@ func (t *transfer) run(ctx context.Context) error {
 	return nil
 }
 
-// reachesFlux tells whether the fleet repo says it where Flux reads it.
+// reachesFlux tells whether the branch that Flux reads already has the change of the fleet repo.
 func (t *transfer) reachesFlux() bool {
 	c := t.result.Change
 	switch {
@@ -100,7 +100,7 @@ func (t *transfer) reachesFlux() bool {
 	return c.Pushed || t.local && c.Commit != ""
 }
 
-// whatIsLeft is for the user to do before a second run.
+// whatIsLeft tells the user what to do before the next run.
 func (t *transfer) whatIsLeft() string {
 	if c := t.result.Change; c != nil && c.PullRequest != nil {
 		return "merge " + c.PullRequest.URL
@@ -168,7 +168,7 @@ func (t *transfer) changeRepo(ctx context.Context, _ func(string)) error {
 	return diag.Wrap("", err, hintAfter(err))
 }
 
-// arrive has the target's own fleet repo, where it has one, declare the cluster before the other one lets go of it.
+// arrive makes the target's own fleet repo, if it has one, declare the cluster before the other fleet repo drops it.
 func (t *transfer) arrive(ctx context.Context, dryRun bool) error {
 	if t.opts.Into == nil || t.arrived {
 		return nil
@@ -182,12 +182,12 @@ func (t *transfer) arrive(ctx context.Context, dryRun bool) error {
 	return diag.Wrap("change the fleet repo of "+t.to.target.Name, err, diag.Hint(err))
 }
 
-// arrival is the edit of the target's own fleet repo.
+// arrival returns the edit of the target's own fleet repo.
 func (t *transfer) arrival() (change.Options, error) {
 	return t.arrivalIn(t.opts.Change.Dir, t.opts.Into.Dir)
 }
 
-// arrivalIn is arrival from files of the fleet repo in dir to those of the target's own in into.
+// arrivalIn is arrival with the fleet repo's files in dir and those of the target's own in into.
 func (t *transfer) arrivalIn(dir, into string) (change.Options, error) {
 	o := t.opts.Change
 	from, err := fleetrepo.Open(dir)
@@ -201,7 +201,7 @@ func (t *transfer) arrivalIn(dir, into string) (change.Options, error) {
 	return o, nil
 }
 
-// hintAfter says that nothing is lost by a change that could not be made.
+// hintAfter is the hint that nothing is lost although the change of the fleet repo failed.
 func hintAfter(err error) string {
 	const safe = "the target has the cluster, and nobody's Flux does anything with it meanwhile; run the same command again"
 	if hint := diag.Hint(err); hint != "" {
@@ -210,7 +210,7 @@ func hintAfter(err error) string {
 	return safe
 }
 
-// waitTakenUp also undoes what an earlier transfer, the other way round, has left at the target: its Flux would not touch the cluster.
+// waitTakenUp also removes the mark of an earlier transfer in the other direction, which keeps the target's Flux off the cluster.
 func (t *transfer) waitTakenUp(ctx context.Context, detail func(string)) error {
 	if err := flux.NewSystem(t.to.client).TakeBack(ctx, t.key.Namespace, capi.KubeconfigSecret(t.key)); err != nil {
 		return err
@@ -236,7 +236,7 @@ func (t *transfer) tidy(ctx context.Context, detail func(string)) error {
 	return flux.NewSystem(t.from.client).ForgetLetGo(ctx, capi.KubeconfigSecret(t.key), detail)
 }
 
-// abort undoes what is not committed.
+// abort undoes a transfer that is not committed.
 func (t *transfer) abort(ctx context.Context) (*Result, error) {
 	if t.over {
 		return nil, diag.Errorf("to take it back, transfer it from there to here",
@@ -248,7 +248,7 @@ func (t *transfer) abort(ctx context.Context) (*Result, error) {
 	return t.undo(ctx, handover.Abort)
 }
 
-// abortAlone is abort where the target is gone.
+// abortAlone is abort without a target, which is gone.
 func (t *transfer) abortAlone(ctx context.Context) (_ *Result, err error) {
 	if t.from.client, err = t.from.target.Client(ctx); err != nil {
 		return nil, err
@@ -281,7 +281,7 @@ func (t *transfer) undo(ctx context.Context, how func(context.Context, handover.
 	return t.result, nil
 }
 
-// takeBack is an abort where nothing was begun, but perhaps that Flux was kept off the cluster.
+// takeBack is an abort before the hand-over began. At most the source's Flux was kept off the cluster.
 func (t *transfer) takeBack(ctx context.Context) (*Result, error) {
 	t.result.Outcome = "nothing-to-do"
 	kubeconfig := capi.KubeconfigSecret(t.declaredKey())

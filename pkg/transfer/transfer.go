@@ -1,6 +1,6 @@
-// Package transfer hands one workload cluster from a management cluster to another one of the same fleet, while both go on with their other
-// clusters: the objects first, by pkg/handover, then the fleet repo, and in the end what the source's Flux still has of it. Until the fleet
-// repo says so, too, the target has the cluster and neither side's Flux does anything with it.
+// Package transfer hands one workload cluster from a management cluster to another management cluster of the same fleet, while both
+// continue to manage their other clusters. First pkg/handover moves the objects, then the fleet repo changes, and finally the source's Flux
+// drops its objects of the cluster. Until the fleet repo has changed, the target has the cluster, and the Flux of neither side touches it.
 package transfer
 
 import (
@@ -25,49 +25,49 @@ import (
 
 // Options of Run.
 type Options struct {
-	// Cluster is a workload cluster of the fleet repo, NAME or ENVIRONMENT/NAME; To is a management cluster of the fleet. To may be empty
-	// where a transfer of the cluster is under way.
+	// Cluster is a workload cluster of the fleet repo, NAME or ENVIRONMENT/NAME. To is a management cluster of the fleet. To may be empty
+	// if a transfer of the cluster is under way.
 	Cluster, To string
-	// AcceptDifferences is that of fleetrepo.TransferOptions.
+	// AcceptDifferences: see fleetrepo.TransferOptions.
 	AcceptDifferences bool
-	// DryRun only looks. Abort undoes what an earlier run began, as long as the target has not taken over.
+	// DryRun changes nothing. Abort undoes an earlier run, unless the target has taken over.
 	DryRun, Abort bool
-	// WithoutTarget undoes it at the source alone, where the target is gone; SourceIsGone at the target alone, which To has to name.
+	// WithoutTarget aborts at the source alone, if the target is gone. SourceIsGone aborts at the target alone, which To has to name.
 	WithoutTarget, SourceIsGone bool
-	// Change says how the fleet repo's part is carried to Git; Change.Dir is in the fleet repo.
+	// Change says how the change of the fleet repo is carried to Git. Change.Dir is a folder in the fleet repo.
 	Change change.Options
-	// Into is set where To has a fleet repo of its own: the cluster's folder goes there.
+	// Into is the target's own fleet repo, which gets the cluster's folder. It is nil if the target has none.
 	Into *Into
-	// Confirm, if not nil, is asked before anything is changed.
+	// Confirm, if not nil, is called before anything changes.
 	Confirm func(*Result) error
 	Timeout time.Duration
 }
 
-// Into is the fleet repo of the target's own. What is handed over is pushed to both.
+// Into is the target's own fleet repo. The transfer pushes to both repos.
 type Into struct {
-	// Dir is its folder, Git what reaches its remote.
+	// Dir is the folder of the repo. Git has the credentials for its remote.
 	Dir string
 	Git change.Credentials
-	// From is the management cluster that has the cluster, which the other repo may not say any more.
+	// From is the management cluster that has the cluster. The other repo may not declare it any more.
 	From string
-	// Reseal encrypts for the keys of this repo what comes from the other one.
+	// Reseal encrypts files of the other repo for the keys of this repo.
 	Reseal fleetrepo.Reseal
 }
 
-// Result is what a transfer did, or would do.
+// Result is what a transfer did, or what it would do.
 type Result struct {
 	FormatVersion string `json:"formatVersion"`
-	// Outcome is planned, undone, nothing-to-do, handed-over (the fleet repo does not say so where Flux reads it) or transferred.
+	// Outcome is planned, undone, nothing-to-do, handed-over (Flux does not read the change of the fleet repo yet) or transferred.
 	Outcome string `json:"outcome"`
 	Cluster string `json:"cluster"`
 	From    string `json:"from"`
 	To      string `json:"to"`
-	// Plan is what a dry run found, Report what was handed over.
+	// Plan is the result of a dry run. Report lists what was handed over.
 	Plan   *handover.Plan   `json:"plan,omitempty"`
 	Report *handover.Report `json:"report,omitempty"`
-	// Change is that of the fleet repo; nil where that says already what it has to.
+	// Change is the change of the fleet repo. It is nil if the repo has it already.
 	Change *change.Result `json:"change,omitempty"`
-	// Arrival is the change of the target's own fleet repo, where it has one.
+	// Arrival is the change of the target's own fleet repo, if it has one.
 	Arrival *change.Result `json:"arrival,omitempty"`
 	Next    []string       `json:"next"`
 }
@@ -100,7 +100,7 @@ type side struct {
 	client *kube.Client // nil where the source is gone
 }
 
-// Run transfers a workload cluster. It goes on where an earlier run was cut off, whichever machine ran it.
+// Run transfers a workload cluster. It continues a run that was interrupted, whichever machine ran it.
 func Run(ctx context.Context, deps management.Deps, o Options) (*Result, error) {
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
@@ -169,7 +169,7 @@ func (t *transfer) lock() (func(), error) {
 	return unlock, nil
 }
 
-// look connects to both sides and reads how far an earlier run came. The source may be gone once the target has taken over.
+// look connects to both sides and reads how far an earlier run got. The source may be gone after the target has taken over.
 func (t *transfer) look(ctx context.Context) error {
 	var err error
 	if t.to.client, err = t.to.target.Client(ctx); err != nil {
@@ -237,7 +237,7 @@ func (t *transfer) sameFleet(ctx context.Context) error {
 	return nil
 }
 
-// whichCluster finds the Cluster at the source or, where it has gone from there, by the journal.
+// whichCluster finds the Cluster at the source, or, if it has left the source, in the journal.
 func (t *transfer) whichCluster(ctx context.Context) error {
 	cluster, err := t.clusterAt(ctx, t.from.client)
 	if err != nil {
@@ -278,7 +278,7 @@ func (t *transfer) whichCluster(ctx context.Context) error {
 	return nil
 }
 
-// nothingThere is where the source has no such Cluster, and no journal tells of one.
+// nothingThere is the error if the source has no such Cluster, and no journal names it.
 func (t *transfer) nothingThere(ctx context.Context) error {
 	cluster, err := t.clusterAt(ctx, t.to.client)
 	if err != nil {
@@ -292,7 +292,7 @@ func (t *transfer) nothingThere(ctx context.Context) error {
 		"neither %s nor %s has a Cluster %s", t.from.target.Name, t.to.target.Name, t.name)
 }
 
-// known takes over what the journal of an earlier run says.
+// known takes the state of an earlier run from the journal.
 func (t *transfer) known(j *handover.Journal) error {
 	namespace, name, ok := strings.Cut(j.Select[0], "/")
 	if !ok {
@@ -302,8 +302,8 @@ func (t *transfer) known(j *handover.Journal) error {
 	return nil
 }
 
-// declaredKey is where the layout of the fleet repo has the Cluster: in a namespace of its name. It is for where no Cluster and no journal
-// tells.
+// declaredKey is the key of the Cluster by the layout of the fleet repo: the namespace has the name of the cluster. It is used if neither a
+// Cluster nor a journal tells the key.
 func (t *transfer) declaredKey() kube.Key { return kube.Key{Namespace: t.name, Name: t.name} }
 
 func (t *transfer) edit(repo *fleetrepo.Repo) (*fleetrepo.Edit, error) {
@@ -320,7 +320,7 @@ func (t *transfer) editOptions() fleetrepo.TransferOptions {
 	}
 }
 
-// handOptions are those of the hand-over.
+// handOptions are the options of the hand-over.
 func (t *transfer) handOptions(detail func(string)) handover.Options {
 	o := handover.Options{
 		Source: handover.Side{Name: t.from.target.Name, Client: t.from.client},

@@ -194,7 +194,7 @@ func (p *peers) readRepo(dir string) {
 	if err != nil {
 		p.b.Fatal(err)
 	}
-	handler := gitserve.Handler(dir, gitserve.Credentials{Username: "flux", Password: "bench"}, slog.New(slog.DiscardHandler))
+	handler := gitserve.NewHandler(dir, gitserve.Credentials{Username: "flux", Password: "bench"}, slog.New(slog.DiscardHandler))
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
 	go func() { _ = server.Serve(listener) }() // ends with Close
 	p.b.Cleanup(func() { _ = server.Close() })

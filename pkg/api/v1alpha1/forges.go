@@ -21,16 +21,29 @@ const (
 	PipelinesOfGitLab
 )
 
-// forges is the one list of forges; pkg/forge has a file for each.
+// forges is the one list of forges. pkg/forge has a client of each.
 var forges = []struct {
 	name ForgeType
 	// hosts are the parts of a host's name that tell the forge.
 	hosts     []string
 	pipelines Pipelines
+	// pipelineRight: a token that may push needs a further right before it may push pipelines.
+	pipelineRight bool
+	// deployKeys is the page of a repository that takes deploy keys, below the URL of the repository.
+	deployKeys string
 }{
-	{ForgeGitHub, []string{"github"}, WorkflowsOfGitHub},
-	{ForgeGitLab, []string{"gitlab"}, PipelinesOfGitLab},
-	{ForgeGitea, []string{"gitea", "forgejo", "codeberg.org"}, WorkflowsOfGitHub},
+	{
+		name: ForgeGitHub, hosts: []string{"github"}, pipelines: WorkflowsOfGitHub, pipelineRight: true,
+		deployKeys: "settings/keys/new",
+	},
+	{
+		name: ForgeGitLab, hosts: []string{"gitlab"}, pipelines: PipelinesOfGitLab,
+		deployKeys: "-/settings/repository#js-deploy-keys-settings",
+	},
+	{
+		name: ForgeGitea, hosts: []string{"gitea", "forgejo", "codeberg.org"}, pipelines: WorkflowsOfGitHub,
+		deployKeys: "settings/keys",
+	},
 }
 
 // ForgeTypes are the forges that spec.git.forge may name.
@@ -42,7 +55,7 @@ func ForgeTypes() []ForgeType {
 	return names
 }
 
-// ForgeNames lists them in a sentence, with what stands before the last one: github, gitlab or gitea.
+// ForgeNames lists the forges in a sentence, with last before the last forge: "github, gitlab or gitea".
 func ForgeNames(last string) string {
 	var names []string
 	for _, f := range forges {
@@ -52,7 +65,7 @@ func ForgeNames(last string) string {
 	return strings.Join(names[:n], ", ") + last + names[n]
 }
 
-// ForgeOf tells by a host's name which forge it is; "" where the name does not say.
+// ForgeOf tells by a host's name which forge it is. It returns "" if the name does not tell.
 func ForgeOf(host string) ForgeType {
 	host = strings.ToLower(host)
 	for _, f := range forges {
@@ -65,7 +78,7 @@ func ForgeOf(host string) ForgeType {
 	return ""
 }
 
-// Pipelines is the format of the forge's pipelines; false where it is no forge that is known.
+// Pipelines returns the format of the forge's pipelines, and false for an unknown forge.
 func (t ForgeType) Pipelines() (Pipelines, bool) {
 	for _, f := range forges {
 		if f.name == t {
@@ -73,4 +86,35 @@ func (t ForgeType) Pipelines() (Pipelines, bool) {
 		}
 	}
 	return 0, false
+}
+
+// HasPipelineRight tells whether a token that may push to this forge needs a further right before it may push pipelines.
+func (t ForgeType) HasPipelineRight() bool {
+	for _, f := range forges {
+		if f.name == t {
+			return f.pipelineRight
+		}
+	}
+	return false
+}
+
+// DeployKeyPage is the address at which the forge of the remote takes a deploy key. It returns "" for other Git servers.
+func (g Git) DeployKeyPage() string {
+	u, err := g.ParseURL()
+	if err != nil {
+		return ""
+	}
+	page := ""
+	for _, f := range forges {
+		if f.name == g.ForgeType() {
+			page = f.deployKeys
+		}
+	}
+	if u.Hostname() == "bitbucket.org" { // it opens no pull requests for fleetctl, but takes deploy keys
+		page = "admin/access-keys/"
+	}
+	if page == "" {
+		return ""
+	}
+	return "https://" + u.Hostname() + "/" + strings.TrimSuffix(strings.Trim(u.Path, "/"), ".git") + "/" + page
 }

@@ -10,24 +10,25 @@ import (
 // NotificationType is the kind of a notification's receiver.
 type NotificationType string
 
-// The types of notifications.
+// The types of notifications that send messages. Each forge is a type, too: it gets the status of commits.
 const (
 	NotifySlack   NotificationType = "slack"
 	NotifyTeams   NotificationType = "teams"
 	NotifyWebhook NotificationType = "webhook"
-	NotifyGitHub  NotificationType = "github"
-	NotifyGitLab  NotificationType = "gitlab"
-	NotifyGitea   NotificationType = "gitea"
 )
 
 // NotificationTypes are all types of notifications.
 func NotificationTypes() []NotificationType {
-	return []NotificationType{NotifySlack, NotifyTeams, NotifyWebhook, NotifyGitHub, NotifyGitLab, NotifyGitea}
+	types := []NotificationType{NotifySlack, NotifyTeams, NotifyWebhook}
+	for _, forge := range ForgeTypes() {
+		types = append(types, NotificationType(forge))
+	}
+	return types
 }
 
 // IsCommitStatus tells whether the notification sets the status of commits at a forge, instead of sending messages.
 func (t NotificationType) IsCommitStatus() bool {
-	return t == NotifyGitHub || t == NotifyGitLab || t == NotifyGitea
+	return slices.Contains(ForgeTypes(), ForgeType(t))
 }
 
 // Notification reports to people, or to a forge, what Flux on the management clusters does. `fleetctl notification add` writes Flux's
@@ -78,7 +79,7 @@ func (v *validator) notifications(f *Fleet) {
 func (v *validator) notification(at string, n *Notification, f *Fleet) {
 	v.label(fieldPath(at, "name"), n.Name, maxLabel-len("notification-"))
 	if n.Type != "" && !slices.Contains(NotificationTypes(), n.Type) {
-		v.errorf(RuleValue, fieldPath(at, "type"), "write slack, teams, webhook, github, gitlab or gitea",
+		v.errorf(RuleValue, fieldPath(at, "type"), "write slack, teams, webhook, "+ForgeNames(" or "),
 			"%.80q is not a type of notification", n.Type)
 	}
 	if n.Severity != "" && n.Severity != "info" && n.Severity != "error" {

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"regexp"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 
@@ -213,16 +212,6 @@ func decodeCRD(document []byte) (*apiextensionsv1.CustomResourceDefinition, erro
 // Knows tells whether there is a CRD for the kind.
 func (s *Set) Knows(group, kind string) bool {
 	return s.kinds[schema.GroupKind{Group: group, Kind: kind}] != nil
-}
-
-// Groups are the API groups that there are CRDs of, sorted.
-func (s *Set) Groups() []string {
-	var out []string
-	for k := range s.kinds {
-		out = append(out, k.Group)
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }
 
 // Prepare compiles the CRDs of kinds side by side, and skips unknown kinds. Calling it is optional: Check compiles the CRDs that it needs.
