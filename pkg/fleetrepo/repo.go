@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
@@ -69,11 +70,17 @@ type Edit struct {
 	Replaces []string
 }
 
-// Find returns the folder of fleet.yaml: dir, or the nearest folder above with one. It fails if there is none.
+// Find returns the folder of fleet.yaml: dir, or the nearest folder above with one. It fails if there is none, and if dir is no folder.
 func Find(dir string) (string, error) {
 	start, err := filepath.Abs(dir)
 	if err != nil {
 		return "", fmt.Errorf("find the fleet repo: %w", err)
+	}
+	switch info, err := os.Stat(start); {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
+		return "", diag.Errorf("give --repo the folder of the fleet repo", "the folder %s does not exist", start)
+	case err == nil && !info.IsDir():
+		return "", diag.Errorf("give --repo the folder of the fleet repo", "%s is not a folder", start)
 	}
 	for at := start; ; at = filepath.Dir(at) {
 		if _, err := os.Stat(filepath.Join(at, v1alpha1.FileName)); err == nil {

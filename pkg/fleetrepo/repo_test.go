@@ -82,6 +82,16 @@ func TestOpen(t *testing.T) {
 	if err != nil || below.Dir != r.Dir {
 		t.Errorf("from below: %v, %v", below, err)
 	}
+	dir := t.TempDir()
+	write(t, dir, "file", nil)
+	for name, want := range map[string]string{
+		"gone": "gone does not exist", "file": "file is not a folder", "file/below": "below does not exist",
+	} {
+		_, findErr := Find(filepath.Join(dir, name))
+		if _, _, err := FindAny(filepath.Join(dir, name)); err == nil || !strings.Contains(err.Error(), want) || findErr == nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 	if _, err := Open(t.TempDir()); err == nil || !strings.Contains(err.Error(), "there is no fleet.yaml in") {
 		t.Errorf("no repo: %v", err)
 	}

@@ -1,6 +1,7 @@
 package fleetrepo
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -100,38 +101,56 @@ func (f *chartFault) Error() string { return f.file + ": " + f.err.Error() }
 func (f *chartFault) Unwrap() error { return f.err }
 
 // findings have the place in the chart in dir, which is the same for all clusters that are made with it.
-func (f *chartFault) findings(dir string) diag.Findings {
+func (f *chartFault) findings(dir string) diag.Findings { return f.at(path.Join(dir, f.file)) }
+
+func (f *chartFault) at(file string) diag.Findings {
 	line, column, message := yamledit.Place(f.content, f.err)
+	if wrong, ok := errors.AsType[*SchemaError](f.err); ok {
+		line, column = wrong.place(f.content)
+		message = wrong.Said
+	}
 	message, _, _ = strings.Cut(message, "\n") // each more is one like it
 	return diag.Findings{{
-		Severity: diag.SeverityError, Rule: v1alpha1.RuleSyntax, File: path.Join(dir, f.file), Line: max(line, 1), Column: column,
+		Severity: diag.SeverityError, Rule: v1alpha1.RuleSyntax, File: file, Line: max(line, 1), Column: column,
 		Summary: "the chart cannot be read: " + message, Hint: diag.Hint(f.err),
 	}}
 }
 
 // load reads a chart's defaults and schema; it may lack both.
 func (c *chart) load(read func(name string) ([]byte, error), schemas *Schemas) error {
-	for name, into := range map[string]*map[string]any{"values.yaml": &c.defaults, "values.schema.json": &c.schema} {
-		content, err := read(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if *into, err = decodeMap(content); err != nil {
-			return &chartFault{name, content, err}
+	switch content, err := read("values.yaml"); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	default:
+		if c.defaults, err = decodeMap(content); err != nil {
+			return &chartFault{"values.yaml", content, err}
 		}
 	}
-	if err := c.readAnnotations(read); err != nil {
+	if err := c.loadSchema(read, schemas); err != nil {
 		return err
 	}
-	if c.schema == nil {
+	return c.readAnnotations(read)
+}
+
+// loadSchema reads a chart's schema.
+func (c *chart) loadSchema(read func(name string) ([]byte, error), schemas *Schemas) error {
+	content, err := read(schemaFile)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	var err error
-	if c.compiled, err = schemas.Compile(c.schema); err != nil {
-		return fmt.Errorf("values.schema.json: %w", err)
+	if err != nil {
+		return err
+	}
+	c.schema, err = DecodeSchema(content)
+	if err == nil && c.schema != nil && bytes.HasPrefix(bytes.TrimSpace(content), []byte("{")) {
+		c.schema, err = decodeMap(content) // which has whole numbers
+	}
+	if err == nil && c.schema != nil {
+		c.compiled, err = schemas.Compile(c.schema)
+	}
+	if err != nil {
+		return &chartFault{schemaFile, content, err}
 	}
 	return nil
 }

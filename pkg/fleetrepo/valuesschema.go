@@ -67,10 +67,14 @@ func compileSchema(text []byte) (*jsonschema.Schema, error) {
 	}
 	compiler := jsonschema.NewCompiler()
 	compiler.UseLoader(jsonschema.SchemeURLLoader{})
-	if err := compiler.AddResource("values.schema.json", document); err != nil {
-		return nil, err
+	if err := compiler.AddResource(schemaURL, document); err != nil {
+		return nil, schemaErrorOf(err)
 	}
-	return compiler.Compile("values.schema.json")
+	compiled, err := compiler.Compile(schemaURL)
+	if err != nil {
+		return nil, schemaErrorOf(err)
+	}
+	return compiled, nil
 }
 
 // Judge returns the schema's refusal of values, nil if they are valid. It fails if they cannot be encoded as JSON or cannot be checked.

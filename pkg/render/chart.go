@@ -3,7 +3,6 @@ package render
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -160,13 +159,13 @@ func (l *loadedChart) parse(known *fleetrepo.Schemas) (*chart.Chart, error) {
 // compile reads the schemas of a chart and of its inner charts.
 func (l *loadedChart) compile(c *chart.Chart, known *fleetrepo.Schemas) error {
 	if c.Schema != nil {
-		var document map[string]any
-		if err := json.Unmarshal(c.Schema, &document); err != nil {
-			return fmt.Errorf("values.schema.json: %w", err)
+		document, err := fleetrepo.DecodeSchema(c.Schema)
+		var s *fleetrepo.ValuesSchema
+		if err == nil && document != nil {
+			s, err = known.Compile(document)
 		}
-		s, err := known.Compile(document)
 		if err != nil {
-			return fmt.Errorf("values.schema.json: %w", err)
+			return fleetrepo.SchemaFindings(l.place(path.Join(c.ChartFullPath(), "values.schema.json")), c.Schema, err)
 		}
 		l.schemas[string(c.Schema)] = s
 	}

@@ -18,7 +18,7 @@ func (c Cluster) NoteEnded(fleet string) error {
 	if path == "" {
 		return nil
 	}
-	if err := privateFolder(filepath.Dir(path)); err != nil {
+	if err := (Store{Dir: filepath.Dir(filepath.Dir(c.Dir))}).privateFolder(filepath.Dir(path)); err != nil {
 		return err
 	}
 	return atomicfile.Write(path, []byte(time.Now().UTC().Format(time.RFC3339)+"\n"), 0o600)

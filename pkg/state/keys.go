@@ -38,7 +38,7 @@ func (s Store) KeyFile(fleet Fleet) string { return filepath.Join(s.Dir, fleet.f
 // WriteKeys replaces the file with the age keys of a fleet, atomically, for this user alone. A caller that changes the existing content has
 // to hold LockKeys.
 func (s Store) WriteKeys(fleet Fleet, content []byte) error {
-	if err := privateFolder(filepath.Dir(s.KeyFile(fleet))); err != nil {
+	if err := s.privateFolder(filepath.Dir(s.KeyFile(fleet))); err != nil {
 		return diag.Wrap("create the folder for keys", err, folderHint)
 	}
 	if err := CheckOwner(s.KeyFile(fleet)); err != nil {
@@ -61,7 +61,7 @@ func (s Store) LockSecrets(ctx context.Context, fleet Fleet) (unlock func(), err
 func (s Store) lock(ctx context.Context, what, name string) (func(), error) {
 	const poll = 20 * time.Millisecond // a file lock cannot be waited for in another way that a context could end
 	path := filepath.Join(s.Dir, name)
-	if err := privateFolder(filepath.Dir(path)); err != nil {
+	if err := s.privateFolder(filepath.Dir(path)); err != nil {
 		return nil, diag.Wrap("lock "+what, err, folderHint)
 	}
 	lock := flock.New(path)
@@ -78,7 +78,7 @@ const editsDir = "edits"
 // file.
 func (s Store) KeepEdit(fleet Fleet, file string, content []byte) (string, error) {
 	dir := s.edits(fleet)
-	if err := privateFolder(dir); err != nil {
+	if err := s.privateFolder(dir); err != nil {
 		return "", err
 	}
 	path := filepath.Join(dir, editPrefix(file)+strings.ToLower(rand.Text()[:8])+editEnding)
@@ -132,7 +132,10 @@ func (s Store) DropEdit(fleet Fleet, path string) error {
 }
 
 // privateFolder makes a folder that only its owner can read.
-func privateFolder(dir string) error {
+func (s Store) privateFolder(dir string) error {
+	if err := s.checkFolders(dir); err != nil {
+		return err
+	}
 	if err := atomicfile.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}

@@ -3,10 +3,12 @@
 package state
 
 import (
+	"cmp"
 	"io/fs"
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 
@@ -24,6 +26,20 @@ func (c Cluster) checkOwner() error {
 	}
 	// A link in the place of a folder or record counts with the owner of the link, wherever it leads.
 	return belongs(os.Lstat, shared, c.Dir, c.Path(recordFile))
+}
+
+// checkFolders returns an error if the state folder belongs to another user, or a folder on the way from there to dir, which is below the
+// state folder: the owner of such a folder chooses where its content goes. Folders that do not exist are nobody's. The mode of a folder of
+// this user may be mended.
+func (s Store) checkFolders(dir string) error {
+	top := filepath.Clean(s.Dir)
+	var below []string
+	for ; len(dir) > len(top) && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		below = append(below, dir)
+	}
+	slices.Reverse(below)
+	// A link in the place of the state folder is the user's choice; below, it counts with the owner of the link.
+	return cmp.Or(belongs(os.Stat, anyMode, s.Dir), belongs(os.Lstat, anyMode, below...))
 }
 
 // CheckOwner returns an error if a private file of the state folder, such as a file with age keys, or its folder may belong to another

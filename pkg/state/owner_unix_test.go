@@ -3,10 +3,12 @@
 package state
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
@@ -108,6 +110,60 @@ func TestOthersKeys(t *testing.T) {
 		}
 		if err := os.Chmod(name, 0o700); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// What goes into a folder of the state folder goes nowhere where another user wants it: to the end of a link, or into a folder of the
+// user's.
+func TestFoldersOfOthers(t *testing.T) {
+	if os.Geteuid() != 0 {
+		return // only root can give a folder away
+	}
+	t.Setenv("SUDO_UID", "")
+	fleet := Fleet{Name: "acme"}
+	writes := map[string]func(s Store) error{
+		"support-bundles": func(s Store) error { _, err := s.SupportBundle("mgmt", time.Now()); return err },
+		"edits":           func(s Store) error { _, err := s.KeepEdit(fleet, "a.yaml", []byte("x")); return err },
+		"keys": func(s Store) error {
+			unlock, err := s.LockKeys(t.Context(), fleet)
+			if err == nil {
+				unlock()
+				err = s.WriteKeys(fleet, []byte("key"))
+			}
+			return err
+		},
+	}
+	for name, write := range writes {
+		for spoil, by := range map[string]func(dir, victim string) error{
+			"a link": func(dir, victim string) error {
+				return errors.Join(os.Symlink(victim, filepath.Join(dir, name)), os.Lchown(filepath.Join(dir, name), 65534, 65534))
+			},
+			"the folder": func(dir, _ string) error {
+				return errors.Join(os.Mkdir(filepath.Join(dir, name), 0o755), os.Chown(filepath.Join(dir, name), 65534, 65534))
+			},
+			"the state folder": func(dir, _ string) error { return os.Chown(dir, 65534, 65534) },
+		} {
+			s, victim := Store{Dir: filepath.Join(t.TempDir(), "state")}, t.TempDir()
+			if err := errors.Join(os.Mkdir(s.Dir, 0o777), by(s.Dir, victim)); err != nil {
+				t.Fatal(err)
+			}
+			before, err := os.Stat(victim)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := write(s); err == nil || !strings.Contains(err.Error(), "belongs to") {
+				t.Errorf("%s, %s is another's: %v", name, spoil, err)
+			}
+			after, err := os.Stat(victim)
+			entries, _ := os.ReadDir(victim)
+			if err != nil || after.Mode() != before.Mode() || len(entries) > 0 {
+				t.Errorf("%s, %s is another's: its folder has %v, and the mode %s", name, spoil, entries, after.Mode())
+			}
+		}
+		s := Store{Dir: filepath.Join(t.TempDir(), "state")}
+		if err := write(s); err != nil {
+			t.Errorf("%s of one's own: %v", name, err)
 		}
 	}
 }

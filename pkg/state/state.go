@@ -88,7 +88,7 @@ func (s Store) Cluster(name string) Cluster {
 // makes the folder, for the user alone.
 func (s Store) SupportBundle(name string, gathered time.Time) (string, error) {
 	dir := filepath.Join(s.Dir, "support-bundles")
-	if err := privateFolder(dir); err != nil {
+	if err := s.privateFolder(dir); err != nil {
 		return "", err
 	}
 	return filepath.Join(dir, name+"-"+gathered.UTC().Format("20060102-150405")+".tar.gz"), nil

@@ -1,0 +1,137 @@
+package fleetrepo
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v3"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// schemaFile has the schema of a chart's values.
+const schemaFile = "values.schema.json"
+
+// schemaURL is the schema's name in the library that compiles it. The library would make a relative name an absolute path of this machine.
+const schemaURL = "chart:///" + schemaFile
+
+// SchemaError says what is wrong with the schema of a chart's values, and where.
+type SchemaError struct {
+	// Path leads to the place in the schema; Line is set where the schema cannot be read so far.
+	Path []string
+	Line int
+	Said string
+}
+
+func (e *SchemaError) Error() string { return e.Said }
+
+// DecodeSchema reads the schema of a chart's values. A schema is an object, or true, which is as none, or false, which takes no values.
+// Errors are of the type SchemaError.
+func DecodeSchema(content []byte) (map[string]any, error) {
+	decoder := json.NewDecoder(bytes.NewReader(content))
+	var document any
+	err := decoder.Decode(&document)
+	if err == nil {
+		if _, more := decoder.Token(); !errors.Is(more, io.EOF) {
+			err = errors.New("there is more behind its end")
+		}
+	}
+	if err != nil {
+		at := decoder.InputOffset()
+		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+			at = syntax.Offset
+		} else if errors.Is(err, io.ErrUnexpectedEOF) {
+			at = int64(len(content))
+		}
+		before := content[:min(at, int64(len(content)))]
+		return nil, &SchemaError{Line: 1 + bytes.Count(before, []byte("\n")), Said: "it is no JSON: " + err.Error()}
+	}
+	switch schema := document.(type) {
+	case map[string]any:
+		return schema, nil
+	case bool:
+		if schema {
+			return nil, nil
+		}
+		return map[string]any{"not": map[string]any{}}, nil
+	}
+	return nil, &SchemaError{Line: 1, Said: "a schema is an object, or true or false"}
+}
+
+// schemaErrorOf says what the library has against a schema, in words of the chart.
+func schemaErrorOf(err error) error {
+	if invalid, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
+		if failed, ok := errors.AsType[*jsonschema.ValidationError](invalid.Err); ok {
+			leaf := deepestCause(failed)
+			return &SchemaError{
+				Path: leaf.InstanceLocation,
+				Said: leaf.ErrorKind.LocalizedString(message.NewPrinter(language.English)),
+			}
+		}
+	}
+	if load, ok := errors.AsType[*jsonschema.LoadURLError](err); ok {
+		return &SchemaError{
+			Said: fmt.Sprintf("it refers to %s, and nothing but the schema itself is read: copy that into its $defs", short(load.URL)),
+		}
+	}
+	if lost, ok := errors.AsType[*jsonschema.JSONPointerNotFoundError](err); ok {
+		return &SchemaError{Said: fmt.Sprintf("it refers to %s, which is not there", short(lost.URL))}
+	}
+	return &SchemaError{Said: short(err.Error())}
+}
+
+// deepestCause is the first cause that has none itself, of those that lie deepest in the schema.
+func deepestCause(e *jsonschema.ValidationError) *jsonschema.ValidationError {
+	if len(e.Causes) == 0 {
+		return e
+	}
+	found := deepestCause(e.Causes[0])
+	for _, cause := range e.Causes[1:] {
+		if leaf := deepestCause(cause); len(leaf.InstanceLocation) > len(found.InstanceLocation) {
+			found = leaf
+		}
+	}
+	return found
+}
+
+// short is text in which the schema and what it refers to have no address.
+func short(text string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(text, schemaURL+"#", "#"), strings.TrimSuffix(schemaURL, schemaFile), "")
+}
+
+// SchemaFindings are what DecodeSchema and Compile have against the schema of a chart, with the place in its file.
+func SchemaFindings(file string, content []byte, err error) diag.Findings {
+	return (&chartFault{content: content, err: err}).at(file)
+}
+
+// place is the place in the schema's file.
+func (e *SchemaError) place(content []byte) (line, column int) {
+	if e.Line > 0 || len(e.Path) == 0 {
+		return max(e.Line, 1), 0
+	}
+	documents, err := yamledit.Parse(content)
+	if err != nil || len(documents) == 0 {
+		return 1, 0
+	}
+	n := documents[0]
+	for _, step := range e.Path {
+		next := yamledit.Lookup(n, step)
+		if i, err := strconv.Atoi(step); err == nil && n.Kind == yaml.SequenceNode && i >= 0 && i < len(n.Content) {
+			next = n.Content[i]
+		}
+		if next == nil {
+			break
+		}
+		n = next
+	}
+	return n.Line, n.Column
+}
