@@ -5,7 +5,9 @@ package preflight
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -77,6 +79,9 @@ const parallel = 8
 // patience with one check: one that hangs must not hang the command.
 const patience = 30 * time.Second
 
+// grace is how long a check that ran out of time may still take to say what it was waiting for: a program that it runs is ended first.
+const grace = 3 * time.Second
+
 // Run runs the checks side by side and returns their reports in their order. A check that does not end in time, or at all,
 // is reported as failed.
 func Run(ctx context.Context, checks ...Check) Reports {
@@ -104,8 +109,25 @@ func runOne(ctx context.Context, check Check) Result {
 	case r := <-done:
 		return r
 	case <-ctx.Done():
-		return Fail("", "%v", context.Cause(ctx))
 	}
+	late := Fail("", "%v", context.Cause(ctx))
+	if !errors.Is(ctx.Err(), context.DeadlineExceeded) { // whoever interrupts does not wait
+		return late
+	}
+	select {
+	case r := <-done:
+		return r.after(late)
+	case <-time.After(grace):
+		return late
+	}
+}
+
+// after is the result of a check whose time was up, which a failure says.
+func (r Result) after(late Result) Result {
+	if r.Status == StatusFail && !strings.Contains(r.Summary, late.Summary) {
+		r.Summary = late.Summary + ": " + r.Summary
+	}
+	return r
 }
 
 // Count returns how many reports have that status.

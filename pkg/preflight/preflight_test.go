@@ -61,6 +61,39 @@ func TestRunReportsACheckThatHangs(t *testing.T) {
 	}
 }
 
+// A check that ran out of time says what it was waiting for, with what to do.
+func TestRunLetsACheckSayWhatItWaitedFor(t *testing.T) {
+	for _, says := range []string{"command sh gave no value", "command sh gave no value: out of patience"} {
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 20*time.Millisecond, errors.New("out of patience"))
+		defer cancel()
+		got := preflight.Run(ctx, preflight.Check{Name: "slow", Run: func(ctx context.Context) preflight.Result {
+			<-ctx.Done()
+			time.Sleep(50 * time.Millisecond) // a program that is ended takes a moment
+			return preflight.Fail("run it by hand", "%s", says)
+		}})[0]
+		if got.Status != preflight.StatusFail || got.Hint != "run it by hand" || !strings.Contains(got.Summary, "command sh gave no value") ||
+			strings.Count(got.Summary, "out of patience") != 1 {
+			t.Errorf("report: %+v", got)
+		}
+	}
+}
+
+// Whoever interrupts does not wait for a check that does not hear of it.
+func TestRunEndsAtOnceWhenInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	release, began := make(chan struct{}), make(chan struct{})
+	defer close(release)
+	go func() { <-began; cancel() }()
+	reports := preflight.Run(ctx, preflight.Check{Name: "stuck", Run: func(context.Context) preflight.Result {
+		close(began)
+		<-release
+		return preflight.OK("late")
+	}})
+	if reports[0].Status != preflight.StatusFail || reports[0].Seconds > 2 {
+		t.Errorf("report: %+v", reports[0])
+	}
+}
+
 func TestNoEngineFailsOnceAndSkipsWhatDependsOnIt(t *testing.T) {
 	calls := 0
 	e := preflight.NewEngine(func(context.Context) (*engine.Engine, error) {

@@ -38,8 +38,10 @@ type Options struct {
 // askTimeout bounds how long a management cluster may take to say which clusters it has.
 const askTimeout = 30 * time.Second
 
-// Look lists the resources in the fleet's clouds, and the clusters that the management clusters own.
+// Look lists the resources in the fleet's clouds, and the clusters that the management clusters own. What did not answer in time is in the
+// report, as what answered with an error is.
 func Look(ctx context.Context, deps management.Deps, o Options) (*orphans.Report, error) {
+	asked := ctx
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	identity, err := fleetrepo.ReadIdentity(o.Dir)
@@ -62,6 +64,9 @@ func Look(ctx context.Context, deps management.Deps, o Options) (*orphans.Report
 		return nil, noneToAsk(o)
 	}
 	report := orphans.Find(ctx, look)
+	if !report.Answered() && asked.Err() == nil { // which keeps everything from being deleted, too
+		return report, nil
+	}
 	return report, steps.TimedOut(ctx, ctx.Err())
 }
 
