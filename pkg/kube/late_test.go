@@ -82,6 +82,70 @@ func TestLateAnswers(t *testing.T) {
 	}
 }
 
+// A server that answers other requests meanwhile has no time for all, and is asked more often; but not for ever.
+func TestBusyServer(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		late  int
+		busy  bool
+		fails bool
+		asked int
+	}{
+		{name: "two answers do not come, nor any other", late: 2, fails: true, asked: 2},
+		{name: "three answers do not come, but others", late: 3, busy: true, asked: 4},
+		{name: "no answer comes, but others", late: 9, busy: true, fails: true, asked: 4},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			server := &busyServer{late: tt.late}
+			transport := bound(server, 10*time.Millisecond, mostBytes)
+			if tt.busy {
+				server.meanwhile = func() error { return answers(transport, "/version") }
+			}
+			err := Retry(t.Context(), func(context.Context) error { return answers(transport, "/late") })
+			if (err != nil) != tt.fails || server.asked != tt.asked {
+				t.Errorf("%d requests, error %v", server.asked, err)
+			}
+			if tt.fails && !isLate(err) {
+				t.Errorf("not a late answer: %v", err)
+			}
+		})
+	}
+}
+
+// busyServer leaves the first requests for /late unanswered.
+type busyServer struct {
+	late, asked int
+	meanwhile   func() error // another request, if not nil
+}
+
+func (s *busyServer) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Path == "/late" {
+		if s.asked++; s.asked <= s.late {
+			if s.meanwhile != nil {
+				if err := s.meanwhile(); err != nil {
+					return nil, err
+				}
+			}
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}
+	}
+	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
+}
+
+// answers tells whether an answer to a request for path comes.
+func answers(transport http.RoundTripper, path string) error {
+	request, err := http.NewRequest(http.MethodGet, "http://server"+path, http.NoBody) //nolint:noctx // its time is what is tested
+	if err != nil {
+		return err
+	}
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return err
+	}
+	return response.Body.Close()
+}
+
 // A wait until the API answers goes on after a late answer.
 func TestLateAnswersAreWaitedFor(t *testing.T) {
 	client, asked := lateServer(t, 3, false)

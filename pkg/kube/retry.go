@@ -52,19 +52,27 @@ func isLate(err error) bool {
 	return late
 }
 
-// retryTransient repeats do a few times while its error is one of isTransient or isUnexplained, and once for a late answer: a server that
-// is late twice is taken for dead.
+// isDead tells whether a server whose answers were late so many times, the last of them with err, is taken for dead: after two if it did not
+// answer anything else meanwhile, and after mostLate in any case.
+func isDead(err error, late int) bool {
+	const mostLate = 4
+	e, ok := errors.AsType[*lateError](err)
+	return ok && (late >= mostLate || late > 1 && !e.busy)
+}
+
+// retryTransient repeats do a few times while its error is one of isTransient or isUnexplained, unless the server is taken for dead.
 func retryTransient(ctx context.Context, do func(context.Context) error) error {
 	backoff := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 7, Cap: 3 * time.Second}
 	var last error
-	wasLate := false
+	late := 0
 	err := wait.ExponentialBackoffWithContext(ctx, backoff, func(ctx context.Context) (bool, error) {
 		last = do(ctx)
-		late := isLate(last)
-		if last == nil || late && wasLate || !isTransient(last) && !isUnexplained(last) {
+		if isLate(last) {
+			late++
+		}
+		if last == nil || isDead(last, late) || !isTransient(last) && !isUnexplained(last) {
 			return true, last
 		}
-		wasLate = wasLate || late
 		return false, nil
 	})
 	if err != nil && last != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/contact"
@@ -29,12 +30,15 @@ type roundTimeout struct {
 	next    http.RoundTripper
 	bounded http.RoundTripper // next with a bounded answer, for requests that are not watches
 	timeout time.Duration
+	// answered is when the server last answered a request that is not a watch, in nanoseconds since 1970.
+	answered atomic.Int64
 }
 
 func (r *roundTimeout) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Query().Has("watch") || req.URL.Query().Has("follow") {
 		return r.next.RoundTrip(req)
 	}
+	began := time.Now().UnixNano()
 	late := &lateError{after: r.timeout}
 	ctx, cancel := context.WithTimeoutCause(req.Context(), r.timeout, late)
 	resp, err := r.bounded.RoundTrip(req.WithContext(ctx))
@@ -42,10 +46,12 @@ func (r *roundTimeout) RoundTrip(req *http.Request) (*http.Response, error) {
 		cause := context.Cause(ctx)
 		cancel()
 		if errors.Is(cause, late) {
+			late.busy = r.answered.Load() >= began
 			return nil, late
 		}
 		return nil, err
 	}
+	r.answered.Store(time.Now().UnixNano())
 	resp.Body = &cancelOnClose{ReadCloser: resp.Body, cause: func() error { return context.Cause(ctx) }, cancel: cancel}
 	return resp, nil
 }
@@ -55,7 +61,11 @@ func (r *roundTimeout) WrappedRoundTripper() http.RoundTripper { return r.next }
 
 // lateError says that an API server has not answered a request within the time of a single request. The command itself may have time left,
 // so one more attempt is worthwhile: the machine of the server may be busy.
-type lateError struct{ after time.Duration }
+type lateError struct {
+	after time.Duration
+	// busy tells that the server has answered another request meanwhile, so it is not dead.
+	busy bool
+}
 
 func (e *lateError) Error() string { return fmt.Sprintf("no complete answer within %s", e.after) }
 
