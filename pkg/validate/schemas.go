@@ -24,6 +24,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/render"
 	"github.com/fleetctl/fleetctl/pkg/validate/internal/mapping"
 	"github.com/fleetctl/fleetctl/pkg/validate/schema"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // fetchTimeout bounds how long the components of one provider are waited for.
@@ -186,6 +187,9 @@ func (s *schemas) addFolder(name string) error {
 	return nil
 }
 
+// maxCRDs bounds a file with CRDs, which may hold those of many providers.
+const maxCRDs = 64 << 20
+
 // addBelow takes the CRDs in a file, or below a folder, and returns how many there are.
 func (s *schemas) addBelow(name string) (found int, err error) {
 	info, err := os.Stat(name)
@@ -205,9 +209,12 @@ func (s *schemas) addBelow(name string) (found int, err error) {
 		if err != nil || entry.IsDir() || !isYAML(file) {
 			return err
 		}
-		content, err := root.ReadFile(file)
+		content, err := within.Read(root, filepath.ToSlash(file), maxCRDs+1)
 		if err != nil {
 			return err
+		}
+		if len(content) > maxCRDs {
+			return fmt.Errorf("%s is larger than %d MiB", file, maxCRDs>>20)
 		}
 		n, err := s.Add(path.Join(filepath.ToSlash(top), file), content)
 		found += n
