@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path"
 	"regexp"
 	"slices"
@@ -21,6 +20,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // chartsDir holds the Helm charts among a bundle's files, as <name>-<version>.tgz.
@@ -52,14 +52,11 @@ func readChart(ctx context.Context, source string) (file string, content []byte,
 }
 
 func readChartFile(source string) ([]byte, error) {
-	f, err := os.Open(source)
+	f, err := within.OpenNamed(source)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(err, errors.New("it is not a regular file"))
-	}
 	return readLimited(f, maxChart)
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // Programs are turned into one image with all programs, which the bundle has under several references.
@@ -111,7 +112,7 @@ type program struct {
 }
 
 func writeProgram(ctx context.Context, out *tar.Writer, p program, file string, written []program) ([]program, error) {
-	in, err := os.Open(file)
+	in, err := within.OpenNamed(file)
 	if err != nil {
 		return nil, err
 	}

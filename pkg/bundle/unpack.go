@@ -23,6 +23,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // maxWindow bounds the memory, in bytes, for decompressing an archive. `zstd --long` stays within it.
@@ -49,7 +50,7 @@ func (e *RefusedError) Error() string {
 
 // openArchive unpacks the archive to the folder that the options choose, and opens it.
 func openArchive(ctx context.Context, file string, o options) (*Bundle, error) {
-	f, err := os.Open(file)
+	f, err := within.OpenNamed(file)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 
@@ -96,12 +97,20 @@ func brokenByCharts(
 
 // changedCharts are the charts of an edit as it would leave them, written to a folder.
 func changedCharts(repo *fleetrepo.Repo, e *fleetrepo.Edit, flavours []string, dir string) error {
+	root, err := os.OpenRoot(repo.Dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
 	for _, flavour := range flavours {
-		from := filepath.Join(repo.Dir, layout.ChartsDir, flavour)
-		if err := os.CopyFS(filepath.Join(dir, layout.ChartsDir, flavour), os.DirFS(from)); err != nil {
+		chart, err := fs.Sub(root.FS(), path.Join(layout.ChartsDir, flavour))
+		if err == nil {
+			err = os.CopyFS(filepath.Join(dir, layout.ChartsDir, flavour), chart)
+		}
+		if err != nil {
 			return err
 		}
 	}
-	_, err := e.Changes.Apply(dir)
+	_, err = e.Changes.Apply(dir)
 	return err
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/validate"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // maxManifest bounds what is read of a file; a larger one is cut, and then found too large.
@@ -111,7 +112,7 @@ func readFolder(dir string) ([]manifest.File, error) {
 		case strings.HasPrefix(entry.Name(), ".") || !entry.Type().IsRegular():
 			return nil
 		}
-		file, err := root.Open(name)
+		file, err := within.Open(root, name)
 		if err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // IdentityFile holds the identity of the fleet, at the top of its repo. Names collide and remotes move: by this a management cluster
@@ -50,7 +51,7 @@ func ReadIdentity(root string) (string, error) {
 	case !info.Mode().IsRegular() || info.Size() > maxIdentityFile:
 		return "", wrong("is no file with the identity of a fleet")
 	}
-	content, err := os.ReadFile(path)
+	content, err := within.ReadFile(root, IdentityFile, maxIdentityFile)
 	if err != nil {
 		return "", fmt.Errorf("read the identity of the fleet: %w", err)
 	}

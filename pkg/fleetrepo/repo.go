@@ -117,7 +117,7 @@ func OpenCopy(dir, workTree string) (*Repo, error) {
 	if dir == workTree {
 		return Open(dir)
 	}
-	content, err := os.ReadFile(filepath.Join(dir, v1alpha1.FileName))
+	content, err := within.ReadFile(dir, v1alpha1.FileName, within.MostNamed) // Decode refuses what is half as long
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, diag.Errorf("commit it first, as you want it: git add "+v1alpha1.FileName+"; git commit",
 			"%s is in no commit", v1alpha1.FileName)

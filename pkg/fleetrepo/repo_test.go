@@ -176,3 +176,17 @@ func TestClustersIsFast(t *testing.T) {
 		t.Errorf("finding one took %s", took)
 	}
 }
+
+// A commit may have a link for fleet.yaml: in a copy of the commit it leads nowhere outside.
+func TestCopyWithALink(t *testing.T) {
+	dir, outside := t.TempDir(), filepath.Join(t.TempDir(), "outside.yaml")
+	if err := os.WriteFile(outside, []byte("a: secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, filepath.Join(dir, "fleet.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenCopy(dir, t.TempDir()); err == nil || !strings.HasPrefix(err.Error(), "read fleet: ") {
+		t.Errorf("what a link leads to was read: %v", err)
+	}
+}

@@ -93,7 +93,7 @@ func digestOf(dir string) (string, error) {
 	slices.Sort(files)
 	sum := sha256.New()
 	for _, file := range files {
-		content, err := os.ReadFile(file)
+		content, err := within.Named(file, maxManifest)
 		if err != nil {
 			return "", fmt.Errorf("read flux manifests: %w", err)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // ErrHook says that a hook of the user refuses the commit or the push.
@@ -193,7 +194,7 @@ func (r *Repo) verifyMessage(ctx context.Context, all settings, env []string, me
 			return "", err
 		}
 	}
-	content, err := os.ReadFile(file)
+	content, err := within.Named(file, within.MostNamed)
 	if err != nil {
 		return "", err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -13,6 +14,8 @@ import (
 	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
+
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // ChangeSet is a set of files to write and to delete below one root. The zero value changes nothing.
@@ -188,7 +191,7 @@ func (c *Change) readOld(root *os.Root) (exists bool, err error) {
 		return false, fmt.Errorf("%s is not a regular file (%s)", c.Path, info.Mode().Type())
 	}
 	c.oldMode = info.Mode().Perm()
-	if c.old, err = root.ReadFile(c.local); err != nil {
+	if c.old, err = within.Read(root, filepath.ToSlash(c.local), math.MaxInt64-1); err != nil {
 		return false, fmt.Errorf("read %s: %w", c.Path, err)
 	}
 	return true, nil

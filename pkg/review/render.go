@@ -23,6 +23,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/render"
 	"github.com/fleetctl/fleetctl/pkg/roots"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // RenderOptions say what of a fleet repo to render.
@@ -110,6 +111,9 @@ func fleetOf(dir string, files fs.FS) (*v1alpha1.Fleet, error) {
 // listFile names the files that WriteDir has made, so that it touches no others.
 const listFile = ".fleetctl-render"
 
+// maxList bounds the listFile, which has a line for each object.
+const maxList = 256 << 20
+
 // list is its content.
 type list struct {
 	FormatVersion string   `json:"formatVersion"`
@@ -162,7 +166,7 @@ func WriteDir(dir string, objects []*render.Object) (*Written, error) {
 
 // listOf reads what an earlier run wrote into dir; nil where dir is not there, or empty.
 func listOf(dir string) (*list, error) {
-	content, err := os.ReadFile(filepath.Join(dir, listFile))
+	content, err := within.Named(filepath.Join(dir, listFile), maxList)
 	if errors.Is(err, fs.ErrNotExist) {
 		entries, err := os.ReadDir(dir)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {

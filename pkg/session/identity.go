@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"sync/atomic"
 	"syscall"
 
@@ -20,6 +18,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/state"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // settleIdentity finds the identity of this fleet, and refuses a record of its management cluster on this machine that belongs to another
@@ -155,7 +154,7 @@ func (s *Session) IdentityFile(root string) ([]gitrepo.Change, error) {
 	if there != "" {
 		return nil, nil
 	}
-	if now, err := os.ReadFile(filepath.Join(s.Opts.Dir, fleetrepo.IdentityFile)); err == nil && !bytes.Equal(now, content) {
+	if now, err := within.ReadFile(s.Opts.Dir, fleetrepo.IdentityFile, fleetrepo.MaxFile); err == nil && !bytes.Equal(now, content) {
 		if onDisk, err := fleetrepo.ReadIdentity(s.Opts.Dir); err == nil && onDisk == s.Identity() {
 			return nil, nil // somebody is writing to it; the identity is the same
 		}

@@ -43,6 +43,7 @@ func addonTask(ctx context.Context, a addon) (diag.Findings, error) {
 			render.Options{Begin: confine.Watch(ctx), Time: confine.TimeLimit(ctx)}).Folder(ctx, dir)
 		findings = append(findings, r.renderFindings(&placement{})...)
 		s := newSchemas(nil)
+		s.addMade(t, r.rendered.Objects)
 		s.addTree(t)
 		objects := r.objects()
 		if err := r.judge(ctx, s, kindsIn(objects), objects); err != nil {

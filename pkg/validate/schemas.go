@@ -24,6 +24,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/render"
 	"github.com/fleetctl/fleetctl/pkg/validate/internal/mapping"
 	"github.com/fleetctl/fleetctl/pkg/validate/schema"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // fetchTimeout bounds how long the components of one provider are waited for.
@@ -81,8 +82,8 @@ func (r *run) readSchemas(ctx context.Context, kinds map[kschema.GroupVersionKin
 		}
 	}
 	s.addDeclared(r)
-	s.addTree(r.tree)
 	s.addMade(r.tree, r.rendered.Objects)
+	s.addTree(r.tree)
 	wanted := components.Providers(r.fleet)
 	if r.assumed { // nothing says which providers there are: what the bundle has is the nearest
 		var err error
@@ -125,18 +126,23 @@ func (s *schemas) addTree(t *tree) {
 	}
 }
 
-// addMade takes the CRDs that charts make: by templates, and out of archives of other charts. Those that stand in the repo are known.
+// addMade takes the CRDs that are applied, as they are applied: kustomize takes a plain y for a text, other readers of YAML take it for
+// true, charts make CRDs by templates, and patches change them.
 func (s *schemas) addMade(t *tree, all []*render.Object) {
 	seen := map[string]bool{}
 	for _, o := range all {
-		if o.Kind != "CustomResourceDefinition" || o.Template == "" || seen[o.Template+" "+o.Name] {
+		origin := cmp.Or(o.Template, o.Source.File)
+		if o.Kind != "CustomResourceDefinition" || seen[origin+" "+o.Name] {
 			continue
 		}
-		seen[o.Template+" "+o.Name] = true
-		if f := t.byPath[o.Template]; f != nil && f.documents != nil {
+		seen[origin+" "+o.Name] = true
+		if s.AddObject(origin, o.JSON) {
 			continue
 		}
-		if _, err := s.Add(o.Template, o.JSON); err != nil {
+		if f := t.byPath[origin]; f != nil && f.documents != nil { // addTree says what is wrong
+			continue
+		}
+		if _, err := s.Add(origin, o.JSON); err != nil {
 			s.findings = append(s.findings, finding(RuleBadCRD, o.Source.File, o.Source.Line, 0, err.Error(), ""))
 		}
 	}
@@ -186,6 +192,9 @@ func (s *schemas) addFolder(name string) error {
 	return nil
 }
 
+// maxCRDs bounds a file with CRDs, which may hold those of many providers.
+const maxCRDs = 64 << 20
+
 // addBelow takes the CRDs in a file, or below a folder, and returns how many there are.
 func (s *schemas) addBelow(name string) (found int, err error) {
 	info, err := os.Stat(name)
@@ -205,9 +214,12 @@ func (s *schemas) addBelow(name string) (found int, err error) {
 		if err != nil || entry.IsDir() || !isYAML(file) {
 			return err
 		}
-		content, err := root.ReadFile(file)
+		content, err := within.Read(root, filepath.ToSlash(file), maxCRDs+1)
 		if err != nil {
 			return err
+		}
+		if len(content) > maxCRDs {
+			return fmt.Errorf("%s is larger than %d MiB", file, maxCRDs>>20)
 		}
 		n, err := s.Add(path.Join(filepath.ToSlash(top), file), content)
 		found += n

@@ -26,6 +26,17 @@ const MostNamed = 1 << 20
 // bytes, since the name may as well be that of a pipe or of a device without an end. errors.Is knows fs.ErrNotExist, ErrNotRegular and
 // ErrTooLarge.
 func Named(name string, most int64) ([]byte, error) {
+	f, err := OpenNamed(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readTo(f, name, most)
+}
+
+// OpenNamed opens a regular file that may lie anywhere, for who reads it piece by piece. Of anything else it says ErrNotRegular, and waits
+// for nobody.
+func OpenNamed(name string) (*os.File, error) {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() { // before it is opened, as in Read
 		return nil, &fs.PathError{Op: "read", Path: name, Err: ErrNotRegular}
 	}
@@ -33,11 +44,7 @@ func Named(name string, most int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f, err = refuse(f, name, fs.FileMode.IsRegular); err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return readTo(f, name, most)
+	return refuse(f, name, fs.FileMode.IsRegular)
 }
 
 // Given reads a file that the user has named, such as one with a token: it may be a pipe, as a shell makes of <(command), so it is read to

@@ -5,6 +5,7 @@ package schema
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -82,6 +83,25 @@ func (s *Set) Add(origin string, stream []byte) (int, error) {
 		}
 	}
 	return added, errors.Join(errs...)
+}
+
+// AddObject takes a CRD as JSON, such as one that was rendered, and says whether it is one.
+func (s *Set) AddObject(origin string, object []byte) bool {
+	var crd struct {
+		APIVersion, Kind string
+		Spec             struct {
+			Group string
+			Names struct{ Kind string }
+		}
+	}
+	if json.Unmarshal(object, &crd) != nil || crd.APIVersion != "apiextensions.k8s.io/v1" || crd.Kind != crdKind {
+		return false
+	}
+	is := schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}
+	if s.kinds[is] == nil {
+		s.kinds[is] = &kind{is: is, origin: origin, document: object, versions: map[string]*version{}}
+	}
+	return true
 }
 
 // addList takes the CRDs of a list, which is what `kubectl get crds -o yaml` prints.

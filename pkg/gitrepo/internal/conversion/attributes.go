@@ -84,7 +84,7 @@ func (a *reader) folder(dir string) ([]byte, error) {
 	name := filepath.Join(filepath.FromSlash(dir), File)
 	var content []byte
 	if info, err := a.Root.Lstat(name); err == nil && info.Mode().IsRegular() && info.Size() < most {
-		f, err := a.Root.Open(name)
+		f, err := within.Open(a.Root, filepath.ToSlash(name))
 		if err != nil {
 			return nil, err
 		}
