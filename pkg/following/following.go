@@ -64,6 +64,13 @@ func Find(ctx context.Context, s *session.Session, client *kube.Client, claim *o
 	return &Found{session: s, client: client, claim: claim, have: have, now: now}, nil
 }
 
+// FollowsFleet tells whether Flux follows the folder of the management cluster in the fleet repo already, whatever else it follows.
+func (f *Found) FollowsFleet(ctx context.Context) bool {
+	alone := *f.now
+	alone.Others = nil
+	return alone.Synced() && mayFollow(ctx, f.session, &alone, f.claim)
+}
+
 // Check refuses a cluster whose Flux follows something else.
 func (f *Found) Check(ctx context.Context) error {
 	s := f.session

@@ -27,7 +27,7 @@ func engine(t testing.TB) program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return program{name: "hand-over", limit: 2 * time.Minute, command: func(ctx context.Context, verb, source, target, home string) *exec.Cmd {
+	return program{name: "hand-over", limit: 3 * time.Minute, command: func(ctx context.Context, verb, source, target, home string) *exec.Cmd {
 		cmd := exec.CommandContext(ctx, self, source, target)
 		cmd.Env = append(os.Environ(), envVerb+"="+verb, "HOME="+home, "XDG_STATE_HOME="+home, "XDG_CONFIG_HOME="+home)
 		return cmd
@@ -48,7 +48,7 @@ func be(verb string, args []string) int {
 
 func work(ctx context.Context, verb string, args []string) error {
 	options := handover.Options{
-		Fleet: "bed", BlockMove: 20 * time.Second, Drain: 20 * time.Second,
+		Fleet: "bed", BlockMove: waitTime, Drain: waitTime,
 		Progress: func(p handover.Progress) {
 			fmt.Println(time.Now().Format("05.000"), p.Phase, p.Detail, p.Done, p.Total)
 		},

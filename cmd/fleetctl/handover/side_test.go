@@ -232,10 +232,13 @@ func (s *side) must(ctx context.Context, t testing.TB, method, path string, body
 	}
 }
 
+// waitTime bounds a wait for what takes a second where nothing else runs.
+const waitTime = 90 * time.Second
+
 // until waits for what no request can be made to wait for.
 func until(ctx context.Context, t testing.TB, what string, done func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, waitTime)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

@@ -75,7 +75,9 @@ func (b *bed) killed(ctx context.Context, t *testing.T, w *world, verb, machine 
 	if len(o.struck) == 0 {
 		return o, false
 	}
-	b.kills.Add(1)
+	if n := b.kills.Add(1); n%25 == 0 {
+		t.Logf("%d of %d kills after %s", n, *kills, time.Since(b.started).Round(time.Second))
+	}
 	b.hold(t, b.judge(w).meanwhile(ctx, t), verb+", "+k.String(), o)
 	return o, true
 }
