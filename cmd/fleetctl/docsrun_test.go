@@ -128,7 +128,7 @@ func (f *docsFleet) run(line string) (string, int) {
 	c := exec.CommandContext(f.t.Context(), "bash", "-o", "pipefail", "-c", line)
 	c.Dir = f.dir
 	c.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + f.home, "XDG_CONFIG_HOME=" + filepath.Join(f.home, ".config"),
+		"PATH=" + filepath.Join(f.home, "bin") + ":" + os.Getenv("PATH"), "HOME=" + f.home, "XDG_CONFIG_HOME=" + filepath.Join(f.home, ".config"),
 		"XDG_CACHE_HOME=" + filepath.Join(f.home, ".cache"),
 		"XDG_STATE_HOME=" + filepath.Join(f.home, ".state"), "GIT_CONFIG_GLOBAL=" + filepath.Join(f.home, "gitconfig"), "GIT_CONFIG_NOSYSTEM=1",
 		"HTTPS_PROXY=http://127.0.0.1:1", "HTTP_PROXY=http://127.0.0.1:1", "NO_COLOR=1", "EDITOR=" + filepath.Join(f.home, "editor"),
@@ -176,6 +176,11 @@ var docsBegin = map[string]func(*docsFleet){
 		if out, code := f.run("git add .sops.yaml && git commit -qm 'Encrypt secrets'"); code != 0 {
 			f.t.Fatal(out)
 		}
+	},
+	// A team keeps the addresses of its webhooks in the password manager pass, or in a file.
+	"docs/tasks/notifications.md": func(f *docsFleet) {
+		f.write(filepath.Join(f.home, "bin", "pass"), "#!/bin/sh\necho https://hooks.example.com/ops\n", 0o700)
+		f.write(filepath.Join(f.dir, "teams.txt"), "https://hooks.example.com/teams\n", 0o600)
 	},
 	"docs/tasks/workload-flux.md": func(f *docsFleet) {
 		f.write(filepath.Join(f.dir, "cilium.yaml"),

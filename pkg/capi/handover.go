@@ -24,7 +24,6 @@ const (
 	SourceMark   = graph.SourceMark
 	StaysMark    = graph.StaysMark
 	DeletingMark = graph.DeletingMark
-	OwnerMark    = graph.OwnerMark
 )
 
 // OwnerIn reads who manages a Cluster from its annotations; the zero value where they do not tell, or not so that it can be read.

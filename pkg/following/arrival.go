@@ -14,27 +14,27 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/secret"
 )
 
-// Tree is the files of a fleet repo in a folder, with their fleet.yaml.
+// Tree is a folder with the files of a fleet repo, and their fleet.yaml.
 type Tree struct {
 	Dir   string
 	Fleet *v1alpha1.Fleet
 }
 
-// Arrival is about a workload cluster that comes to a management cluster, Name, which has others and goes on with them.
+// Arrival describes a workload cluster that moves to the management cluster Name, which keeps its other clusters.
 type Arrival struct {
 	Rehearsal
 
 	// Namespace of the workload cluster.
 	Namespace string
-	// Before is the fleet repo without the workload cluster at the management cluster, and After the one with it. Both are the same where
-	// it is declared there already.
+	// Before is the fleet repo without the workload cluster at the management cluster, and After the fleet repo with it. They are equal if
+	// the fleet repo declares the workload cluster there already.
 	Before, After Tree
-	// Source has the objects of the workload cluster as long as the management cluster does not; nil once it has them.
+	// Source has the objects of the workload cluster. It is nil once the management cluster has them.
 	Source *kube.Client
 }
 
-// RehearseArrival is Rehearse for what the arrival of a workload cluster changes: the objects that differ in the fleet repo, and those in
-// the namespace of the workload cluster. What the management cluster has anyway is not its matter.
+// RehearseArrival is Rehearse for the changes that the arrival of a workload cluster makes: the objects that differ between Before and
+// After, and the objects in the namespace of the workload cluster. It ignores the other objects of the management cluster.
 func RehearseArrival(ctx context.Context, at *kube.Client, a Arrival) error {
 	before, err := a.wanted(ctx, a.Before)
 	if err != nil || before.Broken != "" {
@@ -60,13 +60,13 @@ func RehearseArrival(ctx context.Context, at *kube.Client, a Arrival) error {
 	})
 }
 
-// wanted is what the Flux of the management cluster would apply of a fleet repo.
+// wanted returns the objects that the Flux of the management cluster would apply from a fleet repo.
 func (a Arrival) wanted(ctx context.Context, t Tree) (*wantedAnswer, error) {
 	q := wantedQuestion{Dir: t.Dir, ManagementCluster: a.Name, Fleet: t.Fleet}
 	return WantedTask.Run(ctx, q, confine.Needs{Read: []string{t.Dir}})
 }
 
-// difference is what of after the arrival is about.
+// difference returns the objects of after that the arrival concerns.
 func (a Arrival) difference(before, after *wantedAnswer) *wantedAnswer {
 	was := map[wantedKey]wantedObject{}
 	for _, o := range before.Objects {
@@ -83,7 +83,7 @@ func (a Arrival) difference(before, after *wantedAnswer) *wantedAnswer {
 	return &out
 }
 
-// wantedKey tells an object and who applies it from all others.
+// wantedKey identifies an object and the Flux object that applies it.
 type wantedKey struct{ apiVersion, kind, namespace, name, by, release string }
 
 func (o wantedObject) key() wantedKey {

@@ -11,29 +11,28 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
-// Checkout is a fleet repo as a Flux reads it that follows the remote, whatever the clone on this machine has.
+// Checkout is a fleet repo as a Flux reads it from the remote, whatever the clone on this machine has.
 type Checkout struct {
-	// Dir has the files. It is the clone itself where there is no remote.
+	// Dir has the files. Without a remote it is the clone itself.
 	Dir string
-	// Differs says how the clone is another one, in words; "" where it is not.
+	// Differs says in words how the clone differs from the remote. It is "" if it does not.
 	Differs string
 
 	remove func() error
 }
 
-// View is what it has.
+// View returns what the checkout has.
 func (c *Checkout) View() View { return View{dir: c.Dir} }
 
-// Remove removes the files, where they are a copy.
+// Remove removes the files, unless they are the clone itself.
 func (c *Checkout) Remove() {
 	if c.remove != nil {
 		_ = c.remove() // temporary files
 	}
 }
 
-// CheckOut reads the fleet repo whose clone is in dir as the cluster's Flux will: what the remote has of branch, which Flux follows. It
-// warns where the clone is not that. Where nobody can tell what the remote has, it warns of that, and the answer is the clone. The clone
-// itself stays as it is.
+// CheckOut reads the branch of the remote of the fleet repo whose clone is in dir, as the cluster's Flux will read it. It warns if the
+// clone differs from the remote. If the remote cannot be read, it warns of that, and returns the clone. It does not change the clone.
 func (r Rehearsal) CheckOut(ctx context.Context, dir, branch string, auth gitrepo.Auth) (*Checkout, error) {
 	out, err := checkOut(ctx, dir, branch, auth)
 	if ctx.Err() != nil {
@@ -86,7 +85,7 @@ func checkOut(ctx context.Context, dir, branch string, auth gitrepo.Auth) (*Chec
 	return out, nil
 }
 
-// differs compares the clone with a commit that the remote has, and that was fetched.
+// differs compares the clone with a commit of the remote that was fetched.
 func differs(ctx context.Context, git *gitrepo.Repo, auth gitrepo.Auth, revision string) (string, error) {
 	head, err := git.Head()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package following points the Flux of a management cluster at the fleet repo without a loss. It says what Flux follows now, and what Flux
-// would apply and delete afterwards. It refuses to point Flux where Flux would delete somebody's work.
+// Package following points the Flux of a management cluster at the fleet repo without a loss. It tells what Flux follows now, and what Flux
+// would apply and delete afterwards. It refuses if Flux would delete somebody's work.
 package following
 
 import (
@@ -20,17 +20,18 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
-// A Flux that is pointed elsewhere deletes what it applied before and finds no more: its Kustomizations, and what those applied, Clusters
-// with all their machines among it. So init goes on where Flux follows nothing, what it is to follow, or what this same fleet moved away
-// from, and refuses all else. Taking over is a flag of its own.
+// A Flux that is pointed at another source deletes the objects that it applied before and does not find there: its Kustomizations and all
+// their objects, and with Clusters all their machines. So init continues only if Flux follows nothing, or follows the wanted source, or a
+// source that this fleet has moved away from. For anything else there is the flag --take-over-flux.
 
-// Now is what the Flux of the management cluster follows before init, where that is not what init would have it follow.
+// Now describes what the Flux of the management cluster follows before init, if init wants it to follow something else.
 type Now struct {
-	// Follows says it in words.
+	// Follows is what Flux follows, in words.
 	Follows string `json:"follows"`
-	// Wanted is what init would have it follow.
+	// Wanted is what init wants Flux to follow, in words.
 	Wanted string `json:"wanted"`
-	// WouldDelete is what it applied and the fleet repo does not have: what it would delete there with pruning on. --take-over-flux keeps it.
+	// WouldDelete lists the objects that Flux has applied and the fleet repo does not have. Flux would delete them with pruning on.
+	// --take-over-flux keeps them.
 	WouldDelete []string `json:"wouldDelete"`
 }
 
@@ -38,7 +39,7 @@ const takeOverHint = "if this fleet repo is to take its place, give --take-over-
 	"have is then kept, and is yours to remove; " +
 	"`fleetctl init --dry-run` shows it"
 
-// View is what is known of the fleet repo when somebody asks what Flux would apply of it. Without a commit that is what its folder has.
+// View is the fleet repo whose objects Flux would apply: a commit, or without one the content of its folder.
 type View struct {
 	Flux     *flux.Components
 	dir      string // instead of the fleet repo's
@@ -46,7 +47,7 @@ type View struct {
 	revision string
 }
 
-// Found is what the Flux of a management cluster follows, as one question to the cluster answers it.
+// Found is what the Flux of a management cluster follows, from one request to the cluster.
 type Found struct {
 	session *session.Session
 	client  *kube.Client
@@ -55,7 +56,7 @@ type Found struct {
 	now     *flux.Following
 }
 
-// Find asks a cluster what its Flux follows. claim is what the cluster knows of its fleet.
+// Find asks a cluster what its Flux follows. claim is the claim in the cluster.
 func Find(ctx context.Context, s *session.Session, client *kube.Client, claim *ownership.Claim, have View) (*Found, error) {
 	now, err := flux.NewSystem(client).Following(ctx)
 	if err != nil {
@@ -106,17 +107,17 @@ func mayFollow(ctx context.Context, s *session.Session, now *flux.Following, the
 	case now.URL == "": // a Kustomization whose source somebody deleted
 		return known
 	case git.URL == "":
-		// Served from this machine, on a port that a lost state folder has forgotten.
+		// It was served from this machine, on a port that only a lost state folder knew.
 		return now.Ref == git.Branch && (servedHere(ctx, s, now.URL) || known && there.URL == "")
 	case ownership.SameRepository(now.URL, git.URL):
 		return now.Ref == git.Branch
 	}
-	// A fleet repo that was served from its folder has got a remote. That it has what Flux applied is looked at when it is there: see
-	// sameHistory.
+	// A fleet repo that was served from its folder has got a remote. sameHistory checks later that the remote has the commit that Flux
+	// applied.
 	return known && there.URL == "" && isServed(now.URL)
 }
 
-// servedHere tells whether a URL is that of the server that this machine has for the management cluster.
+// servedHere tells whether a URL is the address of this machine's server for the management cluster.
 func servedHere(ctx context.Context, s *session.Session, served string) bool {
 	server, err := gitserve.Status(ctx, s.Cluster.Path(management.GitServeDir))
 	if err != nil || server.Port == 0 {
@@ -130,7 +131,7 @@ func servedHere(ctx context.Context, s *session.Session, served string) bool {
 	return err == nil && isServed(served) && u.Hostname() == gateway.Host && u.Port() == strconv.Itoa(server.Port)
 }
 
-// isServed tells whether a URL has the form of our own server's.
+// isServed tells whether a URL has the form of an address of our own server.
 func isServed(served string) bool {
 	u, err := url.Parse(served)
 	if err != nil || u.Port() == "" {
@@ -139,12 +140,12 @@ func isServed(served string) bool {
 	return (u.Scheme == "http" || u.Scheme == "https") && u.Path == gitserve.RepoPath
 }
 
-// declaredSource is what init would have Flux follow, in words.
+// declaredSource describes what init wants Flux to follow.
 func declaredSource(s *session.Session) string {
 	return fmt.Sprintf("%s, %s, path %s", s.Self.Place(), s.Fleet.Spec.Git.Branch, s.Mgmt.Dir())
 }
 
-// lossOf says in an error what would be deleted.
+// lossOf names in an error the objects that Flux would delete.
 func lossOf(ctx context.Context, s *session.Session, client *kube.Client, have View) string {
 	lost, err := wouldDelete(ctx, s, client, have)
 	if err != nil || len(lost) == 0 {
@@ -153,7 +154,7 @@ func lossOf(ctx context.Context, s *session.Session, client *kube.Client, have V
 	return ", which has none of these, so that Flux would delete them: " + plain.Names(refNames(lost), 8)
 }
 
-// wouldDelete lists what the Flux of a cluster applied and this fleet repo does not have for it.
+// wouldDelete lists the objects that the Flux of a cluster has applied and this fleet repo does not have for the cluster.
 func wouldDelete(ctx context.Context, s *session.Session, client *kube.Client, have View) ([]kube.Ref, error) {
 	wanted, _, err := renders(ctx, s, have)
 	if err != nil {
@@ -165,8 +166,8 @@ func wouldDelete(ctx context.Context, s *session.Session, client *kube.Client, h
 	})
 }
 
-// renders are the objects that Flux would apply to the management cluster of what is in the fleet repo, and those that init adds to it. The
-// answer is what the fleet repo alone says.
+// renders returns the objects that Flux would apply to the management cluster from the fleet repo, and the objects that init adds to the
+// repo. The answer is about the fleet repo alone.
 func renders(ctx context.Context, s *session.Session, have View) (wanted map[kube.Ref]bool, answer *wantedAnswer, err error) {
 	wanted, answer = map[kube.Ref]bool{}, &wantedAnswer{}
 	add := func(group, kind, namespace, name string) {
@@ -205,7 +206,7 @@ func refNames(refs []kube.Ref) []string {
 	return names
 }
 
-// Look tells a dry run and doctor what Flux follows; nil if Flux follows nothing, or what init would have it follow.
+// Look tells a dry run and doctor what Flux follows. It returns nil if Flux follows nothing, or follows what init wants.
 func (f *Found) Look(ctx context.Context) (*Now, error) {
 	if f.now.Nothing() || f.now.Operator == "" && mayFollow(ctx, f.session, f.now, f.claim) {
 		return nil, nil
@@ -216,14 +217,14 @@ func (f *Found) Look(ctx context.Context) (*Now, error) {
 	return out, err
 }
 
-// Note is what somebody who lets Flux work on a cluster should know of it, with what to do.
+// Note is a warning about Flux on a cluster, with what to do.
 type Note struct {
 	Text string `json:"text"`
 	Hint string `json:"hint,omitempty"`
 }
 
-// Notes say what may keep Flux on the cluster from applying the fleet repo, or undo what Flux applies: somebody suspended Flux, or other
-// tools apply repositories to the same cluster.
+// Notes lists what may keep Flux on the cluster from applying the fleet repo, or may undo what Flux applies: somebody has suspended Flux,
+// or another tool applies repositories to the same cluster.
 func (f *Found) Notes(ctx context.Context) ([]Note, error) {
 	var notes []Note
 	if len(f.now.Suspended) > 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
-// keysAt are the private keys that the Flux of the cluster at has once it has taken over: its own, and those of the fleet that this machine
-// knows, which it gets then.
+// keysAt returns the private keys that the Flux of the cluster at has after the take-over: its own keys, and the fleet's keys on this
+// machine, which it gets then.
 func keysAt(ctx context.Context, s *session.Session, at *kube.Client) (secret.Keys, error) {
 	keys, err := fleetsecrets.ClusterKeys(ctx, at)
 	if err != nil {
@@ -23,8 +23,8 @@ func keysAt(ctx context.Context, s *session.Session, at *kube.Client) (secret.Ke
 	return append(keys, local...), err
 }
 
-// open decrypts objects as Flux does before it applies them. What is in clear then is nowhere but in memory. It returns why the others stay
-// encrypted.
+// open decrypts objects as Flux does before it applies them. The clear text stays in memory. open returns the reasons why other objects
+// stay encrypted.
 func (r Rehearsal) open(ctx context.Context, applied []flux.ToApply) (sealed map[kube.Ref]string, err error) {
 	sealed = map[kube.Ref]string{}
 	var keys secret.Keys
@@ -51,7 +51,7 @@ func (r Rehearsal) open(ctx context.Context, applied []flux.ToApply) (sealed map
 	return sealed, nil
 }
 
-// whySealed says why an object stays encrypted. The error of a file that was decrypted may quote what it holds.
+// whySealed says why an object stays encrypted. It does not use the error of a decrypted file, which may quote the file's content.
 func (r Rehearsal) whySealed(err error) string {
 	if errors.Is(err, secret.ErrNoKey) {
 		return "is encrypted for a key that " + r.Name + " will not have"
@@ -59,7 +59,7 @@ func (r Rehearsal) whySealed(err error) string {
 	return "is encrypted, and does not decrypt"
 }
 
-// opened is an object in clear.
+// opened returns an object in clear text.
 func opened(o flux.ToApply, keys secret.Keys) (*flux.ToApply, error) {
 	content, err := o.MarshalJSON()
 	if err != nil {

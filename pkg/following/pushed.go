@@ -14,7 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
-// Pushed is the commit that Flux is to apply, and what it gets to read it.
+// Pushed is the commit that Flux is to apply, and the credentials with which Flux reads it.
 type Pushed struct {
 	Session  *session.Session
 	Access   *repoaccess.Access
@@ -22,12 +22,12 @@ type Pushed struct {
 	Revision string
 }
 
-// View is what the commit has.
+// View returns the content of the commit.
 func (p *Pushed) View(components *flux.Components) View {
 	return View{Flux: components, repo: p.Repo, revision: p.Revision}
 }
 
-// WaitOptions are for the pushed revision, or what somebody has pushed on top of it.
+// WaitOptions wait for the pushed revision, or for a later commit that contains it.
 func (p *Pushed) WaitOptions(detail func(string)) flux.WaitOptions {
 	return flux.WaitOptions{Commit: p.Revision, Detail: detail, Includes: func(ctx context.Context, newer string) (bool, error) {
 		return p.Repo.Includes(ctx, p.Session.PushAuth(), newer, p.Revision)
@@ -46,7 +46,7 @@ func (p *Pushed) Attach(ctx context.Context, target *kube.Client, detail func(st
 	return p.Session.ConfirmClaim(ctx, target)
 }
 
-// TakeUp is Attach for a cluster that has fetched the fleet repo before, by itself or in a run that was cut off.
+// TakeUp is Attach for a cluster that has fetched the fleet repo before, by itself or in an earlier run that was interrupted.
 func (p *Pushed) TakeUp(ctx context.Context, target *kube.Client, detail func(string)) error {
 	if err := p.Attach(ctx, target, detail); err != nil {
 		return err
@@ -54,10 +54,10 @@ func (p *Pushed) TakeUp(ctx context.Context, target *kube.Client, detail func(st
 	return flux.NewSystem(target).EndFetch(ctx)
 }
 
-// endFetchTime bounds the end of a fetch that was tried, which comes also where the fetch itself was cut off.
+// endFetchTime bounds the cleanup after a fetch that was tried. The cleanup also runs after an interrupted fetch.
 const endFetchTime = 30 * time.Second
 
-// TryFetch is Fetch for a cluster that still follows what it does, and keeps nothing of it.
+// TryFetch is Fetch for a cluster whose Flux goes on as it is. TryFetch removes what it made.
 func (p *Pushed) TryFetch(ctx context.Context, other *kube.Client) error {
 	err := p.Fetch(ctx, other)
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endFetchTime)
@@ -65,7 +65,7 @@ func (p *Pushed) TryFetch(ctx context.Context, other *kube.Client) error {
 	return errors.Join(err, flux.NewSystem(other).EndFetch(ending))
 }
 
-// Fetch has the Flux of another cluster fetch what Attach would point it at.
+// Fetch makes the Flux of another cluster fetch the repo at which Attach would point it.
 func (p *Pushed) Fetch(ctx context.Context, other *kube.Client) error {
 	secret, err := p.Access.SourceSecret(ctx, other)
 	if err != nil {
@@ -79,8 +79,8 @@ func (p *Pushed) Fetch(ctx context.Context, other *kube.Client) error {
 	return err
 }
 
-// Follow applies the sync: from then on Flux follows this fleet repo. What it follows now is looked at once more, as it may have changed
-// since the run began. It returns what a take-over keeps.
+// Follow applies the sync. From then on Flux follows this fleet repo. Follow first checks again what Flux follows, which may have changed
+// since the run began. It returns the objects that a take-over keeps.
 func (p *Pushed) Follow(
 	ctx context.Context,
 	client *kube.Client,
@@ -122,9 +122,9 @@ func (p *Pushed) Follow(
 	return kept, s.ConfirmClaim(ctx, client)
 }
 
-// takeOver lets Flux change over to this fleet repo without a loss: it is suspended; what it applied and the repo does not have is listed,
-// which only now is the whole of it, and kept; and it goes on without pruning. Its next reconciliation, of what is in the repo, turns that
-// on again.
+// takeOver points Flux at this fleet repo without a loss. It suspends Flux, lists the objects that Flux has applied and the repo does not
+// have (only now is this list complete), and keeps them. Then Flux continues without pruning. Its next reconciliation applies the repo,
+// which turns pruning on again.
 func takeOver(
 	ctx context.Context,
 	s *session.Session,
@@ -151,7 +151,8 @@ func takeOver(
 	return kept, without, err
 }
 
-// sameHistory refuses to point Flux at a remote that lacks the commit which it has applied last: then it is not the repo that was served.
+// sameHistory refuses to point Flux at a remote that lacks the commit which Flux has applied last: such a remote is not the repo that was
+// served.
 func (p *Pushed) sameHistory(ctx context.Context, now *flux.Following) error {
 	s := p.Session
 	if now.Applied == "" || now.Applied == p.Revision {

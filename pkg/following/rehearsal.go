@@ -18,26 +18,26 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
-// Rehearsal is about a cluster that is to take over.
+// Rehearsal describes a cluster that is to take over.
 type Rehearsal struct {
 	// Name of the cluster.
 	Name string
-	// AcceptDeletions makes a warning of what its Flux would delete. Without it, that is an error, with the hint Deleted.
+	// AcceptDeletions turns the error about objects that Flux would delete into a warning. Deleted is the hint of that error.
 	AcceptDeletions bool
-	// Deleted is the hint for what its Flux would delete. Default: to have it deleted before.
+	// Deleted is the hint about objects that Flux would delete. Default: delete them first.
 	Deleted string
-	// Warn is told what does not keep it from taking over.
+	// Warn gets what does not keep the cluster from taking over.
 	Warn func(string)
-	// Ahead, if not nil, tells of the cluster that has the work now: nothing of it is here yet.
+	// Ahead, if not nil, reads the objects at the cluster that has the work now, because they are not at the new cluster yet.
 	Ahead *flux.Ahead
 
-	// keys are those with which its Flux decrypts.
+	// keys returns the keys with which the cluster's Flux decrypts.
 	keys func(context.Context) (secret.Keys, error)
 }
 
-// Rehearse tries what the Flux of a cluster that is about to take over would do there with the commit that it gets, and changes nothing. An
-// object that its API server refuses, or one that Flux would delete, is an error. What the charts would change is a warning, and so is what
-// could not be tried: nobody knows that it would go wrong.
+// Rehearse tries what the Flux of a cluster that is about to take over would do there with its commit, and changes nothing. It returns an
+// error for an object that the API server refuses, and for an object that Flux would delete. Changes of charts, and objects that could not
+// be tried, are warnings, because they need not fail.
 func Rehearse(ctx context.Context, s *session.Session, at *kube.Client, have View, r Rehearsal) error {
 	wanted, answer, err := renders(ctx, s, have)
 	if err != nil || answer.Broken != "" {
@@ -57,12 +57,13 @@ func Rehearse(ctx context.Context, s *session.Session, at *kube.Client, have Vie
 	})
 }
 
-// untold warns of what is not tried.
+// untold warns of the objects that are not tried.
 func (r Rehearsal) untold(what string, says any) {
 	r.Warn(fmt.Sprintf("what the Flux of %s would do is not tried%s: %v", r.Name, what, says))
 }
 
-// unrendered warns that nothing is tried, because what Flux would apply is not known. The error is that of an end of the run.
+// unrendered warns that nothing is tried, because the objects of the fleet repo are not known. It returns an error only if the run has
+// ended.
 func (r Rehearsal) unrendered(ctx context.Context, answer *wantedAnswer, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -74,8 +75,8 @@ func (r Rehearsal) unrendered(ctx context.Context, answer *wantedAnswer, err err
 	return nil
 }
 
-// try tries what the Flux of the cluster at would do with what the fleet repo has for it. keep says what it would keep of what it applied
-// before.
+// try tries what the Flux of the cluster at would do with the objects of the fleet repo. keep tells whether Flux would keep an object that
+// it applied before.
 func (r Rehearsal) try(
 	ctx context.Context,
 	at *kube.Client,
@@ -127,7 +128,7 @@ func (r Rehearsal) try(
 // mostNamed bounds a list in a warning or an error.
 const mostNamed = 8
 
-// judge says what keeps the cluster from taking over.
+// judge returns the reasons that keep the cluster from taking over.
 func (r Rehearsal) judge(found *flux.Rehearsal) error {
 	errs := found.Refused
 	hint := "mend the fleet repo and push"
@@ -142,7 +143,7 @@ func (r Rehearsal) judge(found *flux.Rehearsal) error {
 	return diag.Wrap("try what the Flux of "+r.Name+" would do with the fleet repo", errors.Join(errs...), hint)
 }
 
-// rehearsed are the objects that Kustomizations apply from the fleet's own branch, and those that its charts make.
+// rehearsed returns the objects that Kustomizations apply from the fleet's own branch, and the objects of that branch's charts.
 func rehearsed(answer *wantedAnswer) (applied []flux.ToApply, installed []flux.ToInstall, err error) {
 	for _, o := range answer.Objects {
 		if len(o.Content) == 0 {

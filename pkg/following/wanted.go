@@ -21,29 +21,29 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
-// wantedQuestion asks what Flux would apply to a management cluster.
+// wantedQuestion asks which objects Flux would apply to a management cluster.
 type wantedQuestion struct {
-	// Dir has the files of the fleet repo; Fleet is its fleet.yaml as init takes it.
+	// Dir has the files of the fleet repo. Fleet is the fleet.yaml as init reads it.
 	Dir, ManagementCluster string
 	Fleet                  *v1alpha1.Fleet
 }
 
-// wantedAnswer is what Flux would apply.
+// wantedAnswer lists the objects that Flux would apply.
 type wantedAnswer struct {
 	Objects []wantedObject
 	// Followed are the Kustomizations, NAMESPACE/NAME, that apply the fleet's own branch to the management cluster.
 	Followed []string
-	// Elsewhere are those of which the fleet's own branch does not tell what they apply, and why.
+	// Elsewhere are the Kustomizations whose objects the fleet's own branch does not tell, each with the reason.
 	Elsewhere []string
-	// Broken is a finding that keeps objects out of the answer, or what they say; "" where there is none.
+	// Broken is a finding because of which the answer lacks objects or their content. It is "" if there is none.
 	Broken string
 }
 
-// wantedObject is one of the answer.
+// wantedObject is an object of the answer.
 type wantedObject struct {
 	APIVersion, Kind, Namespace, Name string
-	// By is the Kustomization, NAMESPACE/NAME, that applies it from the fleet's own branch, Release the HelmRelease whose chart of that branch
-	// makes it, and Content what they apply; all are empty for all else.
+	// By is the Kustomization, NAMESPACE/NAME, that applies the object from the fleet's own branch. Release is the HelmRelease whose chart
+	// of that branch makes the object. Content is the applied object. All three are empty for other objects.
 	By      string          `json:",omitempty"`
 	Release string          `json:",omitempty"`
 	Content json.RawMessage `json:",omitempty"`
@@ -97,7 +97,7 @@ func wantedTask(ctx context.Context, q wantedQuestion) (*wantedAnswer, error) {
 	return out, nil
 }
 
-// wantedObjects are those of the commit that Flux is to apply, or before there is one those of the folder.
+// wantedObjects returns the objects of the commit that Flux is to apply, or without a commit the objects of the folder.
 func wantedObjects(ctx context.Context, s *session.Session, have View) (*wantedAnswer, error) {
 	dir := cmp.Or(have.dir, s.Opts.Dir)
 	if have.repo != nil && have.revision != "" {
@@ -114,7 +114,7 @@ func wantedObjects(ctx context.Context, s *session.Session, have View) (*wantedA
 	return WantedTask.Run(ctx, wantedQuestion{Dir: dir, ManagementCluster: s.DeclaredAs(), Fleet: s.Fleet}, confine.Needs{Read: []string{dir}})
 }
 
-// writeCommit writes the regular files of a commit below dir, and never beside it. Nothing larger than what is rendered is needed.
+// writeCommit writes the regular files of a commit below dir, and nowhere else. It leaves out files that are too large to be rendered.
 func writeCommit(repo *gitrepo.Repo, commit, dir string) error {
 	files, err := repo.Files(commit)
 	if err != nil {

@@ -17,7 +17,6 @@ const (
 	entryFixed    = 60     // of an entry, before its flags
 	flagAssume    = 0x8000 // git update-index --assume-unchanged
 	flagExtended  = 0x4000 // two more bytes of flags
-	flagName      = 0x0fff // the length of the name, if it is less than this
 	indexVersion4 = 4
 )
 

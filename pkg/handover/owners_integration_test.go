@@ -42,9 +42,8 @@ func TestOwnerRecord(t *testing.T) {
 			name, name+"-kubeconfig", base64.StdEncoding.EncodeToString(content)))
 	}
 	dark := strings.ReplaceAll(string(kubeconfig), "https://127.0.0.1:", "https://127.0.0.1:1") // no port that there is
-	later := object(`{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Cluster","metadata":{"namespace":"shop","name":"shop","annotations":{"` +
-		capi.OwnerMark +
-		`":"{\"epoch\":2}"}}}`)
+	later := object(`{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Cluster","metadata":{"namespace":"shop","name":"shop","annotations":{` +
+		`"fleetctl.dev/owner":"{\"epoch\":2}"}}}`)
 	for _, test := range []struct {
 		cluster   capi.Portable
 		fleet, of string

@@ -1,5 +1,5 @@
-// Package hosts is the only one that knows which hosts there are. It makes the one that fleet.yaml declares or the state folder remembers,
-// and tells what a workflow has to know of a host before there is one.
+// Package hosts alone knows which kinds of hosts there are. It makes the host that fleet.yaml declares or the state folder remembers, and
+// tells a workflow the traits of a host that does not exist yet.
 package hosts
 
 import (
@@ -23,15 +23,16 @@ import (
 const (
 	kindDir     = "kind"
 	embeddedDir = "embedded"
-	// WorkloadKubeconfigFile is what the parent made for the workload cluster that carries a management cluster.
+	// WorkloadKubeconfigFile is the kubeconfig of the workload cluster that carries a management cluster. The parent has made it.
 	WorkloadKubeconfigFile = "workload-kubeconfig"
 )
 
 // ImageDir is the store of unpacked images below a user's cache folder, which all embedded hosts share.
 func ImageDir(cacheDir string) string { return filepath.Join(cacheDir, "images") }
 
-// New returns the host that is declared for the management cluster of that name, which keeps its files in its state folder. It changes
-// nothing. imageDir is where a new host unpacks images; one that is there remembers its own.
+// New returns the host that is declared for the management cluster called name. It changes nothing. The host keeps its files in the state
+// folder cluster. A new host unpacks images to imageDir; an existing host remembers its own folder. Errors: an unknown type, a declaration
+// that lacks something, and for kind an *engine.NotFoundError if no container engine answers.
 func New(ctx context.Context, name string, declared v1alpha1.Host, cluster state.Cluster, imageDir string) (host.Host, error) {
 	if k, ok := kinds[declared.Type]; ok {
 		return k.make(ctx, place{name: name, declared: declared, cluster: cluster, imageDir: imageDir})
@@ -39,8 +40,8 @@ func New(ctx context.Context, name string, declared v1alpha1.Host, cluster state
 	return nil, fmt.Errorf("host type %q is not known", declared.Type)
 }
 
-// Programs returns the programs that a declared host takes from images, for a Kubernetes version, which may be empty. A host that brings
-// its own programs has none.
+// Programs returns the programs that a declared host takes from images, for a Kubernetes version such as "v1.36.3". "" means the host's
+// default version. A host that brings its own programs has none.
 func Programs(declared v1alpha1.Host, kubernetesVersion string) []host.Program {
 	if declared.Type != v1alpha1.HostEmbedded {
 		return nil
@@ -48,11 +49,11 @@ func Programs(declared v1alpha1.Host, kubernetesVersion string) []host.Program {
 	return embedded.Programs(kubernetesVersion)
 }
 
-// Mirrors are what a declared host asks in the place of registries.
+// Mirrors returns the mirrors that a declared host asks instead of registries, by the name of the registry.
 func Mirrors(declared v1alpha1.Host) map[string]string { return mirrorsOf(declared.Embedded) }
 
-// Kubeconfig reads a context, or with "" the current one, of the kubeconfig of a cluster, so that it stands alone. With the path "" it is
-// the kubeconfig that kubectl would use.
+// Kubeconfig reads a kubeconfig and returns one context of it as a kubeconfig that needs no other file. The name "" means the current
+// context, and the path "" the kubeconfig that kubectl would use. Errors: a file that cannot be read, and a context that it does not have.
 func Kubeconfig(path, name string) ([]byte, error) { return existing.Kubeconfig(path, name) }
 
 // issuerOf is the declared issuer; nil where nothing is declared.
@@ -75,7 +76,8 @@ func mirrorsOf(e *v1alpha1.EmbeddedHost) map[string]string {
 	return mirrors
 }
 
-// Remembered returns the host of a management cluster that an earlier run made, from what the state folder remembers.
+// Remembered returns the host of a management cluster that an earlier run made, from its record in the state folder. It has the errors of
+// New.
 func Remembered(ctx context.Context, r *state.Record, cluster state.Cluster) (host.Host, error) {
 	declared := v1alpha1.Host{Type: v1alpha1.HostType(r.HostType)}
 	if k := kinds[declared.Type]; k.remember != nil {
@@ -84,9 +86,9 @@ func Remembered(ctx context.Context, r *state.Record, cluster state.Cluster) (ho
 	return New(ctx, r.Name, declared, cluster, "")
 }
 
-// Find returns the host of a management cluster of which no record is left, because the state folder may have been lost. A declared type
-// other than kind names the host. Else it is looked for: an embedded host has its data in the state folder, and any other is a kind
-// cluster. Without a container engine there is no kind cluster either.
+// Find returns the host of a management cluster without a record, because the state folder may have been lost. A declared type other than
+// kind decides. Otherwise Find looks: an embedded host has its data in the state folder, and any other host is a kind cluster. Without a
+// container engine there is no kind cluster, and Find returns an embedded host. It has the errors of New.
 func Find(ctx context.Context, name string, declared v1alpha1.HostType, cluster state.Cluster) (host.Host, error) {
 	if declared != "" && declared != v1alpha1.HostKind {
 		return New(ctx, name, v1alpha1.Host{Type: declared}, cluster, "")
@@ -104,16 +106,17 @@ func Find(ctx context.Context, name string, declared v1alpha1.HostType, cluster 
 	return h, err
 }
 
-// Wishes are what somebody says of the host of a new management cluster. Empty fields leave it open.
+// Wishes are the user's options for the host of a new management cluster. An empty field leaves the choice open.
 type Wishes struct {
 	Type v1alpha1.HostType
 	// Context and Kubeconfig name an existing cluster.
 	Context, Kubeconfig string
-	// NodeImage is that of a kind node.
+	// NodeImage is the container image of a kind node.
 	NodeImage string
 }
 
-// Declare makes a declaration of wishes. Where they leave the type open, fallback chooses it.
+// Declare turns wishes into a declaration for fleet.yaml. If they leave the type open, fallback chooses it. Error: an existing cluster
+// without a context, which is an error of usage.
 func Declare(w Wishes, fallback func() v1alpha1.HostType) (v1alpha1.Host, error) {
 	declared := v1alpha1.Host{Type: w.Type}
 	if w.Type == v1alpha1.HostExisting {
@@ -131,8 +134,8 @@ func Declare(w Wishes, fallback func() v1alpha1.HostType) (v1alpha1.Host, error)
 	return declared, nil
 }
 
-// Default is the type of host to take where nobody chooses: kind where a container engine answers, which detect looks for; else embedded
-// where this system can. Where neither is possible it is kind, and preflight says what to install.
+// Default returns the type of host if nobody chooses one: kind if detect finds a container engine, or else embedded if this system supports
+// it. If neither is possible, Default returns kind, and preflight says what to install.
 func Default(detect func() error) v1alpha1.HostType {
 	if embedded.Supported() == nil && detect() != nil {
 		return v1alpha1.HostEmbedded
@@ -140,7 +143,7 @@ func Default(detect func() error) v1alpha1.HostType {
 	return v1alpha1.HostKind
 }
 
-// NewEphemeral returns a host in dir that ends with this process, however this process ends. All its data ends with it.
+// NewEphemeral returns an embedded host in dir that ends with this process, even if the process is killed. Its data is lost then.
 func NewEphemeral(name, dir, imageDir string) (host.Companion, error) {
 	h, err := embedded.New(name, embedded.Options{StateDir: dir, ImageDir: imageDir, Ephemeral: true})
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
-// place is what a host is made of: the name of its management cluster, what fleet.yaml declares, the state folder of the management
-// cluster, and the folder in which a new host unpacks images.
+// place is the input of a new host: the name of its management cluster, its declaration in fleet.yaml, the state folder of the management
+// cluster, and the folder to which a new host unpacks images.
 type place struct {
 	name     string
 	declared v1alpha1.Host
@@ -21,11 +21,11 @@ type place struct {
 	imageDir string
 }
 
-// kindOfHost is what this package knows of a kind of host.
+// kindOfHost describes a kind of host.
 type kindOfHost struct {
 	// make returns the host, and changes nothing.
 	make func(context.Context, place) (host.Host, error)
-	// traits are those of a declared host of a Kubernetes version, which may be empty.
+	// traits returns the traits of a declared host with a Kubernetes version, which may be empty.
 	traits func(declared v1alpha1.Host, kubernetesVersion string) Traits
 	// remember completes a declaration from the record on this machine. It is nil where name and state folder are enough.
 	remember func(*state.Record, *v1alpha1.Host)

@@ -7,24 +7,25 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host/kind"
 )
 
-// Traits are what a workflow has to know of a declared host before there is one.
+// Traits describe a declared host to a workflow, before the host exists.
 type Traits struct {
-	// Containers tells that its nodes are containers of this machine's engine.
+	// Containers says that the nodes are containers of this machine's container engine.
 	Containers bool
 	// Processes says that the host's pods are processes of this machine, with its network and its files, and that only this machine reaches
 	// the host.
 	Processes bool
-	// Elsewhere tells that fleetctl did not make the host: only a record says how it is reached, and others look after it.
+	// Elsewhere says that fleetctl did not make the host, and somebody else looks after it. Only a record tells how to reach it.
 	Elsewhere bool
-	// TakesImages tells that images may be put into its nodes. Others' nodes bring theirs, or a registry does.
+	// TakesImages says that fleetctl may load images into the nodes. Other hosts have the images, or pull them from a registry.
 	TakesImages bool
-	// KubernetesVersion to assume where nobody chooses one and there is none to ask ("v1.36.3").
+	// KubernetesVersion of the host ("v1.36.3"), if nobody chooses one and no API server can be asked.
 	KubernetesVersion string
-	// NodeImage is the container image that it is made of; empty where it needs none.
+	// NodeImage is the container image of a node. It is empty for a host that needs none.
 	NodeImage string
 }
 
-// TraitsOf a declared host of that Kubernetes version, which may be empty.
+// TraitsOf returns the traits of a declared host with a Kubernetes version such as "v1.36.3". "" means the host's default version. A type
+// that is not known has the traits of no kind.
 func TraitsOf(declared v1alpha1.Host, kubernetesVersion string) Traits {
 	if k, ok := kinds[declared.Type]; ok {
 		return k.traits(declared, kubernetesVersion)

@@ -9,7 +9,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
-// DoctorReport is what all preflight checks found.
+// DoctorReport has the results of all preflight checks.
 type DoctorReport struct {
 	FormatVersion string            `json:"formatVersion"`
 	Checks        preflight.Reports `json:"checks"`
@@ -17,8 +17,8 @@ type DoctorReport struct {
 	Warned        int               `json:"warned"`
 }
 
-// Doctor runs init's preflight checks alone. It changes nothing but one thing: it makes Flux's deploy key, whose public half is what
-// the user has to give to the remote. With opts.NoCommands it runs no command that the fleet repo names.
+// Doctor runs init's preflight checks alone. It changes only one thing: it makes Flux's deploy key, because the user has to give the public
+// half to the remote. With opts.NoCommands it runs no command that the fleet repo names.
 func Doctor(ctx context.Context, deps management.Deps, opts session.Options) (*DoctorReport, error) {
 	if err := checkup.CheckNames(opts.SkipPreflight); err != nil {
 		return nil, err

@@ -1,5 +1,5 @@
-// Package lifecycle is what fleetctl does to a management cluster, from nothing to nothing: Init, Bootstrap, Doctor and Teardown.
-// Each is a readable slice of named steps (pkg/steps), which converges when it is run again.
+// Package lifecycle makes, checks and removes a management cluster: Init, Bootstrap, Doctor and Teardown. Each is a readable slice of named
+// steps (pkg/steps), and converges when it runs again.
 package lifecycle
 
 import (
@@ -21,9 +21,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
-// Init makes the management cluster that opts and fleet.yaml describe and returns when Flux has applied the pushed revision and
-// all that it applied is healthy. It converges: run again after any failure or kill, it does only what is missing. Where the host or the
-// server of the fleet repo ends while it works, it does that by itself, a few times.
+// Init makes the management cluster that opts and fleet.yaml describe. It returns when Flux has applied the pushed revision, and everything
+// that Flux applied is healthy. Init converges: after a failure or a kill, another run does only what is missing. If the host or the server
+// of the fleet repo ends meanwhile, Init starts it again, a few times.
 func Init(ctx context.Context, deps management.Deps, opts session.Options) (*InitResult, error) {
 	ctx, cancel := steps.WithTimeout(ctx, opts.Timeout)
 	defer cancel()
@@ -43,7 +43,7 @@ func Init(ctx context.Context, deps management.Deps, opts session.Options) (*Ini
 	}
 }
 
-// initOnce is one run of the steps, which looks at the world anew.
+// initOnce runs the steps once.
 func initOnce(ctx context.Context, deps management.Deps, opts session.Options) (*InitResult, error) {
 	s, err := session.Open(ctx, deps, opts)
 	if err != nil {
@@ -76,7 +76,7 @@ func runInit(ctx context.Context, s *session.Session) (*InitResult, error) {
 	if err := standing.RefuseAnother(ctx, s, s.Opts.FormerIsGone); err != nil {
 		return nil, err
 	}
-	// Minutes later, when there is something to commit, would be late.
+	// Init commits minutes later, and a missing author should not fail it then.
 	if err := gitrepo.CheckAuthor(ctx, s.Opts.Dir); err != nil {
 		return nil, diag.Wrap("commit the fleet repo", err, diag.Hint(err))
 	}
@@ -90,7 +90,7 @@ func runInit(ctx context.Context, s *session.Session) (*InitResult, error) {
 	return result(r), nil
 }
 
-// result is what steps that have all ended well did.
+// result describes a successful run of the steps.
 func result(r *converge.Run) *InitResult {
 	s := r.Session
 	endpoint, _ := r.Endpoint.Peek()
@@ -121,7 +121,7 @@ func result(r *converge.Run) *InitResult {
 	return result
 }
 
-// Upgrade brings a management cluster that is there to the versions of fleet.yaml: it is Init, but makes no fleet and no management
+// Upgrade brings an existing management cluster to the versions of fleet.yaml. It is Init, but makes neither a fleet nor a management
 // cluster.
 func Upgrade(ctx context.Context, deps management.Deps, opts session.Options) (*InitResult, error) {
 	opts.UpgradeOnly = true
@@ -141,10 +141,10 @@ type InitResult struct {
 	Kubeconfig    string `json:"kubeconfig"`
 	DeployKey     string `json:"deployKey,omitempty"`
 	Changed       bool   `json:"changed"`
-	// Kept is what Flux applied before it was taken over, and the fleet repo does not have.
+	// Kept are the objects that Flux applied before the take-over and the fleet repo does not have.
 	Kept []string `json:"kept,omitempty"`
-	// Upgraded is what runs in another version than before, and Snapshot the private file with the Cluster API objects as they were before
-	// that.
+	// Upgraded are the components that run in another version than before. Snapshot is a private file with the Cluster API objects from
+	// before the upgrade.
 	Upgraded []converge.Upgraded `json:"upgraded,omitempty"`
 	Snapshot string              `json:"snapshot,omitempty"`
 	// Renewed are the providers whose variables had changed.

@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// revivals bounds how often one run of init starts again what has ended under it.
+	// revivals bounds how often one run of init starts the host or the server again.
 	revivals = 3
-	// lookPause lies between two looks at what init stands on: a step may wait for minutes on what ended long ago.
+	// lookPause is the time between two looks at the host and the server. A step may wait minutes for one that ended long ago.
 	lookPause = 2 * time.Second
 )
 
-// goneError says that something which init had started, or found running, ended while init worked.
+// goneError says that the host, or the server of the fleet repo, ended while init worked.
 type goneError struct {
 	what string
 	err  error // what the steps say about it; nil where a look found it
@@ -34,7 +34,7 @@ func (e *goneError) Error() string {
 
 func (e *goneError) Unwrap() error { return e.err }
 
-// runWatched runs the steps of init, and ends them with a *goneError when the host or the server of the fleet repo ends meanwhile.
+// runWatched runs the steps of init. If the host or the server of the fleet repo ends meanwhile, it stops the steps with a *goneError.
 func runWatched(ctx context.Context, r *converge.Run) error {
 	watched, cancel := context.WithCancelCause(ctx)
 	done := make(chan struct{})
@@ -59,7 +59,7 @@ func runWatched(ctx context.Context, r *converge.Run) error {
 	return err
 }
 
-// watch looks, from when the host is whole, until something has ended or ctx does.
+// watch looks at the host and the server, from when the host is complete until one of them has ended or ctx ends.
 func watch(ctx context.Context, r *converge.Run) *goneError {
 	if _, err := r.Pods.Await(ctx); err != nil {
 		return nil
@@ -78,7 +78,7 @@ func watch(ctx context.Context, r *converge.Run) *goneError {
 	}
 }
 
-// stopped names what has ended of that which ran; "" if nothing. What cannot be looked at has not ended.
+// stopped names the one that ran and has ended, "" if none has. One whose state cannot be read counts as running.
 func stopped(ctx context.Context, r *converge.Run) string {
 	s := r.Session
 	if st, err := s.Host.State(ctx); err == nil && (st == host.StateStopped || st == host.StateBroken) {
@@ -93,8 +93,8 @@ func stopped(ctx context.Context, r *converge.Run) string {
 	return ""
 }
 
-// ended names what a failure of the steps comes from, if it is that something has ended. The API server alone may have: its host starts it
-// again, sooner or later.
+// ended names the host or the server if its end made the steps fail. It does not if only the API server has ended, because the host starts
+// the API server again.
 func ended(ctx context.Context, r *converge.Run, err error) string {
 	s := r.Session
 	if _, whole := r.Pods.Peek(); !whole {

@@ -26,22 +26,22 @@ type ScaffoldResult struct {
 	Fleet         string `json:"fleet"`
 	Cluster       string `json:"cluster"`
 	Repo          string `json:"repo"`
-	// Branch that the commit is on, and Commit, which is empty where there was nothing to write.
+	// Branch has the commit. Commit is empty if there was nothing to write.
 	Branch string `json:"branch"`
 	Commit string `json:"commit"`
 	// Files that were written, by their paths in the repo.
 	Files   []string `json:"files"`
 	Changed bool     `json:"changed"`
-	// KeyFile has the private key of the fleet's secrets, where this run has written the rules of encryption.
+	// KeyFile has the private key of the fleet's secrets, if this run has written the rules of encryption.
 	KeyFile string   `json:"keyFile,omitempty"`
 	Next    []string `json:"next"`
 }
 
-// Scaffold writes the fleet repo that Init would write, as far as that takes no cluster and nothing from outside (so there are no manifests
-// of Flux, no fleet.lock, and no versions that fleet.yaml leaves open), and commits it to the branch that is checked out. It pushes
-// nothing: that is for a pull request. What is there already stays. Init brings the rest. The age key of the fleet is kept in the state
-// folder. It asks the remote only where opts.GitURL names one and the folder is empty: a fleet repo that is there is cloned. Errors: flags
-// that contradict fleet.yaml, an unknown provider, no author for the commit.
+// Scaffold writes the fleet repo that Init would write, and commits it to the checked out branch. It needs neither a cluster nor a
+// download, so it leaves out Flux's manifests, fleet.lock, and the versions that fleet.yaml leaves open. Init adds them later. Scaffold
+// pushes nothing, so that the commit can become a pull request. Existing files stay. The age key of the fleet is kept in the state folder.
+// Scaffold asks the remote only if opts.GitURL names one and the folder is empty: it then clones an existing fleet repo. Errors: flags that
+// contradict fleet.yaml, an unknown provider, no author for the commit.
 func Scaffold(ctx context.Context, deps management.Deps, opts session.Options) (*ScaffoldResult, error) {
 	if err := defaultBranch(&opts); err != nil {
 		return nil, err
@@ -68,8 +68,8 @@ func Scaffold(ctx context.Context, deps management.Deps, opts session.Options) (
 	return scaffoldFleet(ctx, s)
 }
 
-// defaultBranch makes the branch that a clone's remote calls its default the fleet's, where nobody says another and there is no fleet yet:
-// what is checked out may be the branch of a pull request.
+// defaultBranch sets the branch of a new fleet to the default branch of the clone's remote, if nobody names another branch. The checked out
+// branch may be the branch of a pull request.
 func defaultBranch(opts *session.Options) error {
 	if opts.Branch != "" || opts.GitURL != "" {
 		return nil
@@ -137,7 +137,7 @@ func scaffoldFleet(ctx context.Context, s *session.Session) (*ScaffoldResult, er
 	return r, err
 }
 
-// scaffoldWorkTree makes the folder a working tree with the remote that fleet.yaml names, which it does not ask.
+// scaffoldWorkTree makes the folder a working tree with the remote that fleet.yaml names. It does not contact the remote.
 func scaffoldWorkTree(s *session.Session) (*gitrepo.Repo, error) {
 	git := s.Fleet.Spec.Git
 	repo, err := gitrepo.InitLocal(s.Opts.Dir, git.Branch)

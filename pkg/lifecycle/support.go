@@ -11,11 +11,11 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
-// supportTime bounds what a bootstrap that has failed spends on its support bundle.
+// supportTime bounds the time for the support bundle of a failed bootstrap.
 const supportTime = 90 * time.Second
 
-// withSupport gathers a support bundle when a bootstrap has failed and there is something to look at, before anybody tears it down: who
-// runs it in a pipeline has no other look. It returns err, whatever becomes of the bundle. Who interrupts it wants it to end.
+// withSupport gathers a support bundle after a failed bootstrap, before anybody tears the cluster down, because a pipeline gives its user
+// no other look. It returns err, also if the bundle fails. It gathers nothing after an interruption.
 func (b *bootstrap) withSupport(ctx context.Context, err error) error {
 	if err == nil || diag.Code(err) == diag.ExitUsage || errors.Is(context.Cause(ctx), context.Canceled) {
 		return err

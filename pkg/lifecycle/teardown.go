@@ -25,39 +25,40 @@ import (
 // TeardownOptions say what `fleetctl teardown` removes.
 type TeardownOptions struct {
 	Target *management.Target
-	// DeleteClusters deletes the workload clusters that live only there.
+	// DeleteClusters deletes the workload clusters that only this management cluster manages.
 	DeleteClusters bool
-	// SkipDrain leaves in the cloud what Kubernetes made there from inside the workload clusters: load balancers and volumes.
+	// SkipDrain leaves load balancers and volumes in the cloud that Kubernetes made from inside the workload clusters.
 	SkipDrain bool
-	// Abandon are workload clusters, NAME or NAMESPACE/NAME, that are deleted even where they manage clusters themselves or do not say.
+	// Abandon are workload clusters, NAME or NAMESPACE/NAME, to delete although they manage clusters themselves, or do not tell.
 	Abandon []string
-	// DryRun ends with the plan.
+	// DryRun stops after the plan.
 	DryRun bool
-	// Confirm, if not nil, is asked before anything is deleted; its error ends the command.
+	// Confirm, if not nil, is called before anything is deleted. An error of Confirm ends the command.
 	Confirm func(plan *TeardownPlan) error
 	Timeout time.Duration
 
 	drainTime time.Duration // bounds the draining of one workload cluster; 0 is drainTimeout
 }
 
-// TeardownResult is what Teardown removed, and what it could not.
+// TeardownResult lists what Teardown removed, and what it could not remove.
 type TeardownResult struct {
 	FormatVersion   string   `json:"formatVersion"`
 	Cluster         string   `json:"cluster"`
 	Changed         bool     `json:"changed"`
 	DeletedClusters []string `json:"deletedClusters"`
 	Leftovers       []string `json:"leftovers"`
-	// Plan is what was shown before anything was deleted; nil where there was nothing to tear down.
+	// Plan is the plan that was shown before the deletion. It is nil if there was nothing to tear down.
 	Plan *TeardownPlan `json:"plan,omitempty"`
-	// Orphaned are the clusters of which the clouds still have something.
+	// Orphaned are the clusters that still have resources in their clouds.
 	Orphaned []string `json:"orphaned,omitempty"`
-	// NotAsked is what could have told of more that is left over, and did not.
+	// NotAsked are the clouds and management clusters that did not answer. They may know of more leftovers.
 	NotAsked []string         `json:"notAsked,omitempty"`
 	Steps    []progress.Event `json:"steps"`
 }
 
-// Teardown removes a management cluster: refuses while Clusters live only there, or deletes them first if asked; then the host, the
-// state folder and our kubeconfig entries. It never touches the Git repository, and doing it twice is fine.
+// Teardown removes a management cluster. It refuses while Clusters exist only there, or deletes them first if the options say so. Then it
+// deletes the host, the state folder, and fleetctl's entries in the kubeconfig. It never changes the Git repository. A second run does no
+// harm.
 func Teardown(ctx context.Context, deps management.Deps, o TeardownOptions) (*TeardownResult, error) {
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
@@ -114,7 +115,7 @@ type teardown struct {
 	told     map[string]bool   // the Clusters of which a warning was given
 }
 
-// find finds the host and the state that it is in. It changes nothing.
+// find finds the host and its state. It changes nothing.
 func (t *teardown) find(ctx context.Context) (err error) {
 	if r := t.opts.Target.Record; r != nil && r.Connected {
 		return diag.Errorf("tear it down there; `fleetctl connect --forget` forgets the way",
@@ -137,8 +138,8 @@ func (t *teardown) find(ctx context.Context) (err error) {
 	return nil
 }
 
-// look finds out, under the lock, what there is to lose. All that it changes is to start what is stopped: its Clusters may still run in a
-// cloud, and only its own API server can tell.
+// look finds out under the lock which Clusters the teardown would lose. It changes nothing, but for starting a stopped host: the Clusters
+// may still run in a cloud, and only the host's API server knows them.
 func (t *teardown) look(ctx context.Context) (err error) {
 	if err := t.find(ctx); err != nil {
 		return err
@@ -172,8 +173,8 @@ func (t *teardown) lookInside(ctx context.Context) (err error) {
 	return err
 }
 
-// readJournal finds out whether it is a standby. It refuses one in the middle of taking over: what that has are copies of what another one
-// may still manage, and deleting them there would look like deleting the clusters.
+// readJournal finds out whether the management cluster is a standby. It refuses a standby in the middle of a take-over. Such a standby has
+// copies of objects that another management cluster may still manage, and to delete the copies could delete the clusters.
 func (t *teardown) readJournal(ctx context.Context) error {
 	journal, err := handover.ReadJournal(ctx, t.client)
 	t.rests = journal.IsStandby()
@@ -191,8 +192,8 @@ func (t *teardown) list(ctx context.Context) ([]capi.Cluster, error) {
 	return clusters, diag.Wrap("list the workload clusters of "+t.opts.Target.Name, err, "")
 }
 
-// lookAgain lists anew, because what is deleted next is for good: the list that was agreed upon is stale as soon as it is made. A cluster
-// that is not in it ends the command. since says what has happened since then.
+// lookAgain lists the Clusters again, because the deletion is final and the user agreed to an older list. A Cluster that is not in that
+// list ends the command. since says what has happened since then.
 func (t *teardown) lookAgain(ctx context.Context, since string) error {
 	if t.manager == nil {
 		return nil
@@ -204,7 +205,7 @@ func (t *teardown) lookAgain(ctx context.Context, since string) error {
 	return management.Appeared(t.opts.Target.Name, t.clusters, now, since)
 }
 
-// agree refuses, or asks, before anything is deleted.
+// agree refuses or asks before anything is deleted.
 func (t *teardown) agree() error {
 	names := management.FullNames(t.clusters)
 	if len(names) > 0 && !t.opts.DeleteClusters {
@@ -254,8 +255,8 @@ func (t *teardown) noClusters(context.Context) (string, bool, error) {
 	return "there are no workload clusters", len(t.clusters) == 0, nil
 }
 
-// suspendFlux keeps Flux from making anew what is being deleted, or what is not there yet: a commit may be on its way. Where one has come
-// true in between, Flux goes on as before.
+// suspendFlux keeps Flux from making deleted objects again, and from making new ones, because a commit may be on its way. If Flux has made
+// a Cluster meanwhile, suspendFlux resumes Flux and returns an error.
 func (t *teardown) suspendFlux(ctx context.Context, _ func(string)) error {
 	system := flux.NewSystem(t.client)
 	suspended, err := system.Suspend(ctx)
@@ -291,7 +292,7 @@ func (t *teardown) noHost(context.Context) (string, bool, error) {
 	return "it does not exist", t.state == host.StateAbsent, nil
 }
 
-// deleteHost deletes what has no Cluster any more; what Flux was at when it was suspended may have made one.
+// deleteHost deletes a host without Clusters. It looks once more, because Flux may have made a Cluster until it was suspended.
 func (t *teardown) deleteHost(ctx context.Context, _ func(string)) error {
 	t.clusters = nil
 	if err := t.lookAgain(ctx, "while the others were deleted"); err != nil {
@@ -302,7 +303,7 @@ func (t *teardown) deleteHost(ctx context.Context, _ func(string)) error {
 	if err != nil || t.client == nil {
 		return err
 	}
-	// A cluster of the user's own stays. Where nothing on it was deleted, its Flux goes on.
+	// A cluster that belongs to the user stays. If nothing on it was deleted, its Flux is resumed.
 	if st, err := t.host.State(ctx); err != nil || st != host.StateRunning {
 		return err
 	}
@@ -318,8 +319,7 @@ func (t *teardown) deleteHost(ctx context.Context, _ func(string)) error {
 	return err
 }
 
-// removeState removes our entries from the user's kubeconfig, and the state folder as the very last thing: until then, teardown
-// can be run again.
+// removeState removes fleetctl's entries from the user's kubeconfig, and finally the state folder. Until then teardown can run again.
 func (t *teardown) removeState(ctx context.Context, _ func(string)) error {
 	if r := t.opts.Target.Record; r != nil && r.MergedInto != "" {
 		if _, err := kube.RemoveFromKubeconfig(ctx, r.MergedInto, management.ContextName(r.Name)); err != nil {
@@ -332,7 +332,7 @@ func (t *teardown) removeState(ctx context.Context, _ func(string)) error {
 	return errors.Join(t.opts.Target.Cluster.Remove(), atomicfile.SweepTemp(""))
 }
 
-// noteEnded keeps in mind that the host is gone: init makes another one without asking what has become of this one.
+// noteEnded notes that the host was removed on purpose, so that init makes another one without asking what has become of it.
 func (t *teardown) noteEnded(ctx context.Context) error {
 	r := t.opts.Target.Record
 	if r == nil {

@@ -15,9 +15,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 )
 
-// onlyHere are the Clusters that nothing else manages. What another management cluster of the fleet has taken over is no reason to keep
-// this one, and nothing that it may delete. That a cluster says so is not enough, because whoever administers it can write that: the other
-// one is asked, too.
+// onlyHere returns the Clusters that no other management cluster manages. A Cluster that another management cluster of the fleet has taken
+// over is no reason to keep this one, and teardown must not delete it. The mark on the Cluster is not enough, because every administrator
+// of the cluster can write it. So onlyHere also asks the other management cluster.
 func (t *teardown) onlyHere(ctx context.Context, clusters []capi.Cluster) ([]capi.Cluster, error) {
 	record := t.opts.Target.Record
 	if record == nil {
@@ -44,8 +44,8 @@ func (t *teardown) onlyHere(ctx context.Context, clusters []capi.Cluster) ([]cap
 	}), nil
 }
 
-// confirms asks the management cluster that a Cluster calls its owner, by the way that this machine knows, whether it has that Cluster and
-// acts upon it.
+// confirms asks the management cluster that a Cluster names as its owner whether it has that Cluster and reconciles it. It uses the
+// kubeconfig that this machine knows.
 func (t *teardown) confirms(ctx context.Context, c capi.Cluster, owner capi.Owner, fleet string) error {
 	ctx, cancel := context.WithTimeout(ctx, leaving.AnswerTime)
 	defer cancel()
@@ -85,7 +85,7 @@ func (t *teardown) confirms(ctx context.Context, c capi.Cluster, owner capi.Owne
 	return nil
 }
 
-// tellOnce warns of a Cluster once, however often it is looked at.
+// tellOnce warns of a Cluster only once.
 func (t *teardown) tellOnce(c capi.Cluster, text string) {
 	if t.told == nil {
 		t.told = map[string]bool{}

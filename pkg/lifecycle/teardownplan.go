@@ -18,29 +18,29 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
-// TeardownPlan is what a teardown is about to do.
+// TeardownPlan is what a teardown will do.
 type TeardownPlan struct {
-	// Steps are what it does, in order, for people to read.
+	// Steps of the teardown in order, for people to read.
 	Steps    []string          `json:"steps"`
 	Clusters []TeardownCluster `json:"clusters"`
 }
 
-// TeardownCluster is a workload cluster that a teardown is about to delete.
+// TeardownCluster is a workload cluster that a teardown will delete.
 type TeardownCluster struct {
 	// Name is NAMESPACE/NAME.
 	Name     string `json:"name"`
 	Machines int    `json:"machines"`
-	// Drained is what Kubernetes made in the cloud from inside the cluster; an item that stays says why.
+	// Drained are the resources that Kubernetes made in the cloud from inside the cluster. An item that stays has the reason.
 	Drained []drain.Item `json:"drained,omitempty"`
-	// NotDrained is why nobody knows what that is, or why it is left there.
+	// NotDrained says why these resources are not known, or why they stay.
 	NotDrained string `json:"notDrained,omitempty"`
 }
 
-// mostItems bounds, beside MostText, what one workload cluster can fill a plan with.
+// mostItems bounds the items of one workload cluster in a plan, as MostText bounds the length of each.
 const mostItems = 20
 
-// plan looks into the workload clusters that are to be deleted, side by side, and says what is about to happen, in order. One that does not
-// answer is deleted all the same, and the plan says so.
+// plan looks into the workload clusters that will be deleted, side by side, and lists the steps in order. A workload cluster that does not
+// answer is deleted, too, and the plan says so.
 func (t *teardown) plan(ctx context.Context) *TeardownPlan {
 	t.inside = nil
 	if t.opts.DeleteClusters && len(t.clusters) > 0 {
@@ -99,12 +99,13 @@ func (t *teardown) planned(in *leaving.Inside) TeardownCluster {
 	return c
 }
 
-// drains tells whether a cluster is to be drained. In one that is being deleted already the machines go that its controllers run on.
+// drains tells whether teardown drains a cluster. A cluster that is already being deleted is not drained, because the machines of its
+// controllers are going.
 func (t *teardown) drains(in *leaving.Inside) bool {
 	return in.Dead == nil && in.Untold == nil && !in.Simulated && !in.Cluster.Deleting && !t.opts.SkipDrain
 }
 
-// planSteps is the plan for people to read.
+// planSteps returns the plan for people to read.
 func (t *teardown) planSteps(clusters []TeardownCluster) []string {
 	name := t.opts.Target.Name
 	var steps []string
@@ -154,8 +155,8 @@ func (t *teardown) paused() error {
 		"Cluster API does not delete what is paused: %s", strings.Join(names, ", "))
 }
 
-// parents refuses clusters that manage others themselves, and those of which nobody can tell: what they manage would live on, and nobody
-// could change or delete it any more.
+// parents refuses clusters that manage other clusters, and clusters that may. The clusters that they manage would live on without anybody
+// who could change or delete them.
 func (t *teardown) parents() error {
 	var errs []error
 	for _, in := range t.inside {
@@ -185,8 +186,8 @@ func (t *teardown) nothingToDrain(context.Context) (string, bool, error) {
 	return "there is nothing to drain", !slices.ContainsFunc(t.inside, t.drains), nil
 }
 
-// drain takes away what the Kubernetes of the workload clusters has made in their clouds, side by side. Their own Flux is suspended first:
-// it would make it anew. One that cannot be drained keeps the others from nothing.
+// drain deletes the resources that Kubernetes in the workload clusters has made in their clouds, side by side. First it suspends the Flux
+// of each cluster, which would make them again. A cluster that cannot be drained does not stop the others.
 func (t *teardown) drain(ctx context.Context, detail func(string)) error {
 	tell := leaving.OneByOne(detail)
 	return kube.Each(leaving.AtOnce, t.inside, func(in *leaving.Inside) error {
@@ -197,7 +198,7 @@ func (t *teardown) drain(ctx context.Context, detail func(string)) error {
 	})
 }
 
-// undrained are the clusters that are kept, because they could not be drained.
+// undrained returns the clusters that could not be drained. They are not deleted.
 func (t *teardown) undrained() (kept map[kube.Key]bool, err error) {
 	kept = map[kube.Key]bool{}
 	var errs []error
@@ -211,7 +212,7 @@ func (t *teardown) undrained() (kept map[kube.Key]bool, err error) {
 		"run teardown again to go on; with --skip-drain it deletes what is left without draining it")
 }
 
-// leftIn are what stays in the clouds, and what nobody could be asked.
+// leftIn returns the resources that stay in the clouds, and the clusters that could not be asked.
 func (t *teardown) leftIn() (left, notAsked []string) {
 	for _, c := range t.result.Plan.Clusters {
 		if c.NotDrained != "" && len(c.Drained) == 0 {
@@ -226,7 +227,7 @@ func (t *teardown) leftIn() (left, notAsked []string) {
 	return left, notAsked
 }
 
-// stays adds to the error of a teardown what stays in the clouds so far: the next run cannot tell any more.
+// stays adds to the error of a teardown the resources that stay in the clouds so far, because the next run cannot find them.
 func (t *teardown) stays(cause error) error {
 	left, notAsked := t.leftIn()
 	if all := slices.Concat(left, notAsked); len(all) > 0 && len(t.result.DeletedClusters) > 0 {
@@ -235,8 +236,8 @@ func (t *teardown) stays(cause error) error {
 	return cause
 }
 
-// withRemains adds to the error of a deletion what is there still, with what the cloud calls it and what holds it. Nobody takes a finalizer
-// away here: it stands for something that somebody pays for.
+// withRemains adds to the error of a deletion the objects that remain, their names in the cloud, and the finalizers that hold them. It
+// removes no finalizer, because each stands for something that somebody pays for.
 func (t *teardown) withRemains(ctx context.Context, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), remainsTime)
 	defer cancel()

@@ -76,9 +76,9 @@ func (m *master) underWay(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// tells whether the management cluster called name that client reaches knows by now which Clusters were handed over. The new management
-// cluster knows it by the Clusters that it has. A parent that has none of the begun Clusters, and no journal of their transfer, may be
-// another management cluster of the same name, which a later run made.
+// tells whether the management cluster called name, which client reaches, knows which Clusters were handed over. The new management cluster
+// knows it from its own Clusters. A parent with none of the begun Clusters, and with no journal of their transfer, may be another
+// management cluster of the same name, which a later run made.
 func (m *master) tells(ctx context.Context, name string, client *kube.Client, journal *handover.Journal) (bool, error) {
 	begun := m.opts.Master.Begun
 	if m.known || name == m.result.Cluster || len(begun) == 0 {
@@ -94,7 +94,7 @@ func (m *master) tells(ctx context.Context, name string, client *kube.Client, jo
 	}), nil
 }
 
-// wants tells whether the fleet repo still has a cluster at the parent that the new one is to have.
+// wants tells whether the fleet repo still declares a cluster at the parent that the new management cluster is to get.
 func (m *master) wants(name string) bool {
 	return slices.ContainsFunc(m.opts.Master.Clusters, func(c fleetrepo.ClusterName) bool { return c.Name == name })
 }
@@ -126,13 +126,13 @@ func (m *master) refuseBegun() error {
 		join(begun), name, m.opts.Master.ByWhom, parent, name, name)
 }
 
-// thisRun is what the fleet repo says of this run.
+// thisRun returns the note in the fleet repo about this run.
 func thisRun() *fleetrepo.HandedOver {
 	return &fleetrepo.HandedOver{At: time.Now(), By: ownership.Somebody(), Version: version.Get().Version}
 }
 
-// announce has the fleet repo say what is about to change hands, before anything does. A pull request would wait: refuseWaiting sees to
-// that.
+// announce notes in the fleet repo which clusters the run will hand over, before it hands over the first. A pull request would be too late,
+// and refuseWaiting takes care of that case.
 func (m *master) announce(ctx context.Context) error {
 	if m.opts.Change.PullRequest {
 		return nil
@@ -143,7 +143,7 @@ func (m *master) announce(ctx context.Context) error {
 		"nothing has changed hands; run the same command again")
 }
 
-// push makes an edit of the fleet repo, and pushes it.
+// push makes an edit of the fleet repo and pushes it.
 func (m *master) push(ctx context.Context, edit func(*fleetrepo.Repo) (*fleetrepo.Edit, error)) error {
 	o := m.opts.Change
 	o.Dir, o.Git, o.Push, o.Edit = m.opts.Dir, m.opts.Git, true, edit

@@ -34,8 +34,8 @@ type Options struct {
 	lifecycle.BootstrapOptions
 	// Master is the management cluster to make.
 	Master *fleetrepo.Master
-	// Change says how the fleet repo is told of what was handed over: its PullRequest, Forge, NoVerify and CacheDir count; without PullRequest
-	// it is pushed.
+	// Change says how the fleet repo records the hand-over. Only its PullRequest, Forge, NoVerify and CacheDir are used. Without
+	// PullRequest the change is pushed.
 	Change change.Options
 	// Own tells how to reach the new management cluster's own fleet repo, if Master has one.
 	Own OwnOptions
@@ -45,15 +45,15 @@ type Options struct {
 
 // OwnOptions are the options for the new management cluster's own fleet repo. Credentials of the parent's repo are never tried there.
 type OwnOptions struct {
-	// Dir gets a clone of it; empty: a folder in the state folder.
+	// Dir gets a clone of the repo. Default: a folder in the state folder.
 	Dir string
-	// Git has the credentials to push to the repo. With FluxToken, Flux on the new management cluster reads the repo; empty: with the token
-	// that pushes.
+	// Git has the credentials to push to the repo. Flux on the new management cluster reads the repo with FluxToken, or with the token of
+	// Git if FluxToken is empty.
 	Git       change.Credentials
 	FluxToken string
 }
 
-// Result is what Bootstrap did. Outcome is ready, not-ready or failed; the exit code says the same.
+// Result is what Bootstrap did. Outcome is ready, not-ready or failed, and the exit code says the same.
 type Result struct {
 	FormatVersion string `json:"formatVersion"`
 	Outcome       string `json:"outcome"`
@@ -64,9 +64,9 @@ type Result struct {
 	HandedOver []string `json:"handedOver"`
 	// Repo is the folder of the new management cluster's own fleet repo, if it has one.
 	Repo string `json:"repo,omitempty"`
-	// Changes are those of the fleet repo, and of that one.
+	// Changes are the changes of the fleet repo, and of the new management cluster's own fleet repo.
 	Changes []*change.Result `json:"changes"`
-	// Alone says that the new management cluster was found to work without its parent.
+	// Alone says that the new management cluster works without its parent. Bootstrap has proved it.
 	Alone bool `json:"alone"`
 	// ParentGone tells that this run has torn the parent down. ParentKeeps are the Clusters that prevented this. ParentLeft are the remains of
 	// the parent.
@@ -84,13 +84,13 @@ type master struct {
 	management.Deps
 	opts   Options
 	result *Result
-	// permanent says that the parent was not made by a pipeline on this machine: it stays.
+	// permanent says that no pipeline on this machine has made the parent, so the parent stays.
 	permanent bool
-	// known says that this run knows which clusters were handed over so far: the parent that hands them over answers, or the new management
-	// cluster. silent is the reason why a parent with a record does not answer.
+	// known says that this run knows which clusters were handed over so far, because the parent or the new management cluster answers.
+	// silent is the reason why a parent with a record does not answer.
 	known  bool
 	silent error
-	// own is the fleet repo of the new one's own; nil where it shares the parent's.
+	// own is the new management cluster's own fleet repo. It is nil if the new management cluster shares the parent's repo.
 	own *ownrepo.Repo
 	// taken are the clusters that the new management cluster has taken over in this run.
 	taken []fleetrepo.ClusterName
@@ -184,7 +184,7 @@ func join(clusters []fleetrepo.ClusterName) string {
 	return strings.Join(names, ", ")
 }
 
-// findParent finds out what the parent is, before a run of bootstrap writes its own record.
+// findParent finds the parent, before bootstrap writes its own record.
 func (m *master) findParent(ctx context.Context) (err error) {
 	m.permanent, err = isPermanent(ctx, m.Deps, m.opts.Dir, m.result.Parent, m.opts.Master.ParentHost)
 	return err
@@ -241,9 +241,9 @@ func (m *master) finish(ctx context.Context) error {
 	return nil
 }
 
-// ofCluster are the options of init for the new management cluster. The options for a host concern only the parent's host. The parent's
-// fleet repo tells the sources of values, even if the new management cluster has its own fleet repo. If the own fleet repo names other
-// sources, ofCluster returns an error.
+// ofCluster returns the options of init for the new management cluster. The options for a host concern only the parent's host. The sources
+// of values come from the parent's fleet repo, even if the new management cluster has its own. ofCluster returns an error if that repo
+// names other sources.
 func (m *master) ofCluster() (management.Deps, session.Options, error) {
 	o := m.opts.Options
 	o.Cluster, o.Ephemeral = m.result.Cluster, false
@@ -268,7 +268,7 @@ func (m *master) ofCluster() (management.Deps, session.Options, error) {
 	return session.Narrowed(m.Deps, declared), o, o.Sources.Check(own.Fleet)
 }
 
-// handOver has a cluster of the parent taken over by the new one, and the fleet repo say so.
+// handOver transfers a cluster from the parent to the new management cluster, and records the transfer in the fleet repo.
 func (m *master) handOver(ctx context.Context, name fleetrepo.ClusterName) error {
 	cluster := name.String()
 	o := m.opts.Change
@@ -337,8 +337,8 @@ func (m *master) endParent(ctx context.Context) error {
 	return nil
 }
 
-// noteEnded has the fleet repo say that the parent has ended: another machine then makes it again, for another management cluster. Where
-// the note cannot be pushed, that machine asks.
+// noteEnded notes in the fleet repo that the parent was torn down, so that another machine may make it again for another management
+// cluster. If the note cannot be pushed, that machine asks the user.
 func (m *master) noteEnded(ctx context.Context) {
 	if !m.result.ParentGone {
 		return

@@ -33,7 +33,7 @@ func (m *master) openOwn(ctx context.Context) error {
 	return nil
 }
 
-// beginAnew is the hint where nobody here has the age key of the new one's own fleet repo.
+// beginAnew is the hint if this machine does not have the age key of the new management cluster's own fleet repo.
 func (m *master) beginAnew(err error) string {
 	if m.own == nil {
 		return ""
@@ -41,8 +41,8 @@ func (m *master) beginAnew(err error) string {
 	return ownrepo.BeginAnew(err, m.opts.Dir, m.result.Cluster, m.own.Dir)
 }
 
-// moveOut removes from the fleet repo everything that the new management cluster's own repo has by now. It runs after init of the parent,
-// because this init connects the repo to its remote.
+// moveOut removes from the fleet repo what the new management cluster's own repo has. It runs after init of the parent, because that init
+// connects the repo to its remote.
 func (m *master) moveOut(ctx context.Context) error {
 	if m.own == nil {
 		return nil
@@ -79,7 +79,7 @@ func (m *master) readOwn(own *ownrepo.Repo) error {
 	return nil
 }
 
-// dirOf is the folder of the fleet repo that declares a management cluster.
+// dirOf returns the folder of the fleet repo that declares a management cluster.
 func (m *master) dirOf(name string) string {
 	if m.own != nil && name == m.result.Cluster {
 		return m.own.Dir
@@ -87,7 +87,7 @@ func (m *master) dirOf(name string) string {
 	return m.opts.Dir
 }
 
-// changed notes changes of a fleet repo; nil ones are none.
+// changed adds changes of a fleet repo to the result, and ignores nil.
 func (m *master) changed(changes ...*change.Result) {
 	for _, c := range changes {
 		if c != nil {

@@ -10,8 +10,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 )
 
-// isPermanent tells whether a management cluster is to stay when its work is done: bootstrap has not made it on this machine. One that runs
-// although this machine remembers nothing of it was made by somebody else, and one on a cluster of somebody's own was not made at all.
+// isPermanent tells whether a management cluster stays after its work is done, because bootstrap has not made it on this machine. Somebody
+// else has made a running management cluster of which this machine has no record. A cluster of the user's own was not made by fleetctl at
+// all.
 func isPermanent(ctx context.Context, deps management.Deps, dir, name string, declared v1alpha1.Host) (bool, error) {
 	if hosts.TraitsOf(declared, "").Elsewhere {
 		return true, nil

@@ -12,7 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 )
 
-// remember keeps the way to the new management cluster, which so far was asked of the parent.
+// remember keeps the kubeconfig of the new management cluster, which so far came from the parent.
 func (m *master) remember(ctx context.Context) error {
 	connected, err := connect.Connect(ctx, m.Deps, connect.Options{
 		Dir: m.dirOf(m.result.Cluster), Cluster: m.result.Cluster,

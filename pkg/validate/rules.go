@@ -3,7 +3,7 @@
 package validate
 
 import (
-	"slices"
+	"sync"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -217,16 +217,34 @@ func Rules() []diag.Rule {
 	return out
 }
 
+// severities has the severity of each rule, from rules. severityIn reads it on first use, because an initializer that calls rules would
+// depend on itself through the checks.
+var severities struct {
+	once sync.Once
+	of   map[string]diag.Severity
+}
+
+// severityIn returns the severity of a rule, and false for a name that is not a rule's.
+func severityIn(id string) (diag.Severity, bool) {
+	severities.once.Do(func() {
+		severities.of = map[string]diag.Severity{}
+		for _, r := range rules() {
+			severities.of[r.ID] = r.Severity
+		}
+	})
+	s, known := severities.of[id]
+	return s, known
+}
+
 func isRule(id string) bool {
-	return slices.ContainsFunc(rules(), func(r rule) bool { return r.ID == id })
+	_, known := severityIn(id)
+	return known
 }
 
 // severityOf is the severity of a rule.
 func severityOf(id string) diag.Severity {
-	for _, r := range rules() {
-		if r.ID == id {
-			return r.Severity
-		}
+	if s, known := severityIn(id); known {
+		return s
 	}
 	return diag.SeverityError
 }
