@@ -82,7 +82,7 @@ func machineDeployment(p part) {
 	}
 	spec.in("remediation").share("maxInFlight")
 	spec.in("strategy").in("remediation").share("maxInFlight")
-	spec.randomNames("machineNaming", "machineNamingStrategy")
+	spec.randomNames()
 }
 
 // machineSet judges what a MachineSet and a MachineDeployment have in common.
@@ -110,8 +110,8 @@ func (p part) bootstraps() {
 }
 
 // randomNames reports a pattern of names that would give all machines one name. Its field was called otherwise in an older version.
-func (p part) randomNames(fields ...string) {
-	for _, field := range fields {
+func (p part) randomNames() {
+	for _, field := range []string{"machineNaming", "machineNamingStrategy"} {
 		naming := p.in(field)
 		if text, ok := naming.known("template"); ok && !randomPart.MatchString(text) {
 			naming.refuse("template", "it has no {{ .random }}, so all machines would have one name", "add {{ .random }}")
@@ -125,7 +125,7 @@ var randomPart = regexp.MustCompile(`\{\{\s*\.random\s*\}\}`)
 func (p part) selectsSome(field string) {
 	selector := p.in(field)
 	if p.given(field) && !selector.has("matchLabels") && !selector.has("matchExpressions") {
-		p.refuse(field, "it selects nothing", "name labels under matchLabels")
+		p.refuse(field, "it selects nothing", "name labels of what it is for under matchLabels")
 	}
 }
 
@@ -177,10 +177,7 @@ func scaled(p part) {
 
 func healthCheck(p part) {
 	spec := p.in("spec")
-	selector := spec.in("selector")
-	if spec.given("selector") && !selector.has("matchLabels") && !selector.has("matchExpressions") {
-		spec.refuse("selector", "it selects nothing", "name labels of the machines to look at under matchLabels")
-	}
+	spec.selectsSome("selector")
 	for _, list := range []string{"unhealthyConditions", "unhealthyNodeConditions"} {
 		for _, condition := range append(spec.each(list), spec.in("checks").each(list)...) {
 			condition.oneOf("status", "True", "False", "Unknown")

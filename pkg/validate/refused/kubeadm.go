@@ -74,7 +74,7 @@ func ignition(spec part) {
 func kubeadmOfControlPlane(spec part) {
 	config := spec.in("kubeadmConfigSpec")
 	kubeadmConfig(config)
-	spec.randomNames("machineNaming", "machineNamingStrategy")
+	spec.randomNames()
 	cluster := config.in("clusterConfiguration")
 	if cluster.in("etcd").has("external") && cluster.in("etcd").has("local") {
 		cluster.in("etcd").together("local", "external")
