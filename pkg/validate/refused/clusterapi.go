@@ -29,10 +29,6 @@ var core = map[string]func(part){
 // cluster judges the domain and the networks that a control plane is told of: it refuses them long after everything was accepted.
 func cluster(p part) {
 	spec := p.in("spec")
-	if !spec.given("infrastructureRef") && !spec.given("controlPlaneRef") && !spec.given("topology") {
-		p.refuse("spec", "a Cluster names its infrastructure, its control plane or its class",
-			"write infrastructureRef and controlPlaneRef, or topology")
-	}
 	spec.networkNames("clusterNetwork", "serviceDomain")
 	network := spec.in("clusterNetwork")
 	switch spec.in("controlPlaneRef").word("kind") {
