@@ -14,8 +14,7 @@ import (
 func wrongArguments(c *cobra.Command, given []string) error {
 	names, required := argumentNames(c)
 	if len(given) < required {
-		return diag.Usage("give it: `"+c.CommandPath()+" "+strings.Join(strings.Fields(c.Use)[1:], " ")+"`",
-			"the argument %s is missing", names[len(given)])
+		return diag.Usage("give it: "+usageOf(c), "the argument %s is missing", names[len(given)])
 	}
 	hint := "see `" + c.CommandPath() + " --help`"
 	extra := given[min(len(names), len(given)-1)]
@@ -28,6 +27,27 @@ func wrongArguments(c *cobra.Command, given []string) error {
 		return diag.Usage(hint, "%s takes flags only, no argument such as %q", c.CommandPath(), extra)
 	}
 	return diag.Usage(hint, "%s takes %s and no more: %q is one argument too many", c.CommandPath(), strings.Join(names, " and "), extra)
+}
+
+// emptyArgument refuses an empty argument, as a script gives one whose variable is not set. Behind -- the arguments are another program's.
+func emptyArgument(c *cobra.Command, given []string) error {
+	if dash := c.ArgsLenAtDash(); dash >= 0 {
+		given = given[:dash]
+	}
+	i := slices.Index(given, "")
+	if i < 0 {
+		return nil
+	}
+	name := ""
+	if names, _ := argumentNames(c); len(names) > 0 {
+		name = " " + names[min(i, len(names)-1)]
+	}
+	return diag.Usage("give it, or look whether a variable of your script is not set: "+usageOf(c), "the argument%s is empty", name)
+}
+
+// usageOf is the usage line of c as a command to read.
+func usageOf(c *cobra.Command) string {
+	return "`" + c.CommandPath() + " " + strings.Join(strings.Fields(c.Use)[1:], " ") + "`"
 }
 
 // argumentNames are the arguments in the usage line of c, and how many of them it needs.
@@ -43,7 +63,10 @@ func argumentNames(c *cobra.Command) (names []string, required int) {
 		if !strings.HasPrefix(field, "[") {
 			required++
 		}
-		names = append(names, strings.Trim(field, "[]"))
+		if strings.HasPrefix(field, "[") {
+			field = strings.Trim(field, "[]…. ")
+		}
+		names = append(names, field)
 	}
 	return names, required
 }

@@ -3,7 +3,6 @@ package cmd
 import (
 	"cmp"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -60,7 +59,7 @@ func takes(f *factory, c *cobra.Command, wanted ...argument) {
 func (a argument) ask(f *factory, c *cobra.Command, args []string) (string, error) {
 	q := ui.Question{
 		Text: "Name of the " + a.what, Open: a.open, Missing: fmt.Sprintf("the name of the %s is missing", a.what),
-		Hint: "give it: `" + c.CommandPath() + " " + strings.Join(strings.Fields(c.Use)[1:], " ") + "`",
+		Hint: "give it: " + usageOf(c),
 	}
 	if a.choices == nil && !f.streams.InTerminal {
 		return ui.Ask(f.streams, q.Text, q.Missing, q.Hint)

@@ -3,6 +3,7 @@ package cmd
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -191,6 +192,9 @@ func parseProviders(given []string) ([]session.Provider, error) {
 		name, version, pinned := strings.Cut(g, ":")
 		if name == "" || (pinned && !strings.HasPrefix(version, "v")) {
 			return nil, diag.Usage("write aws, or aws:v2.13.0", "provider %q is not NAME or NAME:VERSION", g)
+		}
+		if slices.ContainsFunc(out, func(other session.Provider) bool { return other.Name == name }) {
+			return nil, diag.Usage("give each provider once", "provider %s is given twice", name)
 		}
 		out = append(out, session.Provider{Name: name, Version: version})
 	}

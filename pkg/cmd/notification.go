@@ -47,7 +47,7 @@ func (o *notificationAddOptions) complete(f *factory, args ...string) (err error
 	case n.Type == "":
 		return diag.Usage("give --type "+notificationTypes(), "the type of the notification is missing")
 	case !slices.Contains(v1alpha1.NotificationTypes(), n.Type):
-		return diag.Errorf("the types are "+notificationTypes(), "%.80q is not a type of notification", string(n.Type))
+		return diag.Usage(nearestType(n.Type), "--type: %.80q is not a type of notification", string(n.Type))
 	case o.secretFile != "" && n.Secret != "":
 		return diag.Usage("leave one of them out", "--secret-file makes a Secret, and --secret names one that is made otherwise")
 	case o.secretFile == "" && n.Secret == "" && (n.Address == "" || n.Type.IsCommitStatus()):
@@ -124,6 +124,15 @@ func notificationTypes() string {
 		words = append(words, string(t))
 	}
 	return strings.Join(words, ", ")
+}
+
+// nearestType is the hint for a type that is none.
+func nearestType(t v1alpha1.NotificationType) string {
+	hint := "the types are " + notificationTypes()
+	if near := diag.Nearest(string(t), strings.Split(notificationTypes(), ", ")); near != "" {
+		hint = "did you mean " + near + "? " + hint
+	}
+	return hint
 }
 
 // neededSecret describes the content of a notification's Secret.

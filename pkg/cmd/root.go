@@ -182,15 +182,18 @@ func commands(f *factory) []grouped {
 	}
 }
 
-// usageErrors turns the error for a wrong number of arguments, or for an unknown command, into a usage error with a hint.
+// usageErrors turns the error for a wrong number of arguments, for an empty one, or for an unknown command, into a usage error with a hint.
 func usageErrors(c *cobra.Command) {
 	if args := c.Args; args != nil {
 		c.Args = func(c *cobra.Command, given []string) error {
-			if args(c, given) == nil {
-				return nil
+			if args(c, given) != nil {
+				return wrongArguments(c, given)
 			}
-			return wrongArguments(c, given)
+			return emptyArgument(c, given)
 		}
+	}
+	if c.Args == nil && !c.HasSubCommands() {
+		c.Args = emptyArgument
 	}
 	if c.Args == nil && c.HasSubCommands() {
 		c.Args = anyCommand

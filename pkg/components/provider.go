@@ -3,6 +3,7 @@ package components
 import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 )
 
@@ -20,7 +21,7 @@ func AddProvider(cluster string, p v1alpha1.Provider) func(r *fleetrepo.Repo) (*
 		}
 		e, err := r.AddProvider(cluster, p) // what is wrong with the words comes first
 		if err == nil {
-			err = capi.CheckKnown(wanted)
+			err = known(wanted)
 		}
 		return e, err
 	}
@@ -33,7 +34,7 @@ func AddManagementCluster(m v1alpha1.ManagementCluster) func(r *fleetrepo.Repo) 
 		e, err := r.AddManagementCluster(m)
 		for _, p := range m.Providers {
 			if err == nil {
-				err = capi.CheckKnown(capi.Provider{Name: p.Name, Type: capi.ProviderType(fleetrepo.TypeOf(p)), Version: p.Version, URL: p.URL})
+				err = known(capi.Provider{Name: p.Name, Type: capi.ProviderType(fleetrepo.TypeOf(p)), Version: p.Version, URL: p.URL})
 			}
 		}
 		return e, err
@@ -53,4 +54,12 @@ func KnownProviders(of v1alpha1.ProviderType) []string {
 		}
 	}
 	return names
+}
+
+// known returns a usage error, which matches capi.ErrUnknownProvider, for a provider that a command line names and init could not find.
+func known(p capi.Provider) error {
+	if err := capi.CheckKnown(p); err != nil {
+		return &diag.Error{Err: err, Code: diag.ExitUsage}
+	}
+	return nil
 }

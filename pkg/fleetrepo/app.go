@@ -142,7 +142,8 @@ func (r *Repo) addApps(e *Edit, tenant, name string, source scaffold.AppSource, 
 			there, err := r.read(file.Path)
 			switch {
 			case err == nil && !bytes.Equal(there, file.Content):
-				return diag.Errorf("change it in an editor, or remove it first: `fleetctl app remove "+name+" --tenant "+tenant+"`",
+				remove := diag.ShellCommand("fleetctl", "app", "remove", name, "--tenant", tenant, "--environment", env)
+				return diag.Errorf("change it in an editor, or remove it first: `"+remove+"`",
 					"%s is there already, and is another application", file.Path)
 			case err != nil && !errors.Is(err, fs.ErrNotExist):
 				return err

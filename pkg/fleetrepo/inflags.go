@@ -12,7 +12,11 @@ import (
 )
 
 // flagsOf are the flags of lists in fleet.yaml that are not called as their field.
-var flagsOf = map[string]string{"environments": "environment", "managementClusters": "on-management"}
+var flagsOf = map[string]string{
+	"environments": "environment", "managementClusters": "on-management", "providers": "provider",
+	"host": "host", "host.type": "host", "host.existing": "host-context", "host.existing.context": "host-context",
+	"kubernetesVersion": "kubernetes-version",
+}
 
 // inFlags says what is wrong with the item at a place of fleet.yaml that a command writes, such as spec.channels[0], in the words of its
 // flags: the line is one that nobody has. hints are for its fields, "" for the item, and go before what is said of the file. Other errors
@@ -69,6 +73,30 @@ func (r *Repo) refusedChannel(err error, c v1alpha1.Channel) error {
 	return inFlags(err, fmt.Sprintf("spec.channels[%d]", len(r.Fleet.Spec.Channels)), map[string]string{
 		"tag": "give v*, or another beginning with a * in the place of the version",
 	})
+}
+
+// refusedManagementCluster is err, why fleet.yaml cannot have a new management cluster, in the words of `fleetctl management add`.
+func (r *Repo) refusedManagementCluster(err error) error {
+	return inFlags(err, fmt.Sprintf("spec.managementClusters[%d]", len(r.Fleet.Spec.ManagementClusters)), map[string]string{
+		"": "give another --generation or --cloud", "host.existing": "give the context of your kubeconfig that reaches the cluster",
+	})
+}
+
+// refusedProvider is err, why fleet.yaml cannot have a provider so, in the words of `fleetctl provider add`.
+func (r *Repo) refusedProvider(err error, m *v1alpha1.ManagementCluster, p v1alpha1.Provider) error {
+	at := indexOf(m, p)
+	if at < 0 {
+		at = len(m.Providers)
+	}
+	cluster := slices.IndexFunc(r.Fleet.Spec.ManagementClusters, func(o v1alpha1.ManagementCluster) bool { return o.Name == m.Name })
+	item := fmt.Sprintf("spec.managementClusters[%d].providers[%d]", cluster, at)
+	findings, _ := errors.AsType[diag.Findings](err)
+	for _, f := range findings { // the version stands behind the name, and has no flag
+		if what, ok := strings.CutPrefix(f.Summary, item+".version: "); ok && f.Severity == diag.SeverityError {
+			return diag.Usage(f.Hint, "the version of provider %s: %s", p.Name, what)
+		}
+	}
+	return inFlags(err, item, nil)
 }
 
 // refusedEnvironment is err, why fleet.yaml cannot have an environment so, in the words of `fleetctl environment`.

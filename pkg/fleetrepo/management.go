@@ -78,13 +78,16 @@ func (r *Repo) AddManagementCluster(m v1alpha1.ManagementCluster) (*Edit, error)
 	if m.Generation == "" {
 		m.Generation = r.freeGeneration(m)
 	}
+	if err := scaffold.CheckLayout(m.Layout()); err != nil {
+		return nil, err
+	}
 	if other := r.otherCloudOf(m.Layout().Owned()); other != "" {
 		return nil, diag.Usage("choose another --generation or --cloud", "%s has the clusters of management cluster %s in that cloud",
 			m.Layout().Owned(), other)
 	}
 	after, err := r.editFleet(e, func(f *fleetFile) error { return f.append("managementClusters", v1alpha1.Node(m)) })
 	if err != nil {
-		return nil, err
+		return nil, r.refusedManagementCluster(err)
 	}
 	for _, p := range m.Providers {
 		if TypeOf(p) == v1alpha1.ProviderInfrastructure {

@@ -77,7 +77,7 @@ func (r *Repo) AddProvider(cluster string, p v1alpha1.Provider) (*Edit, error) {
 		return nil, diag.Wrap("change "+v1alpha1.FileName, err, "")
 	}
 	if _, err := v1alpha1.Decode(v1alpha1.FileName, src); err != nil {
-		return nil, err
+		return nil, r.refusedProvider(err, m, p)
 	}
 	e.Changes.Write(manifest.File{Path: v1alpha1.FileName, Content: src})
 	if TypeOf(p) == v1alpha1.ProviderInfrastructure {

@@ -79,13 +79,21 @@ func (r *Repo) checkEmpty(name string) error {
 	if err != nil {
 		return err
 	}
+	var there []string
 	for _, t := range tenants {
 		if slices.ContainsFunc(t.Environments, func(e TenantEnvironment) bool { return e.Name == name }) {
-			return diag.Errorf(fmt.Sprintf("remove it first: `fleetctl tenant remove %s --environment %s`", t.Name, name),
-				"environment %s has the tenant %s", name, t.Name)
+			there = append(there, t.Name)
 		}
 	}
-	return nil
+	if len(there) == 0 {
+		return nil
+	}
+	what, which := "the tenant", "it"
+	if len(there) > 1 {
+		what, which = "tenants:", "each"
+	}
+	return diag.Errorf(fmt.Sprintf("remove %s first: `fleetctl tenant remove %s --environment %s`", which, there[0], name),
+		"environment %s has %s %s", name, what, strings.Join(there, ", "))
 }
 
 // dropEnvironment takes an environment out of the list in fleet.yaml, and the list with the last one.

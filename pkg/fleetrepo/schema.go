@@ -192,6 +192,13 @@ func decodeMap(content []byte) (map[string]any, error) {
 	if len(documents) > 1 {
 		return nil, errors.New("file has more than one YAML document")
 	}
+	root := documents[0]
+	if root.Kind == yaml.DocumentNode && len(root.Content) > 0 {
+		root = root.Content[0]
+	}
+	if is := yamledit.Resolve(root); is.Kind != yaml.MappingNode && !yamledit.IsNull(is) {
+		return nil, diag.Errorf("write name: value", "file is %s, and not fields", yamledit.Describe(is))
+	}
 	var out map[string]any
 	return out, documents[0].Decode(&out)
 }

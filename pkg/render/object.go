@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
@@ -113,7 +115,7 @@ type content struct {
 func newContent(text []byte) (*content, error) {
 	c := &content{json: text}
 	if err := json.Unmarshal(text, &c.identity); err != nil {
-		return nil, fmt.Errorf("not a Kubernetes object: %w", err)
+		return nil, noObject(err)
 	}
 	switch {
 	case c.APIVersion == "":
@@ -124,6 +126,21 @@ func newContent(text []byte) (*content, error) {
 		return nil, errMissing("metadata.name")
 	}
 	return c, nil
+}
+
+// noObject says what stands in the place of an object, or of a field that identifies one.
+func noObject(err error) error {
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok {
+		return fmt.Errorf("not a Kubernetes object: %w", err)
+	}
+	what, _, _ := strings.Cut(wrong.Value, " ")
+	is := map[string]string{"array": "a list", "object": "fields", "string": "text", "number": "a number", "bool": "true or false"}
+	subject := "it"
+	if wrong.Field != "" {
+		subject = wrong.Field
+	}
+	return fmt.Errorf("not a Kubernetes object: %s is %s", subject, cmp.Or(is[what], what))
 }
 
 func errMissing(field string) error {

@@ -65,7 +65,7 @@ func ClusterFiles(opts ClusterOptions) ([]manifest.File, error) {
 // environment's clusters of a flavour share. With a chart for each cluster, source-controller would unpack the whole repo once for every
 // cluster and commit. Errors: a bad name.
 func EnvironmentChart(at layout.Layout, environment, flavour string) (manifest.File, error) {
-	if err := checkLayout(at); err != nil {
+	if err := CheckLayout(at); err != nil {
 		return manifest.File{}, err
 	}
 	if err := CheckName("environment", environment, 40); err != nil {
@@ -81,7 +81,7 @@ func EnvironmentChart(at layout.Layout, environment, flavour string) (manifest.F
 }
 
 func (o ClusterOptions) check() error {
-	if err := checkLayout(o.Layout); err != nil {
+	if err := CheckLayout(o.Layout); err != nil {
 		return err
 	}
 	if err := CheckName("environment", o.Environment, 40); err != nil {

@@ -25,7 +25,7 @@ type Environment struct {
 // EnvironmentFiles returns the files of a new environment: the Flux Kustomization that applies its folder, and the folder that all its
 // clusters share. In that folder, apps holds the manifests for the clusters themselves.
 func EnvironmentFiles(at layout.Layout, env Environment) ([]manifest.File, error) {
-	if err := checkLayout(at); err != nil {
+	if err := CheckLayout(at); err != nil {
 		return nil, err
 	}
 	if err := CheckName("environment", env.Name, 40); err != nil {

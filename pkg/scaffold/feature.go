@@ -59,7 +59,7 @@ func (t FeatureTarget) FeatureFile(feature string) string {
 // waits for the other. A cluster's own Flux applies the file of its environment. The management cluster's Flux applies the file of a
 // single cluster. Errors: bad names.
 func EnableFeature(feature string, t FeatureTarget) (manifest.File, error) {
-	if err := checkLayout(t.Layout); err != nil {
+	if err := CheckLayout(t.Layout); err != nil {
 		return manifest.File{}, err
 	}
 	if err := checkFeature(feature); err != nil {

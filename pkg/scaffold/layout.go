@@ -38,8 +38,8 @@ func CheckLabel(what, name string, limit int) error {
 	return nil
 }
 
-// checkLayout refuses a layout whose folders cannot be in a fleet repo.
-func checkLayout(l layout.Layout) error {
+// CheckLayout refuses a layout whose folders cannot be in a fleet repo.
+func CheckLayout(l layout.Layout) error {
 	if err := CheckName("cloud", l.Cloud, 63); err != nil {
 		return err
 	}

@@ -205,7 +205,7 @@ func (o RepoOptions) check() error {
 	if len(o.Charts) > 0 && o.KubernetesVersion == "" {
 		return errors.New("generate fleet repo: a Kubernetes version is needed for the example of a cluster")
 	}
-	return checkLayout(o.Layout)
+	return CheckLayout(o.Layout)
 }
 
 // ChartFiles returns the files of a flavour's chart, for charts/<flavour> of the fleet repo.

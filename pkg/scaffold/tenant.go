@@ -74,7 +74,7 @@ func TenantFiles(opts TenantOptions) ([]manifest.File, error) {
 }
 
 func (o TenantOptions) check() error {
-	if err := checkLayout(o.Layout); err != nil {
+	if err := CheckLayout(o.Layout); err != nil {
 		return err
 	}
 	if err := CheckName("environment", o.Environment, 40); err != nil {

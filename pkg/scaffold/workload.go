@@ -48,7 +48,7 @@ type WorkloadFluxOptions struct {
 // WorkloadFluxFiles make what the Flux of each cluster of an environment consists of and follows. The components and the source are
 // fleetctl's to update (see IsGenerated), the others the user's once they are there.
 func WorkloadFluxFiles(opts WorkloadFluxOptions) ([]manifest.File, error) {
-	if err := checkLayout(opts.Layout); err != nil {
+	if err := CheckLayout(opts.Layout); err != nil {
 		return nil, err
 	}
 	if err := CheckName("environment", opts.Environment, 40); err != nil {

@@ -3,6 +3,7 @@ package refused
 import (
 	"fmt"
 	"math/bits"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -12,14 +13,16 @@ import (
 var core = map[string]func(part){
 	"cluster.x-k8s.io/Cluster":                          cluster,
 	"cluster.x-k8s.io/MachineDeployment":                machineDeployment,
-	"cluster.x-k8s.io/MachineSet":                       func(p part) { selects(p.in("spec")) },
-	"cluster.x-k8s.io/MachinePool":                      scaled,
+	"cluster.x-k8s.io/MachineSet":                       machineSet,
+	"cluster.x-k8s.io/MachinePool":                      machinePool,
+	"cluster.x-k8s.io/MachineDrainRule":                 drainRule,
+	"addons.cluster.x-k8s.io/ClusterResourceSet":        func(p part) { p.in("spec").selectsSome("clusterSelector") },
 	"cluster.x-k8s.io/MachineHealthCheck":               healthCheck,
 	"bootstrap.cluster.x-k8s.io/KubeadmConfig":          func(p part) { kubeadmConfig(p.in("spec")) },
 	"bootstrap.cluster.x-k8s.io/KubeadmConfigTemplate":  func(p part) { kubeadmConfig(p.in("spec").in("template").in("spec")) },
 	"controlplane.cluster.x-k8s.io/KubeadmControlPlane": kubeadmControlPlane,
 	"controlplane.cluster.x-k8s.io/KubeadmControlPlaneTemplate": func(p part) {
-		kubeadmConfig(p.in("spec").in("template").in("spec").in("kubeadmConfigSpec"))
+		kubeadmOfControlPlane(p.in("spec").in("template").in("spec"))
 	},
 }
 
@@ -62,11 +65,71 @@ func kubeadmNetworks(services, pods part) {
 
 func machineDeployment(p part) {
 	spec := p.in("spec")
-	selects(spec)
+	machineSet(p)
 	scaled(p)
 	for _, update := range []part{spec.in("strategy").in("rollingUpdate"), spec.in("rollout").in("strategy").in("rollingUpdate")} {
 		update.share("maxSurge")
 		update.share("maxUnavailable")
+		surge, given := update.number("maxSurge")
+		if most, ok := update.number("maxUnavailable"); ok && given && most == 0 && surge == 0 {
+			update.refuse("maxUnavailable", "it cannot be 0 where maxSurge is 0: no machine could ever be replaced",
+				"let one of the two be at least 1")
+		}
+	}
+	spec.in("remediation").share("maxInFlight")
+	spec.in("strategy").in("remediation").share("maxInFlight")
+	spec.randomNames()
+}
+
+// machineSet judges what a MachineSet and a MachineDeployment have in common.
+func machineSet(p part) {
+	spec := p.in("spec")
+	selects(spec)
+	spec.in("template").in("spec").bootstraps()
+}
+
+func machinePool(p part) {
+	scaled(p)
+	machine := p.in("spec").in("template").in("spec")
+	machine.bootstraps()
+	if machine.has("taints") {
+		machine.refuse("taints", "a MachinePool cannot have it", "name the taints in the bootstrap configuration")
+	}
+}
+
+// bootstraps reports machines that nothing makes nodes of.
+func (p part) bootstraps() {
+	bootstrap := p.in("bootstrap")
+	if len(p.fields) > 0 && p.given("bootstrap") && !bootstrap.given("configRef") && !bootstrap.given("dataSecretName") {
+		p.refuse("bootstrap", "nothing says how these machines become nodes", "write configRef, or dataSecretName")
+	}
+}
+
+// randomNames reports a pattern of names that would give all machines one name. Its field was called otherwise in an older version.
+func (p part) randomNames() {
+	for _, field := range []string{"machineNaming", "machineNamingStrategy"} {
+		naming := p.in(field)
+		if text, ok := naming.known("template"); ok && !randomPart.MatchString(text) {
+			naming.refuse("template", "it has no {{ .random }}, so all machines would have one name", "add {{ .random }}")
+		}
+	}
+}
+
+var randomPart = regexp.MustCompile(`\{\{\s*\.random\s*\}\}`)
+
+// selectsSome reports a selector that is there and selects nothing.
+func (p part) selectsSome(field string) {
+	selector := p.in(field)
+	if p.given(field) && !selector.has("matchLabels") && !selector.has("matchExpressions") {
+		p.refuse(field, "it selects nothing", "name labels of what it is for under matchLabels")
+	}
+}
+
+// drainRule judges the order of a drain: that of pods which are not drained is none.
+func drainRule(p part) {
+	drain := p.in("spec").in("drain")
+	if behavior := drain.word("behavior"); (behavior == "Skip" || behavior == "WaitCompleted") && drain.given("order") {
+		drain.refuse("order", "with behavior "+behavior+" there is no order", "take it away, or write behavior: Drain")
 	}
 }
 
@@ -110,10 +173,7 @@ func scaled(p part) {
 
 func healthCheck(p part) {
 	spec := p.in("spec")
-	selector := spec.in("selector")
-	if spec.given("selector") && !selector.has("matchLabels") && !selector.has("matchExpressions") {
-		spec.refuse("selector", "it selects nothing", "name labels of the machines to look at under matchLabels")
-	}
+	spec.selectsSome("selector")
 	for _, list := range []string{"unhealthyConditions", "unhealthyNodeConditions"} {
 		for _, condition := range append(spec.each(list), spec.in("checks").each(list)...) {
 			condition.oneOf("status", "True", "False", "Unknown")
@@ -135,7 +195,7 @@ func healthCheck(p part) {
 
 func kubeadmControlPlane(p part) {
 	spec := p.in("spec")
-	kubeadmConfig(spec.in("kubeadmConfigSpec"))
+	kubeadmOfControlPlane(spec)
 	replicas, counted := spec.number("replicas")
 	etcd := spec.in("kubeadmConfigSpec").in("clusterConfiguration").in("etcd")
 	switch {

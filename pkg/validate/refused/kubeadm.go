@@ -20,8 +20,87 @@ func kubeadmConfig(spec part) {
 	for _, file := range spec.each("files") {
 		nodeFile(file, &paths)
 	}
+	var users []string
 	for _, user := range spec.each("users") {
 		user.together("passwd", "passwdFrom")
+		user.once("user", &users, 0)
+	}
+	ignition(spec)
+	for _, disk := range spec.in("diskSetup").each("partitions") {
+		sum := 0.0
+		for _, partition := range disk.each("diskLayout") {
+			percent, _ := partition.number("percentage")
+			sum += percent
+		}
+		if sum > 100 {
+			disk.refuse("diskLayout", fmt.Sprintf("its partitions take %v percent of the disk", sum), "let them be 100 together at most")
+		}
+	}
+}
+
+// ignition judges what only one of the two formats of bootstrap data can say.
+func ignition(spec part) {
+	const hint, cannot = "take it away, or write format: cloud-config", "ignition, which format names, cannot do that"
+	format, ok := spec.known("format")
+	if format != "ignition" {
+		if spec.has("ignition") && (ok || !spec.given("format")) {
+			spec.refuse("ignition", "it needs format: ignition", "write format: ignition")
+		}
+		return
+	}
+	for _, file := range spec.each("files") {
+		if encoding := file.word("encoding"); encoding == "gzip" || encoding == "gzip+base64" {
+			file.refuse("encoding", cannot, "write base64, or no encoding")
+		}
+	}
+	for _, user := range spec.each("users") {
+		if user.has("inactive") {
+			user.refuse("inactive", cannot, hint)
+		}
+	}
+	if spec.has("bootCommands") {
+		spec.refuse("bootCommands", cannot, "write preKubeadmCommands")
+	}
+	for _, disk := range spec.in("diskSetup").each("filesystems") {
+		for _, field := range []string{"replaceFS", "partition"} {
+			if disk.has(field) {
+				disk.refuse(field, cannot, hint)
+			}
+		}
+	}
+}
+
+// kubeadmOfControlPlane judges what a control plane says of its machines: the validity of its certificates, its etcd and its time limits.
+func kubeadmOfControlPlane(spec part) {
+	config := spec.in("kubeadmConfigSpec")
+	kubeadmConfig(config)
+	spec.randomNames()
+	cluster := config.in("clusterConfiguration")
+	if cluster.in("etcd").has("external") && cluster.in("etcd").has("local") {
+		cluster.in("etcd").together("local", "external")
+	}
+	const usualCA = 3650
+	const days = "certificateValidityPeriodDays"
+	validity, given := cluster.number(days)
+	ca, ok := cluster.number("caCertificateValidityPeriodDays")
+	if !ok || ca == 0 {
+		ca = usualCA
+	}
+	if given && validity > ca {
+		cluster.refuse(days, fmt.Sprintf("%v is more than that of the certificate authority, which is %v", validity, ca),
+			"let it be at most caCertificateValidityPeriodDays")
+	}
+	for _, before := range []part{spec.in("rollout").in("before"), spec.in("rolloutBefore")} {
+		if n, ok := before.number("certificatesExpiryDays"); ok && given && validity > 0 && n >= validity {
+			before.refuse("certificatesExpiryDays", fmt.Sprintf("%v is not less than %s, which is %v", n, days, validity),
+				"let it be less: machines would be replaced without an end")
+		}
+	}
+	first, joins := config.in("initConfiguration").in("timeouts"), config.in("joinConfiguration").in("timeouts")
+	const limit = "controlPlaneComponentHealthCheckSeconds"
+	a, isFirst := first.number(limit)
+	if b, isSecond := joins.number(limit); a != b || isFirst != isSecond {
+		joins.refuse(limit, "it differs from that of initConfiguration.timeouts", "write the same number in both")
 	}
 }
 

@@ -8,10 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// builtIn are what judges kinds of Kubernetes itself, by group and kind, as the API server does after their schema.
+// builtIn are what judges kinds of Kubernetes itself and of Flux, by group and kind, as the API server and source-controller do after their
+// schema.
 var builtIn = map[string]func(part){
 	"/Pod":                                func(p part) { pods(p.in("spec"), nil) },
-	"apps/DaemonSet":                      workload,
+	"apps/DaemonSet":                      daemonSet,
 	"apps/Deployment":                     deployment,
 	"apps/ReplicaSet":                     workload,
 	"apps/StatefulSet":                    workload,
@@ -20,6 +21,20 @@ var builtIn = map[string]func(part){
 	"networking.k8s.io/Ingress":           ingress,
 	"networking.k8s.io/NetworkPolicy":     networkPolicy,
 	"autoscaling/HorizontalPodAutoscaler": podAutoscaler,
+	"/Service":                            service,
+	"/Secret":                             secretKeys,
+	"/ConfigMap":                          configKeys,
+	"/ResourceQuota":                      quota,
+	"/LimitRange":                         limitRange,
+	"/PersistentVolumeClaim":              claim,
+	"policy/PodDisruptionBudget":          disruptionBudget,
+	rbacGroup + "/Role":                   role,
+	rbacGroup + "/ClusterRole":            role,
+	rbacGroup + "/RoleBinding":            roleBinding,
+	rbacGroup + "/ClusterRoleBinding":     roleBinding,
+	"scheduling.k8s.io/PriorityClass":     priorityClass,
+
+	"source.toolkit.fluxcd.io/HelmRepository": helmRepository,
 }
 
 // workload judges what keeps pods running.
@@ -40,6 +55,29 @@ func deployment(p part) {
 	update := p.in("spec").in("strategy").in("rollingUpdate")
 	if update.isZero("maxUnavailable") && update.isZero("maxSurge") {
 		update.refuse("maxUnavailable", "it cannot be 0 where maxSurge is 0: no pod could ever be replaced", "let one of the two be at least 1")
+	}
+	const usualDeadline = 600
+	spec := p.in("spec")
+	deadline, given := spec.number("progressDeadlineSeconds")
+	if !given {
+		deadline = usualDeadline
+	}
+	if ready, ok := spec.number("minReadySeconds"); ok && ready >= deadline {
+		spec.refuse("minReadySeconds", fmt.Sprintf("%v is not less than progressDeadlineSeconds, which is %v", ready, deadline),
+			"let a pod be ready for a shorter time, or raise progressDeadlineSeconds")
+	}
+}
+
+// daemonSet judges the rollout of a DaemonSet: it replaces pods in their place, or starts new ones beside them.
+func daemonSet(p part) {
+	workload(p)
+	update := p.in("spec").in("updateStrategy").in("rollingUpdate")
+	nothing := func(field string) bool { return update.isZero(field) || !update.given(field) }
+	switch {
+	case update.isZero("maxUnavailable") && nothing("maxSurge"):
+		update.refuse("maxUnavailable", "it cannot be 0 where maxSurge is 0: no pod could ever be replaced", "let one of the two be at least 1")
+	case update.given("maxUnavailable") && !nothing("maxUnavailable") && !nothing("maxSurge"):
+		update.refuse("maxSurge", "it cannot be more than 0 where maxUnavailable is", "let one of the two be 0")
 	}
 }
 
@@ -83,6 +121,9 @@ func (p part) oneOf(field string, all ...string) {
 
 func ingress(p part) {
 	for _, rule := range p.in("spec").each("rules") {
+		for _, path := range rule.in("http").each("paths") {
+			ingressPath(path)
+		}
 		host, ok := rule.known("host")
 		if !ok {
 			continue
@@ -102,7 +143,10 @@ func networkPolicy(p part) {
 	for _, way := range []struct{ direction, peers string }{{"ingress", "from"}, {"egress", "to"}} {
 		for _, rule := range spec.each(way.direction) {
 			for _, peer := range rule.each(way.peers) {
-				ipBlock(peer.in("ipBlock"))
+				policyPeer(peer)
+			}
+			for _, port := range rule.each("ports") {
+				policyPort(port)
 			}
 		}
 	}

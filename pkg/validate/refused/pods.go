@@ -13,6 +13,7 @@ func pods(spec part, claims []string) {
 	volumes := slices.Clone(claims)
 	for _, v := range spec.each("volumes") {
 		v.once("volume", &volumes, len(claims))
+		oneSource(v)
 	}
 	var names []string
 	for _, list := range []string{"initContainers", "containers"} {
@@ -40,7 +41,9 @@ func container(c part, volumes []string) {
 		c.refuse("image", fmt.Sprintf("%.80q is no image: it has a space", image), "take the space out")
 	}
 	for _, list := range []string{"volumeMounts", "volumeDevices"} {
+		var paths []string
 		for _, mount := range c.each(list) {
+			mountPath(mount, &paths)
 			if name, ok := mount.known("name"); ok && !slices.Contains(volumes, name) {
 				mount.refuse("name", "there is no volume "+name, "name one of the volumes of the pod: "+strings.Join(volumes, ", "))
 			}
@@ -48,15 +51,86 @@ func container(c part, volumes []string) {
 	}
 	probes(c)
 	resources(c.in("resources"))
+	for _, variable := range c.each("env") {
+		if variable.has("value") {
+			variable.together("valueFrom", "value")
+		}
+	}
+	var ports []string
+	for _, port := range c.each("ports") {
+		port.once("port", &ports, 0)
+	}
 }
 
-// probes reports a probe at a port that the container does not name.
+// sources are what a volume may come from.
+var sources = []string{
+	"awsElasticBlockStore", "azureDisk", "azureFile", "cephfs", "cinder", "configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "fc",
+	"flexVolume", "flocker", "gcePersistentDisk", "gitRepo", "glusterfs", "hostPath", "image", "iscsi", "nfs", "persistentVolumeClaim",
+	"photonPersistentDisk", "portworxVolume", "projected", "quobyte", "rbd", "scaleIO", "secret", "storageos", "vsphereVolume",
+}
+
+// oneSource reports a volume that comes from two places.
+func oneSource(volume part) {
+	first := ""
+	for _, name := range volume.names() {
+		switch {
+		case !volume.given(name) || !slices.Contains(sources, name):
+		case first == "":
+			first = name
+		default:
+			volume.together(name, first)
+			return
+		}
+	}
+}
+
+// mountPath judges where a volume is mounted. paths are those of the mounts before it.
+func mountPath(mount part, paths *[]string) {
+	mount.together("subPathExpr", "subPath")
+	if at, ok := mount.known("mountPath"); ok {
+		if slices.Contains(*paths, at) {
+			mount.refuse("mountPath", "something is mounted at "+at+" already", "give each mount a path of its own")
+		}
+		*paths = append(*paths, at)
+	}
+	if below, ok := mount.known("subPath"); ok && (strings.HasPrefix(below, "/") || slices.Contains(strings.Split(below, "/"), "..")) {
+		mount.refuse("subPath", fmt.Sprintf("%.80q is no path inside of the volume", below), "write it without / at its beginning and without ..")
+	}
+}
+
+// ways are those in which a probe asks.
+var ways = []string{"exec", "grpc", "httpGet", "tcpSocket"}
+
+// oneWay judges that a probe asks in one way.
+func oneWay(probe part) {
+	first := ""
+	for _, way := range ways {
+		switch {
+		case !probe.given(way):
+		case first == "":
+			first = way
+		default:
+			probe.together(way, first)
+			return
+		}
+	}
+	if first == "" && len(probe.fields) > 0 {
+		probe.refuse("", "the probe does not say what to ask", "write "+strings.Join(ways, ", ")+" or take the probe away")
+	}
+}
+
+// probes reports a probe at a port that the container does not name, one that asks in two ways or in none, and one that wants more than one
+// success where one is enough.
 func probes(c part) {
 	var ports []string
 	for _, port := range c.each("ports") {
 		ports = append(ports, port.word("name"))
 	}
 	for _, name := range []string{"livenessProbe", "readinessProbe", "startupProbe"} {
+		oneWay(c.in(name))
+		if n, ok := c.in(name).number("successThreshold"); ok && n > 1 && name != "readinessProbe" {
+			c.in(name).refuse("successThreshold", fmt.Sprintf("it is %v, and a %s takes 1 alone", n, name), "write 1, or take it away")
+		}
 		for _, way := range []string{"httpGet", "tcpSocket"} {
 			at := c.in(name).in(way)
 			if port, ok := at.known("port"); ok && !isNumber(port) && !slices.Contains(ports, port) {

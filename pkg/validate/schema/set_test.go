@@ -88,6 +88,27 @@ func TestCheck(t *testing.T) {
 			"apiVersion: example.com/v1alpha1\nkind: Widget\nmetadata: {name: a}",
 			[]string{"version apiVersion: Widget.example.com has no version v1alpha1 (served are: v1, v1beta1)"},
 		},
+		"Flux's own, alert": {
+			"apiVersion: notification.toolkit.fluxcd.io/v1beta3\nkind: Alert\nmetadata: {name: a, namespace: b}\n" +
+				"spec: {providerReff: {name: a}, eventSeverity: warning, eventSources: [{kind: Kustomization, name: '*'}]}",
+			[]string{
+				"unknown field spec.providerReff: there is no such field (did you mean providerRef?)",
+				`invalid spec.eventSeverity: "warning" is not supported (one of: info, error)`,
+			},
+		},
+		"Flux's own, image policy": {
+			"apiVersion: image.toolkit.fluxcd.io/v1\nkind: ImagePolicy\nmetadata: {name: a, namespace: b}\n" +
+				"spec: {imageRepositoryRef: {name: a}, policy: {semver: {range: 1.x}}}",
+			nil,
+		},
+		"Flux's own, missing": {
+			"apiVersion: notification.toolkit.fluxcd.io/v1beta3\nkind: Provider\nmetadata: {name: a, namespace: b}\nspec: {channel: a}",
+			[]string{"required spec.type: required"},
+		},
+		"Flux's own, version": {
+			"apiVersion: image.toolkit.fluxcd.io/v1beta2\nkind: ImageRepository\nmetadata: {name: a, namespace: b}\nspec: {}",
+			[]string{"version apiVersion: ImageRepository.image.toolkit.fluxcd.io has no version v1beta2 (there are: v1)"},
+		},
 		"built in": {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\ndata: {a: b}", nil},
 		"built in, field": {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: b}\nspec: {replicaz: 1}", []string{
 			"unknown field spec.replicaz: there is no such field (did you mean replicas?)", "required spec.selector: required",

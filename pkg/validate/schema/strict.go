@@ -10,7 +10,11 @@ import (
 	"sync"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	imageupdatev1 "github.com/fluxcd/image-automation-controller/api/v1"
+	imagev1 "github.com/fluxcd/image-reflector-controller/api/v1"
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	notificationv1 "github.com/fluxcd/notification-controller/api/v1"
+	notificationv1beta3 "github.com/fluxcd/notification-controller/api/v1beta3"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -84,6 +88,13 @@ var required = sync.OnceValue(func() map[reflect.Type][]string {
 		reflect.TypeFor[sourcev1.HelmRepositorySpec]():                  {"url"},
 		reflect.TypeFor[sourcev1.OCIRepositorySpec]():                   {"url", "interval"},
 		reflect.TypeFor[sourcev1.HelmChartSpec]():                       {"chart", "sourceRef", "interval"},
+		reflect.TypeFor[notificationv1beta3.AlertSpec]():                {"eventSources", "providerRef"},
+		reflect.TypeFor[notificationv1beta3.ProviderSpec]():             {"type"},
+		reflect.TypeFor[notificationv1.ReceiverSpec]():                  {"resources", "type"},
+		reflect.TypeFor[notificationv1.CrossNamespaceObjectReference](): {"kind", "name"},
+		reflect.TypeFor[imagev1.ImagePolicySpec]():                      {"imageRepositoryRef", "policy"},
+		reflect.TypeFor[imagev1.ImageRepositorySpec]():                  {"image", "interval"},
+		reflect.TypeFor[imageupdatev1.ImageUpdateAutomationSpec]():      {"interval", "sourceRef"},
 	}
 })
 
@@ -138,6 +149,7 @@ var choices = sync.OnceValue(func() map[fieldOf][]string {
 		in[admissionv1.ValidatingWebhook]("sideEffects"):          {"None", "NoneOnDryRun"},
 		in[admissionv1.MutatingWebhook]("sideEffects"):            {"None", "NoneOnDryRun"},
 		in[apiextensionsv1.CustomResourceDefinitionSpec]("scope"): {"Namespaced", "Cluster"},
+		in[notificationv1beta3.AlertSpec]("eventSeverity"):        {"info", "error"},
 		in[kustomizev1.CrossNamespaceSourceReference]("kind"):     {"GitRepository", "OCIRepository", "Bucket", "ExternalArtifact"},
 	}
 })
