@@ -135,7 +135,7 @@ func (s *busyServer) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // answers tells whether an answer to a request for path comes.
 func answers(transport http.RoundTripper, path string) error {
-	request, err := http.NewRequest(http.MethodGet, "http://server"+path, http.NoBody) //nolint:noctx // its time is what is tested
+	request, err := http.NewRequest(http.MethodGet, "http://server"+path, http.NoBody)
 	if err != nil {
 		return err
 	}

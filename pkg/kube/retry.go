@@ -52,8 +52,8 @@ func isLate(err error) bool {
 	return late
 }
 
-// isDead tells whether a server whose answers were late so many times, the last of them with err, is taken for dead: after two if it did not
-// answer anything else meanwhile, and after mostLate in any case.
+// isDead tells whether a server whose answers were late so many times, the last of them with err, is taken for dead: after two if it did
+// not answer anything else meanwhile, and after mostLate in any case.
 func isDead(err error, late int) bool {
 	const mostLate = 4
 	e, ok := errors.AsType[*lateError](err)

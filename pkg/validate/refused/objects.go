@@ -91,8 +91,12 @@ func quota(p part) {
 func limitRange(p part) {
 	for _, limit := range p.in("spec").each("limits") {
 		for _, pair := range [][2]string{
-			{"min", "max"}, {"min", "defaultRequest"}, {"min", "default"},
-			{"defaultRequest", "default"}, {"defaultRequest", "max"}, {"default", "max"},
+			{"min", "max"},
+			{"min", "defaultRequest"},
+			{"min", "default"},
+			{"defaultRequest", "default"},
+			{"defaultRequest", "max"},
+			{"default", "max"},
 		} {
 			if limit.beyond(pair[0], pair[1]) {
 				break

@@ -36,8 +36,8 @@ type Chart struct {
 	Changed bool `json:"changed"`
 }
 
-// Compare compares a chart with the files have to its record in fleet.lock and to the files of this fleetctl's chart. locked and brought may
-// be nil.
+// Compare compares a chart with the files have to its record in fleet.lock and to the files of this fleetctl's chart. locked and brought
+// may be nil.
 func Compare(name string, have []manifest.File, locked *v1alpha1.LockedChart, brought []manifest.File) Chart {
 	c := Chart{Name: name, State: Own}
 	switch mine := version.Get().Version; {

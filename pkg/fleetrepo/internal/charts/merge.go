@@ -82,8 +82,8 @@ func ByPath(files []manifest.File) map[string][]byte {
 	return all
 }
 
-// mergeFile returns a file with the changes of both sides since base; nil means no file. ok is false if both have changed the same lines and
-// no side is preferred.
+// mergeFile returns a file with the changes of both sides since base; nil means no file. ok is false if both have changed the same lines
+// and no side is preferred.
 func mergeFile(base, team, fleetctl []byte, prefer Prefer) (merged []byte, ok bool) {
 	switch prefer {
 	case PreferTeam:
