@@ -67,6 +67,7 @@ func (o *drillOptions) complete(f *factory, args ...string) (err error) {
 }
 
 func runDrill(ctx context.Context, f *factory, o *drillOptions) error {
+	f.setGrace(cleanUpTime)
 	return o.run(ctx, f, pivot.Drill)
 }
 

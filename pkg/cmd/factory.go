@@ -45,8 +45,11 @@ type globalFlags struct {
 	noColor, quiet, verbose bool
 }
 
-// setGrace sets the grace of a command that runs in the background. Such commands need longer to end, and nobody waits for them at a
-// terminal.
+// cleanUpTime is the grace of a command that takes away or puts back, when it is interrupted, what it has made or changed. On a busy
+// machine that takes longer than the usual grace. Whoever does not want to wait interrupts a second time.
+const cleanUpTime = 2 * time.Minute
+
+// setGrace sets how long a command may take to end by itself when it is interrupted.
 func (f *factory) setGrace(d time.Duration) { f.grace.Store(int64(d)) }
 
 func newFactory(streams ui.Streams) *factory { return &factory{streams: streams, format: ui.Human} }

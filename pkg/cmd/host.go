@@ -127,6 +127,7 @@ delete the workload clusters first, and it removes the record of the management 
 }
 
 func runHostDelete(ctx context.Context, f *factory, o *hostDeleteOptions) error {
+	f.setGrace(cleanUpTime)
 	target, err := f.target()
 	if err != nil {
 		return err

@@ -19,6 +19,7 @@ func (o *hostExecOptions) complete(f *factory, args ...string) error {
 }
 
 func runHostExec(ctx context.Context, f *factory, o *hostExecOptions) error {
+	f.setGrace(cleanUpTime)
 	deps, err := f.deps()
 	if err != nil {
 		return err

@@ -111,6 +111,7 @@ Exit codes: 0 the standby could take over; 3 the standby could not take over; 1 
 }
 
 func runStandbyRefresh(ctx context.Context, f *factory, o *drillOptions) error {
+	f.setGrace(cleanUpTime)
 	return o.run(ctx, f, pivot.RefreshStandby)
 }
 
