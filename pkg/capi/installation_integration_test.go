@@ -72,14 +72,7 @@ func TestManagersStartAfterCoreCRDs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	root := writeRepository(t)
-	withClusterCRDs(t, root)
-	playControllers(t, c)
-	source := newTestSource(t, SourceOptions{Repository: root})
+	m, source := managementOf(t, c)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	if _, err := m.Install(ctx, source, InstallOptions{Providers: resolve(t, source, allProviders)}); err != nil {

@@ -56,6 +56,13 @@ func withClusterCRDs(t *testing.T, root string) {
 func newManagement(t *testing.T) (*Manager, *kube.Client, *Source) {
 	t.Helper()
 	c, _ := kubetest.Start(t)
+	m, source := managementOf(t, c)
+	return m, c, source
+}
+
+// managementOf is newManagement for the API server that c talks to.
+func managementOf(t *testing.T, c *kube.Client) (*Manager, *Source) {
+	t.Helper()
 	m, err := New(c)
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +70,7 @@ func newManagement(t *testing.T) (*Manager, *kube.Client, *Source) {
 	root := writeRepository(t)
 	withClusterCRDs(t, root)
 	playControllers(t, c)
-	return m, c, newTestSource(t, SourceOptions{Repository: root})
+	return m, newTestSource(t, SourceOptions{Repository: root})
 }
 
 // playControllers does what a cluster's controllers would: Deployments become available, Certificates get their Secrets.

@@ -184,22 +184,21 @@ func commands(f *factory) []grouped {
 
 // usageErrors turns the error for a wrong number of arguments, for an empty one, or for an unknown command, into a usage error with a hint.
 func usageErrors(c *cobra.Command) {
-	if args := c.Args; args != nil {
+	switch args := c.Args; {
+	case args != nil:
 		c.Args = func(c *cobra.Command, given []string) error {
 			if args(c, given) != nil {
 				return wrongArguments(c, given)
 			}
 			return emptyArgument(c, given)
 		}
-	}
-	if c.Args == nil && !c.HasSubCommands() {
-		c.Args = emptyArgument
-	}
-	if c.Args == nil && c.HasSubCommands() {
+	case c.HasSubCommands():
 		c.Args = anyCommand
 		if c.RunE == nil && c.Run == nil {
 			c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 		}
+	default:
+		c.Args = emptyArgument
 	}
 	for _, sub := range c.Commands() {
 		usageErrors(sub)
