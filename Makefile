@@ -118,9 +118,9 @@ define e2e
 	$(2) $(GO_TEST) . -trimpath -tags e2e -count=1 -v -timeout 100m $(3) $(TESTFLAGS) ./cmd/fleetctl/e2e/...
 endef
 
-# Tests that need a container engine, or root for a network of their own (TestHandOver, TestSourceLost, TestTransfer). All other tests run
-# only on the embedded host.
-WITHOUT_KIND := -skip '^(TestMasterOfMasters|TestStandsAlone|TestStandsAloneInItsOwnRepo|TestPivot|TestHandOver|TestSourceLost|TestTransfer)$$|/^kind$$'
+# Tests that need a container engine, or root for namespaces (TestHandOver, TestSourceLost, TestTransfer, TestOwnProcesses). All other tests
+# run only on the embedded host.
+WITHOUT_KIND := -skip '^(TestMasterOfMasters|TestStandsAlone|TestStandsAloneInItsOwnRepo|TestPivot|TestHandOver|TestSourceLost|TestTransfer|TestOwnProcesses)$$|/^kind$$'
 # The part of these tests that runs for every commit: the whole life of a fleet with clusters of containers, and cases of the engine.
 # Kills during init, which differ between hosts in only two steps, the pivot and the tests after a pivot run only in e2e-all.
 ON_KIND := -run '^(TestFleetWithoutRemote|TestSomebodyElses)$$/^kind$$'

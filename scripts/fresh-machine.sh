@@ -126,7 +126,7 @@ for name in HTTP_PROXY HTTPS_PROXY NO_PROXY http_proxy https_proxy no_proxy CI T
   [[ -z ${!name:-} ]] || settings+=("$name=${!name}")
 done
 
-unshare --mount --pid --ipc --uts --fork --kill-child "$0" --inside "$new" "$home" "$writable" \
+setpriv --pdeathsig KILL unshare --mount --pid --ipc --uts --fork --kill-child "$0" --inside "$new" "$home" "$writable" \
   env -i HOME=/home/dev USER=dev LANG=C.UTF-8 PATH=/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin \
   FLEETCTL_CACHE_DIR="$cache" "${settings[@]}" "$@" <&0 &
 machine=$! # unlike a command in the foreground, wait lets a signal through at once

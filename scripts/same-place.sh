@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs a command in a copy of this clone that is always at the same path, with times of modification that follow from the files' content.
 # So Go's test cache serves all clones of this machine: it knows a file that a test opened by its path, size and time. Only the command and
-# what it starts sees the copy. Needs root, to mount it.
+# what it starts sees the copy, and all of that ends with it. Needs root, to mount the copy.
 #
 #   scripts/same-place.sh make test-integration
 set -euo pipefail
@@ -30,6 +30,6 @@ trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 "$scripts/copy-clone.sh" "$copy/fleetctl"
 mkdir -p "$place"
-unshare --mount "${BASH_SOURCE[0]}" --inside "$copy/fleetctl" "$@" <&0 &
+"$scripts/own-processes.sh" unshare --mount "${BASH_SOURCE[0]}" --inside "$copy/fleetctl" "$@" <&0 &
 running=$! # unlike a command in the foreground, wait lets a signal through at once
 wait "$running"
