@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prints the path of a Python with moto, the simulated AWS of the end-to-end tests. It is this machine's own Python if that has the pinned
+# Prints the path of a Python with moto, the simulated AWS of the end-to-end tests. It is a Python of this machine, if one has the pinned
 # version or a newer one of the same major version, or else one in the cache, which Python's venv and pip make once. pip's own
 # configuration says from where: PIP_INDEX_URL, or PIP_FIND_LINKS with a folder of wheels.
 #
@@ -35,10 +35,13 @@ install_moto() {
 }
 
 command -v python3 >/dev/null || { echo "moto.sh: Python 3 is missing: apt-get install python3 python3-venv" >&2 && exit 1; }
-if has python3; then
-  command -v python3
-  exit
-fi
+# The path of root often lacks pyenv's folder, and may lack /usr/local/bin.
+while read -r python; do
+  if [[ -x $python ]] && has "$python"; then
+    echo "$python"
+    exit
+  fi
+done < <(type -ap python3; printf '%s\n' /usr/local/bin/python3 "${PYENV_ROOT:-$HOME/.pyenv}/shims/python3")
 
 key=$({ cat "$requirements"; python3 --version; } | sha256sum | cut -c1-16)
 python=$cache/$key/bin/python3
