@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -86,7 +87,7 @@ func addProviderType(c *cobra.Command, into *v1alpha1.ProviderType) {
 func newProviderRemoveCmd(f *factory) *cobra.Command {
 	o := &providerRemoveOptions{}
 	c := &cobra.Command{
-		Use:   "remove NAME",
+		Use:   "remove NAME[:VERSION]",
 		Short: "Remove a provider from a management cluster in fleet.yaml",
 		Long: `Remove a provider of a management cluster from fleet.yaml and fleet.lock, and its charts if no cluster uses them and nobody
 has changed them. The command refuses while clusters of that management cluster need the provider. The installed provider stays on the
@@ -107,6 +108,13 @@ management cluster until you remove it there.` + editing,
 
 // providerRemoveOptions are the flags of provider remove.
 type providerRemoveOptions struct{ providerOptions }
+
+// complete also takes NAME:VERSION, as provider add does.
+func (o *providerRemoveOptions) complete(f *factory, args ...string) error {
+	o.management = f.flags.management
+	o.provider.Name, o.provider.Version, _ = strings.Cut(args[0], ":")
+	return nil
+}
 
 func (o *providerRemoveOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 	return r.RemoveProvider(o.management, o.provider)

@@ -17,7 +17,7 @@ func Nearest(name string, known []string) string {
 	var begun []string
 	for _, k := range known {
 		folded := fold.Replace(strings.ToLower(k))
-		if d := distance(name, folded); d < bestDistance {
+		if d := distance(name, folded); d < bestDistance && d < max(len(name), len(folded)) { // or no letter is the same
 			best, bestDistance = k, d
 		}
 		if len(name) > 2 && strings.HasPrefix(folded, name) {

@@ -16,4 +16,7 @@ func TestNearest(t *testing.T) {
 			t.Errorf("Nearest(%.20q) = %q, want %q", name, got, want)
 		}
 	}
+	if got := Nearest("x", []string{"t", "to"}); got != "" {
+		t.Errorf("Nearest of a letter is the other letter %q", got)
+	}
 }

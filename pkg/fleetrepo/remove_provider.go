@@ -1,6 +1,7 @@
 package fleetrepo
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -14,8 +15,8 @@ import (
 )
 
 // RemoveProvider removes a provider of a management cluster ("" stands for the only one) from fleet.yaml and fleet.lock. It also removes
-// the charts that only this provider brought, if no cluster uses them and nobody has changed them. Errors: an unknown provider, and one
-// that clusters of that management cluster need.
+// the charts that only this provider brought, if no cluster uses them and nobody has changed them. Errors: an unknown provider, one in
+// another version than p names, and one that clusters of that management cluster need.
 func (r *Repo) RemoveProvider(cluster string, p v1alpha1.Provider) (*Edit, error) {
 	m, err := r.managementCluster(cluster)
 	if err != nil {
@@ -30,6 +31,10 @@ func (r *Repo) RemoveProvider(cluster string, p v1alpha1.Provider) (*Edit, error
 			}
 		}
 		return nil, diag.Unknown(string(TypeOf(p))+" provider", p.Name, names, "management cluster "+m.Name+" has none")
+	}
+	if declared := m.Providers[index].Version; p.Version != "" && p.Version != declared {
+		return nil, diag.Usage("leave out the version: `fleetctl provider remove "+p.Name+"`", "management cluster %s has provider %s in %s, not in %s",
+			m.Name, p.Name, cmp.Or(declared, "no version yet"), p.Version)
 	}
 	flavours := []string{}
 	if TypeOf(p) == v1alpha1.ProviderInfrastructure {
