@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -172,22 +174,26 @@ func (f *factory) actedTarget() (*management.Target, error) {
 	return management.FindDeclaredToAct(f.store(), f.flags.management, dir)
 }
 
-// completeWorkloadClusters completes the name of a workload cluster.
+// completeWorkloadClusters completes the name of a workload cluster: from the fleet repo, and from the management cluster if it can be
+// reached.
 func (f *factory) completeWorkloadClusters(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	target, err := f.target()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
+	names := []string{}
+	if repo, err := f.fleetRepo(); err == nil {
+		names = repo.Names()
 	}
 	ctx, cancel := context.WithTimeout(c.Context(), completionTimeout)
 	defer cancel()
-	names, err := management.WorkloadNames(ctx, target)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
+	if target, err := f.target(); err == nil {
+		there, err := management.WorkloadNames(ctx, target)
+		if err == nil {
+			names = append(names, slices.DeleteFunc(there, func(full string) bool { return slices.Contains(names, path.Base(full)) })...)
+		}
 	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	slices.Sort(names)
+	return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
 }
 
 // completionTimeout bounds the time of a completion in a shell.

@@ -123,6 +123,7 @@ repository that declares all your clusters, in all your clouds. From then on a c
 	usageErrors(root)
 	refusingHelp(root)
 	_ = root.RegisterFlagCompletionFunc("output", completeFormats) // fails only if the command lacks the flag
+	f.addCompletions(root)
 	return root
 }
 

@@ -275,3 +275,16 @@ func own(extensions *map[string]runtime.Object, of string) {
 	}
 	(*extensions)[ownerExtension] = &runtime.Unknown{Raw: mark(of), ContentType: runtime.ContentTypeJSON}
 }
+
+// Contexts returns the sorted names of the contexts in kubeconfig files: path, or else $KUBECONFIG, or else the file in the home folder.
+// Files that cannot be read have no contexts. Contexts runs no credential plugin and makes no connection.
+func Contexts(path string) []string {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = path
+	rules.WarnIfAllMissing = false
+	config, err := rules.Load()
+	if err != nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(config.Contexts))
+}

@@ -1,0 +1,87 @@
+package cmd
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/checkup"
+	"github.com/fleetctl/fleetctl/pkg/components"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+// completions are the completions of flags that mean the same on every command, by their name, and of flags of one command, by "COMMAND
+// --FLAG". A command that registers a completion itself keeps it.
+func (f *factory) completions() map[string]cobra.CompletionFunc {
+	versions := f.completeFrom(-1, func(r *fleetrepo.Repo, args []string) []string {
+		return r.VersionsToOffer(strings.Join(args[:min(1, len(args))], ""))
+	})
+	anyArguments := func(complete cobra.CompletionFunc) cobra.CompletionFunc {
+		return func(c *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+			return complete(c, nil, toComplete)
+		}
+	}
+	workload := anyArguments(f.completeWorkloadClusters)
+	return map[string]cobra.CompletionFunc{
+		"kubernetes-version":        versions,
+		"cluster add --version":     versions,
+		"cluster upgrade --version": versions,
+		"provider":                  completeInfrastructure,
+		"context":                   completeContexts,
+		"host-context":              completeContexts,
+		"arch":                      cobra.FixedCompletions([]string{"amd64", "arm64"}, cobra.ShellCompDirectiveNoFileComp),
+		"skip-preflight":            completeChecks,
+		"abandon":                   workload,
+		"pivot-to":                  workload,
+		"pivot --to":                workload,
+		"orphans --delete":          workload,
+		"orphans --gone":            anyArguments(f.completeManagementClusters),
+		"bootstrap --environment":   f.completeFrom(-1, environmentNames),
+	}
+}
+
+// addCompletions registers the completions for all commands of the tree.
+func (f *factory) addCompletions(root *cobra.Command) {
+	completions := f.completions()
+	var add func(c *cobra.Command)
+	add = func(c *cobra.Command) {
+		command := strings.TrimPrefix(c.CommandPath(), root.Name()+" ")
+		c.LocalNonPersistentFlags().VisitAll(func(flag *pflag.Flag) {
+			complete := completions[command+" --"+flag.Name]
+			if complete == nil {
+				complete = completions[flag.Name]
+			}
+			if complete != nil {
+				_ = c.RegisterFlagCompletionFunc(flag.Name, complete) // fails only if the command has registered its own
+			}
+		})
+		for _, sub := range c.Commands() {
+			add(sub)
+		}
+	}
+	add(root)
+}
+
+// completeInfrastructure completes the name of an infrastructure provider.
+func completeInfrastructure(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return components.KnownProviders(v1alpha1.ProviderInfrastructure), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeChecks completes the name of a preflight check.
+func completeChecks(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return checkup.Names(), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeContexts completes the name of a context of the kubeconfig that the command's flags name, or of the one that kubectl would use.
+func completeContexts(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	file := ""
+	for _, name := range []string{"kubeconfig", "host-kubeconfig"} {
+		if flag := c.Flags().Lookup(name); flag != nil && flag.Changed {
+			file = flag.Value.String()
+		}
+	}
+	return kube.Contexts(file), cobra.ShellCompDirectiveNoFileComp
+}

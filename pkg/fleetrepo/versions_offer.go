@@ -1,0 +1,57 @@
+package fleetrepo
+
+import (
+	"runtime"
+	"slices"
+
+	"golang.org/x/mod/semver"
+	"golang.org/x/sync/errgroup"
+)
+
+// VersionsToOffer are the Kubernetes versions that the fleet knows: those of its clusters, pools and management clusters, and those in the
+// examples of its charts. If cluster names a cluster (NAME or ENVIRONMENT/NAME), versions before its own are left out. Files that cannot be
+// read give no versions. The oldest version comes first.
+func (r *Repo) VersionsToOffer(cluster string) []string {
+	var versions []string
+	from := ""
+	clusters, _, err := r.Clusters()
+	if err != nil {
+		return nil
+	}
+	for _, c := range clusters {
+		versions = append(versions, c.KubernetesVersion)
+		for _, p := range c.Pools {
+			versions = append(versions, p.KubernetesVersion)
+		}
+		if cluster != "" && (c.Name == cluster || c.Environment+"/"+c.Name == cluster) {
+			from = c.KubernetesVersion
+		}
+	}
+	for _, m := range r.Fleet.Spec.ManagementClusters {
+		versions = append(versions, m.KubernetesVersion)
+	}
+	versions = append(versions, r.exampleVersions()...)
+	versions = slices.DeleteFunc(sortedSet(versions), func(v string) bool {
+		return !semver.IsValid(v) || from != "" && semver.Compare(v, from) < 0
+	})
+	semver.Sort(versions)
+	return versions
+}
+
+// exampleVersions are the versions in the examples of the charts for the fleet's flavours.
+func (r *Repo) exampleVersions() []string {
+	flavours := r.FlavoursToOffer()
+	versions := make([]string, len(flavours))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, flavour := range flavours {
+		group.Go(func() error {
+			if ch, err := r.chart(flavour); err == nil {
+				versions[i], _ = ch.example()["kubernetesVersion"].(string)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // no function returns an error
+	return versions
+}
