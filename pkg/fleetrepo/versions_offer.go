@@ -4,8 +4,8 @@ import (
 	"runtime"
 	"slices"
 
-	"golang.org/x/mod/semver"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/util/version"
 )
 
 // VersionsToOffer are the Kubernetes versions that the fleet knows: those of its clusters, pools and management clusters, and those in the
@@ -31,11 +31,32 @@ func (r *Repo) VersionsToOffer(cluster string) []string {
 		versions = append(versions, m.KubernetesVersion)
 	}
 	versions = append(versions, r.exampleVersions()...)
-	versions = slices.DeleteFunc(sortedSet(versions), func(v string) bool {
-		return !semver.IsValid(v) || from != "" && semver.Compare(v, from) < 0
+	return inOrder(versions, from)
+}
+
+// inOrder sorts versions, and leaves out what is no version, and versions before from, if from is one.
+func inOrder(versions []string, from string) []string {
+	least, _ := version.ParseSemantic(from)
+	var parsed []*version.Version
+	for _, text := range sortedSet(versions) {
+		if v, err := version.ParseSemantic(text); err == nil && (least == nil || v.AtLeast(least)) {
+			parsed = append(parsed, v)
+		}
+	}
+	slices.SortFunc(parsed, func(a, b *version.Version) int {
+		switch {
+		case a.LessThan(b):
+			return -1
+		case b.LessThan(a):
+			return 1
+		}
+		return 0
 	})
-	semver.Sort(versions)
-	return versions
+	names := make([]string, 0, len(parsed))
+	for _, v := range parsed {
+		names = append(names, "v"+v.String())
+	}
+	return names
 }
 
 // exampleVersions are the versions in the examples of the charts for the fleet's flavours.
