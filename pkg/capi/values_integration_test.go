@@ -13,13 +13,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fleetctl/fleetctl/pkg/capi/releases"
-	"github.com/fleetctl/fleetctl/pkg/capi/releases/releasestest"
-
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/fleetctl/fleetctl/pkg/capi/releases"
+	"github.com/fleetctl/fleetctl/pkg/capi/releases/releasestest"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fleetctl/fleetctl/pkg/capi/releases/releasestest"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	"github.com/fleetctl/fleetctl/pkg/capi/releases/releasestest"
 )
 
 // windows are the texts of some bytes that stand in a value.

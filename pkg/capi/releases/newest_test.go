@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fleetctl/fleetctl/pkg/capi/releases/releasestest"
-
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fleetctl/fleetctl/pkg/capi/releases/releasestest"
 )
 
 // The newest version that fits is named where the newest of all does not: for its contract, its distance, or because it is no release.

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fleetctl/fleetctl/pkg/capi/releases/releasestest"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetctl/fleetctl/pkg/capi/releases/releasestest"
 )
 
 const (

@@ -7,10 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fleetctl/fleetctl/pkg/capi/releases/releasestest"
-
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fleetctl/fleetctl/pkg/capi/releases/releasestest"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/fleetctl/fleetctl/pkg/capi/releases/releasestest"
-
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
