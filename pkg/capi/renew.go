@@ -91,52 +91,31 @@ func (m *Manager) renewal(
 	if err != nil {
 		return nil, err
 	}
-	changed, known := held.changed(p, given)
-	kept := slices.DeleteFunc(slices.Clone(source.Kept()), func(name string) bool { _, ok := named[name]; return !ok })
-	dropped := slices.DeleteFunc(held.dropped(p, named, given), func(name string) bool { return slices.Contains(kept, name) })
-	if len(kept) > 0 && !left {
-		return nil, &NeedsValuesError{Provider: p, Names: kept}
+	v := variables{provider: p, given: given, left: left}
+	v.changed, v.known = held.changed(p, given)
+	v.kept = slices.DeleteFunc(slices.Clone(source.Kept()), func(name string) bool { _, ok := named[name]; return !ok })
+	v.dropped = slices.DeleteFunc(held.dropped(p, named, given), func(name string) bool { return slices.Contains(v.kept, name) })
+	if len(v.kept) > 0 && !left {
+		return nil, &NeedsValuesError{Provider: p, Names: v.kept}
 	}
-	if len(dropped) > 0 && (!left || len(changed) > 0) {
+	if len(v.dropped) > 0 && (!left || len(v.changed) > 0) {
 		return nil, diag.Errorf(
 			"export it, or say under `variables:` of the provider in fleet.yaml where it comes from; `value: \"\"` takes it away",
-			"%s was given a value for %s by an earlier run, and this run has none", p, strings.Join(dropped, ", "))
+			"%s was given a value for %s by an earlier run, and this run has none", p, strings.Join(v.dropped, ", "))
 	}
-	if !left && len(changed) == 0 {
+	if !left && len(v.changed) == 0 {
 		return nil, nil
 	}
 	parts, err := source.FromVariables(ctx, p, components.TargetNamespace())
 	if err != nil {
 		return nil, err
 	}
-	r := &renewal{provider: p, variables: changed}
+	r := &renewal{provider: p, variables: v.changed}
 	var differing []string
 	for _, part := range parts {
-		if touches(part.Variables, kept) {
-			there, err := m.kube.Exists(ctx, part.GroupVersionKind(), kube.RefOf(part.Unstructured).Key)
-			if err != nil {
-				return nil, fmt.Errorf("look at %s: %w", kube.RefOf(part.Unstructured), err)
-			}
-			if !there || touches(part.Variables, changed) {
-				return nil, &NeedsValuesError{Provider: p, Names: kept}
-			}
-			continue
-		}
-		if touches(part.Variables, dropped) {
-			continue
-		}
-		differs := known && touches(part.Variables, changed)
-		// A Deployment that somebody has changed by hand stays so until its variables change, as far as anybody knows what they were.
-		unknown := !known && touches(part.Variables, slices.Collect(maps.Keys(given)))
-		if left && (part.GroupVersionKind() != kube.DeploymentKind || unknown) {
-			if differs, err = m.differs(ctx, part.Unstructured); err != nil {
-				return nil, err
-			}
-		}
-		if differs && left && !known {
-			if err := m.mayHoldMore(ctx, p, part, given); err != nil {
-				return nil, err
-			}
+		differs, err := m.outdated(ctx, part, v)
+		if err != nil {
+			return nil, err
 		}
 		if differs {
 			r.objects = append(r.objects, part.Unstructured)
@@ -144,7 +123,7 @@ func (m *Manager) renewal(
 		}
 	}
 	r.restart = readersOf(components, r.objects)
-	if known {
+	if v.known {
 		r.restart = append(r.restart, pendingOf(held.Providers[p.Label()], components)...)
 	}
 	if !left {
@@ -159,6 +138,47 @@ func (m *Manager) renewal(
 		r.variables = slices.Compact(differing)
 	}
 	return r, nil
+}
+
+// variables are what a run knows of the variables of a provider.
+type variables struct {
+	provider releases.Provider
+	given    map[string]string
+	// changed have other values than in the run before, if that is known. The cluster keeps the values of kept. An earlier run gave values
+	// for dropped, and this run does not.
+	changed, kept, dropped []string
+	known                  bool
+	left                   bool // this run does nothing else to the provider
+}
+
+// outdated tells whether the cluster's object has other values than part, which is to be applied because of that.
+func (m *Manager) outdated(ctx context.Context, part releases.Valued, v variables) (bool, error) {
+	if touches(part.Variables, v.kept) {
+		there, err := m.kube.Exists(ctx, part.GroupVersionKind(), kube.RefOf(part.Unstructured).Key)
+		if err != nil {
+			return false, fmt.Errorf("look at %s: %w", kube.RefOf(part.Unstructured), err)
+		}
+		if !there || touches(part.Variables, v.changed) {
+			return false, &NeedsValuesError{Provider: v.provider, Names: v.kept}
+		}
+		return false, nil
+	}
+	if touches(part.Variables, v.dropped) {
+		return false, nil
+	}
+	differs := v.known && touches(part.Variables, v.changed)
+	// A Deployment that somebody has changed by hand stays so until its variables change, as far as anybody knows what they were.
+	unknown := !v.known && touches(part.Variables, slices.Collect(maps.Keys(v.given)))
+	if v.left && (part.GroupVersionKind() != kube.DeploymentKind || unknown) {
+		var err error
+		if differs, err = m.differs(ctx, part.Unstructured); err != nil {
+			return false, err
+		}
+	}
+	if differs && v.left && !v.known {
+		return true, m.mayHoldMore(ctx, v.provider, part, v.given)
+	}
+	return differs, nil
 }
 
 // mayHoldMore refuses to apply an existing object with defaults for variables that this run does not get. An earlier run may have got
