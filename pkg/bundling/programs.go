@@ -13,7 +13,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/bundle"
-	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/capi/releases"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/hosts"
@@ -72,9 +72,9 @@ func samePlace(a, b string) bool {
 }
 
 // resolveProviders finds the components of all providers: in the bundle to copy from, or else in their releases.
-func (b *creation) resolveProviders(ctx context.Context, declared []capi.Provider) (*capi.Source, []capi.Provider, error) {
+func (b *creation) resolveProviders(ctx context.Context, declared []releases.Provider) (*releases.Source, []releases.Provider, error) {
 	if b.from != nil {
-		source, err := capi.NewSource(capi.SourceOptions{ //nolint:contextcheck // it reads nothing yet
+		source, err := releases.NewSource(releases.SourceOptions{ //nolint:contextcheck // it reads nothing yet
 			Providers: declared, Repository: filepath.Join(b.fromDir, "providers"),
 			CertManagerVersion: b.session.Mgmt.CertManager.Version, CertManagerURL: b.session.Mgmt.CertManager.URL,
 		})

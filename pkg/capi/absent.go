@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	"github.com/fleetctl/fleetctl/pkg/capi/releases"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
@@ -50,7 +51,7 @@ func (m *Manager) absent(ctx context.Context, err error) error {
 // coreTrace names what tells that a core provider is, or was, installed; "" where nothing does.
 func (m *Manager) coreTrace(ctx context.Context) (string, error) {
 	deployments := &metav1.PartialObjectMetadataList{}
-	deployments.SetGroupVersionKind(deploymentKind.GroupVersion().WithKind("DeploymentList"))
+	deployments.SetGroupVersionKind(kube.DeploymentKind.GroupVersion().WithKind("DeploymentList"))
 	if err := m.kube.List(ctx, deployments, kube.MatchingLabels{clusterv1.ProviderNameLabel: coreLabel}); err != nil && !kube.IsAbsent(err) {
 		return "", err // an API server that knows no Deployments carries no provider
 	}
@@ -63,7 +64,7 @@ func (m *Manager) coreTrace(ctx context.Context) (string, error) {
 		return "", err
 	}
 	for _, p := range inventory {
-		if typeOf(p.GetProviderType()) == Core {
+		if releases.TypeOf(p.GetProviderType()) == releases.Core {
 			return fmt.Sprintf("clusterctl's inventory has the core provider %s", p.ProviderName), nil
 		}
 	}

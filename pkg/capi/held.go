@@ -20,6 +20,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fleetctl/fleetctl/pkg/capi/releases"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
@@ -111,7 +112,7 @@ func (h *Held) fingerprint(name, value string) string {
 }
 
 // dropped are the variables that p was given, still names, and is not given now.
-func (h *Held) dropped(p Provider, named map[string]*string, given map[string]string) []string {
+func (h *Held) dropped(p releases.Provider, named map[string]*string, given map[string]string) []string {
 	known := h.Providers[p.Label()]
 	if known == nil {
 		return nil
@@ -128,7 +129,7 @@ func (h *Held) dropped(p Provider, named map[string]*string, given map[string]st
 }
 
 // changed are the variables of p that have another value than the cluster was given; known is false where nobody has kept what that was.
-func (h *Held) changed(p Provider, given map[string]string) (names []string, known bool) {
+func (h *Held) changed(p releases.Provider, given map[string]string) (names []string, known bool) {
 	there := h.Providers[p.Label()]
 	if there == nil {
 		return nil, false
@@ -143,7 +144,7 @@ func (h *Held) changed(p Provider, given map[string]string) (names []string, kno
 }
 
 // give enters the values that p has now. p also keeps earlier values whose variables are not given now.
-func (h *Held) give(p Provider, given map[string]string, secret func(name string) bool, origins map[string]Origin, now time.Time) {
+func (h *Held) give(p releases.Provider, given map[string]string, secret func(name string) bool, origins map[string]Origin, now time.Time) {
 	before := h.Providers[p.Label()]
 	now = now.UTC().Truncate(time.Second)
 	after := &HeldProvider{Variables: map[string]HeldValue{}}

@@ -8,10 +8,10 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
-	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/config"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/repository"
 	clusterctlconfig "sigs.k8s.io/cluster-api/cmd/clusterctl/config"
 
+	"github.com/fleetctl/fleetctl/pkg/capi/releases"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
@@ -22,7 +22,7 @@ const ReplicasMark = "fleetctl.dev/handover-replicas"
 // InstallOptions of Install.
 type InstallOptions struct {
 	// Providers to install, as Source.Resolve returns them: with versions, core first.
-	Providers []Provider
+	Providers []releases.Provider
 	// Detail, if not nil, is told what is going on.
 	Detail func(string)
 	// PodsRun, if not nil, returns when pods can run and their images are there. Until then everything but the Deployments is
@@ -30,7 +30,7 @@ type InstallOptions struct {
 	PodsRun func(ctx context.Context) error
 	// BeforeUpgrade is called before something that runs is brought to another version, with all that will be. It returns when that may begin:
 	// when what could be lost is kept. Without it another version is refused.
-	BeforeUpgrade func(ctx context.Context, upgrades []Upgrade) error
+	BeforeUpgrade func(ctx context.Context, upgrades []releases.Upgrade) error
 	// Origins say where the values of the Source's variables come from; it is kept on the cluster, where Held reads it.
 	Origins map[string]Origin
 	// Halted makes the providers' Deployments without a pod, and waits for none: what the providers store can be stored, and none of them
@@ -41,11 +41,11 @@ type InstallOptions struct {
 // InstallResult says what Install did.
 type InstallResult struct {
 	// Installed are the providers that it installed or completed; empty if there was nothing to do.
-	Installed []Provider
+	Installed []releases.Provider
 	// CertManager tells that it installed or completed cert-manager.
 	CertManager bool
 	// Upgraded are the providers that it brought from one version to another.
-	Upgraded []Upgrade
+	Upgraded []releases.Upgrade
 	// Renewed are the providers that got other values of their variables than they had.
 	Renewed []Renewed
 }
@@ -55,7 +55,7 @@ type InstallResult struct {
 // run in another version first, see BeforeUpgrade. If a provider's variables have new values, it writes them into the objects that hold the
 // values, and restarts those Deployments of the provider that read them only at their start. Before it changes anything, it refuses an
 // older version than the installed one, providers that do not fit together, and variables without a value.
-func (m *Manager) Install(ctx context.Context, source *Source, opts InstallOptions) (*InstallResult, error) {
+func (m *Manager) Install(ctx context.Context, source *releases.Source, opts InstallOptions) (*InstallResult, error) {
 	detail := opts.Detail
 	if detail == nil {
 		detail = func(string) {}
@@ -90,7 +90,7 @@ func (m *Manager) Install(ctx context.Context, source *Source, opts InstallOptio
 	if err = run.apply(ctx, todo); err == nil {
 		err = m.renewAll(ctx, todo.renewals, result, detail)
 	}
-	err = source.hiding(err)
+	err = source.Hiding(err)
 	if opts.Halted {
 		return result, err
 	}
@@ -105,20 +105,28 @@ func (m *Manager) Install(ctx context.Context, source *Source, opts InstallOptio
 		return nil, err
 	}
 	if err := m.keepHeld(ctx, source, opts.Providers, opts.Origins); err != nil {
-		return nil, source.hiding(err)
+		return nil, source.Hiding(err)
 	}
 	for _, c := range todo.missing {
-		result.Installed = append(result.Installed, Provider{Name: c.Name(), Type: typeOf(c.Type()), Version: c.Version(), URL: c.URL()})
+		result.Installed = append(result.Installed, releases.Provider{
+			Name: c.Name(), Type: releases.TypeOf(c.Type()), Version: c.Version(), URL: c.URL(),
+		})
 	}
 	return result, nil
 }
 
 // upgradeFirst brings the running providers to the wanted versions, and returns the rest of the plan.
-func (m *Manager) upgradeFirst(ctx context.Context, source *Source, opts InstallOptions, todo *plan, run *installation) (*plan, error) {
+func (m *Manager) upgradeFirst(
+	ctx context.Context,
+	source *releases.Source,
+	opts InstallOptions,
+	todo *plan,
+	run *installation,
+) (*plan, error) {
 	if opts.BeforeUpgrade == nil {
 		var against []error
 		for _, u := range todo.upgrades {
-			name := Provider{Name: u.Name, Type: u.Type}
+			name := releases.Provider{Name: u.Name, Type: u.Type}
 			against = append(against, diag.Errorf("ask for "+u.From+", or upgrade it first: `fleetctl upgrade plan` shows what fits together",
 				"install %s %s: version %s is installed", name, u.Version, u.From))
 		}
@@ -137,14 +145,14 @@ func (m *Manager) upgradeFirst(ctx context.Context, source *Source, opts Install
 }
 
 // planFor is the plan of an installation, with Deployments as it wants them.
-func (m *Manager) planFor(ctx context.Context, source *Source, opts InstallOptions) (*plan, error) {
+func (m *Manager) planFor(ctx context.Context, source *releases.Source, opts InstallOptions) (*plan, error) {
 	todo, err := m.plan(ctx, source, opts.Providers)
 	if err != nil || !opts.Halted {
 		return todo, err
 	}
 	for _, components := range todo.wanted {
-		for _, obj := range pointers(components.Objs()) {
-			if obj.GroupVersionKind() != deploymentKind {
+		for _, obj := range kube.Pointers(components.Objs()) {
+			if obj.GroupVersionKind() != kube.DeploymentKind {
 				continue
 			}
 			if err := halted(obj); err != nil {
@@ -157,7 +165,7 @@ func (m *Manager) planFor(ctx context.Context, source *Source, opts InstallOptio
 
 // validate lets clusterctl judge whether the missing providers fit together with the installed ones. For that it needs the CRD of
 // clusterctl's inventory.
-func (m *Manager) validate(ctx context.Context, source *Source, missing []repository.Components) error {
+func (m *Manager) validate(ctx context.Context, source *releases.Source, missing []repository.Components) error {
 	objects, err := kube.ParseYAML(clusterctlconfig.ClusterctlAPIManifest)
 	if err != nil {
 		return fmt.Errorf("read clusterctl's inventory CRD: %w", err)
@@ -194,11 +202,6 @@ func inInventory(components repository.Components, inventory []clusterctlv1.Prov
 	return false
 }
 
-// repositoryFor gives clusterctl's library the repositories of s.
-func (s *Source) repositoryFor(ctx context.Context, p config.Provider, _ config.Client, _ ...repository.Option) (repository.Client, error) {
-	return s.client(ctx, Provider{Name: p.Name(), Type: typeOf(p.Type())})
-}
-
 // parts of a provider's components, in the order in which they are applied.
 type parts struct {
 	namespaces, base, custom, deployments []*unstructured.Unstructured
@@ -209,7 +212,7 @@ func split(objects []unstructured.Unstructured) parts {
 	for i := range objects {
 		obj := &objects[i]
 		switch {
-		case obj.GroupVersionKind() == deploymentKind:
+		case obj.GroupVersionKind() == kube.DeploymentKind:
 			p.deployments = append(p.deployments, obj)
 		case kube.IsCustom(obj):
 			p.custom = append(p.custom, obj)
@@ -233,7 +236,7 @@ func splitCertManager(objects []*unstructured.Unstructured) certManagerParts {
 		switch {
 		case obj.GroupVersionKind().Group == admissionv1.GroupName:
 			p.webhooks = append(p.webhooks, obj)
-		case obj.GroupVersionKind() == deploymentKind:
+		case obj.GroupVersionKind() == kube.DeploymentKind:
 			p.deployments = append(p.deployments, obj)
 		default:
 			p.base = append(p.base, obj)
@@ -242,26 +245,15 @@ func splitCertManager(objects []*unstructured.Unstructured) certManagerParts {
 	return p
 }
 
-// keysOf names the Deployments among objects.
-func keysOf(objects []*unstructured.Unstructured) []kube.Key {
-	var keys []kube.Key
-	for _, obj := range objects {
-		if obj.GroupVersionKind() == deploymentKind {
-			keys = append(keys, kube.Key{Namespace: obj.GetNamespace(), Name: obj.GetName()})
-		}
-	}
-	return keys
-}
-
 // deploymentKeys names all the Deployments that have to be available in the end.
 func deploymentKeys(todo *plan) []kube.Key {
 	var keys []kube.Key
 	for _, components := range todo.wanted {
 		p := split(components.Objs())
-		keys = append(keys, keysOf(p.deployments)...)
+		keys = append(keys, kube.DeploymentKeys(p.deployments)...)
 	}
 	if todo.ownCerts {
-		keys = append(keys, keysOf(todo.certs)...)
+		keys = append(keys, kube.DeploymentKeys(todo.certs)...)
 	}
 	return keys
 }

@@ -17,13 +17,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetctl/fleetctl/pkg/capi/releases"
+	"github.com/fleetctl/fleetctl/pkg/capi/releases/releasestest"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
 )
 
 func TestInstall(t *testing.T) {
-	m, c, source := newManagement(t)
+	root := newRepository(t)
+	m, c, source := newManagementFrom(t, root)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	if installed, err := m.Installed(ctx); err != nil || len(installed) != 0 {
@@ -77,7 +80,7 @@ func TestInstall(t *testing.T) {
 			t.Errorf("%+v, %v", result, err)
 		}
 	})
-	t.Run("changes the tuning and takes it away", func(t *testing.T) { changesTuning(ctx, t, m, c, source.repository, providers) })
+	t.Run("changes the tuning and takes it away", func(t *testing.T) { changesTuning(ctx, t, m, c, root, providers) })
 	t.Run("completes cert-manager without its webhooks", func(t *testing.T) {
 		hook := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "cert-manager-webhook"}}
 		if err := c.WithWatch.Delete(ctx, hook); err != nil {
@@ -92,13 +95,13 @@ func TestInstall(t *testing.T) {
 		}
 	})
 	t.Run("adds a provider later, with its variables", func(t *testing.T) {
-		more := resolve(t, source, []Provider{{Name: "docker"}, {Name: "aws"}})
-		var missing *MissingVariablesError
+		more := resolve(t, source, []releases.Provider{{Name: "docker"}, {Name: "aws"}})
+		var missing *releases.MissingVariablesError
 		if _, err := m.Install(ctx, source, InstallOptions{Providers: more}); !errors.As(err, &missing) {
 			t.Fatalf("got %v without the variable", err)
 		}
-		source := newTestSource(t, SourceOptions{
-			Repository: source.repository,
+		source := newSource(t, releases.SourceOptions{
+			Repository: root,
 			Variables:  map[string]string{"AWS_B64ENCODED_CREDENTIALS": "c2VjcmV0"},
 		})
 		result, err := m.Install(ctx, source, InstallOptions{Providers: more})
@@ -109,7 +112,7 @@ func TestInstall(t *testing.T) {
 	t.Run("refuses another version", func(t *testing.T) {
 		other := slices.Clone(providers)
 		other[3].Version = "v1.14.3"
-		dir := filepath.Join(source.repository, "infrastructure-docker")
+		dir := filepath.Join(root, "infrastructure-docker")
 		if err := os.CopyFS(filepath.Join(dir, "v1.14.3"), os.DirFS(filepath.Join(dir, "v1.14.2"))); err != nil {
 			t.Fatal(err)
 		}
@@ -121,11 +124,11 @@ func TestInstall(t *testing.T) {
 }
 
 // changesTuning: another tuning is a change, the same one is none, and what somebody has changed by hand stays until the tuning changes.
-func changesTuning(ctx context.Context, t *testing.T, m *Manager, c *kube.Client, repository string, providers []Provider) {
+func changesTuning(ctx context.Context, t *testing.T, m *Manager, c *kube.Client, repository string, providers []releases.Provider) {
 	key := kube.Key{Namespace: "infrastructuredocker-system", Name: "infrastructuredocker-manager"}
 	install := func(changes int, tuning ...kube.Tuning) []string {
 		t.Helper()
-		result, err := m.Install(ctx, newTestSource(t, SourceOptions{Repository: repository, Tuning: tuning}),
+		result, err := m.Install(ctx, newSource(t, releases.SourceOptions{Repository: repository, Tuning: tuning}),
 			InstallOptions{Providers: providers})
 		if err != nil || len(result.Installed) != changes {
 			t.Fatalf("%+v, %v, want %d changes", result, err, changes)
@@ -178,7 +181,7 @@ func versions(t *testing.T, c *kube.Client) []string {
 	t.Helper()
 	var all []string
 	for _, kind := range []schema.GroupVersionKind{
-		deploymentKind.GroupVersion().WithKind("DeploymentList"),
+		kube.DeploymentKind.GroupVersion().WithKind("DeploymentList"),
 		{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinitionList"},
 		{Version: "v1", Kind: "NamespaceList"},
 		{Version: "v1", Kind: "ServiceAccountList"},
@@ -230,7 +233,7 @@ func TestInstallKeepsForeignCertManager(t *testing.T) {
 	m, c, source := newManagement(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if _, err := kubetest.ApplyYAML(ctx, c, []byte(testCertManager), kube.ApplyOptions{FieldManager: "helm"}); err != nil {
+	if _, err := kubetest.ApplyYAML(ctx, c, []byte(releasestest.CertManager), kube.ApplyOptions{FieldManager: "helm"}); err != nil {
 		t.Fatal(err)
 	}
 	result, err := m.Install(ctx, source, InstallOptions{Providers: resolve(t, source, allProviders)})

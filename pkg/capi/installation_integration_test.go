@@ -72,7 +72,7 @@ func TestManagersStartAfterCoreCRDs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, source := managementOf(t, c)
+	m, source := managementOf(t, c, newRepository(t))
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	if _, err := m.Install(ctx, source, InstallOptions{Providers: resolve(t, source, allProviders)}); err != nil {

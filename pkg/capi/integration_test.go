@@ -20,6 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/fleetctl/fleetctl/pkg/capi/releases"
+	"github.com/fleetctl/fleetctl/pkg/capi/releases/releasestest"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
 )
@@ -27,7 +29,7 @@ import (
 // brokenImage never runs.
 const brokenImage = "example.com/broken:v1"
 
-var allProviders = []Provider{{Name: "docker"}}
+var allProviders = []releases.Provider{{Name: "docker"}}
 
 // withClusterCRDs puts Cluster API's real CRDs into the core provider of a test repository.
 func withClusterCRDs(t *testing.T, root string) {
@@ -49,28 +51,40 @@ func withClusterCRDs(t *testing.T, root string) {
 		content = append(append(content, "\n---\n"...), bytes.Replace(crd, []byte("  annotations:\n"),
 			[]byte("  labels: {cluster.x-k8s.io/v1beta1: v1beta1, cluster.x-k8s.io/v1beta2: v1beta2}\n  annotations:\n"), 1)...)
 	}
-	writeFile(t, file, string(content))
+	releasestest.WriteFile(t, file, string(content))
 }
 
 // newManagement is a management cluster whose controllers are played by the test, with a repository to install from.
-func newManagement(t *testing.T) (*Manager, *kube.Client, *Source) {
+func newManagement(t *testing.T) (*Manager, *kube.Client, *releases.Source) {
+	t.Helper()
+	return newManagementFrom(t, newRepository(t))
+}
+
+// newManagementFrom is newManagement with the repository in root.
+func newManagementFrom(t *testing.T, root string) (*Manager, *kube.Client, *releases.Source) {
 	t.Helper()
 	c, _ := kubetest.Start(t)
-	m, source := managementOf(t, c)
+	m, source := managementOf(t, c, root)
 	return m, c, source
 }
 
-// managementOf is newManagement for the API server that c talks to.
-func managementOf(t *testing.T, c *kube.Client) (*Manager, *Source) {
+// newRepository is a repository with all that allProviders need.
+func newRepository(t *testing.T) string {
+	t.Helper()
+	root := releasestest.Repository(t)
+	withClusterCRDs(t, root)
+	return root
+}
+
+// managementOf is newManagementFrom for the API server that c talks to.
+func managementOf(t *testing.T, c *kube.Client, root string) (*Manager, *releases.Source) {
 	t.Helper()
 	m, err := New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	root := writeRepository(t)
-	withClusterCRDs(t, root)
 	playControllers(t, c)
-	return m, newTestSource(t, SourceOptions{Repository: root})
+	return m, newSource(t, releases.SourceOptions{Repository: root})
 }
 
 // playControllers does what a cluster's controllers would: Deployments become available, Certificates get their Secrets.
@@ -96,7 +110,7 @@ func playControllers(t *testing.T, c *kube.Client) {
 			time.Sleep(20 * time.Millisecond)
 		}
 	}
-	go play(deploymentKind, func(obj *unstructured.Unstructured) error {
+	go play(kube.DeploymentKind, func(obj *unstructured.Unstructured) error {
 		observed, _, _ := unstructured.NestedInt64(obj.Object, "status", "observedGeneration")
 		if observed == obj.GetGeneration() {
 			return nil
@@ -125,11 +139,20 @@ func playControllers(t *testing.T, c *kube.Client) {
 	})
 }
 
-func resolve(t *testing.T, source *Source, providers []Provider) []Provider {
+func resolve(t *testing.T, source *releases.Source, providers []releases.Provider) []releases.Provider {
 	t.Helper()
 	all, err := source.Resolve(t.Context(), providers)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return all
+}
+
+func newSource(t *testing.T, opts releases.SourceOptions) *releases.Source {
+	t.Helper()
+	source, err := releases.NewSource(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return source
 }

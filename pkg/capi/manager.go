@@ -1,3 +1,7 @@
+// Package capi installs Cluster API and its providers, reads what runs on a management cluster, and moves it to another. It is the only
+// package that uses clusterctl's library. Components, inventory and move are clusterctl's own, so that stock `clusterctl upgrade`, `move`
+// and `delete` work on its installations. pkg/capi/releases finds and reads what Install installs. pkg/kube applies objects and waits for
+// them.
 package capi
 
 import (
@@ -11,12 +15,14 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/cluster"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/config"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/repository"
 
 	"github.com/fleetctl/fleetctl/pkg/capi/internal/graph"
+	"github.com/fleetctl/fleetctl/pkg/capi/internal/messages"
+	"github.com/fleetctl/fleetctl/pkg/capi/releases"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
-
-var deploymentKind = appsv1.SchemeGroupVersion.WithKind("Deployment")
 
 // Manager works on the Cluster API of one management cluster. It is safe for use by several goroutines.
 type Manager struct {
@@ -28,7 +34,7 @@ type Manager struct {
 
 // New returns a Manager for the cluster that client talks to. It sends no request.
 func New(client *kube.Client) (*Manager, error) {
-	listen(nil)
+	messages.Listen(nil)
 	p, err := newProxy(client)
 	if err != nil {
 		return nil, err
@@ -47,17 +53,24 @@ func (m *Manager) As(client *kube.Client) (*Manager, error) {
 }
 
 // clusterctl is clusterctl's library for the cluster, with components from source, which may be nil where none are needed.
-func (m *Manager) clusterctl(source *Source) cluster.Client {
+func (m *Manager) clusterctl(source *releases.Source) cluster.Client {
 	options := []cluster.Option{cluster.InjectProxy(m.proxy)}
 	if source == nil {
 		return cluster.New(cluster.Kubeconfig{}, nil, options...)
 	}
-	return cluster.New(cluster.Kubeconfig{}, source.config, append(options, cluster.InjectRepositoryFactory(source.repositoryFor))...)
+	return cluster.New(cluster.Kubeconfig{}, source.Config(), append(options, cluster.InjectRepositoryFactory(repositoriesOf(source)))...)
+}
+
+// repositoriesOf gives clusterctl's library the repositories of source.
+func repositoriesOf(source *releases.Source) cluster.RepositoryClientFactory {
+	return func(ctx context.Context, p config.Provider, _ config.Client, _ ...repository.Option) (repository.Client, error) {
+		return source.Repository(ctx, releases.Provider{Name: p.Name(), Type: releases.TypeOf(p.Type())})
+	}
 }
 
 // InstalledProvider is a provider in clusterctl's inventory.
 type InstalledProvider struct {
-	Provider
+	releases.Provider
 	// Namespace that it runs in.
 	Namespace string
 	// Ready tells that all its Deployments are rolled out and available; Reason says why not.
@@ -79,14 +92,14 @@ func (m *Manager) Installed(ctx context.Context) ([]InstalledProvider, error) {
 	installed := make([]InstalledProvider, 0, len(inventory))
 	for _, entry := range inventory {
 		p := InstalledProvider{
-			Provider:  Provider{Name: entry.ProviderName, Type: typeOf(entry.GetProviderType()), Version: entry.Version},
+			Provider:  releases.Provider{Name: entry.ProviderName, Type: releases.TypeOf(entry.GetProviderType()), Version: entry.Version},
 			Namespace: entry.Namespace,
 		}
 		p.Ready, p.Reason = m.health(ctx, deployments, entry)
 		installed = append(installed, p)
 	}
 	slices.SortFunc(installed, func(a, b InstalledProvider) int {
-		return cmp.Or(cmp.Compare(a.clusterctlType().Order(), b.clusterctlType().Order()), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(a.ClusterctlType().Order(), b.ClusterctlType().Order()), cmp.Compare(a.Name, b.Name))
 	})
 	return installed, nil
 }
@@ -124,7 +137,7 @@ func (m *Manager) inventory(ctx context.Context) ([]clusterctlv1.Provider, error
 // deployments are all that clusterctl installed, cert-manager's included.
 func (m *Manager) deployments(ctx context.Context) (kube.Objects, error) {
 	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(deploymentKind.GroupVersion().WithKind("DeploymentList"))
+	list.SetGroupVersionKind(kube.DeploymentKind.GroupVersion().WithKind("DeploymentList"))
 	if err := m.kube.List(ctx, list, kube.MatchingLabels{clusterctlv1.ClusterctlLabel: ""}); err != nil {
 		return nil, fmt.Errorf("list the providers' Deployments: %w", err)
 	}

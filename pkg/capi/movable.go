@@ -11,6 +11,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/fleetctl/fleetctl/pkg/capi/internal/graph"
+	"github.com/fleetctl/fleetctl/pkg/capi/releases"
 )
 
 // Movable is how two management clusters stand to the hand-over of a graph.
@@ -65,7 +66,7 @@ func providersFit(source, target []InstalledProvider) error {
 		switch {
 		case i < 0:
 			errs = append(errs, fmt.Errorf("the target has no %s", p.Provider))
-		case compareVersions(target[i].Version, p.Version) < 0:
+		case releases.IsOlder(target[i].Version, p.Version):
 			errs = append(errs, fmt.Errorf("the target has %s, which is older than %s here", target[i].Provider, p.Version))
 		case !target[i].Ready:
 			errs = append(errs, fmt.Errorf("%s is not ready at the target: %s", target[i].Provider, target[i].Reason))

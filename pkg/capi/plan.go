@@ -14,6 +14,7 @@ import (
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/repository"
 
+	"github.com/fleetctl/fleetctl/pkg/capi/releases"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
@@ -27,8 +28,8 @@ type plan struct {
 	certs                []*unstructured.Unstructured
 	applyCerts, ownCerts bool
 	// upgrades are what runs in another version, in the order in which it is upgraded; certsUpgrade is cert-manager's among them, or nil.
-	upgrades     []Upgrade
-	certsUpgrade *Upgrade
+	upgrades     []releases.Upgrade
+	certsUpgrade *releases.Upgrade
 	// certsWhole tells that all of the cert-manager that is to be upgraded is there.
 	certsWhole bool
 	inventory  []clusterctlv1.Provider
@@ -41,7 +42,7 @@ type plan struct {
 }
 
 // plan reads components and cluster side by side and compares.
-func (m *Manager) plan(ctx context.Context, source *Source, providers []Provider) (*plan, error) {
+func (m *Manager) plan(ctx context.Context, source *releases.Source, providers []releases.Provider) (*plan, error) {
 	p := &plan{wanted: make([]repository.Components, len(providers))}
 	var inventory []clusterctlv1.Provider
 	var deployments kube.Objects
@@ -53,11 +54,11 @@ func (m *Manager) plan(ctx context.Context, source *Source, providers []Provider
 	errs := make([]error, len(providers))
 	for i, provider := range providers {
 		group.Go(func() error {
-			p.wanted[i], errs[i] = source.load(readCtx, provider, false)
+			p.wanted[i], errs[i] = source.Filled(readCtx, provider)
 			return nil // so that all that is missing is told at once
 		})
 	}
-	group.Go(func() (err error) { p.certs, certsVersion, err = source.certManagerObjects(readCtx); return err })
+	group.Go(func() (err error) { p.certs, certsVersion, err = source.CertManagerObjects(readCtx); return err })
 	group.Go(func() (err error) { inventory, err = m.inventory(readCtx); return err })
 	group.Go(func() (err error) { deployments, err = m.deployments(readCtx); return err })
 	group.Go(func() (err error) { certsCRD, err = m.certManagerCRD(readCtx); return err })
@@ -82,8 +83,9 @@ func (m *Manager) plan(ctx context.Context, source *Source, providers []Provider
 		case err != nil:
 			conflicts = append(conflicts, err)
 		case there != nil && there.Version != components.Version():
-			p.upgrades = append(p.upgrades, Upgrade{
-				Provider: Provider{Name: components.Name(), Type: typeOf(components.Type()), Version: components.Version()}, From: there.Version,
+			p.upgrades = append(p.upgrades, releases.Upgrade{
+				Provider: releases.Provider{Name: components.Name(), Type: releases.TypeOf(components.Type()), Version: components.Version()},
+				From:     there.Version,
 			})
 		case there == nil || !allRun(components, deployments):
 			p.missing = append(p.missing, components)
@@ -95,14 +97,14 @@ func (m *Manager) plan(ctx context.Context, source *Source, providers []Provider
 	}
 	p.running = map[kube.Key]bool{}
 	for _, components := range p.wanted {
-		for _, obj := range pointers(components.Objs()) {
-			if obj.GroupVersionKind() == deploymentKind && runs(obj, deployments) {
+		for _, obj := range kube.Pointers(components.Objs()) {
+			if obj.GroupVersionKind() == kube.DeploymentKind && runs(obj, deployments) {
 				p.running[kube.RefOf(obj).Key] = true
 			}
 		}
 	}
 	p.renewals, err = m.renewals(ctx, source, providers, p)
-	return p, source.hiding(err)
+	return p, source.Hiding(err)
 }
 
 // certManagerCRD is the CRD by which to tell whose cert-manager is in the cluster, or nil.
@@ -143,7 +145,7 @@ func installedAs(components repository.Components, inventory []clusterctlv1.Prov
 	}
 	there := &inventory[i]
 	if there.Namespace != wanted.Namespace {
-		name := Provider{Name: there.ProviderName, Type: typeOf(there.GetProviderType())}
+		name := releases.Provider{Name: there.ProviderName, Type: releases.TypeOf(there.GetProviderType())}
 		return nil, diag.Errorf("", "install %s in namespace %s: it is installed in namespace %s", name, wanted.Namespace, there.Namespace)
 	}
 	return there, nil
@@ -152,7 +154,7 @@ func installedAs(components repository.Components, inventory []clusterctlv1.Prov
 // allRun tells whether all Deployments of a provider run with the images and the tuning that components name.
 func allRun(components repository.Components, deployments kube.Objects) bool {
 	for _, obj := range components.Objs() {
-		if obj.GroupVersionKind() == deploymentKind && !runs(&obj, deployments) {
+		if obj.GroupVersionKind() == kube.DeploymentKind && !runs(&obj, deployments) {
 			return false
 		}
 	}
@@ -162,7 +164,7 @@ func allRun(components repository.Components, deployments kube.Objects) bool {
 // runs tells whether wanted, a Deployment, is there with the same images and tuning, rolled out and available.
 func runs(wanted *unstructured.Unstructured, deployments kube.Objects) bool {
 	there := deployments[kube.Key{Namespace: wanted.GetNamespace(), Name: wanted.GetName()}]
-	return kube.DeploymentReady(there) && !stopped(there) && sameTuning(there, wanted) && sameImages(there, wanted)
+	return kube.DeploymentReady(there) && !stopped(there) && releases.SameTuning(there, wanted) && releases.SameImages(there, wanted)
 }
 
 // planCertManager decides the fate of a cert-manager that clusterctl looks after. It is applied if a part of it does not run, and upgraded
@@ -172,11 +174,11 @@ func (p *plan) planCertManager(version string, deployments kube.Objects, hooks b
 	whole, other := hooks, ""
 	p.applyCerts = !hooks
 	for _, obj := range p.certs {
-		if obj.GroupVersionKind() != deploymentKind {
+		if obj.GroupVersionKind() != kube.DeploymentKind {
 			continue
 		}
 		d := deployments[kube.Key{Namespace: obj.GetNamespace(), Name: obj.GetName()}]
-		p.applyCerts = p.applyCerts || !kube.DeploymentReady(d) || otherDigests(d, obj)
+		p.applyCerts = p.applyCerts || !kube.DeploymentReady(d) || releases.OtherDigests(d, obj)
 		if d == nil {
 			whole = false
 		} else if installed := d.GetAnnotations()[clusterctlv1.CertManagerVersionAnnotation]; installed != "" && installed != version {
@@ -186,8 +188,8 @@ func (p *plan) planCertManager(version string, deployments kube.Objects, hooks b
 	switch {
 	case other == "":
 		return nil
-	case compareVersions(other, version) < 0:
-		p.upgrades = append(p.upgrades, Upgrade{Provider: Provider{Name: certManager, Version: version}, From: other})
+	case releases.IsOlder(other, version):
+		p.upgrades = append(p.upgrades, releases.Upgrade{Provider: releases.Provider{Name: releases.CertManager, Version: version}, From: other})
 		p.certsUpgrade = &p.upgrades[0]
 		p.certsWhole = whole
 		return nil

@@ -4,6 +4,8 @@ import (
 	"cmp"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
 // eager returns objects with the readiness probes of their Deployments asked every second from the start, where releases ask
@@ -12,7 +14,7 @@ import (
 func eager(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	all := make([]*unstructured.Unstructured, 0, len(objects))
 	for _, obj := range objects {
-		if obj.GroupVersionKind() == deploymentKind {
+		if obj.GroupVersionKind() == kube.DeploymentKind {
 			obj = obj.DeepCopy()
 			containers, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "spec", "template", "spec", "containers")
 			for _, each := range asSlice(containers) {

@@ -16,22 +16,34 @@ import (
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/repository"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/fleetctl/fleetctl/pkg/capi/releases"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
 // Renewed is a provider whose given values differed from the values in the cluster.
 type Renewed struct {
-	Provider
+	releases.Provider
 	// Variables that changed, and Objects of the cluster that got their values.
 	Variables, Objects []string
 	// Restarted are the Deployments that were started again, because they read what changed only when they start.
 	Restarted []string
 }
 
+// NeedsValuesError says that values are needed which were to be kept: a provider that has them has to be applied.
+type NeedsValuesError struct {
+	Provider releases.Provider
+	Names    []string
+}
+
+// Error names the provider and the variables.
+func (e *NeedsValuesError) Error() string {
+	return fmt.Sprintf("%s has to be applied, and needs %s for it", e.Provider, strings.Join(e.Names, ", "))
+}
+
 // renewal is what has to be done about one provider that runs, where the values of its variables have changed.
 type renewal struct {
-	provider  Provider
+	provider  releases.Provider
 	variables []string
 	objects   []*unstructured.Unstructured
 	restart   []kube.Key
@@ -39,7 +51,7 @@ type renewal struct {
 
 // renewals are the providers that run and whose variables have other values now. Of variables that an earlier run gave, and this one does
 // not, nothing is changed; where something else has to be applied, that is an error, which would otherwise take them away.
-func (m *Manager) renewals(ctx context.Context, source *Source, providers []Provider, todo *plan) ([]renewal, error) {
+func (m *Manager) renewals(ctx context.Context, source *releases.Source, providers []releases.Provider, todo *plan) ([]renewal, error) {
 	held, err := m.Held(ctx)
 	if err != nil {
 		return nil, err
@@ -68,71 +80,50 @@ func (p *plan) leaves(components repository.Components) bool {
 // Anything else applies all of its objects, so that only Deployments that the apply does not change have to be restarted.
 func (m *Manager) renewal(
 	ctx context.Context,
-	source *Source,
-	p Provider,
+	source *releases.Source,
+	p releases.Provider,
 	held *Held,
 	todo *plan,
 	components repository.Components,
 ) (*renewal, error) {
 	left := todo.leaves(components)
-	given, named, err := source.given(ctx, p)
+	given, named, err := source.Given(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	changed, known := held.changed(p, given)
-	kept := slices.DeleteFunc(slices.Clone(source.options.Kept), func(name string) bool { _, ok := named[name]; return !ok })
-	dropped := slices.DeleteFunc(held.dropped(p, named, given), func(name string) bool { return slices.Contains(kept, name) })
-	if len(kept) > 0 && !left {
-		return nil, &NeedsValuesError{Provider: p, Names: kept}
+	v := variables{provider: p, given: given, left: left}
+	v.changed, v.known = held.changed(p, given)
+	v.kept = slices.DeleteFunc(slices.Clone(source.Kept()), func(name string) bool { _, ok := named[name]; return !ok })
+	v.dropped = slices.DeleteFunc(held.dropped(p, named, given), func(name string) bool { return slices.Contains(v.kept, name) })
+	if len(v.kept) > 0 && !left {
+		return nil, &NeedsValuesError{Provider: p, Names: v.kept}
 	}
-	if len(dropped) > 0 && (!left || len(changed) > 0) {
+	if len(v.dropped) > 0 && (!left || len(v.changed) > 0) {
 		return nil, diag.Errorf(
 			"export it, or say under `variables:` of the provider in fleet.yaml where it comes from; `value: \"\"` takes it away",
-			"%s was given a value for %s by an earlier run, and this run has none", p, strings.Join(dropped, ", "))
+			"%s was given a value for %s by an earlier run, and this run has none", p, strings.Join(v.dropped, ", "))
 	}
-	if !left && len(changed) == 0 {
+	if !left && len(v.changed) == 0 {
 		return nil, nil
 	}
-	parts, err := source.fromVariables(ctx, p, components.TargetNamespace())
+	parts, err := source.FromVariables(ctx, p, components.TargetNamespace())
 	if err != nil {
 		return nil, err
 	}
-	r := &renewal{provider: p, variables: changed}
+	r := &renewal{provider: p, variables: v.changed}
 	var differing []string
 	for _, part := range parts {
-		if touches(part.variables, kept) {
-			there, err := m.kube.Exists(ctx, part.GroupVersionKind(), kube.RefOf(part.Unstructured).Key)
-			if err != nil {
-				return nil, fmt.Errorf("look at %s: %w", kube.RefOf(part.Unstructured), err)
-			}
-			if !there || touches(part.variables, changed) {
-				return nil, &NeedsValuesError{Provider: p, Names: kept}
-			}
-			continue
-		}
-		if touches(part.variables, dropped) {
-			continue
-		}
-		differs := known && touches(part.variables, changed)
-		// A Deployment that somebody has changed by hand stays so until its variables change, as far as anybody knows what they were.
-		unknown := !known && touches(part.variables, slices.Collect(maps.Keys(given)))
-		if left && (part.GroupVersionKind() != deploymentKind || unknown) {
-			if differs, err = m.differs(ctx, part.Unstructured); err != nil {
-				return nil, err
-			}
-		}
-		if differs && left && !known {
-			if err := m.mayHoldMore(ctx, p, part, given); err != nil {
-				return nil, err
-			}
+		differs, err := m.outdated(ctx, part, v)
+		if err != nil {
+			return nil, err
 		}
 		if differs {
 			r.objects = append(r.objects, part.Unstructured)
-			differing = append(differing, part.variables...)
+			differing = append(differing, part.Variables...)
 		}
 	}
 	r.restart = readersOf(components, r.objects)
-	if known {
+	if v.known {
 		r.restart = append(r.restart, pendingOf(held.Providers[p.Label()], components)...)
 	}
 	if !left {
@@ -149,10 +140,51 @@ func (m *Manager) renewal(
 	return r, nil
 }
 
+// variables are what a run knows of the variables of a provider.
+type variables struct {
+	provider releases.Provider
+	given    map[string]string
+	// changed have other values than in the run before, if that is known. The cluster keeps the values of kept. An earlier run gave values
+	// for dropped, and this run does not.
+	changed, kept, dropped []string
+	known                  bool
+	left                   bool // this run does nothing else to the provider
+}
+
+// outdated tells whether the cluster's object has other values than part, which is to be applied because of that.
+func (m *Manager) outdated(ctx context.Context, part releases.Valued, v variables) (bool, error) {
+	if touches(part.Variables, v.kept) {
+		there, err := m.kube.Exists(ctx, part.GroupVersionKind(), kube.RefOf(part.Unstructured).Key)
+		if err != nil {
+			return false, fmt.Errorf("look at %s: %w", kube.RefOf(part.Unstructured), err)
+		}
+		if !there || touches(part.Variables, v.changed) {
+			return false, &NeedsValuesError{Provider: v.provider, Names: v.kept}
+		}
+		return false, nil
+	}
+	if touches(part.Variables, v.dropped) {
+		return false, nil
+	}
+	differs := v.known && touches(part.Variables, v.changed)
+	// A Deployment that somebody has changed by hand stays so until its variables change, as far as anybody knows what they were.
+	unknown := !v.known && touches(part.Variables, slices.Collect(maps.Keys(v.given)))
+	if v.left && (part.GroupVersionKind() != kube.DeploymentKind || unknown) {
+		var err error
+		if differs, err = m.differs(ctx, part.Unstructured); err != nil {
+			return false, err
+		}
+	}
+	if differs && v.left && !v.known {
+		return true, m.mayHoldMore(ctx, v.provider, part, v.given)
+	}
+	return differs, nil
+}
+
 // mayHoldMore refuses to apply an existing object with defaults for variables that this run does not get. An earlier run may have got
 // values for them, which are recorded nowhere else, and the defaults would overwrite them.
-func (m *Manager) mayHoldMore(ctx context.Context, p Provider, part valued, given map[string]string) error {
-	lost := slices.DeleteFunc(slices.Clone(part.variables), func(name string) bool { _, ok := given[name]; return ok })
+func (m *Manager) mayHoldMore(ctx context.Context, p releases.Provider, part releases.Valued, given map[string]string) error {
+	lost := slices.DeleteFunc(slices.Clone(part.Variables), func(name string) bool { _, ok := given[name]; return ok })
 	if len(lost) == 0 {
 		return nil
 	}
@@ -177,7 +209,7 @@ func touches(names, others []string) bool {
 // pendingOf are the Deployments that a run which was killed has not started again.
 func pendingOf(known *HeldProvider, components repository.Components) []kube.Key {
 	var keys []kube.Key
-	for _, key := range keysOf(pointers(components.Objs())) {
+	for _, key := range kube.DeploymentKeys(kube.Pointers(components.Objs())) {
 		if slices.Contains(known.Restart, key.String()) {
 			keys = append(keys, key)
 		}
@@ -219,7 +251,7 @@ func (m *Manager) renew(ctx context.Context, r renewal) (*Renewed, error) {
 	}
 	for _, c := range changes {
 		result.Objects = append(result.Objects, c.Ref.String())
-		if c.Kind == deploymentKind.Kind && c.Action == kube.Configured {
+		if c.Kind == kube.DeploymentKind.Kind && c.Action == kube.Configured {
 			delete(restart, c.Key.String()) // it has been, by what changed in itself
 			result.Restarted = append(result.Restarted, c.Key.String())
 		}
@@ -238,26 +270,26 @@ func (m *Manager) renew(ctx context.Context, r renewal) (*Renewed, error) {
 }
 
 // keepHeld keeps which values the providers have now.
-func (m *Manager) keepHeld(ctx context.Context, source *Source, providers []Provider, origins map[string]Origin) error {
+func (m *Manager) keepHeld(ctx context.Context, source *releases.Source, providers []releases.Provider, origins map[string]Origin) error {
 	type entry struct {
-		provider Provider
+		provider releases.Provider
 		given    map[string]string
 		secrets  map[string]bool
 	}
 	var entries []entry
 	for _, p := range providers {
-		given, _, err := source.given(ctx, p)
+		given, _, err := source.Given(ctx, p)
 		if err != nil {
 			return err
 		}
 		e := entry{provider: p, given: given, secrets: map[string]bool{}}
 		if len(given) > 0 {
-			parts, err := source.fromVariables(ctx, p, HeldKey.Namespace) // whichever it is: only the kinds are looked at
+			parts, err := source.FromVariables(ctx, p, HeldKey.Namespace) // whichever it is: only the kinds are looked at
 			if err != nil {
 				return err
 			}
 			for _, part := range parts {
-				for _, name := range part.variables {
+				for _, name := range part.Variables {
 					e.secrets[name] = e.secrets[name] || part.GetKind() == "Secret"
 				}
 			}

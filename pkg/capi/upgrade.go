@@ -7,38 +7,16 @@ import (
 	"slices"
 	"time"
 
-	"github.com/blang/semver/v4"
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/util/version"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/cluster"
-	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/config"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/repository"
 
+	"github.com/fleetctl/fleetctl/pkg/capi/internal/messages"
+	"github.com/fleetctl/fleetctl/pkg/capi/releases"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
-
-// Upgrade is a provider, or cert-manager, that runs in another version than is wanted.
-type Upgrade struct {
-	// Provider with the version that is wanted; its type is empty for cert-manager.
-	Provider
-	// From is the version that runs.
-	From string
-}
-
-// String is "core provider cluster-api v1.13.1 to v1.14.2".
-func (u Upgrade) String() string {
-	if u.isCertManager() {
-		return fmt.Sprintf("%s %s to %s", certManager, u.From, u.Version)
-	}
-	p := u.Provider
-	p.Version = u.From
-	return fmt.Sprintf("%s to %s", p, u.Version)
-}
-
-func (u Upgrade) isCertManager() bool { return u.Type == "" && u.Name == certManager }
 
 // providerPatience is how long an upgraded provider may take until it is healthy.
 const providerPatience = 5 * time.Minute
@@ -46,7 +24,7 @@ const providerPatience = 5 * time.Minute
 // Upgrades are the providers, and cert-manager, that the cluster has in other versions than providers and source say, in the order in which
 // they would be upgraded: cert-manager, core, bootstrap, control plane, infrastructure and the rest. These upgrades are errors: to a
 // version older than the running one, to versions whose contracts do not fit together, and over too many versions at once.
-func (m *Manager) Upgrades(ctx context.Context, source *Source, providers []Provider) ([]Upgrade, error) {
+func (m *Manager) Upgrades(ctx context.Context, source *releases.Source, providers []releases.Provider) ([]releases.Upgrade, error) {
 	todo, err := m.plan(ctx, source, providers)
 	if err != nil {
 		return nil, err
@@ -55,13 +33,13 @@ func (m *Manager) Upgrades(ctx context.Context, source *Source, providers []Prov
 }
 
 // checkUpgrades judges a plan's upgrades before anything is changed, all of them at once; clusterctl does it again, one after the other.
-func (m *Manager) checkUpgrades(ctx context.Context, source *Source, providers []Provider, todo *plan) error {
+func (m *Manager) checkUpgrades(ctx context.Context, source *releases.Source, providers []releases.Provider, todo *plan) error {
 	if len(todo.upgrades) == 0 {
 		return nil
 	}
 	var against []error
 	for _, u := range todo.upgrades {
-		against = append(against, CheckUpgrade(u))
+		against = append(against, releases.CheckUpgrade(u))
 	}
 	if err := errors.Join(against...); err != nil {
 		return err
@@ -70,7 +48,7 @@ func (m *Manager) checkUpgrades(ctx context.Context, source *Source, providers [
 	group, readCtx := errgroup.WithContext(ctx)
 	for i, p := range providers {
 		group.Go(func() (err error) {
-			contracts[i], err = source.contractOf(readCtx, p)
+			contracts[i], err = source.Contract(readCtx, p)
 			return err
 		})
 	}
@@ -79,92 +57,22 @@ func (m *Manager) checkUpgrades(ctx context.Context, source *Source, providers [
 	}
 	for i, p := range providers {
 		switch {
-		case fits(p.Type, contracts[i]):
-		case p.Type == Core:
+		case releases.Fits(p.Type, contracts[i]):
+		case p.Type == releases.Core:
 			against = append(against, diag.Errorf("choose a version with that contract; another release of fleetctl may know another one",
-				"%s has the contract %s: this fleetctl upgrades to %s", p, contracts[i], coreContract))
+				"%s has the contract %s: this fleetctl upgrades to %s", p, contracts[i], releases.CoreContract))
 		default:
-			against = append(against, diag.Errorf("choose a version of it that has the contract "+coreContract,
+			against = append(against, diag.Errorf("choose a version of it that has the contract "+releases.CoreContract,
 				"%s has the contract %s, which this Cluster API does not work with", p, contracts[i]))
 		}
 	}
 	return errors.Join(against...)
 }
 
-// coreContract is the contract to which clusterctl's library brings a core provider. compatibleContracts are the contracts that other
-// providers beside it may have.
-var (
-	coreContract        = clusterv1.GroupVersion.Version
-	compatibleContracts = []string{coreContract, "v1beta1"}
-)
-
-// fits tells whether a provider with that contract works with this Cluster API.
-func fits(of ProviderType, contract string) bool {
-	return contract == coreContract || of != Core && slices.Contains(compatibleContracts, contract)
-}
-
-// CheckUpgrade refuses a downgrade, and a step that skips a version which Cluster API does not allow to be skipped, whatever else is
-// installed.
-func CheckUpgrade(u Upgrade) error {
-	from, err := semver.ParseTolerant(u.From)
-	if err != nil {
-		return fmt.Errorf("upgrade %s: %w", u, err)
-	}
-	to, err := semver.ParseTolerant(u.Version)
-	if err != nil {
-		return fmt.Errorf("upgrade %s: %w", u, err)
-	}
-	if to.LT(from) {
-		return diag.Errorf("put "+u.From+
-			" or a newer version into fleet.yaml: what runs has stored its objects in its own way, and an older one may not read them",
-			"%s: there is no way back to an older version", u)
-	}
-	const mostMinors = 3
-	if OfCore(u.Provider) && from.GE(semver.MustParse("1.10.0")) && to.Minor > from.Minor+mostMinors {
-		return diag.Errorf(fmt.Sprintf("go to v%d.%d first", from.Major, from.Minor+mostMinors),
-			"%s: Cluster API is upgraded by %d minor versions at most", u, mostMinors)
-	}
-	return nil
-}
-
-// OfCore tells whether a provider is a part of Cluster API itself, whose parts are released together.
-func OfCore(p Provider) bool {
-	return p.Type == Core || p.Name == config.KubeadmBootstrapProviderName && (p.Type == Bootstrap || p.Type == ControlPlane)
-}
-
-// SameMinor tells whether two versions differ in the patch alone. What is no version differs from nothing.
-func SameMinor(a, b string) bool {
-	x, errX := semver.ParseTolerant(a)
-	y, errY := semver.ParseTolerant(b)
-	return errX != nil || errY != nil || x.Major == y.Major && x.Minor == y.Minor
-}
-
-// contractOf is Cluster API's contract that a version of a provider implements.
-func (s *Source) contractOf(ctx context.Context, p Provider) (string, error) {
-	client, err := s.client(ctx, p)
-	if err != nil {
-		return "", err
-	}
-	metadata, err := client.Metadata(p.Version).Get(ctx)
-	if err != nil {
-		return "", diag.Wrap("read the metadata of "+p.String(), err, "")
-	}
-	number, err := version.ParseSemantic(p.Version)
-	if err != nil {
-		return "", fmt.Errorf("read the version of %s: %w", p, err)
-	}
-	series := metadata.GetReleaseSeriesForVersion(number)
-	if series == nil {
-		return "", diag.Errorf("check the version, or the url of the provider in fleet.yaml",
-			"the metadata of %s does not know its release series", p)
-	}
-	return series.Contract, nil
-}
-
 // upgrade brings what runs to the wanted versions, one after the other, each healthy before the next: first cert-manager, then the
 // providers in clusterctl's order. If it is killed at any point, it can be run again. clusterctl enters a provider's new version in the
 // inventory after it has applied all its objects. A provider that is entered and not healthy is completed before the next one.
-func (m *Manager) upgrade(ctx context.Context, source *Source, todo *plan, run *installation) error {
+func (m *Manager) upgrade(ctx context.Context, source *releases.Source, todo *plan, run *installation) error {
 	last := -1 // the last of todo.wanted that is upgraded
 	for i, components := range todo.wanted {
 		if todo.upgradeOf(components) != nil {
@@ -208,7 +116,7 @@ func (m *Manager) upgradeProvider(
 	ctx context.Context,
 	upgrader cluster.ProviderUpgrader,
 	components repository.Components,
-	step Upgrade,
+	step releases.Upgrade,
 	run *installation,
 ) error {
 	if run.podsRun != nil {
@@ -216,7 +124,7 @@ func (m *Manager) upgradeProvider(
 			return err
 		}
 	}
-	stop := listen(run.detail)
+	stop := messages.Listen(run.detail)
 	defer stop()
 	entry := components.InventoryObject()
 	item := cluster.UpgradeItem{Provider: entry, NextVersion: step.Version}
@@ -243,7 +151,7 @@ func (m *Manager) healthy(ctx context.Context, components repository.Components,
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, providerPatience, fmt.Errorf("it is not healthy after %s", providerPatience))
 	defer cancel()
-	if err := m.kube.WaitDeploymentsReady(ctx, keysOf(pointers(components.Objs())), run.detail); err != nil {
+	if err := m.kube.WaitDeploymentsReady(ctx, kube.DeploymentKeys(kube.Pointers(components.Objs())), run.detail); err != nil {
 		return err
 	}
 	run.detail("waiting until the webhooks answer")
@@ -251,9 +159,9 @@ func (m *Manager) healthy(ctx context.Context, components repository.Components,
 }
 
 // upgradeOf is the step of a provider; nil where it is to stay.
-func (p *plan) upgradeOf(components repository.Components) *Upgrade {
-	i := slices.IndexFunc(p.upgrades, func(u Upgrade) bool {
-		return !u.isCertManager() && u.Name == components.Name() && u.clusterctlType() == components.Type()
+func (p *plan) upgradeOf(components repository.Components) *releases.Upgrade {
+	i := slices.IndexFunc(p.upgrades, func(u releases.Upgrade) bool {
+		return !u.IsCertManager() && u.Name == components.Name() && u.ClusterctlType() == components.Type()
 	})
 	if i < 0 {
 		return nil
@@ -279,7 +187,7 @@ func (m *Manager) upgradeCertManager(ctx context.Context, todo *plan, run *insta
 	if err != nil {
 		return fmt.Errorf("list its objects: %w", err)
 	}
-	if err := m.remove(ctx, old, func(ref kube.Ref) bool { return ref.GroupVersionKind == deploymentKind }); err != nil {
+	if err := m.remove(ctx, old, func(ref kube.Ref) bool { return ref.GroupVersionKind == kube.DeploymentKind }); err != nil {
 		return err
 	}
 	certs := &plan{certs: todo.certs, applyCerts: true, ownCerts: true}

@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetctl/fleetctl/pkg/capi/releases"
+	"github.com/fleetctl/fleetctl/pkg/capi/releases/releasestest"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
@@ -35,14 +37,14 @@ func addRelease(t *testing.T, root, label, version string, replace ...string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		writeFile(t, filepath.Join(root, label, version, e.Name()), strings.NewReplacer(replace...).Replace(string(content)))
+		releasestest.WriteFile(t, filepath.Join(root, label, version, e.Name()), strings.NewReplacer(replace...).Replace(string(content)))
 	}
 }
 
 var labels = []string{"cluster-api", "bootstrap-kubeadm", "control-plane-kubeadm", "infrastructure-docker"}
 
 // withVersion are providers, all of them in one version.
-func withVersion(providers []Provider, version string) []Provider {
+func withVersion(providers []releases.Provider, version string) []releases.Provider {
 	all := slices.Clone(providers)
 	for i := range all {
 		all[i].Version = version
@@ -54,19 +56,21 @@ func withVersion(providers []Provider, version string) []Provider {
 type upgradeBed struct {
 	*Manager
 	c        *kube.Client
-	source   *Source
-	old, new []Provider
+	source   *releases.Source
+	root     string // of its repository
+	old, new []releases.Provider
 	machine  *unstructured.Unstructured
 }
 
 func newUpgradeBed(ctx context.Context, t *testing.T) *upgradeBed {
 	t.Helper()
-	m, c, source := newManagement(t)
+	root := newRepository(t)
+	m, c, source := newManagementFrom(t, root)
 	for _, label := range labels {
-		addRelease(t, source.repository, label, "v1.14.1", ":v1\"", ":v0\"", "--v=${LOG_LEVEL:=0}", "--gone-later")
+		addRelease(t, root, label, "v1.14.1", ":v1\"", ":v0\"", "--v=${LOG_LEVEL:=0}", "--gone-later")
 	}
 	wanted := resolve(t, source, allProviders)
-	b := &upgradeBed{Manager: m, c: c, source: source, new: wanted, old: withVersion(wanted, "v1.14.1")}
+	b := &upgradeBed{Manager: m, c: c, source: source, root: root, new: wanted, old: withVersion(wanted, "v1.14.1")}
 	if _, err := m.Install(ctx, source, InstallOptions{Providers: b.old}); err != nil {
 		t.Fatal(err)
 	}
@@ -81,8 +85,10 @@ func newUpgradeBed(ctx context.Context, t *testing.T) *upgradeBed {
 }
 
 // install is Install that may upgrade; kept is how often it asked before.
-func (b *upgradeBed) install(ctx context.Context, source *Source, providers []Provider) (result *InstallResult, kept int, err error) {
-	result, err = b.Install(ctx, source, InstallOptions{Providers: providers, BeforeUpgrade: func(context.Context, []Upgrade) error {
+func (b *upgradeBed) install(
+	ctx context.Context, source *releases.Source, providers []releases.Provider,
+) (result *InstallResult, kept int, err error) {
+	result, err = b.Install(ctx, source, InstallOptions{Providers: providers, BeforeUpgrade: func(context.Context, []releases.Upgrade) error {
 		kept++
 		return nil
 	}})
@@ -168,7 +174,7 @@ func TestUpgradeKeepsTuning(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	b := newUpgradeBed(ctx, t)
-	tuned := newTestSource(t, SourceOptions{Repository: b.source.repository, Tuning: []kube.Tuning{
+	tuned := newSource(t, releases.SourceOptions{Repository: b.root, Tuning: []kube.Tuning{
 		{Manager: "infrastructuredocker-manager", Flags: map[string]int{"kube-api-qps": 5}, Limits: map[string]string{"memory": "1Gi"}},
 	}})
 	result, _, err := b.install(ctx, tuned, b.new)
@@ -179,7 +185,7 @@ func TestUpgradeKeepsTuning(t *testing.T) {
 		c.Resources.Limits.Memory().IsZero() {
 		t.Errorf("it is not tuned: %v", c)
 	}
-	if _, _, err := b.install(ctx, newTestSource(t, SourceOptions{Repository: b.source.repository}), b.new); err != nil {
+	if _, _, err := b.install(ctx, newSource(t, releases.SourceOptions{Repository: b.root}), b.new); err != nil {
 		t.Fatal(err)
 	}
 	if c := b.manager(t, "infrastructuredocker").Spec.Template.Spec.Containers[0]; slices.Contains(c.Args, "--kube-api-qps=5") ||
@@ -194,8 +200,8 @@ func TestUpgradeStops(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	b := newUpgradeBed(ctx, t)
-	addRelease(t, b.source.repository, "bootstrap-kubeadm", "v1.14.3", "example.com/bootstrapkubeadm:v1", brokenImage)
-	addRelease(t, b.source.repository, "bootstrap-kubeadm", "v1.14.4")
+	addRelease(t, b.root, "bootstrap-kubeadm", "v1.14.3", "example.com/bootstrapkubeadm:v1", brokenImage)
+	addRelease(t, b.root, "bootstrap-kubeadm", "v1.14.4")
 	broken := slices.Clone(b.new)
 	broken[1].Version = "v1.14.3"
 	short, stop := context.WithTimeout(ctx, 15*time.Second)
@@ -267,14 +273,14 @@ func TestUpgradeFits(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	b := newUpgradeBed(ctx, t)
-	addRelease(t, b.source.repository, "infrastructure-docker", "v0.3.0")
-	addRelease(t, b.source.repository, "cluster-api", "v1.18.0")
+	addRelease(t, b.root, "infrastructure-docker", "v0.3.0")
+	addRelease(t, b.root, "cluster-api", "v1.18.0")
 	for label, content := range map[string]string{
 		"infrastructure-docker/v1.15.0": "releaseSeries:\n- {major: 1, minor: 15, contract: v1alpha4}\n",
 		"cluster-api/v1.18.0":           "releaseSeries:\n- {major: 1, minor: 18, contract: v1beta2}\n",
 	} {
-		addRelease(t, b.source.repository, filepath.Dir(label), filepath.Base(label))
-		writeFile(t, filepath.Join(b.source.repository, filepath.FromSlash(label), "metadata.yaml"),
+		addRelease(t, b.root, filepath.Dir(label), filepath.Base(label))
+		releasestest.WriteFile(t, filepath.Join(b.root, filepath.FromSlash(label), "metadata.yaml"),
 			"apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\n"+content)
 	}
 	for _, c := range []struct {
@@ -300,15 +306,15 @@ func TestUpgradeBesideOthers(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	b := newUpgradeBed(ctx, t)
-	aws := newTestSource(t, SourceOptions{
-		Repository: b.source.repository,
+	aws := newSource(t, releases.SourceOptions{
+		Repository: b.root,
 		Variables:  map[string]string{"AWS_B64ENCODED_CREDENTIALS": "c2VjcmV0"},
 	})
-	with := append(slices.Clone(b.old), Provider{Name: "aws", Type: Infrastructure, Version: "v1.14.2"})
+	with := append(slices.Clone(b.old), releases.Provider{Name: "aws", Type: releases.Infrastructure, Version: "v1.14.2"})
 	if _, err := b.Install(ctx, aws, InstallOptions{Providers: with}); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.RemoveAll(filepath.Join(b.source.repository, "infrastructure-aws")); err != nil {
+	if err := os.RemoveAll(filepath.Join(b.root, "infrastructure-aws")); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := b.install(ctx, b.source, b.new); err != nil {
@@ -322,8 +328,8 @@ func TestUpgradeCertManager(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	b := newUpgradeBed(ctx, t)
-	newer := filepath.Join(b.source.repository, "cert-manager", "v1.12.0", "cert-manager.yaml")
-	writeFile(t, newer, strings.ReplaceAll(testCertManager, "webhook:v1.11.5", "webhook:v1.12.0"))
+	newer := filepath.Join(b.root, "cert-manager", "v1.12.0", "cert-manager.yaml")
+	releasestest.WriteFile(t, newer, strings.ReplaceAll(releasestest.CertManager, "webhook:v1.11.5", "webhook:v1.12.0"))
 	leftover := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "cert-manager", Name: "of-old-only", Labels: map[string]string{
 		"clusterctl.cluster.x-k8s.io": "", "clusterctl.cluster.x-k8s.io/core": "cert-manager",
 	}}}
@@ -337,7 +343,7 @@ func TestUpgradeCertManager(t *testing.T) {
 		t.Fatal(err)
 	}
 	uid := certificate.GetUID()
-	source := newTestSource(t, SourceOptions{Repository: b.source.repository, CertManagerVersion: "v1.12.0"})
+	source := newSource(t, releases.SourceOptions{Repository: b.root, CertManagerVersion: "v1.12.0"})
 	result, kept, err := b.install(ctx, source, b.old)
 	if err != nil || kept != 1 || len(result.Upgraded) != 1 || result.Upgraded[0].String() != "cert-manager v1.11.5 to v1.12.0" {
 		t.Fatalf("%+v, %v", result, err)
@@ -363,15 +369,17 @@ func TestUpgradeCertManager(t *testing.T) {
 func TestUpgradeHalted(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	m, _, source := newManagement(t)
+	root := newRepository(t)
+	m, _, source := newManagementFrom(t, root)
 	for _, label := range labels {
-		addRelease(t, source.repository, label, "v1.14.1", ":v1\"", ":v0\"")
+		addRelease(t, root, label, "v1.14.1", ":v1\"", ":v0\"")
 	}
 	wanted := resolve(t, source, allProviders)
 	asked := 0
 	for _, version := range []string{"v1.14.1", "v1.14.2", "v1.14.2"} {
 		_, err := m.Install(ctx, source, InstallOptions{
-			Providers: withVersion(wanted, version), Halted: true, BeforeUpgrade: func(context.Context, []Upgrade) error { asked++; return nil },
+			Providers: withVersion(wanted, version), Halted: true,
+			BeforeUpgrade: func(context.Context, []releases.Upgrade) error { asked++; return nil },
 		})
 		if err != nil {
 			t.Fatalf("%s: %v", version, err)

@@ -3,7 +3,6 @@ package capi
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -19,16 +18,17 @@ import (
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/repository"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/fleetctl/fleetctl/pkg/capi/releases"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
 // upgrader is clusterctl's, with the components of todo and no others to choose from, applied as Install applies them.
-func (m *Manager) upgrader(ctx context.Context, source *Source, todo *plan) (cluster.ProviderUpgrader, error) {
+func (m *Manager) upgrader(ctx context.Context, source *releases.Source, todo *plan) (cluster.ProviderUpgrader, error) {
 	r := &upgradeRepositories{source: source, wanted: map[string]repository.Components{}, unlisted: map[string]*clusterctlv1.Metadata{}}
 	for _, components := range todo.wanted {
 		r.wanted[components.ManifestLabel()] = components
 	}
-	providers := slices.Clone(source.options.Providers)
+	var unlisted []releases.Provider
 	for _, entry := range todo.inventory {
 		if r.wanted[entry.ManifestLabel()] != nil {
 			continue
@@ -39,9 +39,9 @@ func (m *Manager) upgrader(ctx context.Context, source *Source, todo *plan) (clu
 		}
 		r.unlisted[entry.ManifestLabel()] = metadata
 		// clusterctl asks for a provider's place before it asks for its repository, and knows that of some names only.
-		providers = append(providers, Provider{Name: entry.ProviderName, Type: typeOf(entry.GetProviderType()), URL: noPlace})
+		unlisted = append(unlisted, releases.Provider{Name: entry.ProviderName, Type: releases.TypeOf(entry.GetProviderType()), URL: noPlace})
 	}
-	configuration, err := newConfig(config.NewMemoryReader(), source.variables, providers) //nolint:contextcheck // it asks nobody
+	configuration, err := source.ConfigWith(unlisted) //nolint:contextcheck // it asks nobody
 	if err != nil {
 		return nil, err
 	}
@@ -72,14 +72,14 @@ func (m *Manager) metadataOf(ctx context.Context, entry clusterctlv1.Provider) (
 				continue
 			}
 			known = true
-			if slices.Contains(compatibleContracts, "v"+name) {
+			if releases.Fits(releases.Infrastructure, "v"+name) {
 				newest = max(newest, "v"+name)
 			}
 		}
 	}
 	contract := newest
 	if !known {
-		contract = coreContract
+		contract = releases.CoreContract
 	}
 	metadata := &clusterctlv1.Metadata{ReleaseSeries: []clusterctlv1.ReleaseSeries{{
 		Major: int32(number.Major()), Minor: int32(number.Minor()), Contract: contract, //nolint:gosec // versions are small numbers
@@ -89,7 +89,7 @@ func (m *Manager) metadataOf(ctx context.Context, entry clusterctlv1.Provider) (
 
 // upgradeRepositories are the repositories of an upgrade: each has the one version of its provider that is wanted.
 type upgradeRepositories struct {
-	source   *Source
+	source   *releases.Source
 	wanted   map[string]repository.Components
 	unlisted map[string]*clusterctlv1.Metadata
 }
@@ -109,7 +109,8 @@ func (r *upgradeRepositories) client(
 	if components == nil {
 		return nil, fmt.Errorf("%s is no part of this upgrade", label)
 	}
-	released, err := r.source.client(ctx, Provider{Name: p.Name(), Type: typeOf(p.Type()), Version: components.Version()})
+	provider := releases.Provider{Name: p.Name(), Type: releases.TypeOf(p.Type()), Version: components.Version()}
+	released, err := r.source.Repository(ctx, provider)
 	if err != nil {
 		return nil, err
 	}
@@ -213,7 +214,7 @@ func stopped(deployment *unstructured.Unstructured) bool {
 // stoppedOf are the Deployments of a provider that an upgrade has stopped.
 func stoppedOf(components repository.Components, deployments kube.Objects) []*unstructured.Unstructured {
 	var found []*unstructured.Unstructured
-	for _, key := range keysOf(pointers(components.Objs())) {
+	for _, key := range kube.DeploymentKeys(kube.Pointers(components.Objs())) {
 		if d := deployments[key]; d != nil && stopped(d) {
 			found = append(found, d)
 		}
@@ -229,7 +230,7 @@ func (c *applyingClient) apply(ctx context.Context, obj *unstructured.Unstructur
 }
 
 // certManagerNamespaces are the namespaces of cert-manager's objects.
-var certManagerNamespaces = []string{certManager, metav1.NamespaceSystem}
+var certManagerNamespaces = []string{releases.CertManager, metav1.NamespaceSystem}
 
 // preserved tells whether an object stays when its provider is upgraded: without its CRD or its namespace, all objects of them would be
 // lost.

@@ -1,11 +1,9 @@
 package capi
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -16,7 +14,6 @@ import (
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/repository"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
@@ -26,82 +23,6 @@ const (
 	restartOwner = kube.FieldManager + "-restart"
 	restartMark  = "fleetctl.dev/restarted-at"
 )
-
-// valued is an object of a provider that has variables in it, with their names.
-type valued struct {
-	*unstructured.Unstructured
-	variables []string
-}
-
-var documentStart = regexp.MustCompile(`(?m)^---(\s|$)`)
-
-// documents are the chosen documents of a file.
-func documents(content []byte, chosen func(doc []byte) bool) [][]byte {
-	var all [][]byte
-	starts := append(documentStart.FindAllIndex(content, -1), []int{len(content)})
-	begin := 0
-	for _, at := range starts {
-		if doc := content[begin:at[0]]; chosen(doc) {
-			all = append(all, doc)
-		}
-		begin = at[0]
-	}
-	return all
-}
-
-func namesVariables(doc []byte) bool { return bytes.Contains(doc, []byte("${")) }
-
-// given are the values of the variables that the components of p name, as far as this Source was given any.
-func (s *Source) given(ctx context.Context, p Provider) (map[string]string, map[string]*string, error) {
-	named, err := s.namedBy(ctx, p)
-	if err != nil {
-		return nil, nil, err
-	}
-	given := map[string]string{}
-	for name := range named {
-		if value, ok := s.options.Variables[name]; ok && !slices.Contains(s.options.Kept, name) {
-			given[name] = value
-		}
-	}
-	return given, named, nil
-}
-
-// fromVariables are the objects of p that have variables in them, filled in and tuned.
-func (s *Source) fromVariables(ctx context.Context, p Provider, namespace string) ([]valued, error) {
-	r, err := s.screened(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.checkFilled(r); err != nil {
-		return nil, diag.Wrap("read the components of "+p.String(), err, "")
-	}
-	var all []valued
-	fill := newProcessor()
-	for _, doc := range documents(r.manifest.YAML, namesVariables) {
-		names, err := fill.GetVariables(doc)
-		if err != nil {
-			return nil, fmt.Errorf("read the variables of %s: %w", p, err)
-		}
-		components, err := repository.NewComponents(repository.ComponentsInput{
-			Provider: r.provider, ConfigClient: s.config, Processor: fill, RawYaml: doc,
-			Options: repository.ComponentsOptions{Version: r.manifest.Version, TargetNamespace: namespace},
-		})
-		if err != nil {
-			return nil, diag.Wrap("read the components of "+p.String(), &quotingError{s.hiding(err)}, "")
-		}
-		if err := tune(components, s.options.Tuning); err != nil {
-			return nil, err
-		}
-		objects := components.Objs()
-		pin(pointers(objects), s.pinned())
-		for i := range objects {
-			if objects[i].GetKind() != "Namespace" {
-				all = append(all, valued{&objects[i], names})
-			}
-		}
-	}
-	return all, nil
-}
 
 // differs tells whether applying obj would change the object in the cluster.
 func (m *Manager) differs(ctx context.Context, obj *unstructured.Unstructured) (bool, error) {
@@ -133,7 +54,7 @@ func readersOf(components repository.Components, objects []*unstructured.Unstruc
 	var keys []kube.Key
 	for _, obj := range components.Objs() {
 		d := &appsv1.Deployment{}
-		if obj.GroupVersionKind() != deploymentKind || runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, d) != nil {
+		if obj.GroupVersionKind() != kube.DeploymentKind || runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, d) != nil {
 			continue
 		}
 		reads := slices.ContainsFunc(objects, func(o *unstructured.Unstructured) bool {

@@ -17,6 +17,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/fleetctl/fleetctl/pkg/capi/releases"
+	"github.com/fleetctl/fleetctl/pkg/capi/releases/releasestest"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
@@ -64,15 +66,16 @@ type valuesBed struct {
 	manage    *Manager
 	client    *kube.Client
 	root      string
-	providers []Provider
+	providers []releases.Provider
 }
 
 func newValuesBed(t *testing.T) *valuesBed {
-	m, c, source := newManagement(t)
-	b := &valuesBed{T: t, manage: m, client: c, root: source.repository}
-	writeFile(t, filepath.Join(b.root, "infrastructure-aws", "v1.14.2", "infrastructure-components.yaml"),
-		strings.ReplaceAll(testComponents, "NAME", "infrastructureaws")+testSecret+testReaders)
-	b.providers = resolve(t, source, []Provider{{Name: "aws"}})
+	root := newRepository(t)
+	m, c, source := newManagementFrom(t, root)
+	b := &valuesBed{T: t, manage: m, client: c, root: root}
+	releasestest.WriteFile(t, filepath.Join(b.root, "infrastructure-aws", "v1.14.2", "infrastructure-components.yaml"),
+		strings.ReplaceAll(releasestest.Components, "NAME", "infrastructureaws")+releasestest.Secret+testReaders)
+	b.providers = resolve(t, source, []releases.Provider{{Name: "aws"}})
 	return b
 }
 
@@ -87,7 +90,7 @@ func (b *valuesBed) variables(more ...string) map[string]string {
 func (b *valuesBed) install(variables map[string]string) (*InstallResult, error) {
 	ctx, cancel := context.WithTimeout(b.Context(), time.Minute)
 	defer cancel()
-	source := newTestSource(b.T, SourceOptions{Repository: b.root, Variables: variables})
+	source := newSource(b.T, releases.SourceOptions{Repository: b.root, Variables: variables})
 	return b.manage.Install(ctx, source, InstallOptions{Providers: b.providers})
 }
 
@@ -221,7 +224,7 @@ func TestChangedVariablesAfterKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	changed := b.variables("TEST_PASSWORD", "battery-staple")
-	source := newTestSource(t, SourceOptions{Repository: b.root, Variables: changed})
+	source := newSource(t, releases.SourceOptions{Repository: b.root, Variables: changed})
 	todo, err := b.manage.plan(t.Context(), source, b.providers)
 	if err != nil || len(todo.renewals) != 1 {
 		t.Fatalf("%+v, %v", todo, err)
@@ -262,7 +265,7 @@ func TestChangedVariablesOfHalfAProvider(t *testing.T) {
 func TestErrorsHideValues(t *testing.T) {
 	b := newValuesBed(t)
 	file := filepath.Join(b.root, "infrastructure-aws", "v1.14.2", "infrastructure-components.yaml")
-	writeFile(t, file, strings.ReplaceAll(testComponents, "NAME", "infrastructureaws")+`---
+	releasestest.WriteFile(t, file, strings.ReplaceAll(releasestest.Components, "NAME", "infrastructureaws")+`---
 apiVersion: v1
 kind: Secret
 metadata: {name: login, namespace: infrastructureaws-system}
@@ -282,7 +285,7 @@ func TestKeptValues(t *testing.T) {
 	}
 	end := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
 	install := func(variables map[string]string) (*InstallResult, error) {
-		source, err := newTestSource(t, SourceOptions{Repository: b.root}).WithVariables(variables, "TEST_PASSWORD")
+		source, err := newSource(t, releases.SourceOptions{Repository: b.root}).WithVariables(variables, "TEST_PASSWORD")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,27 +5,28 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/confine"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo/valuesschema"
 )
 
 // valuesQuestion are values of a cluster and the schema of its chart, both JSON.
 type valuesQuestion struct{ Schema, Values []byte }
 
 // valuesAnswer is the schema's refusal; nil if the values are valid.
-type valuesAnswer struct{ Refusal *fleetrepo.Refusal }
+type valuesAnswer struct{ Refusal *valuesschema.Refusal }
 
 // ValuesTask validates values against a schema in a process with limits, because a chart's schema may need any amount of time and memory.
 var ValuesTask = confine.New("values", func(ctx context.Context, q valuesQuestion) (a valuesAnswer, err error) {
 	end, err := confine.Begin(ctx, "the chart's values.schema.json", "")
 	defer end()
 	if err == nil {
-		a.Refusal, err = fleetrepo.JudgeValues(q.Schema, q.Values)
+		a.Refusal, err = valuesschema.Judge(q.Schema, q.Values)
 	}
 	return a, err
 })
 
 // judgeElsewhere has the values of a repo's clusters judged in a process of its own.
 func judgeElsewhere(ctx context.Context, repo *fleetrepo.Repo) {
-	repo.Schemas.Elsewhere = func(schema, values []byte) (*fleetrepo.Refusal, error) {
+	repo.Schemas.Elsewhere = func(schema, values []byte) (*valuesschema.Refusal, error) {
 		a, err := ValuesTask.Run(ctx, valuesQuestion{schema, values}, confine.Needs{})
 		return a.Refusal, err
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/capi/releases"
 	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
@@ -53,7 +53,7 @@ func (o *chartAddOptions) title() string {
 func runChartAdd(ctx context.Context, f *factory, o *chartAddOptions) (err error) {
 	content := o.content
 	if o.isRemote() {
-		if content, err = capi.DownloadTemplate(ctx, o.from); err != nil {
+		if content, err = releases.DownloadTemplate(ctx, o.from); err != nil {
 			return err
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
-	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/capi/releases"
 )
 
 // Bundled are the providers of the bundle, each in its newest version there, without digests; none without a bundle.
@@ -24,7 +24,7 @@ func (r *Reader) Bundled() []v1alpha1.LockedComponent {
 		}
 		versions, _ := os.ReadDir(filepath.Join(r.providers(), e.Name()))
 		for _, v := range versions {
-			if problem, _ := v1alpha1.VersionProblem(v.Name()); problem == "" && (c.Version == "" || capi.IsOlder(c.Version, v.Name())) {
+			if problem, _ := v1alpha1.VersionProblem(v.Name()); problem == "" && (c.Version == "" || releases.IsOlder(c.Version, v.Name())) {
 				c.Version = v.Name()
 			}
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/bundle"
-	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/capi/releases"
 	"github.com/fleetctl/fleetctl/pkg/contact"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
@@ -44,7 +44,7 @@ type Reader struct {
 // Open returns a Reader of the offline bundle at path, "" standing for the network; cacheDir is where bundles are unpacked to. Close it.
 func Open(ctx context.Context, path, cacheDir string) (_ *Reader, err error) {
 	if path == "" {
-		return &Reader{servers: capi.NewServers()}, nil
+		return &Reader{servers: releases.NewServers()}, nil
 	}
 	b, err := bundle.Open(ctx, path, bundle.WithCache(filepath.Join(cacheDir, "bundles")))
 	if err != nil {
@@ -54,7 +54,7 @@ func Open(ctx context.Context, path, cacheDir string) (_ *Reader, err error) {
 	if err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
-	r := &Reader{folder: folder, remove: remove, bundle: b, servers: capi.NewServers()}
+	r := &Reader{folder: folder, remove: remove, bundle: b, servers: releases.NewServers()}
 	for _, part := range []struct{ dir, prefix string }{
 		{folder, "providers"}, {folder, "flux"}, {r.providers(), "cert-manager"},
 	} {
@@ -81,21 +81,21 @@ func (r *Reader) providers() string {
 }
 
 // DeclaredProviders are the providers of a fleet.yaml as pkg/capi takes them.
-func DeclaredProviders(declared []v1alpha1.Provider) []capi.Provider {
-	out := make([]capi.Provider, 0, len(declared))
+func DeclaredProviders(declared []v1alpha1.Provider) []releases.Provider {
+	out := make([]releases.Provider, 0, len(declared))
 	for _, p := range declared {
-		out = append(out, capi.Provider{Name: p.Name, Type: capi.ProviderType(p.Type), Version: p.Version, URL: p.URL})
+		out = append(out, releases.Provider{Name: p.Name, Type: releases.ProviderType(p.Type), Version: p.Version, URL: p.URL})
 	}
 	return out
 }
 
 // Source finds what a management cluster installs, and other versions of it.
-func (r *Reader) Source(m *v1alpha1.ManagementCluster) (*capi.Source, error) {
-	var providers []capi.Provider
+func (r *Reader) Source(m *v1alpha1.ManagementCluster) (*releases.Source, error) {
+	var providers []releases.Provider
 	for _, p := range m.Providers {
-		providers = append(providers, capi.Provider{Name: p.Name, Type: capi.ProviderType(p.Type), URL: p.URL})
+		providers = append(providers, releases.Provider{Name: p.Name, Type: releases.ProviderType(p.Type), URL: p.URL})
 	}
-	return capi.NewSource(capi.SourceOptions{
+	return releases.NewSource(releases.SourceOptions{
 		Providers: providers, Repository: r.providers(), Servers: r.servers,
 		CertManagerVersion: m.CertManager.Version, CertManagerURL: m.CertManager.URL,
 	})
@@ -107,7 +107,7 @@ func (r *Reader) NewestCertManager(declared v1alpha1.CertManager) (string, error
 	if declared.URL != "" && r.folder == "" {
 		return declared.Version, nil
 	}
-	source, err := capi.NewSource(capi.SourceOptions{Repository: r.providers(), Servers: r.servers})
+	source, err := releases.NewSource(releases.SourceOptions{Repository: r.providers(), Servers: r.servers})
 	if err != nil {
 		return "", err
 	}
@@ -123,7 +123,7 @@ func (r *Reader) FluxVersion() string {
 			if problem, _ := v1alpha1.VersionProblem(e.Name()); problem != "" {
 				continue // no version of Flux's is called so, and it would get into fleet.yaml
 			}
-			if newest == "" || capi.IsOlder(newest, e.Name()) {
+			if newest == "" || releases.IsOlder(newest, e.Name()) {
 				newest = e.Name()
 			}
 		}
@@ -146,7 +146,7 @@ func (r *Reader) KubernetesVersion(usual string, names ...string) string {
 			continue
 		}
 		tag := image[at:]
-		if problem, _ := v1alpha1.VersionProblem(tag); problem == "" && (newest == "" || capi.IsOlder(newest, tag)) {
+		if problem, _ := v1alpha1.VersionProblem(tag); problem == "" && (newest == "" || releases.IsOlder(newest, tag)) {
 			newest = tag
 		}
 	}
@@ -193,10 +193,10 @@ func (r *Reader) Provider(ctx context.Context, wanted v1alpha1.LockedComponent) 
 	if wanted.Version == "" {
 		return nil, noVersion(wanted)
 	}
-	p := capi.Provider{Name: wanted.Name, Type: capi.ProviderType(wanted.Type), Version: wanted.Version, URL: wanted.URL}
+	p := releases.Provider{Name: wanted.Name, Type: releases.ProviderType(wanted.Type), Version: wanted.Version, URL: wanted.URL}
 	//nolint:contextcheck // it reads nothing yet
-	source, err := capi.NewSource(capi.SourceOptions{
-		Providers: []capi.Provider{p}, Repository: r.providers(),
+	source, err := releases.NewSource(releases.SourceOptions{
+		Providers: []releases.Provider{p}, Repository: r.providers(),
 		Servers: r.servers,
 	})
 	if err != nil {
@@ -215,7 +215,7 @@ func (r *Reader) Provider(ctx context.Context, wanted v1alpha1.LockedComponent) 
 
 // CertManager reads cert-manager's manifest, in the version of fleet.yaml, or else in the version that would be installed.
 func (r *Reader) CertManager(ctx context.Context, wanted v1alpha1.CertManager) (*Component, error) {
-	source, err := capi.NewSource(capi.SourceOptions{ //nolint:contextcheck // it reads nothing yet
+	source, err := releases.NewSource(releases.SourceOptions{ //nolint:contextcheck // it reads nothing yet
 		Repository: r.providers(), CertManagerVersion: wanted.Version, CertManagerURL: wanted.URL, Servers: r.servers,
 	})
 	if err != nil {

@@ -191,6 +191,23 @@ func (s *ImageSource) holdDigest(image Image, name, digest string) error {
 		"image %s is not what its component names: the bundle has %s, wanted is %s", name, found.Digest, digest)
 }
 
+// entry is the entry of the lock for an image whose digests are found, and what to tell of it. locked is the old entry, or nil; check keeps
+// it where it is the same image.
+func (s *ImageSource) entry(
+	image Image, found *bundle.Digests, locked *v1alpha1.LockedImage, check bool,
+) (now v1alpha1.LockedImage, notes []string) {
+	now = s.locked(image, found, locked)
+	if e, other := errors.AsType[*v1alpha1.ImageDigestError](s.verify(image, found, locked)); other {
+		return s.locked(image, found, nil), []string{fmt.Sprintf(
+			"The digest of image %s is another one than was locked, %s in the place of %s: find out why before you commit it.",
+			image.Name, e.Digest, e.Locked)}
+	}
+	if locked != nil && check {
+		return *locked, nil // the same image, told of in another way
+	}
+	return now, replacedNote(locked, now)
+}
+
 // lockedImages makes the entries of the lock for the images of components. Some entries stay as they are in the old lock, because their
 // images cannot be compared: images that a bundle lacks; images that a registry does not tell, because not every editor of the repo may ask
 // every registry; and, with check and without a bundle, images whose entry came from a bundle. With check, an image that the old lock
@@ -228,37 +245,24 @@ func (r *Reader) lockedImages(
 	var kept, unknown []error
 	for i, image := range ask {
 		locked := lock.FindImage(image.Name)
-		if errors.Is(errs[i], bundle.ErrNotFound) {
+		switch {
+		case errors.Is(errs[i], bundle.ErrNotFound):
 			notes = append(notes, fmt.Sprintf("The bundle has no image %s, so its digest is not known from it.", image.From))
-			if errs[i] = nil; locked != nil {
-				out = append(out, *locked)
-			}
+		case errs[i] != nil && r.bundle != nil:
+			continue // which is told in the end
+		case errs[i] != nil && locked != nil:
+			kept = append(kept, errs[i])
+		case errs[i] != nil:
+			unknown = append(unknown, errs[i])
+		default:
+			now, more := source.entry(image, found[i], locked, check)
+			out, notes = append(out, now), append(notes, more...)
 			continue
 		}
-		if errs[i] != nil && r.bundle == nil {
-			if locked != nil {
-				out, kept = append(out, *locked), append(kept, errs[i])
-			} else {
-				unknown = append(unknown, errs[i])
-			}
-			errs[i] = nil
-			continue
+		errs[i] = nil
+		if locked != nil {
+			out = append(out, *locked)
 		}
-		if errs[i] != nil {
-			continue
-		}
-		now := source.locked(image, found[i], locked)
-		if e, other := errors.AsType[*v1alpha1.ImageDigestError](source.verify(image, found[i], locked)); other {
-			now = source.locked(image, found[i], nil)
-			notes = append(notes,
-				fmt.Sprintf("The digest of image %s is another one than was locked, %s in the place of %s: find out why before you commit it.",
-					image.Name, e.Digest, e.Locked))
-		} else if locked != nil && check {
-			now = *locked // the same image, told of in another way
-		} else {
-			notes = append(notes, replacedNote(locked, now)...)
-		}
-		out = append(out, now)
 	}
 	if check && len(ask) > 0 && lock != nil && len(lock.Images) == 0 {
 		notes = append(notes, "fleet.lock has no images: an older fleetctl wrote it. `fleetctl lock` adds them.")

@@ -2,7 +2,7 @@ package components
 
 import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
-	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/capi/releases"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 )
@@ -11,7 +11,7 @@ import (
 // that matches capi.ErrUnknownProvider. It finds a provider for which fleet.yaml has a url at this url.
 func AddProvider(cluster string, p v1alpha1.Provider) func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 	return func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
-		wanted := capi.Provider{Name: p.Name, Type: capi.ProviderType(p.Type), Version: p.Version, URL: p.URL}
+		wanted := releases.Provider{Name: p.Name, Type: releases.ProviderType(p.Type), Version: p.Version, URL: p.URL}
 		if m, err := r.Fleet.ManagementCluster(cluster); err == nil {
 			for _, there := range m.Providers {
 				if there.Name == p.Name && fleetrepo.TypeOf(there) == fleetrepo.TypeOf(p) {
@@ -34,7 +34,7 @@ func AddManagementCluster(m v1alpha1.ManagementCluster) func(r *fleetrepo.Repo) 
 		e, err := r.AddManagementCluster(m)
 		for _, p := range m.Providers {
 			if err == nil {
-				err = known(capi.Provider{Name: p.Name, Type: capi.ProviderType(fleetrepo.TypeOf(p)), Version: p.Version, URL: p.URL})
+				err = known(releases.Provider{Name: p.Name, Type: releases.ProviderType(fleetrepo.TypeOf(p)), Version: p.Version, URL: p.URL})
 			}
 		}
 		return e, err
@@ -43,13 +43,13 @@ func AddManagementCluster(m v1alpha1.ManagementCluster) func(r *fleetrepo.Repo) 
 
 // KnownProviders are the names of the providers of a type that are found by their name alone, for completion.
 func KnownProviders(of v1alpha1.ProviderType) []string {
-	known, err := capi.Known()
+	known, err := releases.Known()
 	if err != nil {
 		return nil
 	}
 	var names []string
 	for _, p := range known {
-		if p.Type == capi.ProviderType(of) {
+		if p.Type == releases.ProviderType(of) {
 			names = append(names, p.Name)
 		}
 	}
@@ -57,8 +57,8 @@ func KnownProviders(of v1alpha1.ProviderType) []string {
 }
 
 // known returns a usage error, which matches capi.ErrUnknownProvider, for a provider that a command line names and init could not find.
-func known(p capi.Provider) error {
-	if err := capi.CheckKnown(p); err != nil {
+func known(p releases.Provider) error {
+	if err := releases.CheckKnown(p); err != nil {
 		return &diag.Error{Err: err, Code: diag.ExitUsage}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/capi/releases"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/following"
 	"github.com/fleetctl/fleetctl/pkg/fromvault"
@@ -148,7 +149,7 @@ func (r *Run) installProviders(
 	result, err := fromvault.Install(ctx, r.Session, m.Versions, manager, capi.InstallOptions{
 		Providers: m.Providers, Detail: detail,
 		PodsRun: UntilPodsRun(pods), Halted: r.Session.StandbyOf != "", // none of them ever runs there before it takes over
-		BeforeUpgrade: func(ctx context.Context, upgrades []capi.Upgrade) (err error) {
+		BeforeUpgrade: func(ctx context.Context, upgrades []releases.Upgrade) (err error) {
 			r.Did() // also where it fails on the way
 			done.Snapshot, err = keepSnapshot(ctx, r.Session, manager, upgrades, detail)
 			return err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/capi/releases"
 	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/resolve"
 	"github.com/fleetctl/fleetctl/pkg/session"
@@ -36,7 +37,7 @@ func (u Upgraded) String() string {
 	return fmt.Sprintf("%s %s to %s", name, u.From, u.To)
 }
 
-func upgradedOf(all []capi.Upgrade) []Upgraded {
+func upgradedOf(all []releases.Upgrade) []Upgraded {
 	var out []Upgraded
 	for _, u := range all {
 		out = append(out, Upgraded{Name: u.Name, Type: string(u.Type), From: u.From, To: u.Version})
@@ -71,7 +72,7 @@ func keepSnapshot(
 	ctx context.Context,
 	s *session.Session,
 	manager *capi.Manager,
-	upgrades []capi.Upgrade,
+	upgrades []releases.Upgrade,
 	detail func(string),
 ) (name string, err error) {
 	detail("taking a snapshot of the Cluster API objects")
@@ -91,7 +92,7 @@ func keepSnapshot(
 	return name, pruneSnapshots(dir)
 }
 
-func names(upgrades []capi.Upgrade) string {
+func names(upgrades []releases.Upgrade) string {
 	all := make([]string, 0, len(upgrades))
 	for _, u := range upgrades {
 		all = append(all, u.String())

@@ -50,21 +50,8 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 		return nil, unknownEnvironment(opts.Environment, r.EnvironmentNames())
 	}
 	at := r.layoutFor(mgmt, opts.Environment, opts.Flavour)
-	if opts.KubernetesVersion != "" {
-		if _, err := parseVersion(opts.KubernetesVersion); err != nil {
-			return nil, err
-		}
-	}
-	values, err := ch.start(cmp.Or(opts.KubernetesVersion, mgmt.KubernetesVersion))
+	values, err := r.valuesOf(opts, ch, mgmt, at)
 	if err != nil {
-		return nil, err
-	}
-	values = overlay(values, opts.Values)
-	dropReplicas(values, opts.Set)
-	if values, err = Assign(values, opts.Set); err != nil {
-		return nil, err
-	}
-	if err := r.tagFleet(ch, path.Join(at.Cluster(opts.Environment, opts.Name), clusterFile), values); err != nil {
 		return nil, err
 	}
 	e := &Edit{Summary: fmt.Sprintf("Add cluster %s to %s", opts.Name, opts.Environment)}
@@ -113,6 +100,25 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 		return nil, err
 	}
 	return e, r.bringChart(e, ch)
+}
+
+// valuesOf are the values of a new cluster: the chart's own, those of opts, and the tags of the fleet.
+func (r *Repo) valuesOf(opts AddOptions, ch *chart, mgmt *v1alpha1.ManagementCluster, at layout.Layout) (map[string]any, error) {
+	if opts.KubernetesVersion != "" {
+		if _, err := parseVersion(opts.KubernetesVersion); err != nil {
+			return nil, err
+		}
+	}
+	values, err := ch.start(cmp.Or(opts.KubernetesVersion, mgmt.KubernetesVersion))
+	if err != nil {
+		return nil, err
+	}
+	values = overlay(values, opts.Values)
+	dropReplicas(values, opts.Set)
+	if values, err = Assign(values, opts.Set); err != nil {
+		return nil, err
+	}
+	return values, r.tagFleet(ch, path.Join(at.Cluster(opts.Environment, opts.Name), clusterFile), values)
 }
 
 // shareChart adds the HelmChart that an environment's clusters of a flavour share to the edit, if it is missing.

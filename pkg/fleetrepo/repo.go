@@ -16,6 +16,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo/valuesschema"
 	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/within"
@@ -39,7 +40,7 @@ type Repo struct {
 	// Fleet is what fleet.yaml says, without defaults.
 	Fleet *v1alpha1.Fleet
 	// Schemas are the compiled schemas of its charts' values.
-	Schemas Schemas
+	Schemas valuesschema.Schemas
 
 	mu       sync.Mutex
 	charts   map[string]*chart

@@ -17,6 +17,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo/valuesschema"
 	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/templates"
@@ -28,7 +29,7 @@ type chart struct {
 	inRepo   bool
 	defaults map[string]any
 	schema   map[string]any
-	compiled *ValuesSchema // nil where the chart has no schema
+	compiled *valuesschema.Schema // nil where the chart has no schema
 	// annotations of Chart.yaml.
 	annotations map[string]string
 }
@@ -103,10 +104,15 @@ func (f *chartFault) Unwrap() error { return f.err }
 // findings have the place in the chart in dir, which is the same for all clusters that are made with it.
 func (f *chartFault) findings(dir string) diag.Findings { return f.at(path.Join(dir, f.file)) }
 
+// SchemaFindings are what valuesschema has against the schema of a chart, with the place in its file.
+func SchemaFindings(file string, content []byte, err error) diag.Findings {
+	return (&chartFault{content: content, err: err}).at(file)
+}
+
 func (f *chartFault) at(file string) diag.Findings {
 	line, column, message := yamledit.Place(f.content, f.err)
-	if wrong, ok := errors.AsType[*SchemaError](f.err); ok {
-		line, column = wrong.place(f.content)
+	if wrong, ok := errors.AsType[*valuesschema.Error](f.err); ok {
+		line, column = wrong.Place(f.content)
 		message = wrong.Said
 	}
 	message, _, _ = strings.Cut(message, "\n") // each more is one like it
@@ -117,7 +123,7 @@ func (f *chartFault) at(file string) diag.Findings {
 }
 
 // load reads a chart's defaults and schema; it may lack both.
-func (c *chart) load(read func(name string) ([]byte, error), schemas *Schemas) error {
+func (c *chart) load(read func(name string) ([]byte, error), schemas *valuesschema.Schemas) error {
 	switch content, err := read("values.yaml"); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
@@ -134,15 +140,15 @@ func (c *chart) load(read func(name string) ([]byte, error), schemas *Schemas) e
 }
 
 // loadSchema reads a chart's schema.
-func (c *chart) loadSchema(read func(name string) ([]byte, error), schemas *Schemas) error {
-	content, err := read(schemaFile)
+func (c *chart) loadSchema(read func(name string) ([]byte, error), schemas *valuesschema.Schemas) error {
+	content, err := read(valuesschema.File)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	c.schema, err = DecodeSchema(content)
+	c.schema, err = valuesschema.Decode(content)
 	if err == nil && c.schema != nil && bytes.HasPrefix(bytes.TrimSpace(content), []byte("{")) {
 		c.schema, err = decodeMap(content) // which has whole numbers
 	}
@@ -150,14 +156,14 @@ func (c *chart) loadSchema(read func(name string) ([]byte, error), schemas *Sche
 		c.compiled, err = schemas.Compile(c.schema)
 	}
 	if err != nil {
-		return &chartFault{schemaFile, content, err}
+		return &chartFault{valuesschema.File, content, err}
 	}
 	return nil
 }
 
 // ValueFindings returns a finding for each value of a HelmRelease that the chart's schema refuses, with its place and the schema's
 // description. node is the HelmRelease in file.
-func ValueFindings(file string, node *yaml.Node, flavour string, schema map[string]any, failed *Refusal) diag.Findings {
+func ValueFindings(file string, node *yaml.Node, flavour string, schema map[string]any, failed *valuesschema.Refusal) diag.Findings {
 	c := &declared{Cluster: Cluster{File: file}, node: node}
 	return c.schemaFindings(&chart{flavour: flavour, schema: schema}, failed)
 }
@@ -277,7 +283,7 @@ func (c *declared) finding(path yamledit.Path, summary, hint string) diag.Findin
 }
 
 // schemaFindings are the innermost causes, each with its place.
-func (c *declared) schemaFindings(ch *chart, failed *Refusal) diag.Findings {
+func (c *declared) schemaFindings(ch *chart, failed *valuesschema.Refusal) diag.Findings {
 	path := c.pathOf(failed.Location)
 	var findings diag.Findings
 	switch {

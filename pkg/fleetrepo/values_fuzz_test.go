@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo/valuesschema"
 	"github.com/fleetctl/fleetctl/templates"
 )
 
@@ -84,7 +85,7 @@ func FuzzValuesSchema(f *testing.F) {
 		if err != nil || document == nil {
 			return
 		}
-		var schemas Schemas
+		var schemas valuesschema.Schemas
 		compiled, err := schemas.Compile(document)
 		if err != nil {
 			return

@@ -17,9 +17,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// ErrConversion says that a file cannot be brought into a commit, or onto disk, as git would do it.
-var ErrConversion = conversion.ErrConversion
-
 // converter is what git makes of the content of the working tree's files.
 func (r *Repo) converter(root *os.Root, all settings) (*conversion.Converter, error) {
 	own := userConfig("attributes")

@@ -4,7 +4,15 @@ import (
 	"context"
 	"fmt"
 	"testing"
+
+	"github.com/fleetctl/fleetctl/pkg/gitrepo/internal/conversion"
 )
+
+// ErrConversion says that a file cannot be brought into a commit, or onto disk, as git would do it.
+var ErrConversion = conversion.ErrConversion
+
+// Dir is the top of the working tree.
+func (r *Repo) Dir() string { return r.dir }
 
 // Bounds are what is taken of a server.
 type Bounds struct {

@@ -26,6 +26,10 @@ const origin = "origin"
 const endRebase = "a rebase is under way, finish or abort it: git rebase --continue, or git rebase --abort"
 
 // Repo is a repository with a working tree. Its methods look at the disk each time: another program may have changed it.
+//
+// One goroutine at a time uses a Repo. Several processes may work in one repository: a method that changes the index, the working tree or
+// a branch waits for the others a few seconds, and then returns an error that matches ErrBusy. A kill may leave branch, index and working
+// tree half-way: Recover takes that back, as does the next method that changes something.
 type Repo struct {
 	dir    string
 	gitDir string
@@ -124,9 +128,6 @@ func dotGit(dir string) (string, error) {
 	}
 	return target, nil
 }
-
-// Dir is the top of the working tree.
-func (r *Repo) Dir() string { return r.dir }
 
 // Branch that is checked out. The error matches ErrDetached if HEAD is no branch.
 func (r *Repo) Branch() (string, error) {

@@ -31,7 +31,8 @@ type CreateOptions struct {
 	// ExtraMounts are made in the node, as by docker's -v.
 	ExtraMounts []Mount
 	// Images, if not nil, returns the images to load into the nodes, or nil for none. Create calls it once, when the nodes can take images,
-	// which is before the control plane is ready. It may block until the images are known.
+	// which is before the control plane is ready, and again only if it has to start over. It may block until the images are known. Its
+	// error ends Create.
 	Images func(ctx context.Context) (ImageArchive, error)
 	// NodeImage, if not nil, has the node image, which Create loads if the engine lacks it.
 	NodeImage ImageArchive
@@ -69,24 +70,37 @@ type Mount struct {
 }
 
 // Host runs one management cluster. All methods first look at the present state, so they can be called again after a kill.
+//
+// Name, State, Kubeconfig and Gateway only look, and several goroutines may call them at once, also beside one of the other methods. Of
+// Create, Start, LoadImages, Delete and Stop of a Stopper, the caller runs one at a time, except that Create itself may load images
+// meanwhile. A method whose ctx ends returns soon, with the reason of ctx in the error's tree (errors.Is). Errors of a host that cannot be
+// used as it is have a hint (diag.Hint) with what to do.
 type Host interface {
 	// Name of the management cluster.
 	Name() string
-	// State returns the host's state. It changes nothing.
+	// State returns the host's state. It changes nothing. The error, with the state "", says that the state cannot be found out: the engine
+	// or the API server does not answer, or a file cannot be read. An error never means StateAbsent.
 	State(ctx context.Context) (State, error)
-	// Create makes a missing host, starts a stopped one and rebuilds a half-made one. It returns when the API server is ready. It returns
-	// an error for StateForeign.
+	// Create makes a missing host, starts a stopped one and rebuilds a half-made one. It returns when the API server is ready and the
+	// images are loaded. It leaves a running host as it is, except that it loads images. It returns an error for StateForeign, and changes
+	// nothing then. After another error the host may be in any other state: the next Create goes on from there, and Delete removes it.
 	Create(ctx context.Context, opts CreateOptions) error
 	// Start starts a stopped host, waits until its API server is ready, and returns the new state. It makes nothing: a half-made host
-	// becomes StateBroken, and a missing one stays StateAbsent.
+	// becomes StateBroken, and a missing one stays StateAbsent. detail may be nil; it is called with each line of progress.
 	Start(ctx context.Context, detail func(string)) (State, error)
-	// LoadImages loads the images that the nodes lack.
+	// LoadImages loads the images of an archive that the nodes lack. A nil archive has none. The host has to run, unless the archive is
+	// nil. After an error some of the images may be loaded; the next LoadImages loads the others. A host that takes no images returns an
+	// error for an archive with images. detail is as for Start.
 	LoadImages(ctx context.Context, images ImageArchive, detail func(string)) error
-	// Delete removes all that Create made. A missing host is no error. leftovers names what Delete could not remove.
+	// Delete removes all that Create made, also of a half-made host. A missing host is no error, and StateForeign is one. leftovers names,
+	// for a person, what Delete could not remove or does not remove because fleetctl has not made it; err says why it could not. Delete can
+	// be called again.
 	Delete(ctx context.Context) (leftovers []string, err error)
-	// Kubeconfig for clients on this machine.
+	// Kubeconfig for clients on this machine, as administrator, with one context and without names of files. It has a credential. The host
+	// need not run, but a host that has never run has none, which is an error.
 	Kubeconfig(ctx context.Context) ([]byte, error)
-	// Gateway is the address at which the cluster's pods reach this machine, and the address on which a server for them has to listen.
+	// Gateway is the address at which the cluster's pods reach this machine, and the address on which a server for them has to listen. The
+	// error of a host whose pods do not reach this machine has a hint.
 	Gateway(ctx context.Context) (Gateway, error)
 }
 

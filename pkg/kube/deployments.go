@@ -17,7 +17,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-var deploymentKind = appsv1.SchemeGroupVersion.WithKind("Deployment")
+// DeploymentKind is the kind of Deployments.
+var DeploymentKind = appsv1.SchemeGroupVersion.WithKind("Deployment")
 
 // Unready is an object that was not ready in time.
 type Unready struct {
@@ -65,7 +66,7 @@ func (c *Client) WaitDeploymentsReady(ctx context.Context, keys []Key, detail fu
 	group, watchCtx := errgroup.WithContext(ctx)
 	for _, namespace := range namespacesOf(keys) {
 		group.Go(func() error {
-			return c.Watch(watchCtx, deploymentKind, Selection{Namespace: namespace}, func(objects Objects) (bool, error) {
+			return c.Watch(watchCtx, DeploymentKind, Selection{Namespace: namespace}, func(objects Objects) (bool, error) {
 				left := 0
 				for _, key := range keys {
 					if key.Namespace != namespace {
@@ -151,9 +152,9 @@ func (c *Client) explainDeployments(ctx context.Context, keys []Key) NotReadyErr
 	group.SetLimit(parallelism)
 	for i, key := range keys {
 		group.Go(func() error {
-			unready[i].Ref = Ref{deploymentKind, key}
+			unready[i].Ref = Ref{DeploymentKind, key}
 			obj := &unstructured.Unstructured{}
-			obj.SetGroupVersionKind(deploymentKind)
+			obj.SetGroupVersionKind(DeploymentKind)
 			switch err := c.Get(ctx, key, obj); {
 			case err == nil && DeploymentReady(obj): // ready by now
 				unready[i].Ref = Ref{}
@@ -176,4 +177,15 @@ func namespacesOf(keys []Key) []string {
 	}
 	slices.Sort(namespaces)
 	return slices.Compact(namespaces)
+}
+
+// DeploymentKeys names the Deployments among objects.
+func DeploymentKeys(objects []*unstructured.Unstructured) []Key {
+	var keys []Key
+	for _, obj := range objects {
+		if obj.GroupVersionKind() == DeploymentKind {
+			keys = append(keys, Key{Namespace: obj.GetNamespace(), Name: obj.GetName()})
+		}
+	}
+	return keys
 }

@@ -125,7 +125,7 @@ func (c *Client) explainPods(ctx context.Context, obj *unstructured.Unstructured
 // explainReplicaSets returns why a Deployment has no pods, for example because of a quota or an admission webhook.
 func (c *Client) explainReplicaSets(ctx context.Context, obj *unstructured.Unstructured, matchLabels map[string]string) string {
 	sets := &metav1.PartialObjectMetadataList{}
-	sets.SetGroupVersionKind(deploymentKind.GroupVersion().WithKind("ReplicaSetList"))
+	sets.SetGroupVersionKind(DeploymentKind.GroupVersion().WithKind("ReplicaSetList"))
 	if err := c.List(ctx, sets, client.InNamespace(obj.GetNamespace()), client.MatchingLabels(matchLabels)); err != nil {
 		return ""
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -119,3 +120,22 @@ func isBuiltIn(group string) bool {
 
 // IsCustom tells whether obj is a custom resource, which needs its CRD, and perhaps a webhook, before it can be applied.
 func IsCustom(obj *unstructured.Unstructured) bool { return !isBuiltIn(obj.GroupVersionKind().Group) }
+
+// Pointers are pointers to objects, in their order.
+func Pointers(objects []unstructured.Unstructured) []*unstructured.Unstructured {
+	out := make([]*unstructured.Unstructured, 0, len(objects))
+	for i := range objects {
+		out = append(out, &objects[i])
+	}
+	return out
+}
+
+// StorageVersion is the version in which the API server stores the objects of a CRD; "" where none is said.
+func StorageVersion(crd *apiextensionsv1.CustomResourceDefinition) string {
+	for _, v := range crd.Spec.Versions {
+		if v.Storage {
+			return v.Name
+		}
+	}
+	return ""
+}

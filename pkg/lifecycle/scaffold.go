@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
-	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/capi/releases"
 	"github.com/fleetctl/fleetctl/pkg/components"
 	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -58,7 +58,7 @@ func Scaffold(ctx context.Context, deps management.Deps, opts session.Options) (
 		return nil, err
 	}
 	for _, p := range components.DeclaredProviders(s.Mgmt.Providers) {
-		if err := capi.CheckKnown(p); err != nil { //nolint:contextcheck // it reads what this program has in it
+		if err := releases.CheckKnown(p); err != nil { //nolint:contextcheck // it reads what this program has in it
 			return nil, err
 		}
 	}

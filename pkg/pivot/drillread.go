@@ -15,6 +15,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/capi/releases"
 	"github.com/fleetctl/fleetctl/pkg/components"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
@@ -102,7 +103,7 @@ func declaredClusters(s *session.Session) (map[string]bool, []diag.Finding, erro
 func (d *drill) readProviders() {
 	declared := components.DeclaredProviders(d.session.Mgmt.Providers)
 	for _, was := range d.snap.Providers { // "core provider cluster-api v1.14.2"
-		i := slices.IndexFunc(declared, func(p capi.Provider) bool {
+		i := slices.IndexFunc(declared, func(p releases.Provider) bool {
 			p.Version = ""
 			return strings.HasPrefix(was, p.String()+" ")
 		})

@@ -23,13 +23,14 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo/valuesschema"
 	"github.com/fleetctl/fleetctl/templates"
 )
 
 // charts loads each chart once for all releases.
 type charts struct {
 	repo    *repo
-	schemas *fleetrepo.Schemas
+	schemas *valuesschema.Schemas
 	within  time.Duration // for the templates of one release
 	mu      sync.Mutex
 	all     map[string]*loadedChart
@@ -48,7 +49,7 @@ type loadedChart struct {
 
 	parsed   sync.Once
 	chart    *chart.Chart
-	schemas  map[string]*fleetrepo.ValuesSchema // by their text: an alias gives an inner chart another name
+	schemas  map[string]*valuesschema.Schema // by their text: an alias gives an inner chart another name
 	inner    innerPlaces
 	parseErr error
 
@@ -130,7 +131,7 @@ func (l *loadedChart) read(r *repo) error {
 
 // parse makes a chart of the files, and compiles its schemas. One with dependencies is changed by what the values switch on, and is made
 // anew each time.
-func (l *loadedChart) parse(known *fleetrepo.Schemas) (*chart.Chart, error) {
+func (l *loadedChart) parse(known *valuesschema.Schemas) (*chart.Chart, error) {
 	l.parsed.Do(func() {
 		u := &unpacking{places: innerPlaces{}}
 		if l.parseErr = u.look(l.dir, "", l.files, 0); l.parseErr != nil {
@@ -147,7 +148,7 @@ func (l *loadedChart) parse(known *fleetrepo.Schemas) (*chart.Chart, error) {
 			return
 		}
 		l.inner.alias(l.chart)
-		l.schemas = map[string]*fleetrepo.ValuesSchema{}
+		l.schemas = map[string]*valuesschema.Schema{}
 		l.parseErr = l.compile(l.chart, known)
 	})
 	if l.parseErr != nil || len(l.chart.Dependencies()) == 0 && len(l.chart.Metadata.Dependencies) == 0 {
@@ -157,10 +158,10 @@ func (l *loadedChart) parse(known *fleetrepo.Schemas) (*chart.Chart, error) {
 }
 
 // compile reads the schemas of a chart and of its inner charts.
-func (l *loadedChart) compile(c *chart.Chart, known *fleetrepo.Schemas) error {
+func (l *loadedChart) compile(c *chart.Chart, known *valuesschema.Schemas) error {
 	if c.Schema != nil {
-		document, err := fleetrepo.DecodeSchema(c.Schema)
-		var s *fleetrepo.ValuesSchema
+		document, err := valuesschema.Decode(c.Schema)
+		var s *valuesschema.Schema
 		if err == nil && document != nil {
 			s, err = known.Compile(document)
 		}

@@ -14,7 +14,7 @@ import (
 	"helm.sh/helm/v4/pkg/engine"
 	"sigs.k8s.io/yaml"
 
-	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo/valuesschema"
 	"github.com/fleetctl/fleetctl/pkg/render/internal/codec"
 	"github.com/fleetctl/fleetctl/templates"
 )
@@ -89,7 +89,7 @@ func loadFor(t testing.TB, all *charts, file string) *loadedChart {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := l.parse(&fleetrepo.Schemas{}); err != nil {
+		if _, err := l.parse(&valuesschema.Schemas{}); err != nil {
 			t.Fatal(err)
 		}
 		return l

@@ -19,6 +19,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo/valuesschema"
 )
 
 // job is a HelmRelease to render.
@@ -196,7 +197,7 @@ func (j *job) judge(r *repo, loaded *loadedChart, c *chart.Chart, values map[str
 }
 
 // schemaFindings have the places of the values in the file of the HelmRelease, where they stand there.
-func (j *job) schemaFindings(r *repo, c *chart.Chart, s *fleetrepo.ValuesSchema, failed *fleetrepo.Refusal) diag.Findings {
+func (j *job) schemaFindings(r *repo, c *chart.Chart, s *valuesschema.Schema, failed *valuesschema.Refusal) diag.Findings {
 	node := &yaml.Node{Kind: yaml.MappingNode, Line: j.object.Source.Line}
 	if src, err := r.read(j.object.Source.File); err == nil && c.IsRoot() {
 		for _, d := range split(src) {

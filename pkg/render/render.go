@@ -15,7 +15,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo/valuesschema"
 	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
@@ -49,7 +49,7 @@ type Options struct {
 	CacheDir string
 	// Schemas are the schemas of values that the caller has compiled. Values that they have accepted are not judged again. nil: there are
 	// none.
-	Schemas *fleetrepo.Schemas
+	Schemas *valuesschema.Schemas
 	// Begin, if set, is told of each piece of work, and refuses the work that is not to be done: see confine.Watch.
 	Begin func(name, group string, at func() string) (end func(), err error)
 	// Time, if above 0, is how long Begin's caller may work on one thing; see confine.TimeLimit. Templates end before, and say where they
@@ -84,7 +84,7 @@ func New(files fs.FS, fleet *v1alpha1.Fleet, o Options) *Renderer {
 	if r.begin = o.Begin; r.begin == nil {
 		r.begin = func(string, string, func() string) (func(), error) { return func() {}, nil }
 	}
-	r.charts = &charts{repo: r.repo, schemas: cmp.Or(o.Schemas, &fleetrepo.Schemas{}), within: o.Time * 3 / 4}
+	r.charts = &charts{repo: r.repo, schemas: cmp.Or(o.Schemas, &valuesschema.Schemas{}), within: o.Time * 3 / 4}
 	r.foreign = isForeign(fleet)
 	r.builds = &builds{repo: r.repo, cache: r.cache, begin: r.begin, lenient: r.foreign}
 	return r

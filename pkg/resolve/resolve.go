@@ -16,6 +16,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/capi/releases"
 	"github.com/fleetctl/fleetctl/pkg/components"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
@@ -30,8 +31,8 @@ type Versions struct {
 	// fleet has the versions that fleet.yaml leaves open, and fleetFile is that file with them.
 	fleet     *v1alpha1.Fleet
 	FleetFile []byte
-	Source    *capi.Source
-	Providers []capi.Provider
+	Source    *releases.Source
+	Providers []releases.Provider
 	// Origins say where the values of the source's variables come from.
 	Origins map[string]capi.Origin
 	// Variables are all values; those of vault stand in until Vault is asked.
@@ -139,9 +140,9 @@ func planProviders(ctx context.Context, s *session.Session, v *Versions, certMan
 
 // ProviderSource is where the providers and cert-manager come from: their releases, or the bundle.
 func ProviderSource(
-	s *session.Session, declared []capi.Provider, variables map[string]string, tuning []kube.Tuning, certManager v1alpha1.CertManager,
-) (*capi.Source, error) {
-	return capi.NewSource(capi.SourceOptions{
+	s *session.Session, declared []releases.Provider, variables map[string]string, tuning []kube.Tuning, certManager v1alpha1.CertManager,
+) (*releases.Source, error) {
+	return releases.NewSource(releases.SourceOptions{
 		Providers: declared, Variables: variables, Repository: providerFolder(s),
 		CertManagerVersion: certManager.Version, CertManagerURL: certManager.URL,
 		Tuning: tuning,
@@ -210,7 +211,7 @@ func planImages(ctx context.Context, s *session.Session, m *Manifests) error {
 }
 
 // pinVersions is fleet.yaml with the chosen versions where it leaves them open: the next run, and every other machine, installs the same.
-func pinVersions(s *session.Session, chosen []capi.Provider, certManager string) ([]byte, error) {
+func pinVersions(s *session.Session, chosen []releases.Provider, certManager string) ([]byte, error) {
 	file := s.FleetFile
 	var err error
 	if certManager != "" {
@@ -227,7 +228,7 @@ func pinVersions(s *session.Session, chosen []capi.Provider, certManager string)
 }
 
 // withVersions is the fleet as pinVersions writes it.
-func withVersions(s *session.Session, chosen []capi.Provider, certManager string) *v1alpha1.Fleet {
+func withVersions(s *session.Session, chosen []releases.Provider, certManager string) *v1alpha1.Fleet {
 	fleet := *s.Fleet
 	fleet.Spec.ManagementClusters = slices.Clone(fleet.Spec.ManagementClusters)
 	for i := range fleet.Spec.ManagementClusters {

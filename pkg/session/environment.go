@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/capi/releases"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
@@ -22,7 +22,7 @@ var othersVariables = []string{
 // part of the environment. A bundle or a release may come from a stranger, and its controllers get what it names. So a set variable with a
 // prefix of othersVariables is an error.
 func (s *Session) EnvironmentFor(
-	ctx context.Context, source *capi.Source, providers []capi.Provider, known map[string]string,
+	ctx context.Context, source *releases.Source, providers []releases.Provider, known map[string]string,
 ) (map[string]string, error) {
 	found := map[string]string{}
 	var problems []error

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/capi/releases"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/management"
 )
@@ -36,13 +36,13 @@ func TestEnvironmentOfProviders(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	source, err := capi.NewSource(capi.SourceOptions{Repository: root})
+	source, err := releases.NewSource(releases.SourceOptions{Repository: root})
 	if err != nil {
 		t.Fatal(err)
 	}
 	lookup := func(name string) (string, bool) { value, ok := environment[name]; return value, ok }
 	s := &Session{Deps: management.Deps{LookupEnv: lookup}}
-	aws := []capi.Provider{{Name: "aws", Type: capi.Infrastructure, Version: version}}
+	aws := []releases.Provider{{Name: "aws", Type: releases.Infrastructure, Version: version}}
 	_, err = s.EnvironmentFor(t.Context(), source, aws, nil)
 	for _, name := range stolen {
 		if err == nil || !strings.Contains(err.Error(), "asks for the environment variable "+name) || strings.Contains(err.Error(), "s3cret") {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/capi/releases"
 )
 
 // soon is how long before its end a credential is reported.
@@ -20,7 +21,7 @@ func (c *collector) credentials(ctx context.Context, manager *capi.Manager) {
 	}
 	for i := range c.report.Providers {
 		p := &c.report.Providers[i]
-		of := held.Providers[capi.Provider{Name: p.Name, Type: capi.ProviderType(p.Type)}.Label()]
+		of := held.Providers[releases.Provider{Name: p.Name, Type: releases.ProviderType(p.Type)}.Label()]
 		if of == nil {
 			continue
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/capi/releases"
 	"github.com/fleetctl/fleetctl/pkg/components"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
@@ -101,7 +102,7 @@ func (c *Component) Changes() bool {
 // Outdated tells whether there is a newer version than fleet.yaml says, or than what is installed where that leaves it open.
 func (c *Component) Outdated() bool {
 	have := wantedVersion(c)
-	return c.Newest != "" && have != "" && capi.IsOlder(have, c.Newest)
+	return c.Newest != "" && have != "" && releases.IsOlder(have, c.Newest)
 }
 
 // Todo tells whether there is anything to do: something to apply or to declare, or a version in fleet.yaml that cannot be reached.
@@ -121,7 +122,7 @@ type planner struct {
 	mgmt     *v1alpha1.ManagementCluster
 	fleet    *v1alpha1.Fleet
 	reader   *components.Reader
-	source   *capi.Source
+	source   *releases.Source
 	store    state.Store
 	mu       sync.Mutex
 	plan     *Plan
@@ -247,7 +248,7 @@ func (p *planner) listComponents() {
 		})
 	}
 	add(TypeCertManager, TypeCertManager, p.mgmt.CertManager.Version)
-	for _, w := range capi.WithDefaults(components.DeclaredProviders(p.mgmt.Providers)) {
+	for _, w := range releases.WithDefaults(components.DeclaredProviders(p.mgmt.Providers)) {
 		add(w.Name, string(w.Type), w.Version)
 	}
 	add(TypeFlux, TypeFlux, p.fleet.Spec.Flux.Version)
@@ -308,18 +309,20 @@ func (p *planner) judgeCertManager(c *Component) error {
 
 // against lists the reasons against the step from the installed version to the declared one.
 func against(c *Component) []string {
-	step := capi.Upgrade{Provider: capi.Provider{Name: c.Name, Type: capi.ProviderType(c.Type), Version: c.Declared}, From: c.Installed}
+	provider := releases.Provider{Name: c.Name, Type: releases.ProviderType(c.Type)}
+	step := releases.Upgrade{Provider: provider, From: c.Installed}
+	step.Version = c.Declared
 	if c.Type == TypeCertManager {
 		step.Type = ""
 	}
-	if err := capi.CheckUpgrade(step); err != nil {
+	if err := releases.CheckUpgrade(step); err != nil {
 		return []string{err.Error()}
 	}
 	return nil
 }
 
 func (p *planner) judgeProvider(ctx context.Context, c *Component) error {
-	provider := capi.Provider{Name: c.Name, Type: capi.ProviderType(c.Type)}
+	provider := releases.Provider{Name: c.Name, Type: releases.ProviderType(c.Type)}
 	found, err := p.source.NewestThatFits(ctx, provider, c.Installed, c.Declared)
 	if err != nil {
 		return err
@@ -352,7 +355,7 @@ func (p *planner) judgeProvider(ctx context.Context, c *Component) error {
 }
 
 // nameNewest names the newest version that fits. If a newer one does not, a note says why.
-func nameNewest(c *Component, found *capi.Newest) {
+func nameNewest(c *Component, found *releases.Newest) {
 	c.Newest = found.Version
 	if found.Newer != "" {
 		c.note(fmt.Sprintf("%s is there, and %s", found.Newer, found.Why))

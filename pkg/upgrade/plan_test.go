@@ -4,27 +4,27 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/capi/releases"
 )
 
 // The parts of Cluster API are released together, and nobody tests others side by side.
 func TestNoteSkew(t *testing.T) {
-	part := func(name string, of capi.ProviderType, installed, declared string) Component {
+	part := func(name string, of releases.ProviderType, installed, declared string) Component {
 		return Component{Name: name, Type: string(of), Installed: installed, Declared: declared}
 	}
 	for name, tc := range map[string]struct {
 		core, other Component
 		want        string
 	}{
-		"the same":        {part("cluster-api", capi.Core, "", "v1.14.2"), part("kubeadm", capi.Bootstrap, "", "v1.14.2"), ""},
-		"another patch":   {part("cluster-api", capi.Core, "", "v1.14.2"), part("kubeadm", capi.Bootstrap, "", "v1.14.0"), ""},
-		"upgraded before": {part("cluster-api", capi.Core, "v1.13.0", "v1.14.2"), part("kubeadm", capi.ControlPlane, "v1.14.2", ""), ""},
+		"the same":        {part("cluster-api", releases.Core, "", "v1.14.2"), part("kubeadm", releases.Bootstrap, "", "v1.14.2"), ""},
+		"another patch":   {part("cluster-api", releases.Core, "", "v1.14.2"), part("kubeadm", releases.Bootstrap, "", "v1.14.0"), ""},
+		"upgraded before": {part("cluster-api", releases.Core, "v1.13.0", "v1.14.2"), part("kubeadm", releases.ControlPlane, "v1.14.2", ""), ""},
 		"another minor": {
-			part("cluster-api", capi.Core, "", "v1.14.2"), part("kubeadm", capi.ControlPlane, "v1.13.0", ""),
+			part("cluster-api", releases.Core, "", "v1.14.2"), part("kubeadm", releases.ControlPlane, "v1.13.0", ""),
 			"v1.13.0 beside Cluster API v1.14.2 is a combination that nobody tests: give both the same version",
 		},
-		"no part of it": {part("cluster-api", capi.Core, "", "v1.14.2"), part("aws", capi.Infrastructure, "", "v2.9.0"), ""},
-		"not known":     {part("cluster-api", capi.Core, "", ""), part("kubeadm", capi.Bootstrap, "", "v1.14.2"), ""},
+		"no part of it": {part("cluster-api", releases.Core, "", "v1.14.2"), part("aws", releases.Infrastructure, "", "v2.9.0"), ""},
+		"not known":     {part("cluster-api", releases.Core, "", ""), part("kubeadm", releases.Bootstrap, "", "v1.14.2"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &planner{plan: &Plan{Components: []Component{tc.other, tc.core}}}

@@ -8,12 +8,13 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/capi/releases"
 	"github.com/fleetctl/fleetctl/pkg/hosts"
 )
 
 // noteSkew notes the parts of Cluster API that would run beside another minor version of its core.
 func (p *planner) noteSkew() {
-	core := slices.IndexFunc(p.plan.Components, func(c Component) bool { return c.Type == string(capi.Core) })
+	core := slices.IndexFunc(p.plan.Components, func(c Component) bool { return c.Type == string(releases.Core) })
 	if core < 0 {
 		return
 	}
@@ -21,7 +22,7 @@ func (p *planner) noteSkew() {
 	for i := range p.plan.Components {
 		c := &p.plan.Components[i]
 		have := wantedVersion(c)
-		if !capi.OfCore(capi.Provider{Name: c.Name, Type: capi.ProviderType(c.Type)}) || capi.SameMinor(have, wanted) {
+		if !releases.OfCore(releases.Provider{Name: c.Name, Type: releases.ProviderType(c.Type)}) || releases.SameMinor(have, wanted) {
 			continue
 		}
 		c.note(fmt.Sprintf("%s beside Cluster API %s is a combination that nobody tests: give both the same version", have, wanted))
@@ -50,7 +51,7 @@ func (p *planner) judgeKubernetes(c *Component) {
 	}
 	c.Newest = p.reader.KubernetesVersion(traits.KubernetesVersion, names...)
 	have, _, _ := strings.Cut(c.Installed, "+") // what a distribution appends is no version of Kubernetes
-	if have != "" && capi.IsOlder(have, capi.MinimumKubernetes) {
+	if have != "" && releases.IsOlder(have, capi.MinimumKubernetes) {
 		c.Against = append(c.Against, fmt.Sprintf("Cluster API needs %s or newer on a management cluster", capi.MinimumKubernetes))
 	}
 	switch {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/capi/releases"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
@@ -221,7 +222,7 @@ func (c *chain) controllerLinks() {
 // uses tells whether the cluster needs a provider. It needs all providers except for those of another infrastructure, as far as the names
 // tell.
 func (c *chain) uses(p capi.InstalledProvider) bool {
-	if c.cluster == nil || p.Type != capi.Infrastructure {
+	if c.cluster == nil || p.Type != releases.Infrastructure {
 		return true
 	}
 	fits := func(name string) bool {

@@ -82,7 +82,8 @@ func (h *Host) State(ctx context.Context) (host.State, error) {
 	return host.StateRunning, nil
 }
 
-// Create checks that the API server is ready and that the context's user may install into the cluster. It ignores images and mounts.
+// Create checks that the API server is ready and that the context's user may install into the cluster. It fails if
+// there are images to load, as LoadImages does, and ignores the node image and mounts, because it makes no node.
 func (h *Host) Create(ctx context.Context, opts host.CreateOptions) error {
 	if err := h.CheckAccess(ctx); err != nil {
 		return err
@@ -90,7 +91,7 @@ func (h *Host) Create(ctx context.Context, opts host.CreateOptions) error {
 	if opts.Answers != nil {
 		opts.Answers(h.kubeconfig)
 	}
-	return nil
+	return host.LoadWanted(ctx, h, opts)
 }
 
 // CheckAccess returns an error if the API server is not ready, or if the context's user may not install into the cluster.

@@ -114,13 +114,24 @@ func (c *contract) kubeconfig(t *testing.T) []byte {
 	return kubeconfig
 }
 
-// create calls Create, and returns the kubeconfigs that Answers was called with.
+// create calls Create, which has to ask for images once, and returns the kubeconfigs that Answers was called with.
 func (c *contract) create(t *testing.T) [][]byte {
 	t.Helper()
 	var mu sync.Mutex
 	var answered [][]byte
+	asked := 0
 	opts := c.opts.Create
 	opts.Fleet = fleet
+	wanted := opts.Images
+	opts.Images = func(ctx context.Context) (host.ImageArchive, error) {
+		mu.Lock()
+		asked++
+		mu.Unlock()
+		if wanted == nil {
+			return nil, nil
+		}
+		return wanted(ctx)
+	}
 	opts.Answers = func(kubeconfig []byte) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -131,7 +142,42 @@ func (c *contract) create(t *testing.T) [][]byte {
 	}
 	mu.Lock()
 	defer mu.Unlock()
+	if asked != 1 {
+		t.Errorf("Create asked %d times for images", asked)
+	}
 	return answered
+}
+
+// cancelled tests that methods which are called too late end with the reason, and leave the host as it is.
+func (c *contract) cancelled(t *testing.T) {
+	t.Helper()
+	before, err := c.host.State(c.context(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(c.context(t))
+	cancel()
+	if err := c.host.Create(ctx, c.opts.Create); err != nil && !errors.Is(err, context.Canceled) {
+		t.Errorf("Create, cancelled: %v", err)
+	}
+	c.wantState(t, before)
+}
+
+// looks tests that several goroutines may look at a running host at once.
+func (c *contract) looks(t *testing.T) {
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			if got, err := c.host.State(c.context(t)); err != nil || got != host.StateRunning {
+				t.Errorf("State: %q, %v", got, err)
+			}
+			if kubeconfig, err := c.host.Kubeconfig(c.context(t)); err != nil || len(kubeconfig) == 0 {
+				t.Errorf("Kubeconfig: %d bytes, %v", len(kubeconfig), err)
+			}
+			_, _ = c.host.Gateway(c.context(t)) // found judges what it says
+		})
+	}
+	group.Wait()
 }
 
 // absent tests that on a missing host only Create makes anything, and that Stop and Delete succeed.
@@ -194,6 +240,8 @@ func (c *contract) found(t *testing.T) {
 	case err == nil && (!gateway.Listen.IsValid() || gateway.Host == ""):
 		t.Errorf("Gateway: %+v", gateway)
 	}
+	c.cancelled(t)
+	c.looks(t)
 	c.wantKept(t)
 }
 

@@ -21,15 +21,6 @@ func (h *Host) Containers(ctx context.Context, cluster string) ([]string, error)
 	return names, nil
 }
 
-// RemoveContainers removes these containers with their anonymous volumes. It is no error if there is none.
-func (h *Host) RemoveContainers(ctx context.Context, cluster string) error {
-	containers, err := h.workload(ctx, cluster)
-	if err != nil {
-		return err
-	}
-	return h.engine.Remove(ctx, containers...)
-}
-
 // workload lists a workload cluster's containers, which have the same label as kind's. It never lists nodes of management clusters, even if
 // cluster is the name of one.
 func (h *Host) workload(ctx context.Context, cluster string) ([]engine.Container, error) {

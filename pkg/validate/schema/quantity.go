@@ -4,7 +4,6 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -46,33 +45,14 @@ func hasEndless(value any) bool {
 }
 
 // endlessQuantities are the quantities of an object, by its Go type, that are not to be read.
-func endlessQuantities(t reflect.Type, value any, path string) (out []Problem) {
-	t = inner(t)
-	if text, ok := value.(string); ok && t == quantityType && isEndless(text) {
+func endlessQuantities(t reflect.Type, value any, path string) []Problem {
+	return judgeLeaves(t, value, path, func(t reflect.Type, value any, path string) []Problem {
+		if text, ok := value.(string); !ok || t != quantityType || !isEndless(text) {
+			return nil
+		}
 		return []Problem{{
 			Type: Invalid, Path: path, Summary: "no quantity has so many digits, or so large an exponent",
 			Hint: "write a quantity such as 500m or 2Gi",
 		}}
-	}
-	switch value := value.(type) {
-	case []any:
-		if t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
-			for i, item := range value {
-				out = append(out, endlessQuantities(t.Elem(), item, path+"["+strconv.Itoa(i)+"]")...)
-			}
-		}
-	case map[string]any:
-		for _, name := range sortedNames(value) {
-			next, ok := t, t.Kind() == reflect.Map
-			if ok {
-				next = t.Elem()
-			} else if t.Kind() == reflect.Struct {
-				next, ok = jsonField(t, name)
-			}
-			if ok {
-				out = append(out, endlessQuantities(next, value[name], below(path, name))...)
-			}
-		}
-	}
-	return out
+	})
 }

@@ -24,7 +24,15 @@ var formats = map[reflect.Type]struct{ what, hint string }{
 
 // unreadable are the values of an object, by its Go type, that are not in the format of their types: quantities, durations, times. What
 // decodes an object tells of one of them, and not where it is.
-func unreadable(t reflect.Type, value any, path string) (out []Problem) {
+func unreadable(t reflect.Type, value any, path string) []Problem {
+	return judgeLeaves(t, value, path, unreadableText)
+}
+
+// judgeLeaves are the problems that judge finds with the values without parts in an object, by its Go type. Fields that the type does not
+// have, and null, are left out.
+func judgeLeaves(
+	t reflect.Type, value any, path string, judge func(t reflect.Type, value any, path string) []Problem,
+) (out []Problem) {
 	t = inner(t)
 	switch value := value.(type) {
 	case nil:
@@ -32,7 +40,7 @@ func unreadable(t reflect.Type, value any, path string) (out []Problem) {
 	case []any:
 		if t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
 			for i, item := range value {
-				out = append(out, unreadable(t.Elem(), item, path+"["+strconv.Itoa(i)+"]")...)
+				out = append(out, judgeLeaves(t.Elem(), item, path+"["+strconv.Itoa(i)+"]", judge)...)
 			}
 		}
 		return out
@@ -45,12 +53,12 @@ func unreadable(t reflect.Type, value any, path string) (out []Problem) {
 				next, ok = jsonField(t, name)
 			}
 			if ok {
-				out = append(out, unreadable(next, value[name], below(path, name))...)
+				out = append(out, judgeLeaves(next, value[name], below(path, name), judge)...)
 			}
 		}
 		return out
 	}
-	return unreadableText(t, value, path)
+	return judge(t, value, path)
 }
 
 // unreadableText judges a value without parts.

@@ -95,7 +95,7 @@ func (m *Members) listHeldKinds(ctx context.Context) ([]*heldKind, error) {
 
 func (m *Members) heldKindOf(crd *apiextensionsv1.CustomResourceDefinition) *heldKind {
 	k := &heldKind{
-		GroupVersionKind: schema.GroupVersionKind{Group: crd.Spec.Group, Version: StorageVersion(crd), Kind: crd.Spec.Names.Kind},
+		GroupVersionKind: schema.GroupVersionKind{Group: crd.Spec.Group, Version: kube.StorageVersion(crd), Kind: crd.Spec.Names.Kind},
 		custom:           true, home: m.providerNamespace(crd),
 	}
 	_, installed := crd.Labels[clusterv1.ProviderNameLabel]
@@ -143,14 +143,4 @@ func (m *Members) providerNamespace(crd *apiextensionsv1.CustomResourceDefinitio
 		return c.Webhook.ClientConfig.Service.Namespace
 	}
 	return metav1.NamespaceDefault
-}
-
-// StorageVersion is the version in which the API server stores the objects of a CRD; "" where none is said.
-func StorageVersion(crd *apiextensionsv1.CustomResourceDefinition) string {
-	for _, v := range crd.Spec.Versions {
-		if v.Storage {
-			return v.Name
-		}
-	}
-	return ""
 }

@@ -1,4 +1,5 @@
-package capi
+// Package messages receives what clusterctl's library logs. The library has one logger for the whole process.
+package messages
 
 import (
 	"sync"
@@ -15,8 +16,9 @@ var (
 	listener  atomic.Pointer[func(string)]
 )
 
-// listen routes what clusterctl's library says to detail until the returned function is called.
-func listen(detail func(string)) (stop func()) {
+// Listen routes what clusterctl's library says to detail until the returned function is called. With nil, it
+// only keeps the messages from being printed.
+func Listen(detail func(string)) (stop func()) {
 	setLogger.Do(func() { log.SetLogger(logr.New(logSink{})) })
 	if detail == nil {
 		return func() {}

@@ -1,4 +1,6 @@
-package fleetrepo
+// Package valuesschema reads the schemas of charts' values and judges values by them. It knows no repository, and reads nothing else than
+// what it is given.
+package valuesschema
 
 import (
 	"bytes"
@@ -13,18 +15,18 @@ import (
 	"golang.org/x/text/message"
 )
 
-// Schemas compiles the schemas of charts' values, each once. It may be used at once. The zero value knows none yet.
+// Schemas compiles the schemas of charts' values, each once. It is safe for use by several goroutines. The zero value knows none yet.
 type Schemas struct {
 	// Elsewhere, if set, judges values by a schema, both JSON, in a process with limits, and this process compiles nothing: a few lines of a
 	// schema can take all time and all memory. Without it, this process has such limits itself.
 	Elsewhere func(schema, values []byte) (*Refusal, error)
 
 	mu  sync.Mutex
-	all map[[sha256.Size]byte]*ValuesSchema
+	all map[[sha256.Size]byte]*Schema
 }
 
-// ValuesSchema is the schema of a chart's values.
-type ValuesSchema struct {
+// Schema is the schema of a chart's values.
+type Schema struct {
 	// Document is the schema's text in the chart.
 	Document map[string]any
 
@@ -36,7 +38,7 @@ type ValuesSchema struct {
 }
 
 // Compile reads the schema of a chart's values. It loads nothing from anywhere else: a schema that refers to others is an error.
-func (s *Schemas) Compile(document map[string]any) (*ValuesSchema, error) {
+func (s *Schemas) Compile(document map[string]any) (*Schema, error) {
 	text, err := json.Marshal(document)
 	if err != nil {
 		return nil, err
@@ -47,38 +49,38 @@ func (s *Schemas) Compile(document map[string]any) (*ValuesSchema, error) {
 	if known := s.all[sum]; known != nil {
 		return known, nil
 	}
-	v := &ValuesSchema{Document: document, taken: map[[sha256.Size]byte]bool{}}
+	v := &Schema{Document: document, taken: map[[sha256.Size]byte]bool{}}
 	if s.Elsewhere != nil {
 		v.elsewhere = func(values []byte) (*Refusal, error) { return s.Elsewhere(text, values) }
-	} else if v.compiled, err = compileSchema(text); err != nil {
+	} else if v.compiled, err = compile(text); err != nil {
 		return nil, err
 	}
 	if s.all == nil {
-		s.all = map[[sha256.Size]byte]*ValuesSchema{}
+		s.all = map[[sha256.Size]byte]*Schema{}
 	}
 	s.all[sum] = v
 	return v, nil
 }
 
-func compileSchema(text []byte) (*jsonschema.Schema, error) {
+func compile(text []byte) (*jsonschema.Schema, error) {
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
 		return nil, err
 	}
 	compiler := jsonschema.NewCompiler()
 	compiler.UseLoader(jsonschema.SchemeURLLoader{})
-	if err := compiler.AddResource(schemaURL, document); err != nil {
-		return nil, schemaErrorOf(err)
+	if err := compiler.AddResource(address, document); err != nil {
+		return nil, errorOf(err)
 	}
-	compiled, err := compiler.Compile(schemaURL)
+	compiled, err := compiler.Compile(address)
 	if err != nil {
-		return nil, schemaErrorOf(err)
+		return nil, errorOf(err)
 	}
 	return compiled, nil
 }
 
 // Judge returns the schema's refusal of values, nil if they are valid. It fails if they cannot be encoded as JSON or cannot be checked.
-func (v *ValuesSchema) Judge(values map[string]any) (*Refusal, error) {
+func (v *Schema) Judge(values map[string]any) (*Refusal, error) {
 	text, err := json.Marshal(values)
 	if err != nil {
 		return nil, err
@@ -104,9 +106,9 @@ func (v *ValuesSchema) Judge(values map[string]any) (*Refusal, error) {
 	return nil, nil
 }
 
-// JudgeValues does the work of Schemas.Elsewhere in the other process.
-func JudgeValues(schema, values []byte) (*Refusal, error) {
-	compiled, err := compileSchema(schema)
+// Judge does the work of Schemas.Elsewhere in the other process.
+func Judge(schema, values []byte) (*Refusal, error) {
+	compiled, err := compile(schema)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package capi
+package releases
 
 import (
 	"cmp"
@@ -44,7 +44,7 @@ func (s *Source) released(ctx context.Context, p Provider) (*release, error) {
 	if known != nil {
 		return known, nil
 	}
-	client, err := s.client(ctx, p)
+	client, err := s.Repository(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (s *Source) fill(r *release, raw bool) (repository.Components, error) {
 		Options: repository.ComponentsOptions{Version: r.manifest.Version, SkipTemplateProcess: raw},
 	})
 	if err != nil {
-		return nil, &quotingError{s.hiding(err)}
+		return nil, &quotingError{s.Hiding(err)}
 	}
 	return components, nil
 }

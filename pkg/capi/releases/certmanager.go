@@ -1,4 +1,4 @@
-package capi
+package releases
 
 import (
 	"cmp"
@@ -38,10 +38,10 @@ func (s *Source) CertManager(ctx context.Context) (*Manifest, error) {
 		if wanted, err = s.certManagerInFolder(released.Version()); err != nil {
 			return nil, diag.Wrap("find cert-manager", err, "")
 		}
-		location = fileURL(filepath.Join(s.repository, certManager, wanted, certManagerFile))
+		location = fileURL(filepath.Join(s.repository, CertManager, wanted, certManagerFile))
 	}
 	// clusterctl itself reads cert-manager as if it were a provider without a type.
-	client, err := s.open(ctx, config.NewProvider(certManager, location, ""))
+	client, err := s.open(ctx, config.NewProvider(CertManager, location, ""))
 	if err != nil {
 		return nil, diag.Wrap("find cert-manager", err, "")
 	}
@@ -80,7 +80,7 @@ func (s *Source) CertManagerVersion() (string, error) {
 // would install.
 func (s *Source) NewestCertManager() (string, error) {
 	if s.repository != "" {
-		versions, err := s.versions(certManager)
+		versions, err := s.versions(CertManager)
 		if err != nil {
 			return "", diag.Wrap("find cert-manager", err, "")
 		}
@@ -93,14 +93,14 @@ func (s *Source) NewestCertManager() (string, error) {
 	return released.Version(), nil
 }
 
-const (
-	certManager     = "cert-manager" // its provider label, namespace and value of clusterctl's core label
-	certManagerFile = "cert-manager.yaml"
-)
+// CertManager is cert-manager's label in a provider repository, its namespace, and its value of clusterctl's core label.
+const CertManager = "cert-manager"
+
+const certManagerFile = "cert-manager.yaml"
 
 // certManagerInFolder chooses a version from the repository folder: the wanted one, else clusterctl's own, else the newest.
 func (s *Source) certManagerInFolder(usual string) (string, error) {
-	versions, err := s.versions(certManager)
+	versions, err := s.versions(CertManager)
 	if err != nil {
 		return "", err
 	}
@@ -115,9 +115,9 @@ func (s *Source) certManagerInFolder(usual string) (string, error) {
 	return versions[0], nil
 }
 
-// certManagerObjects are the objects of cert-manager as clusterctl would apply them, with its labels and annotations, and
+// CertManagerObjects are the objects of cert-manager as clusterctl would apply them, with its labels and annotations, and
 // their version.
-func (s *Source) certManagerObjects(ctx context.Context) ([]*unstructured.Unstructured, string, error) {
+func (s *Source) CertManagerObjects(ctx context.Context) ([]*unstructured.Unstructured, string, error) {
 	manifest, err := s.CertManager(ctx)
 	if err != nil {
 		return nil, "", err
@@ -143,7 +143,7 @@ func (s *Source) certManagerObjects(ctx context.Context) ([]*unstructured.Unstru
 func imagesOf(objects ...*unstructured.Unstructured) []string {
 	var images []string
 	for _, obj := range objects {
-		if obj.GroupVersionKind() != deploymentKind {
+		if obj.GroupVersionKind() != kube.DeploymentKind {
 			continue
 		}
 		var d appsv1.Deployment

@@ -1,4 +1,4 @@
-package capi
+package releases
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/capi/releases/releasestest"
 )
 
 // aliasBomb is a mapping that expands to 9^11 texts.
@@ -25,7 +27,7 @@ func aliasBomb() string {
 // bombs are contents of a release that would take all there is, or never end.
 func bombs() map[string]func(t *testing.T, file string) {
 	write := func(content string) func(*testing.T, string) {
-		return func(t *testing.T, file string) { t.Helper(); writeFile(t, file, content) }
+		return func(t *testing.T, file string) { t.Helper(); releasestest.WriteFile(t, file, content) }
 	}
 	const object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n"
 	deep := "data: " + strings.Repeat("{a: ", 5000) + "b" + strings.Repeat("}", 5000) + "\n"
@@ -36,7 +38,7 @@ func bombs() map[string]func(t *testing.T, file string) {
 		"too large":          write("data: [" + strings.Repeat("1,", maxRelease/2) + "1]\n"),
 		"a pipe": func(t *testing.T, file string) {
 			t.Helper()
-			writeFile(t, file, "")
+			releasestest.WriteFile(t, file, "")
 			if err := os.Remove(file); err != nil {
 				t.Fatal(err)
 			}
@@ -46,7 +48,7 @@ func bombs() map[string]func(t *testing.T, file string) {
 		},
 		"a device": func(t *testing.T, file string) {
 			t.Helper()
-			writeFile(t, file, "")
+			releasestest.WriteFile(t, file, "")
 			if err := os.Remove(file); err != nil {
 				t.Fatal(err)
 			}
@@ -69,7 +71,7 @@ func TestBombsOfReleases(t *testing.T) {
 			"metadata":  func(ctx context.Context, s *Source) error { _, err := s.Components(ctx, aws); return err },
 		} {
 			t.Run(name+"/"+who, func(t *testing.T) {
-				root := writeRepository(t)
+				root := releasestest.Repository(t)
 				file := "infrastructure-components.yaml"
 				if who == "metadata" {
 					file = "metadata.yaml"
@@ -82,7 +84,7 @@ func TestBombsOfReleases(t *testing.T) {
 			})
 		}
 		t.Run(name+"/cert-manager", func(t *testing.T) {
-			root := writeRepository(t)
+			root := releasestest.Repository(t)
 			write(t, filepath.Join(root, "cert-manager", "v1.11.5", "cert-manager.yaml"))
 			wantBounded(t, "cert-manager", func() error { return newTestSource(t, SourceOptions{Repository: root}).Prefetch(t.Context(), nil) })
 		})
@@ -109,7 +111,7 @@ func wantBounded(t *testing.T, names string, read func() error) {
 // TestReleaseIsReadOnce: the installed objects are the same that were compared with fleet.lock, even if the server answers differently the
 // second time.
 func TestReleaseIsReadOnce(t *testing.T) {
-	root := writeRepository(t)
+	root := releasestest.Repository(t)
 	aws := Provider{Name: "aws", Type: Infrastructure, Version: "v1.14.2"}
 	source := newTestSource(t, SourceOptions{Repository: root, Variables: map[string]string{"AWS_B64ENCODED_CREDENTIALS": "x"}})
 	compared, err := source.Unread(t.Context(), aws)
@@ -125,7 +127,7 @@ func TestReleaseIsReadOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		writeFile(t, filepath.Join(root, file), strings.ReplaceAll(string(raw), "image: ", "image: evil.example/"))
+		releasestest.WriteFile(t, filepath.Join(root, file), strings.ReplaceAll(string(raw), "image: ", "image: evil.example/"))
 	}
 	other, err := source.WithVariables(map[string]string{"AWS_B64ENCODED_CREDENTIALS": "y"})
 	if err != nil {
@@ -153,8 +155,8 @@ func TestVariablesGrow(t *testing.T) {
 		"repeated": strings.Repeat("${A} ", 1<<20),
 		"replaced": "${A//a/" + strings.Repeat("b", 64<<10) + "}",
 	} {
-		root := writeRepository(t)
-		writeFile(t, filepath.Join(root, "infrastructure-aws", "v1.14.2", "infrastructure-components.yaml"),
+		root := releasestest.Repository(t)
+		releasestest.WriteFile(t, filepath.Join(root, "infrastructure-aws", "v1.14.2", "infrastructure-components.yaml"),
 			"apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\ndata: '"+text+"'\n")
 		source := newTestSource(t, SourceOptions{Repository: root, Variables: map[string]string{"A": value}})
 		err := source.Prefetch(t.Context(), []Provider{{Name: "aws", Type: Infrastructure, Version: "v1.14.2"}})

@@ -1,4 +1,4 @@
-package capi
+package releases
 
 import (
 	"bytes"
@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetctl/fleetctl/pkg/capi/releases/releasestest"
 )
 
 const (
@@ -20,7 +22,7 @@ func TestPin(t *testing.T) {
 	certs := "quay.io/jetstack/cert-manager-webhook:v1.11.5"
 	for name, prefetched := range map[string]bool{"read before": true, "read after": false} {
 		t.Run(name, func(t *testing.T) {
-			source := newTestSource(t, SourceOptions{Repository: writeRepository(t)})
+			source := newTestSource(t, SourceOptions{Repository: releasestest.Repository(t)})
 			found, err := source.ImagesOf(t.Context(), docker)
 			if err != nil || !slices.Equal(found, []string{"example.com/infrastructuredocker:v1"}) {
 				t.Fatalf("images %v, %v", found, err)
@@ -116,14 +118,14 @@ func TestSameImages(t *testing.T) {
 		{"mirror/a:1", "a:1@" + firstDigest, false, false}, // somebody's own
 	} {
 		there, wanted := deploymentOf(test.there), deploymentOf(test.wanted)
-		if got := sameImages(there, wanted); got != test.same {
+		if got := SameImages(there, wanted); got != test.same {
 			t.Errorf("%s instead of %s: the same is %v", test.there, test.wanted, got)
 		}
-		if got := otherDigests(there, wanted); got != test.other {
+		if got := OtherDigests(there, wanted); got != test.other {
 			t.Errorf("%s instead of %s: another digest is %v", test.there, test.wanted, got)
 		}
 	}
-	if otherDigests(nil, deploymentOf("a:1")) {
+	if OtherDigests(nil, deploymentOf("a:1")) {
 		t.Error("what is not there runs nothing else")
 	}
 }

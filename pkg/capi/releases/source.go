@@ -1,4 +1,7 @@
-package capi
+// Package releases finds the releases of Cluster API's providers and of cert-manager, and reads them: which versions there are, which of
+// them fit, their components with variables filled in, their images. Releases are in a folder (an offline bundle's), or where clusterctl
+// downloads them. This package knows nothing of what is installed in a cluster.
+package releases
 
 import (
 	"context"
@@ -17,6 +20,7 @@ import (
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/repository"
 	"sigs.k8s.io/yaml"
 
+	"github.com/fleetctl/fleetctl/pkg/capi/internal/messages"
 	"github.com/fleetctl/fleetctl/pkg/contact"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -29,8 +33,8 @@ type SourceOptions struct {
 	Providers []Provider
 	// Variables that provider components are filled in with. clusterctl's own configuration file and the environment are never read.
 	Variables map[string]string
-	// Kept are the names of variables whose values are not known: the cluster keeps its values. If Install needs one of them, it says so, see
-	// NeedsValuesError.
+	// Kept are the names of variables whose values are not known: the cluster keeps its values. If an installation needs one of them, its
+	// error is capi.NeedsValuesError.
 	Kept []string
 	// Repository, if not empty, is a folder laid out as <provider label>/<version>/{<components>.yaml,metadata.yaml} and
 	// cert-manager/<version>/cert-manager.yaml. Then nothing is downloaded.
@@ -77,7 +81,7 @@ func NewServers() *contact.Servers {
 
 // NewSource checks opts and returns a Source. It reads nothing yet.
 func NewSource(opts SourceOptions) (*Source, error) {
-	listen(nil)
+	messages.Listen(nil)
 	boundDownloads()
 	// Where ClusterClasses are not served, most examples of providers do not work; aws-eks and gcp-gke need the others.
 	if opts.Servers == nil {
@@ -116,7 +120,7 @@ func newConfig(reader *config.MemoryReader, variables map[string]string, provide
 		if p.URL == "" {
 			continue
 		}
-		if _, err := reader.AddProvider(p.Name, p.clusterctlType(), p.URL); err != nil {
+		if _, err := reader.AddProvider(p.Name, p.ClusterctlType(), p.URL); err != nil {
 			return nil, fmt.Errorf("configure %s: %w", p, err)
 		}
 	}
@@ -126,6 +130,17 @@ func newConfig(reader *config.MemoryReader, variables map[string]string, provide
 	}
 	return client, nil
 }
+
+// Config is the configuration of clusterctl's library that has the providers and variables of s, and nothing of the user's own.
+func (s *Source) Config() config.Client { return s.config }
+
+// ConfigWith is Config with more providers, each with its URL.
+func (s *Source) ConfigWith(more []Provider) (config.Client, error) {
+	return newConfig(config.NewMemoryReader(), s.variables, slices.Concat(s.options.Providers, more))
+}
+
+// Kept are the names of the variables whose values the cluster keeps.
+func (s *Source) Kept() []string { return slices.Clone(s.options.Kept) }
 
 // LatestVersion is the newest version of p in the repository folder, else the newest of its releases that supports this Cluster API's
 // contract.
@@ -138,7 +153,7 @@ func (s *Source) LatestVersion(ctx context.Context, p Provider) (string, error) 
 		return versions[0], nil
 	}
 	p.Version = ""
-	client, err := s.client(ctx, p)
+	client, err := s.Repository(ctx, p)
 	if err != nil {
 		return "", err
 	}
@@ -181,7 +196,7 @@ func (s *Source) Components(ctx context.Context, p Provider) (*Manifest, error) 
 	if err != nil {
 		return nil, err
 	}
-	client, err := s.client(ctx, p)
+	client, err := s.Repository(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +237,7 @@ func (s *Source) Images(ctx context.Context, providers []Provider) ([]string, er
 		})
 	}
 	group.Go(func() error {
-		objects, _, err := s.certManagerObjects(ctx)
+		objects, _, err := s.CertManagerObjects(ctx)
 		images[len(providers)] = imagesOf(objects...)
 		return err
 	})
@@ -234,7 +249,7 @@ func (s *Source) Images(ctx context.Context, providers []Provider) ([]string, er
 	return slices.Compact(all), nil
 }
 
-// Prefetch reads, parses and remembers what Install needs of providers and cert-manager: downloads and seconds of work that can
+// Prefetch reads, parses and remembers what Install of pkg/capi needs of providers and cert-manager: downloads and seconds of work that can
 // be done while the management cluster starts. Calling it is optional.
 func (s *Source) Prefetch(ctx context.Context, providers []Provider) error {
 	errs := make([]error, len(providers)+1)
@@ -246,11 +261,17 @@ func (s *Source) Prefetch(ctx context.Context, providers []Provider) error {
 		})
 	}
 	group.Go(func() error {
-		_, _, errs[len(providers)] = s.certManagerObjects(ctx)
+		_, _, errs[len(providers)] = s.CertManagerObjects(ctx)
 		return nil
 	})
 	_ = group.Wait() // the errors are in errs, so that all are told at once
 	return errors.Join(errs...)
+}
+
+// Filled returns the components of p as Install of pkg/capi applies them: variables filled in, tuned and pinned. Callers do not change
+// them.
+func (s *Source) Filled(ctx context.Context, p Provider) (repository.Components, error) {
+	return s.load(ctx, p, false)
 }
 
 // load returns the components of p with variables filled in (or maybe as they are, if raw: enough for their images) and clusterctl's labels
@@ -287,9 +308,9 @@ func (s *Source) load(ctx context.Context, p Provider, raw bool) (repository.Com
 	return components, nil
 }
 
-// client is clusterctl's for the repository of p, pinned to p's version if it has one: the newest is not asked for then.
-func (s *Source) client(ctx context.Context, p Provider) (repository.Client, error) {
-	provider, err := s.config.Providers().Get(p.Name, p.clusterctlType())
+// Repository is clusterctl's for the repository of p, pinned to p's version if it has one: the newest is not asked for then.
+func (s *Source) Repository(ctx context.Context, p Provider) (repository.Client, error) {
+	provider, err := s.config.Providers().Get(p.Name, p.ClusterctlType())
 	if err != nil {
 		//nolint:contextcheck // it asks nobody; without clusterctl's advice, which is about its own configuration
 		if unknown := CheckKnown(p); unknown != nil {
@@ -301,7 +322,7 @@ func (s *Source) client(ctx context.Context, p Provider) (repository.Client, err
 	if err != nil {
 		return nil, diag.Wrap("find "+p.String(), err, "")
 	}
-	client, err := s.open(ctx, config.NewProvider(p.Name, location, p.clusterctlType()))
+	client, err := s.open(ctx, config.NewProvider(p.Name, location, p.ClusterctlType()))
 	if err != nil {
 		return nil, diag.Wrap("find "+p.String(), err, "")
 	}

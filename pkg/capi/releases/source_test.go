@@ -1,8 +1,7 @@
-package capi
+package releases
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,40 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fleetctl/fleetctl/pkg/capi/releases/releasestest"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
-
-// writeRepository lays out a provider repository with small components for all that Install needs.
-func writeRepository(t *testing.T) string {
-	t.Helper()
-	root := t.TempDir()
-	for label, file := range map[string]string{
-		"cluster-api":           "core-components.yaml",
-		"bootstrap-kubeadm":     "bootstrap-components.yaml",
-		"control-plane-kubeadm": "control-plane-components.yaml",
-		"infrastructure-docker": "infrastructure-components-development.yaml",
-		"infrastructure-aws":    "infrastructure-components.yaml",
-	} {
-		content := strings.ReplaceAll(testComponents, "NAME", strings.ReplaceAll(label, "-", ""))
-		if label == "infrastructure-aws" {
-			content += testSecret
-		}
-		writeFile(t, filepath.Join(root, label, "v1.14.2", file), content)
-		writeFile(t, filepath.Join(root, label, "v1.14.2", "metadata.yaml"), testMetadata)
-	}
-	writeFile(t, filepath.Join(root, "cert-manager", "v1.11.5", "cert-manager.yaml"), testCertManager)
-	return root
-}
-
-func writeFile(t *testing.T, name, content string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
 
 func newTestSource(t *testing.T, opts SourceOptions) *Source {
 	t.Helper()
@@ -55,9 +23,9 @@ func newTestSource(t *testing.T, opts SourceOptions) *Source {
 }
 
 func TestResolveFromFolder(t *testing.T) {
-	root := writeRepository(t)
+	root := releasestest.Repository(t)
 	for _, v := range []string{"v1.9.0", "v1.15.0-beta.0"} { // neither an older one nor a pre-release is the newest
-		writeFile(t, filepath.Join(root, "infrastructure-docker", v, "metadata.yaml"), testMetadata)
+		releasestest.WriteFile(t, filepath.Join(root, "infrastructure-docker", v, "metadata.yaml"), releasestest.Metadata)
 	}
 	source := newTestSource(t, SourceOptions{Repository: root})
 	got, err := source.Resolve(t.Context(), []Provider{{Name: "docker"}, {Name: "cluster-api", Type: Core, Version: "v1.14.2"}})
@@ -76,7 +44,7 @@ func TestResolveFromFolder(t *testing.T) {
 }
 
 func TestResolveNamesAllThatIsMissing(t *testing.T) {
-	source := newTestSource(t, SourceOptions{Repository: writeRepository(t)})
+	source := newTestSource(t, SourceOptions{Repository: releasestest.Repository(t)})
 	_, err := source.Resolve(t.Context(), []Provider{{Name: "azure"}, {Name: "nonsuch"}})
 	if err == nil {
 		t.Fatal("resolved providers that the folder lacks")
@@ -89,7 +57,7 @@ func TestResolveNamesAllThatIsMissing(t *testing.T) {
 }
 
 func TestUnknownProviderAndVersion(t *testing.T) {
-	source := newTestSource(t, SourceOptions{Repository: writeRepository(t)})
+	source := newTestSource(t, SourceOptions{Repository: releasestest.Repository(t)})
 	_, err := source.Components(t.Context(), Provider{Name: "nonsuch", Version: "v1.0.0"})
 	if err == nil || !strings.Contains(diag.Hint(err), providersBook) {
 		t.Errorf("got %v, hint %q; want one that says where providers are listed", err, diag.Hint(err))
@@ -101,7 +69,7 @@ func TestUnknownProviderAndVersion(t *testing.T) {
 }
 
 func TestVariables(t *testing.T) {
-	root := writeRepository(t)
+	root := releasestest.Repository(t)
 	aws := Provider{Name: "aws", Version: "v1.14.2"}
 	t.Setenv("AWS_B64ENCODED_CREDENTIALS", "from-the-environment") // clusterctl would read it; we are told explicitly
 
@@ -146,10 +114,10 @@ func TestVariables(t *testing.T) {
 }
 
 func TestComponentsAndImages(t *testing.T) {
-	root := writeRepository(t)
+	root := releasestest.Repository(t)
 	// The user's own overrides must not leak in.
 	overrides := filepath.Join(t.TempDir(), "cluster-api", "overrides", "infrastructure-docker", "v1.14.2")
-	writeFile(t, filepath.Join(overrides, "infrastructure-components-development.yaml"), "overridden: true")
+	releasestest.WriteFile(t, filepath.Join(overrides, "infrastructure-components-development.yaml"), "overridden: true")
 	t.Setenv("XDG_CONFIG_HOME", filepath.Dir(filepath.Dir(filepath.Dir(filepath.Dir(overrides)))))
 
 	source := newTestSource(t, SourceOptions{Repository: root})
@@ -179,8 +147,8 @@ func TestComponentsAndImages(t *testing.T) {
 }
 
 func TestCertManagerVersion(t *testing.T) {
-	root := writeRepository(t)
-	writeFile(t, filepath.Join(root, "cert-manager", "v1.12.0", "cert-manager.yaml"), testCertManager)
+	root := releasestest.Repository(t)
+	releasestest.WriteFile(t, filepath.Join(root, "cert-manager", "v1.12.0", "cert-manager.yaml"), releasestest.CertManager)
 	for wanted, got := range map[string]string{"": "v1.12.0", "v1.11.5": "v1.11.5"} {
 		manifest, err := newTestSource(t, SourceOptions{Repository: root, CertManagerVersion: wanted}).CertManager(t.Context())
 		if err != nil || manifest.Version != got {
@@ -205,7 +173,7 @@ func TestLabels(t *testing.T) {
 		if got := p.Label(); got != label {
 			t.Errorf("%s has label %s, want %s", p, got, label)
 		}
-		if got := typeOf(p.clusterctlType()); got != p.Type && p.Type != "" {
+		if got := TypeOf(p.ClusterctlType()); got != p.Type && p.Type != "" {
 			t.Errorf("%s came back as %s", p.Type, got)
 		}
 	}
@@ -220,106 +188,3 @@ func TestKnown(t *testing.T) {
 		t.Errorf("aws is not among %d known providers", len(known))
 	}
 }
-
-const testMetadata = `apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3
-kind: Metadata
-releaseSeries:
-- {major: 1, minor: 14, contract: v1beta2}
-`
-
-const testComponents = `apiVersion: v1
-kind: Namespace
-metadata: {name: NAME-system}
----
-apiVersion: v1
-kind: ServiceAccount
-metadata: {name: NAME-manager, namespace: NAME-system}
----
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata:
-  name: NAMEs.test.cluster.x-k8s.io
-  labels: {cluster.x-k8s.io/v1beta2: v1}
-  annotations: {clusterctl.cluster.x-k8s.io/skip-crd-name-preflight-check: ""}
-spec:
-  group: test.cluster.x-k8s.io
-  names: {kind: NAME, listKind: NAMEList, plural: NAMEs, singular: NAME}
-  scope: Namespaced
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
----
-apiVersion: cert-manager.io/v1
-kind: Issuer
-metadata: {name: NAME-issuer, namespace: NAME-system}
-spec: {selfSigned: {}}
----
-apiVersion: cert-manager.io/v1
-kind: Certificate
-metadata: {name: NAME-cert, namespace: NAME-system}
-spec: {secretName: NAME-tls, dnsNames: [NAME.NAME-system.svc], issuerRef: {name: NAME-issuer}}
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: NAME-manager, namespace: NAME-system}
-spec:
-  selector: {matchLabels: {app: NAME}}
-  template:
-    metadata: {labels: {app: NAME}}
-    spec:
-      containers:
-      - {name: manager, image: "example.com/NAME:v1", args: ["--v=${LOG_LEVEL:=0}"]}
-`
-
-const testSecret = `---
-apiVersion: v1
-kind: Secret
-metadata: {name: credentials, namespace: infrastructureaws-system}
-data: {credentials: "${AWS_B64ENCODED_CREDENTIALS}"}
-`
-
-const testCertManager = `apiVersion: v1
-kind: Namespace
-metadata: {name: cert-manager}
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingWebhookConfiguration
-metadata: {name: cert-manager-webhook}
----
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: certificates.cert-manager.io}
-spec:
-  group: cert-manager.io
-  names: {kind: Certificate, listKind: CertificateList, plural: certificates, singular: certificate}
-  scope: Namespaced
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
----
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: issuers.cert-manager.io}
-spec:
-  group: cert-manager.io
-  names: {kind: Issuer, listKind: IssuerList, plural: issuers, singular: issuer}
-  scope: Namespaced
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: cert-manager-webhook, namespace: cert-manager}
-spec:
-  selector: {matchLabels: {app: webhook}}
-  template:
-    metadata: {labels: {app: webhook}}
-    spec: {containers: [{name: webhook, image: "quay.io/jetstack/cert-manager-webhook:v1.11.5"}]}
-`

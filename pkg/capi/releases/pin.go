@@ -1,4 +1,4 @@
-package capi
+package releases
 
 import (
 	"bytes"
@@ -49,7 +49,7 @@ func (m *Manifest) images(of string) ([]string, error) {
 	return slices.DeleteFunc(kube.Images(objects), func(image string) bool { return strings.Contains(image, "$") }), nil
 }
 
-// Pin makes all that Install applies name images by tag and digest: digests has these by the images' names. What was read before is
+// Pin makes all that is installed name images by tag and digest: digests has these by the images' names. What was read before is
 // changed, too. It is called before anything is installed.
 func (s *Source) Pin(digests map[string]string) error {
 	s.mu.Lock()
@@ -72,7 +72,7 @@ func (s *Source) pinned() map[string]string {
 
 func pinComponents(components repository.Components, digests map[string]string) error {
 	return repository.AlterComponents(components, func(objects []unstructured.Unstructured) ([]unstructured.Unstructured, error) {
-		pin(pointers(objects), digests)
+		pin(kube.Pointers(objects), digests)
 		return objects, nil
 	})
 }
@@ -88,9 +88,9 @@ func pin(objects []*unstructured.Unstructured, digests map[string]string) {
 	}
 }
 
-// sameImages tells whether two Deployments run the same. One that runs by a tag is left as it is where the tag is the wanted one: it is
+// SameImages tells whether two Deployments run the same. One that runs by a tag is left as it is where the tag is the wanted one: it is
 // pinned when something else of it changes.
-func sameImages(there, wanted *unstructured.Unstructured) bool {
+func SameImages(there, wanted *unstructured.Unstructured) bool {
 	return slices.EqualFunc(imagesOf(there), imagesOf(wanted), func(a, b string) bool {
 		name, digest, _ := strings.Cut(a, "@")
 		other, wanted, _ := strings.Cut(b, "@")
@@ -98,9 +98,9 @@ func sameImages(there, wanted *unstructured.Unstructured) bool {
 	})
 }
 
-// otherDigests tells whether a Deployment runs images of the wanted tags by other digests than are wanted now. What it runs by a name of
+// OtherDigests tells whether a Deployment runs images of the wanted tags by other digests than are wanted now. What it runs by a name of
 // somebody's own is left alone.
-func otherDigests(there, wanted *unstructured.Unstructured) bool {
+func OtherDigests(there, wanted *unstructured.Unstructured) bool {
 	if there == nil {
 		return false
 	}
@@ -109,7 +109,7 @@ func otherDigests(there, wanted *unstructured.Unstructured) bool {
 		name, _, _ := strings.Cut(image, "@")
 		names = append(names, name)
 	}
-	return !sameImages(there, wanted) && !slices.ContainsFunc(imagesOf(there), func(image string) bool {
+	return !SameImages(there, wanted) && !slices.ContainsFunc(imagesOf(there), func(image string) bool {
 		name, _, _ := strings.Cut(image, "@")
 		return !slices.Contains(names, name)
 	})

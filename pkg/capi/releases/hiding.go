@@ -1,4 +1,4 @@
-package capi
+package releases
 
 import (
 	"cmp"
@@ -26,8 +26,8 @@ func (e *hidingError) Unwrap() error { return e.error }
 // Error has the names of the variables where the values were.
 func (e *hidingError) Error() string { return e.values.Replace(e.error.Error()) }
 
-// hiding is err without the values that the Source was given. It goes around nothing but what talks of components.
-func (s *Source) hiding(err error) error {
+// Hiding is err without the values that the Source was given. It goes around nothing but what talks of components.
+func (s *Source) Hiding(err error) error {
 	if err == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package capi
+package releases
 
 import (
 	"cmp"
@@ -126,15 +126,4 @@ type MissingVariablesError struct {
 // Error names the provider, the variables and where to read about them.
 func (e *MissingVariablesError) Error() string {
 	return fmt.Sprintf("%s needs a value for %s (see %s)", e.Provider, strings.Join(e.Names, ", "), e.Provider.DocumentationURL())
-}
-
-// NeedsValuesError says that values are needed which were to be kept: a provider that has them has to be applied.
-type NeedsValuesError struct {
-	Provider Provider
-	Names    []string
-}
-
-// Error names the provider and the variables.
-func (e *NeedsValuesError) Error() string {
-	return fmt.Sprintf("%s has to be applied, and needs %s for it", e.Provider, strings.Join(e.Names, ", "))
 }

@@ -1,4 +1,4 @@
-package fleetrepo
+package valuesschema
 
 import (
 	"bytes"
@@ -15,28 +15,28 @@ import (
 	"golang.org/x/text/message"
 
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
-	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// schemaFile has the schema of a chart's values.
-const schemaFile = "values.schema.json"
+// File is the name of the file of a chart that has the schema of its values.
+const File = "values.schema.json"
 
-// schemaURL is the schema's name in the library that compiles it. The library would make a relative name an absolute path of this machine.
-const schemaURL = "chart:///" + schemaFile
+// address is the schema's name in the library that compiles it. The library would make a relative name an absolute path of this machine.
+const address = "chart:///" + File
 
-// SchemaError says what is wrong with the schema of a chart's values, and where.
-type SchemaError struct {
+// Error says what is wrong with the schema of a chart's values, and where.
+type Error struct {
 	// Path leads to the place in the schema; Line is set where the schema cannot be read so far.
 	Path []string
 	Line int
 	Said string
 }
 
-func (e *SchemaError) Error() string { return e.Said }
+// Error says what is wrong, without the place.
+func (e *Error) Error() string { return e.Said }
 
-// DecodeSchema reads the schema of a chart's values. A schema is an object, or true, which is as none, or false, which takes no values.
-// Errors are of the type SchemaError.
-func DecodeSchema(content []byte) (map[string]any, error) {
+// Decode reads the schema of a chart's values. A schema is an object, or true, which is as none, or false, which takes no values.
+// Errors are of the type Error.
+func Decode(content []byte) (map[string]any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(content))
 	var document any
 	err := decoder.Decode(&document)
@@ -53,7 +53,7 @@ func DecodeSchema(content []byte) (map[string]any, error) {
 			at = int64(len(content))
 		}
 		before := content[:min(at, int64(len(content)))]
-		return nil, &SchemaError{Line: 1 + bytes.Count(before, []byte("\n")), Said: "it is no JSON: " + err.Error()}
+		return nil, &Error{Line: 1 + bytes.Count(before, []byte("\n")), Said: "it is no JSON: " + err.Error()}
 	}
 	switch schema := document.(type) {
 	case map[string]any:
@@ -64,29 +64,29 @@ func DecodeSchema(content []byte) (map[string]any, error) {
 		}
 		return map[string]any{"not": map[string]any{}}, nil
 	}
-	return nil, &SchemaError{Line: 1, Said: "a schema is an object, or true or false"}
+	return nil, &Error{Line: 1, Said: "a schema is an object, or true or false"}
 }
 
-// schemaErrorOf says what the library has against a schema, in words of the chart.
-func schemaErrorOf(err error) error {
+// errorOf says what the library has against a schema, in words of the chart.
+func errorOf(err error) error {
 	if invalid, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
 		if failed, ok := errors.AsType[*jsonschema.ValidationError](invalid.Err); ok {
 			leaf := deepestCause(failed)
-			return &SchemaError{
+			return &Error{
 				Path: leaf.InstanceLocation,
 				Said: leaf.ErrorKind.LocalizedString(message.NewPrinter(language.English)),
 			}
 		}
 	}
 	if load, ok := errors.AsType[*jsonschema.LoadURLError](err); ok {
-		return &SchemaError{
+		return &Error{
 			Said: fmt.Sprintf("it refers to %s, and nothing but the schema itself is read: copy that into its $defs", short(load.URL)),
 		}
 	}
 	if lost, ok := errors.AsType[*jsonschema.JSONPointerNotFoundError](err); ok {
-		return &SchemaError{Said: fmt.Sprintf("it refers to %s, which is not there", short(lost.URL))}
+		return &Error{Said: fmt.Sprintf("it refers to %s, which is not there", short(lost.URL))}
 	}
-	return &SchemaError{Said: short(err.Error())}
+	return &Error{Said: short(err.Error())}
 }
 
 // deepestCause is the first cause that has none itself, of those that lie deepest in the schema.
@@ -105,16 +105,11 @@ func deepestCause(e *jsonschema.ValidationError) *jsonschema.ValidationError {
 
 // short is text in which the schema and what it refers to have no address.
 func short(text string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(text, schemaURL+"#", "#"), strings.TrimSuffix(schemaURL, schemaFile), "")
+	return strings.ReplaceAll(strings.ReplaceAll(text, address+"#", "#"), strings.TrimSuffix(address, File), "")
 }
 
-// SchemaFindings are what DecodeSchema and Compile have against the schema of a chart, with the place in its file.
-func SchemaFindings(file string, content []byte, err error) diag.Findings {
-	return (&chartFault{content: content, err: err}).at(file)
-}
-
-// place is the place in the schema's file.
-func (e *SchemaError) place(content []byte) (line, column int) {
+// Place is the line, and the column if it is known, in content, which is the schema's file.
+func (e *Error) Place(content []byte) (line, column int) {
 	if e.Line > 0 || len(e.Path) == 0 {
 		return max(e.Line, 1), 0
 	}

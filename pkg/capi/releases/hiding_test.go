@@ -1,4 +1,4 @@
-package capi
+package releases
 
 import (
 	"path/filepath"
@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	"github.com/fleetctl/fleetctl/pkg/capi/releases/releasestest"
 )
 
 // windows are the texts of some bytes that stand in a value.
@@ -47,9 +49,9 @@ func TestErrorsOfParsersHideValues(t *testing.T) {
 			"file":   "stringData:\n  credentials.yaml: |-\n    login: 'admin:${TEST_PASSWORD}'\n",
 			"block":  "stringData:\n  credentials.yaml: |-\n    user: '${TEST_USER}'\n    password: '${TEST_PASSWORD}'\n",
 		} {
-			root := writeRepository(t)
-			writeFile(t, filepath.Join(root, "infrastructure-aws", "v1.14.2", "infrastructure-components.yaml"),
-				strings.ReplaceAll(testComponents, "NAME", "infrastructureaws")+
+			root := releasestest.Repository(t)
+			releasestest.WriteFile(t, filepath.Join(root, "infrastructure-aws", "v1.14.2", "infrastructure-components.yaml"),
+				strings.ReplaceAll(releasestest.Components, "NAME", "infrastructureaws")+
 					"---\napiVersion: v1\nkind: Secret\nmetadata: {name: login, namespace: infrastructureaws-system}\n"+text)
 			source := newTestSource(t, SourceOptions{Repository: root, Variables: map[string]string{
 				"TEST_USER": "admin", "TEST_PASSWORD": value,
@@ -57,7 +59,7 @@ func TestErrorsOfParsersHideValues(t *testing.T) {
 			for by, read := range map[string]func() error{
 				"prefetch": func() error { return source.Prefetch(t.Context(), []Provider{aws}) },
 				"render":   func() error { _, err := source.Render(t.Context(), []Provider{aws}); return err },
-				"values":   func() error { _, err := source.fromVariables(t.Context(), aws, "x"); return err },
+				"values":   func() error { _, err := source.FromVariables(t.Context(), aws, "x"); return err },
 			} {
 				err := read()
 				if err == nil {
@@ -85,9 +87,9 @@ func TestValuesWithinQuotes(t *testing.T) {
 	for _, value := range []string{
 		"plain", "it's", `say "yes"`, `DOMAIN\user`, "a: b # c", "$HOME ${HOME} $$", "{[*&!|>%@`", "ü", `'`, `"`, `\`, `a\nb`,
 	} {
-		root := writeRepository(t)
-		writeFile(t, filepath.Join(root, "infrastructure-aws", "v1.14.2", "infrastructure-components.yaml"),
-			strings.ReplaceAll(testComponents, "NAME", "infrastructureaws")+`---
+		root := releasestest.Repository(t)
+		releasestest.WriteFile(t, filepath.Join(root, "infrastructure-aws", "v1.14.2", "infrastructure-components.yaml"),
+			strings.ReplaceAll(releasestest.Components, "NAME", "infrastructureaws")+`---
 apiVersion: v1
 kind: Secret
 metadata: {name: login, namespace: infrastructureaws-system}
@@ -100,7 +102,7 @@ stringData:
     password: '${TEST_PASSWORD}'
 `)
 		source := newTestSource(t, SourceOptions{Repository: root, Variables: map[string]string{"TEST_PASSWORD": value}})
-		objects, err := source.fromVariables(t.Context(), Provider{Name: "aws", Type: Infrastructure, Version: "v1.14.2"}, "x")
+		objects, err := source.FromVariables(t.Context(), Provider{Name: "aws", Type: Infrastructure, Version: "v1.14.2"}, "x")
 		if err != nil {
 			t.Errorf("%q: %v", value, err)
 			continue

@@ -1,4 +1,4 @@
-package capi
+package releases
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fleetctl/fleetctl/pkg/capi/releases/releasestest"
 )
 
 // The newest version that fits is named where the newest of all does not: for its contract, its distance, or because it is no release.
@@ -58,14 +60,15 @@ func TestNewestThatFits(t *testing.T) {
 				}
 				series += fmt.Sprintf("- {major: 1, minor: %d, contract: v1beta2}\n", minor)
 			}
-			head, _, _ := strings.Cut(testMetadata, "- {")
+			head, _, _ := strings.Cut(releasestest.Metadata, "- {")
 			for _, v := range tc.versions {
 				dir := filepath.Join(root, tc.provider.Label(), v)
-				writeFile(t, filepath.Join(dir, "metadata.yaml"), head+series)
-				writeFile(t, filepath.Join(dir, "infrastructure-components-development.yaml"), testComponents)
+				releasestest.WriteFile(t, filepath.Join(dir, "metadata.yaml"), head+series)
+				releasestest.WriteFile(t, filepath.Join(dir, "infrastructure-components-development.yaml"), releasestest.Components)
 			}
 			for _, v := range tc.tags {
-				writeFile(t, filepath.Join(root, tc.provider.Label(), v, "infrastructure-components-development.yaml"), testComponents)
+				file := filepath.Join(root, tc.provider.Label(), v, "infrastructure-components-development.yaml")
+				releasestest.WriteFile(t, file, releasestest.Components)
 			}
 			got, err := newTestSource(t, SourceOptions{Repository: root}).NewestThatFits(t.Context(), tc.provider, tc.installed, tc.declared)
 			if err != nil {

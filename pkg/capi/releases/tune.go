@@ -1,4 +1,4 @@
-package capi
+package releases
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// tuningAnnotation of a Deployment records its tuning. With it, Install tells a changed tuning from a change that a person made, which it
-// leaves alone.
+// tuningAnnotation of a Deployment records its tuning. With it, an installation tells a changed tuning from a change that a person made,
+// which it leaves alone.
 const tuningAnnotation = "fleetctl.dev/tuning"
 
 // tune changes the Deployments of components that tuning names.
@@ -22,7 +22,7 @@ func tune(components repository.Components, tuning []kube.Tuning) error {
 		for i := range objects {
 			obj := &objects[i]
 			at := slices.IndexFunc(tuning, func(t kube.Tuning) bool {
-				return obj.GroupVersionKind() == deploymentKind && t.Manager == obj.GetName()
+				return obj.GroupVersionKind() == kube.DeploymentKind && t.Manager == obj.GetName()
 			})
 			if at < 0 {
 				continue
@@ -36,8 +36,8 @@ func tune(components repository.Components, tuning []kube.Tuning) error {
 	})
 }
 
-// sameTuning tells whether a Deployment has been tuned as it is wanted to be.
-func sameTuning(there, wanted *unstructured.Unstructured) bool {
+// SameTuning tells whether a Deployment has been tuned as it is wanted to be.
+func SameTuning(there, wanted *unstructured.Unstructured) bool {
 	return there.GetAnnotations()[tuningAnnotation] == wanted.GetAnnotations()[tuningAnnotation]
 }
 
@@ -52,7 +52,7 @@ func (s *Source) CheckTuning(ctx context.Context, providers []Provider, others [
 		if err != nil {
 			return err
 		}
-		for _, key := range keysOf(pointers(components.Objs())) {
+		for _, key := range kube.DeploymentKeys(kube.Pointers(components.Objs())) {
 			managers = append(managers, key.Name)
 		}
 	}

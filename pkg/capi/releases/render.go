@@ -1,4 +1,4 @@
-package capi
+package releases
 
 import (
 	"bytes"
@@ -8,19 +8,21 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// RenderedFile is what Install would apply of one provider or of cert-manager.
+// RenderedFile is what Install of pkg/capi would apply of one provider or of cert-manager.
 type RenderedFile struct {
 	// Name is <label>/<version>/<file>.
 	Name    string
 	Content []byte
 }
 
-// Render returns what Install would apply for providers, variables filled in. Secrets are left out: they are where the variables
-// with credentials end up.
+// Render returns what Install of pkg/capi would apply for providers, variables filled in. Secrets are left out: the variables with
+// credentials end up in them.
 func (s *Source) Render(ctx context.Context, providers []Provider) ([]RenderedFile, error) {
-	certs, version, err := s.certManagerObjects(ctx)
+	certs, version, err := s.CertManagerObjects(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -28,13 +30,13 @@ func (s *Source) Render(ctx context.Context, providers []Provider) ([]RenderedFi
 	if err != nil {
 		return nil, err
 	}
-	out := []RenderedFile{{Name: path.Join(certManager, version, certManagerFile), Content: content}}
+	out := []RenderedFile{{Name: path.Join(CertManager, version, certManagerFile), Content: content}}
 	for _, p := range providers {
 		components, err := s.load(ctx, p, false)
 		if err != nil {
 			return nil, err
 		}
-		if content, err = encode(pointers(components.Objs())); err != nil {
+		if content, err = encode(kube.Pointers(components.Objs())); err != nil {
 			return nil, err
 		}
 		out = append(out, RenderedFile{Name: path.Join(p.Label(), components.Version(), "components.yaml"), Content: content})
@@ -56,12 +58,4 @@ func encode(objects []*unstructured.Unstructured) ([]byte, error) {
 		out.Write(content)
 	}
 	return out.Bytes(), nil
-}
-
-func pointers(objects []unstructured.Unstructured) []*unstructured.Unstructured {
-	out := make([]*unstructured.Unstructured, 0, len(objects))
-	for i := range objects {
-		out = append(out, &objects[i])
-	}
-	return out
 }

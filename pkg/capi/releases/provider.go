@@ -1,7 +1,4 @@
-// Package capi installs Cluster API and its providers, reads what runs on a management cluster, and moves it to another. It is the only
-// package that uses clusterctl's library. Components, inventory and move are clusterctl's own, so that stock `clusterctl upgrade`, `move`
-// and `delete` work on its installations. pkg/kube applies objects and waits for them.
-package capi
+package releases
 
 import (
 	"cmp"
@@ -51,9 +48,10 @@ func (p Provider) String() string {
 }
 
 // Label is the provider's name in clusterctl's inventory and repositories: "infrastructure-aws".
-func (p Provider) Label() string { return clusterctlv1.ManifestLabel(p.Name, p.clusterctlType()) }
+func (p Provider) Label() string { return clusterctlv1.ManifestLabel(p.Name, p.ClusterctlType()) }
 
-func (p Provider) clusterctlType() clusterctlv1.ProviderType {
+// ClusterctlType is the type as clusterctl calls it.
+func (p Provider) ClusterctlType() clusterctlv1.ProviderType {
 	switch p.Type {
 	case Core:
 		return clusterctlv1.CoreProviderType
@@ -73,10 +71,10 @@ func (p Provider) clusterctlType() clusterctlv1.ProviderType {
 	return clusterctlv1.ProviderTypeUnknown
 }
 
-// typeOf is the inverse of clusterctlType.
-func typeOf(t clusterctlv1.ProviderType) ProviderType {
+// TypeOf is the inverse of ClusterctlType.
+func TypeOf(t clusterctlv1.ProviderType) ProviderType {
 	for _, own := range []ProviderType{Core, Bootstrap, ControlPlane, Infrastructure, IPAM, Addon, RuntimeExtension} {
-		if (Provider{Type: own}).clusterctlType() == t {
+		if (Provider{Type: own}).ClusterctlType() == t {
 			return own
 		}
 	}
@@ -100,7 +98,7 @@ func WithDefaults(providers []Provider) []Provider {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Provider) int {
-		return cmp.Or(cmp.Compare(a.clusterctlType().Order(), b.clusterctlType().Order()), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(a.ClusterctlType().Order(), b.ClusterctlType().Order()), cmp.Compare(a.Name, b.Name))
 	})
 	return all
 }
@@ -118,7 +116,7 @@ func Known() ([]Provider, error) {
 	}
 	known := make([]Provider, 0, len(list))
 	for _, p := range list {
-		known = append(known, Provider{Name: p.Name(), Type: typeOf(p.Type()), URL: p.URL()})
+		known = append(known, Provider{Name: p.Name(), Type: TypeOf(p.Type()), URL: p.URL()})
 	}
 	return known, nil
 }
@@ -174,7 +172,7 @@ func CheckKnown(p Provider) error {
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(known, func(k Provider) bool { return k.Name == p.Name && k.clusterctlType() == p.clusterctlType() }) {
+	if slices.ContainsFunc(known, func(k Provider) bool { return k.Name == p.Name && k.ClusterctlType() == p.ClusterctlType() }) {
 		return nil
 	}
 	return unknownProvider(p, known)
@@ -186,7 +184,7 @@ func unknownProvider(p Provider, known []Provider) error {
 	hint := "check the name against " + providersBook + ", or give the url of its components in fleet.yaml"
 	var names []string
 	for _, k := range known {
-		if k.clusterctlType() == p.clusterctlType() {
+		if k.ClusterctlType() == p.ClusterctlType() {
 			names = append(names, k.Name)
 		} else if k.Name == p.Name {
 			hint = fmt.Sprintf("%s is a provider of the type %s; %s", p.Name, k.Type, hint)

@@ -1,4 +1,4 @@
-package capi
+package releases
 
 import (
 	"cmp"
@@ -30,7 +30,7 @@ const unreadable = 5
 // the installed version, or else from the declared one. Both may be "". Pre-releases count only where there are no releases.
 func (s *Source) NewestThatFits(ctx context.Context, p Provider, installed, declared string) (*Newest, error) {
 	p.Version = ""
-	client, err := s.client(ctx, p)
+	client, err := s.Repository(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (s *Source) NewestThatFits(ctx context.Context, p Provider, installed, decl
 
 // unfit says why a version of a provider with that contract is not to be installed over from; "" if it may be.
 func unfit(p Provider, from, contract string) string {
-	if !fits(p.Type, contract) {
+	if !Fits(p.Type, contract) {
 		return fmt.Sprintf("has the contract %s of Cluster API: another fleetctl may work with it", contract)
 	}
 	if from == "" || !IsOlder(from, p.Version) {

@@ -1,17 +1,18 @@
-package capi
+package releases
 
 import (
 	"bytes"
 	"strings"
 	"testing"
 
+	"github.com/fleetctl/fleetctl/pkg/capi/releases/releasestest"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
 func TestTuning(t *testing.T) {
 	docker := Provider{Name: "docker", Type: Infrastructure, Version: "v1.14.2"}
-	source := newTestSource(t, SourceOptions{Repository: writeRepository(t), Tuning: []kube.Tuning{
+	source := newTestSource(t, SourceOptions{Repository: releasestest.Repository(t), Tuning: []kube.Tuning{
 		{Manager: "infrastructuredocker-manager", Flags: map[string]int{"kube-api-qps": 200, "v": 4}},
 		{Manager: "helm-controller", Flags: map[string]int{"concurrent": 4}},
 	}})
