@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/config"
@@ -190,8 +191,22 @@ func unknownProvider(p Provider, known []Provider) error {
 			hint = fmt.Sprintf("%s is a provider of the type %s; %s", p.Name, k.Type, hint)
 		}
 	}
-	if nearest := diag.Nearest(p.Name, names); nearest != "" {
+	if nearest := cmp.Or(makerOf(p.Name, names), diag.Nearest(p.Name, names)); nearest != "" {
 		hint = "did you mean " + nearest + "? Else " + hint
 	}
 	return diag.Wrap("find "+p.String(), ErrUnknownProvider, hint)
+}
+
+// makerOf is the provider among known whose clusters are called flavour, as charts are: aws makes those of aws-eks. The docker provider also
+// makes clusters in memory.
+func makerOf(flavour string, known []string) string {
+	if flavour == "in-memory" && slices.Contains(known, config.DockerProviderName) {
+		return config.DockerProviderName
+	}
+	for _, name := range known {
+		if strings.HasPrefix(flavour, name+"-") {
+			return name
+		}
+	}
+	return ""
 }
