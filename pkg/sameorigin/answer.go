@@ -192,13 +192,13 @@ func secretsOf(req *http.Request) []string {
 
 // spellings are value as it stands in plain text, in an address, in HTML and in JSON.
 func spellings(value string) []string {
-	var escaped, plain bytes.Buffer
-	encoder := json.NewEncoder(&plain)
+	var escaped, bare bytes.Buffer
+	encoder := json.NewEncoder(&bare)
 	encoder.SetEscapeHTML(false)
 	_ = encoder.Encode(value) // a text is always written
 	_ = json.NewEncoder(&escaped).Encode(value)
 	all := []string{value, url.QueryEscape(value), url.PathEscape(value), html.EscapeString(value)}
-	for _, quoted := range []string{plain.String(), escaped.String()} {
+	for _, quoted := range []string{bare.String(), escaped.String()} {
 		all = append(all, strings.Trim(quoted, "\"\n"))
 	}
 	return all

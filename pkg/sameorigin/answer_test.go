@@ -145,8 +145,12 @@ func TestPages(t *testing.T) {
 				t.Errorf("%s, %s: %q, %v", name, way, got, err)
 			}
 			resp, err := client.Head(home.URL)
-			if err != nil || resp.StatusCode != status {
-				t.Errorf("%s, %s: HEAD %v", name, way, err)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = resp.Body.Close()
+			if resp.StatusCode != status {
+				t.Errorf("%s, %s: HEAD has the status %d", name, way, resp.StatusCode)
 			}
 		}
 	}
