@@ -68,7 +68,7 @@ func pullChart(ctx context.Context, ref string) ([]byte, error) {
 	}
 	image, err := remote.Image(parsed, asking(ctx, parsed.Context())...)
 	if err != nil {
-		return nil, diag.Wrap("", err, pullHint(parsed, err))
+		return nil, diag.Wrap("", quotable(err), pullHint(parsed, err))
 	}
 	m, err := image.Manifest()
 	if err != nil {

@@ -66,8 +66,11 @@ func FetchChart(ctx context.Context, from *Bundle, ref ChartRef) (*Chart, error)
 	if err == nil && !slices.Contains(ref.paths(), c.Path) { // it would replace another chart
 		err = fmt.Errorf("the chart at this address is %s", path.Base(c.Path))
 	}
-	return &c, diag.Wrap("fetch the chart "+ref.String(), err,
-		"check its address and its version, and the network; or give --from a bundle that has it")
+	hint := "check its address and its version, and the network; or give --from a bundle that has it"
+	if diag.Hint(err) != "" { // it knows the cause
+		hint = ""
+	}
+	return &c, diag.Wrap("fetch the chart "+ref.String(), err, hint)
 }
 
 // paths are the paths that the chart may have in a bundle. Helm accepts a version with and without the v.
@@ -181,7 +184,12 @@ func get(ctx context.Context, from *url.URL, limit int64) ([]byte, error) {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: %s", sameorigin.Display(from.String()), resp.Status)
+		err = fmt.Errorf("%s: %s", sameorigin.Display(from.String()), resp.Status)
+		if resp.StatusCode >= http.StatusInternalServerError || resp.StatusCode == http.StatusTooManyRequests {
+			err = diag.Wrap("", err, "the server, or a proxy before it, has a problem or takes no more requests: run the same command again later, "+
+				"or give --from a bundle that has the chart")
+		}
+		return nil, err
 	}
 	return readLimited(resp.Body, limit)
 }

@@ -58,7 +58,7 @@ func Resolve(ctx context.Context, ref string, mirrors map[string]string, part st
 		if _, silent := errors.AsType[*contact.Error](err); silent {
 			hint = "check the network and the proxy, or use an offline bundle: --bundle"
 		}
-		return diag.Wrap(op, err, hint)
+		return diag.Wrap(op, quotable(err), hint)
 	}
 	found, err := remote.Get(parsed, options...)
 	if err != nil {

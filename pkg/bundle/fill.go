@@ -217,15 +217,15 @@ func (w *Writer) pull(ctx context.Context, ref string, mirrors map[string]string
 	}
 	found, err := remote.Get(parsed, append(asking(ctx, parsed.Context()), remote.WithPlatform(platform))...)
 	if err != nil {
-		return diag.Wrap(op, err, pullHint(parsed, err))
+		return diag.Wrap(op, quotable(err), pullHint(parsed, err))
 	}
 	img, err := found.Image()
 	if err != nil {
-		return diag.Wrap(op, err, pullHint(parsed, err))
+		return diag.Wrap(op, quotable(err), pullHint(parsed, err))
 	}
 	d, err := w.storeImage(ctx, img)
 	if err != nil {
-		return diag.Wrap(op, err, pullHint(parsed, err))
+		return diag.Wrap(op, quotable(err), pullHint(parsed, err))
 	}
 	// An image without an index has just one platform, whatever was asked for.
 	if got := d.Platform; !fits(got, platform) {
@@ -253,6 +253,9 @@ func pullHint(ref name.Reference, err error) string {
 		return "check the version in fleet.yaml: the registry has no such image"
 	case http.StatusTooManyRequests:
 		return fmt.Sprintf("the registry limits pulls: log in to %s, or run it again later; what was pulled is kept", registry)
+	}
+	if refused.StatusCode >= http.StatusInternalServerError {
+		return fmt.Sprintf("the registry %s, or a proxy before it, has a problem: run it again later; what was pulled is kept", registry)
 	}
 	return "run it again: what was pulled is kept"
 }

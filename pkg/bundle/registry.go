@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/fleetctl/fleetctl/pkg/contact"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
@@ -19,6 +20,12 @@ func asking(ctx context.Context, repository name.Repository) []remote.Option {
 		remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain), remote.WithTransport(roundTripper(repository)),
 	}
 }
+
+// maxError bounds the text of an error of a registry, in bytes. The client of registries quotes up to 64 KiB.
+const maxError = 1000
+
+// quotable is an error of a registry as an error of fleetctl quotes it.
+func quotable(err error) error { return diag.Short(err, maxError) }
 
 func roundTripper(repository name.Repository) http.RoundTripper {
 	return sameorigin.Registry(contact.Transport(remote.DefaultTransport), repository.RegistryStr())

@@ -43,16 +43,23 @@ func (s *Shelf) String() string { return "oci://" + s.repository.Name() }
 
 func (s *Shelf) options(ctx context.Context) []remote.Option { return asking(ctx, s.repository) }
 
-// fail wraps an error of the registry. It has a hint if credentials are missing.
+// fail wraps an error of the registry. It has a hint where the registry's status tells what to do.
 func (s *Shelf) fail(verb string, err error) error {
 	if err == nil {
 		return nil
 	}
 	hint := ""
-	if isStatus(err, http.StatusUnauthorized, http.StatusForbidden) {
+	refused, ok := errors.AsType[*transport.Error](err)
+	switch {
+	case !ok:
+	case isStatus(err, http.StatusUnauthorized, http.StatusForbidden):
 		hint = "log in: docker login, or podman login, " + s.repository.RegistryStr()
+	case refused.StatusCode == http.StatusTooManyRequests:
+		hint = "the registry takes no more requests for now: run the same command again in some minutes"
+	case refused.StatusCode >= http.StatusInternalServerError:
+		hint = "the registry, or a proxy before it, has a problem: run the same command again later"
 	}
-	return diag.Wrap(verb+" "+s.String(), err, hint)
+	return diag.Wrap(verb+" "+s.String(), quotable(err), hint)
 }
 
 func isStatus(err error, codes ...int) bool {

@@ -195,7 +195,7 @@ func (c *checks) checkDeployKey(ctx context.Context) preflight.Result {
 		return preflight.OK("Flux can read %s", git.URL)
 	}
 	switch {
-	case errors.Is(err, gitrepo.ErrHostKey), errors.Is(err, gitrepo.ErrNetwork):
+	case errors.Is(err, gitrepo.ErrHostKey), unasked(err):
 		return preflight.Skip("the server was not asked: see git push") // which says the same, with what to do
 	case !errors.Is(err, gitrepo.ErrAuth) && !errors.Is(err, gitrepo.ErrNotFound):
 		return preflight.FailWith(err)

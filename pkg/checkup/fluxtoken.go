@@ -88,10 +88,16 @@ func clusterList(names []string) string {
 	return "workload clusters " + plain.Names(names, 3)
 }
 
+// unasked tells whether err means that the Git server gave no answer about the repository: it is away, has a problem of its own, or takes no
+// more requests for now.
+func unasked(err error) bool {
+	return errors.Is(err, gitrepo.ErrNetwork) || errors.Is(err, gitrepo.ErrUnavailable) || errors.Is(err, gitrepo.ErrTooManyRequests)
+}
+
 // checkReader looks whether a token of Flux's own reads the remote, and whether it can do more. A cluster holds it, or is given it.
 func (c *checks) checkReader(ctx context.Context, token *repoaccess.Token, holds string) preflight.Result {
 	err := c.probeWith(ctx, token)
-	if errors.Is(err, gitrepo.ErrNetwork) || errors.Is(err, gitrepo.ErrTLS) {
+	if unasked(err) || errors.Is(err, gitrepo.ErrTLS) {
 		return preflight.Skip("the server was not asked: see git push") // which says the same, with what to do
 	}
 	if err != nil {

@@ -88,7 +88,7 @@ func Find(ctx context.Context, o Options, r Request) (*PullRequest, error) {
 	ctx, cancel := context.WithTimeout(ctx, whole)
 	defer cancel()
 	there, err := c.find(ctx, r)
-	return there, explain("look for pull requests on "+o.Remote.Hostname(), err, o.Token)
+	return there.linked(o.Remote), explain("look for pull requests on "+o.Remote.Hostname(), err, o.Token)
 }
 
 // Open opens a pull request. If the branch already has an open one, Open sets its title and text. Errors name the forge and the reason of
@@ -105,7 +105,7 @@ func Open(ctx context.Context, o Options, r Request) (*PullRequest, error) {
 	if err != nil {
 		return nil, explain(op, err, o.Token)
 	}
-	if there != nil {
+	if there.linked(o.Remote) != nil {
 		return there, explain("change pull request "+there.URL, c.update(ctx, there.Number, r), o.Token)
 	}
 	made, err := c.create(ctx, r)
@@ -116,7 +116,23 @@ func Open(ctx context.Context, o Options, r Request) (*PullRequest, error) {
 		return nil, explain(op, errors.New("the forge's answer has no pull request"), o.Token)
 	}
 	made.Created = true
-	return made, nil
+	return made.linked(o.Remote), nil
+}
+
+// linked is p with an address that can be shown, opened and put into a command. The forge may give any text; what is no address of a page
+// becomes the repository's.
+func (p *PullRequest) linked(remote *url.URL) *PullRequest {
+	const most = 2000
+	if p == nil {
+		return nil
+	}
+	u, err := url.Parse(p.URL)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || len(p.URL) > most {
+		p.URL = web(remote) + strings.TrimSuffix(remote.EscapedPath(), ".git")
+		return p
+	}
+	p.URL = u.String()
+	return p
 }
 
 // search reads pages of a list, each with size entries, until page finds the pull request. It returns nil if no page has it. page must
@@ -226,6 +242,12 @@ func explain(op string, err error, token string) error {
 			hint = "the token needs the right to write pull requests of this repository"
 		case http.StatusNotFound:
 			hint = "check the URL, that the token may see the repository, and that the repository takes pull requests"
+		case http.StatusTooManyRequests:
+			hint = "the forge takes no more requests for now: run the same command again in some minutes"
+		default:
+			if status.status >= http.StatusInternalServerError {
+				hint = "the forge, or a proxy before it, has a problem: run the same command again in a moment; the branch that was pushed stays"
+			}
 		}
 	}
 	if refused, ok := errors.AsType[*sameorigin.Error](err); ok {
@@ -234,20 +256,5 @@ func explain(op string, err error, token string) error {
 	if token != "" && strings.Contains(err.Error(), token) {
 		err = errors.New(strings.ReplaceAll(err.Error(), token, "***"))
 	}
-	return diag.Wrap(op, &shortError{err}, hint)
+	return diag.Wrap(op, diag.Short(err, maxError), hint)
 }
-
-// shortError is an error whose text is cut after maxError bytes.
-type shortError struct{ error }
-
-// Error is the beginning of the text.
-func (e *shortError) Error() string {
-	text := e.error.Error()
-	if len(text) <= maxError {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxError], "") + " […]"
-}
-
-// Unwrap returns the whole error.
-func (e *shortError) Unwrap() error { return e.error }

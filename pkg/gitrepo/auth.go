@@ -1,6 +1,8 @@
 package gitrepo
 
 import (
+	"cmp"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
@@ -49,8 +51,18 @@ type PassphraseError struct {
 // Error names the key.
 func (e *PassphraseError) Error() string { return fmt.Sprintf("the ssh key %s is encrypted", e.Name) }
 
-// secrets are the strings that must not appear in an error.
-func (a Auth) secrets() []string { return []string{a.Token} }
+// secrets are the strings that must not appear in an error, the longest first. user is the one that goes with the token.
+func (a Auth) secrets(user string) []string {
+	if a.Token == "" {
+		return nil
+	}
+	return []string{base64.StdEncoding.EncodeToString([]byte(user + ":" + a.Token)), a.Token}
+}
+
+// user is the name that goes with the token for ep.
+func (a Auth) user(ep *transport.Endpoint) string {
+	return cmp.Or(a.Username, ep.User, gitssh.DefaultUsername)
+}
 
 // httpTransport is a client for ep over http or https, and the credentials for it.
 func (a Auth) httpTransport(ep *transport.Endpoint) (transport.Transport, transport.AuthMethod, error) {
@@ -60,20 +72,14 @@ func (a Auth) httpTransport(ep *transport.Endpoint) (transport.Transport, transp
 			"%w: no certificate found in the given authorities", ErrTLS)
 	}
 	if a.Token == "" {
-		return githttp.NewClient(&http.Client{Transport: sameorigin.Download(boundAnswers(contact.Transport(rt)))}), nil, nil
+		return githttp.NewClient(&http.Client{Transport: boundAnswers(sameorigin.Download(contact.Transport(rt)))}), nil, nil
 	}
 	if Protocol(ep.Protocol) == ProtocolHTTP && !sameorigin.IsLoopback(trimBrackets(ep.Host)) {
 		return nil, nil, diag.Errorf("use the https URL of the repository", "%w: a token is not sent over http, which is not encrypted", ErrURL)
 	}
-	user := a.Username
-	if user == "" {
-		user = ep.User
-	}
-	if user == "" {
-		user = gitssh.DefaultUsername
-	}
-	client := githttp.NewClient(&http.Client{Transport: sameorigin.Bind(boundAnswers(contact.Transport(rt)), serverOf(ep))})
-	return client, &githttp.BasicAuth{Username: user, Password: a.Token}, nil
+	// The bounds come last: a credential that an answer repeats is found as long as it is whole.
+	client := githttp.NewClient(&http.Client{Transport: boundAnswers(sameorigin.Bind(contact.Transport(rt), serverOf(ep)))})
+	return client, &githttp.BasicAuth{Username: a.user(ep), Password: a.Token}, nil
 }
 
 // signers returns the keys to offer, one source after the other.

@@ -56,7 +56,7 @@ func newRemote(url string, auth Auth) (*remote, error) {
 
 // fail wraps err with what was attempted on this remote.
 func (r *remote) fail(verb string, err error) error {
-	secrets := r.auth.secrets()
+	secrets := r.auth.secrets(r.auth.user(r.endpoint))
 	if r.ssh == nil && r.endpoint.User != "" {
 		secrets = append(secrets, r.endpoint.User+"@") // it may be a token
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/transport"
-	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 	"golang.org/x/crypto/ssh"
 
 	"github.com/fleetctl/fleetctl/pkg/contact"
@@ -42,6 +41,10 @@ var (
 	ErrNotFound = errors.New("repository not found")
 	// ErrNetwork: the server does not answer.
 	ErrNetwork = errors.New("server not reachable")
+	// ErrUnavailable: the server answers that it cannot serve the request, for a cause of its own (an HTTP status from 500 on).
+	ErrUnavailable = errors.New("the server has a problem")
+	// ErrTooManyRequests: the server takes no more requests from here for now.
+	ErrTooManyRequests = errors.New("the server takes no more requests for now")
 	// ErrHostKey: the SSH host key is unknown (*HostKeyError) or has changed (*HostKeyChangedError).
 	ErrHostKey = errors.New("host key verification failed")
 	// ErrTLS: the server's certificate is not trusted.
@@ -104,6 +107,8 @@ var hints = []struct {
 	{ErrTLS, "give the certificate authority of the server (spec.git.caFile in fleet.yaml, or --git-ca-file)"},
 	{ErrRedirect, "if you trust that server, give its address as the URL of the repository (spec.git.url in fleet.yaml)"},
 	{ErrNetwork, "check the address, your connection and the proxy settings (HTTPS_PROXY, NO_PROXY)"},
+	{ErrUnavailable, "run the same command again in a moment; if the server, or a proxy before it, goes on to say so, ask its operator"},
+	{ErrTooManyRequests, "wait some minutes, and run the same command again; without a token, servers take fewer requests: --git-token-file"},
 	{ErrNoPushRight, "give credentials with write access to the repository"},
 	{ErrProtectedBranch, "allow this account to push to the branch, or choose another branch (spec.git.branch in fleet.yaml)"},
 	{ErrNonFastForward, "run the command again"},
@@ -115,7 +120,7 @@ func remoteError(op string, err error, secrets ...string) error {
 	if err == nil {
 		return nil
 	}
-	kind := classify(err)
+	kind, err := classify(err), ofServer(err)
 	var host *HostKeyError
 	var changed *HostKeyChangedError
 	switch {
@@ -131,6 +136,9 @@ func remoteError(op string, err error, secrets ...string) error {
 		return diag.Wrap(op, redact(err, secrets...), "check the address: no repository of a fleet is that large")
 	case kind == nil:
 		return diag.Wrap(op, redact(err, secrets...), "")
+	}
+	if status, ok := err.(*statusError); ok && status.hint() != "" { //nolint:errorlint // as ofServer made it
+		return diag.Wrap(op, &kindError{kind: kind, cause: redact(err, secrets...)}, status.hint())
 	}
 	for _, h := range hints {
 		if h.kind == kind { //nolint:errorlint // classify returns the sentinel itself
@@ -157,7 +165,7 @@ func (e *kindError) Unwrap() []error { return []error{e.kind, e.cause} }
 func classify(err error) error {
 	for _, kind := range []error{
 		ErrAuth, ErrNotFound, ErrHostKey, ErrTLS, ErrNoPushRight, ErrProtectedBranch,
-		ErrNonFastForward, ErrURL, ErrNetwork,
+		ErrNonFastForward, ErrURL, ErrNetwork, ErrUnavailable, ErrTooManyRequests,
 	} {
 		if errors.Is(err, kind) {
 			return kind
@@ -166,50 +174,27 @@ func classify(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return nil
 	}
+	err = ofServer(err)
 	if _, ok := errors.AsType[*sameorigin.Error](err); ok {
 		return ErrRedirect
 	}
-	err = unwrapUnexpected(err)
-	var status *githttp.Err
+	if _, ok := errors.AsType[*sameorigin.PageError](err); ok {
+		return nil // it was reached, and says what to do
+	}
+	var status *statusError
 	switch {
 	case errors.Is(err, transport.ErrAuthenticationRequired), errors.Is(err, transport.ErrAuthorizationFailed):
 		return ErrAuth
 	case errors.Is(err, transport.ErrRepositoryNotFound):
 		return ErrNotFound
 	case errors.As(err, &status):
-		return classifyStatus(status.StatusCode())
+		return status.kind()
 	case isTLS(err):
 		return ErrTLS
 	case isNetwork(err):
 		return ErrNetwork
 	}
 	return nil
-}
-
-func classifyStatus(code int) error {
-	switch {
-	case code == http.StatusProxyAuthRequired, code >= http.StatusInternalServerError, code == http.StatusTooManyRequests:
-		return ErrNetwork
-	case code == http.StatusGone:
-		return ErrNotFound
-	}
-	return nil
-}
-
-// unwrapUnexpected gets at the cause inside go-git's own wrappers, which do not implement Unwrap.
-func unwrapUnexpected(err error) error {
-	for {
-		var unexpected *plumbing.UnexpectedError
-		var permanent *plumbing.PermanentError
-		switch {
-		case errors.As(err, &unexpected):
-			err = unexpected.Err
-		case errors.As(err, &permanent):
-			err = permanent.Err
-		default:
-			return err
-		}
-	}
 }
 
 func isTLS(err error) bool {
@@ -240,7 +225,7 @@ type redacted struct {
 func (r *redacted) Error() string { return r.text }
 func (r *redacted) Unwrap() error { return r.err }
 
-// redact cuts the secrets out of err's text, and makes one line of at most 300 bytes of it: servers answer with whole
+// redact takes the secrets out of err's text, and makes one line of at most 300 bytes of it: servers answer with whole
 // HTML pages.
 func redact(err error, secrets ...string) error {
 	const most = 300

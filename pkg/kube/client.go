@@ -128,11 +128,12 @@ func NewForConfig(config *rest.Config, opts Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	mapper, err := apiutil.NewDynamicRESTMapper(config, httpClient)
+	kinds, err := apiutil.NewDynamicRESTMapper(config, httpClient)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", sameorigin.Display(config.Host), err)
 	}
-	c, err := client.NewWithWatch(config, client.Options{HTTPClient: httpClient, Scheme: scheme, Mapper: mapper})
+	explained := &mapper{kinds, sameorigin.Display(config.Host)}
+	c, err := client.NewWithWatch(config, client.Options{HTTPClient: httpClient, Scheme: scheme, Mapper: explained})
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", sameorigin.Display(config.Host), err)
 	}
@@ -176,26 +177,32 @@ func (c *Client) Host() string { return sameorigin.Display(c.config.Host) }
 
 // ServerVersion asks the API server for its version ("v1.36.3").
 func (c *Client) ServerVersion(ctx context.Context) (string, error) {
-	body, err := c.discovery.RESTClient().Get().AbsPath("/version").Do(ctx).Raw()
-	if err != nil {
-		return "", fmt.Errorf("ask %s for its version: %w", c.Host(), err)
-	}
 	var info version.Info
-	if err := json.Unmarshal(body, &info); err != nil {
-		return "", fmt.Errorf("ask %s for its version: %w", c.Host(), err)
+	err := c.ask(ctx, "its version", "/version", &info)
+	return info.GitVersion, err
+}
+
+// ask reads what the API server answers at a path that is no object's. what names it in the error.
+func (c *Client) ask(ctx context.Context, what, path string, into any) error {
+	answer := c.discovery.RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json").Do(ctx)
+	body, err := answer.Raw()
+	if err != nil {
+		err = answer.Error() // it has the server's own words
+	} else {
+		err = json.Unmarshal(body, into)
 	}
-	return info.GitVersion, nil
+	op := "ask the API server " + c.Host() + " for " + what
+	if refused, ok := errors.AsType[*apierrors.StatusError](err); ok {
+		return diag.Wrap(op, refusal(refused), statusHint(refused))
+	}
+	return diag.Wrap(op, err, "")
 }
 
 // APIGroups are the names of the API groups that the server has, without the core's.
 func (c *Client) APIGroups(ctx context.Context) ([]string, error) {
-	body, err := c.discovery.RESTClient().Get().AbsPath("/apis").SetHeader("Accept", "application/json").Do(ctx).Raw()
 	var list metav1.APIGroupList
-	if err == nil {
-		err = json.Unmarshal(body, &list)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("ask %s for its API groups: %w", c.Host(), err)
+	if err := c.ask(ctx, "its API groups", "/apis", &list); err != nil {
+		return nil, err
 	}
 	names := make([]string, 0, len(list.Groups))
 	for _, g := range list.Groups {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -36,12 +37,12 @@ type roundTimeout struct {
 
 func (r *roundTimeout) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Query().Has("watch") || req.URL.Query().Has("follow") {
-		return r.next.RoundTrip(req)
+		return hurried(r.next.RoundTrip(req))
 	}
 	began := time.Now().UnixNano()
 	late := &lateError{after: r.timeout}
 	ctx, cancel := context.WithTimeoutCause(req.Context(), r.timeout, late)
-	resp, err := r.bounded.RoundTrip(req.WithContext(ctx))
+	resp, err := hurried(r.bounded.RoundTrip(req.WithContext(ctx)))
 	if err != nil {
 		cause := context.Cause(ctx)
 		cancel()
@@ -53,6 +54,20 @@ func (r *roundTimeout) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	r.answered.Store(time.Now().UnixNano())
 	resp.Body = &cancelOnClose{ReadCloser: resp.Body, cause: func() error { return context.Cause(ctx) }, cancel: cancel}
+	return resp, nil
+}
+
+// longestPause bounds, in seconds, the pause before client-go repeats a request. It repeats a request ten times.
+const longestPause = 2
+
+// hurried bounds the pause that an answer asks for. client-go waits as long as a server wants: a day, if this is what a stranger's says.
+func hurried(resp *http.Response, err error) (*http.Response, error) {
+	if err != nil {
+		return nil, err
+	}
+	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && seconds > longestPause {
+		resp.Header.Set("Retry-After", strconv.Itoa(longestPause))
+	}
 	return resp, nil
 }
 

@@ -149,8 +149,9 @@ func TestDownload(t *testing.T) {
 		{name: "whole"},
 		{"a program that was changed", func(files map[string][]byte) { files[server] = []byte("another") }, "and its release says"},
 		{"an archive that was changed", func(files map[string][]byte) { files[archive] = append(files[archive], 0) }, "and its release says"},
-		{"an archive that is none", func(files map[string][]byte) { files[archive] = []byte("<html>") }, "and its release says"},
-		{"no checksum", func(files map[string][]byte) { files[server+".sha256"] = []byte("<html>") }, "is no checksum"},
+		{"an archive that is none", func(files map[string][]byte) { files[archive] = []byte("none") }, "and its release says"},
+		{"no checksum", func(files map[string][]byte) { files[server+".sha256"] = []byte("none") }, "is no checksum"},
+		{"a page to log in", func(files map[string][]byte) { files[archive] = []byte("<html>") }, "answers with a web page"},
 		{
 			"no line of the archive", func(files map[string][]byte) { files["/etcd/v3.6.8/SHA256SUMS"] = nil },
 			"SHA256SUMS does not name etcd-v3.6.8-linux-arm64.tar.gz",

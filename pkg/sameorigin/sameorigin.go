@@ -1,4 +1,5 @@
-// Package sameorigin keeps a credential at its server. Every client of fleetctl with a credential sends its requests through this package.
+// Package sameorigin keeps a credential at its server, and out of the errors that quote this server's answers. Every client of fleetctl
+// with a credential sends its requests through this package.
 // Go's own client follows a redirect to any server. Clients that add a token to each request (the clients of forges, of Kubernetes and of
 // registries) add the token to the redirected request, too.
 package sameorigin
@@ -65,7 +66,8 @@ func port(u *url.URL) string {
 }
 
 // Bind refuses every request to another server than the server of home, whatever caused the request: a redirect, a link to the next page,
-// an address in an answer. The error matches *Error.
+// an address in an answer. The error matches *Error, or *PageError for an answer that is a page for people. An answer that is an error does
+// not repeat the credential. The same holds for Registry and Download.
 func Bind(next http.RoundTripper, home *url.URL) http.RoundTripper {
 	return &guard{next: next, allow: func(req *http.Request) (*http.Request, error) {
 		if !Same(home, req.URL) {
@@ -172,6 +174,9 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := g.next.RoundTrip(allowed)
 	if err != nil {
 		return nil, withoutProxyPassword(err)
+	}
+	if resp, err = screened(allowed, resp); err != nil {
+		return nil, err
 	}
 	if allowed != req {
 		resp.Request = req // the way back of the next redirect

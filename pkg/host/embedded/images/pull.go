@@ -37,6 +37,9 @@ type Pull struct {
 	Always bool
 }
 
+// maxError bounds the text of an error of a registry, in bytes. The client of registries quotes up to 64 KiB.
+const maxError = 1000
+
 // parallelLayers bounds the downloads of one image.
 const parallelLayers = 3
 
@@ -58,7 +61,7 @@ func (s *Store) Get(ctx context.Context, ref string, pull Pull) (Image, error) {
 		if transportErr := (*transport.Error)(nil); there && !errors.As(err, &transportErr) && ctx.Err() == nil {
 			return img, nil
 		}
-		return Image{}, diag.Wrap("pull image "+ref, err, pullHint(err))
+		return Image{}, diag.Wrap("pull image "+ref, diag.Short(err, maxError), pullHint(err))
 	}
 	return result, nil
 }

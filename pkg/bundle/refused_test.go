@@ -1,0 +1,99 @@
+package bundle_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fleetctl/fleetctl/pkg/bundle"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// What a registry, or a proxy before it, says about a refusal is quoted in brief and without the credential that it repeats, and the hint
+// follows from the status: for charts, digests and snapshots.
+func TestRegistryRefuses(t *testing.T) {
+	const password = "s3cret-word"
+	credential := base64.StdEncoding.EncodeToString([]byte("ada:" + password))
+	long := strings.Repeat("no ", 10_000)
+	for name, tc := range map[string]struct {
+		status     int
+		kind, body string
+		want, hint string
+	}{
+		"forbidden": {403, "application/json", `{"errors":[{"code":"DENIED","message":"%s","detail":"` + long + `"}]}`, "DENIED: ***", "docker login"},
+		"in text":   {403, "text/plain", "%s " + long, "***", "docker login"},
+		"a page":    {403, "text/html", "<html><title>Sign in</title>%s" + long, `the web page "Sign in"`, "docker login"},
+		"too many":  {429, "text/plain", "%s " + long, "429 Too Many Requests", "again"},
+		"gateway":   {502, "text/html", "<html><title>Bad gateway</title>%s" + long, `the web page "Bad gateway"`, "or a proxy before it, has a problem"},
+		"login":     {200, "text/html", "<html><title>Sign in</title>%s" + long, `answers with the web page "Sign in"`, "wants a login"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/v2/" {
+					w.Header().Set("WWW-Authenticate", `Basic realm="registry"`)
+					w.WriteHeader(http.StatusUnauthorized)
+					return
+				}
+				w.Header().Set("Content-Type", tc.kind)
+				w.WriteHeader(tc.status)
+				_, _ = fmt.Fprintf(w, tc.body, r.Header.Get("Authorization"))
+			}))
+			defer server.Close()
+			host := strings.TrimPrefix(server.URL, "http://")
+			home := t.TempDir()
+			config := fmt.Sprintf(`{"auths":{%q:{"auth":%q}}}`, host, credential)
+			if err := os.WriteFile(filepath.Join(home, "config.json"), []byte(config), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv("DOCKER_CONFIG", home)
+			shelf, err := bundle.NewShelf(host + "/fleet")
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, listed := shelf.Names(t.Context())
+			_, fetched := bundle.FetchChart(t.Context(), nil, bundle.ChartRef{URL: "oci://" + host + "/charts/podinfo", Version: "1.0.0"})
+			_, resolved := bundle.Resolve(t.Context(), host+"/podinfo:1", nil, "")
+			for what, err := range map[string]error{"snapshots": listed, "chart": fetched, "digest": resolved} {
+				hint := diag.Hint(err)
+				if what == "snapshots" && tc.status == http.StatusForbidden {
+					hint = strings.Replace(hint, "log in: ", "", 1)
+				}
+				if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(hint, tc.hint) || len(err.Error()) > 1500 {
+					t.Errorf("%s: %.2000v (%s)", what, err, hint)
+				}
+				for _, never := range []string{password, credential, "<title>"} {
+					if strings.Contains(fmt.Sprint(err), never) {
+						t.Errorf("%s: %q is in %.500v", what, never, err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A repository of charts that has a problem, or wants a login, says so.
+func TestRepositoryRefuses(t *testing.T) {
+	for status, want := range map[int][2]string{
+		503: {"503 Service Unavailable", "or a proxy before it, has a problem"},
+		429: {"429 Too Many Requests", "again later"},
+		404: {"404 Not Found", "check its address"},
+		200: {`the web page "Sign in"`, "wants a login"},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, "<html><title>Sign in</title>")
+		}))
+		_, err := bundle.FetchChart(t.Context(), nil, bundle.ChartRef{URL: server.URL, Name: "a", Version: "1.0.0"})
+		server.Close()
+		if err == nil || !strings.Contains(err.Error(), want[0]) || !strings.Contains(diag.Hint(err), want[1]) {
+			t.Errorf("%d: %v (%s)", status, err, diag.Hint(err))
+		}
+	}
+}

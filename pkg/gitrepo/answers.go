@@ -1,0 +1,80 @@
+package gitrepo
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
+
+	"github.com/fleetctl/fleetctl/pkg/plain"
+)
+
+// statusError is an answer over http for which go-git has nothing but the number of its status.
+type statusError struct {
+	code   int
+	reason string
+	// after is how long the server wants to be left alone, 0 if it does not say.
+	after time.Duration
+}
+
+// Error is the status, and what the server says about it.
+func (e *statusError) Error() string {
+	text := fmt.Sprintf("it answers %d %s", e.code, cmp.Or(http.StatusText(e.code), "(unknown status)"))
+	if e.reason != "" {
+		text += ": " + e.reason
+	}
+	return text
+}
+
+// hint is what to do about the status, "" if only its kind tells.
+func (e *statusError) hint() string {
+	if e.code != http.StatusTooManyRequests || e.after == 0 {
+		return ""
+	}
+	return fmt.Sprintf("run the same command again in %s: the server asks for that pause", plain.Duration(e.after))
+}
+
+// kind of the error: only some statuses tell.
+func (e *statusError) kind() error {
+	switch {
+	case e.code == http.StatusProxyAuthRequired:
+		return ErrNetwork
+	case e.code == http.StatusTooManyRequests:
+		return ErrTooManyRequests
+	case e.code >= http.StatusInternalServerError:
+		return ErrUnavailable
+	case e.code == http.StatusGone:
+		return ErrNotFound
+	}
+	return nil
+}
+
+// longestPause bounds what a server may ask for.
+const longestPause = 24 * time.Hour
+
+// ofServer is err without go-git's own words around it, which say nothing about the cause and do not implement Unwrap.
+func ofServer(err error) error {
+	for {
+		switch wrapped := err.(type) { //nolint:errorlint // it takes the wrappers off, one after the other
+		case *plumbing.UnexpectedError:
+			err = wrapped.Err
+		case *plumbing.PermanentError:
+			err = wrapped.Err
+		default:
+			answer, ok := errors.AsType[*githttp.Err](err)
+			if !ok || answer.Response == nil {
+				return err
+			}
+			status := &statusError{code: answer.StatusCode(), reason: answer.Reason}
+			if seconds, err := strconv.Atoi(answer.Response.Header.Get("Retry-After")); err == nil && seconds > 0 {
+				status.after = min(time.Duration(min(seconds, int(longestPause/time.Second)))*time.Second, longestPause)
+			}
+			return status
+		}
+	}
+}

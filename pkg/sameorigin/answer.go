@@ -1,0 +1,227 @@
+package sameorigin
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/plain"
+)
+
+// Bounds of what is read of an answer before its reader has it.
+const (
+	// maxRefusal bounds an answer that is an error, in bytes. The rest is left out.
+	maxRefusal = 4 << 20
+	// maxPage bounds the beginning of a page, in which its title is looked for.
+	maxPage = 16 << 10
+	// maxTitle bounds a title, in characters.
+	maxTitle = 100
+	// maxStatus bounds the words beside the number of a status, in bytes.
+	maxStatus = 100
+	// maxForm bounds the body of a request in which credentials are looked for.
+	maxForm = 64 << 10
+	// leastSecret is the length from which on a credential is looked for in an answer: what is shorter stands in many a word.
+	leastSecret = 5
+)
+
+// PageError says that a server has answered a program with a page for people. A proxy does this if somebody has to log in first.
+type PageError struct {
+	// Server are scheme and host.
+	Server string
+	// Title of the page, or "".
+	Title string
+}
+
+// Error names the server, and the title of its page.
+func (e *PageError) Error() string { return fmt.Sprintf("%q answers with %s", e.Server, page(e.Title)) }
+
+// page is a page in an error.
+func page(title string) string {
+	if title == "" {
+		return "a web page without a title"
+	}
+	return fmt.Sprintf("the web page %q", title)
+}
+
+// pageHint is what to do about a PageError.
+const pageHint = "this is no answer to a program: look in a browser whether the server, or a proxy before it, wants a login; and check the " +
+	"address and the proxy settings (HTTPS_PROXY, NO_PROXY)"
+
+// screened returns an answer that may be quoted. Errors quote answers, and land in logs of CI. So an answer that is an error does not
+// repeat the credential of the request: servers do so that show what they were asked. A page for people that is an error becomes its
+// title. A page in place of what was asked is a *PageError.
+func screened(req *http.Request, resp *http.Response) (*http.Response, error) {
+	refused := resp.StatusCode >= http.StatusMultipleChoices
+	if refused {
+		resp.Status = plain.Clip(hide(resp.Status, secretsOf(req)), maxStatus)
+	}
+	if req.Method == http.MethodHead || resp.Body == nil || resp.Body == http.NoBody {
+		return resp, nil
+	}
+	if isPage(resp) {
+		start, _ := io.ReadAll(io.LimitReader(resp.Body, maxPage)) // what cannot be read has no title
+		switch title, found := titleOf(start); {
+		case found && refused:
+			_ = resp.Body.Close() // the title was read
+			resp.Header.Set("Content-Type", "text/plain; charset=utf-8")
+			replaceBody(resp, []byte(page(hide(title, secretsOf(req)))), nil)
+			return resp, nil
+		case found:
+			_ = resp.Body.Close() // the title was read
+			return nil, diag.Wrap("", &PageError{Server: Of(req.URL), Title: hide(title, secretsOf(req))}, pageHint)
+		}
+		resp.Body = &joined{io.MultiReader(bytes.NewReader(start), resp.Body), resp.Body}
+	}
+	if !refused {
+		return resp, nil
+	}
+	secrets := secretsOf(req)
+	if len(secrets) == 0 {
+		return resp, nil
+	}
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
+	_ = resp.Body.Close() // its error is err
+	replaceBody(resp, []byte(hide(string(text), secrets)), err)
+	return resp, nil
+}
+
+// isPage tells whether an answer says that it is for people.
+func isPage(resp *http.Response) bool {
+	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	return err == nil && (kind == "text/html" || kind == "application/xhtml+xml")
+}
+
+var (
+	beginning = regexp.MustCompile(`(?is)^\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<(!doctype\s+html|html|head|body)\b`)
+	titled    = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title`)
+)
+
+// titleOf is the title of the page that begins with start, "" for none. found tells whether it is a page at all: some servers call every
+// text one.
+func titleOf(start []byte) (title string, found bool) {
+	if !beginning.Match(start) {
+		return "", false
+	}
+	match := titled.FindSubmatch(start)
+	if match == nil {
+		return "", true
+	}
+	words := []rune(strings.Join(strings.Fields(html.UnescapeString(string(match[1]))), " "))
+	if len(words) > maxTitle {
+		return string(words[:maxTitle]) + "…", true
+	}
+	return string(words), true
+}
+
+// replaceBody gives an answer another body. With an error, reading the body ends with it.
+func replaceBody(resp *http.Response, body []byte, err error) {
+	var all io.Reader = bytes.NewReader(body)
+	resp.ContentLength = int64(len(body))
+	if err != nil {
+		all, resp.ContentLength = io.MultiReader(all, &failing{err}), -1
+	}
+	resp.Header.Del("Content-Length")
+	resp.Body = io.NopCloser(all)
+}
+
+// joined is a body of which the beginning has been read.
+type joined struct {
+	io.Reader
+	io.Closer
+}
+
+type failing struct{ err error }
+
+// Read implements io.Reader.
+func (f *failing) Read([]byte) (int, error) { return 0, f.err }
+
+// hide returns text without the secrets.
+func hide(text string, secrets []string) string {
+	for _, secret := range secrets {
+		text = strings.ReplaceAll(text, secret, "***")
+	}
+	return text
+}
+
+// carriers are the headers of requests that carry credentials.
+var carriers = []string{
+	"Authorization", "Proxy-Authorization", "Private-Token", "Job-Token", "X-Vault-Token", "X-Amz-Security-Token", "Cookie",
+}
+
+// fields are the fields of a form that carry credentials: a client of a registry asks for a token so.
+var fields = []string{"password", "refresh_token", "client_secret", "assertion"}
+
+// secretsOf are the credentials of a request as an answer may repeat them, the longest first.
+func secretsOf(req *http.Request) []string {
+	var values []string
+	for _, name := range carriers {
+		for _, value := range req.Header.Values(name) {
+			values = append(values, value)
+			scheme, credential, _ := strings.Cut(value, " ")
+			values = append(values, credential)
+			if decoded, err := base64.StdEncoding.DecodeString(credential); err == nil && strings.EqualFold(scheme, "basic") {
+				_, password, _ := strings.Cut(string(decoded), ":")
+				values = append(values, string(decoded), password)
+			}
+		}
+	}
+	for _, name := range fields {
+		values = append(values, formOf(req)[name]...)
+	}
+	var secrets []string
+	for _, value := range values {
+		for _, written := range spellings(value) {
+			if len(written) >= leastSecret && !slices.Contains(secrets, written) {
+				secrets = append(secrets, written)
+			}
+		}
+	}
+	slices.SortStableFunc(secrets, func(a, b string) int { return len(b) - len(a) }) // one may be a part of another one
+	return secrets
+}
+
+// spellings are value as it stands in plain text, in an address, in HTML and in JSON.
+func spellings(value string) []string {
+	var escaped, bare bytes.Buffer
+	encoder := json.NewEncoder(&bare)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(value) // a text is always written
+	_ = json.NewEncoder(&escaped).Encode(value)
+	all := []string{value, url.QueryEscape(value), url.PathEscape(value), html.EscapeString(value)}
+	for _, quoted := range []string{bare.String(), escaped.String()} {
+		all = append(all, strings.Trim(quoted, "\"\n"))
+	}
+	return all
+}
+
+// formOf is the form that a request has sent, or nil.
+func formOf(req *http.Request) url.Values {
+	kind, _, _ := mime.ParseMediaType(req.Header.Get("Content-Type"))
+	if kind != "application/x-www-form-urlencoded" || req.GetBody == nil || req.ContentLength > maxForm {
+		return nil
+	}
+	body, err := req.GetBody()
+	if err != nil {
+		return nil
+	}
+	defer body.Close()
+	raw, err := io.ReadAll(io.LimitReader(body, maxForm))
+	if err != nil {
+		return nil
+	}
+	values, err := url.ParseQuery(string(raw))
+	if err != nil {
+		return nil
+	}
+	return values
+}

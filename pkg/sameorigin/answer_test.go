@@ -1,0 +1,206 @@
+package sameorigin_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"html"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/sameorigin"
+)
+
+// secret has what is written differently in an address, in HTML and in JSON.
+const secret = `s3cr&t<"\x/+é`
+
+// guards are the three ways to a server.
+func guards(t *testing.T, home *server) map[string]http.RoundTripper {
+	t.Helper()
+	return map[string]http.RoundTripper{
+		"bind":     sameorigin.Bind(trusting(home), parse(t, home.URL)),
+		"registry": sameorigin.Registry(trusting(home), parse(t, home.URL).Host),
+		"download": sameorigin.Download(trusting(home)),
+	}
+}
+
+// A server that shows what it was asked, as servers do that are looked for a mistake, does not bring the credential into an error.
+func TestRefusalsDoNotRepeatCredentials(t *testing.T) {
+	basic := "git:" + secret
+	encoded := base64.StdEncoding.EncodeToString([]byte(basic))
+	requests := map[string]func(ctx context.Context, address string) *http.Request{}
+	for name, value := range map[string]string{
+		"Authorization": "Bearer " + secret, "Private-Token": secret, "X-Vault-Token": secret, "Job-Token": secret,
+	} {
+		requests[name] = func(ctx context.Context, address string) *http.Request {
+			req, _ := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+			req.Header.Set(name, value)
+			return req
+		}
+	}
+	requests["basic"] = func(ctx context.Context, address string) *http.Request {
+		req, _ := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+		req.SetBasicAuth("git", secret)
+		return req
+	}
+	requests["form"] = func(ctx context.Context, address string) *http.Request {
+		form := url.Values{"username": {"git"}, "password": {secret}}
+		req, _ := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(form.Encode()))
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		return req
+	}
+	quoted, _ := json.Marshal(secret)
+	echo := strings.Join([]string{
+		secret, basic, encoded, url.QueryEscape(secret), url.PathEscape(secret), html.EscapeString(secret), string(quoted),
+	}, "\n")
+	titled := "<html><title>" + html.EscapeString(secret) + "</title>"
+	for status, page := range map[int]string{400: "", 401: "", 403: titled, 404: "", 500: ""} {
+		home := start(t, true, func(w http.ResponseWriter, _ *http.Request) {
+			if page != "" {
+				w.Header().Set("Content-Type", "text/html")
+			}
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, page+strings.Repeat("x", 5000)+echo)
+		})
+		for way, guard := range guards(t, home) {
+			for name, request := range requests {
+				resp, err := guard.RoundTrip(request(t.Context(), home.URL))
+				if err != nil {
+					t.Errorf("%s, %s, %d: %v", way, name, status, err)
+					continue
+				}
+				raw, err := io.ReadAll(resp.Body)
+				_ = resp.Body.Close()
+				text := string(raw)
+				if err != nil || resp.StatusCode != status || !strings.Contains(text, "***") || int(resp.ContentLength) != len(text) {
+					t.Errorf("%s, %s, %d: %q, %v", way, name, resp.StatusCode, text, err)
+				}
+				for _, said := range strings.Split(echo, "\n") {
+					if strings.Contains(text, strings.Trim(said, `"`)) && (name == "basic" || !strings.Contains(said, encoded)) {
+						t.Errorf("%s, %s, %d: %q is in it", way, name, status, said)
+					}
+				}
+			}
+		}
+	}
+}
+
+// What is asked without a credential, and what is no error, comes as it is.
+func TestAnswersStayAsTheyAre(t *testing.T) {
+	texts := map[string]string{
+		"text/plain": "s3cret", "application/json": `{"a":"s3cret"}`, "text/html": "apiVersion: v2\n# <html> s3cret\n", "": "s3cret",
+	}
+	for kind, text := range texts {
+		home := start(t, true, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", kind)
+			_, _ = io.WriteString(w, text)
+		})
+		for way, guard := range guards(t, home) {
+			if got, err := do(t, &http.Client{Transport: bearer{guard}}, http.MethodGet, home.URL); got != text || err != nil {
+				t.Errorf("%s, %s: %q, %v", way, kind, got, err)
+			}
+		}
+		home.reply = func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = io.WriteString(w, text)
+		}
+		if got, err := do(t, &http.Client{Transport: guards(t, home)["bind"]}, http.MethodGet, home.URL); got != text || err != nil {
+			t.Errorf("%s: %q, %v", kind, got, err)
+		}
+	}
+}
+
+// A page for people in place of an answer is an error that names it; a page that is an error is its title.
+func TestPages(t *testing.T) {
+	for name, tc := range map[string]struct{ page, want string }{
+		"title":      {"\n<!DOCTYPE html>\n<html><head><title>\n Sign in &middot; Acme</title>", `the web page "Sign in · Acme"`},
+		"controls":   {"<html><title>a\x1b[2J</title>", `the web page "a\x1b[2J"`},
+		"none":       {"<html><body>" + strings.Repeat("<p>x</p>", 1<<20), "a web page without a title"},
+		"xhtml":      {`<?xml version="1.0"?><!-- a --><!DOCTYPE html><html><title lang="de">Login</title>`, `the web page "Login"`},
+		"long title": {"<HTML><TITLE>" + strings.Repeat("x", 5000) + "</TITLE>", `"` + strings.Repeat("x", 100) + `…"`},
+	} {
+		status := http.StatusOK
+		home := start(t, true, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, tc.page)
+		})
+		for way, guard := range guards(t, home) {
+			client := &http.Client{Transport: guard}
+			status = http.StatusOK
+			_, err := do(t, client, http.MethodGet, home.URL)
+			found := (*sameorigin.PageError)(nil)
+			if !errors.As(err, &found) || !strings.Contains(err.Error(), tc.want) || found.Server != home.URL || diag.Hint(err) == "" {
+				t.Errorf("%s, %s: %v (%s)", name, way, err, diag.Hint(err))
+			}
+			status = http.StatusServiceUnavailable
+			if got, err := do(t, client, http.MethodGet, home.URL); err != nil || !strings.HasSuffix(got, tc.want) {
+				t.Errorf("%s, %s: %q, %v", name, way, got, err)
+			}
+			resp, err := client.Head(home.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = resp.Body.Close()
+			if resp.StatusCode != status {
+				t.Errorf("%s, %s: HEAD has the status %d", name, way, resp.StatusCode)
+			}
+		}
+	}
+}
+
+// An error whose text breaks off is an error of reading.
+func TestBrokenRefusal(t *testing.T) {
+	home := start(t, true, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = io.WriteString(w, "you sent Bearer s3cret")
+	})
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, home.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := bearer{guards(t, home)["bind"]}.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if text, err := io.ReadAll(resp.Body); string(text) != "you sent ***" || !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// The words beside the number of a status are the server's, too.
+func TestStatusWords(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	go func() {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		if _, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
+			_, _ = io.WriteString(conn, "HTTP/1.1 403 Bearer s3cret "+strings.Repeat("x", 5000)+"\r\nContent-Length: 0\r\n\r\n")
+		}
+	}()
+	home := parse(t, "http://"+listener.Addr().String())
+	resp, err := (&http.Client{Transport: bearer{sameorigin.Bind(http.DefaultTransport, home)}}).Get(home.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if len(resp.Status) > 110 || !strings.HasPrefix(resp.Status, "403 *** x") {
+		t.Errorf("the status is %q", resp.Status)
+	}
+}
