@@ -105,7 +105,8 @@ func (r *repo) isDir(name string) bool {
 	return err == nil && kind.IsDir()
 }
 
-// missingHint is the hint for a path that leads nowhere. Git keeps no empty folder: one that is empty is a submodule's, or was made by hand.
+// missingHint is the hint for a path that leads nowhere. Git keeps no empty folder: an empty folder is a submodule's, or was made by
+// hand.
 func (r *repo) missingHint(name string) string {
 	for dir := name; dir != "." && dir != "/"; dir = path.Dir(dir) {
 		if !r.isDir(dir) {

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// ownSession keeps a command from the terminal: it would ask in the middle of fleetctl's own progress, and wait for an answer until its time
-// is up. The end of the command is then also the end of the programs that it has started.
+// ownSession keeps a command from the terminal: the command would ask in the middle of fleetctl's own progress, and wait for an answer
+// until its time is up. The end of the command is then also the end of the programs that it has started.
 func ownSession(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Cancel = func() error {
