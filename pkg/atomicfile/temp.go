@@ -13,10 +13,13 @@ const tempKinds = "fleetctl-"
 
 // TempFolder makes a temporary folder for this user alone, in dir, or in the system's folder for temporary files if dir is "". It returns
 // the function that removes the folder. The folder may hold a whole repository, or secrets, so TempFolder first removes the folders that
-// killed runs have left.
+// killed runs have left. Errors: in dir, another user could put something else in the place of the folder.
 func TempFolder(dir, kind string) (path string, remove func() error, err error) {
 	if dir == "" {
 		dir = os.TempDir()
+	}
+	if err := checkTemp(dir); err != nil {
+		return "", nil, err
 	}
 	_ = SweepTemp(dir) // what cannot be removed is in nobody's way
 	f, err := NewFolder(filepath.Join(dir, tempKinds+kind), 0o700)

@@ -50,7 +50,9 @@ func (o *adoptOptions) complete(f *factory, _ ...string) (err error) {
 	if o.Kubeconfig != "" && o.Context == "" {
 		return diag.Usage("name the context in it with --context", "--kubeconfig says nothing about which cluster it is")
 	}
-	o.CacheDir = f.cacheDir()
+	if o.CacheDir, err = f.cacheDir(); err != nil {
+		return err
+	}
 	o.Dir, err = f.repoDir()
 	return err
 }

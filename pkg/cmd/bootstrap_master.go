@@ -115,7 +115,7 @@ func runMaster(ctx context.Context, f *factory, deps management.Deps, o *bootstr
 	result, err := masters.Bootstrap(ctx, deps, masters.Options{
 		BootstrapOptions: o.bootstrap, Master: o.master.found, KeepParent: o.master.keep, Own: o.master.own,
 		Change: change.Options{
-			PullRequest: o.master.pr, Forge: v1alpha1.ForgeType(o.master.forge), NoVerify: o.NoVerify, CacheDir: f.cacheDir(),
+			PullRequest: o.master.pr, Forge: v1alpha1.ForgeType(o.master.forge), NoVerify: o.NoVerify, CacheDir: deps.CacheDir,
 		},
 	})
 	f.closeReporter()

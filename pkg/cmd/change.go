@@ -58,15 +58,18 @@ shows no difference, because a difference could show a secret.`
 
 // changeOptions converts the flags to options of the workflow.
 func (f *factory) changeOptions(o *changeFlags) (change.Options, error) {
+	cacheDir, err := f.cacheDir()
+	if err != nil {
+		return change.Options{}, err
+	}
 	options := change.Options{
 		DryRun: o.dryRun, Commit: o.commit, Push: o.push, PullRequest: o.pr, NoVerify: o.noVerify,
-		Forge: v1alpha1.ForgeType(o.forge), CacheDir: f.cacheDir(),
+		Forge: v1alpha1.ForgeType(o.forge), CacheDir: cacheDir,
 	}
 	if o.pr && o.push {
 		return options, diag.Usage("leave one of them out", "--push and --pr are two ways to the same branch")
 	}
 	options.Git.SSHKeyFile = o.keyFile
-	var err error
 	if options.Dir, err = f.repoDir(); err != nil {
 		return options, err
 	}

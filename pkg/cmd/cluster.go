@@ -69,7 +69,11 @@ func runClusterList(ctx context.Context, f *factory, o *clusterListOptions) erro
 			return err
 		}
 	}
-	all, problems, err := review.Clusters(ctx, repo, f.cacheDir())
+	cacheDir, err := f.cacheDir()
+	if err != nil {
+		return err
+	}
+	all, problems, err := review.Clusters(ctx, repo, cacheDir)
 	if err != nil {
 		return err
 	}
@@ -108,7 +112,11 @@ func (f *factory) anyCluster(ctx context.Context, name string) (*fleetrepo.Clust
 	if err == nil {
 		return cluster, nil
 	}
-	all, _, listErr := review.Clusters(ctx, repo, f.cacheDir())
+	cacheDir, cacheErr := f.cacheDir()
+	if cacheErr != nil {
+		return nil, cacheErr
+	}
+	all, _, listErr := review.Clusters(ctx, repo, cacheDir)
 	if listErr != nil {
 		return nil, err
 	}

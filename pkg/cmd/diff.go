@@ -67,7 +67,9 @@ func runDiff(ctx context.Context, f *factory, o *diffOptions) error {
 	}
 	options := review.DiffOptions{Dir: dir, From: o.from, To: o.to}
 	if !o.noCache {
-		options.CacheDir = f.cacheDir()
+		if options.CacheDir, err = f.cacheDir(); err != nil {
+			return err
+		}
 	}
 	report, err := review.Diff(ctx, options)
 	if err != nil {

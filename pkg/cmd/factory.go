@@ -121,8 +121,10 @@ func (f *factory) store() state.Store {
 	return s
 }
 
-func (f *factory) cacheDir() string {
-	return cmp.Or(f.flags.cacheDir, filepath.Join(xdg.CacheHome, "fleetctl"))
+// cacheDir is the cache folder. The error says that somebody else may have written what is there.
+func (f *factory) cacheDir() (string, error) {
+	dir := cmp.Or(f.flags.cacheDir, filepath.Join(xdg.CacheHome, "fleetctl"))
+	return dir, state.CheckCache(dir)
 }
 
 // repoDir is the absolute path of --repo.
@@ -137,8 +139,12 @@ func (f *factory) deps() (management.Deps, error) {
 	if err != nil {
 		return management.Deps{}, diag.Wrap("find the fleetctl program", err, "")
 	}
+	cacheDir, err := f.cacheDir()
+	if err != nil {
+		return management.Deps{}, err
+	}
 	deps := management.Deps{
-		Report: f.report(), Store: f.store(), CacheDir: f.cacheDir(), Executable: exe, LookupEnv: os.LookupEnv,
+		Report: f.report(), Store: f.store(), CacheDir: cacheDir, Executable: exe, LookupEnv: os.LookupEnv,
 	}
 	if !f.streams.InTerminal {
 		deps.Stdin = f.streams.In

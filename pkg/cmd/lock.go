@@ -58,7 +58,11 @@ func runLock(ctx context.Context, f *factory, o *lockOptions) error {
 	if err != nil {
 		return err
 	}
-	read, notes, err := resolve.ReadComponents(ctx, f.report(), dir, o.bundle, f.cacheDir(), o.check)
+	cacheDir, err := f.cacheDir()
+	if err != nil {
+		return err
+	}
+	read, notes, err := resolve.ReadComponents(ctx, f.report(), dir, o.bundle, cacheDir, o.check)
 	if err != nil {
 		return err
 	}

@@ -201,6 +201,10 @@ func runPoolList(ctx context.Context, f *factory, o *poolListOptions) error {
 	if err != nil {
 		return err
 	}
+	cacheDir, err := f.cacheDir()
+	if err != nil {
+		return err
+	}
 	problems := diag.Findings{}
 	var clusters []fleetrepo.Cluster
 	if len(o.clusters) > 0 {
@@ -209,7 +213,7 @@ func runPoolList(ctx context.Context, f *factory, o *poolListOptions) error {
 			return err
 		}
 		clusters = []fleetrepo.Cluster{*cluster}
-	} else if clusters, problems, err = review.Clusters(ctx, repo, f.cacheDir()); err != nil {
+	} else if clusters, problems, err = review.Clusters(ctx, repo, cacheDir); err != nil {
 		return err
 	}
 	if clusters, err = only(f, repo, clusters, func(c fleetrepo.Cluster) string { return c.ManagementCluster }); err != nil {

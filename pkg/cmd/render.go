@@ -67,7 +67,9 @@ func runRender(ctx context.Context, f *factory, o *renderOptions) error {
 	defer confine.CollectLate()()
 	options := review.RenderOptions{Dir: dir, Cluster: o.cluster, Environment: o.environment}
 	if !o.noCache {
-		options.CacheDir = f.cacheDir()
+		if options.CacheDir, err = f.cacheDir(); err != nil {
+			return err
+		}
 	}
 	result, err := review.Render(ctx, options)
 	if err != nil {

@@ -51,7 +51,7 @@ Exit codes: 0 there is nothing to do; 1 something could not be found out; 3 ther
 	return c
 }
 
-func (o *upgradePlanOptions) complete(f *factory, _ ...string) error {
+func (o *upgradePlanOptions) complete(f *factory, _ ...string) (err error) {
 	if o.to != "" && o.to != "latest" {
 		return diag.Usage("give --to latest; `fleetctl provider add NAME:VERSION` declares a version of one provider",
 			"--to %s: there is only latest", o.to)
@@ -59,8 +59,9 @@ func (o *upgradePlanOptions) complete(f *factory, _ ...string) error {
 	if o.to == "" && (o.commit || o.push || o.pr || o.dryRun) {
 		return diag.Usage("add --to latest", "a plan alone changes nothing that could be committed")
 	}
-	o.plan.ManagementCluster, o.plan.CacheDir = f.flags.management, f.cacheDir()
-	return nil
+	o.plan.ManagementCluster = f.flags.management
+	o.plan.CacheDir, err = f.cacheDir()
+	return err
 }
 
 func runUpgradePlan(ctx context.Context, f *factory, o *upgradePlanOptions) error {

@@ -50,7 +50,10 @@ validate exits with 3 if there is an error. -o sarif is for code scanning, -o gi
 }
 
 func (o *validateOptions) complete(f *factory, args ...string) (err error) {
-	o.CacheDir, o.Paths = f.cacheDir(), args
+	o.Paths = args
+	if o.CacheDir, err = f.cacheDir(); err != nil {
+		return err
+	}
 	o.Dir, err = f.repoDir()
 	return err
 }

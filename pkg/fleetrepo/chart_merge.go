@@ -33,7 +33,7 @@ func (r *Repo) updateChart(
 	merged, conflicts := charts.Merge(base, have, brought, prefer)
 	before, after := charts.ByPath(have), charts.ByPath(merged)
 	for _, f := range merged {
-		if !bytes.Equal(f.Content, before[f.Path]) {
+		if old, there := before[f.Path]; !there || !bytes.Equal(f.Content, old) { // a new file may be empty
 			e.Changes.Write(f)
 		}
 	}

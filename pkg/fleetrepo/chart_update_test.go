@@ -136,6 +136,38 @@ func TestUpdateCharts(t *testing.T) {
 	}
 }
 
+// A new file counts also when it is empty, and an empty one that goes is taken out.
+func TestUpdateChartWithEmptyFiles(t *testing.T) {
+	r, history := chartRepo(t, func(_ string, content []byte) []byte { return content })
+	lock, err := r.readLock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	locked, brought := lockedChart(lock, "docker")
+	const file = "charts/docker/templates/empty.yaml"
+	var e Edit
+	if _, err := r.updateChart(&e, "docker", locked, append(brought, manifest.File{Path: file}), PreferNobody, history); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Changes.Apply(r.Dir); err != nil {
+		t.Fatal(err)
+	}
+	if content, err := os.ReadFile(filepath.Join(r.Dir, filepath.FromSlash(file))); err != nil || len(content) > 0 {
+		t.Errorf("the empty file: %q, %v", content, err)
+	}
+	lockChart(lock, "docker", append(brought, manifest.File{Path: file}))
+	e = Edit{}
+	if _, err := r.updateChart(&e, "docker", &lock.Charts[0], brought, PreferNobody, history); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Changes.Apply(r.Dir); err != nil {
+		t.Fatal(err)
+	}
+	if r.exists(file) {
+		t.Error("the empty file stays")
+	}
+}
+
 // Without the history nobody can tell the team's changes from ours.
 func TestUpdateChartWithoutHistory(t *testing.T) {
 	r, _ := chartRepo(t, func(_ string, content []byte) []byte { return append(content, '\n') })

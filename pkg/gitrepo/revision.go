@@ -176,6 +176,9 @@ func (t *treeFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	if err != nil {
 		return nil, err
 	}
+	if e.Mode == filemode.Submodule {
+		return nil, nil // its files are in another repository: Flux gets an empty folder
+	}
 	if e.Mode != filemode.Dir {
 		return nil, &fs.PathError{Op: "readdir", Path: name, Err: errors.New("not a folder")}
 	}

@@ -138,3 +138,35 @@ func TestFilesOfAPartialClone(t *testing.T) {
 		}
 	}
 }
+
+// A submodule is an empty folder, as Flux gets it: whoever goes through the files of the commit goes on.
+func TestFilesBesideASubmodule(t *testing.T) {
+	dir := t.TempDir()
+	gittest.Git(t, dir, "init", "--quiet", "--initial-branch", "main")
+	if err := os.WriteFile(filepath.Join(dir, "a.yaml"), []byte("a: b\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	gittest.Git(t, dir, "add", "--all")
+	gittest.Git(t, dir, "update-index", "--add", "--cacheinfo", "160000,0123456789012345678901234567890123456789,ext/sub")
+	gittest.Git(t, dir, "-c", "user.name=a", "-c", "user.email=a@localhost", "commit", "--quiet", "--message", "a")
+	r, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, err := r.Resolve("HEAD")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := r.Files(head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seen []string
+	err = fs.WalkDir(files, ".", func(name string, _ fs.DirEntry, err error) error { seen = append(seen, name); return err })
+	if want := []string{".", "a.yaml", "ext", "ext/sub"}; err != nil || !slices.Equal(seen, want) {
+		t.Errorf("seen %v (%v), want %v", seen, err, want)
+	}
+	if err := fstest.TestFS(files, "a.yaml", "ext/sub"); err != nil {
+		t.Error(err)
+	}
+}

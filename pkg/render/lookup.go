@@ -163,6 +163,9 @@ func (w *walk) leavesOut(o *Object) {
 		w.problem(o, diag.SeverityError, RuleDecode, err.Error())
 		return
 	}
+	if source.Spec.RecurseSubmodules {
+		w.problem(o, diag.SeverityWarning, RuleSource, "spec.recurseSubmodules gives Flux the files of submodules, which are not rendered")
+	}
 	for field, there := range map[string]bool{
 		"ignore": source.Spec.Ignore != nil, "sparseCheckout": len(source.Spec.SparseCheckout) > 0, "include": len(source.Spec.Include) > 0,
 	} {

@@ -89,7 +89,7 @@ func (c *closure) path(dir string, name *string, what target, at place, field st
 	case what == aFolder && c.repo.isFile(clean):
 		return refuse(RulePath, clean+" is a file, and a folder with a kustomization.yaml is wanted here", "")
 	default:
-		return refuse(RulePath, fmt.Sprintf("there is no %s in the repo", clean), "")
+		return refuse(RulePath, fmt.Sprintf("there is no %s in the repo", clean), c.repo.missingHint(clean))
 	}
 	return 0
 }

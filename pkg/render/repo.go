@@ -105,6 +105,22 @@ func (r *repo) isDir(name string) bool {
 	return err == nil && kind.IsDir()
 }
 
+// missingHint is the hint for a path that leads nowhere. Git keeps no empty folder: an empty folder is a submodule's, or was made by
+// hand.
+func (r *repo) missingHint(name string) string {
+	for dir := name; dir != "." && dir != "/"; dir = path.Dir(dir) {
+		if !r.isDir(dir) {
+			continue
+		}
+		if entries, err := fs.ReadDir(r.files, dir); err != nil || len(entries) > 0 {
+			break
+		}
+		return fmt.Sprintf("nothing is in the folder %.100s: fleetctl reads no submodule, and Flux only for a GitRepository with "+
+			"recurseSubmodules; copy the files into the repo, or have Flux follow the other repository with a GitRepository of its own", dir)
+	}
+	return ""
+}
+
 // folders lists the folders in a folder; one that is missing has none.
 func (r *repo) folders(dir string) []string {
 	entries, err := fs.ReadDir(r.files, dir)

@@ -245,7 +245,8 @@ func (w *walk) buildOne(ctx context.Context, it *item) ([]*content, diag.Finding
 		}}
 	}
 	if !w.r.repo.isDir(it.k.Path) {
-		return nil, fail(RulePath, fmt.Sprintf("the folder %s that it applies is not in the repo", it.k.Path), "")
+		return nil, fail(RulePath, fmt.Sprintf("the folder %s that it applies is not in the repo", it.k.Path),
+			w.r.repo.missingHint(it.k.Path))
 	}
 	spec := buildSpec{
 		TargetNamespace: it.spec.TargetNamespace, NamePrefix: it.spec.NamePrefix, NameSuffix: it.spec.NameSuffix, Patches: it.spec.Patches,

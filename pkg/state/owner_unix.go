@@ -6,12 +6,10 @@ import (
 	"cmp"
 	"io/fs"
 	"os"
-	"os/user"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"syscall"
 
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
@@ -21,11 +19,11 @@ import (
 func (c Cluster) checkOwner() error {
 	clusters := filepath.Dir(c.Dir)
 	// Other users may write to these folders, for example on the volume of a pod. Their files then belong to them.
-	if err := belongs(os.Stat, anyMode, filepath.Dir(clusters), clusters); err != nil {
+	if err := belongs(os.Stat, anyMode, stateFolder, filepath.Dir(clusters), clusters); err != nil {
 		return err
 	}
 	// A link in the place of a folder or record counts with the owner of the link, wherever it leads.
-	return belongs(os.Lstat, shared, c.Dir, c.Path(recordFile))
+	return belongs(os.Lstat, atomicfile.Shared, stateFolder, c.Dir, c.Path(recordFile))
 }
 
 // checkFolders returns an error if the state folder belongs to another user, or a folder on the way from there to dir, which is below the
@@ -39,35 +37,65 @@ func (s Store) checkFolders(dir string) error {
 	}
 	slices.Reverse(below)
 	// A link in the place of the state folder is the user's choice; below, it counts with the owner of the link.
-	return cmp.Or(belongs(os.Stat, anyMode, s.Dir), belongs(os.Lstat, anyMode, below...))
+	return cmp.Or(belongs(os.Stat, anyMode, stateFolder, s.Dir), belongs(os.Lstat, anyMode, stateFolder, below...))
 }
 
 // CheckOwner returns an error if a private file of the state folder, such as a file with age keys, or its folder may belong to another
 // user.
-func CheckOwner(file string) error { return belongs(os.Lstat, shared, filepath.Dir(file), file) }
+func CheckOwner(file string) error {
+	return belongs(os.Lstat, atomicfile.Shared, stateFolder, filepath.Dir(file), file)
+}
+
+// CheckCache returns an error if another user may have written what is in the cache folder, or in one of the folders that fleetctl keeps
+// there. What is cached counts as what was fetched, checked or rendered: a forged entry would be applied.
+func CheckCache(dir string) error {
+	names := []string{dir}
+	for _, name := range cacheFolders() {
+		names = append(names, filepath.Join(dir, name))
+	}
+	// Every user may write to the volume of a pod. What others put there is theirs, and so is refused.
+	if err := belongs(os.Stat, anyMode, cacheFolder, dir); err != nil {
+		return err
+	}
+	// A link in the place of the cache folder is the user's choice; below, it counts with the owner of the link, and of what it leads to.
+	below := names[1:]
+	return cmp.Or(belongs(os.Lstat, atomicfile.Shared, cacheFolder, below...), belongs(os.Stat, atomicfile.Shared, cacheFolder, below...))
+}
+
+// cacheFolders are the folders of the cache in which several runs, or versions, of fleetctl keep something.
+func cacheFolders() []string {
+	return []string{"render", "images", "bundles", "crds", "programs", "providers"}
+}
+
+// setting names the flag and the variable of a folder.
+type setting string
+
+const (
+	stateFolder setting = "--state-dir or FLEETCTL_STATE_DIR"
+	cacheFolder setting = "--cache-dir or FLEETCTL_CACHE_DIR"
+)
 
 // belongs checks the owners of files and folders, if they exist. It trusts the user's own files and root's; for root, also the files of the
 // user who called sudo. A file for which open is true is open to all users, so it is not trusted.
-func belongs(stat func(string) (fs.FileInfo, error), open func(fs.FileInfo) bool, names ...string) error {
+func belongs(stat func(string) (fs.FileInfo, error), open func(fs.FileInfo) bool, kind setting, names ...string) error {
 	for _, name := range names {
 		info, err := stat(name)
 		if err != nil {
 			continue // who reads it says why
 		}
-		uid, known := owner(info)
-		if !known || trusted(uid) && !open(info) {
+		uid, known := atomicfile.OwnerOf(info)
+		if !known || atomicfile.Trusted(uid) && !open(info) {
 			continue
 		}
 		made, ok := ownIn(name, info)
 		switch {
-		case !trusted(uid) && ok && made.owner == uid: // as root's are on a share that takes root for nobody
-		case !trusted(uid):
-			return diag.Errorf("run it as that user, or point --state-dir or FLEETCTL_STATE_DIR at a folder of your own",
-				"%s belongs to %s, and not to you: nothing in it is trusted", name, userName(uid))
+		case !atomicfile.Trusted(uid) && ok && made.owner == uid: // as root's are on a share that takes root for nobody
+		case !atomicfile.Trusted(uid):
+			return diag.Errorf("run it as that user, or point "+string(kind)+" at a folder of your own",
+				"%s belongs to %s, and not to you: nothing in it is trusted", name, atomicfile.UserName(uid))
 		case ok && made.shared: // as on a file system that keeps no modes
 		default:
-			return diag.Errorf("`chmod go-rwx` it, if you know who has written what is there; or point --state-dir or FLEETCTL_STATE_DIR at "+
-				"another folder",
+			return diag.Errorf("`chmod go-rwx` it, if you know who has written what is there; or point "+string(kind)+" at another folder",
 				"every user of this machine may write to %s: nothing in it is trusted", name)
 		}
 	}
@@ -75,11 +103,6 @@ func belongs(stat func(string) (fs.FileInfo, error), open func(fs.FileInfo) bool
 }
 
 func anyMode(fs.FileInfo) bool { return false }
-
-// shared tells whether every user may write to a file or a folder, and take away what others have put there. Links have no mode.
-func shared(info fs.FileInfo) bool {
-	return info.Mode()&fs.ModeSymlink == 0 && info.Mode()&fs.ModeSticky == 0 && info.Mode().Perm()&0o002 != 0
-}
 
 // made is what a private file of this user looks like somewhere.
 type made struct {
@@ -104,30 +127,6 @@ func ownIn(name string, info fs.FileInfo) (made, bool) {
 	if err != nil {
 		return made{}, false
 	}
-	uid, known := owner(look)
-	return made{uid, shared(look)}, known
-}
-
-func owner(info fs.FileInfo) (uid uint32, known bool) {
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return 0, false
-	}
-	return stat.Uid, true
-}
-
-func trusted(uid uint32) bool {
-	me := os.Geteuid()
-	if uid == 0 || int(uid) == me {
-		return true
-	}
-	return me == 0 && os.Getenv("SUDO_UID") == strconv.FormatUint(uint64(uid), 10)
-}
-
-func userName(uid uint32) string {
-	id := strconv.FormatUint(uint64(uid), 10)
-	if u, err := user.LookupId(id); err == nil {
-		return "the user " + u.Username
-	}
-	return "the user with the id " + id
+	uid, known := atomicfile.OwnerOf(look)
+	return made{uid, atomicfile.Shared(look)}, known
 }

@@ -167,3 +167,56 @@ func TestFoldersOfOthers(t *testing.T) {
 		}
 	}
 }
+
+// What somebody else may have written into the cache is not believed, neither in the cache folder nor in one of fleetctl's folders there.
+func TestOthersCaches(t *testing.T) {
+	for name, tc := range map[string]struct {
+		spoil func(dir string) error
+		want  string
+	}{
+		"its own":             {func(string) error { return nil }, ""},
+		"the volume of a pod": {func(dir string) error { return os.Chmod(dir, 0o777) }, ""},
+		"a link to its own":   {func(dir string) error { return moved(dir, filepath.Join(dir, "render")) }, ""},
+		"not there":           {os.RemoveAll, ""},
+		"all may write to it": {func(dir string) error { return os.Chmod(filepath.Join(dir, "images"), 0o777) }, "every user"},
+		"a link to what is so": {func(dir string) error {
+			return errors.Join(moved(dir, filepath.Join(dir, "crds")), os.Chmod(dir+"-moved", 0o777))
+		}, "every user"},
+		"another's":         {func(dir string) error { return os.Chown(dir, 65534, 65534) }, "belongs to"},
+		"another's entries": {func(dir string) error { return os.Chown(filepath.Join(dir, "render"), 65534, 65534) }, "belongs to"},
+		"another's link": {func(dir string) error {
+			return errors.Join(moved(dir, filepath.Join(dir, "bundles")), os.Lchown(filepath.Join(dir, "bundles"), 65534, 65534))
+		}, "belongs to"},
+		"a link to another's": {func(dir string) error {
+			return errors.Join(moved(dir, filepath.Join(dir, "bundles")), os.Chown(dir+"-moved", 65534, 65534))
+		}, "belongs to"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tc.want == "belongs to" && os.Geteuid() != 0 {
+				return // nothing can be given away
+			}
+			t.Setenv("SUDO_UID", "")
+			dir := filepath.Join(t.TempDir(), "cache")
+			for _, name := range cacheFolders() {
+				if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := tc.spoil(dir); err != nil {
+				t.Fatal(err)
+			}
+			err := CheckCache(dir)
+			switch {
+			case tc.want == "" && err != nil:
+				t.Error(err)
+			case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(diag.Hint(err), "--cache-dir")):
+				t.Errorf("%v\n%s", err, diag.Hint(err))
+			}
+		})
+	}
+}
+
+// moved puts a link in the place of a folder, and the folder beside dir.
+func moved(dir, folder string) error {
+	return errors.Join(os.Rename(folder, dir+"-moved"), os.Symlink(dir+"-moved", folder))
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"runtime"
@@ -57,13 +58,15 @@ type tree struct {
 	folders map[string][]string // names in each folder, files and folders
 	// partial says that there is more in the repo than is here.
 	partial bool
+	// others are the folders that are repositories of their own, such as submodules: they count as empty.
+	others []string
 }
 
 // readTree reads the repo, all files side by side, and reports what is wrong with each by itself.
 func readTree(ctx context.Context, dir string, exclusion v1alpha1.Exclusion) (*tree, diag.Findings, error) {
 	t := &tree{dir: dir, byPath: map[string]*file{}, folders: map[string][]string{}}
 	if err := t.walk(ctx); err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("list the files of the fleet repo: %w", err)
 	}
 	charts := map[string]bool{}
 	for _, f := range t.files {
@@ -92,7 +95,12 @@ func readTree(ctx context.Context, dir string, exclusion v1alpha1.Exclusion) (*t
 
 // walk lists the files. What starts with a dot is not applied by anybody, but for the pipelines' folders, which may hold secrets as well.
 func (t *tree) walk(ctx context.Context) error {
-	err := filepath.WalkDir(t.dir, func(name string, entry fs.DirEntry, err error) error {
+	root, err := os.OpenRoot(t.dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return filepath.WalkDir(t.dir, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -116,6 +124,10 @@ func (t *tree) walk(ctx context.Context) error {
 		switch {
 		case entry.IsDir():
 			t.folders[relative] = nil
+			if within.OtherRepository(root, relative) {
+				t.others = append(t.others, relative)
+				return filepath.SkipDir
+			}
 		case entry.Type().IsRegular():
 			f := &file{path: relative}
 			t.files, t.byPath[relative] = append(t.files, f), f
@@ -124,10 +136,6 @@ func (t *tree) walk(ctx context.Context) error {
 		}
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("list the files of the fleet repo: %w", err)
-	}
-	return nil
 }
 
 // read reads one file from the disk.

@@ -72,9 +72,16 @@ func write(t testing.TB, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, content := range files {
+		folder := strings.HasSuffix(name, "/") // with nothing in it
 		name = filepath.Join(dir, filepath.FromSlash(name))
+		if folder {
+			name = filepath.Join(name, "x")
+		}
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			t.Fatal(err)
+		}
+		if folder {
+			continue
 		}
 		if err := os.WriteFile(name, []byte(content), 0o644); err != nil {
 			t.Fatal(err)

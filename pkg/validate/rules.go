@@ -116,7 +116,10 @@ func rules() []rule {
 		{ID: RuleHelm, Severity: diag.SeverityError, Summary: "Every chart renders with the values of each cluster."},
 		{ID: RuleVariable, Severity: diag.SeverityError, Summary: "Every variable that Flux fills in is known."},
 		{ID: RulePatch, Severity: diag.SeverityWarning, Summary: "Every patch that looks for objects finds one."},
-		{ID: RuleForeign, Severity: diag.SeverityWarning, Summary: "Everything that Flux applies comes from this repo, and is checked."},
+		{
+			ID: RuleForeign, Severity: diag.SeverityWarning, Summary: "Everything that Flux applies comes from this repo, and is checked.",
+			check: func(r *run, _ *judged) diag.Findings { return r.checkSubmodules() },
+		},
 		{ID: RuleMissingChart, Severity: diag.SeverityError, Summary: "The chart of every HelmRelease is there."},
 		{
 			ID: RuleChartName, Severity: diag.SeverityError,

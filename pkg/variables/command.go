@@ -19,7 +19,8 @@ const maxSaid = 4 << 10
 var errTooMuch = fmt.Errorf("its output is larger than %d bytes", within.MostNamed)
 
 // variableFromCommand runs a command of fleet.yaml's. What it says on standard error is part of the error; its output never is, not even
-// where the command repeats it there. A nil environment is that of this process.
+// where the command repeats it there. A nil environment is that of this process. The command gets neither input nor a terminal. Where its
+// time ends, it ends with all programs that it has started.
 func variableFromCommand(ctx context.Context, command []string, dir string, environment []string) (string, error) {
 	running, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -28,17 +29,20 @@ func variableFromCommand(ctx context.Context, command []string, dir string, envi
 	cmd := exec.CommandContext(running, command[0], command[1:]...) //nolint:gosec // the user's own fleet.yaml names it
 	cmd.Dir, cmd.Env = dir, environment
 	cmd.Stdout, cmd.Stderr = stdout, stderr
+	ownSession(cmd)
 	cmd.WaitDelay = time.Second // what it leaves in the background may hold its output open
 	err := cmd.Run()
 	if errors.Is(err, exec.ErrWaitDelay) { // the command itself has ended well
 		err = nil
 	}
+	hint := "run it by hand in " + dir
 	switch cause := context.Cause(running); {
 	case cause == nil || err == nil && !errors.Is(cause, errTooMuch):
 	case errors.Is(cause, errTooMuch):
 		err = errTooMuch
 	default:
 		err = fmt.Errorf("it gave no value in time: %w", cause)
+		hint += ": fleetctl gives it neither input nor a terminal, so it must end by itself and ask nothing"
 	}
 	if err == nil {
 		return withoutNewline(stdout.kept.Bytes()), nil
@@ -46,7 +50,7 @@ func variableFromCommand(ctx context.Context, command []string, dir string, envi
 	if said := without(stderr.kept.String(), stdout.kept.String()); said != "" {
 		err = fmt.Errorf("%w: %s", err, said)
 	}
-	return "", diag.Errorf("run it by hand in "+dir, "command %s: %w", command[0], err)
+	return "", diag.Errorf(hint, "command %s: %w", command[0], err)
 }
 
 // bounded keeps the first bytes of what is written to it. It takes all, so that whoever writes is not disturbed.

@@ -12,6 +12,9 @@ import (
 // FS are the files of a folder as they lie there: its regular files and folders. A symbolic link is one, and leads nowhere, as in a commit
 // and in what Flux makes of it. Nothing but a regular file or a folder is ever opened: a pipe would have who opens it wait.
 //
+// A folder that is a Git repository of its own, such as a submodule, is empty (OtherRepository): no commit of the outer repository has its
+// files. The top folder may be a repository.
+//
 // What a folder holds is looked up once, so an FS is for who reads files that nobody changes meanwhile. It may be used by several
 // goroutines.
 func FS(dir string) (fs.FS, error) {
@@ -118,6 +121,9 @@ func (f *filesOf) Open(name string) (fs.File, error) {
 	if !readable(kind) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: ErrNotRegular}
 	}
+	if kind.IsDir() && OtherRepository(f.root, name) {
+		return f.openEmpty(name)
+	}
 	opened := f.openAtOnce(name)
 	if opened == nil {
 		if opened, err = openAny(f.root, name); err != nil {
@@ -141,6 +147,9 @@ func (f *filesOf) openAtOnce(name string) *os.File {
 
 // entries are what is in a folder, by name.
 func (f *filesOf) entries(dir string) ([]fs.DirEntry, error) {
+	if OtherRepository(f.root, dir) {
+		return nil, nil
+	}
 	folder := f.openAtOnce(dir)
 	if folder == nil {
 		return fs.ReadDir(f.root.FS(), dir)

@@ -156,12 +156,21 @@ func Exists(dir, name string) bool {
 	return err == nil
 }
 
-// WalkDir is fs.WalkDir of what is below dir, beginning at a slash-separated path. Symbolic links in it are named, not followed.
+// WalkDir is fs.WalkDir of what is below dir, beginning at a slash-separated path. Symbolic links in it are named, not followed, and so are
+// folders that are a repository of their own (OtherRepository).
 func WalkDir(dir, name string, visit fs.WalkDirFunc) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return visit(name, nil, err)
 	}
 	defer root.Close()
-	return fs.WalkDir(root.FS(), name, visit)
+	return fs.WalkDir(root.FS(), name, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.IsDir() || !OtherRepository(root, name) {
+			return visit(name, entry, err)
+		}
+		if err := visit(name, entry, nil); err != nil {
+			return err
+		}
+		return fs.SkipDir
+	})
 }
