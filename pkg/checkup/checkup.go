@@ -40,35 +40,10 @@ func ForInit(s *session.Session, goesOn bool) []preflight.Check {
 	return c.applying()
 }
 
-// clonedElsewhere is clonedFrom, once for all checks.
+// clonedElsewhere is session.ClonedFrom, once for all checks.
 func (c *checks) clonedElsewhere() string {
-	server, _ := c.elsewhere.Once(func() (string, error) { return clonedFrom(c.session), nil })
+	server, _ := c.elsewhere.Once(func() (string, error) { return c.session.ClonedFrom(), nil })
 	return server
-}
-
-// clonedFrom is the server that the fleet repo was cloned from, if fleet.yaml names another and a token would go there; otherwise "".
-// With opts.NoCommands the fleet repo may be a stranger's, and the token in the environment another fleet's.
-func clonedFrom(s *session.Session) string {
-	if !s.Opts.NoCommands || s.Fleet.Spec.Git.Scheme() == v1alpha1.GitSSH || s.Opts.Git.Token == "" && !s.GivenOwnToken() {
-		return ""
-	}
-	repo, err := gitrepo.Open(s.Opts.Dir)
-	if err != nil {
-		return ""
-	}
-	url, _, err := repo.Remote()
-	if err != nil || url == "" {
-		return ""
-	}
-	from, err := v1alpha1.Git{URL: url}.ParseURL()
-	if err != nil {
-		return "" // a folder of this machine
-	}
-	named, err := s.Fleet.Spec.Git.ParseURL()
-	if err != nil || strings.EqualFold(from.Hostname(), named.Hostname()) {
-		return ""
-	}
-	return from.Hostname()
 }
 
 // checkGit looks whether the fleet repo can be served from this machine.

@@ -60,6 +60,9 @@ func (c *checks) checkFleet(ctx context.Context) preflight.Result {
 	if c.session.HostErr != nil {
 		return preflight.Skip(noHost)
 	}
+	if err := c.refuse(ctx); err != nil {
+		return preflight.FailWith(err)
+	}
 	there, err := c.standing(ctx)
 	switch {
 	case err != nil:
@@ -70,15 +73,39 @@ func (c *checks) checkFleet(ctx context.Context) preflight.Result {
 	if err := c.session.CheckClaim(there.Claim); err != nil {
 		return preflight.FailWith(err)
 	}
-	if !c.goesOn {
-		if _, err := standing.RefuseHandedOver(ctx, c.session, there.Client); err != nil {
-			return unanswered(c.session, err)
-		}
+	if err := c.refuseAt(ctx, there.Client); err != nil {
+		return unanswered(c.session, err)
 	}
 	if there.Claim == nil {
 		return preflight.OK("the cluster belongs to no fleet yet")
 	}
 	return preflight.OK("the cluster is this fleet's")
+}
+
+// refuse looks whether another machine has made the management cluster. init has asked by then what needs no remote. Both ask the remote
+// here, beside the other checks that do, so that one which does not answer is waited for once.
+func (c *checks) refuse(ctx context.Context) error {
+	if c.goesOn || c.clonedElsewhere() != "" { // the remote and the place of the snapshots get a token
+		return nil
+	}
+	if c.doctor {
+		if err := standing.Refuse(ctx, c.session); err != nil {
+			return err
+		}
+	}
+	return standing.RefusePublished(ctx, c.session)
+}
+
+// refuseAt looks whether init may go on with a cluster that is there.
+func (c *checks) refuseAt(ctx context.Context, client *kube.Client) error {
+	if c.doctor && c.clonedElsewhere() == "" {
+		return standing.RefuseAt(ctx, c.session, client)
+	}
+	if c.goesOn {
+		return nil
+	}
+	_, err := standing.RefuseHandedOver(ctx, c.session, client)
+	return err
 }
 
 // checkMark looks at what can be told of a host that does not run.

@@ -103,11 +103,7 @@ func (r *Run) awaitAPI(ctx context.Context, answer steps.Awaited[[]byte], _ func
 		return nil, err
 	}
 	if !r.GoesOn {
-		journal, err := standing.RefuseHandedOver(ctx, r.Session, client)
-		if err != nil {
-			return nil, err
-		}
-		if err := standing.RefuseForgottenAt(ctx, r.Session, client, journal); err != nil {
+		if err := standing.RefuseAt(ctx, r.Session, client); err != nil {
 			return nil, err
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/repofiles"
 	"github.com/fleetctl/fleetctl/pkg/resolve"
 	"github.com/fleetctl/fleetctl/pkg/session"
+	"github.com/fleetctl/fleetctl/pkg/standing"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
@@ -102,7 +103,18 @@ func (r *Run) commitAndPush(
 		return nil, err
 	}
 	p := &following.Pushed{Session: s, Repo: repo}
-	made, nothing, err := CommitTo(ctx, s, endpoint, p, message, content.Changes, detail)
+	wanted := func(ctx context.Context, root string) ([]gitrepo.Change, error) {
+		changes, err := content.Changes(ctx, root)
+		if err != nil || s.StandbyOf != "" { // the repo names the management cluster that the standby waits for
+			return changes, err
+		}
+		id, err := standing.Identity(ctx, s, client, root, r.GoesOn)
+		if err != nil || id == nil {
+			return changes, err
+		}
+		return append(changes, gitrepo.Change{Path: id.Path, Content: id.Content}), nil
+	}
+	made, nothing, err := CommitTo(ctx, s, endpoint, p, message, wanted, detail)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ func TestNoteEnded(t *testing.T) {
 	r := openMasters(t)
 	run := &HandedOver{At: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC), By: "ci on runner-7: \"x\"", Version: "v1.2.3"}
 	for range 2 {
-		e, err := r.NoteEnded("root", run)
+		e, err := r.NoteEnded("root", "1b4e28ba-2fa1-11d2-883f-0016d3cca427", run)
 		_, r = done(t, r, e, err)
 	}
 	note := string(must(r.read("providers/root/v1/handed-over/root.yaml")))
@@ -24,7 +24,7 @@ func TestNoteEnded(t *testing.T) {
 	if m, err := r.Master("eu", "prod"); err != nil || len(m.Begun) > 0 || slices.Contains(m.Clusters, ClusterName{}) {
 		t.Errorf("%+v, %v", m, err)
 	}
-	if _, err := r.NoteEnded("nobody", run); err == nil {
+	if _, err := r.NoteEnded("nobody", "", run); err == nil {
 		t.Error("one that the fleet does not have has ended")
 	}
 }

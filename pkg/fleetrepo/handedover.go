@@ -31,8 +31,9 @@ type handedOverEntry struct {
 	Fleetctl string `yaml:"fleetctl"`
 }
 
-// endedEntry says which run has ended a management cluster.
+// endedEntry says which run has ended a management cluster, and which cluster that was.
 type endedEntry struct {
+	UID      string `yaml:"uid,omitempty"`
 	At       string `yaml:"at"`
 	By       string `yaml:"by"`
 	Fleetctl string `yaml:"fleetctl"`
@@ -127,15 +128,16 @@ func (r *Repo) BeginHandOver(m *Master, run *HandedOver) (*Edit, error) {
 }
 
 // NoteEnded notes, beside the records of what the management cluster called name has handed over, that nothing of it is left. It is made
-// again without asking what has become of it; init takes the note away then.
-func (r *Repo) NoteEnded(name string, run *HandedOver) (*Edit, error) {
+// again without asking what has become of it; init takes the note away then. uid is the management cluster that has ended, as
+// ManagementID has it; "" where the run does not know it.
+func (r *Repo) NoteEnded(name, uid string, run *HandedOver) (*Edit, error) {
 	m, err := r.managementCluster(name)
 	if err != nil {
 		return nil, err
 	}
 	file := m.Layout().Ended(name)
 	content, err := yaml.Marshal(map[string]endedEntry{
-		"ended": {At: run.At.UTC().Format(time.RFC3339), By: run.By, Fleetctl: run.Version},
+		"ended": {UID: uid, At: run.At.UTC().Format(time.RFC3339), By: run.By, Fleetctl: run.Version},
 	})
 	if err != nil {
 		return nil, err

@@ -63,6 +63,12 @@ func (l Layout) HandedOver(to string) string {
 // beside the records of what it has handed over: no management cluster makes itself.
 func (l Layout) Ended(name string) string { return l.HandedOver(name) }
 
+// Identity is the file that says which cluster the management cluster is. It is not YAML by its name, so that no Flux takes it for a
+// manifest.
+func (l Layout) Identity() string { return path.Join(l.homeDir(), identityFile) }
+
+const identityFile = "management.id"
+
 // Clusters is the folder of the environments' folders.
 func (l Layout) Clusters() string { return path.Join(l.generationDir(), "clusters") }
 
@@ -140,7 +146,13 @@ func InChannels(name string) bool {
 		return false
 	}
 	parts := strings.SplitN(name, "/", 5)
-	return len(parts) < 5 || parts[0] != "providers" || parts[3] != "mgmt" && parts[3] != handedOverDir
+	switch {
+	case len(parts) < 4 || parts[0] != "providers":
+		return true
+	case len(parts) == 4:
+		return parts[3] != identityFile
+	}
+	return parts[3] != "mgmt" && parts[3] != handedOverDir
 }
 
 // Tenant is the folder of a tenant in an environment; with the environment "" the one with what it has in all of them.

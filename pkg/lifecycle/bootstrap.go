@@ -85,6 +85,7 @@ func (r *BootstrapResult) ClusterNames() []string {
 func Bootstrap(ctx context.Context, deps management.Deps, o BootstrapOptions) (*BootstrapResult, error) {
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
+	o.FormerIsGone = o.SourceIsGone
 	s, done, err := session.OpenAlone(ctx, deps, o.Options, "fleetctl bootstrap")
 	if err != nil {
 		return nil, err

@@ -89,7 +89,7 @@ func (b *bootstrap) fromSnapshot(ctx context.Context) error {
 		return err
 	}
 	if len(ids) == 0 {
-		return standing.RefuseAnother(ctx, b.session, b.opts.SourceIsGone)
+		return standing.RefuseAnother(ctx, b.session)
 	}
 	st, err := b.session.Host.State(ctx)
 	if err == nil && st == host.StateStopped {

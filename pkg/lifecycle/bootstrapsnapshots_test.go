@@ -12,9 +12,11 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/checkup"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/preflight"
 	"github.com/fleetctl/fleetctl/pkg/progress"
 	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/session"
@@ -105,27 +107,45 @@ func workload(t *testing.T, owner capi.Owner) (objects []capi.Portable) {
 }
 
 // writeIn writes a file with something in it into a folder.
-func writeIn(t *testing.T, dir, name string) {
+func writeIn(t *testing.T, dir, name, content string) {
 	t.Helper()
 	file := filepath.Join(dir, filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(file, []byte("{}\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(content+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// checkOf makes one of doctor's checks, and returns what it finds wrong.
+func checkOf(t *testing.T, s *session.Session, name string) error {
+	t.Helper()
+	for _, check := range checkup.ForDoctor(s) {
+		if check.Name != name {
+			continue
+		}
+		if found := check.Run(t.Context()); found.Status == preflight.StatusFail {
+			return diag.Errorf(found.Hint, "%s", found.Summary)
+		}
+		return nil
+	}
+	t.Fatalf("there is no check %q", name)
+	return nil
 }
 
 // Where only the fleet repo tells of an earlier run, bootstrap and init make nothing beside what may live. They say what they looked for,
 // and which flag decides.
 func TestBootstrapOfARepoThatHadOne(t *testing.T) {
+	t.Setenv("CI", "true") // nobody has told git a name
 	const declared = "snapshots: {to: snapshots}, "
 	for name, c := range map[string]struct {
 		place          string
 		before, gone   bool
 		known, mounted bool
 		endedHere      bool   // a note on this machine says that it has ended the management cluster
-		endedInGit     bool   // a note in the fleet repo says that
+		endedInGit     string // a note in the fleet repo, which says that
+		named, made    string // the management cluster that the fleet repo names, and the one that this machine has made
 		says, hints    string // of the error
 	}{
 		"a new repo":                     {},
@@ -144,11 +164,31 @@ func TestBootstrapOfARepoThatHadOne(t *testing.T) {
 		"it had one that this machine has ended, and made again, and forgotten": {
 			before: true, endedHere: true, known: true, says: "fleet.yaml declares no place of snapshots",
 		},
-		"it had one that has ended, as Git says": {place: declared, before: true, endedInGit: true},
+		"it had one that has ended, as Git says":              {place: declared, before: true, endedInGit: "ended: {}"},
+		"it had this machine's, which this machine has ended": {before: true, endedHere: true, named: "a-1", made: "a-1"},
+		"it had this machine's, whose host is gone":           {before: true, known: true, named: "a-1", made: "a-1"},
+		"another machine has made it since this one has ended its": {
+			before: true, endedHere: true, named: "b-2", made: "a-1",
+			says: "mgmt was made 2026-11-26T10:00:00Z, ci on other), this machine knows only",
+		},
+		"another machine has made it since this one knew its": {
+			before: true, known: true, named: "b-2", made: "a-1", says: "this machine knows only another one of this name",
+		},
+		"another machine has made it, and this one ended its with an older fleetctl": {
+			before: true, endedHere: true, named: "b-2", says: "this machine knows only another one of this name",
+		},
+		"another machine has made it, and it is gone":  {before: true, endedHere: true, named: "b-2", made: "a-1", gone: true},
+		"it had one that has ended, as Git says of it": {before: true, named: "b-2", endedInGit: "ended: {uid: b-2}"},
+		"it had one that has ended, as Git says of an earlier one": {
+			before: true, named: "b-2", endedInGit: "ended: {uid: a-1}", says: "this machine has no host and no record of it",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, place := newRunner(t, nil, c.place)
 			b.opts.SourceIsGone, b.session.Opts.FormerIsGone = c.gone, c.gone
+			if err := b.session.Cluster.NoteMade(identity, c.made); err != nil {
+				t.Fatal(err)
+			}
 			if c.mounted {
 				if err := os.MkdirAll(place.String(), 0o700); err != nil {
 					t.Fatal(err)
@@ -169,16 +209,21 @@ func TestBootstrapOfARepoThatHadOne(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for file, is := range map[string]bool{
-				b.session.Layout().SyncFile(): c.before, b.session.Layout().Ended("mgmt"): c.endedInGit,
-			} {
-				if is {
-					writeIn(t, b.session.Opts.Dir, file)
-				}
+			at := b.session.Layout()
+			if c.before {
+				writeIn(t, b.session.Opts.Dir, at.SyncFile(), "{}")
+			}
+			if c.endedInGit != "" {
+				writeIn(t, b.session.Opts.Dir, at.Ended("mgmt"), c.endedInGit)
+			}
+			if c.named != "" {
+				writeIn(t, b.session.Opts.Dir, at.Identity(), "{uid: "+c.named+", at: 2026-11-26T10:00:00Z, by: ci on other}")
 			}
 			for command, run := range map[string]func() error{
 				"bootstrap": func() error { return b.fromSnapshot(t.Context()) },
-				"init":      func() error { return standing.RefuseAnother(t.Context(), b.session, b.session.Opts.FormerIsGone) },
+				"init":      func() error { return standing.Refuse(t.Context(), b.session) },
+				"a dry run": func() error { return refused(t.Context(), b.session) },
+				"doctor":    func() error { return checkOf(t, b.session, checkup.Fleet) },
 			} {
 				err := run()
 				if b.restore != nil {

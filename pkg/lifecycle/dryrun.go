@@ -57,11 +57,7 @@ func DryRun(ctx context.Context, deps management.Deps, opts session.Options, dir
 	if err := standing.MustStand(ctx, s); err != nil {
 		return nil, err
 	}
-	versions, err := resolve.Choose(ctx, s, func(string) {})
-	if err != nil {
-		return nil, err
-	}
-	manifests, err := resolve.Read(ctx, s, versions)
+	versions, manifests, err := read(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -94,4 +90,40 @@ func DryRun(ctx context.Context, deps management.Deps, opts session.Options, dir
 		plan.Steps = append(plan.Steps, PlanStep{Name: step.Name, Needs: append([]string{}, step.Needs...)})
 	}
 	return plan, nil
+}
+
+// read reads what Init would apply, and meanwhile asks whether Init would refuse: each may wait for a network that does not answer.
+func read(ctx context.Context, s *session.Session) (versions *resolve.Versions, manifests *resolve.Manifests, err error) {
+	no := make(chan error, 1)
+	go func() { no <- refused(ctx, s) }()
+	if versions, err = resolve.Choose(ctx, s, func(string) {}); err == nil {
+		manifests, err = resolve.Read(ctx, s, versions)
+	}
+	if refusal := <-no; refusal != nil {
+		return nil, nil, refusal
+	}
+	return versions, manifests, err
+}
+
+// refused is what Init refuses before it changes anything, its preflight checks aside, which are doctor's.
+func refused(ctx context.Context, s *session.Session) error {
+	if err := standing.Refuse(ctx, s); err != nil {
+		return err
+	}
+	if err := standing.RefusePublished(ctx, s); err != nil {
+		return err
+	}
+	there, err := standing.ForDryRun(ctx, s)
+	if err != nil {
+		return err
+	}
+	if there != nil {
+		if err := s.CheckClaim(there.Claim); err != nil {
+			return err
+		}
+		if err := standing.RefuseAt(ctx, s, there.Client); err != nil {
+			return err
+		}
+	}
+	return checkAuthor(ctx, s)
 }

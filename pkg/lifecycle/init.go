@@ -65,20 +65,11 @@ func runInit(ctx context.Context, s *session.Session) (*InitResult, error) {
 		return nil, err
 	}
 	defer unlock()
-	if r, err := s.Cluster.Load(); err == nil && r.PivotedTo != "" {
-		return nil, diag.Errorf("look at it with `fleetctl status`; `fleetctl host start` serves a fleet repo without a remote to it again; "+
-			"once `fleetctl host delete` has ended the old host, `fleetctl connect` lets init and upgrade work with it",
-			"the management cluster %s was pivoted to %s: init would make a second one for the same fleet", r.Name, r.PivotedTo)
-	}
-	if err := standing.RefuseForgotten(ctx, s); err != nil {
+	if err := standing.Refuse(ctx, s); err != nil {
 		return nil, err
 	}
-	if err := standing.RefuseAnother(ctx, s, s.Opts.FormerIsGone); err != nil {
+	if err := checkAuthor(ctx, s); err != nil {
 		return nil, err
-	}
-	// Init commits minutes later, and a missing author should not fail it then.
-	if err := gitrepo.CheckAuthor(ctx, s.Opts.Dir); err != nil {
-		return nil, diag.Wrap("commit the fleet repo", err, diag.Hint(err))
 	}
 	r := converge.NewRun(s)
 	if s.StandbyOf != "" {
@@ -88,6 +79,12 @@ func runInit(ctx context.Context, s *session.Session) (*InitResult, error) {
 		return nil, err
 	}
 	return result(r), nil
+}
+
+// checkAuthor looks whether git has an author for commits. Init commits minutes later, and a missing author should not fail it then.
+func checkAuthor(ctx context.Context, s *session.Session) error {
+	err := gitrepo.CheckAuthor(ctx, s.Opts.Dir)
+	return diag.Wrap("commit the fleet repo", err, diag.Hint(err))
 }
 
 // result describes a successful run of the steps.

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
-	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/handover"
@@ -138,18 +137,7 @@ func (m *master) announce(ctx context.Context) error {
 		return nil
 	}
 	run := thisRun()
-	err := m.push(ctx, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.BeginHandOver(m.opts.Master, run) })
+	_, err := m.carry(ctx, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.BeginHandOver(m.opts.Master, run) })
 	return diag.Wrap("say in the fleet repo what "+m.result.Cluster+" is about to take over", err,
 		"nothing has changed hands; run the same command again")
-}
-
-// push makes an edit of the fleet repo and pushes it.
-func (m *master) push(ctx context.Context, edit func(*fleetrepo.Repo) (*fleetrepo.Edit, error)) error {
-	o := m.opts.Change
-	o.Dir, o.Git, o.Push, o.Edit = m.opts.Dir, m.opts.Git, true, edit
-	changed, err := change.Make(ctx, o)
-	if err == nil && changed.Changed {
-		m.changed(changed)
-	}
-	return err
 }

@@ -21,8 +21,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
-const fleetID = "7c1d8f0e-8a4f-4d0e-9d0b-0a1d0c6b6f11"
-
 // TestFinishTidiesAll: after pull requests were merged, finish removes the parent's notes that keep its Flux off handed-over clusters. It
 // does so for each cluster that the fleet repo has at the new management cluster, not only for the cluster under it.
 func TestFinishTidiesAll(t *testing.T) {

@@ -246,7 +246,7 @@ func (m *master) finish(ctx context.Context) error {
 // names other sources.
 func (m *master) ofCluster() (management.Deps, session.Options, error) {
 	o := m.opts.Options
-	o.Cluster, o.Ephemeral = m.result.Cluster, false
+	o.Cluster, o.Ephemeral, o.FormerIsGone = m.result.Cluster, false, m.opts.SourceIsGone
 	o.HostType, o.Context, o.Kubeconfig, o.KubernetesVersion, o.NodeImage, o.Providers = "", "", "", "", "", nil
 	if m.own == nil {
 		return m.Deps, o, nil
@@ -299,8 +299,11 @@ func (m *master) handOver(ctx context.Context, name fleetrepo.ClusterName) error
 // endParent tears the parent down if a pipeline made it here and if it has no Cluster left.
 func (m *master) endParent(ctx context.Context) error {
 	target, err := management.Find(m.Store, m.result.Parent, m.opts.Dir)
-	if err != nil || target.Record == nil {
-		return err // this machine does not know it: an earlier run has torn it down, or another machine has it
+	if err != nil {
+		return err
+	}
+	if target.Record == nil { // this machine does not know it: an earlier run has torn it down, or another machine has it
+		return m.noteEndedBefore(ctx)
 	}
 	if m.opts.KeepParent || m.permanent {
 		m.result.Next = append(m.result.Next, "fleetctl teardown --management "+m.result.Parent+"    # once it has nothing left to make")
@@ -333,27 +336,10 @@ func (m *master) endParent(ctx context.Context) error {
 	if err := m.forgetSnapshots(ctx, uid); err != nil {
 		return err
 	}
-	m.noteEnded(ctx)
+	if m.result.ParentGone {
+		m.noteEnded(ctx, uid)
+	}
 	return nil
-}
-
-// noteEnded notes in the fleet repo that the parent was torn down, so that another machine may make it again for another management
-// cluster. If the note cannot be pushed, that machine asks the user.
-func (m *master) noteEnded(ctx context.Context) {
-	if !m.result.ParentGone {
-		return
-	}
-	unsaid := "the fleet repo does not say that " + m.result.Parent + " has ended: on another machine, bootstrap makes it again only with " +
-		"--source-is-gone"
-	if m.opts.Change.PullRequest {
-		m.Report.Warn(unsaid)
-		return
-	}
-	run := thisRun()
-	err := m.push(ctx, func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return r.NoteEnded(m.result.Parent, run) })
-	if err != nil {
-		m.Report.Warn(fmt.Sprintf("%s: %v", unsaid, err))
-	}
 }
 
 // forgetSnapshots removes the snapshots of the parent, which is gone. A later parent begins from Git, and would refuse to start beside

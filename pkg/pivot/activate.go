@@ -274,7 +274,8 @@ func (a *activation) steps() []steps.Step {
 		Timeout: 15 * time.Minute,
 		Hint:    "it has taken over; `fleetctl status --management " + a.session.Mgmt.Name + "` shows what is wrong",
 	}, steps.Step{
-		Name: stepDeclare, Needs: []string{stepTakeOver, converge.StepConnect}, Work: steps.Do2(a.declare, a.init.Pushed, a.init.Endpoint),
+		Name: stepDeclare, Needs: []string{stepTakeOver, converge.StepConnect},
+		Work:    steps.Do3(a.declare, a.init.Client, a.init.Pushed, a.init.Endpoint),
 		Timeout: 5 * time.Minute,
 		Hint:    "it has taken over; run the same command again, or change fleet.yaml by hand: `fleetctl standby activate --help` says how",
 	})
@@ -307,14 +308,16 @@ func (a *activation) takeOver(
 }
 
 // declare records the take-over in Git and on this machine. Doing so twice does no harm.
-func (a *activation) declare(ctx context.Context, commit *following.Pushed, endpoint *repoaccess.Endpoint, detail func(string)) error {
+func (a *activation) declare(
+	ctx context.Context, client *kube.Client, commit *following.Pushed, endpoint *repoaccess.Endpoint, detail func(string),
+) error {
 	s := a.session
 	if err := a.remember(); err != nil {
 		return err
 	}
 	p := &following.Pushed{Session: s, Access: commit.Access, Repo: commit.Repo}
 	message := s.Mgmt.Name + " takes over from " + s.StandbyOf + "\n\nWritten by fleetctl standby activate.\n"
-	made, nothing, err := converge.CommitTo(ctx, s, endpoint, p, message, func(_ context.Context, root string) ([]gitrepo.Change, error) {
+	made, nothing, err := converge.CommitTo(ctx, s, endpoint, p, message, func(ctx context.Context, root string) ([]gitrepo.Change, error) {
 		repo, err := fleetrepo.Open(root)
 		if err != nil {
 			return nil, err
@@ -323,7 +326,10 @@ func (a *activation) declare(ctx context.Context, commit *following.Pushed, endp
 		if err != nil {
 			return nil, err
 		}
-		var changes []gitrepo.Change
+		changes, err := named(ctx, s, client, root)
+		if err != nil {
+			return nil, err
+		}
 		for _, f := range edit.Changes.Files() {
 			changes = append(changes, gitrepo.Change{Path: f.Path, Content: f.Content, Replace: true})
 		}

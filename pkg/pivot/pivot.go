@@ -31,6 +31,7 @@ const (
 	stepTargetReads     = "have the target read the fleet repo"
 	stepTargetClouds    = "have the target reach the clouds"
 	stepHandOver        = "hand the work over"
+	stepTargetNamed     = "name the target in the fleet repo"
 	stepTargetSynced    = "wait for the target's Flux to apply it"
 	StepAsBefore        = "wait until the clusters are as they were"
 )
@@ -101,8 +102,14 @@ func (p *Move) Steps(after string) []steps.Step {
 			Hint: "run the same command again: it goes on; before the commit, `fleetctl pivot --abort` undoes it",
 		},
 		{
-			Name: stepTargetSynced, Needs: []string{stepHandOver}, Work: steps.Do2(p.waitSynced, p.Target, p.init.Pushed), Timeout: 15 * time.Minute,
-			Hint: "the source is kept until the target has taken over; run the same command again",
+			Name: stepTargetNamed, Needs: []string{stepHandOver},
+			Work: steps.Do3(p.nameTarget, p.Target, p.init.Pushed, p.init.Endpoint), Timeout: 5 * time.Minute,
+			Hint: "the target has taken over; run the same command again",
+		},
+		{
+			Name: stepTargetSynced, Needs: []string{stepTargetNamed}, Work: steps.Do2(p.waitSynced, p.Target, p.init.Pushed),
+			Timeout: 15 * time.Minute,
+			Hint:    "the source is kept until the target has taken over; run the same command again",
 		},
 		{
 			Name: StepAsBefore, Needs: []string{stepTargetSynced}, Work: steps.Do2(p.waitAsBefore, p.Target, p.report), Timeout: 15 * time.Minute,

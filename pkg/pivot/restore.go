@@ -141,11 +141,10 @@ func Restore(ctx context.Context, deps management.Deps, o RestoreOptions) (*Rest
 		return nil, err
 	}
 	result.Others = slices.DeleteFunc(result.Others, func(id string) bool { return id == r.Snap.ID })
-	if o.DryRun {
-		return result, nil
-	}
 	r.pauseElsewhere, r.AcceptDeletions = o.PauseElsewhere, o.AcceptDeletions
-	if err := r.Check(ctx, o.SourceIsGone); err != nil {
+	if err := r.Check(ctx, o.SourceIsGone); o.DryRun {
+		return result, r.wouldRefuse(ctx, err)
+	} else if err != nil {
 		return nil, err
 	}
 	r.init.GoesOn = true

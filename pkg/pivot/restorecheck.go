@@ -71,6 +71,20 @@ func (r *Restoration) Check(ctx context.Context, sourceIsGone bool) error {
 		r.Snap.ManagementCluster, plain.Ago(r.Snap.Taken), r.Snap.By, here)
 }
 
+// wouldRefuse says in a dry run why the restore would be refused. That is no error of a dry run, which lists the snapshots that may be
+// restored instead.
+func (r *Restoration) wouldRefuse(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	text := "restoring it would be refused: " + err.Error()
+	if hint := diag.Hint(err); hint != "" {
+		text += " (" + hint + ")"
+	}
+	r.session.Deps.Report.Warn(text)
+	return nil
+}
+
 // refuseHeld refuses a snapshot if its management cluster lives and still has clusters of the snapshot.
 func (r *Restoration) refuseHeld(ctx context.Context, client *kube.Client) error {
 	there, err := management.Clusters(ctx, client)

@@ -99,7 +99,8 @@ func TestAnotherOnAnExistingCluster(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			err = standing.RefuseAnother(ctx, s, c.gone)
+			s.Opts.FormerIsGone = c.gone
+			err = standing.RefuseAnother(ctx, s)
 			switch {
 			case c.says == "" && err != nil:
 				t.Errorf("got %v", err)

@@ -3,7 +3,6 @@ package state
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
@@ -18,7 +17,7 @@ func (c Cluster) NoteEnded(fleet string) error {
 	if path == "" {
 		return nil
 	}
-	if err := (Store{Dir: filepath.Dir(filepath.Dir(c.Dir))}).privateFolder(filepath.Dir(path)); err != nil {
+	if err := c.store().privateFolder(filepath.Dir(path)); err != nil {
 		return err
 	}
 	return atomicfile.Write(path, []byte(time.Now().UTC().Format(time.RFC3339)+"\n"), 0o600)
@@ -46,10 +45,5 @@ func (c Cluster) forgetEnded(fleet string) error {
 	return nil
 }
 
-// endedFile is "" for a fleet without an identity, because another fleet may have its name, and for what is no identity.
-func (c Cluster) endedFile(fleet string) string {
-	if fleet == "" || strings.Trim(fleet, "0123456789abcdef-") != "" {
-		return ""
-	}
-	return filepath.Join(filepath.Dir(filepath.Dir(c.Dir)), endedDir, fleet, c.Name)
-}
+// endedFile is the file of the note.
+func (c Cluster) endedFile(fleet string) string { return c.noteFile(endedDir, fleet) }
