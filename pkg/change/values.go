@@ -7,10 +7,10 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 )
 
-// valuesQuestion are values of a cluster and the schema of its chart, both JSON.
+// valuesQuestion has the values of a cluster and the schema of its chart, both as JSON.
 type valuesQuestion struct{ Schema, Values []byte }
 
-// valuesAnswer is the schema's refusal; nil if the values are valid.
+// valuesAnswer has the schema's error; nil if the values are valid.
 type valuesAnswer struct{ Refusal *fleetrepo.Refusal }
 
 // ValuesTask validates values against a schema in a process with limits, because a chart's schema may need any amount of time and memory.
@@ -23,7 +23,7 @@ var ValuesTask = confine.New("values", func(ctx context.Context, q valuesQuestio
 	return a, err
 })
 
-// judgeElsewhere has the values of a repo's clusters judged in a process of its own.
+// judgeElsewhere judges the values of a repo's clusters in a separate process.
 func judgeElsewhere(ctx context.Context, repo *fleetrepo.Repo) {
 	repo.Schemas.Elsewhere = func(schema, values []byte) (*fleetrepo.Refusal, error) {
 		a, err := ValuesTask.Run(ctx, valuesQuestion{schema, values}, confine.Needs{})

@@ -7,8 +7,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// CheckNames refuses names that no check has, because whoever skips a check by a misspelt name would not skip it. The error has the code
-// diag.ExitUsage.
+// CheckNames returns an error for names of checks that do not exist: a check whose misspelt name is skipped would run
+// all the same. The error has the code diag.ExitUsage.
 func CheckNames(given []string) error {
 	var names []string
 	for _, e := range list {

@@ -251,7 +251,7 @@ func (r *Reader) lockedImages(
 		if e, other := errors.AsType[*v1alpha1.ImageDigestError](source.verify(image, found[i], locked)); other {
 			now = source.locked(image, found[i], nil)
 			notes = append(notes,
-				fmt.Sprintf("The digest of image %s is another one than was locked, %s in the place of %s: find out why before you commit it.",
+				fmt.Sprintf("The digest of image %s differs from the locked one: %s instead of %s: find out why before you commit it.",
 					image.Name, e.Digest, e.Locked))
 		} else if locked != nil && check {
 			now = *locked // the same image, told of in another way

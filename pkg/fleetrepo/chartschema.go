@@ -26,7 +26,7 @@ const schemaURL = "chart:///" + schemaFile
 
 // SchemaError says what is wrong with the schema of a chart's values, and where.
 type SchemaError struct {
-	// Path leads to the place in the schema; Line is set where the schema cannot be read so far.
+	// Path leads to the place in the schema. Line is set if the schema cannot be read beyond it.
 	Path []string
 	Line int
 	Said string
@@ -34,15 +34,15 @@ type SchemaError struct {
 
 func (e *SchemaError) Error() string { return e.Said }
 
-// DecodeSchema reads the schema of a chart's values. A schema is an object, or true, which is as none, or false, which takes no values.
-// Errors are of the type SchemaError.
+// DecodeSchema reads the schema of a chart's values. A schema is an object, true, which accepts everything, or false,
+// which accepts nothing. Errors are of the type SchemaError.
 func DecodeSchema(content []byte) (map[string]any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(content))
 	var document any
 	err := decoder.Decode(&document)
 	if err == nil {
 		if _, more := decoder.Token(); !errors.Is(more, io.EOF) {
-			err = errors.New("there is more behind its end")
+			err = errors.New("it has more text after its end")
 		}
 	}
 	if err != nil {
@@ -53,7 +53,7 @@ func DecodeSchema(content []byte) (map[string]any, error) {
 			at = int64(len(content))
 		}
 		before := content[:min(at, int64(len(content)))]
-		return nil, &SchemaError{Line: 1 + bytes.Count(before, []byte("\n")), Said: "it is no JSON: " + err.Error()}
+		return nil, &SchemaError{Line: 1 + bytes.Count(before, []byte("\n")), Said: "it is not JSON: " + err.Error()}
 	}
 	switch schema := document.(type) {
 	case map[string]any:
@@ -67,7 +67,7 @@ func DecodeSchema(content []byte) (map[string]any, error) {
 	return nil, &SchemaError{Line: 1, Said: "a schema is an object, or true or false"}
 }
 
-// schemaErrorOf says what the library has against a schema, in words of the chart.
+// schemaErrorOf describes the library's error about a schema in the words of the chart.
 func schemaErrorOf(err error) error {
 	if invalid, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
 		if failed, ok := errors.AsType[*jsonschema.ValidationError](invalid.Err); ok {
@@ -80,7 +80,7 @@ func schemaErrorOf(err error) error {
 	}
 	if load, ok := errors.AsType[*jsonschema.LoadURLError](err); ok {
 		return &SchemaError{
-			Said: fmt.Sprintf("it refers to %s, and nothing but the schema itself is read: copy that into its $defs", short(load.URL)),
+			Said: fmt.Sprintf("it refers to %s, but only the schema itself is read: copy the referred schema into its $defs", short(load.URL)),
 		}
 	}
 	if lost, ok := errors.AsType[*jsonschema.JSONPointerNotFoundError](err); ok {
@@ -89,7 +89,7 @@ func schemaErrorOf(err error) error {
 	return &SchemaError{Said: short(err.Error())}
 }
 
-// deepestCause is the first cause that has none itself, of those that lie deepest in the schema.
+// deepestCause returns the first cause without further causes, among the causes at the deepest place of the schema.
 func deepestCause(e *jsonschema.ValidationError) *jsonschema.ValidationError {
 	if len(e.Causes) == 0 {
 		return e
@@ -103,12 +103,13 @@ func deepestCause(e *jsonschema.ValidationError) *jsonschema.ValidationError {
 	return found
 }
 
-// short is text in which the schema and what it refers to have no address.
+// short removes the addresses of the schema and of what it refers to from a text.
 func short(text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(text, schemaURL+"#", "#"), strings.TrimSuffix(schemaURL, schemaFile), "")
 }
 
-// SchemaFindings are what DecodeSchema and Compile have against the schema of a chart, with the place in its file.
+// SchemaFindings returns the errors of DecodeSchema and Compile about the schema of a chart, with the place in its
+// file.
 func SchemaFindings(file string, content []byte, err error) diag.Findings {
 	return (&chartFault{content: content, err: err}).at(file)
 }

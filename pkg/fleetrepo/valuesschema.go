@@ -13,7 +13,8 @@ import (
 	"golang.org/x/text/message"
 )
 
-// Schemas compiles the schemas of charts' values, each once. It may be used at once. The zero value knows none yet.
+// Schemas compiles the schemas of charts' values, each once. Several goroutines may use it. The zero value is ready to
+// use.
 type Schemas struct {
 	// Elsewhere, if set, judges values by a schema, both JSON, in a process with limits, and this process compiles nothing: a few lines of a
 	// schema can take all time and all memory. Without it, this process has such limits itself.
@@ -31,7 +32,8 @@ type ValuesSchema struct {
 	compiled  *jsonschema.Schema // nil where another process judges
 	elsewhere func(values []byte) (*Refusal, error)
 	mu        sync.Mutex
-	// taken are digests of valid values, because the same values of a cluster are checked twice: in the file, and as Helm merges them.
+	// taken are digests of valid values. The same values of a cluster are checked twice: in the file, and as Helm
+	// merges them.
 	taken map[[sha256.Size]byte]bool
 }
 
@@ -127,10 +129,10 @@ func refused(schema *jsonschema.Schema, values []byte) (*Refusal, error) {
 // Refusal says why a schema refuses a value. It is the library's error in a form that another process can send.
 type Refusal struct {
 	Location []string
-	// Unknown are fields that the schema does not have, Missing are required fields.
+	// Unknown are fields that the schema does not have. Missing are required fields.
 	Unknown, Missing []string
-	// Choice says that the schema wants one of several things. Each of the causes says why the value is not one of them. Not says that it
-	// is what must not be.
+	// Choice says that the schema wants one of several things. Each cause says why the value is not one of them. Not
+	// says what the value must not be.
 	Choice, Not bool
 	// Said is the library's message, if there are no causes.
 	Said   string

@@ -284,7 +284,7 @@ func (r *run) undoHint() string {
 	case j.Snapshot != "", j.Around:
 		return "`fleetctl restore --abort` undoes what it has done so far"
 	case j.Detach:
-		return "`" + j.Command() + " --abort` undoes it, as long as nothing is taken away"
+		return "`" + j.Command() + " --abort` undoes it, as long as no object is removed"
 	case !j.Whole():
 		return "`" + j.Command() + " --abort` undoes it"
 	}

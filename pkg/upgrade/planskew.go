@@ -28,10 +28,10 @@ func (p *planner) noteSkew() {
 	}
 }
 
-// wantedVersion is the version that a component is to have.
+// wantedVersion is the version that a component has after the upgrade.
 func wantedVersion(c *Component) string { return cmp.Or(c.Declared, c.Installed) }
 
-// note adds to what a reader has to know.
+// note adds a note for the reader.
 func (c *Component) note(text string) {
 	if c.Note != "" {
 		c.Note += "; "
@@ -39,17 +39,17 @@ func (c *Component) note(text string) {
 	c.Note += text
 }
 
-// judgeKubernetes says what becomes of the host's Kubernetes, which no upgrade of ours changes.
+// judgeKubernetes says what to do about the host's Kubernetes, which fleetctl does not upgrade.
 func (p *planner) judgeKubernetes(c *Component) {
 	traits := hosts.TraitsOf(p.mgmt.Host, "")
 	names := []string{traits.NodeImage}
 	for _, program := range hosts.Programs(p.mgmt.Host, traits.KubernetesVersion) {
-		if program.Version == traits.KubernetesVersion { // the others are no part of Kubernetes
+		if program.Version == traits.KubernetesVersion { // the other components do not belong to Kubernetes
 			names = append(names, program.Image)
 		}
 	}
 	c.Newest = p.reader.KubernetesVersion(traits.KubernetesVersion, names...)
-	have, _, _ := strings.Cut(c.Installed, "+") // what a distribution appends is no version of Kubernetes
+	have, _, _ := strings.Cut(c.Installed, "+") // the suffix of a distribution is not part of the version of Kubernetes
 	if have != "" && capi.IsOlder(have, capi.MinimumKubernetes) {
 		c.Against = append(c.Against, fmt.Sprintf("Cluster API needs %s or newer on a management cluster", capi.MinimumKubernetes))
 	}
