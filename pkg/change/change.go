@@ -22,7 +22,7 @@ import (
 type Options struct {
 	// Dir is in the fleet repo.
 	Dir string
-	// Edit makes the change from the repo as it is: again, where others have pushed meanwhile.
+	// Edit makes the change in the repo as it is. It is called again if others have pushed meanwhile.
 	Edit func(r *fleetrepo.Repo) (*fleetrepo.Edit, error)
 	// DryRun changes nothing, Commit commits the files of the edit and no others, Push pushes that commit as well.
 	DryRun, Commit, Push bool
@@ -32,13 +32,13 @@ type Options struct {
 	PullRequest bool
 	// Forge is the kind of forge of the remote; "" means spec.git.forge, or the kind that the host's name tells.
 	Forge v1alpha1.ForgeType
-	// Git are what Push reaches the remote with.
+	// Git has the credentials with which Push reaches the remote.
 	Git Credentials
-	// CacheDir keeps what was rendered to look at the change; "" keeps nothing.
+	// CacheDir keeps what is rendered to check the change; "" keeps nothing.
 	CacheDir string
 	// Look, if set, looks at the fleet repo as it is and at a temporary copy that has the edit, before anything changes. Its error ends Make.
 	Look func(before, after *fleetrepo.Repo) error
-	// Confirm, if set, is asked before anything changes.
+	// Confirm, if set, is called before anything changes. Its error ends Make.
 	Confirm func(e *fleetrepo.Edit) error
 }
 
@@ -56,9 +56,9 @@ type Result struct {
 	Branch      string             `json:"branch,omitempty"`
 	PullRequest *forge.PullRequest `json:"pullRequest,omitempty"`
 	Notes       []string           `json:"notes"`
-	// AsWanted says what already is as wanted, if nothing changed.
+	// AsWanted says which part of the fleet repo is already as wanted, if nothing changed.
 	AsWanted string `json:"asWanted,omitempty"`
-	// LeftAlone is what the change has passed over, with the reason.
+	// LeftAlone names what the change did not touch, with the reason.
 	LeftAlone []string `json:"leftAlone,omitempty"`
 }
 
@@ -134,7 +134,7 @@ func commitChange(ctx context.Context, m *made, out *Result) error {
 	return out.show(ctx, m, m.base, out.Commit)
 }
 
-// show puts what a commit has changed into the result: hooks and Git's own conversions may have had a say in it.
+// show puts the changes of a commit into the result. Hooks and Git's own conversions may have changed the files.
 func (r *Result) show(ctx context.Context, m *made, base, commit string) error {
 	if base == commit {
 		return nil
@@ -162,7 +162,7 @@ func commitMessage(edit *fleetrepo.Edit) string {
 	return message
 }
 
-// gitFiles are the files of an edit as gitrepo commits them.
+// gitFiles returns the files of an edit in the form that gitrepo commits.
 func gitFiles(edit *fleetrepo.Edit, root string) ([]gitrepo.Change, error) {
 	planned, err := edit.Changes.Plan(root)
 	if err != nil {
@@ -180,7 +180,7 @@ func gitFiles(edit *fleetrepo.Edit, root string) ([]gitrepo.Change, error) {
 	return changes, nil
 }
 
-// checkOrder carries out the checks of an edit that are about the step before it.
+// checkOrder runs the checks of an edit that are about the step before it.
 func checkOrder(ctx context.Context, dir string, edit *fleetrepo.Edit) error {
 	for _, check := range edit.Checks {
 		if step, ok := check.(fleetrepo.FollowsStep); ok {
@@ -209,14 +209,14 @@ func checkFollows(ctx context.Context, dir string, step fleetrepo.FollowsStep) e
 	if slices.Contains(dirty, step.File) {
 		// The file does not tell whether the change is the step before this step or a later change: both are held back.
 		return diag.Errorf("commit and push it, and wait until Flux has applied it; `git diff` shows it",
-			"%s has a change that is in no commit: Flux has not seen it, and this step builds on what Flux has seen", step.File)
+			"%s has a change that is not committed: Flux has not seen it, and this step builds on what Flux has applied", step.File)
 	}
 	if step.Remote {
 		pushed, err := git.RemoteHead()
 		if err == nil && pushed != "" {
 			err = checkReached(git, dir, step.File, pushed,
 				diag.Errorf("git push, and wait until Flux has applied it",
-					"the step before this one is not pushed: the remote has %s without it", step.File))
+					"the step before this one is not pushed: %s at the remote lacks it", step.File))
 		}
 		if err != nil {
 			return err
@@ -227,14 +227,14 @@ func checkFollows(ctx context.Context, dir string, step fleetrepo.FollowsStep) e
 	}
 	commit, err := git.Resolve(step.Tag)
 	if err != nil {
-		return diag.Wrap("look at what is promoted", err, "git fetch --tags")
+		return diag.Wrap("find out what is promoted", err, "git fetch --tags")
 	}
 	return checkReached(git, dir, step.File, commit,
 		diag.Errorf("run `fleetctl promote`, and wait until Flux has applied it",
-			"the step before this one is not promoted: tag %s has %s without it", step.Tag, step.File))
+			"the step before this one is not promoted: in tag %s, %s lacks it", step.Tag, step.File))
 }
 
-// checkReached returns the error otherwise where a commit has a file of the fleet repo at dir otherwise.
+// checkReached returns the error otherwise if the file in a commit differs from the file in the fleet repo at dir.
 func checkReached(git *gitrepo.Repo, dir, file, commit string, otherwise error) error {
 	files, err := git.Files(commit)
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// ChartHistory looks charts up in the history of the fleet repo whose top is dir. A folder that is no Git repository has none.
+// ChartHistory looks up charts in the history of the fleet repo whose top is dir. A folder that is no Git repository
+// has no history.
 func ChartHistory(ctx context.Context, dir string) fleetrepo.ChartHistory {
 	return func(name, sha256 string) ([]manifest.File, error) {
 		git, err := gitrepo.Open(dir)
@@ -53,7 +54,7 @@ func ChartHistory(ctx context.Context, dir string) fleetrepo.ChartHistory {
 	}
 }
 
-// filesAt returns the files of a folder in a commit; none if the commit has no such folder.
+// filesAt returns the files of a folder in a commit. It returns none if the commit has no such folder.
 func filesAt(git *gitrepo.Repo, commit, folder string) ([]manifest.File, error) {
 	tree, err := git.Files(commit)
 	if err != nil {

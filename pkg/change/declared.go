@@ -13,9 +13,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/render"
 )
 
-// declarations are files of clusters to render.
+// declarations are the files of clusters to render.
 type declarations struct {
-	// Dirs are where their charts are. The first one is the fleet repo.
+	// Dirs are the folders with the charts. The first one is the fleet repo.
 	Dirs  []string
 	Files []declaration
 }
@@ -30,7 +30,7 @@ type declaration struct {
 	OnlyAfterFailure bool
 }
 
-// declared is what is wrong with a file.
+// declared says what is wrong with a file.
 type declared struct{ Findings diag.Findings }
 
 // DeclaredTask renders files of clusters.

@@ -20,14 +20,14 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// maxCA bounds what is read of a file with certificate authorities.
+// maxCA bounds how much of a file with certificate authorities is read.
 const maxCA = 1 << 20
 
-// destination is where a change goes beyond this machine.
+// destination is the place beyond this machine to which a change goes.
 type destination struct {
 	git  *gitrepo.Repo
 	auth gitrepo.Auth
-	// forge and base are where a pull request goes.
+	// forge and base say where a pull request goes.
 	forge forge.Options
 	base  string
 }
@@ -67,7 +67,7 @@ func (o Options) make(ctx context.Context) (*made, error) {
 	m.git, err = gitrepo.OpenFor("commit", dir,
 		"leave --commit, --push and --pr out, and commit it yourself: the fleet repo is not the top of a Git repository")
 	if err != nil {
-		return nil, cmp.Or(o.try(ctx, dir), err) // what is wrong with the edit itself comes first
+		return nil, cmp.Or(o.try(ctx, dir), err) // report a fault of the edit itself first
 	}
 	m.git.NoVerify = o.NoVerify
 	if !o.DryRun {
@@ -102,7 +102,7 @@ func (o Options) make(ctx context.Context) (*made, error) {
 	return m, nil
 }
 
-// judged makes the edit, and refuses one that would make the fleet repo invalid.
+// judged makes the edit, and returns an error if the edit would make the fleet repo invalid.
 func (o Options) judged(ctx context.Context, repo *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 	e, err := o.edit(ctx, repo)
 	if err == nil {
@@ -129,14 +129,15 @@ func (o Options) compare(ctx context.Context, m *made) error {
 	names := plain.Names(m.left, 5)
 	if err := o.judgeRepo(ctx, m.repo, m.edit); err != nil {
 		return diag.Errorf("first commit the files that the change needs, or leave --commit, --push and --pr out: "+names,
-			"the change needs what is in no commit, and not as it would write it: %w", err)
+			"the change needs files that are not committed, with other content than it would write: %w", err)
 	}
-	m.edit.Notes = append(m.edit.Notes, "It needs what is in no commit yet: commit that too ("+names+").")
+	m.edit.Notes = append(m.edit.Notes, "It needs files that are not committed yet: commit them, too ("+names+").")
 	return nil
 }
 
-// theirs are the files that an edit would write or delete, that have other content in the working tree dir, and that the same edit of the
-// working tree does not change. In committed files that stay, gitrepo keeps the user's lines apart.
+// theirs returns the files that an edit would write or delete, whose content in the working tree dir differs, and that
+// the same edit of the working tree does not change. In committed files that stay, gitrepo keeps the user's lines
+// apart.
 func theirs(m *made, dir string) (paths []string, err error) {
 	named, wanted := m.onDisk.Changes.Paths(), map[string][]byte{}
 	for _, f := range m.edit.Changes.Files() {
@@ -148,11 +149,11 @@ func theirs(m *made, dir string) (paths []string, err error) {
 		}
 		content, writes := wanted[p]
 		if _, err := os.Lstat(filepath.Join(m.repo.Dir, filepath.FromSlash(p))); err == nil && writes {
-			continue // it is committed
+			continue // the file is committed
 		}
 		info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(p)))
 		if err != nil {
-			continue // nobody has it
+			continue // neither side has the file
 		}
 		if writes && info.Mode().IsRegular() && info.Size() == int64(len(content)) {
 			there, err := within.ReadFile(dir, p, info.Size())
@@ -185,17 +186,17 @@ func (o Options) catchUp(ctx context.Context, m *made, dir string) error {
 	return checkUnpushed(ctx, m.git)
 }
 
-// checkUnpushed refuses to push commits that are not the change's own.
+// checkUnpushed refuses to push commits that do not belong to the change.
 func checkUnpushed(ctx context.Context, git *gitrepo.Repo) error {
 	subjects, err := git.Unpushed(ctx)
 	if err != nil || len(subjects) == 0 {
 		return err
 	}
-	return diag.Errorf("push them first (git push), or put them aside, then run the command again", "%w, and would go along: %s",
+	return diag.Errorf("push them first (git push), or put them aside, then run the command again", "%w, and would be pushed, too: %s",
 		gitrepo.ErrUnpushed, plain.Phrases(subjects, 5))
 }
 
-// try makes the edit from the unchanged working tree, only for its error.
+// try makes the edit from the unchanged working tree, only to get its error.
 func (o Options) try(ctx context.Context, dir string) error {
 	repo, err := fleetrepo.Open(dir)
 	if err == nil {
@@ -204,7 +205,8 @@ func (o Options) try(ctx context.Context, dir string) error {
 	return err
 }
 
-// needsUncommitted explains the error of an edit that fails with the committed files and succeeds with the working tree's.
+// needsUncommitted explains the error of an edit that fails with the committed files, but succeeds with the working
+// tree's files.
 func (o Options) needsUncommitted(ctx context.Context, git *gitrepo.Repo, root, dir string, why error) error {
 	if root == dir {
 		return why
@@ -255,7 +257,7 @@ func newDestination(repo *fleetrepo.Repo, git *gitrepo.Repo, o Options) (*destin
 	return to, forge.Check(to.forge)
 }
 
-// push pushes the edit to the branch that is checked out.
+// push pushes the edit to the checked out branch.
 func push(ctx context.Context, m *made, o Options, out *Result) error {
 	synced, err := m.git.Sync(ctx, m.to.auth, o.intent(ctx, m), commitMessage(m.edit), gitrepo.Author{})
 	if err != nil {
@@ -284,17 +286,17 @@ func (o Options) intent(ctx context.Context, m *made) func(root string) ([]gitre
 	}
 }
 
-// Credentials are what fleetctl itself uses to reach the fleet repo's remote. They are never written anywhere but into the
-// cluster's Secret, and only the token goes there.
+// Credentials are what fleetctl itself uses to reach the fleet repo's remote. They are never written anywhere but into
+// the cluster's Secret, and only the token is written there.
 type Credentials struct {
 	Username string
 	// Token for https.
 	Token string
 	// SSHKeyFile for ssh; empty: the user's agent.
 	SSHKeyFile string
-	// CAFile with the certificate authorities of an https remote; written to a new fleet.yaml.
+	// CAFile is a file with the certificate authorities of an https remote. Its content goes into a new fleet.yaml.
 	CAFile string
-	// KnownHostsFile pins the host keys of an ssh remote; its lines for that host are written to a new fleet.yaml.
+	// KnownHostsFile pins the host keys of an ssh remote. Its lines for that host go into a new fleet.yaml.
 	KnownHostsFile string
 }
 

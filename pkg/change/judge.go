@@ -79,13 +79,13 @@ func judgeEdit(ctx context.Context, repo *fleetrepo.Repo, e *fleetrepo.Edit, fil
 		before = found[1].Findings
 	}
 	if slices.EqualFunc(before, after, func(a, b diag.Finding) bool { return a.Summary == b.Summary }) {
-		e.Notes = append(e.Notes, "The chart refuses the values of this cluster, with this change as without it: "+after[0].Summary)
+		e.Notes = append(e.Notes, "The chart refuses the values of this cluster, both with and without this change: "+after[0].Summary)
 		return nil
 	}
-	hint := "nothing was written: give values that the chart takes; its README lists them"
+	hint := "nothing was written: give values that the chart accepts; its README lists them"
 	if before.Err() != nil {
-		hint = fmt.Sprintf("nothing was written. Without this change the chart refuses the values as well (%s): put %s right in an editor "+
-			"first, `fleetctl validate` looks at it",
+		hint = fmt.Sprintf("nothing was written. The chart refuses the values without this change, too (%s): correct %s in an editor "+
+			"first, and check it with `fleetctl validate`",
 			before[0].Summary, file)
 	}
 	for i := range after {

@@ -42,15 +42,15 @@ func (o Options) judgeCharts(ctx context.Context, repo *fleetrepo.Repo, e *fleet
 	return nil
 }
 
-// brokenByCharts finds the clusters that render before an edit of their charts and not after it, with the first reason of each, and how
-// many did before.
+// brokenByCharts returns the clusters that rendered before an edit of their charts and do not render after it, each
+// with its first reason. It also returns how many clusters rendered before.
 func brokenByCharts(
 	ctx context.Context,
 	repo *fleetrepo.Repo,
 	e *fleetrepo.Edit,
 	flavours []string,
 ) (broken diag.Findings, judged int, err error) {
-	clusters, _, err := repo.Clusters() // files that cannot be read are not this edit's matter
+	clusters, _, err := repo.Clusters() // a file that cannot be read is not the fault of this edit
 	if err != nil {
 		return nil, 0, err
 	}
@@ -66,7 +66,7 @@ func brokenByCharts(
 	if err != nil {
 		return nil, 0, fmt.Errorf("render the changed charts: %w", err)
 	}
-	defer func() { _ = remove() }() // it is temporary
+	defer func() { _ = remove() }() // the folder is temporary
 	if err := changedCharts(repo, e, flavours, dir); err != nil {
 		return nil, 0, fmt.Errorf("render the changed charts: %w", err)
 	}
@@ -95,7 +95,7 @@ func brokenByCharts(
 	return broken, judged, nil
 }
 
-// changedCharts are the charts of an edit as it would leave them, written to a folder.
+// changedCharts writes the charts of an edit to a folder, as the edit would leave them.
 func changedCharts(repo *fleetrepo.Repo, e *fleetrepo.Edit, flavours []string, dir string) error {
 	root, err := os.OpenRoot(repo.Dir)
 	if err != nil {

@@ -21,8 +21,9 @@ import (
 // ErrInvalid says that `fleetctl validate` would find an error in the fleet repo after a change that it does not find before.
 var ErrInvalid = errors.New("the change would make the fleet invalid")
 
-// judgeRepo holds an edit against `fleetctl validate`, before anything is written: what the whole repo would have of errors then, and has
-// not now, is the error. Nothing is fetched for it: CRDs that are not at hand are not looked at.
+// judgeRepo runs the checks of `fleetctl validate` on the repo with the edit, before anything is written. Errors that
+// the repo has only with the edit are the error of judgeRepo. It fetches nothing: CRDs that this machine does not have
+// are left out.
 func (o Options) judgeRepo(ctx context.Context, repo *fleetrepo.Repo, e *fleetrepo.Edit) error {
 	if planned, err := e.Changes.Plan(repo.Dir); err != nil || len(planned) == 0 {
 		return err
@@ -31,7 +32,7 @@ func (o Options) judgeRepo(ctx context.Context, repo *fleetrepo.Repo, e *fleetre
 	if err != nil {
 		return err
 	}
-	defer func() { _ = remove() }() // it is temporary
+	defer func() { _ = remove() }() // the folder is temporary
 	after, err := o.errorsOf(ctx, dir, repo.Dir)
 	after = slices.DeleteFunc(after, func(f diag.Finding) bool { return f.Severity != diag.SeverityError })
 	if err != nil || len(after) == 0 {
@@ -41,7 +42,7 @@ func (o Options) judgeRepo(ctx context.Context, repo *fleetrepo.Repo, e *fleetre
 	if err != nil {
 		return err
 	}
-	// Where an error of a file goes, what shows then was hidden behind it.
+	// If the error of a file is gone, the errors that now show were hidden behind it.
 	isGone := func(b diag.Finding, after diag.Findings) bool {
 		return !slices.ContainsFunc(after, func(f diag.Finding) bool { return sameCause(b, f) })
 	}
@@ -58,27 +59,27 @@ func (o Options) judgeRepo(ctx context.Context, repo *fleetrepo.Repo, e *fleetre
 	}
 	return &diag.Error{
 		Err:  fmt.Errorf("%w, so nothing was written:\n%w", ErrInvalid, broken),
-		Hint: "make another change of it, or put right first what it stands on; `fleetctl validate` tells what is wrong as it is",
+		Hint: "make a different change, or first correct the files that it depends on; `fleetctl validate` lists the present errors",
 	}
 }
 
 // changedFolder is a temporary copy of the repo that has the edit.
 func changedFolder(repo *fleetrepo.Repo, e *fleetrepo.Edit) (dir string, remove func() error, err error) {
-	files, err := filesToCopy(repo.Dir, e) // before there is a temporary folder, which may be in the repo
+	files, err := filesToCopy(repo.Dir, e) // set before the temporary folder is made, which may be in the repo
 	if err != nil {
-		return "", nil, fmt.Errorf("look at the change: %w", err)
+		return "", nil, fmt.Errorf("check the change: %w", err)
 	}
 	dir, remove, err = atomicfile.TempFolder("", "judge")
 	if err != nil {
-		return "", nil, diag.Wrap("look at the change", err, "free some space, or set TMPDIR")
+		return "", nil, diag.Wrap("check the change", err, "free some space, or set TMPDIR")
 	}
 	if err := changedCopy(repo.Dir, dir, files, e); err != nil {
-		return "", nil, errors.Join(fmt.Errorf("look at the change: %w", err), remove())
+		return "", nil, errors.Join(fmt.Errorf("check the change: %w", err), remove())
 	}
 	return dir, remove, nil
 }
 
-// look has the caller look at the repo before and after the edit.
+// look calls Options.Look with the repo before and after the edit.
 func (o Options) look(repo *fleetrepo.Repo, e *fleetrepo.Edit) error {
 	if o.Look == nil {
 		return nil
@@ -87,7 +88,7 @@ func (o Options) look(repo *fleetrepo.Repo, e *fleetrepo.Edit) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = remove() }() // it is temporary
+	defer func() { _ = remove() }() // the folder is temporary
 	after, err := fleetrepo.OpenCopy(dir, repo.WorkTree)
 	if err != nil {
 		return err
@@ -101,7 +102,7 @@ func sameCause(a, b diag.Finding) bool {
 	return a.Rule == b.Rule && (a.File == b.File || strings.HasPrefix(a.Rule, "missing-")) && saysOf(a) == saysOf(b)
 }
 
-// saysOf is the text of a finding without the name of its object and the way in which the object was made.
+// saysOf returns the text of a finding without the name of its object and without the source of the object.
 func saysOf(f diag.Finding) string {
 	says, _, _ := strings.Cut(f.Summary, " (made by ")
 	if _, after, ok := strings.Cut(says, ": "); ok {
@@ -114,7 +115,7 @@ func saysOf(f diag.Finding) string {
 // only a warning, and the first object makes nothing worse. copyOf is the repo of which dir is an edited copy, if it is one.
 func (o Options) errorsOf(ctx context.Context, dir, copyOf string) (diag.Findings, error) {
 	options := validate.Options{Dir: dir, CopyOf: copyOf, Offline: true}
-	if _, err := os.Stat(o.CacheDir); err == nil { // a look makes none
+	if _, err := os.Stat(o.CacheDir); err == nil { // a look creates no copy
 		options.CacheDir = o.CacheDir
 	}
 	result, err := validate.Run(ctx, options)
@@ -142,7 +143,7 @@ func toldByCharts(repo *fleetrepo.Repo, e *fleetrepo.Edit, findings diag.Finding
 	})
 }
 
-// changedFlavours are the flavours whose charts an edit changes.
+// changedFlavours returns the flavours whose charts an edit changes.
 func changedFlavours(e *fleetrepo.Edit) (flavours []string) {
 	for _, check := range e.Checks {
 		if charts, ok := check.(fleetrepo.KeepsClusters); ok {
@@ -158,15 +159,15 @@ type entry struct {
 	mode fs.FileMode
 }
 
-// filesToCopy are all files of a repo that Flux gets, except the files that an edit changes.
+// filesToCopy returns all files of a repo that Flux gets, except the files that the edit changes.
 func filesToCopy(dir string, e *fleetrepo.Edit) ([]entry, error) {
 	changed := e.Changes.Paths()
 	var all []entry
-	full := map[string]bool{} // folders with anything in them are made for that: one that an edit empties goes
+	full := map[string]bool{} // folders are made for their content: a folder that the edit empties is left out
 	err := within.WalkDir(dir, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && name != ".":
-			return nil // it went while we looked
+			return nil // the file was deleted meanwhile
 		case err != nil:
 			return err
 		case d.IsDir() && (d.Name() == ".git" || d.Name() == "node_modules"):
@@ -218,5 +219,6 @@ func copyEntry(from, to string, e entry) error {
 	return os.WriteFile(target, content, 0o600)
 }
 
-// maxJudged is a little more than validate reads of a file. validate refuses a larger file by its size alone.
+// maxJudged is a little more than the largest file that validate reads. validate refuses a larger file by its size
+// alone.
 const maxJudged = 8<<20 + 2

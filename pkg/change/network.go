@@ -20,7 +20,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// maxManifest bounds what is read of a file; a larger one is cut, and then found too large.
+// maxManifest bounds how much of a file is read. A larger file is cut, and then refused as too large.
 const maxManifest = 8<<20 + 1
 
 // ReadManifests reads the files for the folder of an add-on called name: a file, the YAML files below a folder, or with "-" standard
@@ -31,7 +31,7 @@ func ReadManifests(from, name string, stdin io.Reader) ([]manifest.File, error) 
 	case from == "-":
 		return readManifest(stdin, name+".yaml")
 	case strings.Contains(from, "://"):
-		return nil, diag.Usage(fmt.Sprintf("`%s | %s`, and look at the output", diag.ShellCommand("curl", "-fsSL", from), addFromStdin(name)),
+		return nil, diag.Usage(fmt.Sprintf("`%s | %s`, and check the output", diag.ShellCommand("curl", "-fsSL", from), addFromStdin(name)),
 			"--from takes a file, a folder or -")
 	}
 	info, err := os.Stat(from)
@@ -158,7 +158,7 @@ func judgeAddon(ctx context.Context, repo *fleetrepo.Repo, e *fleetrepo.Edit, fo
 	return nil
 }
 
-// addFromStdin is the end of a pipe that brings a network.
+// addFromStdin is the end of a pipeline that adds a network from standard input.
 func addFromStdin(name string) string {
 	return diag.ShellCommand("fleetctl", "cni", "add", name, "--from", "-")
 }

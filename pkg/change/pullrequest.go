@@ -41,19 +41,20 @@ func propose(ctx context.Context, m *made, o Options, out *Result) error {
 	}
 	if out.PullRequest, err = forge.Open(ctx, to.forge, want); err != nil {
 		return diag.Wrap("branch "+want.Branch+" is pushed", err,
-			cmp.Or(diag.Hint(err), "what is left is its pull request: run the command again"))
+			cmp.Or(diag.Hint(err), "only its pull request is missing: run the command again"))
 	}
 	return nil
 }
 
-// title is the title of the pull request of a change that does what summary says: a line that every forge takes. The commit has all of it.
+// title is the title of a pull request, made from the summary of its change: one line that every forge accepts. The
+// commit message has the whole summary.
 func title(summary string) string {
 	const most = 200
 	return plain.Clip(plain.Line(summary), most)
 }
 
-// branchFor is the branch of a change that does what summary says. Two changes that differ have two branches, however long what they have
-// in common is: on one branch the second would take the place of the first.
+// branchFor is the branch of a change with this summary. Two changes with different summaries have different branches,
+// however long their common beginning is. On one branch, the second change would replace the first.
 func branchFor(summary string) string {
 	const most = 60
 	var b strings.Builder
@@ -64,12 +65,12 @@ func branchFor(summary string) string {
 		case b.Len() == 0 || strings.HasSuffix(b.String(), "-"):
 		case r != '.':
 			b.WriteByte('-')
-		case !strings.HasSuffix(b.String(), "."): // git takes no two of them
+		case !strings.HasSuffix(b.String(), "."): // git accepts no two dots in a row
 			b.WriteByte('.')
 		}
 	}
 	name := strings.Trim(b.String(), "-.")
-	if len(name) > most || strings.HasSuffix(name, ".lock") { // nor a name like that of a lock
+	if len(name) > most || strings.HasSuffix(name, ".lock") { // and no name that ends like a lock file
 		mark := fmt.Sprintf("-%x", sha256.Sum256([]byte(summary)))[:9]
 		name = strings.TrimRight(name[:min(len(name), most-len(mark))], "-.") + mark
 	}
@@ -98,15 +99,15 @@ func noted(note string) string {
 	case isCommand:
 		return "`" + bare + "`"
 	}
-	return note // words, and commands that stand in backticks
+	return note // plain words, and commands in backquotes
 }
 
-// short keeps a description to what every forge takes.
+// short cuts a description to the length that every forge accepts.
 func short(text string) string {
 	const most = 60_000
 	if len(text) <= most {
 		return text
 	}
 	text = strings.ToValidUTF8(text[:most], "")
-	return text[:max(strings.LastIndexByte(text, '\n'), 0)] + "\n\nThere is more, and no room for it: `fleetctl validate` tells all."
+	return text[:max(strings.LastIndexByte(text, '\n'), 0)] + "\n\nThe text is too long for the rest: `fleetctl validate` shows everything."
 }

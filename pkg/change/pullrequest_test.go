@@ -34,7 +34,7 @@ func TestDescription(t *testing.T) {
 		}
 	}
 	long := &fleetrepo.Edit{Notes: []string{harmless, strings.Repeat("word ", 1<<18), harmless}}
-	if got := description(long); len(got) > 65_000 || !strings.HasPrefix(got, harmless) || !strings.HasSuffix(got, "tells all.") {
+	if got := description(long); len(got) > 65_000 || !strings.HasPrefix(got, harmless) || !strings.HasSuffix(got, "shows everything.") {
 		t.Errorf("%d bytes: %.100q", len(got), got)
 	}
 }

@@ -59,7 +59,7 @@ func revert(ctx context.Context, r *fleetrepo.Repo, git *gitrepo.Repo, hash stri
 		switch {
 		case !ok:
 			conflicts = append(conflicts, diag.Finding{
-				Severity: diag.SeverityError, Rule: "revert-conflict", File: name, Summary: "what the commit changed has changed again since",
+				Severity: diag.SeverityError, Rule: "revert-conflict", File: name, Summary: "later commits have changed the same lines",
 				Hint: "revert the later commits first, the newest to begin with, or change the file in an editor",
 			})
 		case merged == nil && now != nil:
@@ -72,7 +72,7 @@ func revert(ctx context.Context, r *fleetrepo.Repo, git *gitrepo.Repo, hash stri
 	return e, conflicts.Err()
 }
 
-// commitToRevert is the commit, and the files before it.
+// commitToRevert returns the commit, and the files before it.
 func commitToRevert(ctx context.Context, git *gitrepo.Repo, hash string) (*gitrepo.Commit, fs.FS, error) {
 	parent, err := git.Resolve(hash + "~1")
 	if err != nil {
@@ -84,10 +84,10 @@ func commitToRevert(ctx context.Context, git *gitrepo.Repo, hash string) (*gitre
 	}
 	i := slices.IndexFunc(commits, func(c gitrepo.Commit) bool { return c.Hash == hash })
 	if i < 0 {
-		return nil, nil, fmt.Errorf("commit %s is not among its own history", hash)
+		return nil, nil, fmt.Errorf("commit %s is not in the history of the branch", hash)
 	}
 	if commits[i].Merge {
-		return nil, nil, diag.Usage("revert the commits that it merged", "commit %.8s is a merge: it says of no file which side was wrong", hash)
+		return nil, nil, diag.Usage("revert the commits that it merged", "commit %.8s is a merge: it does not say which side was wrong", hash)
 	}
 	before, err := git.Files(parent)
 	return &commits[i], before, err

@@ -8,7 +8,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo/valuesschema"
 )
 
-// valuesQuestion are values of a cluster and the schema of its chart, both JSON.
+// valuesQuestion has the values of a cluster and the schema of its chart, both as JSON.
 type valuesQuestion struct{ Schema, Values []byte }
 
 // valuesAnswer is the schema's refusal; nil if the values are valid.
@@ -24,7 +24,7 @@ var ValuesTask = confine.New("values", func(ctx context.Context, q valuesQuestio
 	return a, err
 })
 
-// judgeElsewhere has the values of a repo's clusters judged in a process of its own.
+// judgeElsewhere judges the values of a repo's clusters in a separate process.
 func judgeElsewhere(ctx context.Context, repo *fleetrepo.Repo) {
 	repo.Schemas.Elsewhere = func(schema, values []byte) (*valuesschema.Refusal, error) {
 		a, err := ValuesTask.Run(ctx, valuesQuestion{schema, values}, confine.Needs{})

@@ -1,5 +1,5 @@
-// Package checkup makes the checks of doctor, which are also the first step of init: of this machine, of the management cluster that is
-// there, of what fleet.yaml names, and of the server of the fleet repo. The checks only look.
+// Package checkup makes the checks of doctor, which are also the first step of init. It checks this machine, an
+// existing management cluster, what fleet.yaml names, and the server of the fleet repo. The checks only look.
 package checkup
 
 import (
@@ -22,18 +22,18 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/version"
 )
 
-// minFree is what the state and cache folders need: kubeconfigs, unpacked manifests, an unpacked bundle.
+// minFree is the free space that the state and cache folders need: for kubeconfigs, unpacked manifests and an unpacked
+// bundle.
 const minFree = 2 << 30
 
-// ForDoctor are the checks that doctor makes: init's, and one of what init does itself.
+// ForDoctor makes the checks of doctor: those of init, and one for something that init corrects itself.
 func ForDoctor(s *session.Session) []preflight.Check {
 	c := newChecks(s)
 	c.doctor = true
 	return c.applying()
 }
 
-// ForInit are the checks that init makes before its steps. goesOn says that a hand-over or a restore is under way, and that it goes on with
-// it.
+// ForInit makes the checks before the steps of init. goesOn says that init continues a hand-over or a restore.
 func ForInit(s *session.Session, goesOn bool) []preflight.Check {
 	c := newChecks(s)
 	c.goesOn = goesOn
@@ -51,10 +51,11 @@ func (c *checks) checkGit(ctx context.Context) preflight.Result {
 	if err := gitserve.CheckGit(ctx); err != nil {
 		return preflight.FailWith(err)
 	}
-	return preflight.OK("git is here to serve the fleet repo")
+	return preflight.OK("git is installed, and can serve the fleet repo")
 }
 
-// checkServerPort looks whether the port on which Flux knows the fleet repo is still free, where its server has ended.
+// checkServerPort checks that the port of the fleet repo's server is still free, if the server has ended. Flux knows
+// the fleet repo by this port.
 func (c *checks) checkServerPort(ctx context.Context) preflight.Result {
 	s := c.session
 	server, err := gitserve.Status(ctx, s.Cluster.Path(management.GitServeDir))
@@ -64,14 +65,14 @@ func (c *checks) checkServerPort(ctx context.Context) preflight.Result {
 	case server.Running:
 		return preflight.OK("the fleet repo is being served")
 	case server.Port == 0:
-		return preflight.OK("a free one will be chosen")
+		return preflight.OK("init will choose a free port")
 	}
 	//nolint:gosec // it is a port
 	return preflight.Port(server.Listen.String(), uint16(server.Port),
-		"the fleet repo's server, where Flux looks for it")(ctx)
+		"the fleet repo's server, at the address that Flux knows")(ctx)
 }
 
-// buildDate is when this program was built, or zero.
+// buildDate returns when this program was built; zero if that is unknown.
 func buildDate() time.Time {
 	t, err := time.Parse(time.RFC3339, version.Get().Date)
 	if err != nil {
@@ -80,11 +81,11 @@ func buildDate() time.Time {
 	return t
 }
 
-// checkName looks whether the management cluster's name is free, or taken by our own.
+// checkName checks that the management cluster's name is free, or belongs to this fleet's management cluster.
 func (c *checks) checkName(ctx context.Context) preflight.Result {
 	s := c.session
 	if _, ok := errors.AsType[*engine.NotFoundError](s.HostErr); ok {
-		return preflight.Skip("no container engine answers") // a check of its own says so, with what to do
+		return preflight.Skip("no container engine answers") // another check reports this, with its fix
 	}
 	if s.HostErr != nil {
 		return preflight.FailWith(s.HostErr)
@@ -99,7 +100,7 @@ func (c *checks) checkName(ctx context.Context) preflight.Result {
 	if st == host.StateAbsent {
 		return preflight.OK("%s is free", s.Mgmt.Name)
 	}
-	// A host that fleetctl does not make may not be ours to install into.
+	// fleetctl may have no right to install into a host that it has not made
 	if guarded, ok := s.Host.(host.Guarded); ok {
 		if err := guarded.CheckAccess(ctx); err != nil {
 			return preflight.FailWith(err)
@@ -109,8 +110,8 @@ func (c *checks) checkName(ctx context.Context) preflight.Result {
 	return preflight.OK("%s is ours, and %s", s.Mgmt.Name, st)
 }
 
-// checkVariables resolves what fleet.yaml says of the providers' variables. Those that components need and nobody sets are found
-// when the components are read, before anything is created as well.
+// checkVariables resolves the providers' variables in fleet.yaml. Variables that the components need and nobody sets
+// are found when init reads the components, which is also before init creates anything.
 func (c *checks) checkVariables(ctx context.Context) preflight.Result {
 	s := c.session
 	var commands []string
@@ -131,19 +132,19 @@ func (c *checks) checkVariables(ctx context.Context) preflight.Result {
 	}
 	values := resolved.Values
 	if len(commands) > 0 {
-		return preflight.OK("%d declared; those of commands were not asked for, which --run-commands does: %s", len(values)+len(commands),
+		return preflight.OK("%d declared; without --run-commands, no command was asked for: %s", len(values)+len(commands),
 			strings.Join(commands, ", "))
 	}
 	return preflight.OK("%d declared, all have a value", len(values))
 }
 
-// checkPush looks whether the remote answers and takes a push to the branch, protected branches included.
+// checkPush checks that the remote answers, and accepts a push to the branch. A protected branch fails this check.
 func (c *checks) checkPush(ctx context.Context) preflight.Result {
 	s := c.session
 	git := s.Fleet.Spec.Git
 	if from := c.clonedElsewhere(); from != "" {
 		return preflight.Warn("if you trust that server with your tokens: --run-commands",
-			"%s is not asked: it would be sent a token, and this clone comes from another server, %s", git.URL, from)
+			"%s was not asked, because that would send it a token, and this clone comes from another server, %s", git.URL, from)
 	}
 	auth := s.PushAuth()
 	if _, err := gitrepo.Probe(ctx, git.URL, auth, git.Branch); err != nil {
@@ -155,7 +156,7 @@ func (c *checks) checkPush(ctx context.Context) preflight.Result {
 	return preflight.OK("%s takes pushes to %s", git.URL, git.Branch)
 }
 
-// checkDeployKey looks whether the remote lets Flux's own key read.
+// checkDeployKey checks that the remote lets Flux's own key read.
 func (c *checks) checkDeployKey(ctx context.Context) preflight.Result {
 	s := c.session
 	key, err := s.EnsureDeployKey()

@@ -10,11 +10,11 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/preflight"
 )
 
-// tagsTold is how many places are named; one says what is wrong with all.
+// tagsTold bounds the named places. One place shows what is wrong with all.
 const tagsTold = 3
 
-// checkFleetTags looks whether the clusters are tagged as this fleet's: a copied repo has the tags of the first one, and its management
-// cluster would make machines that the first one takes for its own.
+// checkFleetTags checks that the clusters carry this fleet's tags. A copied repo has the tags of the original fleet.
+// The management cluster of the copy would make machines that the original fleet takes for its own.
 func (c *checks) checkFleetTags(context.Context) preflight.Result {
 	s := c.session
 	tags, err := c.tags()
@@ -29,10 +29,10 @@ func (c *checks) checkFleetTags(context.Context) preflight.Result {
 	for _, t := range foreign {
 		places = append(places, fmt.Sprintf("%s:%d names %s", t.File, t.Line, t.Fleet))
 	}
-	hint := "in a copy that is a fleet of its own, give them the identity in " + fleetrepo.IdentityFile
+	hint := "if this copy is a separate fleet, tag them with the identity in " + fleetrepo.IdentityFile
 	if s.Provisional {
-		hint = "in a copy that is to be a fleet of its own, take them away until init has made " + fleetrepo.IdentityFile +
-			"; else bring that file back"
+		hint = "if this copy is to become a separate fleet, remove these tags until init has made " + fleetrepo.IdentityFile +
+			"; otherwise restore that file"
 	}
 	return preflight.Fail(hint, "clusters are tagged as another fleet's: %s", plain.Names(places, tagsTold))
 }

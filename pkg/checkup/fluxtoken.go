@@ -33,8 +33,9 @@ const (
 	readOnlyHint = "give one that may only read with --flux-token-file or FLEETCTL_FLUX_TOKEN, and revoke this one"
 )
 
-// checkFluxToken says what Flux reads the remote with, or will, on which clusters, and what whoever rules one of them could do with it. It
-// refuses to give the token that pushes to workload clusters where nobody has agreed to that.
+// checkFluxToken reports which token Flux reads the remote with, on which clusters, and what an administrator of such a
+// cluster could do with it. It refuses to give workload clusters the token that pushes, unless somebody has agreed to
+// that.
 func (c *checks) checkFluxToken(ctx context.Context) preflight.Result {
 	if c.session.GivenOwnToken() {
 		username, token := c.session.ReaderAuth()
@@ -58,17 +59,17 @@ func (c *checks) checkFluxToken(ctx context.Context) preflight.Result {
 	}
 	if c.session.Fleet.Spec.Git.SharePushToken {
 		return preflight.Warn("a token that may only read is safer: --flux-token-file or FLEETCTL_FLUX_TOKEN",
-			"every cluster that reads the fleet repo is given the token that pushes, with all its rights, %s, as spec.git.sharePushToken agrees",
+			"every cluster that reads the fleet repo gets the token that pushes, with all its rights, %s: spec.git.sharePushToken agrees to that",
 			inFluxSecret)
 	}
 	for _, name := range held.names() {
 		switch token := held.files[name]; {
-		case token == nil: // somebody's own
+		case token == nil: // the team's own file
 		case token.Elsewhere != "":
-			return preflight.Fail(fluxTokenHint, "the token for Flux in %s was given for %s, and %s is not sent it", name,
+			return preflight.Fail(fluxTokenHint, "the token for Flux in %s was given for %s, so it is not sent to %s", name,
 				token.Elsewhere, repoaccess.Home(c.session))
 		default:
-			return preflight.Fail(fluxTokenHint+"; what workload clusters have held is known to them: revoke it",
+			return preflight.Fail(fluxTokenHint+"; revoke it, because workload clusters have held it",
 				"workload clusters hold a token that init was given for pushing, with all its rights, from %s", name)
 		}
 	}
@@ -77,10 +78,10 @@ func (c *checks) checkFluxToken(ctx context.Context) preflight.Result {
 		return preflight.Fail(fluxTokenHint, "%s would hold the token that pushes, with all its rights, %s", clusterList(readers), inFluxSecret)
 	}
 	return preflight.Warn(fluxTokenHint,
-		"the management cluster is given the token that pushes, %s; workload clusters get none, and cannot read the fleet repo", inFluxSecret)
+		"the management cluster gets the token that pushes, %s; workload clusters get no token, and cannot read the fleet repo", inFluxSecret)
 }
 
-// clusterList is "workload cluster a", or "workload clusters a, b and 3 more".
+// clusterList is text such as "workload cluster a", or "workload clusters a, b and 3 more".
 func clusterList(names []string) string {
 	if len(names) == 1 {
 		return "workload cluster " + names[0]
@@ -120,7 +121,7 @@ func (c *checks) checkReader(ctx context.Context, token *repoaccess.Token, holds
 	return preflight.OK("every cluster that reads the fleet repo %s a token that only reads, %s", holds, inFluxSecret)
 }
 
-// checkUnknownToken says what the token can do that Flux holds already, where this run was given none that it could be compared with.
+// checkUnknownToken finds out what Flux's present token can do, if this run was given no token to compare it with.
 func (c *checks) checkUnknownToken(ctx context.Context, held *tokensHeld) preflight.Result {
 	token, where := held.cluster, "the management cluster"
 	for _, name := range held.names() {
@@ -132,10 +133,10 @@ func (c *checks) checkUnknownToken(ctx context.Context, held *tokensHeld) prefli
 		return preflight.OK("Flux reads without a token")
 	}
 	if token == nil {
-		return preflight.Skip("no token was given, and there is no management cluster to ask which one Flux holds")
+		return preflight.Skip("no token was given, and no management cluster can be asked which token Flux holds")
 	}
 	if err := c.probeWith(ctx, token); err != nil {
-		return preflight.Skip("a token that was not given for Flux alone is held by %s; what it may do could not be found out", where)
+		return preflight.Skip("%s: the token there was not given for Flux alone, and what it may do could not be found out", where)
 	}
 	writes, err := c.mayWrite(ctx, token)
 	switch {
@@ -158,20 +159,20 @@ func (c *checks) probeWith(ctx context.Context, token *repoaccess.Token) error {
 	return err
 }
 
-// mayWrite asks the server what it begins a push with. No push is tried: the token is not there for one.
+// mayWrite asks the server the first question of a push. It does not push.
 func (c *checks) mayWrite(ctx context.Context, token *repoaccess.Token) (bool, error) {
 	return gitrepo.MayWrite(ctx, c.session.Fleet.Spec.Git.URL, c.tokenAuth(token))
 }
 
-// tokensHeld is what the clusters of the fleet read its repo with, as far as it can be found out.
+// tokensHeld are the tokens with which the clusters of the fleet read its repo, as far as fleetctl can find out.
 type tokensHeld struct {
-	cluster *repoaccess.Token // of the management cluster
-	asked   bool              // whether that one could be asked
-	// files have what init keeps for workload clusters; nil is somebody's own.
+	cluster *repoaccess.Token // the token of the management cluster
+	asked   bool              // whether the management cluster could be asked
+	// files have the tokens that init keeps for workload clusters; nil for a team's own file.
 	files map[string]*repoaccess.Token
 }
 
-// own are the different tokens that were given for Flux alone.
+// own returns the different tokens that were given for Flux alone.
 func (h *tokensHeld) own() []*repoaccess.Token {
 	var own []*repoaccess.Token
 	seen := map[repoaccess.Token]bool{}
@@ -190,8 +191,8 @@ func (h *tokensHeld) own() []*repoaccess.Token {
 
 func (h *tokensHeld) names() []string { return slices.Sorted(maps.Keys(h.files)) }
 
-// heldTokens looks at the management cluster, where it is this fleet's and follows this remote, and at what the repo has for workload
-// clusters.
+// heldTokens reads the tokens of the management cluster, if it is this fleet's and follows this remote, and the tokens
+// that the repo has for workload clusters.
 func (c *checks) heldTokens(ctx context.Context) (*tokensHeld, error) {
 	keys, err := fleetsecrets.LocalKeys(c.session.Deps, c.session.StateFleet(), c.session.Opts.Dir, c.session.Opts.AgeKeyFile)
 	if err != nil {
@@ -217,8 +218,8 @@ func (c *checks) heldTokens(ctx context.Context) (*tokensHeld, error) {
 	return held, nil
 }
 
-// ours is the management cluster, if it answers, is this fleet's and follows this remote: no other's token is sent there. Else it is nil,
-// and the checks of its own say why.
+// ours returns the management cluster if it answers, is this fleet's and follows this remote, because another fleet's
+// token must not be sent there. Otherwise it returns nil, and the checks of the management cluster say why.
 func (c *checks) ours(ctx context.Context) *standing.Cluster {
 	if c.session.HostErr != nil {
 		return nil
@@ -231,7 +232,7 @@ func (c *checks) ours(ctx context.Context) *standing.Cluster {
 	return there
 }
 
-// fileToken notes what a file for workload clusters has, where there is one that can be read.
+// fileToken reads the token from a file for workload clusters, if the file exists and can be read.
 func (c *checks) fileToken(held *tokensHeld, name string, keys secret.Keys) error {
 	file, err := repoaccess.ReadCredentialsFile(c.session.Opts.Dir, name, keys)
 	if err != nil || file.Plain == nil {
@@ -244,12 +245,12 @@ func (c *checks) fileToken(held *tokensHeld, name string, keys secret.Keys) erro
 	return err
 }
 
-// readingClusters are the workload clusters of the fleet repo whose own Flux gets its credentials from init: those of environments that
-// have none yet.
+// readingClusters returns the workload clusters of the fleet repo whose own Flux gets its credentials from init, also
+// in environments that have no credentials yet.
 func (c *checks) readingClusters(held *tokensHeld) []string {
 	repo, err := fleetrepo.Open(c.session.Opts.Dir)
 	if err != nil {
-		return nil // there is none yet; what is wrong with one is found elsewhere
+		return nil // no file yet; other checks report a wrong file
 	}
 	all, _, err := repo.Clusters()
 	if err != nil {
@@ -263,7 +264,7 @@ func (c *checks) readingClusters(held *tokensHeld) []string {
 		}
 		own := filepath.ToSlash(filepath.Join(path.Dir(filepath.ToSlash(cluster.File)), layout.FluxFile))
 		content, err := within.ReadFile(c.session.Opts.Dir, own, fleetrepo.MaxFile)
-		if err == nil && bytes.Contains(content, []byte(path.Dir(credentials))) { // else it has no Flux, or one that does not read the repo
+		if err == nil && bytes.Contains(content, []byte(path.Dir(credentials))) { // it has a Flux that reads the repo
 			names = append(names, cluster.Name)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/resolve"
 )
 
-// checkImageLock looks whether fleet.lock knows images: that of an older fleetctl does not.
+// checkImageLock checks that fleet.lock has digests of images. An older fleetctl wrote none.
 func (c *checks) checkImageLock(context.Context) preflight.Result {
 	s := c.session
 	lock, err := resolve.LockOf(s)
@@ -19,8 +19,8 @@ func (c *checks) checkImageLock(context.Context) preflight.Result {
 	case lock == nil:
 		return preflight.OK("`fleetctl init` writes them to %s", v1alpha1.LockFileName)
 	case len(lock.Images) == 0:
-		return preflight.Warn("`fleetctl lock` adds them, and so does the next `fleetctl init`",
+		return preflight.Warn("`fleetctl lock` adds them, and the next `fleetctl init` does, too",
 			"%s has none: an older fleetctl wrote it", v1alpha1.LockFileName)
 	}
-	return preflight.OK("%s has those of %s", v1alpha1.LockFileName, plain.Count(len(lock.Images), "image"))
+	return preflight.OK("%s has the digests of %s", v1alpha1.LockFileName, plain.Count(len(lock.Images), "image"))
 }

@@ -13,13 +13,14 @@ import (
 // entry is a check of the list.
 type entry struct {
 	name string
-	// applies tells whether the check has something to look at in a session; nil is always. It is not asked in a session with a management
-	// cluster of another fleet, where only the checks without it look: all others would look into what is that fleet's.
+	// applies tells whether the check has something to look at in a session; nil means always. It is not called if the
+	// management cluster belongs to another fleet. Then only the checks without applies run, because all others would
+	// look at the other fleet's objects.
 	applies func(*checks) bool
 	look    func(*checks, context.Context) preflight.Result
 }
 
-// list has all checks, in the order in which reports show them.
+// list has all checks, in the order of reports.
 var list = []entry{
 	{"disk for state", nil, func(c *checks, ctx context.Context) preflight.Result {
 		return preflight.Disk(c.session.Deps.Store.Dir, minFree)(ctx)
@@ -71,23 +72,23 @@ func (c *checks) runsDockerProvider() bool {
 	return c.ofProcesses() && c.session.UsesEngine() && (c.session.StandbyOf == "" || c.goesOn)
 }
 
-// readsByKey tells whether Flux reads the fleet repo with a deploy key that the server may be asked about.
+// readsByKey tells whether Flux reads the fleet repo with a deploy key, and the server may be asked about the key.
 func (c *checks) readsByKey() bool {
 	return c.session.Fleet.Spec.Git.Scheme() == v1alpha1.GitSSH && c.clonedElsewhere() == ""
 }
 
-// readsByToken tells whether Flux reads the fleet repo with a token that the server may be asked about.
+// readsByToken tells whether Flux reads the fleet repo with a token, and the server may be asked about the token.
 func (c *checks) readsByToken() bool {
 	return c.hasRemote() && c.session.Fleet.Spec.Git.Scheme() != v1alpha1.GitSSH && c.clonedElsewhere() == ""
 }
 
-// hasTags tells whether clusters have a fleet's tags, or whether that cannot be told.
+// hasTags tells whether clusters carry the tags of a fleet, or whether this cannot be found out.
 func (c *checks) hasTags() bool {
 	tags, err := c.tags()
 	return err != nil || len(tags) > 0
 }
 
-// tags are those of the clusters in the fleet repo, which is read once.
+// tags are the tags of the clusters in the fleet repo, which is read once.
 func (c *checks) tags() ([]fleetrepo.FleetTag, error) {
 	return c.fleetTags.Once(func() ([]fleetrepo.FleetTag, error) {
 		return fleetrepo.New(c.session.Opts.Dir, c.session.Fleet).FleetTags()
@@ -99,7 +100,7 @@ func newChecks(s *session.Session) *checks {
 	return &checks{session: s, engine: preflight.NewEngine(nil)}
 }
 
-// applying are the checks of the list that have something to look at.
+// applying returns the checks of the list that have something to look at.
 func (c *checks) applying() []preflight.Check {
 	var applying []preflight.Check
 	for _, e := range list {

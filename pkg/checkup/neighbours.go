@@ -12,8 +12,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/preflight"
 )
 
-// checkNeighbours tells what other users of this machine reach of the host's programs. Nothing fails because of it: who they are is for the
-// machine's owner to know.
+// checkNeighbours tells what other users of this machine can reach of the host's programs. It never fails, because only
+// the machine's owner knows who these users are.
 func (c *checks) checkNeighbours(ctx context.Context) preflight.Result {
 	s := c.session
 	among, ok := s.Host.(host.Exposed)
@@ -26,16 +26,16 @@ func (c *checks) checkNeighbours(ctx context.Context) preflight.Result {
 	}
 	users, err := os.ReadFile("/etc/passwd")
 	if err != nil {
-		users = nil // then there may be others
+		users = nil // the machine may then have other users
 	}
 	sources, unknown := os.ReadFile("/etc/nsswitch.conf")
 	if unknown != nil {
-		sources = nil // without it a machine knows those of the file alone
+		sources = nil // a machine without this file knows only the users in /etc/passwd
 	}
 	return judgeNeighbours(n, err != nil || othersAmong(string(users), os.Geteuid()) || usersElsewhere(string(sources)))
 }
 
-// usersElsewhere tells whether the content of /etc/nsswitch.conf has the machine ask somebody else, such as a directory, who its users are.
+// usersElsewhere tells whether the content of /etc/nsswitch.conf names another source of users, such as a directory.
 func usersElsewhere(nsswitch string) bool {
 	for line := range strings.Lines(nsswitch) {
 		line, _, _ = strings.Cut(line, "#")
@@ -55,7 +55,7 @@ func usersElsewhere(nsswitch string) bool {
 	return false
 }
 
-// judgeNeighbours puts into words what others of the machine reach, where there are any.
+// judgeNeighbours describes what other users of the machine can reach.
 func judgeNeighbours(n *host.Neighbours, others bool) preflight.Result {
 	open := make([]string, 0, len(n.Open))
 	for _, l := range n.Open {
@@ -63,21 +63,22 @@ func judgeNeighbours(n *host.Neighbours, others bool) preflight.Result {
 	}
 	switch list := strings.Join(open, ", "); {
 	case n.Private && list == "":
-		return preflight.OK("what the host's programs listen on is out of their reach")
+		return preflight.OK("they cannot reach any address of the host's programs")
 	case n.Private:
-		return preflight.OK("what the host's programs listen on is out of their reach, but for in-memory clusters: %s", list)
+		return preflight.OK("they can reach no address of the host's programs except in-memory clusters: %s", list)
 	case !others:
-		return preflight.OK("other users could reach what the host's programs listen on, but this machine has none: %s", cmp.Or(n.Reason, list))
+		return preflight.OK("other users could reach the addresses of the host's programs, but this machine has none: %s", cmp.Or(n.Reason, list))
 	default:
-		return preflight.Warn("docs/embedded.md says what they can read and do there; use --host kind where that matters",
-			"they can reach what the host's programs listen on, the whole fleet repo among it: %s", cmp.Or(n.Reason, list))
+		return preflight.Warn("docs/embedded.md says what they can read and do there; use --host kind if that matters",
+			"they can reach the addresses of the host's programs, and read the whole fleet repo: %s", cmp.Or(n.Reason, list))
 	}
 }
 
-// firstPerson is the first number of a user who is a person, by the customs of Linux.
+// firstPerson is the first user number of a person, by the customs of Linux.
 const firstPerson = 1000
 
-// othersAmong tells whether the content of /etc/passwd has another person than the user of that number, who may log in.
+// othersAmong tells whether the content of /etc/passwd has another person who may log in, besides the user with that
+// number.
 func othersAmong(passwd string, own int) bool {
 	const number, shell, fields = 2, 6, 7
 	for line := range strings.Lines(passwd) {

@@ -18,11 +18,11 @@ func TestJudgeNeighbours(t *testing.T) {
 		status preflight.Status
 		says   []string
 	}{
-		"private": {host.Neighbours{Private: true}, true, preflight.StatusOK, []string{"out of their reach"}},
+		"private": {host.Neighbours{Private: true}, true, preflight.StatusOK, []string{"cannot reach any address"}},
 		"private but for": {
 			host.Neighbours{Private: true, Open: []host.Listener{capd}},
 			true, preflight.StatusOK,
-			[]string{"out of their reach", "capd-system/capd-controller-manager at [::]:19000"},
+			[]string{"no address of the host's programs except", "capd-system/capd-controller-manager at [::]:19000"},
 		},
 		"open, others": {
 			host.Neighbours{Open: []host.Listener{source, capd}},

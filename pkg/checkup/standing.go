@@ -18,7 +18,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/standing"
 )
 
-// The names of the checks that nobody may skip: these look at what may be somebody else's.
+// The names of the checks that nobody may skip, because they look at what may belong to somebody else.
 const (
 	Fleet = "fleet"
 	Flux  = "flux"
@@ -29,10 +29,11 @@ func MayBeSkipped(check string) bool {
 	return !slices.Contains([]string{Fleet, Flux}, check)
 }
 
-// checks are those of a session. What asks the management cluster, if there is one, shares one connection, and one answer to whose it is.
+// checks are the checks of a session. The checks that ask the management cluster share one connection, and one answer
+// to the question whose it is.
 type checks struct {
 	session *session.Session
-	// goesOn says that a hand-over or a restore is under way, and that the run of which these are the checks goes on with it.
+	// goesOn says that the run continues a hand-over or a restore.
 	goesOn bool
 	// doctor says that doctor makes the checks, and not init.
 	doctor    bool
@@ -42,7 +43,7 @@ type checks struct {
 	elsewhere session.Lookup[string]
 }
 
-// standing is standing.Find, once for all checks.
+// standing is standing.Find, called once for all checks.
 func (c *checks) standing(ctx context.Context) (*standing.Cluster, error) {
 	return c.found.Once(func() (*standing.Cluster, error) { return standing.Find(ctx, c.session) })
 }
@@ -121,20 +122,20 @@ func checkMark(ctx context.Context, s *session.Session) preflight.Result {
 	case id == "":
 		return preflight.Skip(noClusterText + ", or it does not run")
 	case id != s.Identity() && !s.Provisional:
-		return preflight.Fail(ownership.ChooseNameHint, "there is a management cluster %s of another fleet (%.8s), which does not run",
+		return preflight.Fail(ownership.ChooseNameHint, "the management cluster %s is another fleet's (%.8s), and does not run",
 			s.Mgmt.Name, id)
 	case id != s.Identity():
 		return preflight.Fail("start it first (`fleetctl host start`): then it can be asked; or "+ownership.ChooseNameHint,
-			"there is a management cluster %s that does not run, and nothing tells that it is this fleet's", s.Mgmt.Name)
+			"the management cluster %s does not run, and nothing says that it is this fleet's", s.Mgmt.Name)
 	}
 	return preflight.OK("the cluster is this fleet's, and does not run")
 }
 
-// unanswered is where an API server that should answer does not. A record of ours says enough until it does: before anything is installed
-// it is asked again.
+// unanswered is the result if an API server that should answer does not. A record on this machine is enough until the
+// API server answers: before init installs anything, it asks again.
 func unanswered(s *session.Session, err error) preflight.Result {
 	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
-		return preflight.Skip("the user may not look there; init refuses then: see name")
+		return preflight.Skip("the user may not read the cluster, so init would refuse: see name")
 	}
 	if record, loadErr := s.Cluster.Load(); kube.IsUnreachable(err) && loadErr == nil && record.FleetID == s.Identity() {
 		return preflight.Skip("its API server does not answer; it is asked again before anything is installed")
@@ -166,7 +167,7 @@ func (c *checks) checkFlux(ctx context.Context) preflight.Result {
 	case err != nil:
 		return unanswered(c.session, err)
 	case now != nil: // --take-over-flux
-		return preflight.Warn("", "it follows %s, and is taken over: %s that it applied and this repo does not have %s kept",
+		return preflight.Warn("", "it follows %s, and init takes it over: %s that it applied and this repo lacks %s kept",
 			now.Follows, plain.Count(len(now.WouldDelete), "object"), plain.Are(len(now.WouldDelete)))
 	}
 	notes, err := found.Notes(ctx)
@@ -176,7 +177,7 @@ func (c *checks) checkFlux(ctx context.Context) preflight.Result {
 	return judgeNotes(notes)
 }
 
-// judgeNotes tells of a Flux that may follow this fleet repo what may keep it from doing so.
+// judgeNotes names what may keep a Flux from following this fleet repo.
 func judgeNotes(notes []following.Note) preflight.Result {
 	var texts, hints []string
 	for _, n := range notes {

@@ -78,7 +78,7 @@ func (t *translation) open(d *document, number int) bool {
 	nodes, err := yamledit.Parse([]byte(d.text))
 	if err != nil {
 		line, _, message := yamledit.Place([]byte(d.text), err)
-		t.fault(d.line+max(line, 1)-1, "it has to be YAML with a word in the place of each variable", "this is no YAML: %s", t.original(message))
+		t.fault(d.line+max(line, 1)-1, "it has to be YAML if a word replaces each variable", "this is no YAML: %s", t.original(message))
 		return false
 	}
 	if len(nodes) == 0 || nodes[0].Kind == yaml.ScalarNode && nodes[0].Tag == "!!null" {

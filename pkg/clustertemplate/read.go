@@ -164,7 +164,7 @@ const maxInner = 16
 func (t *translation) inner(u *use) int {
 	node, line := u.node, u.line
 	if err := translatable(node); err != nil {
-		t.fault(line, "write the value where it is used, or take it out", "${%s}: %v", node.Param, err)
+		t.fault(line, "write the value where it is used, or remove it", "${%s}: %v", node.Param, err)
 		return 0
 	}
 	if u.depth > maxInner {

@@ -48,7 +48,7 @@ Exit codes: 0 fleet.yaml is written, or would be; 3 the repo holds no Cluster AP
 
 func (o *adoptOptions) complete(f *factory, _ ...string) (err error) {
 	if o.Kubeconfig != "" && o.Context == "" {
-		return diag.Usage("name the context in it with --context", "--kubeconfig says nothing about which cluster it is")
+		return diag.Usage("name the context with --context", "--kubeconfig says nothing about which cluster it is")
 	}
 	if o.CacheDir, err = f.cacheDir(); err != nil {
 		return err

@@ -18,7 +18,7 @@ func wrongArguments(c *cobra.Command, given []string) error {
 	}
 	hint := "see `" + c.CommandPath() + " --help`"
 	extra := given[min(len(names), len(given)-1)]
-	c.Flags().Visit(func(flag *pflag.Flag) { // a flag whose value may be left out takes no word behind it
+	c.Flags().Visit(func(flag *pflag.Flag) { // a flag whose value is optional takes no separate word as its value
 		if flag.Value.Type() != "bool" && flag.NoOptDefVal != "" && flag.Value.String() == flag.NoOptDefVal {
 			hint = "give --" + flag.Name + " a value with an equals sign: --" + flag.Name + "=" + extra
 		}
@@ -29,7 +29,8 @@ func wrongArguments(c *cobra.Command, given []string) error {
 	return diag.Usage(hint, "%s takes %s and no more: %q is one argument too many", c.CommandPath(), strings.Join(names, " and "), extra)
 }
 
-// emptyArgument refuses an empty argument, as a script gives one whose variable is not set. Behind -- the arguments are another program's.
+// emptyArgument refuses an empty argument, which a script gives if one of its variables is not set. Arguments after --
+// belong to another program.
 func emptyArgument(c *cobra.Command, given []string) error {
 	if dash := c.ArgsLenAtDash(); dash >= 0 {
 		given = given[:dash]
@@ -42,15 +43,15 @@ func emptyArgument(c *cobra.Command, given []string) error {
 	if names, _ := argumentNames(c); len(names) > 0 {
 		name = " " + names[min(i, len(names)-1)]
 	}
-	return diag.Usage("give it, or look whether a variable of your script is not set: "+usageOf(c), "the argument%s is empty", name)
+	return diag.Usage("give it, or check whether a variable of your script is not set: "+usageOf(c), "the argument%s is empty", name)
 }
 
-// usageOf is the usage line of c as a command to read.
+// usageOf returns the usage line of c as a command to read.
 func usageOf(c *cobra.Command) string {
 	return "`" + c.CommandPath() + " " + strings.Join(strings.Fields(c.Use)[1:], " ") + "`"
 }
 
-// argumentNames are the arguments in the usage line of c, and how many of them it needs.
+// argumentNames returns the arguments in the usage line of c, and how many of them are required.
 func argumentNames(c *cobra.Command) (names []string, required int) {
 	fields := strings.Fields(c.Use)[1:]
 	if flag := slices.IndexFunc(fields, func(field string) bool { return len(field) > 2 && strings.HasPrefix(field, "--") }); flag >= 0 {

@@ -94,8 +94,8 @@ func (o *masterFlags) givesOwn() bool {
 func (o *masterFlags) completeOwn() (err error) {
 	if o.found.Repository == nil {
 		if o.givesOwn() {
-			return diag.Usage("declare it: repository in fleet.yaml",
-				"management cluster %s has no repository of its own, which --own-… are for", o.found.Name)
+			return diag.Usage("declare one: repository in fleet.yaml",
+				"management cluster %s has no repository of its own: the flags --own-… need one", o.found.Name)
 		}
 		return nil
 	}

@@ -66,7 +66,7 @@ func newChartAddCmd(f *factory) *cobra.Command {
 	o := &chartAddOptions{}
 	c := &cobra.Command{
 		Use:   "add NAME",
-		Short: "Make a chart of a cluster template, as clusterctl takes it",
+		Short: "Make a chart from a cluster template for clusterctl",
 		Long: `Make a chart from a cluster template: the file that a provider releases for ` + "`clusterctl generate cluster`" + `.
 The chart belongs to the team. The variables of the template become values. CLUSTER_NAME and NAMESPACE
 are the name and namespace of the release, KUBERNETES_VERSION is kubernetesVersion, CONTROL_PLANE_MACHINE_COUNT is

@@ -30,8 +30,8 @@ func newCIAddCmd(f *factory) *cobra.Command {
 		Use:   "add",
 		Short: "Add a pipeline that validates pull requests and tells their effect, and Renovate",
 		Long: `Add a workflow for GitHub or Gitea, or a pipeline for GitLab, that runs fleetctl validate and fleetctl diff on each
-pull request, and the configuration with which Renovate keeps Flux, the providers and charts current. Files that are
-there stay as they are.` + editing,
+pull request, and the configuration with which Renovate keeps Flux, the providers and charts current. Existing files
+stay as they are.` + editing,
 		Example: `  fleetctl ci add --pr
   fleetctl ci add --forge gitlab --dry-run`,
 		Args: cobra.NoArgs,

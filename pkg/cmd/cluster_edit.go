@@ -115,7 +115,7 @@ behind their control plane. If this machine knows the management cluster, the co
 every control plane node runs the new version, and the control plane waits until the step skips no minor version for any of its nodes.
 --skip-health skips this look.` + editing + `
 
-Exit codes: 0 done, or nothing to do; 3 the control plane is not as far as the fleet repo has it.`,
+Exit codes: 0 done, or nothing to do; 3 the control plane does not run the version in the fleet repo yet.`,
 		Example: `  fleetctl cluster upgrade shop --version v1.36.3 --push
   fleetctl cluster upgrade shop --version v1.36.3 --pool general --push
   fleetctl cluster upgrade edge-7 --version v1.36.3 --set template=ubuntu-2404-kube-v1.36.3 --dry-run`,

@@ -11,7 +11,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// The environment variables with limits of the process that renders a fleet repo.
+// The environment variables with the limits of the process that renders a fleet repo.
 const (
 	memoryVariable = "FLEETCTL_RENDER_MEMORY"
 	timeVariable   = "FLEETCTL_RENDER_TIME"

@@ -78,7 +78,7 @@ func watchText(path string, saved func([]byte)) (stop func(), err error) {
 		}
 	}()
 	go func() {
-		for range watcher.Errors { // what is missed, the end of the editor tells
+		for range watcher.Errors { // a last write that this loop misses is read when the editor ends
 			continue
 		}
 	}()

@@ -34,7 +34,7 @@ type factory struct {
 	format   ui.Format
 	settings *config.Settings
 	reporter *ui.Reporter
-	// grace, if not 0, replaces how long an interrupted command may take to end by itself.
+	// grace, if not 0, replaces the time that an interrupted command may take to end by itself.
 	grace atomic.Int64
 	// completed, if set, gets a command's completed options, and the command does not run. Tests of parsing set it.
 	completed func(o any)
@@ -47,8 +47,9 @@ type globalFlags struct {
 	noColor, quiet, verbose bool
 }
 
-// cleanUpTime is the grace of a command that takes away or puts back, when it is interrupted, what it has made or changed. On a busy
-// machine that takes longer than the usual grace. Whoever does not want to wait interrupts a second time.
+// cleanUpTime is the grace of a command that, when interrupted, removes what it has made or restores what it has
+// changed. On a busy machine this takes longer than the usual grace. The user can interrupt a second time to end at
+// once.
 const cleanUpTime = 2 * time.Minute
 
 // setGrace sets how long a command may take to end by itself when it is interrupted.

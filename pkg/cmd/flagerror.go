@@ -37,8 +37,8 @@ func flagError(c *cobra.Command, err error, line []string) error {
 	return &diag.Error{Err: err, Hint: hint, Code: diag.ExitUsage}
 }
 
-// beforeCommand is the error where a flag stands before the command that it belongs to: c has only subcommands. It is about the command
-// where nobody has that one, and nil where line names none.
+// beforeCommand returns the error for a flag before the command that it belongs to, if c has only subcommands. If no
+// command has such a flag, it returns the error for the command. It returns nil if line names no command.
 func beforeCommand(c *cobra.Command, err error, line []string) error {
 	words := wordsOf(c, line)
 	found := c
@@ -63,7 +63,8 @@ func beforeCommand(c *cobra.Command, err error, line []string) error {
 	return &diag.Error{Err: err, Hint: "write it behind the command: `" + found.CommandPath() + " … --" + name + "`", Code: diag.ExitUsage}
 }
 
-// wordsOf are the words of a command line behind the name of c that are neither flags nor, as far as anybody below c knows, their values.
+// wordsOf returns the words of a command line after the name of c. It leaves out flags and, as far as c and the
+// commands below it know the flags, their values.
 func wordsOf(c *cobra.Command, line []string) (words []string) {
 	depth := len(strings.Fields(c.CommandPath())) - 1
 	value := false
@@ -81,7 +82,8 @@ func wordsOf(c *cobra.Command, line []string) (words []string) {
 	return words[min(depth, len(words)):]
 }
 
-// flagBelow is the flag of c, or of a command below it, that a word such as --repo or -C gives without its value; nil where there is none.
+// flagBelow returns the flag that a word such as --repo or -C names without a value, of c or of a command below it; nil
+// if there is none.
 func flagBelow(c *cobra.Command, word string) *pflag.Flag {
 	for _, flags := range []*pflag.FlagSet{c.Flags(), c.PersistentFlags()} {
 		name, isLong := strings.CutPrefix(word, "--")
@@ -100,14 +102,14 @@ func flagBelow(c *cobra.Command, word string) *pflag.Flag {
 	return nil
 }
 
-// takenBy describes the values of a flag, by pflag's name of its type. pflag's own errors are those of Go's parsers.
+// takenBy describes the values that a flag takes, by pflag's name for the type. pflag's own errors quote Go's parsers.
 var takenBy = map[string]string{
 	"bool":     "true or false",
 	"duration": "a duration, such as 90s or 5m",
 	"int":      "a whole number",
 }
 
-// flagNames are the flags that a command's help shows.
+// flagNames returns the flags that the help of a command shows.
 func flagNames(c *cobra.Command) []string {
 	var names []string
 	c.Flags().VisitAll(func(flag *pflag.Flag) {

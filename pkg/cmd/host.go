@@ -191,7 +191,7 @@ type hostLogsOptions struct {
 func (o *hostLogsOptions) complete(_ *factory, args ...string) error {
 	o.programs = args
 	if o.lines <= 0 {
-		return diag.Usage("give a number of lines above 0", "--lines %d is none", o.lines)
+		return diag.Usage("give a number of lines above 0", "--lines %d is not a number of lines", o.lines)
 	}
 	return nil
 }
@@ -215,7 +215,7 @@ func runHostLogs(ctx context.Context, f *factory, o *hostLogsOptions) error {
 func newHostRunCmd(f *factory) *cobra.Command {
 	return &cobra.Command{
 		Use:    "run STATE-DIR",
-		Short:  "Hold the processes of an embedded host",
+		Short:  "Supervise the processes of an embedded host",
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),
 		RunE:   running(f, &named{}, runHostRun),

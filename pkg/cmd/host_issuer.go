@@ -24,7 +24,7 @@ type hostIssuerExportOptions struct{ dir string }
 
 func (o *hostIssuerExportOptions) complete(*factory, ...string) error {
 	if o.dir == "" {
-		return diag.Usage("give --dir issuer", "say by --dir which folder to write to")
+		return diag.Usage("give --dir issuer", "the folder to write to is missing")
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ func runLock(ctx context.Context, f *factory, o *lockOptions) error {
 		changed = err == nil && !e.Changes.Empty()
 		return e, err
 	}})
-	if err == nil && !changed { // otherwise the view has them
+	if err == nil && !changed { // if something has changed, the view shows the notes
 		for _, note := range notes {
 			f.report().Warn(note)
 		}

@@ -9,7 +9,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// anyCommand is the Args of a command that has only subcommands. A remaining argument is not the name of one.
+// anyCommand is the Args of a command that has only subcommands. An argument that remains is not the name of a
+// subcommand.
 func anyCommand(c *cobra.Command, given []string) error {
 	if len(given) == 0 {
 		return nil
@@ -38,7 +39,7 @@ func meantBy(c *cobra.Command, given []string) (meant []*cobra.Command) {
 	for _, word := range words {
 		meant = append(meant, allCalled(c.Root(), word)...)
 	}
-	if len(given) > 1 { // as in "pause cluster": the noun tells the command
+	if len(given) > 1 { // for "pause cluster": the noun names the command
 		if noun := called(c.Root(), given[1]); noun != nil {
 			elsewhere := func(found *cobra.Command) bool { return found.Parent() != noun }
 			if slices.ContainsFunc(meant, func(found *cobra.Command) bool { return !elsewhere(found) }) {
@@ -56,7 +57,8 @@ func meantBy(c *cobra.Command, given []string) (meant []*cobra.Command) {
 	return nil
 }
 
-// didYouMean is a hint that names commands. For many commands it names one as an example, and only the nouns of the others.
+// didYouMean is a hint that names commands. For many commands it names one as an example, and only the nouns of the
+// others.
 func didYouMean(meant []*cobra.Command) string {
 	const most = 4
 	if len(meant) <= most {
@@ -91,7 +93,7 @@ func called(c *cobra.Command, name string) *cobra.Command {
 	return nil
 }
 
-// allCalled are the commands below c with a name.
+// allCalled returns the commands below c with a name.
 func allCalled(c *cobra.Command, name string) (all []*cobra.Command) {
 	for _, sub := range c.Commands() {
 		if sub.Hidden {
@@ -105,8 +107,8 @@ func allCalled(c *cobra.Command, name string) (all []*cobra.Command) {
 	return all
 }
 
-// refusingHelp has the help of a command that nobody has fail, as running that command does. A flag behind a command does not keep its help
-// from anybody.
+// refusingHelp makes the help of an unknown command fail, as running it does. A flag after a known command does not
+// prevent its help.
 func refusingHelp(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	help := called(root, "help")

@@ -49,7 +49,7 @@ func (r *Reader) LockedFeatures(
 			c.SHA256 = digests[i]
 			out = append(out, c)
 			if have != nil && have.SHA256 != c.SHA256 {
-				notes = append(notes, fmt.Sprintf("The digest of the %s is another one than was locked, %s in the place of %s: find out why "+
+				notes = append(notes, fmt.Sprintf("The digest of the %s differs from the locked one: %s instead of %s: find out why "+
 					"before you commit it.", c, c.SHA256, have.SHA256))
 			}
 		}

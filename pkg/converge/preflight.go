@@ -40,7 +40,7 @@ func (r *Run) preflight(ctx context.Context, _ func(string)) error {
 	for _, err := range failed {
 		lines = append(lines, "\n  "+err.Error()+hintBehind(diag.Hint(err)))
 	}
-	return diag.Errorf("mend these, then run the same command again; `fleetctl doctor` shows all checks",
+	return diag.Errorf("correct these, then run the same command again; `fleetctl doctor` shows all checks",
 		"%d checks failed:%s", len(failed), strings.Join(lines, ""))
 }
 

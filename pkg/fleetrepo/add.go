@@ -25,12 +25,13 @@ type AddOptions struct {
 	ManagementCluster string
 	// KubernetesVersion; "" means the management cluster's, or the one in the chart's example.
 	KubernetesVersion string
-	// Values are laid over those of a small cluster; Set over both.
+	// Values override the values of the chart's example. Set overrides both.
 	Values map[string]any
 	Set    []Assignment
-	// Flux says which Flux applies the cluster's apps; "" means its own, if its flavour can run Flux.
+	// Flux says which Flux applies the cluster's apps. "" means the cluster's own Flux, if its flavour can run Flux.
 	Flux scaffold.FluxMode
-	// CNI is a folder of addons/cni with the network of its pods; "" means the only one, if its flavour needs one.
+	// CNI is a folder of addons/cni with the network of the cluster's pods. "" means the only network of the repo, if
+	// the flavour needs one.
 	CNI string
 }
 
@@ -78,7 +79,7 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 	}
 	refused := c.check(ch)
 	if err := ch.missing(values); err != nil {
-		return nil, cmp.Or(unknownValues(refused), err) // a misspelt value may be the very value that is missing
+		return nil, cmp.Or(unknownValues(refused), err) // the name of the missing value may be misspelt
 	}
 	if refused != nil {
 		return nil, refused
@@ -133,7 +134,8 @@ func (r *Repo) shareChart(e *Edit, at layout.Layout, environment, flavour string
 	return r.listed(&e.Changes, path.Dir(file.Path), path.Base(file.Path), true)
 }
 
-// dropReplicas takes the number of nodes of the example from pools that get limits instead: a pool has one or the other.
+// dropReplicas removes the number of nodes in the example from pools that get limits instead, because a pool has one or
+// the other.
 func dropReplicas(values map[string]any, set []Assignment) {
 	pools, _ := values["pools"].([]any)
 	for _, a := range set {
@@ -154,7 +156,7 @@ func dropReplicas(values map[string]any, set []Assignment) {
 	}
 }
 
-// bringChart adds the chart to the edit where the repo has no copy yet.
+// bringChart adds the chart to the edit if the repo has no copy yet.
 func (r *Repo) bringChart(e *Edit, ch *chart) error {
 	if ch.inRepo {
 		return nil
@@ -168,9 +170,10 @@ func (r *Repo) bringChart(e *Edit, ch *chart) error {
 	return r.lockCharts(e, map[string][]manifest.File{ch.flavour: files})
 }
 
-// checkFree makes sure that no cluster of the management cluster has this name: the cluster's namespace there has the same name. It also
-// makes sure that no cluster of the environment has it, because commands tell an environment's clusters apart by their names. An
-// environment of "" checks only the management cluster. The very file that is wanted may be there already.
+// checkFree returns an error if another cluster of the management cluster has this name, because both would have the
+// same namespace there. It also returns an error if another cluster of the environment has this name, because commands
+// tell an environment's clusters apart by their names. With environment "", it checks only the management cluster. The
+// file of the wanted cluster itself may exist.
 func (r *Repo) checkFree(mgmt *v1alpha1.ManagementCluster, environment, name string, wanted manifest.File) error {
 	places, err := r.places(name)
 	if err != nil {
@@ -225,7 +228,7 @@ func (r *Repo) managementClusterFor(name, flavour string) (*v1alpha1.ManagementC
 	return m, nil
 }
 
-// providerOf is the infrastructure provider that a flavour of ours needs; "" for a team's own.
+// providerOf returns the infrastructure provider that a flavour of fleetctl needs; "" for a team's own flavour.
 func providerOf(flavour string) string {
 	for _, provider := range scaffold.Providers() {
 		if slices.Contains(scaffold.FlavoursFor(provider), flavour) {
@@ -235,7 +238,8 @@ func providerOf(flavour string) string {
 	return ""
 }
 
-// FlavoursToOffer are the flavours whose provider a management cluster of the fleet has, and the team's own.
+// FlavoursToOffer returns the flavours whose provider a management cluster of the fleet has, and the team's own
+// flavours.
 func (r *Repo) FlavoursToOffer() []string {
 	var names []string
 	for i := range r.Fleet.Spec.ManagementClusters {
@@ -251,10 +255,10 @@ func (r *Repo) FlavoursToOffer() []string {
 	return sortedSet(names)
 }
 
-// startingPoint are the values of the example that fit everybody.
+// startingPoint returns the values of the example that fit every cluster.
 var startingPoint = []yamledit.Path{{"kubernetesVersion"}, {"controlPlane", "replicas"}, {"pools"}}
 
-// example are the values of a small cluster in the chart's schema; none if the schema has no example.
+// example returns the values of a small cluster in the chart's schema; none if the schema has no example.
 func (ch *chart) example() map[string]any {
 	examples, _ := ch.schema["examples"].([]any)
 	if len(examples) == 0 {
@@ -264,7 +268,7 @@ func (ch *chart) example() map[string]any {
 	return first
 }
 
-// start are the values that a new cluster begins with.
+// start returns the values that a new cluster begins with.
 func (ch *chart) start(kubernetesVersion string) (map[string]any, error) {
 	values := map[string]any{}
 	for _, path := range startingPoint {
@@ -300,7 +304,7 @@ func (ch *chart) missing(values map[string]any) error {
 	return &diag.Error{Err: out, Hint: "for example: " + strings.Join(hints, " "), Code: diag.ExitUsage}
 }
 
-// unknownValues are the findings in err about values that a flavour does not have; nil if there are none.
+// unknownValues returns the findings in err about values that a flavour does not have; nil if there are none.
 func unknownValues(err error) error {
 	findings, _ := errors.AsType[diag.Findings](err)
 	return slices.DeleteFunc(slices.Clone(findings), func(f diag.Finding) bool { return f.Rule != v1alpha1.RuleUnknownField }).Err()
@@ -321,7 +325,7 @@ func (e *MissingValuesError) Error() string {
 	return fmt.Sprintf("flavour %s needs values for %s", e.Flavour, strings.Join(paths, ", "))
 }
 
-// leaves are the paths of all single values in fields; lists are not entered.
+// leaves returns the paths of all single values in fields. It does not enter lists.
 func leaves(values map[string]any, prefix yamledit.Path) []yamledit.Path {
 	var all []yamledit.Path
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -335,7 +339,7 @@ func leaves(values map[string]any, prefix yamledit.Path) []yamledit.Path {
 	return all
 }
 
-// at is the value at a path of fields, or nil.
+// at returns the value at a path of fields, or nil.
 func at(values map[string]any, path yamledit.Path) any {
 	var value any = values
 	for _, s := range path {

@@ -17,14 +17,14 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// App is an application of a tenant that comes from a repository of its own, in one environment.
+// App is an application of a tenant in one environment. It comes from its own repository.
 type App struct {
 	Name        string `json:"name"`
 	Tenant      string `json:"tenant"`
 	Environment string `json:"environment"`
 	// Cloud is the folder below tenants/.
 	Cloud string `json:"cloud"`
-	// URL, Revision and Path are what is applied; empty where the file says something else.
+	// URL, Revision and Path say what is applied. They are empty if the file has another form.
 	URL      string `json:"url,omitempty"`
 	Revision string `json:"revision,omitempty"`
 	Path     string `json:"path,omitempty"`
@@ -57,7 +57,7 @@ func (r *Repo) Apps() ([]App, error) {
 	return all, nil
 }
 
-// files are the names of the YAML files of a folder that begin so, without that and without their ending.
+// files returns the names of the YAML files in a folder that begin with a prefix, without the prefix and the ending.
 func (r *Repo) files(dir, prefix string) ([]string, error) {
 	entries, err := within.ReadDir(r.Dir, dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -97,8 +97,8 @@ func (r *Repo) readApp(a *App, file string) {
 	}
 }
 
-// AddApp makes an application of a tenant, in the environments named or in all that have the tenant. One that is there with another
-// source is an error, as are bad names, and a tenant that an environment does not have.
+// AddApp adds an application of a tenant to the named environments, or to all that have the tenant. Errors: an
+// application of that name with another source, bad names, and a tenant that an environment does not have.
 func (r *Repo) AddApp(tenant, name string, source scaffold.AppSource, environments []string) (*Edit, error) {
 	all, err := r.Tenants()
 	if err != nil {
@@ -144,7 +144,7 @@ func (r *Repo) addApps(e *Edit, tenant, name string, source scaffold.AppSource, 
 			case err == nil && !bytes.Equal(there, file.Content):
 				remove := diag.ShellCommand("fleetctl", "app", "remove", name, "--tenant", tenant, "--environment", env)
 				return diag.Errorf("change it in an editor, or remove it first: `"+remove+"`",
-					"%s is there already, and is another application", file.Path)
+					"%s exists already, and is another application", file.Path)
 			case err != nil && !errors.Is(err, fs.ErrNotExist):
 				return err
 			}
@@ -162,7 +162,7 @@ func (r *Repo) addApps(e *Edit, tenant, name string, source scaffold.AppSource, 
 	return nil
 }
 
-// listApp lists a file in the kustomization.yaml of a tenant's folder, which the same edit may bring.
+// listApp lists a file in the kustomization.yaml of a tenant's folder. The same edit may add the kustomization.yaml.
 func (r *Repo) listApp(e *Edit, dir, file string) error {
 	at := path.Join(dir, "kustomization.yaml")
 	for _, f := range e.Changes.Files() {
@@ -180,7 +180,8 @@ func (r *Repo) listApp(e *Edit, dir, file string) error {
 	return r.listed(&e.Changes, dir, file, true)
 }
 
-// RemoveApp takes an application out of environments, or out of all that have it. An unknown one is an error.
+// RemoveApp removes an application from the named environments, or from all that have it. Error: an unknown
+// application.
 func (r *Repo) RemoveApp(tenant, name string, environments []string) (*Edit, error) {
 	chosen, err := r.chosen(environments)
 	if err != nil {

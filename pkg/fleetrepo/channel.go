@@ -84,9 +84,9 @@ func (r *Repo) tagOf(m *v1alpha1.ManagementCluster, channel string) (string, err
 	return text(yamledit.Find(documents[0], "spec", "ref", "tag")), nil
 }
 
-// AddChannel lists a channel in fleet.yaml and lets environments follow it, at once. The first channel of tags takes all production
-// environments along, because a fleet with tags has no production on a branch. A branch can be followed from then on; tags only when there
-// is the first one. Errors: a bad or taken name, an unknown environment.
+// AddChannel lists a channel in fleet.yaml and lets environments follow it at once. The first channel of tags also
+// takes all production environments, because production follows no branch in a fleet with tags. Environments can follow
+// a branch immediately, and tags as soon as the first tag exists. Errors: a bad or taken name, an unknown environment.
 func (r *Repo) AddChannel(c v1alpha1.Channel, environments []string) (*Edit, error) {
 	if err := scaffold.CheckName("channel", c.Name, 63); err != nil {
 		return nil, err
@@ -121,8 +121,8 @@ func (r *Repo) AddChannel(c v1alpha1.Channel, environments []string) (*Edit, err
 	return e, after.follow(e, c.Name, promotion{}, environments)
 }
 
-// RemoveChannel takes a channel that no environment follows out of fleet.yaml, and its sources off the management clusters. Errors: an
-// unknown channel, main, and one that is followed.
+// RemoveChannel removes a channel that no environment follows from fleet.yaml, and its sources from the management
+// clusters. Errors: an unknown channel, main, and a channel that environments follow.
 func (r *Repo) RemoveChannel(name string) (*Edit, error) {
 	var names []string
 	for _, c := range r.Fleet.Spec.Channels {
@@ -147,7 +147,7 @@ func (r *Repo) RemoveChannel(name string) (*Edit, error) {
 		path = path[:2]
 	}
 	if fleet.src, err = yamledit.Remove(fleet.src, 0, path); err != nil {
-		return nil, diag.Wrap("change "+v1alpha1.FileName, err, "take the channel out in an editor")
+		return nil, diag.Wrap("change "+v1alpha1.FileName, err, "remove the channel in an editor")
 	}
 	e := &Edit{Summary: "Remove channel " + name}
 	if _, err := fleet.finish(&e.Changes); err != nil {
@@ -163,12 +163,13 @@ func (r *Repo) RemoveChannel(name string) (*Edit, error) {
 	return e, nil
 }
 
-// Promote moves a channel to a tag, on the management cluster named or on all of them: one line in the source of each. The first time it
-// makes the source, and what applies the environments that have waited for it. Errors: an unknown channel, a channel that follows a branch,
-// a tag that does not match the channel's pattern, and a management cluster that `fleetctl init` has not made yet.
+// Promote moves a channel to a tag, on the named management cluster or on all: it changes one line in the source of
+// each. The first promotion makes the source, and the Flux Kustomizations of the environments that waited for it.
+// Errors: an unknown channel, a channel that follows a branch, a tag that does not match the channel's pattern, and a
+// management cluster that `fleetctl init` has not made yet.
 //
-// What applies a folder is made with the first tag that has the folder: Flux would report one that its source lacks as an error. files are
-// those of the tag.
+// The Kustomization for a folder is made with the first tag that has the folder, because Flux would report a folder
+// that its source lacks as an error. files are the files of the tag.
 func (r *Repo) Promote(channel, tag, cluster string, files fs.FS) (*Edit, error) {
 	c, err := r.TagChannel(channel)
 	if err != nil {
@@ -179,8 +180,8 @@ func (r *Repo) Promote(channel, tag, cluster string, files fs.FS) (*Edit, error)
 	return e, r.follow(e, c.Name, promotion{tag, cluster, files}, r.Fleet.EnvironmentsOf(c.Name))
 }
 
-// CheckPromotable returns an error where a promotion would move nothing: none of the management clusters, or not the one named, follows
-// the fleet repo yet, so that nothing there could follow a tag.
+// CheckPromotable returns an error if a promotion would move nothing, because none of the management clusters, or not
+// the named one, follows the fleet repo yet.
 func (r *Repo) CheckPromotable(channel, cluster string) error {
 	var missing []string
 	for i := range r.Fleet.Spec.ManagementClusters {
@@ -195,13 +196,13 @@ func (r *Repo) CheckPromotable(channel, cluster string) error {
 		missing = append(missing, l.SyncFile())
 	}
 	if len(missing) == 0 {
-		return nil // an unknown management cluster, which Promote tells of
+		return nil // Promote reports an unknown management cluster
 	}
 	return diag.NotReady("run `fleetctl init`, which writes it, and commit and push what it wrote",
 		"nothing would follow a tag of channel %s: there is no %s", channel, strings.Join(missing, ", "))
 }
 
-// TagChannel is the channel called name, or the only one that goes through tags where name is empty.
+// TagChannel returns the channel of that name. With an empty name, it returns the only channel of tags.
 func (r *Repo) TagChannel(name string) (v1alpha1.Channel, error) {
 	var names []string
 	var found v1alpha1.Channel
@@ -226,7 +227,7 @@ func (r *Repo) TagChannel(name string) (v1alpha1.Channel, error) {
 	case !ok:
 		return c, diag.Unknown("channel", name, names, madeChannel(name))
 	case !c.IsTag():
-		return c, diag.Usage("push to the branch: that is all", "channel %s follows the branch %s, not tags", name, c.Branch)
+		return c, diag.Usage("push to the branch: it needs no promotion", "channel %s follows the branch %s, not tags", name, c.Branch)
 	}
 	return c, nil
 }
@@ -264,7 +265,8 @@ func (r *Repo) follow(e *Edit, channel string, move promotion, environments []st
 	return nil
 }
 
-// source makes the source of a channel on a management cluster, or moves it to a tag, and tells whether there is one then.
+// source makes the source of a channel on a management cluster, or moves it to a tag. It returns whether the source
+// exists afterwards.
 func (r *Repo) source(e *Edit, m *v1alpha1.ManagementCluster, c v1alpha1.Channel, tag string) (bool, error) {
 	if c.Name == v1alpha1.MainChannel {
 		return true, nil
@@ -341,7 +343,7 @@ func (f *fleetFile) setChannel(environment, channel string) error {
 	return f.set(environment, "channel", channel)
 }
 
-// set gives a field of an environment a value, or takes it out for nil.
+// set gives a field of an environment a value, or removes the field for nil.
 func (f *fleetFile) set(environment, field string, value any) error {
 	names := f.repo.EnvironmentNames()
 	i := slices.Index(names, environment)

@@ -48,7 +48,7 @@ func (r *Repo) AddChart(name, file string, content []byte) (*Edit, error) {
 			"there is a chart %s already, and it is another one: %s differs", name, plain.Unbroken(other))
 	case other != "":
 		return nil, diag.Errorf("choose another name, or move it away first",
-			"%s is there already: a chart is written to a folder of its own", plain.Unbroken(other))
+			"%s exists already: a chart needs a folder of its own", plain.Unbroken(other))
 	}
 	e.Changes.Write(chart.Files...)
 	e.Notes = append(e.Notes, chartNotes(name, chart)...)
@@ -89,7 +89,8 @@ func chartNotes(name string, chart *clustertemplate.Chart) []string {
 	return notes
 }
 
-// otherFile is a file in a folder, or in the place of the folder, that is not among files with the same content; "" if there is none.
+// otherFile returns a file in a folder, or in place of the folder, that is not among files with the same content; "" if
+// there is none.
 func (r *Repo) otherFile(dir string, files []manifest.File) (other string, err error) {
 	err = within.WalkDir(r.Dir, dir, func(name string, entry fs.DirEntry, err error) error {
 		switch {
@@ -117,8 +118,8 @@ func (r *Repo) otherFile(dir string, files []manifest.File) (other string, err e
 	return other, nil
 }
 
-// RemoveChart takes a chart that no cluster is made of out of the repo, with what packs it for environments. Errors: an unknown chart,
-// and one that clusters have.
+// RemoveChart removes a chart that no cluster uses from the repo, with the HelmCharts that pack it for environments.
+// Errors: an unknown chart, and a chart that clusters use.
 func (r *Repo) RemoveChart(name string) (*Edit, error) {
 	charts, err := r.Charts()
 	if err != nil {
@@ -168,7 +169,7 @@ func (r *Repo) RemoveChart(name string) (*Edit, error) {
 	return e, r.unlockChart(e, name)
 }
 
-// unlockChart takes a chart out of fleet.lock.
+// unlockChart removes a chart from fleet.lock.
 func (r *Repo) unlockChart(e *Edit, name string) error {
 	if !r.exists(v1alpha1.LockFileName) {
 		return nil

@@ -70,7 +70,7 @@ func (r *Repo) keepBrought(e *Edit, name string, brought []manifest.File, needed
 	return nil
 }
 
-// keptChart are the files of a chart below broughtDir, with the paths that they have in the chart itself.
+// keptChart returns the files of a chart below broughtDir, with their paths in the chart itself.
 func (r *Repo) keptChart(name string) ([]manifest.File, error) {
 	files, err := r.filesIn(path.Join(broughtDir, name))
 	for i := range files {

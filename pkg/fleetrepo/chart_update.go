@@ -13,17 +13,17 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/version"
 )
 
-// What UpdateCharts and Charts say of a chart. The package charts explains each.
+// The states of a chart in UpdateCharts and Charts. The package charts explains each.
 type (
 	// Chart is a chart of the fleet repo.
 	Chart = charts.Chart
 	// ChartState compares a chart of the repo with this fleetctl's chart.
 	ChartState = charts.State
-	// Prefer says whose lines count where the team and fleetctl have changed the same ones.
+	// Prefer says whose lines to take if the team and fleetctl have changed the same lines.
 	Prefer = charts.Prefer
 )
 
-// The states of a chart, and whose lines count.
+// The states of a chart, and the choices of Prefer.
 const (
 	ChartCurrent = charts.Current
 	ChartBehind  = charts.Behind
@@ -74,13 +74,15 @@ func lockedChart(lock *v1alpha1.Lock, name string) (*v1alpha1.LockedChart, []man
 	return &lock.Charts[i], brought
 }
 
-// ChartHistory looks a chart up in the history of the repo: its files when they had that digest, nil where they never had.
+// ChartHistory looks a chart up in the history of the repo. It returns the chart's files at the time when they had that
+// digest; nil if they never had it.
 type ChartHistory func(name, sha256 string) ([]manifest.File, error)
 
-// UpdateCharts brings into charts what is new of them in this fleetctl; without names, into all that fleetctl has brought. What the team
-// has changed stays: the three are merged line by line. A chart without a record in fleet.lock is merged only when it is named. The base
-// of the merge is this fleetctl's chart if the Git history has it, and otherwise nothing. Errors: an unknown chart, a chart that fleetctl
-// does not bring, and all lines that both sides have changed, each with its file and line.
+// UpdateCharts updates charts to the versions of this fleetctl: the named charts, or without names all charts that
+// fleetctl wrote. The team's changes stay: the three versions are merged line by line. A chart without a record in
+// fleet.lock is merged only if it is named. The base of that merge is this fleetctl's chart if the Git history has it;
+// otherwise the merge has no base. Errors: an unknown chart, a chart that fleetctl does not bring, and all lines that
+// both sides have changed, each with its file and line.
 func (r *Repo) UpdateCharts(names []string, prefer Prefer, history ChartHistory) (*Edit, error) {
 	all, err := r.Charts()
 	if err != nil {
@@ -111,7 +113,7 @@ func (r *Repo) UpdateCharts(names []string, prefer Prefer, history ChartHistory)
 			e.LeftAlone = append(e.LeftAlone, fmt.Sprintf("The chart %s is left alone: fleetctl %s brought it, and this is %s.", c.Name, c.Fleetctl,
 				version.Get().Version))
 			continue
-		case c.State == ChartCurrent && (locked != nil || !r.exists(v1alpha1.LockFileName)): // where there is no lock yet, init makes it
+		case c.State == ChartCurrent && (locked != nil || !r.exists(v1alpha1.LockFileName)): // init writes the first lock
 			continue
 		}
 		found, err := r.updateChart(e, c.Name, locked, brought, prefer, history)
@@ -138,13 +140,14 @@ func (r *Repo) UpdateCharts(names []string, prefer Prefer, history ChartHistory)
 	return e, r.writeLock(e, lock)
 }
 
-// lockChart makes the lock know that this fleetctl brought a chart with these files.
+// lockChart records in the lock that this fleetctl wrote a chart with these files.
 func lockChart(lock *v1alpha1.Lock, name string, files []manifest.File) {
 	lock.Charts = slices.DeleteFunc(slices.Clone(lock.Charts), func(c v1alpha1.LockedChart) bool { return c.Name == name })
 	lock.Charts = append(lock.Charts, v1alpha1.LockedChart{Name: name, Fleetctl: version.Get().Version, SHA256: scaffold.Digest(files)})
 }
 
-// lockCharts adds charts that fleetctl brings along to fleet.lock. A repo without one gets it from init, which knows them then.
+// lockCharts records charts of fleetctl in fleet.lock. In a repo without fleet.lock, init writes it later, with these
+// charts.
 func (r *Repo) lockCharts(e *Edit, brought map[string][]manifest.File) error {
 	if len(brought) == 0 || !r.exists(v1alpha1.LockFileName) {
 		return nil

@@ -277,7 +277,7 @@ func TestUpdateUnknownChart(t *testing.T) {
 	}
 	_, err = r.UpdateCharts([]string{"docker"}, PreferNobody, nothing)
 	if found := findingsOf("", err); len(found) != 1 || found[0].File != values ||
-		!strings.Contains(found[0].Summary, "nothing tells which of the differences are the team's") {
+		!strings.Contains(found[0].Summary, "nothing says which differences are the team's") {
 		t.Errorf("named: %v", err)
 	}
 	if e, err = r.UpdateCharts([]string{"docker"}, PreferTeam, nothing); err != nil {

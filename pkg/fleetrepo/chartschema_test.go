@@ -14,15 +14,15 @@ func TestWrongSchema(t *testing.T) {
 		"a number":            {"{\"properties\": {\n \"a\": 5}}", ":2:7: the chart cannot be read: got number, want boolean or object"},
 		"in a list":           {"{\"anyOf\": [\n {},\n {\"type\": 5}]}", ":3:11: the chart cannot be read: "},
 		"a pattern":           {"{\"properties\": {\"a\": {\n\"pattern\": \"(\"}}}", ":2:12: the chart cannot be read: '(' is not valid regex"},
-		"another file":        {`{"$ref": "other.json"}`, ":1: the chart cannot be read: it refers to other.json, and nothing but"},
-		"a file outside":      {`{"$ref": "file:///etc/passwd"}`, ":1: the chart cannot be read: it refers to file:///etc/passwd, and nothing but"},
-		"another server":      {`{"$ref": "http://127.0.0.1:1/x"}`, ":1: the chart cannot be read: it refers to http://127.0.0.1:1/x, and nothing but"},
+		"another file":        {`{"$ref": "other.json"}`, ":1: the chart cannot be read: it refers to other.json, but only the schema"},
+		"a file outside":      {`{"$ref": "file:///etc/passwd"}`, ":1: the chart cannot be read: it refers to file:///etc/passwd, but only the schema"},
+		"another server":      {`{"$ref": "http://127.0.0.1:1/x"}`, ":1: the chart cannot be read: it refers to http://127.0.0.1:1/x, but only the schema"},
 		"nowhere":             {`{"$ref": "#/nope"}`, ":1: the chart cannot be read: it refers to #/nope, which is not there"},
 		"an anchor":           {`{"$ref": "#nope"}`, ":1: the chart cannot be read: "},
 		"a list":              {"[]", ":1: the chart cannot be read: a schema is an object, or true or false"},
-		"nothing":             {"", ":1: the chart cannot be read: it is no JSON"},
-		"cut":                 {"{\n\"type\":\n", ":3: the chart cannot be read: it is no JSON"},
-		"two":                 {"{}\n{}", "the chart cannot be read: it is no JSON: there is more behind its end"},
+		"nothing":             {"", ":1: the chart cannot be read: it is not JSON"},
+		"cut":                 {"{\n\"type\":\n", ":3: the chart cannot be read: it is not JSON"},
+		"two":                 {"{}\n{}", "the chart cannot be read: it is not JSON: it has more text after its end"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := open(t)

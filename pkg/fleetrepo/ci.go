@@ -8,8 +8,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// AddCI brings the pipeline for pull requests and the configuration of Renovate into the repo. Files that are there stay as they are. forge
-// may be empty: then spec.git says which it is. version is the fleetctl that the pipeline installs. Errors: a forge that is not known.
+// AddCI adds the pipeline for pull requests and the configuration of Renovate to the repo. Existing files stay as they
+// are. If forge is empty, spec.git names it. The pipeline installs fleetctl in the given version. Error: a forge that
+// is not known.
 func (r *Repo) AddCI(forge v1alpha1.ForgeType, version string) (*Edit, error) {
 	forge = cmp.Or(forge, r.Fleet.Spec.Git.ForgeType())
 	if forge == "" {

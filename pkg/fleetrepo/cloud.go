@@ -19,14 +19,14 @@ import (
 // A management cluster has a home, the cloud in whose folder its own configuration stands. Clusters of its other clouds stand in the
 // folders of those clouds. There an environment has a folder from the first cluster of the cloud on.
 
-// layoutFor is where a new cluster of a flavour stands: in the cloud of the provider that the flavour needs. Where the home has clusters of
-// this flavour in the environment already, as an older fleetctl has put them, the new one stands beside them: two HelmCharts of one name
-// would overwrite each other.
+// layoutFor returns the layout for a new cluster of a flavour: that of the cloud whose provider the flavour needs. If
+// an older fleetctl has put clusters of this flavour into the home's folder of the environment, the new cluster joins
+// them there. Otherwise two HelmCharts with the same name would overwrite each other.
 func (r *Repo) layoutFor(m *v1alpha1.ManagementCluster, environment, flavour string) layout.Layout {
 	return r.layoutOf(m, environment, flavour, r.cloudOf(m, flavour))
 }
 
-// layoutOf is layoutFor where the provider of the flavour is known.
+// layoutOf is layoutFor for a known provider of the flavour.
 func (r *Repo) layoutOf(m *v1alpha1.ManagementCluster, environment, flavour, provider string) layout.Layout {
 	if home := m.Layout(); r.exists(home.EnvironmentChart(environment, flavour)) {
 		return home
@@ -37,10 +37,11 @@ func (r *Repo) layoutOf(m *v1alpha1.ManagementCluster, environment, flavour, pro
 // infrastructureKind finds the kinds of infrastructure objects in the templates of a chart.
 var infrastructureKind = regexp.MustCompile(`infrastructure\.cluster\.x-k8s\.io(?:/\w+)?["']?\s+kind:\s*["']?([A-Za-z0-9]+)`)
 
-// shortKinds are, by provider, the beginnings of kinds that do not begin with its name.
+// shortKinds are, by provider, the first parts of kinds that do not begin with the provider's name.
 var shortKinds = map[string]string{"byoh": "byo", "digitalocean": "do", "ibmcloud": "ibm"}
 
-// cloudOf is the infrastructure provider of a management cluster that makes the clusters of a flavour; "" if that is not known.
+// cloudOf returns the infrastructure provider of a management cluster that makes the clusters of a flavour; "" if that
+// is not known.
 func (r *Repo) cloudOf(m *v1alpha1.ManagementCluster, flavour string) string {
 	if provider := providerOf(flavour); provider != "" {
 		return provider
@@ -52,7 +53,7 @@ func (r *Repo) cloudOf(m *v1alpha1.ManagementCluster, flavour string) string {
 	for _, name := range names {
 		content, err := r.read(name)
 		if err != nil {
-			continue // a chart that cannot be read is validate's to tell
+			continue // validate reports a chart that cannot be read
 		}
 		for _, match := range infrastructureKind.FindAllSubmatch(content, -1) {
 			if provider := providerOfKind(m, strings.ToLower(string(match[1]))); provider != "" {
@@ -63,7 +64,8 @@ func (r *Repo) cloudOf(m *v1alpha1.ManagementCluster, flavour string) string {
 	return ""
 }
 
-// providerOfKind is the infrastructure provider of a management cluster with whose name a kind begins: the longest one.
+// providerOfKind returns the infrastructure provider of a management cluster whose name begins the kind. If several do,
+// it returns the longest name.
 func providerOfKind(m *v1alpha1.ManagementCluster, kind string) string {
 	found, longest := "", 0
 	for _, p := range m.Providers {
@@ -79,7 +81,7 @@ func providerOfKind(m *v1alpha1.ManagementCluster, kind string) string {
 	return found
 }
 
-// LayoutOf is the layout of a cluster's management cluster for the cloud in whose folder the cluster stands.
+// LayoutOf returns the layout of a cluster's management cluster for the cloud whose folder has the cluster.
 func (r *Repo) LayoutOf(c Cluster) layout.Layout {
 	m, err := r.managementCluster(c.ManagementCluster)
 	if err != nil {
@@ -88,8 +90,8 @@ func (r *Repo) LayoutOf(c Cluster) layout.Layout {
 	return v1alpha1.LayoutOf(r.Fleet.Layouts(m), c.File)
 }
 
-// AppliedBy are the names of the Flux Kustomizations that apply an environment on a management cluster: one for each cloud in which it has
-// the environment, that of its home first.
+// AppliedBy returns the names of the Flux Kustomizations that apply an environment on a management cluster. There is
+// one for each cloud in which the management cluster has the environment; its home comes first.
 func (r *Repo) AppliedBy(m *v1alpha1.ManagementCluster, environment string) []string {
 	var names []string
 	for _, l := range r.Fleet.Layouts(m) {
@@ -100,7 +102,8 @@ func (r *Repo) AppliedBy(m *v1alpha1.ManagementCluster, environment string) []st
 	return names
 }
 
-// uses tells whether a management cluster has a folder for an environment in the cloud of a layout. In its home it always has.
+// uses tells whether a management cluster has a folder for an environment in the cloud of a layout. It always has one
+// in its home.
 func (r *Repo) uses(l layout.Layout, environment string) bool {
 	return l.IsHome() || r.exists(l.Environment(environment))
 }
@@ -115,8 +118,8 @@ func (r *Repo) everyLayoutIn(environment string) []layout.Layout {
 	return slices.DeleteFunc(r.layouts(), func(l layout.Layout) bool { return !r.uses(l, environment) })
 }
 
-// openCloud brings what an environment has for all its clusters along to the folder of a cloud, with the first cluster there. Without this
-// the cluster would lack the features and tenants of its environment.
+// openCloud copies the shared files of an environment to the folder of a cloud, together with the first cluster there.
+// Without these files, the cluster would lack the features and tenants of its environment.
 func (r *Repo) openCloud(e *Edit, m *v1alpha1.ManagementCluster, at layout.Layout, environment string) error {
 	if at.IsHome() || r.exists(at.Cluster(environment, layout.CommonDir)) {
 		return nil
@@ -138,8 +141,9 @@ func (r *Repo) openCloud(e *Edit, m *v1alpha1.ManagementCluster, at layout.Layou
 	return r.notifyAlso(e, m, at, environment)
 }
 
-// clustersFile is what applies the folder of an environment in a cloud that is not the home: as the home's folder is applied, with all that
-// somebody has changed there. It is nil where nothing applies the home's.
+// clustersFile returns the Flux Kustomization for an environment's folder in a cloud that is not the home. It is made
+// from the Kustomization for the home's folder, with all changes that somebody has made there. It is nil if nothing
+// applies the home's folder.
 func (r *Repo) clustersFile(m *v1alpha1.ManagementCluster, at layout.Layout, environment string) (*manifest.File, error) {
 	from := m.Layout().ClustersFile(environment)
 	if at.IsHome() || !r.exists(from) {
@@ -172,8 +176,8 @@ func (r *Repo) presentWith(cs *manifest.ChangeSet) func(name string) bool {
 	return func(name string) bool { return written[name] || r.exists(name) }
 }
 
-// closeCloud takes the folders of a cloud in which a management cluster makes no clusters any more out of the repo, with what applies them.
-// gone are the layouts for the cloud.
+// closeCloud removes the folders of a cloud in which a management cluster has no clusters any more, with the
+// Kustomizations that apply them. gone are the layouts for the cloud.
 func (r *Repo) closeCloud(e *Edit, gone layout.Layout) error {
 	for _, environment := range r.EnvironmentNames() {
 		file := gone.ClustersFile(environment)
@@ -193,7 +197,8 @@ func (r *Repo) closeCloud(e *Edit, gone layout.Layout) error {
 	return r.deleteFolder(&e.Changes, layout.TenantsDir(gone.Cloud))
 }
 
-// notifyAlso rewrites notifications about an environment that do not yet tell of its folder in a cloud, where nobody has changed them.
+// notifyAlso rewrites notifications about an environment that do not yet include its folder in a cloud. It leaves
+// notifications alone that somebody has changed.
 func (r *Repo) notifyAlso(e *Edit, m *v1alpha1.ManagementCluster, at layout.Layout, environment string) error {
 	for i := range r.Fleet.Spec.Notifications {
 		n := r.Fleet.Spec.Notifications[i]

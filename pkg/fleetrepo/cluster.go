@@ -28,22 +28,22 @@ type Cluster struct {
 	ManagementCluster string `json:"managementCluster"`
 	Flavour           string `json:"flavour"`
 	KubernetesVersion string `json:"kubernetesVersion"`
-	// ControlPlane is the number of control plane nodes; nil where the file does not say: the chart's default, or a cloud that runs
-	// the control plane itself.
+	// ControlPlane is the number of control plane nodes. It is nil if the file does not say, because the chart's
+	// default counts, or the cloud runs the control plane itself.
 	ControlPlane *int   `json:"controlPlaneReplicas,omitempty"`
 	Pools        []Pool `json:"pools"`
 	// Paused: changes in Git do not reach the cluster.
 	Paused bool `json:"paused"`
-	// Removing: the cluster has lost its protection, and goes when its file does.
+	// Removing says that the cluster has lost its protection, and is deleted when its file is removed.
 	Removing bool `json:"removing,omitempty"`
-	// Manifests says that the repo holds the cluster as Cluster API objects, in any folder that Flux applies, and in no folder of the
-	// layout. Commands that change a cluster's values refuse such a cluster. Namespace is its own then, and Flavour the kind of its
-	// infrastructure, or its class.
+	// Manifests says that the repo has the cluster as Cluster API objects in any folder that Flux applies, and not in a
+	// folder of the layout. Commands that change a cluster's values refuse such a cluster. Its Namespace is that of the
+	// objects, and its Flavour is the kind of its infrastructure, or its class.
 	Manifests bool   `json:"manifests,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
-	// Unprotected says that Flux deletes it when it leaves Git.
+	// Unprotected says that Flux deletes the cluster when it leaves Git.
 	Unprotected bool `json:"unprotected,omitempty"`
-	// File declares it; Line is where its HelmRelease, or its Cluster, starts.
+	// File declares the cluster. Line is where its HelmRelease, or its Cluster, starts.
 	File string `json:"file"`
 	Line int    `json:"line"`
 }
@@ -58,7 +58,7 @@ type Pool struct {
 	Line              int    `json:"line"`
 }
 
-// Size is how many nodes the pool has, for a person: 3, or 1-5.
+// Size describes for a person how many nodes the pool has: 3, or 1-5.
 func (p Pool) Size() string {
 	switch {
 	case p.Replicas != nil:
@@ -69,7 +69,7 @@ func (p Pool) Size() string {
 	return "?"
 }
 
-// Nodes is the size with what is counted: 1 node, or 1-5 nodes.
+// Nodes is the size with its noun: 1 node, or 1-5 nodes.
 func (p Pool) Nodes() string {
 	if p.Replicas != nil {
 		return plain.Count(*p.Replicas, "node")
@@ -77,11 +77,11 @@ func (p Pool) Nodes() string {
 	return p.Size() + " nodes"
 }
 
-// place is a cluster's file before it is read.
+// place is the location of a cluster's file before the file is read.
 type place struct {
 	file, environment string
 	mgmt              *v1alpha1.ManagementCluster
-	// at is the layout of the management cluster for the cloud of the folder.
+	// at is the layout of the management cluster for the cloud of the folder
 	at layout.Layout
 }
 
@@ -126,7 +126,7 @@ func (r *Repo) Clusters() ([]Cluster, diag.Findings, error) {
 	return all, problems, nil
 }
 
-// Names are the names of all clusters, by their folders. It opens no file.
+// Names returns the names of all clusters, which are those of their folders. It opens no file.
 func (r *Repo) Names() []string {
 	places, err := r.places("")
 	if err != nil {
@@ -155,7 +155,7 @@ func (r *Repo) places(name string) ([]place, error) {
 	return all, nil
 }
 
-// placesIn does it for one cloud of a management cluster.
+// placesIn is places for one cloud of a management cluster.
 func (r *Repo) placesIn(m *v1alpha1.ManagementCluster, at layout.Layout, name string) ([]place, error) {
 	var all []place
 	environments, err := r.folders(at.Clusters())
@@ -230,8 +230,8 @@ func declaredIn(p place, src []byte, document int, node *yaml.Node) *declared {
 	return c
 }
 
-// flavourOf is the chart of a HelmRelease: of the HelmChart that its environment's clusters share, or one of its own. What comes from
-// elsewhere is called as it is there.
+// flavourOf returns the chart of a HelmRelease: of the HelmChart that the environment's clusters share, or its own
+// chart. A chart from another source is called by its name there.
 func flavourOf(environment string, node *yaml.Node) string {
 	ref := yamledit.Find(node, "spec", "chartRef")
 	if ref == nil {
@@ -248,10 +248,10 @@ func flavourOf(environment string, node *yaml.Node) string {
 type Place struct {
 	// File is slash-separated, from the top of the repo.
 	File string
-	// Environment and ManagementCluster are the folder's.
+	// Environment and ManagementCluster belong to the folder.
 	Environment       string
 	ManagementCluster *v1alpha1.ManagementCluster
-	// Layout is that of the management cluster for the cloud of the folder.
+	// Layout of the management cluster for the cloud of the folder.
 	Layout layout.Layout
 }
 
@@ -263,7 +263,7 @@ func (r *Repo) Judge(at Place, node *yaml.Node) (*Cluster, diag.Findings) {
 	}
 	c := declaredIn(place{at.File, at.Environment, at.ManagementCluster, at.Layout}, nil, 0, node)
 	if !slices.Contains(r.Flavours(), c.Flavour) {
-		return &c.Cluster, nil // that the chart is missing is for others to tell
+		return &c.Cluster, nil // other rules report a missing chart
 	}
 	ch, err := r.chart(c.Flavour)
 	if err == nil {
@@ -288,12 +288,12 @@ func poolOf(n *yaml.Node) Pool {
 	}
 }
 
-// value is the node of a value of the chart, or nil.
+// value returns the node of a value of the chart, or nil.
 func (c *declared) value(path ...any) *yaml.Node {
 	return yamledit.Find(c.node, append([]any{"spec", "values"}, path...)...)
 }
 
-// text is the value of a scalar; "" for another node.
+// text returns the value of a scalar; "" for another node.
 func text(n *yaml.Node) string { return yamledit.Text(n) }
 
 func number(n *yaml.Node) *int {
@@ -304,7 +304,8 @@ func number(n *yaml.Node) *int {
 	return &i
 }
 
-// Cluster returns the one called name, or environment/name where several are called so. The error gives the nearest right name.
+// Cluster returns the cluster with that name. If several have the name, it has to be environment/name. The error names
+// the most similar name.
 func (r *Repo) Cluster(name string) (*Cluster, error) {
 	c, err := r.find(name)
 	if err != nil {
@@ -366,12 +367,13 @@ func findingsOf(file string, err error) diag.Findings {
 	return diag.Findings{{Severity: diag.SeverityError, Rule: v1alpha1.RuleSyntax, File: file, Summary: err.Error(), Hint: diag.Hint(err)}}
 }
 
-// noCluster is the hint where no chart makes a cluster of a name. In a fleet that was adopted, clusters may be manifests, which no
-// command edits.
+// noCluster returns the hint for a name that no chart's cluster has. In an adopted fleet, clusters may be manifests,
+// which no command edits.
 func (r *Repo) noCluster() string {
 	for _, m := range r.Fleet.Spec.ManagementClusters {
 		if m.Path != "" {
-			return "commands change clusters of charts alone: to change one that is manifests, edit its file, which `fleetctl cluster list` names"
+			return "commands change only clusters that come from charts; to change a cluster of manifests, edit its file, " +
+				"which `fleetctl cluster list` names"
 		}
 	}
 	return "`fleetctl cluster add` makes one"

@@ -17,7 +17,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// change is one step of an edit: it takes the text of a cluster's file and gives it back changed. document is the HelmRelease.
+// change is one step of an edit. It returns the changed text of a cluster's file. document is the HelmRelease.
 type change func(src []byte, document int) ([]byte, error)
 
 func set(value any, path ...any) change {
@@ -37,11 +37,11 @@ func add(item *yaml.Node, path ...any) change {
 	return func(src []byte, document int) ([]byte, error) { return yamledit.Append(src, document, path, item) }
 }
 
-// values is the path of a value of the chart.
+// values returns the path of a value of the chart.
 func values(path ...any) []any { return append([]any{"spec", "values"}, path...) }
 
-// apply carries changes of a cluster's values out, in order, and judges the result by the chart's schema: a bad value is an error
-// with its line in the file as it would be. What the chart's templates say of it is for whoever makes the edit: see RendersCluster.
+// apply makes changes of a cluster's values in order, and judges the result by the chart's schema. An error about a bad
+// value has the line in the file as it would be. The caller also renders the chart's templates: see RendersCluster.
 func (r *Repo) apply(c *declared, summary string, changes ...change) (*Edit, error) {
 	e, after, err := r.rewrite(c, summary, changes...)
 	if err != nil {
@@ -61,14 +61,14 @@ func (r *Repo) apply(c *declared, summary string, changes ...change) (*Edit, err
 	return e, nil
 }
 
-// around makes changes that leave a cluster's values alone. Invalid values do not matter here: a cluster can be paused and removed whatever
-// its chart says about them.
+// around makes changes outside of a cluster's values. It does not judge the values: a cluster can be paused and removed
+// even if its values are invalid.
 func (r *Repo) around(c *declared, summary string, changes ...change) (*Edit, error) {
 	e, _, err := r.rewrite(c, summary, changes...)
 	return e, err
 }
 
-// rewrite carries changes of a cluster's file out, in order, and returns the cluster as it is then.
+// rewrite makes changes of a cluster's file in order, and returns the changed cluster.
 func (r *Repo) rewrite(c *declared, summary string, changes ...change) (*Edit, *declared, error) {
 	src := c.src
 	for _, change := range changes {
@@ -89,8 +89,8 @@ func (r *Repo) rewrite(c *declared, summary string, changes ...change) (*Edit, *
 // errNoCluster says that a change would leave no cluster in its file.
 var errNoCluster = errors.New("it would declare no cluster any more")
 
-// ScaleControlPlane gives a cluster so many control plane nodes. Errors: an unknown cluster, a flavour whose cloud runs the control
-// plane, a number that the chart refuses.
+// ScaleControlPlane sets the number of a cluster's control plane nodes. Errors: an unknown cluster, a flavour whose
+// cloud runs the control plane, a number that the chart refuses.
 func (r *Repo) ScaleControlPlane(name string, replicas int) (*Edit, error) {
 	c, err := r.find(name)
 	if err != nil {
@@ -108,7 +108,8 @@ func (r *Repo) ScaleControlPlane(name string, replicas int) (*Edit, error) {
 		set(replicas, values("controlPlane", "replicas")...))
 }
 
-// Pause keeps changes in Git from a cluster, or lets them through again. Its machines are still looked after by Cluster API.
+// Pause keeps changes in Git from reaching a cluster, or lets them through again. Cluster API still manages its
+// machines.
 func (r *Repo) Pause(name string, paused bool) (*Edit, error) {
 	c, err := r.find(name)
 	if err != nil {
@@ -142,7 +143,7 @@ func (o PoolOptions) check() error {
 	}
 	for _, s := range o.fields() {
 		if s.value < 0 {
-			return diag.Usage("give 0 or more", "--%s %d is no number of nodes", s.name, s.value)
+			return diag.Usage("give 0 or more", "--%s %d is not a number of nodes", s.name, s.value)
 		}
 	}
 	return nil
@@ -175,8 +176,8 @@ func (o PoolOptions) fields() []sizeField {
 	return all
 }
 
-// AddPool declares a new pool of a cluster. The very pool may be there already. Errors: an unknown cluster, a name that is taken, values
-// that the chart refuses.
+// AddPool declares a new pool of a cluster. It is no error if the same pool exists already. Errors: an unknown cluster,
+// a taken name, values that the chart refuses.
 func (r *Repo) AddPool(cluster, pool string, opts PoolOptions) (*Edit, error) {
 	if err := scaffold.CheckLabel("pool", pool, 63); err != nil {
 		return nil, err
@@ -207,7 +208,8 @@ func (r *Repo) AddPool(cluster, pool string, opts PoolOptions) (*Edit, error) {
 	return e, err
 }
 
-// autoscalerNote says so where the chart of a cluster could run an autoscaler and is not asked to: nothing would scale its pools.
+// autoscalerNote returns a note if the chart of a cluster could run an autoscaler, but the values do not enable it.
+// Then nothing would scale the cluster's pools.
 func (r *Repo) autoscalerNote(c *declared) []string {
 	ch, err := r.chart(c.Flavour)
 	if err != nil || ch.schema == nil || schemaAt(ch.schema, yamledit.Path{"autoscaler", "enabled"}) == nil ||
@@ -224,7 +226,7 @@ func sameValue(a, b *yaml.Node) bool {
 	return a.Decode(&x) == nil && b.Decode(&y) == nil && reflect.DeepEqual(x, y)
 }
 
-// poolNode is a pool as a person would write it: its name and size first.
+// poolNode writes a pool as a person would: its name and size first.
 func poolNode(name string, opts PoolOptions) (*yaml.Node, error) {
 	item := &yaml.Node{Kind: yaml.MappingNode}
 	field := func(key string, value any) error {
@@ -257,7 +259,7 @@ func poolNode(name string, opts PoolOptions) (*yaml.Node, error) {
 	return item, nil
 }
 
-// ScalePool changes the size of a pool: from a fixed one to limits and back, too.
+// ScalePool changes the size of a pool, also from a fixed size to limits and back.
 func (r *Repo) ScalePool(cluster, pool string, opts PoolOptions) (*Edit, error) {
 	if err := opts.check(); err != nil {
 		return nil, err
@@ -294,7 +296,7 @@ func (r *Repo) ScalePool(cluster, pool string, opts PoolOptions) (*Edit, error) 
 	return e, err
 }
 
-// RemovePool takes a pool out, and with it its nodes. Errors: an unknown cluster or pool, with the nearest right name.
+// RemovePool removes a pool and its nodes. Errors: an unknown cluster or pool, with the most similar name.
 func (r *Repo) RemovePool(cluster, pool string) (*Edit, error) {
 	c, i, err := r.findPool(cluster, pool)
 	if err != nil {
@@ -331,12 +333,12 @@ func (r *Repo) findPool(cluster, pool string) (*declared, int, error) {
 	return nil, 0, diag.Unknown("pool in cluster "+c.Name+" called", pool, names, "the cluster has no pools; `fleetctl pool add` declares one")
 }
 
-// pool is the index of the pool called name, or -1.
+// pool returns the index of the pool with that name, or -1.
 func (c *declared) pool(name string) int {
 	return slices.IndexFunc(c.Pools, func(p Pool) bool { return p.Name == name })
 }
 
-// managementCluster is the one called name, or the only one.
+// managementCluster returns the management cluster with that name. With an empty name it returns the only one.
 func (r *Repo) managementCluster(name string) (*v1alpha1.ManagementCluster, error) {
 	return r.Fleet.ManagementCluster(name)
 }

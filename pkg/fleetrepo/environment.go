@@ -26,14 +26,16 @@ type Environment struct {
 	// Channel that it follows.
 	Channel    string `json:"channel"`
 	Production bool   `json:"production"`
-	// Declared: fleet.yaml lists it. One that is only a folder is not applied by a new management cluster.
+	// Declared says that fleet.yaml lists the environment. A new management cluster does not apply an environment that
+	// is only a folder.
 	Declared bool `json:"declared"`
 }
 
 // EnvironmentNames are the names that fleet.yaml lists, in its order.
 func (r *Repo) EnvironmentNames() []string { return r.Fleet.EnvironmentNames() }
 
-// Environments lists those of fleet.yaml in its order, then folders that it does not list, with how many clusters each has.
+// Environments lists the environments of fleet.yaml in its order, then folders that fleet.yaml does not list. Each has
+// the number of its clusters.
 func (r *Repo) Environments() ([]Environment, error) {
 	places, err := r.places("")
 	if err != nil {
@@ -80,14 +82,15 @@ func unknownEnvironment(name string, known []string) error {
 
 // EnvironmentOptions are the settings of an environment.
 type EnvironmentOptions struct {
-	// Channel that it follows; "" leaves it as it is, which is main for a new one.
+	// Channel that the environment follows. "" leaves the channel as it is; for a new environment that is main.
 	Channel string
 	// Production says whether people depend on the environment. nil leaves it unchanged; for a new environment its name decides.
 	Production *bool
 }
 
-// AddEnvironment lists an environment in fleet.yaml and makes what every management cluster needs to apply its clusters. Files that
-// are there stay as they are. Errors: a bad name, an unknown channel, a production environment on a branch in a fleet with tags.
+// AddEnvironment lists an environment in fleet.yaml and adds the files with which every management cluster applies its
+// clusters. Existing files stay as they are. Errors: a bad name, an unknown channel, a production environment on a
+// branch in a fleet with tags.
 func (r *Repo) AddEnvironment(name string, opts EnvironmentOptions) (*Edit, error) {
 	e := &Edit{Summary: "Add environment " + name}
 	if slices.Contains(r.EnvironmentNames(), name) {
@@ -170,9 +173,10 @@ func (r *Repo) checkEnvironment(name string, opts EnvironmentOptions) error {
 	return nil
 }
 
-// applied makes the files with which a management cluster applies an environment, in each cloud in which it has it, and lets it follow the
-// environment's channel. released tells whether the channel has something to follow. If not, a new environment is not applied, and an
-// existing one keeps its source. move is the promotion that makes them, if one does.
+// applied makes the files with which a management cluster applies an environment, in each cloud of the environment, and
+// lets them follow the environment's channel. released tells whether the channel has a revision to follow. If not, a
+// new environment is not applied, and an existing one keeps its source. move is the promotion that makes the files, if
+// a promotion does.
 func (r *Repo) applied(e *Edit, m *v1alpha1.ManagementCluster, name string, released bool, move promotion) error {
 	for _, at := range r.layoutsIn(m, name) {
 		if err := r.appliedIn(e, m, at, name, released, move); err != nil {
@@ -216,8 +220,8 @@ func (r *Repo) appliedIn(
 	return nil
 }
 
-// appliesEnvironment is the text of what applies the folder of an environment in a cloud or, where there is no such file yet, that of the
-// file that applies the home's, made for the cloud. It is nil where there is neither.
+// appliesEnvironment returns the text of the Kustomization for the folder of an environment in a cloud. If the file
+// does not exist, it converts the file for the home's folder. It returns nil if neither file exists.
 func (r *Repo) appliesEnvironment(m *v1alpha1.ManagementCluster, at layout.Layout, name string) ([]byte, error) {
 	if file := at.ClustersFile(name); r.exists(file) {
 		src, err := r.read(file)
@@ -233,15 +237,15 @@ func (r *Repo) appliesEnvironment(m *v1alpha1.ManagementCluster, at layout.Layou
 	return like.Content, nil
 }
 
-// awaitsPromotion tells of a folder that Flux does not apply yet.
+// awaitsPromotion adds a note about a folder that Flux does not apply yet.
 func awaitsPromotion(dir, channel string) string {
 	return fmt.Sprintf("The tag that channel %s is at does not have %s: Flux applies that folder from the next `fleetctl promote` on.",
 		channel, dir)
 }
 
-// withEnvironment adds the files with which an existing management cluster applies an environment in a cloud, if they are missing. Without
-// them, a cluster in the environment would never be made. An environment of a channel of tags is applied from the first tag on that has its
-// folder.
+// withEnvironment adds the missing files with which an existing management cluster applies an environment in a cloud.
+// Without these files, Flux would never make a cluster of the environment. An environment of a channel of tags is
+// applied from the first tag that has its folder.
 func (r *Repo) withEnvironment(e *Edit, m *v1alpha1.ManagementCluster, at layout.Layout, name string) error {
 	if !r.exists(path.Join(m.Dir(), layout.FluxDir)) || r.exists(at.ClustersFile(name)) {
 		return nil
@@ -272,7 +276,8 @@ func (r *Repo) withEnvironment(e *Edit, m *v1alpha1.ManagementCluster, at layout
 	return r.listed(&e.Changes, path.Dir(file), path.Base(file), true)
 }
 
-// appliesAnyhow tells whether a Flux Kustomization that somebody has written for a management cluster applies a folder, or one above it.
+// appliesAnyhow tells whether somebody has written a Flux Kustomization for a management cluster that applies a folder,
+// or a folder above it.
 func (r *Repo) appliesAnyhow(m *v1alpha1.ManagementCluster, dir string) (bool, error) {
 	files, err := r.filesBelow(m.Dir())
 	if err != nil {
@@ -284,7 +289,7 @@ func (r *Repo) appliesAnyhow(m *v1alpha1.ManagementCluster, dir string) (bool, e
 		}
 		src, err := r.read(name)
 		if err != nil {
-			continue // what cannot be read is validate's to tell
+			continue // validate reports files that cannot be read
 		}
 		documents, err := yamledit.Parse(src)
 		if err != nil {
@@ -318,8 +323,8 @@ func (r *Repo) filesBelow(dir string) ([]string, error) {
 	return names, err
 }
 
-// followSource lets the Flux Kustomization of an environment follow another source. As long as nobody has changed the file it is made
-// anew; else the source and the patches that name it change, and nothing more.
+// followSource lets the Flux Kustomization of an environment follow another source. If nobody has changed the file,
+// followSource writes it anew. Otherwise it changes only the source, and the patches that name the source.
 func followSource(src []byte, at layout.Layout, name, source string) ([]byte, error) {
 	documents, err := yamledit.Parse(src)
 	if err != nil || len(documents) == 0 {
@@ -363,7 +368,7 @@ func followSource(src []byte, at layout.Layout, name, source string) ([]byte, er
 	return src, nil
 }
 
-// withoutSourcePatches takes those of patches out that name a source, and the list with the last one.
+// withoutSourcePatches removes the patches that name a source, and the list with its last patch.
 func withoutSourcePatches(src []byte, patches *yaml.Node) ([]byte, error) {
 	if patches == nil {
 		return src, nil

@@ -12,14 +12,14 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// Feature is an add-on of the platform, and who has it.
+// Feature is an add-on of the platform, with the environments and clusters that have it.
 type Feature struct {
 	Name string `json:"name"`
 	// Environments whose clusters all have it.
 	Environments []string `json:"environments"`
-	// Clusters that have it by themselves.
+	// Clusters that have the feature by themselves.
 	Clusters []string `json:"clusters"`
-	// ManagementClusters that have it themselves.
+	// ManagementClusters that have the feature themselves.
 	ManagementClusters []string `json:"managementClusters"`
 }
 
@@ -60,7 +60,7 @@ func (r *Repo) Features() ([]Feature, error) {
 	return all, nil
 }
 
-// onManagement is a management cluster as what has features.
+// onManagement is a management cluster as the target of a feature.
 func onManagement(m *v1alpha1.ManagementCluster) scaffold.FeatureTarget {
 	return scaffold.FeatureTarget{Layout: m.Layout(), Management: true}
 }
@@ -74,7 +74,7 @@ func (r *Repo) AddFeature(name string) (*Edit, error) {
 	e := &Edit{Summary: "Add feature " + name}
 	e.Changes.Write(scaffold.Missing(files, r.exists)...)
 	e.Notes = append(e.Notes,
-		fmt.Sprintf("Put its objects into %s/%s and name them under resources; `fleetctl feature enable %s` gives it to clusters.",
+		fmt.Sprintf("Put its objects into %s/%s and name them under resources; `fleetctl feature enable %s` enables it for clusters.",
 			layout.FeaturesDir, name, name))
 	return e, nil
 }
@@ -120,14 +120,14 @@ func (r *Repo) EnableFeature(name string, opts FeatureOptions) (*Edit, error) {
 	}
 	for _, name := range opts.Clusters {
 		if r.cannotApply(name) {
-			e.Notes = append(e.Notes, "An API server like that of cluster "+name+" takes nothing of it: its chart says so.")
+			e.Notes = append(e.Notes, "An API server like that of cluster "+name+" gets nothing of it: the chart says that it cannot run Flux.")
 		}
 	}
 	return e, nil
 }
 
-// checkTwice refuses a feature for environments some of whose clusters have it by themselves: two Flux objects would make the same of it
-// there.
+// checkTwice refuses to enable a feature for environments if some of their clusters have it by themselves: two Flux
+// objects would then apply the same objects there.
 func (r *Repo) checkTwice(name string, targets []scaffold.FeatureTarget) error {
 	places, err := r.places("")
 	if err != nil {
@@ -145,13 +145,13 @@ func (r *Repo) checkTwice(name string, targets []scaffold.FeatureTarget) error {
 	return nil
 }
 
-// runsFlux tells whether a cluster gets what every cluster of its environment has.
+// runsFlux tells whether a cluster gets the shared manifests of its environment.
 func (r *Repo) runsFlux(t scaffold.FeatureTarget) bool {
 	return r.exists(path.Join(t.Layout.Cluster(t.Environment, t.Cluster), layout.FluxFile))
 }
 
-// cannotApply tells whether the chart of a cluster says that its API server can run no Flux, and then takes nothing from another one
-// either.
+// cannotApply tells whether a cluster's chart says that its API server can run no Flux. Then no other Flux applies
+// anything to the cluster either.
 func (r *Repo) cannotApply(cluster string) bool {
 	c, err := r.find(cluster)
 	if err != nil {
@@ -198,7 +198,7 @@ func (r *Repo) DisableFeature(name string, opts FeatureOptions) (*Edit, error) {
 	}
 	if orphaned {
 		e.Notes = append(e.Notes,
-			"A feature of a single cluster stays on the cluster: its kubeconfig may be gone by then, and nothing must wait for it.")
+			"The objects of a single cluster's feature stay on the cluster: its kubeconfig may not exist any more, and nothing must wait for it.")
 	}
 	return e, nil
 }
@@ -232,7 +232,7 @@ func (r *Repo) thatHave(name string, targets []scaffold.FeatureTarget) []scaffol
 	return slices.DeleteFunc(slices.Clone(targets), func(t scaffold.FeatureTarget) bool { return !r.exists(t.FeatureFile(name)) })
 }
 
-// whose says who targets are: environments, and clusters by themselves.
+// whose describes the owners of targets: environments, and single clusters.
 func whose(targets []scaffold.FeatureTarget) string {
 	var environments, clusters []string
 	for _, t := range targets {
@@ -273,7 +273,7 @@ func (r *Repo) targets(name string, opts FeatureOptions) ([]scaffold.FeatureTarg
 	var all []scaffold.FeatureTarget
 	if opts.Management {
 		if len(opts.Clusters)+len(opts.Environments) > 0 {
-			return nil, "", diag.Usage("make two changes of it",
+			return nil, "", diag.Usage("make separate changes",
 				"a feature is enabled for management clusters, for environments or for clusters, not for several of these at once")
 		}
 		return r.managementTargets(opts.ManagementCluster)
@@ -289,7 +289,7 @@ func (r *Repo) targets(name string, opts FeatureOptions) ([]scaffold.FeatureTarg
 		return all, "cluster " + strings.Join(opts.Clusters, ", "), nil
 	}
 	if len(opts.Clusters) > 0 {
-		return nil, "", diag.Usage("make two changes of it", "a feature is enabled for environments or for clusters, not both at once")
+		return nil, "", diag.Usage("make separate changes", "a feature is enabled for environments or for clusters, not both at once")
 	}
 	environments, err := r.chosen(opts.Environments)
 	if err != nil {
@@ -303,7 +303,7 @@ func (r *Repo) targets(name string, opts FeatureOptions) ([]scaffold.FeatureTarg
 	return all, strings.Join(environments, ", "), nil
 }
 
-// managementTargets are management clusters as what has features: the one called name, or all.
+// managementTargets returns management clusters as targets of a feature: the one with that name, or all.
 func (r *Repo) managementTargets(name string) ([]scaffold.FeatureTarget, string, error) {
 	var all []scaffold.FeatureTarget
 	var names []string
@@ -320,7 +320,7 @@ func (r *Repo) managementTargets(name string) ([]scaffold.FeatureTarget, string,
 	return all, "management cluster " + strings.Join(names, ", "), nil
 }
 
-// target is the cluster as what has features.
+// target returns the cluster as a target of a feature.
 func (p place) target() scaffold.FeatureTarget {
 	return scaffold.FeatureTarget{Layout: p.at, Environment: p.environment, Cluster: path.Base(path.Dir(p.file))}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// AddFeatureChart makes a feature of a Helm chart. A feature of that chart may be there already: then it gets the version. Errors: a bad
-// name, an address or a version that is none, another feature of that name, and values for one that is there.
+// AddFeatureChart adds a feature from a Helm chart. If the feature of that chart exists already, it gets the version.
+// Errors: a bad name, an invalid address or version, another feature of that name, and values for an existing feature.
 func (r *Repo) AddFeatureChart(name string, c scaffold.FeatureChart) (*Edit, error) {
 	files, err := scaffold.FeatureChartFiles(name, c)
 	if err != nil {
@@ -52,7 +52,8 @@ func valuesForAll(name string) string {
 	return path.Join(layout.FeaturesDir, name, "namespaced", "values.yaml")
 }
 
-// moveFeatureChart gives a feature that is there the version of its chart; files are what a new feature of it would be made of.
+// moveFeatureChart changes an existing feature to another version of its chart. files are the files of a new feature
+// with that version.
 func (r *Repo) moveFeatureChart(name string, c scaffold.FeatureChart, files []manifest.File) (*Edit, error) {
 	e := &Edit{Summary: fmt.Sprintf("Move feature %s to version %s of its chart", name, c.Version)}
 	dir := path.Dir(valuesForAll(name))
@@ -74,7 +75,7 @@ func (r *Repo) moveFeatureChart(name string, c scaffold.FeatureChart, files []ma
 			}
 			if fieldOf(there, version) == "" || fieldOf(there, yamledit.Path{"spec", "ref", "digest"}) != "" ||
 				fieldOf(there, yamledit.Path{"spec", "ref", "semver"}) != "" {
-				return nil, diag.Errorf("change it there in an editor", "%s says in its own way which version is installed", path.Join(dir, file))
+				return nil, diag.Errorf("change it there in an editor", "%s does not have the version where fleetctl writes it", path.Join(dir, file))
 			}
 			if there, err = yamledit.Set(there, 0, version, fieldOf(made, version)); err != nil {
 				return nil, diag.Wrap("change "+path.Join(dir, file), err, "write the version there in an editor: "+c.Version)
@@ -88,7 +89,7 @@ func (r *Repo) moveFeatureChart(name string, c scaffold.FeatureChart, files []ma
 	}
 	if len(c.Values) > 0 && !bytes.Equal(there, made) {
 		return nil, diag.Usage("change them in "+valuesForAll(name)+", or for an environment with `fleetctl feature values "+name+"`",
-			"feature %s is there already, and has other values", name)
+			"feature %s exists already, and has other values", name)
 	}
 	return e, r.noteUnlocked(e, name, files)
 }

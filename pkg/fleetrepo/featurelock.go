@@ -12,8 +12,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
-// FeatureCharts are the charts of the repo's features, by name and without digests. A feature whose version is a range, or that consists of
-// manifests, has none that could be locked.
+// FeatureCharts returns the charts of the repo's features, by name and without digests. It leaves out features whose
+// version is a range, and features that consist of manifests, because they have no chart to lock.
 func (r *Repo) FeatureCharts() ([]v1alpha1.LockedFeature, error) {
 	names, err := r.folders(layout.FeaturesDir)
 	if err != nil {
@@ -46,8 +46,8 @@ func FeatureChartFiles(name string) (source, release string) {
 	return path.Join(dir, "source.yaml"), path.Join(dir, "release.yaml")
 }
 
-// ChartOfFeature is the chart of a feature, of whose files source and release are the content. ok is false where they name no chart, or not
-// the one version of it.
+// ChartOfFeature returns the chart of a feature from the content of its files source and release. ok is false if they
+// do not name exactly one version of a chart.
 func ChartOfFeature(name string, source, release []byte) (_ v1alpha1.LockedFeature, ok bool) {
 	f := v1alpha1.LockedFeature{Name: name, Chart: strings.TrimSuffix(fieldOf(source, yamledit.Path{"spec", "url"}), "/")}
 	switch fieldOf(source, yamledit.Path{"kind"}) {
@@ -61,7 +61,7 @@ func ChartOfFeature(name string, source, release []byte) (_ v1alpha1.LockedFeatu
 	return f, one && !strings.HasSuffix(f.Chart, "/") && !strings.Contains(f.Chart+f.Version, "${")
 }
 
-// lockedFeatures are the entries of old for the charts that features have now; without those of removed features.
+// lockedFeatures returns the entries of old for the present charts of features, without those of removed features.
 func (r *Repo) lockedFeatures(old *v1alpha1.Lock) ([]v1alpha1.LockedFeature, error) {
 	charts, err := r.FeatureCharts()
 	if err != nil {
@@ -76,7 +76,7 @@ func (r *Repo) lockedFeatures(old *v1alpha1.Lock) ([]v1alpha1.LockedFeature, err
 	return out, nil
 }
 
-// unlockFeature takes the chart of a feature out of fleet.lock.
+// unlockFeature removes the chart of a feature from fleet.lock.
 func (r *Repo) unlockFeature(e *Edit, name string) error {
 	lock, err := r.readLock()
 	if err != nil {

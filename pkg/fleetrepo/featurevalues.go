@@ -55,8 +55,8 @@ func (r *Repo) SetFeatureValues(name string, opts FeatureOptions, set []Assignme
 	return e, nil
 }
 
-// valuesOfFeature are the files of scaffold.FeatureValues that there are for a feature. A file of their name with something else in it is
-// none.
+// valuesOfFeature returns the existing files of scaffold.FeatureValues for a feature. It leaves out a file with such a
+// name and other content.
 func (r *Repo) valuesOfFeature(name string) ([]string, error) {
 	targets, err := r.everyTarget()
 	if err != nil {

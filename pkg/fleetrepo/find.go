@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// FindAny is Find for who can work without a fleet.yaml as well: then it is the top of the Git repository that dir is in, or dir itself.
-// declared says that there is a fleet.yaml.
+// FindAny is Find for callers that can work without a fleet.yaml. Without one it returns the top of the Git repository
+// with dir, or dir itself. declared tells whether fleet.yaml exists.
 func FindAny(dir string) (top string, declared bool, err error) {
 	top, err = Find(dir)
 	if err == nil {
@@ -34,8 +34,8 @@ func FindAny(dir string) (top string, declared bool, err error) {
 	return start, false, nil
 }
 
-// mostUnversioned is how many files and folders there may be in one that is in no Git repository: it may be anything, such as somebody's
-// home.
+// mostUnversioned bounds the files and folders in a folder outside of any Git repository, which may be a user's whole
+// home folder.
 const mostUnversioned = 5000
 
 func isTooMuch(dir string) bool {

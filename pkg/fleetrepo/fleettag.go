@@ -18,16 +18,16 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// fleetMarks are, by the provider of a flavour's cloud, the field of a chart's values that marks what the cloud makes, and the key of the
-// fleet's identity in it.
+// fleetMarks are, by the provider of a flavour's cloud, the field of a chart's values that tags cloud resources, and
+// the key of the fleet's identity in this field.
 var fleetMarks = map[string]struct{ field, key string }{
 	"aws":     {"tags", v1alpha1.FleetTag},
 	"vsphere": {"vmxKeys", v1alpha1.FleetKey},
 }
 
-// tagFleet gives the values of a new cluster the mark that proves in the cloud whose it is, where its flavour's cloud and its chart take
-// such a mark and the fleet has an identity. A mark that the user has set stays. A cluster that the repo already has without one stays
-// without: it is the same cluster, not a new one.
+// tagFleet adds the tag that proves in the cloud which fleet a new cluster belongs to. It does so if the flavour's
+// cloud and chart support such a tag, and the fleet has an identity. A tag that the user has set stays. If the repo
+// already has the same cluster without a tag, it stays without.
 func (r *Repo) tagFleet(ch *chart, file string, values map[string]any) error {
 	mark, takes := fleetMarks[providerOf(ch.flavour)]
 	if fields, _ := ch.schema["properties"].(map[string]any); !takes || fields[mark.field] == nil { // a repo may have an older chart
@@ -55,7 +55,7 @@ func (r *Repo) tagFleet(ch *chart, file string, values map[string]any) error {
 	return nil
 }
 
-// FleetTag is a place in the fleet repo that tells a cloud which fleet a cluster is of.
+// FleetTag is a place in the fleet repo that tells a cloud which fleet a cluster belongs to.
 type FleetTag struct {
 	File   string
 	Line   int
@@ -76,8 +76,8 @@ func (r *Repo) FleetTags() ([]FleetTag, error) {
 	return slices.Compact(all), err
 }
 
-// eachDeclaration calls seen with each document in the folders of clusters, of files in which there is what is looked for. What cannot be
-// read is left out.
+// eachDeclaration calls seen for each document in the folders of clusters, in files that contain the searched text. It
+// leaves out files that cannot be read.
 func (r *Repo) eachDeclaration(has func(src []byte) bool, seen func(file string, document *yaml.Node)) error {
 	for _, l := range r.layouts() {
 		if err := r.eachDocument(l.Clusters(), has, seen); err != nil {

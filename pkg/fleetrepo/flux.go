@@ -18,17 +18,19 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// What a chart says, in its annotations, of the clusters that it makes.
+// The annotations by which a chart describes its clusters.
 const (
-	// fluxAnnotation is none where their API server cannot run Flux.
+	// fluxAnnotation is "none" if the clusters' API server cannot run Flux.
 	fluxAnnotation = "fleetctl.dev/flux"
-	// CNIAnnotation says that they come up without a network: it names theirs, a folder of addons/cni, or is CNIRequired.
+	// CNIAnnotation says that the clusters come up without a network. It names their network, a folder of addons/cni,
+	// or is CNIRequired.
 	CNIAnnotation = "fleetctl.dev/cni"
-	// CNIRequired leaves open which network they get: the only one there is, or one that is asked for.
+	// CNIRequired leaves the network open: the only network of the repo, or the one that the user names.
 	CNIRequired = "required"
 )
 
-// fluxFor decides how a new cluster runs Flux, and with which network: as the options ask, else as its chart needs and the repo can.
+// fluxFor decides how a new cluster runs Flux, and with which network: as the options say, otherwise as its chart needs
+// and the repo can.
 func (r *Repo) fluxFor(
 	opts AddOptions, ch *chart, mgmt *v1alpha1.ManagementCluster, at layout.Layout, e *Edit,
 ) (scaffold.ClusterOptions, error) {
@@ -79,8 +81,8 @@ func (r *Repo) fluxFor(
 	return out, err
 }
 
-// mayRead tells whether the clusters of an environment get what they read the fleet repo with, with the changes made: credentials, unless
-// it asks for none.
+// mayRead tells whether the clusters of an environment, with the changes, get credentials to read the fleet repo, or
+// need none.
 func (r *Repo) mayRead(cs *manifest.ChangeSet, at layout.Layout, environment string) (bool, error) {
 	credentials := at.Credentials(environment)
 	if r.exists(credentials) || slices.ContainsFunc(cs.Files(), func(f manifest.File) bool { return f.Path == credentials }) {
@@ -149,13 +151,13 @@ func (r *Repo) SetFlux(name string, mode scaffold.FluxMode, cni string) (*Edit, 
 		return nil, err
 	}
 	if there != nil && declared.Flux != scaffold.FluxOwn && !bytes.Contains(there, []byte(scaffold.FluxLabel+": apps")) {
-		e.Notes = append(e.Notes, "The Flux on cluster "+c.Name+" stays there and goes on: `flux uninstall` takes it off.")
+		e.Notes = append(e.Notes, "The Flux on cluster "+c.Name+" stays there and keeps running: `flux uninstall` removes it.")
 	}
 	return e, r.enlist(&e.Changes, path.Dir(dir), file, declared.Flux != scaffold.FluxNone)
 }
 
-// sourceDir is the folder with the source that the clusters of an environment follow; "" if it is with the environment's files. released
-// tells whether the environment's channel has something to follow.
+// sourceDir is the folder with the source that the clusters of an environment follow; "" if the source is in the
+// environment's folder. released tells whether the environment's channel has a revision to follow.
 func (r *Repo) sourceDir(m *v1alpha1.ManagementCluster, environment string, released bool) string {
 	c := r.followed(m, environment, released)
 	if c.Name == v1alpha1.MainChannel {
@@ -193,8 +195,9 @@ func (r *Repo) isReleased(m *v1alpha1.ManagementCluster, environment string) boo
 	return !c.IsTag() || r.exists(m.Layout().SourceFile(c.Name))
 }
 
-// fluxFollows lets the Flux of an environment's clusters follow the environment's channel. What somebody has changed in a flux.yaml stays
-// there; where that is in the way, nothing is changed at all: the cluster would be left without a source.
+// fluxFollows lets the Flux of an environment's clusters follow the environment's channel. Changes that somebody has
+// made in a flux.yaml stay. If they are in the way, fluxFollows changes nothing at all, because the cluster would be
+// left without a source.
 func (r *Repo) fluxFollows(e *Edit, m *v1alpha1.ManagementCluster, at layout.Layout, environment string, released bool) error {
 	if _, err := r.environmentFlux(&e.Changes, m, at, environment, released); err != nil {
 		return err
@@ -221,7 +224,8 @@ func (r *Repo) fluxFollows(e *Edit, m *v1alpha1.ManagementCluster, at layout.Lay
 	return nil
 }
 
-// fluxFileFor is a cluster's flux.yaml as it is to be now, with the folder of its source: what somebody has changed in it stays.
+// fluxFileFor returns a cluster's flux.yaml for its present settings, with the folder of its source. Changes that
+// somebody has made in it stay.
 func (r *Repo) fluxFileFor(at layout.Layout, source, environment, name, file string, there []byte) ([]byte, error) {
 	o := fluxOptions(at, environment, name, there)
 	o.SourceDir = source
@@ -232,8 +236,8 @@ func (r *Repo) fluxFileFor(at layout.Layout, source, environment, name, file str
 	return r.keepLines(at, environment, name, file, there, wanted)
 }
 
-// keepLines merges a new flux.yaml into the one in the repo. The base is the file as fleetctl would have written it before, so that the
-// lines that a person has changed stay. Where both are about the same lines the error names them.
+// keepLines merges a new flux.yaml into the one in the repo. The base of the merge is the file that fleetctl would have
+// written before, so lines that a person has changed stay. If both sides change the same lines, the error names them.
 func (r *Repo) keepLines(at layout.Layout, environment, name, file string, there, wanted []byte) ([]byte, error) {
 	before, err := fluxFile(fluxOptions(at, environment, name, there))
 	if err != nil {
@@ -247,9 +251,9 @@ func (r *Repo) keepLines(at layout.Layout, environment, name, file string, there
 	if conflicts := manifest.Conflicts(before, there, wanted); len(conflicts) > 0 {
 		line = conflicts[0].Line
 	}
-	return nil, diag.Errorf("take your lines out, run it again, and put them back; or delete the file, and `fleetctl cluster flux "+name+
+	return nil, diag.Errorf("remove your lines, run it again, and add them again; or delete the file, and `fleetctl cluster flux "+name+
 		"` writes it anew",
-		"%s:%d: lines of yours are where it has to change", file, line)
+		"%s:%d: you have changed lines that fleetctl has to change", file, line)
 }
 
 // fluxOptions are the options with which a cluster's flux.yaml was made, as far as its objects tell them.
@@ -257,7 +261,7 @@ func fluxOptions(at layout.Layout, environment, name string, there []byte) scaff
 	o := scaffold.ClusterOptions{Layout: at, Environment: environment, Name: name, Flavour: "any", Flux: scaffold.FluxOwn}
 	documents, err := yamledit.Parse(there)
 	if err != nil {
-		return o // it is somebody's own
+		return o // the team has written the object itself
 	}
 	for _, d := range documents {
 		switch text(yamledit.Find(d, "metadata", "labels", scaffold.FluxLabel)) {
@@ -315,8 +319,8 @@ func (r *Repo) environmentFlux(
 	return true, r.copyCredentials(cs, m, at, environment)
 }
 
-// copyCredentials gives an environment in a cloud the encrypted credentials of another one of the same management cluster: they read the
-// same repo.
+// copyCredentials copies the encrypted credentials of another environment of the same management cluster to an
+// environment in a cloud, because both read the same repo.
 func (r *Repo) copyCredentials(cs *manifest.ChangeSet, m *v1alpha1.ManagementCluster, at layout.Layout, environment string) error {
 	if r.presentWith(cs)(at.Credentials(environment)) {
 		return nil

@@ -107,8 +107,9 @@ func (r *Repo) entry(dir, name string) string {
 	return name
 }
 
-// WireFolders lets Flux apply the folders of the named environments (all if none is named) and of their clusters. Environments of an older
-// fleetctl and clusters that a person has written need this. Files that are there stay as they are. Errors: an unknown environment.
+// WireFolders lets Flux apply the folders of the named environments (all if none is named) and of their clusters.
+// Environments of an older fleetctl and clusters that a person has written need this. Existing files stay as they are.
+// Error: an unknown environment.
 func (r *Repo) WireFolders(given []string) (*Edit, error) {
 	environments, err := r.chosen(given)
 	if err != nil {
@@ -127,7 +128,7 @@ func (r *Repo) WireFolders(given []string) (*Edit, error) {
 	return e, nil
 }
 
-// wire does it for an environment of a management cluster, in one cloud.
+// wire is WireFolders for one environment of a management cluster in one cloud.
 func (r *Repo) wire(e *Edit, at layout.Layout, environment string) error {
 	names, err := r.folders(at.Environment(environment))
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
-// HandedOver is the run by which a management cluster hands a cluster to one that it has made.
+// HandedOver describes the run in which a management cluster hands a cluster to one that it has made.
 type HandedOver struct {
 	At time.Time
-	// By is who ran it, and where; Version that of fleetctl.
+	// By says who ran it, and where. Version is the version of fleetctl.
 	By, Version string
 }
 
@@ -77,7 +77,7 @@ func (r *Repo) begun(m *Master, parent *v1alpha1.ManagementCluster) error {
 	}
 	entries, err := begunEntries(src)
 	if err != nil {
-		return diag.Wrap("read "+name, err, "mend it in an editor: it says what "+m.Name+" may have taken over already")
+		return diag.Wrap("read "+name, err, "correct it in an editor: it says which clusters "+m.Name+" may have taken over already")
 	}
 	for _, entry := range entries {
 		i := slices.IndexFunc(m.Clusters, func(c ClusterName) bool { return c.String() == entry.Cluster })
@@ -90,9 +90,9 @@ func (r *Repo) begun(m *Master, parent *v1alpha1.ManagementCluster) error {
 	return nil
 }
 
-// BeginHandOver notes in the folder of the management cluster that made another one which clusters a run is about to hand to that. It is
-// to be where Flux reads it before the first of them changes hands: a machine that knows only Git then sees that they may have done so.
-// Transfer takes the note away.
+// BeginHandOver notes, in the folder of the management cluster that made another one, which clusters a run is about to
+// hand to the other one. Flux has to read the note before the first of these clusters is handed over. Then a machine
+// that knows only Git sees that the hand-over may have happened. Transfer removes the note.
 func (r *Repo) BeginHandOver(m *Master, run *HandedOver) (*Edit, error) {
 	parent, err := r.managementCluster(m.Parent)
 	if err != nil {
@@ -108,7 +108,7 @@ func (r *Repo) BeginHandOver(m *Master, run *HandedOver) (*Edit, error) {
 	}
 	entries, err := begunEntries(src)
 	if err != nil {
-		return nil, diag.Wrap("change "+name, err, "mend it in an editor, or delete it")
+		return nil, diag.Wrap("change "+name, err, "correct it in an editor, or delete it")
 	}
 	e := &Edit{Summary: "Begin to hand over to " + m.Name, AsWanted: name + " says so"}
 	for _, c := range m.Clusters {
@@ -120,7 +120,7 @@ func (r *Repo) BeginHandOver(m *Master, run *HandedOver) (*Edit, error) {
 			return nil, err
 		}
 		if src, err = yamledit.Append(src, 0, yamledit.Path{handingOverList}, item); err != nil {
-			return nil, diag.Wrap("change "+name, err, "mend it in an editor, or delete it")
+			return nil, diag.Wrap("change "+name, err, "correct it in an editor, or delete it")
 		}
 	}
 	e.Changes.Write(manifest.File{Path: name, Content: src})
@@ -148,8 +148,8 @@ func (r *Repo) NoteEnded(name, uid string, run *HandedOver) (*Edit, error) {
 	return e, nil
 }
 
-// record writes the hand-over of a cluster into the folder of the management cluster that handed it over: the cluster, the time, and the
-// run. It is begun no longer.
+// record writes the hand-over of a cluster into the folder of the management cluster that handed it over: the cluster,
+// the time, and the run. It removes the cluster's note of a begun hand-over.
 func (r *Repo) record(e *Edit, c *declared, to *v1alpha1.ManagementCluster, run *HandedOver) error {
 	if run == nil || to.Parent != c.mgmt.Name {
 		return nil
@@ -167,7 +167,7 @@ func (r *Repo) record(e *Edit, c *declared, to *v1alpha1.ManagementCluster, run 
 	if err != nil {
 		return err
 	}
-	const mend = "mend it in an editor, or delete it"
+	const mend = "correct it in an editor, or delete it"
 	if src, err = yamledit.Append(src, 0, yamledit.Path{handedOverList}, item); err != nil {
 		return diag.Wrap("change "+name, err, mend)
 	}

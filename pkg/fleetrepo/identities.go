@@ -17,29 +17,29 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// Identity is an object by which clusters get into a cloud, as the configuration of a management cluster has it.
+// Identity is an object by which clusters get access to a cloud, as a management cluster's configuration declares it.
 type Identity struct {
 	Name string `json:"name"`
-	// Provider whose identity it is: aws, azure, openstack or vsphere.
+	// Provider of the identity: aws, azure, openstack or vsphere.
 	Provider string `json:"provider"`
 	Kind     string `json:"kind"`
-	// Namespace of the object, where its kind has one.
+	// Namespace of the object, if its kind is namespaced.
 	Namespace         string `json:"namespace,omitempty"`
 	ManagementCluster string `json:"managementCluster"`
-	// Admits says whose clusters may use it, in words.
+	// Admits says in words whose clusters may use the identity.
 	Admits string `json:"admits"`
-	// File that declares it, and Line in it, from 1.
+	// File that declares the identity, and Line in it, from 1.
 	File string `json:"file"`
 	Line int    `json:"line"`
 
-	// alone says that its file has nothing else in it.
+	// alone says that the file has no other object.
 	alone bool
-	// secret that a provider deletes with it.
+	// secret is a Secret that the provider deletes together with the identity.
 	secret string
 }
 
-// Identities lists those in the folders of the management clusters' own configuration, sorted by management cluster and file. A file that
-// is no YAML has none: `fleetctl validate` says what is wrong with it.
+// Identities lists the identities in the management clusters' own configuration, sorted by management cluster and file.
+// It skips files that are not YAML: `fleetctl validate` reports them.
 func (r *Repo) Identities() ([]Identity, error) {
 	all := []Identity{}
 	for i := range r.Fleet.Spec.ManagementClusters {
@@ -65,7 +65,7 @@ func (r *Repo) Identities() ([]Identity, error) {
 	return all, nil
 }
 
-// IdentityNames are the names of Identities; none where they cannot be read.
+// IdentityNames returns the names of Identities; none if they cannot be read.
 func (r *Repo) IdentityNames() []string {
 	all, _ := r.Identities()
 	var names []string
@@ -105,8 +105,9 @@ func (r *Repo) identitiesIn(file string) ([]Identity, error) {
 	return found, nil
 }
 
-// admits says in words whose clusters may use an identity. The rules are its provider's: AWS, Azure and vSphere admit none without
-// allowedNamespaces and all by an empty one; OpenStack admits all without namespaceSelector.
+// admits says in words whose clusters may use an identity. Each provider has its own rules: AWS, Azure and vSphere
+// admit no namespace without allowedNamespaces, and every namespace with an empty one. OpenStack admits every namespace
+// without namespaceSelector.
 func admits(identity *yaml.Node) string {
 	field, absent := "allowedNamespaces", "no cluster"
 	if text(yamledit.Find(identity, "kind")) == "OpenStackClusterIdentity" {
@@ -146,9 +147,10 @@ func admits(identity *yaml.Node) string {
 	return strings.Join(parts, "; ")
 }
 
-// RemoveIdentity takes an identity out of the configuration of its management cluster. cluster and provider choose among several of one
-// name; "" is any. Whether a cluster still refers to it is the judgement of every edit. Errors: an unknown identity, several of the name, a
-// file with something else in it.
+// RemoveIdentity removes an identity from the configuration of its management cluster. cluster and provider choose
+// among several identities of one name; "" is any. It does not check whether a cluster still refers to the identity,
+// because every edit is judged for that. Errors: an unknown identity, several identities of the name, a file with other
+// objects.
 func (r *Repo) RemoveIdentity(cluster, provider, name string) (*Edit, error) {
 	var m *v1alpha1.ManagementCluster
 	var err error
@@ -182,7 +184,7 @@ func (r *Repo) RemoveIdentity(cluster, provider, name string) (*Edit, error) {
 	}
 	identity := &found[0]
 	if !identity.alone {
-		return nil, diag.Errorf("take it out in an editor", "%s:%d: identity %s is in a file with other objects",
+		return nil, diag.Errorf("remove it in an editor", "%s:%d: identity %s is in a file with other objects",
 			identity.File, identity.Line, name)
 	}
 	if m, err = r.managementCluster(identity.ManagementCluster); err != nil {
@@ -200,7 +202,7 @@ func (r *Repo) RemoveIdentity(cluster, provider, name string) (*Edit, error) {
 	return e, r.enlist(&e.Changes, m.Layout().Management(), identity.File, false)
 }
 
-// identityNamespaceFile is the file that AddIdentity wrote for the namespace of an identity.
+// identityNamespaceFile is the file that AddIdentity writes for the namespace of an identity.
 func identityNamespaceFile(m *v1alpha1.ManagementCluster, identity *Identity) string {
 	return scaffold.IdentityNamespaceFile(scaffold.IdentityOptions{
 		Management:      m.Layout().Management(),

@@ -15,8 +15,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// IdentityFile holds the identity of the fleet, at the top of its repo. Names collide and remotes move: by this a management cluster
-// knows the fleet that it belongs to. It is a file of its own and not in fleet.yaml, which people write and copy.
+// IdentityFile holds the identity of the fleet, at the top of its repo. A management cluster recognizes its fleet by
+// this identity, because names may be equal and remotes may move. The identity has its own file, because people write
+// and copy fleet.yaml.
 const IdentityFile = "fleet.id"
 
 const identityHead = `# The identity of this fleet, made once by "fleetctl init": its management clusters know it. It stays the same wherever this repository moves.
@@ -28,10 +29,10 @@ var validIdentity = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{1
 // ValidIdentity tells whether id can be the identity of a fleet.
 func ValidIdentity(id string) bool { return validIdentity.MatchString(id) }
 
-// IdentityContent is the IdentityFile of a fleet.
+// IdentityContent returns the content of a fleet's IdentityFile.
 func IdentityContent(id string) []byte { return []byte(identityHead + id + "\n") }
 
-// maxIdentityFile bounds what is read of a file that a stranger may have written.
+// maxIdentityFile bounds how much is read of a file that a stranger may have written.
 const maxIdentityFile = 4 << 10
 
 // ReadIdentity returns the identity of the fleet whose repo is at root; "" if it has none yet.
@@ -42,7 +43,7 @@ func ReadIdentity(root string) (string, error) {
 		return "", nil
 	}
 	wrong := func(what string) error {
-		return diag.Errorf("bring the file back as it was committed; a copy that is to be a fleet of its own is to be without it", "%s %s", path,
+		return diag.Errorf("restore the committed file; delete it in a copy that is to become a separate fleet", "%s %s", path,
 			what)
 	}
 	switch {

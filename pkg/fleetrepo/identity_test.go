@@ -35,7 +35,7 @@ func TestIdentity(t *testing.T) {
 			case tc.err == "" && (err != nil || got != tc.want):
 				t.Errorf("got %q, %v", got, err)
 			case tc.err != "" && (err == nil || got != "" || !strings.Contains(err.Error(), tc.err) ||
-				!strings.Contains(diag.Hint(err), "without it")):
+				!strings.Contains(diag.Hint(err), "delete it")):
 				t.Errorf("got %q, %v (%s); want an error with %q", got, err, diag.Hint(err), tc.err)
 			}
 		})

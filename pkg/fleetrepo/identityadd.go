@@ -11,9 +11,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// AddIdentity writes an object by which clusters get their credentials into the configuration of a management cluster; "" is the only one
-// that has the identity's provider. Errors: a management cluster without that provider, an unknown environment, a file that is there with
-// something else.
+// AddIdentity writes an object by which clusters get credentials into the configuration of a management cluster. ""
+// means the only management cluster that has the identity's provider. Errors: a management cluster without that
+// provider, an unknown environment, an existing file with other content.
 func (r *Repo) AddIdentity(cluster string, o scaffold.IdentityOptions) (*Edit, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func (r *Repo) AddIdentity(cluster string, o scaffold.IdentityOptions) (*Edit, e
 	}
 	e := &Edit{
 		Summary:  fmt.Sprintf("Add identity %s of %s to management cluster %s", o.Name, o.Provider, m.Name),
-		AsWanted: fmt.Sprintf("identity %s is there", o.Name),
+		AsWanted: fmt.Sprintf("identity %s exists", o.Name),
 	}
 	if r.exists(file.Path) {
 		there, err := r.read(file.Path)
@@ -42,7 +42,7 @@ func (r *Repo) AddIdentity(cluster string, o scaffold.IdentityOptions) (*Edit, e
 			return nil, err
 		}
 		if !bytes.Equal(there, file.Content) {
-			return nil, diag.Errorf("edit it, or `fleetctl identity remove "+o.Name+"` first", "%s is there, and is another identity", file.Path)
+			return nil, diag.Errorf("edit it, or `fleetctl identity remove "+o.Name+"` first", "%s exists, and is another identity", file.Path)
 		}
 	}
 	files := []manifest.File{file}
@@ -62,14 +62,14 @@ func (r *Repo) AddIdentity(cluster string, o scaffold.IdentityOptions) (*Edit, e
 		}
 	}
 	if o.Provider == scaffold.IdentityVSphere {
-		e.Notes = append(e.Notes, "The Secret "+o.SecretName+" has to be in the provider's namespace before.")
+		e.Notes = append(e.Notes, "The Secret "+o.SecretName+" has to exist in the provider's namespace first.")
 	}
 	e.Notes = append(e.Notes, "A cluster uses it with "+identityFlags(o)+".")
 	return e, nil
 }
 
-// identityFlags are what `fleetctl cluster add` takes for a cluster of the provider's kubeadm flavour that uses the identity. Azure's
-// identities are in a namespace, which has to be said: the chart takes the cluster's own.
+// identityFlags returns the flags of `fleetctl cluster add` for a cluster of the provider's kubeadm flavour that uses
+// the identity. Azure needs the identity's namespace, because the chart would otherwise take the cluster's own.
 func identityFlags(o scaffold.IdentityOptions) string {
 	flags := "--set identity.name=" + o.Name
 	if o.Provider == scaffold.IdentityAzure {
@@ -78,8 +78,8 @@ func identityFlags(o scaffold.IdentityOptions) string {
 	return flags
 }
 
-// declaresNamespace tells whether a file below the folder dir declares a namespace. What is no YAML declares none: who renders it says what
-// is wrong.
+// declaresNamespace tells whether a file below the folder dir declares a namespace. It skips files that are not YAML,
+// because rendering reports them.
 func (r *Repo) declaresNamespace(dir, name string) (bool, error) {
 	files, err := r.filesBelow(dir)
 	if err != nil {

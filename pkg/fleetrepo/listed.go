@@ -17,7 +17,8 @@ import (
 // A folder without a kustomization.yaml is applied whole. If a person has written a kustomization.yaml, Flux applies only its resources: a
 // file that a command adds to the folder would never be applied.
 
-// kustomizationIn is the path of a folder's kustomization.yaml, which may have any name that kustomize accepts; "" if there is none.
+// kustomizationIn returns the path of a folder's kustomization.yaml, which may have any name that kustomize accepts; ""
+// if there is none.
 func (r *Repo) kustomizationIn(dir string) string {
 	for _, name := range layout.KustomizationNames() {
 		if file := path.Join(dir, name); r.exists(file) {
@@ -27,8 +28,9 @@ func (r *Repo) kustomizationIn(dir string) string {
 	return ""
 }
 
-// enlist adds a file to the resources of the kustomization.yaml that decides whether it is applied: the nearest one from its folder up to
-// root, which is what Flux applies. want is whether it is to be there; not to be takes it out.
+// enlist adds a file to the resources of the kustomization.yaml that decides whether Flux applies the file. This is the
+// nearest one between the file's folder and root, the folder that Flux applies. If want is false, enlist removes the
+// file from the resources.
 func (r *Repo) enlist(cs *manifest.ChangeSet, root, file string, want bool) error {
 	for dir := path.Dir(file); ; dir = path.Dir(dir) {
 		if r.kustomizationIn(dir) != "" {

@@ -18,8 +18,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// Lock is the edit that makes fleet.lock know the components and the images that were read, and no others, and the charts of the repo.
-// Notes are for who reviews it.
+// Lock is the edit that makes fleet.lock list exactly the components and images that were read, and the charts of the
+// repo. Notes tell a reviewer about changed digests.
 func (r *Repo) Lock(read *v1alpha1.Lock, notes ...string) (*Edit, error) {
 	e := &Edit{Summary: "Lock what the fleet installs", Notes: slices.Clone(notes)}
 	old, err := r.readLock()
@@ -33,9 +33,9 @@ func (r *Repo) Lock(read *v1alpha1.Lock, notes ...string) (*Edit, error) {
 			continue
 		}
 		if have.SHA256 == c.SHA256 {
-			lock.Components[i].Bundle = have.Bundle // the same bytes, wherever they are from
+			lock.Components[i].Bundle = have.Bundle // the same content, wherever it comes from
 		} else {
-			e.Notes = append(e.Notes, fmt.Sprintf("The digest of %s is another one than was locked: find out why before you commit it.", c))
+			e.Notes = append(e.Notes, fmt.Sprintf("The digest of %s differs from the locked one: find out why before you commit it.", c))
 		}
 	}
 	if lock.Charts, err = r.lockedCharts(old, nil); err != nil {
@@ -44,8 +44,9 @@ func (r *Repo) Lock(read *v1alpha1.Lock, notes ...string) (*Edit, error) {
 	return e, r.writeLock(e, lock)
 }
 
-// Relock returns the edit that adds missing entries to fleet.lock: for the components and images that were read, and for the charts of
-// the repo and of files, which are about to be written. It drops versions that fleet.yaml no longer names, and leaves all else as it is.
+// Relock returns the edit that adds missing entries to fleet.lock: for the components and images that were read, and
+// for the charts of the repo and of files, which are about to be written. It drops versions that fleet.yaml no longer
+// names, and leaves everything else as it is.
 func (r *Repo) Relock(read *v1alpha1.Lock, files []manifest.File) (*Edit, error) {
 	e := &Edit{Summary: "Lock what the fleet installs"}
 	old, err := r.readLock()
@@ -102,7 +103,7 @@ func (r *Repo) relockImages(old, read []v1alpha1.LockedImage) []v1alpha1.LockedI
 	return out
 }
 
-// replaced tells whether one of images is another tag of the same.
+// replaced tells whether images has another tag of the same image.
 func replaced(image v1alpha1.LockedImage, images []v1alpha1.LockedImage) bool {
 	return slices.ContainsFunc(images, func(other v1alpha1.LockedImage) bool { return repository(other.Name) == repository(image.Name) })
 }
@@ -127,8 +128,8 @@ func (r *Repo) NewLock(read *v1alpha1.Lock, files []manifest.File) (manifest.Fil
 	return manifest.File{Path: v1alpha1.LockFileName, Content: content}, err
 }
 
-// names tells whether fleet.yaml, with its defaults, names a version of a provider for any management cluster. Of what is no provider the
-// one that was read is what counts.
+// names tells whether fleet.yaml, with its defaults, names this version of a provider for any management cluster. For a
+// component that is no provider, only the version that was read counts.
 func (r *Repo) names(c v1alpha1.LockedComponent) bool {
 	for i := range r.Fleet.Spec.ManagementClusters {
 		for _, p := range r.Fleet.Spec.ManagementClusters[i].Providers {
@@ -202,7 +203,7 @@ func (r *Repo) lockedCharts(old *v1alpha1.Lock, files []manifest.File) ([]v1alph
 	return out, nil
 }
 
-// chartFiles are the files of a chart of the repo; none where the folder is no chart.
+// chartFiles returns the files of a chart of the repo; none if the folder is not a chart.
 func (r *Repo) chartFiles(name string) ([]manifest.File, error) {
 	dir := path.Join(layout.ChartsDir, name)
 	if !r.exists(path.Join(dir, "Chart.yaml")) {

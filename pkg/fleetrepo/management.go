@@ -11,16 +11,16 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// ManagementCluster is one that fleet.yaml declares.
+// ManagementCluster is a management cluster that fleet.yaml declares.
 type ManagementCluster struct {
 	Name   string `json:"name"`
 	Host   string `json:"host"`
 	Parent string `json:"parent,omitempty"`
-	// Folder of its generation: its own configuration and its clusters.
+	// Folder of its generation, with its own configuration and its clusters.
 	Folder string `json:"folder"`
 	// CloudFolders are the folders of its clusters in other clouds.
 	CloudFolders []string `json:"cloudFolders,omitempty"`
-	// Providers of infrastructure, with their versions where fleet.yaml has them.
+	// Providers of infrastructure, with their versions if fleet.yaml names them.
 	Providers []string `json:"providers"`
 	// Clusters that it makes.
 	Clusters int `json:"clusters"`
@@ -104,7 +104,7 @@ func (r *Repo) AddManagementCluster(m v1alpha1.ManagementCluster) (*Edit, error)
 	return e, nil
 }
 
-// declaresAs tells whether a management cluster that is there is what m asks for. What m leaves open does not matter.
+// declaresAs tells whether an existing declaration is what m asks for. Fields that m leaves empty do not matter.
 func declaresAs(there, m v1alpha1.ManagementCluster) bool {
 	at := there.Layout()
 	for _, asked := range []struct{ want, have string }{
@@ -128,7 +128,8 @@ func declaresAs(there, m v1alpha1.ManagementCluster) bool {
 	})
 }
 
-// freeGeneration is the first of v1, v2 and so on whose folder below the cloud of m no other management cluster has; "" for the default.
+// freeGeneration returns the first of v1, v2 and so on whose folder below the cloud of m belongs to no other management
+// cluster; "" for the default.
 func (r *Repo) freeGeneration(m v1alpha1.ManagementCluster) string {
 	for n := 1; ; n++ {
 		if n > 1 {
@@ -141,7 +142,8 @@ func (r *Repo) freeGeneration(m v1alpha1.ManagementCluster) string {
 	}
 }
 
-// otherCloudOf is the management cluster that keeps clusters of a cloud other than its home in a folder; "" if there is none.
+// otherCloudOf returns the management cluster that keeps clusters of another cloud than its home in a folder; "" if
+// there is none.
 func (r *Repo) otherCloudOf(dir string) string {
 	for i := range r.Fleet.Spec.ManagementClusters {
 		m := &r.Fleet.Spec.ManagementClusters[i]
@@ -154,8 +156,9 @@ func (r *Repo) otherCloudOf(dir string) string {
 	return ""
 }
 
-// RemoveManagementCluster takes a management cluster that makes no clusters out of fleet.yaml, with its folder. It deletes nothing of the
-// cluster itself: teardown does. Errors: an unknown one, and one that makes clusters or other management clusters.
+// RemoveManagementCluster removes a management cluster without workload clusters from fleet.yaml, with its folder. It
+// does not delete the cluster itself: teardown does. Errors: an unknown management cluster, and one that has workload
+// clusters or other management clusters.
 func (r *Repo) RemoveManagementCluster(name string) (*Edit, error) {
 	all, err := r.ManagementClusters()
 	if err != nil {
@@ -172,14 +175,14 @@ func (r *Repo) RemoveManagementCluster(name string) (*Edit, error) {
 	}
 	for _, m := range all {
 		if m.Parent == name {
-			return nil, diag.Errorf("remove that one first: `fleetctl management remove "+m.Name+"`",
+			return nil, diag.Errorf("remove this child first: `fleetctl management remove "+m.Name+"`",
 				"management cluster %s makes the management cluster %s", name, m.Name)
 		}
 	}
 	e := &Edit{Summary: "Remove management cluster " + name}
 	if _, err := r.editFleet(e, func(f *fleetFile) (err error) {
 		f.src, err = yamledit.RemoveItem(f.src, 0, yamledit.Path{"spec", "managementClusters", i})
-		return diag.Wrap("change "+v1alpha1.FileName, err, "take it out in an editor")
+		return diag.Wrap("change "+v1alpha1.FileName, err, "remove it in an editor")
 	}); err != nil {
 		return nil, err
 	}

@@ -9,15 +9,16 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// manages tells whether a workload cluster is itself a management cluster: one that this management cluster makes, or this one itself.
+// manages tells whether a workload cluster is a management cluster itself: one that this management cluster makes, or
+// the cluster that this one runs on.
 func (r *Repo) manages(mgmt *v1alpha1.ManagementCluster, name string) bool {
 	return slices.ContainsFunc(r.Fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool {
 		return m.Name == name && m.Parent != "" && (m.Parent == mgmt.Name || m.Name == mgmt.Name)
 	})
 }
 
-// ownOf tells whether a transfer moves a management cluster's own cluster from its parent to itself, or back. No other management cluster
-// may have it.
+// ownOf tells whether a transfer moves the cluster that a management cluster runs on from its parent to itself, or
+// back. No other management cluster may have this cluster.
 func (r *Repo) ownOf(c *declared, to *v1alpha1.ManagementCluster) bool {
 	own, err := r.managementCluster(c.Name)
 	if err != nil {
@@ -26,8 +27,8 @@ func (r *Repo) ownOf(c *declared, to *v1alpha1.ManagementCluster) bool {
 	return to.Name == own.Name && c.mgmt.Name == own.Parent || to.Name == own.Parent && c.mgmt.Name == own.Name
 }
 
-// StandsAlone tells whether a management cluster manages the cluster that it runs on. Then its parent has handed that cluster over, and is
-// not asked any more.
+// StandsAlone tells whether a management cluster manages the cluster that it runs on. Then its parent has handed that
+// cluster over, and is not asked any more.
 func (r *Repo) StandsAlone(name string) (bool, error) {
 	m, err := r.managementCluster(name)
 	if err != nil || m.Parent == "" {
@@ -43,18 +44,18 @@ func (r *Repo) StandsAlone(name string) (bool, error) {
 // Master is a management cluster with a parent, and the clusters that it has to take over from the parent to stand alone.
 type Master struct {
 	Name, Parent string
-	// ParentHost is what carries the parent.
+	// ParentHost is the declared host of the parent.
 	ParentHost v1alpha1.Host
 	// Snapshots says that the fleet keeps snapshots of its management clusters.
 	Snapshots bool
-	// Own is the cluster that it runs on; Alone says that it has taken that over.
+	// Own is the cluster that the management cluster runs on. Alone says that it has taken this cluster over.
 	Own   ClusterName
 	Alone bool
 	// Clusters of the parent that it has to take over. The cluster that it runs on comes first.
 	Clusters []ClusterName
 	// Repository is the management cluster's own repository, if it has one. Alone and Has then come from there (OwnMaster).
 	Repository *v1alpha1.Repository
-	// Has are the clusters that the fleet repo declares at this management cluster.
+	// Has are the clusters that the fleet repo declares for this management cluster.
 	Has []ClusterName
 	// Begun lists the members of Clusters whose hand-over has begun, according to the fleet repo: the new one may have them already. ByWhom
 	// names the run that began.
@@ -62,16 +63,16 @@ type Master struct {
 	ByWhom string
 }
 
-// ClusterName is a cluster as the fleet repo has it.
+// ClusterName is the name of a cluster in the fleet repo.
 type ClusterName struct{ Environment, Name string }
 
 // String is ENVIRONMENT/NAME, as commands take it.
 func (c ClusterName) String() string { return c.Environment + "/" + c.Name }
 
-// Master finds a management cluster with a parent in this fleet: by its name or, if the name is empty, by an environment. With an
-// environment it also takes over the parent's clusters of that environment. Master chooses the management cluster that has the environment,
-// or else the only one that is made in it. Errors: no such management cluster, or several; its cluster is not declared, or runs Flux as
-// workload clusters do.
+// Master finds a management cluster with a parent: by its name or, if the name is empty, by an environment. With an
+// environment, the management cluster also takes over the parent's clusters of that environment. Master chooses the
+// management cluster that has the environment, or the only one that is made in it. Errors: no such management cluster,
+// or several; its cluster is not declared, or runs Flux as workload clusters do.
 func (r *Repo) Master(name, environment string) (*Master, error) {
 	m, err := r.findMaster(name, environment)
 	if err != nil {
@@ -106,7 +107,7 @@ func (r *Repo) Master(name, environment string) (*Master, error) {
 		case c.Name == m.Name:
 			if r.exists(path.Join(path.Dir(c.File), "flux.yaml")) {
 				return nil, diag.Errorf("remove the flux.yaml beside "+c.File,
-					"cluster %s has a Flux as workload clusters have, and is to be a management cluster with its own", full)
+					"cluster %s has the Flux of a workload cluster, but is to be a management cluster with its own Flux", full)
 			}
 			found.Own, own = full, append(own, full)
 		case belongs(c.Environment) && !r.manages(parent, c.Name):
@@ -191,8 +192,8 @@ func (r *Repo) findMaster(name, environment string) (*v1alpha1.ManagementCluster
 		"no management cluster with a parent has clusters in environment %s", environment)
 }
 
-// hasEnvironment tells whether a management cluster has a cluster in an environment: of that name, or with the name empty any but the one
-// that it runs on.
+// hasEnvironment tells whether a management cluster has a cluster of that name in an environment, or with an empty name
+// any cluster but the one that it runs on.
 func (r *Repo) hasEnvironment(m *v1alpha1.ManagementCluster, environment, name string) (bool, error) {
 	places, err := r.places(name)
 	if err != nil {
@@ -204,8 +205,8 @@ func (r *Repo) hasEnvironment(m *v1alpha1.ManagementCluster, environment, name s
 	}), nil
 }
 
-// OwnMaster returns m completed from r, the management cluster's own repository: whether it has taken over the cluster that it runs on, and
-// which clusters it has. Errors: r is not its repository, or nobody declares the cluster that it runs on.
+// OwnMaster completes m from r, the management cluster's own repository: whether it has taken over the cluster that it
+// runs on, and which clusters it has. Errors: r is not its repository, or nobody declares the cluster that it runs on.
 func (r *Repo) OwnMaster(m *Master) (*Master, error) {
 	own, err := r.managementCluster(m.Name)
 	if err != nil {
@@ -220,7 +221,7 @@ func (r *Repo) OwnMaster(m *Master) (*Master, error) {
 		return nil, err
 	}
 	whole := *m
-	whole.Has, whole.Alone = nil, false // the parent's repo has it as it was when its own repo began
+	whole.Has, whole.Alone = nil, false // the parent's repo has its state from before its own repository existed
 	for _, c := range all {
 		if c.ManagementCluster != m.Name {
 			continue

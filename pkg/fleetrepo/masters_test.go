@@ -100,7 +100,7 @@ func TestMaster(t *testing.T) {
 		})
 	}
 	write(t, r.Dir, "providers/root/v1/clusters/regions/eu/flux.yaml", []byte("kind: Kustomization\n"))
-	if _, err := r.Master("eu", ""); err == nil || !strings.Contains(err.Error(), "has a Flux as workload clusters have") {
+	if _, err := r.Master("eu", ""); err == nil || !strings.Contains(err.Error(), "has the Flux of a workload cluster") {
 		t.Errorf("with a Flux of the parent's: %v", err)
 	}
 	write(t, r.Dir, "providers/us/v1/clusters/america/other/cluster.yaml", must(r.read("providers/eu/v1/clusters/prod/shop/cluster.yaml")))

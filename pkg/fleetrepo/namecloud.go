@@ -12,9 +12,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
-// nameCloud has the folders of a management cluster without a cloud say that of its first infrastructure provider. src is fleet.yaml, which
-// lists the provider already. Where Flux reads the folders already, or another management cluster shares them or has the new ones, they
-// stay, and fleet.yaml says so.
+// nameCloud gives the folders of a management cluster without a cloud the name of its first infrastructure provider.
+// src is fleet.yaml, which already lists the provider. The folders keep their name if Flux reads them already, or if
+// another management cluster shares them or has the new ones. fleet.yaml then names the old cloud.
 func (r *Repo) nameCloud(e *Edit, src []byte, m *v1alpha1.ManagementCluster, provider string) ([]byte, error) {
 	from := m.Layout()
 	if from.Cloud != v1alpha1.NoCloud {

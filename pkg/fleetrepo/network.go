@@ -18,12 +18,12 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// Network is one that the pods of clusters can be given: a folder of addons/cni.
+// Network is a network for the pods of clusters: a folder of addons/cni.
 type Network struct {
 	Name string `json:"name"`
-	// Flavours whose new clusters get it: the charts that name it.
+	// Flavours whose new clusters get the network, because their charts name it.
 	Flavours []string `json:"flavours"`
-	// Clusters that have it, as their flux.yaml says.
+	// Clusters that have the network according to their flux.yaml.
 	Clusters []string `json:"clusters"`
 }
 
@@ -75,7 +75,7 @@ func (r *Repo) NetworkNames() []string {
 	return names
 }
 
-// networkOf is the network in a cluster's flux.yaml; "" if it has none, or cannot be read.
+// networkOf returns the network in a cluster's flux.yaml; "" if it has none, or cannot be read.
 func (r *Repo) networkOf(p place) string {
 	content, err := r.generated(path.Join(path.Dir(p.file), layout.FluxFile))
 	if err != nil {
@@ -93,7 +93,7 @@ func (r *Repo) networkOf(p place) string {
 	return ""
 }
 
-// networkIn is the network that a Flux object of a flux.yaml installs; "" if it installs something else.
+// networkIn returns the network that a Flux object of a flux.yaml installs; "" if it installs something else.
 func networkIn(object *yaml.Node) string {
 	if text(yamledit.Find(object, "metadata", "labels", scaffold.FluxLabel)) != "cni" {
 		return ""
@@ -101,8 +101,8 @@ func networkIn(object *yaml.Node) string {
 	return path.Base(text(yamledit.Find(object, "spec", "path")))
 }
 
-// networkFor is the network of a new cluster: the requested one, else the one that its chart names, else the only one in the repo. note
-// says what the user still has to do.
+// networkFor returns the network of a new cluster: the requested one, otherwise the one that its chart names, otherwise
+// the only one in the repo. note says what the user still has to do.
 func (r *Repo) networkFor(asked string, ch *chart, flux scaffold.FluxMode) (name, note string, err error) {
 	networks, err := r.folders(cniDir())
 	if err != nil {
@@ -118,7 +118,7 @@ func (r *Repo) networkFor(asked string, ch *chart, flux scaffold.FluxMode) (name
 		return asked, "", nil
 	case named != CNIRequired && !slices.Contains(networks, named):
 		return "", "", diag.Errorf(bringNetwork(named)+"; --cni takes another one",
-			"%s names the network %s for its clusters, and there is none in %s",
+			"%s names the network %s for its clusters, but %s does not have it",
 			path.Join(layout.ChartsDir, ch.flavour, "Chart.yaml"), named, layout.CNIDir(named))
 	case named != CNIRequired:
 		return named, "", nil
@@ -126,23 +126,23 @@ func (r *Repo) networkFor(asked string, ch *chart, flux scaffold.FluxMode) (name
 		return networks[0], "", nil
 	case len(networks) > 1:
 		return "", "", diag.Usage("choose one with --cni: "+strings.Join(networks, ", ")+
-			fmt.Sprintf("; `fleetctl cni add NAME --flavour %s` chooses for all that come", ch.flavour),
+			fmt.Sprintf("; `fleetctl cni add NAME --flavour %s` chooses one for all new clusters of the flavour", ch.flavour),
 			"the fleet has several networks")
 	}
 	return "", "Its nodes become Ready when they have a network: use an image with a network, or add one with `fleetctl cni add` and " +
 		"choose it with `--cni NAME`.", nil
 }
 
-// bringNetwork says how a network comes into the repo.
+// bringNetwork is a hint how to add a network to the repo.
 func bringNetwork(name string) string {
-	return fmt.Sprintf("`fleetctl cni add %s --from FILE` brings it", diag.ShellWord(name))
+	return fmt.Sprintf("`fleetctl cni add %s --from FILE` adds it", diag.ShellWord(name))
 }
 
 // NetworkOptions are the manifests of a network, and the flavours that use it.
 type NetworkOptions struct {
-	// Files are its manifests, by their paths in its folder. None means the existing ones.
+	// Files are the network's manifests, by their paths in its folder. Empty means the existing manifests.
 	Files []manifest.File
-	// Flavours whose new clusters get it.
+	// Flavours whose new clusters get the network.
 	Flavours []string
 }
 
@@ -155,7 +155,7 @@ func (r *Repo) AddNetwork(name string, o NetworkOptions) (*Edit, error) {
 	}
 	if name == CNIRequired {
 		return nil, diag.Usage("call it after the program, such as calico",
-			"%q in a chart says that a network is to be chosen: no network can be called that", name)
+			"%q in a chart means that a network has to be chosen: no network can have this name", name)
 	}
 	there := r.exists(layout.CNIDir(name))
 	e := &Edit{Summary: "Add network " + name}
@@ -191,7 +191,7 @@ func (r *Repo) AddNetwork(name string, o NetworkOptions) (*Edit, error) {
 	return e, nil
 }
 
-// writeNetwork writes the files of a network, and sees to it that its kustomization.yaml lists them.
+// writeNetwork writes the files of a network, and lists them in its kustomization.yaml.
 func (r *Repo) writeNetwork(e *Edit, name string, files []manifest.File) error {
 	dir := layout.CNIDir(name)
 	e.Checks = append(e.Checks, AppliesManifests{dir})
@@ -208,7 +208,7 @@ func (r *Repo) writeNetwork(e *Edit, name string, files []manifest.File) error {
 	}
 	if len(left) > 0 {
 		e.Notes = append(e.Notes,
-			fmt.Sprintf("These files of %s stay, although --from has none of them: %s. Delete the files of an older version, with "+
+			fmt.Sprintf("These files of %s stay, although --from does not have them: %s. Delete the files of an older version, with "+
 				"their lines in %s.", dir, strings.Join(left, ", "), kustomizationFile))
 	}
 	if own {

@@ -17,21 +17,21 @@ import (
 // notifier is the controller of Flux that sends notifications.
 const notifier = "notification-controller"
 
-// Notification is one that fleet.yaml declares.
+// Notification is a notification that fleet.yaml declares.
 type Notification struct {
 	Name string `json:"name"`
 	Type string `json:"type"`
 	// Severity of the reported events: error, or info for all events.
 	Severity string `json:"severity"`
-	// Environments that it is about; none: all that the management clusters do.
+	// Environments that the notification reports on. Empty: everything on the management clusters.
 	Environments []string `json:"environments"`
-	// ManagementClusters that have it.
+	// ManagementClusters that send the notification.
 	ManagementClusters []string `json:"managementClusters"`
-	// Secret in flux-system that it needs.
+	// Secret in flux-system that the notification needs.
 	Secret string `json:"secret,omitempty"`
 }
 
-// Notifications lists those of fleet.yaml, in its order.
+// Notifications lists the notifications of fleet.yaml, in its order.
 func (r *Repo) Notifications() ([]Notification, error) {
 	all := make([]Notification, 0, len(r.Fleet.Spec.Notifications))
 	for i := range r.Fleet.Spec.Notifications {
@@ -59,7 +59,7 @@ func (r *Repo) NotificationNames() []string {
 	return names
 }
 
-// notified are the management clusters that have a notification.
+// notified returns the management clusters that send a notification.
 func (r *Repo) notified(n *v1alpha1.Notification) []*v1alpha1.ManagementCluster {
 	var all []*v1alpha1.ManagementCluster
 	for i := range r.Fleet.Spec.ManagementClusters {
@@ -70,8 +70,8 @@ func (r *Repo) notified(n *v1alpha1.Notification) []*v1alpha1.ManagementCluster 
 	return all
 }
 
-// NotificationSecretFiles are the files with the Secret of a notification, one for each management cluster that has it. Errors: an
-// unknown management cluster.
+// NotificationSecretFiles returns the files with the Secret of a notification, one for each management cluster that
+// sends it. Error: an unknown management cluster.
 func (r *Repo) NotificationSecretFiles(n *v1alpha1.Notification) ([]string, error) {
 	for _, name := range n.ManagementClusters {
 		if _, err := r.managementCluster(name); err != nil {
@@ -85,7 +85,7 @@ func (r *Repo) NotificationSecretFiles(n *v1alpha1.Notification) ([]string, erro
 	return files, nil
 }
 
-// notifiedLayouts are the places of the management clusters that have a notification.
+// notifiedLayouts returns the layouts of the management clusters that send a notification.
 func (r *Repo) notifiedLayouts(n *v1alpha1.Notification) []layout.Layout {
 	var all []layout.Layout
 	for _, m := range r.notified(n) {
@@ -131,7 +131,8 @@ func (r *Repo) AddNotification(n v1alpha1.Notification) (*Edit, error) {
 	return e, nil
 }
 
-// notificationOptions are the options of a notification on a management cluster. opened are the clouds, by environment, that an edit adds.
+// notificationOptions returns the options of a notification on a management cluster. opened are the clouds, by
+// environment, that an edit adds.
 func (r *Repo) notificationOptions(
 	m *v1alpha1.ManagementCluster, n v1alpha1.Notification, opened map[string]layout.Layout,
 ) scaffold.NotificationOptions {
@@ -174,7 +175,8 @@ func (r *Repo) writeNotification(e *Edit, m *v1alpha1.ManagementCluster, n v1alp
 	return r.enlist(&e.Changes, m.Layout().Management(), file.Path, true)
 }
 
-// RemoveNotification takes a notification out of fleet.yaml, with its objects and the Secret that was made for it. Errors: an unknown one.
+// RemoveNotification removes a notification from fleet.yaml, with its objects and the Secret that was made for it.
+// Error: an unknown notification.
 func (r *Repo) RemoveNotification(name string) (*Edit, error) {
 	i := slices.Index(r.NotificationNames(), name)
 	if i < 0 {
@@ -190,7 +192,7 @@ func (r *Repo) RemoveNotification(name string) (*Edit, error) {
 		at = at[:2]
 	}
 	if fleet.src, err = yamledit.Remove(fleet.src, 0, at); err != nil {
-		return nil, diag.Wrap("change "+v1alpha1.FileName, err, "take it out in an editor")
+		return nil, diag.Wrap("change "+v1alpha1.FileName, err, "remove it in an editor")
 	}
 	if _, err := fleet.finish(&e.Changes); err != nil {
 		return nil, err
@@ -208,7 +210,8 @@ func (r *Repo) RemoveNotification(name string) (*Edit, error) {
 	return e, nil
 }
 
-// EnlistNotificationSecret adds the file of a Secret to what Flux applies of a management cluster, where that is listed.
+// EnlistNotificationSecret adds the file of a Secret to the list of files that Flux applies for a management cluster,
+// if there is such a list.
 func (r *Repo) EnlistNotificationSecret(e *Edit, file string) error {
 	for i := range r.Fleet.Spec.ManagementClusters {
 		if top := r.Fleet.Spec.ManagementClusters[i].Layout().Management(); path.Dir(path.Dir(file)) == top {

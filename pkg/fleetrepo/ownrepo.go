@@ -18,9 +18,9 @@ import (
 // identity.
 type Reseal func(name string, content []byte) ([]byte, error)
 
-// OwnRepo returns the first files for the own repository of a management cluster: a fleet.yaml with everything that this repo declares for
-// it, and all files that belong to it. It has no identity yet. Errors: the management cluster follows this repo already, or something of it
-// is found only beside this fleet.yaml.
+// OwnRepo returns the first files for a management cluster's own repository: a fleet.yaml with everything that this
+// repo declares for it, and all files that belong to it. These files have no identity yet. Errors: the management
+// cluster follows this repo already, or it needs a file that exists only beside this fleet.yaml.
 func (r *Repo) OwnRepo(name string, reseal Reseal) ([]manifest.File, error) {
 	m, err := r.managementCluster(name)
 	if err != nil {
@@ -53,7 +53,7 @@ func (r *Repo) OwnRepo(name string, reseal Reseal) ([]manifest.File, error) {
 	return slices.Concat([]manifest.File{{Path: v1alpha1.FileName, Content: content}}, files, more), err
 }
 
-// ownFleet is the fleet of a management cluster with a repository of its own, and the files that its fleet.yaml names.
+// ownFleet returns the fleet of a management cluster with its own repository, and the files that its fleet.yaml names.
 func (r *Repo) ownFleet(m *v1alpha1.ManagementCluster) (*v1alpha1.Fleet, []string, error) {
 	own := *m
 	own.Repository = nil
@@ -118,11 +118,12 @@ func (r *Repo) resealed(names []string, reseal Reseal) ([]manifest.File, error) 
 	return files, nil
 }
 
-// reference is where a file names a folder that several clusters share.
+// reference is a place where a file names a folder that several clusters share.
 var reference = regexp.MustCompile(`(?:^|[^A-Za-z0-9._/-]|\./)((?:` + layout.ChartsDir + `|` + layout.FeaturesDir + `|` + layout.AddonsDir +
 	`|tenants)/[A-Za-z0-9._/-]+)`)
 
-// sharedFolder is the whole folder that a reference is into: a chart or a feature with all of its variants.
+// sharedFolder returns the whole shared folder with the target of the reference: a chart, or a feature with all of its
+// variants.
 func sharedFolder(ref string) string {
 	parts := strings.Split(path.Clean(ref), "/")
 	if parts[0] == layout.ChartsDir || parts[0] == layout.FeaturesDir {
@@ -167,8 +168,8 @@ func (r *Repo) referred(files []manifest.File, reseal Reseal, has func(dir strin
 	return all, nil
 }
 
-// MoveToOwnRepo takes what the repository of its own of a management cluster, a clone of which is into, has by now out of this one. A
-// file that it does not have is an error: nothing else would have it then.
+// MoveToOwnRepo removes from this repo what a management cluster's own repository has by now. into is a clone of that
+// repository. A file that the repository lacks is an error, because no repository would have it afterwards.
 func (r *Repo) MoveToOwnRepo(name string, into *Repo) (*Edit, error) {
 	m, err := r.managementCluster(name)
 	if err != nil {
@@ -196,7 +197,8 @@ func (r *Repo) MoveToOwnRepo(name string, into *Repo) (*Edit, error) {
 	return e, nil
 }
 
-// ownedFiles are the files that belong to a management cluster alone: in the folders of its generation, in all its clouds.
+// ownedFiles returns the files that belong to a management cluster alone: in the folders of its generation, in all its
+// clouds.
 func (r *Repo) ownedFiles(m *v1alpha1.ManagementCluster) ([]string, error) {
 	var all []string
 	for _, l := range r.Fleet.Layouts(m) {

@@ -6,7 +6,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 )
 
-// productionAlong are the production environments that are not among those named and follow a branch, where c is the first channel of tags.
+// productionAlong returns the production environments that follow a branch and are not named, if c is the first channel
+// of tags.
 func (r *Repo) productionAlong(c v1alpha1.Channel, named []string) (along []string) {
 	if !c.IsTag() || slices.ContainsFunc(r.Fleet.Channels(), v1alpha1.Channel.IsTag) {
 		return nil
@@ -19,8 +20,8 @@ func (r *Repo) productionAlong(c v1alpha1.Channel, named []string) (along []stri
 	return along
 }
 
-// anotherChannel is the hint before the channel called name is removed, for the environments that follow it. Production never follows the
-// branch: without another channel of tags the environment has to stop being production.
+// anotherChannel is a hint for the removal of a channel that environments follow. Production never follows the branch:
+// without another channel of tags, the environment has to stop being production.
 func (r *Repo) anotherChannel(name string, followers []string) string {
 	another := v1alpha1.MainChannel
 	for _, c := range r.Fleet.Channels() {
@@ -33,8 +34,8 @@ func (r *Repo) anotherChannel(name string, followers []string) string {
 		return e.IsProduction()
 	}
 	if i := slices.IndexFunc(followers, production); i >= 0 && another == v1alpha1.MainChannel {
-		return "production follows tags alone: add another channel for " + followers[i] +
-			" (`fleetctl channel add`), or make it one that is no production: " +
+		return "production follows only tags: add another channel for " + followers[i] +
+			" (`fleetctl channel add`), or make it a non-production environment: " +
 			"`fleetctl environment set " + followers[i] + " --channel " + v1alpha1.MainChannel + " --production=false`"
 	}
 	return "give each another one first: `fleetctl environment set " + followers[0] + " --channel " + another + "`"

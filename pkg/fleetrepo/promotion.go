@@ -2,13 +2,13 @@ package fleetrepo
 
 import "io/fs"
 
-// promotion is a move of a channel to a tag; empty, it moves no channel.
+// promotion is a move of a channel to a tag. The zero value moves no channel.
 type promotion struct {
-	// tag is empty where the channel stays where it is.
+	// tag is empty if the channel does not move.
 	tag string
 	// cluster, if not empty, is the only management cluster to change.
 	cluster string
-	// files are those of the tag.
+	// files are the files of the tag.
 	files fs.FS
 }
 

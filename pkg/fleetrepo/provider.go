@@ -19,12 +19,12 @@ type Provider struct {
 	ManagementCluster string                `json:"managementCluster"`
 	Name              string                `json:"name"`
 	Type              v1alpha1.ProviderType `json:"type"`
-	// Version is empty where fleetctl init is to choose.
+	// Version is empty if fleetctl init is to choose it.
 	Version string `json:"version,omitempty"`
 }
 
-// Providers lists the providers of all management clusters, in the order of fleet.yaml. Those that every management cluster has
-// are among them only where the file names them.
+// Providers lists the providers of all management clusters, in the order of fleet.yaml. Providers that every management
+// cluster has anyway are included only if the file names them.
 func (r *Repo) Providers() []Provider {
 	all := []Provider{}
 	for _, m := range r.Fleet.Spec.ManagementClusters {
@@ -35,7 +35,7 @@ func (r *Repo) Providers() []Provider {
 	return all
 }
 
-// TypeOf is the type of a provider: without one it is an infrastructure provider.
+// TypeOf returns the type of a provider. Without a type it is an infrastructure provider.
 func TypeOf(p v1alpha1.Provider) v1alpha1.ProviderType {
 	if p.Type == "" {
 		return v1alpha1.ProviderInfrastructure
@@ -43,7 +43,8 @@ func TypeOf(p v1alpha1.Provider) v1alpha1.ProviderType {
 	return p.Type
 }
 
-// indexOf is the index of the provider of p's name and type in a management cluster's list; -1 if it is not listed.
+// indexOf returns the index of the provider with p's name and type in a management cluster's list; -1 if it is not
+// listed.
 func indexOf(m *v1alpha1.ManagementCluster, p v1alpha1.Provider) int {
 	return slices.IndexFunc(m.Providers, func(o v1alpha1.Provider) bool { return o.Name == p.Name && TypeOf(o) == TypeOf(p) })
 }
@@ -84,7 +85,7 @@ func (r *Repo) AddProvider(cluster string, p v1alpha1.Provider) (*Edit, error) {
 		flavours := scaffold.FlavoursFor(p.Name)
 		if len(flavours) == 0 && !there {
 			e.Notes = append(e.Notes,
-				fmt.Sprintf("fleetctl has charts for clusters of %s alone: `fleetctl chart add NAME --from TEMPLATE.yaml` makes one for %s of a "+
+				fmt.Sprintf("fleetctl has charts only for clusters of %s: `fleetctl chart add NAME --from TEMPLATE.yaml` makes a chart for %s from a "+
 					"template of clusterctl.", strings.Join(scaffold.Providers(), ", "), p.Name))
 		}
 		if err := r.bringCharts(e, flavours); err != nil {

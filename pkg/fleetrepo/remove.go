@@ -19,13 +19,14 @@ import (
 )
 
 const (
-	// pruneAnnotation keeps Flux from deleting what leaves Git.
+	// pruneAnnotation keeps Flux from deleting objects whose files leave Git.
 	pruneAnnotation = "kustomize.toolkit.fluxcd.io/prune"
 	// removeAnnotation marks a cluster that has lost its protection.
 	removeAnnotation = "fleetctl.dev/remove"
 )
 
-// unkeepPatch takes keep off the Cluster. No other value would do: Helm deletes only what lacks the annotation.
+// unkeepPatch removes the annotation with the value keep from the Cluster. No other value would help: Helm deletes only
+// objects without the annotation.
 const unkeepPatch = `kustomize:
   patches:
   - target:
@@ -39,8 +40,8 @@ const unkeepPatch = `kustomize:
 // keepPointer is the annotation helm.sh/resource-policy in a JSON pointer.
 const keepPointer = "helm.sh~1resource-policy"
 
-// unkeep is a post-renderer that lets Helm delete the Cluster: its chart says keep. Cluster API then takes down, in order, all that the
-// Cluster owns.
+// unkeep is a post-renderer that lets Helm delete the Cluster although its chart says keep. Cluster API then deletes,
+// in order, everything that the Cluster owns.
 func unkeep() (*yaml.Node, error) {
 	documents, err := yamledit.Parse([]byte(unkeepPatch))
 	if err != nil {
@@ -49,19 +50,19 @@ func unkeep() (*yaml.Node, error) {
 	return documents[0], nil
 }
 
-// Removal is a step of taking a cluster out.
+// Removal is a step of the removal of a cluster.
 type Removal struct {
 	Edit
-	// Deletes says that this step deletes the cluster; the one before it only takes its protection away.
+	// Deletes says that this step deletes the cluster. The step before only removes its protection.
 	Deletes bool
-	// Cluster that goes.
+	// Cluster that is removed.
 	Cluster Cluster
 }
 
-// Remove is the next of two steps. The first takes the protection of a cluster's HelmRelease and Cluster away and deletes nothing; the
-// second, once Flux has applied that, takes the files out, and with them the cluster. A paused cluster is refused: Flux would apply
-// neither step. seen says that the caller has seen on the management cluster that Flux has applied the first step; without it, the second
-// has a note.
+// Remove returns the next of two steps. The first step removes the protection of a cluster's HelmRelease and Cluster,
+// and deletes nothing. The second step, once Flux has applied the first, removes the files, and with them the cluster.
+// A paused cluster is refused, because Flux would apply neither step. seen says that the caller has seen on the
+// management cluster that Flux has applied the first step; without it, the second step has a note.
 func (r *Repo) Remove(name string, seen bool) (*Removal, error) {
 	c, err := r.find(name)
 	if err != nil {
@@ -73,7 +74,7 @@ func (r *Repo) Remove(name string, seen bool) (*Removal, error) {
 	}
 	if r.manages(c.mgmt, c.Name) {
 		return nil, diag.Errorf("remove its clusters, run `fleetctl teardown --management "+c.Name+
-			"`, and take it out of fleet.yaml: then it is a workload cluster like any other",
+			"`, and remove it from fleet.yaml: then it is a workload cluster like any other",
 			"cluster %s is a management cluster of this fleet", c.Name)
 	}
 	if c.Removing {
@@ -95,19 +96,20 @@ func (r *Repo) Remove(name string, seen bool) (*Removal, error) {
 		}
 		changes = append(changes, add(patch, "spec", "postRenderers"))
 	}
-	e, err := r.around(c, fmt.Sprintf("Take the protection of cluster %s away, to remove it", c.Name), changes...)
+	e, err := r.around(c, fmt.Sprintf("Remove the protection of cluster %s, to delete it", c.Name), changes...)
 	if err != nil {
 		return nil, err
 	}
 	e.Notes = append(e.Notes,
-		"Step 1 of 2: nothing is deleted yet. `fleetctl cluster remove "+name+" --cancel` takes it back.",
+		"Step 1 of 2: nothing is deleted yet. `fleetctl cluster remove "+name+" --cancel` undoes it.",
 		"When Flux has applied this commit, run `fleetctl cluster remove "+name+"` again: that deletes "+c.contents()+".",
 		"The load balancers and volumes that Kubernetes has made in its cloud stay there, unless you run `fleetctl cluster drain "+name+
 			"` before that.")
 	return &Removal{Edit: *e, Cluster: c.Cluster}, nil
 }
 
-// keeps tells whether the chart of a flavour says keep; a team's own may not, and there would be nothing to take off.
+// keeps tells whether the chart of a flavour keeps its Cluster. A team's own chart may not, and then there is no
+// annotation to remove.
 func (r *Repo) keeps(flavour string) (bool, error) {
 	ch, err := r.chart(flavour)
 	if err != nil {
@@ -136,7 +138,8 @@ func (r *Repo) keeps(flavour string) (bool, error) {
 	return found, nil
 }
 
-// removeFiles takes everything in the cluster's folder out. seen says that the caller has seen that Flux has applied the first step.
+// removeFiles removes all files in the cluster's folder. seen says that the caller has seen that Flux has applied the
+// first step.
 func (r *Repo) removeFiles(c *declared, seen bool) (*Removal, error) {
 	out := &Removal{Edit: Edit{Summary: "Remove cluster " + c.Name, Environments: []string{c.Environment}}, Deletes: true, Cluster: c.Cluster}
 	if err := r.after(&out.Edit, c); err != nil {
@@ -147,7 +150,7 @@ func (r *Repo) removeFiles(c *declared, seen bool) (*Removal, error) {
 	}
 	out.Notes = append(out.Notes, "Step 2 of 2: this deletes "+c.contents()+".")
 	if !seen {
-		out.Notes = append(out.Notes, "Whether Flux has applied step 1 was not looked at: if Flux sees both steps at once, the cluster stays, "+
+		out.Notes = append(out.Notes, "It was not checked whether Flux has applied step 1: if Flux sees both steps at once, the cluster stays, "+
 			"and nothing manages it any more. `fleetctl status` shows the commit that Flux is at; with --wait, this command waits for it first.")
 	}
 	out.Notes = append(out.Notes, "The namespace "+c.Name+
@@ -156,11 +159,11 @@ func (r *Repo) removeFiles(c *declared, seen bool) (*Removal, error) {
 	return out, nil
 }
 
-// dropChart takes the HelmChart of a cluster's flavour out with the last cluster of its environment that shares it, unless somebody has
-// changed it.
+// dropChart removes the HelmChart of a cluster's flavour together with the last cluster of its environment that shares
+// it, unless somebody has changed it.
 func (r *Repo) dropChart(e *Edit, c *declared) error {
 	if !r.exists(c.at.EnvironmentChart(c.Environment, c.Flavour)) {
-		return nil // it has a chart of its own, or one from elsewhere
+		return nil // the cluster has its own chart, or a chart from another source
 	}
 	file, err := scaffold.EnvironmentChart(c.at, c.Environment, c.Flavour)
 	if err != nil {
@@ -182,7 +185,7 @@ func (r *Repo) dropChart(e *Edit, c *declared) error {
 			continue
 		}
 		other, err := r.load(p)
-		shares := err != nil // one that cannot be read may
+		shares := err != nil // a cluster that cannot be read may share it
 		if other != nil {
 			shares = text(yamledit.Find(other.node, "spec", "chartRef", "name")) == layout.ChartName(c.Environment, c.Flavour)
 		}
@@ -204,13 +207,13 @@ func (r *Repo) after(e *Edit, c *declared) (err error) {
 	return nil
 }
 
-// CancelRemove gives a cluster its protection back.
+// CancelRemove protects a cluster again.
 func (r *Repo) CancelRemove(name string) (*Edit, error) {
 	c, err := r.find(name)
 	if err != nil {
 		return nil, err
 	}
-	summary := fmt.Sprintf("Give cluster %s its protection back", c.Name)
+	summary := fmt.Sprintf("Protect cluster %s again", c.Name)
 	if !c.Removing {
 		return &Edit{Summary: summary}, nil
 	}

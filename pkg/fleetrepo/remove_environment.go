@@ -14,8 +14,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// RemoveEnvironment takes an environment without clusters and tenants out of fleet.yaml, with all that applied it. Errors: an unknown
-// environment, and one that has clusters or tenants.
+// RemoveEnvironment removes an environment without clusters and tenants from fleet.yaml, with the files that apply it.
+// Errors: an unknown environment, and an environment that has clusters or tenants.
 func (r *Repo) RemoveEnvironment(name string) (*Edit, error) {
 	all, err := r.Environments()
 	if err != nil {
@@ -53,13 +53,13 @@ func (r *Repo) RemoveEnvironment(name string) (*Edit, error) {
 		}
 	}
 	if channel := r.Fleet.ChannelOf(name); channel.Name != v1alpha1.MainChannel && len(r.Fleet.EnvironmentsOf(channel.Name)) == 1 {
-		e.Notes = append(e.Notes, fmt.Sprintf("No environment follows channel %s any more: `fleetctl channel remove %s` takes it out.",
+		e.Notes = append(e.Notes, fmt.Sprintf("No environment follows channel %s any more: `fleetctl channel remove %s` removes it.",
 			channel.Name, channel.Name))
 	}
 	return e, nil
 }
 
-// checkEmpty refuses an environment that has something that would be deleted with it.
+// checkEmpty returns an error if an environment has clusters or tenants, which would be deleted with it.
 func (r *Repo) checkEmpty(name string) error {
 	places, err := r.places("")
 	if err != nil {
@@ -96,7 +96,7 @@ func (r *Repo) checkEmpty(name string) error {
 		"environment %s has %s %s", name, what, strings.Join(there, ", "))
 }
 
-// dropEnvironment takes an environment out of the list in fleet.yaml, and the list with the last one.
+// dropEnvironment removes an environment from the list in fleet.yaml, and the list with its last environment.
 func (r *Repo) dropEnvironment(e *Edit, name string) error {
 	fleet, err := r.readFleet()
 	if err != nil {
@@ -104,13 +104,14 @@ func (r *Repo) dropEnvironment(e *Edit, name string) error {
 	}
 	at := yamledit.Path{"spec", "environments", slices.Index(r.EnvironmentNames(), name)}
 	if fleet.src, err = yamledit.RemoveItem(fleet.src, 0, at); err != nil {
-		return diag.Wrap("change "+v1alpha1.FileName, err, "take the environment out in an editor")
+		return diag.Wrap("change "+v1alpha1.FileName, err, "remove the environment in an editor")
 	}
 	_, err = fleet.finish(&e.Changes)
 	return err
 }
 
-// RemoveFeature removes a feature that no cluster has from the repo. Errors: an unknown feature, and one that a cluster has.
+// RemoveFeature removes a feature that no cluster has from the repo. Errors: an unknown feature, and a feature that a
+// cluster has.
 func (r *Repo) RemoveFeature(name string) (*Edit, error) {
 	all, err := r.Features()
 	if err != nil {
@@ -121,7 +122,7 @@ func (r *Repo) RemoveFeature(name string) (*Edit, error) {
 		return nil, diag.Unknown("feature", name, r.FeatureNames(), "`fleetctl feature add "+name+"` makes one")
 	}
 	if has := slices.Concat(all[i].Environments, all[i].Clusters, all[i].ManagementClusters); len(has) > 0 {
-		return nil, diag.Errorf("take it from them first: `fleetctl feature disable "+name+"`", "feature %s is enabled for %s", name,
+		return nil, diag.Errorf("disable it first: `fleetctl feature disable "+name+"`", "feature %s is enabled for %s", name,
 			strings.Join(has, ", "))
 	}
 	e := &Edit{Summary: "Remove feature " + name}
@@ -129,14 +130,14 @@ func (r *Repo) RemoveFeature(name string) (*Edit, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, file := range values { // else the next feature of that name gets them
+	for _, file := range values { // otherwise the next feature of that name would get these values
 		e.Changes.Delete(file)
 		if err := r.enlist(&e.Changes, path.Dir(file), file, false); err != nil {
 			return nil, err
 		}
 	}
 	if len(values) > 0 {
-		e.Notes = append(e.Notes, "The values that environments and clusters had for it go with it: "+strings.Join(values, ", ")+".")
+		e.Notes = append(e.Notes, "This also removes the values that environments and clusters had for it: "+strings.Join(values, ", ")+".")
 	}
 	if err := r.unlockFeature(e, name); err != nil {
 		return nil, err
@@ -144,8 +145,8 @@ func (r *Repo) RemoveFeature(name string) (*Edit, error) {
 	return e, r.deleteFolder(&e.Changes, path.Join(layout.FeaturesDir, name))
 }
 
-// RemoveNetwork takes a network that no cluster has out of the repo. Charts that name it name again what fleetctl brought them with.
-// Errors: an unknown network, and one that clusters have.
+// RemoveNetwork removes a network that no cluster has from the repo. Charts that name it get back the network that
+// fleetctl wrote. Errors: an unknown network, and a network that clusters have.
 func (r *Repo) RemoveNetwork(name string) (*Edit, error) {
 	all, err := r.Networks()
 	if err != nil {
@@ -157,7 +158,7 @@ func (r *Repo) RemoveNetwork(name string) (*Edit, error) {
 	}
 	if has := all[i].Clusters; len(has) > 0 {
 		return nil, diag.Errorf(fmt.Sprintf("give them another one first, `fleetctl cluster flux %s --cni NAME`, or remove them", has[0]),
-			"network %s is that of %s", name, strings.Join(has, ", "))
+			"network %s is used by %s", name, strings.Join(has, ", "))
 	}
 	e := &Edit{Summary: "Remove network " + name}
 	for _, flavour := range all[i].Flavours {
@@ -193,9 +194,9 @@ func (r *Repo) forgetNetwork(e *Edit, flavour, name string) error {
 		src, err = yamledit.Set(src, 0, at, own)
 	}
 	if err != nil {
-		return diag.Wrap("change "+file, err, fmt.Sprintf("take the annotation %s out in an editor", CNIAnnotation))
+		return diag.Wrap("change "+file, err, fmt.Sprintf("remove the annotation %s in an editor", CNIAnnotation))
 	}
 	e.Changes.Write(manifest.File{Path: file, Content: src})
-	e.Notes = append(e.Notes, fmt.Sprintf("New clusters of flavour %s get no network by themselves any more.", flavour))
+	e.Notes = append(e.Notes, fmt.Sprintf("New clusters of flavour %s get no network by default any more.", flavour))
 	return nil
 }

@@ -49,7 +49,7 @@ func (r *Repo) RemoveProvider(cluster string, p v1alpha1.Provider) (*Edit, error
 	}
 	at := slices.IndexFunc(r.Fleet.Spec.ManagementClusters, func(o v1alpha1.ManagementCluster) bool { return o.Name == m.Name })
 	if fleet.src, err = yamledit.RemoveItem(fleet.src, 0, yamledit.Path{"spec", "managementClusters", at, "providers", index}); err != nil {
-		return nil, diag.Wrap("change "+v1alpha1.FileName, err, "take the provider out in an editor")
+		return nil, diag.Wrap("change "+v1alpha1.FileName, err, "remove the provider in an editor")
 	}
 	if err := r.keepHome(fleet, m, index); err != nil {
 		return nil, err
@@ -68,17 +68,17 @@ func (r *Repo) RemoveProvider(cluster string, p v1alpha1.Provider) (*Edit, error
 		return nil, err
 	}
 	e.Notes = append(e.Notes,
-		fmt.Sprintf("Where it is installed on the management cluster %s it stays: `clusterctl delete --%s %s` takes it off.", m.Name,
+		fmt.Sprintf("If it is installed on the management cluster %s, it stays there: `clusterctl delete --%s %s` removes it.", m.Name,
 			clusterctlFlag(TypeOf(p)), p.Name))
 	return e, nil
 }
 
-// clusterctlFlag is the flag of clusterctl that names a provider of a type.
+// clusterctlFlag returns the flag of clusterctl that names a provider of a type.
 func clusterctlFlag(t v1alpha1.ProviderType) string { return strings.ToLower(string(t)) }
 
-// checkProviderUnused refuses a provider that makes clusters which are there.
+// checkProviderUnused returns an error if existing clusters need the provider.
 func (r *Repo) checkProviderUnused(m *v1alpha1.ManagementCluster, name string, flavours []string) error {
-	clusters, _, err := r.Clusters() // a file that cannot be read is validate's to tell
+	clusters, _, err := r.Clusters() // validate reports a file that cannot be read
 	if err != nil {
 		return err
 	}
@@ -97,8 +97,9 @@ func (r *Repo) checkProviderUnused(m *v1alpha1.ManagementCluster, name string, f
 		strings.Join(needs, ", "))
 }
 
-// keepHome writes the name of a management cluster's home to fleet.yaml, where the provider that it is called after goes: else its folder
-// would be that of another cloud. It refuses to let the provider go as long as other clouds have folders, which go by their providers.
+// keepHome writes the name of a management cluster's home to fleet.yaml if the provider that gave the home its name is
+// removed. Otherwise its folder would be that of another cloud. keepHome refuses the removal as long as other clouds
+// have folders, which are named after their providers.
 func (r *Repo) keepHome(f *fleetFile, m *v1alpha1.ManagementCluster, index int) error {
 	left := *m
 	left.Providers = slices.Delete(slices.Clone(m.Providers), index, index+1)
@@ -119,7 +120,7 @@ func (r *Repo) keepHome(f *fleetFile, m *v1alpha1.ManagementCluster, index int) 
 	return f.take(yamledit.Set(f.src, 0, yamledit.Path{"spec", "managementClusters", at, "cloud"}, m.Layout().Cloud))
 }
 
-// dropProvider takes what only a provider that is gone from fleet.yaml brought out of charts/ and fleet.lock.
+// dropProvider removes from charts/ and fleet.lock what only the removed provider needed.
 func (r *Repo) dropProvider(e *Edit, p v1alpha1.Provider, flavours []string) error {
 	var unused []string
 	for _, flavour := range flavours {
@@ -149,8 +150,8 @@ func (r *Repo) dropProvider(e *Edit, p v1alpha1.Provider, flavours []string) err
 	return r.writeLock(e, lock)
 }
 
-// idleChart tells whether a chart is there as fleetctl brought it, with no provider in fleet.yaml that brings it and no cluster that has
-// it.
+// idleChart tells whether a chart is unchanged since fleetctl wrote it, no provider in fleet.yaml brings it, and no
+// cluster uses it.
 func (r *Repo) idleChart(flavour string) (bool, error) {
 	for i := range r.Fleet.Spec.ManagementClusters {
 		for _, p := range r.Fleet.Spec.ManagementClusters[i].Providers {
@@ -160,7 +161,7 @@ func (r *Repo) idleChart(flavour string) (bool, error) {
 		}
 	}
 	clusters, problems, err := r.Clusters()
-	if err != nil || problems.Err() != nil { // who cannot be read may have it
+	if err != nil || problems.Err() != nil { // a cluster that cannot be read may use it
 		return false, err
 	}
 	if slices.ContainsFunc(clusters, func(c Cluster) bool { return c.Flavour == flavour }) {

@@ -28,7 +28,8 @@ const (
 	kustomizationFile = "kustomization.yaml"
 )
 
-// MaxFile bounds the bytes of a file of the fleet repo that a person may have written. Flux's own manifests have some 900 KiB.
+// MaxFile bounds the bytes of a file of the fleet repo that a person may have written. Flux's own manifests have some
+// 900 KiB.
 const MaxFile = 64 << 20
 
 // Repo is a fleet repo on disk.
@@ -37,7 +38,7 @@ type Repo struct {
 	Dir string
 	// WorkTree is the user's folder. It is Dir, unless Dir is a copy of a commit.
 	WorkTree string
-	// Fleet is what fleet.yaml says, without defaults.
+	// Fleet is the content of fleet.yaml, without defaults.
 	Fleet *v1alpha1.Fleet
 	// Schemas are the compiled schemas of its charts' values.
 	Schemas valuesschema.Schemas
@@ -49,7 +50,7 @@ type Repo struct {
 
 // Edit is a change of the repo that somebody can look at before it is made.
 type Edit struct {
-	// Changes to the files; a set that changes nothing says that all is as wanted.
+	// Changes to the files. A set without changes means that everything is as wanted.
 	Changes manifest.ChangeSet
 	// Summary describes the edit in the first line of a commit message.
 	Summary string
@@ -59,7 +60,7 @@ type Edit struct {
 	Notes []string
 	// LeftAlone says which objects the edit leaves as they are, and why. Unlike Notes, it is shown even if the edit has no changes.
 	LeftAlone []string
-	// AsWanted says, where the edit changes nothing, what is as it is wanted already; "" leaves it at that.
+	// AsWanted says which part of the repo is as wanted already, if the edit changes nothing; "" says nothing.
 	AsWanted string
 	// Environments are the environments whose clusters or apps the edit changes.
 	Environments []string
@@ -107,7 +108,7 @@ func Open(dir string) (*Repo, error) {
 	return New(at, fleet), err
 }
 
-// New is the fleet repo in a folder whose fleet.yaml says what fleet does.
+// New returns the fleet repo in a folder whose fleet.yaml has this content.
 func New(dir string, fleet *v1alpha1.Fleet) *Repo {
 	return &Repo{Dir: dir, WorkTree: dir, Fleet: fleet, charts: map[string]*chart{}}
 }
@@ -118,10 +119,10 @@ func OpenCopy(dir, workTree string) (*Repo, error) {
 	if dir == workTree {
 		return Open(dir)
 	}
-	content, err := within.ReadFile(dir, v1alpha1.FileName, within.MostNamed) // Decode refuses what is half as long
+	content, err := within.ReadFile(dir, v1alpha1.FileName, within.MostNamed) // Decode refuses a file of half this size
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, diag.Errorf("commit it first, as you want it: git add "+v1alpha1.FileName+"; git commit",
-			"%s is in no commit", v1alpha1.FileName)
+			"%s is not committed", v1alpha1.FileName)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read fleet: %w", err)
@@ -132,7 +133,7 @@ func OpenCopy(dir, workTree string) (*Repo, error) {
 	return repo, err
 }
 
-// read returns the file at a slash-separated path of the repo, which may be so large at most.
+// read returns the file at a slash-separated path of the repo. A file larger than most is an error.
 func (r *Repo) read(name string) ([]byte, error) {
 	content, err := within.ReadFile(r.Dir, name, yamledit.MaxBytes+1)
 	if err == nil && len(content) > yamledit.MaxBytes {
@@ -141,7 +142,7 @@ func (r *Repo) read(name string) ([]byte, error) {
 	return content, err
 }
 
-// folders lists the folders in a folder of the repo; one that is missing has none.
+// folders lists the folders in a folder of the repo; none if the folder is missing.
 func (r *Repo) folders(dir string) ([]string, error) {
 	entries, err := within.ReadDir(r.Dir, dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -163,7 +164,7 @@ func (r *Repo) exists(name string) bool {
 	return within.Exists(r.Dir, name)
 }
 
-// madeChannel is the hint which command makes a channel that goes through tags.
+// madeChannel is a hint with the command that adds a channel of tags.
 func madeChannel(name string) string {
 	return "`fleetctl channel add " + name + " --tag 'v*'` makes one"
 }
@@ -187,7 +188,8 @@ func (r *Repo) Unpromoted(environments []string) []string {
 	return notes
 }
 
-// EnvironmentsOf are the environments that files belong to. Shared files, such as charts and features, belong to all environments.
+// EnvironmentsOf returns the environments that files belong to. Shared files, such as charts and features, belong to
+// all environments.
 func (r *Repo) EnvironmentsOf(files []string) []string {
 	return slices.DeleteFunc(slices.Clone(r.EnvironmentNames()), func(env string) bool {
 		return !slices.ContainsFunc(files, func(file string) bool {
@@ -200,7 +202,7 @@ func (r *Repo) EnvironmentsOf(files []string) []string {
 	})
 }
 
-// sharedDirs have what several environments run.
+// sharedDirs are the folders with files for several environments.
 var sharedDirs = []string{layout.ChartsDir, layout.FeaturesDir, layout.AddonsDir, "tenants"}
 
 // sortedSet sorts names and drops doubles.

@@ -34,7 +34,7 @@ type chart struct {
 	annotations map[string]string
 }
 
-// Flavours are the names of the charts in the repo and of fleetctl's charts.
+// Flavours returns the names of the charts in the repo and of fleetctl's charts.
 func (r *Repo) Flavours() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -47,7 +47,7 @@ func (r *Repo) Flavours() []string {
 func (r *Repo) listFlavours() []string {
 	own, err := r.folders(layout.ChartsDir)
 	if err != nil {
-		own = nil // what fleetctl brings along is left
+		own = nil // the charts of fleetctl remain
 	}
 	known, err := scaffold.Flavours()
 	if err != nil {
@@ -90,7 +90,7 @@ func (c *chart) emptyByDefault(field string) bool {
 	return ok && len(list) == 0
 }
 
-// chartFault is a file of a chart that cannot be read.
+// chartFault is an error about a file of a chart that cannot be read.
 type chartFault struct {
 	file    string
 	content []byte
@@ -101,7 +101,7 @@ func (f *chartFault) Error() string { return f.file + ": " + f.err.Error() }
 
 func (f *chartFault) Unwrap() error { return f.err }
 
-// findings have the place in the chart in dir, which is the same for all clusters that are made with it.
+// findings have the place in the chart in dir. They are the same for all clusters of the chart.
 func (f *chartFault) findings(dir string) diag.Findings { return f.at(path.Join(dir, f.file)) }
 
 // SchemaFindings are what valuesschema has against the schema of a chart, with the place in its file.
@@ -115,7 +115,7 @@ func (f *chartFault) at(file string) diag.Findings {
 		line, column = wrong.Place(f.content)
 		message = wrong.Said
 	}
-	message, _, _ = strings.Cut(message, "\n") // each more is one like it
+	message, _, _ = strings.Cut(message, "\n") // each further error is like it
 	return diag.Findings{{
 		Severity: diag.SeverityError, Rule: v1alpha1.RuleSyntax, File: file, Line: max(line, 1), Column: column,
 		Summary: "the chart cannot be read: " + message, Hint: diag.Hint(f.err),
@@ -150,7 +150,7 @@ func (c *chart) loadSchema(read func(name string) ([]byte, error), schemas *valu
 	}
 	c.schema, err = valuesschema.Decode(content)
 	if err == nil && c.schema != nil && bytes.HasPrefix(bytes.TrimSpace(content), []byte("{")) {
-		c.schema, err = decodeMap(content) // which has whole numbers
+		c.schema, err = decodeMap(content) // numbers in the schema stay whole
 	}
 	if err == nil && c.schema != nil {
 		c.compiled, err = schemas.Compile(c.schema)
@@ -189,7 +189,7 @@ func (c *chart) readAnnotations(read func(name string) ([]byte, error)) error {
 	return nil
 }
 
-// decodeMap reads the one document of a file, screened.
+// decodeMap reads the only document of a file, after a check for aliases.
 func decodeMap(content []byte) (map[string]any, error) {
 	documents, err := yamledit.Parse(content)
 	if err != nil || len(documents) == 0 {
@@ -209,7 +209,7 @@ func decodeMap(content []byte) (map[string]any, error) {
 	return out, documents[0].Decode(&out)
 }
 
-// overlay lays top over base as Helm does it: maps are merged, null takes a default away.
+// overlay merges top into base as Helm does: maps are merged, and null removes a default.
 func overlay(base, top map[string]any) map[string]any {
 	out := maps.Clone(base)
 	if out == nil {
@@ -324,7 +324,7 @@ func (c *declared) schemaFindings(ch *chart, failed *valuesschema.Refusal) diag.
 	return findings
 }
 
-// pathOf turns a JSON location into a path: what is an index is told by the values.
+// pathOf turns a JSON location into a path. The values tell which parts are indexes.
 func (c *declared) pathOf(location []string) yamledit.Path {
 	var path yamledit.Path
 	for _, token := range location {
@@ -339,7 +339,7 @@ func (c *declared) pathOf(location []string) yamledit.Path {
 	return path
 }
 
-// schemaAt is the part of a schema about the value at path, or nil.
+// schemaAt returns the part of a schema for the value at path, or nil.
 func schemaAt(schema map[string]any, path yamledit.Path) map[string]any {
 	for _, s := range path {
 		var next any
@@ -360,7 +360,7 @@ func propertiesAt(schema map[string]any, path yamledit.Path) []string {
 	return slices.Sorted(maps.Keys(properties))
 }
 
-// describe is the schema's description of a value.
+// describe returns the schema's description of a value.
 func describe(schema map[string]any, path yamledit.Path) string {
 	text, _ := schemaAt(schema, path)["description"].(string)
 	return strings.TrimSuffix(text, ".")

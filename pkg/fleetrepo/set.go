@@ -11,14 +11,14 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// Assignment is path=value as --set takes it.
+// Assignment is path=value, in the form of --set.
 type Assignment struct {
 	Path  yamledit.Path
 	Value any
 }
 
-// ParseAssignments reads path=value, such as region=eu-central-1 or pools[0].replicas=3. What stands behind the = is YAML: numbers, true,
-// null, [a, b]; a text that looks like one of them goes in quotes.
+// ParseAssignments parses path=value, such as region=eu-central-1 or pools[0].replicas=3. The part after = is YAML:
+// numbers, true, null, [a, b]. Text that looks like one of these needs quotes.
 func ParseAssignments(all []string) ([]Assignment, error) {
 	out := make([]Assignment, 0, len(all))
 	for _, given := range all {
@@ -46,7 +46,7 @@ func ParseAssignments(all []string) ([]Assignment, error) {
 	return out, nil
 }
 
-// ParseValues reads a file of values, as --values takes it.
+// ParseValues reads a file of values, in the form of --values.
 func ParseValues(name string, content []byte) (map[string]any, error) {
 	values, err := decodeMap(content)
 	if err != nil {
@@ -76,7 +76,7 @@ func assign(at any, path yamledit.Path, value any) (any, error) {
 	case string:
 		fields, ok := at.(map[string]any)
 		if !ok && at != nil {
-			return nil, fmt.Errorf("%s is no field: there is a value or a list", step)
+			return nil, fmt.Errorf("%s is not a field: it has a value or a list", step)
 		}
 		fields = maps.Clone(fields)
 		if fields == nil {
@@ -88,7 +88,7 @@ func assign(at any, path yamledit.Path, value any) (any, error) {
 	case int:
 		list, ok := at.([]any)
 		if !ok && at != nil {
-			return nil, fmt.Errorf("[%d] is no item: there is no list", step)
+			return nil, fmt.Errorf("[%d] is not an item: there is no list", step)
 		}
 		list = slices.Clone(list)
 		if step == len(list) {
@@ -104,7 +104,8 @@ func assign(at any, path yamledit.Path, value any) (any, error) {
 	return nil, fmt.Errorf("bad path %s", path)
 }
 
-// setFlag is the flag that gives a value, as one types it in a shell: ParseAssignments reads that value of it.
+// setFlag returns the flag that gives a value, as one types it in a shell. ParseAssignments reads the same value from
+// it.
 func setFlag(path yamledit.Path, value any) string {
 	text, isText := value.(string)
 	if isText {
@@ -112,7 +113,7 @@ func setFlag(path yamledit.Path, value any) string {
 		isText = err == nil && read[0].Value == value
 	}
 	if !isText {
-		encoded, err := json.Marshal(value) // which is YAML
+		encoded, err := json.Marshal(value) // JSON is YAML
 		if err != nil {
 			encoded = []byte("…")
 		}

@@ -20,7 +20,7 @@ func (r *Repo) StandbyNames() []string {
 	return names
 }
 
-// AddStandby declares a standby in fleet.yaml. Errors: a taken name, and what fleet.yaml is refused for.
+// AddStandby declares a standby in fleet.yaml. Errors: a taken name, and everything that makes fleet.yaml invalid.
 func (r *Repo) AddStandby(s v1alpha1.Standby) (*Edit, error) {
 	if r.Fleet.Standby(s.Name) != nil {
 		return nil, diag.Usage("choose another name, or change it in "+v1alpha1.FileName, "there is a standby %s already", s.Name)
@@ -34,7 +34,8 @@ func (r *Repo) AddStandby(s v1alpha1.Standby) (*Edit, error) {
 	return e, nil
 }
 
-// RemoveStandby takes a standby out of fleet.yaml. It deletes nothing of the cluster itself: teardown does. Errors: an unknown one.
+// RemoveStandby removes a standby from fleet.yaml. It does not delete the cluster itself: teardown does. Error: an
+// unknown standby.
 func (r *Repo) RemoveStandby(name string) (*Edit, error) {
 	i := slices.Index(r.StandbyNames(), name)
 	if i < 0 {
@@ -42,13 +43,13 @@ func (r *Repo) RemoveStandby(name string) (*Edit, error) {
 	}
 	e := &Edit{Summary: "Remove standby " + name}
 	_, err := r.editFleet(e, func(f *fleetFile) error { return f.removeStandby(i) })
-	e.Notes = append(e.Notes, "An existing cluster stays: run `fleetctl teardown --management "+name+"` goes before this.")
+	e.Notes = append(e.Notes, "An existing cluster stays: before this change, run `fleetctl teardown --management "+name+"`.")
 	return e, err
 }
 
-// ActivateStandby puts a standby into the place of the management cluster that it has taken over from: that one's entry in fleet.yaml
-// gets its name and its host, and all that named the other one names it. An edit without changes is of a standby that is in its place
-// already. Errors: an unknown one.
+// ActivateStandby replaces a management cluster by the standby that has taken over from it. The entry of the management
+// cluster in fleet.yaml gets the standby's name and host, and references to the old name get the new one. The edit has
+// no changes if the standby has replaced it already. Error: an unknown standby.
 func (r *Repo) ActivateStandby(name, of string) (*Edit, error) {
 	e := &Edit{Summary: fmt.Sprintf("%s takes over from %s", name, of)}
 	managed := r.ManagementClusterNames()
@@ -68,7 +69,7 @@ func (r *Repo) ActivateStandby(name, of string) (*Edit, error) {
 		if err := f.setText(append(slices.Clone(cluster), "name"), name); err != nil {
 			return err
 		}
-		if err := f.drop(append(slices.Clone(cluster), "parent")); err != nil { // what makes the other one makes nothing of this one
+		if err := f.drop(append(slices.Clone(cluster), "parent")); err != nil { // a cluster that makes the old one does not make the new one
 			return err
 		}
 		host := append(slices.Clone(cluster), "host")
@@ -93,7 +94,7 @@ func (f *fleetFile) setText(at yamledit.Path, text string) error {
 // drop removes a field, if it exists.
 func (f *fleetFile) drop(at yamledit.Path) error { return f.take(yamledit.Remove(f.src, 0, at)) }
 
-// removeStandby takes out one of the standbys, and the list with the last.
+// removeStandby removes one of the standbys, and the list with its last standby.
 func (f *fleetFile) removeStandby(i int) error {
 	if len(f.repo.Fleet.Spec.Standbys) == 1 {
 		return f.drop(yamledit.Path{"spec", "standbys"})

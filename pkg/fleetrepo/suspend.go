@@ -23,7 +23,7 @@ func (r *Repo) PauseEnvironment(name string, paused bool) (*Edit, error) {
 	if err := r.CheckEnvironment(name); err != nil {
 		return nil, err
 	}
-	// Of an environment that follows tags, it changes nothing that has to be promoted.
+	// In an environment that follows tags, it changes nothing that needs a promotion.
 	e := &Edit{Summary: pauses(paused) + " environment " + name}
 	found := false
 	for _, at := range r.everyLayoutIn(name) {
@@ -34,7 +34,7 @@ func (r *Repo) PauseEnvironment(name string, paused bool) (*Edit, error) {
 		found = found || there
 	}
 	if !found {
-		return nil, diag.Errorf("`fleetctl init` makes what applies it, or the first `fleetctl promote` of its channel",
+		return nil, diag.Errorf("`fleetctl init`, or the first `fleetctl promote` of its channel, adds the Kustomization that applies it",
 			"nothing applies environment %s yet", name)
 	}
 	if paused {
@@ -43,10 +43,11 @@ func (r *Repo) PauseEnvironment(name string, paused bool) (*Edit, error) {
 	return e, nil
 }
 
-// pauseIn does it in one cloud of a management cluster, and tells whether something applies the environment there.
+// pauseIn is PauseEnvironment for one cloud of a management cluster. It tells whether something applies the environment
+// there.
 func (r *Repo) pauseIn(e *Edit, at layout.Layout, name string, paused bool) (bool, error) {
 	found, err := r.suspendIn(e, at.ClustersFile(name), paused, anyNamed("Kustomization"))
-	if err != nil || r.Fleet.ChannelOf(name).IsTag() { // its clusters run what the tag has
+	if err != nil || r.Fleet.ChannelOf(name).IsTag() { // the clusters run what the tag has
 		return found, err
 	}
 	files, err := r.filesBelow(at.Sync(name))
@@ -100,18 +101,19 @@ func (r *Repo) Having(name string, opts FeatureOptions) ([]scaffold.FeatureTarge
 	return having, nil
 }
 
-// PauseChannel keeps what environments follow in Git where it is, or lets it go on: on every management cluster its source is not
-// fetched. Errors: an unknown channel, the branch itself, one that has no source yet.
+// PauseChannel stops Flux from fetching the source of a channel on every management cluster, or resumes this. Meanwhile
+// the environments stay at their revision. Errors: an unknown channel, the fleet repo's branch itself, a channel
+// without a source.
 func (r *Repo) PauseChannel(name string, paused bool) (*Edit, error) {
 	if err := r.checkChannel(name); err != nil {
 		return nil, err
 	}
 	if name == v1alpha1.MainChannel {
 		return nil, diag.Usage("`--now` suspends it on the cluster",
-			"the channel %s cannot be paused by a commit: no later commit would be seen that resumes it", name)
+			"the channel %s cannot be paused by a commit: Flux would not see the later commit that resumes it", name)
 	}
-	// It concerns environments that follow the channel, and yet waits for no promotion: the source is in the management cluster's own
-	// folder.
+	// The edit concerns environments that follow the channel, but needs no promotion: the source is in the management
+	// cluster's own folder.
 	e := &Edit{Summary: pauses(paused) + " channel " + name}
 	found := false
 	for i := range r.Fleet.Spec.ManagementClusters {
@@ -156,8 +158,8 @@ func anyNamed(kind string, names ...string) func(gotKind, name string) bool {
 	}
 }
 
-// suspendIn adds to an edit that the selected objects of a file are suspended, or are no more. It tells whether the file has any; one
-// that is missing has none.
+// suspendIn adds to an edit the suspension of the selected objects of a file, or its end. It tells whether the file has
+// such objects; a missing file has none.
 func (r *Repo) suspendIn(e *Edit, file string, suspended bool, selects func(kind, name string) bool) (bool, error) {
 	if !r.exists(file) {
 		return false, nil
@@ -214,26 +216,26 @@ func (r *Repo) Paused(environments []string) (paused, notes []string) {
 	return paused, sortedSet(notes)
 }
 
-// isSuspended tells whether the first object of a file is suspended. A file that is not there, or cannot be read, is none: others tell of
-// it.
+// isSuspended tells whether the first object of a file is suspended. A file that is missing or cannot be read is not:
+// other checks report it.
 func (r *Repo) isSuspended(file string) bool {
 	src, err := r.read(file)
 	return err == nil && fieldOf(src, yamledit.Path{"spec", "suspend"}) == "true"
 }
 
-// FluxObject is an object of Flux that has to be suspended for a pause to hold at once.
+// FluxObject is a Flux object that a pause with immediate effect suspends.
 type FluxObject struct {
-	// ManagementCluster that it is on, or that leads to Cluster.
+	// ManagementCluster with the object, or with the access to Cluster.
 	ManagementCluster string
-	// Cluster is the workload cluster whose own Flux it is for; "" for the management cluster's.
+	// Cluster is the workload cluster whose own Flux has the object; "" for the management cluster's Flux.
 	Cluster               string
 	Kind, Namespace, Name string
 }
 
-// systemNamespace is where Flux runs, on every cluster.
+// systemNamespace is the namespace of Flux on every cluster.
 const systemNamespace = "flux-system"
 
-// PausedByCluster is what is suspended at once for a cluster.
+// PausedByCluster returns the objects that a pause of a cluster suspends at once.
 func (r *Repo) PausedByCluster(name string) ([]FluxObject, error) {
 	c, err := r.find(name)
 	if err != nil {

@@ -18,10 +18,10 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// Tenant is a team with a namespace of its own on the clusters of some environments.
+// Tenant is a team with its own namespace on the clusters of some environments.
 type Tenant struct {
 	Name string `json:"name"`
-	// Environments in which it is, in the order of fleet.yaml.
+	// Environments that have the tenant, in the order of fleet.yaml.
 	Environments []TenantEnvironment `json:"environments"`
 }
 
@@ -30,7 +30,7 @@ type TenantEnvironment struct {
 	Name string `json:"name"`
 	// Cloud is the folder below tenants/.
 	Cloud string `json:"cloud"`
-	// Role is the cluster role of Group; both are empty where the file says something else.
+	// Role is the cluster role of Group. Both are empty if the file has another form.
 	Role  string `json:"role,omitempty"`
 	Group string `json:"group,omitempty"`
 }
@@ -65,7 +65,7 @@ func (r *Repo) Tenants() ([]Tenant, error) {
 	return all, nil
 }
 
-// tenantRole reads the role and the group of a role binding; both are empty for another object.
+// tenantRole reads the role and the group of a role binding. Both are empty for another object.
 func (r *Repo) tenantRole(file string) (role, group string) {
 	src, err := r.read(file)
 	if err != nil {
@@ -91,19 +91,19 @@ func (r *Repo) layouts() []layout.Layout {
 	return all
 }
 
-// TenantOptions say in which environments a tenant lives, and what its people may do.
+// TenantOptions say in which environments a tenant is, and what its people may do.
 type TenantOptions struct {
-	// Environments; none means all in fleet.yaml.
+	// Environments; empty means all environments in fleet.yaml.
 	Environments []string
-	// Group of its people; "" means its name.
+	// Group of the tenant's people; "" means the tenant's name.
 	Group string
-	// Role of its people; "" is view in production and admin elsewhere.
+	// Role of the tenant's people; "" is view in production and admin elsewhere.
 	Role string
-	// Source is the repository of its application, which is called as the tenant is; nil for none.
+	// Source is the repository of an application with the tenant's name; nil for none.
 	Source *scaffold.AppSource
 }
 
-// AddTenant makes a tenant in environments. Existing files stay as they are. Errors: bad names, an unknown environment.
+// AddTenant adds a tenant to environments. Existing files stay as they are. Errors: bad names, an unknown environment.
 func (r *Repo) AddTenant(name string, opts TenantOptions) (*Edit, error) {
 	environments, err := r.chosen(opts.Environments)
 	if err != nil {
@@ -153,7 +153,7 @@ func (r *Repo) withApps(e *Edit, l layout.Layout, environment string) error {
 	return nil
 }
 
-// chosen are the environments that were named, or all.
+// chosen returns the named environments, or all.
 func (r *Repo) chosen(given []string) ([]string, error) {
 	known := r.EnvironmentNames()
 	if len(given) == 0 {
@@ -170,8 +170,8 @@ func (r *Repo) chosen(given []string) ([]string, error) {
 	return given, nil
 }
 
-// RemoveTenant takes a tenant out of environments, or out of all. With its last environment, its shared files go too. Errors: an unknown
-// tenant or environment.
+// RemoveTenant removes a tenant from environments, or from all. With its last environment, it removes the tenant's
+// shared files, too. Errors: an unknown tenant or environment.
 func (r *Repo) RemoveTenant(name string, environments []string) (*Edit, error) {
 	all, err := r.Tenants()
 	if err != nil {
@@ -219,12 +219,13 @@ func (r *Repo) RemoveTenant(name string, environments []string) (*Edit, error) {
 		}
 	}
 	e.Environments = sortedSet(had)
-	e.Notes = append(e.Notes, fmt.Sprintf("This deletes the namespace %s, and all that runs and is stored in it, on every cluster of %s.",
+	e.Notes = append(e.Notes, fmt.Sprintf(
+		"This deletes the namespace %s, with everything that runs or is stored there, on every cluster of %s.",
 		name, strings.Join(e.Environments, ", ")))
 	return e, nil
 }
 
-// deleteFolder takes all files below a folder out.
+// deleteFolder removes all files below a folder.
 func (r *Repo) deleteFolder(cs *manifest.ChangeSet, dir string) error {
 	root := filepath.Join(r.Dir, filepath.FromSlash(dir))
 	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {

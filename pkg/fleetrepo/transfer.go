@@ -19,19 +19,20 @@ import (
 
 // TransferOptions of Transfer.
 type TransferOptions struct {
-	// Cluster by name, or as environment/name; To is another management cluster of the fleet.
+	// Cluster is NAME or ENVIRONMENT/NAME. To is another management cluster of the fleet.
 	Cluster, To string
-	// AcceptDifferences lets the cluster get the environment of the new management cluster although it differs from the present one.
+	// AcceptDifferences accepts that the environment at the new management cluster differs from the present one.
 	AcceptDifferences bool
 	// HandedOver is the run that hands the cluster over. If the present management cluster is the parent of To, the run is recorded in the
 	// parent's folder.
 	HandedOver *HandedOver
 }
 
-// Transfer moves a cluster's folder from its management cluster to another one, which applies it from then on. What the environment has for
-// all its clusters comes along where the other one has no cluster in it yet. Only what is in Git changes: whoever carries it to Git has to
-// see that the objects are at the other one before. Errors: an unknown cluster or management cluster, one without the provider, a name that
-// is taken there, an environment that has other features there.
+// Transfer moves a cluster's folder from its management cluster to another one, whose Flux applies it from then on. If
+// the other management cluster has no cluster in the environment yet, the shared files of the environment are copied.
+// Transfer changes only Git: the caller has to copy the objects to the other management cluster before the change is
+// committed. Errors: an unknown cluster or management cluster, a management cluster without the provider, a taken name,
+// an environment with other features there.
 func (r *Repo) Transfer(o TransferOptions) (*Edit, error) {
 	to, err := r.managementCluster(o.To)
 	if err != nil {
@@ -91,8 +92,8 @@ func (r *Repo) leave(e *Edit, c *declared, to *v1alpha1.ManagementCluster, run *
 	return r.takeOut(e, c)
 }
 
-// findBeside is find for a cluster that may stand at two management clusters, because somebody has merged only half of the pull request
-// that moves it. The cluster at the management cluster other than to counts.
+// findBeside is find for a cluster that two management clusters may declare, because somebody has merged only half of
+// the pull request that moves it. It takes the declaration of the management cluster other than to.
 func (r *Repo) findBeside(given string, to *v1alpha1.ManagementCluster) (*declared, error) {
 	environment, name, qualified := strings.Cut(given, "/")
 	if !qualified {
@@ -113,15 +114,15 @@ func (r *Repo) findBeside(given string, to *v1alpha1.ManagementCluster) (*declar
 	return c, nil
 }
 
-// transferable says why a cluster cannot be another management cluster's.
+// transferable returns an error if no other management cluster can have the cluster.
 func (m *mover) transferable(c *declared) error {
 	r, to := m.repo, m.to
 	if c.Removing {
-		return diag.Errorf("finish its removal, or take that back: `fleetctl cluster remove "+c.Name+" --cancel`",
+		return diag.Errorf("finish its removal, or cancel it: `fleetctl cluster remove "+c.Name+" --cancel`",
 			"cluster %s is being removed", c.Name)
 	}
 	if r.manages(c.mgmt, c.Name) && !r.ownOf(c, to) {
-		return diag.Errorf("hand it over to itself: `fleetctl bootstrap --management "+c.Name+" --stand-alone`",
+		return diag.Errorf("let it manage itself: `fleetctl bootstrap --management "+c.Name+" --stand-alone`",
 			"cluster %s is a management cluster of this fleet", c.Name)
 	}
 	if _, err := m.into.managementClusterFor(to.Name, c.Flavour); err != nil {
@@ -130,20 +131,20 @@ func (m *mover) transferable(c *declared) error {
 	return m.into.checkFree(to, "", c.Name, manifest.File{})
 }
 
-// mover moves files from the folders of one management cluster to those of another one, or of another of its clouds.
+// mover moves files from the folders of one management cluster to those of another one, or to those of another cloud.
 type mover struct {
-	// repo has the files to move, into gets them. Both are the same repo, unless the target has a repository of its own.
+	// repo has the files to move, and into gets them. Both are the same repo, unless the target has its own repository.
 	repo, into *Repo
-	// from is where the files are, at where they are to be.
+	// from is the layout of the files now, and at the new one.
 	from, at layout.Layout
 	// to is the management cluster that gets them.
 	to *v1alpha1.ManagementCluster
-	// reseal is not nil between two repositories.
+	// reseal is nil within one repository.
 	reseal      Reseal
 	environment string
 }
 
-// moverOf moves a cluster to the folders of a management cluster that another repo, or the same, declares.
+// moverOf moves a cluster to the folders of a management cluster that the same or another repo declares.
 func (r *Repo) moverOf(c *declared, into *Repo, to *v1alpha1.ManagementCluster) *mover {
 	return &mover{
 		repo: r, into: into, from: c.at, to: to, at: into.layoutOf(to, c.Environment, c.Flavour, r.cloudOf(to, c.Flavour)),
@@ -151,7 +152,7 @@ func (r *Repo) moverOf(c *declared, into *Repo, to *v1alpha1.ManagementCluster) 
 	}
 }
 
-// moved is a file's text with the folders of the source replaced by those of the target.
+// moved returns a file's text with the folders of the source replaced by those of the target.
 func (m *mover) moved(content []byte) []byte {
 	a, b := m.from, m.at
 	for _, folders := range [][2]string{
@@ -187,7 +188,7 @@ func (m *mover) tenants(e *Edit) error {
 	return nil
 }
 
-// replaceFolder replaces a folder in a text, where it is a whole path or the beginning of one.
+// replaceFolder replaces a folder in a text if it is a whole path or the beginning of one.
 func replaceFolder(content []byte, from, to string) []byte {
 	var out []byte
 	for {
@@ -216,7 +217,7 @@ func inPath(before, after []byte) bool {
 	return len(before) > 0 && strings.IndexByte(names+"/", before[len(before)-1]) >= 0
 }
 
-// cluster writes the cluster's folder anew.
+// cluster writes the cluster's folder at the target.
 func (m *mover) cluster(e *Edit, c *declared) error {
 	from, to := path.Dir(c.File), m.at.Cluster(c.Environment, c.Name)
 	files, err := m.read(from, to)
@@ -232,11 +233,11 @@ func (m *mover) cluster(e *Edit, c *declared) error {
 	return nil
 }
 
-// chart brings along the HelmChart that the cluster shares with others of its environment, where the target has none: with all that
-// somebody has changed in it.
+// chart copies the HelmChart that the cluster shares with others of its environment, with everything that somebody has
+// changed in it, if the target has none.
 func (m *mover) chart(e *Edit, c *declared) error {
 	if text(yamledit.Find(c.node, "spec", "chartRef", "name")) != layout.ChartName(c.Environment, c.Flavour) {
-		return nil // it has one of its own
+		return nil // the cluster has its own chart
 	}
 	from, to := m.from.EnvironmentChart(c.Environment, c.Flavour), m.at.EnvironmentChart(c.Environment, c.Flavour)
 	if there, err := m.repo.generated(from); err != nil {
@@ -248,7 +249,7 @@ func (m *mover) chart(e *Edit, c *declared) error {
 	return m.into.shareChart(e, m.at, c.Environment, c.Flavour)
 }
 
-// read returns the files of a folder, changed for another folder.
+// read returns the files of a folder, converted for another folder.
 func (m *mover) read(from, to string) ([]manifest.File, error) {
 	names, err := m.repo.filesBelow(from)
 	if err != nil {
@@ -274,7 +275,8 @@ func (m *mover) read(from, to string) ([]manifest.File, error) {
 	return files, nil
 }
 
-// onlyFiles refuses a folder with something in it that is neither a file nor a folder: it would be lost on the way.
+// onlyFiles returns an error if a folder has an entry that is neither a file nor a folder, because the move would lose
+// it.
 func (r *Repo) onlyFiles(dir string) error {
 	if !r.exists(dir) {
 		return nil
@@ -295,7 +297,7 @@ func (m *mover) common(e *Edit, accept bool) error {
 	if err != nil {
 		return err
 	}
-	wanted = slices.DeleteFunc(wanted, func(f manifest.File) bool { // each management cluster has its own of these
+	wanted = slices.DeleteFunc(wanted, func(f manifest.File) bool { // each management cluster has its own copies of these
 		return strings.HasPrefix(f.Path, at.WorkloadFlux(m.environment)+"/") || strings.HasPrefix(f.Path, at.Sync(m.environment)+"/")
 	})
 	used, err := m.used()
@@ -339,7 +341,7 @@ func (m *mover) used() (bool, error) {
 	}), nil
 }
 
-// takeOut takes a cluster's folder out of the folders of its management cluster.
+// takeOut removes a cluster's folder from the folders of its management cluster.
 func (r *Repo) takeOut(e *Edit, c *declared) error {
 	dir := path.Dir(c.File)
 	if err := r.deleteFolder(&e.Changes, dir); err != nil {

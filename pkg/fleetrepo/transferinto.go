@@ -45,7 +45,7 @@ func (r *Repo) TransferInto(into *Repo, o TransferOptions, reseal Reseal) (*Edit
 	return e, err
 }
 
-// TransferAway is the other half: the cluster's folder goes from here, with the record of the run.
+// TransferAway is the other half: it removes the cluster's folder from this repo, with the record of the run.
 func (r *Repo) TransferAway(o TransferOptions) (*Edit, error) {
 	to, err := r.managementCluster(o.To)
 	if err != nil {
@@ -63,7 +63,8 @@ func (r *Repo) TransferAway(o TransferOptions) (*Edit, error) {
 	return e, r.leave(e, c, to, o.HandedOver)
 }
 
-// refuseElsewhere refuses to work here on a management cluster that has a repository of its own.
+// refuseElsewhere returns an error for a management cluster that has its own repository, because this repo does not
+// declare its clusters.
 func refuseElsewhere(m *v1alpha1.ManagementCluster) error {
 	if m.Repository == nil {
 		return nil

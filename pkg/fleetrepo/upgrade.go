@@ -24,9 +24,10 @@ type UpgradeOptions struct {
 	Values []Assignment
 }
 
-// Upgrade is the next step of a cluster's upgrade. First the control plane moves on and every pool is held where it is; once that is
-// in the file, a second call lets the pools follow. It refuses what Kubernetes and Cluster API do: to go back, to leave a minor version
-// out, to leave nodes more than three of them behind.
+// Upgrade returns the next step of a cluster's upgrade. The first step upgrades the control plane and holds every pool
+// at its version. Once that is in the file, a second call lets the pools follow. Upgrade refuses what Kubernetes and
+// Cluster API refuse: a downgrade, skipping a minor version, and nodes more than three minor versions behind the
+// control plane.
 func (r *Repo) Upgrade(name string, opts UpgradeOptions) (*Edit, error) {
 	target, err := parseVersion(opts.Version)
 	if err != nil {
@@ -68,7 +69,7 @@ func (c *declared) checkStep(current, target semver.Version) error {
 		return diag.Usage("a control plane never goes back; restore it from a backup instead", "cannot downgrade cluster %s from v%s to v%s",
 			c.Name, current, target)
 	case target.Major != current.Major || target.Minor > current.Minor+1:
-		return diag.Usage(fmt.Sprintf("take the step before first: `fleetctl cluster upgrade %s --version v%d.%d.0`", c.Name, current.Major,
+		return diag.Usage(fmt.Sprintf("upgrade step by step: `fleetctl cluster upgrade %s --version v%d.%d.0`", c.Name, current.Major,
 			current.Minor+1), "cannot upgrade cluster %s from v%s to v%s: a control plane takes one minor version at a time",
 			c.Name, current, target)
 	}
@@ -79,7 +80,7 @@ func (c *declared) checkStep(current, target semver.Version) error {
 		}
 		switch {
 		case version.GT(current):
-			return diag.Errorf("take kubernetesVersion of the pool out", "%s:%d: pool %s is at v%s, ahead of its control plane at v%s", c.File,
+			return diag.Errorf("remove kubernetesVersion of the pool", "%s:%d: pool %s is at v%s, ahead of its control plane at v%s", c.File,
 				p.Line, p.Name, version, current)
 		case version.Major == target.Major && version.Minor+kubeletSkew < target.Minor:
 			return diag.Usage(fmt.Sprintf("upgrade the pool first: `fleetctl cluster upgrade %s --version v%s --pool %s`", c.Name, current, p.Name),
@@ -158,21 +159,21 @@ func (r *Repo) upgradePools(c *declared, opts UpgradeOptions) (*Edit, error) {
 	e.Notes = append(e.Notes, fmt.Sprintf("The control plane is at %s; now pools follow it: %s. Their nodes are replaced.",
 		c.KubernetesVersion, strings.Join(names, ", ")))
 	if len(held) > 0 {
-		e.Notes = append(e.Notes, fmt.Sprintf("Held until the same command names them, or names none: %s.", strings.Join(held, ", ")))
+		e.Notes = append(e.Notes, fmt.Sprintf("Held until the same command names them, or names no pool: %s.", strings.Join(held, ", ")))
 	}
 	return e, r.after(e, c)
 }
 
-// isAt says that a cluster has the version already, and which pools are held at another one.
+// isAt says that a cluster has the version already, and which pools are held at another version.
 func (c *declared) isAt(held []string) string {
 	text := fmt.Sprintf("cluster %s is at %s already", c.Name, c.KubernetesVersion)
 	if len(held) > 0 {
-		text += ", but for what is held: " + strings.Join(held, ", ")
+		text += ", except for held pools: " + strings.Join(held, ", ")
 	}
 	return text
 }
 
-// imagesOf names the images that were made for the old version and have not been changed.
+// imagesOf returns the images in the values that have the old version in their names and were not changed.
 func (c *declared) imagesOf(old semver.Version, changed []Assignment) []string {
 	var notes []string
 	look := func(path ...any) {
@@ -202,7 +203,7 @@ func assignments(all []Assignment) []change {
 	return changes
 }
 
-// parseVersion reads v1.36.3.
+// parseVersion parses a version such as v1.36.3.
 func parseVersion(text string) (semver.Version, error) {
 	version, err := semver.Parse(strings.TrimPrefix(text, "v"))
 	if err != nil {

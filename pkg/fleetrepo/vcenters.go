@@ -11,16 +11,16 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 )
 
-// VCenter is one that a cluster of the fleet is in.
+// VCenter is a vCenter with clusters of the fleet.
 type VCenter struct {
 	// Server is its address, as HOST or HOST:PORT.
 	Server string
-	// Thumbprint of its certificate; "" where no cluster gives one.
+	// Thumbprint of its certificate; "" if no cluster names one.
 	Thumbprint string
 }
 
-// VCenters are the vCenters that the clusters' own files name, each once: in the values of a chart, or in a VSphereCluster. Addresses that
-// Flux fills in, or takes from elsewhere, are not among them.
+// VCenters returns the vCenters that the clusters' own files name, each once: in the values of a chart, or in a
+// VSphereCluster. It leaves out addresses that Flux fills in or takes from another source.
 func (r *Repo) VCenters() ([]VCenter, error) {
 	var all []VCenter
 	err := r.eachDeclaration(func(src []byte) bool { return bytes.Contains(src, []byte("server")) }, func(_ string, document *yaml.Node) {

@@ -18,9 +18,9 @@ type Version struct {
 	To   string
 }
 
-// SetVersions writes versions of a management cluster's components ("" stands for the only management cluster) into fleet.yaml. Then it
-// calls read with the changed fleet, and writes the result into fleet.lock. Flux's version is that of all management clusters. Where all is
-// so already the edit changes nothing.
+// SetVersions writes versions of a management cluster's components ("" stands for the only management cluster) into
+// fleet.yaml. Then it calls read with the changed fleet, and writes the result into fleet.lock. Flux's version is that
+// of all management clusters. If all versions are set already, the edit changes nothing.
 func (r *Repo) SetVersions(
 	cluster string,
 	versions []Version,
@@ -65,7 +65,7 @@ func (r *Repo) SetVersions(
 	if err != nil {
 		return nil, err
 	}
-	// Of what is locked nobody has asked whether it is still the same: that is for `fleetctl lock` and init.
+	// Whether the locked entries are still the same is a question for `fleetctl lock` and init.
 	locked.Images = slices.DeleteFunc(locked.Images, func(image v1alpha1.LockedImage) bool { return known.FindImage(image.Name) != nil })
 	lock, err := New(r.Dir, fleet).Relock(locked, nil)
 	if err != nil {

@@ -69,7 +69,7 @@ func Encrypt(o Options, n *New) (func(r *fleetrepo.Repo) (*fleetrepo.Edit, error
 		return nil, err
 	}
 	if _, err := os.Stat(filepath.Join(repo.Dir, filepath.FromSlash(o.File))); n != nil && err == nil {
-		return nil, diag.Usage("`fleetctl secret edit` changes it", "%s is there already", o.File)
+		return nil, diag.Usage("`fleetctl secret edit` changes it", "%s exists already", o.File)
 	}
 	// It is encrypted once: another try on top of others' commits must not make another file of it.
 	rule, err := ruleFor(repo, o.File)
@@ -204,7 +204,7 @@ func giveKeys(ctx context.Context, d management.Deps, repo *fleetrepo.Repo, keys
 		}
 		if err != nil {
 			return diag.Wrap("give the new key to the management cluster "+r.Name, err,
-				"mend that first, or give --offline and run `fleetctl init` before the change is pushed")
+				"correct that first, or give --offline and run `fleetctl init` before the change is pushed")
 		}
 		given++
 	}

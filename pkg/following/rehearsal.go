@@ -131,7 +131,7 @@ const mostNamed = 8
 // judge returns the reasons that keep the cluster from taking over.
 func (r Rehearsal) judge(found *flux.Rehearsal) error {
 	errs := found.Refused
-	hint := "mend the fleet repo and push"
+	hint := "correct the fleet repo and push"
 	if len(found.Deletes) > 0 {
 		says := "it would delete " + plain.Names(refNames(found.Deletes), mostNamed) + ", which the fleet repo does not have"
 		if r.AcceptDeletions {

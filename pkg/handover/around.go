@@ -15,38 +15,41 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// AroundOptions are those of a restore in which another tool, such as Velero, makes the objects.
+// AroundOptions are the options of a restore in which another tool, such as Velero, creates the objects.
 type AroundOptions struct {
 	// Fleet is the identity of the fleet.
 	Fleet string
 	// Target gets the work. Its providers and Flux are installed.
 	Target Side
-	// Admit is the namespace that the other tool runs in: its service accounts may write behind the fence.
+	// Admit is the namespace in which the other tool runs. Its service accounts may write behind the fence.
 	Admit string
-	// Check, if not nil, judges what has come: before the fence closes for the other tool, too, and in every run once more behind the closed
-	// fence, since only that is all. After an error the other tool may write more.
+	// Check, if not nil, judges the objects that have arrived. It is called before the fence closes for the other tool,
+	// and in every run again behind the closed fence, because only then have all objects arrived. After an error the
+	// other tool may write more.
 	Check func(context.Context, *Arrival) error
-	// Paused, if not nil, says which of the Clusters, NAMESPACE/NAME, begin paused. It is asked after Check.
+	// Paused, if not nil, says which of the Clusters, NAMESPACE/NAME, begin paused. It is called after Check.
 	Paused func(cluster string) bool
-	// Attach, Drain and Progress are those of Options.
+	// Attach, Drain and Progress are as in Options.
 	Attach   func(ctx context.Context, target *kube.Client, detail func(string)) error
 	Drain    time.Duration
 	Progress func(Progress)
 }
 
-// Arrival is what another tool has brought.
+// Arrival is what another tool has brought so far.
 type Arrival struct {
-	// Counts of the objects by kind, and the Clusters, with those among them that are paused.
+	// Counts of the objects by kind. Clusters are all Clusters, and Paused the paused ones.
 	Counts   map[string]int `json:"counts"`
 	Clusters []string       `json:"clusters"`
 	Paused   []string       `json:"paused"`
-	// Owners and Statuses are how many objects lack an owner reference, or a status that counts, and get it.
+	// Owners counts the objects that lack an owner reference, and Statuses those that lack a status which their
+	// controller needs. TakeIn adds both.
 	Owners   int `json:"owners"`
 	Statuses int `json:"statuses"`
-	// Absent did not come, and would be made a second time. Unknown came without their owners, which nothing tells.
+	// Absent objects did not arrive, and their controllers would create them a second time. Unknown objects arrived
+	// without their owners, and nothing tells who the owners are.
 	Absent  []string `json:"absent"`
 	Unknown []string `json:"unknown"`
-	// Objects are what has come.
+	// Objects are all objects that have arrived.
 	Objects []capi.Portable `json:"-"`
 }
 
@@ -60,14 +63,15 @@ func openAround(ctx context.Context, o AroundOptions) (*run, error) {
 	return r, err
 }
 
-// BeingFenced is the error of who meets a management cluster that waits for what another tool restores.
+// BeingFenced is the error for a management cluster that waits for the objects that another tool restores.
 func BeingFenced(name string, j *Journal) error {
-	return diag.Errorf("finish that one first: `"+j.Command()+"`, or undo it: `fleetctl restore --abort`",
+	return diag.Errorf("finish that restore first: `"+j.Command()+"`, or undo it: `fleetctl restore --abort`",
 		"%s is fenced for a restore by another tool since %s began it", name, j.By)
 }
 
-// FenceAround keeps everybody but the other tool from the target's objects: the providers and Flux are stopped, and the API server denies
-// all other writes. It goes on where an earlier run was cut off, and changes nothing once the fence is there.
+// FenceAround keeps everybody but the other tool from the target's objects. It stops the providers and Flux, and the
+// API server denies all other writes. FenceAround continues an earlier run that was cut off. Once the fence exists, it
+// changes nothing.
 func FenceAround(ctx context.Context, o AroundOptions) (*Report, error) {
 	r, err := openAround(ctx, o)
 	if err != nil {
@@ -110,7 +114,7 @@ func FenceAround(ctx context.Context, o AroundOptions) (*Report, error) {
 	return r.report(), err
 }
 
-// beginAround writes the journal, or takes over the one of an earlier run.
+// beginAround writes the journal, or takes over the journal of an earlier run.
 func (r *run) beginAround(ctx context.Context, o AroundOptions) error {
 	j := r.target.journal
 	if j.Active() && j.Around {
@@ -149,8 +153,9 @@ func (r *run) beginAround(ctx context.Context, o AroundOptions) error {
 	return r.become()
 }
 
-// isThere are the UIDs of all that an abort has to leave alone: it takes away by kind, not only what a Cluster leads to. Secrets and
-// ConfigMaps are among them, because what is restored may name one that was there.
+// isThere returns the UIDs of all objects that an abort must not delete. An abort deletes by kind, and not only objects
+// that belong to a Cluster. Secrets and ConfigMaps are included, because a restored object may name one that existed
+// before.
 func (r *run) isThere(ctx context.Context, graph *capi.Graph, groups []string) ([]string, error) {
 	beside, err := r.target.manager.InGroups(ctx, append([]string{""}, groups...)...)
 	if err != nil {
@@ -172,9 +177,10 @@ func objectsOf(graph *capi.Graph) []*unstructured.Unstructured {
 	return append(objects, graph.Leave...)
 }
 
-// cameSince are the objects that an abort takes away again: what has come since the fence. That is all of the groups that are fenced,
-// whether a Cluster leads to it or not: an abort may come before the Clusters do, and what is left would be acted on. Of Secrets and
-// ConfigMaps it takes only those that belong to a Cluster: one that is only named may be the target's own.
+// cameSince returns the objects that an abort deletes: those that have arrived since the fence. It returns all objects
+// of the fenced API groups, whether they belong to a Cluster or not, because an abort may come before the Clusters
+// arrive, and controllers would act on objects that are left. It returns only Secrets and ConfigMaps that belong to a
+// Cluster: one that a Cluster only names may be the target's own.
 func (r *run) cameSince(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	graph, err := r.target.manager.Graph(ctx, capi.GraphOptions{WithFlux: true})
 	if err != nil {
@@ -196,17 +202,18 @@ func (r *run) cameSince(ctx context.Context) ([]*unstructured.Unstructured, erro
 	var came []*unstructured.Unstructured
 	for _, obj := range slices.Concat(objectsOf(graph), fenced) {
 		if uid := string(obj.GetUID()); !leave[uid] {
-			leave[uid] = true // it is in both
+			leave[uid] = true // the object is in both lists
 			came = append(came, obj)
 		}
 	}
 	return came, nil
 }
 
-// Fenced tells whether the management cluster waits for what another tool restores, or is about to take it in.
+// Fenced tells whether the management cluster waits for the objects that another tool restores, or is about to take
+// them in.
 func (j *Journal) Fenced() bool { return j.Active() && j.Around && j.Phase.reached(PhaseFenced) }
 
-// Arrived looks at what the other tool has brought so far. It changes nothing.
+// Arrived looks at the objects that the other tool has brought so far. It changes nothing.
 func Arrived(ctx context.Context, o AroundOptions) (*Arrival, error) {
 	r, err := openAround(ctx, o)
 	if err != nil {
@@ -240,8 +247,9 @@ func (r *run) arrived(ctx context.Context) (*Arrival, *capi.Graph, error) {
 	return a, graph, err
 }
 
-// TakeIn makes the target the owner of what the other tool has brought: the fence closes for that one, too, what the objects lack is
-// repaired, the work is taken over in one write, and the providers and Flux begin. It goes on where an earlier run was cut off.
+// TakeIn makes the target the owner of the objects that the other tool has brought. It closes the fence for the other
+// tool too, repairs the objects, takes the work over in one write, and starts the providers and Flux. It continues an
+// earlier run that was cut off.
 func TakeIn(ctx context.Context, o AroundOptions) (*Report, error) {
 	r, err := openAround(ctx, o)
 	if err != nil {
@@ -251,7 +259,7 @@ func TakeIn(ctx context.Context, o AroundOptions) (*Report, error) {
 	switch {
 	case j != nil && j.Around && j.Phase == PhaseReleased:
 		return r.report(), nil
-	case !j.Fenced(): // a run that was cut off before may have left a provider at work
+	case !j.Fenced(): // a run that was cut off before may have left a provider running
 		return r.report(), diag.Errorf("`fleetctl restore --fence-only` does that first", "%s is not fenced", r.target.Name)
 	}
 	if !j.Phase.Committed() {
@@ -268,8 +276,8 @@ func TakeIn(ctx context.Context, o AroundOptions) (*Report, error) {
 	return r.report(), r.release(ctx)
 }
 
-// closeAround lets nobody write any more. What it judges before is only what has come so far: it refuses while the other tool may still
-// mend that.
+// closeAround closes the fence for the other tool too. Before that, it calls Check on the objects that have arrived so
+// far, and refuses while the other tool can still correct them.
 func (r *run) closeAround(ctx context.Context, o AroundOptions) error {
 	if err := r.act(ctx); err != nil {
 		return err
@@ -287,7 +295,7 @@ func (r *run) closeAround(ctx context.Context, o AroundOptions) error {
 	if err != nil {
 		return err
 	}
-	// The policy follows the phase: a run that is cut off between the two writes closes it when it goes on.
+	// The policy follows the phase. If a run is cut off between the two writes, the next run closes the fence.
 	if err := r.mark(ctx, PhaseCopied); err != nil {
 		return err
 	}
@@ -297,8 +305,8 @@ func (r *run) closeAround(ctx context.Context, o AroundOptions) error {
 	return r.target.untilAdmitted(ctx, r.target.journal.Admit, false)
 }
 
-// reopenAround lets the other tool write again. The journal goes first: a run that is cut off between the two writes opens the fence when
-// it goes on.
+// reopenAround lets the other tool write again. It writes the journal first: if a run is cut off between the two
+// writes, the next run opens the fence.
 func (r *run) reopenAround(ctx context.Context) error {
 	next := *r.target.journal
 	next.Phase = PhaseFenced
@@ -311,9 +319,9 @@ func (r *run) reopenAround(ctx context.Context) error {
 	return r.target.untilAdmitted(ctx, r.target.journal.Admit, true)
 }
 
-// judgeAround judges what has come, once nobody adds to it any more, in every run: what an earlier one found out went with it, and another
-// management cluster may have taken a Cluster over since. The Clusters that begin paused are noted before the first of them is written, so
-// that a later run that cannot find that out again still pauses them.
+// judgeAround calls Check on the objects once nobody can add to them, in every run. The result of an earlier run was
+// not kept, and another management cluster may have taken a Cluster over since. The journal names the Clusters that
+// begin paused before the first of them is written. So a later run that cannot ask again still pauses them.
 func (r *run) judgeAround(ctx context.Context, o AroundOptions, arrival *Arrival) error {
 	if o.Check != nil {
 		if err := o.Check(ctx, arrival); err != nil {
@@ -336,7 +344,7 @@ func (r *run) judgeAround(ctx context.Context, o AroundOptions, arrival *Arrival
 	return r.target.put(ctx, &next)
 }
 
-// repair gives the objects what they lack. What has come is listed again: nobody adds to it any more.
+// repair adds what the objects lack. It lists the objects again, because nobody can add to them any more.
 func (r *run) repair(ctx context.Context, o AroundOptions) error {
 	arrival, graph, err := r.arrived(ctx)
 	if err != nil {
@@ -351,7 +359,7 @@ func (r *run) repair(ctx context.Context, o AroundOptions) error {
 			r.warn("and %d more", len(arrival.Unknown)-most)
 			break
 		}
-		r.warn("%s has no owner, and nothing tells which one it had: its provider has to find it again", unknown)
+		r.warn("%s has no owner, and nothing says who its owner was: its provider has to find it again", unknown)
 	}
 	err = r.target.manager.Repair(ctx, graph, capi.RepairOptions{
 		ID: r.target.journal.ID, Progress: r.count(PhaseCopied, "repairing what came to "+r.target.Name),
@@ -360,7 +368,7 @@ func (r *run) repair(ctx context.Context, o AroundOptions) error {
 	if err != nil {
 		return err
 	}
-	r.tell(PhaseVerified, "looking whether all is whole")
+	r.tell(PhaseVerified, "checking that no object lacks its owner or status")
 	_, graph, err = r.arrived(ctx)
 	if err != nil {
 		return err

@@ -23,12 +23,12 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
-// replicasMark on a Deployment is how many replicas it had before the hand-over put it to 0.
+// replicasMark is the annotation with the number of replicas that a Deployment had before the hand-over scaled it to 0.
 const replicasMark = capi.ReplicasMark
 
 var deploymentKind = appsv1.SchemeGroupVersion.WithKind("Deployment")
 
-// halt puts Deployments to 0, notes on each what it had, and waits until their processes are gone.
+// halt scales Deployments to 0, notes on each the number of its replicas, and waits until their Pods are gone.
 func (s *side) halt(ctx context.Context, deployments []appsv1.Deployment, detail func(string)) error {
 	for _, d := range deployments {
 		replicas := int32(1)
@@ -38,7 +38,7 @@ func (s *side) halt(ctx context.Context, deployments []appsv1.Deployment, detail
 		if replicas == 0 {
 			continue
 		}
-		if noted, ok := d.Annotations[replicasMark]; ok { // somebody has started it again: what was there first counts
+		if noted, ok := d.Annotations[replicasMark]; ok { // somebody has started it again: the first note counts
 			if n, err := strconv.ParseInt(noted, 10, 32); err == nil {
 				replicas = int32(n)
 			}
@@ -51,11 +51,11 @@ func (s *side) halt(ctx context.Context, deployments []appsv1.Deployment, detail
 	for _, d := range deployments {
 		group.Go(func() error { return s.waitHalted(ctx, d) })
 	}
-	detail("waiting for the end of " + plain.Count(len(deployments), "controller"))
+	detail("waiting for " + plain.Count(len(deployments), "controller") + " to stop")
 	return group.Wait()
 }
 
-// scale sets a Deployment's replicas and the note of them, nil for none, in one write.
+// scale sets a Deployment's replicas and the note with the former number, nil for no note, in one write.
 func (s *side) scale(ctx context.Context, d appsv1.Deployment, noted any, replicas int32) error {
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"annotations": map[string]any{replicasMark: noted}},
@@ -74,7 +74,7 @@ func (s *side) scale(ctx context.Context, d appsv1.Deployment, noted any, replic
 	return nil
 }
 
-// waitHalted waits until a Deployment that was put to 0 has neither replicas nor Pods.
+// waitHalted waits until a Deployment that was scaled to 0 has neither replicas nor Pods.
 func (s *side) waitHalted(ctx context.Context, d appsv1.Deployment) error {
 	key := kube.Key{Namespace: d.Namespace, Name: d.Name}
 	err := s.Client.WaitFor(ctx, deploymentKind, key, func(obj *unstructured.Unstructured) (bool, error) {
@@ -103,7 +103,7 @@ func (s *side) waitHalted(ctx context.Context, d appsv1.Deployment) error {
 	return nil
 }
 
-// start gives the Deployments that were put to 0 the replicas that they had, and waits until they are ready again.
+// start gives the stopped Deployments their former replicas, and waits until they are ready.
 func (s *side) start(ctx context.Context, detail func(string)) error {
 	all, err := s.deployments(ctx)
 	if err != nil {
@@ -112,7 +112,7 @@ func (s *side) start(ctx context.Context, detail func(string)) error {
 	return s.startThese(ctx, all, detail)
 }
 
-// deployments are all that a hand-over may stop.
+// deployments returns all Deployments that a hand-over may stop.
 func (s *side) deployments(ctx context.Context) ([]appsv1.Deployment, error) {
 	deployments, err := s.manager.ProviderDeployments(ctx)
 	if err != nil {
@@ -126,7 +126,7 @@ func (s *side) deployments(ctx context.Context) ([]appsv1.Deployment, error) {
 	return slices.Concat(deployments, injectors, fluxes), err
 }
 
-// startThese is start for some of them.
+// startThese is start for the given Deployments.
 func (s *side) startThese(ctx context.Context, deployments []appsv1.Deployment, detail func(string)) error {
 	started, err := s.scaleBack(ctx, deployments)
 	if err != nil || len(started) == 0 {
@@ -135,7 +135,7 @@ func (s *side) startThese(ctx context.Context, deployments []appsv1.Deployment, 
 	return s.Client.WaitDeploymentsReady(ctx, started, detail)
 }
 
-// scaleBack gives those of the Deployments that were put to 0 the replicas that they had, and waits for none.
+// scaleBack gives the stopped ones of the given Deployments their former replicas. It does not wait.
 func (s *side) scaleBack(ctx context.Context, deployments []appsv1.Deployment) (started []kube.Key, err error) {
 	var errs []error
 	for _, d := range deployments {

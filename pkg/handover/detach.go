@@ -11,9 +11,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// Detach takes the Clusters of o.Select away from o.Source, and gives them to nobody: what they stand for stays as it is, and nobody
-// manages it. It is the fence and the removal of a hand-over. It goes on from what the source's journal says. What others at the source
-// use, too, stays there.
+// Detach takes the Clusters of o.Select away from o.Source and gives them to nobody. The machines and networks of these
+// Clusters stay as they are, and nobody manages them. Detach is the fence and the removal of a hand-over, and continues
+// where the source's journal says. Objects that other Clusters of the source use, too, stay there.
 func Detach(ctx context.Context, o Options) (*Report, error) {
 	if len(o.Select) == 0 {
 		return nil, diag.Usage("name a cluster", "nothing is selected")
@@ -25,7 +25,7 @@ func Detach(ctx context.Context, o Options) (*Report, error) {
 	if err := r.beginDetach(ctx); err != nil {
 		return r.report(), err
 	}
-	if r.undoing() { // an abort that was cut off; then all over again
+	if r.undoing() { // the earlier abort was cut off: finish it, then begin again
 		if _, err := r.abortAlone(ctx); err != nil {
 			return r.report(), err
 		}
@@ -36,7 +36,8 @@ func Detach(ctx context.Context, o Options) (*Report, error) {
 		if err != nil {
 			return r.report(), err
 		}
-		// A run that is cut off in the midst of the removal leaves fewer links between the objects: each bears what is to become of it.
+		// If a run is cut off during the removal, objects remain without the links between them. So each object is
+		// marked before the removal.
 		if err := r.source.manager.Mark(ctx, graph, r.source.journal.ID); err != nil {
 			return r.report(), err
 		}
@@ -49,7 +50,7 @@ func Detach(ctx context.Context, o Options) (*Report, error) {
 	return report, r.detach(ctx)
 }
 
-// beginDetach writes the journal, or takes over the one of an earlier run.
+// beginDetach writes the journal, or takes over the journal of an earlier run.
 func (r *run) beginDetach(ctx context.Context) error {
 	j := r.source.journal
 	switch {
@@ -73,7 +74,7 @@ func (r *run) beginDetach(ctx context.Context) error {
 		return err
 	}
 	if err := r.source.ready(ctx); err != nil {
-		return diag.Wrap("prepare to take them away from "+r.source.Name, err, "")
+		return diag.Wrap("prepare to detach the clusters from "+r.source.Name, err, "")
 	}
 	next := r.newJournal(RoleSource, graph)
 	next.Source, next.Owner, next.Select, next.Detach, next.Epoch = r.source.party, r.source.party, r.selection(), true, graph.Epoch()
@@ -84,13 +85,14 @@ func (r *run) beginDetach(ctx context.Context) error {
 	return r.become()
 }
 
-// detach removes what is marked, and ends the fence.
+// detach removes the marked objects, and ends the fence.
 func (r *run) detach(ctx context.Context) error {
 	marked, err := r.source.manager.Copies(ctx, r.source.journal.ID)
 	if err != nil {
 		return err
 	}
-	if err := r.source.manager.Remove(ctx, marked, r.count(PhaseReleased, "taking away what "+r.source.Name+" knows of it")); err != nil {
+	progress := r.count(PhaseReleased, "removing the objects of the detached clusters from "+r.source.Name)
+	if err := r.source.manager.Remove(ctx, marked, progress); err != nil {
 		return err
 	}
 	if err := r.nothingLeft(ctx, marked); err != nil {
@@ -102,7 +104,8 @@ func (r *run) detach(ctx context.Context) error {
 	return r.putBack(ctx, r.source)
 }
 
-// Remains is what stays of Clusters that are detached: who takes over needs to know it.
+// Remains returns the machines that stay when Clusters are detached. Whoever manages the machines next needs to know
+// them.
 func Remains(ctx context.Context, c *kube.Client, clusters []kube.Key) ([]Remnant, error) {
 	manager, err := capi.New(c)
 	if err != nil {
@@ -123,7 +126,7 @@ func Remains(ctx context.Context, c *kube.Client, clusters []kube.Key) ([]Remnan
 	return remnants, nil
 }
 
-// Remnant is something in a cloud that nobody manages any more.
+// Remnant is a machine in a cloud that nobody manages any more.
 type Remnant struct {
 	Kind       string `json:"kind"`
 	Name       string `json:"name"`

@@ -12,11 +12,12 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/flux"
 )
 
-// rounds bounds how often the source is looked at after it is fenced: what appeared in between is paused, too, and then nothing can appear
-// any more.
+// rounds bounds how often fenced looks at the source again. Objects that appeared before the fence closed are paused in
+// such a round. After that, no object can appear.
 const rounds = 4
 
-// fence keeps everybody but this run from the source's objects, and returns all that is handed over, as it is from then on.
+// fence keeps everybody but this run from the source's objects. It returns the objects that are handed over, as they
+// are behind the fence.
 func (r *run) fence(ctx context.Context) (*capi.Graph, error) {
 	if err := r.takeOverFences(ctx); err != nil {
 		return nil, err
@@ -25,7 +26,7 @@ func (r *run) fence(ctx context.Context) (*capi.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Both sides at once: most of it is waiting until API servers have noticed, and processes have ended.
+	// Both sides at once: most of the time passes until API servers have noticed the policy, and processes have ended.
 	both, bothCtx := errgroup.WithContext(ctx)
 	both.Go(func() error { return r.fenceSource(bothCtx, graph) })
 	if r.target != nil {
@@ -55,7 +56,7 @@ func (r *run) fenceSource(ctx context.Context, graph *capi.Graph) error {
 	return r.source.raise(ctx, r.sourcePolicy(graph))
 }
 
-// fenced lists again, after the fence: that is what counts.
+// fenced lists the objects again behind the fence. This list counts.
 func (r *run) fenced(ctx context.Context) (*capi.Graph, error) {
 	r.source.manager.Forget()
 	for range rounds {
@@ -71,10 +72,10 @@ func (r *run) fenced(ctx context.Context) (*capi.Graph, error) {
 			return graph, r.note(ctx, graph)
 		}
 	}
-	return nil, diag.Errorf("find out who writes there", "the objects at %s keep changing behind the fence", r.source.Name)
+	return nil, diag.Errorf("find out who writes to these objects", "the objects at %s keep changing behind the fence", r.source.Name)
 }
 
-// note puts what was found behind the fence into the journals.
+// note writes the objects that were found behind the fence into the journals.
 func (r *run) note(ctx context.Context, graph *capi.Graph) error {
 	for _, s := range r.sides() {
 		next := *s.journal
@@ -89,7 +90,7 @@ func (r *run) note(ctx context.Context, graph *capi.Graph) error {
 	return nil
 }
 
-// quieten suspends Flux and pauses the Clusters, and tells how much it had to do.
+// quieten suspends Flux and pauses the Clusters. It returns the number of objects that it had to change.
 func (r *run) quieten(ctx context.Context, graph *capi.Graph) (int, error) {
 	r.tell(PhaseFenced, "suspending Flux and pausing the Clusters of "+r.source.Name)
 	suspended := 0
@@ -108,10 +109,10 @@ func (r *run) waitMovable(ctx context.Context, graph *capi.Graph) error {
 	ctx, cancel := context.WithTimeout(ctx, r.BlockMove)
 	defer cancel()
 	err := r.source.manager.WaitMovable(ctx, graph, func(detail string) { r.tell(PhaseFenced, detail) })
-	return diag.Wrap("fence "+r.source.Name, err, "its provider says why it holds on to it (`kubectl describe`); "+r.undoHint())
+	return diag.Wrap("fence "+r.source.Name, err, "`kubectl describe` shows why its provider blocks the move; "+r.undoHint())
 }
 
-// bypass lets the hand-over's writes pass the webhooks of one side, once nothing can take that back.
+// bypass lets the hand-over's writes pass the webhooks of one side, once no injector can undo this.
 func (r *run) bypass(ctx context.Context, s *side, groups []string) error {
 	if err := r.halt(ctx, s, s.manager.Injectors); err != nil {
 		return err
@@ -119,7 +120,8 @@ func (r *run) bypass(ctx context.Context, s *side, groups []string) error {
 	return s.bypass(ctx, groups, r.admitted(s))
 }
 
-// admitted is the namespace whose service accounts may write behind the fence of one side, too; "" for none.
+// admitted returns the namespace whose service accounts may write behind the fence of one side, too; "" if there is
+// none.
 func (r *run) admitted(s *side) string {
 	if s.journal == nil || !s.journal.Around {
 		return ""
@@ -127,7 +129,7 @@ func (r *run) admitted(s *side) string {
 	return s.journal.Admit
 }
 
-// halt ends those controllers of one side.
+// halt stops the given controllers of one side.
 func (r *run) halt(ctx context.Context, s *side, which func(context.Context) ([]appsv1.Deployment, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, r.Drain)
 	defer cancel()
@@ -138,7 +140,7 @@ func (r *run) halt(ctx context.Context, s *side, which func(context.Context) ([]
 	return diag.Wrap("stop the controllers of "+s.Name, err, "")
 }
 
-// whole tells whether the source hands over all that it has.
+// whole tells whether the source hands over all of its Clusters.
 func (r *run) whole() bool { return len(r.Select) == 0 }
 
 func (r *run) sourcePolicy(graph *capi.Graph) policy {
@@ -168,14 +170,14 @@ func (r *run) targetPolicy(groups []string) policy {
 	return policy{user: r.target.journal.user(), groups: groups, copies: r.target.journal.ID, command: r.target.journal.Command()}
 }
 
-// takeOverFences makes the fences of an earlier run this one's.
+// takeOverFences lets the fences of an earlier run admit this run, and nobody of the earlier run.
 func (r *run) takeOverFences(ctx context.Context) error {
 	for _, s := range r.sides() {
 		fenced, err := s.isFenced(ctx)
 		if err != nil {
 			return err
 		}
-		if !fenced || s.journal == nil || s.borrowed { // an abort that was cut off has taken the journal away after the fence
+		if !fenced || s.journal == nil || s.borrowed { // an abort that was cut off has deleted the journal after the fence
 			continue
 		}
 		var p policy

@@ -17,13 +17,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// JournalKey is the Secret with the journal, on both sides.
+// JournalKey names the Secret with the journal, on both sides.
 var JournalKey = kube.Key{Namespace: "fleetctl-system", Name: "fleetctl-handover"}
 
 // Phase of a hand-over.
 type Phase string
 
-// The phases, in their order, and the two of an abort.
+// The phases in their order, and the phase of an abort.
 const (
 	PhasePlanned   Phase = "planned"
 	PhaseFenced    Phase = "fenced"
@@ -39,7 +39,7 @@ func phases() []Phase {
 	return []Phase{PhasePlanned, PhaseFenced, PhaseCopied, PhaseVerified, PhaseCommitted, PhaseReleased}
 }
 
-// reached tells whether p is at least other. An abort has reached nothing.
+// reached tells whether p is the phase other or a later one. PhaseAborting has reached no phase.
 func (p Phase) reached(other Phase) bool {
 	return slices.Index(phases(), p) >= slices.Index(phases(), other)
 }
@@ -56,13 +56,13 @@ const (
 	RoleTarget Role = "target"
 )
 
-// Party is a management cluster: the name that it goes by, and the UID of its namespace kube-system, which tells it from all others.
+// Party is a management cluster: its name, and the UID of its namespace kube-system, which no other cluster has.
 type Party struct {
 	Name string `json:"name"`
 	UID  string `json:"uid"`
 }
 
-// Journal is what a management cluster knows of a hand-over: the one under way, or else its last one.
+// Journal is what a management cluster knows of the current hand-over, or of the last one.
 type Journal struct {
 	FormatVersion string   `json:"formatVersion"`
 	ID            string   `json:"id"`
@@ -72,57 +72,61 @@ type Journal struct {
 	Source        Party    `json:"source"`
 	Target        Party    `json:"target"`
 	Select        []string `json:"select,omitempty"`
-	// Runner is the run that works on it, and By who that is, for people. The newest run shuts all earlier ones out.
+	// Runner is the run that works on the hand-over, and By says for people who that is. A new run shuts out all
+	// earlier runs.
 	Runner string `json:"runner"`
 	By     string `json:"by"`
-	// Hold says that the target's controllers work for others: each copy is paused by itself.
+	// Hold says that the target already manages other Clusters, so its controllers run. Each copy is paused instead.
 	Hold bool `json:"hold"`
-	// Owner is who has the work, once committed, and Epoch how many times it has changed hands.
+	// Owner has the work once the hand-over is committed. Epoch is how many times the work has changed hands.
 	Owner Party `json:"owner"`
 	Epoch int64 `json:"epoch"`
-	// Moved objects by kind, and the Clusters, with those that were Available before.
+	// Moved counts the objects by kind. Clusters are the Clusters, and Available those that were Available before.
 	Moved     map[string]int `json:"moved,omitempty"`
 	Clusters  []string       `json:"clusters,omitempty"`
 	Available []string       `json:"available,omitempty"`
 	// Groups are the API groups that are fenced.
 	Groups []string `json:"groups,omitempty"`
 
-	// Detach says that what is selected goes to nobody: there is no target.
+	// Detach says that the selected Clusters go to nobody: there is no target.
 	Detach bool `json:"detach,omitempty"`
-	// Snapshot that the work was restored from, with Source as where that was taken; empty for a hand-over between two living clusters.
+	// Snapshot is what the work was restored from, and Source is the management cluster of the snapshot. Snapshot is
+	// empty for a hand-over between two running clusters.
 	Snapshot string `json:"snapshot,omitempty"`
 
-	// Around says that another tool, such as Velero, makes the copies: the service accounts of the namespace Admit may write behind the fence
-	// until all is there. There are the UIDs of what was there before.
+	// Around says that another tool, such as Velero, creates the copies. The service accounts of the namespace Admit
+	// may write behind the fence until all objects have arrived. There are the UIDs of the objects that existed before.
 	Around bool     `json:"around,omitempty"`
 	Admit  string   `json:"admit,omitempty"`
 	There  []string `json:"there,omitempty"`
-	// Pause are the Clusters, NAMESPACE/NAME, that begin paused, because others manage them.
+	// Pause are the Clusters, NAMESPACE/NAME, that begin paused, because other management clusters manage them.
 	Pause []string `json:"pause,omitempty"`
 
-	// Standby is what a standby knows, where the role is that. Activates says that the target is a standby which takes over.
+	// Standby is what a standby knows, if the role is standby. Activates says that the target is a standby that takes
+	// over.
 	Standby   *Standby `json:"standby,omitempty"`
 	Activates bool     `json:"activates,omitempty"`
-	// Tries says that it is only tried: whoever meets it undoes it.
+	// Tries says that the hand-over is only a try. Any later run undoes it.
 	Tries bool `json:"tries,omitempty"`
 
-	// Before is what stood here before it, which an abort puts back.
+	// Before is the journal that stood here before. An abort puts it back.
 	Before *Journal `json:"before,omitempty"`
 
-	version string // of the Secret that it was read from
+	version string // resourceVersion of the Secret that the journal was read from
 }
 
-// Whole tells whether it is about all that the source has: a source that has handed that over has no work any more.
+// Whole tells whether the journal is about all Clusters of the source. A source that has handed all of them over has no
+// work any more.
 func (j *Journal) Whole() bool { return len(j.Select) == 0 }
 
-// Active tells whether it is still to be finished, or undone.
-// A nil journal is of none, and that of a standby at rest neither.
+// Active tells whether the hand-over has still to be finished or undone. A nil journal and the journal of a standby at
+// rest are not active.
 func (j *Journal) Active() bool { return j != nil && j.Phase != PhaseReleased && j.Role != RoleStandby }
 
-// Tried tells whether it is a try that was cut off: nobody waits for its end.
+// Tried tells whether the hand-over is a try that was cut off. Nobody waits for the end of a try.
 func (j *Journal) Tried() bool { return j.Active() && j.Tries }
 
-// Command is the one that goes on with it.
+// Command returns the command that continues the hand-over.
 func (j *Journal) Command() string {
 	switch {
 	case j.Activates && j.Tries:
@@ -136,13 +140,13 @@ func (j *Journal) Command() string {
 	case j.Detach:
 		return "fleetctl cluster detach " + diag.ShellCommand(j.Select...)
 	case !j.Whole():
-		_, name, _ := strings.Cut(j.Select[0], "/") // one, as the fleet repo calls it
+		_, name, _ := strings.Cut(j.Select[0], "/") // one Cluster, by the name that the fleet repo uses
 		return diag.ShellCommand("fleetctl", "cluster", "transfer", name)
 	}
 	return "fleetctl pivot"
 }
 
-// What names what a journal is about, for people: a restore, a hand-over, the transfer of some Clusters.
+// What describes for people what a journal is about: a restore, a hand-over, or the transfer of some Clusters.
 func (j *Journal) What() string {
 	switch {
 	case j.IsStandby():
@@ -152,12 +156,12 @@ func (j *Journal) What() string {
 	case j.Snapshot != "":
 		return "a restore from the snapshot " + j.Snapshot
 	case j.Detach:
-		return "letting go of " + strings.Join(j.Select, ", ")
+		return "detaching " + strings.Join(j.Select, ", ")
 	}
 	return j.what()
 }
 
-// what names a hand-over between two management clusters.
+// what describes a hand-over between two management clusters.
 func (j *Journal) what() string {
 	if j.Whole() {
 		return "a hand-over"
@@ -165,7 +169,8 @@ func (j *Journal) what() string {
 	return "the transfer of " + strings.Join(j.Select, ", ")
 }
 
-// IsTransferOf tells whether it is about that one Cluster, by its name or NAMESPACE/NAME, and about two management clusters.
+// IsTransferOf tells whether the journal is about the transfer of that one Cluster, NAME or NAMESPACE/NAME, between two
+// management clusters.
 func (j *Journal) IsTransferOf(cluster string) bool {
 	return !j.Whole() && !j.Detach && j.Snapshot == "" && slices.ContainsFunc(j.Select, func(full string) bool {
 		_, name, _ := strings.Cut(full, "/")
@@ -173,14 +178,14 @@ func (j *Journal) IsTransferOf(cluster string) bool {
 	})
 }
 
-// last is the journal as a later one keeps it: no history.
+// last is the journal without the journals before it, as a later journal keeps it in Before.
 func (j *Journal) last() *Journal {
 	kept := *j
 	kept.Before, kept.version = nil, ""
 	return &kept
 }
 
-// over has j written in the place of old, which an abort puts back; nil where nothing stood there.
+// over makes j replace old, which an abort puts back. old is nil if there was no journal.
 func (j *Journal) over(old *Journal) {
 	j.version, j.Before = "", nil
 	if old != nil {
@@ -188,7 +193,7 @@ func (j *Journal) over(old *Journal) {
 	}
 }
 
-// ReadJournal reads the journal of a management cluster; nil where it has none.
+// ReadJournal reads the journal of a management cluster. It returns nil if there is none.
 func ReadJournal(ctx context.Context, c *kube.Client) (*Journal, error) {
 	secret := &corev1.Secret{}
 	err := kube.Retry(ctx, func(ctx context.Context) error { return c.Get(ctx, JournalKey, secret) })
@@ -201,22 +206,23 @@ func ReadJournal(ctx context.Context, c *kube.Client) (*Journal, error) {
 	j := &Journal{}
 	if err := json.Unmarshal(secret.Data["journal"], j); err != nil {
 		return nil, diag.Wrap("read the journal of the hand-over at "+c.Host(), err,
-			"Secret "+JournalKey.String()+" is not as fleetctl writes it: find out who changed it")
+			"Secret "+JournalKey.String()+" does not have the form that fleetctl writes: find out who changed it")
 	}
 	if j.FormatVersion != "1" {
-		return nil, diag.Errorf("use the release of fleetctl that began it", "the journal of the hand-over at %s has format %q",
+		return nil, diag.Errorf("use the release of fleetctl that began the hand-over", "the journal of the hand-over at %s has format %q",
 			c.Host(), j.FormatVersion)
 	}
 	j.version = secret.ResourceVersion
 	return j, nil
 }
 
-// ErrOvertaken is the end of a run that another one has shut out.
+// ErrOvertaken is the error of a run that a newer run has shut out.
 var ErrOvertaken = diag.Errorf("wait for the other run, or start this one again: it goes on where the other one stands",
 	"another run works on the hand-over by now")
 
-// write writes the journal over the version that it was read from, or creates it. apierrors.IsConflict or IsAlreadyExists where somebody
-// else has written it since; an answer that was lost is looked up.
+// write writes the journal over the version that it was read from, or creates it. It returns apierrors.IsConflict or
+// IsAlreadyExists if somebody else has written the journal since. If the API server's answer was lost, write reads the
+// journal to find out what happened.
 func (j *Journal) write(ctx context.Context, c *kube.Client) error {
 	content, err := json.Marshal(j)
 	if err != nil {
@@ -250,7 +256,7 @@ func (j *Journal) write(ctx context.Context, c *kube.Client) error {
 	return nil
 }
 
-// same tells whether both say the same.
+// same tells whether both journals have the same content.
 func (j *Journal) same(other *Journal) bool {
 	a, b := *j, *other
 	a.version, b.version = "", ""
@@ -274,7 +280,7 @@ func (j *Journal) drop(ctx context.Context, c *kube.Client) error {
 	return nil
 }
 
-// makeNamespace makes the namespace of the journal.
+// makeNamespace creates the namespace of the journal.
 func makeNamespace(ctx context.Context, c *kube.Client) error {
 	err := kube.Retry(ctx, func(ctx context.Context) error {
 		return c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: JournalKey.Namespace}})

@@ -6,11 +6,12 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// recall puts in mind what the journal of the source said, where somebody has deleted it: the target's tells of the same hand-over. Without
-// this the source would look as if it had never begun, and an abort would take the copies away from a target that has the work. The run
-// writes it with its first step.
+// recall replaces the source's journal in memory, if somebody has deleted it, by what the target's journal says of the
+// same hand-over. Without this, the source would look as if the hand-over had never begun, and an abort would delete
+// the copies of a target that has the work. The first step of the run writes the recalled journal.
 //
-// No run leaves the source without a journal while the target is in the middle: the source's comes first, and goes last.
+// No run leaves the source without a journal while the target is in the middle of a hand-over: the source's journal is
+// written first, and deleted last.
 func (r *run) recall() {
 	if r.source == nil || r.source.journal != nil {
 		return
@@ -24,9 +25,9 @@ func (r *run) recall() {
 	r.warn("the journal of %s was deleted: going on from that of %s", r.source.Name, r.target.Name)
 }
 
-// recallTarget is recall for a target, before an abort: what was copied and fenced there would stay. That the target may have the work is
-// settled by then (tookOver), and a standby's journal cannot be made up. A source that is fenced was noted at the target before; an abort
-// that was cut off has been there first.
+// recallTarget is recall for a target, before an abort. Without this, the copies and the fence at the target would
+// stay. tookOver has already settled whether the target has the work. The journal of a standby cannot be made up. If
+// the source is fenced, the target had a journal; an earlier abort may have deleted it already.
 func (r *run) recallTarget() {
 	s := r.source.journal
 	if r.target.journal != nil || !s.Active() || s.Role != RoleSource || !s.Phase.reached(PhaseFenced) || s.Activates {
@@ -36,8 +37,8 @@ func (r *run) recallTarget() {
 	r.target.journal.Role = RoleTarget
 }
 
-// CheckFence is an error where a hand-over has fenced a management cluster whose journal somebody has deleted: only its target can tell
-// what is to be undone.
+// CheckFence returns an error if a hand-over has fenced a management cluster whose journal somebody has deleted. Only
+// the target's journal then tells what has to be undone.
 func CheckFence(ctx context.Context, given Side) error {
 	s, err := lookAtSide(ctx, given)
 	if err != nil || s.journal != nil {
@@ -47,6 +48,6 @@ func CheckFence(ctx context.Context, given Side) error {
 	if err != nil || !fenced {
 		return err
 	}
-	return diag.Errorf("give the way to the target, whose journal tells: `fleetctl pivot --abort --to-kubeconfig FILE`",
+	return diag.Errorf("name the target, whose journal tells what has to be undone: `fleetctl pivot --abort --to-kubeconfig FILE`",
 		"%s is fenced by a hand-over, and its journal, the Secret %s, was deleted", s.Name, JournalKey)
 }

@@ -8,10 +8,11 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// ManagedElsewhere asks Clusters of a management cluster themselves who manages them, and returns those that another one of the fleet has
-// taken over since they were this one's, by NAMESPACE/NAME with what they say of that one: what is left of them here is a copy that nobody
-// needs. Those that are not paused here, that do not answer, that were detached, and of which a record of another fleet tells are not among
-// them. A record is the word of who administers that cluster: ask the other one before anything depends on it.
+// ManagedElsewhere asks Clusters themselves who manages them. It returns, by NAMESPACE/NAME, the Clusters that another
+// management cluster of the fleet has taken over, with the owner that they name. The objects that remain of them here
+// are copies that nobody needs. It leaves out Clusters that are not paused here, that do not answer, that were
+// detached, or whose record names another fleet. Every administrator of a Cluster can write its record: ask the named
+// management cluster before anything depends on the answer.
 func ManagedElsewhere(ctx context.Context, client *kube.Client, clusters []capi.Cluster, fleet string) (map[string]capi.Owner, error) {
 	others := map[string]capi.Owner{}
 	if fleet == "" || len(clusters) == 0 {
@@ -28,7 +29,7 @@ func ManagedElsewhere(ctx context.Context, client *kube.Client, clusters []capi.
 	here := map[string]capi.Cluster{}
 	var names []string
 	for _, c := range clusters {
-		if c.Paused { // what was handed over is left so; what is not is acted upon
+		if c.Paused { // a Cluster that was handed over stays paused; one that is not paused is reconciled here
 			here[c.FullName()] = c
 			names = append(names, c.FullName())
 		}

@@ -17,22 +17,22 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
-// OwnerKey is where a workload cluster itself keeps who manages it, once it has changed hands: a ConfigMap. It outlives every management
-// cluster.
+// OwnerKey names the ConfigMap in a workload cluster that says who manages this cluster. It exists once the cluster has
+// changed hands, and outlives every management cluster.
 var OwnerKey = kube.Key{Namespace: "kube-system", Name: "fleetctl-owner"}
 
 const (
-	// ownerTime bounds the wait for one workload cluster's API server: many are not reached from here, and the record is a help and no
-	// condition.
+	// ownerTime bounds the wait for one workload cluster's API server. Many of them cannot be reached from here, and
+	// the record is helpful, but not required.
 	ownerTime    = 5 * time.Second
 	ownersTime   = 10 * time.Second
 	ownersAtOnce = 24
-	// mostOfOwner bounds what such an API server answers, to discovery too.
+	// mostOfOwner bounds the size of each answer of such an API server, also to discovery.
 	mostOfOwner = 16 << 20
 )
 
-// recordOwners notes in each Cluster that was handed over who has it now. Those whose API servers do not answer are left without: the
-// record beside the Cluster counts all the same.
+// recordOwners writes into each Cluster that was handed over who manages it now. Clusters whose API servers do not
+// answer get no record: the record at the management cluster is enough.
 func (r *run) recordOwners(ctx context.Context) {
 	r.tell(PhaseReleased, "noting the owner in the clusters themselves")
 	missed := eachOwner(ctx, r.target.journal.Clusters, func(ctx context.Context, cluster kube.Key) error {
@@ -44,12 +44,13 @@ func (r *run) recordOwners(ctx context.Context) {
 	})
 	if len(missed) > 0 {
 		const most = 5
-		r.warn("%s bear no record of their own of who manages them, because their API servers do not answer here: %s",
+		r.warn("%s could not be told who manages them now, because their API servers do not answer here: %s",
 			plain.Count(len(missed), "cluster"), strings.Join(missed[:min(most, len(missed))], ", "))
 	}
 }
 
-// recordDetached notes in the Clusters that are to be detached that nobody manages them: a snapshot from before must not be restored.
+// recordDetached writes into the Clusters that are to be detached that nobody manages them, so that no earlier snapshot
+// of them is restored.
 func (r *run) recordDetached(ctx context.Context) {
 	j := r.source.journal
 	_ = eachOwner(ctx, j.Clusters, func(ctx context.Context, cluster kube.Key) error {
@@ -65,7 +66,7 @@ func (r *run) recordDetached(ctx context.Context) {
 	})
 }
 
-// eachOwner does something at the API server of each cluster, NAMESPACE/NAME, side by side, and returns those where it could not.
+// eachOwner calls do for each cluster, NAMESPACE/NAME, side by side, and returns the clusters for which do failed.
 func eachOwner(ctx context.Context, clusters []string, do func(context.Context, kube.Key) error) []string {
 	ctx, cancel := context.WithTimeout(ctx, ownersTime+time.Duration(len(clusters)/ownersAtOnce)*ownerTime)
 	defer cancel()
@@ -102,7 +103,7 @@ func readOwner(ctx context.Context, kubeconfig []byte) (capi.Owner, error) {
 	return owner, err
 }
 
-// writeOwner writes the record, unless a later owner has.
+// writeOwner writes the record, unless it names a later owner.
 func writeOwner(ctx context.Context, kubeconfig []byte, owner capi.Owner) error {
 	client, err := kube.New(kubeconfig, kube.Options{Timeout: ownerTime, MostBytes: mostOfOwner})
 	if err != nil {
@@ -130,9 +131,10 @@ func writeOwner(ctx context.Context, kubeconfig []byte, owner capi.Owner) error 
 	return client.Update(ctx, there)
 }
 
-// Elsewhere asks the Clusters of a snapshot themselves who manages them, and says of which of them another management cluster than the one
-// of that name does since the snapshot was taken: restored, they would be managed twice. Those that do not answer are not among them, nor
-// is what a record of another fleet says. A record is the word of who administers that cluster.
+// Elsewhere asks the Clusters of a snapshot themselves who manages them. It returns the Clusters that another
+// management cluster than managementCluster has taken over since the snapshot was taken: if these were restored, two
+// management clusters would manage them. It leaves out Clusters that do not answer, or whose record names another
+// fleet. Every administrator of a Cluster can write its record.
 func Elsewhere(ctx context.Context, objects []capi.Portable, fleet, managementCluster string) (others map[string]string) {
 	kubeconfigs, epochs := map[string][]byte{}, map[string]int64{}
 	var clusters []string
@@ -143,13 +145,13 @@ func Elsewhere(ctx context.Context, objects []capi.Portable, fleet, managementCl
 			Data     map[string][]byte `json:"data"`
 		}
 		if json.Unmarshal(o.Object, &obj) != nil {
-			continue // whoever reads the snapshot whole says so
+			continue // the code that reads the whole snapshot reports this
 		}
 		key := kube.Key{Namespace: obj.Metadata.Namespace, Name: obj.Metadata.Name}
 		switch cluster, is := capi.ClusterOfKubeconfig(key); {
 		case obj.Kind == "Cluster":
 			clusters = append(clusters, key.String())
-			epochs[key.String()] = capi.OwnerIn(obj.Metadata.Annotations).Epoch // each has changed hands by itself
+			epochs[key.String()] = capi.OwnerIn(obj.Metadata.Annotations).Epoch // each Cluster has its own epoch
 		case obj.Kind == "Secret" && is:
 			kubeconfigs[cluster.String()] = obj.Data["value"]
 		}

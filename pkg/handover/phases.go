@@ -10,8 +10,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// stand has nobody at the target act on the graph's objects once they are copied there. What it did for an earlier look at the source
-// counts as long as that was of the same API groups.
+// stand keeps everybody at the target from acting on the copies of the graph's objects. The work of an earlier call
+// stays valid as long as the API groups are the same.
 func (r *run) stand(ctx context.Context, graph *capi.Graph) error {
 	if r.stands != nil && slices.Equal(r.stands, graph.Groups) {
 		return nil
@@ -34,7 +34,7 @@ func (r *run) stand(ctx context.Context, graph *capi.Graph) error {
 	return nil
 }
 
-// copy makes the objects at the target, whose controllers cannot act on them yet.
+// copy creates the objects at the target, whose controllers cannot act on them yet.
 func (r *run) copy(ctx context.Context, graph *capi.Graph) error {
 	if err := r.stand(ctx, graph); err != nil {
 		return err
@@ -44,7 +44,7 @@ func (r *run) copy(ctx context.Context, graph *capi.Graph) error {
 	})
 }
 
-// verify compares both sides.
+// verify compares the objects of both sides.
 func (r *run) verify(ctx context.Context, graph *capi.Graph) error {
 	r.tell(PhaseVerified, "comparing both sides")
 	differences, err := r.target.manager.Differences(ctx, graph, r.target.journal.ID)
@@ -59,11 +59,11 @@ func (r *run) verify(ctx context.Context, graph *capi.Graph) error {
 	if len(differences) > most {
 		shown += fmt.Sprintf("; and %d more", len(differences)-most)
 	}
-	return diag.Errorf("run the same command again once that is mended; "+r.undoHint(),
+	return diag.Errorf("correct this and run the same command again; "+r.undoHint(),
 		"compare both sides: %s", shown)
 }
 
-// check asks who began the hand-over whether the target may go on with what is there.
+// check calls Options.Check, which says whether the target may continue with the copies.
 func (r *run) check(ctx context.Context) error {
 	if r.Check == nil {
 		return nil
@@ -71,17 +71,17 @@ func (r *run) check(ctx context.Context) error {
 	r.tell(PhaseVerified, "trying what the Flux of "+r.target.Name+" would do")
 	err := r.Check(ctx, r.target.as)
 	if r.tries {
-		return err // it is undone in any case
+		return err // a try is undone in any case
 	}
-	hint := "run the same command again once that is mended; " + r.undoHint()
+	hint := "correct this and run the same command again; " + r.undoHint()
 	if own := diag.Hint(err); own != "" {
 		hint = own + "; " + hint
 	}
 	return diag.Wrap("", err, hint)
 }
 
-// commit is where the work changes hands. That it may happen stands at the source first: as long as it does not, an abort need not ask the
-// target.
+// commit hands the work over. Before that, the source's journal says that the commit may happen. As long as it does not
+// say so, an abort does not have to ask the target.
 func (r *run) commit(ctx context.Context) error {
 	if err := r.mark(ctx, PhaseVerified); err != nil {
 		return err
@@ -91,6 +91,6 @@ func (r *run) commit(ctx context.Context) error {
 	if err := r.target.put(ctx, &next); err != nil {
 		return err
 	}
-	r.tell(PhaseCommitted, "the work is "+r.target.Name+"'s")
+	r.tell(PhaseCommitted, r.target.Name+" has taken over")
 	return nil
 }

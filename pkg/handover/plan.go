@@ -14,16 +14,16 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// Plan is what a hand-over would do.
+// Plan says what a hand-over would do.
 type Plan struct {
 	Source string `json:"source"`
 	Target string `json:"target"`
-	// UnderWay is the phase of a hand-over that Run would go on with; "" where it would begin one.
+	// UnderWay is the phase of a hand-over that Run would continue; "" if Run would begin one.
 	UnderWay Phase `json:"underWay,omitempty"`
 	// Counts of the objects by kind, and the Clusters.
 	Counts   map[string]int `json:"counts"`
 	Clusters []string       `json:"clusters"`
-	// Waits says what would be waited for, Left what cannot travel.
+	// Waits says what the hand-over would wait for. Left says which objects cannot be handed over.
 	Waits []string `json:"waits"`
 	Left  []string `json:"left"`
 
@@ -31,7 +31,8 @@ type Plan struct {
 	state *capi.Movable
 }
 
-// Travels returns what tells whether an object of the source would be handed over. The version of its kind does not count.
+// Travels returns a function that tells whether an object of the source would be handed over. The function ignores the
+// version of the object's kind.
 func (p *Plan) Travels() func(kube.Ref) bool {
 	items := map[kube.Ref]bool{}
 	if p.graph != nil {
@@ -47,8 +48,8 @@ func (p *Plan) Travels() func(kube.Ref) bool {
 	}
 }
 
-// Look finds out what a hand-over would do, and changes nothing. The error names all that stands against it; the plan is there all the
-// same, as far as it could be made.
+// Look finds out what a hand-over would do, and changes nothing. The error names every reason why a hand-over is not
+// possible. Look returns the plan with the error, as far as it could be made.
 func Look(ctx context.Context, o Options) (*Plan, error) {
 	r, err := open(ctx, o)
 	if err != nil {
@@ -63,7 +64,7 @@ func Look(ctx context.Context, o Options) (*Plan, error) {
 	return r.plan(ctx)
 }
 
-// goingOn is the plan of a hand-over that is under way.
+// goingOn is the plan of a hand-over that has begun.
 func (r *run) goingOn(j *Journal) *Plan {
 	p := &Plan{Source: j.Source.Name, Target: j.Target.Name, UnderWay: j.Phase, Counts: map[string]int{}, Waits: []string{}, Left: []string{}}
 	maps.Copy(p.Counts, j.Moved)
@@ -103,19 +104,19 @@ func (r *run) plan(ctx context.Context) (*Plan, error) {
 	}
 	if !r.whole() {
 		for _, ref := range unlike {
-			errs = append(errs, fmt.Errorf("%s is another one at the target: make both the same, or give one of them another name", ref))
+			errs = append(errs, fmt.Errorf("%s differs at the target: make both the same, or rename one of them", ref))
 		}
 	}
 	for _, s := range r.sides() {
 		errs = append(errs, s.ready(ctx))
 	}
 	if err := errors.Join(errs...); err != nil {
-		return p, diag.Wrap("prepare the hand-over", err, "`fleetctl status` tells how the clusters are; nothing has been changed")
+		return p, diag.Wrap("prepare the hand-over", err, "`fleetctl status` shows the state of the clusters; nothing has been changed")
 	}
 	return p, nil
 }
 
-// selected says which of the Clusters that were named are not there.
+// selected returns an error that names the selected Clusters which do not exist.
 func (r *run) selected(there []string) error {
 	var errs []error
 	for _, key := range r.Select {
@@ -135,7 +136,7 @@ func (r *run) graphOptions() capi.GraphOptions {
 	return capi.GraphOptions{Clusters: r.Select, WithFlux: len(r.Select) == 0}
 }
 
-// settled waits until nothing is in the making that a pause would cut off.
+// settled waits for operations that a pause would interrupt.
 func (r *run) settled(ctx context.Context, p *Plan) error {
 	if len(p.Waits) == 0 {
 		return nil
@@ -146,13 +147,13 @@ func (r *run) settled(ctx context.Context, p *Plan) error {
 	if err := r.source.manager.WaitSettled(ctx, p.graph); err != nil {
 		return &diag.Error{
 			Op: "prepare the hand-over", Err: fmt.Errorf("%s: %w", strings.Join(p.Waits, "; "), err), Code: diag.ExitNotReady,
-			Hint: "wait until the clusters are Available; `fleetctl status` tells",
+			Hint: "wait until the clusters are Available; `fleetctl status` shows their state",
 		}
 	}
 	return nil
 }
 
-// begin writes the journals of a new hand-over, or takes over the one that is under way.
+// begin writes the journals of a new hand-over, or takes over the current one.
 func (r *run) begin(ctx context.Context) error {
 	if !r.source.journal.Active() {
 		if err := r.beginNew(ctx); err != nil {
@@ -160,7 +161,7 @@ func (r *run) begin(ctx context.Context) error {
 		}
 		return r.become()
 	}
-	if !r.target.journal.Active() { // the earlier run was cut off between the two
+	if !r.target.journal.Active() { // the earlier run was cut off between the two writes
 		if err := r.noteTarget(ctx); err != nil {
 			return err
 		}
@@ -179,7 +180,7 @@ func (r *run) beginNew(ctx context.Context) error {
 	for _, left := range plan.Left {
 		r.warn("%s", left)
 	}
-	for _, s := range r.sides() { // before either journal: one that refuses this leaves nothing at the other
+	for _, s := range r.sides() { // before either journal is written: if one side refuses the namespace, nothing is left at the other
 		if err := makeNamespace(ctx, s.Client); err != nil {
 			return err
 		}
@@ -194,7 +195,7 @@ func (r *run) beginNew(ctx context.Context) error {
 	return r.noteTarget(ctx)
 }
 
-// newJournal is one of a hand-over of that graph which begins.
+// newJournal is the journal of a new hand-over of that graph.
 func (r *run) newJournal(role Role, graph *capi.Graph) *Journal {
 	return &Journal{
 		FormatVersion: "1", ID: time.Now().UTC().Format("20060102150405") + "-" + strings.ToLower(r.runner), Role: role, Phase: PhasePlanned,
@@ -203,7 +204,7 @@ func (r *run) newJournal(role Role, graph *capi.Graph) *Journal {
 	}
 }
 
-// selection are the Clusters of Select as NAMESPACE/NAME; nil for all.
+// selection returns the Clusters of Select as NAMESPACE/NAME; nil for all.
 func (r *run) selection() []string {
 	var names []string
 	for _, key := range r.Select {
@@ -212,7 +213,7 @@ func (r *run) selection() []string {
 	return names
 }
 
-// noteTarget writes the source's journal at the target, too.
+// noteTarget writes the source's journal at the target.
 func (r *run) noteTarget(ctx context.Context) error {
 	next := *r.source.journal
 	next.Role, next.Phase = RoleTarget, PhasePlanned

@@ -22,33 +22,33 @@ import (
 )
 
 const (
-	// policyName is the policy that keeps everyone but the hand-over away, and its binding.
+	// policyName is the name of the policy that keeps everyone but the hand-over away, and of its binding.
 	policyName = "fleetctl-handover"
-	// userPrefix begins the names of the users that hand-overs act as: prefix, hand-over, run.
+	// userPrefix begins the names of the users that hand-overs impersonate: prefix, hand-over, run.
 	userPrefix = "fleetctl:handover:"
-	// administrators is the group that may do everything, which the hand-over's user is in.
+	// administrators is the group of the hand-over's user. It may do everything.
 	administrators = "system:masters"
-	// probeName is a ConfigMap that never exists: trying to create it tells whom the policy keeps away by now.
+	// probeName is a ConfigMap that never exists. An attempt to create it shows whom the policy keeps away.
 	probeName = "fleetctl-handover-probe"
 )
 
-// user is whom a run acts as on both sides.
+// user is the user that a run impersonates on both sides.
 func (j *Journal) user() string { return userPrefix + j.ID + ":" + j.Runner }
 
-// policy denies writes to the groups handed over. At the source it is about all their objects, or those of some namespaces; at the target
-// about the copies.
+// policy denies writes to the API groups that are handed over. At the source it covers all objects of these groups, or
+// the objects in some namespaces. At the target it covers the copies.
 type policy struct {
 	user   string
 	groups []string
-	// namespaces that it is about; nil: all, and what is cluster-wide.
+	// namespaces that the policy covers. Nil: all namespaces, and cluster-scoped objects.
 	namespaces []string
-	// copies of the hand-over of that id are all that it is about; "": everything.
+	// copies is the ID of the hand-over whose copies the policy covers; "": all objects.
 	copies string
-	// admit is a namespace whose service accounts are let through besides; "" for none.
+	// admit is a namespace whose service accounts may write, too; "" for none.
 	admit string
-	// command goes on with the hand-over.
+	// command continues the hand-over.
 	command string
-	// message is what the one who is kept away is told; "" for how the hand-over goes on.
+	// message is shown to whoever is denied; "" for how to continue the hand-over.
 	message string
 }
 
@@ -80,7 +80,7 @@ func (p policy) object() *admissionv1.ValidatingAdmissionPolicy {
 			Expression: fmt.Sprintf("request.name == %q || (%s)", probeName, about),
 		})
 	}
-	message := cmp.Or(p.message, "it is in the middle of a hand-over; `"+p.command+"` goes on, `"+p.command+" --abort` undoes it")
+	message := cmp.Or(p.message, "it is in the middle of a hand-over; `"+p.command+"` continues it, `"+p.command+" --abort` undoes it")
 	fail, forbidden := admissionv1.Fail, metav1.StatusReasonForbidden
 	return &admissionv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: policyName, Labels: map[string]string{"app.kubernetes.io/managed-by": "fleetctl"}},
@@ -96,12 +96,12 @@ func (p policy) object() *admissionv1.ValidatingAdmissionPolicy {
 	}
 }
 
-// ofNamespace is the condition that a request is of a service account of that namespace.
+// ofNamespace is the condition that a service account of that namespace makes the request.
 func ofNamespace(namespace string) string {
 	return fmt.Sprintf("%q in request.userInfo.groups", "system:serviceaccounts:"+namespace)
 }
 
-// about is the condition that a request has to meet besides.
+// about is a further condition for the request; "" for none.
 func (p policy) about() string {
 	switch {
 	case p.copies != "":
@@ -126,7 +126,8 @@ func binding() *admissionv1.ValidatingAdmissionPolicyBinding {
 	}
 }
 
-// raise puts the policy up, in the place of an earlier run's, and returns once the API server keeps everybody but the hand-over away.
+// raise puts the policy up, replacing the policy of an earlier run. It returns once the API server denies the writes of
+// everybody but the hand-over.
 func (s *side) raise(ctx context.Context, p policy) error {
 	if err := s.putPolicy(ctx, p); err != nil {
 		return fmt.Errorf("fence %s: %w", s.Name, err)
@@ -137,7 +138,7 @@ func (s *side) raise(ctx context.Context, p policy) error {
 	return nil
 }
 
-// isFenced tells whether there is a policy of a hand-over.
+// isFenced tells whether the policy of a hand-over exists.
 func (s *side) isFenced(ctx context.Context) (bool, error) {
 	have := &admissionv1.ValidatingAdmissionPolicy{}
 	err := kube.Retry(ctx, func(ctx context.Context) error { return s.Client.Get(ctx, kube.Key{Name: policyName}, have) })
@@ -147,8 +148,8 @@ func (s *side) isFenced(ctx context.Context) (bool, error) {
 	return err == nil, nil
 }
 
-// isFencedAs tells whether there is that very policy, with what has it hold. That somebody is kept away tells neither: the policy may be of
-// fewer groups, and the API server may not have noticed yet that it was taken away.
+// isFencedAs tells whether exactly that policy exists, with its binding. A denied write would not prove it: the policy
+// may cover fewer groups, and the API server may not have noticed its deletion yet.
 func (s *side) isFencedAs(ctx context.Context, p policy) (bool, error) {
 	have := &admissionv1.ValidatingAdmissionPolicy{}
 	err := kube.Retry(ctx, func(ctx context.Context) error {
@@ -163,7 +164,7 @@ func (s *side) isFencedAs(ctx context.Context, p policy) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("look at the fence of %s: %w", s.Name, err)
 	}
-	return equality.Semantic.DeepDerivative(p.object().Spec, have.Spec), nil // the rest are defaults of the API server
+	return equality.Semantic.DeepDerivative(p.object().Spec, have.Spec), nil // the other fields are defaults of the API server
 }
 
 func (s *side) putPolicy(ctx context.Context, p policy) error {
@@ -190,7 +191,7 @@ func (s *side) putPolicy(ctx context.Context, p policy) error {
 	return err
 }
 
-// again makes of what another writer brings about something that is tried again.
+// again turns the conflict with another writer into an error that is tried again.
 func again(err error) error {
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		return apierrors.NewServerTimeout(admissionv1.Resource("validatingadmissionpolicies"), "update", 0)
@@ -198,11 +199,12 @@ func again(err error) error {
 	return err
 }
 
-// fenceTime bounds how long an API server may take until a policy holds. It is mostly less than a second.
+// fenceTime bounds how long an API server may take until it follows a policy. Most take less than a second.
 const fenceTime = time.Minute
 
-// untilFenced asks until everybody is kept away and the hand-over is not. That a policy holds cannot be watched: it shows only by asking.
-// As the hand-over's user every request is dry, too: the probe is never created.
+// untilFenced asks until the API server denies a write of the administrator and allows one of the hand-over. No watch
+// tells whether an API server follows a policy: only a request does. All requests are dry runs, so the probe is never
+// created.
 func (s *side) untilFenced(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, fenceTime)
 	defer cancel()
@@ -220,8 +222,8 @@ func (s *side) untilFenced(ctx context.Context) error {
 	return nil
 }
 
-// untilAdmitted asks until the service accounts of the namespace are let through, or are not, as wanted. It asks as one that may do
-// everything else.
+// untilAdmitted asks until the API server allows the writes of the namespace's service accounts, or denies them, as
+// wanted. The asking user is also an administrator, so that nothing but the policy denies its requests.
 func (s *side) untilAdmitted(ctx context.Context, namespace string, wanted bool) error {
 	as, err := s.Client.As("system:serviceaccount:"+namespace+":"+probeName, "system:serviceaccounts:"+namespace, administrators)
 	if err != nil {
@@ -241,10 +243,10 @@ func probe(ctx context.Context, c *kube.Client) error {
 	return c.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: JournalKey.Namespace, Name: probeName}}, client.DryRunAll)
 }
 
-// denied tells whether the policy keeps the one who asked away: an administrator is forbidden nothing else.
+// denied tells whether the policy denied a request: nothing else is forbidden to an administrator.
 func denied(err error) bool { return apierrors.IsForbidden(err) }
 
-// lower takes the policy away, and returns once nobody is kept away any more.
+// lower deletes the policy, and returns once the API server denies no writes any more.
 func (s *side) lower(ctx context.Context) error {
 	err := kube.Retry(ctx, func(ctx context.Context) error {
 		b := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: policyName}}

@@ -15,7 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// release is all after the commit: the target works, and the source has nothing left of it.
+// release does everything after the commit. Then the target works, and the source has nothing left of the hand-over.
 func (r *run) release(ctx context.Context) error {
 	if r.target.as == nil { // an earlier run has committed
 		if err := r.act(ctx); err != nil {
@@ -53,7 +53,7 @@ func (r *run) release(ctx context.Context) error {
 	return r.noteReleased(ctx)
 }
 
-// noteCommitted tells the source who has the work.
+// noteCommitted writes the new owner into the source's journal.
 func (r *run) noteCommitted(ctx context.Context) error {
 	if r.source.journal.Phase.reached(PhaseCommitted) {
 		return nil
@@ -63,7 +63,8 @@ func (r *run) noteCommitted(ctx context.Context) error {
 	return r.source.put(ctx, &next)
 }
 
-// noteReleased says on both sides that all is done: at the source first, so that a target that says so has nothing left to do.
+// noteReleased notes on both sides that everything is done. It writes the source's journal first, so that a target
+// whose journal says so has nothing left to do.
 func (r *run) noteReleased(ctx context.Context) error {
 	for _, s := range r.sides() {
 		if s.journal.Phase == PhaseReleased {
@@ -78,13 +79,13 @@ func (r *run) noteReleased(ctx context.Context) error {
 	return nil
 }
 
-// owner is what the Clusters' owner records say from now on.
+// owner is the owner that the Clusters name from now on.
 func (r *run) owner() capi.Owner {
 	j := r.target.journal
 	return capi.Owner{Fleet: j.Fleet, ManagementCluster: j.Owner.Name, UID: j.Owner.UID, Epoch: j.Epoch}
 }
 
-// releaseTarget lets the target's controllers and its Flux begin.
+// releaseTarget starts the target's controllers and its Flux.
 func (r *run) releaseTarget(ctx context.Context, copies []*unstructured.Unstructured) error {
 	r.tell(PhaseReleased, "letting "+r.target.Name+" begin")
 	if err := r.target.manager.Unpause(ctx, copies, r.owner().String()); err != nil {
@@ -106,7 +107,7 @@ func (r *run) releaseTarget(ctx context.Context, copies []*unstructured.Unstruct
 	return r.deleteDeleting(ctx, copies)
 }
 
-// unfence lets one side act again: everybody may write, the webhooks are asked, the controllers run.
+// unfence opens one side again: everybody may write, the API server calls the webhooks, and the controllers run.
 func (r *run) unfence(ctx context.Context, s *side) error {
 	if err := s.lower(ctx); err != nil {
 		return err
@@ -120,7 +121,8 @@ func (r *run) unfence(ctx context.Context, s *side) error {
 	return diag.Wrap("start the controllers of "+s.Name, err, "run the same command again")
 }
 
-// deleteDeleting asks at the target for the deletions that somebody had asked for at the source.
+// deleteDeleting deletes at the target the objects that somebody had deleted at the source, and that were still there
+// because of their finalizers.
 func (r *run) deleteDeleting(ctx context.Context, copies []*unstructured.Unstructured) error {
 	var errs []error
 	for _, c := range copies {
@@ -131,13 +133,14 @@ func (r *run) deleteDeleting(ctx context.Context, copies []*unstructured.Unstruc
 	return errors.Join(errs...)
 }
 
-// releaseSource removes what was handed over, which nobody acts upon there, and ends the fence.
+// releaseSource removes the objects that were handed over from the source, where nobody acts on them, and ends the
+// fence.
 func (r *run) releaseSource(ctx context.Context, copies []*unstructured.Unstructured) error {
 	fenced, err := r.source.isFenced(ctx)
 	if err != nil {
 		return err
 	}
-	if fenced { // an earlier run takes the fence down only when nothing is left: what has come since is not ours to remove
+	if fenced { // an earlier run ended the fence only after it had removed everything: objects that came later must stay
 		objects, err := r.leftAtSource(ctx, copies)
 		if err != nil {
 			return err
@@ -152,18 +155,19 @@ func (r *run) releaseSource(ctx context.Context, copies []*unstructured.Unstruct
 	return r.unfence(ctx, r.source)
 }
 
-// nothingLeft looks whether what was removed from the source is gone: only then may the fence end.
+// nothingLeft checks that the objects removed from the source are gone. Only then may the fence end.
 func (r *run) nothingLeft(ctx context.Context, removed []*unstructured.Unstructured) error {
 	left, err := r.source.manager.Remaining(ctx, removed)
 	if err != nil || len(left) == 0 {
 		return err
 	}
-	return diag.Errorf("run the same command again", "%d of the objects handed over are still at %s, %s for one", len(left),
+	return diag.Errorf("run the same command again", "%d of the objects handed over are still at %s: %s is one of them", len(left),
 		r.source.Name, kube.RefOf(left[0]))
 }
 
-// leftAtSource are the objects at the source that were handed over: those with a copy, and those that only the source can tell of. A run
-// that is cut off leaves fewer links between them, so the copies count; and the target may have replaced some since, so the source does.
+// leftAtSource returns the objects at the source that were handed over: the objects with a copy, and the objects that
+// are linked to a Cluster at the source. A run that is cut off leaves fewer links, so the copies are needed. The target
+// may have replaced some copies since, so the links are needed.
 func (r *run) leftAtSource(ctx context.Context, copies []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	uids := map[types.UID]bool{}
 	for _, c := range copies {
@@ -187,10 +191,10 @@ func (r *run) leftAtSource(ctx context.Context, copies []*unstructured.Unstructu
 	return graph.Among(uids), nil
 }
 
-// asAvailable holds the Clusters at the target against what they were before.
+// asAvailable checks that every Cluster that was handed over exists at the target.
 func (r *run) asAvailable(ctx context.Context) error {
 	if r.target.borrowed {
-		return nil // some may have gone on to a third since
+		return nil // some Clusters may have been handed to a third management cluster since
 	}
 	clusters, err := r.target.manager.Clusters(ctx)
 	if err != nil {
@@ -203,7 +207,7 @@ func (r *run) asAvailable(ctx context.Context) error {
 	var errs []error
 	for _, name := range r.target.journal.Clusters {
 		if !there[name] {
-			errs = append(errs, fmt.Errorf("the Cluster %s is not there", name))
+			errs = append(errs, fmt.Errorf("the Cluster %s does not exist", name))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -212,10 +216,10 @@ func (r *run) asAvailable(ctx context.Context) error {
 	return nil
 }
 
-// abort undoes what is not committed.
+// abort undoes a hand-over that is not committed.
 func (r *run) abort(ctx context.Context) (*Report, error) {
 	if r.committed() {
-		return r.report(), diag.Errorf("`"+r.journal().Command()+"` finishes it; to take the work back, hand it over from there to here",
+		return r.report(), diag.Errorf("`"+r.journal().Command()+"` finishes it; to get the work back, hand it over in the other direction",
 			"the hand-over to %s is committed: it can only go forward", r.target.Name)
 	}
 	if r.source == nil || !r.source.journal.Active() && !r.target.journal.Active() {
@@ -237,8 +241,8 @@ func (r *run) abort(ctx context.Context) (*Report, error) {
 	return report, nil
 }
 
-// markAborting settles, on the sides that there are, that the hand-over is not committed any more: at the target first, where the commit
-// would be written.
+// markAborting makes sure that the hand-over cannot be committed any more. It writes the target's journal first, which
+// is where a commit would be written.
 func (r *run) markAborting(ctx context.Context) error {
 	for _, s := range slices.Backward(r.sides()) {
 		if !s.journal.Active() {
@@ -256,18 +260,19 @@ func (r *run) markAborting(ctx context.Context) error {
 	return r.takeOverFences(ctx)
 }
 
-// abortAlone undoes at the source what was begun there. That the target may take over stands at the source before it stands at the target,
-// and is written by compare-and-swap: a run that is still at it is shut out by the write that begins the abort.
+// abortAlone undoes at the source what the hand-over has begun there. The source's journal says that the target may
+// take over before the target's journal does, and is written by compare-and-swap. So the write that begins the abort
+// shuts out a run that is still working.
 func (r *run) abortAlone(ctx context.Context) (*Report, error) {
 	j := r.source.journal
 	if !j.Active() || j.Role != RoleSource {
 		return r.report(), nil
 	}
-	if j.Detach && (len(r.Select) == 0 || j.Phase.reached(PhaseFenced)) { // some of it may be taken away
+	if j.Detach && (len(r.Select) == 0 || j.Phase.reached(PhaseFenced)) { // some objects may be removed already
 		return r.report(), BeingDetached(r.source.Name, j)
 	}
 	if j.Phase.reached(PhaseVerified) {
-		return r.report(), diag.Errorf("give a way to it: "+wayThere(j),
+		return r.report(), diag.Errorf("give access to it: "+wayThere(j),
 			"%s may have taken over already: only its own journal tells", j.Target.Name)
 	}
 	if err := r.markAborting(ctx); err != nil {
@@ -277,7 +282,7 @@ func (r *run) abortAlone(ctx context.Context) (*Report, error) {
 	return report, r.abortSource(ctx)
 }
 
-// wayThere says how a way to the target is given.
+// wayThere says how to give fleetctl access to the target.
 func wayThere(j *Journal) string {
 	if j.Whole() {
 		return "`fleetctl pivot --to-kubeconfig FILE`"
@@ -293,7 +298,7 @@ func (r *run) abortTarget(ctx context.Context) error {
 	if r.target.journal.Around {
 		which = r.cameSince
 		fenced, err := r.target.isFenced(ctx)
-		if err == nil && fenced { // what the other tool writes after this is denied, and all that it wrote before is listed
+		if err == nil && fenced { // the list below then has everything that the other tool has written
 			err = r.target.untilAdmitted(ctx, r.target.journal.Admit, false)
 		}
 		if err != nil {
@@ -341,7 +346,7 @@ func (r *run) abortSource(ctx context.Context) error {
 	return r.putBack(ctx, r.source)
 }
 
-// putBack makes the journal of one side what it was before the hand-over.
+// putBack restores the journal that one side had before the hand-over.
 func (r *run) putBack(ctx context.Context, s *side) error {
 	if s.journal.Before == nil {
 		return s.journal.drop(ctx, s.Client)

@@ -19,23 +19,26 @@ type RestoreOptions struct {
 	Fleet string
 	// Target gets the work. Its providers and Flux are installed.
 	Target Side
-	// Snapshot identifies what is restored, and Source is the management cluster that it was taken of.
+	// Snapshot identifies the snapshot that is restored. Source is the management cluster that the snapshot was taken
+	// of.
 	Snapshot string
 	Source   Party
-	// Objects of the snapshot, Available the Clusters that were then, Epoch how many times the work had changed hands.
+	// Objects are the objects of the snapshot. Available are the Clusters that were Available when it was taken, and
+	// Epoch is how many times the work had changed hands.
 	Objects   []capi.Portable
 	Available []string
 	Epoch     int64
-	// Pause are the Clusters that are paused in Objects, because others manage them: who goes on finds them in the journal.
+	// Pause are the Clusters that are paused in Objects, because other management clusters manage them. A later run
+	// finds them in the journal.
 	Pause []string
-	// Attach, Check, Drain and Progress are those of Options.
+	// Attach, Check, Drain and Progress are as in Options.
 	Attach   func(ctx context.Context, target *kube.Client, detail func(string)) error
 	Check    func(ctx context.Context, target *kube.Client) error
 	Drain    time.Duration
 	Progress func(Progress)
 }
 
-// hand are the options of the hand-over that a restore is a part of.
+// hand returns the options of the hand-over that the restore is part of.
 func (o RestoreOptions) hand() Options {
 	return Options{
 		Fleet: o.Fleet, Source: Side{Name: o.Source.Name}, Target: o.Target, Attach: o.Attach, Check: o.Check,
@@ -43,9 +46,10 @@ func (o RestoreOptions) hand() Options {
 	}
 }
 
-// Restore makes the target the owner of what a snapshot holds. It is the second half of a hand-over whose source is gone: the copies are
-// made while nobody at the target can act on them, compared with the snapshot, and then the work is taken over in one write. It goes on
-// from what the target's journal says. That the source really is gone is for the caller to know: nothing here could fence it.
+// Restore makes the target the owner of the objects of a snapshot. It is the second half of a hand-over whose source is
+// gone. It creates the copies while nobody at the target can act on them, compares them with the snapshot, and then
+// takes the work over in one write. It continues where the target's journal says. The caller has to know that the
+// source is really gone, because Restore cannot fence it.
 func Restore(ctx context.Context, o RestoreOptions) (*Report, error) {
 	r := newRun(o.hand())
 	var err error
@@ -61,7 +65,7 @@ func Restore(ctx context.Context, o RestoreOptions) (*Report, error) {
 			return nil, err
 		}
 	}
-	if r.undoing() || j.Tried() { // an abort that was cut off, or a try; then all over again
+	if r.undoing() || j.Tried() { // the earlier abort or try was cut off: finish its undoing, then begin again
 		if err := r.abortRestore(ctx); err != nil {
 			return r.report(), err
 		}
@@ -78,9 +82,9 @@ func Restore(ctx context.Context, o RestoreOptions) (*Report, error) {
 	return r.report(), r.release(ctx)
 }
 
-// Rehearse does all of Restore up to where the target would take over, and stops there: nobody at the target acts on the copies, and nobody
-// ever may. It is for a target that is made for it and deleted afterwards. The report says what was copied and, as warnings, what is
-// missing.
+// Rehearse does what Restore does up to the commit, and stops there. Nobody at the target acts on the copies, then or
+// later. The target has to be made for the rehearsal, and deleted afterwards. The report says what was copied and, as
+// warnings, what is missing.
 func Rehearse(ctx context.Context, o RestoreOptions) (*Report, error) {
 	return newRun(o.hand()).rehearse(ctx, o)
 }
@@ -102,7 +106,8 @@ func (r *run) rehearse(ctx context.Context, o RestoreOptions) (report *Report, e
 	return r.report(), err
 }
 
-// Restorable refuses a management cluster that is in the middle of something, or has handed its work over. j is its journal.
+// Restorable returns an error for a management cluster that is in the middle of a hand-over, or that has handed its
+// work over. j is its journal.
 func Restorable(name string, j *Journal) error {
 	switch {
 	case j == nil:
@@ -115,7 +120,7 @@ func Restorable(name string, j *Journal) error {
 	case j.Active() && j.Around:
 		return BeingFenced(name, j)
 	case j.Active() && j.Snapshot != "":
-		return diag.Errorf("finish that one first: `fleetctl restore --snapshot "+j.Snapshot+"`",
+		return diag.Errorf("finish that restore first: `fleetctl restore --snapshot "+j.Snapshot+"`",
 			"%s is in the middle of being restored from the snapshot %s", name, j.Snapshot)
 	case j.Active():
 		return InTheMiddle(name, j)
@@ -125,17 +130,18 @@ func Restorable(name string, j *Journal) error {
 	return nil
 }
 
-// BeingDetached is the error of who meets a Cluster that is being detached from the management cluster of that name.
+// BeingDetached is the error for Clusters that are being detached from the management cluster of that name.
 func BeingDetached(name string, j *Journal) error {
 	return diag.Errorf("finish it first: `"+j.Command()+"`",
 		"%s is being detached from %s", strings.Join(j.Select, ", "), name)
 }
 
-// takeIn is all before the commit.
+// takeIn does everything before the commit.
 func (r *run) takeIn(ctx context.Context, o RestoreOptions) error {
 	graph, err := r.target.manager.GraphOf(ctx, o.Objects)
 	if err != nil {
-		return diag.Wrap("read the snapshot "+o.Snapshot, err, "install the providers that it was taken with: fleet.yaml as it was then has them")
+		return diag.Wrap("read the snapshot "+o.Snapshot, err,
+			"install the providers that were installed when it was taken: fleet.yaml of that time names them")
 	}
 	for _, item := range graph.Items {
 		if err := flux.Quiet(item.Unstructured); err != nil {
@@ -154,7 +160,7 @@ func (r *run) takeIn(ctx context.Context, o RestoreOptions) error {
 	return r.verify(ctx, graph)
 }
 
-// beginRestore writes the target's journal, or takes over the one of an earlier run.
+// beginRestore writes the target's journal, or takes over the journal of an earlier run.
 func (r *run) beginRestore(ctx context.Context, o RestoreOptions, graph *capi.Graph) error {
 	if r.target.journal.Active() {
 		if err := r.act(ctx); err != nil {
@@ -189,7 +195,7 @@ func (r *run) beginRestore(ctx context.Context, o RestoreOptions, graph *capi.Gr
 	return r.become()
 }
 
-// inTheWay refuses to restore over objects that are there: they would be acted on by who made them, and by what the snapshot says.
+// inTheWay returns an error if objects of the snapshot exist at the target already: two parties would then claim them.
 func inTheWay[T fmt.Stringer](target string, taken []T) error {
 	if len(taken) == 0 {
 		return nil
@@ -197,7 +203,7 @@ func inTheWay[T fmt.Stringer](target string, taken []T) error {
 	const most = 5
 	var errs []error
 	for _, ref := range taken[:min(most, len(taken))] {
-		errs = append(errs, fmt.Errorf("%s is there", ref))
+		errs = append(errs, fmt.Errorf("%s exists already", ref))
 	}
 	if len(taken) > most {
 		errs = append(errs, fmt.Errorf("and %d more", len(taken)-most))
@@ -206,8 +212,8 @@ func inTheWay[T fmt.Stringer](target string, taken []T) error {
 		"restore into a management cluster that manages none of them: `fleetctl teardown`, or another --management; nothing has been changed")
 }
 
-// AbortRestore undoes a restore that has not taken over: its copies are gone from the target, without a machine being touched. Where none
-// is under way it does nothing, and returns no report.
+// AbortRestore undoes a restore that has not taken over. It deletes the copies from the target, and no machine is
+// touched. If no restore is under way, AbortRestore does nothing and returns no report.
 func AbortRestore(ctx context.Context, target Side) (*Report, error) {
 	r := newRun(Options{Target: target})
 	var err error
@@ -233,10 +239,10 @@ func AbortRestore(ctx context.Context, target Side) (*Report, error) {
 	return report, r.abortRestore(ctx)
 }
 
-// AbortWithoutSource undoes at the target what it was about to take over from a management cluster that lived, and is gone. A run that is
-// still at it is shut out by the write that begins the abort; settled, where it is not nil, is called once that is written, perhaps again,
-// and as long as it fails the journal stays. Where the source comes back, it stays fenced: its journal tells of the hand-over. Where none
-// is under way, it does nothing, and returns no report.
+// AbortWithoutSource undoes at the target a hand-over that is not committed and whose source is gone. The write that
+// begins the abort shuts out a run that is still working. settled, if not nil, is called after that write, and may be
+// called again. As long as settled fails, the journal stays. If the source comes back, it is still fenced, because its
+// own journal names the hand-over. If no hand-over is under way, AbortWithoutSource does nothing and returns no report.
 func AbortWithoutSource(ctx context.Context, target Side, settled func(context.Context) error) (*Report, error) {
 	r := newRun(Options{Target: target})
 	var err error
@@ -269,7 +275,7 @@ func (r *run) abortRestore(ctx context.Context) error {
 	return r.abortTarget(ctx)
 }
 
-// undoHint says how to undo what is under way.
+// undoHint says how to undo the current hand-over or restore.
 func (r *run) undoHint() string {
 	switch j := r.journal(); {
 	case j == nil:
@@ -278,7 +284,7 @@ func (r *run) undoHint() string {
 	case j.Snapshot != "", j.Around:
 		return "`fleetctl restore --abort` undoes what it has done so far"
 	case j.Detach:
-		return "`" + j.Command() + " --abort` undoes it, as long as nothing is taken away"
+		return "`" + j.Command() + " --abort` undoes it, as long as no object is removed"
 	case !j.Whole():
 		return "`" + j.Command() + " --abort` undoes it"
 	}

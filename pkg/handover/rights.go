@@ -16,7 +16,8 @@ import (
 // admission is the API group of policies and webhooks.
 const admission = "admissionregistration.k8s.io"
 
-// needed are the rights that a hand-over takes on a side. All else it does as an administrator, for which it needs the first two.
+// needed are the permissions that a hand-over needs on a side as its user. It does everything else as an administrator,
+// for which it needs the first two.
 func needed() []authorizationv1.ResourceAttributes {
 	return []authorizationv1.ResourceAttributes{
 		{Verb: "impersonate", Resource: "users"},
@@ -28,12 +29,13 @@ func needed() []authorizationv1.ResourceAttributes {
 	}
 }
 
-// ready is an error that names all that a hand-over needs of a side and has not: it would show when that side is half fenced.
+// ready returns an error that names everything that a side lacks for a hand-over. Otherwise, the lack would show when
+// that side is half fenced.
 func (s *side) ready(ctx context.Context) error {
 	var errs []error
 	policies := schema.GroupKind{Group: admission, Kind: "ValidatingAdmissionPolicy"}
 	if _, err := s.Client.RESTMapper().RESTMapping(policies, "v1"); meta.IsNoMatchError(err) {
-		errs = append(errs, diag.Errorf("upgrade it first",
+		errs = append(errs, diag.Errorf("upgrade its Kubernetes first",
 			"the API server of %s serves no ValidatingAdmissionPolicies, which Kubernetes has since 1.30: nothing would keep others away", s.Name))
 	}
 	if _, err := s.Client.As(userPrefix+"probe", administrators); err != nil {

@@ -18,15 +18,16 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 )
 
-// side is one management cluster with all that a run needs of it.
+// side is one management cluster, with what a run needs of it.
 type side struct {
 	Side
 
 	party   Party
 	journal *Journal
-	as      *kube.Client  // acts as the hand-over, which the fence lets pass
+	as      *kube.Client  // impersonates the hand-over's user, which the fence admits
 	manager *capi.Manager // through as, once there is a hand-over; before, as the administrator
-	// borrowed: the journal is what this side has said, and says no more since it took part in another hand-over. It is not written.
+	// borrowed says that this side's journal is no longer of this hand-over, because the side has taken part in another
+	// one since. The field journal then has what it said before, and is not written.
 	borrowed bool
 }
 
@@ -34,11 +35,11 @@ type side struct {
 type run struct {
 	Options
 
-	source, target *side // one is nil where there is none to reach any more
-	// past tells that the journals are of a hand-over that is over, and that another one is wanted.
+	source, target *side // nil for a side that cannot be reached any more
+	// past says that the journals are of a finished hand-over, and that another one is wanted.
 	past  bool
-	tries bool // it is undone in any case
-	// stands are the API groups whose objects nobody acts on at the target; nil as long as nothing is done for that.
+	tries bool // a try: undone in any case
+	// stands are the API groups that stand has fenced at the target; nil before that.
 	stands     []string
 	runner, by string
 
@@ -51,7 +52,7 @@ func newRun(o Options) *run {
 	return &run{Options: o, runner: rand.Text()[:8], by: ownership.Somebody()}
 }
 
-// open looks at both sides and finds the hand-over that is under way, if there is one. It changes nothing.
+// open looks at both sides and finds the current hand-over, if there is one. It changes nothing.
 func open(ctx context.Context, o Options) (*run, error) {
 	r := newRun(o)
 	var err error
@@ -73,8 +74,8 @@ func open(ctx context.Context, o Options) (*run, error) {
 	return r, r.lookBack(ctx)
 }
 
-// lookBack finds out whether the hand-over that the journals are of is the one that is asked for, where that is over: another one may
-// follow, of other Clusters, or of one that came back.
+// lookBack finds out whether a finished hand-over in the journals is the one that the caller asks for. It is not if
+// other Clusters are selected, or if the source has a selected Cluster again.
 func (r *run) lookBack(ctx context.Context) error {
 	if r.source == nil || r.source.journal == nil {
 		return nil
@@ -84,7 +85,7 @@ func (r *run) lookBack(ctx context.Context) error {
 	}
 	s, t := r.source.journal, r.target.journal
 	if t.Role == RoleTarget && t.Phase == PhaseCommitted && s.ID != t.ID {
-		r.source = nil // it has noted that all is done there, and has gone on since
+		r.source = nil // the target has noted that the source was done, and has taken part in another hand-over since
 		return nil
 	}
 	if s.ID != t.ID || s.Active() || t.Active() {
@@ -107,7 +108,7 @@ func (r *run) lookBack(ctx context.Context) error {
 	return nil
 }
 
-// openSource is open without a target.
+// openSource is open for a hand-over without a target.
 func openSource(ctx context.Context, o Options) (*run, error) {
 	r := newRun(o)
 	var err error
@@ -129,7 +130,7 @@ func openSide(ctx context.Context, given Side) (*side, error) {
 	return s, nil
 }
 
-// lookAtSide is openSide for whatever the management cluster is.
+// lookAtSide is openSide, but accepts a management cluster of every role.
 func lookAtSide(ctx context.Context, given Side) (*side, error) {
 	s := &side{Side: given}
 	var err error
@@ -144,19 +145,19 @@ func lookAtSide(ctx context.Context, given Side) (*side, error) {
 	return s, err
 }
 
-// ClusterUID is the UID of a cluster's namespace kube-system, which tells it from all others.
+// ClusterUID returns the UID of a cluster's namespace kube-system, which no other cluster has.
 func ClusterUID(ctx context.Context, c *kube.Client) (string, error) {
 	system := &corev1.Namespace{}
 	err := kube.Retry(ctx, func(ctx context.Context) error { return c.Get(ctx, kube.Key{Name: "kube-system"}, system) })
 	return string(system.UID), err
 }
 
-// agree holds the journals of both sides against each other, and against what is asked for.
+// agree compares the journals of both sides with each other, and with what the caller asks for.
 func (r *run) agree() error {
 	t := r.target.journal
 	if r.source == nil {
 		if t == nil || t.Role != RoleTarget || !t.Phase.reached(PhaseCommitted) {
-			return diag.Errorf("give a way to the source, too: before the commit it has the work",
+			return diag.Errorf("give access to the source, too: before the commit the source has the work",
 				"%s has taken over nothing: the hand-over is not committed", r.target.Name)
 		}
 		return nil
@@ -182,9 +183,9 @@ func (r *run) agree() error {
 	return nil
 }
 
-// tookOver is about a source that may have lost its work, and a target whose journal says nothing of that any more: it finished alone, and
-// has taken part in another hand-over since. The Clusters there tell whether it has the work. Where it has, what is left is the source's
-// part.
+// tookOver finds out whether a target has taken over if its journal does not name this hand-over any more. The target
+// may have finished it alone, and taken part in another one since. The target's Clusters then tell whether it has taken
+// over. If so, only the source's part is left to do.
 func (r *run) tookOver(ctx context.Context) error {
 	s, t := r.source.journal, r.target.journal
 	if !s.Active() || s.Role != RoleSource || s.Detach || !s.Phase.reached(PhaseVerified) || t != nil && t.ID == s.ID {
@@ -203,15 +204,16 @@ func (r *run) tookOver(ctx context.Context) error {
 		}
 	}
 	return diag.Errorf("look at both sides: the Clusters of "+s.Target.Name+", and the Secret "+JournalKey.String()+" at each",
-		"%s may have taken over from %s, and its journal does not tell any more", s.Target.Name, r.source.Name)
+		"%s may have taken over from %s, but its journal does not say so any more", s.Target.Name, r.source.Name)
 }
 
-// InTheMiddle refuses what would get into the way of a hand-over. j is the journal of the management cluster of that name.
+// InTheMiddle is the error for a management cluster in the middle of a hand-over. j is the journal of the management
+// cluster of that name.
 func InTheMiddle(name string, j *Journal) error {
 	if j.Around {
 		return BeingFenced(name, j)
 	}
-	return diag.Errorf("finish that one first (`"+j.Command()+"`), or undo it (`"+j.Command()+" --abort`)",
+	return diag.Errorf("finish that first (`"+j.Command()+"`), or undo it (`"+j.Command()+" --abort`)",
 		"%s is in the middle of %s, from %s to %s", name, j.what(), j.Source.Name, j.Target.Name)
 }
 
@@ -227,22 +229,22 @@ func (r *run) phaseOf(s *side) Phase {
 	return s.journal.Phase
 }
 
-// committed tells whether the target has the work of the hand-over under way.
+// committed tells whether the target has the work of the current hand-over.
 func (r *run) committed() bool {
 	j := r.target.journal
 	if j == nil || r.past || j.Role != RoleTarget || !j.Phase.reached(PhaseCommitted) {
 		return false
 	}
-	// A released journal of the target is of this hand-over only as long as the source has not noted the same.
+	// If the target's journal is released, it is of this hand-over only if the source's journal has the same ID.
 	return r.source == nil || r.source.journal != nil && r.source.journal.ID == j.ID
 }
 
-// finished tells whether both sides say that all is done.
+// finished tells whether both journals say that everything is done.
 func (r *run) finished() bool {
 	return r.committed() && r.target.journal.Phase == PhaseReleased && (r.source == nil || r.source.journal.Phase == PhaseReleased)
 }
 
-// journal is the journal that counts.
+// journal returns the target's journal, or the source's if there is no target.
 func (r *run) journal() *Journal {
 	if r.target == nil {
 		return r.source.journal
@@ -250,9 +252,9 @@ func (r *run) journal() *Journal {
 	return r.target.journal
 }
 
-// act makes the run the one that works on the hand-over: it notes so in the journals, and acts as a user of its own from here on. An
-// earlier run that is still at it gets no further, since it cannot write the journals, and once the fence knows the new user, nothing else
-// either.
+// act makes this run the one that works on the hand-over: it writes the run's name into the journals, and impersonates
+// a user of its own from then on. An earlier run that is still working is stopped by this: it cannot write the journals
+// any more, and once the fence names the new user, it cannot write anything else.
 func (r *run) act(ctx context.Context) error {
 	for _, s := range r.sides() {
 		if s.journal == nil || s.borrowed {
@@ -267,7 +269,7 @@ func (r *run) act(ctx context.Context) error {
 	return r.become()
 }
 
-// become makes the clients that act as the run's user.
+// become makes the clients that impersonate the run's user.
 func (r *run) become() error {
 	for _, s := range r.sides() {
 		if s.journal == nil {
@@ -294,9 +296,9 @@ func (r *run) sides() []*side {
 	return there
 }
 
-// put writes the journal of one side, over what this run knows of it.
+// put writes the journal of one side, over the version that this run has read.
 func (s *side) put(ctx context.Context, next *Journal) error {
-	if next.version == "" { // its namespace may not be there, or be gone with the journal that somebody has deleted
+	if next.version == "" { // the namespace may be missing, or deleted together with the journal
 		if err := makeNamespace(ctx, s.Client); err != nil {
 			return err
 		}
@@ -312,7 +314,8 @@ func (s *side) put(ctx context.Context, next *Journal) error {
 	return nil
 }
 
-// mark notes on both sides that a phase is reached. It goes on from where an earlier run came to, so it never takes a phase back.
+// mark notes on both sides that the hand-over has reached a phase. It never takes a phase back, because an earlier run
+// may have come further.
 func (r *run) mark(ctx context.Context, phase Phase) error {
 	for _, s := range r.sides() {
 		if s.journal.Phase.reached(phase) && s.journal.Phase != PhaseAborting {
@@ -333,7 +336,7 @@ func (r *run) warn(format string, args ...any) {
 	r.warnings = append(r.warnings, fmt.Sprintf(format, args...))
 }
 
-// tell passes progress on.
+// tell reports progress.
 func (r *run) tell(phase Phase, detail string) {
 	if r.Progress != nil {
 		r.Progress(Progress{Phase: phase, Detail: detail})

@@ -14,31 +14,32 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/flux"
 )
 
-// RoleStandby is a management cluster at rest: its providers are stopped and it is fenced, until it takes over from another one. No
-// hand-over is under way then.
+// RoleStandby is a management cluster at rest. Its providers are stopped, and it is fenced until it takes over from
+// another management cluster. No hand-over is under way then.
 const RoleStandby Role = "standby"
 
-// Fetcher is the controller of Flux that goes on at a standby: it fetches the fleet repo, and applies nothing.
+// Fetcher is the controller of Flux that keeps running at a standby. It fetches the fleet repo, and applies nothing.
 const Fetcher = "source-controller"
 
-// inventoryGroup is clusterctl's list of what is installed. No provider acts on it, and an upgrade of a standby writes it.
+// inventoryGroup is the API group of clusterctl's inventory. No provider acts on it, and an upgrade of a standby writes
+// it.
 const inventoryGroup = "clusterctl.cluster.x-k8s.io"
 
-// Standby is what a standby knows: whose it is, and what was last seen of that one's snapshots.
+// Standby names the management cluster of a standby, and the last snapshot that was tried.
 type Standby struct {
 	// Of is the management cluster that it takes over from.
 	Of string `json:"of"`
-	// Seen is the last snapshot that was tried on it; nil where none was.
+	// Seen is the last snapshot that was tried on the standby; nil if none was.
 	Seen *Seen `json:"seen,omitempty"`
 }
 
 // Seen is a snapshot that was tried on a standby.
 type Seen struct {
 	Snapshot string `json:"snapshot"`
-	// Taken is when the snapshot was, and At when it was tried.
+	// Taken is when the snapshot was taken, and At when it was tried.
 	Taken time.Time `json:"taken"`
 	At    time.Time `json:"at"`
-	// Works tells that nothing was found that would keep the standby from taking over with it. Problems are what was found.
+	// Works says that nothing would keep the standby from taking over with this snapshot. Problems are what would.
 	Works    bool     `json:"works"`
 	Problems []string `json:"problems"`
 	// Clusters of the snapshot, and how many objects arrived.
@@ -46,15 +47,15 @@ type Seen struct {
 	Objects  int      `json:"objects"`
 }
 
-// IsStandby tells whether it is the journal of a standby at rest.
+// IsStandby tells whether the journal is of a standby at rest.
 func (j *Journal) IsStandby() bool { return j != nil && j.Role == RoleStandby && j.Standby != nil }
 
-// wasStandby tells whether an abort of what the journal is about leaves a standby behind.
+// wasStandby tells whether an abort of this hand-over leaves a standby behind.
 func (j *Journal) wasStandby() bool { return j != nil && j.Before.IsStandby() }
 
-// AtRest is the error of who would work with a standby as with a management cluster that has work.
+// AtRest is the error for a standby that is used like a management cluster with work.
 func AtRest(name string, j *Journal) error {
-	return diag.Errorf("work with "+j.Standby.Of+"; `fleetctl standby activate "+name+"` has "+name+" take over where that one is lost",
+	return diag.Errorf("work with "+j.Standby.Of+"; `fleetctl standby activate "+name+"` has "+name+" take over if "+j.Standby.Of+" is lost",
 		"%s is a standby of %s, and manages nothing", name, j.Standby.Of)
 }
 
@@ -65,15 +66,15 @@ type StandbyOptions struct {
 	// Target becomes the standby of the management cluster Of. Its providers and Flux are installed.
 	Target Side
 	Of     string
-	// Drain and Progress are those of Options.
+	// Drain and Progress are as in Options.
 	Drain    time.Duration
 	Progress func(Progress)
 }
 
-// MakeStandby puts a management cluster without any work to rest: the API server denies all writes to what providers act on, the providers
-// are stopped, and of Flux only what fetches the fleet repo goes on. It changes nothing where that is so, and goes on where an earlier run
-// was cut off. changed tells whether it did anything. A standby of another one becomes that of this one, since it has nothing of either:
-// another standby may have taken over from that.
+// MakeStandby puts a management cluster without work to rest. The API server then denies all writes to the objects that
+// providers act on, the providers are stopped, and of Flux only the Fetcher runs. MakeStandby continues an earlier run
+// that was cut off. changed tells whether it changed anything. A standby of another management cluster becomes a
+// standby of this one. It has no objects of either, and another standby may have taken over from the former one.
 func MakeStandby(ctx context.Context, o StandbyOptions) (changed bool, err error) {
 	r := newRun(Options{Fleet: o.Fleet, Target: o.Target, Drain: o.Drain, Progress: o.Progress})
 	if r.target, err = lookAtSide(ctx, o.Target); err != nil {
@@ -112,10 +113,11 @@ func MakeStandby(ctx context.Context, o StandbyOptions) (changed bool, err error
 			return changed, err
 		}
 	}
-	return changed, r.manages(ctx) // one may have come before the fence did
+	return changed, r.manages(ctx) // a Cluster may have been created before the fence was up
 }
 
-// RefuseWork refuses to make a standby of a management cluster that has Clusters. It only looks: whoever would stop providers asks before.
+// RefuseWork returns an error if a management cluster that should become a standby has Clusters. It only looks. Callers
+// that stop providers call it first.
 func RefuseWork(ctx context.Context, target Side) error {
 	manager, err := capi.New(target.Client)
 	if err != nil {
@@ -129,17 +131,17 @@ func refuseWork(ctx context.Context, name string, manager *capi.Manager) error {
 	if err != nil || len(clusters) == 0 {
 		return err
 	}
-	return diag.Errorf("give the standby another host in fleet.yaml. To have this one hand over what it has, "+
+	return diag.Errorf("give the standby another host in fleet.yaml. If it is to hand over its clusters, "+
 		"declare it under managementClusters: `fleetctl pivot`, `fleetctl cluster transfer`",
-		"%s manages clusters, %s for one: it cannot be a standby", name, clusters[0].FullName())
+		"%s manages clusters, such as %s: it cannot be a standby", name, clusters[0].FullName())
 }
 
-// manages refuses a management cluster that has Clusters: it is no standby.
+// manages returns an error if the management cluster has Clusters, and so cannot be a standby.
 func (r *run) manages(ctx context.Context) error {
 	return refuseWork(ctx, r.target.Name, r.target.manager)
 }
 
-// noteStandby writes the journal, where it does not say so yet.
+// noteStandby writes the journal, if it does not name this standby yet.
 func (r *run) noteStandby(ctx context.Context, of string) (changed bool, err error) {
 	groups, err := r.target.manager.Groups(ctx)
 	if err != nil {
@@ -156,12 +158,12 @@ func (r *run) noteStandby(ctx context.Context, of string) (changed bool, err err
 		next.Standby = j.Standby
 	}
 	if j != nil {
-		next.version = j.version // what it has been before counts no more
+		next.version = j.version // the earlier role does not matter any more
 	}
 	return true, r.target.put(ctx, next)
 }
 
-// closed tells whether the fence is there as the standby's journal says, and keeps an administrator away.
+// closed tells whether the fence exists as the standby's journal says, and denies the writes of an administrator.
 func (r *run) closed(ctx context.Context) (bool, error) {
 	fenced, err := r.target.isFencedAs(ctx, standbyPolicy(r.target.journal))
 	if err != nil || !fenced {
@@ -174,19 +176,19 @@ func (r *run) closed(ctx context.Context) (bool, error) {
 	return false, fmt.Errorf("look at the fence of %s: %w", r.target.Name, err)
 }
 
-// restingFlux are the controllers of Flux that are stopped at a standby.
+// restingFlux returns the controllers of Flux that are stopped at a standby.
 func (r *run) restingFlux(ctx context.Context) ([]appsv1.Deployment, error) {
 	all, err := flux.NewSystem(r.target.Client).Deployments(ctx)
 	return slices.DeleteFunc(all, func(d appsv1.Deployment) bool { return d.Name == Fetcher }), err
 }
 
-// running are those that are not stopped.
+// running returns the given Deployments that are not scaled to 0.
 func running(ctx context.Context, which func(context.Context) ([]appsv1.Deployment, error)) ([]appsv1.Deployment, error) {
 	deployments, err := which(ctx)
 	return slices.DeleteFunc(deployments, func(d appsv1.Deployment) bool { return d.Spec.Replicas != nil && *d.Spec.Replicas == 0 }), err
 }
 
-// standbyPolicy denies all writes to what the providers of a standby act on.
+// standbyPolicy denies all writes to the objects that the providers of a standby act on.
 func standbyPolicy(j *Journal) policy {
 	return policy{
 		user: j.user(), groups: j.Groups, command: j.Command(),
@@ -195,7 +197,8 @@ func standbyPolicy(j *Journal) policy {
 	}
 }
 
-// restAgain is the end of an abort at a standby: it is what it was, and nobody could act in between.
+// restAgain ends an abort at a standby. The standby is at rest as before, and at no moment could anybody act on the
+// copies.
 func (r *run) restAgain(ctx context.Context) error {
 	s, before := r.target, r.target.journal.Before
 	as, err := s.Client.As(before.user(), administrators)
@@ -222,9 +225,9 @@ func (r *run) restAgain(ctx context.Context) error {
 	return r.putBack(ctx, s)
 }
 
-// EndStandby makes a standby none, where its cluster stays and the command that asks for it gives that up: everybody may write there again,
-// its controllers run as on any other cluster that has them, and it fetches nothing. The journal goes last, so that a run that was cut off
-// is run again. It does nothing where there is no standby at rest.
+// EndStandby ends the role of a standby whose cluster stays. Everybody may write there again, its controllers run as
+// before, and its Flux fetches nothing. The journal is deleted last, so that a run that was cut off can be repeated. If
+// there is no standby at rest, EndStandby does nothing.
 func EndStandby(ctx context.Context, target Side) error {
 	r := newRun(Options{Target: target})
 	var err error
@@ -250,7 +253,8 @@ func EndStandby(ctx context.Context, target Side) error {
 	return r.target.journal.drop(ctx, target.Client)
 }
 
-// See notes at a standby what was seen of a snapshot. It fails where the standby is none any more.
+// See writes the result of a tried snapshot into the standby's journal. It returns an error if the management cluster
+// is no longer a standby.
 func See(ctx context.Context, target Side, seen *Seen) error {
 	s, err := lookAtSide(ctx, target)
 	if err != nil {
@@ -272,29 +276,29 @@ func notStandby(name string) error {
 		"%s is no standby", name)
 }
 
-// Try restores a snapshot into a standby up to where that would take over, and undoes it: nobody acts on the copies at any moment. The
-// report says what arrived and, as warnings, what is missing.
+// Try restores a snapshot into a standby up to the commit, and undoes this. At no moment does anybody act on the
+// copies. The report says what arrived and, as warnings, what is missing.
 func Try(ctx context.Context, o RestoreOptions) (*Report, error) {
 	o.Target.Standby = true
-	if err := AbortTry(ctx, o.Target); err != nil { // one that was killed
+	if err := AbortTry(ctx, o.Target); err != nil { // an earlier try that was killed
 		return nil, err
 	}
 	r := newRun(o.hand())
 	report, err := r.rehearse(ctx, o)
 	if ctx.Err() != nil {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), time.Minute) // an interrupt leaves it as it was, too
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), time.Minute) // an interrupt undoes the try, too
 		defer cancel()
 	}
 	return report, errors.Join(err, abortTry(ctx, o.Target, r.runner))
 }
 
-// AbortTry undoes a try that was cut off, or that goes on elsewhere; it does nothing at a standby at rest. Whatever else is under way at
-// the target, or was, is an error, and is left: it is somebody's who takes over.
+// AbortTry undoes a try that was cut off, or that another run works on. It does nothing at a standby at rest. It
+// returns an error, and changes nothing, if the target takes over or has taken over: that work is somebody else's.
 func AbortTry(ctx context.Context, target Side) error { return abortTry(ctx, target, "") }
 
-// abortTry is AbortTry of that runner's alone, where there is one. That it is the one that was looked at holds until the end: the journal
-// is written by compare-and-swap.
+// abortTry is AbortTry, but only for a try of that runner, if runner is not empty. The runner cannot change in between,
+// because the journal is written by compare-and-swap.
 func abortTry(ctx context.Context, target Side, runner string) error {
 	r := newRun(Options{Target: target})
 	var err error
@@ -312,26 +316,28 @@ func abortTry(ctx context.Context, target Side, runner string) error {
 	return r.abortRestore(ctx)
 }
 
-// IsUsed is the error of who would try something on what is no standby at rest: j is the journal of one that takes over, or has done so.
+// IsUsed is the error for a try on a standby that is not at rest: j is the journal of a standby that takes over, or has
+// done so.
 func IsUsed(name string, j *Journal) error {
 	if j.Active() {
 		return InTheMiddle(name, j)
 	}
 	return diag.Errorf("pull the fleet repo if it is behind. `fleetctl standby activate "+name+"` finishes it where fleet.yaml still has "+
 		name+" as a standby",
-		"%s is a standby no more: it has taken over from %s", name, j.Source.Name)
+		"%s is no longer a standby: it has taken over from %s", name, j.Source.Name)
 }
 
-// Resting is how a standby is.
+// Resting is the state of a standby.
 type Resting struct {
 	Standby
-	// Fenced tells whether its API server keeps everybody away from what providers act on, Running are those of its providers that somebody
-	// has started.
+	// Fenced tells whether its API server denies writes to the objects that providers act on. Running are its providers
+	// that somebody has started.
 	Fenced  bool
 	Running []string
 }
 
-// LookAtStandby reads how a standby is; nil where the management cluster is none, which one request tells. It changes nothing.
+// LookAtStandby reads the state of a standby. It returns nil if the management cluster is no standby, after a single
+// request. It changes nothing.
 func LookAtStandby(ctx context.Context, target Side) (*Resting, error) {
 	j, err := ReadJournal(ctx, target.Client)
 	if err != nil || !j.IsStandby() {

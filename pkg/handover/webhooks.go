@@ -13,11 +13,11 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// conditionName is the condition that lets hand-overs' writes pass a webhook: it runs in a controller that is put to 0, and what is copied
-// has passed it when it was made.
+// conditionName is the match condition that lets the writes of hand-overs skip a webhook. The controller that serves
+// the webhook is scaled to 0, and the copied objects passed the webhook when they were created at the source.
 const conditionName = "fleetctl-handover"
 
-// pass is that condition. The service accounts of the namespace admit pass, too, where it is not "".
+// pass is that condition. If admit is not "", the service accounts of that namespace skip the webhook, too.
 func pass(admit string) admissionv1.MatchCondition {
 	expression := fmt.Sprintf("!request.userInfo.username.startsWith(%q)", userPrefix)
 	if admit != "" {
@@ -26,8 +26,8 @@ func pass(admit string) admissionv1.MatchCondition {
 	return admissionv1.MatchCondition{Name: conditionName, Expression: expression}
 }
 
-// bypass lets hand-overs' writes pass the webhooks for groups, and those of the service accounts of the namespace admit, if any. Everybody
-// else still meets them.
+// bypass lets the writes of hand-overs skip the webhooks for groups, and, if admit is not "", the writes of that
+// namespace's service accounts. The writes of everybody else still go through the webhooks.
 func (s *side) bypass(ctx context.Context, groups []string, admit string) error {
 	return s.editWebhooks(ctx,
 		func(rules []admissionv1.RuleWithOperations, conditions []admissionv1.MatchCondition) []admissionv1.MatchCondition {
@@ -41,26 +41,26 @@ func (s *side) bypass(ctx context.Context, groups []string, admit string) error 
 		})
 }
 
-// untilPassed returns once the hand-over's writes get past the webhooks, whose controllers have ended. That an API server knows the
-// conditions of its webhooks cannot be watched: it shows only by asking, in a dry run.
+// untilPassed returns once the hand-over's writes skip the webhooks, whose controllers have ended. No watch tells
+// whether an API server follows the match conditions of its webhooks: only a request does, which is a dry run.
 func (s *side) untilPassed(ctx context.Context, graph *capi.Graph) error {
 	ctx, cancel := context.WithTimeout(ctx, fenceTime)
 	defer cancel()
 	err := kube.Each(webhookProbes, graph.OneOfEach(JournalKey.Namespace, probeName), func(probe *unstructured.Unstructured) error {
 		err := s.as.DryRunAdmission(ctx, probe)
 		if ctx.Err() == nil {
-			return nil // it was answered, perhaps by a refusal of what is no object in earnest
+			return nil // the API server has answered: a refusal is fine, because the probe is not a valid object
 		}
 		return err
 	})
-	return diag.Wrap("pass the webhooks of "+s.Name, err,
-		"see what takes the match condition "+conditionName+" away from its webhook configurations")
+	return diag.Wrap("skip the webhooks of "+s.Name, err,
+		"find out who removes the match condition "+conditionName+" from its webhook configurations")
 }
 
-// webhookProbes bounds the probes in flight.
+// webhookProbes bounds the probes that run at once.
 const webhookProbes = 8
 
-// restoreWebhooks takes back what bypass did.
+// restoreWebhooks undoes bypass.
 func (s *side) restoreWebhooks(ctx context.Context) error {
 	return s.editWebhooks(ctx, func(_ []admissionv1.RuleWithOperations, conditions []admissionv1.MatchCondition) []admissionv1.MatchCondition {
 		return slices.DeleteFunc(slices.Clone(conditions), passes)
@@ -69,7 +69,7 @@ func (s *side) restoreWebhooks(ctx context.Context) error {
 
 func passes(c admissionv1.MatchCondition) bool { return c.Name == conditionName }
 
-// webhook is what there is to edit of a webhook, validating or mutating.
+// webhook has the fields of a webhook, validating or mutating, that editWebhooks reads and changes.
 type webhook struct {
 	rules      []admissionv1.RuleWithOperations
 	conditions *[]admissionv1.MatchCondition
@@ -82,7 +82,7 @@ type configuration struct {
 	webhooks []webhook
 }
 
-// editWebhooks gives each webhook the conditions that edit returns for its rules and its conditions.
+// editWebhooks replaces the conditions of each webhook by those that edit returns for its rules and its conditions.
 func (s *side) editWebhooks(
 	ctx context.Context, edit func([]admissionv1.RuleWithOperations, []admissionv1.MatchCondition) []admissionv1.MatchCondition,
 ) error {
@@ -118,7 +118,7 @@ func (s *side) editWebhooks(
 	return nil
 }
 
-// validating are the ValidatingWebhookConfigurations.
+// validating lists the ValidatingWebhookConfigurations.
 func (s *side) validating(ctx context.Context) ([]configuration, error) {
 	list := &admissionv1.ValidatingWebhookConfigurationList{}
 	err := s.Client.List(ctx, list)
@@ -129,7 +129,7 @@ func (s *side) validating(ctx context.Context) ([]configuration, error) {
 	}), err
 }
 
-// mutating are the MutatingWebhookConfigurations.
+// mutating lists the MutatingWebhookConfigurations.
 func (s *side) mutating(ctx context.Context) ([]configuration, error) {
 	list := &admissionv1.MutatingWebhookConfigurationList{}
 	err := s.Client.List(ctx, list)
@@ -140,7 +140,7 @@ func (s *side) mutating(ctx context.Context) ([]configuration, error) {
 	}), err
 }
 
-// mapped are the results of do, which may keep the address of each item.
+// mapped returns the results of do, which may keep the address of each item.
 func mapped[T, U any](items []T, do func(*T) U) []U {
 	out := make([]U, 0, len(items))
 	for i := range items {

@@ -56,7 +56,7 @@ func Mirrors(declared v1alpha1.Host) map[string]string { return mirrorsOf(declar
 // context, and the path "" the kubeconfig that kubectl would use. Errors: a file that cannot be read, and a context that it does not have.
 func Kubeconfig(path, name string) ([]byte, error) { return existing.Kubeconfig(path, name) }
 
-// issuerOf is the declared issuer; nil where nothing is declared.
+// issuerOf returns the declared issuer; nil if none is declared.
 func issuerOf(e *v1alpha1.EmbeddedHost) *string {
 	if e == nil {
 		return nil
@@ -64,7 +64,7 @@ func issuerOf(e *v1alpha1.EmbeddedHost) *string {
 	return &e.ServiceAccountIssuer
 }
 
-// mirrorsOf are the declared mirrors by registry; nil where nothing is declared.
+// mirrorsOf returns the declared mirrors by registry; nil if none is declared.
 func mirrorsOf(e *v1alpha1.EmbeddedHost) map[string]string {
 	if e == nil {
 		return nil

@@ -27,7 +27,7 @@ type kindOfHost struct {
 	make func(context.Context, place) (host.Host, error)
 	// traits returns the traits of a declared host with a Kubernetes version, which may be empty.
 	traits func(declared v1alpha1.Host, kubernetesVersion string) Traits
-	// remember completes a declaration from the record on this machine. It is nil where name and state folder are enough.
+	// remember completes a declaration from the record on this machine. It is nil if name and state folder are enough.
 	remember func(*state.Record, *v1alpha1.Host)
 }
 
@@ -66,15 +66,15 @@ func traitsOfEmbedded(v1alpha1.Host, string) Traits {
 func makeExisting(_ context.Context, p place) (host.Host, error) {
 	if p.declared.Existing == nil {
 		return nil, diag.Errorf(
-			"add `existing: {context: NAME}` to its host in fleet.yaml, or say it with --kubeconfig or --context where the command takes them",
-			"nothing says how the management cluster %s is reached", p.name)
+			"add `existing: {context: NAME}` to its host in fleet.yaml, or give --kubeconfig or --context if the command has these flags",
+			"nothing says how to reach the management cluster %s", p.name)
 	}
 	return existing.New(p.name, existing.Options{
 		Kubeconfig: p.declared.Existing.Kubeconfig, Context: p.declared.Existing.Context,
 	})
 }
 
-// traitsOfExisting say that images may be put into the nodes. Where that is not possible, the host says why.
+// traitsOfExisting say that images may be put into the nodes. If that is not possible, the host says why.
 func traitsOfExisting(v1alpha1.Host, string) Traits {
 	return Traits{Elsewhere: true, TakesImages: true, KubernetesVersion: latest()}
 }

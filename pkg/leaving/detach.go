@@ -1,5 +1,5 @@
-// Package leaving is how a workload cluster leaves its management cluster: looked into and drained before it is deleted (Inside, Drain),
-// detached and left alone (Detach), or removed as the fleet repo says (AwaitRemoval).
+// Package leaving is how a workload cluster leaves its management cluster: looked into and drained before it is deleted
+// (Inside, Drain), detached and left alone (Detach), or removed as the fleet repo says (AwaitRemoval).
 package leaving
 
 import (
@@ -24,18 +24,18 @@ import (
 // DetachOptions of Detach.
 type DetachOptions struct {
 	Target *management.Target
-	// Cluster is a workload cluster of it, NAME or NAMESPACE/NAME.
+	// Cluster is the workload cluster, NAME or NAMESPACE/NAME.
 	Cluster string
 	// KubeconfigOut is a private file for the cluster's kubeconfig; empty: one in the state folder.
 	KubeconfigOut string
-	// DryRun only says what would stay; Abort undoes what an earlier run began, as long as it has taken nothing away.
+	// DryRun only says what would stay. Abort undoes an earlier run, as long as that run has removed no object.
 	DryRun, Abort bool
-	// Confirm, if not nil, is asked before anything is changed.
+	// Confirm, if not nil, is called before anything is changed. An error of Confirm ends the command.
 	Confirm func(*DetachResult) error
 	Timeout time.Duration
 }
 
-// DetachResult is what nobody manages any more.
+// DetachResult names what Detach has left without a management cluster.
 type DetachResult struct {
 	FormatVersion string `json:"formatVersion"`
 	// Outcome is detached, planned or undone.
@@ -43,7 +43,8 @@ type DetachResult struct {
 	Cluster           string             `json:"cluster"`
 	ManagementCluster string             `json:"managementCluster"`
 	Left              []handover.Remnant `json:"left"`
-	// Kubeconfig is the file with the way to the cluster, Snapshot the private one with all objects as they were.
+	// Kubeconfig is the file with the cluster's kubeconfig. Snapshot is a private file with all its objects as they
+	// were.
 	Kubeconfig string           `json:"kubeconfig,omitempty"`
 	Snapshot   string           `json:"snapshot,omitempty"`
 	Suspended  []string         `json:"suspended"`
@@ -57,7 +58,7 @@ type detach struct {
 	client  *kube.Client
 	manager *capi.Manager
 	key     kube.Key
-	release kube.Key // of the HelmRelease that makes the cluster; empty once that is gone
+	release kube.Key // the HelmRelease that makes the cluster; empty if it is deleted
 	result  *DetachResult
 }
 
@@ -91,11 +92,11 @@ func Detach(ctx context.Context, deps management.Deps, o DetachOptions) (*Detach
 		}
 	}
 	err = steps.Run(ctx, deps.Report, []steps.Step{
-		{Name: "keep what is known of it", Run: d.keep, Timeout: 2 * time.Minute},
-		{Name: "keep Flux off it", Needs: []string{"keep what is known of it"}, Run: d.letGo, Timeout: 2 * time.Minute},
+		{Name: "save its kubeconfig and its objects", Run: d.keep, Timeout: 2 * time.Minute},
+		{Name: "suspend Flux for it", Needs: []string{"save its kubeconfig and its objects"}, Run: d.letGo, Timeout: 2 * time.Minute},
 		{
-			Name: "take it away from " + o.Target.Name, Needs: []string{"keep Flux off it"}, Run: d.takeAway, Timeout: 15 * time.Minute,
-			Hint: "run the same command again: it goes on",
+			Name: "remove its objects from " + o.Target.Name, Needs: []string{"suspend Flux for it"}, Run: d.takeAway, Timeout: 15 * time.Minute,
+			Hint: "run the same command again: it continues",
 		},
 	})
 	if err != nil {
@@ -103,7 +104,7 @@ func Detach(ctx context.Context, deps management.Deps, o DetachOptions) (*Detach
 	}
 	d.result.Outcome = "detached"
 	d.result.Next = []string{
-		"fleetctl cluster remove " + d.key.Name + "    # takes it out of Git, too: there is nothing left that it could delete",
+		"fleetctl cluster remove " + d.key.Name + "    # removes it from Git, too, and deletes no machine",
 		"fleetctl backup    # earlier snapshots still have the cluster: after a restore, two management clusters would manage it",
 	}
 	return d.result, nil
@@ -121,7 +122,8 @@ func reach(ctx context.Context, t *management.Target) (client *kube.Client, mana
 	return client, manager, journal, err
 }
 
-// workload is a workload cluster of a management cluster that has its work, and is not in the middle of handing it over.
+// workload returns a workload cluster of the management cluster. It returns an error if the management cluster is in
+// the middle of a hand-over, or has handed its work over.
 func workload(
 	ctx context.Context,
 	t *management.Target,
@@ -135,7 +137,7 @@ func workload(
 	return management.FindCluster(ctx, manager, name)
 }
 
-// find looks at the cluster, or at the objects that an earlier run has left of it.
+// find looks for the cluster, or for the objects that an earlier run has left of it.
 func (d *detach) find(ctx context.Context) (err error) {
 	var journal *handover.Journal
 	if d.client, d.manager, journal, err = reach(ctx, d.opts.Target); err != nil {
@@ -146,7 +148,7 @@ func (d *detach) find(ctx context.Context) (err error) {
 		namespace, name, _ := strings.Cut(journal.Select[0], "/")
 		d.key = kube.Key{Namespace: namespace, Name: name}
 		d.result.Cluster = d.key.String()
-		return nil // all that follows was settled by the run that began
+		return nil // the run that began has checked everything below
 	}
 	cluster, err := workload(ctx, d.opts.Target, d.manager, journal, d.opts.Cluster)
 	if err != nil {
@@ -164,7 +166,8 @@ func (d *detach) find(ctx context.Context) (err error) {
 	d.release = flux.ReleaseOf(object)
 	if d.release.Name == "" {
 		if by := flux.KustomizationOf(object); by.Name != "" {
-			return diag.Errorf("suspend that, or take the cluster's manifests out of its folder with prune off, and run the same command again",
+			return diag.Errorf("suspend that Kustomization, or remove the cluster's manifests from its folder with prune off, "+
+				"and run the same command again",
 				"cluster %s is applied by Kustomization %s itself, which would make it again", cluster.FullName(), by)
 		}
 	}
@@ -172,10 +175,10 @@ func (d *detach) find(ctx context.Context) (err error) {
 	return err
 }
 
-// keep writes what nobody could find out any more to private files.
+// keep writes to private files what nobody could find out afterwards.
 func (d *detach) keep(ctx context.Context, detail func(string)) error {
 	if d.release == (kube.Key{}) && len(d.result.Left) == 0 {
-		return steps.NothingToDo("an earlier run has done it")
+		return steps.NothingToDo("an earlier run has saved them")
 	}
 	detail("taking a snapshot of the Cluster API objects")
 	content, objects, err := d.manager.Snapshot(ctx)
@@ -192,7 +195,7 @@ func (d *detach) keep(ctx context.Context, detail func(string)) error {
 	}
 	kubeconfig, err := d.manager.WorkloadKubeconfig(ctx, d.key)
 	if kube.IsAbsent(err) {
-		return nil // it was never made
+		return nil // there is no kubeconfig, because the cluster was never made
 	}
 	if err != nil {
 		return err
@@ -207,12 +210,12 @@ func (d *detach) keep(ctx context.Context, detail func(string)) error {
 	return kube.WriteKubeconfig(file, kubeconfig)
 }
 
-// file is the path of a private file with data of the cluster. The file is in no folder of a management cluster, so it outlives the state
-// of the management cluster.
+// file returns the path of a private file for data of the cluster. The file is in no folder of a management cluster, so
+// it outlives the state of the management cluster.
 func (d *detach) file(ending string) (string, error) {
 	dir := filepath.Join(d.Store.Dir, "detached")
 	if err := atomicfile.MkdirAll(dir, 0o700); err != nil {
-		return "", diag.Wrap("keep what is known of "+d.key.String(), err,
+		return "", diag.Wrap("save the kubeconfig and the objects of "+d.key.String(), err,
 			"point --state-dir or FLEETCTL_STATE_DIR at a folder that you can write")
 	}
 	return filepath.Join(dir, strings.Join([]string{d.opts.Target.Name, d.key.Namespace, d.key.Name}, "-")+ending), nil

@@ -19,26 +19,27 @@ import (
 // DrainOptions of DrainCluster.
 type DrainOptions struct {
 	Target *management.Target
-	// Cluster is a workload cluster of it, NAME or NAMESPACE/NAME.
+	// Cluster is the workload cluster, NAME or NAMESPACE/NAME.
 	Cluster string
-	// DryRun only says what would go; Cancel has Flux make it anew.
+	// DryRun only says what would be deleted. Cancel resumes Flux, which makes the deleted resources again.
 	DryRun, Cancel bool
-	// Confirm, if not nil, is asked before anything is changed.
+	// Confirm, if not nil, is called before anything is changed. An error of Confirm ends the command.
 	Confirm func(*DrainResult) error
 	// Timeout bounds the draining. Default: DrainTimeout.
 	Timeout time.Duration
 }
 
-// DrainResult is what Kubernetes had made in the cloud from inside a cluster.
+// DrainResult names what Kubernetes had made in the cloud from inside a cluster.
 type DrainResult struct {
 	FormatVersion string `json:"formatVersion"`
 	// Outcome is drained, planned or cancelled.
 	Outcome           string `json:"outcome"`
 	Cluster           string `json:"cluster"`
 	ManagementCluster string `json:"managementCluster"`
-	// Items are what goes, or has gone; one that stays in the cloud says why.
+	// Items are the resources that are deleted, or will be. An item that stays in the cloud says why.
 	Items []drain.Item `json:"items"`
-	// Suspended are the Flux objects on the management cluster that this run keeps from making the resources again.
+	// Suspended are the Flux objects on the management cluster that this run has suspended, so that they do not make
+	// the resources again.
 	Suspended []string `json:"suspended"`
 	Next      []string `json:"next"`
 }
@@ -94,14 +95,14 @@ func Drain(ctx context.Context, deps management.Deps, o DrainOptions) (*DrainRes
 		}
 	}
 	err = steps.Run(ctx, deps.Report, []steps.Step{
-		{Name: "keep Flux off it", Run: d.keepFluxOff, Timeout: 2 * time.Minute},
-		{Name: "drain the cluster", Needs: []string{"keep Flux off it"}, Run: d.drain},
+		{Name: "suspend Flux for it", Run: d.keepFluxOff, Timeout: 2 * time.Minute},
+		{Name: "drain the cluster", Needs: []string{"suspend Flux for it"}, Run: d.drain},
 	})
 	name := d.inside.Cluster.Name
 	if err != nil {
-		hint := cmp.Or(diag.Hint(err), "run the same command again: it goes on")
+		hint := cmp.Or(diag.Hint(err), "run the same command again: it continues")
 		return nil, diag.Wrap("", err, hint+"; until then Flux is suspended for the cluster, and `fleetctl cluster drain "+name+
-			" --cancel` has it go on")
+			" --cancel` resumes it")
 	}
 	d.result.Outcome = "drained"
 	d.result.Next = []string{
@@ -127,7 +128,7 @@ func (d *draining) find(ctx context.Context) error {
 	d.inside, d.result.Cluster = &Inside{Cluster: *cluster}, name
 	if cluster.Deleting {
 		return diag.Errorf("`fleetctl orphans` lists the resources that are left",
-			"cluster %s is being deleted: the machines go on which its controllers run, and these alone can drain it", name)
+			"cluster %s is being deleted, together with the machines of its controllers, and only these controllers can drain it", name)
 	}
 	d.inside.Look(ctx, manager)
 	switch in := d.inside; {
@@ -142,7 +143,7 @@ func (d *draining) find(ctx context.Context) error {
 		return nil
 	case in.Untold != nil:
 		return diag.Wrap("look into cluster "+name, in.Untold,
-			"its API server answers, and does not say what the cluster has in its cloud: mend that first")
+			"its API server answers, but does not say what the cluster has in its cloud: correct that first")
 	case len(in.Children) > 0:
 		return diag.Errorf("first pivot, or remove the clusters that it manages", "cluster %s manages clusters itself: %s", name,
 			plain.Clip(strings.Join(in.Children, ", "), MostText))
@@ -151,10 +152,12 @@ func (d *draining) find(ctx context.Context) error {
 	return nil
 }
 
-// kubeconfig is the Secret with the way to the cluster, by which Flux on the management cluster works on it.
+// kubeconfig returns the Secret with the cluster's kubeconfig, which Flux on the management cluster uses for this
+// cluster.
 func (d *draining) kubeconfig() kube.Key { return capi.KubeconfigSecret(d.inside.Cluster.Key()) }
 
-// keepFluxOff suspends what works on the cluster from the management cluster. The Flux of the cluster itself is suspended as it is drained.
+// keepFluxOff suspends the Flux objects of the management cluster that work on the cluster. The draining itself
+// suspends the Flux inside the cluster.
 func (d *draining) keepFluxOff(ctx context.Context, _ func(string)) error {
 	suspended, err := flux.NewSystem(d.client).KeepOff(ctx, d.kubeconfig())
 	for _, ref := range suspended {
@@ -163,15 +166,15 @@ func (d *draining) keepFluxOff(ctx context.Context, _ func(string)) error {
 	return err
 }
 
-// drain takes away what there is.
+// drain deletes the cluster's resources in its cloud.
 func (d *draining) drain(ctx context.Context, detail func(string)) error {
 	if d.inside.Simulated {
-		return steps.NothingToDo("there is no Kubernetes in a simulated cluster")
+		return steps.NothingToDo("a simulated cluster has no Kubernetes")
 	}
 	return d.inside.Drain(ctx, cmp.Or(d.opts.Timeout, DrainTimeout), OneByOne(detail))
 }
 
-// cancel has Flux go on with the cluster, from inside and from the management cluster.
+// cancel resumes Flux for the cluster, inside the cluster and on the management cluster.
 func (d *draining) cancel(ctx context.Context) error {
 	d.result.Outcome = "cancelled"
 	if _, err := flux.NewSystem(d.client).BackOn(ctx, d.kubeconfig()); err != nil {

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// AnswerTime limits how long the API server of one workload cluster may take to tell its content.
+	// AnswerTime limits how long one workload cluster's API server may take to answer the questions about its content.
 	AnswerTime = 10 * time.Second
-	// AtOnce is how many of them are asked, or drained, at once.
+	// AtOnce is how many workload clusters are asked, or drained, at the same time.
 	AtOnce = 64
 	// DrainTimeout bounds the draining of one workload cluster: clouds take minutes to delete a load balancer.
 	DrainTimeout = 10 * time.Minute
@@ -25,25 +25,27 @@ const (
 	MostText = 400
 )
 
-// Inside is what was found in a workload cluster that is to be deleted.
+// Inside is what a workload cluster has inside, as far as its deletion is concerned.
 type Inside struct {
 	Cluster capi.Cluster
 	client  *kube.Client
 	Items   []drain.Item
-	// Dead is why the cluster's API server could not be asked; Untold is why one that answers did not say all.
+	// Dead says why the cluster's API server could not be asked. Untold says why an API server that answers did not
+	// tell everything.
 	Dead, Untold error
-	// Children are the workload clusters that it manages itself.
+	// Children are the workload clusters that the cluster itself manages.
 	Children []string
-	// Simulated says that there is no Kubernetes inside: the in-memory provider answers in its place, and has nothing in a cloud.
+	// Simulated says that the cluster has no Kubernetes. The in-memory provider answers in its place, and has nothing
+	// in a cloud.
 	Simulated bool
-	// Undrained is why it could not be drained. It is not deleted then.
+	// Undrained says why the cluster could not be drained. Such a cluster is not deleted.
 	Undrained error
 }
 
 // Look finds out whether a cluster manages other clusters, and which resources it has in its cloud.
 func (in *Inside) Look(ctx context.Context, manager *capi.Manager) {
 	in.client, in.Dead = enter(ctx, manager, in.Cluster.Key())
-	if in.client != nil && kube.IsAbsent(in.Dead) { // what every API server has, this one has not
+	if in.client != nil && kube.IsAbsent(in.Dead) { // a simulated API server lacks an API that every real one has
 		in.Dead, in.Simulated = nil, true
 	}
 	if in.Dead != nil || in.Simulated {
@@ -66,7 +68,7 @@ func (in *Inside) Look(ctx context.Context, manager *capi.Manager) {
 	in.Untold = err
 }
 
-// enter connects to the API server of a workload cluster, which answers then.
+// enter connects to the API server of a workload cluster, and checks that it answers.
 func enter(ctx context.Context, manager *capi.Manager, cluster kube.Key) (client *kube.Client, err error) {
 	err = asked(ctx, func(ctx context.Context) error {
 		kubeconfig, err := manager.WorkloadKubeconfig(ctx, cluster)
@@ -82,7 +84,7 @@ func enter(ctx context.Context, manager *capi.Manager, cluster kube.Key) (client
 	return client, err
 }
 
-// asked gives each question to a workload cluster its time.
+// asked limits the time of a question to a workload cluster.
 func asked(ctx context.Context, ask func(context.Context) error) error {
 	asking, cancel := context.WithTimeoutCause(ctx, AnswerTime, fmt.Errorf("no answer within %s", AnswerTime))
 	defer cancel()
@@ -93,8 +95,8 @@ func asked(ctx context.Context, ask func(context.Context) error) error {
 	return err
 }
 
-// Drain deletes the resources that the cluster's Kubernetes has made in its cloud. First it suspends the cluster's own Flux, which would
-// make them again. Drain calls tell, also from several goroutines at once, with what it waits for.
+// Drain deletes the resources that the cluster's Kubernetes has made in its cloud. First it suspends the cluster's own
+// Flux, which would make them again. Drain calls tell with what it waits for, also from several goroutines at once.
 func (in *Inside) Drain(ctx context.Context, limit time.Duration, tell func(string)) error {
 	name := in.Cluster.FullName()
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("gave up after %s", limit))

@@ -22,10 +22,11 @@ import (
 // DeleteTimeout bounds the deletion of the workload clusters: machines in a cloud take their time.
 const DeleteTimeout = 30 * time.Minute
 
-// RemovalOptions say which cluster's removal is waited for, and how long; 0 is no bound beside those of each step.
+// RemovalOptions say for which cluster's removal to wait, and how long. A Timeout of 0 leaves only the time limit of
+// each step.
 type RemovalOptions struct {
-	// Client of the management cluster, from its management.Target. Whoever commits the step makes it first, so that nothing is committed
-	// where there is no cluster to wait for, or another fleet's.
+	// Client of the management cluster, from its management.Target. The caller makes it before it commits the step, so
+	// that nothing is committed if the management cluster cannot be reached, or belongs to another fleet.
 	Client  *kube.Client
 	Cluster fleetrepo.Cluster
 	Timeout time.Duration
@@ -63,9 +64,9 @@ func waitUnprotected(ctx context.Context, client *kube.Client, key kube.Key, det
 	return flux.NewSystem(client).WaitUnprotected(ctx, key, detail)
 }
 
-// Unfinished tells whether the management cluster still has something of a cluster that the fleet repo no longer declares: the namespace
-// that the fleet repo has made, and no release that Flux would keep. Such a release means that the clone is not what Flux follows, or that
-// nobody has taken the cluster's protection away.
+// Unfinished tells whether the management cluster still has something of a cluster that the fleet repo no longer
+// declares: a namespace that the fleet repo has made, and no release that Flux would keep. A release that Flux would
+// keep means that Flux does not follow this clone, or that nobody has removed the cluster's protection.
 func Unfinished(ctx context.Context, client *kube.Client, name string) (bool, error) {
 	namespace, err := namespaceOf(ctx, client, name)
 	if err != nil || namespace == nil || !madeByFleet(namespace) {
@@ -75,7 +76,7 @@ func Unfinished(ctx context.Context, client *kube.Client, name string) (bool, er
 	return !kept, err
 }
 
-// namespaceOf is a namespace; nil if there is none of that name.
+// namespaceOf returns a namespace; nil if it does not exist.
 func namespaceOf(ctx context.Context, client *kube.Client, name string) (*unstructured.Unstructured, error) {
 	namespace := &unstructured.Unstructured{}
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
@@ -94,9 +95,9 @@ func madeByFleet(namespace *unstructured.Unstructured) bool {
 	return strings.HasPrefix(namespace.GetLabels()[flux.AppliedBy], "clusters-")
 }
 
-// AwaitRemoval waits until the second step of `fleetctl cluster remove`, committed and pushed, has come true: Cluster API has taken down
-// all that the cluster had. Then the namespace goes too, which nothing needs any more. When the time is over before, the error says what
-// holds the cluster (exit code of something not ready).
+// AwaitRemoval waits until the second step of `fleetctl cluster remove`, committed and pushed, is done: Cluster API has
+// deleted everything that the cluster had. Then it deletes the namespace, which nothing needs any more. If the time
+// runs out, the error says what holds the cluster (exit code of something not ready).
 func AwaitRemoval(ctx context.Context, deps management.Deps, o RemovalOptions) error {
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
@@ -113,7 +114,7 @@ func AwaitRemoval(ctx context.Context, deps management.Deps, o RemovalOptions) e
 					return err
 				}
 				return manager.WaitGone(ctx, key, detail)
-			}, Timeout: DeleteTimeout, Hint: "`fleetctl status` shows what delays it; run the same command again to go on",
+			}, Timeout: DeleteTimeout, Hint: "`fleetctl status` shows what delays it; run the same command again to continue",
 		},
 		{
 			Name: "delete its namespace", Needs: []string{"wait for the cluster to go"}, Timeout: 10 * time.Minute,
@@ -130,8 +131,8 @@ func AwaitRemoval(ctx context.Context, deps management.Deps, o RemovalOptions) e
 	})
 }
 
-// checkEmptied looks once more before a namespace is deleted with all that is in it: somebody may have declared a cluster there again, or
-// made another one.
+// checkEmptied looks once more before a namespace is deleted with everything in it. Somebody may have declared a
+// cluster there again, or made another one.
 func checkEmptied(ctx context.Context, manager *capi.Manager, namespace string) error {
 	clusters, err := manager.Clusters(ctx)
 	if err != nil {
@@ -152,7 +153,7 @@ func deleteNamespace(ctx context.Context, client *kube.Client, name string) erro
 		return err
 	}
 	if namespace == nil {
-		return steps.NothingToDo("it is gone")
+		return steps.NothingToDo("it is deleted already")
 	}
 	if !madeByFleet(namespace) {
 		return steps.NothingToDo("the fleet repo did not make it")

@@ -21,7 +21,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
-// DefaultClustersTimeout is how long the declared clusters may take to become Available: clouds take their time.
+// DefaultClustersTimeout is how long the declared clusters may take to become Available. Clouds take minutes to make
+// one.
 const DefaultClustersTimeout = 45 * time.Minute
 
 // BootstrapOptions say what `fleetctl bootstrap` does on top of init.
@@ -31,15 +32,16 @@ type BootstrapOptions struct {
 	PivotTo string
 	// KubeconfigOut is a file that gets the kubeconfig of the cluster that holds the work in the end.
 	KubeconfigOut string
-	// SourceIsGone agrees that the management cluster of which there are snapshots does not act any more: the run goes on from the newest.
+	// SourceIsGone says that the management cluster of the snapshots is gone, and will never act again. Bootstrap then
+	// continues from its newest snapshot.
 	SourceIsGone bool
 	// ClustersTimeout bounds the wait for the declared clusters; 0 is DefaultClustersTimeout.
 	ClustersTimeout time.Duration
-	// SupportFile gets the support bundle where it fails; empty: a file in the state folder.
+	// SupportFile is the file for the support bundle of a failed run; empty: a file in the state folder.
 	SupportFile string
 }
 
-// ClusterResult is how one declared cluster ended up.
+// ClusterResult is the state of one declared cluster at the end of the run.
 type ClusterResult struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
@@ -47,7 +49,7 @@ type ClusterResult struct {
 	Reason    string `json:"reason,omitempty"`
 }
 
-// BootstrapResult is what Bootstrap did. Outcome is ready, not-ready or failed; the exit code says the same.
+// BootstrapResult is what Bootstrap did. Outcome is ready, not-ready or failed. The exit code says the same.
 type BootstrapResult struct {
 	FormatVersion string           `json:"formatVersion"`
 	Outcome       string           `json:"outcome"`
@@ -66,7 +68,7 @@ type BootstrapResult struct {
 	Steps         []progress.Event `json:"steps"`
 }
 
-// ClusterNames are the clusters as NAMESPACE/NAME.
+// ClusterNames returns the names of the clusters as NAMESPACE/NAME.
 func (r *BootstrapResult) ClusterNames() []string {
 	names := make([]string, 0, len(r.Clusters))
 	for _, c := range r.Clusters {
@@ -75,13 +77,14 @@ func (r *BootstrapResult) ClusterNames() []string {
 	return names
 }
 
-// Bootstrap is Init on an ephemeral cluster, then waits until the Clusters that the fleet repo declares are Available, and hands the
-// work to a permanent one if asked. It returns a result also with an error, once there is something to tell.
+// Bootstrap runs Init on an ephemeral cluster and waits until the Clusters that the fleet repo declares are Available.
+// If the options name a permanent cluster, it then hands the work over. Bootstrap returns a result with an error, too,
+// once there is something to report.
 //
-// Ephemeral is what the cluster is for, not how long its host lives: from the first machine that it makes until the pivot, the record
-// of what exists in a cloud is in it alone. So every host of it, the embedded one too, lives on in the background after an error, a
-// Ctrl-C or a kill -9, and the same command goes on with it. What ends it is stepTeardown, once the target has taken over, or teardown,
-// which refuses while Clusters live only there.
+// Ephemeral describes the purpose of the cluster, and not how long its host runs. From the first machine until the
+// pivot, only this cluster records what exists in a cloud. So its host, the embedded one too, keeps running in the
+// background after an error, a Ctrl-C or a kill -9, and the same command continues. The host is deleted by
+// stepTeardown, once the target has taken over, or by teardown, which refuses while Clusters exist only there.
 func Bootstrap(ctx context.Context, deps management.Deps, o BootstrapOptions) (*BootstrapResult, error) {
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
@@ -119,13 +122,13 @@ type bootstrap struct {
 	result  *BootstrapResult
 	init    *converge.Run
 	move    *pivot.Move
-	// restore is what the run begins from, where another runner has left a snapshot.
+	// restore is set if the run begins from a snapshot that another runner has kept.
 	restore *pivot.Restoration
-	// clusters is told when the declared clusters are there.
+	// clusters is set when the declared clusters are Available.
 	clusters *steps.Value[clustersThere]
 }
 
-// clustersThere is the news that the declared clusters are there.
+// clustersThere says that the declared clusters are Available.
 type clustersThere struct{}
 
 func newBootstrap(s *session.Session, o BootstrapOptions) *bootstrap {
@@ -157,7 +160,7 @@ func (b *bootstrap) steps() []steps.Step {
 		all = append(all, steps.Step{
 			Name: stepSnapshots, Needs: []string{converge.StepConnect},
 			Work: steps.Do3(b.keepSnapshots, b.init.Client, b.init.Pushed, steps.Later(b.clusters)),
-			Hint: "spec.snapshots.to in fleet.yaml says where", Timeout: timeout + time.Hour,
+			Hint: "the snapshots are kept at spec.snapshots.to in fleet.yaml", Timeout: timeout + time.Hour,
 		})
 	}
 	all = append(all, steps.Step{
@@ -169,11 +172,11 @@ func (b *bootstrap) steps() []steps.Step {
 		return all
 	}
 	after := stepClusters
-	if b.move.Under != nil { // nothing is made, and no Flux goes on, at a source that hands over
+	if b.move.Under != nil { // a source that hands over creates nothing, and its Flux is suspended
 		all, after = b.move.StepsGoingOn(), converge.StepPush
 	}
 	moves := b.move.Steps(after)
-	if b.session.SnapshotsTo() != "" && b.move.Under == nil { // none is kept after the note that the work is another's
+	if b.session.SnapshotsTo() != "" && b.move.Under == nil { // no snapshot is kept after the note that another cluster has the work
 		for i := range moves {
 			if moves[i].Name == pivot.StepTarget {
 				moves[i].Needs = append(slices.Clone(moves[i].Needs), stepSnapshots)
@@ -187,7 +190,7 @@ func (b *bootstrap) steps() []steps.Step {
 	})
 }
 
-// findHandover looks whether an earlier run, on whichever machine, began to hand the work over.
+// findHandover looks for a hand-over that an earlier run has begun, on this machine or another.
 func (b *bootstrap) findHandover(ctx context.Context) error {
 	if b.session.HostErr != nil {
 		return nil //nolint:nilerr // preflight tells it with all else
@@ -206,13 +209,13 @@ func (b *bootstrap) findHandover(ctx context.Context) error {
 func (b *bootstrap) endBootstrap(ctx context.Context, target *pivot.Target, detail func(string)) error {
 	b.result.PivotedTo = target.Name
 	if b.move.Gone {
-		return steps.NothingToDo("it is gone")
+		return steps.NothingToDo("the bootstrap cluster is deleted already")
 	}
 	return b.deleteBootstrap(ctx, detail)
 }
 
-// waitClusters waits until every Cluster is Available and its Flux has applied its first revision. The management cluster's Flux has
-// applied the whole revision by then, so what the repo declares is what exists.
+// waitClusters waits until every Cluster is Available and its Flux has applied its first revision. By then, the
+// management cluster's Flux has applied the whole revision, so every declared Cluster exists.
 func (b *bootstrap) waitClusters(ctx context.Context, client *kube.Client, detail func(string)) error {
 	manager, err := capi.New(client)
 	if err != nil {
@@ -231,7 +234,7 @@ func (b *bootstrap) waitClusters(ctx context.Context, client *kube.Client, detai
 	return waitErr
 }
 
-// noteClusters puts the state of each cluster into the result, also after a wait that ran out of time.
+// noteClusters puts the state of each cluster into the result. It also runs after a wait that ran out of time.
 func (b *bootstrap) noteClusters(ctx context.Context, manager *capi.Manager) error {
 	ctx, cancel := context.WithTimeout(ctx, session.LookTimeout)
 	defer cancel()
@@ -249,8 +252,8 @@ func (b *bootstrap) noteClusters(ctx context.Context, manager *capi.Manager) err
 	return nil
 }
 
-// alreadyPivoted tells whether an earlier run handed the work over. What it could not finish (the bootstrap cluster's end) is finished
-// now.
+// alreadyPivoted tells whether an earlier run has handed the work over. If so, it deletes the bootstrap cluster, if the
+// earlier run could not.
 func (b *bootstrap) alreadyPivoted(ctx context.Context) (bool, error) {
 	r, err := b.session.Cluster.Load()
 	if err != nil || r.PivotedTo == "" {
@@ -276,7 +279,8 @@ func (b *bootstrap) alreadyPivoted(ctx context.Context) (bool, error) {
 	return true, b.checkPivoted(ctx, &management.Target{Name: b.session.Mgmt.Name, Cluster: b.session.Cluster, Record: r})
 }
 
-// checkPivoted looks, at the cluster that took over, whether all is Ready. A fleet repo without a remote is served to it from here.
+// checkPivoted checks, at the cluster that took over, that everything is Ready. First it serves a fleet repo without a
+// remote to that cluster again.
 func (b *bootstrap) checkPivoted(ctx context.Context, t *management.Target) error {
 	if _, err := t.ServeAgain(ctx, b.session.Deps); err != nil {
 		return err
@@ -305,7 +309,8 @@ func (b *bootstrap) checkPivoted(ctx context.Context, t *management.Target) erro
 	return flux.NewSystem(client).WaitWorkloads(ctx, nil)
 }
 
-// deleteBootstrap deletes the bootstrap cluster, once all that it managed is at the target: what has come since the move lives only there.
+// deleteBootstrap deletes the bootstrap cluster if it manages no Cluster any more. A Cluster that was created after the
+// move exists only there.
 func (b *bootstrap) deleteBootstrap(ctx context.Context, _ func(string)) error {
 	if err := b.checkHandedOver(ctx); err != nil {
 		return err
@@ -315,7 +320,7 @@ func (b *bootstrap) deleteBootstrap(ctx context.Context, _ func(string)) error {
 	return err
 }
 
-// checkHandedOver looks at the bootstrap cluster once more, which it starts for it where it was stopped.
+// checkHandedOver returns an error if the bootstrap cluster still has Clusters. It starts a stopped host for this look.
 func (b *bootstrap) checkHandedOver(ctx context.Context) error {
 	st, err := b.session.Host.State(ctx)
 	if err == nil && st == host.StateStopped {
@@ -330,12 +335,12 @@ func (b *bootstrap) checkHandedOver(ctx context.Context) error {
 	}
 	clusters, err := management.Clusters(ctx, client)
 	if err != nil {
-		return diag.Wrap("list the workload clusters that are left on "+b.session.Mgmt.Name, err, "")
+		return diag.Wrap("list the remaining workload clusters of "+b.session.Mgmt.Name, err, "")
 	}
 	return management.Appeared(b.session.Mgmt.Name, nil, clusters, "since the others were moved")
 }
 
-// finish fills the result in.
+// finish fills in the rest of the result.
 func (b *bootstrap) finish(err error) (*BootstrapResult, error) {
 	r := b.result
 	if pushed, made := b.init.Pushed.Peek(); made {
@@ -363,7 +368,7 @@ func (b *bootstrap) finish(err error) (*BootstrapResult, error) {
 }
 
 func (b *bootstrap) copyKubeconfig() error {
-	content, err := os.ReadFile(b.session.Cluster.Path(management.KubeconfigFile)) // of the cluster that holds the work now
+	content, err := os.ReadFile(b.session.Cluster.Path(management.KubeconfigFile)) // the kubeconfig of the cluster that has the work now
 	if err != nil {
 		return err
 	}
@@ -374,8 +379,8 @@ func (b *bootstrap) copyKubeconfig() error {
 	return nil
 }
 
-// checkPivotSource refuses, before anything is made, a fleet repo that the cluster which is to take over could never read: what an
-// embedded host serves is on this machine's loopback.
+// checkPivotSource refuses, before anything is created, a fleet repo that the target of the pivot could never read: an
+// embedded host serves a fleet repo without a remote on this machine's loopback address.
 func (b *bootstrap) checkPivotSource() error {
 	if b.opts.PivotTo == "" || !b.session.Traits().Processes || b.session.Fleet.Spec.Git.Scheme() != v1alpha1.GitLocal {
 		return nil

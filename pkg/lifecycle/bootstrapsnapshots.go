@@ -21,14 +21,14 @@ import (
 
 const (
 	stepSnapshots = "keep snapshots"
-	// snapshotEvery is how often it is looked whether a snapshot is due. Any kind of any provider may have changed: to watch them all would be
-	// a connection for each, to list them takes a tenth of a second.
+	// snapshotEvery is the time between two looks for changes. To watch every kind of every provider would need a
+	// connection for each kind. To list all kinds takes a tenth of a second.
 	snapshotEvery = 20 * time.Second
 )
 
-// keepSnapshots keeps a snapshot of the bootstrap cluster whenever something has changed, from when Flux begins until the clusters are
-// there: a runner that dies in between takes the only other record of what exists in a cloud with it. That the first cannot be kept is an
-// error; later ones are tried again.
+// keepSnapshots keeps a snapshot of the bootstrap cluster after each change, from the start of Flux until the declared
+// clusters are Available. If the runner dies in between, the snapshot is the only record of what exists in a cloud. If
+// the first snapshot cannot be kept, keepSnapshots returns an error. Later ones are tried again.
 func (b *bootstrap) keepSnapshots(
 	ctx context.Context, client *kube.Client, p *following.Pushed, clusters steps.Awaited[clustersThere], detail func(string),
 ) error {
@@ -72,14 +72,15 @@ func (b *bootstrap) keepSnapshots(
 			}
 		case <-clusters.Made():
 			return keep(ctx)
-		case <-ctx.Done(): // also a run that fails has made something
+		case <-ctx.Done(): // a run that fails has made something, too
 			return session.Late(ctx, keep)
 		}
 	}
 }
 
-// fromSnapshot finds out what a management cluster that does not run here has left behind: a restore to go on with, a snapshot to begin
-// from, or a reason to make none. It never takes a living one for gone: the caller says so (--source-is-gone).
+// fromSnapshot finds out what remains of a management cluster that does not run here. It prepares the continuation of a
+// restore, or a restore from a snapshot, or returns the reason why bootstrap must not make a management cluster. Only
+// the caller can say that the former management cluster is gone (--source-is-gone).
 func (b *bootstrap) fromSnapshot(ctx context.Context) error {
 	if b.session.HostErr != nil || b.session.Connected {
 		return nil //nolint:nilerr // preflight tells it with all else
@@ -96,7 +97,7 @@ func (b *bootstrap) fromSnapshot(ctx context.Context) error {
 		st, err = b.session.Host.Start(ctx, nil)
 	}
 	if err != nil || st == host.StateForeign {
-		return err // init says the rest
+		return err // the steps of init report the rest
 	}
 	id := ""
 	if st == host.StateRunning {
@@ -109,19 +110,19 @@ func (b *bootstrap) fromSnapshot(ctx context.Context) error {
 	if r.Snap, err = pivot.FindSnapshot(ctx, b.session, place, id); err != nil {
 		return err
 	}
-	r.AcceptDeletions = true // nobody is there to ask, and the lost run would have had them deleted, too
+	r.AcceptDeletions = true // nobody can be asked, and the lost run would have deleted these objects, too
 	if err := r.Check(ctx, b.opts.SourceIsGone); err != nil {
 		return err
 	}
-	b.session.Deps.Report.Warn(fmt.Sprintf("going on from the snapshot %s of %s, taken %s: what was made after it is not in it", r.Snap.ID,
-		b.session.Mgmt.Name, plain.Ago(r.Snap.Taken)))
+	b.session.Deps.Report.Warn(fmt.Sprintf("continuing from the snapshot %s of %s, taken %s: it lacks everything that was made later",
+		r.Snap.ID, b.session.Mgmt.Name, plain.Ago(r.Snap.Taken)))
 	b.restore, b.init.GoesOn = r, true
 	return nil
 }
 
-// restoring is the snapshot that an earlier run began to restore here. ours says that there is nothing to restore: the cluster has done
-// work, or taken it over, or one of the snapshots is its own. One that is neither was made by a run that was cut off before it began to
-// restore.
+// restoring returns the snapshot that an earlier run began to restore here. ours says that there is nothing to restore,
+// because the cluster has done work, has taken work over, or one of the snapshots is its own. If neither is returned,
+// an earlier run made the cluster and was cut off before it began to restore.
 func (b *bootstrap) restoring(ctx context.Context, place snapshot.Place, ids []string) (id string, ours bool, err error) {
 	client, err := management.Reach(ctx, b.session.Host)
 	if err != nil {

@@ -29,7 +29,7 @@ func Doctor(ctx context.Context, deps management.Deps, opts session.Options) (*D
 	}
 	defer s.Close()
 	if err := s.ReachHost(ctx); err != nil {
-		s.HostErr = err // a check says so, beside the others
+		s.HostErr = err // a check reports this, beside the other checks
 	}
 	checks := preflight.Run(ctx, checkup.ForDoctor(s)...)
 	return &DoctorReport{

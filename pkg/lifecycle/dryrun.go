@@ -25,11 +25,12 @@ type Plan struct {
 	// ManifestDir holds the manifests that would be applied and committed, and Manifests are their paths in it.
 	ManifestDir string   `json:"manifestDir"`
 	Manifests   []string `json:"manifests"`
-	// Flux is what Flux follows on a cluster that is there, where that is something else; nil where nothing changes for it.
+	// Flux is what the Flux of an existing cluster follows now, if init would change that; nil if init changes nothing.
 	Flux *following.Now `json:"flux,omitempty"`
-	// FluxNotes are what may keep Flux on a cluster that is there from applying the fleet repo, or undo what it applies.
+	// FluxNotes name what may keep the Flux of an existing cluster from applying the fleet repo, or undo what it
+	// applies.
 	FluxNotes []following.Note `json:"fluxNotes,omitempty"`
-	// Upgrades are what a cluster that is there would be brought to other versions of, in this order.
+	// Upgrades are the components of an existing cluster that init would bring to other versions, in this order.
 	Upgrades []converge.Upgraded `json:"upgrades,omitempty"`
 }
 
@@ -39,11 +40,12 @@ type PlanStep struct {
 	Needs []string `json:"needs"`
 }
 
-// placeholderURL stands, in a dry run, for the address that only a running management cluster could tell.
+// placeholderURL stands in a dry run for the address of the fleet repo that only a running management cluster knows.
 const placeholderURL = "https://fleetctl.invalid/fleet.git"
 
-// DryRun lists Init's steps and writes, below dir, the manifests that Init would apply (apply/) and commit (repo/). It changes nothing
-// else. Secrets are left out. Of a cluster that is there it says what its Flux follows now, where Init would change that.
+// DryRun lists Init's steps and writes, below dir, the manifests that Init would apply (apply/) and commit (repo/). It
+// changes nothing else, and leaves Secrets out. For an existing cluster, the plan says what its Flux follows now, if
+// Init would change that.
 func DryRun(ctx context.Context, deps management.Deps, opts session.Options, dir string) (*Plan, error) {
 	s, err := session.Read(ctx, deps, opts)
 	if err != nil {
@@ -53,7 +55,7 @@ func DryRun(ctx context.Context, deps management.Deps, opts session.Options, dir
 	if s.Stranger != nil {
 		return nil, s.Stranger
 	}
-	s.FindHost(ctx) // and ask no parent for a new way to it: that would be kept
+	s.FindHost(ctx) // and do not ask a parent for a new kubeconfig, because that kubeconfig would be kept
 	if err := standing.MustStand(ctx, s); err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ const (
 // goneError says that the host, or the server of the fleet repo, ended while init worked.
 type goneError struct {
 	what string
-	err  error // what the steps say about it; nil where a look found it
+	err  error // what the steps say about it; nil if a look found it
 }
 
 func (e *goneError) Error() string {
@@ -102,7 +102,7 @@ func ended(ctx context.Context, r *converge.Run, err error) string {
 			return ""
 		}
 		if st, lookErr := s.Host.State(ctx); lookErr != nil || st != host.StateStopped {
-			return "" // it never was whole: what creates it knows more
+			return "" // if it was never complete, the step that creates it knows more
 		}
 	}
 	if what := stopped(ctx, r); what != "" {

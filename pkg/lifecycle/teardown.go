@@ -83,7 +83,7 @@ func Teardown(ctx context.Context, deps management.Deps, o TeardownOptions) (*Te
 		return nil, steps.TimedOut(ctx, err)
 	}
 	t.result.Plan = t.plan(ctx)
-	if ctx.Err() != nil { // what was not asked in time is not dead
+	if ctx.Err() != nil { // what did not answer in time is not gone
 		return nil, steps.TimedOut(ctx, context.Cause(ctx))
 	}
 	if err := t.agree(); err != nil || o.DryRun {
@@ -109,10 +109,10 @@ type teardown struct {
 	state    host.State
 	client   *kube.Client
 	manager  *capi.Manager
-	rests    bool              // whether it is a standby
-	clusters []capi.Cluster    // what was agreed upon
-	inside   []*leaving.Inside // of each of those, what was found in it
-	told     map[string]bool   // the Clusters of which a warning was given
+	rests    bool              // whether the management cluster is a standby
+	clusters []capi.Cluster    // the plan that the user agreed to
+	inside   []*leaving.Inside // what was found in each of these clusters
+	told     map[string]bool   // the Clusters that a warning has named
 }
 
 // find finds the host and its state. It changes nothing.

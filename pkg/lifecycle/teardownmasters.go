@@ -50,7 +50,7 @@ func (t *teardown) confirms(ctx context.Context, c capi.Cluster, owner capi.Owne
 	ctx, cancel := context.WithTimeout(ctx, leaving.AnswerTime)
 	defer cancel()
 	if wrong := validation.IsDNS1123Label(owner.ManagementCluster); len(wrong) > 0 {
-		return diag.Errorf("", "its name is none of a management cluster")
+		return diag.Errorf("", "its name is not a name of a management cluster")
 	}
 	target, err := management.Find(t.Store, owner.ManagementCluster, "")
 	if err != nil {
@@ -69,7 +69,7 @@ func (t *teardown) confirms(ctx context.Context, c capi.Cluster, owner capi.Owne
 		return err
 	}
 	if uid != owner.UID {
-		return diag.Errorf("", "%s is another cluster than the one that is named", owner.ManagementCluster)
+		return diag.Errorf("", "%s is not the cluster that the record names", owner.ManagementCluster)
 	}
 	manager, err := capi.New(client)
 	if err != nil {

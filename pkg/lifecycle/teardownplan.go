@@ -173,7 +173,7 @@ func (t *teardown) parents() error {
 		if in.Untold != nil {
 			errs = append(errs, diag.Wrap("look into the workload cluster "+name, in.Untold,
 				"its API server answers, but does not say whether the cluster manages clusters, or what it has in its cloud: correct that, or "+
-					"--abandon "+name+" deletes it all the same; nothing was changed"))
+					"--abandon "+name+" deletes it anyway; nothing was changed"))
 		}
 	}
 	return errors.Join(errs...)

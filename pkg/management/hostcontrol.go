@@ -269,7 +269,7 @@ func (t *Target) mayDelete(ctx context.Context, st host.State) error {
 		return nil
 	}
 	if st != host.StateRunning {
-		return diag.Errorf("start it with `fleetctl host start`, so that it can be asked; --force deletes it all the same",
+		return diag.Errorf("start it with `fleetctl host start`, so that it can be asked; --force deletes it anyway",
 			"the management cluster %s is %s: nobody can tell whether workload clusters live only there", t.Name, st)
 	}
 	client, err := t.Client(ctx)
@@ -278,7 +278,7 @@ func (t *Target) mayDelete(ctx context.Context, st host.State) error {
 	}
 	clusters, err := Clusters(ctx, client)
 	if err != nil {
-		return diag.Wrap("list the workload clusters of "+t.Name, err, "--force deletes it all the same")
+		return diag.Wrap("list the workload clusters of "+t.Name, err, "--force deletes it anyway")
 	}
 	if len(clusters) > 0 {
 		return diag.Errorf("delete or move them first (see `fleetctl teardown --help`); --force leaves them without a management cluster, and "+

@@ -119,7 +119,7 @@ func deleteExec(ctx context.Context, h host.Host) error {
 	defer cancel()
 	left, err := h.Delete(ctx)
 	if len(left) > 0 {
-		err = errors.Join(err, fmt.Errorf("delete the host: there are left %v", left))
+		err = errors.Join(err, fmt.Errorf("delete the host: these remain: %v", left))
 	}
 	return err
 }

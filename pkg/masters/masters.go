@@ -356,7 +356,7 @@ func (m *master) forgetSnapshots(ctx context.Context, uid string) error {
 		return diag.Wrap("forget the snapshots of "+m.result.Parent, err, "")
 	}
 	if kept > 0 {
-		m.Report.Warn(plain.Count(kept, "snapshot") + " in the place of " + m.result.Parent + " is not of this one, or cannot be read here: kept")
+		m.Report.Warn("kept " + plain.Count(kept, "snapshot") + " that cannot be read here, or are not of " + m.result.Parent)
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func (r *Report) Deletion(name string, gone []string) (*Deletion, error) {
 	for _, g := range gone {
 		if !slices.ContainsFunc(r.Unasked, func(u Unasked) bool { return u.Name == g }) {
 			return nil, diag.Usage("leave --gone "+g+" out",
-				"the management cluster %s answers, or fleet.yaml does not have it: it is none of those that could not be asked", g)
+				"the management cluster %s answers, or fleet.yaml does not have it: it is not one of those that could not be asked", g)
 		}
 	}
 	for _, u := range r.Unasked {
@@ -72,7 +72,7 @@ func (r *Report) Deletion(name string, gone []string) (*Deletion, error) {
 			"the management cluster %s manages the cluster %s: it is no orphan", owner, name)
 	}
 	if len(r.unread) > 0 {
-		return nil, diag.Errorf("mend what `fleetctl validate` names",
+		return nil, diag.Errorf("correct what `fleetctl validate` names",
 			"the fleet repo may still declare the cluster %s, and cannot be read: %s", name, r.unread[0])
 	}
 	if slices.Contains(r.declared, name) {
@@ -92,7 +92,7 @@ func (r *Report) Deletion(name string, gone []string) (*Deletion, error) {
 			continue
 		}
 		if len(c.UsedBy) > 0 {
-			return nil, diag.Errorf("take them out of it, or delete by hand what they do not need",
+			return nil, diag.Errorf("remove them from it, or delete by hand what they do not need",
 				"others use the network of the cluster %s, and would lose it: %s", name, strings.Join(c.UsedBy, ", "))
 		}
 		d.add(c)

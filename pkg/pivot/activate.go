@@ -177,7 +177,7 @@ func (a *activation) refuseOlder() error {
 	if a.opts.Snapshot != "" || standby == nil || standby.Seen == nil || standby.Seen.Snapshot <= a.Snap.ID {
 		return nil
 	}
-	return diag.Errorf("find out where the newer one is. To take over with the older one all the same: --snapshot "+a.Snap.ID,
+	return diag.Errorf("find out where the newer one is. To take over with the older one anyway: --snapshot "+a.Snap.ID,
 		"the newest snapshot is %s, and %s was tried on %s already, which is newer", a.Snap.ID, standby.Seen.Snapshot, a.session.Mgmt.Name)
 }
 
@@ -234,8 +234,8 @@ func (a *activation) settleSource(ctx context.Context) (err error) {
 	}
 	if a.journal.Tried() && a.opts.DryRun { // which only looks
 		return diag.NotReady("`fleetctl standby refresh "+a.session.Mgmt.Name+
-			"` takes away what is left of it; so does the same command without --dry-run",
-			"a try of the snapshot %s on %s was cut off, or goes on: what is there now is in the way of a plan",
+			"` removes what is left of the try; so does the same command without --dry-run",
+			"a try of the snapshot %s on %s was cut off, or is still running: its copies are in the way of a plan",
 			a.journal.Snapshot, a.session.Mgmt.Name)
 	}
 	if a.journal.Tried() { // nothing waits for it

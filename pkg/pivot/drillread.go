@@ -153,7 +153,7 @@ func (d *drill) readVariables(ctx context.Context) error {
 				continue // asked for on the day
 			}
 			if _, err := variables.Value(ctx, v, d.session.Opts.Dir, d.session.Deps.Inputs()); err != nil {
-				d.find(diag.SeverityError, at+", is not at hand here: "+err.Error(), diag.Hint(err))
+				d.find(diag.SeverityError, at+", is not available here: "+err.Error(), diag.Hint(err))
 			}
 		}
 	}

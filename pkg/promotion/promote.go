@@ -1,4 +1,5 @@
-// Package promotion moves a channel to a tag once the environments before it are healthy at the commit, and says what waits to be promoted.
+// Package promotion moves a channel to a tag once the environments before it are healthy at the commit, and says which
+// commits wait for a promotion.
 package promotion
 
 import (
@@ -21,21 +22,21 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
-// firstVersion is the one in the first tag of a channel.
+// firstVersion is the version in the first tag of a channel.
 const firstVersion = "0.1.0"
 
 // Options say what to promote.
 type Options struct {
-	// Change carries the one-line change: Dir, DryRun, Commit, Push, PullRequest and Git count. Without any of them it is pushed, or
-	// committed where there is no remote.
+	// Change makes the commit with the changed line. Its fields Dir, DryRun, Commit, Push, PullRequest and Git count.
+	// Without Commit, Push and PullRequest the change is pushed, or committed if there is no remote.
 	Change change.Options
-	// Channel to move; "" stands for the only one that goes through tags.
+	// Channel to move; "" means the only channel of tags.
 	Channel string
-	// To is the tag to move it to: one that is there, or a new one. "" makes the next.
+	// To is the tag to move the channel to: an existing tag, or a new one. "" means the next version.
 	To string
-	// Cluster is the only management cluster to move it on; "" moves all.
+	// Cluster is the only management cluster on which to move the channel; "" means all.
 	Cluster string
-	// SkipHealth promotes without a look at the environments that have the commit already.
+	// SkipHealth promotes without a look at the environments that already have the commit.
 	SkipHealth bool
 }
 
@@ -44,20 +45,21 @@ type Result struct {
 	FormatVersion string `json:"formatVersion"`
 	Channel       string `json:"channel"`
 	Tag           string `json:"tag"`
-	// Commit that the tag stands for.
+	// Commit of the tag.
 	Commit string `json:"commit"`
-	// Tagged: the tag is new.
+	// Tagged says that the tag is new.
 	Tagged bool `json:"tagged"`
-	// ReleaseNotes list what is new since the tag before; empty for a tag that was there.
+	// ReleaseNotes list the commits since the tag before. They are empty for an existing tag.
 	ReleaseNotes string `json:"releaseNotes,omitempty"`
 	// Checked are the environments that were healthy at the commit.
 	Checked []string `json:"checked"`
 	// Environments that follow the channel.
 	Environments []string `json:"environments"`
-	// Paused are those of them that a pause in Git keeps where they are.
+	// Paused are the environments among them that a pause in Git keeps at their revision.
 	Paused []string       `json:"paused,omitempty"`
 	Change *change.Result `json:"change"`
-	// Live is what the environments run on the management clusters right afterwards; empty for a dry run and a pull request.
+	// Live is what the environments run on the management clusters right afterwards. It is empty for a dry run and a
+	// pull request.
 	Live []Live `json:"live"`
 }
 
@@ -74,10 +76,11 @@ type run struct {
 	tags    []gitrepo.Tag
 }
 
-// Promote moves a channel to a tag: a new one on the newest commit of the branch, if the environments that follow the branch are healthy at
-// that commit, or one that is there, which is how to roll back too. First the tag is made and pushed, then the change is: killed
-// in between, the next run goes on where this one was. Tags are never moved. Errors: those of fleetrepo's Promote, of the health check (not
-// ready), of gitrepo's Fetch, Tag and PushTag, and of Change.
+// Promote moves a channel to a tag. The tag is a new one on the newest commit of the branch, if the environments that
+// follow the branch are healthy at that commit, or an existing one, which is also the way back. Promote first makes and
+// pushes the tag, and then the change. If it is killed in between, the next run continues. Tags are never moved.
+// Errors: those of fleetrepo's Promote, of the health check (not ready), of gitrepo's Fetch, Tag and PushTag, and of
+// Change.
 func Promote(ctx context.Context, store state.Store, o Options) (*Result, error) {
 	p, err := newRun(ctx, store, o)
 	if err != nil {
@@ -130,11 +133,11 @@ func Promote(ctx context.Context, store state.Store, o Options) (*Result, error)
 	return out, nil
 }
 
-// carries tells whether the change goes to the remote, be it as a pull request.
+// carries tells whether the change goes to the remote, directly or as a pull request.
 func (p *run) carries() bool { return p.opts.Change.Push || p.opts.Change.PullRequest }
 
-// newRun opens the fleet repo and finds the newest commit of the branch, at the remote where there is one. Where no channel is named, the
-// only one that goes through tags is meant.
+// newRun opens the fleet repo and finds the newest commit of the branch, at the remote if there is one. If no channel
+// is named, it takes the only channel of tags.
 func newRun(ctx context.Context, store state.Store, o Options) (*run, error) {
 	p := &run{store: store, opts: o}
 	var err error
@@ -151,7 +154,7 @@ func newRun(ctx context.Context, store state.Store, o Options) (*run, error) {
 	if !ways.Commit && !ways.Push && !ways.PullRequest && !ways.DryRun {
 		ways.Push, ways.Commit = p.remote, !p.remote
 	}
-	if p.carries() && p.remote { // before there is a tag here
+	if p.carries() && p.remote { // the first promotion has no tag here
 		if err := p.git.CheckRemote(); err != nil {
 			return nil, err
 		}
@@ -173,7 +176,7 @@ func (p *run) connect(ctx context.Context) error {
 	}
 	if branch != main.Branch {
 		return diag.Errorf(diag.ShellCommand("git", "switch", main.Branch),
-			"the branch %s is checked out, and what is promoted is %s", branch, main.Branch)
+			"the branch %s is checked out, but promote tags commits of %s", branch, main.Branch)
 	}
 	url, _, err := p.git.Remote()
 	if err != nil {
@@ -196,7 +199,7 @@ func (p *run) connect(ctx context.Context) error {
 	return nil
 }
 
-// checkPushed refuses to promote while there are commits that others have not seen.
+// checkPushed returns an error if there are commits that others have not seen.
 func (p *run) checkPushed(ctx context.Context) error {
 	if !p.remote {
 		return nil
@@ -204,7 +207,7 @@ func (p *run) checkPushed(ctx context.Context) error {
 	ahead, err := p.git.CommitsAhead(ctx)
 	if err == nil && ahead > 0 {
 		main, _ := p.repo.Fleet.Channel(v1alpha1.MainChannel)
-		err = diag.Errorf("push them, or put them aside", "%s of %s %s not pushed: what is promoted is what others have seen",
+		err = diag.Errorf("push them, or put them aside", "%s of %s %s not pushed: promote tags only pushed commits",
 			plain.Count(ahead, "commit"), main.Branch, plain.Are(ahead))
 	}
 	return err
@@ -229,7 +232,7 @@ func (p *run) look(ctx context.Context) error {
 	return nil
 }
 
-// version is what stands in a tag in the place of the channel's *.
+// version is the part of a tag that stands for the channel's *.
 func (p *run) version(tag string) (semver.Version, bool) {
 	text, ok := strings.CutPrefix(tag, p.channel.TagPrefix())
 	if !ok {
@@ -246,7 +249,7 @@ func (p *run) choose(ctx context.Context) (gitrepo.Tag, bool, error) {
 	}
 	next := p.channel.TagPrefix() + firstVersion
 	if len(p.tags) > 0 {
-		// Moving a channel is a commit too; that alone is nothing to tag.
+		// The commit that moves the channel is no reason for a new tag.
 		latest := p.tags[0]
 		changed, err := p.changedSince(ctx, latest.Commit)
 		if err != nil || !changed {
@@ -262,7 +265,7 @@ func (p *run) choose(ctx context.Context) (gitrepo.Tag, bool, error) {
 	return gitrepo.Tag{Name: next, Commit: p.head}, true, nil
 }
 
-// named is the tag that a person asked for.
+// named returns the tag that the user asked for.
 func (p *run) named(name string) (gitrepo.Tag, bool, error) {
 	for _, t := range p.tags {
 		if t.Name == name {
@@ -271,20 +274,21 @@ func (p *run) named(name string) (gitrepo.Tag, bool, error) {
 	}
 	if _, ok := p.version(name); !ok {
 		return gitrepo.Tag{}, false, diag.Usage(fmt.Sprintf("write it like %s%s", p.channel.TagPrefix(), firstVersion),
-			"%q is no tag of channel %s: they are %s with a semantic version in the place of the *", name, p.channel.Name, p.channel.Tag)
+			"%q is no tag of channel %s: they are %s with a semantic version for the *", name, p.channel.Name, p.channel.Tag)
 	}
 	if len(p.tags) > 0 {
-		// A new tag says newer; one that is mistyped on the way back would bring the newest commit instead of an old one.
+		// A new tag has to be higher. A mistyped tag on the way back would otherwise bring the newest commit instead of
+		// an old one.
 		given, _ := p.version(name)
 		if newest, _ := p.version(p.tags[0].Name); given.LT(newest) {
-			return gitrepo.Tag{}, false, diag.Usage("name one that is there ("+p.newestTags()+"), or a new one above "+p.tags[0].Name,
+			return gitrepo.Tag{}, false, diag.Usage("name an existing one ("+p.newestTags()+"), or a new one above "+p.tags[0].Name,
 				"there is no tag %s", name)
 		}
 	}
 	return gitrepo.Tag{Name: name, Commit: p.head}, true, nil
 }
 
-// newestTags names the last tags of the channel.
+// newestTags lists the last tags of the channel.
 func (p *run) newestTags() string {
 	const most = 5
 	var names []string
@@ -297,14 +301,14 @@ func (p *run) newestTags() string {
 	return strings.Join(names, ", ")
 }
 
-// changedSince tells whether the newest commit has anything for environments to run that another one lacks.
+// changedSince tells whether the newest commit has changes for environments that another commit lacks.
 func (p *run) changedSince(ctx context.Context, commit string) (bool, error) {
 	files, err := p.git.Differ(ctx, commit, p.head)
 	return slices.ContainsFunc(files, layout.InChannels), err
 }
 
-// release judges the newest commit and the move to it, writes down what is new in it, and tags it. It returns what the commit that moves
-// the channel says.
+// release judges the newest commit and the move to it, writes the release notes, and makes the tag. It returns the
+// message of the commit that moves the channel.
 func (p *run) release(ctx context.Context, out *Result, move change.Options) (string, error) {
 	said := ""
 	if p.opts.SkipHealth {
@@ -319,7 +323,7 @@ func (p *run) release(ctx context.Context, out *Result, move change.Options) (st
 			said = fmt.Sprintf("Healthy at this commit: %s.\n", strings.Join(checked, ", "))
 		}
 	}
-	// Before there is a tag: one that nothing follows looks like a release.
+	// Check this before the tag is made: a tag that no environment follows looks like a release.
 	if err := p.repo.CheckPromotable(p.channel.Name, p.opts.Cluster); err != nil {
 		return "", err
 	}
@@ -332,7 +336,7 @@ func (p *run) release(ctx context.Context, out *Result, move change.Options) (st
 	if p.opts.Change.DryRun {
 		return body, nil
 	}
-	// So is a move that cannot be made.
+	// The same holds for a move that cannot be made.
 	move.DryRun = true
 	if _, err := change.Make(ctx, move); err != nil {
 		return "", err
@@ -341,7 +345,7 @@ func (p *run) release(ctx context.Context, out *Result, move change.Options) (st
 	return body, err
 }
 
-// notes are the release notes: the commits since the tag before.
+// notes returns the release notes: the commits since the tag before.
 func (p *run) notes(ctx context.Context, tag string) (string, error) {
 	before := gitrepo.Tag{}
 	v, _ := p.version(tag)
@@ -367,5 +371,5 @@ func (p *run) notes(ctx context.Context, tag string) (string, error) {
 	return b.String(), nil
 }
 
-// errNotHealthy is the cause where an environment is not ready for what comes after it.
+// errNotHealthy is the cause if an environment is not ready for a promotion of its commit.
 var errNotHealthy = errors.New("not healthy at the commit to promote")

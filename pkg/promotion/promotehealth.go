@@ -19,13 +19,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/upgrade"
 )
 
-// promoteLook bounds a look at one management cluster.
+// promoteLook bounds the look at one management cluster.
 const promoteLook = 30 * time.Second
 
-const skipHealthHint = "wait for it, mend it, or promote without a look with --skip-health"
+const skipHealthHint = "wait for it, correct it, or promote without this check with --skip-health"
 
-// checkHealth looks whether the environments that follow the branch are healthy at the newest commit, on every management cluster that has
-// them, and returns their names. The error lists all that is not.
+// checkHealth checks that the environments that follow the branch are healthy at the newest commit, on every management
+// cluster that has them. It returns their names. The error lists everything that is not healthy.
 func (p *run) checkHealth(ctx context.Context) ([]string, error) {
 	lower := p.repo.Fleet.EnvironmentsOf(v1alpha1.MainChannel)
 	var missing []string
@@ -54,14 +54,14 @@ func (p *run) checkHealth(ctx context.Context) ([]string, error) {
 	return lower, nil
 }
 
-// environmentLook is what one management cluster has of an environment.
+// environmentLook is the state of an environment on one management cluster.
 type environmentLook struct {
 	Environment string
 	flux.Applied
 }
 
-// environmentsOn looks at environments on a management cluster: what its Flux has applied, and whether their clusters are up. commit is
-// what they should be at; "" takes what they are.
+// environmentsOn looks at environments on a management cluster: what its Flux has applied, and whether their clusters
+// are up. commit is the commit that they should have; "" accepts the present one.
 func (p *run) environmentsOn(
 	ctx context.Context,
 	m *v1alpha1.ManagementCluster,
@@ -116,7 +116,8 @@ func (p *run) environmentsOn(
 	return looks, nil
 }
 
-// lookAt looks at what applies an environment, in each cloud in which the management cluster has it.
+// lookAt looks at the Kustomizations of an environment, in each cloud in which the management cluster has the
+// environment.
 func (p *run) lookAt(
 	ctx context.Context, system *flux.System, m *v1alpha1.ManagementCluster, environment, commit string,
 ) (environmentLook, error) {
@@ -135,11 +136,11 @@ func (p *run) lookAt(
 	return look, nil
 }
 
-// notAvailable says why a declared cluster is not up, or not yet what its file says; "" if it is.
+// notAvailable says why a declared cluster is not up, or differs from its file; "" if neither is so.
 func notAvailable(clusters []capi.Cluster, d fleetrepo.Cluster) string {
 	i := slices.IndexFunc(clusters, func(c capi.Cluster) bool { return c.Namespace == d.Name && c.Name == d.Name })
 	if i < 0 {
-		return "it is not there yet"
+		return "it does not exist yet"
 	}
 	switch c := clusters[i]; {
 	case !c.Available:

@@ -10,17 +10,19 @@ import (
 type Live struct {
 	Environment       string `json:"environment"`
 	ManagementCluster string `json:"managementCluster"`
-	// Applied is the commit that the management cluster has applied; empty if it has none, or was not looked at.
+	// Applied is the commit that the management cluster has applied. It is empty if there is none, or if nobody could
+	// look.
 	Applied string `json:"applied,omitempty"`
-	// Arrived tells that it is the commit of the tag, and that all is healthy there.
+	// Arrived says that this is the commit of the tag, and that everything is healthy there.
 	Arrived bool `json:"arrived"`
-	// NotLookedAt says why nothing is known of the cluster, and Missing what is not as the tag has it. Both are empty where it has arrived.
+	// NotLookedAt says why nothing is known of the cluster. Missing says what differs from the tag. Both are empty if
+	// Arrived is true.
 	NotLookedAt string `json:"notLookedAt,omitempty"`
 	Missing     string `json:"missing,omitempty"`
 }
 
-// live looks at the environments of the channel on all management clusters that are moved. A cluster that cannot be looked at is no error:
-// the change is made.
+// live looks at the environments of the channel on all management clusters that are moved. A cluster that cannot be
+// looked at is no error, because the change is made already.
 func (p *run) live(ctx context.Context, environments []string, commit string) []Live {
 	out := []Live{}
 	for i := range p.repo.Fleet.Spec.ManagementClusters {

@@ -10,7 +10,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
-// Status says which environment runs which revision, and what waits to be promoted.
+// Status says which environment runs which revision, and which commits wait for a promotion.
 type Status struct {
 	FormatVersion string `json:"formatVersion"`
 	// Head is the newest commit of the branch.
@@ -18,20 +18,22 @@ type Status struct {
 	Environments []Environment `json:"environments"`
 }
 
-// Environment is where one environment is on one management cluster.
+// Environment is the state of one environment on one management cluster.
 type Environment struct {
 	Name              string `json:"name"`
 	ManagementCluster string `json:"managementCluster"`
 	Channel           string `json:"channel"`
 	Production        bool   `json:"production"`
-	// Tag that Git has it at; empty for an environment that follows a branch, and before the first promotion.
+	// Tag of the environment in Git. It is empty for an environment that follows a branch, and before the first
+	// promotion.
 	Tag string `json:"tag,omitempty"`
-	// Wanted is the commit that Git has it at; empty where that is not known here.
+	// Wanted is the commit of the environment in Git. It is empty if this clone does not know it.
 	Wanted string `json:"wanted,omitempty"`
-	// Applied is the commit that the management cluster has applied; empty if that is not known. Ready tells whether all is healthy there.
+	// Applied is the commit that the management cluster has applied; empty if that is not known. Ready says that
+	// everything is healthy there.
 	Applied string `json:"applied,omitempty"`
 	Ready   bool   `json:"ready"`
-	// Reason says what is not, or why nothing is known.
+	// Reason says what is not healthy, or why nothing is known.
 	Reason string `json:"reason,omitempty"`
 	// Waiting are the commits that a promotion would bring, newest first.
 	Waiting []WaitingCommit `json:"waiting"`
@@ -44,8 +46,8 @@ type WaitingCommit struct {
 	Author  string `json:"author"`
 }
 
-// Look looks at all environments, or at those that follow the channel named. A management cluster that does not answer is a reason in the
-// result, not an error. Errors: the fleet repo and its remote.
+// Look looks at all environments, or at those of the named channel. A management cluster that does not answer is a
+// reason in the result, and not an error. Errors: those of the fleet repo and its remote.
 func Look(ctx context.Context, store state.Store, o Options) (*Status, error) {
 	p := &run{store: store, opts: o}
 	var err error
@@ -86,7 +88,7 @@ func Look(ctx context.Context, store state.Store, o Options) (*Status, error) {
 					e.Reason = looks[j].Missing[0]
 				}
 				if e.Ready && e.Wanted != "" && e.Applied != e.Wanted {
-					e.Ready, e.Reason = false, "it has not applied what Git has it at yet"
+					e.Ready, e.Reason = false, "it has not applied the revision in Git yet"
 				}
 			}
 			out.Environments = append(out.Environments, *e)
@@ -95,7 +97,7 @@ func Look(ctx context.Context, store state.Store, o Options) (*Status, error) {
 	return out, nil
 }
 
-// environment is what Git says of an environment.
+// environment returns what Git says of an environment.
 func (p *run) environment(ctx context.Context, m *v1alpha1.ManagementCluster, name string) (*Environment, error) {
 	declared, _ := p.repo.Fleet.Environment(name)
 	channel := p.repo.Fleet.ChannelOf(name)
@@ -118,7 +120,7 @@ func (p *run) environment(ctx context.Context, m *v1alpha1.ManagementCluster, na
 		}
 	}
 	if e.Tag != "" {
-		// Another channel's tags are not in p.tags; and a tag may have been deleted.
+		// p.tags lacks the tags of another channel, and somebody may have deleted a tag.
 		if e.Wanted, err = p.git.Resolve("refs/tags/" + e.Tag + "^{commit}"); err != nil {
 			e.Wanted = ""
 			return e, nil //nolint:nilerr // a tag that is not here: there is nothing to compare with

@@ -104,7 +104,7 @@ func Delete(ctx context.Context, deps management.Deps, o Options, d DeleteOption
 	})
 	if err != nil {
 		return nil, diag.Wrap(fmt.Sprintf("delete the rest of the cluster %s", d.Cluster), steps.TimedOut(ctx, err),
-			fmt.Sprintf("%d of %d resources are gone; mend that, and run the same command again", len(result.Deleted), len(now.Resources)))
+			fmt.Sprintf("%d of %d resources are gone; correct this, and run the same command again", len(result.Deleted), len(now.Resources)))
 	}
 	return result, result.lookLast(ctx, deps, o, d)
 }

@@ -53,7 +53,7 @@ func (f *CredentialsFile) managed() bool { return bytes.Contains(f.Plain, []byte
 func (f *CredentialsFile) secret() (*corev1.Secret, error) {
 	object := &corev1.Secret{}
 	if err := yaml.Unmarshal(f.Plain, object); err != nil {
-		return nil, diag.Errorf("`"+diag.ShellCommand("fleetctl", "secret", "edit", f.Name)+"` mends it", "%s does not hold a Secret", f.Name)
+		return nil, diag.Errorf("`"+diag.ShellCommand("fleetctl", "secret", "edit", f.Name)+"` corrects it", "%s does not hold a Secret", f.Name)
 	}
 	return object, nil
 }

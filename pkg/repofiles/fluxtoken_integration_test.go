@@ -201,7 +201,7 @@ func TestFluxKeepsItsOwnToken(t *testing.T) {
 	}{
 		{
 			"the one that pushes alone", push, "", false, false, false, preflight.StatusWarn,
-			"the management cluster is given the token that pushes", push, "",
+			"the management cluster gets the token that pushes", push, "",
 		},
 		{
 			"a workload cluster would read", push, "", false, false, true, preflight.StatusFail,

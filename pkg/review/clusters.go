@@ -49,12 +49,13 @@ func Clusters(ctx context.Context, repo *fleetrepo.Repo, cacheDir string) ([]fle
 }
 
 var (
-	// clusterKind and its group are in every file that declares a Cluster, or a chart's template that makes one.
+	// clusterKind and its group are in every file that declares a Cluster, and in every template of a chart that makes
+	// one.
 	clusterKind = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`kind["']?\s*:\s*["']?Cluster["']?\s*([,}#\r\n]|$)`) })
 	clusterAPI  = []byte("cluster.x-k8s.io/")
 )
 
-// Open opens the fleet repo that dir is in. Without a fleet.yaml, Flux's own objects say what the repo applies.
+// Open opens the fleet repo with the folder dir. Without a fleet.yaml, Flux's own objects say what the repo applies.
 func Open(dir string) (*fleetrepo.Repo, error) {
 	top, declared, err := fleetrepo.FindAny(dir)
 	if err != nil {
@@ -102,7 +103,7 @@ func hasManifests(repo *fleetrepo.Repo) bool {
 	return found
 }
 
-// ManifestClusters are the clusters among what Flux would apply that stand in no folder of the layout.
+// ManifestClusters returns the clusters among the objects that Flux would apply that are in no folder of the layout.
 func ManifestClusters(result *render.Result) []fleetrepo.Cluster {
 	side := sideOf(result.Objects)
 	var all []fleetrepo.Cluster
@@ -118,7 +119,7 @@ func ManifestClusters(result *render.Result) []fleetrepo.Cluster {
 	return all
 }
 
-// clusterObject is what a Cluster says of itself, in each version of its API.
+// clusterObject has the fields of a Cluster in each version of its API.
 type clusterObject struct {
 	Spec struct {
 		Paused            bool      `json:"paused"`
@@ -145,7 +146,7 @@ type topologyPool struct {
 	Replicas *int   `json:"replicas"`
 }
 
-// manifestCluster is a cluster as its objects declare it.
+// manifestCluster returns a cluster from the objects that declare it.
 func (s *side) manifestCluster(o *render.Object) fleetrepo.Cluster {
 	g := s.guardOf(o)
 	c := fleetrepo.Cluster{
@@ -155,7 +156,7 @@ func (s *side) manifestCluster(o *render.Object) fleetrepo.Cluster {
 	}
 	var says clusterObject
 	if json.Unmarshal(o.JSON, &says) != nil {
-		return c // its schema says what is wrong
+		return c // the schema reports what is wrong
 	}
 	t := &says.Spec.Topology
 	c.Flavour = cmp.Or(t.Class, t.ClassRef.Name, says.Spec.InfrastructureRef.Kind)
@@ -177,7 +178,7 @@ func (s *side) manifestCluster(o *render.Object) fleetrepo.Cluster {
 			c.KubernetesVersion = cmp.Or(c.KubernetesVersion, m.version())
 		}
 	}
-	for i := range c.Pools { // a cloud's own control plane may not say
+	for i := range c.Pools { // the control plane of a cloud may not have this field
 		c.KubernetesVersion = cmp.Or(c.KubernetesVersion, c.Pools[i].KubernetesVersion)
 		if c.Pools[i].KubernetesVersion == c.KubernetesVersion {
 			c.Pools[i].KubernetesVersion = ""
@@ -186,7 +187,7 @@ func (s *side) manifestCluster(o *render.Object) fleetrepo.Cluster {
 	return c
 }
 
-// declared is a pool as a MachineDeployment or MachinePool has it.
+// declared returns the pool that a MachineDeployment or MachinePool declares.
 func (m *machines) declared(o *render.Object) fleetrepo.Pool {
 	p := fleetrepo.Pool{
 		Name: strings.TrimPrefix(o.Name, m.Spec.ClusterName+"-"), Replicas: m.Spec.Replicas, KubernetesVersion: m.version(), Line: o.Source.Line,

@@ -22,12 +22,13 @@ import (
 
 // DiffOptions say what to compare.
 type DiffOptions struct {
-	// Dir is in the fleet repo.
+	// Dir is a folder in the fleet repo.
 	Dir string
-	// From is a revision; "" stands for HEAD. To is another revision, or "" for the working tree. The working tree is compared with the last
-	// commit that From and HEAD have in common, so that commits that others have added to From do not look undone.
+	// From is a revision; "" means HEAD. To is another revision, or "" for the working tree. The working tree is
+	// compared with the last commit that From and HEAD have in common, so that commits that others have added to From
+	// do not look reverted.
 	From, To string
-	// CacheDir keeps what was rendered; "" keeps nothing.
+	// CacheDir keeps what is rendered; "" keeps nothing.
 	CacheDir string
 }
 
@@ -62,7 +63,7 @@ type Report struct {
 	// From and To are commits; To is "" for the working tree.
 	From string `json:"from"`
 	To   string `json:"to,omitempty"`
-	// Impact says in words what the change does, gravest first.
+	// Impact says in words what the change does. The gravest impact comes first.
 	Impact  []Impact       `json:"impact"`
 	Objects []ObjectChange `json:"objects"`
 	// Problems are the problems of the newer side, whose files cannot be compared. OldProblems are the problems of the older side.
@@ -70,8 +71,8 @@ type Report struct {
 	OldProblems diag.Findings `json:"oldProblems"`
 }
 
-// Diff renders both sides and compares them. Folders that are the same on both sides are rendered once. The error is about the repo or Git.
-// A cluster that would be lost is in the report: see Report.Err.
+// Diff renders both sides and compares them. It renders folders that are the same on both sides once. The error is
+// about the repo or Git. The report names a cluster that would be lost: see Report.Err.
 func Diff(ctx context.Context, o DiffOptions) (*Report, error) {
 	dir, declared, err := fleetrepo.FindAny(o.Dir)
 	if err != nil {
@@ -111,13 +112,14 @@ func Diff(ctx context.Context, o DiffOptions) (*Report, error) {
 	return report, nil
 }
 
-// sides are what the process that compares is given: it has no Git repository. After is nil where it is the folder.
+// sides is the input of the process that compares, which has no Git repository. After is nil if the newer side is the
+// folder.
 type sides struct {
 	Dir, CacheDir string
 	Before, After *snapshot
 }
 
-// DiffTask is the part of Diff that reads what the fleet repo says.
+// DiffTask is the part of Diff that interprets the files of the fleet repo.
 var DiffTask = confine.New("diff", diffTask)
 
 func diffTask(ctx context.Context, s sides) (*Report, error) {
@@ -155,7 +157,7 @@ func diffTask(ctx context.Context, s sides) (*Report, error) {
 	return report, nil
 }
 
-// failedFiles are the files with an error on either side.
+// failedFiles returns the files with an error on either side.
 func failedFiles(sides ...diag.Findings) map[string]bool {
 	failed := map[string]bool{}
 	for _, f := range slices.Concat(sides...) {
@@ -166,7 +168,7 @@ func failedFiles(sides ...diag.Findings) map[string]bool {
 	return failed
 }
 
-// revisions are the commits to compare.
+// revisions returns the commits to compare.
 func revisions(git *gitrepo.Repo, o DiffOptions) (from, to string, err error) {
 	if o.From == "" {
 		from, err = git.Resolve("HEAD")
@@ -187,7 +189,7 @@ func revisions(git *gitrepo.Repo, o DiffOptions) (from, to string, err error) {
 	return from, "", err
 }
 
-// id is what an object is on one of the clusters that it is applied to.
+// id identifies an object on one of the clusters that it is applied to.
 func id(o *render.Object, target string) string {
 	group, _, versioned := strings.Cut(o.APIVersion, "/")
 	if !versioned {
@@ -196,8 +198,9 @@ func id(o *render.Object, target string) string {
 	return strings.Join([]string{o.ManagementCluster, target, group, o.Kind, o.Namespace, o.Name}, "\x00")
 }
 
-// madeBy is the one among objects of one identity that an owner makes; the first, where none is its. There are several where two Flux
-// objects make the same, which the renderer reports: each is compared with what the same one made before.
+// madeBy returns, of several objects with one identity, the one that the owner makes; the first, if the owner makes
+// none. Several exist if two Flux objects make the same object, which the renderer reports. Each is then compared with
+// the earlier object of the same owner.
 func madeBy(all []*render.Object, owner render.Owner) *render.Object {
 	for _, o := range all {
 		if o.Owner == owner {
@@ -254,7 +257,7 @@ func compare(before, after []*render.Object) []ObjectChange {
 	return all
 }
 
-// targetsOf are the clusters that an object is applied to; "" is the management cluster.
+// targetsOf returns the clusters that an object is applied to; "" is the management cluster.
 func targetsOf(o *render.Object) []string {
 	if len(o.Targets) == 0 {
 		return []string{""}
@@ -280,7 +283,7 @@ func change(before, after *render.Object, targets []string) ObjectChange {
 	return c
 }
 
-// unified is the difference for people. What a Secret holds is not shown.
+// unified returns the difference for people. It does not show the content of a Secret.
 func unified(c *ObjectChange) string {
 	name := filepath.ToSlash(pathOf(firstOf(c.new, c.old))) + ".yaml"
 	from, to := "a/"+name, "b/"+name
@@ -291,7 +294,7 @@ func unified(c *ObjectChange) string {
 		to = "/dev/null"
 	}
 	if c.Kind == "Secret" && c.APIVersion == "v1" {
-		return fmt.Sprintf("--- %s\n+++ %s\n@@ what a Secret holds is not shown @@\n", from, to)
+		return fmt.Sprintf("--- %s\n+++ %s\n@@ the content of a Secret is not shown @@\n", from, to)
 	}
 	return udiff.Unified(from, to, yamlOf(c.old), yamlOf(c.new))
 }
@@ -310,7 +313,7 @@ func yamlOf(o *render.Object) string {
 	return string(o.YAML())
 }
 
-// short is the beginning of a digest. The digest tells an object from others of the same kind and name.
+// short returns the beginning of a digest, which distinguishes objects of the same kind and name.
 func short(o *render.Object) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{o.APIVersion, o.Kind, o.Name, o.Owner.String(), strings.Join(o.Targets, ",")}, "\x00")))
 	return hex.EncodeToString(sum[:4])

@@ -14,7 +14,7 @@ import (
 // ImpactKind says what a change does.
 type ImpactKind string
 
-// The kinds, gravest first: the order in which they are reported.
+// The kinds in the order of reports, the gravest first.
 const (
 	ImpactDeleteCluster   ImpactKind = "delete-cluster"
 	ImpactUnprotect       ImpactKind = "unprotect-cluster"
@@ -33,7 +33,7 @@ var gravity = []ImpactKind{
 	ImpactAddCluster, ImpactAddPool, ImpactOther,
 }
 
-// Impact is one thing that a change does, to one cluster or to several alike.
+// Impact is one effect of a change, on one cluster or equally on several.
 type Impact struct {
 	Kind        ImpactKind `json:"kind"`
 	Summary     string     `json:"summary"`
@@ -41,9 +41,9 @@ type Impact struct {
 	// Cluster is the affected cluster. If there are several, Clusters has all of them.
 	Cluster  string   `json:"cluster,omitempty"`
 	Clusters []string `json:"clusters,omitempty"`
-	// Pool of the machines; "control plane" is one, too.
+	// Pool of the machines. "control plane" is a pool, too.
 	Pool string `json:"pool,omitempty"`
-	// Machines that are replaced, made or deleted, as far as the files say how many there are.
+	// Machines counts the machines that are replaced, made or deleted, as far as the files tell their number.
 	Machines int    `json:"machines,omitempty"`
 	From     string `json:"from,omitempty"`
 	To       string `json:"to,omitempty"`
@@ -52,21 +52,23 @@ type Impact struct {
 	// Requested says that a cluster's deletion was prepared by `fleetctl cluster remove`, or that the loss of its protection is the first step
 	// of that command.
 	Requested bool `json:"requested,omitempty"`
-	// Runs says of a cluster that leaves the repo that it goes on to run.
+	// Runs says that a cluster that leaves the repo continues to run.
 	Runs bool `json:"runs,omitempty"`
-	// BothSteps says of a cluster that leaves the repo that both steps of `fleetctl cluster remove` are in what is compared.
+	// BothSteps says that the compared range has both steps of `fleetctl cluster remove` for a cluster that leaves the
+	// repo.
 	BothSteps bool `json:"bothSteps,omitempty"`
-	// Suspended says that Flux does not apply it before the cluster is resumed.
+	// Suspended says that Flux applies the change only when the cluster is resumed.
 	Suspended bool `json:"suspended,omitempty"`
 	// Objects that change, where Kind is other.
 	Objects int `json:"objects,omitempty"`
 
-	// File declares the cluster that leaves the repo, for who looks for it in history. partly says that some of it is kept.
+	// File declares the cluster that leaves the repo; the history of the file is searched. partly says that some of the
+	// cluster's objects are kept.
 	File   string `json:"-"`
 	partly bool
 }
 
-// clusterID is where a cluster is declared.
+// clusterID is the place where a cluster is declared.
 type clusterID struct{ environment, name string }
 
 func (c clusterID) String() string {
@@ -78,8 +80,8 @@ func (c clusterID) String() string {
 
 func clusterOf(c *ObjectChange) clusterID { return clusterID{c.Environment, c.Cluster} }
 
-// impactOf says what changes of objects do. before and after are all objects of the two sides, failed the files that one of them could not
-// render: a cluster that is declared there on both sides neither comes nor goes.
+// impactOf describes the effect of changed objects. before and after are all objects of the two sides. failed are the
+// files that one side could not render: a cluster that such a file declares on both sides is neither added nor removed.
 func impactOf(changes []ObjectChange, before, after []*render.Object, failed map[string]bool) []Impact {
 	j := &judge{
 		failed: failed, whole: map[clusterID]bool{}, touched: map[clusterID]bool{}, unprotected: map[clusterID]bool{},
@@ -103,12 +105,13 @@ func impactOf(changes []ObjectChange, before, after []*render.Object, failed map
 	return append(group(j.found), j.counted()...)
 }
 
-// judge collects what changes do.
+// judge collects the effects of changes.
 type judge struct {
 	// failed are the files that one side could not render.
 	failed map[string]bool
 	found  []Impact
-	// whole are the clusters that come or go: their objects need no words of their own. touched have an impact on their machines.
+	// whole are the clusters that are added or removed. The report does not mention their objects separately. touched
+	// are the clusters with an impact on their machines.
 	whole, touched, unprotected map[clusterID]bool
 	others                      map[clusterID][]*ObjectChange
 	before                      []*render.Object
@@ -138,7 +141,7 @@ const (
 	helmGroup = "helm.toolkit.fluxcd.io"
 )
 
-// cluster looks for clusters that come and go.
+// cluster finds clusters that are added or removed.
 func (j *judge) cluster(c *ObjectChange, before, after *side) {
 	if !is(c, capiGroup, "Cluster") || c.Action == Changed {
 		return
@@ -157,7 +160,8 @@ func (j *judge) cluster(c *ObjectChange, before, after *side) {
 	j.addTo(c.old, i, g.suspends(after))
 }
 
-// isUnknown tells of a cluster that one side does not have whether it is declared there, and could not be rendered: the finding says so.
+// isUnknown tells whether a cluster is missing on one side only because its file could not be rendered there. The
+// finding reports this.
 func (j *judge) isUnknown(c *ObjectChange, before, after *side) bool {
 	here, there := after, before
 	if c.Action == Removed {
@@ -184,7 +188,7 @@ func machinesIn(all []*render.Object, cluster clusterID) int {
 	return n
 }
 
-// machines looks for machines that are replaced, made or deleted in a cluster that stays.
+// machines finds machines that are replaced, made or deleted in a cluster that stays.
 func (j *judge) machines(c *ObjectChange) {
 	if strings.HasSuffix(c.Kind, "MachinePool") && !is(c, capiGroup, "MachinePool") {
 		j.cloudPool(c)
@@ -226,10 +230,11 @@ func (j *judge) changed(c *ObjectChange, was, now *machines) {
 	}
 }
 
-// cloudPool compares the machines of a pool that the cloud makes: there is no template whose name would change.
+// cloudPool compares the machines of a pool that the cloud makes, because such a pool has no template whose name would
+// change.
 func (j *judge) cloudPool(c *ObjectChange) {
 	if c.Action != Changed {
-		return // its MachinePool says it
+		return // the MachinePool has the size
 	}
 	pool := strings.TrimPrefix(c.Name, c.Cluster+"-")
 	was, now := fieldsOf(c.old), fieldsOf(c.new)
@@ -242,7 +247,7 @@ func (j *judge) cloudPool(c *ObjectChange) {
 	}
 }
 
-// sizeOf is how many machines the MachinePool of a cloud's pool had.
+// sizeOf returns how many machines the MachinePool of a cloud's pool had.
 func (j *judge) sizeOf(c *ObjectChange) int {
 	for _, o := range j.before {
 		if o.Kind == "MachinePool" && o.Name == c.Name && o.Namespace == c.Namespace && o.Cluster == c.Cluster {
@@ -254,7 +259,7 @@ func (j *judge) sizeOf(c *ObjectChange) int {
 	return 0
 }
 
-// rest counts what has no words of its own.
+// rest counts the changed objects that no other impact covers.
 func (j *judge) rest(c *ObjectChange) {
 	id := clusterOf(c)
 	if j.whole[id] || j.onlyWhole(c) {
@@ -262,7 +267,7 @@ func (j *judge) rest(c *ObjectChange) {
 	}
 	o := firstOf(c.new, c.old)
 	if j.touched[id] && id.name != "" {
-		// What the machines are made of, and what declares them, is behind the words already.
+		// The impact on machines covers the templates of machines, and the objects that declare them.
 		for _, end := range []string{"MachineTemplate", "ConfigTemplate", "NodeadmConfig", "MachineDeployment", "MachinePool", "ControlPlane"} {
 			if strings.HasSuffix(c.Kind, end) {
 				return
@@ -281,7 +286,7 @@ func (j *judge) onlyWhole(c *ObjectChange) bool {
 		func(target string) bool { return !j.whole[clusterID{c.Environment, target}] })
 }
 
-// counted is one line for each environment and each kind of impact on its objects.
+// counted makes one line for each environment and each kind of impact on its objects.
 func (j *judge) counted() []Impact {
 	type line struct {
 		environment string
@@ -289,7 +294,7 @@ func (j *judge) counted() []Impact {
 	}
 	kinds, total := map[line]map[string]int{}, map[line]int{}
 	for id, changes := range j.others {
-		if len(changes) > 1 { // a HelmRelease whose objects are counted is why they change
+		if len(changes) > 1 { // the objects are counted because their HelmRelease changes
 			changes = slices.DeleteFunc(slices.Clone(changes),
 				func(c *ObjectChange) bool { return c.Cluster != "" && isRelease(firstOf(c.new, c.old)) })
 		}
@@ -326,7 +331,7 @@ func (j *judge) counted() []Impact {
 	return all
 }
 
-// perKind is "1 ConfigMap, 2 Role".
+// perKind is text such as "1 ConfigMap, 2 Role".
 func perKind(kinds map[string]int) string {
 	parts := make([]string, 0, len(kinds))
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {

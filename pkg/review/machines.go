@@ -10,7 +10,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/render"
 )
 
-// machines is what control planes, MachineDeployments and MachinePools say of their machines.
+// machines has the fields of control planes, MachineDeployments and MachinePools that are about their machines.
 type machines struct {
 	Kind     string `json:"kind"`
 	Metadata struct {
@@ -19,7 +19,7 @@ type machines struct {
 	Spec struct {
 		ClusterName string `json:"clusterName"`
 		Replicas    *int   `json:"replicas"`
-		Version     string `json:"version"` // of a control plane
+		Version     string `json:"version"` // only control planes
 		Template    struct {
 			Spec struct {
 				Version           string    `json:"version"`
@@ -30,7 +30,7 @@ type machines struct {
 			} `json:"spec"`
 		} `json:"template"`
 		MachineTemplate struct {
-			InfrastructureRef reference `json:"infrastructureRef"` // before v1beta2
+			InfrastructureRef reference `json:"infrastructureRef"` // only before v1beta2
 			Spec              struct {
 				InfrastructureRef reference `json:"infrastructureRef"`
 			} `json:"spec"`
@@ -44,7 +44,7 @@ type reference struct {
 	Name string `json:"name"`
 }
 
-// machinesOf reads an object that has machines; nil for any other.
+// machinesOf reads an object with machines; it returns nil for any other object.
 func machinesOf(o *render.Object) *machines {
 	if o == nil {
 		return nil
@@ -56,14 +56,14 @@ func machinesOf(o *render.Object) *machines {
 	}
 	m := &machines{}
 	if err := json.Unmarshal(o.JSON, m); err != nil {
-		return nil // of another shape than Cluster API has
+		return nil // the object does not have Cluster API's form
 	}
 	return m
 }
 
 func (m *machines) isPool() bool { return m.Kind == "MachineDeployment" || m.Kind == "MachinePool" }
 
-// pool is its name without that of its cluster.
+// pool is the name of the pool without the name of its cluster.
 func (m *machines) pool(c *ObjectChange) string {
 	if !m.isPool() {
 		return controlPlane
@@ -88,7 +88,8 @@ func (m *machines) infrastructure() reference {
 	return m.Spec.MachineTemplate.Spec.InfrastructureRef
 }
 
-// bootstrap is what the machines are set up with: for a pool the name of a template, for a control plane the configuration itself.
+// bootstrap is the configuration of the machines: for a pool the name of a template, for a control plane the
+// configuration itself.
 func (m *machines) bootstrap() string {
 	if m.isPool() {
 		return m.Spec.Template.Spec.Bootstrap.ConfigRef.Name
@@ -100,7 +101,8 @@ func (m *machines) bootstrap() string {
 	return string(text)
 }
 
-// count is how many machines there are, at least where an autoscaler decides; 0 where the files do not say.
+// count returns the number of machines, or the minimum if an autoscaler decides. It is 0 if the files do not tell the
+// number.
 func (m *machines) count() int {
 	if m.Spec.Replicas != nil {
 		return *m.Spec.Replicas
@@ -109,13 +111,13 @@ func (m *machines) count() int {
 	return low
 }
 
-// The annotations that the autoscaler takes its limits from.
+// The annotations with the limits of the autoscaler.
 const (
 	minAnnotation = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size"
 	maxAnnotation = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size"
 )
 
-// limits of the autoscaler, 1-5; "" where there are none.
+// limits returns the limits of the autoscaler, such as 1-5; "" if there are none.
 func (m *machines) limits() string {
 	low, high := m.Metadata.Annotations[minAnnotation], m.Metadata.Annotations[maxAnnotation]
 	if low == "" && high == "" {
@@ -124,7 +126,7 @@ func (m *machines) limits() string {
 	return low + "-" + high
 }
 
-// size is how many machines there are, for people.
+// size describes for people how many machines there are.
 func (m *machines) size() string {
 	if l := m.limits(); l != "" {
 		return l
@@ -147,7 +149,7 @@ func annotationsOf(o *render.Object) map[string]string {
 	return fields.Metadata.Annotations
 }
 
-// fieldsOf is the spec of an object, to take apart.
+// fieldsOf returns a copy of an object's spec.
 func fieldsOf(o *render.Object) map[string]any {
 	var fields struct {
 		Spec map[string]any `json:"spec"`
@@ -158,13 +160,14 @@ func fieldsOf(o *render.Object) map[string]any {
 	return fields.Spec
 }
 
-// takeLimits takes the sizes out of the spec of a cloud's pool, wherever the provider has them, and returns its limits as 1-5.
+// takeLimits removes the sizes from the spec of a cloud's pool, wherever the provider has them, and returns its limits,
+// such as 1-5.
 func takeLimits(spec map[string]any) string {
 	places := []map[string]any{spec}
 	if inner, ok := spec["scaling"].(map[string]any); ok {
 		places = append(places, inner)
 	}
-	if list, ok := spec["resources"].([]any); ok && len(list) == 1 { // of Azure Service Operator
+	if list, ok := spec["resources"].([]any); ok && len(list) == 1 { // Azure Service Operator's form
 		if resource, ok := list[0].(map[string]any); ok {
 			if inner, ok := resource["spec"].(map[string]any); ok {
 				places = append(places, inner)
@@ -193,7 +196,7 @@ func takeLimits(spec map[string]any) string {
 	return fmt.Sprintf("%v-%v", low, high)
 }
 
-// sameMachines says whether what is left of two specs makes the same machines: labels, taints and tags change in place.
+// sameMachines tells whether the rest of two specs makes the same machines. Labels, taints and tags change in place.
 func sameMachines(a, b map[string]any) bool {
 	for _, fields := range []map[string]any{a, b} {
 		for _, name := range []string{

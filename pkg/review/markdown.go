@@ -7,13 +7,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
-// What a comment may be at most: GitHub takes 65,536 characters, GitLab a million. The words come first, the differences as far as there
-// is room.
+// The maximum length of a comment: GitHub accepts 65,536 characters, GitLab a million. The impact comes first, and as
+// many differences as fit.
 const (
 	maxComment = 60_000
 	maxImpacts = 100
-	// maxWords and maxCauses bound the table and the list of problems: a name in a repo is as long as its author likes, and a comment that is
-	// too long for the forge would be none at all.
+	// maxWords and maxCauses bound the table and the list of problems. A name in a repo is as long as its author likes,
+	// and the forge would reject a comment that is too long.
 	maxWords, maxCauses = 25_000, 45_000
 	maxText             = 300
 )
@@ -54,7 +54,7 @@ func (r *Report) Markdown() string {
 	return b.String()
 }
 
-// folded are the differences, as many as there is room for.
+// folded returns as many differences as fit.
 func (r *Report) folded(b *strings.Builder) {
 	if len(r.Objects) == 0 {
 		return
@@ -70,12 +70,12 @@ func (r *Report) folded(b *strings.Builder) {
 		b.WriteString(block)
 	}
 	if left > 0 {
-		fmt.Fprintf(b, "\n%s not shown: there is no room. `fleetctl diff` shows all.\n", plain.Count(left, "more object"))
+		fmt.Fprintf(b, "\n%s not shown: the comment would be too long. `fleetctl diff` shows everything.\n", plain.Count(left, "more object"))
 	}
 	b.WriteString("\n</details>\n")
 }
 
-// mark draws the eye to what cannot be taken back.
+// mark highlights what cannot be undone.
 func mark(i Impact) string {
 	switch i.Kind {
 	case ImpactDeleteCluster, ImpactUnprotect, ImpactRemovePool:
@@ -87,7 +87,7 @@ func mark(i Impact) string {
 	return ""
 }
 
-// cell makes text fit for a cell of a table: names in the repo are anybody's to choose.
+// cell escapes text for a cell of a table, because anybody can choose names in the repo.
 func cell(text string) string {
 	return strings.ReplaceAll(plain.Markdown(text), "|", `\|`)
 }

@@ -22,31 +22,31 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/render"
 )
 
-// NeedsOptions choose the fleet repo whose clusters' needs are wanted.
+// NeedsOptions name the fleet repo whose clusters' needs are wanted.
 type NeedsOptions struct {
-	// Dir is in the fleet repo, CacheDir keeps what was rendered; "" keeps nothing.
+	// Dir is a folder in the fleet repo. CacheDir keeps what is rendered; "" keeps nothing.
 	Dir, CacheDir string
-	// Features count also where nobody has them. Networks always do.
+	// Features are included even if no cluster has them. Networks are always included.
 	Features []string
 }
 
-// ClusterNeeds is what the clusters of a fleet repo need from elsewhere.
+// ClusterNeeds is what the clusters of a fleet repo need from outside of the repo.
 type ClusterNeeds struct {
 	// Manifests are the objects that name images.
 	Manifests [][]byte
-	// Charts are the charts that are not in the repo, one entry for each HelmRelease that renders differently.
+	// Charts are the charts outside of the repo, one entry for each HelmRelease that renders differently.
 	Charts []ChartUse
-	// Findings are what is wrong with the repo.
+	// Findings are the faults of the repo.
 	Findings diag.Findings
 	seen     map[string]bool
 }
 
-// ChartUse is a HelmRelease whose chart comes from elsewhere.
+// ChartUse is a HelmRelease whose chart is outside of the repo.
 type ChartUse struct {
 	// Name of the HelmRelease, for people.
 	Name string
 	Ref  ChartRef
-	// Release is the HelmRelease, Values the data of the ConfigMaps that it may name.
+	// Release is the HelmRelease. Values are the data of the ConfigMaps that it may name.
 	Release []byte
 	Values  map[string]map[string]string
 }
@@ -54,7 +54,7 @@ type ChartUse struct {
 // ChartRef says where a chart is: URL "oci://registry/path/chart" and no name, or the URL of a repository and the chart's name there.
 type ChartRef struct{ URL, Name, Version string }
 
-// String is what a person calls it.
+// String returns the chart in the form that people write.
 func (r ChartRef) String() string {
 	if r.Name == "" {
 		return r.URL + ":" + r.Version
@@ -62,8 +62,8 @@ func (r ChartRef) String() string {
 	return strings.TrimSuffix(r.URL, "/") + "/" + r.Name + " " + r.Version
 }
 
-// Needs finds what the clusters of a fleet repo need from elsewhere. The error says that the repo cannot be opened, or that a feature does
-// not exist.
+// Needs finds what the clusters of a fleet repo need from outside of the repo. The error says that the repo cannot be
+// opened, or that a feature does not exist.
 func Needs(ctx context.Context, o NeedsOptions) (*ClusterNeeds, error) {
 	dir, _, err := fleetrepo.FindAny(o.Dir)
 	if err != nil {
@@ -74,7 +74,7 @@ func Needs(ctx context.Context, o NeedsOptions) (*ClusterNeeds, error) {
 	return &out, err
 }
 
-// NeedsTask is all of Needs that reads what the fleet repo says.
+// NeedsTask is the part of Needs that interprets the files of the fleet repo.
 var NeedsTask = confine.New("needs", needsTask)
 
 func needsTask(ctx context.Context, o NeedsOptions) (ClusterNeeds, error) {
@@ -102,7 +102,7 @@ func needsTask(ctx context.Context, o NeedsOptions) (ClusterNeeds, error) {
 	return out, n.features(o)
 }
 
-// wrong keeps the findings that are errors.
+// wrong returns the findings that are errors.
 func (n *ClusterNeeds) wrong(findings diag.Findings) {
 	for _, f := range findings {
 		if f.Severity == diag.SeverityError && !slices.Contains(n.Findings, f) {
@@ -111,7 +111,7 @@ func (n *ClusterNeeds) wrong(findings diag.Findings) {
 	}
 }
 
-// needs looks at folders, whether or not anything applies them yet: before `fleetctl init` nothing does.
+// needs renders folders, even if nothing applies them yet, as before `fleetctl init`.
 type needs struct {
 	*render.Renderer
 	ctx   context.Context //nolint:containedctx // it lives as long as one look
@@ -120,7 +120,7 @@ type needs struct {
 	made  map[string][]*render.Object // by folder
 }
 
-// folder is what a folder makes; nothing where it is not there.
+// folder returns the objects of a folder; none if the folder does not exist.
 func (n *needs) folder(dir string) []*render.Object {
 	if info, err := fs.Stat(n.files, dir); err != nil || !info.IsDir() {
 		return nil
@@ -147,13 +147,13 @@ func (n *needs) features(o NeedsOptions) error {
 	repo, err := fleetrepo.Open(o.Dir)
 	if err != nil {
 		if len(o.Features) == 0 {
-			return nil // a repo that was there before fleetctl has no features
+			return nil // a repo that existed before fleetctl has no features
 		}
 		return err
 	}
 	for _, name := range o.Features {
 		if !slices.Contains(repo.FeatureNames(), name) {
-			return diag.Usage("`fleetctl feature list` shows those that are there", "there is no feature %q", name)
+			return diag.Usage("`fleetctl feature list` shows the existing ones", "there is no feature %q", name)
 		}
 	}
 	all, err := repo.Features()
@@ -208,7 +208,7 @@ func (n *ClusterNeeds) collect(objects []*render.Object) {
 	}
 }
 
-// key is of all that what a HelmRelease makes depends on.
+// key has everything that the objects of a HelmRelease depend on.
 func (u *ChartUse) key() string {
 	said, err := json.Marshal([]any{u.Ref, u.Values, u.Release})
 	if err != nil {
@@ -217,7 +217,7 @@ func (u *ChartUse) key() string {
 	return string(said)
 }
 
-// places finds sources and ConfigMaps by where they are.
+// places finds sources and ConfigMaps by namespace and name.
 type places map[string]*render.Object
 
 func placeOf(targets []string, kind, namespace, name string) string {
@@ -239,7 +239,7 @@ func newPlaces(objects []*render.Object) places {
 	return at
 }
 
-// chartTemplate is what a HelmRelease or a HelmChart says of a chart in a repository.
+// chartTemplate has the fields of a HelmRelease or a HelmChart about a chart in a repository.
 type chartTemplate struct {
 	Chart     string `json:"chart"`
 	Version   string `json:"version"`
@@ -250,7 +250,7 @@ type chartTemplate struct {
 	} `json:"sourceRef"`
 }
 
-// release is what counts of a HelmRelease here.
+// releaseSpec has the fields of a HelmRelease that count here.
 type releaseSpec struct {
 	Spec struct {
 		Chart *struct {
@@ -268,11 +268,12 @@ type releaseSpec struct {
 	} `json:"spec"`
 }
 
-// chartOf is the use of a chart from elsewhere by a HelmRelease; nil where its chart is in the repo, or its source is not.
+// chartOf returns the use of a chart outside of the repo by a HelmRelease. It returns nil if the chart is in the repo,
+// or its source is not.
 func (p places) chartOf(o *render.Object) *ChartUse {
 	var r releaseSpec
 	if err := json.Unmarshal(o.JSON, &r); err != nil {
-		return nil // its schema says what is wrong
+		return nil // the schema reports what is wrong
 	}
 	use := &ChartUse{
 		Name: fmt.Sprintf("HelmRelease %s/%s (%s)", o.Namespace, o.Name, o.Source.File), Release: o.JSON,
@@ -307,7 +308,7 @@ func (p places) chartOf(o *render.Object) *ChartUse {
 	return use
 }
 
-// inRepository is a chart in a HelmRepository, which may be a registry.
+// inRepository returns a chart in a HelmRepository, which may be a registry.
 func (p places) inRepository(targets []string, namespace string, t chartTemplate) ChartRef {
 	source := p[placeOf(targets, t.SourceRef.Kind, cmp.Or(t.SourceRef.Namespace, namespace), t.SourceRef.Name)]
 	var s struct {
@@ -357,7 +358,7 @@ func RenderCharts(ctx context.Context, dir string, uses []ChartUse) (*ClusterNee
 	return &out, err
 }
 
-// ChartsTask is all of RenderCharts that reads what charts say.
+// ChartsTask is the part of RenderCharts that interprets charts.
 var ChartsTask = confine.New("charts", chartsTask)
 
 func chartsTask(ctx context.Context, q chartUses) (ClusterNeeds, error) {
@@ -371,7 +372,7 @@ func chartsTask(ctx context.Context, q chartUses) (ClusterNeeds, error) {
 		objects, findings := r.Release(u.Release, strconv.Itoa(i), u.Values)
 		for _, f := range findings {
 			if f.Severity == diag.SeverityError {
-				f.File, f.Line = "", 0 // it is that of the chart
+				f.File, f.Line = "", 0 // the finding belongs to the chart
 				f.Summary = u.Name + ": " + f.Summary
 				out.Findings = append(out.Findings, f)
 			}

@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// packer writes texts and numbers one behind the other for another process. A fleet has the same few names thousands of times, so each
-// repeated name is written once.
+// packer writes texts and numbers in sequence for another process. A fleet repeats a few names thousands of times, so
+// each repeated text is written once.
 type packer struct {
 	out   []byte
 	known map[string]uint64
@@ -47,13 +47,13 @@ func (p *packer) texts(all []string) {
 	}
 }
 
-// bytes writes what does not repeat.
+// bytes writes bytes that do not repeat.
 func (p *packer) bytes(b []byte) {
 	p.unsigned(uint64(len(b)))
 	p.out = append(p.out, b...)
 }
 
-// unpacker reads what a packer wrote. After an error it reads nothing more, and says so.
+// unpacker reads what a packer wrote. After an error it reads nothing more, and returns the error.
 type unpacker struct {
 	in    []byte
 	known []string
@@ -84,7 +84,7 @@ func (u *unpacker) number() int {
 	return int(n)
 }
 
-// atMost is count for things that take more memory than what they are read from: there may be so many of them.
+// atMost is count for items that take more memory than their input: it bounds how many there may be.
 func (u *unpacker) atMost(most int) int {
 	n := u.count()
 	if n > most {
@@ -94,7 +94,8 @@ func (u *unpacker) atMost(most int) int {
 	return n
 }
 
-// count is a number of things that follow. Each takes a byte at least: who writes more than there are makes nobody reserve memory for them.
+// count reads the number of items that follow. Each takes at least one byte, so a number larger than the input cannot
+// make the reader reserve memory.
 func (u *unpacker) count() int {
 	n := u.unsigned()
 	if n > uint64(len(u.in)) {
@@ -148,7 +149,7 @@ func (u *unpacker) bytes() []byte {
 	return out
 }
 
-// done is the error, if there was one; to have read less than all is one.
+// done returns the first error. It is also an error if input remains.
 func (u *unpacker) done() error {
 	if u.err == nil && len(u.in) > 0 {
 		u.fail()

@@ -10,14 +10,14 @@ import (
 
 const (
 	kustomizeGroup = "kustomize.toolkit.fluxcd.io"
-	// removeAnnotation is what the first step of `fleetctl cluster remove` marks a HelmRelease with.
+	// removeAnnotation is the annotation with which the first step of `fleetctl cluster remove` marks a HelmRelease.
 	removeAnnotation    = "fleetctl.dev/remove"
 	pruneAnnotation     = kustomizeGroup + "/prune"
 	reconcileAnnotation = kustomizeGroup + "/reconcile"
 	keepAnnotation      = "helm.sh/resource-policy"
 )
 
-// side finds what decides on the fate of clusters, among all objects of one side.
+// side finds the objects that decide what becomes of clusters, among all objects of one side.
 type side struct {
 	all      []*render.Object
 	clusters []*render.Object
@@ -45,7 +45,7 @@ func isCluster(o *render.Object) bool {
 	return o.Kind == "Cluster" && strings.HasPrefix(o.APIVersion, capiGroup+"/")
 }
 
-// same is what this side has in the place of an object of the other one; nil where there is none.
+// same returns this side's version of an object of the other side; nil if there is none.
 func (s *side) same(o *render.Object) *render.Object {
 	if o == nil {
 		return nil
@@ -53,7 +53,8 @@ func (s *side) same(o *render.Object) *render.Object {
 	return s.byID[id(o, targetsOf(o)[0])]
 }
 
-// beside finds an object on the cluster that another is on, or on the management cluster whose Flux works there from afar.
+// beside finds an object on the same cluster as another one, or on the management cluster whose Flux applies objects to
+// that cluster remotely.
 func (s *side) beside(o *render.Object, apiVersion, kind, namespace, name string) *render.Object {
 	wanted := &render.Object{ManagementCluster: o.ManagementCluster, APIVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name}
 	if there := s.byID[id(wanted, targetsOf(o)[0])]; there != nil {
@@ -62,8 +63,8 @@ func (s *side) beside(o *render.Object, apiVersion, kind, namespace, name string
 	return s.byID[id(wanted, "")]
 }
 
-// open says that an object goes when it leaves Git (where a Kustomization applies it), or when its release is uninstalled or does not
-// make it any more (where Helm does).
+// open tells whether an object is deleted when its file leaves Git (if a Kustomization applies it), or when its release
+// is uninstalled or no longer makes it (if Helm does).
 func (s *side) open(o *render.Object) bool {
 	if o == nil {
 		return false
@@ -79,7 +80,7 @@ func (s *side) open(o *render.Object) bool {
 	return owner == nil || fieldsOf(owner)["prune"] != false
 }
 
-// marked says that a label or an annotation has a value.
+// marked tells whether a label or an annotation has a value.
 func marked(o *render.Object, key, value string) bool {
 	var fields struct {
 		Metadata struct {
@@ -93,13 +94,13 @@ func marked(o *render.Object, key, value string) bool {
 	return strings.EqualFold(fields.Metadata.Annotations[key], value) || strings.EqualFold(fields.Metadata.Labels[key], value)
 }
 
-// guard is what stands between a cluster and its deletion, when its files leave Git. The Namespace and the HelmRelease are nil where the
-// repo does not declare them.
+// guard is the protection of a cluster against deletion when its files leave Git. The Namespace and the HelmRelease are
+// nil if the repo does not declare them.
 type guard struct {
 	cluster, namespace, release *render.Object
-	// These go, each, when they leave Git, or when the release is uninstalled.
+	// These objects are deleted when they leave Git, or when the release is uninstalled.
 	clusterOpen, namespaceOpen, releaseOpen bool
-	// requested says that the first step of `fleetctl cluster remove` has been taken.
+	// requested says that the first step of `fleetctl cluster remove` was made.
 	requested bool
 }
 
@@ -113,17 +114,17 @@ func (s *side) guardOf(cluster *render.Object) *guard {
 	return g
 }
 
-// namespaceGoes says that Flux deletes the Namespace of a cluster, and with it the cluster.
+// namespaceGoes tells whether Flux deletes the Namespace of a cluster, and with it the cluster.
 func (g *guard) namespaceGoes(now *side) bool { return g.namespaceOpen && now.same(g.namespace) == nil }
 
-// The words for what becomes of a cluster that leaves the repo.
+// The texts about what becomes of a cluster that leaves the repo.
 const (
 	nobodyLooks   = ", and nothing looks after it"
 	runsOn        = "so it goes on to run" + nobodyLooks
 	namespaceOpen = "its Namespace is not protected, so Flux deletes it with all that is in it"
 )
 
-// removal says what becomes of a cluster that was guarded so and that the newer side does not make.
+// removal says what becomes of a cluster with this guard that the newer side does not have.
 func (s *side) removal(g *guard, now *side) Impact {
 	i := Impact{Kind: ImpactDeleteCluster, File: g.cluster.Source.File}
 	uninstalled := g.release != nil && now.same(g.release) == nil
@@ -158,7 +159,7 @@ func (s *side) removal(g *guard, now *side) Impact {
 	return i
 }
 
-// suspends is what has to be resumed before that comes true.
+// suspends returns what has to be resumed before the removal happens.
 func (g *guard) suspends(now *side) bool {
 	switch {
 	case g.namespaceGoes(now):
@@ -169,7 +170,7 @@ func (g *guard) suspends(now *side) bool {
 	return g.cluster.Suspended
 }
 
-// notKept counts what goes when the release of a cluster is uninstalled.
+// notKept counts the objects that are deleted when the release of a cluster is uninstalled.
 func (s *side) notKept(cluster *render.Object) string {
 	kinds := map[string]int{}
 	for _, o := range s.all {
@@ -180,7 +181,7 @@ func (s *side) notKept(cluster *render.Object) string {
 	return perKind(kinds)
 }
 
-// staying looks at the protection of clusters that both sides make.
+// staying compares the protection of clusters that both sides have.
 func (j *judge) staying(before, after *side) {
 	for _, cluster := range after.clusters {
 		old := before.same(cluster)
@@ -210,8 +211,8 @@ func equal(a, b *render.Object) bool {
 	return bytes.Equal(a.JSON, b.JSON)
 }
 
-// opened compares the protection of a cluster on both sides. The first step of `fleetctl cluster remove` takes the protection away, except
-// that of the Namespace, and this is announced.
+// opened compares the protection of a cluster on both sides. The first step of `fleetctl cluster remove` removes the
+// protection, except that of the Namespace, and the report announces this.
 func (j *judge) opened(was, now *guard, after *side) {
 	if now.requested && !was.requested {
 		j.unprotected[clusterIn(now.cluster)] = true
@@ -239,7 +240,7 @@ func (j *judge) opened(was, now *guard, after *side) {
 	j.addTo(now.cluster, Impact{Kind: ImpactUnprotect, Reason: strings.Join(reasons, ", ") + "; " + now.danger(after)}, suspended)
 }
 
-// danger says what would take a cluster down that is guarded so.
+// danger says what would delete a cluster with this guard.
 func (g *guard) danger(s *side) string {
 	const folder = "deleting its folder would then delete "
 	switch {

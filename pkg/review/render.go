@@ -26,13 +26,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// RenderOptions say what of a fleet repo to render.
+// RenderOptions say which part of a fleet repo to render.
 type RenderOptions struct {
-	// Dir is in the fleet repo.
+	// Dir is a folder in the fleet repo.
 	Dir string
-	// Cluster, or Environment, is all that is wanted; both "": everything.
+	// Cluster or Environment restricts what is rendered. If both are "", everything is rendered.
 	Cluster, Environment string
-	// CacheDir keeps what was rendered; "" keeps nothing.
+	// CacheDir keeps what is rendered; "" keeps nothing.
 	CacheDir string
 }
 
@@ -51,7 +51,7 @@ func Render(ctx context.Context, o RenderOptions) (*render.Result, error) {
 	return &out.Result, nil
 }
 
-// writable are the folders that a process may write in: the cache, if there is one.
+// writable returns the folders that a process may write to: the cache, if there is one.
 func writable(cacheDir string) []string {
 	if cacheDir == "" {
 		return nil
@@ -59,7 +59,7 @@ func writable(cacheDir string) []string {
 	return []string{cacheDir}
 }
 
-// RenderTask is all of Render that reads what the fleet repo says.
+// RenderTask is the part of Render that interprets the files of the fleet repo.
 var RenderTask = confine.New("render", renderTask)
 
 func renderTask(ctx context.Context, o RenderOptions) (out rendered, err error) {
@@ -84,7 +84,7 @@ func renderDir(ctx context.Context, o RenderOptions) (*render.Result, error) {
 	return r.All(ctx)
 }
 
-// openRenderer reads a fleet repo to render it; files are its own.
+// openRenderer opens a fleet repo to render it. files are the files of the repo.
 func openRenderer(ctx context.Context, dir, cacheDir string) (r *render.Renderer, files fs.FS, err error) {
 	if files, err = render.Dir(dir); err != nil {
 		return nil, nil, err
@@ -114,7 +114,7 @@ const listFile = ".fleetctl-render"
 // maxList bounds the listFile, which has a line for each object.
 const maxList = 256 << 20
 
-// list is its content.
+// list returns the content of the listFile.
 type list struct {
 	FormatVersion string   `json:"formatVersion"`
 	Files         []string `json:"files"`
@@ -164,7 +164,7 @@ func WriteDir(dir string, objects []*render.Object) (*Written, error) {
 	return out, err
 }
 
-// listOf reads what an earlier run wrote into dir; nil where dir is not there, or empty.
+// listOf reads the listFile of an earlier run in dir. It returns nil if dir does not exist or is empty.
 func listOf(dir string) (*list, error) {
 	content, err := within.Named(filepath.Join(dir, listFile), maxList)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -173,7 +173,7 @@ func listOf(dir string) (*list, error) {
 			return nil, fmt.Errorf("look at the output folder: %w", err)
 		}
 		if len(entries) > 0 {
-			return nil, diag.Usage("give --output-dir a folder that is empty, or that an earlier run has made",
+			return nil, diag.Usage("give --output-dir an empty folder, or a folder of an earlier run",
 				"%s has files in it that fleetctl did not write", dir)
 		}
 		return nil, nil
@@ -188,7 +188,7 @@ func listOf(dir string) (*list, error) {
 	return &l, nil
 }
 
-// writeFresh makes the tree beside dir and puts it in its place in one step.
+// writeFresh makes the tree beside dir and renames it to dir in one step.
 func writeFresh(dir string, files []manifest.File) (err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return err
@@ -196,7 +196,7 @@ func writeFresh(dir string, files []manifest.File) (err error) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return fmt.Errorf("make the output folder: %w", err)
 	}
-	if err := atomicfile.SweepFor(dir); err != nil { // what a run that was killed has left of it
+	if err := atomicfile.SweepFor(dir); err != nil { // the remains of a run that was killed
 		return fmt.Errorf("make the output folder: %w", err)
 	}
 	tree, err := atomicfile.NewFolder(dir, 0o755)
@@ -223,7 +223,7 @@ func writeFresh(dir string, files []manifest.File) (err error) {
 func treeOf(objects []*render.Object) []manifest.File {
 	byPath := map[string][]*render.Object{}
 	for _, o := range objects {
-		p := strings.ToLower(pathOf(o)) // some file systems take upper and lower case for the same
+		p := strings.ToLower(pathOf(o)) // some file systems ignore case
 		byPath[p] = append(byPath[p], o)
 	}
 	files := make([]manifest.File, 0, len(objects))
@@ -249,7 +249,7 @@ func pathOf(o *render.Object) string {
 		parts = append(parts, o.Cluster)
 	}
 	if len(o.Targets) > 0 {
-		parts = append(parts, "_workload") // no environment, cluster or namespace can be called so
+		parts = append(parts, "_workload") // no environment, cluster or namespace can have such a name
 	}
 	if o.Namespace != "" {
 		parts = append(parts, o.Namespace)
@@ -257,7 +257,7 @@ func pathOf(o *render.Object) string {
 	return path.Join(append(parts, clean(o.Kind+"-"+o.Name))...)
 }
 
-// clean makes a name fit for all file systems. Names of objects have colons at most.
+// clean makes a name valid for all file systems. Names of objects have at most colons that are not.
 func clean(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if strings.ContainsRune(`<>:"/\|?*`, r) || r < ' ' {

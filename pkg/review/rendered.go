@@ -7,8 +7,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/render"
 )
 
-// rendered is a render.Result on its way from one process to another, where an object that a release points to stays the same object. It is
-// written by hand: gob takes as long for it as to render what is in the cache.
+// rendered is a render.Result for another process. An object that a release points to stays the same object. The
+// encoding is written by hand, because gob takes as long as rendering a cached fleet.
 type rendered struct{ render.Result }
 
 // AppendBinary implements encoding.BinaryAppender.
@@ -66,7 +66,8 @@ func (r *rendered) UnmarshalBinary(text []byte) error {
 	return u.done()
 }
 
-// textsOf are the texts of an object, the number of which has to fit the bits that say which of them differ from those of the one before.
+// textsOf returns the texts of an object. Their number has to fit the bits that say which of them differ from the texts
+// of the object before.
 func textsOf(o *render.Object) [13]*string {
 	return [...]*string{
 		&o.APIVersion, &o.Kind, &o.Namespace, &o.Name, &o.Template, &o.GitSource, &o.ManagementCluster, &o.Environment, &o.Cluster,
@@ -74,13 +75,13 @@ func textsOf(o *render.Object) [13]*string {
 	}
 }
 
-// The bits behind those of the texts.
+// The bits after those of the texts.
 const (
 	suspendedBit = 1 << 13
 	targetsBit   = 1 << 14
 )
 
-// packObject writes an object as its difference to the one before: of most fields there is none.
+// packObject writes an object as its difference to the one before, because most fields do not differ.
 func packObject(p *packer, o, before *render.Object) {
 	own, theirs := textsOf(o), textsOf(before)
 	bits := uint64(0)
@@ -142,7 +143,7 @@ func unpackKustomization(u *unpacker) *render.Kustomization {
 	return k
 }
 
-// packRelease writes a release with the number of its object among the others, or with the object where that is negative.
+// packRelease writes a release with the index of its object or, if the index is negative, with the object itself.
 func packRelease(p *packer, r *render.Release, object int) {
 	packOwner(p, r.Owner)
 	for _, s := range []string{r.Chart, r.ReleaseName, r.ReleaseNamespace} {

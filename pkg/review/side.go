@@ -14,13 +14,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/roots"
 )
 
-// fleetFiles are the files of one side of a comparison. fleet is nil where they have no fleet.yaml.
+// fleetFiles are the files of one side of a comparison. fleet is nil if they have no fleet.yaml.
 type fleetFiles struct {
 	files fs.FS
 	fleet *v1alpha1.Fleet
 }
 
-// side is the fleet as it is in a commit.
+// side returns the fleet in a commit.
 func (s *snapshot) side() (*fleetFiles, error) {
 	f := &fleetFiles{files: s.files()}
 	content, err := fs.ReadFile(f.files, v1alpha1.FileName)
@@ -33,7 +33,7 @@ func (s *snapshot) side() (*fleetFiles, error) {
 	return f, nil
 }
 
-// folderSide is the fleet as it is in a folder.
+// folderSide returns the fleet in a folder.
 func folderSide(dir string) (*fleetFiles, error) {
 	files, err := render.Dir(dir)
 	if err != nil {
@@ -72,7 +72,7 @@ func (f *fleetFiles) completeWith(other *fleetFiles, dir string) error {
 	return nil
 }
 
-// render renders one side; one without a fleet has no objects.
+// render renders one side. A side without a fleet has no objects.
 func (f *fleetFiles) render(ctx context.Context, cacheDir string) (*render.Result, error) {
 	if f.fleet == nil {
 		return &render.Result{}, nil

@@ -14,14 +14,14 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/render"
 )
 
-// snapshot is the files of a commit, for who has no Git repository.
+// snapshot has the files of a commit, for a process without a Git repository.
 type snapshot struct {
 	Commit string
 	Files  []snapshotFile
 }
 
-// snapshotFile is one of them. Of one that is no regular file, or larger than what anybody reads, or that the clone does not have, there is
-// no content.
+// snapshotFile is a file of a snapshot. It has no content if it is not a regular file, if it is larger than any file
+// that is read, or if the clone lacks the content.
 type snapshotFile struct {
 	Path    string
 	Mode    fs.FileMode
@@ -54,11 +54,12 @@ func snapshotOf(git *gitrepo.Repo, commit string) (*snapshot, error) {
 	return s, nil
 }
 
-// read reads a file. To ask for its size first takes as long as to read it, and is left out where the name says that it is small as a rule.
+// read reads a file. To ask for its size first takes as long as reading it, so it does not ask if the name belongs to a
+// file that is usually small.
 func (f *snapshotFile) read(files fs.FS, entry fs.DirEntry) error {
 	if !slices.Contains([]string{".yaml", ".yml", ".tpl", ".json", ".md"}, path.Ext(f.Path)) {
 		info, err := entry.Info()
-		if errors.Is(err, gitrepo.ErrNotHere) { // nobody may need it, such as a picture
+		if errors.Is(err, gitrepo.ErrNotHere) { // such a file, for example a picture, may not be needed
 			f.Absent = true
 			return nil
 		}
@@ -138,7 +139,7 @@ func unpackSnapshot(u *unpacker) *snapshot {
 	return s
 }
 
-// files are a file system of them.
+// files returns the snapshot as a file system.
 func (s *snapshot) files() fs.FS {
 	t := &snapshotFS{byPath: map[string]*snapshotFile{}, folders: map[string][]string{".": nil}}
 	for i := range s.Files {
@@ -166,7 +167,7 @@ type snapshotFS struct {
 
 var errTooLarge = errors.New("it is larger than what is read")
 
-// errAbsent says what gitrepo.ErrNotHere does, where there is no Git repository.
+// errAbsent has the text of gitrepo.ErrNotHere, for a process without a Git repository.
 var errAbsent = errors.New("the clone does not have its content: a partial clone leaves contents out, and git fetch --refetch " +
 	"--no-filter brings them")
 
@@ -215,7 +216,7 @@ func (t *snapshotFS) find(operation, name string) (snapshotInfo, error) {
 	return snapshotInfo{}, &fs.PathError{Op: operation, Path: strings.Clone(name), Err: fs.ErrNotExist}
 }
 
-// snapshotInfo is a file, or where it has none a folder.
+// snapshotInfo describes a file, or a folder if it has no file.
 type snapshotInfo struct {
 	name string
 	file *snapshotFile
@@ -239,7 +240,7 @@ func (i snapshotInfo) Mode() fs.FileMode {
 	return i.file.Mode | 0o444
 }
 
-// ModTime is not known: nothing of a fleet depends on it.
+// ModTime is not known, and nothing in a fleet depends on it.
 func (i snapshotInfo) ModTime() time.Time { return time.Time{} }
 
 type snapshotOpen struct {

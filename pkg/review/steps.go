@@ -11,13 +11,14 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/render"
 )
 
-// bothSteps is the message about a cluster that both steps of its removal have removed within the compared range. Flux goes by the
-// annotations of the objects on the cluster: without the first step they are protected, whatever the last commit in Git says.
+// bothSteps is the message about a cluster if the compared range has both steps of its removal. Flux looks at the
+// annotations of the objects on the cluster. If Flux has not applied the first step, these objects are still protected,
+// whatever the last commit in Git says.
 const bothSteps = "both steps of fleetctl cluster remove are in this range: where Flux applies the first one alone, the second one " +
 	"deletes it; where it does not, it goes on to run" + nobodyLooks
 
-// findSteps looks in the commits that are compared for the first step of removals whose second one is what is seen. Only where a cluster
-// leaves that would go on to run is the history read.
+// findSteps looks in the compared commits for the first steps of removals whose second step the comparison shows. It
+// reads the history only if a cluster leaves the repo that would continue to run.
 func (r *Report) findSteps(ctx context.Context, git *gitrepo.Repo) error {
 	var commits []gitrepo.Commit
 	for n := range r.Impact {
@@ -52,12 +53,12 @@ func (r *Report) commits(ctx context.Context, git *gitrepo.Repo) ([]gitrepo.Comm
 	}
 	commits, err := git.Log(ctx, cmp.Or(r.To, head), r.From)
 	if err != nil {
-		return nil, ctx.Err() // the difference needs no history: it is told without
+		return nil, ctx.Err() // the difference is shown without the history
 	}
 	return commits, nil
 }
 
-// prepared says whether a cluster's file, as it was before it went, carries what the first step leaves in it.
+// prepared tells whether a cluster's file, right before its deletion, has the mark of the first step.
 func prepared(git *gitrepo.Repo, commits []gitrepo.Commit, file string) (bool, error) {
 	for _, c := range commits {
 		if _, touched := slices.BinarySearch(c.Files, file); !touched {
@@ -69,7 +70,7 @@ func prepared(git *gitrepo.Repo, commits []gitrepo.Commit, file string) (bool, e
 		}
 		content, err := fs.ReadFile(files, file)
 		if err != nil {
-			continue // the commit that takes it out
+			continue // the commit that deletes the file
 		}
 		documents, err := yamledit.ParseWithin(content, render.Limits)
 		if err != nil {

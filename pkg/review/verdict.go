@@ -7,12 +7,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// Lost are the clusters that leave the repo, and that `fleetctl cluster remove` has not prepared for it on the older side.
+// Lost returns the clusters that leave the repo although `fleetctl cluster remove` has not prepared this on the older
+// side.
 func (r *Report) Lost() []Impact {
 	return r.pick(func(i *Impact) bool { return i.Kind == ImpactDeleteCluster && !i.Requested })
 }
 
-// Opened are the clusters whose protection is taken away by something else than `fleetctl cluster remove`.
+// Opened returns the clusters whose protection is removed by something else than `fleetctl cluster remove`.
 func (r *Report) Opened() []Impact {
 	return r.pick(func(i *Impact) bool { return i.Kind == ImpactUnprotect && !i.Requested })
 }
@@ -27,19 +28,19 @@ func (r *Report) pick(wanted func(*Impact) bool) []Impact {
 	return all
 }
 
-// objection is what a pipeline has to stop for, of some clusters.
+// objection is a reason to stop a pipeline, with the clusters that it is about.
 type objection struct {
 	clusters []string
-	// text says what is wrong with them, comment the same for a pull request.
+	// text says what is wrong with these clusters. comment says the same for a pull request.
 	text, comment, hint string
 }
 
-// objections are the objections to the change, gravest first.
+// objections returns the objections to the change, the gravest first.
 func (r *Report) objections() []objection {
 	lost := objection{
 		text:    "this takes clusters out of the repo that were not removed with fleetctl",
 		comment: "A cluster leaves the repo that was not removed with `fleetctl cluster remove`.",
-		hint:    "bring the files back, and take a cluster out with `fleetctl cluster remove`, in its two steps",
+		hint:    "restore the files, and remove a cluster with `fleetctl cluster remove`, in its two steps",
 	}
 	steps := objection{
 		text:    "both steps of fleetctl cluster remove are in this range",
@@ -48,8 +49,8 @@ func (r *Report) objections() []objection {
 	}
 	opened := objection{
 		text:    "this takes the protection of clusters away, and not with fleetctl cluster remove",
-		comment: "The protection of a cluster is taken away, and not with `fleetctl cluster remove`.",
-		hint:    "bring the protection back; to delete a cluster, use `fleetctl cluster remove`, in its two steps",
+		comment: "The protection of a cluster is removed, and not with `fleetctl cluster remove`.",
+		hint:    "restore the protection; to delete a cluster, use `fleetctl cluster remove`, in its two steps",
 	}
 	for _, i := range r.Lost() {
 		o := &lost

@@ -10,10 +10,10 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
-// controlPlane is the pool that the machines of a control plane are in.
+// controlPlane is the name of the pool with the machines of a control plane.
 const controlPlane = "control plane"
 
-// foldUpgrades makes one of the upgrades of a control plane and of the pools that go to the same version with it.
+// foldUpgrades merges the upgrade of a control plane with those of the pools that get the same version.
 func (j *judge) foldUpgrades() {
 	planes := map[clusterID]int{}
 	for i, f := range j.found {
@@ -31,7 +31,7 @@ func (j *judge) foldUpgrades() {
 	})
 }
 
-// foldLimits drops the new size of a pool whose limits change: within them the autoscaler decides.
+// foldLimits drops the new size of a pool whose limits change, because within the limits the autoscaler decides.
 func (j *judge) foldLimits() {
 	limits := map[string]bool{}
 	id := func(i Impact) string { return clusterID{i.Environment, i.Cluster}.String() + "\x00" + i.Pool }
@@ -43,18 +43,18 @@ func (j *judge) foldLimits() {
 	j.found = slices.DeleteFunc(j.found, func(f Impact) bool { return f.Kind == ImpactScale && limits[id(f)] })
 }
 
-// alike are impacts that are reported in one line.
+// alike is what impacts have in common that are reported in one line.
 type alike struct {
 	kind                      ImpactKind
 	environment, pool, reason string
 	from, to                  string
 	requested, suspended      bool
-	// alone is the place of what is told by itself, 0 for all others.
+	// alone is different for each impact that is reported by itself, and 0 for all others.
 	alone int
 }
 
-// group puts what happens to several clusters of an environment alike into one impact, gravest first. Clusters that go are named one by
-// one.
+// group merges equal impacts on several clusters of an environment, and puts the gravest first. Clusters that are
+// removed are named one by one.
 func group(found []Impact) []Impact {
 	all := []Impact{}
 	index := map[alike]int{}
@@ -62,9 +62,9 @@ func group(found []Impact) []Impact {
 		k := alike{f.Kind, f.Environment, f.Pool, f.Reason, f.From, f.To, f.Requested, f.Suspended, 0}
 		switch f.Kind {
 		case ImpactDeleteCluster, ImpactUnprotect:
-			k.alone = n + 1 // two of one name are two
+			k.alone = n + 1 // two clusters with one name count as two
 		case ImpactUpgrade:
-			k.from = "" // what counts is where they go
+			k.from = "" // only the target version counts
 		case ImpactReplaceMachines:
 			k.from = ""
 		}
@@ -92,7 +92,7 @@ func group(found []Impact) []Impact {
 	return all
 }
 
-// words are the impact for people.
+// words describes the impact for people.
 func (i *Impact) words() string {
 	text := i.sentence()
 	if i.Suspended {
@@ -197,7 +197,8 @@ func (i *Impact) upgrade(where, pool string) string {
 	return text
 }
 
-// upOrDown is what a change of version does: a revert, or a promotion back to an old tag, goes the other way.
+// upOrDown says whether a change of version is an upgrade or a downgrade. A revert, or a promotion back to an old tag,
+// downgrades.
 func upOrDown(from, to string) string {
 	before, err := semver.ParseTolerant(from)
 	after, afterErr := semver.ParseTolerant(to)

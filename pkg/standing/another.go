@@ -84,7 +84,7 @@ func untold(s *session.Session, file, who string) error {
 		looked = "there is no snapshot of it in " + place.String()
 		mount = "if its snapshots are elsewhere, or in a folder that is not mounted here, bring them there and run the same command again; "
 	}
-	return diag.Errorf(mount+"if it lives, give this machine the way there: `fleetctl connect`; if it is gone, and nothing that it made is "+
+	return diag.Errorf(mount+"if it runs, give this machine access: `fleetctl connect`; if it is gone, and nothing that it made is "+
 		"left: --source-is-gone makes it again from Git alone",
 		"whether the management cluster %s lives cannot be told: the fleet repo was given to its Flux before (%s), %s, and %s",
 		s.Mgmt.Name, file, who, looked)
@@ -129,12 +129,12 @@ func lookHere(ctx context.Context, s *session.Session) (*missing, error) {
 	return &missing{says: "this machine has no host and no record of it", knows: known || s.Cluster.Ended(s.Identity())}, nil
 }
 
-// sameWay tells whether two records lead to an existing cluster by the same context of the same kubeconfig.
+// sameWay tells whether two records name the same context of the same kubeconfig.
 func sameWay(a *state.Record, b state.Record) bool {
 	return a.HostType == b.HostType && a.Context == b.Context && a.KubeconfigSource == b.KubeconfigSource
 }
 
-// isFree tells whether an existing cluster has nothing of the management cluster that the fleet repo tells of: no claim, no
+// isFree tells whether an existing cluster has nothing of the management cluster in the fleet repo: no claim, no
 // journal, and no Flux that follows its folder.
 func isFree(ctx context.Context, s *session.Session) (bool, error) {
 	there, err := Find(ctx, s)

@@ -12,7 +12,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
-// Check refuses a cluster as Claim does, and changes nothing. It returns whose the cluster is; nil for nobody's.
+// Check returns the error that Claim would return, and changes nothing. It also returns who owns the cluster; nil if
+// nobody does.
 func Check(ctx context.Context, s *session.Session, client *kube.Client, have following.View) (*ownership.Claim, error) {
 	there, err := ownership.ReadClaim(ctx, client)
 	if err != nil {
@@ -28,8 +29,9 @@ func Check(ctx context.Context, s *session.Session, client *kube.Client, have fo
 	return there, found.Check(ctx)
 }
 
-// Claim makes the cluster that client reaches this fleet's before anything is done to it, or refuses: it is another's, or its Flux
-// follows something else. have is what is known of the fleet repo by then.
+// Claim notes in the cluster that it belongs to this fleet, before anything else is done to it. It returns an error if
+// the cluster belongs to another fleet, or if its Flux follows something else. have is what is known of the fleet repo
+// by then.
 func Claim(ctx context.Context, s *session.Session, client *kube.Client, have following.View) error {
 	for {
 		there, err := Check(ctx, s, client, have)

@@ -14,8 +14,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 )
 
-// SnapshotsAreOf tells whether one of the snapshots in the place, oldest first, was taken of the cluster that client reaches. One that
-// cannot be read was not.
+// SnapshotsAreOf tells whether one of the snapshots in the place, oldest first, was taken of the cluster that client
+// reaches. A snapshot that cannot be read does not count.
 func SnapshotsAreOf(ctx context.Context, s *session.Session, place snapshot.Place, ids []string, client *kube.Client) (bool, error) {
 	uid, err := handover.ClusterUID(ctx, client)
 	if err != nil {
@@ -38,9 +38,10 @@ func SnapshotsAreOf(ctx context.Context, s *session.Session, place snapshot.Plac
 	return false, nil
 }
 
-// RefuseForgottenAt is RefuseForgotten where there is a cluster: one that has done no work yet, beside snapshots of another one.
+// RefuseForgottenAt is RefuseForgotten for a cluster that exists and has done no work yet, if there are snapshots of
+// another cluster.
 func RefuseForgottenAt(ctx context.Context, s *session.Session, client *kube.Client, journal *handover.Journal) error {
-	if s.Connected || s.StandbyOf != "" || journal != nil { // it has taken work over, or handed it over: see RefuseHandedOver
+	if s.Connected || s.StandbyOf != "" || journal != nil { // the cluster has taken work over, or handed it over: see RefuseHandedOver
 		return nil
 	}
 	place, ids, err := s.Snapshots(ctx)
@@ -53,7 +54,8 @@ func RefuseForgottenAt(ctx context.Context, s *session.Session, client *kube.Cli
 	return forgotten(s, place, ids)
 }
 
-// RefuseForgotten refuses to make a management cluster of which there are snapshots: another machine has it, or had.
+// RefuseForgotten refuses to make a management cluster if there are snapshots of it, because another machine has made
+// it.
 func RefuseForgotten(ctx context.Context, s *session.Session) error {
 	if s.SnapshotsTo() == "" || s.HostErr != nil || s.Connected || s.StandbyOf != "" {
 		return nil //nolint:nilerr // preflight tells it with all else
@@ -70,7 +72,7 @@ func RefuseForgotten(ctx context.Context, s *session.Session) error {
 
 func forgotten(s *session.Session, place snapshot.Place, ids []string) error {
 	return diag.Errorf(strings.Join([]string{
-		"if it lives, give this machine the way there: `fleetctl connect`", "if it is gone: `fleetctl restore --source-is-gone`",
+		"if it runs, give this machine access: `fleetctl connect`", "if it is gone: `fleetctl restore --source-is-gone`",
 		"if nothing of it is left anywhere, remove the snapshots",
 	}, "; "), "another machine has the management cluster %s, or had: there are snapshots of it in %s, %s the newest", s.Mgmt.Name,
 		place, ids[len(ids)-1])

@@ -9,9 +9,10 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
-// RefuseHandedOver refuses to make a management cluster of one that has handed its work over, or is about to: two would act on the same
-// machines. Nor does it make a standby of one that has work: that would stop with its providers. It returns the journal that it has read;
-// nil where there is none.
+// RefuseHandedOver refuses to make a management cluster of a cluster that has handed its work over, or is about to,
+// because two management clusters would act on the same machines. It also refuses to make a standby of a cluster that
+// has work, because this work would stop with its providers. It returns the journal that it has read; nil if there is
+// none.
 func RefuseHandedOver(ctx context.Context, s *session.Session, client *kube.Client) (*handover.Journal, error) {
 	journal, err := handover.ReadJournal(ctx, client)
 	if err != nil {
@@ -26,8 +27,8 @@ func RefuseHandedOver(ctx context.Context, s *session.Session, client *kube.Clie
 	return journal, err
 }
 
-// RefuseJournal refuses a management cluster whose journal says that its work is, or is about to be, another's, or that it waits for
-// another's.
+// RefuseJournal returns an error for a management cluster whose journal says that another cluster has its work or is
+// about to take it, or that it waits for another's work.
 func RefuseJournal(s *session.Session, journal *handover.Journal) error {
 	switch {
 	case journal.IsStandby() && s.StandbyOf == "":
@@ -49,7 +50,7 @@ func RefuseJournal(s *session.Session, journal *handover.Journal) error {
 		if journal.Active() && !journal.Detach {
 			return handover.InTheMiddle("the management cluster "+s.Mgmt.Name, journal)
 		}
-		return nil // it goes on with its other clusters
+		return nil // the source keeps its other clusters
 	}
 	if journal.Role != handover.RoleSource {
 		return nil

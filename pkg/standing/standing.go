@@ -1,5 +1,5 @@
-// Package standing looks at the management cluster that is there, before anything is done to it. It refuses a cluster that is another
-// fleet's, that has handed its work over, or that another machine has made.
+// Package standing looks at an existing management cluster before anything is done to it. It refuses a cluster that
+// belongs to another fleet, that has handed its work over, or that another machine has made.
 package standing
 
 import (
@@ -14,13 +14,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
-// Cluster is a management cluster that is there already: whose it is, and a way to ask it for more.
+// Cluster is an existing management cluster: its owner, and a client to ask it for more.
 type Cluster struct {
 	Client *kube.Client
 	Claim  *ownership.Claim
 }
 
-// Find looks at the management cluster; nil where there is none that runs.
+// Find looks at the management cluster. It returns nil if none runs.
 func Find(ctx context.Context, s *session.Session) (*Cluster, error) {
 	st, err := s.Host.State(ctx)
 	if err != nil || st != host.StateRunning {
@@ -37,7 +37,7 @@ func Find(ctx context.Context, s *session.Session) (*Cluster, error) {
 	return &Cluster{Client: client, Claim: there}, nil
 }
 
-// ForDryRun is Find for a dry run, which needs no host, and no cluster that answers: without them it is nil.
+// ForDryRun is Find for a dry run, which needs neither a host nor a cluster that answers. Without them it returns nil.
 func ForDryRun(ctx context.Context, s *session.Session) (*Cluster, error) {
 	if s.HostErr != nil {
 		return nil, nil //nolint:nilerr // what a dry run can do without
@@ -49,8 +49,8 @@ func ForDryRun(ctx context.Context, s *session.Session) (*Cluster, error) {
 	return there, err
 }
 
-// PlanFollowing is what a dry run says of the Flux that is there, where it follows something else, and what else there is to know of it.
-// Both are nil where there is nothing to say.
+// PlanFollowing returns what a dry run says of an existing Flux that follows something else, and what else is notable
+// about it. Both are nil if there is nothing to say.
 func PlanFollowing(ctx context.Context, s *session.Session, have following.View) (*following.Now, []following.Note, error) {
 	there, err := ForDryRun(ctx, s)
 	if there == nil || err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
-// MustStand refuses to make what `fleetctl upgrade apply` is to find.
+// MustStand returns an error if the cluster that `fleetctl upgrade apply` upgrades does not exist.
 func MustStand(ctx context.Context, s *session.Session) error {
 	if !s.Opts.UpgradeOnly {
 		return nil

@@ -57,7 +57,7 @@ type collector struct {
 	mu     sync.Mutex
 	report *Report
 	failed []Problem
-	uid    string // of the management cluster's namespace kube-system; "" where nothing is to be held against it
+	uid    string // the UID of the management cluster's namespace kube-system; "" if owners need no comparison
 }
 
 // missing records a source that could not be read.

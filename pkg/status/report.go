@@ -94,13 +94,14 @@ type Fleet struct {
 	// Ready: the cluster is Available, and its apps are applied.
 	Ready  bool   `json:"ready"`
 	Reason string `json:"reason,omitempty"`
-	// Owner is the management cluster that manages it: the one in its record, if it was handed over, else the one that was asked.
+	// Owner is the management cluster that manages this workload cluster: the one in its record if it was handed over,
+	// otherwise the one that was asked.
 	Owner string `json:"owner"`
 	// Endpoint of its API server.
 	Endpoint string `json:"endpoint,omitempty"`
 	// Troubles from the cluster's conditions, one for each cause.
 	Troubles []Trouble `json:"troubles"`
-	// Flux of the cluster; nil if it gets none.
+	// Flux of the cluster; nil if the cluster gets no Flux.
 	Flux         *WorkloadFlux `json:"flux,omitempty"`
 	Paused       bool          `json:"paused,omitempty"`
 	Deleting     bool          `json:"deleting,omitempty"`

@@ -297,8 +297,8 @@ events.txt       the events, the newest last
 logs/            of the host's programs, or of the pods of providers and Flux
 files/           fleet.yaml, and what this machine remembers of the cluster
 
-Taken out: what Secrets hold, wherever it stands; what stands under names such as password or token; private keys, kubeconfigs,
-tokens in URLs. Look through it all the same before you give it to somebody.
+Removed: the values of Secrets, in all files; values under names such as password or token; private keys, kubeconfigs, tokens in
+URLs. Still, look through the bundle before you give it to somebody.
 `
 
 // document writes a value as JSON.

@@ -239,7 +239,7 @@ func (t *transfer) tidy(ctx context.Context, detail func(string)) error {
 // abort undoes a transfer that is not committed.
 func (t *transfer) abort(ctx context.Context) (*Result, error) {
 	if t.over {
-		return nil, diag.Errorf("to take it back, transfer it from there to here",
+		return nil, diag.Errorf("to get it back, transfer it in the other direction",
 			"%s has taken the cluster over: it can only go forward", t.to.target.Name)
 	}
 	if t.from.client == nil {

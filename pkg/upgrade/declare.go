@@ -9,8 +9,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 )
 
-// Declare returns the edit that puts the newest versions that fit into fleet.yaml, and their digests into fleet.lock. They are found anew
-// for each repo that it is given. What cannot be found out is an error: half an upgrade would be declared otherwise.
+// Declare returns the edit that writes the newest versions that fit into fleet.yaml, and their digests into fleet.lock.
+// It looks for the versions again in each repo that the edit is made in. If something cannot be found out, it returns
+// an error, because it would declare only half of an upgrade.
 func Declare(ctx context.Context, plan func(*fleetrepo.Repo) (*Plan, error), o PlanOptions) func(*fleetrepo.Repo) (*fleetrepo.Edit, error) {
 	return func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 		found, err := plan(r)

@@ -24,42 +24,44 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
-// PlanOptions say whose versions to look at, and where newer ones are.
+// PlanOptions say which management cluster to look at, and where to look for newer versions.
 type PlanOptions struct {
-	// Repo is the fleet repo, ManagementCluster one of it; empty: the only one.
+	// Repo is the fleet repo. ManagementCluster is one of its management clusters; empty: the only one.
 	Repo              *fleetrepo.Repo
 	ManagementCluster string
-	// Bundle is an offline bundle in whose versions to look; empty: the releases, over the network.
+	// Bundle is an offline bundle in which to look for versions; empty: the releases, over the network.
 	Bundle, CacheDir string
 }
 
-// The kinds of a Component that are no providers.
+// The kinds of Components other than providers.
 const (
 	TypeCertManager = "cert-manager"
 	TypeFlux        = "flux"
 	TypeKubernetes  = "kubernetes"
 )
 
-// Plan is what runs on a management cluster, what fleet.yaml says, and what there is.
+// Plan has the installed, the declared and the available versions of a management cluster.
 type Plan struct {
 	FormatVersion     string `json:"formatVersion"`
 	Fleet             string `json:"fleet"`
 	ManagementCluster string `json:"managementCluster"`
 	// Components in the order in which they are upgraded.
 	Components []Component `json:"components"`
-	// ToApply tells that the cluster is not at the versions of fleet.yaml, and ToDeclare that there are newer ones than those.
+	// ToApply says that the cluster does not run the versions of fleet.yaml. ToDeclare says that there are newer
+	// versions.
 	ToApply   bool `json:"toApply"`
 	ToDeclare bool `json:"toDeclare"`
-	// Unknown is what could not be found out, each with its reason.
+	// Unknown lists what could not be found out, each with its reason.
 	Unknown []string `json:"unknown"`
 
 	clusterErr error
-	// unread are what the releases of which could not be looked at, and why the first could not: with no network, all say the same.
+	// unread are the components whose releases could not be read, with the reason of the first. Without a network, all
+	// have the same reason.
 	unread    []string
 	unreadErr error
 }
 
-// releasesErr is what could not be found out of releases.
+// releasesErr is the error about unread releases.
 func (p *Plan) releasesErr() error {
 	if p.unreadErr == nil {
 		return nil
@@ -68,49 +70,52 @@ func (p *Plan) releasesErr() error {
 	return diag.Wrap("find out the releases of "+strings.Join(names, ", "), p.unreadErr, diag.Hint(p.unreadErr))
 }
 
-// Component is one thing that has a version.
+// Component is a part of the management cluster that has a version.
 type Component struct {
 	Name string `json:"name"`
 	// Type is that of a provider, or cert-manager, flux or kubernetes.
 	Type string `json:"type"`
-	// Installed is empty where it is not, or where the cluster was not asked; Declared where fleet.yaml leaves it open; Newest where it is not
-	// known.
+	// Installed is empty if the component is not installed, or the cluster was not asked. Declared is empty if
+	// fleet.yaml leaves it open. Newest is empty if it is not known.
 	Installed string `json:"installed,omitempty"`
 	Declared  string `json:"declared,omitempty"`
-	// Newest is the newest that fits: with the contract of Cluster API that this fleetctl knows, and in one step from what is installed.
+	// Newest is the newest version that fits: it implements the Cluster API contract that this fleetctl knows, and one
+	// step leads to it from the installed version.
 	Newest string `json:"newest,omitempty"`
-	// Unread means that the releases could not be looked at, so that Newest is not known.
+	// Unread says that the releases could not be read, so Newest is not known.
 	Unread bool `json:"unread,omitempty"`
 	// Contract of the declared version, for a provider.
 	Contract string `json:"contract,omitempty"`
-	// Against says why the declared version cannot be reached.
+	// Against says why the declared version is not possible.
 	Against []string `json:"against"`
-	// Restarts are the Deployments that an upgrade replaces, and Converts the kinds that are stored in another version afterwards.
+	// Restarts are the Deployments that an upgrade replaces. Converts are the kinds that are stored in another version
+	// afterwards.
 	Restarts []string `json:"restarts"`
 	Converts []string `json:"converts"`
-	// Replaces says which machines are replaced on the way.
+	// Replaces says which machines the upgrade replaces.
 	Replaces []string `json:"replaces"`
 	// Note is what else a reader has to know.
 	Note string `json:"note,omitempty"`
 }
 
-// Changes tells whether the cluster has another version than fleet.yaml says.
+// Changes tells whether the installed version differs from the declared one.
 func (c *Component) Changes() bool {
 	return c.Installed != "" && c.Declared != "" && c.Installed != c.Declared
 }
 
-// Outdated tells whether there is a newer version than fleet.yaml says, or than what is installed where that leaves it open.
+// Outdated tells whether there is a newer version than the declared one or, if none is declared, than the installed
+// one.
 func (c *Component) Outdated() bool {
 	have := wantedVersion(c)
 	return c.Newest != "" && have != "" && releases.IsOlder(have, c.Newest)
 }
 
-// Todo tells whether there is anything to do: something to apply or to declare, or a version in fleet.yaml that cannot be reached.
+// Todo tells whether there is something to apply or to declare, or a declared version that is not possible.
 func (p *Plan) Todo() bool {
 	return p.ToApply || p.ToDeclare || slices.ContainsFunc(p.Components, func(c Component) bool { return len(c.Against) > 0 })
 }
 
-// Err is why the plan is not the whole truth: what could not be found out, whether it found something to do or not.
+// Err says what the plan could not find out, whether or not it found something to do.
 func (p *Plan) Err() error { return cmp.Or(p.releasesErr(), p.clusterErr) }
 
 // lookLimit bounds the look at a cluster, which answers at once or not at all.
@@ -128,11 +133,11 @@ type planner struct {
 	plan     *Plan
 	stored   map[string]string
 	versions map[string]string // installed, by type and name
-	foreign  bool              // cert-manager is somebody else's
+	foreign  bool              // somebody else has installed cert-manager
 }
 
-// Make looks at the cluster and at what there is, side by side, and changes nothing. What cannot be found out is in Unknown, with the way
-// out in Err's hint.
+// Make looks at the cluster and at the available versions, side by side, and changes nothing. What it cannot find out
+// is in Unknown. Err has the hint what to do about that.
 func Make(ctx context.Context, store state.Store, o PlanOptions) (_ *Plan, err error) {
 	m, err := o.Repo.Fleet.ManagementCluster(o.ManagementCluster)
 	if err != nil {
@@ -158,7 +163,7 @@ func Make(ctx context.Context, store state.Store, o PlanOptions) (_ *Plan, err e
 	}
 	if err := p.lookAtCluster(ctx); err != nil {
 		p.plan.Unknown = append(p.plan.Unknown, fmt.Sprintf("what runs on %s: %v", name, err))
-		if !errors.Is(err, errElsewhere) { // a pipeline need not know it
+		if !errors.Is(err, errElsewhere) { // a pipeline need not know the cluster
 			p.plan.clusterErr = diag.Wrap("look at "+name, err, "")
 		}
 	}
@@ -186,10 +191,10 @@ func (p *planner) unknownRelease(name string, err error) {
 	}
 }
 
-// errElsewhere is where this machine does not know the management cluster.
+// errElsewhere is the error if this machine does not know the management cluster.
 var errElsewhere = errors.New("this machine does not know the management cluster")
 
-// lookAtCluster reads what is installed.
+// lookAtCluster reads the installed versions.
 func (p *planner) lookAtCluster(ctx context.Context) error {
 	target, err := management.Find(p.store, p.mgmt.Name, p.o.Repo.WorkTree)
 	if err != nil {
@@ -239,7 +244,7 @@ func fluxOn(ctx context.Context, client *kube.Client) (string, error) {
 	return report.Version, nil
 }
 
-// listComponents lists all that has a version, with what is installed and declared.
+// listComponents lists all components with their installed and declared versions.
 func (p *planner) listComponents() {
 	add := func(name, of, declared string) {
 		p.plan.Components = append(p.plan.Components, Component{
@@ -255,7 +260,8 @@ func (p *planner) listComponents() {
 	add(TypeKubernetes, TypeKubernetes, p.mgmt.KubernetesVersion)
 }
 
-// lookAtReleases finds out, side by side, what there is of each component, and what the declared version would do.
+// lookAtReleases finds out, side by side, the available versions of each component, and what the declared version would
+// change.
 func (p *planner) lookAtReleases(ctx context.Context) {
 	var group errgroup.Group
 	for i := range p.plan.Components {
@@ -268,7 +274,7 @@ func (p *planner) lookAtReleases(ctx context.Context) {
 			return nil
 		})
 	}
-	_ = group.Wait() // what went wrong is in Unknown
+	_ = group.Wait() // Unknown has the error
 }
 
 func (p *planner) judge(ctx context.Context, c *Component) error {
@@ -291,7 +297,7 @@ func (p *planner) judge(ctx context.Context, c *Component) error {
 
 func (p *planner) judgeCertManager(c *Component) error {
 	if p.foreign {
-		c.Note = "it is somebody else's, and left alone"
+		c.Note = "somebody else has installed it, and fleetctl leaves it alone"
 		c.Declared = ""
 		return nil
 	}
@@ -338,7 +344,7 @@ func (p *planner) judgeProvider(ctx context.Context, c *Component) error {
 	}
 	c.Contract = release.Contract
 	if !release.Fits {
-		c.Against = append(c.Against, fmt.Sprintf("it has the contract %s of Cluster API, which this fleetctl does not work with", c.Contract))
+		c.Against = append(c.Against, fmt.Sprintf("it implements the Cluster API contract %s, which this fleetctl does not support", c.Contract))
 	}
 	if !c.Changes() {
 		return nil
@@ -358,6 +364,6 @@ func (p *planner) judgeProvider(ctx context.Context, c *Component) error {
 func nameNewest(c *Component, found *releases.Newest) {
 	c.Newest = found.Version
 	if found.Newer != "" {
-		c.note(fmt.Sprintf("%s is there, and %s", found.Newer, found.Why))
+		c.note(fmt.Sprintf("%s is available, and %s", found.Newer, found.Why))
 	}
 }

@@ -29,10 +29,10 @@ func (p *planner) noteSkew() {
 	}
 }
 
-// wantedVersion is the version that a component is to have.
+// wantedVersion is the version that a component has after the upgrade.
 func wantedVersion(c *Component) string { return cmp.Or(c.Declared, c.Installed) }
 
-// note adds to what a reader has to know.
+// note adds a note for the reader.
 func (c *Component) note(text string) {
 	if c.Note != "" {
 		c.Note += "; "
@@ -40,12 +40,12 @@ func (c *Component) note(text string) {
 	c.Note += text
 }
 
-// judgeKubernetes says what becomes of the host's Kubernetes, which no upgrade of ours changes.
+// judgeKubernetes says what to do about the host's Kubernetes, which fleetctl does not upgrade.
 func (p *planner) judgeKubernetes(c *Component) {
 	traits := hosts.TraitsOf(p.mgmt.Host, "")
 	names := []string{traits.NodeImage}
 	for _, program := range hosts.Programs(p.mgmt.Host, traits.KubernetesVersion) {
-		if program.Version == traits.KubernetesVersion { // the others are no part of Kubernetes
+		if program.Version == traits.KubernetesVersion { // the other components do not belong to Kubernetes
 			names = append(names, program.Image)
 		}
 	}

@@ -1,4 +1,5 @@
-// Package upgrade makes the next step of a workload cluster's upgrade: its control plane first, and its pools once that is there.
+// Package upgrade makes the next step of a workload cluster's upgrade: its control plane first, and its pools once the
+// control plane is upgraded.
 package upgrade
 
 import (

@@ -49,7 +49,7 @@ func (s *resolver) explain(f *diag.Finding, p place, o *object, ref reference) {
 		}
 	}
 	if f.Hint == "" && ref.kind == "Cluster" {
-		f.Hint = "declare the Cluster beside it, or take this out"
+		f.Hint = "declare the Cluster beside it, or remove this"
 	}
 }
 

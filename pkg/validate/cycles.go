@@ -69,5 +69,5 @@ func cycleFinding(nodes map[known]*object, cycle []known) diag.Finding {
 		}
 	}
 	return o.at(field, RuleDependsCycle, fmt.Sprintf("each waits for the next, for ever: %s", strings.Join(names, " → ")),
-		"take one of these out of dependsOn")
+		"remove one of these from dependsOn")
 }

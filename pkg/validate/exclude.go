@@ -70,7 +70,7 @@ func (r *run) leaveOut(out *Result, settings v1alpha1.Validation, findings diag.
 	for i, e := range out.Excluded {
 		if e.Files == 0 {
 			left = append(left, r.fleetFinding(RuleUnused, fmt.Sprintf("spec.validate.exclude[%d]", i),
-				fmt.Sprintf("no file of the repo is left out by %.80s", e.Path), "take it out"))
+				fmt.Sprintf("no file of the repo is left out by %.80s", e.Path), "remove it"))
 		}
 	}
 	out.Files -= total(out.Excluded)
@@ -89,7 +89,7 @@ func (r *run) checkSilenced(out *Result) diag.Findings {
 		return nil
 	}
 	return diag.Findings{r.fleetFinding(RuleNothing, "spec.managementClusters",
-		"nothing could be built, and comments silence why: nothing was checked", "take the comments out")}
+		"nothing could be built, and comments silence why: nothing was checked", "remove the comments")}
 }
 
 // notExcluded are the objects that are checked: what is said once for a kind is said of one of them.

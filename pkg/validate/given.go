@@ -20,7 +20,7 @@ func checkGiven(o Options) error {
 	}
 	for _, name := range o.CRDs {
 		if _, err := os.Stat(name); err != nil {
-			return diag.Wrap("read CRDs", err, "give --crds a folder or a file that is there")
+			return diag.Wrap("read CRDs", err, "give --crds an existing folder or file")
 		}
 	}
 	return nil
@@ -62,7 +62,7 @@ func relativePaths(dir string, given []string) ([]string, error) {
 	return out, nil
 }
 
-// within keeps the findings about the paths that are of interest.
+// isWithin keeps the findings about the paths that are of interest.
 func isWithin(findings diag.Findings, only []string) diag.Findings {
 	out := make(diag.Findings, 0, len(findings)) // an empty list, not null
 	for _, f := range findings {

@@ -85,7 +85,7 @@ func group(line []byte, m []int, n int) string {
 	return string(line[m[2*n]:m[2*n+1]])
 }
 
-// settle gives the comments above a document the whole document.
+// settleIgnores gives the comments above a document the whole document.
 func (f *file) settleIgnores() {
 	for _, ig := range f.ignores {
 		for _, d := range f.documents {
@@ -113,7 +113,7 @@ func (t *tree) silence(findings diag.Findings) (left diag.Findings, silenced int
 		for _, ig := range f.ignores {
 			if !ig.used && !f.excluded {
 				left = append(left, finding(RuleIgnoreUnused, f.path, ig.line, 0,
-					fmt.Sprintf("nothing here breaks the rule %s", ig.rule), "take the comment out"))
+					fmt.Sprintf("nothing here breaks the rule %s", ig.rule), "remove the comment"))
 			}
 		}
 	}

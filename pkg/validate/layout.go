@@ -156,7 +156,7 @@ func (l *placement) networks() {
 		if at == nil || at.Value == "" || at.Value == fleetrepo.CNIRequired || l.tree.has(path.Join(dir, at.Value)) {
 			continue
 		}
-		hint := fmt.Sprintf("`fleetctl cni add %s --from FILE` brings it", diag.ShellWord(at.Value))
+		hint := fmt.Sprintf("`fleetctl cni add %s --from FILE` adds it", diag.ShellWord(at.Value))
 		if nearest := diag.Nearest(at.Value, append(l.subfolders(dir), fleetrepo.CNIRequired)); nearest != "" {
 			hint = "did you mean " + nearest + "?"
 		}

@@ -180,7 +180,7 @@ func sharing(networks []placedNetwork) diag.Findings {
 			}
 			out = append(out, a.object.at(a.field, RuleNetworks,
 				fmt.Sprintf("%.50s, for %s, has addresses in common with %.50s, for %s (%s)", a.text, a.of, b.text, b.of, where),
-				"give each a range of its own; the networks of a cluster cannot be changed once it is there"))
+				"give each a range of its own; the networks of an existing cluster cannot be changed"))
 			break // one of them is enough: subnets are parts of their network
 		}
 	}

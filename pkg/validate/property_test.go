@@ -11,7 +11,7 @@ import (
 
 var seeds = flag.Int("seeds", 3, "how many random fleets are validated")
 
-// A valid fleet is found valid, however people have written it. The CRDs of clouds are not at hand here, but in the integration test.
+// A valid fleet is found valid, however people have written it. The CRDs of clouds are not available here, but in the integration test.
 func TestRandomFleetsAreValid(t *testing.T) {
 	randomFleets(t, knownKinds(t), RuleMissingCRDs)
 }

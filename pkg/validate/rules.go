@@ -99,7 +99,7 @@ func rules() []rule {
 		{ID: RuleDuplicateField, Severity: diag.SeverityError, Summary: "No field is given twice."},
 		{ID: RuleUnknownField, Severity: diag.SeverityError, Summary: "Every field is one that the kind, the chart or fleet.yaml knows."},
 		{ID: RuleType, Severity: diag.SeverityError, Summary: "Every value has the type of its field."},
-		{ID: RuleRequired, Severity: diag.SeverityError, Summary: "Every required field is there."},
+		{ID: RuleRequired, Severity: diag.SeverityError, Summary: "Every required field exists."},
 		{ID: RuleValue, Severity: diag.SeverityError, Summary: "Every value is one that its field takes."},
 		{ID: RuleDuplicate, Severity: diag.SeverityError, Summary: "Names and keys of lists are there once."},
 		{ID: RuleAPIVersion, Severity: diag.SeverityError, Summary: "The version of a kind is one that is served."},
@@ -110,7 +110,7 @@ func rules() []rule {
 			ID: RuleUnknownKind, Severity: diag.SeverityWarning, Summary: "The schema of every kind is known.",
 			check: func(r *run, j *judged) diag.Findings { return r.unknownKinds(j.schemas, j.checked) },
 		},
-		{ID: RuleMissingCRDs, Severity: diag.SeverityWarning, Summary: "The CRDs of every provider are at hand."},
+		{ID: RuleMissingCRDs, Severity: diag.SeverityWarning, Summary: "The CRDs of every provider are available."},
 		{ID: RuleBadCRD, Severity: diag.SeverityError, Summary: "Every CRD is one that an API server would take."},
 		{ID: RuleKustomize, Severity: diag.SeverityError, Summary: "Every folder that Flux applies builds."},
 		{ID: RuleHelm, Severity: diag.SeverityError, Summary: "Every chart renders with the values of each cluster."},
@@ -126,27 +126,27 @@ func rules() []rule {
 			Summary: "The HelmChart that clusters share has the name of their environment and flavour.",
 		},
 		{
-			ID: RuleMissingPath, Severity: diag.SeverityError, Summary: "The path of every Flux Kustomization is there.",
+			ID: RuleMissingPath, Severity: diag.SeverityError, Summary: "The path of every Flux Kustomization exists.",
 			check: func(r *run, _ *judged) diag.Findings { return r.checkFolders() },
 		},
 		{
-			ID: RuleMissingSource, Severity: diag.SeverityError, Summary: "Every source that is referred to is there.",
+			ID: RuleMissingSource, Severity: diag.SeverityError, Summary: "Every source that is referred to exists.",
 			check: func(r *run, j *judged) diag.Findings { return r.checkReferences(j.objects) },
 		},
 		{
 			ID: RuleMissingSecret, Severity: diag.SeverityError,
 			Summary: "Every Secret that is referred to is in the repo, or made by fleetctl or Cluster API.",
 		},
-		{ID: RuleMissingConfig, Severity: diag.SeverityError, Summary: "Every ConfigMap that is referred to is there."},
-		{ID: RuleMissingID, Severity: diag.SeverityError, Summary: "Every identity that a cluster refers to is there."},
+		{ID: RuleMissingConfig, Severity: diag.SeverityError, Summary: "Every ConfigMap that is referred to exists."},
+		{ID: RuleMissingID, Severity: diag.SeverityError, Summary: "Every identity that a cluster refers to exists."},
 		{ID: RuleIdentityNS, Severity: diag.SeverityError, Summary: "Every identity admits the namespace of each cluster that refers to it."},
 		{
 			ID: RuleMissingNS, Severity: diag.SeverityError,
-			Summary: "Every namespace that an object is in is there, and every object that needs one has one.",
+			Summary: "The namespace of every object exists, and every object that needs a namespace has one.",
 		},
 		{
 			ID: RuleMissingObject, Severity: diag.SeverityWarning,
-			Summary: "Everything in its namespace that an object of Kubernetes names is there.",
+			Summary: "Everything in its namespace that an object of Kubernetes names exists.",
 		},
 		{ID: RuleIdleSelector, Severity: diag.SeverityWarning, Summary: "Every selector for pods, machines or clusters finds one."},
 		{
@@ -163,8 +163,8 @@ func rules() []rule {
 		},
 		{ID: RuleRefused, Severity: diag.SeverityError, Summary: "The webhooks and controllers of a provider take every object that its CRDs " +
 			"take."},
-		{ID: RuleMissingNetwork, Severity: diag.SeverityError, Summary: "The network that a chart names for its clusters is there."},
-		{ID: RuleMissingDepends, Severity: diag.SeverityError, Summary: "Every dependency is there."},
+		{ID: RuleMissingNetwork, Severity: diag.SeverityError, Summary: "The network that a chart names for its clusters exists."},
+		{ID: RuleMissingDepends, Severity: diag.SeverityError, Summary: "Every dependency exists."},
 		{ID: RuleDependsCycle, Severity: diag.SeverityError, Summary: "Nothing depends on itself in the end."},
 		{ID: RuleClusterName, Severity: diag.SeverityError, Summary: "A cluster's folder, HelmRelease, release and namespace have one name."},
 		{
@@ -206,7 +206,7 @@ func rules() []rule {
 			check: func(r *run, _ *judged) diag.Findings { return r.checkLock() },
 		},
 		{ID: RuleUnused, Severity: diag.SeverityWarning, Summary: "Every setting of fleet.yaml has an effect."},
-		{ID: RuleIgnore, Severity: diag.SeverityError, Summary: "A comment that silences a rule names one that there is, and says why."},
+		{ID: RuleIgnore, Severity: diag.SeverityError, Summary: "A comment that silences a rule names an existing rule, and says why."},
 		{ID: RuleIgnoreUnused, Severity: diag.SeverityWarning, Summary: "A comment that silences a rule is needed."},
 	}
 }

@@ -33,7 +33,7 @@ const fetchTimeout = time.Minute
 // schemas is what is known of kinds.
 type schemas struct {
 	*schema.Set
-	// missing are the providers whose CRDs are not at hand: kinds that may be theirs are not reported one by one.
+	// missing are the providers whose CRDs are not available: kinds that may be theirs are not reported one by one.
 	missing  []v1alpha1.LockedComponent
 	findings diag.Findings
 	// tree has the CRDs that stand in the repo; nil where there are none.
@@ -261,7 +261,7 @@ func (s *schemas) unavailable(r *run, wanted v1alpha1.LockedComponent, err error
 		return
 	}
 	s.findings = append(s.findings, finding(RuleMissingCRDs, v1alpha1.FileName, r.providerLine(wanted), 0,
-		fmt.Sprintf("the CRDs of the %s provider %s are not at hand, so its objects are not checked: %s", wanted.Type, wanted.Name,
+		fmt.Sprintf("the CRDs of the %s provider %s are not available, so its objects are not checked: %s", wanted.Type, wanted.Name,
 			firstLine(err.Error())),
 		"run it once with a network, or give --bundle, or --crds with a folder of CRDs"))
 }

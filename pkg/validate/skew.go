@@ -219,7 +219,7 @@ func (s *skew) check(o *object, own map[known]*object) diag.Findings {
 	for _, gone := range o.runs.gone {
 		if err == nil && o.runs.version != "" && v.Major == 1 && v.Minor >= gone.minor {
 			out = append(out, o.at(gone.field, RuleSkew, fmt.Sprintf("%s is gone since v1.%d, and the cluster is %.40s", gone.what, gone.minor,
-				o.runs.version), "take it out"))
+				o.runs.version), "remove it"))
 		}
 	}
 	if o.runs.cluster == "" {
@@ -277,7 +277,7 @@ func (s *skew) bootstrap(p place, o *object, own map[known]*object, of plane, v 
 		for _, gone := range config.runs.gone {
 			if v.Major == 1 && v.Minor >= gone.minor {
 				out = append(out, config.at(gone.field, RuleSkew,
-					fmt.Sprintf("%s is gone since v1.%d, and %s %.80s is v%s", gone.what, gone.minor, o.Kind, o.Name, v), "take it out"))
+					fmt.Sprintf("%s is gone since v1.%d, and %s %.80s is v%s", gone.what, gone.minor, o.Kind, o.Name, v), "remove it"))
 			}
 		}
 	}

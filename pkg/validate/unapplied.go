@@ -302,7 +302,7 @@ func (u *passedOver) judge(f *file, why func(f *file) (summary, hint string)) {
 	switch ext := path.Ext(f.path); {
 	case u.renderer.LeavesOut(f.path):
 		summary, hint = "Flux never sees it: a .sourceignore, or Flux's default list of ignored files, has it",
-			"take the line out of .sourceignore, or the file out of the repo"
+			"remove the line from .sourceignore, or the file from the repo"
 	case ext != ".yaml" && ext != ".yml" && !layout.IsKustomization(f.path):
 		summary, hint = "Flux takes files that end in .yaml or .yml, and no other",
 			"rename it, name it under resources of a kustomization.yaml, or delete it"

@@ -348,10 +348,10 @@ func (c *Client) send(ctx context.Context, method, at, token string, body any, i
 		return &Error{Status: resp.StatusCode, Said: c.said(into.Errors, token)}
 	}
 	if err != nil && len(raw) > 0 {
-		return errors.New("the answer is none of Vault's: it is no JSON") // the answer itself may hold a secret
+		return errors.New("the answer does not come from Vault: it is not JSON") // the answer itself may hold a secret
 	}
 	if len(into.WrapInfo) > 0 && string(into.WrapInfo) != "null" {
-		return diag.Errorf("take min_wrapping_ttl out of the token's policy", "Vault wraps the answer for somebody else to unwrap")
+		return diag.Errorf("remove min_wrapping_ttl from the token's policy", "Vault wraps the answer for somebody else to unwrap")
 	}
 	return nil
 }

@@ -225,7 +225,7 @@ func TestErrors(t *testing.T) {
 	s := newServer(t, answers)
 	c := s.client(t, nil)
 	for at, want := range map[string]string{
-		"secret/denied": "403", "secret/none": "404", "secret/sealed": "Vault is sealed", "secret/away": "", "secret/garbage": "no JSON",
+		"secret/denied": "403", "secret/none": "404", "secret/sealed": "Vault is sealed", "secret/away": "", "secret/garbage": "not JSON",
 		"secret/list": "no fields",
 		"secret/null": "no fields", "sys/raw/x": "not the path", "../x": "not the path", "secret/../../sys/x": "not the path",
 		"secret/x?y": "not the path", "x": "not the path",
@@ -235,7 +235,7 @@ func TestErrors(t *testing.T) {
 			strings.Contains(err.Error(), "hvs.given") {
 			t.Errorf("%s: %v", at, err)
 		}
-		if diag.Hint(err) == "" && want != "no JSON" {
+		if diag.Hint(err) == "" && want != "not JSON" {
 			t.Errorf("%s: no hint with %v", at, err)
 		}
 	}

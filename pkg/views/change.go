@@ -14,7 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
-// Change is what every command shows that edits the fleet repo.
+// Change is the output of every command that edits the fleet repo.
 func Change(r *change.Result) View {
 	return view{r, func(p *Page) error { return changeView(p.Out, p.Streams, r, p.Verbose) }}
 }
@@ -27,7 +27,7 @@ func Promotion(r *promotion.Result) View {
 // Promotions is what `fleetctl promote --status` shows.
 func Promotions(r *promotion.Status) View { return of(r, promotionsView) }
 
-// Paused is what `pause --now` and `resume --now` have done; commit is the command that has Git say the same.
+// Paused is the output of `pause --now` and `resume --now`. commit is the command that makes the same change in Git.
 func Paused(paused bool, objects []management.Switched, commit string) View {
 	r := &pauseResult{FormatVersion: "1", Suspended: paused, Objects: objects}
 	return view{r, func(p *Page) error { return pauseView(p.Out, p.Streams, r, commit) }}
@@ -113,7 +113,8 @@ func diffView(w io.Writer, s ui.Streams, diff string) error {
 	return nil
 }
 
-// wholeFile is the number of lines of a new or deleted file, if lines begin with the hunk header of such a file; 0 for any other line.
+// wholeFile returns the number of lines of a new or deleted file, if line is the hunk header of such a file; 0 for any
+// other line.
 func wholeFile(lines []string) int {
 	added, removed := strings.HasPrefix(lines[0], "@@ -0,0 +"), strings.HasPrefix(lines[0], "@@ -") && strings.HasSuffix(lines[0], " +0,0 @@")
 	if !added && !removed {
@@ -130,7 +131,7 @@ func wholeFile(lines []string) int {
 	return n
 }
 
-// short is a commit as people write it.
+// short abbreviates the hash of a commit.
 func short(revision string) string {
 	const n = 8
 	if len(revision) > n {
@@ -173,17 +174,17 @@ func promoteView(w io.Writer, s ui.Streams, r *promotion.Result, verbose bool) e
 	return nil
 }
 
-// liveView says of each environment of a promotion what it runs now, or that nobody has looked.
+// liveView says for each environment of a promotion what it runs now, or why this is not known.
 func liveView(s ui.Streams, r *promotion.Result) {
 	for _, l := range r.Live {
 		where := l.Environment + " on " + l.ManagementCluster
 		switch {
 		case l.NotLookedAt != "":
-			ui.Fprintf(s.Err, "What %s runs was not looked at: %s.\n", where, l.NotLookedAt)
+			ui.Fprintf(s.Err, "It is not known what %s runs: %s.\n", where, l.NotLookedAt)
 		case l.Arrived:
-			ui.Fprintf(s.Err, "%s runs %s (%s), and all of it is healthy.\n", where, r.Tag, short(l.Applied))
+			ui.Fprintf(s.Err, "%s runs %s (%s), and everything in it is healthy.\n", where, r.Tag, short(l.Applied))
 		default:
-			ui.Fprintf(s.Err, "%s is not at %s yet, but at %s: %s.\n", where, r.Tag, cmp.Or(short(l.Applied), "no commit"), l.Missing)
+			ui.Fprintf(s.Err, "%s does not run %s yet, but %s: %s.\n", where, r.Tag, cmp.Or(short(l.Applied), "no commit"), l.Missing)
 		}
 	}
 }
@@ -213,7 +214,7 @@ func promotionsView(w io.Writer, r *promotion.Status) error {
 	return nil
 }
 
-// pauseResult is what --now did.
+// pauseResult is the result of --now.
 type pauseResult struct {
 	FormatVersion string                `json:"formatVersion"`
 	Suspended     bool                  `json:"suspended"`
@@ -230,7 +231,7 @@ func pauseView(w io.Writer, s ui.Streams, r *pauseResult, commit string) error {
 		state := verb
 		switch {
 		case o.Absent:
-			state = "is not there"
+			state = "does not exist"
 		case !o.Changed:
 			state = already
 		}
@@ -243,9 +244,9 @@ func pauseView(w io.Writer, s ui.Streams, r *pauseResult, commit string) error {
 	}
 	switch {
 	case differs && r.Suspended:
-		ui.Fprintf(s.Err, "Git does not say so: `fleetctl status` shows it until it does, with `%s`.\n", commit)
+		ui.Fprintf(s.Err, "Git does not have this change: `fleetctl status` shows the difference until you run `%s`.\n", commit)
 	case differs:
-		ui.Fprintf(s.Err, "Git says that it is suspended, and Flux will suspend it again: `%s` says otherwise.\n", commit)
+		ui.Fprintf(s.Err, "It is suspended in Git, so Flux will suspend it again: `%s` changes Git.\n", commit)
 	}
 	return nil
 }

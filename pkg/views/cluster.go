@@ -44,7 +44,7 @@ type clusterList struct {
 	Problems      diag.Findings       `json:"problems"`
 }
 
-// clusterTable shows clusters, of which there are all.
+// clusterTable is the table of some clusters. all are the clusters of the fleet, to tell clusters of the same name apart.
 func clusterTable(all []fleetrepo.Cluster) table[fleetrepo.Cluster] {
 	called := map[string]int{}
 	for _, c := range all {
@@ -83,7 +83,7 @@ func controlPlane(c fleetrepo.Cluster) string {
 	return strconv.Itoa(*c.ControlPlane)
 }
 
-// pools is one line about all pools: general 3, burst 1-5.
+// pools lists all pools in one line: general 3, burst 1-5.
 func pools(c fleetrepo.Cluster) string {
 	parts := make([]string, 0, len(c.Pools))
 	for _, p := range c.Pools {
@@ -147,7 +147,7 @@ var poolTable = table[clusterPool]{
 	},
 }
 
-// clusterPool is a pool with the cluster that has it.
+// clusterPool is a pool with its cluster.
 type clusterPool struct {
 	Cluster     string `json:"cluster"`
 	Environment string `json:"environment"`

@@ -63,10 +63,10 @@ func pivotView(w io.Writer, r *pivot.MoveResult) error {
 	return nil
 }
 
-// Counts is how many objects there are of each kind, for a question that is asked before anything is done.
+// Counts describes how many objects of each kind there are, for a question before the command acts.
 func Counts(counts map[string]int) string { return countsText(counts) }
 
-// countsText is "3 Clusters, 12 Machines", by kind.
+// countsText is text such as "3 Clusters, 12 Machines".
 func countsText(counts map[string]int) string {
 	parts := make([]string, 0, len(counts))
 	total := 0
@@ -129,7 +129,7 @@ func aroundView(w io.Writer, r *pivot.RestoreResult) {
 	ui.Fprintf(w, "The backup does not hold objects that were made after it.\nIts kubeconfig: %s\n", r.Kubeconfig)
 }
 
-// arrivalView is what another tool has brought so far.
+// arrivalView shows the objects that another tool has brought so far.
 func arrivalView(w io.Writer, r *pivot.RestoreResult) {
 	a := r.Arrival
 	ui.Fprintf(w, "%s is fenced. Objects that have come so far: %s\n", r.Cluster, countsText(a.Counts))

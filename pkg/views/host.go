@@ -11,7 +11,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
-// Hosts is what `fleetctl host list` shows: a table, and what those in trouble say.
+// Hosts is the output of `fleetctl host list`: a table, and the messages of hosts in trouble.
 func Hosts(r *management.HostList) View {
 	return view{r, func(p *Page) error {
 		if err := hostTable.print(p.Out, p.Format, r.Hosts); err != nil || p.Format == ui.Name {
@@ -21,7 +21,8 @@ func Hosts(r *management.HostList) View {
 	}}
 }
 
-// HostDone is what `fleetctl host start`, `stop` and `delete` have done; changed and unchanged say it of the name.
+// HostDone is the output of `fleetctl host start`, `stop` and `delete`. changed and unchanged are the messages with the
+// name of the host.
 func HostDone(r *management.HostResult, changed, unchanged string) View {
 	return view{r, func(p *Page) error {
 		for _, left := range r.Leftovers {
@@ -72,7 +73,7 @@ func Bundle(r *bundling.Result) View {
 // BundleVerified is what `fleetctl bundle verify` has found.
 func BundleVerified(r *bundling.Result) View {
 	return view{r, func(p *Page) error {
-		_, err := ui.Fprintf(p.Out, "%s is whole: %s.\n", r.Path, plain.Count(len(r.Entries), "entry"))
+		_, err := ui.Fprintf(p.Out, "%s is complete and unchanged: %s.\n", r.Path, plain.Count(len(r.Entries), "entry"))
 		return err
 	}}
 }
@@ -101,7 +102,7 @@ var hostTable = table[management.HostInfo]{
 	},
 }
 
-// hostTroubles tells what each host in trouble says of itself.
+// hostTroubles lists the message of each host in trouble.
 func hostTroubles(w io.Writer, all []management.HostInfo) error {
 	for _, h := range all {
 		if h.Trouble == "" {
@@ -114,7 +115,7 @@ func hostTroubles(w io.Writer, all []management.HostInfo) error {
 	return nil
 }
 
-// hostLogList is what there is to read.
+// hostLogList lists the logs that can be read.
 type hostLogList struct {
 	FormatVersion string   `json:"formatVersion"`
 	Logs          []string `json:"logs"`

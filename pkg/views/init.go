@@ -116,10 +116,10 @@ func bootstrapView(w io.Writer, r *lifecycle.BootstrapResult) error {
 		ui.Fprintf(w, "%s/%s  %s\n", c.Namespace, c.Name, state)
 	}
 	if r.Error != "" {
-		return nil // it is printed after this
+		return nil // the kubeconfig is printed after this
 	}
 	if r.PivotedTo != "" {
-		_, err := ui.Fprintf(w, "\nThe management cluster is now %s; the bootstrap cluster is gone. Its kubeconfig: %s\n",
+		_, err := ui.Fprintf(w, "\nThe management cluster is now %s; the bootstrap cluster is deleted. Its kubeconfig: %s\n",
 			r.PivotedTo, r.Kubeconfig)
 		return err
 	}
@@ -155,7 +155,7 @@ func teardownView(w io.Writer, r *lifecycle.TeardownResult) error {
 			diag.ShellCommand("fleetctl", "orphans", "--delete", cluster, "--gone", r.Cluster))
 	}
 	for _, what := range r.NotAsked {
-		ui.Fprintf(w, "Could not look for the resources that are left: %s\n", what)
+		ui.Fprintf(w, "Could not look for remaining resources: %s\n", what)
 	}
 	if !r.Changed {
 		_, err := ui.Fprintf(w, "There is no management cluster %s; nothing to do.\n", r.Cluster)
@@ -180,7 +180,7 @@ var versionTable = table[upgrade.Component]{
 	},
 }
 
-// newestVersion is "?" where nobody could be asked.
+// newestVersion is "?" if nobody could be asked.
 func newestVersion(c upgrade.Component) string {
 	if c.Unread {
 		return "?"

@@ -80,7 +80,7 @@ func Tenants(all []fleetrepo.Tenant) View {
 	}{"1", all}, places, tenantTable)
 }
 
-// Apps is what `fleetctl app list` shows.
+// Apps is the output of `fleetctl app list`.
 func Apps(all []fleetrepo.App) View {
 	return list(struct {
 		FormatVersion string          `json:"formatVersion"`
@@ -89,7 +89,7 @@ func Apps(all []fleetrepo.App) View {
 }
 
 var appTable = table[fleetrepo.App]{
-	none: "There are no applications from repositories of their own; `fleetctl app add` makes one.",
+	none: "There are no applications from their own repositories; `fleetctl app add` makes one.",
 	name: func(a fleetrepo.App) string { return a.Name },
 	columns: []column[fleetrepo.App]{
 		{title: "APPLICATION", of: func(a fleetrepo.App) string { return a.Name }},
@@ -123,7 +123,7 @@ var channelTable = table[fleetrepo.Channel]{
 	},
 }
 
-// positions are the tags of a channel: one where all management clusters agree.
+// positions lists the tags of a channel: one tag if all management clusters agree.
 func positions(all []fleetrepo.Position) string {
 	var parts []string
 	same := true

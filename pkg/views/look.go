@@ -54,7 +54,8 @@ func SupportBundle(r *support.Result) View {
 	return view{r, func(p *Page) error { return supportView(p.Out, p.Streams, r) }}
 }
 
-// Credentials is what `fleetctl credentials` shows; what ends within that time counts as ending.
+// Credentials is the output of `fleetctl credentials`. A credential that ends within the given time is reported as
+// ending.
 func Credentials(r *management.CredentialsReport, within time.Duration) View {
 	return view{r, func(p *Page) error { return credentialsView(p, r, within) }}
 }
@@ -83,7 +84,7 @@ func credentialsView(p *Page, r *management.CredentialsReport, within time.Durat
 	return nil
 }
 
-// Settings is what `fleetctl config view` shows; origin asks where each comes from.
+// Settings is the output of `fleetctl config view`. With origin it says where each setting comes from.
 func Settings(all []config.Setting, origin bool) View {
 	return view{struct {
 		FormatVersion string           `json:"formatVersion"`
@@ -127,7 +128,7 @@ func supportView(w io.Writer, s ui.Streams, r *support.Result) error {
 	return err
 }
 
-// held is a credential with the management cluster that holds it.
+// held is a credential with its management cluster.
 type held struct {
 	cluster string
 	management.Credential
@@ -166,7 +167,7 @@ func untilText(h held) string {
 	return text
 }
 
-// shortDuration leaves out minutes and seconds of zero, which Go writes.
+// shortDuration leaves out zero minutes and seconds, which Go writes.
 func shortDuration(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {

@@ -19,7 +19,7 @@ func masterView(p *Page, r *masters.Result) error {
 		}
 	}
 	if r.Error != "" {
-		return nil // it is printed after this
+		return nil // the kubeconfig is printed after this
 	}
 	if len(r.HandedOver) > 0 {
 		ui.Fprintf(p.Out, "%s has taken over from %s: %s\n", r.Cluster, r.Parent, strings.Join(r.HandedOver, ", "))
@@ -30,10 +30,10 @@ func masterView(p *Page, r *masters.Result) error {
 	ui.Fprintf(p.Out, "The management cluster %s stands alone. Its kubeconfig: %s\n", r.Cluster, r.Kubeconfig)
 	switch {
 	case len(r.ParentLeft) > 0:
-		ui.Fprintf(p.Out, "%s, which made it, is forgotten on this machine; these are left of it: %s\n", r.Parent,
+		ui.Fprintf(p.Out, "This machine has forgotten %s, which made it; these remain of it: %s\n", r.Parent,
 			strings.Join(r.ParentLeft, "; "))
 	case r.ParentGone:
-		ui.Fprintf(p.Out, "%s, which made it, is gone.\n", r.Parent)
+		ui.Fprintf(p.Out, "%s, which made it, is deleted.\n", r.Parent)
 	case len(r.ParentKeeps) > 0:
 		ui.Fprintf(p.Out, "%s, which made it, is kept, because no other management cluster has these clusters: %s\n", r.Parent,
 			strings.Join(r.ParentKeeps, ", "))

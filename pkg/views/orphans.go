@@ -45,10 +45,10 @@ var orphanTable = table[orphan]{
 	},
 }
 
-// deletionTable has all columns but those of the cluster, which is one.
+// deletionTable has all columns but the cluster's, because all resources are of one cluster.
 var deletionTable = table[orphan]{name: orphanTable.name, columns: orphanTable.columns[2:]}
 
-// shortID is an ARN without what all of an account have alike.
+// shortID is an ARN without the parts that all resources of an account have in common.
 func shortID(id string) string {
 	const resource, fields = 5, 6
 	if parts := strings.SplitN(id, ":", fields); len(parts) == fields && parts[0] == "arn" {
@@ -57,7 +57,7 @@ func shortID(id string) string {
 	return id
 }
 
-// OrphansDeletion is the view of what is about to be deleted, in order; ages are counted to now.
+// OrphansDeletion is the view of the resources that are about to be deleted, in order. Ages are counted to now.
 func OrphansDeletion(d *orphans.Deletion, now time.Time) View {
 	return of(d, func(w io.Writer, d *orphans.Deletion) error {
 		ui.Fprintf(w, "Deletes, in this order:\n")
@@ -71,7 +71,7 @@ func OrphansDeletion(d *orphans.Deletion, now time.Time) View {
 	})
 }
 
-// orphansOf are the lines of a table of one cluster.
+// orphansOf returns the lines of one cluster's table.
 func orphansOf(resources []orphans.Resource, now time.Time) []orphan {
 	var all []orphan
 	for _, r := range resources {
@@ -95,7 +95,7 @@ func deletedOrphansView(w io.Writer, r *reclaim.Deleted) error {
 		ui.Fprintf(w, "Left: %s %s in %s: %s\n", l.Kind, shortID(l.ID), l.Region, l.Why)
 	}
 	where := ""
-	if len(r.Regions) > 0 { // nobody has looked at the others
+	if len(r.Regions) > 0 { // the other clouds were not asked
 		where = " in " + strings.Join(r.Regions, ", ")
 	}
 	switch {
@@ -106,12 +106,12 @@ func deletedOrphansView(w io.Writer, r *reclaim.Deleted) error {
 	case len(done) > 0:
 		ui.Fprintf(w, "Nothing of the cluster %s is left%s.\n", r.Cluster, where)
 	default:
-		ui.Fprintf(w, "There is nothing of a cluster %s%s.\n", r.Cluster, where)
+		ui.Fprintf(w, "The clouds have nothing of a cluster %s%s.\n", r.Cluster, where)
 	}
 	return nil
 }
 
-// Orphans is the view of what clouds hold and nobody manages; ages are counted to now.
+// Orphans is the view of the cloud resources that nobody manages. Ages are counted to now.
 func Orphans(report *orphans.Report, now time.Time) View {
 	return view{report, func(p *Page) error {
 		var all []orphan
@@ -130,7 +130,7 @@ func Orphans(report *orphans.Report, now time.Time) View {
 	}}
 }
 
-// together are problems with those of other regions that say the same.
+// together merges the problems of several regions that have the same text.
 func together(problems []cloud.Problem) []cloud.Problem {
 	var all []cloud.Problem
 	for _, p := range problems {
@@ -175,7 +175,7 @@ func orphansNotes(w io.Writer, report *orphans.Report) {
 	}
 	switch n := report.Count(); {
 	case n > 0:
-		ui.Fprintf(w, "%s, as far as the clouds tell. Look at each; `fleetctl orphans --delete CLUSTER` deletes what proves to be the "+
+		ui.Fprintf(w, "%s, as far as the clouds tell. Look at each one; `fleetctl orphans --delete CLUSTER` deletes what proves to be the "+
 			"fleet's.\n", plain.Count(n, "orphan"))
 	case report.Complete:
 		ui.Fprintf(w, "No orphans: the fleet's management clusters own all cloud resources of its clusters.\n")

@@ -26,7 +26,7 @@ func Rendered(r *render.Result) View {
 	return rendered{r}
 }
 
-// rendered makes its data when a program asks for them: a large fleet has much of it.
+// rendered makes its data only if a program asks for them, because a large fleet has much.
 type rendered struct{ result *render.Result }
 
 // Data implements View.
@@ -78,7 +78,7 @@ func Adopted(r *adopt.Report) View {
 	return view{r, func(p *Page) error { return adoptView(p, r) }}
 }
 
-// reportView is the difference, then the words, where they are read last.
+// reportView shows the difference first and then the words, because the end of an output is read first.
 func reportView(w io.Writer, s ui.Streams, r *review.Report, wordsOnly bool) error {
 	for i := range r.Objects {
 		if err := diffView(w, s, r.Objects[i].Diff); err != nil {
@@ -89,7 +89,7 @@ func reportView(w io.Writer, s ui.Streams, r *review.Report, wordsOnly bool) err
 		ui.FprintText(s.Err, "Nothing changes: Flux would apply the same.")
 		return nil
 	}
-	out := s.Err // words are for the reader; the difference is for a program, too
+	out := s.Err // words are for people; a program gets the difference, too
 	if wordsOnly {
 		out = w
 	} else {
@@ -121,7 +121,7 @@ type renderedObject struct {
 	Object            json.RawMessage `json:"object"`
 }
 
-// forPrograms is the result as JSON and YAML have it.
+// forPrograms is the result in the form for JSON and YAML.
 func forPrograms(result *render.Result) *renderResult {
 	out := &renderResult{
 		FormatVersion: "1", Objects: make([]renderedObject, 0, len(result.Objects)),
@@ -136,10 +136,10 @@ func forPrograms(result *render.Result) *renderResult {
 	return out
 }
 
-// writeAt is how much is put together before it is written: a pipe takes so much at once.
+// writeAt is how many bytes are collected before they are written: as many as a pipe takes at once.
 const writeAt = 64 << 10
 
-// renderView is one YAML stream; a comment says where each object comes from.
+// renderView is one YAML stream, with a comment before each object that says where the object comes from.
 func renderView(w io.Writer, result *render.Result) error {
 	buffer := make([]byte, 0, 2*writeAt)
 	for _, o := range result.Objects {
@@ -172,7 +172,7 @@ func origin(o *render.Object) string {
 	return from
 }
 
-// tally says how many findings there are.
+// tally counts the findings.
 func tally(r *validate.Result) string {
 	text := plain.Count(r.Errors, "error") + ", " + plain.Count(r.Warnings, "warning")
 	if r.Errors+r.Warnings == 0 {
@@ -193,7 +193,7 @@ func adoptView(p *Page, r *adopt.Report) error {
 		one := &r.Flux[i]
 		is := "management cluster " + one.Name
 		if !one.Manages {
-			is = "a Flux with nothing of Cluster API's: left out of fleet.yaml"
+			is = "a Flux without objects of Cluster API: left out of fleet.yaml"
 		}
 		ui.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%s\n", one.Path, orDash(one.Root.Flux), one.Kustomizations, one.Objects, one.Clusters, is)
 	}
@@ -211,7 +211,7 @@ func adoptView(p *Page, r *adopt.Report) error {
 		}
 	}
 	if len(r.Problems) > 0 {
-		ui.Fprintf(s, "\n%s not understood, and so not looked at:\n", plain.Count(len(r.Problems), "thing"))
+		ui.Fprintf(s, "\n%s not understood, and therefore not checked:\n", plain.Count(len(r.Problems), "thing"))
 		if err := ui.PrintFindings(p.Streams, s, r.Problems); err != nil {
 			return err
 		}
@@ -224,7 +224,7 @@ func adoptView(p *Page, r *adopt.Report) error {
 	if r.Hash != "" {
 		done = "committed as " + short(r.Hash)
 	}
-	ui.Fprintf(s, "\n%s is %s, and nothing else. Look at it, then: fleetctl validate; fleetctl diff; fleetctl status --context NAME\n",
+	ui.Fprintf(s, "\nOnly %s is %s. Look at it, then: fleetctl validate; fleetctl diff; fleetctl status --context NAME\n",
 		v1alpha1.FileName, done)
 	return nil
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
-// Activation is the standby that has taken over, or would.
+// Activation is the output of `fleetctl standby activate`: the standby that has taken over, or would.
 func Activation(r *pivot.ActivateResult) View { return of(r, activationView) }
 
 func activationView(w io.Writer, r *pivot.ActivateResult) error {
 	switch r.Outcome {
 	case "planned":
 		if r.Plan != nil {
-			ui.Fprintf(w, "%s would take over from %s, which lives: %s\n", r.Cluster, r.Of, countsText(r.Plan.Counts))
+			ui.Fprintf(w, "%s would take over from %s, which still runs: %s\n", r.Cluster, r.Of, countsText(r.Plan.Counts))
 			for _, wait := range r.Plan.Waits {
 				ui.Fprintf(w, "It would wait: %s\n", wait)
 			}
@@ -26,7 +26,7 @@ func activationView(w io.Writer, r *pivot.ActivateResult) error {
 			ui.Fprintf(w, "%s would take over from %s with the snapshot %s, taken %s by %s: %s\n", r.Cluster, r.Of, s.ID,
 				s.Taken.Format(time.RFC3339), s.By, countsText(s.Counts))
 		} else {
-			ui.Fprintf(w, "%s has taken over from %s; what is left is to connect Flux, and the fleet repo's part.\n", r.Cluster, r.Of)
+			ui.Fprintf(w, "%s has taken over from %s. Still to do: connect Flux, and change the fleet repo.\n", r.Cluster, r.Of)
 		}
 	case "undone":
 		ui.Fprintf(w, "%s is a standby of %s again, as before.\n", r.Cluster, r.Of)
@@ -34,7 +34,7 @@ func activationView(w io.Writer, r *pivot.ActivateResult) error {
 		ui.Fprintf(w, "%s is a standby of %s; no activation was under way.\n", r.Cluster, r.Of)
 	default:
 		ui.Fprintf(w, "%s has taken over from %s: %s\n", r.Cluster, r.Of, countsText(r.Report.Moved))
-		ui.Fprintf(w, "fleet.yaml has it in the place of %s. Its kubeconfig: %s\n", r.Of, r.Kubeconfig)
+		ui.Fprintf(w, "In fleet.yaml it replaces %s. Its kubeconfig: %s\n", r.Of, r.Kubeconfig)
 	}
 	for _, next := range r.Next {
 		ui.Fprintf(w, "  %s\n", next)

@@ -13,10 +13,10 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
-// section is what a difference says of one file.
+// section is the part of a difference about one file.
 type section struct {
 	text string
-	// name of the file, from the top of the repo.
+	// name of the file, relative to the top of the repo.
 	name           string
 	isNew, isGone  bool
 	added, removed int
@@ -25,7 +25,7 @@ type section struct {
 // sections are the sections of a unified difference. Other text becomes a section with text alone.
 func sections(diff string) []section {
 	var out []section
-	old, fresh := 0, 0 // lines of the hunk that are still to come
+	old, fresh := 0, 0 // remaining lines of the hunk
 	lines := strings.SplitAfter(diff, "\n")
 	for i, line := range lines {
 		if line == "" {
@@ -70,7 +70,7 @@ func newSection(from, to string) section {
 	return s
 }
 
-// hunk reads how many lines a hunk has of the old and of the new file: @@ -1,2 +1,3 @@.
+// hunk reads from a hunk header how many lines the hunk has of the old file and of the new one: @@ -1,2 +1,3 @@.
 func hunk(line string) (old, fresh int) {
 	length := func(field string) int {
 		_, count, ok := strings.Cut(field, ",")
@@ -115,10 +115,10 @@ func sumUp(diff string) string {
 	return b.String()
 }
 
-// beginsSummary marks a line that stands for others: no line of a difference begins so.
+// beginsSummary begins a line that stands for several others. No line of a difference begins with it.
 const beginsSummary = "… "
 
-// lines says how many come, and how many go.
+// lines says how many lines are added, and how many are removed.
 func (s section) lines() string {
 	switch {
 	case s.isNew, s.removed == 0:
@@ -129,7 +129,7 @@ func (s section) lines() string {
 	return fmt.Sprintf("%s more and %s less", plain.Count(s.added, "line"), plain.Thousands(s.removed))
 }
 
-// newChart is a chart that comes whole.
+// newChart is a new chart of the repo.
 type newChart struct {
 	files, lines int
 	told         bool

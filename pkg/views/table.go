@@ -9,16 +9,18 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
-// table is how the items of a list are shown to a person: with -o name their names alone, with -o wide the columns that are wide as well.
+// table describes how the items of a list are shown to a person. With -o name it shows only their names, with -o wide
+// also the wide columns.
 type table[T any] struct {
 	// none is the message for an empty list.
 	none string
-	// name is what commands call an item by.
+	// name returns the name by which commands call an item.
 	name    func(item T) string
 	columns []column[T]
 }
 
-// column of a table. A wide column is shown only with -o wide, an optional column only if one of the items has a value in it.
+// column of a table. A wide column is shown only with -o wide. An optional column is shown only if one of the items has
+// a value for it.
 type column[T any] struct {
 	title          string
 	of             func(item T) string
@@ -57,7 +59,7 @@ func (t table[T]) print(w io.Writer, format ui.Format, all []T) error {
 	return out.Flush()
 }
 
-// printNames writes each name once, one a line: another command's arguments.
+// printNames writes each name once, one on a line, as arguments for another command.
 func (t table[T]) printNames(w io.Writer, all []T) error {
 	seen := map[string]bool{}
 	for _, item := range all {

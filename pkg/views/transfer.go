@@ -10,7 +10,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
-// Transfer is one cluster that another management cluster has taken over, or would.
+// Transfer is the output of `fleetctl cluster transfer`: a cluster that another management cluster has taken over, or
+// would.
 func Transfer(r *transfer.Result) View {
 	return view{r, func(p *Page) error { return transferView(p, r) }}
 }
@@ -36,17 +37,17 @@ func transferView(p *Page, r *transfer.Result) error {
 				ui.Fprintf(w, "It cannot take along: %s\n", left)
 			}
 		} else {
-			ui.Fprintf(w, "%s has taken cluster %s over from %s; what is left is the fleet repo's part.\n", r.To, r.Cluster, r.From)
+			ui.Fprintf(w, "%s has taken cluster %s over from %s. Still to do: change the fleet repo.\n", r.To, r.Cluster, r.From)
 		}
 	case "undone":
 		ui.Fprintf(w, "%s manages cluster %s again, as before.\n", r.From, r.Cluster)
 	case "nothing-to-do":
 		ui.Fprintf(w, "No transfer of cluster %s was under way.\n", r.Cluster)
 	case "handed-over":
-		ui.Fprintf(w, "%s manages cluster %s. The fleet repo does not say so yet where Flux reads it: nobody's Flux changes the cluster until "+
+		ui.Fprintf(w, "%s manages cluster %s. The branch that Flux follows does not say so yet: no Flux changes the cluster until "+
 			"it does.\n", r.To, r.Cluster)
 	default:
-		ui.Fprintf(w, "%s manages cluster %s, and %s knows it no more.\n", r.To, r.Cluster, r.From)
+		ui.Fprintf(w, "%s manages cluster %s, and %s no longer knows it.\n", r.To, r.Cluster, r.From)
 	}
 	for _, next := range r.Next {
 		ui.Fprintf(w, "  %s\n", next)
@@ -58,10 +59,10 @@ func drillView(w io.Writer, r *pivot.DrillResult) error {
 	s := r.Snapshot
 	ui.Fprintf(w, "Snapshot %s of %s, taken %s by %s: %s\n", s.ID, r.Cluster, s.Taken.Format(time.RFC3339), s.By, countsText(s.Counts))
 	if len(r.Restored) > 0 && r.Standby != "" {
-		ui.Fprintf(w, "Tried on the standby %s, with nobody to act on it, the same as in the snapshot, and taken away again: %s, in %s.\n",
+		ui.Fprintf(w, "Restored on the standby %s while no controller could act, found equal to the snapshot, and removed again: %s, in %s.\n",
 			r.Standby, countsText(r.Restored), plain.Count(r.Seconds, "second"))
 	} else if len(r.Restored) > 0 {
-		ui.Fprintf(w, "Restored on a host of its own, with nobody to act on it, and the same as in the snapshot: %s, in %s.\n",
+		ui.Fprintf(w, "Restored on a temporary host while no controller could act, and found equal to the snapshot: %s, in %s.\n",
 			countsText(r.Restored), plain.Count(r.Seconds, "second"))
 	}
 	for _, finding := range r.Findings {
@@ -74,7 +75,7 @@ func drillView(w io.Writer, r *pivot.DrillResult) error {
 	if r.Standby != "" {
 		what = "Taking over"
 	}
-	ui.Fprintf(w, "%s needs besides, and neither Git nor the snapshot holds:\n", what)
+	ui.Fprintf(w, "%s also needs the following, which neither Git nor the snapshot has:\n", what)
 	for _, needed := range r.Elsewhere {
 		ui.Fprintf(w, "  %s\n", needed)
 	}

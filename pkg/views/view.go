@@ -11,22 +11,22 @@ import (
 
 // View is how one result is shown.
 type View interface {
-	// Data is what a program gets, as JSON or YAML.
+	// Data returns the result for a program, as JSON or YAML.
 	Data() any
-	// Human writes it for a person.
+	// Human writes the result for a person.
 	Human(p *Page) error
 }
 
 // Page is what a person reads.
 type Page struct {
 	ui.Streams
-	// Format is ui.Human, or of a list also ui.Wide or ui.Name.
+	// Format is ui.Human, or for a list also ui.Wide or ui.Name.
 	Format ui.Format
-	// Verbose asks for all of what is summed up otherwise.
+	// Verbose asks for everything that is otherwise summed up.
 	Verbose bool
 }
 
-// Print shows a view to a person or to a program, as the format says.
+// Print shows a view to a person or to a program, depending on the format.
 func Print(s ui.Streams, format ui.Format, verbose bool, v View) error {
 	var data any
 	if format == ui.JSON || format == ui.YAML {

@@ -27,7 +27,7 @@ func subnetFull(at []Stage) Remedy {
 	}
 }
 
-// nameTaken is for what another one in the cloud is called already.
+// nameTaken is for a name that another resource in the cloud has already.
 func nameTaken(at []Stage) Remedy {
 	return Remedy{
 		ID: "cloud-name-taken", Title: "Another resource in the cloud has the name",
@@ -64,10 +64,10 @@ func nameTaken(at []Stage) Remedy {
 	}
 }
 
-// cloudRegion is for places that are not there for the account.
+// cloudRegion is for regions and zones that the account cannot use.
 func cloudRegion(at []Stage) Remedy {
 	return Remedy{
-		ID: "cloud-region", Title: "The region or zone is not there for the account",
+		ID: "cloud-region", Title: "The account cannot use the region or zone",
 		Means: "The name is misspelt, the account has not enabled the region, or the region does not have what the provider asks for.",
 		Do: "Correct the region and the zones in the cluster's values, or enable the region in the cloud's console. A region cannot be changed " +
 			"once the cluster has a network: then remove the cluster, and add it again.",

@@ -1,11 +1,11 @@
 package why
 
-// cloudRemedies are for what clouds answer to a provider.
+// cloudRemedies are for the answers of clouds to a provider.
 func cloudRemedies() []Remedy {
 	at := []Stage{StageProvider, StageCluster, StageControllers}
 	return []Remedy{
 		{
-			ID: "cloud-credentials", Title: "The cloud does not take the credentials",
+			ID: "cloud-credentials", Title: "The cloud rejects the credentials",
 			Means: "The credentials are wrong, have expired, or were revoked; or the provider has none.",
 			Do: "Put new credentials into the source that fleet.yaml names, and run `fleetctl init`, which gives them to the provider. " +
 				"`fleetctl doctor` tests them. If the cluster has its own identity, the credentials are in the Secret of that identity.",
@@ -53,7 +53,7 @@ func cloudRemedies() []Remedy {
 			},
 		},
 		{
-			ID: "cloud-throttled", Title: "The cloud answers fewer requests than it is sent",
+			ID: "cloud-throttled", Title: "The cloud limits the rate of requests",
 			Means: "All programs that use this account send too many requests together. No quota of resources is used up, and the fault passes.",
 			Do: "Wait: the provider tries again, less often each time. If the fault stays, find other programs that send requests in this " +
 				"account and region, or ask the cloud for a higher rate.",
@@ -155,7 +155,7 @@ func cloudRemedies() []Remedy {
 			},
 		},
 		{
-			ID: "cloud-capacity", Title: "The cloud has no such machine left there",
+			ID: "cloud-capacity", Title: "The zone has no machine of this type left",
 			Means: "The cloud has run out of machines of this type in this zone. Your account is not the cause, and the fault passes.",
 			Do:    "Wait, or use another zone or type: add a second pool with other values with `fleetctl pool add`, then remove the first pool.",
 			match: match{stages: at, texts: []string{
@@ -170,7 +170,7 @@ func cloudRemedies() []Remedy {
 			}},
 		},
 		{
-			ID: "machine-image", Title: "The image for the machines is not there",
+			ID: "machine-image", Title: "The image for the machines does not exist",
 			Means: "The provider finds no image for this Kubernetes version, region and operating system.",
 			Do: "Name an image in the cluster's values (the chart's README names the value), or build one with image-builder. On AWS, older " +
 				"public " +
@@ -210,7 +210,7 @@ func cloudRemedies() []Remedy {
 			},
 		},
 		{
-			ID: "key-pair", Title: "The cloud does not take the SSH key",
+			ID: "key-pair", Title: "The cloud rejects the SSH key",
 			Means: "The cluster's values name a key that the region does not have, or have a text that is no public key.",
 			Do: "Import the key there, or correct it in the cluster's values. Without a key in the values no machine needs one. Azure takes a " +
 				"public RSA key in one line.",

@@ -1,6 +1,6 @@
 package why
 
-// clusterRemedies are for what Cluster API, its providers' controllers and the nodes say.
+// clusterRemedies are for messages of Cluster API, its providers' controllers and the nodes.
 func clusterRemedies() []Remedy {
 	return []Remedy{
 		{
@@ -14,7 +14,7 @@ func clusterRemedies() []Remedy {
 			}},
 		},
 		{
-			ID: "image-pull", Title: "A controller's image cannot be had",
+			ID: "image-pull", Title: "A controller's image cannot be pulled",
 			Means: "The nodes reach no registry, or the registry does not have the image.",
 			Do:    "Without a network, install from a bundle: `fleetctl init --bundle DIR`. Behind a proxy, give the nodes the proxy.",
 			match: match{
@@ -84,7 +84,7 @@ func clusterRemedies() []Remedy {
 			},
 		},
 		{
-			ID: "version-refused", Title: "The Kubernetes version cannot be reached from where the cluster is",
+			ID: "version-refused", Title: "The cluster cannot go to this Kubernetes version in one step",
 			Means: "A minor version is skipped, or the machines are newer than the control plane.",
 			Do:    "`fleetctl cluster upgrade NAME` goes one minor version at a time, the control plane first.",
 			match: match{
@@ -149,7 +149,7 @@ func clusterRemedies() []Remedy {
 			}},
 		},
 		{
-			ID: "reference-missing", Title: "The Cluster names an object that is not there",
+			ID: "reference-missing", Title: "The Cluster names an object that does not exist",
 			Means: "Somebody has deleted the object by hand, or the chart or manifest is incomplete.",
 			Do: "`fleetctl validate` names references to missing objects. For a cluster from a chart, Flux makes the object again: `flux " +
 				"reconcile helmrelease NAME -n NAMESPACE --force`.",

@@ -5,7 +5,7 @@ func delivery() []Stage {
 	return []Stage{StageSource, StageKustomization, StageRelease, StageWorkloadFlux}
 }
 
-// fluxRemedies are for what keeps a commit from the management cluster, or from a workload cluster's Flux.
+// fluxRemedies are for faults that keep a commit from the management cluster, or from a workload cluster's Flux.
 func fluxRemedies() []Remedy {
 	return []Remedy{
 		{
@@ -29,7 +29,7 @@ func fluxRemedies() []Remedy {
 			},
 		},
 		{
-			ID: "git-host-key", Title: "The SSH server shows another key than the one that is known",
+			ID: "git-host-key", Title: "The SSH server shows an unknown host key",
 			Means: "The server's key has changed, or somebody intercepts the connection between Flux and the server.",
 			Do: "Ask the operator of the server for its fingerprint. If the fingerprint is right, run `fleetctl init`: it shows the key, and " +
 				"writes the key into Flux's Secret once you have confirmed it.",
@@ -67,7 +67,7 @@ func fluxRemedies() []Remedy {
 			},
 		},
 		{
-			ID: "git-branch", Title: "The branch or tag is not there",
+			ID: "git-branch", Title: "The branch or tag does not exist",
 			Means: "The source follows a branch, or tags, that the remote does not have.",
 			Do: "Push the branch (`git push -u origin BRANCH`), or set `spec.git.branch` in fleet.yaml. A channel of tags has no tag before " +
 				"its first `fleetctl promote`.",
@@ -167,7 +167,7 @@ func fluxRemedies() []Remedy {
 			ID: "immutable", Title: "Git asks for a change that cannot be made in place",
 			Means: "The field of an existing object cannot change. A template needs a new name for such a change, and a cluster has to be made " +
 				"again.",
-			Do: "`fleetctl diff` shows the change, and `fleetctl revert` takes it back. If you need the change, make a second cluster and " +
+			Do: "`fleetctl diff` shows the change, and `fleetctl revert` undoes it. If you need the change, make a second cluster and " +
 				"move the work there.",
 			match: match{stages: delivery(), texts: []string{`field is immutable`, `is immutable`, `Forbidden: cannot be modified`}},
 			examples: []example{{
@@ -177,7 +177,7 @@ func fluxRemedies() []Remedy {
 			}},
 		},
 		{
-			ID: "values-refused", Title: "The cluster's values are not what its chart takes",
+			ID: "values-refused", Title: "The chart rejects the cluster's values",
 			Means: "A value is missing, misspelt, or outside of what the chart's schema allows.",
 			Do:    "`fleetctl validate` names the file and the line.",
 			match: match{stages: []Stage{StageRelease}, texts: []string{
@@ -205,7 +205,7 @@ func fluxRemedies() []Remedy {
 			},
 		},
 		{
-			ID: "chart-not-found", Title: "The chart is not there",
+			ID: "chart-not-found", Title: "The chart does not exist",
 			Means: "The folder of the chart is not in the commit, or the registry has no such chart or version.",
 			Do:    "`fleetctl chart list` shows the charts of the repo; `fleetctl chart update` brings a copy back.",
 			match: match{

@@ -5,7 +5,7 @@ func vsphereRemedies() []Remedy {
 	at := []Stage{StageProvider, StageCluster}
 	return []Remedy{
 		{
-			ID: "vsphere-thumbprint", Title: "vCenter has another certificate than the cluster's thumbprint says",
+			ID: "vsphere-thumbprint", Title: "vCenter's certificate does not match the cluster's thumbprint",
 			Means: "The certificate was renewed, the thumbprint is mistyped, or another server answers under this name.",
 			Do: "Find out which: `openssl s_client -connect VCENTER:443 </dev/null | openssl x509 -noout -fingerprint -sha1`, and ask who runs " +
 				"the vCenter. If the certificate was renewed, put its fingerprint into `thumbprint` of the cluster's values; " +

@@ -7,13 +7,13 @@ import (
 	"sync"
 )
 
-// Remedy is what is known to mend a cause. The page docs/remedies.md has all of them.
+// Remedy describes a cause and what to do about it. The page docs/remedies.md has all remedies.
 type Remedy struct {
-	// ID is its place on that page, too.
+	// ID names the remedy. It is also the anchor on that page.
 	ID string `json:"id"`
 	// Title says what is wrong, in a few words.
 	Title string `json:"title"`
-	// Means explains it, and Do is what to do; both in Markdown.
+	// Means explains the cause, and Do says what to do. Both are Markdown.
 	Means string `json:"means"`
 	Do    string `json:"do"`
 
@@ -21,31 +21,31 @@ type Remedy struct {
 	examples []example
 }
 
-// match says which causes a remedy is for: all that is given has to fit.
+// match says which causes a remedy is for. All fields that are set have to fit.
 type match struct {
 	stages     []Stage
 	conditions []string
 	codes      []string
-	// texts are regular expressions, of which one has to fit the message or the last warnings.
+	// texts are regular expressions. One of them has to fit the message or the last warnings.
 	texts []string
 }
 
-// example is a trouble as a controller or a cloud puts it.
+// example is a trouble in the words of a controller or a cloud.
 type example struct {
 	stage           Stage
 	condition, code string
 	text            string
 }
 
-// Page is where the remedies are described for people.
+// Page is the page that describes the remedies for people.
 const Page = "docs/remedies.md"
 
-// Catalogue is all remedies that are known, the more special ones first.
+// Catalogue has all remedies. Special ones come before general ones.
 func Catalogue() []Remedy {
 	return slices.Concat(fluxRemedies(), vsphereRemedies(), cloudRemedies(), clusterRemedies())
 }
 
-// patterns are the compiled expressions of the catalogue, made when the first is asked for.
+// patterns are the compiled expressions of the catalogue. They are compiled at the first use.
 var patterns = sync.OnceValue(func() map[string]*regexp.Regexp {
 	all := map[string]*regexp.Regexp{}
 	for _, r := range Catalogue() {
@@ -56,7 +56,7 @@ var patterns = sync.OnceValue(func() map[string]*regexp.Regexp {
 	return all
 })
 
-// remedyFor is the first remedy of the catalogue that fits a trouble; nil where none does.
+// remedyFor returns the first remedy of the catalogue that fits a trouble; nil if none does.
 func remedyFor(l *Link, t Trouble, words []string) *Remedy {
 	all := Catalogue()
 	for i := range all {

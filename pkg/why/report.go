@@ -1,5 +1,5 @@
-// Package why looks at one workload cluster in depth: the way from a commit through Flux and Cluster API to its provider's own objects,
-// where that way is broken, and what is known to mend it.
+// Package why looks at one workload cluster in depth. It follows the commit through Flux and Cluster API to the
+// provider's own objects, finds the first broken object, and names the remedy if one is known.
 package why
 
 import (
@@ -8,10 +8,10 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// Stage is a part of the way from a commit to a cluster that runs.
+// Stage is a part of the chain from a commit to a running cluster.
 type Stage string
 
-// The stages, in the order of the way.
+// The stages, in the order of the chain.
 const (
 	StageCommit        Stage = "commit"
 	StageSource        Stage = "Flux source"
@@ -23,7 +23,7 @@ const (
 	StageWorkloadFlux  Stage = "workload Flux"
 )
 
-// State is how a link of the way is.
+// State is the state of a link.
 type State string
 
 // The states of a link.
@@ -35,22 +35,23 @@ const (
 	StateUnknown State = "unknown"
 )
 
-// Report says why a cluster is not as Git has it, or that it is.
+// Report says why a cluster differs from Git, or that it does not.
 type Report struct {
 	FormatVersion string    `json:"formatVersion"`
 	Time          time.Time `json:"time"`
 	// Cluster is NAMESPACE/NAME.
 	Cluster string `json:"cluster"`
 	Ready   bool   `json:"ready"`
-	// Causes are what everything else follows from, as far as can be told; the first cause is the first.
+	// Causes are the troubles that no other trouble explains, as far as this can be told. The first one is the first
+	// cause.
 	Causes []Cause `json:"causes"`
-	// Chain is the way from the commit to the cloud.
+	// Chain has the objects from the commit to the cloud.
 	Chain []Link `json:"chain"`
-	// Unknown are the parts of the way that could not be asked.
+	// Unknown are the parts of the chain that could not be read.
 	Unknown []string `json:"unknown"`
 }
 
-// Link is one object on the way.
+// Link is one object of the chain.
 type Link struct {
 	Stage    Stage     `json:"stage"`
 	Object   string    `json:"object"`
@@ -61,7 +62,7 @@ type Link struct {
 	kind string
 }
 
-// Trouble is what a condition says against an object.
+// Trouble is what a condition reports about an object.
 type Trouble struct {
 	Condition string     `json:"condition,omitempty"`
 	Reason    string     `json:"reason"`
@@ -71,16 +72,16 @@ type Trouble struct {
 	code string // the condition's own reason
 }
 
-// Cause is a trouble that nothing else on the way explains.
+// Cause is a trouble that no other trouble of the chain explains.
 type Cause struct {
 	Stage     Stage      `json:"stage"`
 	Object    string     `json:"object"`
 	Condition string     `json:"condition,omitempty"`
 	Reason    string     `json:"reason"`
 	Since     *time.Time `json:"since,omitempty"`
-	// Words are the last warnings about the object, as its controller, or the cloud behind it, put them.
+	// Words are the last warnings about the object, in the words of its controller or cloud.
 	Words []string `json:"words"`
-	// Remedy is what is known to mend it; nil where nothing is.
+	// Remedy is the known remedy; nil if there is none.
 	Remedy *Remedy `json:"remedy,omitempty"`
 }
 

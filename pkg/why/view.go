@@ -9,14 +9,15 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/status"
 )
 
-// View writes the report for a person: the first cause on top, with its remedy, then the way from the commit to the cloud.
+// View writes the report for a person: the first cause with its remedy, and then the chain from the commit to the
+// cloud.
 func View(w io.Writer, r *Report, style status.Style) error {
 	p := &page{style: style}
 	switch {
 	case r.Ready:
 		p.line(p.mark(StateOK) + " cluster " + text(r.Cluster) + " is as it should be")
 	case len(r.Causes) == 0:
-		p.line(p.mark(StateWrong) + " cluster " + text(r.Cluster) + ": nothing is seen to be wrong, and not all of it could be asked")
+		p.line(p.mark(StateWrong) + " cluster " + text(r.Cluster) + ": no fault was found, but not everything could be read")
 	default:
 		p.line(p.mark(StateWrong) + " cluster " + text(r.Cluster) + " is not as it should be")
 	}
@@ -33,10 +34,10 @@ func View(w io.Writer, r *Report, style status.Style) error {
 	return err
 }
 
-// text is what somebody else wrote, on one line.
+// text is text of somebody else, on one line.
 func text(s string) string { return plain.Unbroken(s) }
 
-// page is what is being written.
+// page collects the output.
 type page struct {
 	b     strings.Builder
 	style status.Style
@@ -86,7 +87,7 @@ func (p *page) cause(i int, c Cause) {
 	}
 }
 
-// chain writes one line for each link, and one for each further trouble of it.
+// chain writes one line for each link, and one for each further trouble of the link.
 func (p *page) chain(links []Link) {
 	var stages, objects int
 	for _, l := range links {
@@ -104,7 +105,7 @@ func (p *page) chain(links []Link) {
 		if len(l.Troubles) == 0 {
 			state := ""
 			if l.State == StateAbsent {
-				state = "  is not there"
+				state = "  does not exist"
 			}
 			p.line(head + state)
 		}
@@ -117,7 +118,7 @@ func (p *page) chain(links []Link) {
 	}
 }
 
-// widest is how far a column is padded.
+// widest bounds the padding of a column.
 const widest = 72
 
 func named(l Link) string {

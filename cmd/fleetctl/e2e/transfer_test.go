@@ -76,7 +76,7 @@ func TestTransfer(t *testing.T) {
 		h.killedAt(h.source, handover.PhaseCommitted, to)
 		h.fails(1, []string{"it can only go forward"}, "cluster", "transfer", "one", "--abort")
 		said := h.ok("cluster", "transfer", "one", "--push", "--yes")
-		if !strings.Contains(said.stdout, h.name+" knows it no more") {
+		if !strings.Contains(said.stdout, h.name+" no longer knows it") {
 			t.Errorf("it says %s", said.stdout)
 		}
 		h.sameMachines(t, one, h.targetClient)

@@ -69,7 +69,7 @@ func (b *bed) withoutJournal(t *testing.T, w *world, l lostJournal) {
 	lost.deleteJournal(ctx, t)
 	o := w.execute(ctx, t, b.program, l.verb, machine, &run{})
 	switch {
-	case l.target && o.code != 0 && strings.Contains(o.output, "its journal does not tell any more"):
+	case l.target && o.code != 0 && strings.Contains(o.output, "its journal does not say so any more"):
 		b.hold(t, b.judge(w).meanwhile(ctx, t), story+", then "+l.verb+" that refused", o)
 	case l.verb == handOver && o.code != 0:
 		t.Errorf("%s, then again: exit %d:\n%s", story, o.code, o.output)

@@ -122,7 +122,7 @@ func (v *validator) channel(at string, c Channel, f *Fleet) {
 		v.errorf(RuleValue, branch, "", "%.80q is not a possible name of a branch", c.Branch)
 	}
 	if c.Tag != "" && !isTagPattern(c.Tag) {
-		v.errorf(RuleValue, tag, "write v*, or another beginning with a * in the place of the version", "%.80q is not a pattern of tags", c.Tag)
+		v.errorf(RuleValue, tag, "write v*, or another prefix, with a * for the version", "%.80q is not a pattern of tags", c.Tag)
 	}
 }
 

@@ -165,7 +165,7 @@ func TestValidateWithoutFile(t *testing.T) {
 	want := `apiVersion: required field is missing
 kind: required field is missing
 metadata.name: required field is missing
-spec.managementClusters[0].providers[1]: provider "infrastructure x" is there already`
+spec.managementClusters[0].providers[1]: provider "infrastructure x" exists already`
 	if diff := cmp.Diff(want, findings.Error()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}

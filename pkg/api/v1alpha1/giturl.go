@@ -85,7 +85,7 @@ func cutSCP(s string) (user, host, path string, ok bool) {
 func checkHTTPS(u *url.URL) (*url.URL, error) {
 	if u.User != nil {
 		return nil, diag.Errorf(
-			"take the part before the @ out, revoke it if it was a token that has been committed, and give the token with --git-token-file or "+
+			"remove the part before the @, revoke it if it was a token that has been committed, and give the token with --git-token-file or "+
 				"FLEETCTL_GIT_TOKEN_FILE",
 			"URL has credentials, which do not belong in Git")
 	}

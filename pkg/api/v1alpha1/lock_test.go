@@ -83,22 +83,22 @@ func TestDecodeLockErrors(t *testing.T) {
 		},
 		"image twice": {
 			head + "images:\n- {name: a:1, digest: \"sha256:" + digestA + "\"}\n- {name: a:1, digest: \"sha256:" + digestA + "\"}\n",
-			"fleet.lock:5:3: images[1]: image \"a:1\" is there already, in line 4 (`fleetctl lock` writes it again)",
+			"fleet.lock:5:3: images[1]: image \"a:1\" exists already, in line 4 (`fleetctl lock` writes it again)",
 		},
 		"feature twice": {
 			head + "features:\n- {name: a, chart: \"oci://r/a\", version: 1.0.0, sha256: " + digestA + "}\n" +
 				"- {name: a, chart: \"oci://r/a\", version: 1.1.0, sha256: " + digestB + "}\n",
-			"fleet.lock:5:3: features[1]: feature \"a\" is there already, in line 4 (`fleetctl lock` writes it again)",
+			"fleet.lock:5:3: features[1]: feature \"a\" exists already, in line 4 (`fleetctl lock` writes it again)",
 		},
 		"component twice": {
 			head + "components:\n- {type: core, name: cluster-api, version: v1.14.2, sha256: " + digestA + "}\n" +
 				"- {type: core, name: cluster-api, version: v1.14.2, sha256: " + digestB + "}\n",
-			"fleet.lock:5:3: components[1]: component \"core provider cluster-api v1.14.2\" is there already, in line 4 " +
+			"fleet.lock:5:3: components[1]: component \"core provider cluster-api v1.14.2\" exists already, in line 4 " +
 				"(`fleetctl lock` writes it again)",
 		},
 		"twice": {
 			head + "charts:\n- {name: a, sha256: " + digestA + "}\n- {name: a, sha256: " + digestB + "}\n",
-			"fleet.lock:5:3: charts[1]: chart \"a\" is there already, in line 4 (`fleetctl lock` writes it again)",
+			"fleet.lock:5:3: charts[1]: chart \"a\" exists already, in line 4 (`fleetctl lock` writes it again)",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -191,7 +191,7 @@ func uniqueOr[T any](v *validator, hint string, items []T, path func(i int) stri
 	for i, item := range items {
 		k := key(item)
 		if j, seen := first[k]; seen && k != "" {
-			v.errorf(RuleDuplicate, path(i), hint, "%s %.80q is there already%s", what, k, v.inLine(path(j)))
+			v.errorf(RuleDuplicate, path(i), hint, "%s %.80q exists already%s", what, k, v.inLine(path(j)))
 			continue
 		}
 		first[k] = i

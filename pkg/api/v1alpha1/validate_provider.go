@@ -69,7 +69,7 @@ func (v *validator) releaseURL(at, address string) {
 	case err != nil || u.Scheme == "" || u.Hostname() == "":
 		v.errorf(RuleValue, at, "use https://host/path", "not a URL")
 	case u.User != nil:
-		v.errorf(RuleValue, at, "take the part before the @ out", "URL has credentials, which do not belong in Git")
+		v.errorf(RuleValue, at, "remove the part before the @", "URL has credentials, which do not belong in Git")
 	case u.Scheme == "https" || u.Scheme == "http" && sameorigin.IsLoopback(u.Hostname()):
 	default:
 		v.errorf(RuleValue, at, "use https://", "scheme %q is not supported: what is installed must come over https", u.Scheme)

@@ -42,7 +42,7 @@ func Decode(content []byte) (map[string]any, error) {
 	err := decoder.Decode(&document)
 	if err == nil {
 		if _, more := decoder.Token(); !errors.Is(more, io.EOF) {
-			err = errors.New("there is more behind its end")
+			err = errors.New("it has more text after its end")
 		}
 	}
 	if err != nil {
@@ -89,7 +89,7 @@ func errorOf(err error) error {
 	return &Error{Said: short(err.Error())}
 }
 
-// deepestCause is the first cause that has none itself, of those that lie deepest in the schema.
+// deepestCause returns the first cause without further causes, among the causes at the deepest place of the schema.
 func deepestCause(e *jsonschema.ValidationError) *jsonschema.ValidationError {
 	if len(e.Causes) == 0 {
 		return e
@@ -103,7 +103,7 @@ func deepestCause(e *jsonschema.ValidationError) *jsonschema.ValidationError {
 	return found
 }
 
-// short is text in which the schema and what it refers to have no address.
+// short removes the addresses of the schema and of what it refers to from a text.
 func short(text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(text, address+"#", "#"), strings.TrimSuffix(address, File), "")
 }

@@ -33,7 +33,8 @@ type Schema struct {
 	compiled  *jsonschema.Schema // nil where another process judges
 	elsewhere func(values []byte) (*Refusal, error)
 	mu        sync.Mutex
-	// taken are digests of valid values, because the same values of a cluster are checked twice: in the file, and as Helm merges them.
+	// taken are digests of valid values. The same values of a cluster are checked twice: in the file, and as Helm
+	// merges them.
 	taken map[[sha256.Size]byte]bool
 }
 
@@ -129,10 +130,10 @@ func refused(schema *jsonschema.Schema, values []byte) (*Refusal, error) {
 // Refusal says why a schema refuses a value. It is the library's error in a form that another process can send.
 type Refusal struct {
 	Location []string
-	// Unknown are fields that the schema does not have, Missing are required fields.
+	// Unknown are fields that the schema does not have. Missing are required fields.
 	Unknown, Missing []string
-	// Choice says that the schema wants one of several things. Each of the causes says why the value is not one of them. Not says that it
-	// is what must not be.
+	// Choice says that the schema wants one of several things. Each cause says why the value is not one of them. Not
+	// says what the value must not be.
 	Choice, Not bool
 	// Said is the library's message, if there are no causes.
 	Said   string

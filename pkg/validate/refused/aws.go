@@ -24,7 +24,7 @@ func awsTags(p part) {
 	tags := p.in("additionalTags")
 	if len(tags.fields) > limit {
 		p.refuse("additionalTags", fmt.Sprintf("there are %d tags, and AWS takes %d", len(tags.fields), limit),
-			"take away those that nobody looks for")
+			"remove those that nobody looks for")
 	}
 	for _, key := range slices.Sorted(maps.Keys(tags.fields)) {
 		value := tags.word(key)
@@ -98,7 +98,7 @@ func awsVolumes(p part) {
 func awsSelectors(p part, field string) {
 	for _, one := range p.each(field) {
 		if one.has("id") && one.has("filters") {
-			one.refuse("filters", "it names the same thing by id and by filters", "take away one of the two")
+			one.refuse("filters", "it names the same thing by id and by filters", "remove one of the two")
 		}
 	}
 }
@@ -131,20 +131,20 @@ func awsUserData(p part) {
 		case p.isTemplate():
 			init.refuse(field, "a template cannot have it: the provider sets it on each machine", "take it away")
 		case init.has("insecureSkipSecretsManager"):
-			init.refuse(field, "there is no secret where insecureSkipSecretsManager is true", "take away one of the two")
+			init.refuse(field, "there is no secret where insecureSkipSecretsManager is true", "remove one of the two")
 		}
 	}
 	if !p.isTemplate() && init.has("secretPrefix") != init.has("secretCount") {
-		init.refuse("", "secretPrefix and secretCount go together", "take away the one that is there: the provider sets both")
+		init.refuse("", "secretPrefix and secretCount go together", "remove the existing one: the provider sets both")
 	}
 	if init.has("insecureSkipSecretsManager") && init.has("secureSecretsBackend") {
-		init.refuse("secureSecretsBackend", "no backend is used where insecureSkipSecretsManager is true", "take away one of the two")
+		init.refuse("secureSecretsBackend", "no backend is used where insecureSkipSecretsManager is true", "remove one of the two")
 	}
 	if !p.given("ignition") {
 		return
 	}
 	if slices.ContainsFunc([]string{"secretPrefix", "secretCount", "secureSecretsBackend", "insecureSkipSecretsManager"}, init.has) {
-		p.refuse("cloudInit", "a machine with ignition has no cloudInit", "take away one of the two")
+		p.refuse("cloudInit", "a machine with ignition has no cloudInit", "remove one of the two")
 	}
 	ignition := p.in("ignition")
 	if version := ignition.word("version"); version == "2.3" || version == "3.0" {
@@ -239,7 +239,7 @@ func awsCluster(p part) {
 
 func awsBastion(p part) {
 	if p.has("disableIngressRules") && p.has("allowedCIDRBlocks") {
-		p.refuse("allowedCIDRBlocks", "nobody is let in where disableIngressRules is true", "take away one of the two")
+		p.refuse("allowedCIDRBlocks", "nobody is let in where disableIngressRules is true", "remove one of the two")
 		return
 	}
 	p.networks("allowedCIDRBlocks")

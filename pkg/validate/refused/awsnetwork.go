@@ -53,7 +53,7 @@ func awsVPC(vpc part) (ranges []netip.Prefix) {
 	pool := vpc.in("ipamPool")
 	if vpc.given("ipamPool") {
 		if vpc.has("cidrBlock") {
-			vpc.refuse("cidrBlock", "a pool of addresses (ipamPool) gives the VPC its range", "take away one of the two")
+			vpc.refuse("cidrBlock", "a pool of addresses (ipamPool) gives the VPC its range", "remove one of the two")
 		}
 		if !pool.has("id") && !pool.has("name") {
 			pool.refuse("", "a pool is named by id or name", "add id or name")

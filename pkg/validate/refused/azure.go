@@ -42,7 +42,7 @@ func azureNetwork(cluster, p part) {
 	for _, peering := range vnet.each("peerings") {
 		key := peering.word("resourceGroup") + "/" + peering.word("remoteVnetName")
 		if peerings[key] {
-			peering.refuse("remoteVnetName", "there is another peering with this network", "take away one of the two")
+			peering.refuse("remoteVnetName", "there is another peering with this network", "remove one of the two")
 		}
 		peerings[key] = true
 	}
@@ -87,7 +87,7 @@ func azureSubnets(cluster, p, vnet part) {
 	}
 	for _, role := range needed {
 		if !roles[role] {
-			p.refuse("subnets", "a network that is there already needs a subnet with the role "+role,
+			p.refuse("subnets", "an existing network needs a subnet with the role "+role,
 				"add it, or one with the role cluster for both")
 		}
 	}
@@ -211,7 +211,7 @@ func azureVM(p part) {
 			"write /subscriptions/…/resourceGroups/…/providers/Microsoft.Compute/capacityReservationGroups/NAME")
 	}
 	if p.has("disableExtensionOperations") && p.has("vmExtensions") {
-		p.refuse("vmExtensions", "disableExtensionOperations is true", "take away one of the two")
+		p.refuse("vmExtensions", "disableExtensionOperations is true", "remove one of the two")
 	}
 	boot := p.in("diagnostics").in("boot")
 	switch kind, managed := boot.word("storageAccountType"), boot.in("userManaged").has("storageAccountURI"); {
@@ -250,7 +250,7 @@ func azureOSDisk(p part, there bool) {
 	azureDisk(p)
 	local := p.in("diffDiskSettings")
 	if p.given("diffDiskSettings") && disk.given("diskEncryptionSet") {
-		disk.refuse("diskEncryptionSet", "a disk that ends with its machine (diffDiskSettings) has none", "take away one of the two")
+		disk.refuse("diskEncryptionSet", "a disk that ends with its machine (diffDiskSettings) has none", "remove one of the two")
 	}
 	if local.has("placement") && local.word("option") != "Local" {
 		local.refuse("placement", "it is for the option Local", "set option to Local")

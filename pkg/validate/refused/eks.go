@@ -22,7 +22,7 @@ func eksControlPlane(p part) {
 	for _, switched := range []struct{ field, addon string }{{"kubeProxy", "kube-proxy"}, {"vpcCni", "vpc-cni"}} {
 		named := slices.ContainsFunc(p.each("addons"), func(addon part) bool { return addon.word("name") == switched.addon })
 		if part := p.in(switched.field); part.has("disable") && named {
-			part.refuse("disable", "the addon "+switched.addon+" brings it back", "take the addon out of addons, or disable away")
+			part.refuse("disable", "the addon "+switched.addon+" brings it back", "remove the addon from addons, or remove disable")
 		}
 	}
 }
@@ -169,7 +169,7 @@ func eksPool(p part) {
 		}
 	}
 	if access := p.in("remoteAccess"); access.has("public") && access.has("sourceSecurityGroups") {
-		access.refuse("sourceSecurityGroups", "everybody is let in where public is true", "take away one of the two")
+		access.refuse("sourceSecurityGroups", "everybody is let in where public is true", "remove one of the two")
 	}
 	if template := p.in("awsLaunchTemplate"); p.given("awsLaunchTemplate") {
 		p.together("instanceType", "awsLaunchTemplate")
@@ -193,7 +193,7 @@ func awsMachinePool(p part) {
 	awsSelectors(p, "subnets")
 	awsSelectors(template, "additionalSecurityGroups")
 	if template.given("spotMarketOptions") && p.given("mixedInstancesPolicy") {
-		template.refuse("spotMarketOptions", "it cannot be set together with mixedInstancesPolicy", "take away one of the two")
+		template.refuse("spotMarketOptions", "it cannot be set together with mixedInstancesPolicy", "remove one of the two")
 	}
 	refresh := p.in("refreshPreferences")
 	most, hasMost := refresh.number("maxHealthyPercentage")

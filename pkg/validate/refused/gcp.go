@@ -46,7 +46,7 @@ func gcpKey(p part, field string) {
 	case kind == "Supplied" && (!supplied || managed):
 		key.refuse("keyType", "a key of this type has suppliedKey alone", "write suppliedKey, and take managedKey away")
 	case kind == "Supplied" && key.in("suppliedKey").has("rawKey") && key.in("suppliedKey").has("rsaEncryptedKey"):
-		key.in("suppliedKey").refuse("rawKey", "it cannot be set together with rsaEncryptedKey", "take away one of the two")
+		key.in("suppliedKey").refuse("rawKey", "it cannot be set together with rsaEncryptedKey", "remove one of the two")
 	}
 }
 
@@ -95,7 +95,7 @@ func gkePool(p part) {
 	if enabled, is := scaling.fields["enableAutoscaling"].(bool); is && !enabled {
 		for _, field := range []string{"minCount", "maxCount", "locationPolicy"} {
 			if scaling.given(field) {
-				scaling.refuse(field, "nothing scales where enableAutoscaling is false", "take away one of the two")
+				scaling.refuse(field, "nothing scales where enableAutoscaling is false", "remove one of the two")
 			}
 		}
 	}

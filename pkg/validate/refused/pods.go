@@ -38,7 +38,7 @@ func (p part) once(what string, seen *[]string, after int) {
 
 func container(c part, volumes []string) {
 	if image, ok := c.known("image"); ok && strings.ContainsAny(image, " \t\n") {
-		c.refuse("image", fmt.Sprintf("%.80q is no image: it has a space", image), "take the space out")
+		c.refuse("image", fmt.Sprintf("%.80q is no image: it has a space", image), "remove the space")
 	}
 	for _, list := range []string{"volumeMounts", "volumeDevices"} {
 		var paths []string

@@ -174,7 +174,7 @@ func (p part) refuse(field, summary, hint string) {
 // together reports that a field says something although another one does.
 func (p part) together(field, other string) {
 	if p.given(field) && p.given(other) {
-		p.refuse(field, "it cannot be set together with "+other, "take away one of the two")
+		p.refuse(field, "it cannot be set together with "+other, "remove one of the two")
 	}
 }
 

@@ -36,7 +36,7 @@ func rosaControlPlane(p part) {
 		p.refuse("externalAuthProviders", "they are not enabled", "set enableExternalAuthProviders to true, or take it away")
 	}
 	if sources := p.in("clusterRegistryConfig").in("registrySources"); sources.has("allowedRegistries") && sources.has("blockedRegistries") {
-		sources.refuse("blockedRegistries", "it cannot be set together with allowedRegistries", "take away one of the two")
+		sources.refuse("blockedRegistries", "it cannot be set together with allowedRegistries", "remove one of the two")
 	}
 	for _, field := range []string{"machineCIDR", "podCIDR", "serviceCIDR"} {
 		p.in("network").network(field)
@@ -51,12 +51,12 @@ func rosaRolesOf(p part) {
 	if p.given("rosaRoleConfigRef") {
 		for _, field := range append([]string{"trustPolicyExternalID"}, rosaRoles...) {
 			if p.has(field) {
-				p.refuse(field, "the roles are those of rosaRoleConfigRef", "take away one of the two")
+				p.refuse(field, "the roles are those of rosaRoleConfigRef", "remove one of the two")
 			}
 		}
 		for _, field := range rosaRefs {
 			if refs.has(field) {
-				refs.refuse(field, "the roles are those of rosaRoleConfigRef", "take away one of the two")
+				refs.refuse(field, "the roles are those of rosaRoleConfigRef", "remove one of the two")
 			}
 		}
 		return
@@ -81,7 +81,7 @@ func rosaNetworkOf(p part) {
 	for _, field := range []string{"subnets", "availabilityZones"} {
 		switch made := p.given("rosaNetworkRef"); {
 		case made && p.given(field):
-			p.refuse(field, "the network is that of rosaNetworkRef", "take away one of the two")
+			p.refuse(field, "the network is that of rosaNetworkRef", "remove one of the two")
 		case !made && !p.given(field):
 			p.refuse("", "a cluster needs "+field, "add "+field+", or rosaNetworkRef with the name of a ROSANetwork")
 			return

@@ -74,7 +74,7 @@ func vsphereFailureDomain(p part) {
 		}
 	}
 	if topology.has("networks") && topology.has("networkConfigurations") {
-		topology.refuse("networks", "it cannot be set together with networkConfigurations", "take away one of the two")
+		topology.refuse("networks", "it cannot be set together with networkConfigurations", "remove one of the two")
 	}
 	for _, network := range topology.each("networkConfigurations") {
 		if !network.has("networkName") {

@@ -1,5 +1,5 @@
-// Package charts compares and merges the files of one chart: as the team has it, as fleetctl brought it, and as this fleetctl has it. It
-// knows files, and neither a repository nor its history.
+// Package charts compares and merges the files of three versions of one chart: the team's, the one that fleetctl wrote,
+// and this fleetctl's. It knows files, and neither a repository nor its history.
 package charts
 
 import (
@@ -16,23 +16,24 @@ type State string
 
 // The states of a chart.
 const (
-	// Current has all that is new; its team may have changed it.
+	// Current means that the chart has everything new. Its team may have changed it.
 	Current State = "current"
-	// Behind lacks something that is new.
+	// Behind means that this fleetctl has something new for the chart.
 	Behind State = "behind"
-	// Ahead was brought by a newer fleetctl than this one.
+	// Ahead means that a newer fleetctl than this one wrote the chart.
 	Ahead State = "ahead"
-	// Own is the team's own chart: fleetctl has no chart of that name, or fleet.lock has no record of it.
+	// Own means that the chart belongs to the team: fleetctl has no chart of that name, or fleet.lock has no record of
+	// it.
 	Own State = "own"
 )
 
 // Chart is a chart of the fleet repo.
 type Chart struct {
 	Name string `json:"name"`
-	// Fleetctl is the version of fleetctl that brought it.
+	// Fleetctl is the version of fleetctl that wrote the chart.
 	Fleetctl string `json:"fleetctl,omitempty"`
 	State    State  `json:"state"`
-	// Changed says that the team has changed it since.
+	// Changed says that the team has changed the chart since.
 	Changed bool `json:"changed"`
 }
 
@@ -43,7 +44,7 @@ func Compare(name string, have []manifest.File, locked *v1alpha1.LockedChart, br
 	switch mine := version.Get().Version; {
 	case brought == nil:
 	case locked == nil:
-		// Its origin is not known, and does not matter.
+		// It does not matter where this chart comes from, and nothing says it.
 		if scaffold.Digest(have) == scaffold.Digest(brought) {
 			c.Fleetctl, c.State = mine, Current
 		}

@@ -10,10 +10,10 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
-// Prefer says whose lines count where the team and fleetctl have changed the same ones.
+// Prefer says whose lines to take if the team and fleetctl have changed the same lines.
 type Prefer string
 
-// Whose lines count. PreferNobody makes it an error.
+// The choices of Prefer. With PreferNobody such lines are an error.
 const (
 	PreferNobody   Prefer = ""
 	PreferTeam     Prefer = "team"
@@ -52,7 +52,7 @@ func conflictsIn(file string, base, team, fleetctl []byte) diag.Findings {
 	}
 	var all diag.Findings
 	for _, c := range manifest.Conflicts(base, team, fleetctl) {
-		finding.Line, finding.Summary = c.Line, "the team has changed lines that fleetctl takes out"
+		finding.Line, finding.Summary = c.Line, "the team has changed lines that fleetctl removes"
 		if first, _, _ := strings.Cut(strings.TrimSpace(c.B), "\n"); first != "" {
 			finding.Summary = fmt.Sprintf("the team and fleetctl have changed the same lines; fleetctl has: %.80s", first)
 		}
@@ -64,11 +64,11 @@ func conflictsIn(file string, base, team, fleetctl []byte) diag.Findings {
 	finding.Hint = "--prefer team keeps it as it is, --prefer fleetctl takes the new one; --dry-run shows the result"
 	switch {
 	case team == nil:
-		finding.Summary = "the team has taken it out, and fleetctl has changed it"
+		finding.Summary = "the team has removed it, and fleetctl has changed it"
 	case fleetctl == nil:
-		finding.Summary = "the team has changed it, and fleetctl has taken it out"
+		finding.Summary = "the team has changed it, and fleetctl has removed it"
 	default:
-		finding.Summary = "it differs from fleetctl's chart, and nothing tells which of the differences are the team's"
+		finding.Summary = "it differs from fleetctl's chart, and nothing says which differences are the team's"
 	}
 	return diag.Findings{finding}
 }
