@@ -199,7 +199,7 @@ func (s *ImageSource) entry(
 	now = s.locked(image, found, locked)
 	if e, other := errors.AsType[*v1alpha1.ImageDigestError](s.verify(image, found, locked)); other {
 		return s.locked(image, found, nil), []string{fmt.Sprintf(
-			"The digest of image %s is another one than was locked, %s in the place of %s: find out why before you commit it.",
+			"The digest of image %s differs from the locked one: %s instead of %s: find out why before you commit it.",
 			image.Name, e.Digest, e.Locked)}
 	}
 	if locked != nil && check {

@@ -222,7 +222,7 @@ func TestBootstrapOfARepoThatHadOne(t *testing.T) {
 			for command, run := range map[string]func() error{
 				"bootstrap": func() error { return b.fromSnapshot(t.Context()) },
 				"init":      func() error { return standing.Refuse(t.Context(), b.session) },
-				"a dry run": func() error { return refused(t.Context(), b.session) },
+				"a dry run": func() error { return whatInitRefuses(t.Context(), b.session) },
 				"doctor":    func() error { return checkOf(t, b.session, checkup.Fleet) },
 			} {
 				err := run()

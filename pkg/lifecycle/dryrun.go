@@ -59,7 +59,7 @@ func DryRun(ctx context.Context, deps management.Deps, opts session.Options, dir
 	if err := standing.MustStand(ctx, s); err != nil {
 		return nil, err
 	}
-	versions, manifests, err := read(ctx, s)
+	versions, manifests, err := readAndAsk(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -94,10 +94,10 @@ func DryRun(ctx context.Context, deps management.Deps, opts session.Options, dir
 	return plan, nil
 }
 
-// read reads what Init would apply, and meanwhile asks whether Init would refuse: each may wait for a network that does not answer.
-func read(ctx context.Context, s *session.Session) (versions *resolve.Versions, manifests *resolve.Manifests, err error) {
+// readAndAsk reads what Init would apply, and meanwhile asks whether Init would refuse: each may wait for a network that does not answer.
+func readAndAsk(ctx context.Context, s *session.Session) (versions *resolve.Versions, manifests *resolve.Manifests, err error) {
 	no := make(chan error, 1)
-	go func() { no <- refused(ctx, s) }()
+	go func() { no <- whatInitRefuses(ctx, s) }()
 	if versions, err = resolve.Choose(ctx, s, func(string) {}); err == nil {
 		manifests, err = resolve.Read(ctx, s, versions)
 	}
@@ -107,8 +107,8 @@ func read(ctx context.Context, s *session.Session) (versions *resolve.Versions, 
 	return versions, manifests, err
 }
 
-// refused is what Init refuses before it changes anything, its preflight checks aside, which are doctor's.
-func refused(ctx context.Context, s *session.Session) error {
+// whatInitRefuses is what Init refuses before it changes anything, its preflight checks aside, which are doctor's.
+func whatInitRefuses(ctx context.Context, s *session.Session) error {
 	if err := standing.Refuse(ctx, s); err != nil {
 		return err
 	}

@@ -95,7 +95,7 @@ func belongs(stat func(string) (fs.FileInfo, error), open func(fs.FileInfo) bool
 				"%s belongs to %s, and not to you: nothing in it is trusted", name, atomicfile.UserName(uid))
 		case ok && made.shared: // as on a file system that keeps no modes
 		default:
-			return diag.Errorf("`chmod go-rwx` it, if you know who has written what is there; or point "+string(kind)+" at another folder",
+			return diag.Errorf("`chmod go-rwx` it, if you know who has written its content; or point "+string(kind)+" at another folder",
 				"every user of this machine may write to %s: nothing in it is trusted", name)
 		}
 	}

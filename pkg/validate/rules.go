@@ -120,7 +120,7 @@ func rules() []rule {
 			ID: RuleForeign, Severity: diag.SeverityWarning, Summary: "Everything that Flux applies comes from this repo, and is checked.",
 			check: func(r *run, _ *judged) diag.Findings { return r.checkSubmodules() },
 		},
-		{ID: RuleMissingChart, Severity: diag.SeverityError, Summary: "The chart of every HelmRelease is there."},
+		{ID: RuleMissingChart, Severity: diag.SeverityError, Summary: "The chart of every HelmRelease exists."},
 		{
 			ID: RuleChartName, Severity: diag.SeverityError,
 			Summary: "The HelmChart that clusters share has the name of their environment and flavour.",

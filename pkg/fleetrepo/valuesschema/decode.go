@@ -25,7 +25,7 @@ const address = "chart:///" + File
 
 // Error says what is wrong with the schema of a chart's values, and where.
 type Error struct {
-	// Path leads to the place in the schema; Line is set where the schema cannot be read so far.
+	// Path leads to the place in the schema. Line is set if the schema cannot be read beyond it.
 	Path []string
 	Line int
 	Said string
@@ -34,7 +34,7 @@ type Error struct {
 // Error says what is wrong, without the place.
 func (e *Error) Error() string { return e.Said }
 
-// Decode reads the schema of a chart's values. A schema is an object, or true, which is as none, or false, which takes no values.
+// Decode reads the schema of a chart's values. A schema is an object, true, which accepts everything, or false, which accepts nothing.
 // Errors are of the type Error.
 func Decode(content []byte) (map[string]any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(content))
@@ -53,7 +53,7 @@ func Decode(content []byte) (map[string]any, error) {
 			at = int64(len(content))
 		}
 		before := content[:min(at, int64(len(content)))]
-		return nil, &Error{Line: 1 + bytes.Count(before, []byte("\n")), Said: "it is no JSON: " + err.Error()}
+		return nil, &Error{Line: 1 + bytes.Count(before, []byte("\n")), Said: "it is not JSON: " + err.Error()}
 	}
 	switch schema := document.(type) {
 	case map[string]any:
@@ -67,7 +67,7 @@ func Decode(content []byte) (map[string]any, error) {
 	return nil, &Error{Line: 1, Said: "a schema is an object, or true or false"}
 }
 
-// errorOf says what the library has against a schema, in words of the chart.
+// errorOf describes the library's error about a schema in the words of the chart.
 func errorOf(err error) error {
 	if invalid, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
 		if failed, ok := errors.AsType[*jsonschema.ValidationError](invalid.Err); ok {
@@ -80,7 +80,7 @@ func errorOf(err error) error {
 	}
 	if load, ok := errors.AsType[*jsonschema.LoadURLError](err); ok {
 		return &Error{
-			Said: fmt.Sprintf("it refers to %s, and nothing but the schema itself is read: copy that into its $defs", short(load.URL)),
+			Said: fmt.Sprintf("it refers to %s, but only the schema itself is read: copy the referred schema into its $defs", short(load.URL)),
 		}
 	}
 	if lost, ok := errors.AsType[*jsonschema.JSONPointerNotFoundError](err); ok {
