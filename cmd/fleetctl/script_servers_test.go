@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -276,6 +277,19 @@ func pushImages(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// emptyCluster is what an API server answers about a cluster of no fleet: the kinds that fleetctl looks at there, and no object but the
+// namespace by which it tells clusters apart.
+var emptyCluster = map[string]string{
+	"/api":  `{"kind": "APIVersions", "versions": ["v1"]}`,
+	"/apis": `{"kind": "APIGroupList", "apiVersion": "v1", "groups": []}`,
+	"/api/v1": `{"kind": "APIResourceList", "groupVersion": "v1", "resources": [
+		{"name": "namespaces", "namespaced": false, "kind": "Namespace", "verbs": ["get", "list"]},
+		{"name": "configmaps", "namespaced": true, "kind": "ConfigMap", "verbs": ["get", "list"]},
+		{"name": "secrets", "namespaced": true, "kind": "Secret", "verbs": ["get", "list"]}]}`,
+	"/api/v1/namespaces/kube-system": `{"kind": "Namespace", "apiVersion": "v1", "metadata":
+		{"name": "kube-system", "uid": "5a1f0f3e-1b7d-4b43-9a53-6f2f2c1f7e11"}}`,
+}
+
 // apiServer answers what fleetctl asks an existing cluster before it installs anything, and no more: api-server CONTEXT ADMINISTRATOR.
 // ADMINISTRATOR is true or false. It writes a kubeconfig with that context to the file kubeconfig.
 func apiServer(ts *testscript.TestScript, neg bool, args []string) {
@@ -289,6 +303,9 @@ func apiServer(ts *testscript.TestScript, neg bool, args []string) {
 			_ = json.NewEncoder(w).Encode(authorization.SelfSubjectAccessReview{
 				Status: authorization.SubjectAccessReviewStatus{Allowed: args[1] == "true"},
 			})
+		case emptyCluster[r.URL.Path] != "":
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, emptyCluster[r.URL.Path])
 		default:
 			http.NotFound(w, r)
 		}

@@ -44,20 +44,20 @@ func TestAddChartOverwritesNothing(t *testing.T) {
 	}{
 		{"nothing", func(string) error { return nil }, ""},
 		{"an empty folder", func(dir string) error { return os.MkdirAll(filepath.Join(dir, "templates"), 0o700) }, ""},
-		{"values without Chart.yaml", writes("values.yaml", "by: hand\n"), "charts/own/values.yaml is there already"},
-		{"a file that the chart has not", writes("templates/notes.txt", "by hand"), "charts/own/templates/notes.txt is there already"},
-		{"an empty file", writes(".gitkeep", ""), "charts/own/.gitkeep is there already"},
+		{"values without Chart.yaml", writes("values.yaml", "by: hand\n"), "charts/own/values.yaml exists already"},
+		{"a file that the chart has not", writes("templates/notes.txt", "by hand"), "charts/own/templates/notes.txt exists already"},
+		{"an empty file", writes(".gitkeep", ""), "charts/own/.gitkeep exists already"},
 		{"another chart", writes("Chart.yaml", "name: own\n"), "there is a chart own already, and it is another one"},
 		{"a link", func(dir string) error {
 			return firstOf(os.MkdirAll(dir, 0o700), func() error { return os.Symlink("../../fleet.yaml", filepath.Join(dir, "values.yaml")) })
-		}, "charts/own/values.yaml is there already"},
+		}, "charts/own/values.yaml exists already"},
 		{
 			"a folder in the place of a file", func(dir string) error { return os.MkdirAll(filepath.Join(dir, "values.yaml"), 0o700) },
-			"charts/own/values.yaml is there already",
+			"charts/own/values.yaml exists already",
 		},
 		{"a file in the place of the folder", func(dir string) error {
 			return firstOf(os.MkdirAll(filepath.Dir(dir), 0o700), func() error { return os.WriteFile(dir, []byte("x"), 0o600) })
-		}, "charts/own is there already"},
+		}, "charts/own exists already"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := emptyFleet(t)

@@ -59,8 +59,15 @@ func DryRun(ctx context.Context, deps management.Deps, opts session.Options, dir
 	if err := standing.MustStand(ctx, s); err != nil {
 		return nil, err
 	}
-	versions, manifests, err := readAndAsk(ctx, s)
+	versions, err := resolve.Choose(ctx, s, func(string) {})
 	if err != nil {
+		return nil, err
+	}
+	manifests, err := resolve.Read(ctx, s, versions)
+	if err != nil {
+		return nil, err
+	}
+	if err := whatInitRefuses(ctx, s); err != nil {
 		return nil, err
 	}
 	endpoint := &repoaccess.Endpoint{URL: s.Fleet.Spec.Git.URL, Display: s.Fleet.Spec.Git.URL}
@@ -92,19 +99,6 @@ func DryRun(ctx context.Context, deps management.Deps, opts session.Options, dir
 		plan.Steps = append(plan.Steps, PlanStep{Name: step.Name, Needs: append([]string{}, step.Needs...)})
 	}
 	return plan, nil
-}
-
-// readAndAsk reads what Init would apply, and meanwhile asks whether Init would refuse: each may wait for a network that does not answer.
-func readAndAsk(ctx context.Context, s *session.Session) (versions *resolve.Versions, manifests *resolve.Manifests, err error) {
-	no := make(chan error, 1)
-	go func() { no <- whatInitRefuses(ctx, s) }()
-	if versions, err = resolve.Choose(ctx, s, func(string) {}); err == nil {
-		manifests, err = resolve.Read(ctx, s, versions)
-	}
-	if refusal := <-no; refusal != nil {
-		return nil, nil, refusal
-	}
-	return versions, manifests, err
 }
 
 // whatInitRefuses is what Init refuses before it changes anything, its preflight checks aside, which are doctor's.

@@ -207,7 +207,7 @@ func TestFluxKeepsItsOwnToken(t *testing.T) {
 			"a workload cluster would read", push, "", false, false, true, preflight.StatusFail,
 			"workload cluster north would hold the token that pushes", push, "",
 		},
-		{"as is agreed", push, "", true, false, true, preflight.StatusWarn, "as spec.git.sharePushToken agrees", push, push},
+		{"as is agreed", push, "", true, false, true, preflight.StatusWarn, "spec.git.sharePushToken agrees to that", push, push},
 		{"no longer agreed", push, "", false, false, true, preflight.StatusFail, "hold a token that init was given for pushing", push, push},
 		{
 			"no longer agreed, and none that reads it", push, "", false, false, false, preflight.StatusFail,
