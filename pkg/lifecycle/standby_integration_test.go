@@ -104,7 +104,7 @@ func TestStandbyHasNoWork(t *testing.T) {
 	e.MakeCluster(ctx, t)
 	o, before := e.asStandby(t), e.Namespaces(t)
 	_, err := Init(ctx, e.Deps, o)
-	if err == nil || !strings.Contains(err.Error(), "spare manages clusters, team-a/alpha for one") ||
+	if err == nil || !strings.Contains(err.Error(), "spare manages clusters, such as team-a/alpha") ||
 		!strings.Contains(diag.Hint(err), "another host") {
 		t.Errorf("init: %v, hint %q", err, diag.Hint(err))
 	}
