@@ -100,7 +100,7 @@ func (a *Account) openREST(ctx context.Context, client *vim25.Client) (api *rest
 }
 
 // Find asks the vCenter. What it does not say is a problem, and no error.
-func (a *Account) Find(ctx context.Context, _ string, clusters []string) cloud.Found {
+func (a *Account) Find(ctx context.Context, fleet string, clusters []string) cloud.Found {
 	found := cloud.Found{Regions: []string{a.server}}
 	problem := func(what string, err error) {
 		found.Problems = append(found.Problems, cloud.Problem{Region: a.server, Text: fmt.Sprintf("%s: %v", what, short(err)), Hint: a.hint(err)})
@@ -111,7 +111,7 @@ func (a *Account) Find(ctx context.Context, _ string, clusters []string) cloud.F
 		return found
 	}
 	defer logout()
-	c := &collector{server: a.server, client: client, known: names(clusters), refs: map[[2]string]types.ManagedObjectReference{}}
+	c := &collector{server: a.server, fleet: fleet, client: client, known: names(clusters), refs: map[[2]string]types.ManagedObjectReference{}}
 	for _, look := range []struct {
 		what string
 		list func(context.Context) error

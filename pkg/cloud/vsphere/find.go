@@ -1,6 +1,7 @@
 package vsphere
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -49,6 +50,7 @@ var ending = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}$`)
 // collector gathers what one vCenter has.
 type collector struct {
 	server string
+	fleet  string // the identity of the fleet that asks
 	client *vim25.Client
 	known  []string
 
@@ -269,9 +271,20 @@ func (c *collector) modules(ctx context.Context, api *rest.Client) error {
 	return nil
 }
 
-// ownerOf is the cluster that all of these machines go with; what only some of them are of, others use.
+// ownerOf is the cluster of these machines. If they are of several clusters, it is one of the fleet, and the others use what it owns. The
+// order in which the vCenter lists the machines makes no difference.
 func (c *collector) ownerOf(members []types.ManagedObjectReference) (cloud.Resource, bool) {
 	var r cloud.Resource
+	members = slices.SortedFunc(slices.Values(members), func(a, b types.ManagedObjectReference) int {
+		one, two := c.owners[a], c.owners[b]
+		if (one.Fleet == c.fleet) != (two.Fleet == c.fleet) {
+			if one.Fleet == c.fleet {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(one.Cluster, two.Cluster), cmp.Compare(one.Fleet, two.Fleet), cmp.Compare(a.Value, b.Value))
+	})
 	for _, m := range members {
 		owner, ok := c.owners[m]
 		switch {
