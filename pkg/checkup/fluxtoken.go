@@ -89,7 +89,7 @@ func clusterList(names []string) string {
 	return "workload clusters " + plain.Names(names, 3)
 }
 
-// unasked tells whether err means that the Git server gave no answer about the repository: it is away, has a problem of its own, or takes no
+// unasked tells whether err means that the Git server gave no answer about the repository: it cannot be reached, has a problem, or takes no
 // more requests for now.
 func unasked(err error) bool {
 	return errors.Is(err, gitrepo.ErrNetwork) || errors.Is(err, gitrepo.ErrUnavailable) || errors.Is(err, gitrepo.ErrTooManyRequests)

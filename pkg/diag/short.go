@@ -2,13 +2,13 @@ package diag
 
 import "github.com/fleetctl/fleetctl/pkg/plain"
 
-// Short is err with a text of at most most bytes, and an ellipsis where it is cut. A server may answer with a whole page, and the error
-// quotes it. errors.Is and errors.As still find what err is.
-func Short(err error, most int) error {
-	if err == nil || len(err.Error()) <= most {
+// Short is err with a text of no more than limit bytes, and an ellipsis where it is cut. A server may answer with a whole page, and the
+// error quotes it. errors.Is and errors.As still find what err is.
+func Short(err error, limit int) error {
+	if err == nil || len(err.Error()) <= limit {
 		return err
 	}
-	return &shortError{err, most}
+	return &shortError{err, limit}
 }
 
 type shortError struct {

@@ -114,7 +114,7 @@ func Install(
 		}
 	}
 	for {
-		source, err := v.Source.WithVariables(leases.values, leases.kept...) //nolint:contextcheck // it reads nothing yet
+		source, err := v.Source.WithVariables(leases.values, leases.kept...)
 		if err != nil {
 			return nil, err
 		}

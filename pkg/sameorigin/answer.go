@@ -54,8 +54,8 @@ func page(title string) string {
 }
 
 // pageHint is what to do about a PageError.
-const pageHint = "this is no answer to a program: look in a browser whether the server, or a proxy before it, wants a login; and check the " +
-	"address and the proxy settings (HTTPS_PROXY, NO_PROXY)"
+const pageHint = "this is no answer to a program: look in a browser whether the server, or a proxy before it, wants a login; and check " +
+	"the address and the proxy settings (HTTPS_PROXY, NO_PROXY)"
 
 // screened returns an answer that may be quoted. Errors quote answers, and land in logs of CI. So an answer that is an error does not
 // repeat the credential of the request: servers do so that show what they were asked. A page for people that is an error becomes its
@@ -195,8 +195,8 @@ func spellings(value string) []string {
 	var escaped, bare bytes.Buffer
 	encoder := json.NewEncoder(&bare)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(value) // a text is always written
-	_ = json.NewEncoder(&escaped).Encode(value)
+	_ = encoder.Encode(value)                   //nolint:errchkjson // a text is always written
+	_ = json.NewEncoder(&escaped).Encode(value) //nolint:errchkjson // the same
 	all := []string{value, url.QueryEscape(value), url.PathEscape(value), html.EscapeString(value)}
 	for _, quoted := range []string{bare.String(), escaped.String()} {
 		all = append(all, strings.Trim(quoted, "\"\n"))

@@ -82,7 +82,7 @@ func TestRefusalsDoNotRepeatCredentials(t *testing.T) {
 				if err != nil || resp.StatusCode != status || !strings.Contains(text, "***") || int(resp.ContentLength) != len(text) {
 					t.Errorf("%s, %s, %d: %q, %v", way, name, resp.StatusCode, text, err)
 				}
-				for _, said := range strings.Split(echo, "\n") {
+				for said := range strings.SplitSeq(echo, "\n") {
 					if strings.Contains(text, strings.Trim(said, `"`)) && (name == "basic" || !strings.Contains(said, encoded)) {
 						t.Errorf("%s, %s, %d: %q is in it", way, name, status, said)
 					}

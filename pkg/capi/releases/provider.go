@@ -197,8 +197,8 @@ func unknownProvider(p Provider, known []Provider) error {
 	return diag.Wrap("find "+p.String(), ErrUnknownProvider, hint)
 }
 
-// makerOf is the provider among known whose clusters are called flavour, as charts are: aws makes those of aws-eks. The docker provider also
-// makes clusters in memory.
+// makerOf is the provider among known whose clusters are called flavour, as charts are: aws makes those of aws-eks. The docker provider
+// also makes clusters in memory.
 func makerOf(flavour string, known []string) string {
 	if flavour == "in-memory" && slices.Contains(known, config.DockerProviderName) {
 		return config.DockerProviderName
