@@ -34,6 +34,7 @@ var checks = map[string]check{
 	"replace":         func(_ *bounds, a []reflect.Value) error { return replacement(a[2], a[1], countOf(a[0], a[2])) },
 	"wrapWith":        func(_ *bounds, a []reflect.Value) error { return replacement(a[2], a[1], length(a[2])) },
 	"wrap":            func(b *bounds, a []reflect.Value) error { return b.reads(a[1]) },
+	"join":            joined,
 	"printf":          printed,
 	"deepEqual":       walked,
 	"toToml":          walked,
@@ -86,7 +87,7 @@ var families = []struct {
 	},
 	{[]string{
 		"toYaml", "mustToYaml", "toYamlPretty", "toJson", "mustToJson", "toPrettyJson", "mustToPrettyJson", "toRawJson", "mustToRawJson",
-		"deepCopy", "mustDeepCopy", "toString", "toStrings", "quote", "squote", "cat", "print", "println", "join", "html", "js", "urlquery",
+		"deepCopy", "mustDeepCopy", "toString", "toStrings", "quote", "squote", "cat", "print", "println", "html", "js", "urlquery",
 	}, walked},
 }
 
@@ -237,6 +238,14 @@ func countOf(old, text reflect.Value) float64 {
 
 func indents(_ *bounds, a []reflect.Value) error {
 	return product(abs(number(a[0])), float64(1+strings.Count(a[1].String(), "\n")))
+}
+
+// joined is for a list whose items get a separator between each other.
+func joined(b *bounds, a []reflect.Value) error {
+	if err := b.walk(a...); err != nil {
+		return err
+	}
+	return product(items(a[1]), length(a[0]))
 }
 
 // reads counts the cost of looking through texts.

@@ -55,6 +55,7 @@ func TestTemplatesKeepToBounds(t *testing.T) {
 		"randAlphaNum":        {`{{ randAlphaNum 1000000000 }}`, "randAlphaNum"},
 		"randBytes":           {`{{ randBytes 1000000000 }}`, "randBytes"},
 		"replace":             {`{{ $x := repeat 1000000 "x" }}{{ replace "x" $x $x }}`, "replace"},
+		"join":                {`{{ $x := repeat 1000000 "x" }}{{ join $x (until 100000) | len }}`, "join"},
 		"regexReplaceAll":     {`{{ $x := repeat 1000000 "x" }}{{ regexReplaceAll "x" $x $x }}`, "regexReplaceAll"},
 		"regex in a loop":     {`{{ $x := repeat 8000000 "x" }}{{ range 100000 }}{{ regexMatch "y" $x }}{{ end }}`, "regexMatch"},
 		"wrapWith":            {`{{ $x := repeat 1000000 "x" }}{{ wrapWith 1 $x $x }}`, "wrapWith"},
