@@ -18,7 +18,7 @@ import (
 func begun(w http.ResponseWriter) {
 	w.Header().Set("Content-Length", "1000000")
 	_, _ = io.WriteString(w, "x")
-	w.(http.Flusher).Flush() //nolint:forcetypeassert // httptest's writer is one
+	w.(http.Flusher).Flush()
 }
 
 // silences are ways in which a server that was reached keeps its client waiting. Each lasts until the client has gone.
@@ -37,7 +37,7 @@ var silences = map[string]http.HandlerFunc{
 				return
 			case <-tick.C:
 				_, _ = io.WriteString(w, "x")
-				w.(http.Flusher).Flush() //nolint:forcetypeassert // the same
+				w.(http.Flusher).Flush()
 			}
 		}
 	},
@@ -101,7 +101,7 @@ func TestSlowReaders(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		for range 100 {
 			_, _ = io.WriteString(w, strings.Repeat("x", 40))
-			w.(http.Flusher).Flush() //nolint:forcetypeassert // httptest's writer is one
+			w.(http.Flusher).Flush()
 		}
 	}))
 	t.Cleanup(server.Close)
