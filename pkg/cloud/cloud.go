@@ -16,6 +16,9 @@ const (
 	CostNone    Cost = "none"
 )
 
+// MaxSaid bounds how much of an error is repeated that a cloud answers with, in bytes.
+const MaxSaid = 2 << 10
+
 // Resource is one thing that a cloud holds.
 type Resource struct {
 	Region string `json:"region"`

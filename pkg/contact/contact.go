@@ -1,5 +1,5 @@
-// Package contact limits the time until a command knows that a server cannot be reached. The time for later data is not limited, because
-// downloads may be slow.
+// Package contact limits the time until a command knows that a server cannot be reached. A download may take as long as it needs, because
+// networks may be slow, while it goes on: a server that stops in the middle is given up.
 package contact
 
 import (
@@ -48,17 +48,18 @@ func (e *Error) Error() string { return fmt.Sprintf("%s cannot be reached: %v", 
 func (e *Error) Unwrap() error { return e.Err }
 
 // Transport returns next with first contact bounded and tried twice; nil is Go's own transport, with the proxy of the environment. Where
-// no contact is made the error matches Error.
+// no contact is made the error matches Error. Where a server that was reached does not answer, or does not go on with its answer, it matches
+// SilentError.
 func Transport(next http.RoundTripper) http.RoundTripper {
 	if next == nil {
 		next = http.DefaultTransport
 	}
-	return &transport{next: next, limit: Limit, pause: pause}
+	return &transport{next: next, limit: Limit, pause: pause, silence: Silence}
 }
 
 type transport struct {
-	next         http.RoundTripper
-	limit, pause time.Duration
+	next                  http.RoundTripper
+	limit, pause, silence time.Duration
 }
 
 // RoundTrip is part of http.RoundTripper.
@@ -110,21 +111,24 @@ func (t *transport) try(req *http.Request, limit time.Duration) (_ *http.Respons
 	ctx, cancel := context.WithCancelCause(req.Context())
 	timer := time.AfterFunc(limit, func() { cancel(errLimit(limit)) })
 	var made atomic.Bool
+	silent := &SilentError{req.URL.Host, t.silence}
+	answer := &beginning{silent: silent, stop: cancel}
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
 		if timer.Stop() {
 			made.Store(true)
 		}
-	}}
+	}, WroteRequest: answer.sent}
 	resp, err := t.next.RoundTrip(req.WithContext(httptrace.WithClientTrace(ctx, trace)))
 	timer.Stop()
+	answer.end()
 	if err != nil {
-		if cause := context.Cause(ctx); errors.Is(cause, ErrLimit) {
+		if cause := context.Cause(ctx); errors.Is(cause, ErrLimit) || errors.Is(cause, silent) {
 			err = cause
 		}
 		cancel(nil)
 		return nil, made.Load(), err
 	}
-	resp.Body = &body{resp.Body, cancel}
+	resp.Body = &body{steady(resp.Body, silent, cancel), cancel}
 	return resp, true, nil
 }
 

@@ -7,7 +7,12 @@ import (
 
 // Hasty is Transport with another limit, and without a pause.
 func Hasty(next http.RoundTripper, limit time.Duration) http.RoundTripper {
-	return &transport{next: next, limit: limit}
+	return &transport{next: next, limit: limit, silence: Silence}
+}
+
+// Restless is Transport with another limit for what comes after the contact.
+func Restless(next http.RoundTripper, silence time.Duration) http.RoundTripper {
+	return &transport{next: next, limit: Limit, pause: pause, silence: silence}
 }
 
 // Impatient are Servers whose question has another limit.

@@ -2,7 +2,8 @@
 // reach terminals, the logs of CI and comments on pull requests: places where a few characters move the cursor, hide what follows,
 // turn text around, run a command of the runner or load a picture.
 //
-// What is not shown as it is, is shown as Go writes it in a string: \x1b, \u202e. Nothing is left out.
+// What is not shown as it is, is shown as Go writes it in a string: \x1b, \u202e. Nothing is left out, but for the end of a name or message
+// that has more than MaxText bytes.
 package plain
 
 import (
@@ -106,9 +107,19 @@ func Lines(s string) string {
 	return b.String()
 }
 
-// Unbroken is s with its line ends and tabs escaped, and with nothing else changed: for names and messages that are put into a line, or
+// MaxText bounds a name or a message within a line for a person, in bytes. A condition of an object in a cluster may have a megabyte, and so
+// may the version that an API server says it has. What programs read (JSON, YAML) has all of it.
+const MaxText = 16 << 10
+
+// Unbroken is s with its line ends and tabs escaped, and without what is beyond MaxText: for names and messages that are put into a line, or
 // into a column, of text on its way to a Guard.
 func Unbroken(s string) string {
+	if len(s) > MaxText {
+		painted := strings.Contains(s, mark())
+		if s = Clip(s, MaxText); painted {
+			s += Reset.String() // its own may have been cut off
+		}
+	}
 	if !strings.ContainsFunc(s, breaks) {
 		return s
 	}

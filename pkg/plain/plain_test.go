@@ -199,3 +199,21 @@ func TestMarkdown(t *testing.T) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
+
+// A text of any size takes a bounded part of a line, and leaves no colour behind.
+func TestUnbrokenIsBounded(t *testing.T) {
+	for name, text := range map[string]string{
+		"long": strings.Repeat("x", 10<<20), "line ends": strings.Repeat("\n", 10<<20), "of wide characters": strings.Repeat("é\u2028", 1<<20),
+	} {
+		s := Unbroken(text)
+		if len(s) > 7*MaxText || !utf8.ValidString(s) || !strings.HasSuffix(s, "…") {
+			t.Errorf("%s: %d bytes", name, len(s))
+		}
+	}
+	if s := Unbroken(Dim.String() + strings.Repeat("x", MaxText) + Reset.String()); !strings.HasSuffix(s, "…"+Reset.String()) {
+		t.Errorf("the colour stays: %q", s[len(s)-40:])
+	}
+	if s := strings.Repeat("x", MaxText); Unbroken(s) != s {
+		t.Error("a text at the bound is cut")
+	}
+}

@@ -153,6 +153,10 @@ func hide(text string, secrets []string) string {
 	return text
 }
 
+// Without is text without credentials, however it writes them. It is for answers that a client takes apart before its error is written, and
+// for credentials in the body of a request, of which the guards know nothing.
+func Without(text string, credentials ...string) string { return hide(text, written(credentials)) }
+
 // carriers are the headers of requests that carry credentials.
 var carriers = []string{
 	"Authorization", "Proxy-Authorization", "Private-Token", "Job-Token", "X-Vault-Token", "X-Amz-Security-Token", "Cookie",
@@ -178,16 +182,20 @@ func secretsOf(req *http.Request) []string {
 	for _, name := range fields {
 		values = append(values, formOf(req)[name]...)
 	}
-	var secrets []string
-	for _, value := range values {
-		for _, written := range spellings(value) {
-			if len(written) >= leastSecret && !slices.Contains(secrets, written) {
-				secrets = append(secrets, written)
+	return written(values)
+}
+
+// written are all spellings of credentials that are long enough to be looked for, the longest first.
+func written(credentials []string) (all []string) {
+	for _, credential := range credentials {
+		for _, spelling := range spellings(credential) {
+			if len(spelling) >= leastSecret && !slices.Contains(all, spelling) {
+				all = append(all, spelling)
 			}
 		}
 	}
-	slices.SortStableFunc(secrets, func(a, b string) int { return len(b) - len(a) }) // one may be a part of another one
-	return secrets
+	slices.SortStableFunc(all, func(a, b string) int { return len(b) - len(a) }) // one may be a part of another one
+	return all
 }
 
 // spellings are value as it stands in plain text, in an address, in HTML and in JSON.

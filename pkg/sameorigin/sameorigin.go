@@ -116,6 +116,12 @@ func Download(next http.RoundTripper) http.RoundTripper {
 	}}
 }
 
+// Screen is for a client that takes no redirect, and whose requests go to servers that its own library chooses: an answer that is an error
+// does not repeat the credential of the request, as with Bind.
+func Screen(next http.RoundTripper) http.RoundTripper {
+	return &guard{next: next, allow: func(req *http.Request) (*http.Request, error) { return req, nil }}
+}
+
 // way goes back from a request over the redirects that led to it: to the first one, and whether any on the way was for another server.
 func way(req *http.Request) (first *http.Request, left bool) {
 	var hops []*http.Request

@@ -59,6 +59,7 @@ const (
 	RuleClusterFile    = "missing-cluster-file"
 	RuleEnvironment    = "unknown-environment"
 	RuleFolder         = "unknown-folder"
+	RuleSameName       = "same-name"
 	RuleNotApplied     = "not-applied"
 	RuleNothing        = "nothing-applied"
 	RuleChannel        = "channel"
@@ -175,6 +176,10 @@ func rules() []rule {
 		{ID: RuleClusterFile, Severity: diag.SeverityError, Summary: "Every folder of a cluster has a cluster.yaml that declares it."},
 		{ID: RuleEnvironment, Severity: diag.SeverityError, Summary: "Every cluster is in an environment of fleet.yaml."},
 		{ID: RuleFolder, Severity: diag.SeverityWarning, Summary: "Every folder is one of the layout."},
+		{
+			ID: RuleSameName, Severity: diag.SeverityError,
+			Summary: "No two names in a folder are the same on macOS or Windows.",
+		},
 		{
 			ID: RuleNotApplied, Severity: diag.SeverityError,
 			Summary: "Every environment with clusters, and every file of the layout, is applied by Flux.",

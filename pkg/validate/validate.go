@@ -137,6 +137,7 @@ func runTask(ctx context.Context, q request) (*Result, error) {
 	secrets := checkSecrets(r.tree)
 	findings = append(findings, secrets...)
 	findings = append(findings, checkKustomizations(r.tree)...)
+	findings = append(findings, checkNames(r.tree)...)
 	if r.fleet != nil {
 		more, err := r.checkFleet(ctx, out, secrets)
 		if err != nil {

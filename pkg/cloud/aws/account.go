@@ -23,6 +23,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/cloud"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
 // CredentialsVariable is the provider's variable that has the credentials: a profile as AWS's own tools keep it, in base64.
@@ -66,7 +67,7 @@ func New(encoded, endpoint string, regions []string) (*Account, error) {
 	}
 	// AWS redirects nobody to another server. The SDK's own client takes a redirect, with signature, token and body: also from https to http.
 	a.client = &http.Client{
-		Transport:     awshttp.NewBuildableClient().GetTransport(),
+		Transport:     sameorigin.Screen(awshttp.NewBuildableClient().GetTransport()),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	if endpoint != "" {

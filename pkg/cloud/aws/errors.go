@@ -8,10 +8,21 @@ import (
 	"strings"
 
 	"github.com/aws/smithy-go"
+
+	"github.com/fleetctl/fleetctl/pkg/cloud"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
-// short is what AWS says, without the address and the id of the request.
+// short is what AWS says, without the address and the id of the request, and no longer than an error may be.
 func short(err error) error {
+	err = said(err)
+	if text := err.Error(); len(text) > cloud.MaxSaid {
+		return errors.New(plain.Clip(text, cloud.MaxSaid))
+	}
+	return err
+}
+
+func said(err error) error {
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		return fmt.Errorf("%s: %s", api.ErrorCode(), api.ErrorMessage())
 	}

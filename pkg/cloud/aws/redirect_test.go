@@ -1,13 +1,18 @@
 package aws
 
 import (
+	"encoding/base64"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
+
+	"github.com/fleetctl/fleetctl/pkg/cloud"
 )
 
 // Credentials stay at the server that was asked, wherever it sends us.
@@ -36,5 +41,34 @@ func TestRedirects(t *testing.T) {
 				t.Error("the other server was asked")
 			}
 		})
+	}
+}
+
+// What AWS, or who stands in for it, says is repeated in brief, and without the credential of the request.
+func TestHostileAnswers(t *testing.T) {
+	const token = "canary-of-a-session-token"
+	profile := base64.StdEncoding.EncodeToString(
+		[]byte("[default]\naws_access_key_id = AKIA\naws_secret_access_key = s\naws_session_token = " + token + "\n"))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+		fmt.Fprintf(w, "<Response><Errors><Error><Code>AccessDenied</Code><Message>%s %s</Message></Error></Errors></Response>",
+			r.Header.Get("X-Amz-Security-Token"), strings.Repeat("long ", 1<<16))
+	}))
+	t.Cleanup(server.Close)
+	account, err := New(profile, server.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := account.Find(t.Context(), "id", nil)
+	if len(found.Problems) == 0 {
+		t.Fatal("no problem is reported")
+	}
+	for _, problem := range found.Problems {
+		if strings.Contains(problem.Text, token) || len(problem.Text) > 2*cloud.MaxSaid {
+			t.Errorf("%d bytes: %.300q", len(problem.Text), problem.Text)
+		}
+	}
+	if !strings.Contains(found.Problems[0].Text, "AccessDenied: ***") {
+		t.Errorf("problem: %.300q", found.Problems[0].Text)
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/cloud"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
 // The variables that open a vCenter. The provider reads user and password, too; clusterctl's templates for vSphere have all four.
@@ -33,6 +34,8 @@ type Account struct {
 	server string // HOST or HOST:PORT
 	url    *url.URL
 	user   *url.Userinfo
+	// password is what no error may repeat: a vCenter could quote the request in its answer.
+	password string
 	// thumbprint of its certificate; "" where this machine trusts the authority that has signed it.
 	thumbprint string
 	// refs are what Find has seen, by kind and id.
@@ -49,7 +52,9 @@ func New(server, user, password, thumbprint string) (*Account, error) {
 		return nil, diag.Errorf("export "+ServerVariable+"=vcenter.example.com",
 			"%q is no address of a vCenter: it is HOST or HOST:PORT, without https:// and a path", server)
 	}
-	return &Account{server: server, url: u, user: url.UserPassword(user, password), thumbprint: strings.ToUpper(thumbprint)}, nil
+	return &Account{
+		server: server, url: u, user: url.UserPassword(user, password), password: password, thumbprint: strings.ToUpper(thumbprint),
+	}, nil
 }
 
 // Key tells accounts apart: a user has to see all of a vCenter, so that one is enough.
@@ -67,6 +72,7 @@ func (a *Account) open(ctx context.Context, most time.Duration) (*vim25.Client, 
 	transport.Timeout = most
 	transport.SetThumbprint(a.url.Host, a.thumbprint)
 	transport.UserAgent = "fleetctl"
+	a.guard(transport)
 	client, err := vim25.NewClient(ctx, transport)
 	if err != nil {
 		return nil, nil, err
@@ -82,9 +88,16 @@ func (a *Account) open(ctx context.Context, most time.Duration) (*vim25.Client, 
 	}, nil
 }
 
+// guard keeps the requests of a client, the password in them, at the vCenter: Go's client would send the body of a login wherever an
+// answer redirects it to. Every client that govmomi derives from another one has to be guarded again.
+func (a *Account) guard(client *soap.Client) {
+	client.Transport = sameorigin.Bind(client.DefaultTransport(), a.url)
+}
+
 // openREST logs in to the API that has modules of clusters. ok is false where the vCenter has no such API.
 func (a *Account) openREST(ctx context.Context, client *vim25.Client) (api *rest.Client, closed func(), ok bool, err error) {
 	api = rest.NewClient(client)
+	a.guard(api.Client)
 	err = api.Login(ctx, a.user)
 	switch {
 	case isAbsent(err):
@@ -103,7 +116,8 @@ func (a *Account) openREST(ctx context.Context, client *vim25.Client) (api *rest
 func (a *Account) Find(ctx context.Context, fleet string, clusters []string) cloud.Found {
 	found := cloud.Found{Regions: []string{a.server}}
 	problem := func(what string, err error) {
-		found.Problems = append(found.Problems, cloud.Problem{Region: a.server, Text: fmt.Sprintf("%s: %v", what, short(err)), Hint: a.hint(err)})
+		text := fmt.Sprintf("%s: %v", what, a.short(err))
+		found.Problems = append(found.Problems, cloud.Problem{Region: a.server, Text: text, Hint: a.hint(err)})
 	}
 	client, logout, err := a.open(ctx, answerTimeout)
 	if err != nil {
@@ -111,7 +125,10 @@ func (a *Account) Find(ctx context.Context, fleet string, clusters []string) clo
 		return found
 	}
 	defer logout()
-	c := &collector{server: a.server, fleet: fleet, client: client, known: names(clusters), refs: map[[2]string]types.ManagedObjectReference{}}
+	c := &collector{
+		server: a.server, fleet: fleet, client: client, known: names(clusters), guard: a.guard,
+		refs: map[[2]string]types.ManagedObjectReference{},
+	}
 	for _, look := range []struct {
 		what string
 		list func(context.Context) error

@@ -37,7 +37,7 @@ func (a *Account) Delete(ctx context.Context, resource cloud.Resource) error {
 	defer cancel()
 	client, logout, err := a.open(ctx, goneTimeout)
 	if err != nil {
-		return short(err)
+		return a.short(err)
 	}
 	defer logout()
 	switch resource.Kind {
@@ -51,7 +51,7 @@ func (a *Account) Delete(ctx context.Context, resource cloud.Resource) error {
 	if err == nil || isGone(err) {
 		return nil
 	}
-	return short(err)
+	return a.short(err)
 }
 
 func (a *Account) deleteModule(ctx context.Context, client *vim25.Client, id string) error {
@@ -88,7 +88,7 @@ func deleteMachine(ctx context.Context, client *vim25.Client, ref types.ManagedO
 		}
 	}
 	if err := detach(ctx, vm); err != nil {
-		return fmt.Errorf("take off it the disks that are not its own: %w", short(err))
+		return fmt.Errorf("take off it the disks that are not its own: %w", said(err))
 	}
 	return done(ctx)(vm.Destroy(ctx))
 }

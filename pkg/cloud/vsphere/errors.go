@@ -14,10 +14,24 @@ import (
 	"github.com/vmware/govmomi/vapi/rest"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/fleetctl/fleetctl/pkg/cloud"
+	"github.com/fleetctl/fleetctl/pkg/plain"
+	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
-// short is what vCenter says. The address in an error of the network has no password: that goes in the body of a request.
-func short(err error) error {
+// short is what vCenter says, without the password and no longer than an error may be.
+func (a *Account) short(err error) error {
+	err = said(err)
+	text := plain.Clip(sameorigin.Without(err.Error(), a.password), cloud.MaxSaid)
+	if text == err.Error() {
+		return err
+	}
+	return errors.New(text)
+}
+
+// said is what vCenter says. The address in an error of the network has no password: that goes in the body of a request.
+func said(err error) error {
 	var privilege *types.NoPermission
 	if _, is := fault.As(err, &privilege); is {
 		return fmt.Errorf("the privilege %s is missing", privilege.PrivilegeId)

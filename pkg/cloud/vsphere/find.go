@@ -17,6 +17,7 @@ import (
 	"github.com/vmware/govmomi/view"
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
@@ -53,6 +54,7 @@ type collector struct {
 	fleet  string // the identity of the fleet that asks
 	client *vim25.Client
 	known  []string
+	guard  func(*soap.Client) // see Account.guard
 
 	entities  map[types.ManagedObjectReference]mo.ManagedEntity // folders and datacenters
 	owners    map[types.ManagedObjectReference]cloud.Resource   // machines of clusters
@@ -311,6 +313,7 @@ func (c *collector) volumes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	c.guard(api.Client)
 	clusters := map[string]bool{}
 	for _, name := range c.known {
 		clusters[name] = true

@@ -1,0 +1,116 @@
+package contact_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/contact"
+)
+
+// begun is an answer that has begun: the client knows its header.
+func begun(w http.ResponseWriter) {
+	w.Header().Set("Content-Length", "1000000")
+	_, _ = io.WriteString(w, "x")
+	w.(http.Flusher).Flush()
+}
+
+// silences are ways in which a server that was reached keeps its client waiting. Each lasts until the client has gone.
+var silences = map[string]http.HandlerFunc{
+	"no answer": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+	"a header and nothing more": func(w http.ResponseWriter, r *http.Request) {
+		begun(w)
+		<-r.Context().Done()
+	},
+	"byte after byte": func(w http.ResponseWriter, r *http.Request) {
+		tick := time.NewTicker(50 * time.Millisecond)
+		defer tick.Stop()
+		for begun(w); ; {
+			select {
+			case <-r.Context().Done():
+				return
+			case <-tick.C:
+				_, _ = io.WriteString(w, "x")
+				w.(http.Flusher).Flush()
+			}
+		}
+	},
+}
+
+// A server that stops in the middle is given up, by name.
+func TestSilentServers(t *testing.T) {
+	for name, answer := range silences {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body) // only then the server notices that its client has gone
+				answer(w, r)
+			}))
+			t.Cleanup(server.Close)
+			client := &http.Client{Transport: contact.Restless(&http.Transport{}, 300*time.Millisecond)}
+			resp, err := client.Post(server.URL, "text/plain", strings.NewReader("a question"))
+			if err == nil {
+				_, err = io.Copy(io.Discard, resp.Body)
+				_ = resp.Body.Close()
+			}
+			var silent *contact.SilentError
+			if !errors.As(err, &silent) || silent.Host != strings.TrimPrefix(server.URL, "http://") {
+				t.Fatalf("the error is %v", err)
+			}
+			var network net.Error
+			if !errors.As(err, &network) || !network.Timeout() {
+				t.Errorf("%v is none of the network", err)
+			}
+		})
+	}
+}
+
+// Who stops waiting gets his own error, at once.
+func TestInterruptedWaits(t *testing.T) {
+	for name, answer := range silences {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				cancel()
+				answer(w, r)
+			}))
+			t.Cleanup(server.Close)
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp, err := (&http.Client{Transport: contact.Transport(&http.Transport{})}).Do(req)
+			if err == nil {
+				_, err = io.Copy(io.Discard, resp.Body)
+				_ = resp.Body.Close()
+			}
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+}
+
+// What comes in pieces comes whole, and a reader may take its time: only a wait for the server counts.
+func TestSlowReaders(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for range 100 {
+			_, _ = io.WriteString(w, strings.Repeat("x", 40))
+			w.(http.Flusher).Flush()
+		}
+	}))
+	t.Cleanup(server.Close)
+	resp, err := (&http.Client{Transport: contact.Transport(&http.Transport{})}).Get(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if all, err := io.ReadAll(resp.Body); err != nil || len(all) != 4000 {
+		t.Errorf("%d bytes, %v", len(all), err)
+	}
+}
