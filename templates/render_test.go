@@ -201,6 +201,8 @@ func TestTemplatesRefuse(t *testing.T) {
 		{"azure-aks", "pools: [{name: a, replicas: 1, size: Standard_D4s_v5}]", "at least one of mode System"},
 		{"azure-aks", "pools: []", "at least one of mode System"},
 		{"gcp-gke", "pools: []", "pools: GKE"},
+		{"azure-aks", "network: {outbound: userDefinedRouting}", "network.outbound: with userDefinedRouting"},
+		{"azure-aks", "network: {outbound: userAssignedNATGateway}", "network.outbound: with userAssignedNATGateway"},
 		{"azure-aks", "pools: [{name: a, mode: System, replicas: 1, size: Standard_D4s_v5, spot: true}]", "pools[0].spot"},
 		{"azure-aks", "pools: [{name: a, mode: System, min: 0, max: 1, size: Standard_D4s_v5}]", "needs a node"},
 		{"aws-eks", "network: {subnetIDs: [subnet-0123456789abcdef0]}", "network.subnetIDs"},

@@ -3,9 +3,8 @@ package capi
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
-	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -22,8 +21,8 @@ import (
 //     providers is applied but their Deployments.
 //   - cert-manager's own webhook configurations come last. They only check its objects, and until its webhook runs, they
 //     would keep the API server from taking the providers' Certificates.
-//   - A provider's Deployments come when the Secrets that their pods mount are there, and the CRDs of the core provider, which
-//     every manager reads at its start: a pod that waits for a Secret, or whose manager ends, is retried ever more slowly.
+//   - A provider's Deployments come when the Secrets that their pods mount are there, and the CRDs that managers of other providers
+//     have and that theirs reads at its start: a pod that waits for a Secret, or whose manager ends, is retried ever more slowly.
 type installation struct {
 	kube    *kube.Client
 	detail  func(string)
@@ -50,13 +49,10 @@ func (in *installation) apply(ctx context.Context, todo *plan) error {
 	if len(todo.missing) > 0 {
 		in.detail("installing providers")
 	}
-	core := newGate()
-	if !slices.ContainsFunc(todo.missing, isCore) {
-		core.open()
-	}
+	crds := newGate(todo.missing)
 	for _, components := range todo.missing {
 		group.Go(func() error {
-			if err := in.provider(groupCtx, components, core); err != nil {
+			if err := in.provider(groupCtx, components, crds); err != nil {
 				return fmt.Errorf("install %s: %w", components.ManifestLabel(), err)
 			}
 			return nil
@@ -71,18 +67,31 @@ func (in *installation) apply(ctx context.Context, todo *plan) error {
 	return nil
 }
 
-// gate keeps managers from starting until the CRDs of the core provider are there.
+// gate keeps managers from starting until the CRDs are there that managers of other providers read.
 type gate struct {
-	once   sync.Once
-	opened chan struct{}
+	awaited atomic.Int64
+	opened  chan struct{}
 }
 
-func newGate() *gate { return &gate{opened: make(chan struct{})} }
-
-// open lets all pass, from now on.
-func (g *gate) open() *gate {
-	g.once.Do(func() { close(g.opened) })
+// newGate waits for those of the given providers whose CRDs others read.
+func newGate(providers []repository.Components) *gate {
+	g := &gate{opened: make(chan struct{})}
+	for _, components := range providers {
+		if readByOthers(components) {
+			g.awaited.Add(1)
+		}
+	}
+	if g.awaited.Load() == 0 {
+		close(g.opened)
+	}
 	return g
+}
+
+// arrive says that all CRDs of one provider are there.
+func (g *gate) arrive(components repository.Components) {
+	if readByOthers(components) && g.awaited.Add(-1) == 0 {
+		close(g.opened)
+	}
 }
 
 func (g *gate) pass(ctx context.Context) error {
@@ -94,13 +103,19 @@ func (g *gate) pass(ctx context.Context) error {
 	}
 }
 
-func isCore(components repository.Components) bool {
-	return components.Type() == clusterctlv1.CoreProviderType
+// readByOthers tells whether managers of other providers read CRDs of this one: every manager reads those of the core, that of the control
+// plane reads those of the bootstrap provider, and infrastructure providers read both.
+func readByOthers(components repository.Components) bool {
+	switch components.Type() {
+	case clusterctlv1.CoreProviderType, clusterctlv1.BootstrapProviderType, clusterctlv1.ControlPlaneProviderType:
+		return true
+	}
+	return false
 }
 
 // provider applies the components of one provider and then enters it in the inventory, as clusterctl does: a provider in the
-// inventory has all its objects. Its managers start when the gate is open, which the core provider opens.
-func (in *installation) provider(ctx context.Context, components repository.Components, core *gate) error {
+// inventory has all its objects. Its managers start when the gate is open.
+func (in *installation) provider(ctx context.Context, components repository.Components, crds *gate) error {
 	parts := split(components.Objs())
 	if err := in.do(ctx, parts.namespaces); err != nil {
 		return err
@@ -110,9 +125,7 @@ func (in *installation) provider(ctx context.Context, components repository.Comp
 		if err := in.do(groupCtx, parts.base); err != nil {
 			return err
 		}
-		if isCore(components) {
-			core.open()
-		}
+		crds.arrive(components)
 		return nil
 	})
 	group.Go(func() error {
@@ -124,7 +137,7 @@ func (in *installation) provider(ctx context.Context, components repository.Comp
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	if err := core.pass(ctx); err != nil {
+	if err := crds.pass(ctx); err != nil {
 		return err
 	}
 	if err := in.start(ctx, eager(parts.deployments)); err != nil {

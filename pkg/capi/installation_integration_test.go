@@ -16,9 +16,10 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
 )
 
-// slowCRD holds the requests that write one CRD, and notes which managers of providers are started meanwhile.
+// slowCRD holds the requests that write one CRD, its name, and notes which managers of providers are started meanwhile.
 type slowCRD struct {
 	http.RoundTripper
+	name string
 	hold time.Duration
 
 	begun chan struct{} // the first manager was started too early
@@ -27,12 +28,10 @@ type slowCRD struct {
 	there bool
 }
 
-const slowName = "machinedeployments.cluster.x-k8s.io"
-
 func (s *slowCRD) RoundTrip(r *http.Request) (*http.Response, error) {
 	writes := r.Method == http.MethodPatch || r.Method == http.MethodPost
 	switch {
-	case writes && strings.HasSuffix(r.URL.Path, "/customresourcedefinitions/"+slowName):
+	case writes && strings.HasSuffix(r.URL.Path, "/customresourcedefinitions/"+s.name):
 		select {
 		case <-s.begun:
 		case <-time.After(s.hold):
@@ -55,15 +54,22 @@ func (s *slowCRD) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.RoundTripper.RoundTrip(r)
 }
 
-// TestManagersStartAfterCoreCRDs: a manager that starts before the CRDs of the core provider ends at once, and the pod of one that has
-// ended is tried again ever more slowly.
-func TestManagersStartAfterCoreCRDs(t *testing.T) {
+// TestManagersStartAfterCRDs: a manager that starts before the CRDs of other providers that it reads ends at once, and the pod of one that
+// has ended is tried again ever more slowly.
+func TestManagersStartAfterCRDs(t *testing.T) {
+	for _, name := range []string{"machinedeployments.cluster.x-k8s.io", "bootstrapkubeadms.test.cluster.x-k8s.io"} {
+		t.Run(name, func(t *testing.T) { managersStartAfter(t, name) })
+	}
+}
+
+func managersStartAfter(t *testing.T, name string) {
+	t.Helper()
 	_, kubeconfig := kubetest.Start(t)
 	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
 	if err != nil {
 		t.Fatal(err)
 	}
-	slow := &slowCRD{hold: 5 * time.Second, begun: make(chan struct{})}
+	slow := &slowCRD{name: name, hold: 5 * time.Second, begun: make(chan struct{})}
 	config.Wrap(func(rt http.RoundTripper) http.RoundTripper {
 		slow.RoundTripper = rt
 		return slow
@@ -79,9 +85,9 @@ func TestManagersStartAfterCoreCRDs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(slow.early) > 0 {
-		t.Errorf("before %s was there, it started %v", slowName, slow.early)
+		t.Errorf("before %s was there, it started %v", name, slow.early)
 	}
 	if !slow.there {
-		t.Errorf("%s was never written", slowName)
+		t.Errorf("%s was never written", name)
 	}
 }

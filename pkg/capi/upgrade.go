@@ -138,7 +138,7 @@ func (m *Manager) upgradeProvider(
 // complete applies what an earlier run has left undone of a provider, and waits until it is healthy.
 func (m *Manager) complete(ctx context.Context, components repository.Components, run *installation) error {
 	run.detail("completing " + components.ManifestLabel())
-	if err := run.provider(ctx, components, newGate().open()); err != nil {
+	if err := run.provider(ctx, components, newGate(nil)); err != nil {
 		return err
 	}
 	return m.healthy(ctx, components, run)

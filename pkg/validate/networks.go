@@ -17,6 +17,7 @@ const (
 	ofNodes    = "nodes"
 	ofPlane    = "the control plane"
 	ofEndpoint = "the API server"
+	ofDNS      = "the DNS service"
 )
 
 // network is a range of addresses, or a single one, that an object gives to something in a cluster.
@@ -37,7 +38,12 @@ var netPaths = map[string][]netPath{
 	"AWSManagedControlPlane": {{ofNodes, "spec.network.vpc.cidrBlock"}, {ofNodes, "spec.network.subnets[].cidrBlock"}},
 	"AzureCluster":           {{ofNodes, "spec.networkSpec.vnet.cidrBlocks"}, {ofNodes, "spec.networkSpec.subnets[].cidrBlocks"}},
 	"AzureManagedControlPlane": {
-		{ofNodes, "spec.virtualNetwork.cidrBlock"}, {ofNodes, "spec.virtualNetwork.subnet.cidrBlock"},
+		{ofNodes, "spec.virtualNetwork.cidrBlock"}, {ofNodes, "spec.virtualNetwork.subnet.cidrBlock"}, {ofDNS, "spec.dnsServiceIP"},
+	},
+	"AzureASOManagedControlPlane": {
+		{ofPods, "spec.resources[].spec.networkProfile.podCidr"},
+		{ofServices, "spec.resources[].spec.networkProfile.serviceCidr"},
+		{ofDNS, "spec.resources[].spec.networkProfile.dnsServiceIP"},
 	},
 	"GCPCluster":        {{ofNodes, "spec.network.subnets[].cidrBlock"}},
 	"GCPManagedCluster": {{ofNodes, "spec.network.subnets[].cidrBlock"}},
@@ -101,11 +107,8 @@ func (r *networkReader) take(of, text, field string) {
 	if text == "" || strings.Contains(text, "${") {
 		return
 	}
-	if of == ofEndpoint {
-		ip, err := netip.ParseAddr(text)
-		if ip = ip.Unmap().WithZone(""); err == nil && !ip.IsUnspecified() { // else it is the name of a host, or nobody knows it yet
-			r.found = append(r.found, network{of: of, text: text, field: field, prefix: netip.PrefixFrom(ip, ip.BitLen())})
-		}
+	if of == ofEndpoint || of == ofDNS {
+		r.address(of, text, field)
 		return
 	}
 	prefix, err := netip.ParsePrefix(text)
@@ -115,6 +118,17 @@ func (r *networkReader) take(of, text, field string) {
 		return
 	}
 	r.found = append(r.found, network{of: of, text: text, field: field, prefix: prefix.Masked()})
+}
+
+// address reads a single one. An API server may have the name of a host, too, which never ends with a number.
+func (r *networkReader) address(of, text, field string) {
+	ip, err := netip.ParseAddr(text)
+	switch ip = ip.Unmap().WithZone(""); {
+	case err != nil && of == ofEndpoint && strings.Trim(text, "0123456789.") == "":
+		r.wrong = append(r.wrong, r.object.at(field, RuleValue, fmt.Sprintf("%.80q is no address", text), "write it as 192.0.2.10"))
+	case err == nil && !ip.IsUnspecified(): // else it is a name, or nobody knows it yet
+		r.found = append(r.found, network{of: of, text: text, field: field, prefix: netip.PrefixFrom(ip, ip.BitLen())})
+	}
 }
 
 // placedNetwork is a network with the object that says it.
@@ -130,7 +144,9 @@ func checkNetworks(all []*object) diag.Findings {
 	var out diag.Findings
 	for _, o := range all {
 		if o.Kind == "Cluster" && groupOf(o) == clusterGroup && o.content == nil {
-			out = append(out, sharing(o.networksWith(own))...)
+			networks := o.networksWith(own)
+			out = append(out, sharing(networks)...)
+			out = append(out, misplacedDNS(networks)...)
 		}
 	}
 	return out
@@ -159,9 +175,39 @@ func (o *object) networksWith(own map[known]*object) []placedNetwork {
 	return out
 }
 
-// apart tells that two may have no address in common. The API server has one among those of the nodes.
+// misplacedDNS reports addresses of DNS that are not among those of Services, or belong to the first Service, which is the API server.
+func misplacedDNS(networks []placedNetwork) diag.Findings {
+	var out diag.Findings
+	for _, dns := range networks {
+		ip, services := dns.prefix.Addr(), ""
+		if dns.of != ofDNS {
+			continue
+		}
+		for _, n := range networks {
+			if n.of != ofServices || n.prefix.Addr().Is4() != ip.Is4() {
+				continue
+			}
+			services = n.text
+			if n.prefix.Contains(ip) && ip.Compare(n.prefix.Addr().Next()) > 0 {
+				services = ""
+				break
+			}
+		}
+		if services != "" {
+			out = append(out, dns.object.at(dns.field, RuleNetworks,
+				fmt.Sprintf("%.50s is no address that a Service for DNS can have in %.50s, the network of Services", dns.text, services),
+				"write one of this network that is not among its first two, such as the tenth"))
+		}
+	}
+	return out
+}
+
+// apart tells that two may have no address in common. The API server has one among those of the nodes, and DNS one among those of Services.
 func (n network) apart(other network) bool {
 	of := []string{n.of, other.of}
+	if slices.Contains(of, ofDNS) {
+		return false
+	}
 	return n.of != other.of && (!slices.Contains(of, ofEndpoint) || slices.Contains(of, ofPods) || slices.Contains(of, ofServices))
 }
 

@@ -38,6 +38,12 @@ kind: KIND
 metadata: {name: c}
 spec: {controlPlaneEndpoint: {host: "HOST", port: 6443}, managedSubnets: [{cidr: 10.0.0.0/24}]}
 `
+	const aks = cluster + `---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
+kind: AzureASOManagedControlPlane
+metadata: {name: c}
+spec: {resources: [{kind: ManagedCluster, spec: {networkProfile: {dnsServiceIP: "DNS"}}}]}
+`
 	fill := func(text string, pairs ...string) string { return strings.NewReplacer(pairs...).Replace(text) }
 	for name, tc := range map[string]struct {
 		manifests string
@@ -74,7 +80,17 @@ spec: {controlPlaneEndpoint: {host: "HOST", port: 6443}, managedSubnets: [{cidr:
 		"API server among the nodes": {fill(machines, "PODS", "192.168.0.0/16", "KIND", "OpenStackCluster", "HOST", "10.0.0.5"), nil},
 		"API server by name":         {fill(machines, "PODS", "192.168.0.0/16", "KIND", "VSphereCluster", "HOST", "api.example.com"), nil},
 		"API server by a variable":   {fill(machines, "PODS", "192.168.0.0/16", "KIND", "VSphereCluster", "HOST", "${HOST}"), nil},
-		"none":                       {fill(cluster, "PODS", "10.0.0.0"), []string{`"10.0.0.0" is no network`}},
+		"API server by a number that is none": {
+			fill(machines, "PODS", "192.168.0.0/16", "KIND", "VSphereCluster", "HOST", "300.1.1.1"), []string{`"300.1.1.1" is no address`},
+		},
+		"DNS among the Services":  {fill(aks, "PODS", "192.168.0.0/16", "DNS", "10.96.0.10"), nil},
+		"DNS among those of IPv6": {fill(aks, "PODS", "192.168.0.0/16", "DNS", "fd00:2::a"), nil},
+		"DNS by a variable":       {fill(aks, "PODS", "192.168.0.0/16", "DNS", "${DNS}"), nil},
+		"DNS beside the Services": {
+			fill(aks, "PODS", "192.168.0.0/16", "DNS", "10.200.0.10"), []string{"10.200.0.10 is no address that a"},
+		},
+		"DNS in the API server's place": {fill(aks, "PODS", "192.168.0.0/16", "DNS", "10.96.0.1"), []string{"10.96.0.1 is no address that a"}},
+		"none":                          {fill(cluster, "PODS", "10.0.0.0"), []string{`"10.0.0.0" is no network`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var all []placedNetwork
@@ -94,7 +110,7 @@ spec: {controlPlaneEndpoint: {host: "HOST", port: 6443}, managedSubnets: [{cidr:
 					all = append(all, placedNetwork{n, o})
 				}
 			}
-			for _, f := range sharing(all) {
+			for _, f := range append(sharing(all), misplacedDNS(all)...) {
 				got = append(got, f.Summary)
 			}
 			if len(got) != len(tc.want) {

@@ -214,6 +214,10 @@ func TestRefusedByKubernetes(t *testing.T) {
 			"KubeadmControlPlane", "NoSchedule", "NoScedule",
 			"spec.kubeadmConfigSpec.joinConfiguration.nodeRegistration.taints[0].effect", `"NoScedule" is not possible here`,
 		},
+		{
+			"KubeadmConfigTemplate", "[{key: a, effect: NoExecute}]", "[{key: a, value: b, effect: NoExecute}, {key: a, effect: NoExecute}]",
+			"spec.template.spec.initConfiguration.nodeRegistration.taints[1].key", "another taint has the key a",
+		},
 		{"KubeadmControlPlane", `"0640"`, "rw-r", "spec.kubeadmConfigSpec.files[0].permissions", `"rw-r" is no mode of a file`},
 		{"KubeadmControlPlane", `"0640"`, `"0680"`, "spec.kubeadmConfigSpec.files[0].permissions", `"0680" is no mode of a file`},
 		{"KubeadmControlPlane", "/etc/b", "/etc/a", "spec.kubeadmConfigSpec.files[1].path", "there is a file /etc/a already"},

@@ -32,6 +32,7 @@ func aksControlPlane(p part) {
 	case identity.word("type") != "UserAssigned" && identity.has("userAssignedIdentityResourceID"):
 		identity.refuse("userAssignedIdentityResourceID", "it is for the type UserAssigned", "set type to UserAssigned, or take it away")
 	}
+	azureTags(p, "additionalTags")
 	aksNames(p)
 	aksSecurity(p)
 	aksNetwork(p)
@@ -143,5 +144,8 @@ func aksPool(p part) {
 	if name, ok := p.known("subnetName"); ok && !p.isTemplate() && !aksSubnetName.MatchString(name) {
 		p.refuse("subnetName", fmt.Sprintf("%.80q is no name of a subnet", name), "use 2 to 80 letters, digits and . _ -")
 	}
+	p.taintsOnce("taints")
+	azureSize(p, "sku")
+	azureTags(p, "additionalTags")
 	aksKubelet(p)
 }

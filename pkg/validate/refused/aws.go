@@ -62,6 +62,7 @@ func awsInstanceType(p part) {
 
 // awsVolume judges a disk; least and most are the throughput that the provider takes.
 func awsVolume(p part, least, most float64) {
+	awsKey(p, "encryptionKey", "")
 	kind, iops := p.word("type"), p.has("iops")
 	if (kind == "io1" || kind == "io2") && !iops {
 		p.refuse("type", "a volume of type "+kind+" needs iops", "add iops, or take type gp3")
@@ -107,6 +108,7 @@ func awsMachine(p part) {
 	awsTags(p)
 	awsInstanceType(p)
 	awsSSHKey(p)
+	awsIAM(p, "iamInstanceProfile", "an instance profile", awsLongestProfile)
 	awsVolumes(p)
 	awsSelectors(p, "additionalSecurityGroups")
 	awsUserData(p)
@@ -242,7 +244,7 @@ func awsBastion(p part) {
 		p.refuse("allowedCIDRBlocks", "nobody is let in where disableIngressRules is true", "remove one of the two")
 		return
 	}
-	p.networks("allowedCIDRBlocks")
+	awsSources(p, "allowedCIDRBlocks")
 }
 
 // awsBalancers judges the load balancers of the API server.

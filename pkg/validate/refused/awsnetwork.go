@@ -41,7 +41,7 @@ func awsNetwork(p part, region string, beside ...netip.Prefix) {
 	awsIngress(p, "additionalControlPlaneIngressRules")
 	awsIngress(p, "additionalNodeIngressRules")
 	awsIngress(p.in("cni"), "cniIngressRules")
-	p.networks("nodePortIngressRuleCidrBlocks")
+	awsSources(p, "nodePortIngressRuleCidrBlocks")
 	if vpc.has("elasticIpPool") {
 		awsAddressPool(vpc.in("elasticIpPool"))
 	}
@@ -147,8 +147,8 @@ func awsIngress(p part, field string) {
 	for _, rule := range p.each(field) {
 		blocks := rule.given("cidrBlocks") || rule.given("ipv6CidrBlocks")
 		groups := rule.given("sourceSecurityGroupIds") || rule.given("sourceSecurityGroupRoles")
-		rule.networks("cidrBlocks")
-		rule.networks("ipv6CidrBlocks")
+		awsSources(rule, "cidrBlocks")
+		awsSources(rule, "ipv6CidrBlocks")
 		switch {
 		case rule.has("natGatewaysIPsSource") && (blocks || groups):
 			rule.refuse("natGatewaysIPsSource", "a rule for the NAT gateways has no other sources", "make two rules of it")

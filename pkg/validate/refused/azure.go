@@ -33,6 +33,7 @@ func azureCluster(p part) {
 	if bastion := p.in("bastionSpec").in("azureBastion"); bastion.has("enableTunneling") && bastion.word("sku") != "Standard" {
 		bastion.refuse("enableTunneling", "only a bastion of the sku Standard can tunnel", "set sku to Standard")
 	}
+	azureTags(p, "additionalTags")
 	azureNetwork(p, p.in("networkSpec"))
 }
 
@@ -56,6 +57,7 @@ func azureNetwork(cluster, p part) {
 // azureSubnets judges the subnets. The provider completes those of a network that it makes; of one that is there already it wants them all.
 func azureSubnets(cluster, p, vnet part) {
 	ranges := vnet.networks("cidrBlocks")
+	var taken []netip.Prefix
 	names, roles := map[string]bool{}, map[string]bool{}
 	subnets := p.each("subnets")
 	for _, subnet := range subnets {
@@ -70,12 +72,13 @@ func azureSubnets(cluster, p, vnet part) {
 		roles[subnet.word("role")] = true
 		if vnet.has("resourceGroup") || len(ranges) > 0 {
 			for _, prefix := range subnet.networks("cidrBlocks") {
-				if len(ranges) > 0 && !slices.ContainsFunc(ranges, func(r netip.Prefix) bool { return r.Contains(prefix.Addr()) }) {
+				if len(ranges) > 0 && !slices.ContainsFunc(ranges, func(r netip.Prefix) bool { return within(prefix, r) }) {
 					subnet.refuse("cidrBlocks", fmt.Sprintf("%s is not within the network's own ranges (vnet.cidrBlocks)", prefix),
 						"give the subnet a part of these")
 				}
 			}
 		}
+		azureRanges(subnet, &taken)
 		azureRules(subnet.in("securityGroup"))
 	}
 	if len(subnets) == 0 || !vnet.has("resourceGroup") || roles["cluster"] {
@@ -139,6 +142,9 @@ func azureBalancer(p part) {
 		}
 		if len(ranges) > 0 && !slices.ContainsFunc(ranges, func(r netip.Prefix) bool { return r.Contains(ip) }) {
 			address.refuse("privateIP", text+" is not in the control plane's subnet", "take an address of its cidrBlocks")
+		} else if slices.ContainsFunc(ranges, func(r netip.Prefix) bool { return azureKeeps(r, ip) }) {
+			address.refuse("privateIP", "Azure keeps the first four addresses of a subnet and its last one, and "+text+" is one of them",
+				"take another address of the subnet")
 		}
 	}
 	if p.has("privateDNSZoneName") && !internal {
@@ -150,6 +156,7 @@ func azureBalancer(p part) {
 }
 
 func azureMachine(p part) {
+	azureTags(p, "additionalTags")
 	azureVM(p)
 	azureNICs(p)
 	if p.isTemplate() {
@@ -170,6 +177,7 @@ func azureMachine(p part) {
 }
 
 func azureMachinePool(p part) {
+	azureTags(p, "additionalTags")
 	vm := p.in("template")
 	azureVM(vm)
 	azureNICs(vm)
@@ -189,6 +197,7 @@ func cmpField(p part, first, second string) string {
 
 // azureVM judges what single machines and pools of them have alike.
 func azureVM(p part) {
+	azureSize(p, "vmSize")
 	azureOSDisk(p.in("osDisk"), p.given("osDisk"))
 	azureDisks(p)
 	if key, ok := p.known("sshPublicKey"); ok {

@@ -19,6 +19,10 @@ func eksControlPlane(p part) {
 	eksVersion(p)
 	eksNetwork(p)
 	eksAccess(p)
+	eksAddons(p)
+	eksPublic(p.in("endpointAccess"))
+	awsIAM(p, "roleName", "a role", awsLongestRole)
+	awsKey(p.in("encryptionConfig"), "provider", p.word("region"))
 	for _, switched := range []struct{ field, addon string }{{"kubeProxy", "kube-proxy"}, {"vpcCni", "vpc-cni"}} {
 		named := slices.ContainsFunc(p.each("addons"), func(addon part) bool { return addon.word("name") == switched.addon })
 		if part := p.in(switched.field); part.has("disable") && named {
@@ -151,6 +155,9 @@ func eksAccess(p part) {
 
 func eksPool(p part) {
 	awsTags(p)
+	awsIAM(p, "roleName", "a role", awsLongestRole)
+	eksLabels(p)
+	p.taintsOnce("taints")
 	awsHooks(p)
 	awsInstanceType(p)
 	awsInstanceType(p.in("awsLaunchTemplate"))
@@ -185,6 +192,7 @@ func awsMachinePool(p part) {
 	awsHooks(p)
 	template := p.in("awsLaunchTemplate")
 	awsInstanceType(template)
+	awsIAM(template, "iamInstanceProfile", "an instance profile", awsLongestProfile)
 	for _, other := range p.in("mixedInstancesPolicy").each("overrides") {
 		awsInstanceType(other)
 	}

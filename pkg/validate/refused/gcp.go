@@ -15,6 +15,8 @@ var gcpSeries = map[string][]string{
 }
 
 func gcpMachine(p part) {
+	gcpType(p, "instanceType")
+	gcpDisk(p)
 	confidential := p.word("confidentialCompute")
 	if confidential != "" && confidential != "Disabled" {
 		if maintenance := p.word("onHostMaintenance"); maintenance == "" || maintenance == "Migrate" {
@@ -66,6 +68,7 @@ func gkeCluster(p part) {
 const longestGKEName = 40
 
 func gkeControlPlane(p part) {
+	gkeLocation(p)
 	if name := p.word("clusterName"); len(name) > longestGKEName {
 		p.refuse("clusterName", fmt.Sprintf("it has %d characters, and Google Cloud takes %d", len(name), longestGKEName), "shorten it")
 	}
@@ -83,6 +86,9 @@ func gkeControlPlane(p part) {
 }
 
 func gkePool(p part) {
+	gcpType(p, "machineType")
+	gcpType(p, "instanceType")
+	p.taintsOnce("kubernetesTaints")
 	if name := p.word("nodePoolName"); len(name) > longestGKEName {
 		p.refuse("nodePoolName", fmt.Sprintf("it has %d characters, and Google Cloud takes %d", len(name), longestGKEName), "shorten it")
 	}

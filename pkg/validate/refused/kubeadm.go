@@ -11,7 +11,9 @@ import (
 // kubeadmConfig judges what a machine is made of by kubeadm, as the bootstrap provider's webhook, cloud-init and the kubelet do.
 func kubeadmConfig(spec part) {
 	for _, way := range []string{"initConfiguration", "joinConfiguration"} {
-		for _, taint := range spec.in(way).in("nodeRegistration").each("taints") {
+		node := spec.in(way).in("nodeRegistration")
+		node.taintsOnce("taints")
+		for _, taint := range node.each("taints") {
 			taint.oneOf("effect", "NoSchedule", "PreferNoSchedule", "NoExecute")
 		}
 	}

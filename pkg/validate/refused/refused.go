@@ -29,7 +29,7 @@ var refusals = map[string]func(part){
 	"AWSCluster":                       awsCluster,
 	"AWSClusterTemplate":               awsCluster,
 	"AWSClusterRoleIdentity":           awsRoleIdentity,
-	"AWSFargateProfile":                awsTags,
+	"AWSFargateProfile":                eksFargate,
 	"AWSMachine":                       awsMachine,
 	"AWSMachineTemplate":               awsMachine,
 	"AWSMachinePool":                   awsMachinePool,
