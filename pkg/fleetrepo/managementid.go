@@ -61,8 +61,9 @@ func ReadManagementID(repo fs.FS, at layout.Layout) (*ManagementID, error) {
 	return id, nil
 }
 
-// Ended tells whether the fleet repo has a note that the management cluster called name has ended, and that note counts for the cluster that
-// the repo names; made is nil if the repo names none. A note of an older fleetctl does not tell which cluster has ended, and counts for any.
+// Ended tells whether the fleet repo has a note that the management cluster called name has ended, and that note counts for the cluster
+// that the repo names; made is nil if the repo names none. A note of an older fleetctl does not tell which cluster has ended, and counts
+// for any.
 func Ended(repo fs.FS, at layout.Layout, name string, made *ManagementID) (bool, error) {
 	var note struct {
 		Ended endedEntry `yaml:"ended"`
