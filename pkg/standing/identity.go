@@ -17,8 +17,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// Identity is the change by which the fleet repo names the cluster that client reaches as the management cluster. It is nil if that is there
-// already. root has what is committed where Flux reads it. So of two machines that make the management cluster at once only the first
+// Identity is the change by which the fleet repo names the cluster that client reaches as the management cluster. It is nil if that is
+// there already. root has what is committed where Flux reads it. So of two machines that make the management cluster at once only the first
 // gets past this, before a Flux follows the repo. goesOn says that the cluster takes the place of the one that is named there.
 //
 // It refuses a cluster that is another one than the repo names, unless something tells that the named one does not act any more: somebody
