@@ -180,7 +180,7 @@ test-handover: ## Kill a hand-over, a restore, a standby and a detachment at the
 	$(handover_test) -run '^(TestKills|TestKillsInARow|TestFaults|TestTargetLost|TestSourceLost|TestRestore|TestStandby|TestFenceOnly|TestDetach|TestTransfer|TestTransferIntoOwnRepo|TestFullDisk|TestJournalLost)$$' $(TESTFLAGS) ./cmd/fleetctl/handover -args -kills $(HANDOVER_KILLS) -seed $(SEED)
 
 .PHONY: test-handover-row
-test-handover-row: ## The kills of a hand-over alone, each a few writes after the last: a fourth of the time for as many of them
+test-handover-row: ## Kills of hand-overs, restores and transfers, each a few writes after the last: a fourth of the time for as many of them
 	$(OFFLINE_BUILD) -only control-plane
 	$(handover_test) -run '^TestKillsInARow$$' $(TESTFLAGS) ./cmd/fleetctl/handover -args -kills $(HANDOVER_KILLS) -seed $(SEED)
 

@@ -105,14 +105,11 @@ func (r *Run) commitAndPush(
 	p := &following.Pushed{Session: s, Repo: repo}
 	wanted := func(ctx context.Context, root string) ([]gitrepo.Change, error) {
 		changes, err := content.Changes(ctx, root)
-		if err != nil || s.StandbyOf != "" { // the repo names the management cluster that the standby waits for
-			return changes, err
+		if err != nil {
+			return nil, err
 		}
-		id, err := standing.Identity(ctx, s, client, root, r.GoesOn)
-		if err != nil || id == nil {
-			return changes, err
-		}
-		return append(changes, gitrepo.Change{Path: id.Path, Content: id.Content}), nil
+		id, err := r.identity(ctx, client, root)
+		return append(changes, id...), err
 	}
 	made, nothing, err := CommitTo(ctx, s, endpoint, p, message, wanted, detail)
 	if err != nil {
@@ -124,6 +121,16 @@ func (r *Run) commitAndPush(
 	}
 	r.Did()
 	return p, nil
+}
+
+// identity is the change by which the fleet repo names the cluster of this run. A cluster that waits for the work of another one, or that
+// hands its own over, is not named: an abort would leave the name there, and a run that goes on would name a source again that has nothing
+// left. Name does it once the work has changed hands.
+func (r *Run) identity(ctx context.Context, client *kube.Client, root string) ([]gitrepo.Change, error) {
+	if r.Session.StandbyOf != "" || r.GoesOn {
+		return nil, nil
+	}
+	return standing.Identity(ctx, r.Session, client, root, false)
 }
 
 // CommitTo makes the commit where Flux reads it, and notes it in p. nothing says in words that there was nothing to commit.

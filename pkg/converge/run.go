@@ -34,7 +34,8 @@ const (
 // Run is one run of init's steps. The values are what these make for each other: Steps says who makes and who takes which.
 type Run struct {
 	Session *session.Session
-	// GoesOn says that a hand-over or a restore is under way, and that this run goes on with it. It is set before the steps begin.
+	// GoesOn says that a hand-over or a restore is under way, and that this run goes on with it. It is set before the steps begin. The fleet
+	// repo then names the cluster that has the work in the end only once it has it: see Name.
 	GoesOn bool
 	// Held, where it is not nil, tells whether the controllers of the cluster are stopped on purpose: what is installed is then left as it
 	// is.
@@ -145,12 +146,15 @@ func (r *Run) beforeConnect() []string {
 // Did notes that a step changed something.
 func (r *Run) Did() { r.Changed.Store(true) }
 
-// StepsAround are init's steps with that one before Flux is connected.
-func (r *Run) StepsAround(step steps.Step) []steps.Step {
+// StepsAround are init's steps with these before Flux is connected.
+func (r *Run) StepsAround(between ...steps.Step) []steps.Step {
 	all := r.Steps()
 	connect := slices.IndexFunc(all, func(s steps.Step) bool { return s.Name == StepConnect })
-	all[connect].Needs = append(slices.Clone(all[connect].Needs), step.Name)
-	return slices.Insert(all, connect, step)
+	all[connect].Needs = slices.Clone(all[connect].Needs)
+	for _, step := range between {
+		all[connect].Needs = append(all[connect].Needs, step.Name)
+	}
+	return slices.Insert(all, connect, between...)
 }
 
 func (r *Run) chooseVersions(ctx context.Context, detail func(string)) (*resolve.Versions, error) {

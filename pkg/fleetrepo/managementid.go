@@ -61,14 +61,15 @@ func ReadManagementID(repo fs.FS, at layout.Layout) (*ManagementID, error) {
 	return id, nil
 }
 
-// Ended tells whether the fleet repo has a note that the management cluster called name has ended. uid is the cluster that has ended; "" if
-// the note does not tell.
-func Ended(repo fs.FS, at layout.Layout, name string) (uid string, ended bool, err error) {
+// Ended tells whether the fleet repo has a note that the management cluster called name has ended, and that note counts for the cluster
+// that the repo names; made is nil if the repo names none. A note of an older fleetctl does not tell which cluster has ended, and counts
+// for any.
+func Ended(repo fs.FS, at layout.Layout, name string, made *ManagementID) (bool, error) {
 	var note struct {
 		Ended endedEntry `yaml:"ended"`
 	}
-	ended, err = readNote(repo, at.Ended(name), &note)
-	return note.Ended.UID, ended, err
+	there, err := readNote(repo, at.Ended(name), &note)
+	return there && (note.Ended.UID == "" || made == nil || note.Ended.UID == made.UID), err
 }
 
 // readNote decodes a small file that fleetctl keeps in fleet repos, if it is there.
@@ -117,8 +118,7 @@ func (r *Repo) UnnotedEnd(name string) (string, error) {
 	if err != nil || made == nil {
 		return "", err
 	}
-	uid, ended, err := Ended(files, m.Layout(), name)
-	if err != nil || ended && (uid == "" || uid == made.UID) {
+	if ended, err := Ended(files, m.Layout(), name, made); err != nil || ended {
 		return "", err
 	}
 	return made.UID, nil

@@ -20,6 +20,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/resolve"
 	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
+	"github.com/fleetctl/fleetctl/pkg/standing"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
@@ -326,7 +327,7 @@ func (a *activation) declare(
 		if err != nil {
 			return nil, err
 		}
-		changes, err := named(ctx, s, client, root)
+		changes, err := standing.Identity(ctx, s, client, root, true)
 		if err != nil {
 			return nil, err
 		}

@@ -170,7 +170,7 @@ func (a *around) takeIn(ctx context.Context) error {
 				return report, err
 			}, a.init.Client, a.init.Pushed),
 		Hint: "run the same command again: it goes on; `fleetctl restore --abort` undoes it until the work is taken over",
-	}))
+	}, a.init.NameStep(stepTakeIn)))
 	if err != nil {
 		return err
 	}

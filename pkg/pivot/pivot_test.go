@@ -1,6 +1,7 @@
 package pivot
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
@@ -14,8 +15,15 @@ import (
 func TestStepsFitTogether(t *testing.T) {
 	s := &session.Session{Fleet: &v1alpha1.Fleet{}, Mgmt: &v1alpha1.ManagementCluster{}}
 	s.Fleet.Spec.Snapshots.To = "/mnt/snapshots"
-	if err := steps.Check(NewRestoration(converge.NewRun(s)).steps()); err != nil {
+	restore := NewRestoration(converge.NewRun(s)).steps()
+	if err := steps.Check(restore); err != nil {
 		t.Error(err)
+	}
+	// The fleet repo names the cluster behind the take-over, so that an abort leaves no name, and before its Flux begins.
+	for after, before := range map[string]string{converge.StepName: stepRestore, converge.StepConnect: converge.StepName} {
+		if !slices.ContainsFunc(restore, func(s steps.Step) bool { return s.Name == after && slices.Contains(s.Needs, before) }) {
+			t.Errorf("%q does not wait for %q", after, before)
+		}
 	}
 	// Where the source is gone, the target's client stands for its.
 	p := NewMove(converge.NewRun(s), "x")

@@ -164,7 +164,7 @@ func (r *Restoration) InitSteps() []steps.Step {
 		Work:    steps.Make3(r.report, r.takeIn, r.init.Client, r.init.Pushed, r.init.Manifests),
 		Timeout: time.Hour,
 		Hint:    "run the same command again: it goes on; `fleetctl restore --abort` undoes it until the work is taken over",
-	})
+	}, r.init.NameStep(stepRestore))
 }
 
 // underWay tells whether the restore of this snapshot is under way. The controllers may be stopped then.

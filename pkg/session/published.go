@@ -13,14 +13,19 @@ import (
 // Published returns the files of the fleet repo as the branch of its remote has them: the clone on this machine may be old. It returns the
 // files of the folder if the repo has no remote, or if the remote cannot be read, which preflight tells, or must not be asked (see
 // ClonedFrom). It changes nothing but the objects that the clone holds.
+//
+// It asks the remote once for all who look at the repo before a run changes anything, also if the remote does not answer. Whoever commits
+// asks again.
 func (s *Session) Published(ctx context.Context) (fs.FS, error) {
-	if files := s.fetched(ctx); files != nil {
-		return files, nil
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	return within.FS(s.Opts.Dir)
+	return s.published.untilFound(func() (fs.FS, error) {
+		if files := s.fetched(ctx); files != nil {
+			return files, nil
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		return within.FS(s.Opts.Dir)
+	})
 }
 
 // fetched returns the files of the remote's branch, or nil.

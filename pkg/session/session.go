@@ -64,6 +64,7 @@ type Session struct {
 	onMachine Lookup[*engine.Engine]
 	resolved  Lookup[*variables.Resolved]
 	deployKey Lookup[*gitrepo.DeployKey]
+	published Lookup[fs.FS]
 }
 
 // Open is Read, and finds the host that carries the management cluster.

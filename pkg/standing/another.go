@@ -52,7 +52,7 @@ func refuseAnother(ctx context.Context, s *session.Session, read func() (fs.FS, 
 	if err != nil {
 		return err
 	}
-	if ended, err := endedInGit(s, repo, made); err != nil || ended {
+	if ended, err := fleetrepo.Ended(repo, s.Layout(), s.Mgmt.Name, made); err != nil || ended {
 		return err
 	}
 	who := here.says
@@ -88,12 +88,6 @@ func untold(s *session.Session, file, who string) error {
 		"left: --source-is-gone makes it again from Git alone",
 		"whether the management cluster %s lives cannot be told: the fleet repo was given to its Flux before (%s), %s, and %s",
 		s.Mgmt.Name, file, who, looked)
-}
-
-// endedInGit tells whether the fleet repo has a note that the management cluster which it names has ended.
-func endedInGit(s *session.Session, repo fs.FS, made *fleetrepo.ManagementID) (bool, error) {
-	uid, ended, err := fleetrepo.Ended(repo, s.Layout(), s.Mgmt.Name)
-	return ended && (uid == "" || made == nil || uid == made.UID), err
 }
 
 // missing is a management cluster that is not on this machine.

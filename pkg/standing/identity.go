@@ -8,22 +8,22 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
-	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/version"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// Identity is the file of the fleet repo that names the cluster which client reaches as the management cluster. It is nil if the repo names
-// it already. root has what is committed where Flux reads it. So of two machines that make the management cluster at once only the first
+// Identity is the change by which the fleet repo names the cluster that client reaches as the management cluster. It is nil if that is
+// there already. root has what is committed where Flux reads it. So of two machines that make the management cluster at once only the first
 // gets past this, before a Flux follows the repo. goesOn says that the cluster takes the place of the one that is named there.
 //
 // It refuses a cluster that is another one than the repo names, unless something tells that the named one does not act any more: somebody
 // has said so, the fleet repo or the journal of a hand-over says so, or this machine had made it, and finds another one in its place.
-func Identity(ctx context.Context, s *session.Session, client *kube.Client, root string, goesOn bool) (*manifest.File, error) {
+func Identity(ctx context.Context, s *session.Session, client *kube.Client, root string, goesOn bool) ([]gitrepo.Change, error) {
 	repo, err := within.FS(root)
 	if err != nil {
 		return nil, err
@@ -38,11 +38,11 @@ func Identity(ctx context.Context, s *session.Session, client *kube.Client, root
 		}
 	}
 	if there != nil && there.UID == uid {
-		return nil, nil //nolint:nilnil // it is there
+		return nil, nil
 	}
 	id := fleetrepo.NewManagementID(uid, &fleetrepo.HandedOver{At: time.Now(), By: ownership.Somebody(), Version: version.Get().Version})
 	content, err := id.Content(s.Mgmt.Name)
-	return &manifest.File{Path: s.Layout().Identity(), Content: content}, err
+	return []gitrepo.Change{{Path: s.Layout().Identity(), Content: content}}, err
 }
 
 // RefuseSecond refuses a cluster as Identity does, and changes nothing.
@@ -82,7 +82,7 @@ func replaces(ctx context.Context, s *session.Session, client *kube.Client, repo
 	if s.Opts.FormerIsGone || s.Cluster.HasMade(s.Identity(), there.UID) {
 		return true, nil
 	}
-	if ended, err := endedInGit(s, repo, there); err != nil || ended {
+	if ended, err := fleetrepo.Ended(repo, s.Layout(), s.Mgmt.Name, there); err != nil || ended {
 		return ended, err
 	}
 	journal, err := handover.ReadJournal(ctx, client)

@@ -147,23 +147,24 @@ func TestIdentity(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			file, err := standing.Identity(t.Context(), s, client, root, c.goesOn)
+			changes, err := standing.Identity(t.Context(), s, client, root, c.goesOn)
 			if c.refused {
-				if err == nil || file != nil || !strings.Contains(err.Error(), other) || !strings.Contains(err.Error(), "ci on other") ||
+				if err == nil || changes != nil || !strings.Contains(err.Error(), other) || !strings.Contains(err.Error(), "ci on other") ||
 					!strings.Contains(diag.Hint(err), "--source-is-gone") || s.Cluster.HasMade(s.Identity(), uid) {
-					t.Errorf("got %v, %v (%s)", file, err, diag.Hint(err))
+					t.Errorf("got %v, %v (%s)", changes, err, diag.Hint(err))
 				}
 				return
 			}
-			if err != nil || (file == nil) != c.nothing {
-				t.Fatalf("got %v, %v", file, err)
+			if err != nil || (changes == nil) != c.nothing {
+				t.Fatalf("got %v, %v", changes, err)
 			}
 			if !s.Cluster.HasMade(s.Identity(), uid) {
 				t.Error("this machine does not say that it has made it")
 			}
-			if file == nil {
+			if changes == nil {
 				return
 			}
+			file := changes[0]
 			if err := os.MkdirAll(filepath.Dir(filepath.Join(root, file.Path)), 0o700); err != nil {
 				t.Fatal(err)
 			}
@@ -177,8 +178,8 @@ func TestIdentity(t *testing.T) {
 			if id, err := fleetrepo.ReadManagementID(files, s.Layout()); err != nil || id.UID != uid || id.By == "" {
 				t.Errorf("it says %+v, %v", id, err)
 			}
-			if file, err := standing.Identity(t.Context(), s, client, root, false); err != nil || file != nil {
-				t.Errorf("again: %v, %v", file, err)
+			if changes, err := standing.Identity(t.Context(), s, client, root, false); err != nil || changes != nil {
+				t.Errorf("again: %v, %v", changes, err)
 			}
 		})
 	}

@@ -78,9 +78,21 @@ func TestAnotherThatOnlyTheRemoteTellsOf(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			asked := server.Fetches()
 			switch err := standing.RefusePublished(t.Context(), s); {
 			case c.says == "" && err != nil, c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)):
 				t.Errorf("got %v", err)
+			}
+			// A run goes on to look at the cluster that is there.
+			if err := standing.RefuseSecond(t.Context(), s, serverOf(t, theirs, nil)); err != nil {
+				t.Errorf("a cluster that is there: %v", err)
+			}
+			want := int64(1)
+			if c.stranger {
+				want = 0
+			}
+			if asked = server.Fetches() - asked; asked != want {
+				t.Errorf("the remote was asked %d times, want %d", asked, want)
 			}
 		})
 	}

@@ -94,15 +94,11 @@ func TestRestore(t *testing.T) {
 	writes := 0
 	for _, w := range b.worlds {
 		ctx := t.Context()
-		machine := w.restore(ctx, t, w.beginning)
-		if o := w.execute(ctx, t, b.program, backUp, machine, &run{}); o.code != 0 || o.count() != 0 {
-			t.Fatalf("a snapshot: exit %d after %d writes\n%s", o.code, o.count(), o.output)
-		}
-		content, err := os.ReadFile(filepath.Join(machine, snapshotFile))
-		if err != nil {
+		snapshots[w] = b.backedUp(t, w)
+		machine := newMachine(t)
+		if err := os.WriteFile(filepath.Join(machine, snapshotFile), snapshots[w], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		snapshots[w] = content
 		o := w.execute(ctx, t, b.program, restore, machine, gone())
 		if o.code != 0 {
 			t.Fatalf("a restore: exit %d\n%s", o.code, o.output)
@@ -166,6 +162,21 @@ func TestRestore(t *testing.T) {
 		}
 		b.endRestore(t, w, machine, story, at%2 == 0)
 	})
+}
+
+// backedUp returns a snapshot of the source. Taking it writes nothing.
+func (b *bed) backedUp(t *testing.T, w *world) []byte {
+	t.Helper()
+	ctx := t.Context()
+	machine := w.restore(ctx, t, w.beginning)
+	if o := w.execute(ctx, t, b.program, backUp, machine, &run{}); o.code != 0 || o.count() != 0 {
+		t.Fatalf("a snapshot: exit %d after %d writes\n%s", o.code, o.count(), o.output)
+	}
+	content, err := os.ReadFile(filepath.Join(machine, snapshotFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
 }
 
 // endRestore runs a restore to its end that did not come there, or undoes it; where that says that only forward is left, it finishes.

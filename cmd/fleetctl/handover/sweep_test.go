@@ -75,11 +75,27 @@ func (b *bed) killed(ctx context.Context, t *testing.T, w *world, verb, machine 
 	if len(o.struck) == 0 {
 		return o, false
 	}
+	b.countKill(t)
+	b.hold(t, b.judge(w).meanwhile(ctx, t), verb+", "+k.String(), o)
+	return o, true
+}
+
+func (b *bed) countKill(t *testing.T) {
+	t.Helper()
 	if n := b.kills.Add(1); n%25 == 0 {
 		t.Logf("%d of %d kills after %s", n, *kills, time.Since(b.started).Round(time.Second))
 	}
-	b.hold(t, b.judge(w).meanwhile(ctx, t), verb+", "+k.String(), o)
-	return o, true
+}
+
+// seedTarget puts more into the target of each world, from its beginning on.
+func (b *bed) seedTarget(t *testing.T, seed func(*seeder)) {
+	t.Helper()
+	for _, w := range b.worlds {
+		w.restore(t.Context(), t, w.beginning)
+		seed(newSeeder(w.target))
+		w.beginning = w.save(t.Context(), t, "")
+		w.targetBefore = w.target.read(t.Context(), t)
+	}
 }
 
 // finish runs the program to its end. What it says is held against what is there.

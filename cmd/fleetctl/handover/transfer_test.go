@@ -55,13 +55,21 @@ func (j judge) transferred(ctx context.Context, t testing.TB) (faults []string, 
 	return faults, went
 }
 
+// fewestOfACluster is how many objects one Cluster of the source is made of at least.
+const fewestOfACluster = 15
+
+// ownClusters gives a target a Cluster of its own.
+func ownClusters(t *testing.T) func(*seeder) {
+	return func(s *seeder) {
+		s.file(t.Context(), t, "shared.yaml", "NAMESPACE", "team-d")
+		s.file(t.Context(), t, "plain.yaml", "NAMESPACE", "team-d", "NAME", "delta")
+	}
+}
+
 // TestTransfer hands one Cluster of the source to a target that has clusters of its own, whose controllers stay at work: whole, and killed
 // before and after writes of it, then again or undone, from the same machine or another one.
 func TestTransfer(t *testing.T) {
-	b := newBed(t, engine(t), *worlds, func(ctx context.Context, t testing.TB, s *seeder) { s.fleet(ctx, t) }, true, func(s *seeder) {
-		s.file(t.Context(), t, "shared.yaml", "NAMESPACE", "team-d")
-		s.file(t.Context(), t, "plain.yaml", "NAMESPACE", "team-d", "NAME", "delta")
-	})
+	b := newBed(t, engine(t), *worlds, func(ctx context.Context, t testing.TB, s *seeder) { s.fleet(ctx, t) }, true, ownClusters(t))
 	w := b.worlds[0]
 	ctx := t.Context()
 	machine := w.restore(ctx, t, w.beginning)
@@ -70,7 +78,7 @@ func TestTransfer(t *testing.T) {
 		t.Fatalf("exit %d\n%s", whole.code, whole.output)
 	}
 	faults, went := b.judge(w).transferred(ctx, t)
-	if len(went) < 15 {
+	if len(went) < fewestOfACluster {
 		faults = append(faults, fmt.Sprintf("only %d objects went", len(went)))
 	}
 	b.hold(t, faults, "one Cluster is transferred", whole)

@@ -17,6 +17,7 @@ import (
 	"net/http/cgi"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -30,7 +31,12 @@ type HTTPS struct {
 	Username, Token, ReadToken string
 	// CA is the PEM certificate of the authority that has signed the server's.
 	CA []byte
+
+	fetches atomic.Int64
 }
+
+// Fetches is how often somebody has asked with credentials what there is to fetch.
+func (s *HTTPS) Fetches() int64 { return s.fetches.Load() }
 
 // NewHTTPS starts a server that asks for credentials. It ends with the test.
 func NewHTTPS(t testing.TB, opts Options) *HTTPS {
@@ -92,6 +98,9 @@ func (s *HTTPS) handler(t testing.TB) http.Handler {
 		case !write && (strings.HasSuffix(req.URL.Path, "/git-receive-pack") || req.URL.Query().Get("service") == "git-receive-pack"):
 			http.Error(w, "this token is read-only", http.StatusForbidden)
 		default:
+			if req.URL.Query().Get("service") == "git-upload-pack" {
+				s.fetches.Add(1)
+			}
 			backend.ServeHTTP(w, req)
 		}
 	})
