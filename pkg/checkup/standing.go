@@ -29,6 +29,16 @@ func MayBeSkipped(check string) bool {
 	return !slices.Contains([]string{Fleet, Flux}, check)
 }
 
+// Excuse turns the failures of the checks that --skip-preflight names into warnings, which say so.
+func Excuse(reports preflight.Reports, skipped []string) {
+	for i := range reports {
+		r := &reports[i]
+		if r.Status == preflight.StatusFail && MayBeSkipped(r.Name) && slices.Contains(skipped, r.Name) {
+			r.Status, r.Summary = preflight.StatusWarn, r.Summary+" (skipped as asked)"
+		}
+	}
+}
+
 // checks are the checks of a session. The checks that ask the management cluster share one connection, and one answer
 // to the question whose it is.
 type checks struct {

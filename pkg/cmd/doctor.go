@@ -21,8 +21,8 @@ func newDoctorCmd(f *factory) *cobra.Command {
 		Use:   "doctor",
 		Short: "Check that this machine and the fleet repo are ready for init",
 		Long: `Run the checks that init runs before it creates anything. They look at the container engine, cgroups and inotify limits,
-disk, ports, the Git remote and the right to push to it, the variables of the providers, and names that are taken. Each failure comes with
-its fix.
+disk, ports, the Git remote and the right to push to it, the variables of the providers, and names that are taken. doctor also asks the
+servers that init would download manifests from; with --bundle there are none. Each failure comes with its fix.
 
 A fleet repo can name commands, for the variables of providers and in a kubeconfig. doctor runs them only with --run-commands. If fleet.yaml
 names another Git server than the one the clone comes from, doctor sends a token to that server only with --run-commands, too.`,

@@ -2,7 +2,6 @@ package converge
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/checkup"
@@ -17,12 +16,12 @@ func (r *Run) preflight(ctx context.Context, _ func(string)) error {
 		return err
 	}
 	var failed []error
-	for _, found := range preflight.Run(ctx, checkup.ForInit(s, r.GoesOn)...) {
+	reports := preflight.Run(ctx, checkup.ForInit(s, r.GoesOn)...)
+	checkup.Excuse(reports, s.Opts.SkipPreflight)
+	for _, found := range reports {
 		switch {
 		case found.Status == preflight.StatusWarn:
 			s.Deps.Report.Warn(found.Name + ": " + found.Summary + hintBehind(found.Hint))
-		case found.Status == preflight.StatusFail && checkup.MayBeSkipped(found.Name) && slices.Contains(s.Opts.SkipPreflight, found.Name):
-			s.Deps.Report.Warn(found.Name + ": " + found.Summary + " (skipped as asked)")
 		case found.Status == preflight.StatusFail:
 			failed = append(failed, diag.Errorf(found.Hint, "%s: %s", found.Name, found.Summary))
 		}

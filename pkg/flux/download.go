@@ -24,9 +24,22 @@ const (
 	airGapHint = "check the network or the proxy, or use an offline bundle: --bundle PATH, see docs/tasks/offline.md"
 )
 
+// Address is the URL that the manifests of o.Version are downloaded from; "" if they come from a folder.
+func (o ComponentsOptions) Address() string {
+	if o.ManifestsBase != "" {
+		return ""
+	}
+	o = o.withDefaults()
+	return address(o.ReleasesURL, o.Version)
+}
+
+func address(releasesURL, version string) string {
+	return fmt.Sprintf("%s/download/%s/manifests.tar.gz", releasesURL, version)
+}
+
 // download unpacks the manifests of a Flux release into the new folder dir.
 func download(ctx context.Context, dir, releasesURL, version string) error {
-	url := fmt.Sprintf("%s/download/%s/manifests.tar.gz", releasesURL, version)
+	url := address(releasesURL, version)
 	op := "download flux manifests " + version
 	ctx, cancel := context.WithTimeout(ctx, downloadTimeout)
 	defer cancel()

@@ -32,6 +32,7 @@ func Doctor(ctx context.Context, deps management.Deps, opts session.Options) (*D
 		s.HostErr = err // a check reports this, beside the other checks
 	}
 	checks := preflight.Run(ctx, checkup.ForDoctor(s)...)
+	checkup.Excuse(checks, opts.SkipPreflight)
 	return &DoctorReport{
 		FormatVersion: "1", Checks: checks,
 		Failed: checks.Count(preflight.StatusFail), Warned: checks.Count(preflight.StatusWarn),

@@ -1,0 +1,39 @@
+package releases
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+)
+
+// Addresses are the URLs that the components of providers and cert-manager's manifest are downloaded from. There are none if all of them come
+// from a folder. A provider that nobody knows has no address: Resolve refuses this provider.
+func (s *Source) Addresses(providers []Provider) ([]string, error) {
+	if s.repository != "" {
+		return nil, nil
+	}
+	certs, err := s.config.CertManager().Get()
+	if err != nil {
+		return nil, fmt.Errorf("find cert-manager: %w", err)
+	}
+	addresses := []string{cmp.Or(s.certsURL, certs.URL())}
+	for _, p := range WithDefaults(providers) {
+		known, err := s.config.Providers().Get(p.Name, p.ClusterctlType())
+		if err != nil {
+			continue
+		}
+		location, err := s.locate(p, known.URL())
+		if err != nil {
+			return nil, err
+		}
+		addresses = append(addresses, location)
+	}
+	for i, address := range addresses {
+		at, err := url.Parse(address)
+		if err != nil {
+			return nil, fmt.Errorf("find the server of a release: %w", err)
+		}
+		addresses[i] = downloadURL(at)
+	}
+	return addresses, nil
+}
