@@ -39,46 +39,47 @@ const (
 type Origin struct {
 	// Source is for people: "environment variable AWS_B64ENCODED_CREDENTIALS".
 	Source string `json:"source,omitempty"`
-	// Until is when the value ends to be good; nil where nobody knows of an end.
+	// Until is the time at which the value expires; nil if no expiry is known.
 	Until *time.Time `json:"until,omitempty"`
-	// Lease is Vault's id of the lease that the value belongs to. Asked is the duration that was asked for. Renewable tells whether the lease
-	// can be extended.
+	// Lease is Vault's ID of the value's lease. Asked is the duration that fleetctl has asked for. Renewable tells whether the lease can be
+	// extended.
 	Lease     string `json:"lease,omitempty"`
 	Asked     string `json:"asked,omitempty"`
 	Renewable bool   `json:"renewable,omitempty"`
-	// Duration that the lease was given for.
+	// Duration of the lease, as Vault has granted it.
 	Duration time.Duration `json:"duration,omitempty"`
 }
 
-// HeldValue is what is known of the value that a provider's variable has on the cluster.
+// HeldValue describes the value of a provider's variable on the cluster, without the value.
 type HeldValue struct {
 	Origin
-	// Since when it has this value.
+	// Since is the time at which the variable got this value.
 	Since time.Time `json:"since"`
-	// Secret tells that it is part of a Secret of the provider's.
+	// Secret tells whether a Secret of the provider has the value.
 	Secret bool `json:"secret,omitempty"`
-	// Fingerprint tells two values apart, for who has the record's key.
+	// Fingerprint is a keyed hash of the value. Without the record's key, it tells nothing about the value.
 	Fingerprint string `json:"fingerprint,omitempty"`
 }
 
-// HeldProvider is what is known of the values that one provider was given.
+// HeldProvider describes the values that one provider was given.
 type HeldProvider struct {
-	// Variables that it was given, by name.
+	// Variables of the provider, by name.
 	Variables map[string]HeldValue `json:"variables"`
-	// Restart are Deployments that have not yet been started again with values that changed.
+	// Restart are the Deployments that have to be restarted, because they still run with former values.
 	Restart []string `json:"restart,omitempty"`
 }
 
-// Held is what a management cluster's providers were given, by their labels.
+// Held records the values that a management cluster's providers were given, by the label of the provider.
 type Held struct {
 	FormatVersion string                   `json:"formatVersion"`
 	Providers     map[string]*HeldProvider `json:"providers"`
 
 	key     []byte
-	version string // of the object that it was read from; "" where there is none
+	version string // resource version of the Secret; "" if the Secret does not exist
 }
 
-// Held reads what the cluster keeps. Where nothing is kept, it is empty.
+// Held reads the record from the cluster. The record is empty if the cluster has none. Errors: the API server does not answer, or the
+// record is not in a format that this fleetctl knows.
 func (m *Manager) Held(ctx context.Context) (*Held, error) {
 	held := &Held{FormatVersion: "1", Providers: map[string]*HeldProvider{}}
 	secret := &corev1.Secret{}
@@ -104,14 +105,14 @@ func (m *Manager) Held(ctx context.Context) (*Held, error) {
 	return held, nil
 }
 
-// fingerprint tells values of a variable apart, without telling them to who cannot read Secrets.
+// fingerprint returns the keyed hash of a variable's value.
 func (h *Held) fingerprint(name, value string) string {
 	sum := hmac.New(sha256.New, h.key)
 	_, _ = fmt.Fprintf(sum, "%d:%s%s", len(name), name, value) // a hash takes all
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// dropped are the variables that p was given, still names, and is not given now.
+// dropped returns the variables of p that have a recorded value and none in given, although p still names them.
 func (h *Held) dropped(p releases.Provider, named map[string]*string, given map[string]string) []string {
 	known := h.Providers[p.Label()]
 	if known == nil {
@@ -128,7 +129,7 @@ func (h *Held) dropped(p releases.Provider, named map[string]*string, given map[
 	return names
 }
 
-// changed are the variables of p that have another value than the cluster was given; known is false where nobody has kept what that was.
+// changed returns the variables of p whose value in given is not the recorded one. known is false if nothing is recorded for p.
 func (h *Held) changed(p releases.Provider, given map[string]string) (names []string, known bool) {
 	there := h.Providers[p.Label()]
 	if there == nil {
@@ -143,7 +144,7 @@ func (h *Held) changed(p releases.Provider, given map[string]string) (names []st
 	return names, true
 }
 
-// give enters the values that p has now. p also keeps earlier values whose variables are not given now.
+// give records the values of p. Recorded values of variables that are not in given stay.
 func (h *Held) give(p releases.Provider, given map[string]string, secret func(name string) bool, origins map[string]Origin, now time.Time) {
 	before := h.Providers[p.Label()]
 	now = now.UTC().Truncate(time.Second)
@@ -168,7 +169,8 @@ func (h *Held) give(p releases.Provider, given map[string]string, secret func(na
 	h.Providers[p.Label()] = after
 }
 
-// changeHeld reads what is kept, has it changed and writes it, again where somebody else was faster. What is equal is not written.
+// changeHeld reads the record, changes it, and writes it if it differs. If somebody else has changed the record meanwhile, changeHeld
+// begins again, at most maxUnheld times.
 func (m *Manager) changeHeld(ctx context.Context, change func(*Held)) error {
 	var err error
 	for range maxUnheld {

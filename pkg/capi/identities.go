@@ -16,20 +16,20 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// Identity is an object by which clusters of a cloud get their credentials.
+// Identity is an object from which clusters of a cloud get their credentials.
 type Identity struct {
 	Kind, Namespace, Name string
-	// Provider is the infrastructure provider that it is of.
+	// Provider is the infrastructure provider of the identity.
 	Provider string
 	// Source says what the identity stands for: a role, a Secret, or the identity of the provider's own pods.
 	Source string
-	// Since when it is there.
+	// Since is the time at which the object was created.
 	Since time.Time
-	// Namespaces whose clusters may use it, for people: "all", "none", or their names.
+	// Namespaces are the namespaces whose clusters may use the identity, for people to read: "all", "none", or names.
 	Namespaces string
 }
 
-// identityKinds are the kinds of identities, with their providers and the field that says what each stands for.
+// identityKinds are the kinds of identities, with their providers. source reads Identity.Source from an object's spec.
 var identityKinds = []struct {
 	kind, provider string
 	source         func(spec map[string]any) string
@@ -55,7 +55,7 @@ func text(spec map[string]any, fields ...string) string {
 	return fmt.Sprint(value)
 }
 
-// Identities are the identities in the cluster, of all providers that have such objects.
+// Identities returns the identities in the cluster, of all providers.
 func (m *Manager) Identities(ctx context.Context) ([]Identity, error) {
 	var all []Identity
 	for _, k := range identityKinds {

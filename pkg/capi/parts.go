@@ -16,11 +16,11 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// Part is an object that a Cluster is made of, with the parts that it owns.
+// Part is an object that belongs to a Cluster, with the parts that this object owns.
 type Part struct {
 	*unstructured.Unstructured
 
-	// Provider: a provider's own kind, not one of Cluster API's core.
+	// Provider tells whether the object's kind is a provider's own, and not one of Cluster API's core.
 	Provider bool
 	Parts    []*Part
 }
@@ -28,7 +28,7 @@ type Part struct {
 // Ref identifies the part.
 func (p *Part) Ref() kube.Ref { return kube.RefOf(p.Unstructured) }
 
-// Walk calls visit for the part and all below it, each with how deep it stands.
+// Walk calls visit for the part, with depth 0, and for all parts below it.
 func (p *Part) Walk(visit func(p *Part, depth int)) { p.walk(visit, 0) }
 
 func (p *Part) walk(visit func(*Part, int), depth int) {
@@ -38,9 +38,8 @@ func (p *Part) walk(visit func(*Part, int), depth int) {
 	}
 }
 
-// Parts finds the Cluster and the objects that it is made of, in its namespace: of every kind that a CRD serves, whoever its provider is.
-// It is nil where there is no such Cluster. unread are the kinds that could not be asked for, as where a conversion webhook does not
-// answer.
+// Parts finds a Cluster and all objects in its namespace that belong to it, of every kind that a CRD serves. root is nil if the Cluster
+// does not exist. unread are the kinds that could not be read, for example because a conversion webhook does not answer.
 func (m *Manager) Parts(ctx context.Context, cluster kube.Key) (root *Part, unread []kube.KindError, err error) {
 	obj := &unstructured.Unstructured{}
 	obj.SetGroupVersionKind(clusterKind)

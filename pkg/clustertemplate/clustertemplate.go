@@ -1,6 +1,6 @@
-// Package clustertemplate makes a chart of a template that clusterctl fills in: text in, files out. What clusterctl's variables are becomes
-// values of the chart, with a schema; what Helm cannot say is refused with its line. It reads a template as clusterctl does, with
-// clusterctl's own parser.
+// Package clustertemplate makes a chart of a cluster template for clusterctl: text in, files out. The template's variables become values
+// of the chart, with a schema. A template that Helm cannot express is refused with its line. The package reads a template with clusterctl's
+// own parser.
 package clustertemplate
 
 import (
@@ -19,56 +19,56 @@ import (
 // RuleTemplate is the rule of findings in a template.
 const RuleTemplate = "cluster-template"
 
-// Options say which chart to make of which template.
+// Options name the template, and the chart to make of it.
 type Options struct {
-	// Name of the chart, and Dir the folder that it goes to.
+	// Name is the name of the chart, and Dir its folder.
 	Name, Dir string
-	// File is what findings call the template; the chart's texts have the last part of it.
+	// File is the name of the template in findings. The chart's texts have only its last part.
 	File string
-	// Content of the template.
+	// Content is the content of the template.
 	Content []byte
-	// ExampleVersion is the Kubernetes version of the example of values.
+	// ExampleVersion is the Kubernetes version in the example values.
 	ExampleVersion string
 }
 
-// title is what the chart calls the template: where that lay is nobody's business.
+// title is the name of the template in the chart. It leaves out the folder.
 func (o *Options) title() string {
 	return strings.Join(strings.Fields(path.Base(strings.ReplaceAll(o.File, `\`, "/"))), " ")
 }
 
-// Chart is what became of a template.
+// Chart is the result: a chart, and what its user has to know.
 type Chart struct {
 	Files []manifest.File
-	// Variables of the template that are values of the chart, by the names of the values.
+	// Variables are the variables of the template that became values of the chart, sorted by the names of the values.
 	Variables []Variable
-	// Secrets are those that the template makes and the chart does not: a Secret does not belong in Git in clear.
+	// Secrets are the Secrets of the template. The chart leaves them out, because Git would hold them in clear.
 	Secrets []Secret
 }
 
 // Variable is a value of the chart.
 type Variable struct {
-	// Name of the variable in the template, and Value the path of the chart's value.
+	// Name is the name of the variable in the template, and Value the path of the chart's value.
 	Name, Value string
 	Required    bool
-	// Default is the value that it has by itself.
+	// Default is the variable's default.
 	Default any
-	// Credential says that it is a password, a token or the like by its name: it does not belong in Git in clear.
+	// Credential tells whether the variable is a password, a token or the like, by its name. Its value must not be in Git in clear.
 	Credential bool
-	// Line of the template where it stands first.
+	// Line is the first line of the template with the variable.
 	Line int
-	// types of JSON that it may have.
+	// types are the JSON types that the value may have.
 	types []string
 }
 
-// Secret is one that the chart leaves out.
+// Secret is a Secret that the chart leaves out.
 type Secret struct {
-	// Name as the template has it.
+	// Name is the name in the template.
 	Name string
 	Line int
 }
 
-// New makes a chart of a template. Errors are findings with file and line, all at once: what is no template of a cluster, and what cannot
-// be said in a chart.
+// New makes a chart of a template. The error is diag.Findings with file and line, all at once: the content is no cluster template, or a
+// chart cannot express it.
 func New(o Options) (*Chart, error) {
 	t := &translation{file: o.File, byName: map[string]*variable{}}
 	t.read(o.Content)
@@ -119,16 +119,16 @@ type translation struct {
 	parts    []part
 	// text is the template with a token for each variable.
 	text string
-	// token begins the name of each token, and is nowhere in the template.
+	// token is the beginning of each token's name. The template does not contain it.
 	token string
-	// tokenPattern finds the tokens of variables, and anyToken those of whole scalars as well.
+	// tokenPattern finds the tokens of variables. anyToken also finds the tokens of whole scalars.
 	tokenPattern, anyToken *regexp.Regexp
 	// whole are scalars that hold variables and nothing escapes them: each is written anew.
 	whole []scalar
 	// named are the variables by name, in the order of the template.
 	named  []*variable
 	byName map[string]*variable
-	// pool is the name of the pool whose nodes WORKER_MACHINE_COUNT counts; "" where that is a value like any other.
+	// pool is the name of the pool whose nodes WORKER_MACHINE_COUNT counts; "" if that variable is an ordinary value.
 	pool    string
 	values  []Variable
 	secrets []Secret

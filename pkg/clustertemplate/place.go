@@ -14,20 +14,20 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 )
 
-// document is one of the template's, with tokens for its variables.
+// document is a document of the template, with tokens for its variables.
 type document struct {
 	text string
-	// line of the template that it begins at.
+	// line is the first line of the document in the template.
 	line       int
 	node       *yaml.Node
 	kind, name string
 	group      string
-	// plains are scalars that are written anew.
+	// plains are the scalars that the chart writes in another way.
 	plains []scalar
-	// lines of the text, and for those that are not ASCII where each of their characters begins.
+	// lines are the lines of the text. For a line that is not ASCII, they have the offset of each character.
 	lines   []string
 	offsets map[int][]int
-	// indents are the indentations of the lines that variables stand in, by the numbers of their parts.
+	// indents are the indentations of lines with variables, by the number of the variable's part.
 	indents map[int]int
 }
 
@@ -39,10 +39,10 @@ type scalar struct {
 	key          bool
 }
 
-// separator begins a document.
+// separator is the line that begins a document.
 var separator = regexp.MustCompile(`^---(\s|$)`)
 
-// documents are those of the template that the chart takes over.
+// documents returns the documents of the template that the chart has.
 func (t *translation) documents() []*document {
 	var all []*document
 	begin := 0
@@ -205,7 +205,7 @@ func (d *document) beginsAt(n *yaml.Node) bool {
 	return at >= 0 && strings.HasPrefix(d.lines[n.Line-1][at:], n.Value)
 }
 
-// offset is where a column, which counts characters, begins in its line; -1 where there is none.
+// offset returns the byte at which a column, counted in characters, begins in its line; -1 if the line has no such column.
 func (d *document) offset(line, column int) int {
 	text := d.lines[line-1]
 	offsets, ok := d.offsets[line]
@@ -307,7 +307,7 @@ func (t *translation) checkCluster(documents []*document) {
 	}
 }
 
-// choosePool makes a pool of the nodes that clusterctl knows as workers, where one object has all of them.
+// choosePool makes a pool of clusterctl's worker nodes, if one object has all of them.
 func (t *translation) choosePool(documents []*document) {
 	v := t.variable(workerCount)
 	if v == nil {
@@ -331,7 +331,7 @@ func (t *translation) choosePool(documents []*document) {
 
 var poolName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
-// placed are the uses that the chart has.
+// placed returns the uses of variables that the chart has.
 func (v *variable) placed() []*use {
 	return slices.DeleteFunc(slices.Clone(v.uses), func(u *use) bool {
 		for u.outer != nil {

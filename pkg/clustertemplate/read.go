@@ -13,7 +13,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 )
 
-// part is a piece of a template: text, or where a variable is used.
+// part is a piece of a template: text, or the use of a variable.
 type part struct {
 	text string
 	use  *use
@@ -23,24 +23,24 @@ type part struct {
 type use struct {
 	node *parse.FuncNode
 	line int
-	// at says what it stands in; set by place.
+	// at is the kind of the surrounding YAML. place sets it.
 	at position
-	// indent is that of the lines of a block scalar that it stands in.
+	// indent is the indentation of the surrounding block scalar.
 	indent int
-	// field is the name of the field whose value it is part of, and flow says that this is in brackets.
+	// field is the name of the field with the use in its value. flow tells whether the field is in brackets.
 	field string
 	flow  bool
-	// whole says that it is all of a plain scalar that is a value.
+	// whole tells whether the use is the whole of a plain scalar, and the scalar is a value.
 	whole bool
-	// outer is the use in whose braces it stands; nil for most.
+	// outer is the use whose braces contain this use; nil for most.
 	outer *use
-	// depth is how many braces it stands in.
+	// depth is the number of surrounding uses.
 	depth int
-	// document is the number of the document, from 1; 0 where the chart has nothing of it.
+	// document is the number of the document, from 1; 0 if the chart leaves the document out.
 	document int
 }
 
-// position is what of YAML a variable stands in.
+// position is the kind of YAML around a variable.
 type position int
 
 const (
@@ -52,7 +52,7 @@ const (
 	inLines // a plain scalar of several lines
 )
 
-// variable is one that is used in a template.
+// variable is a variable of a template.
 type variable struct {
 	name string
 	uses []*use
@@ -68,7 +68,7 @@ type variable struct {
 // legacy are the spellings with spaces that clusterctl takes as well.
 var legacy = regexp.MustCompile(`\$\{[ \t]*([A-Za-z0-9_$]+)[ \t]*\}`)
 
-// read takes a template apart.
+// read splits a template into its parts.
 func (t *translation) read(content []byte) {
 	content = bytes.TrimPrefix(content, []byte("\xef\xbb\xbf"))
 	text := strings.ReplaceAll(string(content), "\r\n", "\n")
@@ -188,7 +188,7 @@ func (t *translation) inner(u *use) int {
 	return lines
 }
 
-// identifier is the name of a variable that an environment can have.
+// identifier matches the names of environment variables.
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func (t *translation) remember(name string, u *use) {

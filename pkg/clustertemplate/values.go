@@ -10,10 +10,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// anyScalar is what a value may be of which the template does not tell.
+// anyScalar are the types of a value whose type does not follow from the template.
 var anyScalar = []string{"string", "integer", "number", "boolean"}
 
-// valueOf is the path of the chart's value of a variable: OPENSTACK_CLOUD is openstackCloud.
+// valueOf returns the path of the chart's value for a variable: openstackCloud for OPENSTACK_CLOUD.
 func valueOf(name string) string {
 	if name == controlPlaneCount {
 		return "controlPlane.replicas"
@@ -63,7 +63,7 @@ func (t *translation) variables() {
 
 func startsWithLetter(s string) bool { return s != "" && s[0] >= 'a' && s[0] <= 'z' }
 
-// decide chooses the type and the default of a variable by its places.
+// decide chooses the type and the default of a variable from its uses.
 func (t *translation) decide(v *variable, uses []*use) Variable {
 	out := Variable{Name: v.name, Value: v.value, Line: uses[0].line, Credential: t.isCredential(v.name, uses)}
 	defaults := v.defaults(uses)
@@ -104,7 +104,7 @@ func quoted(uses []*use) bool {
 	return !slices.ContainsFunc(uses, func(u *use) bool { return u.at != inDoubleQuotes && u.at != inSingleQuotes })
 }
 
-// property is the schema of a value.
+// property returns the schema of a value.
 func (t *translation) property(v Variable) map[string]any {
 	p := map[string]any{"description": fmt.Sprintf("%s of the template, line %d.", v.Name, v.Line)}
 	if len(v.types) == 1 {
@@ -121,7 +121,7 @@ func (t *translation) property(v Variable) map[string]any {
 	return p
 }
 
-// schema of the values.
+// schema returns the schema of all values.
 func (t *translation) schema(o Options) ([]byte, error) {
 	properties, required, example := map[string]any{}, []string{}, map[string]any{}
 	for _, v := range t.values {
@@ -163,7 +163,7 @@ func (t *translation) schema(o Options) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// example is a value that a person would give.
+// example returns a value that a person would give.
 func (v *Variable) example(o Options) any {
 	switch {
 	case v.Name == kubernetesVersion:

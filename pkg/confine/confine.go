@@ -1,6 +1,6 @@
 // Package confine runs tasks on untrusted files in a separate process. The process is this program again, without environment variables,
-// PATH and network, with only the files of the task, and with bounds on memory and time. One process does all of a task. Where it dies, the
-// caller learns at what, and the task is run again without that.
+// PATH and network, with only the files of the task, and with bounds on memory and time. One process does a whole task. If the process
+// dies, the caller learns what it worked on, and the task runs again without that thing.
 package confine
 
 import (
@@ -9,27 +9,27 @@ import (
 	"time"
 )
 
-// Task is a function that can run in a process of its own. What goes in and comes out is written by encoding/gob, exported fields alone,
-// unless a pointer to it is an encoding.BinaryAppender and an encoding.BinaryUnmarshaler: those write and read it themselves.
+// Task is a function that can run in a separate process. encoding/gob writes its input and its output, exported fields only. A type whose
+// pointer is an encoding.BinaryAppender and an encoding.BinaryUnmarshaler writes and reads itself.
 type Task[In, Out any] struct {
 	name string
 	do   func(ctx context.Context, in In) (Out, error)
 }
 
-// New names a function. Program has to know it where it is to run in a process of its own.
+// New names a function. To run the function in a separate process, the Program has to know its task.
 func New[In, Out any](name string, do func(ctx context.Context, in In) (Out, error)) *Task[In, Out] {
 	return &Task[In, Out]{name, do}
 }
 
-// Needs are what a task needs of the world.
+// Needs are the files and the calls that a task may use.
 type Needs struct {
-	// Read are files and folders that it may read. Write are folders that it may write in as well; one that is not there is left out.
+	// Read are the files and folders that the task may read. Write are the folders that it may also write to. Missing folders are left out.
 	Read, Write []string
-	// Calls are what it may ask of who started it, by their names: see Call.
+	// Calls are the functions of the caller that the task may call, by name: see Call.
 	Calls map[string]func(ctx context.Context, in []byte) ([]byte, error)
 }
 
-// Run runs the task: in a process of its own where ctx has a Program, else in this one. Errors are those of the task, and a *Death.
+// Run runs the task: in a separate process if ctx has a Program, else in this process. Errors: those of the task, and a *Death.
 func (t *Task[In, Out]) Run(ctx context.Context, in In, needs Needs) (Out, error) {
 	p, ok := ctx.Value(programKey{}).(*Program)
 	if !ok {
@@ -49,19 +49,19 @@ type (
 	watchKey   struct{}
 )
 
-// With returns a context in which tasks run in processes of their own.
+// With returns a context in which tasks run in separate processes.
 func With(ctx context.Context, p *Program) context.Context {
 	return context.WithValue(ctx, programKey{}, p)
 }
 
-// Begin says what a task works on from now on, until end is called. group is what it has in common with others, such as a chart. The error
-// says why it is not to be worked on: it was what an earlier process died of. Names say all that a reader needs; they do not nest.
+// Begin names the thing that a task works on from now on, until end is called. group is what the thing has in common with others, such as a
+// chart. If an earlier process has died of the thing, Begin returns an error, and the task must leave the thing out. Names do not nest.
 func Begin(ctx context.Context, name, group string) (end func(), err error) {
 	return Watch(ctx)(name, group, nil)
 }
 
-// Watch is Begin for who is given no context. at, if set, says at what place within the thing the work is; "" where that is not known.
-// It is called now and then while the work goes on: where the process dies of the thing, its Death has the place.
+// Watch is Begin for a task without a context. at, if set, returns the present place of the work within the thing; "" if it is not known.
+// at is called from time to time. If the process dies of the thing, its Death has the last place.
 func Watch(ctx context.Context) func(name, group string, at func() string) (end func(), err error) {
 	return func(name, group string, at func() string) (func(), error) {
 		if w, ok := ctx.Value(watchKey{}).(*watch); ok {
@@ -71,7 +71,7 @@ func Watch(ctx context.Context) func(name, group string, at func() string) (end 
 	}
 }
 
-// TimeLimit is how long a task may work on one thing in a process of its own; 0 where it has none.
+// TimeLimit returns how long a task may work on one thing in a separate process; 0 if the task has no such process.
 func TimeLimit(ctx context.Context) time.Duration {
 	if w, ok := ctx.Value(watchKey{}).(*watch); ok {
 		return w.time
@@ -79,7 +79,7 @@ func TimeLimit(ctx context.Context) time.Duration {
 	return 0
 }
 
-// Call asks who started the task. Errors are those of who answers.
+// Call calls a function of the process that has started the task. Errors are those of the function.
 func Call(ctx context.Context, name string, in []byte) ([]byte, error) {
 	w, ok := ctx.Value(watchKey{}).(*watch)
 	if !ok {
@@ -88,7 +88,7 @@ func Call(ctx context.Context, name string, in []byte) ([]byte, error) {
 	return w.call(ctx, name, in)
 }
 
-// Cause is what a process ran out of.
+// Cause is the limit that a process has exceeded.
 type Cause string
 
 // The causes.
@@ -98,20 +98,20 @@ const (
 	Crashed Cause = "crashed"
 )
 
-// Death is the end of a process before its task was done.
+// Death is the error for a process that has ended before its task was done.
 type Death struct {
 	Cause Cause
-	// At is what it worked on; "" where that is not known.
+	// At is the thing that the process worked on; "" if it is not known.
 	At string
-	// Place is where within that it was at last; "" where that is not known.
+	// Place is the last place of the work within the thing; "" if it is not known.
 	Place string
-	// Limits are those that held.
+	// Limits are the limits of the process.
 	Limits Limits
-	// Detail is what the process said at last.
+	// Detail is the last output of the process.
 	Detail string
 }
 
-// Error says what ran out, and at what.
+// Error names the exceeded limit, and the thing that the process worked on.
 func (d *Death) Error() string {
 	at := ""
 	if d.At != "" {

@@ -26,7 +26,7 @@ var forbidden = append([]uint32{
 	unix.SYS_MKNODAT, unix.SYS_SETXATTR, unix.SYS_OPEN_BY_HANDLE_AT,
 }, forbiddenHere...)
 
-// filterCalls has the kernel refuse the forbidden calls from now on, in all threads. A kernel without filters goes without.
+// filterCalls makes the kernel refuse the forbidden calls from now on, in all threads. It does nothing if the kernel has no filters.
 func filterCalls() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("give up privileges: %w", err)
@@ -47,7 +47,7 @@ func filterCalls() error {
 	return nil
 }
 
-// What the kernel hands a filter: the number of the call, the architecture, the instruction, the arguments.
+// The offsets of the data that the kernel passes to a filter: the number of the call, the architecture, the instruction, the arguments.
 const (
 	offsetNumber, offsetArch, offsetFirst = 0, 4, 16
 	load                                  = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
@@ -55,12 +55,12 @@ const (
 	atLeast                               = unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K
 	hasBits                               = unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K
 	give                                  = unix.BPF_RET | unix.BPF_K
-	// otherNumbers is where those of another calling convention begin (x32).
+	// otherNumbers is the first call number of another calling convention (x32).
 	otherNumbers = 0x40000000
 )
 
-// filter refuses the forbidden calls, calls by another convention, and to make a process rather than a thread. clone3 hides its flags from
-// a filter: it is as if it were not there, and C libraries take clone then.
+// filter refuses the forbidden calls, calls by another convention, and calls that make a process instead of a thread. A filter cannot see
+// the flags of clone3. So the filter answers that clone3 does not exist, and C libraries use clone instead.
 func filter() []unix.SockFilter {
 	refuse := unix.SockFilter{Code: give, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)}
 	allow := unix.SockFilter{Code: give, K: unix.SECCOMP_RET_ALLOW}

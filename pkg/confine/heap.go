@@ -9,12 +9,12 @@ import (
 	"sync"
 )
 
-// roomyHeap is how large the heap of a command may grow before garbage is collected at all, in bytes. A command that reads a whole fleet
-// makes much garbage in a second or two and then ends: to collect it as it comes costs a quarter of the time.
+// roomyHeap is the size of a command's heap, in bytes, below which Go collects no garbage. A command that reads a whole fleet makes much
+// garbage in a second or two and then ends. Collecting it as usual costs a quarter of the time.
 const roomyHeap = 256 << 20
 
-// CollectLate lets the heap grow to roomyHeap before garbage is collected, and above that collects as always. It holds for the process:
-// call the function that it returns when the command is done. Where GOGC or GOMEMLIMIT is set somebody knows better, and nothing changes.
+// CollectLate lets the heap of the process grow to roomyHeap before Go collects garbage. Above roomyHeap, Go collects as usual. Call the
+// returned function when the command is done. If GOGC or GOMEMLIMIT is set, CollectLate changes nothing.
 func CollectLate() (restore func()) { return collectLate(math.MaxInt64) }
 
 // collectBelow does the same for a process that may have so much memory: near to that it collects whatever there is.

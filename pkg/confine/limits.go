@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Limits of a process.
+// Limits are the limits of a process.
 type Limits struct {
-	// Memory, in bytes, of all that a task does at once.
+	// Memory is the limit for the memory of the process, in bytes.
 	Memory int64
-	// Time is how long it may work on one thing, such as a HelmRelease. All things of a task have together times as long.
+	// Time is the limit for the work on one thing, such as a HelmRelease. All things of a task may take together times as long.
 	Time time.Duration
 }
 
@@ -28,12 +28,12 @@ func (l Limits) memoryText() string {
 // little less than it may. What comes later is refused, and who asks for it says so.
 const together = 10
 
-// maxResult is how many bytes a result may have. Who started the process reads it without limits of its own.
+// maxResult bounds the bytes of a result, because the process that reads it has no limits.
 const maxResult = 1 << 30
 
 // maxDeaths is how many things a process may die of. Then only what has worked before is worked on once more, and of all
 // else it is said that it was not tried.
 const maxDeaths = 12
 
-// startTime bounds how long a process may take until it is ready, on a machine that has much else to do.
+// startTime bounds the start of a process, on a busy machine.
 const startTime = time.Minute

@@ -9,15 +9,15 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
-// Many is the work on many things, one after the other.
+// Many is the work on many small things, one after the other.
 type Many struct {
 	watch *watch
 	now   atomic.Pointer[func() string]
 }
 
-// BeginMany is Begin for many things that are worked on one after the other, and are too small to be told of one by one: name is that of
-// all of them. Each has the time of one thing. What takes longer is refused by its own name, and the others are worked on. Where the
-// process dies of something else, all of them are refused.
+// BeginMany is Begin for many things that are too small to be named one by one. name is the name of all of them. Each may take the time of
+// one thing. A thing that takes longer is refused by its own name, and the task works on the others. If the process dies for another
+// reason, all of the things are refused.
 func BeginMany(ctx context.Context, name string) (many *Many, end func(), err error) {
 	w, ok := ctx.Value(watchKey{}).(*watch)
 	if !ok || w.to == nil {
@@ -28,7 +28,8 @@ func BeginMany(ctx context.Context, name string) (many *Many, end func(), err er
 	return many, end, err
 }
 
-// Next says what the task works on now. The error says why it is not to be worked on: it was what an earlier process died of.
+// Next names the thing that the task works on now. If an earlier process has died of the thing, Next returns an error, and the task must
+// leave the thing out.
 func (m *Many) Next(name func() string) error {
 	if m.watch == nil {
 		return nil

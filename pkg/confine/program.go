@@ -16,14 +16,14 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// Program is what runs tasks: this one, as a rule, which calls Serve where its first argument is Argument.
+// Program is the program that runs tasks, usually this one. It calls Serve if its first argument is Argument.
 type Program struct {
 	// Path of the program, and Name that it is called by.
 	Path, Name string
 	Limits     Limits
 }
 
-// Self is the program that runs now.
+// Self returns the running program.
 func Self(limits Limits) (*Program, error) {
 	path, err := os.Executable()
 	if err != nil {
@@ -32,10 +32,10 @@ func Self(limits Limits) (*Program, error) {
 	return &Program{Path: path, Name: os.Args[0], Limits: limits}, nil
 }
 
-// marker is in the environment of a process that runs a task: such a one starts no other.
+// marker is a variable in the environment of a process that runs a task. Such a process starts no other process.
 const marker = "FLEETCTL_CONFINED"
 
-// kept are the variables that a process gets where they are set: they tune Go's runtime. It has no others.
+// kept are the variables that tune Go's runtime. A process gets them if they are set, and no other variable.
 var kept = []string{"GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GODEBUG", "GOCOVERDIR", "SYSTEMROOT"}
 
 // untuned is the marker's value where nobody has tuned Go's runtime. Then a process collects no garbage while it starts, and sees to
@@ -55,7 +55,7 @@ func environment() []string {
 	return env
 }
 
-// run has a process do a task, and begins anew without what it dies of.
+// run runs a task in a process. If the process dies of a thing, run begins again without the thing.
 func (p *Program) run(ctx context.Context, name string, in any, take func([]byte) error, needs Needs) error {
 	if os.Getenv(marker) != "" {
 		return errors.New("a process that renders starts no other")
@@ -99,13 +99,13 @@ func (p *Program) run(ctx context.Context, name string, in any, take func([]byte
 	})
 }
 
-// failed is a death that no single thing is the reason of.
+// failed is a death without a single thing as its reason.
 func (p *Program) failed(d *Death) error {
 	hint := "see docs/troubleshooting.md; FLEETCTL_RENDER_MEMORY and FLEETCTL_RENDER_TIME set other limits"
 	return diag.Wrap("render", d, hint)
 }
 
-// activity is what a process works on.
+// activity is a thing that a process works on.
 type activity struct {
 	name, group string
 	place       string
@@ -132,7 +132,7 @@ type attempt struct {
 	watch *stopwatch
 }
 
-// culprit is what the process died of; nil where that is not known.
+// culprit returns the thing that the process died of; nil if it is not known.
 func (a *attempt) culprit() *activity {
 	if a.late != nil {
 		return a.late.itself()

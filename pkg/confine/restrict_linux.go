@@ -32,10 +32,11 @@ func killed(state *os.ProcessState) bool {
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
-// restrict gives up all that a task does not need. What this kernel lacks of it is left out; what it has and refuses is an error.
+// restrict gives up every right that a task does not need. It leaves out restrictions that this kernel lacks. A restriction that the kernel
+// has and refuses is an error.
 func restrict(s *start) error {
 	closeInherited()
-	// Of all limits of memory this is the one that Go lives with: address space it takes much more of than it uses.
+	// Go can live with this limit of memory. It could not live with a limit of address space, because it reserves much more than it uses.
 	if err := setLimit(unix.RLIMIT_DATA, uint64(s.Limits.Memory)); err != nil { //nolint:gosec // it is positive
 		return fmt.Errorf("limit memory: %w", err)
 	}
@@ -59,8 +60,8 @@ func restrict(s *start) error {
 	return filterCalls()
 }
 
-// closeInherited closes the files that who started fleetctl has left open. They come along where nobody has said otherwise, and no rule for
-// files stops the use of what is open already. Those of this process itself, such as its runtime's, are closed for others.
+// closeInherited closes the files that the parent of fleetctl has left open, because no rule for files stops the use of an open file. The
+// files of this process itself, such as its runtime's, stay open and are not inherited.
 func closeInherited() {
 	var open []int
 	if entries, err := os.ReadDir("/proc/self/fd"); err == nil {
@@ -91,10 +92,10 @@ func setLimit(which int, most uint64) error {
 	return unix.Setrlimit(which, &unix.Rlimit{Cur: most, Max: most})
 }
 
-// pipeSize is the most that anybody may have.
+// pipeSize is the largest size of a pipe that every user may set, in bytes.
 const pipeSize = 1 << 20
 
-// widen makes a pipe hold more, so that who writes waits less often for who reads.
+// widen enlarges a pipe, so that its writer waits less often for its reader.
 func widen(pipe *os.File) {
 	_, _ = unix.FcntlInt(pipe.Fd(), unix.F_SETPIPE_SZ, pipeSize) // or it stays as it is
 }

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// process is one that was started.
+// process is a started process.
 type process struct {
 	in   io.WriteCloser
 	out  io.ReadCloser
@@ -67,7 +67,7 @@ func spawnHere(command func() *exec.Cmd) (p *process, err error) {
 	return nil, err
 }
 
-// kill ends the process, and waits for no one.
+// kill ends the process without waiting.
 func (p *process) kill() {
 	p.once.Do(func() {
 		_ = p.cmd.Process.Kill() // or it has ended
@@ -75,7 +75,7 @@ func (p *process) kill() {
 	})
 }
 
-// wait waits for the end of a process that was killed, or ended.
+// wait waits for the end of the process.
 func (p *process) wait() *os.ProcessState {
 	<-p.gone
 	return p.cmd.ProcessState

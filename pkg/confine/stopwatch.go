@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// stopwatch measures for how long a task works: it stands while the task waits for an answer of who started it.
+// stopwatch measures how long a task works. It stands still while the task waits for an answer of the process that has started it.
 type stopwatch struct {
 	mu      sync.Mutex
 	began   time.Time
@@ -30,7 +30,7 @@ func (s *stopwatch) wait(answers int) {
 	}
 }
 
-// worked is how long it was until now.
+// worked returns how long the task has worked.
 func (s *stopwatch) worked() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

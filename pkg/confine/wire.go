@@ -16,7 +16,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// A frame is a letter, the length of what follows, and that.
+// A frame is a letter, the length of its body, and the body.
 const (
 	// To the process.
 	frameStart  = 's' // a start: what to do
@@ -33,7 +33,7 @@ const (
 	frameDone  = 'd' // how it ended: an outcome
 )
 
-// maxFrame bounds what one frame may hold: a process that is not to be trusted sends them.
+// maxFrame bounds the bytes of a frame, because an untrusted process sends frames.
 const maxFrame = 64 << 20
 
 // encode writes what v points to, by itself where it can: gob takes as long for thousands of objects as to render them from the cache.
@@ -46,7 +46,7 @@ func encode(v any) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// decode reads what encode wrote. What v points to may keep parts of text.
+// decode reads the output of encode into v. The value of v may keep parts of text.
 func decode(text []byte, v any) error {
 	if own, ok := v.(encoding.BinaryUnmarshaler); ok {
 		return own.UnmarshalBinary(text)
@@ -54,7 +54,7 @@ func decode(text []byte, v any) error {
 	return gob.NewDecoder(bytes.NewReader(text)).Decode(v)
 }
 
-// start is what a process is told first.
+// start is the first message to a process.
 type start struct {
 	Task   string
 	Limits Limits
@@ -71,7 +71,7 @@ type start struct {
 	Left time.Duration
 }
 
-// outcome is how a task ended.
+// outcome is the result of a task.
 type outcome struct {
 	Failed   bool
 	Op, Text string

@@ -18,10 +18,10 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// Argument is the first argument of this program where it is to be a process that runs a task.
+// Argument is the first argument that makes this program a process that runs a task.
 const Argument = "confined-task"
 
-// Known is a Task, whatever it takes and makes.
+// Known is a Task of any types.
 type Known interface {
 	called() string
 	serve(ctx context.Context, in []byte) (out []byte, err error)
@@ -48,8 +48,8 @@ func (t *Task[In, Out]) serve(ctx context.Context, text []byte) ([]byte, error) 
 	return text, nil
 }
 
-// Serve is all that a process does that was started with Argument: one of the tasks, which its parent names. It returns the exit code;
-// where the parent ends it ends with it.
+// Serve is the main function of a process that was started with Argument. It runs the task that the parent names, and returns the exit
+// code. The process ends with its parent.
 func Serve(tasks ...Known) int {
 	to := &writeFrames{to: os.Stdout}
 	os.Stdout = os.Stderr // what a library prints is no message
@@ -280,12 +280,12 @@ func (w *watch) answered(body []byte) {
 
 var errNetwork = errors.New("what renders a fleet repo has no network")
 
-// refusing is an HTTP transport that goes nowhere.
+// refusing is an HTTP transport that refuses every request.
 type refusing struct{}
 
 func (refusing) RoundTrip(*http.Request) (*http.Response, error) { return nil, errNetwork }
 
-// refuseNetwork takes the network away from what goes there through Go's own clients, on every system.
+// refuseNetwork makes Go's own HTTP clients refuse every request, on every system.
 func refuseNetwork() {
 	http.DefaultTransport = refusing{}
 	http.DefaultClient = &http.Client{Transport: refusing{}}

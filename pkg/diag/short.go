@@ -12,12 +12,12 @@ func Short(err error, limit int) error {
 }
 
 type shortError struct {
-	err  error
-	most int
+	err   error
+	limit int
 }
 
 // Error is the beginning of the text.
-func (e *shortError) Error() string { return plain.Clip(e.err.Error(), e.most) }
+func (e *shortError) Error() string { return plain.Clip(e.err.Error(), e.limit) }
 
 // Unwrap returns the whole error.
 func (e *shortError) Unwrap() error { return e.err }

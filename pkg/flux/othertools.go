@@ -34,13 +34,13 @@ func (o OtherSync) String() string {
 type otherTool struct {
 	name string
 	kind schema.GroupVersionKind
-	// here tells whether an object of the kind applies to the cluster that it stands on.
+	// here tells whether an object of the kind applies the repository to its own cluster.
 	here func(*unstructured.Unstructured) bool
 	// urls are the paths of fields with the URL of the repository; the first one that is set counts.
 	urls [][]string
 }
 
-// otherTools are those whose objects say which repository they apply.
+// otherTools are the tools whose objects name the repository that they apply.
 func otherTools() []otherTool {
 	always := func(*unstructured.Unstructured) bool { return true }
 	return []otherTool{
@@ -85,7 +85,7 @@ func textAt(o *unstructured.Unstructured, path ...string) string {
 	return text
 }
 
-// OtherSyncs are the objects by which other tools apply repositories to this cluster, in order. A tool that is not installed has none.
+// OtherSyncs returns the objects by which other tools apply repositories to this cluster, in order.
 func (s *System) OtherSyncs(ctx context.Context) ([]OtherSync, error) {
 	tools := otherTools()
 	found := make([][]OtherSync, len(tools))

@@ -17,7 +17,7 @@ import (
 
 const (
 	reachName = "fleetctl-reach"
-	// reachTime is what source-controller gets for one server, and endReachTime what it takes to remove the sources.
+	// reachTime bounds the request to one server, and endReachTime the removal of the sources.
 	reachTime    = 30 * time.Second
 	endReachTime = 30 * time.Second
 )
@@ -29,8 +29,8 @@ var noContact = []string{
 	"connection refused", "no route to host",
 }
 
-// Reach has source-controller ask HTTPS servers for something, from inside the cluster, and returns for each server that it does not reach
-// why, by its URL. It asks with Helm repositories that it removes afterwards.
+// Reach makes source-controller send a request to HTTPS servers, from inside the cluster. It returns the reason for each server that
+// source-controller cannot reach, by URL. Reach makes Helm repositories for this, and removes them afterwards.
 func (s *System) Reach(ctx context.Context, urls []string) (map[string]error, error) {
 	var sources []*unstructured.Unstructured
 	for i, url := range urls {

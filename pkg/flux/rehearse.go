@@ -18,44 +18,44 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// The annotations by which who writes an object tells Flux how to apply it.
+// The annotations of an object that tell Flux how to apply it.
 const (
 	forceAnnotation = "kustomize.toolkit.fluxcd.io/force"
 	ssaAnnotation   = "kustomize.toolkit.fluxcd.io/ssa"
 )
 
-// ToApply is an object that a Kustomization of Flux's is to apply.
+// ToApply is an object that a Flux Kustomization is to apply.
 type ToApply struct {
 	*unstructured.Unstructured
 
 	By kube.Key
-	// Opened says that it is encrypted in Git: no error quotes what it holds.
+	// Opened tells whether the object is encrypted in Git. No error quotes its content then.
 	Opened bool
 }
 
 // Rehearsal is what the Flux of a cluster would do at once.
 type Rehearsal struct {
-	// Deletes are objects of the cluster that it has applied, and would apply no more.
+	// Deletes are objects of the cluster that Flux has applied and would delete.
 	Deletes []kube.Ref
-	// Refused says which objects the API server does not take as they are to be applied.
+	// Refused lists the objects that the API server would refuse, with the reasons.
 	Refused []error
-	// Untold says which could not be tried.
+	// Untold lists the objects that could not be tried, with the reasons.
 	Untold []error
-	// Encrypted are those that are given encrypted, which are not tried.
+	// Encrypted are the encrypted objects, which were not tried.
 	Encrypted []kube.Ref
 }
 
-// IsEncrypted tells whether an object is encrypted as sops does it: Flux decrypts it before it applies it.
+// IsEncrypted tells whether an object is encrypted with sops. Flux decrypts such an object before it applies it.
 func IsEncrypted(obj *unstructured.Unstructured) bool {
 	_, is := obj.Object["sops"]
 	return is
 }
 
-// Ahead tells of a cluster that is still to get what another one has.
+// Ahead describes objects that the cluster is still to get from another cluster.
 type Ahead struct {
-	// Source is the cluster that has it now, with the kinds that it is of.
+	// Source is the cluster that has the objects now, and their kinds.
 	Source *kube.Client
-	// Travels says of an object at the source whether it comes along. The version of its kind does not count.
+	// Travels tells whether an object at the source comes to the cluster. The version of its kind does not count.
 	Travels func(kube.Ref) bool
 }
 
@@ -120,7 +120,7 @@ func kindRef(kind schema.GroupKind) kube.Ref {
 	return kube.Ref{GroupVersionKind: kind.WithVersion("")}
 }
 
-// arrive notes what others need obj for.
+// arrive records the namespace or the kind that obj brings, because other objects may need it.
 func (r *rehearsal) arrive(obj *unstructured.Unstructured) {
 	switch obj.GroupVersionKind().GroupKind() {
 	case schema.GroupKind{Kind: "Namespace"}:
@@ -174,7 +174,7 @@ func (r *rehearsal) try(ctx context.Context, o ToApply) error {
 	return nil
 }
 
-// tryAt is the cluster that has the object, or is to have it first.
+// tryAt returns the cluster that has the object, or gets it first.
 func (r *rehearsal) tryAt(ref kube.Ref) *kube.Client {
 	if r.ahead != nil && r.ahead.Travels(ref) {
 		return r.ahead.Source
@@ -213,7 +213,7 @@ func unquoted(err error) error {
 	return errors.New(says)
 }
 
-// forced tells whether Flux makes the object anew where it cannot be changed.
+// forced tells whether Flux deletes and recreates an object that it cannot change.
 func (r *rehearsal) forced(o ToApply) bool {
 	if o.GetAnnotations()[forceAnnotation] == kustomizev1.EnabledValue {
 		return true
@@ -269,7 +269,7 @@ func (r *rehearsal) prunable(by []kube.Key) ([]kube.Ref, error) {
 	return refs, nil
 }
 
-// deletes notes an object as one that would be deleted, where it is there, is Flux's, and nothing keeps it.
+// deletes records an object that Flux would delete: the object exists, Flux has applied it, and no annotation protects it.
 func (r *rehearsal) deletes(ctx context.Context, ref kube.Ref) error {
 	obj := &unstructured.Unstructured{}
 	obj.SetGroupVersionKind(ref.GroupVersionKind)

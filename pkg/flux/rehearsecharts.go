@@ -26,19 +26,19 @@ type ToInstall struct {
 	Release kube.Key
 }
 
-// ChartRehearsal is what the HelmReleases of a cluster would do with it.
+// ChartRehearsal is what the HelmReleases of a cluster would do there.
 type ChartRehearsal struct {
-	// Makes are objects that are not there, Changes those that would be others than they are, with the fields.
+	// Makes are the objects that the releases would create, and Changes the objects that they would change, with the fields.
 	Makes, Changes []string
-	// Untold says which could not be tried.
+	// Untold lists the objects that could not be tried, with the reasons.
 	Untold []error
 }
 
 // ChartOptions of RehearseCharts.
 type ChartOptions struct {
-	// Live, if not nil, is the cluster that has the objects of the charts now: they are still to come to this one.
+	// Live, if not nil, is the cluster that has the objects of the charts now. This cluster is still to get them.
 	Live *kube.Client
-	// TakeUp counts a HelmRelease that LetGo has suspended as one that works.
+	// TakeUp treats HelmReleases that LetGo has suspended like others.
 	TakeUp bool
 }
 

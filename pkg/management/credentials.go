@@ -11,17 +11,17 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// CredentialsReport is what the management clusters hold to get into clouds. It has no values.
+// CredentialsReport lists the cloud credentials of the management clusters, without their values.
 type CredentialsReport struct {
 	FormatVersion string `json:"formatVersion"`
-	// Within is how soon something has to end to be named; Ending counts those that do, or have ended.
+	// Within is the time within which an expiry is reported. Ending counts the credentials that expire within it, or have expired.
 	Within string `json:"within"`
 	Ending int    `json:"ending"`
 	// Clusters are the management clusters that were asked.
 	Clusters []ClusterCredentials `json:"managementClusters"`
 }
 
-// Unread counts the management clusters that nobody could ask.
+// Unread counts the management clusters that did not answer.
 func (r *CredentialsReport) Unread() int {
 	n := 0
 	for _, c := range r.Clusters {
@@ -32,15 +32,15 @@ func (r *CredentialsReport) Unread() int {
 	return n
 }
 
-// ClusterCredentials are what one management cluster holds.
+// ClusterCredentials are the credentials of one management cluster.
 type ClusterCredentials struct {
 	Name string `json:"name"`
-	// Error says why nobody could ask it.
+	// Error says why the management cluster did not answer.
 	Error       string       `json:"error,omitempty"`
 	Credentials []Credential `json:"credentials"`
 }
 
-// Credential is one: a variable of a provider, or an object that is an identity.
+// Credential is a variable of a provider, or an identity.
 type Credential struct {
 	Provider string `json:"provider"`
 	// Kind is variable, or the kind of the object.
@@ -49,22 +49,22 @@ type Credential struct {
 	// Source says where the credential comes from, or which role it gives.
 	Source string    `json:"source,omitempty"`
 	Since  time.Time `json:"since"`
-	// Until is when it ends; nil where no end is known. Renewable tells that `fleetctl init` can put that off.
+	// Until is the time at which the credential expires; nil if it is not known. Renewable tells whether `fleetctl init` can renew it.
 	Until     *time.Time `json:"until,omitempty"`
 	Renewable bool       `json:"renewable,omitempty"`
-	// Ends is "", soon or ended.
+	// Ends says whether the credential expires: "", soon or ended.
 	Ends string `json:"ends,omitempty"`
-	// Namespaces whose clusters may use an identity.
+	// Namespaces are the namespaces whose clusters may use an identity.
 	Namespaces string `json:"namespaces,omitempty"`
 }
 
-// What Ends says.
+// The values of Ends.
 const (
 	EndsSoon = "soon"
 	Ended    = "ended"
 )
 
-// Credentials asks each of targets what it holds. One that does not answer is no error of the whole.
+// Credentials asks each target for its credentials. A target that does not answer is in the report, with its error.
 func Credentials(ctx context.Context, targets []*Target, within time.Duration, now time.Time) *CredentialsReport {
 	report := &CredentialsReport{FormatVersion: "1", Within: within.String(), Clusters: make([]ClusterCredentials, len(targets))}
 	_ = kube.Each(4, indices(targets), func(i int) error { // the errors are in the report
@@ -107,7 +107,7 @@ func (t *Target) credentials(ctx context.Context, within time.Duration, now time
 	return HeldBy(ctx, manager, within, now)
 }
 
-// HeldBy has the credentials of a management cluster's providers that are secret or expire, and its identities.
+// HeldBy returns the credentials of a management cluster's providers that are secret or expire, and its identities.
 func HeldBy(ctx context.Context, manager *capi.Manager, within time.Duration, now time.Time) ([]Credential, error) {
 	held, err := manager.Held(ctx)
 	if err != nil {

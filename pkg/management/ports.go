@@ -16,11 +16,11 @@ import (
 // clusters listen from 20000 on. Pods have ports of their own, but two such managers on one machine clash.
 const InMemoryPort = 19000
 
-// inMemoryManager is the Deployment that listens there.
+// inMemoryManager is the Deployment that listens on InMemoryPort.
 const inMemoryManager = "capd-system/capd-controller-manager"
 
-// checkRestart refuses to start a host with the docker provider in it while another program has that one's port: the host would come
-// up and the provider crash, again and again.
+// checkRestart refuses to start a host with the docker provider while another program has InMemoryPort: the provider would crash again and
+// again.
 func (t *Target) checkRestart(ctx context.Context, store state.Store, h host.Host, port uint16) error {
 	remembers, ok := h.(host.Rememberer)
 	if !ok {
@@ -37,7 +37,8 @@ func (t *Target) checkRestart(ctx context.Context, store state.Store, h host.Hos
 	return diag.Errorf(r.Hint, "%s", r.Summary)
 }
 
-// CheckPort looks whether a host of that name can have a port of this machine, and names who of the hosts in store has it.
+// CheckPort checks whether the host h of the management cluster called name can have a port of this machine. A failure names the management
+// cluster in store whose host has the port.
 func CheckPort(ctx context.Context, store state.Store, name string, h host.Host, port uint16) preflight.Result {
 	own, ok := h.(host.PortOwner)
 	if !ok {
@@ -54,7 +55,7 @@ func CheckPort(ctx context.Context, store state.Store, name string, h host.Host,
 	if free.Status != preflight.StatusFail {
 		return free
 	}
-	// While the host starts its program may have taken it between the two looks.
+	// A host that starts may have taken the port between the two looks.
 	if program, err := own.Listens(int(port)); err == nil && program != "" {
 		return preflight.OK("%s has it already", program)
 	}
@@ -68,7 +69,7 @@ func CheckPort(ctx context.Context, store state.Store, name string, h host.Host,
 		port, program, other)
 }
 
-// whoListens finds another management cluster of this machine than the one of that name, with a program that listens on port.
+// whoListens finds a management cluster of this machine, other than name, with a program that listens on port.
 func whoListens(ctx context.Context, store state.Store, name string, port int) (cluster, program string) {
 	records, err := store.List()
 	if err != nil {

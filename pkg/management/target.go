@@ -1,5 +1,5 @@
-// Package management works with a management cluster that is there: it finds it, connects to it, starts and stops its host, runs commands
-// on a host of their own, and serves the fleet repo to it. What makes and removes management clusters is pkg/lifecycle.
+// Package management works with an existing management cluster: it finds the cluster, connects to it, starts and stops its host, and serves
+// the fleet repo to it. It also runs commands on an ephemeral host. pkg/lifecycle makes and removes management clusters.
 package management
 
 import (
@@ -28,20 +28,20 @@ const (
 	GitServeDir    = "git-serve"
 )
 
-// Target is a management cluster that an earlier command made, as the commands that look at it or remove it find it again.
+// Target is a management cluster that an earlier command has made.
 type Target struct {
 	Name    string
 	Cluster state.Cluster
-	// Record of this machine; nil without one.
+	// Record is this machine's record of the management cluster; nil if there is none.
 	Record *state.Record
 
 	// repo is the fleet repo in which the command runs; nil without one, or if the repo does not declare this management cluster.
 	repo *ownership.Repo
-	// given is how the command line says that it is reached; nil where it says nothing.
+	// given is the access from the command line; nil if the command line names none.
 	given *state.Given
 }
 
-// ErrUnknownCluster says that this machine knows no such management cluster.
+// ErrUnknownCluster is the error for a management cluster that this machine does not know.
 var ErrUnknownCluster = errors.New("no such management cluster is known on this machine")
 
 // Find finds the management cluster called name. With an empty name it is the only one of the fleet repo around dir, or, outside of a
@@ -55,7 +55,7 @@ func Find(store state.Store, name, dir string) (*Target, error) {
 	return t, t.CheckCopy()
 }
 
-// CheckCopy refuses to act on the cluster from a copy of the folder that it follows.
+// CheckCopy returns an error if the command runs in a copy of the folder that the cluster follows.
 func (t *Target) CheckCopy() error {
 	if t.repo == nil || t.Record == nil || t.given != nil {
 		return nil
@@ -222,7 +222,7 @@ func FindDeclaredToAct(store state.Store, name, dir string) (*Target, error) {
 	return t, t.CheckCopy()
 }
 
-// Host of the target. Without a record it is looked for, as what the fleet repo declares: the state folder may have been lost.
+// Host returns the host of the target. Without a record, which may have been lost, Host looks for the host that the fleet repo declares.
 func (t *Target) Host(ctx context.Context) (host.Host, error) {
 	if t.given != nil {
 		return nil, diag.Errorf("leave --kubeconfig and --context out",
@@ -242,7 +242,7 @@ func (t *Target) Host(ctx context.Context) (host.Host, error) {
 	return hosts.Find(ctx, t.Name, declared, t.Cluster)
 }
 
-// absent is the error of every command that looks at a management cluster which is not there.
+// absent is the error of every command for a management cluster that does not exist.
 func (t *Target) absent() error {
 	hint := "make it with `fleetctl init`"
 	if t.Record == nil { // another machine's host is not seen from here
@@ -261,7 +261,7 @@ func (t *Target) elsewhere() error {
 	return diag.NotReady("make it with `fleetctl init`; if it is there, "+reach, "the management cluster %s does not exist", t.Name)
 }
 
-// Kubeconfig of the target, from its host; after a pivot it is the one of the cluster that took over.
+// Kubeconfig returns the kubeconfig of the target, from its host. After a pivot it reaches the cluster that has taken over.
 func (t *Target) Kubeconfig(ctx context.Context) ([]byte, error) {
 	if t.given != nil {
 		return hosts.Kubeconfig(t.given.Kubeconfig, t.given.Context)
@@ -292,7 +292,7 @@ func (t *Target) Kubeconfig(ctx context.Context) ([]byte, error) {
 	return nil, ForeignError(ctx, h)
 }
 
-// Client of the target. A cluster that belongs to another fleet is an error.
+// Client returns a client of the target. A cluster of another fleet is an error.
 func (t *Target) Client(ctx context.Context) (*kube.Client, error) {
 	kubeconfig, err := t.Kubeconfig(ctx)
 	if err != nil {

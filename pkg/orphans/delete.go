@@ -13,7 +13,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// Kept is what is not deleted, and why.
+// Kept is a resource that Delete keeps, and the reason.
 type Kept struct {
 	Resource
 	Why string `json:"why"`
@@ -28,7 +28,7 @@ type Deletion struct {
 	parts []part
 }
 
-// part is what one account has of the cluster.
+// part has the resources of the cluster in one account.
 type part struct {
 	account   cloud.Account
 	resources []cloud.Resource
@@ -52,9 +52,9 @@ func (u Unasked) MayOwn(cluster string, gone []string) error {
 		"the management cluster %s could not be asked, and may own the cluster %s: %s", u.Name, cluster, u.Error)
 }
 
-// Deletion says what of the cluster can be deleted: what proves to be the fleet's, and what nobody else uses. gone are management clusters
-// that somebody has said no longer exist. It refuses as long as anybody who was not asked, or did not answer, may own the cluster, and
-// while the fleet repo declares it.
+// Deletion returns the resources of the cluster that can be deleted: resources with a proof that they are the fleet's, and that nobody else
+// uses. gone are the management clusters that no longer exist, as the user says. Errors: a management cluster or a cloud did not answer and
+// may own the cluster, or the fleet repo declares the cluster.
 func (r *Report) Deletion(name string, gone []string) (*Deletion, error) {
 	for _, g := range gone {
 		if !slices.ContainsFunc(r.Unasked, func(u Unasked) bool { return u.Name == g }) {
@@ -100,7 +100,7 @@ func (r *Report) Deletion(name string, gone []string) (*Deletion, error) {
 	return d, nil
 }
 
-// add takes what one account has of the cluster.
+// add adds the resources of the cluster in one account.
 func (d *Deletion) add(c Cluster) {
 	proofs, proven := map[string]Proof{}, []cloud.Resource{}
 	for _, r := range c.Resources {
@@ -135,7 +135,7 @@ func contains(all []cloud.Resource, one cloud.Resource) bool {
 	return slices.ContainsFunc(all, func(r cloud.Resource) bool { return same(r, one) })
 }
 
-// Only leaves out what is not in agreed, too: nobody has seen it.
+// Only leaves out resources that are not in agreed, too, because the user has not seen them.
 func (d *Deletion) Only(agreed *Deletion) {
 	seen := func(r cloud.Resource) bool {
 		return slices.ContainsFunc(agreed.Resources, func(a Resource) bool { return same(a.Resource, r) })
@@ -146,9 +146,9 @@ func (d *Deletion) Only(agreed *Deletion) {
 	}
 }
 
-// Watch is told what Delete does.
+// Watch observes Delete.
 type Watch struct {
-	// Before is asked before each stage whether it may go on.
+	// Before is called before each stage. An error ends the deletion.
 	Before func(ctx context.Context) error
 	// Stage is called before each stage of the deletion, with the resources to delete. It returns a function that gets the result.
 	Stage func(what string) (ended func(error))
@@ -178,7 +178,7 @@ func (d *Deletion) Delete(ctx context.Context, w Watch) (deleted []Resource, err
 	return deleted, nil
 }
 
-// deleteStage deletes what goes at once, a few at a time.
+// deleteStage deletes the resources of one stage, a few at a time.
 func deleteStage(ctx context.Context, account cloud.Account, stage []cloud.Resource) (gone []cloud.Resource, err error) {
 	const atOnce = 8 // others use the account's share of requests, too
 	var mu sync.Mutex

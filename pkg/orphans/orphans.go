@@ -12,7 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/cloud"
 )
 
-// Options say whose orphans are looked for, and where.
+// Options say whose orphans Find looks for, and where.
 type Options struct {
 	// Fleet is the identity of the fleet; "" if its repo has none yet.
 	Fleet string
@@ -42,12 +42,12 @@ type Unasked struct {
 type Report struct {
 	FormatVersion string `json:"formatVersion"`
 	Fleet         string `json:"fleet"`
-	// Complete tells that everything that could hold or own something was asked, and answered.
+	// Complete tells whether all clouds and all management clusters have answered.
 	Complete bool          `json:"complete"`
 	Clouds   []CloudReport `json:"clouds"`
 	Unasked  []Unasked     `json:"managementClustersNotAsked"`
 	Clusters []Cluster     `json:"clusters"`
-	// Others counts what proves to be of other fleets in the same accounts. It is not shown.
+	// Others counts the resources of other fleets in the same accounts. The report does not list them.
 	Others int `json:"ofOtherFleets"`
 
 	living           map[string]string
@@ -64,13 +64,13 @@ type CloudReport struct {
 // Proof is the evidence that a resource belongs to this fleet.
 type Proof string
 
-// From the strongest to none at all.
+// The proofs, the strongest first.
 const (
-	// ProofTag: it has the identity of the fleet in its tags.
+	// ProofTag: the tags of the resource have the identity of the fleet.
 	ProofTag Proof = "tag"
 	// ProofNetwork: the resource is in a network of its cluster that has the fleet's tag.
 	ProofNetwork Proof = "network"
-	// ProofNone: tags, or what a cloud has in their place, name a cluster, and no fleet.
+	// ProofNone: the tags, or whatever a cloud has instead of tags, name a cluster and no fleet.
 	ProofNone Proof = "none"
 )
 
@@ -80,22 +80,23 @@ type Resource struct {
 	Proof Proof `json:"proof"`
 }
 
-// Cluster is a cluster that nobody manages any more, as far as anybody knows.
+// Cluster is a cluster with resources in a cloud that no known management cluster manages.
 type Cluster struct {
 	Name  string `json:"name"`
 	Cloud string `json:"cloud"`
-	// Proven tells that all that is listed is proven to be the fleet's.
+	// Proven tells whether all listed resources have a proof that they are the fleet's.
 	Proven bool `json:"proven"`
-	// Declared tells that the fleet repo still has it: a new management cluster would make it again.
+	// Declared tells whether the fleet repo still declares the cluster. A new management cluster would make it again.
 	Declared bool `json:"declared"`
-	// UsedBy are the resources of others that are in a network of the cluster, or use a part of it. They would be cut off with the network.
+	// UsedBy are the resources of others that are in a network of the cluster, or use a part of the network. Without the network they
+	// would be cut off.
 	UsedBy    []string   `json:"usedBy"`
 	Resources []Resource `json:"resources"`
 
 	account cloud.Account
 }
 
-// Find asks all accounts. An account that cannot be asked is in the report, and is no error.
+// Find asks all accounts and reports the orphans. An account that does not answer becomes a problem in the report.
 func Find(ctx context.Context, o Options) *Report {
 	report := &Report{
 		FormatVersion: "1", Fleet: o.Fleet, Clouds: slices.Clone(o.NotOpened), Clusters: []Cluster{},
@@ -120,7 +121,7 @@ func Find(ctx context.Context, o Options) *Report {
 	return report
 }
 
-// Answered tells that every cloud has answered all questions.
+// Answered tells whether every cloud has answered all questions.
 func (r *Report) Answered() bool {
 	return !slices.ContainsFunc(r.Clouds, func(c CloudReport) bool { return len(c.Problems) > 0 })
 }
@@ -168,7 +169,7 @@ func (r *Report) add(o Options, account cloud.Account, found cloud.Found) {
 	}
 }
 
-// usedBy is what of others needs what carries the networks of the cluster.
+// usedBy returns the resources of others that need the networks of the cluster.
 func (c *Cluster) usedBy(fleet string, found cloud.Found) []string {
 	users, networks := []string{}, map[string]bool{}
 	for _, r := range c.Resources {
@@ -192,7 +193,7 @@ func (c *Cluster) usedBy(fleet string, found cloud.Found) []string {
 	return slices.Compact(users)
 }
 
-// Count is how many things were found.
+// Count returns the number of orphans.
 func (r *Report) Count() int {
 	n := 0
 	for _, c := range r.Clusters {

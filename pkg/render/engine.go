@@ -33,7 +33,7 @@ type parsedTemplates struct {
 	funcs  template.FuncMap // that they were parsed with
 	marks  marks
 	ready  sync.Pool // of *execution
-	// included is nil where it may not be remembered.
+	// included is nil if results must not be remembered.
 	included *included
 }
 
@@ -89,7 +89,7 @@ func compareDepth(a, b string) int {
 	return strings.Compare(b, a)
 }
 
-// renderTemplates makes of a chart and its values what Helm makes of them, by file.
+// renderTemplates renders a chart with values as Helm does. It returns the results by file.
 func (l *loadedChart) renderTemplates(c *chart.Chart, top common.Values, at *whereabouts) (map[string]string, error) {
 	l.prepare.Do(func() { l.templates = newTemplates(l.chart) })
 	if l.beyond.Load() >= mayGoBeyond {
@@ -179,7 +179,7 @@ func filesOf(c *chart.Chart) map[string][]byte {
 
 var errTemplate = errors.New("a template failed")
 
-// take returns a copy that nobody else runs.
+// take returns a copy of the templates that no other goroutine runs.
 func (t *parsedTemplates) take() (*execution, error) {
 	if run, ok := t.ready.Get().(*execution); ok {
 		return run, nil
@@ -210,7 +210,7 @@ func (x *execution) include(name string, data any) (string, error) {
 	return text, err
 }
 
-// execute runs one template. Those that it includes run meanwhile.
+// execute runs one template, with the templates that it includes.
 func (x *execution) execute(name string, data any) (string, error) {
 	return x.executeIn(x.parsed, name, data)
 }

@@ -1,6 +1,6 @@
-// Package render makes of a fleet repo what Flux would apply: it follows the Flux Kustomizations from each management cluster's own
-// folder, builds them as kustomize-controller does, and renders the HelmReleases that it finds as helm-controller does. It works in
-// process, on files alone: no network, no cluster, no other program.
+// Package render renders a fleet repo into the objects that Flux would apply. It follows the Flux Kustomizations from each management
+// cluster's own folder, builds them as kustomize-controller does, and renders the HelmReleases that it finds as helm-controller does. It
+// works in process, on files alone: no network, no cluster, no other program.
 package render
 
 import (
@@ -45,20 +45,19 @@ const (
 
 // Options of a Renderer.
 type Options struct {
-	// CacheDir, from CacheFor, keeps what was rendered, by content; "" keeps nothing. Several runs may share it at once.
+	// CacheDir, from CacheFor, is the folder of the cache of results, by content; "" means no cache. Several runs may share it at once.
 	CacheDir string
-	// Schemas are the schemas of values that the caller has compiled. Values that they have accepted are not judged again. nil: there are
-	// none.
+	// Schemas are the schemas of values that the caller has compiled; may be nil. Values that they have accepted are not judged again.
 	Schemas *valuesschema.Schemas
-	// Begin, if set, is told of each piece of work, and refuses the work that is not to be done: see confine.Watch.
+	// Begin, if set, is called with the name of each piece of work. After an error the work is left out: see confine.Watch.
 	Begin func(name, group string, at func() string) (end func(), err error)
 	// Time, if above 0, is how long Begin's caller may work on one thing; see confine.TimeLimit. Templates end before, and say where they
 	// were.
 	Time time.Duration
 }
 
-// Renderer renders a fleet repo. Its methods may be called at once; what is read and built is shared between them, so a Renderer
-// shows the files as they were when it first read them.
+// Renderer renders a fleet repo. Its methods can be called by several goroutines at once. They share all read files, so a Renderer shows
+// each file as it was when the Renderer first read it.
 type Renderer struct {
 	repo   *repo
 	seen   *visible // what repo reads from
@@ -67,11 +66,11 @@ type Renderer struct {
 	charts *charts
 	builds *builds
 	begin  func(name, group string, at func() string) (end func(), err error)
-	// foreign: the layout is the repo's own.
+	// foreign tells whether the repo has its own layout.
 	foreign bool
 }
 
-// isForeign tells of a fleet whose repo has a layout of its own: it was there before fleetctl.
+// isForeign tells whether the repo has its own layout, because it is older than its use of fleetctl.
 func isForeign(fleet *v1alpha1.Fleet) bool {
 	all := fleet.Spec.ManagementClusters
 	return len(all) > 0 && !slices.ContainsFunc(all, func(m v1alpha1.ManagementCluster) bool { return m.Path == "" })
@@ -90,8 +89,8 @@ func New(files fs.FS, fleet *v1alpha1.Fleet, o Options) *Renderer {
 	return r
 }
 
-// Dir is a folder as New wants it: nothing outside of it can be read, and symbolic links lead nowhere, since Flux does not apply them. The
-// error says that the folder cannot be opened.
+// Dir returns the files of a folder, for New. Files outside of the folder cannot be read. Symbolic links are left out, because Flux does
+// not apply them. The error says that the folder cannot be opened.
 func Dir(dir string) (fs.FS, error) {
 	files, err := within.FS(dir)
 	if err != nil {
@@ -100,11 +99,11 @@ func Dir(dir string) (fs.FS, error) {
 	return files, nil
 }
 
-// Result is what Flux would apply, in a stable order: by management cluster, then as the tree is followed, the objects of a chart
-// behind the HelmRelease that makes them.
+// Result has the objects that Flux would apply, in a stable order: by management cluster, then by the tree of Kustomizations. The objects
+// of a chart follow the HelmRelease that makes them.
 type Result struct {
 	Objects []*Object
-	// Kustomizations and Releases are the ones that were followed, in the order of Objects.
+	// Kustomizations and Releases are the followed Flux Kustomizations and HelmReleases, in the order of Objects.
 	Kustomizations []*Kustomization
 	Releases       []*Release
 	// Files are the files that Flux reads to build the Kustomizations, without the files of charts.
@@ -113,10 +112,11 @@ type Result struct {
 	Findings diag.Findings
 }
 
-// All renders the whole fleet. What is wrong with the files is in the result; the error is that of ctx.
+// All renders the whole fleet. The result has all problems of the files. The error is that of ctx.
 func (r *Renderer) All(ctx context.Context) (*Result, error) { return r.render(ctx, scope{}) }
 
-// Environment renders the clusters of an environment and what they have in common. A name that fleet.yaml does not list is an error.
+// Environment renders the clusters of an environment, and the objects that they have in common. A name that fleet.yaml does not list is an
+// error.
 func (r *Renderer) Environment(ctx context.Context, name string) (*Result, error) {
 	if !slices.ContainsFunc(r.fleet.Spec.Environments, func(e v1alpha1.Environment) bool { return e.Name == name }) {
 		names := make([]string, 0, len(r.fleet.Spec.Environments))
@@ -149,7 +149,7 @@ func (r *Renderer) Cluster(ctx context.Context, name string) (*Result, error) {
 	return r.render(ctx, scope{environment: found[0], cluster: short})
 }
 
-// manifestCluster renders a cluster that stands in no folder of the layout, called name or namespace/name.
+// manifestCluster renders a cluster without a folder of the layout, called name or namespace/name.
 func (r *Renderer) manifestCluster(ctx context.Context, name string) (*Result, error) {
 	all, err := r.render(ctx, scope{})
 	if err != nil {
@@ -226,8 +226,8 @@ func (r *Renderer) eachCluster(visit func(environment, cluster string)) {
 	}
 }
 
-// Reads returns the files from which kustomize-controller would build a folder, whether or not something applies it. Nothing is built. ok
-// is false where the folder is not there, or something is wrong with the files that it names.
+// Reads returns the files from which kustomize-controller would build a folder, even if no Kustomization applies it. It builds nothing.
+// ok is false if the folder does not exist, or if a file that it names is wrong.
 func (r *Renderer) Reads(dir string) (names []string, ok bool) {
 	if !r.repo.isDir(dir) {
 		return nil, false

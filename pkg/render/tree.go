@@ -22,7 +22,7 @@ import (
 // fluxSystem is the name and the namespace of the object with which a management cluster's Flux begins.
 const fluxSystem = "flux-system"
 
-// walk follows the Flux objects of one management cluster, wave by wave: what one wave applies declares the next.
+// walk follows the Flux objects of one management cluster, wave by wave. The objects of one wave declare the next wave.
 type walk struct {
 	r     *Renderer
 	mgmt  *v1alpha1.ManagementCluster
@@ -324,7 +324,7 @@ func (w *walk) finishOne(it *item) {
 	it.objects, it.findings = out, findings
 }
 
-// adopt makes the Objects of a built Kustomization. Those that other workload clusters have as well get one more target instead.
+// adopt makes the Objects of a built Kustomization. An object that another workload cluster has, too, gets one more target instead.
 func (w *walk) adopt(it *item) []*Object {
 	all := make([]*Object, 0, len(it.objects))
 	for _, c := range it.objects {

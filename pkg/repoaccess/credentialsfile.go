@@ -58,7 +58,8 @@ func (f *CredentialsFile) secret() (*corev1.Secret, error) {
 	return object, nil
 }
 
-// Renewed is the encrypted file with the credentials, or nil where what is there is as good or somebody's own.
+// Renewed returns the encrypted file with the credentials. It returns nil if the present file has the same credentials, or if fleetctl does
+// not manage it.
 func (f *CredentialsFile) Renewed(credentials []byte, rule secret.Rule, keys secret.Keys) ([]byte, error) {
 	switch {
 	case f.Plain == nil:
@@ -69,8 +70,8 @@ func (f *CredentialsFile) Renewed(credentials []byte, rule secret.Rule, keys sec
 	return secret.Update(f.raw, credentials, keys)
 }
 
-// WorkloadCredentials is the Secret that the workload clusters of an environment are to read the fleet repo with, in clear; nil where they
-// get none. A token of its own in the file stays before the one that is kept elsewhere.
+// WorkloadCredentials returns the Secret, in clear, with which the workload clusters of an environment read the fleet repo; nil if they get
+// none. Flux's own token in the file wins over kept, the token that is kept elsewhere.
 func (a *Access) WorkloadCredentials(file *CredentialsFile, kept *Token) ([]byte, error) {
 	there, err := TokenInFile(a.Session, file)
 	if err != nil {

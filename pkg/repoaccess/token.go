@@ -16,26 +16,27 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
-// Whoever rules a cluster can read what its Flux reads the fleet repo with. A token that pushes would let them change the whole fleet. So
-// Flux has a token of its own where there is one: given once, it stays until another one is given, and the one that pushes never takes its
-// place. That one reaches the management cluster at most, and workload clusters only where fleet.yaml agrees.
+// An administrator of a cluster can read the token of its Flux. With a token that may push, an administrator could change the whole fleet.
+// So Flux has its own token if the user gives one. Flux's own token stays until the user gives another one, and the token that pushes never
+// replaces it. Without an own token, the token that pushes goes to the management cluster. It goes to workload clusters only if fleet.yaml
+// allows that.
 
-// ownTokenAnnotation marks a Secret whose token was given for Flux alone, and says for which server: it is sent to no other.
+// ownTokenAnnotation marks a Secret with Flux's own token. Its value is the only server that gets the token.
 const ownTokenAnnotation = "fleetctl.dev/flux-token-for" //nolint:gosec // the name of an annotation, no credential
 
-// Token is what some cluster reads the fleet repo with.
+// Token is the token with which the Flux of a cluster reads the fleet repo.
 type Token struct {
 	Username, Password string
-	// Own says that it was given for Flux alone, and for the server that the fleet repo is at now.
+	// Own tells whether the token is Flux's own, for the present server of the fleet repo.
 	Own bool
-	// Elsewhere is the other server that it was given for, if that is so.
+	// Elsewhere is the server of the token if the token is Flux's own, and the fleet repo has another server now.
 	Elsewhere string
 }
 
-// ByToken tells whether the fleet repo is at a remote that takes tokens.
+// ByToken tells whether the remote of the fleet repo takes tokens.
 func ByToken(s *session.Session) bool { return s.Fleet.Spec.Git.Scheme() == v1alpha1.GitHTTPS }
 
-// Home is the server that a token for the fleet repo is for.
+// Home returns the server of the fleet repo, which gets its tokens.
 func Home(s *session.Session) string {
 	u, err := s.Fleet.Spec.Git.ParseURL()
 	if err != nil {
@@ -44,7 +45,7 @@ func Home(s *session.Session) string {
 	return sameorigin.Of(u)
 }
 
-// tokenIn is the token in a source Secret; nil where there is none.
+// tokenIn returns the token in a source Secret; nil if the Secret has none.
 func tokenIn(s *session.Session, object *corev1.Secret) *Token {
 	username, password := flux.PasswordIn(object)
 	if password == "" {
@@ -61,7 +62,7 @@ func tokenIn(s *session.Session, object *corev1.Secret) *Token {
 	return token
 }
 
-// ClusterToken is the token that the Flux of a management cluster reads with; nil where it has none.
+// ClusterToken returns the token of a management cluster's Flux; nil if the Flux has none.
 func ClusterToken(ctx context.Context, s *session.Session, client *kube.Client) (*Token, error) {
 	there := &corev1.Secret{}
 	err := client.Get(ctx, kube.Key{Namespace: flux.Namespace, Name: flux.Name}, there)
@@ -74,18 +75,19 @@ func ClusterToken(ctx context.Context, s *session.Session, client *kube.Client) 
 	return tokenIn(s, there), nil
 }
 
-// Access is what the Flux of clusters gets to read the fleet repo, and what is encrypted there.
+// Access makes what the Flux of each cluster needs to read the fleet repo and to decrypt its secrets.
 type Access struct {
 	Session  *session.Session
 	Endpoint *Endpoint
-	// Keys are those that the fleet repo is encrypted with, the one in use first.
+	// Keys are the age keys of the fleet repo, the key in use first.
 	Keys secret.Keys
 	// Home is the management cluster, which may hand its work over to another one.
 	Home *kube.Client
 }
 
-// KeptToken finds the token of its own that Flux has already, for the cluster of client: there; on the cluster that hands its work over to
-// that one; or on the workload clusters, where the management cluster was lost. It is nil where there is none, or a new one was given.
+// KeptToken finds Flux's own token for the management cluster of client. It looks at that cluster, then at the management cluster that
+// hands its work over, then at the credentials of the workload clusters in the fleet repo. It returns nil if none of them has an own
+// token, or if the user has given a new one.
 func (a *Access) KeptToken(ctx context.Context, client *kube.Client) (*Token, error) {
 	s := a.Session
 	if !ByToken(s) || s.GivenOwnToken() {

@@ -17,15 +17,15 @@ import (
 
 // Place keeps the snapshots of one management cluster.
 type Place interface {
-	// String is the place as somebody has written it.
+	// String returns the place as the user has written it.
 	String() string
-	// Save keeps one under its ID, whole or not at all.
+	// Save stores a snapshot under its ID. After an error, the place has no part of the snapshot.
 	Save(ctx context.Context, id string, sealed []byte) error
-	// List are the IDs of those that are there, oldest first.
+	// List returns the IDs of all snapshots in the place, the oldest first.
 	List(ctx context.Context) ([]string, error)
-	// Load reads one; fs.ErrNotExist where it is not there.
+	// Load reads a snapshot. The error is fs.ErrNotExist if the place has no snapshot of that ID.
 	Load(ctx context.Context, id string) ([]byte, error)
-	// Remove removes one. That it is gone already is no error.
+	// Remove removes a snapshot. It succeeds if the place has no snapshot of that ID.
 	Remove(ctx context.Context, id string) error
 }
 

@@ -28,30 +28,31 @@ const maxSize = 2 << 30
 // Snapshot is what a management cluster managed at some moment.
 type Snapshot struct {
 	FormatVersion string `json:"formatVersion"`
-	// ID is its name in a place: when it was taken, and something that no other has.
+	// ID is the unique name of the snapshot in a place. It begins with the time at which the snapshot was taken.
 	ID    string    `json:"id"`
 	Taken time.Time `json:"taken"`
-	// By is who took it, for people to read.
+	// By names the user and the machine that took the snapshot, for people to read.
 	By string `json:"by"`
 	// Fleet is the identity of the fleet, FleetName its name.
 	Fleet     string `json:"fleet"`
 	FleetName string `json:"fleetName"`
-	// ManagementCluster by name, and UID of its namespace kube-system.
+	// ManagementCluster is the name of the management cluster, and UID the UID of its namespace kube-system.
 	ManagementCluster string `json:"managementCluster"`
 	UID               string `json:"uid"`
-	// Epoch is how many times the work had changed hands.
+	// Epoch counts the hand-overs of the work before the snapshot.
 	Epoch int64 `json:"epoch"`
-	// Providers as they were installed, as "core provider cluster-api v1.14.2".
+	// Providers are the installed providers, in the form "core provider cluster-api v1.14.2".
 	Providers []string `json:"providers"`
-	// Clusters as NAMESPACE/NAME, and those of them that were Available.
+	// Clusters are all Clusters, and Available the Clusters that were Available, as NAMESPACE/NAME.
 	Clusters  []string `json:"clusters"`
 	Available []string `json:"available"`
 	// Counts of the objects by kind.
 	Counts map[string]int `json:"counts"`
-	// HandedOver names the management cluster that has taken over. Nothing may be restored from such a place any more, and it has no
-	// objects.
+	// HandedOver names the management cluster that has taken over. Such a snapshot has no objects, and nothing may be restored from its
+	// place any more.
 	HandedOver string `json:"handedOver,omitempty"`
-	// HandedOverUID is the UID of that one's namespace kube-system, where it is a standby: its own journal tells whether it has taken over.
+	// HandedOverUID is set if a standby takes over: the UID of the standby's namespace kube-system. The standby's journal tells whether it
+	// has taken over.
 	HandedOverUID string `json:"handedOverUID,omitempty"`
 
 	Objects []capi.Portable `json:"objects,omitempty"`

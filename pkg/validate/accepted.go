@@ -8,7 +8,7 @@ import (
 )
 
 // accepted remembers objects of charts that are valid and refer to no other object, by their content without metadata. Most machine
-// templates of a flavour are alike, so that one check serves all. The zero value has none.
+// templates of a flavour are alike, so one check serves them all. The zero value remembers no object.
 type accepted struct {
 	mu   sync.RWMutex
 	sums map[[sha256.Size]byte]bool

@@ -65,7 +65,7 @@ type ownerOn struct {
 	owner render.Owner
 }
 
-// unpruned are the Flux Kustomizations that never delete an object, whatever is removed from Git.
+// unpruned returns the Flux Kustomizations that never delete an object that was removed from Git.
 func (r *run) unpruned() map[ownerOn]bool {
 	out := map[ownerOn]bool{}
 	for _, o := range r.rendered.Objects {

@@ -20,7 +20,7 @@ type reference struct {
 	doubtful bool
 	// role is what Cluster API expects there.
 	role role
-	// port is the one that is meant of a Service, and portField where it is said.
+	// port is the port of a Service that the reference names, and portField the field with this name.
 	port, portField string
 	// workers are the classes that a Cluster asks its ClusterClass for.
 	workers []worked

@@ -86,7 +86,7 @@ type judged struct {
 	placed   *placement
 	renderer *render.Renderer
 	schemas  *schemas
-	// objects are all objects; checked are those that fleet.yaml does not exclude.
+	// objects are all objects. checked are the objects that fleet.yaml does not exclude.
 	objects, checked []*object
 	// secrets are the findings about secrets in files.
 	secrets diag.Findings

@@ -31,7 +31,7 @@ const (
 	selectsClusters = "Cluster"
 )
 
-// givenLabels are those that controllers give to pods.
+// givenLabels are the labels that controllers set on pods.
 var givenLabels = []string{
 	"apps.kubernetes.io/pod-index", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-completion-index",
 	"batch.kubernetes.io/job-name", "controller-revision-hash", "controller-uid", "job-name", "pod-template-generation", "pod-template-hash",
@@ -94,7 +94,7 @@ func (c *referrer) selectBy(s selection, fields mapping.Fields) {
 // labelled is what a selector may find.
 type labelled struct {
 	labels labels.Set
-	// cluster is the one that a machine is of, or the name of a Cluster; "" where that is not known.
+	// cluster is the name of a machine's cluster, or of a Cluster; "" if it is not known.
 	cluster string
 	// ports are the names of the ports of a pod's containers.
 	ports []string

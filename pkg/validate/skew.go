@@ -196,7 +196,7 @@ func checkSkew(all []*object) diag.Findings {
 	return out
 }
 
-// check is what is wrong with the versions that one object says.
+// check returns what is wrong with the versions in one object.
 func (s *skew) check(o *object, own map[known]*object) diag.Findings {
 	var out diag.Findings
 	v, err := semver.ParseTolerant(o.runs.version)

@@ -97,8 +97,8 @@ var quietKinds = []string{
 	"ServiceMonitor", "TCPRoute", "TLSRoute", "UDPRoute",
 }
 
-// isQuiet tells of an object that no controller makes others of it in its namespace, but those that are known. HelmReleases and
-// Kustomizations are looked at by what they apply.
+// isQuiet tells whether no controller makes further, unknown objects from an object in its namespace. For HelmReleases and Kustomizations,
+// the objects that they apply count instead.
 func isQuiet(o *object) bool {
 	group := groupOf(o)
 	return makers[o.Kind] != nil || slices.Contains(quietKinds, o.Kind) || slices.Contains(quietGroups, group) ||
