@@ -3,11 +3,7 @@ package main
 import (
 	"cmp"
 	"go/ast"
-	"go/parser"
 	"go/token"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -30,52 +26,34 @@ const filledIn = "1"
 // types it.
 func TestCommandsInHints(t *testing.T) {
 	checked := 0
-	err := filepath.WalkDir(filepath.Join("..", "..", "pkg"), func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
-			return err
+	inSources(t, []string{"pkg"}, func(at token.Position, n ast.Node) bool {
+		if made := makes(n); made != "" {
+			checked++
+			if err := checkCommand(made); err != nil {
+				t.Errorf("%s: %q: %v", at, made, err)
+			}
 		}
-		content, err := os.ReadFile(path)
-		if err != nil || !strings.Contains(string(content), "fleetctl ") {
-			return err
+		expression, ok := n.(ast.Expr)
+		if !ok {
+			return true
 		}
-		files := token.NewFileSet()
-		file, err := parser.ParseFile(files, path, content, parser.SkipObjectResolution)
-		if err != nil {
-			return err
+		text, ok := textOf(expression)
+		if !ok {
+			return true
 		}
-		ast.Inspect(file, func(n ast.Node) bool {
-			if made := makes(n); made != "" {
-				checked++
-				if err := checkCommand(made); err != nil {
-					t.Errorf("%s: %q: %v", files.Position(n.Pos()), made, err)
-				}
+		for _, found := range inText.FindAllStringSubmatch(verb.ReplaceAllString(text, filledIn), -1) {
+			line := strings.ReplaceAll(found[1]+found[2], "%%", "%")
+			if strings.Contains(line, `"`) || found[2] != "" && sentence.MatchString(line) || strings.HasSuffix(line, " --help") ||
+				line == "fleetctl "+filledIn+" add" {
+				continue
 			}
-			expression, ok := n.(ast.Expr)
-			if !ok {
-				return true
+			checked++
+			if err := checkCommand(line); err != nil {
+				t.Errorf("%s: %q: %v", at, line, err)
 			}
-			text, ok := textOf(expression)
-			if !ok {
-				return true
-			}
-			for _, found := range inText.FindAllStringSubmatch(verb.ReplaceAllString(text, filledIn), -1) {
-				line := strings.ReplaceAll(found[1]+found[2], "%%", "%")
-				if strings.Contains(line, `"`) || found[2] != "" && sentence.MatchString(line) || strings.HasSuffix(line, " --help") ||
-					line == "fleetctl "+filledIn+" add" {
-					continue
-				}
-				checked++
-				if err := checkCommand(line); err != nil {
-					t.Errorf("%s: %q: %v", files.Position(n.Pos()), line, err)
-				}
-			}
-			return false
-		})
-		return nil
+		}
+		return false
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	if checked < 300 {
 		t.Errorf("found only %d commands", checked)
 	}

@@ -2,9 +2,7 @@ package main
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
-	"io/fs"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -31,7 +29,6 @@ var oddWords = []struct {
 
 // TestPlainWords looks for odd turns of phrase in what users read: the messages and helps of the program, and the documentation.
 func TestPlainWords(t *testing.T) {
-	root := filepath.Join("..", "..")
 	checked := 0
 	look := func(where, text string) {
 		checked++
@@ -41,31 +38,15 @@ func TestPlainWords(t *testing.T) {
 			}
 		}
 	}
-	for page, text := range pagesOf(t, root) {
+	for page, text := range pagesOf(t, filepath.Join("..", "..")) {
 		look(page, text)
 	}
-	for _, top := range []string{"cmd", "pkg"} {
-		err := filepath.WalkDir(filepath.Join(root, top), func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-				return err
-			}
-			set := token.NewFileSet()
-			file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
-			if err != nil {
-				return err
-			}
-			ast.Inspect(file, func(n ast.Node) bool {
-				if text, is := n.(*ast.BasicLit); is && text.Kind == token.STRING && strings.Contains(text.Value, " ") {
-					look(set.Position(text.Pos()).String(), text.Value)
-				}
-				return true
-			})
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
+	inSources(t, []string{"cmd", "pkg"}, func(at token.Position, n ast.Node) bool {
+		if text, is := n.(*ast.BasicLit); is && text.Kind == token.STRING && strings.Contains(text.Value, " ") {
+			look(at.String(), text.Value)
 		}
-	}
+		return true
+	})
 	if checked < 5000 {
 		t.Errorf("looked at %d texts only", checked)
 	}

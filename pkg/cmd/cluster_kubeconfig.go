@@ -8,6 +8,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
 // clusterKubeconfigOptions are the flags of cluster kubeconfig.
@@ -20,6 +21,9 @@ type clusterKubeconfigOptions struct {
 func (o *clusterKubeconfigOptions) complete(f *factory, args ...string) error {
 	if o.merge && o.output != "" {
 		return diag.Usage("give one of them", "--merge and --output-file were given")
+	}
+	if err := f.refuseFormat(kubeconfigFormat, ui.YAML); err != nil {
+		return err
 	}
 	return o.named.complete(f, args...)
 }

@@ -81,7 +81,7 @@ func (o *clusterTransferOptions) complete(f *factory, args ...string) (err error
 	case o.SourceIsGone && o.To == "":
 		return diag.Usage("give --to MANAGEMENT", "only the source could tell which management cluster was to take over")
 	}
-	o.DryRun = o.dryRun
+	o.DryRun, o.remote = o.dryRun, true
 	o.Change, err = f.changeOptions(&o.changeFlags)
 	return err
 }

@@ -164,6 +164,7 @@ NAMESPACE/NAME. Without an argument it lists them.`,
 		ValidArgsFunction: f.completeHostLogs,
 	}
 	f.addManagement(c)
+	o.given = c.Flags().Changed
 	c.Flags().IntVar(&o.lines, "lines", 100, "how many lines")
 	return c
 }
@@ -186,10 +187,19 @@ type hostLogsOptions struct {
 	// programs has at most one program. Without one, the command lists the logs.
 	programs []string
 	lines    int
+	// given tells whether a flag was given.
+	given func(flag string) bool
 }
 
-func (o *hostLogsOptions) complete(_ *factory, args ...string) error {
-	o.programs = args
+func (o *hostLogsOptions) complete(f *factory, args ...string) error {
+	if o.programs = args; len(args) == 0 && o.given("lines") && !f.settings.FromOutside("lines") {
+		return diag.Usage("name a program; `fleetctl host logs` lists them", "--lines has no effect without a program")
+	}
+	if len(args) > 0 {
+		if err := f.refuseFormat("a log is printed as it is"); err != nil {
+			return err
+		}
+	}
 	if o.lines <= 0 {
 		return diag.Usage("give a number of lines above 0", "--lines %d is not a number of lines", o.lines)
 	}

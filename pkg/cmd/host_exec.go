@@ -12,6 +12,9 @@ import (
 type hostExecOptions struct{ management.HostExecOptions }
 
 func (o *hostExecOptions) complete(f *factory, args ...string) error {
+	if err := f.refuseFormat("the command's output is printed as it is"); err != nil {
+		return err
+	}
 	o.Command = args
 	raw := f.streams.Raw() // the command's output goes to the user as it is
 	o.Stdin, o.Stdout, o.Stderr = raw.In, raw.Out, raw.Err

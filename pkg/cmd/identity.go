@@ -85,7 +85,7 @@ func runIdentityAdd(ctx context.Context, f *factory, o *identityAddOptions) erro
 	if err := runEdit(ctx, f, o); err != nil {
 		return err
 	}
-	if o.cloudSide == "" {
+	if o.cloudSide == "" || o.dryRun {
 		ui.FprintText(f.streams.Err, "\nFor the cloud (--cloud-side FILE writes it to a file):\n\n"+text)
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
 // kubeconfigOptions are the flags of kubeconfig.
@@ -15,12 +16,15 @@ type kubeconfigOptions struct {
 	merge    bool
 }
 
-func (o *kubeconfigOptions) complete(_ *factory, args ...string) error {
+func (o *kubeconfigOptions) complete(f *factory, args ...string) error {
 	if len(args) > 0 {
 		o.workload = args[0]
 	}
-	return nil
+	return f.refuseFormat(kubeconfigFormat, ui.YAML)
 }
+
+// kubeconfigFormat says why a kubeconfig has one format only.
+const kubeconfigFormat = "a kubeconfig is YAML"
 
 func newKubeconfigCmd(f *factory) *cobra.Command {
 	o := &kubeconfigOptions{}

@@ -172,8 +172,9 @@ func TestParse(t *testing.T) {
 			}),
 			list("shop", "azure", false, true, "from-the-environment"),
 		},
-		"an edit on this machine reads no token": {
-			"cluster transfer shop --dry-run", of(func(o *clusterTransferOptions) any { return list(o.DryRun, o.Change.Git.Token) }), list(true, ""),
+		"a transfer fetches the remote, even if it pushes nothing": {
+			"cluster transfer shop --dry-run", of(func(o *clusterTransferOptions) any { return list(o.DryRun, o.Change.Git.Token) }),
+			list(true, "from-the-environment"),
 		},
 		"diff of two": {
 			"diff v1 v2", of(func(o *diffOptions) any { return list(o.from, o.to) }), list("v1", "v2"),
@@ -371,7 +372,7 @@ func TestParseRefuses(t *testing.T) {
 		"feature add x --version 1":                              "--version is about a chart",
 		"feature values x":                                       "nothing to set",
 		"host issuer export":                                     "the folder to write to is missing",
-		"host logs --lines 0":                                    "not a number of lines",
+		"host logs etcd --lines 0":                               "not a number of lines",
 		"init --provider aws:2":                                  "is not NAME or NAME:VERSION",
 		"init --scaffold --dry-run":                              "--scaffold writes",
 		"init --timeout -1s":                                     "is negative",

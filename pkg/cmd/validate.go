@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 	"github.com/fleetctl/fleetctl/pkg/validate"
 	"github.com/fleetctl/fleetctl/pkg/views"
@@ -50,7 +51,9 @@ validate exits with 3 if there is an error. -o sarif is for code scanning, -o gi
 }
 
 func (o *validateOptions) complete(f *factory, args ...string) (err error) {
-	o.Paths = args
+	if o.Paths = args; o.listRules && len(args) > 0 {
+		return diag.Usage("leave one of them out", "--rules lists all rules and checks nothing, and %s was named", args[0])
+	}
 	if o.CacheDir, err = f.cacheDir(); err != nil {
 		return err
 	}

@@ -203,6 +203,9 @@ func toList(value any) []string {
 	return list
 }
 
+// FromOutside tells whether the value of a flag comes from the environment or from the configuration file.
+func (s *Settings) FromOutside(flag string) bool { return s.byKey[flag].fromOutside }
+
 // Apply sets each flag that is not on the command line to its value from the environment or the file, so that commands only read their
 // options. These flags then count as given. If a flag refuses a value, the error names the value's origin.
 func (s *Settings) Apply(flags *pflag.FlagSet) error {

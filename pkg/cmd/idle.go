@@ -1,0 +1,116 @@
+package cmd
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/ui"
+)
+
+// idleRule says when flags of a command would have no effect. Such a flag on the command line is a usage error, because whoever typed it
+// expects an effect. Values from the environment and the configuration file are for many commands, so no rule is about them. --dry-run is
+// in no rule: it takes the flags of the run that it previews.
+type idleRule struct {
+	// commands have the rule, without the name of the program. None means every command that edits the fleet repo.
+	commands []string
+	// except are commands that edit the fleet repo and do not have the rule.
+	except []string
+	// flags have no effect unless one of needs is given, and none if one of against is given.
+	flags, needs, against []string
+}
+
+// idleRules are the rules of all commands. A combination that changes the meaning of a command, or that needs the fleet repo to be judged,
+// is an error of the command itself.
+var idleRules = []idleRule{
+	{except: []string{"ci add"}, flags: []string{"forge"}, needs: []string{"pr"}},
+	{except: []string{"cluster transfer", "promote"}, flags: []string{"git-token-file", "ssh-key-file"}, needs: []string{"push", "pr"}},
+	{except: []string{"promote"}, flags: []string{"no-verify"}, needs: []string{"commit", "push", "pr"}},
+	{commands: []string{"bootstrap"}, flags: []string{"forge"}, needs: []string{"pr"}},
+	{commands: []string{"cluster detach"}, flags: []string{"kubeconfig-out"}, against: []string{"abort"}},
+	{commands: []string{"cluster remove"}, flags: []string{"kubeconfig", "context", "timeout"}, needs: []string{"wait"}},
+	{commands: []string{"cluster remove"}, flags: []string{"wait"}, against: []string{"cancel"}},
+	{commands: []string{"cluster upgrade"}, flags: []string{"kubeconfig", "context"}, against: []string{"skip-health"}},
+	{commands: []string{"connect"}, flags: []string{"merge-kubeconfig", "output"}, against: []string{"forget"}},
+	{
+		commands: []string{"init"}, flags: []string{"skip-preflight", "source-is-gone", "merge-kubeconfig"},
+		against: []string{"scaffold"},
+	},
+	{commands: []string{"init", "upgrade apply"}, flags: []string{"manifest-dir"}, needs: []string{"dry-run"}},
+	{commands: []string{"lock"}, flags: []string{"pr"}, against: []string{"check"}},
+	{
+		commands: []string{"promote"}, flags: []string{"skip-health", "commit", "push", "pr", "no-verify", "forge"},
+		against: []string{"status"},
+	},
+	{commands: []string{"render"}, flags: []string{"output"}, against: []string{"output-dir"}},
+	{commands: []string{"restore"}, flags: []string{"velero-namespace"}, needs: []string{"fence-only"}},
+	{
+		commands: []string{"restore", "standby activate"}, flags: []string{"from", "snapshot", "pause-elsewhere", "accept-deletions"},
+		against: []string{"abort"},
+	},
+	{commands: []string{"secret encrypt"}, flags: []string{"name", "namespace", "type"}, needs: []string{"from-file", "from-literal"}},
+	{commands: []string{"secret rotate"}, flags: []string{"offline"}, needs: []string{"new-key"}},
+	{commands: []string{"status"}, flags: []string{"interval"}, needs: []string{"watch"}},
+	{
+		commands: []string{"validate"}, flags: []string{"strict", "crds", "bundle", "offline", "local-releases"},
+		against: []string{"rules"},
+	},
+}
+
+// of tells whether c has the rule.
+func (r idleRule) of(c *cobra.Command) bool {
+	_, name, _ := strings.Cut(c.CommandPath(), " ")
+	if len(r.commands) > 0 {
+		return slices.Contains(r.commands, name)
+	}
+	return editsRepo(c) && !slices.Contains(r.except, name)
+}
+
+// editsRepo tells whether c has the flags of changeFlags.
+func editsRepo(c *cobra.Command) bool {
+	return c.Flags().Lookup("push") != nil && c.Flags().Lookup("pr") != nil
+}
+
+// refuseIdle returns a usage error for a flag of the command line that would have no effect.
+func refuseIdle(f *factory, c *cobra.Command) error {
+	for _, rule := range idleRules {
+		if !rule.of(c) {
+			continue
+		}
+		given := slices.IndexFunc(rule.flags, func(flag string) bool { return f.typed(c, flag) })
+		if given < 0 {
+			continue
+		}
+		flag := "--" + rule.flags[given]
+		if len(rule.needs) > 0 && !slices.ContainsFunc(rule.needs, func(other string) bool { return isOn(c, other) }) {
+			others := "--" + strings.Join(rule.needs, " or --")
+			return diag.Usage("add "+others+", or leave "+flag+" out", "%s has no effect without %s", flag, others)
+		}
+		if i := slices.IndexFunc(rule.against, func(other string) bool { return isOn(c, other) }); i >= 0 {
+			return diag.Usage("leave one of them out", "%s has no effect with --%s", flag, rule.against[i])
+		}
+	}
+	return nil
+}
+
+// isOn tells whether a flag has a value other than its default, wherever the value comes from.
+func isOn(c *cobra.Command, flag string) bool {
+	given := c.Flags().Lookup(flag)
+	return given != nil && given.Changed && given.Value.String() != "false"
+}
+
+// typed tells whether a flag is on the command line.
+func (f *factory) typed(c *cobra.Command, flag string) bool {
+	return isOn(c, flag) && !f.settings.FromOutside(flag)
+}
+
+// refuseFormat returns a usage error for an --output on the command line of a command that prints one format only. why says so. taken are
+// the formats that fit nevertheless.
+func (f *factory) refuseFormat(why string, taken ...ui.Format) error {
+	if f.format == ui.Human || slices.Contains(taken, f.format) || f.settings.FromOutside("output") {
+		return nil
+	}
+	return diag.Usage("leave --output out", "--output %s has no effect: %s", string(f.format), why)
+}
