@@ -146,3 +146,22 @@ func TestInitRefusesWhatIsFenced(t *testing.T) {
 		t.Errorf("released: %v", err)
 	}
 }
+
+// A target does not have the work until the hand-over has been committed.
+func TestInitRefusesATargetBeforeItHasTheWork(t *testing.T) {
+	s := &session.Session{Mgmt: &v1alpha1.ManagementCluster{Name: "platform"}}
+	for _, phase := range []handover.Phase{handover.PhasePlanned, handover.PhaseFenced, handover.PhaseCopied, handover.PhaseAborting} {
+		journal := &handover.Journal{
+			Role: handover.RoleTarget, Phase: phase, Source: handover.Party{Name: "root"}, Target: handover.Party{Name: "platform"},
+		}
+		err := standing.RefuseJournal(s, journal)
+		if err == nil || !strings.Contains(err.Error(), "from root to platform") || !strings.Contains(diag.Hint(err), "fleetctl pivot") {
+			t.Errorf("%s: %v (%s)", phase, err, diag.Hint(err))
+		}
+	}
+	for _, phase := range []handover.Phase{handover.PhaseCommitted, handover.PhaseReleased} {
+		if err := standing.RefuseJournal(s, &handover.Journal{Role: handover.RoleTarget, Phase: phase}); err != nil {
+			t.Errorf("%s: %v", phase, err)
+		}
+	}
+}

@@ -53,6 +53,9 @@ func RefuseJournal(s *session.Session, journal *handover.Journal) error {
 		return nil // the source keeps its other clusters
 	}
 	if journal.Role != handover.RoleSource {
+		if journal.Active() && !journal.Phase.Committed() {
+			return handover.InTheMiddle("the management cluster "+s.Mgmt.Name, journal) // init would start what the fence holds
+		}
 		return nil
 	}
 	if journal.Phase.Committed() {
