@@ -50,9 +50,9 @@ On a machine that knows nothing of the management cluster, init refuses if the f
 because two would make the same clusters. "fleetctl connect" gives this machine the way to a management cluster that lives. If it is gone
 with all that it made, and there is no snapshot of it, --source-is-gone makes it again.
 
---scaffold only writes and commits the fleet repo, for a first pull request. It needs no management cluster, no network and no bundle. It
-leaves out Flux's own manifests and fleet.lock, because a later init adds them when it makes the management cluster. It keeps the age key of
-the fleet's secrets in the state folder.`,
+--scaffold only writes and commits the fleet repo, for a first pull request. It needs no management cluster, no network and no bundle. With
+--bundle, it writes the versions of the bundle into fleet.yaml. It leaves out Flux's own manifests and fleet.lock, because a later init adds
+them when it makes the management cluster. It keeps the age key of the fleet's secrets in the state folder.`,
 		Example: `  # From an empty folder, with nothing but this machine
   fleetctl init --provider docker
 

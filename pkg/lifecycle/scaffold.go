@@ -17,6 +17,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/repoaccess"
 	"github.com/fleetctl/fleetctl/pkg/repofiles"
+	"github.com/fleetctl/fleetctl/pkg/resolve"
 	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
@@ -38,10 +39,10 @@ type ScaffoldResult struct {
 }
 
 // Scaffold writes the fleet repo that Init would write, and commits it to the checked out branch. It needs neither a cluster nor a
-// download, so it leaves out Flux's manifests, fleet.lock, and the versions that fleet.yaml leaves open. Init adds them later. Scaffold
-// pushes nothing, so that the commit can become a pull request. Existing files stay. The age key of the fleet is kept in the state folder.
-// Scaffold asks the remote only if opts.GitURL names one and the folder is empty: it then clones an existing fleet repo. Errors: flags that
-// contradict fleet.yaml, an unknown provider, no author for the commit.
+// download, so it leaves out Flux's manifests, fleet.lock, and, without a bundle, the versions that fleet.yaml leaves open. Init adds them
+// later. Scaffold pushes nothing, so that the commit can become a pull request. Existing files stay. The age key of the fleet is kept in the
+// state folder. Scaffold asks the remote only if opts.GitURL names one and the folder is empty: it then clones an existing fleet repo.
+// Errors: flags that contradict fleet.yaml, an unknown provider, a provider that the bundle lacks, no author for the commit.
 func Scaffold(ctx context.Context, deps management.Deps, opts session.Options) (*ScaffoldResult, error) {
 	if err := defaultBranch(&opts); err != nil {
 		return nil, err
@@ -64,6 +65,11 @@ func Scaffold(ctx context.Context, deps management.Deps, opts session.Options) (
 	}
 	if err := gitrepo.CheckAuthor(ctx, s.Opts.Dir); err != nil {
 		return nil, diag.Wrap("commit the fleet repo", err, diag.Hint(err))
+	}
+	if s.Bundle != nil {
+		if s.FleetFile, err = resolve.FromBundle(ctx, s); err != nil {
+			return nil, err
+		}
 	}
 	return scaffoldFleet(ctx, s)
 }
