@@ -75,7 +75,7 @@ func awsSources(p part, field string) {
 			p.refuse(at, fmt.Sprintf("AWS makes %s of %s, so the provider would remove the rule and make it again forever", own, prefix),
 				fmt.Sprintf("write %s", own))
 		case seen[own]:
-			p.refuse(at, own.String()+" is there already, and AWS takes each network once", "remove one of the two")
+			p.refuse(at, own.String()+" stands here twice, and AWS takes each network once", "remove one of the two")
 		default:
 			seen[own] = true
 		}
