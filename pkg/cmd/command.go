@@ -13,8 +13,8 @@ type options interface {
 	complete(f *factory, args ...string) error
 }
 
-// running returns the RunE of a command. It refuses flags that would have no effect, calls complete, and then run. run calls one function of
-// a workflow and gives its result to a view.
+// running returns the RunE of a command. It refuses flags that would have no effect, calls complete, and then run. run calls one function
+// of a workflow and gives its result to a view.
 func running[O options](f *factory, o O, run func(ctx context.Context, f *factory, o O) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
 		if err := refuseIdle(f, c); err != nil {

@@ -48,8 +48,8 @@ func (e *Error) Error() string { return fmt.Sprintf("%s cannot be reached: %v", 
 func (e *Error) Unwrap() error { return e.Err }
 
 // Transport returns next with first contact bounded and tried twice; nil is Go's own transport, with the proxy of the environment. Where
-// no contact is made the error matches Error. Where a server that was reached does not answer, or does not go on with its answer, it matches
-// SilentError.
+// no contact is made the error matches Error. Where a server that was reached does not answer, or does not go on with its answer, it
+// matches SilentError.
 func Transport(next http.RoundTripper) http.RoundTripper {
 	if next == nil {
 		next = http.DefaultTransport

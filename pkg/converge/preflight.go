@@ -19,10 +19,10 @@ func (r *Run) preflight(ctx context.Context, _ func(string)) error {
 	reports := preflight.Run(ctx, checkup.ForInit(s, r.GoesOn)...)
 	checkup.Excuse(reports, s.Opts.SkipPreflight)
 	for _, found := range reports {
-		switch {
-		case found.Status == preflight.StatusWarn:
+		switch found.Status {
+		case preflight.StatusWarn:
 			s.Deps.Report.Warn(found.Name + ": " + found.Summary + hintBehind(found.Hint))
-		case found.Status == preflight.StatusFail:
+		case preflight.StatusFail:
 			failed = append(failed, diag.Errorf(found.Hint, "%s: %s", found.Name, found.Summary))
 		}
 	}

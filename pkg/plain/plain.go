@@ -107,12 +107,12 @@ func Lines(s string) string {
 	return b.String()
 }
 
-// MaxText bounds a name or a message within a line for a person, in bytes. A condition of an object in a cluster may have a megabyte, and so
-// may the version that an API server says it has. What programs read (JSON, YAML) has all of it.
+// MaxText bounds a name or a message within a line for a person, in bytes. A condition of an object in a cluster may have a megabyte, and
+// so may the version that an API server says it has. What programs read (JSON, YAML) has all of it.
 const MaxText = 16 << 10
 
-// Unbroken is s with its line ends and tabs escaped, and without what is beyond MaxText: for names and messages that are put into a line, or
-// into a column, of text on its way to a Guard.
+// Unbroken is s with its line ends and tabs escaped, and without what is beyond MaxText: for names and messages that are put into a line,
+// or into a column, of text on its way to a Guard.
 func Unbroken(s string) string {
 	if len(s) > MaxText {
 		painted := strings.Contains(s, mark())

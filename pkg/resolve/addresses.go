@@ -16,7 +16,7 @@ import (
 // Reach asks, side by side, the servers from which Choose and Read download manifests, and returns their hosts. If a server cannot be
 // reached, its contact.Error is in the error's tree. With a bundle there are no such servers.
 func Reach(ctx context.Context, s *session.Session) (hosts []string, _ error) {
-	addresses, err := addressesOf(s)
+	addresses, err := addressesOf(s) //nolint:contextcheck // it reads nothing
 	if err != nil {
 		return nil, err
 	}

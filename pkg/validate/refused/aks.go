@@ -32,7 +32,7 @@ func aksControlPlane(p part) {
 	case identity.word("type") != "UserAssigned" && identity.has("userAssignedIdentityResourceID"):
 		identity.refuse("userAssignedIdentityResourceID", "it is for the type UserAssigned", "set type to UserAssigned, or take it away")
 	}
-	azureTags(p, "additionalTags")
+	azureTags(p)
 	aksNames(p)
 	aksSecurity(p)
 	aksNetwork(p)
@@ -146,6 +146,6 @@ func aksPool(p part) {
 	}
 	p.taintsOnce("taints")
 	azureSize(p, "sku")
-	azureTags(p, "additionalTags")
+	azureTags(p)
 	aksKubelet(p)
 }

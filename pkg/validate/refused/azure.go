@@ -33,7 +33,7 @@ func azureCluster(p part) {
 	if bastion := p.in("bastionSpec").in("azureBastion"); bastion.has("enableTunneling") && bastion.word("sku") != "Standard" {
 		bastion.refuse("enableTunneling", "only a bastion of the sku Standard can tunnel", "set sku to Standard")
 	}
-	azureTags(p, "additionalTags")
+	azureTags(p)
 	azureNetwork(p, p.in("networkSpec"))
 }
 
@@ -156,7 +156,7 @@ func azureBalancer(p part) {
 }
 
 func azureMachine(p part) {
-	azureTags(p, "additionalTags")
+	azureTags(p)
 	azureVM(p)
 	azureNICs(p)
 	if p.isTemplate() {
@@ -177,7 +177,7 @@ func azureMachine(p part) {
 }
 
 func azureMachinePool(p part) {
-	azureTags(p, "additionalTags")
+	azureTags(p)
 	vm := p.in("template")
 	azureVM(vm)
 	azureNICs(vm)

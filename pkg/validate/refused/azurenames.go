@@ -18,15 +18,16 @@ func azureSize(p part, field string) {
 }
 
 // azureTags judges the tags of all resources that the provider makes.
-func azureTags(p part, field string) {
-	const longestKey, longestValue = 512, 256
+func azureTags(p part) {
+	const field, longestKey, longestValue = "additionalTags", 512, 256
 	tags := p.in(field)
 	for _, key := range tags.names() {
 		value := tags.word(key)
 		switch lower := strings.ToLower(key); {
 		case strings.Contains(key+value, "${"):
 		case len(key) > longestKey:
-			p.refuse(field, fmt.Sprintf("the key %.40q has %d characters, and Azure takes %d", key, len(key), longestKey), "give the tag another key")
+			p.refuse(field, fmt.Sprintf("the key %.40q has %d characters, and Azure takes %d", key, len(key), longestKey),
+				"give the tag another key")
 		case strings.ContainsAny(key, `<>%&\?/`):
 			p.refuse(field, fmt.Sprintf("the key %.80q has characters that Azure does not take", key), `use none of < > % & \ ? /`)
 		case slices.ContainsFunc([]string{"microsoft", "azure", "windows"}, func(kept string) bool { return strings.HasPrefix(lower, kept) }):
@@ -44,9 +45,11 @@ func azureRanges(subnet part, taken *[]netip.Prefix) {
 	for field, prefix := range subnet.ranges("cidrBlocks") {
 		switch {
 		case prefix.Addr().Is4() && prefix.Bits() > smallest:
-			subnet.refuse(field, fmt.Sprintf("Azure has no subnet smaller than /%d, and it is /%d", smallest, prefix.Bits()), "give it a larger range")
+			subnet.refuse(field, fmt.Sprintf("Azure has no subnet smaller than /%d, and it is /%d", smallest, prefix.Bits()),
+				"give it a larger range")
 		case prefix.Addr().Is6() && prefix.Bits() != sixBits:
-			subnet.refuse(field, fmt.Sprintf("a subnet of IPv6 is /%d in Azure, and it is /%d", sixBits, prefix.Bits()), "give it a range of this size")
+			subnet.refuse(field, fmt.Sprintf("a subnet of IPv6 is /%d in Azure, and it is /%d", sixBits, prefix.Bits()),
+				"give it a range of this size")
 		case slices.ContainsFunc((*taken)[:before], prefix.Overlaps):
 			subnet.refuse(field, fmt.Sprintf("%s has addresses in common with a subnet before it", prefix), "give each a range of its own")
 		}
