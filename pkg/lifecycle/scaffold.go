@@ -40,8 +40,8 @@ type ScaffoldResult struct {
 
 // Scaffold writes the fleet repo that Init would write, and commits it to the checked out branch. It needs neither a cluster nor a
 // download, so it leaves out Flux's manifests, fleet.lock, and, without a bundle, the versions that fleet.yaml leaves open. Init adds them
-// later. Scaffold pushes nothing, so that the commit can become a pull request. Existing files stay. The age key of the fleet is kept in the
-// state folder. Scaffold asks the remote only if opts.GitURL names one and the folder is empty: it then clones an existing fleet repo.
+// later. Scaffold pushes nothing, so that the commit can become a pull request. Existing files stay. The age key of the fleet is kept in
+// the state folder. Scaffold asks the remote only if opts.GitURL names one and the folder is empty: it then clones an existing fleet repo.
 // Errors: flags that contradict fleet.yaml, an unknown provider, a provider that the bundle lacks, no author for the commit.
 func Scaffold(ctx context.Context, deps management.Deps, opts session.Options) (*ScaffoldResult, error) {
 	if err := defaultBranch(&opts); err != nil {
