@@ -48,15 +48,15 @@ func ParseFormat(s string, more ...string) (Format, error) {
 	return "", diag.Usage("use one of "+strings.Join(known, ", "), "unknown output format %q", s)
 }
 
-// Print writes v as JSON or YAML, or calls human for a person.
+// Print writes v as JSON or YAML, or calls human for a person. A list of v that is nil is written as an empty one.
 func Print(s Streams, format Format, v any, human func(w io.Writer) error) error {
 	s = s.Guarded()
 	switch format {
 	case JSON:
-		return writeJSON(s.Out, v)
+		return writeJSON(s.Out, withLists(v))
 	case YAML:
 		// By way of JSON that is plain already: YAML cannot be read with control characters in it, and so would not be written.
-		raw, err := json.Marshal(v)
+		raw, err := json.Marshal(withLists(v))
 		if err != nil {
 			return err
 		}
