@@ -12,6 +12,7 @@ import (
 // core are what judges kinds of Cluster API itself, by group and kind, as its webhooks do.
 var core = map[string]func(part){
 	"cluster.x-k8s.io/Cluster":                          cluster,
+	"cluster.x-k8s.io/ClusterClass":                     clusterClass,
 	"cluster.x-k8s.io/MachineDeployment":                machineDeployment,
 	"cluster.x-k8s.io/MachineSet":                       machineSet,
 	"cluster.x-k8s.io/MachinePool":                      machinePool,

@@ -1,0 +1,165 @@
+package refused
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"text/template"
+
+	"github.com/Masterminds/sprig/v3"
+)
+
+// clusterClass judges the variables and patches of a ClusterClass.
+func clusterClass(p part) {
+	spec := p.in("spec")
+	class := classPatches{spec: spec}
+	for _, variable := range spec.each("variables") {
+		name, ok := variable.known("name")
+		switch {
+		case !ok:
+			class.open = true
+		case name == "builtin":
+			variable.refuse("name", "Cluster API has variables of this name itself", "give it another name")
+		case strings.Contains(name, "."):
+			variable.refuse("name", fmt.Sprintf("%.80q has a dot, and a patch would take what follows for a field", name), "give it another name")
+		case slices.Contains(class.variables, name):
+			variable.refuse("name", fmt.Sprintf("there are two variables %.80s", name), "keep one of the two")
+		}
+		class.variables = append(class.variables, name)
+	}
+	var names []string
+	for _, patch := range spec.each("patches") {
+		if name, ok := patch.known("name"); ok && slices.Contains(names, name) {
+			patch.refuse("name", fmt.Sprintf("there are two patches %.80s", name), "give each a name of its own")
+		}
+		names = append(names, patch.word("name"))
+		patch.parses("enabledIf")
+		patch.together("external", "definitions")
+		if !patch.given("external") && !patch.has("definitions") {
+			patch.refuse("", "it changes nothing", "write definitions, or external for a runtime extension")
+		}
+		class.open = class.open || patch.in("external").has("discoverVariablesExtension")
+	}
+	for _, patch := range spec.each("patches") {
+		for _, definition := range patch.each("definitions") {
+			class.selects(definition.in("selector"))
+			for _, change := range definition.each("jsonPatches") {
+				class.changes(change)
+			}
+		}
+	}
+}
+
+// classPatches judges what the patches of one class select, and change.
+type classPatches struct {
+	spec      part
+	variables []string
+	open      bool // there may be other variables
+}
+
+// selects reports a selector that selects no template of the class.
+func (c classPatches) selects(selector part) {
+	const hint = "name the kind of a template of this class, and where the class uses it"
+	resources := selector.in("matchResources")
+	plane := c.spec.in("controlPlane")
+	if !slices.ContainsFunc([]string{"controlPlane", "infrastructureCluster", "machineDeploymentClass", "machinePoolClass"}, resources.has) {
+		if len(selector.fields) > 0 {
+			selector.refuse("matchResources", "it says of nothing that the patch is for it", hint)
+		}
+		return
+	}
+	if resources.has("controlPlane") && !isOneOf(selector, append(templates(plane), templates(plane.in("machineInfrastructure"))...)) {
+		resources.refuse("controlPlane", "the control plane of this class has no such template", hint)
+	}
+	if resources.has("infrastructureCluster") && !isOneOf(selector, templates(c.spec.in("infrastructure"))) {
+		resources.refuse("infrastructureCluster", "the infrastructure of this class is no such template", hint)
+	}
+	for list, field := range map[string]string{"machineDeployments": "machineDeploymentClass", "machinePools": "machinePoolClass"} {
+		names, _ := resources.in(field).fields["names"].([]any)
+		for i, name := range names {
+			if name, ok := name.(string); ok && !strings.Contains(name, "${") && !c.hasWorkers(list, name, selector) {
+				resources.in(field).refuse(fmt.Sprintf("names[%d]", i),
+					fmt.Sprintf("no class %.80s of %s has such a template", name, list), hint)
+			}
+		}
+	}
+}
+
+// hasWorkers tells whether a class of workers with a name, or with a name such as *-gpu, has a template of the kind of a selector.
+func (c classPatches) hasWorkers(list, name string, selector part) bool {
+	return slices.ContainsFunc(c.spec.in("workers").each(list), func(workers part) bool {
+		class := workers.word("class")
+		named := name == class || name == "*" ||
+			strings.HasPrefix(name, "*") && strings.HasSuffix(class, name[1:]) ||
+			strings.HasSuffix(name, "*") && strings.HasPrefix(class, name[:len(name)-1])
+		if strings.Contains(class, "${") {
+			return true
+		}
+		made := append(templates(workers.in("bootstrap")), templates(workers.in("infrastructure"))...)
+		made = append(made, templates(workers.in("template").in("bootstrap"))...)
+		return named && isOneOf(selector, append(made, templates(workers.in("template").in("infrastructure"))...))
+	})
+}
+
+// templates are the references to templates of a part of a class, in both versions of the API.
+func templates(p part) []part { return []part{p.in("ref"), p.in("templateRef")} }
+
+// isOneOf tells whether one of the references is of the kind and version that a selector names. What Flux fills in may be it.
+func isOneOf(selector part, references []part) bool {
+	wanted := selector.word("apiVersion") + " " + selector.word("kind")
+	return slices.ContainsFunc(references, func(ref part) bool {
+		has := ref.word("apiVersion") + " " + ref.word("kind")
+		return has == wanted || strings.Contains(has+wanted, "${")
+	})
+}
+
+// changes judges one change of a template.
+func (c classPatches) changes(change part) {
+	op := change.word("op")
+	if path, ok := change.known("path"); ok {
+		if !strings.HasPrefix(path, "/spec") {
+			change.refuse("path", fmt.Sprintf("%.80q does not begin with /spec, and a patch changes nothing else", path),
+				"write a path below /spec")
+		}
+		for step := range strings.SplitSeq(path, "/") {
+			switch index, err := strconv.Atoi(step); {
+			case err != nil:
+			case op != "add":
+				change.refuse("path", "with "+op+" there is no number of an item in it", "replace the whole list")
+			case index != 0:
+				change.refuse("path", "an item can only be added as the first one, 0, or as the last one, -", "write 0 or -")
+			}
+		}
+	}
+	if op != "add" && op != "replace" {
+		return
+	}
+	_, value := change.fields["value"]
+	from := change.in("valueFrom")
+	switch {
+	case value && change.has("valueFrom"):
+		change.refuse("valueFrom", "it cannot be set together with value", "remove one of the two")
+	case !value && !change.has("valueFrom"):
+		change.refuse("", "it has no value", "write value, or valueFrom")
+	}
+	from.together("variable", "template")
+	from.parses("template")
+	name, ok := from.known("variable")
+	name, _, _ = strings.Cut(name, "[")
+	name, _, _ = strings.Cut(name, ".")
+	if ok && name != "builtin" && !c.open && !slices.Contains(c.variables, name) {
+		from.refuse("variable", fmt.Sprintf("this class has no variable %.80s", name), "name one of spec.variables")
+	}
+}
+
+// parses reports a template that cannot be read. Cluster API reads it with these functions.
+func (p part) parses(field string) {
+	text, ok := p.known(field)
+	if !ok {
+		return
+	}
+	if _, err := template.New(field).Funcs(sprig.HermeticTxtFuncMap()).Parse(text); err != nil {
+		p.refuse(field, fmt.Sprintf("it cannot be read: %.200v", err), "correct the template")
+	}
+}
