@@ -233,6 +233,7 @@ func TestRefusedByKubernetes(t *testing.T) {
 			"KubeadmConfigTemplate", "passwd: b", "passwd: b, passwdFrom: {secret: {name: a}}",
 			"spec.template.spec.users[0].passwd", "it cannot be set together with passwdFrom",
 		},
+		{"KubeadmConfigTemplate", "passwd: b", `passwd: "", passwdFrom: {secret: {name: a}}`, "", ""}, // an empty text is none
 		{"KubeadmControlPlane", "replicas: 3", "replicas: -1", "spec.replicas", "at least one node"},
 		{"KubeadmControlPlane", "replicas: 3", "replicas: 2", "spec.replicas", "2 is even"},
 		{"KubeadmControlPlane", "replicas: 3", "replicas: 0", "spec.replicas", "at least one node"},

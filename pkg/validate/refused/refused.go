@@ -171,9 +171,9 @@ func (p part) refuse(field, summary, hint string) {
 	p.report(p.path(field), summary, hint)
 }
 
-// together reports that a field says something although another one does.
+// together reports that a field says something although another one does. An empty text says nothing.
 func (p part) together(field, other string) {
-	if p.given(field) && p.given(other) {
+	if p.given(field) && p.given(other) && p.fields[field] != "" && p.fields[other] != "" {
 		p.refuse(field, "it cannot be set together with "+other, "remove one of the two")
 	}
 }
