@@ -17,45 +17,45 @@ import (
 )
 
 // checkTopologies reports variables that a ClusterClass does not have or requires, and values that its schemas do not take, as the webhook
-// of Cluster API refuses them. The classes are among all.
+// of Cluster API refuses them. The classes are among all, and each is read once.
 func checkTopologies(ctx context.Context, clusters, all []*object) (findings diag.Findings) {
 	there := referable(all, func(o *object) bool { return o.Kind == "ClusterClass" || o.Kind == kubeadmTemplate })
+	read := map[*object]*class{}
 	for _, o := range clusters {
 		if o.Kind != "Cluster" || groupOf(o) != clusterGroup || o.content != nil {
 			continue
 		}
-		var content mapping.Fields
-		if kjson.Unmarshal(o.JSON, &content) != nil {
+		declared := o.leadingTo(there, "ClusterClass")
+		if declared == nil {
 			continue
 		}
+		c := read[declared]
+		if c == nil {
+			c = readClass(declared)
+			read[declared] = c
+		}
+		var content mapping.Fields
+		_ = kjson.Unmarshal(o.JSON, &content) // which has been read before
 		topology := content.In("spec", "topology")
-		name, namespace := topology.Text("classRef", "name"), topology.Text("classRef", "namespace")
-		if name == "" {
-			name, namespace = topology.Text("class"), topology.Text("classNamespace")
-		}
-		if namespace == "" {
-			namespace = o.Namespace
-		}
-		ref := reference{group: clusterGroup, kind: "ClusterClass", namespace: namespace, name: name}
-		class := there[ref.in(o.places()[0])]
-		var declared mapping.Fields
-		if class == nil || kjson.Unmarshal(class.JSON, &declared) != nil {
-			continue // a reference that leads nowhere
-		}
-		v := variables{cluster: o, class: class.Name}
-		v.read(declared)
+		v := variables{cluster: o, class: c}
 		v.check(ctx, topology)
 		findings = append(findings, v.findings...)
-		plane := reference{group: kubeadmGroup, kind: kubeadmTemplate, namespace: namespace}
-		for _, field := range []string{"templateRef", "ref"} {
-			plane.name = cmp.Or(plane.name, declared.Text("spec", "controlPlane", field, "name"))
-		}
-		findings = append(findings, o.checkNodes(topology, class, there[plane.in(o.places()[0])])...)
+		findings = append(findings, o.checkNodes(topology, declared, declared.leadingTo(there, kubeadmTemplate))...)
 	}
 	return findings
 }
 
-const kubeadmGroup, kubeadmTemplate = "controlplane.cluster.x-k8s.io", "KubeadmControlPlaneTemplate"
+// leadingTo is the object of a kind that o refers to; nil if it is not among those that are there.
+func (o *object) leadingTo(there map[known]*object, kind string) *object {
+	for _, ref := range o.refs {
+		if ref.kind == kind {
+			return there[ref.in(o.places()[0])]
+		}
+	}
+	return nil
+}
+
+const kubeadmTemplate = "KubeadmControlPlaneTemplate"
 
 // checkNodes reports a number of nodes that the control plane which a class makes refuses. The template is nil if it is not kubeadm's, or
 // not in the repo. An etcd elsewhere may be in it, or in a patch of the class.
@@ -72,50 +72,56 @@ func (o *object) checkNodes(topology mapping.Fields, class, template *object) di
 		fmt.Sprintf("%d is even, and etcd runs on the nodes of the control plane", nodes), "write 1, 3 or 5")}
 }
 
-// variables are those of a ClusterClass, which a Cluster sets.
-type variables struct {
-	cluster  *object
-	class    string
-	names    []string // as the class has them
+// class is what a ClusterClass says of its variables.
+type class struct {
+	name     string
+	names    []string // of the variables, in their order
 	declared map[string]variable
 	// open says that a runtime extension declares further variables.
-	open     bool
-	findings diag.Findings
+	open bool
 }
 
 type variable struct {
-	required bool
-	schema   map[string]any // nil where nobody can judge by it
+	required, hasDefault bool
+	values               *schema.Value // nil where nobody can judge by the schema
 }
 
-// read reads the variables of a class.
-func (v *variables) read(content mapping.Fields) {
-	v.declared = map[string]variable{}
+func readClass(o *object) *class {
+	var content mapping.Fields
+	_ = kjson.Unmarshal(o.JSON, &content) // which has been read before
+	c := &class{name: o.Name, declared: map[string]variable{}}
 	for _, declared := range content.List("spec", "variables") {
-		name := declared.Text("name")
-		required, _ := declared["required"].(bool)
-		one := variable{required: required, schema: declared.In("schema", "openAPIV3Schema")}
-		if raw, err := json.Marshal(one.schema); err != nil || bytes.Contains(raw, []byte("${")) {
-			one.schema = nil
+		name, form := declared.Text("name"), declared.In("schema", "openAPIV3Schema")
+		one := variable{}
+		one.required, _ = declared["required"].(bool)
+		_, one.hasDefault = form["default"]
+		if raw, err := json.Marshal(form); form != nil && err == nil && !bytes.Contains(raw, []byte("${")) {
+			one.values, _ = schema.NewValue(form) // what cannot be written as JSON was not read from it
 		}
-		v.open = v.open || name == "" || strings.Contains(name, "${")
-		v.names, v.declared[name] = append(v.names, name), one
+		c.open = c.open || name == "" || strings.Contains(name, "${")
+		c.names, c.declared[name] = append(c.names, name), one
 	}
 	for _, patch := range content.List("spec", "patches") {
-		external := patch.In("external")
-		v.open = v.open || external["discoverVariablesExtension"] != nil
+		c.open = c.open || patch.In("external")["discoverVariablesExtension"] != nil
 	}
+	return c
+}
+
+// variables judges those of a ClusterClass that a Cluster sets.
+type variables struct {
+	cluster  *object
+	class    *class
+	findings diag.Findings
 }
 
 // check judges the variables of a whole cluster, and those of its control plane and its workers, which override them.
 func (v *variables) check(ctx context.Context, topology mapping.Fields) {
 	const at = "spec.topology"
 	set := v.values(ctx, topology, at, "variables")
-	for _, name := range v.names {
-		declared := v.declared[name]
-		_, hasDefault := declared.schema["default"]
-		if declared.required && !hasDefault && !slices.Contains(set, name) && !strings.Contains(name, "${") {
-			v.refuse(at+".variables", fmt.Sprintf("the ClusterClass %.80s requires the variable %.80s, which has no value here", v.class, name),
+	for _, name := range v.class.names {
+		declared := v.class.declared[name]
+		if declared.required && !declared.hasDefault && !slices.Contains(set, name) && !strings.Contains(name, "${") {
+			v.refuse(at+".variables", fmt.Sprintf("the ClusterClass %.80s requires the variable %.80s, which has no value here", v.class.name, name),
 				"add it to the list")
 		}
 	}
@@ -132,14 +138,14 @@ func (v *variables) check(ctx context.Context, topology mapping.Fields) {
 func (v *variables) values(ctx context.Context, in mapping.Fields, at, list string) (set []string) {
 	for i, value := range in.List(list) {
 		name, field := value.Text("name"), fmt.Sprintf("%s.%s[%d]", at, list, i)
-		declared, is := v.declared[name]
+		declared, is := v.class.declared[name]
 		switch {
 		case name == "" || strings.Contains(name, "${"):
 		case slices.Contains(set, name):
 			v.refuse(field+".name", fmt.Sprintf("the variable %.80s has a value already", name), "keep one of the two")
-		case !is && !v.open:
-			v.refuse(field+".name", fmt.Sprintf("the ClusterClass %.80s has no variable %.80s", v.class, name), v.instead(name))
-		case is && declared.schema != nil:
+		case !is && !v.class.open:
+			v.refuse(field+".name", fmt.Sprintf("the ClusterClass %.80s has no variable %.80s", v.class.name, name), v.instead(name))
+		case is && declared.values != nil:
 			v.judge(ctx, declared, field, value["value"])
 		}
 		set = append(set, name)
@@ -153,12 +159,12 @@ func (v *variables) judge(ctx context.Context, declared variable, field string, 
 	if err != nil || value == nil || bytes.Contains(raw, []byte("${")) {
 		return
 	}
-	problems, err := schema.CheckValue(ctx, declared.schema, value)
+	problems, err := declared.values.Check(ctx, value)
 	if err != nil {
 		return // nobody can judge by this schema
 	}
 	for _, p := range problems {
-		v.refuse(field+"."+p.Path, fmt.Sprintf("the ClusterClass %.80s does not take it: %s", v.class, p.Summary),
+		v.refuse(field+"."+p.Path, fmt.Sprintf("the ClusterClass %.80s does not take it: %s", v.class.name, p.Summary),
 			cmp.Or(p.Hint, "give it a value that the schema of the variable takes"))
 	}
 }
@@ -170,11 +176,11 @@ func (v *variables) refuse(field, summary, hint string) {
 // instead says which variables there are.
 func (v *variables) instead(name string) string {
 	const most = 10
-	switch nearest := diag.Nearest(name, v.names); {
+	switch nearest := diag.Nearest(name, v.class.names); {
 	case nearest != "":
 		return "did you mean " + nearest + "?"
-	case len(v.names) == 0:
+	case len(v.class.names) == 0:
 		return "it has none"
 	}
-	return "it has " + strings.Join(v.names[:min(len(v.names), most)], ", ")
+	return "it has " + strings.Join(v.class.names[:min(len(v.class.names), most)], ", ")
 }

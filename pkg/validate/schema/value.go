@@ -6,14 +6,18 @@ import (
 	"fmt"
 )
 
-// CheckValue judges a value by a schema that an object has in it, as a ClusterClass has one for each of its variables. Both are in JSON's
-// terms, and value is left as it is. The paths of problems begin with "value". The error says that an API server would not take the schema.
-func CheckValue(ctx context.Context, schema map[string]any, value any) ([]Problem, error) {
-	const group, kind = "fleetctl.dev", "Value"
+// Value judges values by a schema that an object has in it, as a ClusterClass has one for each of its variables. It is safe for
+// concurrent use, and compiles the schema once.
+type Value struct{ set *Set }
+
+const valueGroup, valueKind = "fleetctl.dev", "Value"
+
+// NewValue takes a schema in JSON's terms.
+func NewValue(schema map[string]any) (*Value, error) {
 	crd, err := json.Marshal(map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": crdKind, "metadata": map[string]any{"name": "values." + group},
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": crdKind, "metadata": map[string]any{"name": "values." + valueGroup},
 		"spec": map[string]any{
-			"group": group, "scope": "Cluster", "names": map[string]any{"kind": kind, "plural": "values"},
+			"group": valueGroup, "scope": "Cluster", "names": map[string]any{"kind": valueKind, "plural": "values"},
 			"versions": []any{map[string]any{
 				"name": "v1", "served": true, "storage": true,
 				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "properties": map[string]any{"value": schema}}},
@@ -25,7 +29,13 @@ func CheckValue(ctx context.Context, schema map[string]any, value any) ([]Proble
 	}
 	set := NewSet()
 	set.AddObject("a variable", crd)
-	return set.Check(ctx, map[string]any{
-		"apiVersion": group + "/v1", "kind": kind, "metadata": map[string]any{"name": "value"}, "value": value,
+	return &Value{set}, nil
+}
+
+// Check judges a value in JSON's terms, and leaves it as it is. The paths of problems begin with "value". The error says that an API server
+// would not take the schema.
+func (v *Value) Check(ctx context.Context, value any) ([]Problem, error) {
+	return v.set.Check(ctx, map[string]any{
+		"apiVersion": valueGroup + "/v1", "kind": valueKind, "metadata": map[string]any{"name": "value"}, "value": value,
 	})
 }
