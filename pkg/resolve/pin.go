@@ -3,7 +3,6 @@ package resolve
 import (
 	"context"
 
-	"github.com/fleetctl/fleetctl/pkg/components"
 	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
@@ -17,17 +16,10 @@ func FromBundle(ctx context.Context, s *session.Session) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	declared := components.DeclaredProviders(s.Mgmt.Providers)
-	source, err := ProviderSource(s, declared, nil, nil, certManager) //nolint:contextcheck // it reads nothing yet
+	v := &Versions{}
+	_, version, err := fitting(ctx, s, v, nil, certManager)
 	if err != nil {
 		return nil, err
 	}
-	if certManager.Version, err = source.CertManagerVersion(); err != nil {
-		return nil, err
-	}
-	chosen, err := source.Resolve(ctx, declared)
-	if err != nil {
-		return nil, err
-	}
-	return pinVersions(s, chosen, certManager.Version)
+	return pinVersions(s, v.Providers, version)
 }

@@ -106,22 +106,14 @@ func Read(ctx context.Context, s *session.Session, v *Versions) (*Manifests, err
 
 // planProviders fills v in, and returns the version of cert-manager that goes with it.
 func planProviders(ctx context.Context, s *session.Session, v *Versions, certManager v1alpha1.CertManager) (string, error) {
-	declared := components.DeclaredProviders(s.Mgmt.Providers)
 	resolved, err := s.Variables(ctx)
 	if err != nil {
 		return "", err
 	}
 	v.Variables = maps.Clone(resolved.Values)
 	v.Origins, v.Vault = maps.Clone(resolved.Origins), resolved.Vault
-	source, err := ProviderSource(s, declared, v.Variables, s.Tuning(ctx), certManager) //nolint:contextcheck // it reads nothing yet
+	source, version, err := fitting(ctx, s, v, s.Tuning(ctx), certManager)
 	if err != nil {
-		return "", err
-	}
-	version, err := source.CertManagerVersion()
-	if err != nil {
-		return "", err
-	}
-	if v.Providers, err = source.Resolve(ctx, declared); err != nil {
 		return "", err
 	}
 	found, err := s.EnvironmentFor(ctx, source, v.Providers, v.Variables)
@@ -136,6 +128,21 @@ func planProviders(ctx context.Context, s *session.Session, v *Versions, certMan
 		return "", err
 	}
 	return version, v.Source.CheckVariables(ctx, v.Providers)
+}
+
+// fitting chooses v's providers, and returns where they come from, and the version of cert-manager that goes with them.
+func fitting(
+	ctx context.Context, s *session.Session, v *Versions, tuning []kube.Tuning, certManager v1alpha1.CertManager,
+) (source *releases.Source, version string, err error) {
+	declared := components.DeclaredProviders(s.Mgmt.Providers)
+	if source, err = ProviderSource(s, declared, v.Variables, tuning, certManager); err != nil { //nolint:contextcheck // it reads nothing yet
+		return nil, "", err
+	}
+	if version, err = source.CertManagerVersion(); err != nil {
+		return nil, "", err
+	}
+	v.Providers, err = source.Resolve(ctx, declared)
+	return source, version, err
 }
 
 // ProviderSource is where the providers and cert-manager come from: their releases, or the bundle.
