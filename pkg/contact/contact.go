@@ -112,15 +112,15 @@ func (t *transport) try(req *http.Request, limit time.Duration) (_ *http.Respons
 	timer := time.AfterFunc(limit, func() { cancel(errLimit(limit)) })
 	var made atomic.Bool
 	silent := &SilentError{req.URL.Host, t.silence}
-	answer := &beginning{silent: silent, stop: cancel}
+	server := &waiting{silent: silent, stop: cancel}
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
 		if timer.Stop() {
 			made.Store(true)
 		}
-	}, WroteRequest: answer.sent}
-	resp, err := t.next.RoundTrip(req.WithContext(httptrace.WithClientTrace(ctx, trace)))
+	}, WroteRequest: func(httptrace.WroteRequestInfo) { server.begin() }}
+	resp, err := t.next.RoundTrip(server.of(req.WithContext(httptrace.WithClientTrace(ctx, trace))))
 	timer.Stop()
-	answer.end()
+	server.end()
 	if err != nil {
 		if cause := context.Cause(ctx); errors.Is(cause, ErrLimit) || errors.Is(cause, silent) {
 			err = cause
@@ -128,7 +128,7 @@ func (t *transport) try(req *http.Request, limit time.Duration) (_ *http.Respons
 		cancel(nil)
 		return nil, made.Load(), err
 	}
-	resp.Body = &body{steady(resp.Body, silent, cancel), cancel}
+	resp.Body = &body{Steady(resp.Body, silent, cancel), cancel}
 	return resp, true, nil
 }
 

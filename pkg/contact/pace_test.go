@@ -114,3 +114,72 @@ func TestSlowReaders(t *testing.T) {
 		t.Errorf("%d bytes, %v", len(all), err)
 	}
 }
+
+// A server that does not take what is sent to it is given up, by name.
+func TestServersThatTakeNothing(t *testing.T) {
+	release := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
+	t.Cleanup(server.Close)
+	t.Cleanup(func() { close(release) })
+	client := &http.Client{Transport: contact.Restless(&http.Transport{}, 300*time.Millisecond)}
+	resp, err := client.Post(server.URL, "text/plain", strings.NewReader(strings.Repeat("x", 64<<20))) //nolint:bodyclose // there is none
+	if silent, ok := errors.AsType[*contact.SilentError](err); !ok || silent.Host != strings.TrimPrefix(server.URL, "http://") {
+		t.Fatalf("%v, %v", resp, err)
+	}
+}
+
+// What is sent arrives whole, also on a second connection.
+func TestWhatIsSent(t *testing.T) {
+	sent := strings.Repeat("0123456789", 1<<20)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/" {
+			_, _ = io.Copy(io.Discard, r.Body)
+			http.Redirect(w, r, "/again", http.StatusTemporaryRedirect)
+			return
+		}
+		if got, err := io.ReadAll(r.Body); err != nil || string(got) != sent || r.ContentLength != int64(len(sent)) {
+			t.Errorf("%d bytes of %d, %v", len(got), r.ContentLength, err)
+		}
+	}))
+	t.Cleanup(server.Close)
+	resp, err := (&http.Client{Transport: contact.Transport(&http.Transport{})}).Post(server.URL, "text/plain", strings.NewReader(sent))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+}
+
+// taking is a writer that takes so many bytes, and then nothing.
+type taking struct {
+	left int
+	got  strings.Builder
+	gone chan struct{}
+}
+
+func (w *taking) Write(p []byte) (int, error) {
+	n := min(len(p), w.left)
+	w.got.Write(p[:n])
+	if w.left -= n; n < len(p) {
+		<-w.gone
+		return n, io.ErrClosedPipe
+	}
+	return n, nil
+}
+
+func (w *taking) Close() error { return nil }
+
+// A writer gets all, or an error that names the server.
+func TestSteadyWriter(t *testing.T) {
+	text := strings.Repeat("0123456789", 10_000)
+	silent := &contact.SilentError{Host: "git.example.com", Limit: 300 * time.Millisecond}
+	all := &taking{left: len(text)}
+	if n, err := io.WriteString(contact.SteadyWriter(all, &contact.SilentError{Limit: time.Hour}), text); n != len(text) || err != nil ||
+		all.got.String() != text {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+	some := &taking{left: len(text) / 2, gone: make(chan struct{})}
+	defer close(some.gone)
+	if n, err := io.WriteString(contact.SteadyWriter(some, silent), text); n > len(text)/2 || !errors.Is(err, silent) {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+}

@@ -2,14 +2,10 @@ package gitrepo
 
 import (
 	"bytes"
-	"context"
-	"fmt"
 	"io"
 	"net/http"
-	"reflect"
 	"strings"
 
-	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/transport"
 
 	"github.com/fleetctl/fleetctl/pkg/contact"
@@ -61,83 +57,3 @@ func (b *boundedAnswers) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp.Body = io.NopCloser(bytes.NewReader(text))
 	return resp, nil
 }
-
-// boundedSSH bounds the answers that go-git reads over ssh.
-type boundedSSH struct{ transport.Transport }
-
-// NewUploadPackSession implements transport.Transport.
-func (b boundedSSH) NewUploadPackSession(ep *transport.Endpoint, auth transport.AuthMethod) (transport.UploadPackSession, error) {
-	session, out, err := openBounded(b.Transport.NewUploadPackSession, ep, auth)
-	if err != nil {
-		return nil, err
-	}
-	return &boundedUpload{session, out}, nil
-}
-
-// NewReceivePackSession implements transport.Transport.
-func (b boundedSSH) NewReceivePackSession(ep *transport.Endpoint, auth transport.AuthMethod) (transport.ReceivePackSession, error) {
-	session, out, err := openBounded(b.Transport.NewReceivePackSession, ep, auth)
-	if err != nil {
-		return nil, err
-	}
-	return &boundedReceive{session, out}, nil
-}
-
-// openBounded opens a session with open. The server first sends its references, so their bound holds until the session sets another one.
-func openBounded[S transport.Session](
-	open func(*transport.Endpoint, transport.AuthMethod) (S, error), ep *transport.Endpoint, auth transport.AuthMethod,
-) (session S, out *output, err error) {
-	if session, err = open(ep, auth); err != nil {
-		return session, nil, err
-	}
-	if out, err = outputOf(session); err != nil {
-		return session, nil, err
-	}
-	out.atMost(maxRefs)
-	return session, out, nil
-}
-
-type boundedUpload struct {
-	transport.UploadPackSession
-	out *output
-}
-
-// UploadPack implements transport.UploadPackSession.
-func (b *boundedUpload) UploadPack(ctx context.Context, req *packp.UploadPackRequest) (*packp.UploadPackResponse, error) {
-	b.out.atMost(maxPack)
-	return b.UploadPackSession.UploadPack(ctx, req)
-}
-
-type boundedReceive struct {
-	transport.ReceivePackSession
-	out *output
-}
-
-// ReceivePack implements transport.ReceivePackSession.
-func (b *boundedReceive) ReceivePack(ctx context.Context, req *packp.ReferenceUpdateRequest) (*packp.ReportStatus, error) {
-	b.out.atMost(maxReport)
-	return b.ReceivePackSession.ReceivePack(ctx, req)
-}
-
-// output is the reader from which go-git reads the answers of a session.
-type output struct {
-	field reflect.Value
-	from  io.Reader
-}
-
-// outputOf finds the output of a session. go-git lets no caller set the reader of its ssh sessions, and does not export their type, but the
-// field Stdout is exported. If a release of go-git has no such field, outputOf returns an error, so that no session is without a bound.
-func outputOf(session transport.Session) (*output, error) {
-	if value := reflect.ValueOf(session); value.Kind() == reflect.Pointer && value.Elem().Kind() == reflect.Struct {
-		if field := value.Elem().FieldByName("Stdout"); field.IsValid() && field.CanSet() {
-			if from, ok := reflect.TypeAssert[io.Reader](field); ok {
-				return &output{field, from}, nil
-			}
-		}
-	}
-	_ = session.Close() // no request was sent yet
-	return nil, fmt.Errorf("bound the answers of the server: %T has no output", session)
-}
-
-// atMost bounds the bytes that can be read from now on.
-func (o *output) atMost(most int) { o.field.Set(reflect.ValueOf(contact.BoundReader(o.from, most))) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/internal/conversion"
 )
@@ -34,6 +35,14 @@ func SetBounds(t *testing.T, to Bounds) {
 	before := Bounds{maxRefs, maxPack, maxPlaces}
 	maxRefs, maxPack, maxPlaces = to.Refs, to.Pack, to.Places
 	t.Cleanup(func() { maxRefs, maxPack, maxPlaces = before.Refs, before.Pack, before.Places })
+}
+
+// SetSilence lowers how long a server may keep a test waiting over ssh.
+func SetSilence(t *testing.T, limit time.Duration) {
+	t.Helper()
+	before := silence
+	silence = limit
+	t.Cleanup(func() { silence = before })
 }
 
 // Addresses are where the checked out branch is read from and pushed to.
