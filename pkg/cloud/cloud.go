@@ -19,6 +19,10 @@ const (
 // MaxSaid bounds how much of an error is repeated that a cloud answers with, in bytes.
 const MaxSaid = 2 << 10
 
+// MaxAnswer bounds an answer of a cloud, in bytes. Its client keeps the whole of it in memory. The largest is vCenter's list of volumes, of
+// which there is room for 50,000.
+const MaxAnswer = 256 << 20
+
 // Resource is one thing that a cloud holds.
 type Resource struct {
 	Region string `json:"region"`

@@ -22,6 +22,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
 	"github.com/fleetctl/fleetctl/pkg/cloud"
+	"github.com/fleetctl/fleetctl/pkg/contact"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
@@ -49,6 +50,9 @@ type Account struct {
 
 var _ cloud.Account = (*Account)(nil)
 
+// maxAnswer is a variable, so that tests need not send that much.
+var maxAnswer = cloud.MaxAnswer
+
 // New opens the account that the value of CredentialsVariable is for. regions are those that are asked; none is every region of the
 // account. No part of the value is ever in an error.
 func New(encoded, endpoint string, regions []string) (*Account, error) {
@@ -67,7 +71,7 @@ func New(encoded, endpoint string, regions []string) (*Account, error) {
 	}
 	// AWS redirects nobody to another server. The SDK's own client takes a redirect, with signature, token and body: also from https to http.
 	a.client = &http.Client{
-		Transport:     sameorigin.Screen(awshttp.NewBuildableClient().GetTransport()),
+		Transport:     contact.Bound(sameorigin.Screen(contact.Transport(awshttp.NewBuildableClient().GetTransport())), maxAnswer),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	if endpoint != "" {

@@ -3,6 +3,7 @@ package aws
 import (
 	"encoding/base64"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -70,5 +71,27 @@ func TestHostileAnswers(t *testing.T) {
 	}
 	if !strings.Contains(found.Problems[0].Text, "AccessDenied: ***") {
 		t.Errorf("problem: %.300q", found.Problems[0].Text)
+	}
+}
+
+// What AWS, or who stands in for it, never ends to say is not kept in memory.
+func TestAnswersWithoutEnd(t *testing.T) {
+	before := maxAnswer
+	maxAnswer = 1 << 20
+	t.Cleanup(func() { maxAnswer = before })
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, err := io.WriteString(w, "<Response>")
+		for piece := strings.Repeat("<a></a>", 1<<12); err == nil; {
+			_, err = io.WriteString(w, piece)
+		}
+	}))
+	t.Cleanup(server.Close)
+	account, err := New(goodProfile, server.URL, []string{"eu-central-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := account.Find(t.Context(), "id", nil)
+	if len(found.Problems) == 0 || !strings.Contains(fmt.Sprint(found.Problems), "the answer is too large: more than 1 MiB") {
+		t.Errorf("problems: %.500v", found.Problems)
 	}
 }

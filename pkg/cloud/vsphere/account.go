@@ -17,6 +17,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/fleetctl/fleetctl/pkg/cloud"
+	"github.com/fleetctl/fleetctl/pkg/contact"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
@@ -43,6 +44,9 @@ type Account struct {
 }
 
 var _ cloud.Account = (*Account)(nil)
+
+// maxAnswer is a variable, so that tests need not send that much.
+var maxAnswer = cloud.MaxAnswer
 
 // New is the vCenter at server, HOST or HOST:PORT, for a user. The thumbprint may be in small letters, which govmomi would not take for the
 // same. Nobody is asked yet. No error has the password in it.
@@ -89,9 +93,9 @@ func (a *Account) open(ctx context.Context, most time.Duration) (*vim25.Client, 
 }
 
 // guard keeps the requests of a client, the password in them, at the vCenter: Go's client would send the body of a login wherever an
-// answer redirects it to. Every client that govmomi derives from another one has to be guarded again.
+// answer redirects it to. It bounds the answers, too. Every client that govmomi derives from another one has to be guarded again.
 func (a *Account) guard(client *soap.Client) {
-	client.Transport = sameorigin.Bind(client.DefaultTransport(), a.url)
+	client.Transport = contact.Bound(sameorigin.Bind(client.DefaultTransport(), a.url), maxAnswer)
 }
 
 // openREST logs in to the API that has modules of clusters. ok is false where the vCenter has no such API.
@@ -126,7 +130,7 @@ func (a *Account) Find(ctx context.Context, fleet string, clusters []string) clo
 	}
 	defer logout()
 	c := &collector{
-		server: a.server, fleet: fleet, client: client, known: names(clusters), guard: a.guard,
+		account: a, fleet: fleet, client: client, known: names(clusters),
 		refs: map[[2]string]types.ManagedObjectReference{},
 	}
 	for _, look := range []struct {

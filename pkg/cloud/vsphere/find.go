@@ -17,7 +17,6 @@ import (
 	"github.com/vmware/govmomi/view"
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/mo"
-	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
@@ -50,11 +49,10 @@ var ending = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}$`)
 
 // collector gathers what one vCenter has.
 type collector struct {
-	server string
-	fleet  string // the identity of the fleet that asks
-	client *vim25.Client
-	known  []string
-	guard  func(*soap.Client) // see Account.guard
+	account *Account
+	fleet   string // the identity of the fleet that asks
+	client  *vim25.Client
+	known   []string
 
 	entities  map[types.ManagedObjectReference]mo.ManagedEntity // folders and datacenters
 	owners    map[types.ManagedObjectReference]cloud.Resource   // machines of clusters
@@ -65,7 +63,7 @@ type collector struct {
 }
 
 func (c *collector) add(r cloud.Resource, ref types.ManagedObjectReference) {
-	r.Region = c.server
+	r.Region = c.account.server
 	c.resources = append(c.resources, r)
 	c.refs[[2]string{r.Kind, r.ID}] = ref
 }
@@ -313,7 +311,7 @@ func (c *collector) volumes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.guard(api.Client)
+	c.account.guard(api.Client)
 	clusters := map[string]bool{}
 	for _, name := range c.known {
 		clusters[name] = true

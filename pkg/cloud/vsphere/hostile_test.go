@@ -101,3 +101,20 @@ func TestHostileFaults(t *testing.T) {
 		})
 	}
 }
+
+// What a vCenter never ends to say is not kept in memory.
+func TestAnswersWithoutEnd(t *testing.T) {
+	before := maxAnswer
+	maxAnswer = 1 << 20
+	t.Cleanup(func() { maxAnswer = before })
+	found := behind(t, "<Login", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/xml")
+		_, err := io.WriteString(w, `<soapenv:Envelope xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/"><soapenv:Body>`)
+		for piece := strings.Repeat("<a></a>", 1<<12); err == nil; {
+			_, err = io.WriteString(w, piece)
+		}
+	}).Find(t.Context(), fleet, nil)
+	if len(found.Problems) != 1 || !strings.Contains(found.Problems[0].Text, "the answer is too large: more than 1 MiB") {
+		t.Errorf("problems: %.500v", found.Problems)
+	}
+}
