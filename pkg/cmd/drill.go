@@ -44,7 +44,7 @@ Exit codes: 0 a restore would work; 3 the drill found something that would keep 
 
 func (o *drillOptions) addDrillFlags(c *cobra.Command) {
 	d := &o.drill
-	o.addRunFlags(c)
+	o.addAccessFlags(c)
 	c.Flags().DurationVar(&o.Timeout, "timeout", 0, "give up after this time (default: each step has its own bound)")
 	addPlaceFlag(c, &d.From, "from")
 	c.Flags().StringVar(&d.Snapshot, "snapshot", "", "the snapshot to try (default: the newest)")

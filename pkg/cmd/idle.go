@@ -18,7 +18,8 @@ type idleRule struct {
 	commands []string
 	// except are commands that edit the fleet repo and do not have the rule.
 	except []string
-	// flags have no effect unless one of needs is given, and none if one of against is given.
+	// flags have no effect unless one of needs is given, and none if one of against is given. Each of needs and against is the name of a
+	// flag, or the name and a value: provider=aws.
 	flags, needs, against []string
 }
 
@@ -34,6 +35,10 @@ var idleRules = []idleRule{
 	{commands: []string{"cluster remove"}, flags: []string{"wait"}, against: []string{"cancel"}},
 	{commands: []string{"cluster upgrade"}, flags: []string{"kubeconfig", "context"}, against: []string{"skip-health"}},
 	{commands: []string{"connect"}, flags: []string{"merge-kubeconfig", "output"}, against: []string{"forget"}},
+	{commands: []string{"identity add"}, flags: []string{"role-arn", "external-id", "trusted-arn"}, needs: []string{"provider=aws"}},
+	{commands: []string{"identity add"}, flags: []string{"tenant-id", "client-id", "object-namespace"}, needs: []string{"provider=azure"}},
+	{commands: []string{"identity add"}, flags: []string{"secret"}, needs: []string{"provider=vsphere"}},
+	{commands: []string{"identity add"}, flags: []string{"issuer"}, needs: []string{"provider=aws", "provider=azure"}},
 	{
 		commands: []string{"init"}, flags: []string{"skip-preflight", "source-is-gone", "merge-kubeconfig"},
 		against: []string{"scaffold"},
@@ -85,20 +90,25 @@ func refuseIdle(f *factory, c *cobra.Command) error {
 		}
 		flag := "--" + rule.flags[given]
 		if len(rule.needs) > 0 && !slices.ContainsFunc(rule.needs, func(other string) bool { return isOn(c, other) }) {
-			others := "--" + strings.Join(rule.needs, " or --")
+			others := strings.ReplaceAll("--"+strings.Join(rule.needs, " or --"), "=", " ")
 			return diag.Usage("add "+others+", or leave "+flag+" out", "%s has no effect without %s", flag, others)
 		}
 		if i := slices.IndexFunc(rule.against, func(other string) bool { return isOn(c, other) }); i >= 0 {
-			return diag.Usage("leave one of them out", "%s has no effect with --%s", flag, rule.against[i])
+			against := strings.ReplaceAll(rule.against[i], "=", " ")
+			return diag.Usage("leave one of them out", "%s has no effect with --%s", flag, against)
 		}
 	}
 	return nil
 }
 
-// isOn tells whether a flag has a value other than its default, wherever the value comes from.
+// isOn tells whether a flag has a value other than its default, or the value after an equals sign, wherever the value comes from.
 func isOn(c *cobra.Command, flag string) bool {
-	given := c.Flags().Lookup(flag)
-	return given != nil && given.Changed && given.Value.String() != "false"
+	name, value, exact := strings.Cut(flag, "=")
+	given := c.Flags().Lookup(name)
+	if given == nil || exact {
+		return given != nil && given.Value.String() == value
+	}
+	return given.Changed && given.Value.String() != "false"
 }
 
 // typed tells whether a flag is on the command line.

@@ -37,6 +37,7 @@ func TestIdleRulesAreOfFlags(t *testing.T) {
 				continue
 			}
 			for _, flag := range slices.Concat(rule.flags, rule.needs, rule.against) {
+				flag, _, _ := strings.Cut(flag, "=")
 				if c.Flags().Lookup(flag) == nil && root.PersistentFlags().Lookup(flag) == nil {
 					t.Errorf("a rule is about `fleetctl %s --%s`, which does not exist", name, flag)
 				}
@@ -68,6 +69,11 @@ func TestIdleFlags(t *testing.T) {
 		"cluster upgrade shop --version v1.36.3 --skip-health --context c": "--context has no effect with --skip-health",
 		"connect --forget --merge-kubeconfig":                              "--merge-kubeconfig has no effect with --forget",
 		"connect --forget -o json":                                         "--output has no effect with --forget",
+		"identity add a --environment dev --provider azure --role-arn r":   "--role-arn has no effect without --provider aws",
+		"identity add a --environment dev --provider aws --tenant-id t":    "--tenant-id has no effect without --provider azure",
+		"identity add a --environment dev --provider aws --secret s":       "--secret has no effect without --provider vsphere",
+		"identity add a --environment dev --provider vsphere --issuer i":   "--issuer has no effect without --provider aws or --provider azure",
+		"identity add a --environment dev --provider vsphere --secret s":   "",
 		"init --manifest-dir out":                                          "--manifest-dir has no effect without --dry-run",
 		"init --manifest-dir out --dry-run":                                "",
 		"init --scaffold --merge-kubeconfig":                               "--merge-kubeconfig has no effect with --scaffold",

@@ -116,16 +116,24 @@ func hostNames() string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// addRunFlags defines the flags that every run needs, even for an existing management cluster.
+// addRunFlags defines the flags of every run that connects Flux or commits to the fleet repo, even on an existing management cluster.
 func (o *initOptions) addRunFlags(c *cobra.Command) {
+	o.addAccessFlags(c)
 	fs := c.Flags()
-	fs.StringVar(&o.Git.Username, "git-username", "", "user name that goes with the token (default: git)")
-	fs.StringVar(&o.tokenFile, "git-token-file", "",
-		"file with the token of an https remote (default: the environment variable FLEETCTL_GIT_TOKEN)")
 	fs.StringVar(&o.fluxTokenFile, "flux-token-file", "",
 		"file with a read-only token of an https remote, for Flux on all clusters (default: the environment variable "+
 			"FLEETCTL_FLUX_TOKEN)")
 	fs.StringVar(&o.FluxUsername, "flux-username", "", "user name that goes with the token for Flux (default: the value of --git-username)")
+	fs.BoolVar(&o.NoVerify, "no-verify", false,
+		"skip the Git hooks that could refuse the commit of the fleet repo: pre-commit, commit-msg and pre-push")
+}
+
+// addAccessFlags defines the flags of every run that reads the fleet's remote, secrets and bundle.
+func (o *initOptions) addAccessFlags(c *cobra.Command) {
+	fs := c.Flags()
+	fs.StringVar(&o.Git.Username, "git-username", "", "user name that goes with the token (default: git)")
+	fs.StringVar(&o.tokenFile, "git-token-file", "",
+		"file with the token of an https remote (default: the environment variable FLEETCTL_GIT_TOKEN)")
 	fs.StringVar(&o.Git.SSHKeyFile, "ssh-key-file", "", "private key for an ssh remote (default: the agent)")
 	fs.StringVar(&o.Git.KnownHostsFile, "ssh-known-hosts", "",
 		"known_hosts file that pins the host keys of an ssh remote (default: the user's)")
@@ -133,8 +141,6 @@ func (o *initOptions) addRunFlags(c *cobra.Command) {
 		"file with the private age key of a fleet repo that has one (default: SOPS_AGE_KEY_FILE, SOPS_AGE_KEY, the state folder's, or a new one)")
 	fs.StringVar(&o.Bundle, "bundle", "", "offline bundle, a folder or a .tar.zst: no network is needed")
 	fs.StringSliceVar(&o.SkipPreflight, "skip-preflight", nil, "preflight checks that may fail")
-	fs.BoolVar(&o.NoVerify, "no-verify", false,
-		"skip the Git hooks that could refuse the commit of the fleet repo: pre-commit, commit-msg and pre-push")
 }
 
 // addDryRun defines the flags of a run that only says what it would do.
