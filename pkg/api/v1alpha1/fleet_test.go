@@ -115,7 +115,7 @@ func TestDirs(t *testing.T) {
 	}
 }
 
-// Warnings do not keep a fleet from being loaded; Validate gives them, with their place.
+// A fleet with warnings loads. Validate returns the warnings with their places.
 func TestWarnings(t *testing.T) {
 	f, err := Decode("f.yaml", []byte(`apiVersion: fleetctl.dev/v1alpha1
 kind: Fleet
@@ -158,7 +158,7 @@ spec:
 	}
 }
 
-// A fleet that was made in memory is judged by the same rules, without places.
+// Validate applies the same rules to a fleet made in memory. Its findings have no places.
 func TestValidateWithoutFile(t *testing.T) {
 	findings := Validate(
 		&Fleet{Spec: FleetSpec{ManagementClusters: []ManagementCluster{{Name: "a", Providers: []Provider{{Name: "x"}, {Name: "x"}}}}}})

@@ -13,7 +13,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 )
 
-// section is a part of spec in a new fleet.yaml: what it is for, and how it could look where the fleet has none.
+// section describes one field of spec for a new fleet.yaml: a comment, and an example for a fleet that does not set the field.
 type section struct {
 	field, comment, example string
 }
@@ -78,8 +78,8 @@ listed; versions that are missing are written in by fleetctl init, and change wh
 
 const standbysField = "standbys"
 
-// Marshal writes f as a new fleet.yaml, with comments for who edits it next and examples in the place of what f leaves out. Decode
-// reads the same fleet from it, or reports what is wrong with f. Errors are those of encoding.
+// Marshal encodes f as a new fleet.yaml. It has comments for its editors, and examples instead of the fields that f leaves empty. Decode
+// returns the same fleet, or reports the mistakes in f. The error is one of encoding.
 func Marshal(f *Fleet) ([]byte, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# This file declares the fleet: its Git repository, its management clusters and what is installed on them.
@@ -95,7 +95,7 @@ kind: %s
 	index, _ := fieldsOf(spec.Type())
 	for i, s := range sections {
 		if s.field == standbysField && len(f.Spec.Standbys) == 0 {
-			continue // few fleets have one
+			continue // few fleets have standbys
 		}
 		if i > 0 {
 			b.WriteString("\n")
@@ -113,14 +113,14 @@ kind: %s
 	return []byte(b.String()), nil
 }
 
-// writeComment writes text as comment lines inside of spec.
+// writeComment writes text as comment lines with the indentation of spec.
 func writeComment(b *strings.Builder, text string) {
 	for line := range strings.SplitSeq(text, "\n") {
 		b.WriteString("  # " + line + "\n")
 	}
 }
 
-// writeField writes one field with all that is inside of it.
+// writeField writes one field with its value.
 func writeField(b *strings.Builder, name string, value reflect.Value, indent int) error {
 	field := &yaml.Node{Kind: yaml.MappingNode}
 	addField(field, name, nodeOf(value))
@@ -132,10 +132,10 @@ func writeField(b *strings.Builder, name string, value reflect.Value, indent int
 	return nil
 }
 
-// Node is the YAML of a value of this package's types, as Marshal writes it: an item to add to a fleet.yaml.
+// Node returns a value of this package's types as YAML, as Marshal writes it. Use it to add an item to a fleet.yaml.
 func Node(value any) *yaml.Node { return nodeOf(reflect.ValueOf(value)) }
 
-// nodeOf is the YAML of a value of this package's types; fields in the order of their declaration, empty optional ones left out.
+// nodeOf returns a value of this package's types as YAML. Fields have the order of their declaration. Empty optional fields are left out.
 func nodeOf(v reflect.Value) *yaml.Node {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -166,7 +166,7 @@ func nodeOf(v reflect.Value) *yaml.Node {
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.FormatInt(v.Int(), 10)}
 	case reflect.Bool:
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(v.Bool())}
-	default: // text; TestDecodeKnowsAllTypes knows that there are no others
+	default: // text; TestDecodeKnowsAllTypes ensures that there are no other kinds
 		return textNode(v.String())
 	}
 }
