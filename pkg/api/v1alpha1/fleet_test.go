@@ -147,7 +147,7 @@ spec:
 		got = append(got, w.String())
 	}
 	want := []string{
-		"f.yaml:7:13: spec.git.caFile: only an https URL uses it, and this repository is reached by ssh",
+		"f.yaml:7:13: spec.git.caFile: only an https URL uses it, but the URL of this repository uses ssh",
 		"f.yaml:10:26: spec.managementClusters[0].kubernetesVersion: an existing host has a version of its own",
 		"f.yaml:14:16: spec.managementClusters[0].providers[0].url: only this machine has these components",
 		"f.yaml:16:52: spec.managementClusters[0].providers[0].variables[0].value: this looks like a secret, and fleet.yaml goes into Git",

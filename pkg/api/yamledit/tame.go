@@ -21,9 +21,7 @@ func Tame(src []byte) bool {
 	return !isIndented(src) && (brackets(src) <= tameBrackets || !isBracketed(src))
 }
 
-// hasOddBreaks tells whether the text has line ends other than 
-// and \r
-// .
+// hasOddBreaks tells whether the text has line ends other than \n and \r\n.
 func hasOddBreaks(src []byte) bool {
 	for rest := src; ; {
 		i := bytes.IndexByte(rest, '\r')
