@@ -9,34 +9,34 @@ import (
 )
 
 const (
-	// Silence is how long a server may take to begin its answer, and for each further leastBytes of it. A Git server that thinks for long
-	// sends a few bytes every five seconds.
+	// Silence bounds the time until a server begins its answer, and then the time for every leastBytes of the answer. A busy Git server sends
+	// a few bytes every five seconds.
 	Silence = 2 * time.Minute
 
 	leastBytes = 32
 )
 
-// SilentError says that a server was reached, and then sent nothing, or a few bytes, for so long that nobody should wait for the rest.
+// SilentError says that a server was reached, but then sent nothing, or only a few bytes, for the time of Limit.
 type SilentError struct {
-	// Host as in the URL, with the port if it has one.
+	// Host is the host in the URL, with the port if the URL has one.
 	Host string
-	// Limit is how long it was waited for.
+	// Limit is the time for which the client waited.
 	Limit time.Duration
 }
 
 // Error names the host.
 func (e *SilentError) Error() string {
-	return fmt.Sprintf("%s was reached, and has then sent next to nothing for %s", e.Host, e.Limit)
+	return fmt.Sprintf("%s was reached, but then sent almost nothing for %s", e.Host, e.Limit)
 }
 
-// Timeout makes it an error of the network for whoever asks as package net does.
+// Timeout implements net.Error.
 func (e *SilentError) Timeout() bool { return true }
 
-// Temporary is false: whoever tries again by himself would wait as long once more.
+// Temporary implements net.Error. It is false because a retry would wait as long again.
 func (e *SilentError) Temporary() bool { return false }
 
-// Steady returns from with a limit on how long its reader waits for it: Silence for every few bytes. Past this limit stop is called, which
-// has to end the Read that waits, and the error is a *SilentError that names host.
+// Steady returns from with a limit on waiting: Silence for every few bytes. After this limit it calls stop, which must end the pending
+// Read. The error is then a *SilentError with host.
 func Steady(from io.ReadCloser, host string, stop func(cause error)) io.ReadCloser {
 	return steady(from, &SilentError{host, Silence}, stop)
 }
@@ -49,8 +49,8 @@ type steadyBody struct {
 	io.ReadCloser
 	silent *SilentError
 	stop   func(error)
-	// left is how long may be waited for what lacks of leastBytes, of which got are there. Only the time within Read counts, as the reader may
-	// be slow itself.
+	// left is the remaining time for the next leastBytes, of which got have arrived. Only the time in Read counts, because the reader itself
+	// may be slow.
 	left time.Duration
 	got  int
 }
@@ -70,7 +70,7 @@ func (b *steadyBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// beginning limits how long a server may take from the end of a request to the beginning of its answer.
+// beginning limits the time from the end of a request to the beginning of its answer.
 type beginning struct {
 	silent *SilentError
 	stop   func(cause error)
@@ -80,7 +80,7 @@ type beginning struct {
 	over  bool
 }
 
-// sent starts the time: the request has been written. An answer may come before that.
+// sent starts the time after the request has been written. The answer may have come before that.
 func (b *beginning) sent(httptrace.WroteRequestInfo) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -49,8 +49,8 @@ func said(err error) error {
 func (a *Account) hint(err error) string {
 	switch {
 	case soap.IsCertificateUntrusted(err):
-		return "compare the SHA-1 fingerprint of its certificate with the right one, and export it as " + ThumbprintVariable + ": " +
-			a.fingerprintCommand() + "; clusters of the fleet repo in this vCenter also have it"
+		return "export " + ThumbprintVariable + "=… with the SHA-1 fingerprint of its certificate, after you have checked that it is the right one: " +
+			a.fingerprintCommand() + "; or set `thumbprint` of the fleet's clusters in this vCenter"
 	case isInvalid(err):
 		return "renew the certificate of the vCenter, or set the clock of this machine: a fingerprint does not help here"
 	case fault.Is(err, &types.InvalidLogin{}):
