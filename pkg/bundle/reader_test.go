@@ -46,7 +46,7 @@ func TestOpenRefuses(t *testing.T) {
 		"too long": {write(indexFile, strings.Repeat(" ", maxIndex+1)), "is larger than"},
 		"huge manifest": {
 			write(indexFile, `{"manifests":[`+strings.Replace(entry(oci, refApp, digest), `"size":2`, `"size":99999999`, 1)+`]}`),
-			"not possible for a manifest",
+			"not valid for a manifest",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -49,7 +49,7 @@ func said(err error) error {
 func (a *Account) hint(err error) string {
 	switch {
 	case soap.IsCertificateUntrusted(err):
-		return "export " + ThumbprintVariable + "=… with the SHA-1 fingerprint of its certificate, after you have checked that it is the right one: " +
+		return "export " + ThumbprintVariable + "=… with the SHA-1 fingerprint of its certificate, after you have checked that it is right: " +
 			a.fingerprintCommand() + "; or set `thumbprint` of the fleet's clusters in this vCenter"
 	case isInvalid(err):
 		return "renew the certificate of the vCenter, or set the clock of this machine: a fingerprint does not help here"
