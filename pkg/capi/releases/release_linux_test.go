@@ -159,7 +159,7 @@ func TestVariablesGrow(t *testing.T) {
 			"apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\ndata: '"+text+"'\n")
 		source := newTestSource(t, SourceOptions{Repository: root, Variables: map[string]string{"A": value}})
 		err := source.Prefetch(t.Context(), []Provider{{Name: "aws", Type: Infrastructure, Version: "v1.14.2"}})
-		if err == nil || !strings.Contains(err.Error(), "infrastructure provider aws v1.14.2: it grows beyond 64 MiB") {
+		if err == nil || !strings.Contains(err.Error(), "infrastructure provider aws v1.14.2: the components grow beyond 64 MiB") {
 			t.Errorf("%s: %.500v", name, err)
 		}
 	}

@@ -60,7 +60,7 @@ func TestRedirects(t *testing.T) {
 				t.Cleanup(stranger.Close)
 				a := behind(t, text, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, stranger.URL+r.URL.Path, status) })
 				found := a.Find(t.Context(), fleet, nil)
-				says := "is not asked: the credential is not for that server"
+				says := "gets no request: the credential is not for that server"
 				if status != http.StatusFound {
 					says = "307 Temporary Redirect"
 				}
