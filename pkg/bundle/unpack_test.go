@@ -64,7 +64,7 @@ func writeFile(t testing.TB, file string, content []byte) {
 	}
 }
 
-// bundleEntries are the entries of a good archive.
+// bundleEntries returns the entries of a valid archive.
 func bundleEntries(t *testing.T) []tarEntry {
 	t.Helper()
 	dir := newBundle(t)

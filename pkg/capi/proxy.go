@@ -75,12 +75,12 @@ func (p *proxy) ListResources(ctx context.Context, labels map[string]string, nam
 	return p.client.ListLabelled(ctx, labels, namespaces, func(kind schema.GroupKind) bool { return custom[kind] })
 }
 
-// GetContexts is for clusterctl's completion, which fleetctl does not call.
+// GetContexts implements cluster.Proxy for clusterctl's completion, which fleetctl does not call.
 func (p *proxy) GetContexts(string) ([]string, error) {
 	return nil, fmt.Errorf("list contexts: %w", errors.ErrUnsupported)
 }
 
-// GetResourceNames is for clusterctl's completion, which fleetctl does not call.
+// GetResourceNames implements cluster.Proxy for clusterctl's completion, which fleetctl does not call.
 func (p *proxy) GetResourceNames(context.Context, string, string, []client.ListOption, string) ([]string, error) {
 	return nil, fmt.Errorf("list resource names: %w", errors.ErrUnsupported)
 }

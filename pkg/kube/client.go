@@ -101,7 +101,7 @@ func New(kubeconfig []byte, opts Options) (*Client, error) {
 	return NewForConfig(config, opts)
 }
 
-// NewForConfig is New for a rest.Config.
+// NewForConfig returns a client as New does, for a rest.Config.
 func NewForConfig(config *rest.Config, opts Options) (*Client, error) {
 	silenceLibraries()
 	config = rest.CopyConfig(config)

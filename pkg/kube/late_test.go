@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// lateServer is a server that leaves the first requests for a namespace unanswered until the client gives up. With halfway, it stops after
-// the header. It returns a client of this server, and the number of requests for the namespace.
+// lateServer starts a server that leaves the first requests for a namespace unanswered until the client gives up. With halfway, it stops
+// after the header. It returns a client of this server, and the number of requests for the namespace.
 func lateServer(t *testing.T, late int32, halfway bool) (*Client, *atomic.Int32) {
 	t.Helper()
 	asked := &atomic.Int32{}

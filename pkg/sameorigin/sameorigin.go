@@ -65,9 +65,9 @@ func port(u *url.URL) string {
 	return ""
 }
 
-// Bind refuses every request to another server than the server of home. It does not matter what caused the request: a redirect, a link to
-// the next page, or an address in an answer. The error matches *Error, or *PageError for an answer that is a web page for people. An error
-// answer does not repeat the credential. The same holds for Registry and Download.
+// Bind returns next with a guard that refuses every request to another server than the server of home. It does not matter what caused the
+// request: a redirect, a link to the next page, or an address in an answer. The error matches *Error, or *PageError for an answer that is a
+// web page for people. An error answer does not repeat the credential. The same holds for Registry and Download.
 func Bind(next http.RoundTripper, home *url.URL) http.RoundTripper {
 	return &guard{next: next, allow: func(req *http.Request) (*http.Request, error) {
 		if !Same(home, req.URL) {
@@ -77,10 +77,10 @@ func Bind(next http.RoundTripper, home *url.URL) http.RoundTripper {
 	}}
 }
 
-// Registry is for clients of a registry (HOST or HOST:PORT). By design, a registry sends its clients to other servers: to an object store
-// for content, and to a service for tokens. A redirect to another server is followed only for a GET or HEAD of content, and without a
-// credential. Every other redirect to another server is refused, and so is every redirect from https to http. A credential goes over http
-// only to the registry itself, and only on this machine. The error matches *Error or *ClearError.
+// Registry returns next with a guard for clients of a registry (HOST or HOST:PORT). By design, a registry sends its clients to other
+// servers: to an object store for content, and to a service for tokens. A redirect to another server is followed only for a GET or HEAD of
+// content, and without a credential. Every other redirect to another server is refused, and so is every redirect from https to http. A
+// credential goes over http only to the registry itself, and only on this machine. The error matches *Error or *ClearError.
 func Registry(next http.RoundTripper, registry string) http.RoundTripper {
 	return &guard{next: next, allow: func(req *http.Request) (*http.Request, error) {
 		first, left := way(req)
@@ -104,8 +104,8 @@ func Registry(next http.RoundTripper, registry string) http.RoundTripper {
 	}}
 }
 
-// Download is for content that is fetched without a credential. The content may come from any server, but a redirect from https to http is
-// refused. The error matches *Error.
+// Download returns next with a guard for content that is fetched without a credential. The content may come from any server, but a redirect
+// from https to http is refused. The error matches *Error.
 func Download(next http.RoundTripper) http.RoundTripper {
 	return &guard{next: next, allow: func(req *http.Request) (*http.Request, error) {
 		if first, _ := way(req); downgraded(req) {
@@ -115,8 +115,8 @@ func Download(next http.RoundTripper) http.RoundTripper {
 	}}
 }
 
-// Screen is for a client that follows no redirects, and whose library chooses the servers. As with Bind, an error answer does not repeat
-// the credential of the request.
+// Screen returns next with a guard for a client that follows no redirects, and whose library chooses the servers. As with Bind, an error
+// answer does not repeat the credential of the request.
 func Screen(next http.RoundTripper) http.RoundTripper {
 	return &guard{next: next, allow: func(req *http.Request) (*http.Request, error) { return req, nil }}
 }

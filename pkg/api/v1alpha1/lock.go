@@ -166,9 +166,8 @@ func (l *Lock) Add(c LockedComponent) {
 	l.Components = append(l.Components, c)
 }
 
-const lockHeader = `# Digests of what this fleet installs, and of the charts that its clusters are made of. fleetctl writes this file, ` +
-	"`fleetctl lock`" + `
-# anew; a component or an image whose digest is another one is not installed. Review a change of it as you review a change of code.
+const lockHeader = `# Digests of what this fleet installs, and of the charts of its clusters. fleetctl writes this file; ` + "`fleetctl lock`" + `
+# writes new digests. A component or an image with another digest is not installed. Review changes of this file like changes of code.
 apiVersion: ` + APIVersion + `
 kind: ` + LockKind + `
 `

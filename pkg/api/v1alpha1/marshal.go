@@ -21,8 +21,7 @@ type section struct {
 var sections = [...]section{
 	{
 		"git",
-		`Where the fleet repo is, as Flux reaches it. Without a url it is the folder that this file stands in, which
-fleetctl serves to Flux from this machine.`,
+		`Where the fleet repo is. Without a url it is the folder of this file, which fleetctl serves to Flux from this machine.`,
 		`git:
   url: https://git.example.org/platform/fleet.git
   branch: main`,
@@ -56,30 +55,30 @@ fleetctl serves to Flux from this machine.`,
 	},
 	{
 		"snapshots",
-		`Where fleetctl backup and bootstrap keep what a management cluster manages, encrypted, for fleetctl restore: a folder that outlives it.`,
+		`Where fleetctl backup and bootstrap keep encrypted snapshots of a management cluster for fleetctl restore: a folder that outlives it.`,
 		`snapshots:
   to: /mnt/snapshots`,
 	},
 	{
 		"validate",
-		`CRDs of this repo that fleetctl validate takes before others, and what it leaves out, which its result says.`,
+		`CRDs of this repo that fleetctl validate prefers to others, and files that it does not check.`,
 		`validate:
   crds: [hack/crds]
   exclude: [hack]`,
 	},
 	{
 		"managementClusters",
-		`The clusters that run Cluster API and Flux. The core provider and the kubeadm providers are added where they are not
-listed; versions that are missing are written in by fleetctl init, and change when you change them here.`,
+		`The clusters that run Cluster API and Flux. fleetctl adds the core provider and the kubeadm providers if they are not
+listed. fleetctl init writes missing versions here. To upgrade, change a version here.`,
 		"",
 	},
-	{standbysField, `Clusters that wait to take over from a management cluster that is lost. fleetctl standby add writes them.`, ""},
+	{standbysField, `Clusters that can take over from a lost management cluster. fleetctl standby add writes them.`, ""},
 }
 
 const standbysField = "standbys"
 
-// Marshal encodes f as a new fleet.yaml. It has comments for its editors, and examples instead of the fields that f leaves empty. Decode
-// returns the same fleet, or reports the mistakes in f. The error is one of encoding.
+// Marshal encodes f as a new fleet.yaml. It adds comments for the people who edit the file, and examples instead of the fields that f
+// leaves empty. Decode returns the same fleet, or reports the mistakes in f. The error is one of encoding.
 func Marshal(f *Fleet) ([]byte, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# This file declares the fleet: its Git repository, its management clusters and what is installed on them.
