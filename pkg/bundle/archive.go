@@ -16,11 +16,11 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host"
 )
 
-// dockerManifestFile is the index of a docker archive. Older engines, which do not know an OCI layout, look for it.
+// dockerManifestFile is the index of a docker archive. Older engines look for it, because they do not know OCI layouts.
 const dockerManifestFile = "manifest.json"
 
-// Archive returns the bundle's images that refs name, or all without refs, in a form that a host can load. WriteArchive fails if the
-// bundle lacks one of refs.
+// Archive returns the images of the bundle that refs name, or all images without refs, in a form that a host can load. WriteArchive fails
+// if the bundle lacks one of refs.
 func (b *Bundle) Archive(refs ...string) host.ImageArchive { return &archive{bundle: b, refs: refs} }
 
 // archive implements host.ImageArchive.
@@ -56,8 +56,8 @@ func (a *archive) Digest(ref string) string {
 	return ""
 }
 
-// WriteArchive implements host.ImageArchive: an OCI layout that is a docker archive at the same time, with each blob
-// once, as it is on disk.
+// WriteArchive implements host.ImageArchive. The archive is an OCI layout and a docker archive at the same time. It has each blob once,
+// unchanged.
 func (a *archive) WriteArchive(ctx context.Context, w io.Writer, refs ...string) error {
 	images, err := a.choose(refs)
 	if err != nil {
@@ -66,7 +66,7 @@ func (a *archive) WriteArchive(ctx context.Context, w io.Writer, refs ...string)
 	return diag.Wrap("write image archive", a.bundle.writeArchive(ctx, w, images), "")
 }
 
-// choose returns the images that refs name, sorted by name. a must have all of them.
+// choose returns the images that refs name, sorted by name. It fails if a lacks one of them.
 func (a *archive) choose(refs []string) ([]image, error) {
 	own := a.Names()
 	names := own
@@ -110,7 +110,7 @@ func (b *Bundle) writeArchive(ctx context.Context, w io.Writer, images []image) 
 	return out.Close()
 }
 
-// writeBlobs streams blobs into out. It stops in the middle of a wrong blob, so that a reader cannot take the archive for a complete one.
+// writeBlobs copies blobs to out. It stops in the middle of a wrong blob, so that no reader can take the archive for complete.
 func (b *Bundle) writeBlobs(ctx context.Context, out *tar.Writer, blobs []v1.Descriptor) error {
 	for _, d := range blobs {
 		if err := writeHeader(out, blobPath(d.Digest), d.Size); err != nil {
@@ -128,7 +128,7 @@ func writeHeader(out *tar.Writer, name string, size int64) error {
 	return out.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o644, Format: tar.FormatPAX})
 }
 
-// blobsOf lists what images consist of, each blob once.
+// blobsOf returns the blobs of images, each once.
 func blobsOf(images []image) []v1.Descriptor {
 	all := newUses()
 	for _, img := range images {
@@ -152,8 +152,8 @@ func ociIndex(images []image) ([]byte, error) {
 	return json.Marshal(index)
 }
 
-// dockerManifest is the manifest.json of a docker archive. It has one entry for each image, with all its names. Only names with a tag are
-// possible there, so an image with only a digest is loaded without a name.
+// dockerManifest returns the manifest.json of a docker archive. It has one entry for each image, with all its names. Names must have a tag
+// there, so an image with only a digest is loaded without a name.
 func dockerManifest(images []image) ([]byte, error) {
 	type entry struct {
 		Config   string

@@ -41,7 +41,7 @@ func extract(t *testing.T, archive []byte) string {
 	}
 }
 
-// The archive is an OCI layout and a docker archive at once; another library reads both.
+// The archive is an OCI layout and a docker archive at the same time. Another library can read both.
 func TestWriteArchive(t *testing.T) {
 	b := openBundle(t, newBundle(t))
 	archive := b.Archive()
@@ -68,7 +68,7 @@ func TestWriteArchive(t *testing.T) {
 	if len(m.Manifests) != 2 || m.Manifests[1].Annotations[annotationImageName] != refApp {
 		t.Errorf("index %+v", m.Manifests)
 	}
-	// 2 manifests, 2 configs, 3 layers of which one is shared; oci-layout, index.json, manifest.json.
+	// 2 manifests, 2 configs, 3 layers (one is shared), oci-layout, index.json, manifest.json.
 	if files := listFiles(t, dir); len(files) != 10 {
 		t.Errorf("%d files: %q", len(files), files)
 	}
@@ -138,7 +138,7 @@ func TestDigestReferences(t *testing.T) {
 	}
 }
 
-// Wherever the damage is, the archive ends in the midst of an entry: nobody can take it for whole.
+// Wherever the damage is, the archive ends in the middle of an entry, so nobody can take it for complete.
 func TestArchiveOfDamagedBundleIsCutShort(t *testing.T) {
 	for _, part := range []string{"config", "layer", "shared"} {
 		t.Run(part, func(t *testing.T) {

@@ -44,26 +44,26 @@ const (
 	fileMediaType  = types.MediaType("application/octet-stream")
 )
 
-// The annotations that carry names. Podman and docker read the first, containerd the second.
+// The annotations with names. Podman and docker read the first, containerd the second.
 const (
 	annotationRefName   = "org.opencontainers.image.ref.name"
 	annotationImageName = "io.containerd.image.name"
 	annotationTitle     = "org.opencontainers.image.title"
 )
 
-// blobPath is where a layout keeps the blob with digest h, slash-separated.
+// blobPath returns the slash-separated path of the blob with digest h in a layout.
 func blobPath(h v1.Hash) string { return path.Join(blobsDir, h.Hex) }
 
-// isImageManifest says whether a descriptor of that media type is a manifest of one image.
+// isImageManifest tells whether a descriptor of this media type is the manifest of one image.
 func isImageManifest(t types.MediaType) bool {
 	return t == types.OCIManifestSchema1 || t == types.DockerManifestSchema2
 }
 
-// FullReference returns ref with the registry, repository and tag that a container engine would add to it
-// ("busybox" is "docker.io/library/busybox:latest"). Of a reference with tag and digest it keeps the digest, as
-// Kubernetes does. It returns an error if ref is not a reference.
+// FullReference returns ref with the registry, repository and tag that a container engine would add to it ("busybox" becomes
+// "docker.io/library/busybox:latest"). If ref has a tag and a digest, it keeps only the digest, as Kubernetes does. It returns an error if
+// ref is not a reference.
 func FullReference(ref string) (string, error) {
-	// containerd's own normalisation, because its Kubernetes part finds an image only under this name.
+	// Use containerd's own normalisation, because its Kubernetes part finds an image only under this name.
 	full, err := reference.ParseDockerRef(ref)
 	if err != nil {
 		return "", diag.Errorf("an image reference looks like registry.example.com/team/app:v1.2.3",
@@ -72,7 +72,7 @@ func FullReference(ref string) (string, error) {
 	return full.String(), nil
 }
 
-// checkSHA256 refuses digests by other algorithms: a layout has a folder for each, and a bundle has only one.
+// checkSHA256 refuses digests of other algorithms. A layout has a folder for each algorithm, but a bundle has only one.
 func checkSHA256(h v1.Hash) error {
 	if h.Algorithm != "sha256" || len(h.Hex) != 64 || strings.Trim(h.Hex, "0123456789abcdef") != "" {
 		return fmt.Errorf("digest %q is not a sha256 digest", h.String())

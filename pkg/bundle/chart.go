@@ -26,10 +26,10 @@ import (
 // chartsDir holds the Helm charts among a bundle's files, as <name>-<version>.tgz.
 const chartsDir = "charts"
 
-// chartMediaType is that of the layer with a chart's archive, as `helm push` writes it.
+// chartMediaType is the media type of the layer with a chart's archive, as `helm push` writes it.
 const chartMediaType = types.MediaType("application/vnd.cncf.helm.chart.content.v1.tar+gzip")
 
-// Limits, in bytes, of what is read of a chart.
+// The limits of a chart, in bytes.
 const (
 	maxChart     = 64 << 20
 	maxChartFile = 1 << 20 // Chart.yaml
@@ -37,7 +37,7 @@ const (
 
 const chartHint = "give the archive of a Helm chart (`helm package` or `helm pull` makes one), or oci://registry/path:version"
 
-// readChart returns the archive of a Helm chart and its path in a bundle. Source is a file, or oci://registry/path:version.
+// readChart returns the archive of a Helm chart and its path in a bundle. source is a file, or oci://registry/path:version.
 func readChart(ctx context.Context, source string) (file string, content []byte, err error) {
 	if ref, ok := strings.CutPrefix(source, "oci://"); ok {
 		content, err = pullChart(ctx, ref)
@@ -60,7 +60,7 @@ func readChartFile(source string) ([]byte, error) {
 	return readLimited(f, maxChart)
 }
 
-// pullChart pulls a chart as `helm pull` does it, with the credentials that docker or podman keep.
+// pullChart pulls a chart as `helm pull` does, with the credentials of docker or podman.
 func pullChart(ctx context.Context, ref string) ([]byte, error) {
 	parsed, err := name.ParseReference(ref, name.StrictValidation) // a reference without a tag must not mean "latest"
 	if err != nil {
@@ -82,7 +82,7 @@ func pullChart(ctx context.Context, ref string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := layer.Compressed() // it verifies the digest as it is read
+	r, err := layer.Compressed() // the reader verifies the digest
 	if err != nil {
 		return nil, err
 	}
@@ -90,13 +90,13 @@ func pullChart(ctx context.Context, ref string) ([]byte, error) {
 	return readLimited(r, maxChart)
 }
 
-// chartName and chartVersion match what Helm accepts. Both are safe as parts of a file name.
+// chartName and chartVersion match the names and versions that Helm accepts. Both are safe as parts of a file name.
 var (
 	chartName    = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]*$`)
 	chartVersion = regexp.MustCompile(`^v?[0-9][0-9A-Za-z.+-]*$`)
 )
 
-// chartPath is the path of a chart in a bundle, from the name and version in its Chart.yaml.
+// chartPath returns the path of a chart in a bundle, from the name and version in its Chart.yaml.
 func chartPath(archive []byte) (string, error) {
 	raw, err := chartYAML(archive)
 	if err != nil {
@@ -125,7 +125,7 @@ func chartYAML(archive []byte) ([]byte, error) {
 	for {
 		h, err := in.Next()
 		if errors.Is(err, io.EOF) {
-			return nil, errors.New("it is not a Helm chart: there is no Chart.yaml in it")
+			return nil, errors.New("it is not a Helm chart: it has no Chart.yaml")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("it is not a Helm chart: %w", err)
@@ -146,7 +146,7 @@ func readLimited(r io.Reader, limit int64) ([]byte, error) {
 	return raw, err
 }
 
-// addCharts adds all charts. It tries each, and returns the joined errors.
+// addCharts adds all charts. If one fails it tries the others. The error joins all errors.
 func (w *Writer) addCharts(ctx context.Context, sources []string, detail func(string)) error {
 	var problems []error
 	for i, source := range sources {

@@ -13,7 +13,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/progress"
 )
 
-// fillCharts makes a bundle of charts alone.
+// fillCharts makes a bundle that has only charts.
 func fillCharts(t *testing.T, charts ...string) (dir string, err error) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "bundle")
@@ -111,7 +111,7 @@ func TestChartErrors(t *testing.T) {
 func TestOneNameForTwoCharts(t *testing.T) {
 	other := bundletest.Archive(t, map[string]string{"db/Chart.yaml": "name: db\nversion: 1.0.0\n# other\n"})
 	_, err := fillCharts(t, chartFile(t, bundletest.Chart(t, "db", "1.0.0")), chartFile(t, other))
-	if err == nil || !strings.Contains(err.Error(), "the bundle already has it") {
+	if err == nil || !strings.Contains(err.Error(), "the bundle already has this name") {
 		t.Errorf("got %v", err)
 	}
 }

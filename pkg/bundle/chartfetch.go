@@ -25,11 +25,11 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
-// ChartRef refers to a Helm chart: as an image (URL is "oci://registry/path/chart"), or by Name in a repository (URL is
-// "https://charts.example.com").
+// ChartRef refers to a Helm chart. A chart in an OCI registry has the URL "oci://registry/path/chart" and no Name. A chart in a repository
+// has the repository's URL, such as "https://charts.example.com", and a Name.
 type ChartRef struct{ URL, Name, Version string }
 
-// String describes the chart in messages.
+// String returns the chart's address and version for messages.
 func (r ChartRef) String() string {
 	if r.Name == "" {
 		return r.URL + ":" + r.Version
@@ -46,7 +46,7 @@ type Chart struct {
 // maxRepository bounds the index of a repository, in bytes. Large ones have some 15 MiB.
 const maxRepository = 64 << 20
 
-// FetchChart returns a chart from the bundle from, which may be nil, or else fetches it. The error names the chart.
+// FetchChart returns a chart from the bundle from, or else fetches it. from may be nil. The error names the chart.
 func FetchChart(ctx context.Context, from *Bundle, ref ChartRef) (*Chart, error) {
 	if from != nil {
 		if found, err := from.Chart(ref); !errors.Is(err, ErrNotFound) {
@@ -63,17 +63,17 @@ func FetchChart(ctx context.Context, from *Bundle, ref ChartRef) (*Chart, error)
 	if err == nil {
 		c.Path, err = chartPath(c.Archive)
 	}
-	if err == nil && !slices.Contains(ref.paths(), c.Path) { // it would replace another chart
+	if err == nil && !slices.Contains(ref.paths(), c.Path) { // storing it would replace another chart
 		err = fmt.Errorf("the chart at this address is %s", path.Base(c.Path))
 	}
-	hint := "check its address and its version, and the network; or give --from a bundle that has it"
-	if diag.Hint(err) != "" { // it knows the cause
+	hint := "check its address, its version and the network; or give --from with a bundle that has the chart"
+	if diag.Hint(err) != "" { // err has a hint that fits the cause
 		hint = ""
 	}
 	return &c, diag.Wrap("fetch the chart "+ref.String(), err, hint)
 }
 
-// paths are the paths that the chart may have in a bundle. Helm accepts a version with and without the v.
+// paths returns the paths that the chart may have in a bundle. There are two because Helm accepts a version with and without the v.
 func (r ChartRef) paths() []string {
 	name := r.Name
 	if name == "" {
@@ -87,7 +87,7 @@ func (r ChartRef) paths() []string {
 	return []string{path.Join(chartsDir, name+"-"+version+".tgz"), path.Join(chartsDir, name+"-"+other+".tgz")}
 }
 
-// Chart returns a chart of the bundle. The error matches ErrNotFound if the bundle has none of that name and version.
+// Chart returns a chart of the bundle. The error matches ErrNotFound if the bundle lacks a chart of this name and version.
 func (b *Bundle) Chart(ref ChartRef) (_ *Chart, err error) {
 	for _, at := range ref.paths() {
 		var archive []byte
@@ -147,11 +147,11 @@ func fetchFromRepository(ctx context.Context, ref ChartRef) ([]byte, error) {
 	return nil, fmt.Errorf("the repository has no version %s of the chart %s", ref.Version, ref.Name)
 }
 
-// maxIndexMarks bounds what begins a value in the index of a repository. Large ones have half a million lines.
+// maxIndexMarks bounds the characters that may begin a value in the index of a repository. Large indexes have half a million lines.
 const maxIndexMarks = 3_000_000
 
-// screenIndex refuses an index with more values than a repository can have, before anybody reads it: each value takes a hundred times the
-// memory of its text, and a text of 64 MiB can have 20 million.
+// screenIndex refuses an index with too many values before the index is parsed. A parsed value takes a hundred times the memory of its
+// text, and a text of 64 MiB can hold 20 million values.
 func screenIndex(raw []byte) error {
 	marks := 0
 	for i, c := range raw {
@@ -186,8 +186,8 @@ func get(ctx context.Context, from *url.URL, limit int64) ([]byte, error) {
 	if resp.StatusCode != http.StatusOK {
 		err = fmt.Errorf("%s: %s", sameorigin.Display(from.String()), resp.Status)
 		if resp.StatusCode >= http.StatusInternalServerError || resp.StatusCode == http.StatusTooManyRequests {
-			err = diag.Wrap("", err, "the server, or a proxy before it, has a problem or takes no more requests: run the same command again later, "+
-				"or give --from a bundle that has the chart")
+			err = diag.Wrap("", err, "the server, or a proxy before it, has a problem or limits requests: run the same command again later, "+
+				"or give --from with a bundle that has the chart")
 		}
 		return nil, err
 	}
@@ -197,8 +197,8 @@ func get(ctx context.Context, from *url.URL, limit int64) ([]byte, error) {
 // maxChartFiles bounds the number of a chart's files.
 const maxChartFiles = 10_000
 
-// Unpack writes the files of the chart to a new folder dir, without the archive's top folder. It writes nothing outside of dir, and
-// leaves out entries that are not plain files.
+// Unpack writes the files of the chart to a new folder dir, without the archive's top folder. It writes nothing outside of dir, and skips
+// entries that are not plain files.
 func (c *Chart) Unpack(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/bundle/bundletest"
 )
 
-// A chart comes from a repository as its index says, with the checksum in there.
+// A chart is fetched from the address in the repository's index, and must have the checksum there.
 func TestChartFromRepository(t *testing.T) {
 	archive := bundletest.Chart(t, "web", "1.2.0")
 	sum := sha256.Sum256(archive)
@@ -58,7 +58,7 @@ func TestChartFromRepository(t *testing.T) {
 	}
 }
 
-// A chart's archive writes nothing outside of its folder.
+// Unpacking a chart's archive writes nothing outside of its folder.
 func TestUnpackChart(t *testing.T) {
 	c := Chart{Path: "charts/web-1.2.0.tgz", Archive: bundletest.Archive(t, map[string]string{
 		"web/Chart.yaml": "name: web", "web/templates/a.yaml": "a: 1", "web/../../evil": "evil", "/web/evil": "evil",

@@ -22,11 +22,11 @@ import (
 
 // Digests are the digests that identify the content of one reference.
 type Digests struct {
-	// Digest of the index or manifest to which the reference leads in its registry ("sha256:…"). A bundle that does not know it has the
-	// digest of the image's manifest for the bundle's platform instead.
+	// Digest is the digest of the index or manifest to which the reference leads in its registry ("sha256:…"). A bundle that does not know it
+	// has the digest of its image's manifest instead.
 	Digest string
-	// Images are digests of manifests in the index. From a bundle, it is the bundle's image. From a registry, it is the image that the
-	// caller asked for, if it is the only one that can run on its platform.
+	// Images are digests of manifests in the index. A bundle returns the digest of its own image. A registry returns the digest that the
+	// caller asked for, if this image is the only one in the index for its platform.
 	Images []string
 }
 
@@ -35,9 +35,9 @@ func (d *Digests) Has(digest string) bool {
 	return d.Digest == digest || slices.Contains(d.Images, digest)
 }
 
-// Resolve asks a registry for the present digests of a reference, with the credentials of docker or podman. Mirrors replace registries,
-// as in Sources. part is "", or a digest: Resolve then also finds out whether it is an image of the reference's index. Errors have a
-// hint. A *contact.Error is in the error's tree if the registry could not be reached.
+// Resolve asks a registry for the current digests of a reference, with the credentials of docker or podman. Mirrors replace registries, as
+// in Sources. If part is a digest, Resolve also finds out whether it is an image of the reference's index. Errors have a hint. The error
+// matches *contact.Error if the registry could not be reached.
 func Resolve(ctx context.Context, ref string, mirrors map[string]string, part string) (*Digests, error) {
 	op := "find the digest of image " + ref
 	full, err := FullReference(ref)
@@ -90,7 +90,7 @@ func Unasked(err error) bool {
 	return isStatus(err, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests)
 }
 
-// readImageIndex reads the index of an image for several platforms.
+// readImageIndex returns the manifests in the index of an image for several platforms.
 func readImageIndex(raw []byte) ([]v1.Descriptor, error) {
 	var index struct {
 		Manifests listed `json:"manifests"`
@@ -101,8 +101,8 @@ func readImageIndex(raw []byte) ([]v1.Descriptor, error) {
 	return index.Manifests, nil
 }
 
-// Digests returns the digests of an image in the bundle, by any form of its reference. They include the registry's index only if that
-// index contains the image. The error has ErrNotFound in its tree if the bundle lacks the image.
+// Digests returns the digests of an image in the bundle, by any form of its reference. They include the registry's index only if that index
+// contains the image. The error matches ErrNotFound if the bundle lacks the image.
 func (b *Bundle) Digests(ref string) (*Digests, error) {
 	full, err := FullReference(ref)
 	if err != nil {
@@ -119,7 +119,7 @@ func (b *Bundle) Digests(ref string) (*Digests, error) {
 	return d, nil
 }
 
-// index is the digest of the index that provably contains the image; "" without proof.
+// index returns the digest of the index that provably contains the image. It returns "" if there is no proof.
 func (i image) index() string {
 	text := i.descriptor.Annotations[host.AnnotationIndex]
 	if text == "" {
@@ -132,8 +132,8 @@ func (i image) index() string {
 	return describe([]byte(text)).Digest.String()
 }
 
-// checkName refuses a name with a digest that is neither the image's nor the digest of an index that provably contains the image. A
-// container engine does not check the name, so pods that pin that digest would run this image.
+// checkName refuses a name with a digest that is neither the image's nor the digest of an index that provably contains the image. Container
+// engines do not check the name, so pods that pin this digest would run this image.
 func (i image) checkName(full string) error {
 	_, wanted, digested := strings.Cut(full, "@")
 	if !digested || wanted == i.descriptor.Digest.String() || wanted == i.index() {
@@ -142,8 +142,8 @@ func (i image) checkName(full string) error {
 	return errors.New("its name has another digest, and no index proves that the image belongs to it")
 }
 
-// find returns the image of a full reference. For a reference with a digest it also finds an image that the bundle has under a tag: by
-// the image's own digest, or by the index that provably contains it. The result then has the name full.
+// find returns the image of a full reference. A reference with a digest also matches an image with a tag: by the image's own digest, or by
+// the index that provably contains it. The result then has the name full.
 func (b *Bundle) find(full string) (image, bool) {
 	if img, ok := b.images[full]; ok {
 		return img, true

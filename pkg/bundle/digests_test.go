@@ -17,7 +17,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host"
 )
 
-// indexOf is an index of images, by their architectures in order.
+// indexOf returns an index of images for these architectures, in order, and the digests of the images.
 func indexOf(t *testing.T, architectures ...string) (v1.ImageIndex, []string) {
 	t.Helper()
 	index := v1.ImageIndex(empty.Index)
@@ -53,13 +53,13 @@ func TestDigestsAreAlikeInABundleAndItsRegistry(t *testing.T) {
 	if err != nil || here.Digest != there.Digest || !slices.Equal(here.Images, images[:1]) {
 		t.Errorf("the bundle has %+v, %v", here, err)
 	}
-	// One that is no part of an index has its own digest in both.
+	// An image without an index has its own digest in the registry and in the bundle.
 	alone, err := b.Digests(single)
 	must(t, err)
 	if there, err := Resolve(t.Context(), single, nil, ""); err != nil || there.Digest != alone.Digest || len(there.Images) > 0 {
 		t.Errorf("the bundle has %+v, the registry %+v, %v", alone, there, err)
 	}
-	// A mirror is asked in its place; the name stays.
+	// Resolve asks the mirror instead of the registry. The name stays.
 	registry, _, _ := strings.Cut(app, "/")
 	if mirrored, err := Resolve(t.Context(), "registry.example.com/app:v1",
 		map[string]string{"registry.example.com": registry + "/team"}, ""); err != nil ||
@@ -67,7 +67,7 @@ func TestDigestsAreAlikeInABundleAndItsRegistry(t *testing.T) {
 		t.Errorf("the mirror has %+v, %v", mirrored, err)
 	}
 
-	// By the digest of the index the image is found, and a host gets it by that name, with the proof.
+	// The digest of the index finds the image. A host gets the image under that name, with the proof.
 	byDigest := strings.TrimSuffix(app, ":v1") + "@" + whole.String()
 	for _, ref := range []string{byDigest, app + "@" + whole.String(), strings.TrimSuffix(app, ":v1") + "@" + images[0]} {
 		if e, err := b.Image(ref); err != nil || e.Digest != images[0] {
@@ -105,7 +105,7 @@ func TestDigestsAreAlikeInABundleAndItsRegistry(t *testing.T) {
 	}
 }
 
-// What a bundle says of an index counts only where its image is in it.
+// The bundle's annotation with an index counts only if the index contains the image.
 func TestForgedIndex(t *testing.T) {
 	r := newRegistry(t)
 	index, _ := indexOf(t, "amd64", "arm64")

@@ -11,7 +11,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/bundle"
 )
 
-// The text of a repository's index is bounded, and so is what it says: 12 MiB of empty entries would take more than a gigabyte.
+// Both the text of a repository's index and the number of its values are bounded. 12 MiB of empty entries would take more than a gigabyte.
 func TestIndexOfManyValues(t *testing.T) {
 	for name, text := range map[string]string{
 		"entries":  "entries: {a: [" + strings.Repeat("{},", 4<<20) + "]}\n",
@@ -35,7 +35,7 @@ func TestIndexOfManyValues(t *testing.T) {
 	}
 }
 
-// A registry whose list of tags has no end, or whose answer has none, is left.
+// Names gives up on a registry whose list of tags, or whose answer, has no end.
 func TestEndlessTags(t *testing.T) {
 	for name, tags := range map[string]func(w http.ResponseWriter, r *http.Request){
 		"pages": func(w http.ResponseWriter, r *http.Request) {

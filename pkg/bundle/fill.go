@@ -37,7 +37,7 @@ type Sources struct {
 	Charts []string
 	// Fetched are further charts.
 	Fetched []Chart
-	// Programs are images to make of programs of this machine.
+	// Programs describes an image to make of programs on this machine.
 	Programs *Programs
 	// From, if not nil, is a bundle whose images are copied if they have the right architecture. Fill pulls the other images.
 	From *Bundle
@@ -47,9 +47,9 @@ type Sources struct {
 	Parallel int
 }
 
-// Fill adds all of s to w. It pulls images from their registries with the credentials of docker or podman. It does not pull blobs again
-// that an interrupted Fill left in the folder. A failing image does not stop the others: Fill tries everything, until ctx ends, and
-// returns all errors, each with its image. The caller closes w, or discards it after an error.
+// Fill adds everything in s to w. It pulls images from their registries with the credentials of docker or podman. It does not pull blobs
+// again that an interrupted Fill has left in the folder. If one image fails, Fill tries the others until ctx ends, and returns all errors,
+// each with its image. The caller must close w, or discard it after an error.
 func Fill(ctx context.Context, w *Writer, s Sources, r progress.Reporter) error {
 	for _, path := range sortedFiles(s.Files) {
 		if err := w.addFile(ctx, path, s.Files[path]); err != nil {
@@ -92,7 +92,7 @@ func Fill(ctx context.Context, w *Writer, s Sources, r progress.Reporter) error 
 
 func (s Sources) architecture() string { return cmp.Or(s.Architecture, runtime.GOARCH) }
 
-// fits tells whether an image is for a platform. An image without a platform fits all.
+// fits tells whether an image is for a platform. An image without a platform fits every platform.
 func fits(got *v1.Platform, platform v1.Platform) bool {
 	return got == nil || got.Architecture == "" || got.OS == platform.OS && got.Architecture == platform.Architecture
 }
@@ -109,7 +109,7 @@ func (b *Bundle) has(ref string, platform v1.Platform) *image {
 	return &found
 }
 
-// copyFrom adds an image of another bundle, whose blobs are verified on the way.
+// copyFrom adds an image of another bundle, and verifies its blobs.
 func (w *Writer) copyFrom(ctx context.Context, from *Bundle, ref string, i image) error {
 	op := "copy image " + ref
 	for _, d := range i.blobs() {
@@ -124,7 +124,7 @@ func (w *Writer) copyFrom(ctx context.Context, from *Bundle, ref string, i image
 	return diag.Wrap(op, w.recordImage(ref, i.descriptor, index), "")
 }
 
-// mirrored is the reference from which an image is pulled: the registry's, or its mirror's.
+// mirrored returns the reference from which to pull an image: in the registry itself, or in its mirror.
 func mirrored(ref name.Reference, mirrors map[string]string) (name.Reference, error) {
 	registry := ref.Context().RegistryStr()
 	if registry == name.DefaultRegistry { // users write docker.io
@@ -150,7 +150,7 @@ func sortedFiles(files map[string][]byte) []string {
 	return paths
 }
 
-// fullReferences returns the full form of each reference, once each, in order. The error joins one for each invalid reference.
+// fullReferences returns the full form of each reference, once each, in order. The error joins one error for each invalid reference.
 func fullReferences(refs []string) ([]string, error) {
 	var full []string
 	var problems []error
@@ -193,7 +193,7 @@ func (w *Writer) pullAll(ctx context.Context, refs []string, s Sources, step pro
 	}
 	_ = group.Wait() // no task returns an error
 	if err := ctx.Err(); err != nil {
-		return diag.Wrap("pull images", err, "run it again: what was pulled is kept")
+		return diag.Wrap("pull images", err, "run it again: pulled content is kept")
 	}
 	return errors.Join(problems...)
 }
@@ -227,18 +227,18 @@ func (w *Writer) pull(ctx context.Context, ref string, mirrors map[string]string
 	if err != nil {
 		return diag.Wrap(op, quotable(err), pullHint(parsed, err))
 	}
-	// An image without an index has just one platform, whatever was asked for.
+	// An image without an index has only one platform, whatever platform was requested.
 	if got := d.Platform; !fits(got, platform) {
-		return diag.Wrap(op, fmt.Errorf("it is for %s/%s, not for %s", got.OS, got.Architecture, platform), "")
+		return diag.Wrap(op, fmt.Errorf("the image is for %s/%s, not for %s", got.OS, got.Architecture, platform), "")
 	}
 	var index []byte
-	if found.MediaType.IsIndex() { // keep the index: with it the registry's digest is known without a network
+	if found.MediaType.IsIndex() { // the bundle needs the index to know the registry's digest without a network
 		index = found.Manifest
 	}
 	return diag.Wrap(op, w.recordImage(ref, d, index), "")
 }
 
-// pullHint is the hint for an error of a registry.
+// pullHint returns the hint for an error of a registry.
 func pullHint(ref name.Reference, err error) string {
 	refused := (*transport.Error)(nil)
 	if !errors.As(err, &refused) {
@@ -252,10 +252,10 @@ func pullHint(ref name.Reference, err error) string {
 	case http.StatusNotFound:
 		return "check the version in fleet.yaml: the registry has no such image"
 	case http.StatusTooManyRequests:
-		return fmt.Sprintf("the registry limits pulls: log in to %s, or run it again later; what was pulled is kept", registry)
+		return fmt.Sprintf("the registry limits pulls: log in to %s, or run it again later; pulled content is kept", registry)
 	}
 	if refused.StatusCode >= http.StatusInternalServerError {
-		return fmt.Sprintf("the registry %s, or a proxy before it, has a problem: run it again later; what was pulled is kept", registry)
+		return fmt.Sprintf("the registry %s, or a proxy before it, has a problem: run it again later; pulled content is kept", registry)
 	}
-	return "run it again: what was pulled is kept"
+	return "run it again: pulled content is kept"
 }

@@ -32,15 +32,15 @@ const (
 	registryPassword = "s3cret-token"
 )
 
-// testRegistry is a registry that counts what is pulled and can be told to fail.
+// testRegistry is a registry that counts pulls and can be told to fail.
 type testRegistry struct {
 	*httptest.Server
 	mu sync.Mutex
-	// pulls counts GETs of blobs by their digest.
+	// pulls has the number of GETs of each blob, by digest.
 	pulls map[string]int
-	// cut, if set, is the digest of a blob that is cut off in the middle.
+	// cut, if set, is the digest of a blob whose answer breaks off in the middle.
 	cut string
-	// password, if set, is asked for.
+	// password, if set, is required.
 	password string
 }
 
@@ -76,7 +76,7 @@ func newRegistry(t *testing.T) *testRegistry {
 	return r
 }
 
-// ref is the reference of a repository and tag in this registry.
+// ref returns the reference of a repository and tag in this registry.
 func (r *testRegistry) ref(repository string) string {
 	return strings.TrimPrefix(r.URL, "http://") + "/" + repository
 }
@@ -189,7 +189,7 @@ func TestFillTellsAllFailures(t *testing.T) {
 	if _, err := Open(t.Context(), dir); err == nil {
 		t.Error("a bundle that lacks images was opened")
 	}
-	// What could be pulled is kept.
+	// The pulled content is kept.
 	must(t, fill(t.Context(), t, dir, Sources{Images: []string{there}, Architecture: "amd64"}))
 	for digest, n := range r.pulls {
 		if n != 1 {

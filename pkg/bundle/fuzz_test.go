@@ -20,8 +20,8 @@ import (
 // fuzzLimits keep one run small.
 var fuzzLimits = withLimits(Limits{Entries: 50, Bytes: 1 << 20, Ratio: 100})
 
-// FuzzOpen gives the archive reader any bytes, as they are and as the content of a compressed stream. It must not panic,
-// must write nothing outside of its folder, and what it opens must be whole.
+// FuzzOpen gives the archive reader any bytes, as they are and as the content of a compressed stream. The reader must not panic, and must
+// write nothing outside of its folder. Every bundle that it opens must be complete.
 func FuzzOpen(f *testing.F) {
 	index := `{"schemaVersion":2,"manifests":[]}`
 	file := filepath.Join(f.TempDir(), "seed")
@@ -60,7 +60,7 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// FuzzIndex gives the reader any index.json and any manifest. What it takes must have sensible names and be whole.
+// FuzzIndex gives the reader any index.json and any manifest. Every accepted bundle must have valid names and be complete.
 func FuzzIndex(f *testing.F) {
 	manifest := []byte(`{"schemaVersion":2,"config":{"mediaType":"` + string(emptyMediaType) + `","size":2,"digest":"` +
 		describe([]byte(emptyConfig)).Digest.String() + `"},"layers":[{"size":2,"digest":"` +
@@ -76,7 +76,7 @@ func FuzzIndex(f *testing.F) {
 		for _, blob := range [][]byte{manifest, []byte(emptyConfig)} {
 			writeFile(t, filepath.Join(dir, blobPath(describe(blob).Digest)), blob)
 		}
-		// The manifest's digest and size can hardly be guessed: put them in the place of these words.
+		// The fuzzer cannot guess the manifest's digest and size: replace these words by them.
 		d := describe(manifest)
 		index = bytes.ReplaceAll(index, []byte("$digest"), []byte(d.Digest.String()))
 		index = bytes.ReplaceAll(index, []byte("$size"), []byte(strconv.FormatInt(d.Size, 10)))
@@ -96,7 +96,7 @@ func FuzzIndex(f *testing.F) {
 		for _, e := range b.Files() {
 			must(t, checkFilePath(e.Name))
 		}
-		// Two files can exclude each other (a and a/b): an error is fine, a file elsewhere is not.
+		// Two files can exclude each other (a and a/b). Then an error is fine, but a file elsewhere is not.
 		_ = b.WriteFiles(t.Context(), filepath.Join(out, "in"), "")
 		for _, path := range listFiles(t, out) {
 			if rel, err := filepath.Rel(filepath.Join(out, "in"), path); err != nil || !filepath.IsLocal(rel) {
@@ -106,8 +106,8 @@ func FuzzIndex(f *testing.F) {
 	})
 }
 
-// FuzzChart gives the reader of Helm charts any archive, as it is and as the content of a compressed one, and any Chart.yaml. A chart that
-// it takes has one file of its own below the folder of charts.
+// FuzzChart gives the reader of Helm charts any archive, as it is and as the content of a compressed one, and any Chart.yaml. Every
+// accepted chart has a path directly below the folder of charts.
 func FuzzChart(f *testing.F) {
 	f.Add([]byte("name: aws-eks\nversion: 1.2.3-rc.1+abc\n"))
 	f.Add([]byte("name: ../../evil\nversion: v1\n"))
@@ -136,7 +136,7 @@ func gzipped(t *testing.T, content []byte) []byte {
 	return out.Bytes()
 }
 
-// chartTar is an archive of a chart with nothing but its Chart.yaml.
+// chartTar returns the archive of a chart that has only a Chart.yaml.
 func chartTar(t *testing.T, chartYAML []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -147,8 +147,8 @@ func chartTar(t *testing.T, chartYAML []byte) []byte {
 	return out.Bytes()
 }
 
-// FuzzImagesIn gives the search for images any manifest. It finds those that another reading of the manifest finds, and each is a full
-// reference.
+// FuzzImagesIn gives the search for images any manifest. ImagesIn must find the same images as another reader of the manifest, and each
+// must be a full reference.
 func FuzzImagesIn(f *testing.F) {
 	f.Add([]byte("spec:\n  containers:\n  - {name: a, image: busybox}\n  - image: quay.io/a/b:v1@sha256:" + strings.Repeat("a", 64) +
 		"\n---\n---\n# nothing\n"))
@@ -174,7 +174,7 @@ func FuzzImagesIn(f *testing.F) {
 				break
 			}
 			if err != nil {
-				return // two keys that are the same, say
+				return // for example, a mapping with the same key twice
 			}
 			want = imagesOf(t, document, want)
 		}

@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// hostile writes a bundle whose index has the entries, and these blobs.
+// hostile writes a bundle with these blobs, and with these entries in its index.
 func hostile(t *testing.T, entries []v1.Descriptor, blobs ...[]byte) string {
 	t.Helper()
 	index, err := json.Marshal(v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: entries})
@@ -39,7 +39,7 @@ func hostileIndex(t *testing.T, index []byte, blobs ...[]byte) string {
 	return dir
 }
 
-// entry is a manifest in an index: of an image of that name, or without a name of files.
+// entry returns the index entry of a manifest: of an image with this name, or of files if the name is empty.
 func entry(manifest []byte, ref string) v1.Descriptor {
 	d := describe(manifest)
 	d.MediaType = types.OCIManifestSchema1
@@ -51,7 +51,7 @@ func entry(manifest []byte, ref string) v1.Descriptor {
 	return d
 }
 
-// What a few kilobytes, or one blob under many names, would make of a bundle's reader: nothing that a machine feels.
+// A few kilobytes, or one blob under many names, must not cost the reader of a bundle noticeable memory or time.
 func TestOpenIsBounded(t *testing.T) {
 	empty := []byte(emptyConfig)
 	config := describe(empty)
@@ -80,7 +80,7 @@ func TestOpenIsBounded(t *testing.T) {
 		"files of empty entries":         {hostile(t, []v1.Descriptor{entry(empties, "")}, empties, empty), "more than"},
 		"one layer a thousand times":     {hostile(t, []v1.Descriptor{entry(layers, refApp)}, layers, empty), "more than 1000 layers"},
 		"an index of which all is wrong": {hostile(t, wrong), "and 8980 more"},
-		"a list that is none":            {hostileIndex(t, []byte(`{"manifests":{}}`)), "a list is expected here"},
+		"a list that is none":            {hostileIndex(t, []byte(`{"manifests":{}}`)), "expected a list"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats
@@ -97,7 +97,7 @@ func TestOpenIsBounded(t *testing.T) {
 	}
 }
 
-// A blob is there once, and a list of files gives it a thousand names: what is written is bounded all the same.
+// The size of the written files is bounded, even if a list of files gives one blob a thousand names.
 func TestWriteFilesIsBounded(t *testing.T) {
 	blob := bytes.Repeat([]byte("x"), 2<<20)
 	d := describe(blob)
@@ -119,8 +119,8 @@ func TestWriteFilesIsBounded(t *testing.T) {
 	must(t, b.WriteFiles(t.Context(), to, "providers/x/v1.0.7"))
 }
 
-// A bundle chooses the names of its files, and they are extracted to the folder of somebody's work: nothing there is replaced, and nothing
-// there gets what a tool would run.
+// A bundle chooses the names of its files, and may be extracted to somebody's working folder. WriteFiles replaces no file there, and writes
+// no file that a tool would run.
 func TestWriteFilesReplacesNothing(t *testing.T) {
 	listing := func(name string, content []byte) string {
 		d := describe(content)
@@ -167,12 +167,12 @@ func TestWriteFilesReplacesNothing(t *testing.T) {
 		}
 	}
 	work := t.TempDir()
-	for range 2 { // the second finds all of it there
+	for range 2 { // the second run finds all files
 		must(t, b.WriteFiles(t.Context(), work, ""))
 	}
 }
 
-// A registry says that an image's config is as long as it likes, and goes on with it: it is not asked for.
+// A registry can claim any length for an image's config, and send that much. Fill does not pull such a config.
 func TestFillIsBounded(t *testing.T) {
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
 	t.Setenv("REGISTRY_AUTH_FILE", filepath.Join(t.TempDir(), "none"))

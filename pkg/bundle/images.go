@@ -9,13 +9,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// podContainers are the fields of a pod's specification that list containers. They are found at any depth, because kinds that make pods
+// podContainers are the fields of a pod's specification that list containers. They are searched at any depth, because kinds that make pods
 // (Deployment, CronJob, List, a custom resource) nest the specification in different ways.
 var podContainers = map[string]bool{"containers": true, "initContainers": true, "ephemeralContainers": true}
 
-// ImagesIn returns the container images that the documents of a YAML manifest name, as full references (see
-// FullReference), each once, in the order in which they appear. It returns an error, with the line, for YAML that
-// cannot be read and for each image that is not a reference (a variable that has not been replaced, say).
+// ImagesIn returns the container images in the documents of a YAML manifest, as full references (see FullReference), each once, in the
+// order in which they appear. The error has the line, and is about invalid YAML, or about each image that is not a reference, such as a
+// variable that was not replaced.
 func ImagesIn(manifest []byte) ([]string, error) {
 	s := imageScan{images: []string{}, seen: map[string]bool{}, visited: map[*yaml.Node]bool{}}
 	decoder := yaml.NewDecoder(bytes.NewReader(manifest))
@@ -70,7 +70,7 @@ func (s *imageScan) container(n *yaml.Node) {
 	}
 	full, err := FullReference(value.Value)
 	if value.ShortTag() != "!!str" {
-		err = fmt.Errorf("%q is not an image reference: it is not text", value.Value)
+		err = fmt.Errorf("%q is not an image reference, because it is not text", value.Value)
 	}
 	if err != nil {
 		s.problems = append(s.problems, fmt.Errorf("line %d: %w", value.Line, err))
@@ -82,8 +82,8 @@ func (s *imageScan) container(n *yaml.Node) {
 	}
 }
 
-// fieldOf is the value of a mapping's field: the mapping's own, or else that of the first merged mapping (<<) with the field, or else
-// nil. seen are the mappings visited so far, because merges may form circles.
+// fieldOf returns the value of a mapping's field: the mapping's own field, or else the field of the first merged mapping (<<) that has it,
+// or else nil. seen has the mappings visited so far, because merges may form cycles.
 func fieldOf(n *yaml.Node, name string, seen map[*yaml.Node]bool) *yaml.Node {
 	if n.Kind != yaml.MappingNode || seen[n] {
 		return nil

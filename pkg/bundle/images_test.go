@@ -70,7 +70,7 @@ func TestImagesInTellsAllProblems(t *testing.T) {
 	}
 }
 
-// Aliases of aliases would be 10^9 nodes if they were followed each time.
+// If ImagesIn followed each alias every time, this manifest would have 10^9 nodes.
 func TestImagesInBomb(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("a0: &a0 [{image: x}]\n")

@@ -16,15 +16,15 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// Limits of what is read into memory, because a bundle may come from an untrusted source.
+// The limits of content that is read into memory. A bundle may come from an untrusted source.
 const (
 	maxIndex    = 16 << 20
 	maxManifest = 4 << 20
 	maxFile     = 256 << 20
-	// maxManifests bounds the bytes of all manifests together. A manifest counts once for each name in the index, because it is read and
-	// kept for each. A usual manifest has a few kilobytes.
+	// maxManifests bounds the bytes of all manifests together. A manifest counts once for each of its names in the index, because it is read
+	// and kept for each name. A usual manifest has a few kilobytes.
 	maxManifests = 16 << 20
-	// maxListed bounds the entries of an index or a manifest. maxLayers bounds an image's layers; container engines take fewer.
+	// maxListed bounds the entries of an index or a manifest. maxLayers bounds an image's layers; container engines accept fewer.
 	maxListed = 10_000
 	maxLayers = 1_000
 	// maxWritten bounds the bytes that WriteFiles writes, because one blob can have any number of names.
@@ -33,7 +33,8 @@ const (
 	maxTold = 20
 )
 
-// listed are the descriptors in a document. Decoding fails after maxListed, because a short text can list millions of empty descriptors.
+// listed are the descriptors in a document. Decoding fails after maxListed of them, because a short text can list millions of empty
+// descriptors.
 type listed []v1.Descriptor
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -46,11 +47,11 @@ func (l *listed) UnmarshalJSON(raw []byte) error {
 	case first == nil: // null
 		return nil
 	case first != json.Delim('['):
-		return errors.New("a list is expected here")
+		return errors.New("expected a list")
 	}
 	for in.More() {
 		if len(*l) == maxListed {
-			return fmt.Errorf("it lists more than %d", maxListed)
+			return fmt.Errorf("the list has more than %d entries", maxListed)
 		}
 		var d v1.Descriptor
 		if err := in.Decode(&d); err != nil {
@@ -61,7 +62,7 @@ func (l *listed) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// told joins the first maxTold problems, and the number of the others.
+// told joins the first maxTold problems, and adds the number of the others.
 func told(problems []error) error {
 	if more := len(problems) - maxTold; more > 0 {
 		problems = append(slices.Clone(problems[:maxTold]), fmt.Errorf("and %d more", more))
@@ -69,15 +70,15 @@ func told(problems []error) error {
 	return errors.Join(problems...)
 }
 
-// load reads oci-layout, index.json and all manifests. It adds missing or wrong manifests to b.problems. The error is about the index
-// itself.
+// load reads oci-layout, index.json and all manifests. It adds errors of manifests to b.problems, and returns errors of oci-layout and
+// index.json.
 func (b *Bundle) load() error {
 	if err := b.checkLayout(); err != nil {
 		return err
 	}
 	raw, err := readBounded(b.root, indexFile, maxIndex)
 	if errors.Is(err, fs.ErrNotExist) {
-		return diag.Errorf("run fleetctl bundle create again; it uses the files in the folder again",
+		return diag.Errorf("run fleetctl bundle create again: it reuses the files in the folder",
 			"there is no %s: this is not a bundle, or its creation was interrupted", indexFile)
 	}
 	if err != nil {
@@ -145,13 +146,13 @@ func parseIndex(raw []byte) ([]v1.Descriptor, error) {
 	return index.Manifests, told(problems)
 }
 
-// checkEntry checks one descriptor of the index; seen collects the references before it.
+// checkEntry checks one descriptor of the index. seen has the references of earlier entries.
 func checkEntry(d v1.Descriptor, seen map[string]bool) error {
 	switch {
 	case !isImageManifest(d.MediaType):
-		return fmt.Errorf("media type %q is not that of an image or of files", d.MediaType)
+		return fmt.Errorf("media type %q is neither for an image nor for files", d.MediaType)
 	case d.Size < 0 || d.Size > maxManifest:
-		return fmt.Errorf("its size of %d bytes is not possible for a manifest", d.Size)
+		return fmt.Errorf("its size of %d bytes is not valid for a manifest", d.Size)
 	}
 	if err := checkSHA256(d.Digest); err != nil {
 		return err
@@ -166,7 +167,7 @@ func checkEntry(d v1.Descriptor, seen map[string]bool) error {
 		return fmt.Errorf("%q is not a full image reference, which would be %q", ref, full)
 	}
 	if seen[ref] {
-		return fmt.Errorf("image %s is there twice", ref)
+		return fmt.Errorf("image %s is listed twice", ref)
 	}
 	seen[ref] = true
 	return nil
@@ -215,7 +216,7 @@ func (b *Bundle) loadFiles(d v1.Descriptor) error {
 		switch _, twice := b.files[p]; {
 		case err != nil:
 		case twice:
-			err = errors.New("it is there twice")
+			err = errors.New("it is listed twice")
 		case l.Size > maxFile:
 			err = fmt.Errorf("it is larger than %d bytes", maxFile)
 		}

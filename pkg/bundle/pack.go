@@ -16,7 +16,7 @@ import (
 )
 
 // Pack writes the bundle in the folder dir to the archive dest, a .tar.zst. dest appears only when it is complete. The same bundle always
-// gives the same bytes. Pack verifies every digest. A damaged bundle is an error and leaves no archive.
+// gives the same bytes. Pack verifies every digest. For a damaged bundle it returns an error and writes no archive.
 func Pack(ctx context.Context, dir, dest string) error {
 	return diag.Wrap("pack bundle "+dir, pack(ctx, dir, dest), "")
 }
@@ -26,8 +26,8 @@ func pack(ctx context.Context, dir, dest string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = b.Close() }()                  // it was only read
-	if err := atomicfile.SweepFor(dest); err != nil { // an archive is large, and a killed run leaves a part of one
+	defer func() { _ = b.Close() }()                  // b was only read
+	if err := atomicfile.SweepFor(dest); err != nil { // a killed run leaves a part of an archive, which is large
 		return err
 	}
 	f, err := atomicfile.New(dest, 0o644)

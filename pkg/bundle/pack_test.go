@@ -89,7 +89,7 @@ func TestCache(t *testing.T) {
 		t.Error("unpacked twice")
 	}
 
-	// What lost a file since, or was left half unpacked by a killed run, is made anew.
+	// A cached bundle that has lost a file, or that a killed run has left half unpacked, is unpacked again.
 	must(t, os.Remove(layer))
 	must(t, os.MkdirAll(filepath.Join(root+".partial", "blobs"), 0o755))
 	must(t, openBundle(t, archive, WithCache(cache)).Verify(t.Context()))
@@ -98,7 +98,7 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// What a killed run has left of an archive goes with the next one.
+// Pack removes the part of an archive that a killed run has left.
 func TestPackAfterAKill(t *testing.T) {
 	dest := filepath.Join(t.TempDir(), "b.tar.zst")
 	must(t, os.WriteFile(atomicfile.TempName(dest), []byte("the beginning of"), 0o644))
@@ -110,13 +110,13 @@ func TestPackAfterAKill(t *testing.T) {
 	}
 }
 
-// What cannot be read is not damaged: it stays.
+// A cached bundle that cannot be read may be complete: it stays.
 func TestCacheThatCannotBeRead(t *testing.T) {
 	cache, archive := filepath.Join(t.TempDir(), "cache"), filepath.Join(t.TempDir(), "b.tar.zst")
 	must(t, Pack(t.Context(), newBundle(t), archive))
 	root := openBundle(t, archive, WithCache(cache)).root.Name()
 	must(t, os.Rename(root, root+".aside"))
-	must(t, os.Symlink(filepath.Base(root), root)) // leads to itself: neither there nor not there
+	must(t, os.Symlink(filepath.Base(root), root)) // a link to itself: opening it fails, but not with "does not exist"
 	if b, err := Open(t.Context(), archive, WithCache(cache)); err == nil {
 		t.Errorf("opened: %v", b.Close())
 	}

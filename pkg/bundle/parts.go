@@ -11,10 +11,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// runsAs are the platforms of hosts, by their names in an index. A bundle is for one of them.
+// runsAs lists the platforms of hosts by their names in an index. A bundle is for one of them.
 var runsAs = []string{"linux/amd64", "linux/arm64"}
 
-// platformOf returns a platform in the form that container engines normalise it to. "" means that the platform is not known.
+// platformOf returns a platform in the form to which container engines normalise it. It returns "" if the platform is not known.
 func platformOf(system, architecture string) string {
 	if system == "" || architecture == "" {
 		return ""
@@ -29,8 +29,8 @@ func platformOf(system, architecture string) string {
 	return strings.ToLower(system) + "/" + architecture
 }
 
-// onlyFor is the platform for which the index has the image with that digest and no other image. It is "" if there is no such platform,
-// or if another image may run there, too.
+// onlyFor returns the platform for which the index has the image with this digest and no other image. It returns "" if there is no such
+// platform, or if another image may run there too.
 func onlyFor(index []v1.Descriptor, digest string) string {
 	i := slices.IndexFunc(index, func(d v1.Descriptor) bool { return d.Digest.String() == digest })
 	if i < 0 || index[i].Platform == nil {
@@ -48,8 +48,8 @@ func onlyFor(index []v1.Descriptor, digest string) string {
 	return platform
 }
 
-// isPart tells whether the index leads to the image with that digest, on the image's platform. The index alone is no proof, because its
-// author chooses the platforms in it. So isPart also reads the image's config: it must have the same platform, and the digest must not be
+// isPart tells whether the index leads to the image with this digest on the image's platform. The index alone is no proof, because its
+// author chooses the platforms in it. So isPart also reads the image's config, which must have the same platform. It refuses the digest of
 // an index.
 func isPart(index []v1.Descriptor, repository name.Repository, digest string, options ...remote.Option) (bool, error) {
 	platform := onlyFor(index, digest)

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// Whoever can move a tag can list what a bundle had beside another image. It counts only where nothing but it can run on the machines that
-// it is for.
+// An attacker who can move a tag can list the bundle's old image beside another image. An image counts as part of an index only if no other
+// image of the index can run on its platform.
 func TestPartOfAnIndex(t *testing.T) {
 	r := newRegistry(t)
 	mine, other := newImage(t, "amd64", "mine"), newImage(t, "amd64", "other")
@@ -52,7 +52,7 @@ func TestPartOfAnIndex(t *testing.T) {
 	}
 }
 
-// An index is none, also where the one that lists it says that it is an image.
+// An index is not an image, even if the outer index says so.
 func TestPartThatIsAnIndex(t *testing.T) {
 	r := newRegistry(t)
 	inner := indexOnly(newImage(t, "amd64", "other"))

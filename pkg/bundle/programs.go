@@ -22,7 +22,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// Programs are turned into one image with all programs, which the bundle has under several references.
+// Programs describes an image of programs. The bundle has this one image under several references.
 type Programs struct {
 	// Refs are the references.
 	Refs []string
@@ -37,7 +37,7 @@ func (w *Writer) addPrograms(ctx context.Context, p *Programs, architecture stri
 	if err != nil {
 		return diag.Wrap(op, err, "free some space, or set TMPDIR")
 	}
-	defer func() { _ = remove() }() // it is temporary
+	defer func() { _ = remove() }() // the folder is temporary
 	name := filepath.Join(dir, "layer.tar.gz")
 	if err := p.layer(ctx, name); err != nil {
 		return diag.Wrap(op, err, "free some space, or set TMPDIR")
@@ -69,8 +69,8 @@ func (w *Writer) addPrograms(ctx context.Context, p *Programs, architecture stri
 	return nil
 }
 
-// layer writes the archive with the programs to the file name. A program with several paths is in the archive once, and the other paths
-// are links.
+// layer writes the archive with the programs to the file name. A program with several paths is in the archive once; its other paths are
+// links.
 func (p *Programs) layer(ctx context.Context, name string) (err error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -105,7 +105,7 @@ func (p *Programs) layer(ctx context.Context, name string) (err error) {
 	return errors.Join(out.Close(), z.Close())
 }
 
-// program is a written program, with the file that it came from.
+// program is a written program with the FileInfo of its source.
 type program struct {
 	path string
 	info os.FileInfo

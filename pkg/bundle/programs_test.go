@@ -14,8 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/progress"
 )
 
-// The same programs make the same image, whatever their files are called and when they were written. One that acts by its name is in it
-// once.
+// The same programs give the same image, whatever the names and times of their files. A program with several names is in the image once.
 func TestPrograms(t *testing.T) {
 	digests := map[string]bool{}
 	var out string
@@ -70,7 +69,7 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// layerOf is what is in the only layer of the images of a bundle.
+// layerOf returns the entries of the only layer of a bundle's images.
 func layerOf(t *testing.T, dir string) (entries []string) {
 	t.Helper()
 	index, err := layout.ImageIndexFromPath(dir)

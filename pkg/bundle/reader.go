@@ -20,7 +20,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// ErrNotFound is in the tree of an error that names an image or file which the bundle lacks.
+// ErrNotFound matches the error for an image or file that the bundle lacks.
 var ErrNotFound = errors.New("not in the bundle")
 
 // Kind of an Entry.
@@ -54,7 +54,7 @@ type Bundle struct {
 	images map[string]image
 	files  map[string]v1.Descriptor
 	uses   *uses
-	// problems are manifests that could not be read; Open returns no bundle that has any.
+	// problems are errors of manifests that could not be read. Open returns no bundle with problems.
 	problems []error
 	cleanup  func() error
 }
@@ -65,20 +65,21 @@ type image struct {
 	manifest   *v1.Manifest
 }
 
-// blobs of the image in the order in which an archive has them.
+// blobs returns the blobs of the image in their order in an archive.
 func (i image) blobs() []v1.Descriptor {
 	return append([]v1.Descriptor{i.descriptor, i.manifest.Config}, i.manifest.Layers...)
 }
 
-// Open opens the bundle at path, a folder or a .tar.zst. It verifies the manifests; other content of a folder is verified when it is
-// read. Open unpacks and verifies an archive, to the folder of WithCache, or else to a temporary folder, which Close removes. The error
-// joins all problems: a *CorruptError for each missing or wrong blob, a *RefusedError for an archive that a bundle cannot be.
+// Open opens the bundle at path, a folder or a .tar.zst. In a folder it verifies the manifests; later reads verify the other content. It
+// unpacks an archive to the folder of WithCache, or else to a temporary folder that Close removes, and verifies all of it. The error joins
+// all problems: a *CorruptError for each missing or wrong blob, and a *RefusedError for an archive with entries that no bundle has.
 func Open(ctx context.Context, path string, opts ...Option) (*Bundle, error) {
 	b, err := open(ctx, path, newOptions(opts))
 	return b, cannotOpen(path, err)
 }
 
-// CheckThere returns an error if there is no bundle at path. It does not open the bundle, for commands that may not need its content.
+// CheckThere returns an error if there is no bundle at path. It does not open the bundle. It is for commands that may not need the bundle's
+// content.
 func CheckThere(path string) error {
 	info, err := os.Stat(path)
 	if err == nil && info.IsDir() {
@@ -87,7 +88,7 @@ func CheckThere(path string) error {
 	return cannotOpen(path, err)
 }
 
-// cannotOpen is the error for a path that does not exist or has no bundle.
+// cannotOpen adds the path to an error of Open, and a hint if there is no bundle at the path.
 func cannotOpen(path string, err error) error {
 	hint := ""
 	if errors.Is(err, fs.ErrNotExist) {
@@ -192,7 +193,7 @@ func sorted(entries []Entry) []Entry {
 	return entries
 }
 
-// Image returns an image by any form of its reference. The error has ErrNotFound in its tree if the bundle lacks the image.
+// Image returns an image by any form of its reference. The error matches ErrNotFound if the bundle lacks the image.
 func (b *Bundle) Image(ref string) (Entry, error) {
 	full, err := FullReference(ref)
 	if err != nil {
@@ -205,8 +206,8 @@ func (b *Bundle) Image(ref string) (Entry, error) {
 	return img.entry(full), nil
 }
 
-// ReadFile returns the verified content of the plain file at that path. The error has ErrNotFound in its tree if the bundle lacks the
-// file, and a *CorruptError if its content is wrong.
+// ReadFile returns the verified content of the plain file at this path. The error matches ErrNotFound if the bundle lacks the file, and
+// *CorruptError if its content is wrong.
 func (b *Bundle) ReadFile(path string) ([]byte, error) {
 	d, ok := b.files[path]
 	if !ok {
@@ -217,13 +218,13 @@ func (b *Bundle) ReadFile(path string) ([]byte, error) {
 }
 
 func notFound(kind Kind, name string) error {
-	return diag.Errorf("run fleetctl bundle list to see what is in it", "%s %s: %w", kind, name, ErrNotFound)
+	return diag.Errorf("run fleetctl bundle list to see its content", "%s %s: %w", kind, name, ErrNotFound)
 }
 
-// WriteFiles writes the plain files at or below prefix to dir, under their whole paths. An empty prefix means all files. WriteFiles makes
-// a missing dir, for this user alone. It verifies all files before it writes the first one, and writes each atomically. It follows no
-// link out of dir, and replaces no file, because a bundle chooses the names of its files and dir may be the user's working folder. The
-// error has ErrNotFound in its tree if there are no such files, and fs.ErrExist if dir has other files of these names.
+// WriteFiles writes the plain files at or below prefix to dir, under their whole paths. An empty prefix means all files. It makes a missing
+// dir with access for this user only. It verifies all files before it writes the first one, and writes each atomically. It follows no link
+// out of dir and replaces no file, because a bundle chooses the names of its files, and dir may be the user's working folder. The error
+// matches ErrNotFound if there are no such files, and fs.ErrExist if dir has other files of these names.
 func (b *Bundle) WriteFiles(ctx context.Context, dir, prefix string) error {
 	paths := b.below(prefix)
 	if len(paths) == 0 {
@@ -258,7 +259,7 @@ func (b *Bundle) WriteFiles(ctx context.Context, dir, prefix string) error {
 	return nil
 }
 
-// notThere returns the paths that root does not have yet. It fails if root has another file at one of paths.
+// notThere returns the paths that root lacks. It fails if root has a file with other content at one of the paths.
 func (b *Bundle) notThere(root *os.Root, paths []string) (missing []string, err error) {
 	var taken []error
 	for _, p := range paths {
@@ -268,7 +269,7 @@ func (b *Bundle) notThere(root *os.Root, paths []string) (missing []string, err 
 		case err != nil:
 			return nil, err
 		case !same:
-			taken = append(taken, diag.Errorf("name a new folder, or move these files away", "%q: %w, with other content", p, fs.ErrExist))
+			taken = append(taken, diag.Errorf("give a new folder, or move these files away", "%q: %w, with other content", p, fs.ErrExist))
 		}
 	}
 	return missing, told(taken)
@@ -286,7 +287,7 @@ func isThere(root *os.Root, p string, d v1.Descriptor) (bool, error) {
 	}
 	defer f.Close()
 	sum := sha256.New()
-	_, err = io.Copy(sum, io.LimitReader(f, d.Size+1)) // it may have grown
+	_, err = io.Copy(sum, io.LimitReader(f, d.Size+1)) // the file may have grown
 	return hex.EncodeToString(sum.Sum(nil)) == d.Digest.Hex, err
 }
 

@@ -40,13 +40,13 @@ func TestOpenRefuses(t *testing.T) {
 		"no reference": {write(indexFile, `{"manifests":[`+entry(oci, "", digest)+`]}`), "not an image reference"},
 		"twice": {
 			write(indexFile, `{"manifests":[`+entry(oci, refApp, digest)+`,`+entry(oci, refApp, digest)+`]}`),
-			"is there twice",
+			"is listed twice",
 		},
 		"no blob":  {write(indexFile, `{"manifests":[`+entry(oci, refApp, digest)+`]}`), refApp + ": missing"},
 		"too long": {write(indexFile, strings.Repeat(" ", maxIndex+1)), "is larger than"},
 		"huge manifest": {
 			write(indexFile, `{"manifests":[`+strings.Replace(entry(oci, refApp, digest), `"size":2`, `"size":99999999`, 1)+`]}`),
-			"not possible for a manifest",
+			"not valid for a manifest",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// descriptorsOf returns all blobs by a name for what they are.
+// descriptorsOf returns the descriptors of all blobs by a name for their purpose.
 func descriptorsOf(t *testing.T, dir string) map[string]v1.Descriptor {
 	t.Helper()
 	b := openBundle(t, dir)
@@ -75,7 +75,7 @@ func descriptorsOf(t *testing.T, dir string) map[string]v1.Descriptor {
 	return ds
 }
 
-// Whatever is done to whichever blob, it is refused by name.
+// Every kind of damage to every blob is found, and the error names the blob.
 func TestDamageIsNamed(t *testing.T) {
 	damages := map[string]func(*testing.T, string, v1.Hash){
 		"flipped": flip,
@@ -105,7 +105,7 @@ func TestDamageIsNamed(t *testing.T) {
 				dir := newBundle(t)
 				d := descriptorsOf(t, dir)[part]
 				do(t, dir, d.Digest)
-				// What can be seen without reading everything fails Open, the rest fails Verify.
+				// Open finds damage that shows without reading all content. Verify finds the rest.
 				b, err := Open(t.Context(), dir)
 				if err == nil {
 					defer b.Close()
@@ -138,7 +138,7 @@ func TestVerifyTellsEverything(t *testing.T) {
 	if err == nil {
 		t.Fatal("a damaged bundle was opened")
 	}
-	// The config and own layer of the image with the broken manifest are known to nobody any more.
+	// Without a readable manifest, the image's config and its own layer are unknown.
 	for _, part := range []string{"manifest", "shared", "file"} {
 		if n := strings.Count(err.Error(), "blob "+ds[part].Digest.String()); n != 1 {
 			t.Errorf("%s is named %d times in: %v", part, n, err)

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// The password of a registry goes to nobody else: not where the registry redirects to, not to a service for tokens without TLS.
+// The password of a registry goes to no other server: neither to the target of a redirect, nor to a token service without TLS.
 func TestPasswordStays(t *testing.T) {
 	t.Setenv("REGISTRY_AUTH_FILE", filepath.Join(t.TempDir(), "none"))
 	var mu sync.Mutex

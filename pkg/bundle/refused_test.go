@@ -15,8 +15,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// What a registry, or a proxy before it, says about a refusal is quoted in brief and without the credential that it repeats, and the hint
-// follows from the status: for charts, digests and snapshots.
+// The refusal of a registry, or of a proxy before it, is quoted in brief and without the credential that it repeats. The hint follows from
+// the status. This holds for charts, digests and snapshots.
 func TestRegistryRefuses(t *testing.T) {
 	const password = "s3cret-word"
 	credential := base64.StdEncoding.EncodeToString([]byte("ada:" + password))
@@ -77,7 +77,7 @@ func TestRegistryRefuses(t *testing.T) {
 	}
 }
 
-// A repository of charts that has a problem, or wants a login, says so.
+// The error about a repository of charts says that the server has a problem or wants a login.
 func TestRepositoryRefuses(t *testing.T) {
 	for status, want := range map[int][2]string{
 		503: {"503 Service Unavailable", "or a proxy before it, has a problem"},

@@ -13,18 +13,18 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
-// asking are the options of every request to a registry: the credentials of docker or podman, and a transport that sends them to no other
-// server than the repository's.
+// asking returns the options of every request to a registry: the credentials of docker or podman, and a transport that sends them only to
+// the repository's server.
 func asking(ctx context.Context, repository name.Repository) []remote.Option {
 	return []remote.Option{
 		remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain), remote.WithTransport(roundTripper(repository)),
 	}
 }
 
-// maxError bounds the text of an error of a registry, in bytes. The client of registries quotes up to 64 KiB.
+// maxError bounds the quoted text of a registry's error, in bytes. The registry client quotes up to 64 KiB.
 const maxError = 1000
 
-// quotable is an error of a registry as an error of fleetctl quotes it.
+// quotable shortens an error of a registry, so that an error of fleetctl can quote it.
 func quotable(err error) error { return diag.Short(err, maxError) }
 
 func roundTripper(repository name.Repository) http.RoundTripper {

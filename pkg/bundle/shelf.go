@@ -24,11 +24,11 @@ import (
 // shelfType is the media type of the only layer of an artifact on a Shelf.
 const shelfType = types.MediaType("application/vnd.fleetctl.snapshot.v1+age")
 
-// Shelf keeps files in a repository of an OCI registry. Each file is an artifact with a tag of its own. The credentials are docker's or
-// podman's.
+// Shelf keeps files in a repository of an OCI registry. Each file is an artifact with its own tag. The credentials are those of docker or
+// podman.
 type Shelf struct{ repository name.Repository }
 
-// NewShelf returns the shelf in a repository, REGISTRY/PATH. It does not connect.
+// NewShelf returns the shelf in a repository, given as REGISTRY/PATH. It does not connect.
 func NewShelf(repository string) (*Shelf, error) {
 	parsed, err := name.NewRepository(repository)
 	if err != nil {
@@ -38,12 +38,12 @@ func NewShelf(repository string) (*Shelf, error) {
 	return &Shelf{parsed}, nil
 }
 
-// String is the repository as it is given.
+// String returns the repository in the form oci://REGISTRY/PATH.
 func (s *Shelf) String() string { return "oci://" + s.repository.Name() }
 
 func (s *Shelf) options(ctx context.Context) []remote.Option { return asking(ctx, s.repository) }
 
-// fail wraps an error of the registry. It has a hint where the registry's status tells what to do.
+// fail wraps an error of the registry. It adds a hint if the registry's status tells what to do.
 func (s *Shelf) fail(verb string, err error) error {
 	if err == nil {
 		return nil
@@ -53,9 +53,9 @@ func (s *Shelf) fail(verb string, err error) error {
 	switch {
 	case !ok:
 	case isStatus(err, http.StatusUnauthorized, http.StatusForbidden):
-		hint = "log in: docker login, or podman login, " + s.repository.RegistryStr()
+		hint = "log in with docker login or podman login: " + s.repository.RegistryStr()
 	case refused.StatusCode == http.StatusTooManyRequests:
-		hint = "the registry takes no more requests for now: run the same command again in some minutes"
+		hint = "the registry limits requests: run the same command again in a few minutes"
 	case refused.StatusCode >= http.StatusInternalServerError:
 		hint = "the registry, or a proxy before it, has a problem: run the same command again later"
 	}
@@ -67,7 +67,7 @@ func isStatus(err error, codes ...int) bool {
 	return ok && slices.Contains(codes, refused.StatusCode)
 }
 
-// Names of the files, sorted. A repository that does not exist yet has none.
+// Names returns the sorted names of the files. It returns none if the repository does not exist yet.
 func (s *Shelf) Names(ctx context.Context) ([]string, error) {
 	names, err := s.list(ctx)
 	if isStatus(err, http.StatusNotFound) {
@@ -77,7 +77,8 @@ func (s *Shelf) Names(ctx context.Context) ([]string, error) {
 	return names, s.fail("list", err)
 }
 
-// maxTagPages bounds the answers to a list of tags, of maxManifest bytes each. The registry says whether there is another one.
+// maxTagPages bounds the pages of a list of tags. Each page has at most maxManifest bytes. The bound is needed because the registry decides
+// whether another page follows.
 const maxTagPages = 100
 
 // list asks for all tags, page by page.
@@ -104,12 +105,12 @@ func (s *Shelf) list(ctx context.Context) (names []string, err error) {
 	if !lister.HasNext() {
 		return names, nil
 	}
-	return nil, diag.Errorf("keep snapshots in a repository that holds nothing else",
+	return nil, diag.Errorf("keep snapshots in a repository without other content",
 		"its list of tags does not end after %d pages", maxTagPages)
 }
 
-// Read returns the content of a file. It fails if the file has more than most bytes. The error has fs.ErrNotExist in its tree if there is
-// no such file.
+// Read returns the content of a file. It fails if the file has more than most bytes. The error matches fs.ErrNotExist if there is no such
+// file.
 func (s *Shelf) Read(ctx context.Context, file string, most int64) ([]byte, error) {
 	image, err := remote.Image(s.repository.Tag(file), s.options(ctx)...)
 	if isStatus(err, http.StatusNotFound) {
@@ -147,7 +148,7 @@ func (s *Shelf) Write(ctx context.Context, file string, content []byte) error {
 	return s.fail("write "+file+" to", err)
 }
 
-// Delete removes a file. It fails if the registry does not let clients do that. A missing file is no error.
+// Delete removes a file. It fails if the registry does not allow that. A missing file is no error.
 func (s *Shelf) Delete(ctx context.Context, file string) error {
 	tag := s.repository.Tag(file)
 	found, err := remote.Head(tag, s.options(ctx)...)

@@ -20,10 +20,10 @@ import (
 // partialDir holds incomplete files. It is not part of the bundle, and Writer removes it.
 const partialDir = ".partial"
 
-// copyBuffer is large because layers are: it keeps the number of system calls low.
+// copyBuffer is large because layers are large: a large buffer saves system calls.
 const copyBuffer = 1 << 20
 
-// store is the blobs of one layout. It reaches files through an os.Root, so that no link in a hostile folder leads out.
+// store has the blobs of one layout. It opens files through an os.Root, so that no link in a hostile folder leads out.
 type store struct{ root *os.Root }
 
 // check returns an error if the blob is missing or has another size. It does not read the blob.
@@ -44,8 +44,8 @@ func (s store) check(d v1.Descriptor) error {
 	return nil
 }
 
-// open returns a reader that verifies the blob. If size or digest differ from the descriptor, it fails before it has delivered the last
-// bytes.
+// open returns a reader that verifies the blob. If the size or the digest differs from the descriptor, the reader fails before it returns
+// the last bytes.
 func (s store) open(d v1.Descriptor) (io.ReadCloser, error) {
 	if err := s.check(d); err != nil {
 		return nil, err
@@ -57,12 +57,12 @@ func (s store) open(d v1.Descriptor) (io.ReadCloser, error) {
 	return &verifyingReader{ReadCloser: f, want: d.Digest, left: d.Size, hash: sha256.New()}, nil
 }
 
-// verify reads the whole blob and returns what is wrong with it.
+// verify reads the whole blob and returns an error if its content is wrong.
 func (s store) verify(ctx context.Context, d v1.Descriptor) error {
 	return s.copyTo(ctx, io.Discard, d)
 }
 
-// copyTo writes the blob's content to w. If the content is not what d describes, it fails before the last bytes.
+// copyTo writes the blob's content to w. If the content differs from d, it fails before it writes the last bytes.
 func (s store) copyTo(ctx context.Context, w io.Writer, d v1.Descriptor) error {
 	r, err := s.open(d)
 	if err != nil {
@@ -86,8 +86,8 @@ func (s store) read(d v1.Descriptor) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// put stores content as the blob that d describes. The blob appears under its digest complete and verified, or not at all. Two calls for
-// one digest must not run at once.
+// put stores content as the blob that d describes. The blob appears under its digest complete and verified, or not at all. Do not call it
+// twice at once for the same digest.
 func (s store) put(ctx context.Context, d v1.Descriptor, content io.ReadCloser) (err error) {
 	defer content.Close()
 	partial := partialDir + "/" + d.Digest.Hex
@@ -110,10 +110,10 @@ func (s store) put(ctx context.Context, d v1.Descriptor, content io.ReadCloser) 
 	return s.root.Rename(partial, blobPath(d.Digest))
 }
 
-// errMissing is the reason of a CorruptError for a blob that the index names and the bundle lacks.
+// errMissing is the reason of a CorruptError for a blob that the index names but the bundle lacks.
 var errMissing = errors.New("missing")
 
-// verifyingReader delivers exactly left bytes with the wanted digest. Otherwise it fails before it has delivered the last byte.
+// verifyingReader returns exactly left bytes with the wanted digest. Otherwise it fails before it returns the last byte.
 type verifyingReader struct {
 	io.ReadCloser
 	want v1.Hash

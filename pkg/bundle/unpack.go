@@ -32,15 +32,15 @@ const maxWindow = 128 << 20
 // zstdMagic starts every zstd frame.
 var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 
-// RefusedError means that an archive was not unpacked, because of one of its entries or as a whole. No file of the archive stays.
+// RefusedError says that an archive was not unpacked, because of one of its entries or as a whole. No file of the archive remains.
 type RefusedError struct {
-	// Entry is the entry's name in the archive; empty if Reason is about the archive as a whole.
+	// Entry is the entry's name in the archive. It is empty if Reason is about the archive as a whole.
 	Entry string
 	// Reason says what is wrong with the entry or archive.
 	Reason string
 }
 
-// Error quotes the entry's name, which may hold anything.
+// Error quotes the entry's name, because the name may contain any bytes.
 func (e *RefusedError) Error() string {
 	if e.Entry == "" {
 		return "archive refused: " + e.Reason
@@ -77,8 +77,8 @@ func openArchive(ctx context.Context, file string, o options) (*Bundle, error) {
 	return b, nil
 }
 
-// openCached unpacks to a folder named by the archive's digest, unless an earlier run has done so. A lock lets only one of several
-// concurrent runs unpack.
+// openCached unpacks to a folder named by the archive's digest, unless an earlier run has done so. A lock ensures that only one of several
+// concurrent runs unpacks.
 func openCached(ctx context.Context, f *os.File, o options) (*Bundle, error) {
 	digest, err := digestOf(ctx, f)
 	if err != nil {
@@ -89,7 +89,7 @@ func openCached(ctx context.Context, f *os.File, o options) (*Bundle, error) {
 	}
 	dir := filepath.Join(o.cache, "sha256-"+digest)
 	lock := flock.New(dir + ".lock")
-	// Polled, because a context cannot end a blocking wait for a file lock.
+	// This polls, because a context cannot end a blocking wait for a file lock.
 	if _, err := lock.TryLockContext(ctx, 100*time.Millisecond); err != nil {
 		return nil, fmt.Errorf("wait for another process that unpacks the same archive: %w", err)
 	}
@@ -146,8 +146,8 @@ func unpackVerified(ctx context.Context, f *os.File, dir string, limits Limits) 
 	return errors.Join(b.verify(ctx), b.Close())
 }
 
-// unpack writes the files of the .tar.zst r to the empty folder dir. It accepts only entries that a bundle can have, so that no name or
-// link can lead out of dir.
+// unpack writes the files of the .tar.zst r to the empty folder dir. It accepts only entries that a bundle has, so that no name or link can
+// lead out of dir.
 func unpack(ctx context.Context, r io.Reader, entries int, budget int64, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -188,7 +188,7 @@ type unpacker struct {
 	last    string
 }
 
-// next unpacks one entry; done is true at the end of the archive.
+// next unpacks one entry. done is true at the end of the archive.
 func (u *unpacker) next(ctx context.Context) (done bool, err error) {
 	h, err := u.in.Next()
 	if errors.Is(err, io.EOF) {
@@ -225,13 +225,13 @@ func (u *unpacker) wrap(err error) error {
 	if u.last != "" {
 		where = fmt.Sprintf("at entry %q or after it", u.last)
 	}
-	return diag.Errorf("the archive is damaged or cut short: copy it again from where it was made", "%s: %w", where, err)
+	return diag.Errorf("the archive is damaged or incomplete: copy it again from its source", "%s: %w", where, err)
 }
 
 // blobName matches the path of a blob.
 var blobName = regexp.MustCompile(`^` + blobsDir + `/[0-9a-f]{64}$`)
 
-// refuse returns what is wrong with an entry, or "". It accepts only listed forms.
+// refuse returns the reason to refuse an entry, or "". It accepts only the listed forms.
 func (u *unpacker) refuse(h *tar.Header, name string) string {
 	switch h.Typeflag {
 	case tar.TypeDir:
@@ -253,7 +253,7 @@ func (u *unpacker) refuse(h *tar.Header, name string) string {
 	case h.Typeflag == tar.TypeDir:
 		return "a bundle has no such folder"
 	case u.seen[name]:
-		return "it is there twice"
+		return "the archive has it twice"
 	case h.Size > u.budget:
 		return errBudget.Reason
 	}
@@ -265,7 +265,7 @@ func (u *unpacker) write(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	// Tell read errors, which are about the archive, from write errors.
+	// Distinguish read errors, which are about the archive, from write errors.
 	in := &failReader{r: u.in}
 	err = errors.Join(copyTo(ctx, f, in), f.Close())
 	if in.err != nil {
@@ -292,7 +292,7 @@ func (f *failReader) Read(p []byte) (int, error) {
 // errBudget is returned when an archive unpacks to more than its limits allow.
 var errBudget = &RefusedError{Reason: "the archive unpacks to more than its size allows"}
 
-// budgetReader fails with errBudget after left bytes.
+// budgetReader fails with errBudget after it has read left bytes.
 type budgetReader struct {
 	r    io.Reader
 	left int64

@@ -64,7 +64,7 @@ func writeFile(t testing.TB, file string, content []byte) {
 	}
 }
 
-// bundleEntries are the entries of a good archive.
+// bundleEntries returns the entries of a valid archive.
 func bundleEntries(t *testing.T) []tarEntry {
 	t.Helper()
 	dir := newBundle(t)
@@ -88,7 +88,7 @@ func TestHostileArchives(t *testing.T) {
 	for name, tt := range map[string]struct {
 		entries []tarEntry
 		limits  Limits
-		entry   string // the one that must be named
+		entry   string // the entry that the error must name
 	}{
 		"traversal":        {entries: []tarEntry{file("../evil")}, entry: "../evil"},
 		"deep traversal":   {entries: []tarEntry{file("blobs/sha256/../../../evil")}, entry: "blobs/sha256/../../../evil"},
@@ -179,7 +179,7 @@ func TestDamagedArchives(t *testing.T) {
 	}
 }
 
-// An archive that was made well from a bundle that was not, or by tar.
+// Other archives: one of a damaged bundle, and one that tar made.
 func TestOtherArchives(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "b.tar.zst")
 	entries := bundleEntries(t)

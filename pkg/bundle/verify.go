@@ -14,7 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// CorruptError means that a blob is missing, or that its content does not have its digest.
+// CorruptError says that a blob is missing, or that its content does not match its digest.
 type CorruptError struct {
 	// Blob is the blob's digest in the bundle.
 	Blob string
@@ -24,7 +24,7 @@ type CorruptError struct {
 	Err error
 }
 
-// Error names the blob, and the first three of Of.
+// Error names the blob and at most three of Of.
 func (e *CorruptError) Error() string {
 	of := e.Of
 	more := ""
@@ -38,17 +38,17 @@ func (e *CorruptError) Error() string {
 // Unwrap returns Err.
 func (e *CorruptError) Unwrap() error { return e.Err }
 
-// corrupt makes a CorruptError of err, or nil of nil.
+// corrupt returns err as a CorruptError with a hint. It returns nil if err is nil.
 func (b *Bundle) corrupt(d v1.Descriptor, err error) error {
 	if err == nil {
 		return nil
 	}
 	return diag.Wrap("", &CorruptError{Blob: d.Digest.String(), Of: b.uses.of(d), Err: err},
-		"the bundle is damaged: copy it again from where it was made, or run fleetctl bundle create again")
+		"the bundle is damaged: copy it again from its source, or run fleetctl bundle create again")
 }
 
-// Verify recomputes every digest, several at once. The error joins a *CorruptError for each blob that is missing or wrong. It is nil if
-// the bundle is complete.
+// Verify recomputes every digest, several at once. The error joins a *CorruptError for each missing or wrong blob. It is nil if the bundle
+// is complete.
 func (b *Bundle) Verify(ctx context.Context) error {
 	return diag.Wrap("verify bundle", b.verify(ctx), "")
 }
@@ -82,13 +82,14 @@ func (b *Bundle) verifyBlobs(ctx context.Context, ds []v1.Descriptor) error {
 	return errors.Join(problems...)
 }
 
-// uses has the images and files of each blob, in the order of the index.
+// uses has the names of the images and files that need each blob, in the order of the index.
 type uses struct {
 	names map[blobKey][]string
 	order []v1.Descriptor
 }
 
-// blobKey includes the size. If two descriptors have the same digest and different sizes, one of them is wrong and has to be found.
+// blobKey includes the size. If two descriptors have the same digest and different sizes, one of them is wrong, and verification must find
+// it.
 type blobKey struct {
 	digest v1.Hash
 	size   int64

@@ -23,10 +23,10 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host"
 )
 
-// Writer makes a bundle in a folder. It is safe for use by several goroutines at once.
+// Writer makes a bundle in a folder. It is safe for concurrent use.
 //
-// It writes blobs as they come, and index.json at the end, atomically. Only index.json makes the folder a bundle. A Writer that is
-// killed, or ends with Discard, makes no bundle, but leaves blobs, which the next Create in the folder uses again.
+// It writes blobs when they are added, and index.json at the end, atomically. Only index.json makes the folder a bundle. A Writer that is
+// killed or discarded makes no bundle. It leaves its blobs, and the next Create in the folder reuses them.
 type Writer struct {
 	root  *os.Root
 	lock  *flock.Flock
@@ -39,15 +39,15 @@ type Writer struct {
 	known  map[v1.Hash]*blobState
 }
 
-// blobState serialises the writers of one blob, and records that the blob is stored.
+// blobState serialises the writers of one blob, and records whether the blob is stored.
 type blobState struct {
 	sync.Mutex
 	there bool
 }
 
-// Create starts a bundle in the folder dir, which it makes if it is missing. Blobs of an older bundle or of an interrupted Writer are
-// used again. An older bundle in dir stays complete until Close replaces it. Create fails if dir has other files than a bundle's, or if
-// another process writes to it.
+// Create starts a bundle in the folder dir. It makes a missing folder. It reuses blobs of an older bundle or of an interrupted Writer. An
+// older bundle in dir stays complete until Close replaces it. Create fails if dir has files that do not belong to a bundle, or if another
+// process writes to it.
 func Create(dir string) (*Writer, error) {
 	w, err := create(dir)
 	return w, diag.Wrap("create bundle "+dir, err, "")
@@ -87,8 +87,8 @@ func create(dir string) (_ *Writer, err error) {
 	}, nil
 }
 
-// AddImage adds img under the full form of ref (see FullReference). It writes the blobs that are missing. It fails if the bundle has an
-// image with another digest under this reference.
+// AddImage adds img under the full form of ref (see FullReference). It writes only missing blobs. It fails if the bundle has an image with
+// another digest under this reference.
 func (w *Writer) AddImage(ref string, img v1.Image) error {
 	full, err := FullReference(ref)
 	if err != nil {
@@ -126,7 +126,7 @@ func (w *Writer) storeImage(ctx context.Context, img v1.Image) (v1.Descriptor, e
 		return v1.Descriptor{}, err
 	}
 	if !isImageManifest(mediaType) {
-		return v1.Descriptor{}, fmt.Errorf("media type %q is not that of an image", mediaType)
+		return v1.Descriptor{}, fmt.Errorf("media type %q is not for an image", mediaType)
 	}
 	switch { // before the download, because the config is read into memory
 	case m.Config.Size > maxManifest:
@@ -172,8 +172,8 @@ func (w *Writer) platform(config v1.Descriptor) (*v1.Platform, error) {
 	return c.Platform(), nil
 }
 
-// AddFile adds a plain file. The path is relative, clean and slash-separated; the package comment explains the paths. AddFile fails if
-// the bundle has a file with other content under this path.
+// AddFile adds a plain file. The path is relative, clean and slash-separated; the package comment lists the paths. AddFile fails if the
+// bundle has a file with other content under this path.
 func (w *Writer) AddFile(path string, content []byte) error {
 	return w.addFile(context.Background(), path, content)
 }
@@ -195,7 +195,7 @@ func (w *Writer) addFile(ctx context.Context, path string, content []byte) error
 	return diag.Wrap(op, w.record(w.files, path, d), "")
 }
 
-// checkFilePath accepts only paths that mean the same place below a folder on every system.
+// checkFilePath accepts only paths that mean the same place below a folder on every operating system.
 func checkFilePath(path string) error {
 	if path == "." || !fs.ValidPath(path) || !filepath.IsLocal(filepath.FromSlash(path)) || strings.ContainsAny(path, "\\:\x00") {
 		return errors.New("not a clean relative path with slashes")
@@ -215,7 +215,7 @@ func (w *Writer) record(in map[string]v1.Descriptor, key string, d v1.Descriptor
 		return fs.ErrClosed
 	}
 	if old, ok := in[key]; ok && old.Digest != d.Digest {
-		return fmt.Errorf("the bundle already has it with digest %s, not %s", old.Digest, d.Digest)
+		return fmt.Errorf("the bundle already has this name with digest %s, not %s", old.Digest, d.Digest)
 	}
 	in[key] = d
 	return nil
@@ -225,7 +225,7 @@ func (w *Writer) ensureBytes(ctx context.Context, d v1.Descriptor, content []byt
 	return w.ensure(ctx, d, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil })
 }
 
-// ensure stores the blob if it is missing. It calls open only then.
+// ensure stores the blob if it is missing. It calls open only if it is.
 func (w *Writer) ensure(ctx context.Context, d v1.Descriptor, open func() (io.ReadCloser, error)) error {
 	if err := checkSHA256(d.Digest); err != nil {
 		return err
@@ -255,8 +255,8 @@ func (w *Writer) ensure(ctx context.Context, d v1.Descriptor, open func() (io.Re
 	return nil
 }
 
-// Close writes index.json, removes blobs that it does not name, and releases the folder. The bundle then has exactly the added images and
-// files. After an error there is no new bundle. Close after Close or Discard does nothing.
+// Close writes index.json, removes blobs that index.json does not need, and releases the folder. The bundle then has exactly the added
+// images and files. After an error there is no new bundle. Close after Close or Discard does nothing.
 func (w *Writer) Close() error {
 	if w.isClosed() {
 		return nil
@@ -268,8 +268,8 @@ func (w *Writer) Close() error {
 	return diag.Wrap("write bundle "+w.root.Name(), errors.Join(err, w.release()), "")
 }
 
-// Discard releases the folder without making a bundle. The blobs stay for the next Create. Discard after Close does nothing, so it can be
-// deferred.
+// Discard releases the folder without making a bundle. The blobs stay for the next Create. Discard after Close does nothing, so callers can
+// defer it.
 func (w *Writer) Discard() {
 	if !w.isClosed() {
 		_ = w.release()
@@ -287,7 +287,7 @@ func (w *Writer) release() error {
 	w.mu.Lock()
 	w.closed = true
 	w.mu.Unlock()
-	// Remove the folder while the lock keeps other processes out. Where the system cannot remove open files, try again afterwards.
+	// Remove the folder while the lock keeps other processes out. Some systems cannot remove open files: try again after the unlock.
 	err := w.root.RemoveAll(partialDir)
 	unlocked := w.lock.Unlock()
 	if err != nil {
@@ -296,8 +296,8 @@ func (w *Writer) release() error {
 	return errors.Join(err, unlocked, w.root.Close())
 }
 
-// writeIndex stores the manifest of the files and then index.json, by a rename. Names are sorted, so that the same
-// content always gives the same bytes.
+// writeIndex stores the manifest of the files, and then index.json by a rename. Names are sorted, so that the same content always gives the
+// same bytes.
 func (w *Writer) writeIndex() error {
 	index := v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: []v1.Descriptor{}}
 	for _, ref := range sortedKeys(w.images) {
@@ -357,7 +357,7 @@ func (w *Writer) writeFilesManifest() (v1.Descriptor, error) {
 	return d, w.ensureBytes(ctx, d, raw)
 }
 
-// prune removes blobs that this writer neither wrote nor used again.
+// prune removes blobs that this Writer neither wrote nor reused.
 func (w *Writer) prune() error {
 	entries, err := fs.ReadDir(w.root.FS(), blobsDir)
 	if err != nil {

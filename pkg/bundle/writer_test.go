@@ -51,7 +51,7 @@ func TestRoundTrip(t *testing.T) {
 	must(t, b.Verify(t.Context()))
 }
 
-// Engines find an image's name under either annotation.
+// Container engines read an image's name from either annotation.
 func TestImageAnnotations(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(newBundle(t), indexFile))
 	must(t, err)
@@ -109,14 +109,14 @@ func TestInterruptedCreate(t *testing.T) {
 	must(t, openBundle(t, dir).Verify(t.Context()))
 }
 
-// A process that is killed while it writes gives its lock back and leaves no bundle, and the next one goes on from there.
+// A process that is killed while it writes frees its lock and leaves no bundle. The next Create reuses its blobs.
 func TestKilledCreate(t *testing.T) {
-	if dir := os.Getenv("KILLED_CREATE"); dir != "" { // this is the process that gets killed
+	if dir := os.Getenv("KILLED_CREATE"); dir != "" { // this process gets killed
 		w, err := Create(dir)
 		must(t, err)
 		must(t, w.AddImage(refApp, newImage(t, "amd64", "app")))
 		fmt.Println("ready")
-		_, _ = io.Copy(io.Discard, os.Stdin) // not select{}: where nothing else runs, the runtime ends the process as deadlocked
+		_, _ = io.Copy(io.Discard, os.Stdin) // not select{}: without other goroutines the runtime would report a deadlock
 		w.Discard()
 		return
 	}
@@ -137,7 +137,7 @@ func TestKilledCreate(t *testing.T) {
 		t.Error("two processes write to one folder")
 	}
 	must(t, cmd.Process.Kill())
-	_ = cmd.Wait() // it says that the process was killed
+	_ = cmd.Wait() // the error says that the process was killed
 	if _, err := Open(t.Context(), dir); err == nil {
 		t.Error("what a killed process left was opened")
 	}
@@ -148,7 +148,7 @@ func TestKilledCreate(t *testing.T) {
 	must(t, openBundle(t, dir).Verify(t.Context()))
 }
 
-// unreadable is an image whose layers cannot be read: it can be added only if they are there already.
+// unreadable is an image whose layers cannot be read. It can be added only if the bundle has its layers.
 type unreadable struct{ v1.Image }
 
 func (unreadable) LayerByDigest(v1.Hash) (v1.Layer, error) {
@@ -167,7 +167,7 @@ func TestOldBundleStaysUntilClose(t *testing.T) {
 	if got := b.Index(); len(got) != 1 || got[0].Name != "docker.io/library/new:latest" {
 		t.Errorf("index %v", got)
 	}
-	// oci-layout, index.json, and manifest, config and layer of the one image: what the old bundle had is gone.
+	// oci-layout, index.json, and the manifest, config and layer of the one image. The content of the old bundle is gone.
 	if files := listFiles(t, dir); len(files) != 5 {
 		t.Errorf("files %q", files)
 	}
@@ -195,7 +195,7 @@ func TestLyingImageIsRefused(t *testing.T) {
 	must(t, w.AddImage("a", honest))
 }
 
-// lying gives layers of another image.
+// lying is an image that returns the layers of another image.
 type lying struct {
 	v1.Image
 	other v1.Image

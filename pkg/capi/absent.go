@@ -17,11 +17,12 @@ import (
 
 var apiServiceKind = schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"}
 
-// UntoldError says that a cluster with a core provider, or with what one leaves, does not tell which workload clusters it has.
+// UntoldError says that the API server does not serve Clusters although the cluster has, or had, a core provider. So the workload clusters
+// are unknown.
 type UntoldError struct {
-	// Trace of the core provider.
+	// Trace is the sign of the core provider.
 	Trace string
-	// Err is what the API server said. It is not wrapped: nobody must match it as "there are none".
+	// Err is the error of the API server. It is not wrapped, so that no caller takes it for "there are no Clusters".
 	Err error
 }
 
@@ -30,9 +31,9 @@ func (e *UntoldError) Error() string {
 	return fmt.Sprintf("nobody can tell which workload clusters there are: %s, but %v", e.Trace, e.Err)
 }
 
-// absent returns nil where err says "no such kind" because Cluster API was never installed: then there is no Cluster. Where there is a
-// trace of a core provider, the kind is missing for another reason (a CRD deleted or serving other versions only, a discovery that failed),
-// the Clusters may well be there, and the error says so.
+// absent returns nil for an error "no such kind" if Cluster API was never installed, so that there are no Clusters. If there is a trace of
+// a core provider, the kind is missing for another reason: a CRD was deleted or serves only other versions, or discovery failed. The
+// Clusters may still exist, so absent returns an *UntoldError. It returns other errors unchanged.
 func (m *Manager) absent(ctx context.Context, err error) error {
 	if !kube.IsAbsent(err) {
 		return err
@@ -48,12 +49,12 @@ func (m *Manager) absent(ctx context.Context, err error) error {
 		"see `kubectl get crd clusters.cluster.x-k8s.io` and `kubectl get apiservices`; `fleetctl init` installs what is missing of Cluster API")
 }
 
-// coreTrace names what tells that a core provider is, or was, installed; "" where nothing does.
+// coreTrace describes a sign that a core provider is or was installed. It returns "" if there is none.
 func (m *Manager) coreTrace(ctx context.Context) (string, error) {
 	deployments := &metav1.PartialObjectMetadataList{}
 	deployments.SetGroupVersionKind(kube.DeploymentKind.GroupVersion().WithKind("DeploymentList"))
 	if err := m.kube.List(ctx, deployments, kube.MatchingLabels{clusterv1.ProviderNameLabel: coreLabel}); err != nil && !kube.IsAbsent(err) {
-		return "", err // an API server that knows no Deployments carries no provider
+		return "", err // an API server without Deployments has no provider
 	}
 	if len(deployments.Items) > 0 {
 		d := deployments.Items[0]
@@ -83,7 +84,7 @@ const (
 	clusterCRD = "clusters.cluster.x-k8s.io"
 )
 
-// aggregated names an API server behind this one that is to serve Clusters; "" where none is.
+// aggregated describes an aggregated API server that serves Clusters. It returns "" if there is none.
 func (m *Manager) aggregated(ctx context.Context) (string, error) {
 	services := &unstructured.UnstructuredList{}
 	services.SetGroupVersionKind(apiServiceKind.GroupVersion().WithKind("APIServiceList"))
@@ -97,7 +98,7 @@ func (m *Manager) aggregated(ctx context.Context) (string, error) {
 		group, _, _ := unstructured.NestedString(s.Object, "spec", "group") // the API server has checked its type
 		_, remote, _ := unstructured.NestedMap(s.Object, "spec", "service")
 		if remote && group == clusterv1.GroupVersion.Group {
-			return "another API server is to serve them (APIService " + s.GetName() + ")", nil
+			return "an aggregated API server serves them (APIService " + s.GetName() + ")", nil
 		}
 	}
 	return "", nil

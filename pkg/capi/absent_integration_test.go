@@ -20,13 +20,14 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
 )
 
-// Whoever deletes a management cluster asks which Clusters it has. "No such kind" is "none" only where no core provider was ever installed.
+// A command that deletes a management cluster asks for its Clusters. "No such kind" means "no Clusters" only if no core provider was ever
+// installed.
 func TestNoSuchKindIsNoClustersOnlyWithoutACoreProvider(t *testing.T) {
 	_, kubeconfig := kubetest.Start(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	for name, tc := range map[string]struct {
-		there []string // manifests
+		there []string // manifests of existing objects
 		trace string   // "" is a cluster without Cluster API
 	}{
 		"a new cluster": {nil, ""},
@@ -52,7 +53,7 @@ func TestNoSuchKindIsNoClustersOnlyWithoutACoreProvider(t *testing.T) {
 		}, "CRD clusters.cluster.x-k8s.io"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, err := kube.New(kubeconfig, kube.Options{}) // which knows no kinds yet
+			c, err := kube.New(kubeconfig, kube.Options{}) // a new client, which has not read any kinds
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -83,7 +84,7 @@ func TestNoSuchKindIsNoClustersOnlyWithoutACoreProvider(t *testing.T) {
 				}
 			}
 			for _, manifest := range slices.Backward(tc.there) {
-				if manifest == coreNamespace { // nobody finishes the deletion of namespaces here
+				if manifest == coreNamespace { // no controller completes the deletion of namespaces here
 					continue
 				}
 				if err := c.Delete(ctx, []*unstructured.Unstructured{asUnstructured(t, manifest)}, kube.DeleteOptions{Wait: true}); err != nil {
@@ -94,7 +95,7 @@ func TestNoSuchKindIsNoClustersOnlyWithoutACoreProvider(t *testing.T) {
 	}
 }
 
-// An API server behind this one that is to serve Clusters, and does not answer, is no absence of them.
+// If an aggregated API server serves Clusters and does not answer, this does not mean that there are none.
 func TestDiscoveryThatFailsIsNoAbsence(t *testing.T) {
 	c, _ := kubetest.Start(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -114,7 +115,7 @@ func TestDiscoveryThatFailsIsNoAbsence(t *testing.T) {
 	}
 }
 
-// A client that has seen the kind is told "no such path" once its CRD is gone.
+// A client that has read the kind gets the error "no such path" after its CRD is deleted.
 func TestKindThatGoesAwayIsNoAbsence(t *testing.T) {
 	c, _ := kubetest.Start(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -140,7 +141,7 @@ func TestKindThatGoesAwayIsNoAbsence(t *testing.T) {
 		kube.DeleteOptions{Wait: true}); err != nil {
 		t.Fatalf("delete %s: %v", crd.Name, err)
 	}
-	// The API server takes a moment to stop serving it.
+	// The API server takes a moment to stop serving the kind.
 	for {
 		err := c.List(ctx, &clusterv1.ClusterList{})
 		if kube.IsAbsent(err) {

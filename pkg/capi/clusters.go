@@ -20,41 +20,41 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// Cluster is one workload cluster as Cluster API sees it.
+// Cluster is the state of one workload cluster in Cluster API.
 type Cluster struct {
 	Namespace, Name string
 	// Phase is Pending, Provisioning, Provisioned, Deleting or Failed.
 	Phase string
-	// Version of Kubernetes that its topology or control plane asks for, if known.
+	// Version is the Kubernetes version in its topology or control plane, if known.
 	Version string
-	// Available is Cluster API's own summary; Reason says why not.
+	// Available is Cluster API's own summary. Reason says why the cluster is not Available.
 	Available bool
 	Reason    string
 	// Troubles are the faults that its current conditions report, one for each cause. There are none while the cluster is Available, paused or
 	// being deleted.
 	Troubles []kube.Trouble
-	// RollingOut says which change is on its way to its objects, such as machines that are replaced; "" if none is.
+	// RollingOut describes the change that is being rolled out, such as the replacement of machines. It is "" if there is none.
 	RollingOut string
-	// Paused tells that Cluster API leaves it alone; Deleting, that it is being deleted.
+	// Paused means that Cluster API does not act on the cluster. Deleting means that the cluster is being deleted.
 	Paused, Deleting bool
-	// Owner is who manages it since it changed hands; the zero value where it never did.
+	// Owner is the management cluster since the last hand-over. It is the zero value if there was none.
 	Owner Owner
-	// Endpoint of its API server, HOST:PORT; "" where it has none yet.
+	// Endpoint is the address of its API server, HOST:PORT, or "" if it has none yet.
 	Endpoint string
-	// Infrastructure and ControlPlane are the kinds that make it: DockerCluster, KubeadmControlPlane.
+	// Infrastructure and ControlPlane are the kinds of its infrastructure and control plane: DockerCluster, KubeadmControlPlane.
 	Infrastructure, ControlPlane string
 	ControlPlaneReplicas         Replicas
-	// ControlPlaneVersions are the versions that its control plane runs: several during an upgrade, none if it does not say.
+	// ControlPlaneVersions are the versions of its control plane: several during an upgrade, none if it does not report them.
 	ControlPlaneVersions []string
 	WorkerReplicas       Replicas
 	Conditions           []metav1.Condition
 	Machines             []Machine
 }
 
-// Key identifies the Cluster.
+// Key returns the namespace and name of the Cluster.
 func (c Cluster) Key() kube.Key { return kube.Key{Namespace: c.Namespace, Name: c.Name} }
 
-// FullName is NAMESPACE/NAME, as people write it.
+// FullName returns NAMESPACE/NAME.
 func (c Cluster) FullName() string { return c.Key().String() }
 
 // Replicas counts machines.
@@ -70,8 +70,8 @@ type Machine struct {
 	Reason                     string
 }
 
-// Clusters lists all workload clusters with their machines, by namespace and name. Where Cluster API is not installed there
-// are none; where it is and its kinds are not served, it is an *UntoldError.
+// Clusters returns all workload clusters with their machines, sorted by namespace and name. If Cluster API was never installed, there are
+// none. If it was, but the API server does not serve its kinds, the error is an *UntoldError.
 func (m *Manager) Clusters(ctx context.Context) ([]Cluster, error) {
 	clusters, machines := &clusterv1.ClusterList{}, &clusterv1.MachineList{}
 	var untold error
@@ -88,7 +88,7 @@ func (m *Manager) Clusters(ctx context.Context) ([]Cluster, error) {
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	if untold != nil && len(clusters.Items) > 0 { // an installation that was killed between its CRDs has Clusters, of which there are none
+	if untold != nil && len(clusters.Items) > 0 { // an installation that was killed between its CRDs serves Clusters, but has none
 		return nil, untold
 	}
 	byCluster := map[kube.Key][]Machine{}
@@ -110,7 +110,7 @@ func (m *Manager) Clusters(ctx context.Context) ([]Cluster, error) {
 	return all, nil
 }
 
-// Cluster is one workload cluster, without its machines; nil where there is none.
+// Cluster returns one workload cluster without its machines, or nil if it does not exist.
 func (m *Manager) Cluster(ctx context.Context, key kube.Key) (*Cluster, error) {
 	found := &clusterv1.Cluster{}
 	err := m.kube.Get(ctx, key, found)
@@ -139,7 +139,7 @@ func (m *Manager) HasClusterKind(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// listAll fills list; where Cluster API is not installed it stays empty. See absent.
+// listAll fills list. The list stays empty if Cluster API was never installed. See absent.
 func (m *Manager) listAll(ctx context.Context, what string, list kube.ObjectList) error {
 	err := m.kube.List(ctx, list)
 	if err == nil {
@@ -188,7 +188,7 @@ func clusterFrom(c *clusterv1.Cluster) Cluster {
 	return cluster
 }
 
-// availability is Cluster API's verdict on a Cluster, with what speaks against it.
+// availability returns whether Cluster API reports a Cluster as Available, and the reason if it does not.
 func availability(c *clusterv1.Cluster) (available bool, reason string) {
 	condition := apimeta.FindStatusCondition(c.Status.Conditions, clusterv1.ClusterAvailableCondition)
 	switch {
@@ -203,7 +203,7 @@ func availability(c *clusterv1.Cluster) (available bool, reason string) {
 	case isPaused(c):
 		return false, "it is paused"
 	case !judged(c):
-		return false, "Cluster API has not looked at it yet"
+		return false, "Cluster API has not reconciled it yet"
 	}
 	if reason := kube.Reason(c.Status.Conditions); reason != "" {
 		return false, oneLine(reason)
@@ -211,7 +211,7 @@ func availability(c *clusterv1.Cluster) (available bool, reason string) {
 	return false, "condition Available is " + string(condition.Status)
 }
 
-// judged tells whether Cluster API has looked at the Cluster as it is now.
+// judged tells whether Cluster API has reconciled the current generation of the Cluster.
 func judged(c *clusterv1.Cluster) bool {
 	condition := apimeta.FindStatusCondition(c.Status.Conditions, clusterv1.ClusterAvailableCondition)
 	return condition != nil && condition.ObservedGeneration >= c.Generation
@@ -246,12 +246,12 @@ func replicasFrom(desired, current, ready, available, upToDate *int32) Replicas 
 	return Replicas{value(desired), value(current), value(ready), value(available), value(upToDate)}
 }
 
-// oneLine joins Cluster API's messages, which are bullet lists.
+// oneLine turns a message of Cluster API, which is a bullet list, into one line.
 func oneLine(message string) string {
 	return strings.Join(strings.Fields(strings.ReplaceAll(message, "* ", "")), " ")
 }
 
-// ClusterObject is the Cluster as the management cluster has it.
+// ClusterObject returns a Cluster as an unstructured object.
 func (m *Manager) ClusterObject(ctx context.Context, cluster kube.Key) (*unstructured.Unstructured, error) {
 	obj := &unstructured.Unstructured{}
 	obj.SetGroupVersionKind(clusterKind)
@@ -261,32 +261,33 @@ func (m *Manager) ClusterObject(ctx context.Context, cluster kube.Key) (*unstruc
 	return obj, nil
 }
 
-// kubeconfigSuffix is what the name of a cluster's kubeconfig Secret has besides that of the cluster.
+// kubeconfigSuffix follows the cluster's name in the name of its kubeconfig Secret.
 const kubeconfigSuffix = "-kubeconfig"
 
-// KubeconfigSecret is the Secret in which Cluster API keeps the kubeconfig for the administrator of a workload cluster.
+// KubeconfigSecret returns the key of the Secret in which Cluster API keeps the administrator's kubeconfig of a workload cluster.
 func KubeconfigSecret(cluster kube.Key) kube.Key {
 	return kube.Key{Namespace: cluster.Namespace, Name: cluster.Name + kubeconfigSuffix}
 }
 
-// ClusterOfKubeconfig is the cluster that a Secret of that name is the KubeconfigSecret of; false where it is called otherwise.
+// ClusterOfKubeconfig returns the cluster whose KubeconfigSecret has this key. It returns false if the Secret's name has another form.
 func ClusterOfKubeconfig(secret kube.Key) (kube.Key, bool) {
 	name, is := strings.CutSuffix(secret.Name, kubeconfigSuffix)
 	return kube.Key{Namespace: secret.Namespace, Name: name}, is && name != ""
 }
 
-// WorkloadKubeconfig is the kubeconfig that Cluster API made for the administrator of a workload cluster.
+// WorkloadKubeconfig returns the administrator's kubeconfig of a workload cluster. It refuses a kubeconfig that would run a command or read
+// a file on this machine.
 func (m *Manager) WorkloadKubeconfig(ctx context.Context, cluster kube.Key) ([]byte, error) {
 	secret := KubeconfigSecret(cluster)
 	kubeconfig, err := m.kube.SecretValue(ctx, secret, "value")
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig of Cluster %s: %w", cluster, err)
 	}
-	// What is no kubeconfig at all is said where it is used.
-	// It would be done here, as who runs fleetctl or kubectl.
+	// A client of the kubeconfig would do this here, with the rights of fleetctl's or kubectl's user. An invalid kubeconfig fails where it is
+	// used.
 	if reach, err := kube.ReachOf(kubeconfig); err == nil && reach.Text() != "" {
-		return nil, diag.Errorf("Cluster API writes kubeconfigs that hold certificates or tokens: find out who wrote the Secret "+secret.String(),
-			"the kubeconfig of Cluster %s is not used: on the machine that uses it, it %s", cluster, reach.Text())
+		return nil, diag.Errorf("Cluster API writes only kubeconfigs with certificates or tokens: find out who wrote the Secret "+secret.String(),
+			"refuse the kubeconfig of Cluster %s: on the machine that uses it, it %s", cluster, reach.Text())
 	}
 	return kubeconfig, nil
 }

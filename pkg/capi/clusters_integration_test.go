@@ -19,7 +19,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// newCluster makes a Cluster with one Machine that look as Cluster API leaves them when all is well.
+// newCluster makes a Cluster with one Machine, both in the state of a healthy cluster.
 func newCluster(t *testing.T, c *kube.Client, namespace, name string) {
 	t.Helper()
 	ctx := t.Context()
@@ -124,7 +124,7 @@ func TestClusters(t *testing.T) {
 	t.Run("delete", func(t *testing.T) { deleteClusters(ctx, t, m, c) })
 }
 
-// deleteClusters deletes one Cluster that a finalizer holds and one that is free.
+// deleteClusters deletes one Cluster that a finalizer holds, and one without a finalizer.
 func deleteClusters(ctx context.Context, t *testing.T, m *Manager, c *kube.Client) {
 	held := &clusterv1.Cluster{}
 	if err := c.Get(ctx, kube.Key{Namespace: "team-a", Name: "alpha"}, held); err != nil {

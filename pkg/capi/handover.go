@@ -2,23 +2,23 @@ package capi
 
 import "github.com/fleetctl/fleetctl/pkg/capi/internal/graph"
 
-// What a hand-over between two management clusters needs. A Manager finds, copies and removes it, by the methods of its Members.
+// The types of a hand-over between two management clusters. The methods of Manager.Members find, copy and remove a graph.
 type (
-	// Graph is all that belongs to the Clusters that are handed over.
+	// Graph has all objects that belong to the Clusters of a hand-over.
 	Graph = graph.Graph
-	// GraphOptions of Manager.Graph.
+	// GraphOptions are the options of Manager.Graph.
 	GraphOptions = graph.GraphOptions
-	// CopyOptions of Manager.Copy.
+	// CopyOptions are the options of Manager.Copy.
 	CopyOptions = graph.CopyOptions
-	// RepairOptions of Manager.Repair.
+	// RepairOptions are the options of Manager.Repair.
 	RepairOptions = graph.RepairOptions
-	// Portable is an object as a snapshot keeps it.
+	// Portable is an object in the form of a snapshot.
 	Portable = graph.Portable
-	// Owner is who manages a Cluster: on the management cluster it is an annotation on the Cluster.
+	// Owner is the management cluster that manages a Cluster. An annotation on the Cluster records it.
 	Owner = graph.Owner
 )
 
-// The annotations of a hand-over that its steps look for; the package graph explains each.
+// The annotations of a hand-over. The package graph explains each.
 const (
 	HandoverMark = graph.HandoverMark
 	SourceMark   = graph.SourceMark
@@ -26,10 +26,11 @@ const (
 	DeletingMark = graph.DeletingMark
 )
 
-// OwnerIn reads who manages a Cluster from its annotations; the zero value where they do not tell, or not so that it can be read.
+// OwnerIn returns the Owner in the annotations of a Cluster. It returns the zero value if there is no such annotation, or if the annotation
+// is invalid.
 func OwnerIn(annotations map[string]string) Owner { return graph.OwnerIn(annotations) }
 
-// PausedIn is objects with the Clusters paused for which is returns true. is gets NAMESPACE/NAME.
+// PausedIn returns objects with the Clusters paused for which is returns true. is gets NAMESPACE/NAME.
 func PausedIn(objects []Portable, is func(cluster string) bool) ([]Portable, error) {
 	return graph.PausedIn(objects, is)
 }

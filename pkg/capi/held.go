@@ -25,51 +25,51 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// HeldKey is the Secret in which a management cluster keeps which values its providers were given, without the values.
+// HeldKey is the Secret with the management cluster's record of its providers' values. The record does not contain the values.
 var HeldKey = kube.Key{Namespace: "fleetctl-system", Name: "fleetctl-credentials"}
 
 const (
 	heldField = "record"
 	heldKey   = "key"
-	// maxUnheld bounds how often a record that somebody else has changed meanwhile is read again.
+	// maxUnheld bounds the attempts to write a record that somebody else changes at the same time.
 	maxUnheld = 5
 )
 
-// Origin says where the value of a variable comes from. It never holds the value.
+// Origin is the source of a variable's value. It never contains the value.
 type Origin struct {
-	// Source is for people: "environment variable AWS_B64ENCODED_CREDENTIALS".
+	// Source describes the source for people: "environment variable AWS_B64ENCODED_CREDENTIALS".
 	Source string `json:"source,omitempty"`
 	// Until is the time at which the value expires; nil if no expiry is known.
 	Until *time.Time `json:"until,omitempty"`
-	// Lease is Vault's ID of the value's lease. Asked is the duration that fleetctl has asked for. Renewable tells whether the lease can be
+	// Lease is Vault's ID of the value's lease. Asked is the duration that fleetctl requested. Renewable tells whether the lease can be
 	// extended.
 	Lease     string `json:"lease,omitempty"`
 	Asked     string `json:"asked,omitempty"`
 	Renewable bool   `json:"renewable,omitempty"`
-	// Duration of the lease, as Vault has granted it.
+	// Duration is the duration of the lease that Vault has granted.
 	Duration time.Duration `json:"duration,omitempty"`
 }
 
-// HeldValue describes the value of a provider's variable on the cluster, without the value.
+// HeldValue describes the value of a provider's variable on the cluster. It does not contain the value.
 type HeldValue struct {
 	Origin
 	// Since is the time at which the variable got this value.
 	Since time.Time `json:"since"`
 	// Secret tells whether a Secret of the provider has the value.
 	Secret bool `json:"secret,omitempty"`
-	// Fingerprint is a keyed hash of the value. Without the record's key, it tells nothing about the value.
+	// Fingerprint is a keyed hash of the value. Without the record's key it reveals nothing about the value.
 	Fingerprint string `json:"fingerprint,omitempty"`
 }
 
-// HeldProvider describes the values that one provider was given.
+// HeldProvider describes the values of one provider's variables.
 type HeldProvider struct {
-	// Variables of the provider, by name.
+	// Variables are the variables of the provider by name.
 	Variables map[string]HeldValue `json:"variables"`
-	// Restart are the Deployments that have to be restarted, because they still run with former values.
+	// Restart are the Deployments that must be restarted, because they still run with former values.
 	Restart []string `json:"restart,omitempty"`
 }
 
-// Held records the values that a management cluster's providers were given, by the label of the provider.
+// Held is the record of the values that the providers of a management cluster were given, by the label of the provider.
 type Held struct {
 	FormatVersion string                   `json:"formatVersion"`
 	Providers     map[string]*HeldProvider `json:"providers"`
@@ -78,8 +78,8 @@ type Held struct {
 	version string // resource version of the Secret; "" if the Secret does not exist
 }
 
-// Held reads the record from the cluster. The record is empty if the cluster has none. Errors: the API server does not answer, or the
-// record is not in a format that this fleetctl knows.
+// Held returns the record in the cluster. The record is empty if the cluster has none. It returns an error if the API server does not
+// answer, or if this fleetctl does not know the format of the record.
 func (m *Manager) Held(ctx context.Context) (*Held, error) {
 	held := &Held{FormatVersion: "1", Providers: map[string]*HeldProvider{}}
 	secret := &corev1.Secret{}
@@ -91,8 +91,8 @@ func (m *Manager) Held(ctx context.Context) (*Held, error) {
 	}
 	held.version, held.key = secret.ResourceVersion, secret.Data[heldKey]
 	if err := json.Unmarshal(secret.Data[heldField], held); err != nil || held.FormatVersion != "1" {
-		return nil, diag.Errorf("a newer fleetctl may have written it; else delete the Secret: the next `fleetctl init` makes it anew",
-			"read which values the providers were given: Secret %s is none that this fleetctl can read", HeldKey)
+		return nil, diag.Errorf("a newer fleetctl may have written it: use that; or delete the Secret: the next `fleetctl init` makes it again",
+			"read which values the providers were given: this fleetctl cannot read the Secret %s", HeldKey)
 	}
 	for label, p := range held.Providers {
 		if p == nil {
@@ -108,11 +108,11 @@ func (m *Manager) Held(ctx context.Context) (*Held, error) {
 // fingerprint returns the keyed hash of a variable's value.
 func (h *Held) fingerprint(name, value string) string {
 	sum := hmac.New(sha256.New, h.key)
-	_, _ = fmt.Fprintf(sum, "%d:%s%s", len(name), name, value) // a hash takes all
+	_, _ = fmt.Fprintf(sum, "%d:%s%s", len(name), name, value) // writing to a hash does not fail
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// dropped returns the variables of p that have a recorded value and none in given, although p still names them.
+// dropped returns the variables that p still names, and that have a recorded value but none in given.
 func (h *Held) dropped(p releases.Provider, named map[string]*string, given map[string]string) []string {
 	known := h.Providers[p.Label()]
 	if known == nil {
@@ -129,7 +129,7 @@ func (h *Held) dropped(p releases.Provider, named map[string]*string, given map[
 	return names
 }
 
-// changed returns the variables of p whose value in given is not the recorded one. known is false if nothing is recorded for p.
+// changed returns the variables of p whose value in given differs from the recorded one. known is false if nothing is recorded for p.
 func (h *Held) changed(p releases.Provider, given map[string]string) (names []string, known bool) {
 	there := h.Providers[p.Label()]
 	if there == nil {
@@ -144,14 +144,14 @@ func (h *Held) changed(p releases.Provider, given map[string]string) (names []st
 	return names, true
 }
 
-// give records the values of p. Recorded values of variables that are not in given stay.
+// give records the values of p. It keeps the recorded values of variables that are not in given.
 func (h *Held) give(p releases.Provider, given map[string]string, secret func(name string) bool, origins map[string]Origin, now time.Time) {
 	before := h.Providers[p.Label()]
 	now = now.UTC().Truncate(time.Second)
 	after := &HeldProvider{Variables: map[string]HeldValue{}}
 	if before != nil {
 		for name, v := range before.Variables {
-			if origin, ok := origins[name]; ok { // kept, and renewed perhaps
+			if origin, ok := origins[name]; ok { // the value is kept, but its lease may be renewed
 				v.Origin = origin
 			}
 			after.Variables[name] = v
@@ -169,8 +169,8 @@ func (h *Held) give(p releases.Provider, given map[string]string, secret func(na
 	h.Providers[p.Label()] = after
 }
 
-// changeHeld reads the record, changes it, and writes it if it differs. If somebody else has changed the record meanwhile, changeHeld
-// begins again, at most maxUnheld times.
+// changeHeld reads the record, changes it, and writes it if it differs. If somebody else changes the record at the same time, it begins
+// again, at most maxUnheld times.
 func (m *Manager) changeHeld(ctx context.Context, change func(*Held)) error {
 	var err error
 	for range maxUnheld {
@@ -197,7 +197,7 @@ func (m *Manager) changeHeld(ctx context.Context, change func(*Held)) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("keep which values the providers were given: %w", err)
+		return fmt.Errorf("record which values the providers were given: %w", err)
 	}
 	return nil
 }
@@ -230,8 +230,8 @@ func (m *Manager) writeHeld(ctx context.Context, held *Held) error {
 	return m.kube.Update(ctx, secret)
 }
 
-// EndOf is the time at which a value expires, if the value itself says so: the exp of a JSON web token, or the Expiration in the output of
-// a credential command of AWS (credential_process) or Kubernetes (ExecCredential), also in base64.
+// EndOf returns the time at which a value expires, and false if the value does not tell. It reads the exp of a JSON web token, and the
+// Expiration in the output of a credential command of AWS (credential_process) or Kubernetes (ExecCredential), also in base64.
 func EndOf(value string) (time.Time, bool) {
 	if end, ok := endOfText([]byte(value)); ok {
 		return end, true
@@ -262,7 +262,7 @@ func endOfText(text []byte) (time.Time, bool) {
 	return end, err == nil
 }
 
-var errNoToken = errors.New("no token with an end")
+var errNoToken = errors.New("no token with an expiry")
 
 func endOfToken(text string) (time.Time, error) {
 	parts := splitToken(text)
@@ -285,7 +285,7 @@ func endOfToken(text string) (time.Time, error) {
 	return time.Unix(int64(claims.Exp), 0).UTC(), nil
 }
 
-// splitToken gives the three parts of a JSON web token, or nil.
+// splitToken returns the three parts of a JSON web token, or nil.
 func splitToken(text string) []string {
 	parts := strings.Split(strings.TrimSpace(text), ".")
 	if len(parts) != 3 || !strings.HasPrefix(parts[0], "eyJ") {

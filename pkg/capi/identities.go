@@ -16,16 +16,16 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// Identity is an object from which clusters of a cloud get their credentials.
+// Identity is an object with the credentials for clusters of a cloud.
 type Identity struct {
 	Kind, Namespace, Name string
 	// Provider is the infrastructure provider of the identity.
 	Provider string
-	// Source says what the identity stands for: a role, a Secret, or the identity of the provider's own pods.
+	// Source describes the credentials: a role, a Secret, or the identity of the provider's own pods.
 	Source string
 	// Since is the time at which the object was created.
 	Since time.Time
-	// Namespaces are the namespaces whose clusters may use the identity, for people to read: "all", "none", or names.
+	// Namespaces describes the namespaces whose clusters may use the identity: "all", "none", or names.
 	Namespaces string
 }
 
@@ -82,7 +82,7 @@ func (m *Manager) Identities(ctx context.Context) ([]Identity, error) {
 	return all, nil
 }
 
-// allowedNamespaces says who may use an identity: without the field nobody, with an empty one everybody.
+// allowedNamespaces returns who may use an identity. Without the field nobody may, and with an empty field everybody may.
 func allowedNamespaces(spec map[string]any) string {
 	value, there := spec["allowedNamespaces"]
 	allowed, isMap := value.(map[string]any)

@@ -16,45 +16,45 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// ReplicasMark on a Deployment is how many replicas it is to have when it is started: it was made without any, or stopped.
+// ReplicasMark on a Deployment that was stopped, or made without replicas, has the number of replicas to start it with.
 const ReplicasMark = "fleetctl.dev/handover-replicas"
 
-// InstallOptions of Install.
+// InstallOptions are the options of Install.
 type InstallOptions struct {
-	// Providers to install, as Source.Resolve returns them: with versions, core first.
+	// Providers are the providers to install as Source.Resolve returns them: with versions, core first.
 	Providers []releases.Provider
-	// Detail, if not nil, is told what is going on.
+	// Detail, if not nil, is called with each line of progress.
 	Detail func(string)
-	// PodsRun, if not nil, returns when pods can run and their images are there. Until then everything but the Deployments is
-	// applied: a pod that comes too early is retried ever more slowly.
+	// PodsRun, if not nil, returns when pods can run and their images exist. Install applies Deployments only then, and everything else
+	// before: Kubernetes retries a pod that starts too early after longer and longer pauses.
 	PodsRun func(ctx context.Context) error
-	// BeforeUpgrade is called before something that runs is brought to another version, with all that will be. It returns when that may begin:
-	// when what could be lost is kept. Without it another version is refused.
+	// BeforeUpgrade is called with all upgrades before the first one. It returns when the upgrades may begin, for example after a backup.
+	// Without it, Install refuses to upgrade.
 	BeforeUpgrade func(ctx context.Context, upgrades []releases.Upgrade) error
-	// Origins say where the values of the Source's variables come from; it is kept on the cluster, where Held reads it.
+	// Origins are the sources of the values of the variables, by variable. Install records them on the cluster, and Held reads them.
 	Origins map[string]Origin
-	// Halted makes the providers' Deployments without a pod, and waits for none: what the providers store can be stored, and none of them
-	// acts. Each bears how many it would have had.
+	// Halted installs the providers' Deployments without replicas, and does not wait for them: objects of the providers can be stored, but no
+	// provider acts on them. Each Deployment has its number of replicas in ReplicasMark.
 	Halted bool
 }
 
-// InstallResult says what Install did.
+// InstallResult is the result of Install.
 type InstallResult struct {
-	// Installed are the providers that it installed or completed; empty if there was nothing to do.
+	// Installed are the providers that it installed or completed.
 	Installed []releases.Provider
-	// CertManager tells that it installed or completed cert-manager.
+	// CertManager tells whether it installed or completed cert-manager.
 	CertManager bool
-	// Upgraded are the providers that it brought from one version to another.
+	// Upgraded are the upgrades that it made.
 	Upgraded []releases.Upgrade
-	// Renewed are the providers that got other values of their variables than they had.
+	// Renewed are the providers that got new values for their variables.
 	Renewed []Renewed
 }
 
-// Install makes the providers run in the cluster, and cert-manager if none runs there. It returns when all their Deployments are available
-// and their webhooks answer. It leaves complete parts alone, so it can be run again after a kill at any point. It upgrades providers that
-// run in another version first, see BeforeUpgrade. If a provider's variables have new values, it writes them into the objects that hold the
-// values, and restarts those Deployments of the provider that read them only at their start. Before it changes anything, it refuses an
-// older version than the installed one, providers that do not fit together, and variables without a value.
+// Install installs the providers, and cert-manager if the cluster has none. It returns when all their Deployments are available and their
+// webhooks answer. It does not change complete parts, so it can be run again after a kill at any point. It first upgrades providers that
+// run in another version; see BeforeUpgrade. If a provider's variables have new values, it writes them into the provider's objects, and
+// restarts the Deployments of the provider that read them only at their start. Before it changes anything, it refuses a version older than
+// the installed one, providers that do not fit together, and variables without a value.
 func (m *Manager) Install(ctx context.Context, source *releases.Source, opts InstallOptions) (*InstallResult, error) {
 	detail := opts.Detail
 	if detail == nil {
@@ -94,7 +94,7 @@ func (m *Manager) Install(ctx context.Context, source *releases.Source, opts Ins
 	if opts.Halted {
 		return result, err
 	}
-	if err == nil || ctx.Err() != nil { // when time is up, the Deployments that are not ready say why
+	if err == nil || ctx.Err() != nil { // after a timeout, the Deployments that are not ready say why
 		err = errors.Join(err, m.kube.WaitDeploymentsReady(ctx, deploymentKeys(todo), detail))
 	}
 	if err != nil {
@@ -115,7 +115,7 @@ func (m *Manager) Install(ctx context.Context, source *releases.Source, opts Ins
 	return result, nil
 }
 
-// upgradeFirst brings the running providers to the wanted versions, and returns the rest of the plan.
+// upgradeFirst upgrades the running providers to the wanted versions, and returns the remaining plan.
 func (m *Manager) upgradeFirst(
 	ctx context.Context,
 	source *releases.Source,
@@ -127,7 +127,7 @@ func (m *Manager) upgradeFirst(
 		var against []error
 		for _, u := range todo.upgrades {
 			name := releases.Provider{Name: u.Name, Type: u.Type}
-			against = append(against, diag.Errorf("ask for "+u.From+", or upgrade it first: `fleetctl upgrade plan` shows what fits together",
+			against = append(against, diag.Errorf("choose "+u.From+", or upgrade it first: `fleetctl upgrade plan` shows which versions fit",
 				"install %s %s: version %s is installed", name, u.Version, u.From))
 		}
 		return nil, errors.Join(against...)
@@ -144,7 +144,7 @@ func (m *Manager) upgradeFirst(
 	return m.planFor(ctx, source, opts)
 }
 
-// planFor is the plan of an installation, with Deployments as it wants them.
+// planFor returns the plan of an installation, with Deployments halted if the options say so.
 func (m *Manager) planFor(ctx context.Context, source *releases.Source, opts InstallOptions) (*plan, error) {
 	todo, err := m.plan(ctx, source, opts.Providers)
 	if err != nil || !opts.Halted {
@@ -163,8 +163,7 @@ func (m *Manager) planFor(ctx context.Context, source *releases.Source, opts Ins
 	return todo, nil
 }
 
-// validate lets clusterctl judge whether the missing providers fit together with the installed ones. For that it needs the CRD of
-// clusterctl's inventory.
+// validate lets clusterctl check that the missing providers fit the installed ones. clusterctl needs the CRD of its inventory for that.
 func (m *Manager) validate(ctx context.Context, source *releases.Source, missing []repository.Components) error {
 	objects, err := kube.ParseYAML(clusterctlconfig.ClusterctlAPIManifest)
 	if err != nil {
@@ -182,7 +181,7 @@ func (m *Manager) validate(ctx context.Context, source *releases.Source, missing
 	}
 	installer := m.clusterctl(source).ProviderInstaller()
 	for _, components := range missing {
-		if !inInventory(components, inventory) { // one that is there but not whole was judged when it came
+		if !inInventory(components, inventory) { // an incomplete provider was checked when it was added
 			installer.Add(components)
 		}
 	}
@@ -202,7 +201,7 @@ func inInventory(components repository.Components, inventory []clusterctlv1.Prov
 	return false
 }
 
-// parts of a provider's components, in the order in which they are applied.
+// parts are a provider's components in the order in which they are applied.
 type parts struct {
 	namespaces, base, custom, deployments []*unstructured.Unstructured
 }
@@ -245,7 +244,7 @@ func splitCertManager(objects []*unstructured.Unstructured) certManagerParts {
 	return p
 }
 
-// deploymentKeys names all the Deployments that have to be available in the end.
+// deploymentKeys returns the keys of all Deployments that must be available in the end.
 func deploymentKeys(todo *plan) []kube.Key {
 	var keys []kube.Key
 	for _, components := range todo.wanted {

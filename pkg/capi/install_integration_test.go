@@ -123,7 +123,7 @@ func TestInstall(t *testing.T) {
 	})
 }
 
-// changesTuning: another tuning is a change, the same one is none, and what somebody has changed by hand stays until the tuning changes.
+// changesTuning checks that another tuning is a change and the same tuning is none. Changes by hand stay until the tuning changes.
 func changesTuning(ctx context.Context, t *testing.T, m *Manager, c *kube.Client, repository string, providers []releases.Provider) {
 	key := kube.Key{Namespace: "infrastructuredocker-system", Name: "infrastructuredocker-manager"}
 	install := func(changes int, tuning ...kube.Tuning) []string {
@@ -176,7 +176,7 @@ func changesTuning(ctx context.Context, t *testing.T, m *Manager, c *kube.Client
 	install(1)
 }
 
-// versions are the resource versions of the objects that Install makes.
+// versions returns the resource versions of the objects that Install makes.
 func versions(t *testing.T, c *kube.Client) []string {
 	t.Helper()
 	var all []string
@@ -200,7 +200,7 @@ func versions(t *testing.T, c *kube.Client) []string {
 	return all
 }
 
-// TestInstallSurvivesKills cancels installations ever later, as a kill would, and expects the last one to converge.
+// TestInstallSurvivesKills cancels installations later and later, as a kill would, and expects the last one to converge.
 func TestInstallSurvivesKills(t *testing.T) {
 	m, _, source := newManagement(t)
 	providers := resolve(t, source, allProviders)
@@ -228,7 +228,7 @@ func TestInstallSurvivesKills(t *testing.T) {
 	}
 }
 
-// TestInstallKeepsForeignCertManager installs next to a cert-manager that somebody else looks after.
+// TestInstallKeepsForeignCertManager installs providers beside a cert-manager that somebody else manages.
 func TestInstallKeepsForeignCertManager(t *testing.T) {
 	m, c, source := newManagement(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

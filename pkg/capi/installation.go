@@ -16,13 +16,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// installation applies a plan, with nothing waiting for what it does not need:
-//   - cert-manager comes first, because its start takes longest; until pods can run, and while it starts, all of the
-//     providers is applied but their Deployments.
-//   - cert-manager's own webhook configurations come last. They only check its objects, and until its webhook runs, they
-//     would keep the API server from taking the providers' Certificates.
-//   - A provider's Deployments come when the Secrets that their pods mount are there, and the CRDs that managers of other providers
-//     have and that theirs reads at its start: a pod that waits for a Secret, or whose manager ends, is retried ever more slowly.
+// installation applies a plan. Each part waits only for the parts that it needs:
+//   - cert-manager comes first, because its start takes longest. Until pods can run, and while cert-manager starts, the objects of the
+//     providers are applied, except their Deployments.
+//   - cert-manager's own webhook configurations come last. They only check its objects, and until its webhook runs, the API server would
+//     refuse the providers' Certificates because of them.
+//   - A provider's Deployments come after the Secrets that their pods mount, and after the CRDs of other providers that their managers read
+//     at their start. Otherwise a pod waits for a Secret, or its manager ends, and Kubernetes retries after longer and longer pauses.
 type installation struct {
 	kube    *kube.Client
 	detail  func(string)
@@ -67,13 +67,13 @@ func (in *installation) apply(ctx context.Context, todo *plan) error {
 	return nil
 }
 
-// gate keeps managers from starting until the CRDs are there that managers of other providers read.
+// gate delays managers until the CRDs of other providers that they read exist.
 type gate struct {
 	awaited atomic.Int64
 	opened  chan struct{}
 }
 
-// newGate waits for those of the given providers whose CRDs others read.
+// newGate returns a gate that waits for each of the providers whose CRDs other providers read.
 func newGate(providers []repository.Components) *gate {
 	g := &gate{opened: make(chan struct{})}
 	for _, components := range providers {
@@ -87,7 +87,7 @@ func newGate(providers []repository.Components) *gate {
 	return g
 }
 
-// arrive says that all CRDs of one provider are there.
+// arrive reports that all CRDs of one provider exist.
 func (g *gate) arrive(components repository.Components) {
 	if readByOthers(components) && g.awaited.Add(-1) == 0 {
 		close(g.opened)
@@ -103,8 +103,8 @@ func (g *gate) pass(ctx context.Context) error {
 	}
 }
 
-// readByOthers tells whether managers of other providers read CRDs of this one: every manager reads those of the core, that of the control
-// plane reads those of the bootstrap provider, and infrastructure providers read both.
+// readByOthers tells whether managers of other providers read the CRDs of this provider. Every manager reads those of the core provider,
+// the control plane's manager reads those of the bootstrap provider, and infrastructure managers read both.
 func readByOthers(components repository.Components) bool {
 	switch components.Type() {
 	case clusterctlv1.CoreProviderType, clusterctlv1.BootstrapProviderType, clusterctlv1.ControlPlaneProviderType:
@@ -113,8 +113,8 @@ func readByOthers(components repository.Components) bool {
 	return false
 }
 
-// provider applies the components of one provider and then enters it in the inventory, as clusterctl does: a provider in the
-// inventory has all its objects. Its managers start when the gate is open.
+// provider applies the components of one provider, and then adds the provider to the inventory, as clusterctl does: a provider in the
+// inventory has all its objects. It starts the managers after the gate is open.
 func (in *installation) provider(ctx context.Context, components repository.Components, crds *gate) error {
 	parts := split(components.Objs())
 	if err := in.do(ctx, parts.namespaces); err != nil {
@@ -151,7 +151,7 @@ func (in *installation) provider(ctx context.Context, components repository.Comp
 	return in.do(ctx, []*unstructured.Unstructured{{Object: content}})
 }
 
-// halted makes of a Deployment one without a pod, where it is not that already.
+// halted removes the replicas of a Deployment and records their number in ReplicasMark. It does nothing if the Deployment has the mark.
 func halted(d *unstructured.Unstructured) error {
 	if _, done := d.GetAnnotations()[ReplicasMark]; done {
 		return nil
@@ -172,7 +172,7 @@ func (in *installation) do(ctx context.Context, objects []*unstructured.Unstruct
 	return err
 }
 
-// start applies Deployments once pods can run.
+// start applies Deployments when pods can run.
 func (in *installation) start(ctx context.Context, deployments []*unstructured.Unstructured) error {
 	if len(deployments) == 0 {
 		return nil

@@ -16,13 +16,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
 )
 
-// slowCRD holds the requests that write one CRD, its name, and notes which managers of providers are started meanwhile.
+// slowCRD holds the requests that write the CRD with this name, and records which managers of providers are started in the meantime.
 type slowCRD struct {
 	http.RoundTripper
 	name string
 	hold time.Duration
 
-	begun chan struct{} // the first manager was started too early
+	begun chan struct{} // closed when a manager is started too early
 	mu    sync.Mutex
 	early []string
 	there bool
@@ -54,8 +54,8 @@ func (s *slowCRD) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.RoundTripper.RoundTrip(r)
 }
 
-// TestManagersStartAfterCRDs: a manager that starts before the CRDs of other providers that it reads ends at once, and the pod of one that
-// has ended is tried again ever more slowly.
+// TestManagersStartAfterCRDs checks that managers start after the CRDs of other providers that they read. Without these CRDs a manager ends
+// at once, and Kubernetes retries after longer and longer pauses.
 func TestManagersStartAfterCRDs(t *testing.T) {
 	for _, name := range []string{"machinedeployments.cluster.x-k8s.io", "bootstrapkubeadms.test.cluster.x-k8s.io"} {
 		t.Run(name, func(t *testing.T) { managersStartAfter(t, name) })

@@ -26,12 +26,12 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
 )
 
-// brokenImage never runs.
+// brokenImage is an image that never runs.
 const brokenImage = "example.com/broken:v1"
 
 var allProviders = []releases.Provider{{Name: "docker"}}
 
-// withClusterCRDs puts Cluster API's real CRDs into the core provider of a test repository.
+// withClusterCRDs adds Cluster API's real CRDs to the core provider of a test repository.
 func withClusterCRDs(t *testing.T, root string) {
 	t.Helper()
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api").Output()
@@ -54,7 +54,7 @@ func withClusterCRDs(t *testing.T, root string) {
 	releasestest.WriteFile(t, file, string(content))
 }
 
-// newManagement is a management cluster whose controllers are played by the test, with a repository to install from.
+// newManagement returns a management cluster whose controllers are simulated by the test, and a repository to install from.
 func newManagement(t *testing.T) (*Manager, *kube.Client, *releases.Source) {
 	t.Helper()
 	return newManagementFrom(t, newRepository(t))
@@ -68,7 +68,7 @@ func newManagementFrom(t *testing.T, root string) (*Manager, *kube.Client, *rele
 	return m, c, source
 }
 
-// newRepository is a repository with all that allProviders need.
+// newRepository returns a repository with everything that allProviders need.
 func newRepository(t *testing.T) string {
 	t.Helper()
 	root := releasestest.Repository(t)
@@ -87,7 +87,7 @@ func managementOf(t *testing.T, c *kube.Client, root string) (*Manager, *release
 	return m, newSource(t, releases.SourceOptions{Repository: root})
 }
 
-// playControllers does what a cluster's controllers would: Deployments become available, Certificates get their Secrets.
+// playControllers simulates the controllers of a cluster: Deployments become available, and Certificates get their Secrets.
 func playControllers(t *testing.T, c *kube.Client) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{}, 2)

@@ -1,7 +1,7 @@
-// Package capi installs Cluster API and its providers, reads what runs on a management cluster, and moves it to another. It is the only
-// package that uses clusterctl's library. Components, inventory and move are clusterctl's own, so that stock `clusterctl upgrade`, `move`
-// and `delete` work on its installations. pkg/capi/releases finds and reads what Install installs. pkg/kube applies objects and waits for
-// them.
+// Package capi installs Cluster API and its providers, reads the state of a management cluster, and moves its Clusters to another one. Only
+// this package uses clusterctl's library. Components, inventory and move are clusterctl's own, so that stock `clusterctl upgrade`, `move`
+// and `delete` work on its installations. pkg/capi/releases finds and reads the releases that Install installs. pkg/kube applies objects
+// and waits for them.
 package capi
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// Manager works on the Cluster API of one management cluster. It is safe for use by several goroutines.
+// Manager works on the Cluster API of one management cluster. It is safe for concurrent use.
 type Manager struct {
 	*graph.Members
 
@@ -42,7 +42,7 @@ func New(client *kube.Client) (*Manager, error) {
 	return &Manager{Members: graph.NewMembers(client), kube: client, proxy: p}, nil
 }
 
-// As is the Manager through another client of the same cluster. It knows the kinds that m knows.
+// As returns a Manager that uses another client of the same cluster. It shares the kinds that m has read.
 func (m *Manager) As(client *kube.Client) (*Manager, error) {
 	other, err := New(client)
 	if err != nil {
@@ -52,7 +52,7 @@ func (m *Manager) As(client *kube.Client) (*Manager, error) {
 	return other, nil
 }
 
-// clusterctl is clusterctl's library for the cluster, with components from source, which may be nil where none are needed.
+// clusterctl returns clusterctl's library for the cluster, with components from source. source may be nil if no components are needed.
 func (m *Manager) clusterctl(source *releases.Source) cluster.Client {
 	options := []cluster.Option{cluster.InjectProxy(m.proxy)}
 	if source == nil {
@@ -61,7 +61,7 @@ func (m *Manager) clusterctl(source *releases.Source) cluster.Client {
 	return cluster.New(cluster.Kubeconfig{}, source.Config(), append(options, cluster.InjectRepositoryFactory(repositoriesOf(source)))...)
 }
 
-// repositoriesOf gives clusterctl's library the repositories of source.
+// repositoriesOf returns the repositories of source for clusterctl's library.
 func repositoriesOf(source *releases.Source) cluster.RepositoryClientFactory {
 	return func(ctx context.Context, p config.Provider, _ config.Client, _ ...repository.Option) (repository.Client, error) {
 		return source.Repository(ctx, releases.Provider{Name: p.Name(), Type: releases.TypeOf(p.Type())})
@@ -71,15 +71,15 @@ func repositoriesOf(source *releases.Source) cluster.RepositoryClientFactory {
 // InstalledProvider is a provider in clusterctl's inventory.
 type InstalledProvider struct {
 	releases.Provider
-	// Namespace that it runs in.
+	// Namespace is the namespace of its Deployments.
 	Namespace string
-	// Ready tells that all its Deployments are rolled out and available; Reason says why not.
+	// Ready means that all its Deployments are rolled out and available. Reason says why they are not.
 	Ready  bool
 	Reason string
 }
 
-// Installed lists the providers in the cluster's inventory with their health, in the order of WithDefaults. A cluster without
-// Cluster API has none.
+// Installed returns the providers in the cluster's inventory with their health, in the order of WithDefaults. A cluster without Cluster API
+// has none.
 func (m *Manager) Installed(ctx context.Context) ([]InstalledProvider, error) {
 	inventory, err := m.inventory(ctx)
 	if err != nil || len(inventory) == 0 {
@@ -104,7 +104,7 @@ func (m *Manager) Installed(ctx context.Context) ([]InstalledProvider, error) {
 	return installed, nil
 }
 
-// health looks at the Deployments of one provider.
+// health returns the state of the Deployments of one provider.
 func (m *Manager) health(ctx context.Context, deployments kube.Objects, entry clusterctlv1.Provider) (ready bool, reason string) {
 	found := false
 	for key, d := range deployments {
@@ -122,7 +122,7 @@ func (m *Manager) health(ctx context.Context, deployments kube.Objects, entry cl
 	return true, ""
 }
 
-// inventory are clusterctl's Provider objects; none where clusterctl was never used.
+// inventory returns clusterctl's Provider objects. There are none if clusterctl was never used.
 func (m *Manager) inventory(ctx context.Context) ([]clusterctlv1.Provider, error) {
 	list := &clusterctlv1.ProviderList{}
 	if err := m.proxy.client.List(ctx, list); err != nil {
@@ -134,7 +134,7 @@ func (m *Manager) inventory(ctx context.Context) ([]clusterctlv1.Provider, error
 	return list.Items, nil
 }
 
-// deployments are all that clusterctl installed, cert-manager's included.
+// deployments returns all Deployments that clusterctl installed, including cert-manager's.
 func (m *Manager) deployments(ctx context.Context) (kube.Objects, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kube.DeploymentKind.GroupVersion().WithKind("DeploymentList"))
@@ -149,7 +149,7 @@ func (m *Manager) deployments(ctx context.Context) (kube.Objects, error) {
 	return deployments, nil
 }
 
-// ProviderDeployments are the Deployments of the installed providers: what acts on Cluster API's objects, and answers for their webhooks.
+// ProviderDeployments returns the Deployments of the installed providers. They act on Cluster API's objects and serve their webhooks.
 func (m *Manager) ProviderDeployments(ctx context.Context) ([]appsv1.Deployment, error) {
 	inventory, err := m.inventory(ctx)
 	if err != nil {
@@ -164,8 +164,8 @@ func (m *Manager) ProviderDeployments(ctx context.Context) ([]appsv1.Deployment,
 	})
 }
 
-// Injectors are the Deployments that write certificates into webhook configurations. cert-manager's, up to v1.11, writes them whole,
-// without the fields that it does not know, match conditions among them.
+// Injectors returns the Deployments that write certificates into webhook configurations. Those of cert-manager up to v1.11 replace a whole
+// configuration, and drop fields that they do not know, such as match conditions.
 func (m *Manager) Injectors(ctx context.Context) ([]appsv1.Deployment, error) {
 	return m.deploymentsThat(ctx, func(d *appsv1.Deployment) bool { return d.Labels["app.kubernetes.io/component"] == "cainjector" })
 }

@@ -14,20 +14,20 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/capi/releases"
 )
 
-// Movable is how two management clusters stand to the hand-over of a graph.
+// Movable tells whether two management clusters are ready for the hand-over of a graph.
 type Movable struct {
-	// Against is all that stands against it.
+	// Against has the reasons against the hand-over.
 	Against []error
-	// Waits is what is still in the making.
+	// Waits names the objects that are still being made.
 	Waits []string
-	// Hold says that the target has Clusters of its own: its controllers cannot be stopped.
+	// Hold means that the target has its own Clusters, so its controllers cannot be stopped.
 	Hold bool
-	// Available are the Clusters that are, and Epoch is how many times the work has changed hands.
+	// Available are the Clusters that are Available. Epoch is the number of earlier hand-overs.
 	Available []string
 	Epoch     int64
 }
 
-// LookMovable looks at both sides and changes nothing.
+// LookMovable checks whether the graph work can be handed over. It reads both sides and changes nothing.
 func LookMovable(ctx context.Context, from, to *Manager, work *Graph) (*Movable, error) {
 	var there clusterv1.ClusterList
 	var source, target []InstalledProvider
@@ -51,14 +51,14 @@ func LookMovable(ctx context.Context, from, to *Manager, work *Graph) (*Movable,
 			m.Against = append(m.Against, fmt.Errorf("%s is being deleted", item.Ref()))
 		}
 		if isPaused(cluster) && len(graph.InTheMaking(item.Unstructured)) > 0 {
-			m.Against = append(m.Against, fmt.Errorf("%s is paused, and not made yet", item.Ref()))
+			m.Against = append(m.Against, fmt.Errorf("%s is paused before it is complete", item.Ref()))
 		}
 	}
 	m.Available, m.Epoch = work.Available(), work.Epoch()
 	return m, nil
 }
 
-// providersFit tells which providers of the source the target lacks, has in an older version, or that are not ready there.
+// providersFit returns an error for each provider of the source that the target lacks, has in an older version, or has not ready.
 func providersFit(source, target []InstalledProvider) error {
 	var errs []error
 	for _, p := range source {

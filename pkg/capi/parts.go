@@ -16,16 +16,16 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// Part is an object that belongs to a Cluster, with the parts that this object owns.
+// Part is an object of a Cluster, with the parts that it owns.
 type Part struct {
 	*unstructured.Unstructured
 
-	// Provider tells whether the object's kind is a provider's own, and not one of Cluster API's core.
+	// Provider tells whether a provider defines the object's kind. Otherwise the kind is in Cluster API's core group.
 	Provider bool
 	Parts    []*Part
 }
 
-// Ref identifies the part.
+// Ref returns the reference of the part.
 func (p *Part) Ref() kube.Ref { return kube.RefOf(p.Unstructured) }
 
 // Walk calls visit for the part, with depth 0, and for all parts below it.
@@ -38,8 +38,8 @@ func (p *Part) walk(visit func(*Part, int), depth int) {
 	}
 }
 
-// Parts finds a Cluster and all objects in its namespace that belong to it, of every kind that a CRD serves. root is nil if the Cluster
-// does not exist. unread are the kinds that could not be read, for example because a conversion webhook does not answer.
+// Parts returns a Cluster as a tree with all its objects in its namespace, of every kind that a CRD serves. root is nil if the Cluster does
+// not exist. unread are the kinds that could not be read, for example because a conversion webhook does not answer.
 func (m *Manager) Parts(ctx context.Context, cluster kube.Key) (root *Part, unread []kube.KindError, err error) {
 	obj := &unstructured.Unstructured{}
 	obj.SetGroupVersionKind(clusterKind)
@@ -61,12 +61,12 @@ func (m *Manager) Parts(ctx context.Context, cluster kube.Key) (root *Part, unre
 	return assemble(obj, objects), unread, nil
 }
 
-// mayBePart leaves out the API groups of which no Cluster is made.
+// mayBePart tells whether objects of an API group can belong to a Cluster.
 func mayBePart(group string) bool {
 	return !graph.OfFlux(group) && group != clusterctlv1.GroupVersion.Group && group != "cert-manager.io" && group != "acme.cert-manager.io"
 }
 
-// assemble arranges the Cluster's objects as a tree: each part stands below its owner.
+// assemble returns the Cluster's objects as a tree, with each part below its owner.
 func assemble(cluster *unstructured.Unstructured, objects []unstructured.Unstructured) *Part {
 	root := &Part{Unstructured: cluster}
 	byUID := map[types.UID]*Part{cluster.GetUID(): root}
@@ -92,7 +92,7 @@ func assemble(cluster *unstructured.Unstructured, objects []unstructured.Unstruc
 		switch {
 		case leadsTo(p, root, owner):
 			owner[p].Parts = append(owner[p].Parts, p)
-		case belongsTo(p.Unstructured, cluster): // owned in a circle
+		case belongsTo(p.Unstructured, cluster): // its owners form a cycle
 			root.Parts = append(root.Parts, p)
 			owner[p] = root
 		}
@@ -101,7 +101,7 @@ func assemble(cluster *unstructured.Unstructured, objects []unstructured.Unstruc
 	return root
 }
 
-// ownerOf is the object that p is shown below: a Machine before others, then the controller.
+// ownerOf returns the owner below which p is shown: a Machine, or else the controller, or else another owner.
 func ownerOf(p *Part, byUID map[types.UID]*Part) *Part {
 	var best *Part
 	rank := -1
@@ -124,14 +124,13 @@ func ownerOf(p *Part, byUID map[types.UID]*Part) *Part {
 	return best
 }
 
-// belongsTo tells whether an object is the Cluster's although nothing of it owns it yet: by label, by field, or because the Cluster names
-// it.
+// belongsTo tells whether an object without an owner belongs to the Cluster: by its label, by a field, or because the Cluster names it.
 func belongsTo(obj, cluster *unstructured.Unstructured) bool {
 	name, _, _ := unstructured.NestedString(obj.Object, "spec", "clusterName")
 	return obj.GetLabels()[clusterv1.ClusterNameLabel] == cluster.GetName() || name == cluster.GetName() || named(obj, cluster) != ""
 }
 
-// named is the field of the Cluster's spec that names an object, or "".
+// named returns the field of the Cluster's spec that names an object, or "".
 func named(obj, cluster *unstructured.Unstructured) string {
 	for _, field := range []string{"infrastructureRef", "controlPlaneRef"} {
 		ref, _, _ := unstructured.NestedMap(cluster.Object, "spec", field)
@@ -142,7 +141,7 @@ func named(obj, cluster *unstructured.Unstructured) string {
 	return ""
 }
 
-// leadsTo tells whether the owners of p lead to root, in no circle.
+// leadsTo tells whether the owners of p lead to root without a cycle.
 func leadsTo(p, root *Part, owner map[*Part]*Part) bool {
 	seen := map[*Part]bool{}
 	for p != root {
@@ -155,7 +154,7 @@ func leadsTo(p, root *Part, owner map[*Part]*Part) bool {
 	return true
 }
 
-// sortParts puts the parts as they come about: the infrastructure, the control plane, the machines.
+// sortParts sorts the parts in the order in which they are made: the infrastructure, the control plane, the machines.
 func sortParts(p *Part, cluster *unstructured.Unstructured) {
 	rank := func(p *Part) int {
 		switch named(p.Unstructured, cluster) {

@@ -19,29 +19,29 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// plan is the work of an installation: the wanted state without the parts that are there and complete.
+// plan is the work of an installation: the wanted state without the complete parts.
 type plan struct {
-	// wanted are the components of all providers, missing those of them that are not there, or not whole.
+	// wanted are the components of all providers. missing are those of providers that do not exist or are incomplete.
 	wanted, missing []repository.Components
-	// certs are cert-manager's objects; applyCerts tells whether they are to be applied, ownCerts whether cert-manager is
-	// clusterctl's to look after.
+	// certs are cert-manager's objects. applyCerts means that they must be applied. ownCerts means that clusterctl manages the cert-manager in
+	// the cluster.
 	certs                []*unstructured.Unstructured
 	applyCerts, ownCerts bool
-	// upgrades are what runs in another version, in the order in which it is upgraded; certsUpgrade is cert-manager's among them, or nil.
+	// upgrades are the necessary upgrades in order. certsUpgrade is cert-manager's upgrade among them, or nil.
 	upgrades     []releases.Upgrade
 	certsUpgrade *releases.Upgrade
-	// certsWhole tells that all of the cert-manager that is to be upgraded is there.
+	// certsWhole means that the cert-manager to upgrade is complete.
 	certsWhole bool
 	inventory  []clusterctlv1.Provider
-	// cutOff are Deployments of missing providers that an upgrade has stopped: they go, because a manifest need not say how many replicas
-	// there are.
+	// cutOff are Deployments of missing providers that an interrupted upgrade has stopped. They are deleted first, because a manifest need not
+	// set the number of replicas.
 	cutOff []*unstructured.Unstructured
-	// running are the Deployments that are as they are wanted to be; renewals are what changed values of variables make necessary.
+	// running are the Deployments that are in the wanted state. renewals are the changes because of new values of variables.
 	running  map[kube.Key]bool
 	renewals []renewal
 }
 
-// plan reads components and cluster side by side and compares.
+// plan reads the components and the cluster in parallel, and compares them.
 func (m *Manager) plan(ctx context.Context, source *releases.Source, providers []releases.Provider) (*plan, error) {
 	p := &plan{wanted: make([]repository.Components, len(providers))}
 	var inventory []clusterctlv1.Provider
@@ -55,7 +55,7 @@ func (m *Manager) plan(ctx context.Context, source *releases.Source, providers [
 	for i, provider := range providers {
 		group.Go(func() error {
 			p.wanted[i], errs[i] = source.Filled(readCtx, provider)
-			return nil // so that all that is missing is told at once
+			return nil // errs collects the errors, to report them together
 		})
 	}
 	group.Go(func() (err error) { p.certs, certsVersion, err = source.CertManagerObjects(readCtx); return err })
@@ -107,7 +107,7 @@ func (m *Manager) plan(ctx context.Context, source *releases.Source, providers [
 	return p, source.Hiding(err)
 }
 
-// certManagerCRD is the CRD by which to tell whose cert-manager is in the cluster, or nil.
+// certManagerCRD returns the CRD whose labels tell who manages cert-manager, or nil if there is none.
 func (m *Manager) certManagerCRD(ctx context.Context) (*apiextensionsv1.CustomResourceDefinition, error) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	err := m.kube.Get(ctx, kube.Key{Name: "certificates.cert-manager.io"}, crd)
@@ -120,7 +120,7 @@ func (m *Manager) certManagerCRD(ctx context.Context) (*apiextensionsv1.CustomRe
 	return nil, fmt.Errorf("look for cert-manager: %w", err)
 }
 
-// hasCertManagerWebhooks tells whether cert-manager's webhook configurations are there. An installation applies them last.
+// hasCertManagerWebhooks tells whether cert-manager's webhook configurations exist. An installation applies them last.
 func (m *Manager) hasCertManagerWebhooks(ctx context.Context) (bool, error) {
 	hooks := &metav1.PartialObjectMetadataList{}
 	hooks.SetGroupVersionKind(admissionv1.SchemeGroupVersion.WithKind("ValidatingWebhookConfigurationList"))
@@ -136,7 +136,7 @@ func hasWebhooks(objects []*unstructured.Unstructured) bool {
 	return len(splitCertManager(objects).webhooks) > 0
 }
 
-// installedAs is the provider's entry in the inventory; nil where it has none. Another namespace than the wanted one is an error.
+// installedAs returns the provider's entry in the inventory, or nil. It fails if the provider is in another namespace than wanted.
 func installedAs(components repository.Components, inventory []clusterctlv1.Provider) (*clusterctlv1.Provider, error) {
 	wanted := components.InventoryObject()
 	i := slices.IndexFunc(inventory, func(p clusterctlv1.Provider) bool { return p.SameAs(wanted) })
@@ -151,7 +151,7 @@ func installedAs(components repository.Components, inventory []clusterctlv1.Prov
 	return there, nil
 }
 
-// allRun tells whether all Deployments of a provider run with the images and the tuning that components name.
+// allRun tells whether all Deployments of a provider run with the images and the tuning of components.
 func allRun(components repository.Components, deployments kube.Objects) bool {
 	for _, obj := range components.Objs() {
 		if obj.GroupVersionKind() == kube.DeploymentKind && !runs(&obj, deployments) {
@@ -161,15 +161,15 @@ func allRun(components repository.Components, deployments kube.Objects) bool {
 	return true
 }
 
-// runs tells whether wanted, a Deployment, is there with the same images and tuning, rolled out and available.
+// runs tells whether the Deployment wanted exists with the same images and tuning, and is rolled out and available.
 func runs(wanted *unstructured.Unstructured, deployments kube.Objects) bool {
 	there := deployments[kube.Key{Namespace: wanted.GetNamespace(), Name: wanted.GetName()}]
 	return kube.DeploymentReady(there) && !stopped(there) && releases.SameTuning(there, wanted) && releases.SameImages(there, wanted)
 }
 
-// planCertManager decides the fate of a cert-manager that clusterctl looks after. It is applied if a part of it does not run, and upgraded
-// from an older version. A newer version is left alone if it is complete, as clusterctl does. hooks tells that the webhook configurations
-// are there, which an installation applies last.
+// planCertManager plans the cert-manager that clusterctl manages. It is applied if a part of it does not run, and upgraded from an older
+// version. A complete newer version stays, as in clusterctl. hooks means that the webhook configurations exist, which an installation
+// applies last.
 func (p *plan) planCertManager(version string, deployments kube.Objects, hooks bool) error {
 	whole, other := hooks, ""
 	p.applyCerts = !hooks
@@ -198,11 +198,11 @@ func (p *plan) planCertManager(version string, deployments kube.Objects, hooks b
 	if whole {
 		return nil
 	}
-	return diag.Errorf("put "+other+" or a newer version into fleet.yaml, and run this again",
+	return diag.Errorf("put "+other+" or a newer version into fleet.yaml, and run the command again",
 		"install cert-manager %s: a part of version %s is installed", version, other)
 }
 
-// keepCertManager leaves an older cert-manager that is all there as it is.
+// keepCertManager removes the upgrade of a complete cert-manager from the plan.
 func (p *plan) keepCertManager() {
 	if p.certsUpgrade != nil && p.certsWhole {
 		p.upgrades, p.certsUpgrade, p.applyCerts = p.upgrades[1:], nil, false

@@ -8,9 +8,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// eager returns objects with the readiness probes of their Deployments asked every second from the start, where releases ask
-// every five or ten: a manager that just misses a probe is otherwise taken as not ready for all of that time. How long
-// one may fail to answer before it counts as not ready again stays the same. objects themselves stay as they are.
+// eager returns copies of objects whose Deployments have readiness probes every second from the start. Releases probe every five or ten
+// seconds, so a manager that just misses a probe counts as not ready for that time. The time after which a failing manager counts as not
+// ready stays the same.
 func eager(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	all := make([]*unstructured.Unstructured, 0, len(objects))
 	for _, obj := range objects {

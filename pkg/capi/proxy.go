@@ -19,15 +19,15 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// proxy gives clusterctl's library our one client per cluster, where it would build one for each object it touches, and keeps
-// it from any kubeconfig of the user's own.
+// proxy gives clusterctl's library the one client of the cluster. Otherwise the library would make a client for each object, and could read
+// the user's kubeconfig.
 type proxy struct {
 	client *kube.Client
 }
 
 var _ cluster.Proxy = (*proxy)(nil)
 
-// newProxy shares client's connections.
+// newProxy returns a proxy that shares the connections of c.
 func newProxy(c *kube.Client) (*proxy, error) {
 	wider, err := c.WithScheme(clusterctlv1.AddToScheme)
 	if err != nil {
@@ -36,10 +36,10 @@ func newProxy(c *kube.Client) (*proxy, error) {
 	return &proxy{client: wider}, nil
 }
 
-// GetConfig is how the cluster is reached.
+// GetConfig returns the configuration of the client.
 func (p *proxy) GetConfig() (*rest.Config, error) { return p.client.Config(), nil }
 
-// CurrentNamespace is always default: callers name their namespace.
+// CurrentNamespace always returns default, because callers give their namespace.
 func (p *proxy) CurrentNamespace() (string, error) { return metav1.NamespaceDefault, nil }
 
 // ValidateKubernetesVersion refuses clusters that are too old for Cluster API.
@@ -47,7 +47,7 @@ func (p *proxy) ValidateKubernetesVersion() error {
 	return version.CheckKubernetesVersion(p.client.Config(), version.MinimumKubernetesVersion)
 }
 
-// NewClient is the shared client.
+// NewClient returns the shared client.
 func (p *proxy) NewClient(context.Context) (client.Client, error) { return p.client.WithWatch, nil }
 
 // CheckClusterAvailable asks the API server for its version.
@@ -56,14 +56,15 @@ func (p *proxy) CheckClusterAvailable(ctx context.Context) error {
 	return err
 }
 
-// ListResources lists what carries labels: cluster-wide objects, and those of namespaces. Custom resources of CRDs that providers or
-// cert-manager brought are left out, as clusterctl does it: their webhooks may not answer.
+// ListResources lists the objects with these labels: the cluster-scoped ones, and those in the namespaces. Like clusterctl, it leaves out
+// custom resources of providers' CRDs, because their webhooks may not answer.
 func (p *proxy) ListResources(ctx context.Context, labels map[string]string, namespaces ...string) ([]unstructured.Unstructured, error) {
 	crds := &apiextensionsv1.CustomResourceDefinitionList{}
 	if err := p.client.List(ctx, crds); err != nil {
 		return nil, fmt.Errorf("list the CRDs: %w", err)
 	}
-	// Of cert-manager its own objects are looked for, and of a provider the Certificates that it brought.
+	// Custom resources of cert-manager's CRDs are left out only if cert-manager's own objects are listed: a provider's Certificates must be
+	// found.
 	ofCertManager := labels[clusterctlv1.ClusterctlCoreLabel] == clusterctlv1.ClusterctlCoreLabelCertManagerValue
 	custom := map[schema.GroupKind]bool{}
 	for i := range crds.Items {
@@ -74,12 +75,12 @@ func (p *proxy) ListResources(ctx context.Context, labels map[string]string, nam
 	return p.client.ListLabelled(ctx, labels, namespaces, func(kind schema.GroupKind) bool { return custom[kind] })
 }
 
-// GetContexts is for clusterctl's completion, which fleetctl does not call.
+// GetContexts implements cluster.Proxy for clusterctl's completion, which fleetctl does not call.
 func (p *proxy) GetContexts(string) ([]string, error) {
 	return nil, fmt.Errorf("list contexts: %w", errors.ErrUnsupported)
 }
 
-// GetResourceNames is for clusterctl's completion, which fleetctl does not call.
+// GetResourceNames implements cluster.Proxy for clusterctl's completion, which fleetctl does not call.
 func (p *proxy) GetResourceNames(context.Context, string, string, []client.ListOption, string) ([]string, error) {
 	return nil, fmt.Errorf("list resource names: %w", errors.ErrUnsupported)
 }

@@ -15,18 +15,18 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// Remain is an object of a Cluster that is being deleted and is there still.
+// Remain is an object of a Cluster that still exists although the Cluster is being deleted.
 type Remain struct {
 	kube.Ref
-	// Cluster that it belongs to.
+	// Cluster is the Cluster of the object.
 	Cluster kube.Key
-	// CloudID is the provider's name for the object's resource in the cloud; "" if the object does not say.
+	// CloudID is the provider's ID of the object's resource in the cloud, or "" if the object does not have it.
 	CloudID string
-	// Finalizers are what the object waits for.
+	// Finalizers are the finalizers that hold the object.
 	Finalizers []string
 }
 
-// String is the object for people to read, with its Cluster, its cloud id and what holds it.
+// String describes the object with its Cluster, its cloud ID and its finalizers.
 func (r Remain) String() string {
 	text := fmt.Sprintf("%s of cluster %s", r.Ref, r.Cluster)
 	if r.CloudID != "" {
@@ -38,15 +38,15 @@ func (r Remain) String() string {
 	return text
 }
 
-// Remains lists the objects of Cluster API and its providers that carry the label of one of the Clusters, and that are being deleted or
-// stand for a resource in a cloud. With an error it still returns the objects that it has found.
+// Remains returns the objects of Cluster API and its providers that have the label of one of the Clusters, and that are being deleted or
+// have a resource in a cloud. In case of an error it also returns the objects that it has found.
 func (m *Manager) Remains(ctx context.Context, clusters []kube.Key) ([]Remain, error) {
 	var all []Remain
 	var errs []error
 	for _, key := range clusters {
 		objects, err := m.kube.ListLabelled(ctx, map[string]string{clusterv1.ClusterNameLabel: key.Name}, []string{key.Namespace}, notOfCluster)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("list what Cluster %s has: %w", key, err))
+			errs = append(errs, fmt.Errorf("list the objects of Cluster %s: %w", key, err))
 		}
 		for i := range objects {
 			obj := &objects[i]
@@ -60,13 +60,13 @@ func (m *Manager) Remains(ctx context.Context, clusters []kube.Key) ([]Remain, e
 	return all, errors.Join(errs...)
 }
 
-// notOfCluster leaves out the kinds that stand for nothing in a cloud: events and Kubernetes' own.
+// notOfCluster tells whether objects of a kind never have a resource in a cloud, such as events and built-in kinds.
 func notOfCluster(kind schema.GroupKind) bool {
 	return !strings.Contains(kind.Group, "cluster.x-k8s.io")
 }
 
-// cloudID is the provider's name for an object's resource in the cloud, if the object has it in one of the fields that Cluster API's
-// contracts and providers use.
+// cloudID returns the provider's ID of an object's resource in the cloud, from one of the fields that Cluster API's contracts and the
+// providers use. It returns "" if there is none.
 func cloudID(obj *unstructured.Unstructured) string {
 	for _, path := range [][]string{{"spec", "providerID"}, {"spec", "network", "vpc", "id"}, {"spec", "instanceID"}} {
 		if id, _, _ := unstructured.NestedString(obj.Object, path...); id != "" {

@@ -21,16 +21,16 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// Renewed is a provider whose given values differed from the values in the cluster.
+// Renewed is a provider that got other values for its variables.
 type Renewed struct {
 	releases.Provider
-	// Variables that changed, and Objects of the cluster that got their values.
+	// Variables are the changed variables. Objects are the objects of the cluster that got their values.
 	Variables, Objects []string
-	// Restarted are the Deployments that were started again, because they read what changed only when they start.
+	// Restarted are the restarted Deployments. They read the changed values only at their start.
 	Restarted []string
 }
 
-// NeedsValuesError says that values are needed which were to be kept: a provider that has them has to be applied.
+// NeedsValuesError says that the cluster keeps values of variables that this installation needs, because it must apply the provider.
 type NeedsValuesError struct {
 	Provider releases.Provider
 	Names    []string
@@ -38,10 +38,10 @@ type NeedsValuesError struct {
 
 // Error names the provider and the variables.
 func (e *NeedsValuesError) Error() string {
-	return fmt.Sprintf("%s has to be applied, and needs %s for it", e.Provider, strings.Join(e.Names, ", "))
+	return fmt.Sprintf("%s must be applied, and this needs values for %s", e.Provider, strings.Join(e.Names, ", "))
 }
 
-// renewal is what has to be done about one provider that runs, where the values of its variables have changed.
+// renewal is the work for one running provider whose variables have new values.
 type renewal struct {
 	provider  releases.Provider
 	variables []string
@@ -49,8 +49,8 @@ type renewal struct {
 	restart   []kube.Key
 }
 
-// renewals are the providers that run and whose variables have other values now. Of variables that an earlier run gave, and this one does
-// not, nothing is changed; where something else has to be applied, that is an error, which would otherwise take them away.
+// renewals returns the work for running providers whose variables have new values. If an earlier run gave a value for a variable and this
+// run does not, the value stays. It is an error if another part of the provider must be applied, because that would remove the value.
 func (m *Manager) renewals(ctx context.Context, source *releases.Source, providers []releases.Provider, todo *plan) ([]renewal, error) {
 	held, err := m.Held(ctx)
 	if err != nil {
@@ -71,13 +71,13 @@ func (m *Manager) renewals(ctx context.Context, source *releases.Source, provide
 	return all, errors.Join(against...)
 }
 
-// leaves tells whether a plan leaves a provider as it is.
+// leaves tells whether a plan does not change a provider.
 func (p *plan) leaves(components repository.Components) bool {
 	return !slices.Contains(p.missing, components) && p.upgradeOf(components) == nil
 }
 
-// renewal is what is to be done about one provider, nil where that is nothing. left says that this run does nothing else to the provider.
-// Anything else applies all of its objects, so that only Deployments that the apply does not change have to be restarted.
+// renewal returns the work for one provider, or nil if there is none. left means that the plan does not change the provider otherwise. If
+// the plan applies the provider, it applies all objects. Then only the Deployments that this does not change need a restart.
 func (m *Manager) renewal(
 	ctx context.Context,
 	source *releases.Source,
@@ -100,8 +100,8 @@ func (m *Manager) renewal(
 	}
 	if len(v.dropped) > 0 && (!left || len(v.changed) > 0) {
 		return nil, diag.Errorf(
-			"export it, or say under `variables:` of the provider in fleet.yaml where it comes from; `value: \"\"` takes it away",
-			"%s was given a value for %s by an earlier run, and this run has none", p, strings.Join(v.dropped, ", "))
+			"export it, or set its source under `variables:` of the provider in fleet.yaml; `value: \"\"` removes it",
+			"%s was given a value for %s by an earlier run, but this run has none", p, strings.Join(v.dropped, ", "))
 	}
 	if !left && len(v.changed) == 0 {
 		return nil, nil
@@ -140,18 +140,18 @@ func (m *Manager) renewal(
 	return r, nil
 }
 
-// variables are what a run knows of the variables of a provider.
+// variables are the facts about a provider's variables in one run.
 type variables struct {
 	provider releases.Provider
 	given    map[string]string
-	// changed have other values than in the run before, if that is known. The cluster keeps the values of kept. An earlier run gave values
-	// for dropped, and this run does not.
+	// changed are variables with other values than in the last run, if these are known. kept are variables whose values the cluster keeps.
+	// dropped are variables for which an earlier run gave a value, and this run does not.
 	changed, kept, dropped []string
 	known                  bool
-	left                   bool // this run does nothing else to the provider
+	left                   bool // this run does not change the provider otherwise
 }
 
-// outdated tells whether the cluster's object has other values than part, which is to be applied because of that.
+// outdated tells whether part must be applied because the cluster's object has other values.
 func (m *Manager) outdated(ctx context.Context, part releases.Valued, v variables) (bool, error) {
 	if touches(part.Variables, v.kept) {
 		there, err := m.kube.Exists(ctx, part.GroupVersionKind(), kube.RefOf(part.Unstructured).Key)
@@ -167,7 +167,7 @@ func (m *Manager) outdated(ctx context.Context, part releases.Valued, v variable
 		return false, nil
 	}
 	differs := v.known && touches(part.Variables, v.changed)
-	// A Deployment that somebody has changed by hand stays so until its variables change, as far as anybody knows what they were.
+	// A Deployment that somebody has changed by hand stays so until its variables change. If the former values are unknown, compare it.
 	unknown := !v.known && touches(part.Variables, slices.Collect(maps.Keys(v.given)))
 	if v.left && (part.GroupVersionKind() != kube.DeploymentKind || unknown) {
 		var err error
@@ -181,8 +181,8 @@ func (m *Manager) outdated(ctx context.Context, part releases.Valued, v variable
 	return differs, nil
 }
 
-// mayHoldMore refuses to apply an existing object with defaults for variables that this run does not get. An earlier run may have got
-// values for them, which are recorded nowhere else, and the defaults would overwrite them.
+// mayHoldMore refuses to apply an existing object with defaults for variables without a value in this run. An earlier run may have given
+// values for them. No record has these values, and the defaults would overwrite them.
 func (m *Manager) mayHoldMore(ctx context.Context, p releases.Provider, part releases.Valued, given map[string]string) error {
 	lost := slices.DeleteFunc(slices.Clone(part.Variables), func(name string) bool { _, ok := given[name]; return ok })
 	if len(lost) == 0 {
@@ -197,16 +197,15 @@ func (m *Manager) mayHoldMore(ctx context.Context, p releases.Provider, part rel
 		return nil
 	}
 	slices.Sort(lost)
-	return diag.Errorf("export it, or say under `variables:` of the provider in fleet.yaml where it comes from; `value: \"\"` takes the "+
-		"default",
-		"%s of %s differs, and may have been given a value for %s, of which this run has none", ref, p, strings.Join(slices.Compact(lost), ", "))
+	return diag.Errorf("export it, or set its source under `variables:` of the provider in fleet.yaml; `value: \"\"` chooses the default",
+		"%s of %s differs: an earlier run may have given a value for %s, but this run has none", ref, p, strings.Join(slices.Compact(lost), ", "))
 }
 
 func touches(names, others []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(others, name) })
 }
 
-// pendingOf are the Deployments that a run which was killed has not started again.
+// pendingOf returns the Deployments that a killed run has not restarted.
 func pendingOf(known *HeldProvider, components repository.Components) []kube.Key {
 	var keys []kube.Key
 	for _, key := range kube.DeploymentKeys(kube.Pointers(components.Objs())) {
@@ -217,7 +216,7 @@ func pendingOf(known *HeldProvider, components repository.Components) []kube.Key
 	return keys
 }
 
-// announce keeps what is to be started again, before anything is changed: where a run is killed in between, the next one does it.
+// announce records the Deployments to restart before anything is changed. If this run is killed, the next run restarts them.
 func (m *Manager) announce(ctx context.Context, all []renewal) error {
 	if len(all) == 0 {
 		return nil
@@ -238,7 +237,7 @@ func (m *Manager) announce(ctx context.Context, all []renewal) error {
 	})
 }
 
-// renew gives a provider's objects their new values, and starts again what reads them only when it starts.
+// renew writes the new values into a provider's objects, and restarts the Deployments that read them only at their start.
 func (m *Manager) renew(ctx context.Context, r renewal) (*Renewed, error) {
 	result := &Renewed{Provider: r.provider, Variables: r.variables}
 	restart := map[string]kube.Key{}
@@ -252,7 +251,7 @@ func (m *Manager) renew(ctx context.Context, r renewal) (*Renewed, error) {
 	for _, c := range changes {
 		result.Objects = append(result.Objects, c.Ref.String())
 		if c.Kind == kube.DeploymentKind.Kind && c.Action == kube.Configured {
-			delete(restart, c.Key.String()) // it has been, by what changed in itself
+			delete(restart, c.Key.String()) // its own change has restarted it
 			result.Restarted = append(result.Restarted, c.Key.String())
 		}
 	}
@@ -269,7 +268,7 @@ func (m *Manager) renew(ctx context.Context, r renewal) (*Renewed, error) {
 	return result, nil
 }
 
-// keepHeld keeps which values the providers have now.
+// keepHeld records which values the providers have now.
 func (m *Manager) keepHeld(ctx context.Context, source *releases.Source, providers []releases.Provider, origins map[string]Origin) error {
 	type entry struct {
 		provider releases.Provider
@@ -284,7 +283,7 @@ func (m *Manager) keepHeld(ctx context.Context, source *releases.Source, provide
 		}
 		e := entry{provider: p, given: given, secrets: map[string]bool{}}
 		if len(given) > 0 {
-			parts, err := source.FromVariables(ctx, p, HeldKey.Namespace) // whichever it is: only the kinds are looked at
+			parts, err := source.FromVariables(ctx, p, HeldKey.Namespace) // any namespace will do: only the kinds matter
 			if err != nil {
 				return err
 			}
@@ -305,7 +304,7 @@ func (m *Manager) keepHeld(ctx context.Context, source *releases.Source, provide
 
 func (m *Manager) renewAll(ctx context.Context, all []renewal, result *InstallResult, detail func(string)) error {
 	for _, r := range all {
-		detail("giving " + r.provider.String() + " its changed variables")
+		detail("writing the changed variables of " + r.provider.String())
 		renewed, err := m.renew(ctx, r)
 		if err != nil {
 			return fmt.Errorf("change the variables of %s: %w", r.provider, err)

@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Snapshot returns all objects of the management cluster's Clusters as YAML, owners first, with status. It includes Secrets: keep it
-// private. It also tells how many objects that are; none where there is no Cluster.
+// Snapshot returns all objects of the management cluster's Clusters as YAML, owners first, with status, and the number of objects. It
+// includes Secrets, so callers must keep it private.
 func (m *Manager) Snapshot(ctx context.Context) (content []byte, objects int, err error) {
 	graph, err := m.Graph(ctx, GraphOptions{})
 	if err != nil {

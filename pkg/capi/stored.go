@@ -14,7 +14,7 @@ import (
 // MinimumKubernetes is the oldest version of Kubernetes on which this Cluster API runs a management cluster.
 const MinimumKubernetes = version.MinimumKubernetesVersion
 
-// Stored are the versions in which the cluster stores the objects of its CRDs, by the CRDs' names.
+// Stored returns the versions in which the cluster stores the objects of its CRDs, by the names of the CRDs.
 func (m *Manager) Stored(ctx context.Context) (map[string]string, error) {
 	crds := &apiextensionsv1.CustomResourceDefinitionList{}
 	if err := m.kube.List(ctx, crds, kube.MatchingLabels{clusterctlv1.ClusterctlLabel: ""}); err != nil {
@@ -27,8 +27,8 @@ func (m *Manager) Stored(ctx context.Context) (map[string]string, error) {
 	return stored, nil
 }
 
-// CertManagerVersion is the version of the cert-manager that clusterctl, or init, has installed. ours is false for somebody else's, whose
-// version is not looked for; "" is none.
+// CertManagerVersion returns the version of the cert-manager that clusterctl or init has installed, or "" if there is none. ours is false
+// if somebody else has installed it; the version is then "".
 func (m *Manager) CertManagerVersion(ctx context.Context) (version string, ours bool, err error) {
 	crd, err := m.certManagerCRD(ctx)
 	if err != nil || crd == nil {

@@ -18,12 +18,12 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// providerPatience is how long an upgraded provider may take until it is healthy.
+// providerPatience is the time in which an upgraded provider must become healthy.
 const providerPatience = 5 * time.Minute
 
-// Upgrades are the providers, and cert-manager, that the cluster has in other versions than providers and source say, in the order in which
-// they would be upgraded: cert-manager, core, bootstrap, control plane, infrastructure and the rest. These upgrades are errors: to a
-// version older than the running one, to versions whose contracts do not fit together, and over too many versions at once.
+// Upgrades returns the upgrades that Install would make, in order: cert-manager, core, bootstrap, control plane, infrastructure and the
+// rest. It returns an error for a version older than the running one, for versions whose contracts do not fit together, and for an upgrade
+// over too many versions at once.
 func (m *Manager) Upgrades(ctx context.Context, source *releases.Source, providers []releases.Provider) ([]releases.Upgrade, error) {
 	todo, err := m.plan(ctx, source, providers)
 	if err != nil {
@@ -32,7 +32,7 @@ func (m *Manager) Upgrades(ctx context.Context, source *releases.Source, provide
 	return todo.upgrades, m.checkUpgrades(ctx, source, providers, todo)
 }
 
-// checkUpgrades judges a plan's upgrades before anything is changed, all of them at once; clusterctl does it again, one after the other.
+// checkUpgrades checks all upgrades of a plan before anything is changed. clusterctl checks each again before it upgrades it.
 func (m *Manager) checkUpgrades(ctx context.Context, source *releases.Source, providers []releases.Provider, todo *plan) error {
 	if len(todo.upgrades) == 0 {
 		return nil
@@ -59,21 +59,22 @@ func (m *Manager) checkUpgrades(ctx context.Context, source *releases.Source, pr
 		switch {
 		case releases.Fits(p.Type, contracts[i]):
 		case p.Type == releases.Core:
-			against = append(against, diag.Errorf("choose a version with that contract; another release of fleetctl may know another one",
+			against = append(against, diag.Errorf("choose a version with that contract, or use a release of fleetctl for the other contract",
 				"%s has the contract %s: this fleetctl upgrades to %s", p, contracts[i], releases.CoreContract))
 		default:
 			against = append(against, diag.Errorf("choose a version of it that has the contract "+releases.CoreContract,
-				"%s has the contract %s, which this Cluster API does not work with", p, contracts[i]))
+				"%s has the contract %s, but Cluster API of this version does not work with it", p, contracts[i]))
 		}
 	}
 	return errors.Join(against...)
 }
 
-// upgrade brings what runs to the wanted versions, one after the other, each healthy before the next: first cert-manager, then the
-// providers in clusterctl's order. If it is killed at any point, it can be run again. clusterctl enters a provider's new version in the
-// inventory after it has applied all its objects. A provider that is entered and not healthy is completed before the next one.
+// upgrade upgrades the running parts to the wanted versions, one after the other: first cert-manager, then the providers in clusterctl's
+// order. Each must be healthy before the next. If upgrade is killed at any point, it can be run again. clusterctl adds a provider's new
+// version to the inventory after it has applied all its objects. If a provider is in the inventory but not healthy, upgrade completes it
+// before the next one.
 func (m *Manager) upgrade(ctx context.Context, source *releases.Source, todo *plan, run *installation) error {
-	last := -1 // the last of todo.wanted that is upgraded
+	last := -1 // the index of the last provider that is upgraded
 	for i, components := range todo.wanted {
 		if todo.upgradeOf(components) != nil {
 			last = i
@@ -135,7 +136,7 @@ func (m *Manager) upgradeProvider(
 	return m.healthy(ctx, components, run)
 }
 
-// complete applies what an earlier run has left undone of a provider, and waits until it is healthy.
+// complete applies the parts of a provider that an earlier run has not applied, and waits until the provider is healthy.
 func (m *Manager) complete(ctx context.Context, components repository.Components, run *installation) error {
 	run.detail("completing " + components.ManifestLabel())
 	if err := run.provider(ctx, components, newGate(nil)); err != nil {
@@ -144,7 +145,8 @@ func (m *Manager) complete(ctx context.Context, components repository.Components
 	return m.healthy(ctx, components, run)
 }
 
-// healthy waits until all of a provider's Deployments are available and the webhooks answer; one that is halted does neither.
+// healthy waits until all Deployments of a provider are available and the webhooks answer. It does not wait for a halted provider, which
+// can do neither.
 func (m *Manager) healthy(ctx context.Context, components repository.Components, run *installation) error {
 	if run.halted {
 		return nil
@@ -158,7 +160,7 @@ func (m *Manager) healthy(ctx context.Context, components repository.Components,
 	return m.WaitWebhooks(ctx)
 }
 
-// upgradeOf is the step of a provider; nil where it is to stay.
+// upgradeOf returns the upgrade of a provider, or nil if the provider stays.
 func (p *plan) upgradeOf(components repository.Components) *releases.Upgrade {
 	i := slices.IndexFunc(p.upgrades, func(u releases.Upgrade) bool {
 		return !u.IsCertManager() && u.Name == components.Name() && u.ClusterctlType() == components.Type()
@@ -173,9 +175,9 @@ func (p *plan) isMissing(components repository.Components) bool {
 	return slices.ContainsFunc(p.missing, func(c repository.Components) bool { return c.ManifestLabel() == components.ManifestLabel() })
 }
 
-// upgradeCertManager first migrates objects that are stored in versions that the new cert-manager no longer has. Then it deletes the old
-// Deployments, because their selectors cannot be changed, and installs the new cert-manager over the rest. What only the old one had goes
-// last.
+// upgradeCertManager first migrates the objects that are stored in versions that the new cert-manager no longer has. Then it deletes the
+// old Deployments, because their selectors cannot be changed, and installs the new cert-manager. Last it removes objects that only the old
+// cert-manager had.
 func (m *Manager) upgradeCertManager(ctx context.Context, todo *plan, run *installation) error {
 	if err := cluster.NewCRDMigrator(m.proxy.client.WithWatch).Run(ctx, values(todo.certs)); err != nil {
 		return fmt.Errorf("migrate its objects: %w", err)

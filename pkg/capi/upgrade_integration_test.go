@@ -24,7 +24,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// addRelease puts another version of a provider into a test repository: that of v1.14.2, edited.
+// addRelease adds another version of a provider to a test repository: an edited copy of v1.14.2.
 func addRelease(t *testing.T, root, label, version string, replace ...string) {
 	t.Helper()
 	from := filepath.Join(root, label, "v1.14.2")
@@ -43,7 +43,7 @@ func addRelease(t *testing.T, root, label, version string, replace ...string) {
 
 var labels = []string{"cluster-api", "bootstrap-kubeadm", "control-plane-kubeadm", "infrastructure-docker"}
 
-// withVersion are providers, all of them in one version.
+// withVersion returns providers, all in this version.
 func withVersion(providers []releases.Provider, version string) []releases.Provider {
 	all := slices.Clone(providers)
 	for i := range all {
@@ -52,12 +52,12 @@ func withVersion(providers []releases.Provider, version string) []releases.Provi
 	return all
 }
 
-// upgradeBed is a cluster with everything in v1.14.1, a repository with v1.14.2 of it, and an object of a provider.
+// upgradeBed is a cluster with all providers in v1.14.1, a repository with v1.14.2 of them, and an object of a provider.
 type upgradeBed struct {
 	*Manager
 	c        *kube.Client
 	source   *releases.Source
-	root     string // of its repository
+	root     string // the folder of its repository
 	old, new []releases.Provider
 	machine  *unstructured.Unstructured
 }
@@ -84,7 +84,7 @@ func newUpgradeBed(ctx context.Context, t *testing.T) *upgradeBed {
 	return b
 }
 
-// install is Install that may upgrade; kept is how often it asked before.
+// install is Install with upgrades. kept is the number of calls of BeforeUpgrade.
 func (b *upgradeBed) install(
 	ctx context.Context, source *releases.Source, providers []releases.Provider,
 ) (result *InstallResult, kept int, err error) {
@@ -164,12 +164,12 @@ func TestUpgrade(t *testing.T) {
 		!slices.Equal(before, versions(t, b.c)) {
 		t.Errorf("again: %+v, asked %d times, %v", result, kept, err)
 	}
-	if _, kept, err := b.install(ctx, b.source, b.old); err == nil || kept != 0 || !strings.Contains(err.Error(), "no way back") {
+	if _, kept, err := b.install(ctx, b.source, b.old); err == nil || kept != 0 || !strings.Contains(err.Error(), "a downgrade") {
 		t.Errorf("back: asked %d times, %v", kept, err)
 	}
 }
 
-// TestUpgradeKeepsTuning: what is upgraded is tuned from the start, and a tuning that goes leaves nothing behind.
+// TestUpgradeKeepsTuning checks that upgraded managers are tuned from the start, and that a removed tuning leaves no changes.
 func TestUpgradeKeepsTuning(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
@@ -194,8 +194,8 @@ func TestUpgradeKeepsTuning(t *testing.T) {
 	}
 }
 
-// TestUpgradeStops: a provider that does not get healthy ends it, those after it are as they were, and a version that mends it goes on from
-// there.
+// TestUpgradeStops checks that an upgrade stops at a provider that does not become healthy, and does not change the providers after it. The
+// upgrade to a version without the fault continues there.
 func TestUpgradeStops(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
@@ -231,8 +231,8 @@ func TestUpgradeStops(t *testing.T) {
 	}
 }
 
-// TestUpgradeSurvivesKills cancels upgrades ever later, as a kill would, and expects the last one to converge. It also asks for the old
-// version again of providers that were not replaced yet.
+// TestUpgradeSurvivesKills cancels upgrades later and later, as a kill would, and expects the last one to converge. It also asks for the
+// old version of providers that were not upgraded yet.
 func TestUpgradeSurvivesKills(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
@@ -268,7 +268,7 @@ func TestUpgradeSurvivesKills(t *testing.T) {
 	b.allAt(t, "v1.14.2")
 }
 
-// TestUpgradeFits: what does not fit together is refused before anything is changed.
+// TestUpgradeFits checks that versions which do not fit together are refused before anything is changed.
 func TestUpgradeFits(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
@@ -288,7 +288,7 @@ func TestUpgradeFits(t *testing.T) {
 		version, want string
 	}{
 		{3, "v1.15.0", "has the contract v1alpha4"},
-		{3, "v0.3.0", "no way back"},
+		{3, "v0.3.0", "downgrade is not possible"},
 		{0, "v1.18.0", "by 3 minor versions at most"},
 	} {
 		wanted := slices.Clone(b.new)
@@ -300,7 +300,7 @@ func TestUpgradeFits(t *testing.T) {
 	b.allAt(t, "v1.14.1")
 }
 
-// TestUpgradeBesideOthers: a provider that is installed and that the fleet does not list stays, and stands in nobody's way as long as its
+// TestUpgradeBesideOthers checks that an installed provider which the fleet does not list stays, and does not prevent an upgrade if its
 // contract fits.
 func TestUpgradeBesideOthers(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -323,7 +323,8 @@ func TestUpgradeBesideOthers(t *testing.T) {
 	b.allAt(t, "v1.14.2")
 }
 
-// TestUpgradeCertManager: it is upgraded before the providers, its Certificates stay, and what only the old one had goes.
+// TestUpgradeCertManager checks that cert-manager is upgraded before the providers, that its Certificates stay, and that objects which only
+// the old version had are removed.
 func TestUpgradeCertManager(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
@@ -364,8 +365,7 @@ func TestUpgradeCertManager(t *testing.T) {
 	}
 }
 
-// TestUpgradeHalted brings providers that were installed without a pod to another version, without one: no webhook answers, and nobody
-// waits for it.
+// TestUpgradeHalted upgrades providers that were installed without replicas. They stay without replicas, and no webhook is waited for.
 func TestUpgradeHalted(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()

@@ -22,7 +22,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// upgrader is clusterctl's, with the components of todo and no others to choose from, applied as Install applies them.
+// upgrader returns clusterctl's upgrader. It can choose only the components of todo, and applies them in the same way as Install.
 func (m *Manager) upgrader(ctx context.Context, source *releases.Source, todo *plan) (cluster.ProviderUpgrader, error) {
 	r := &upgradeRepositories{source: source, wanted: map[string]repository.Components{}, unlisted: map[string]*clusterctlv1.Metadata{}}
 	for _, components := range todo.wanted {
@@ -38,10 +38,10 @@ func (m *Manager) upgrader(ctx context.Context, source *releases.Source, todo *p
 			return nil, err
 		}
 		r.unlisted[entry.ManifestLabel()] = metadata
-		// clusterctl asks for a provider's place before it asks for its repository, and knows that of some names only.
+		// clusterctl looks up a provider's URL before its repository, and knows only some names.
 		unlisted = append(unlisted, releases.Provider{Name: entry.ProviderName, Type: releases.TypeOf(entry.GetProviderType()), URL: noPlace})
 	}
-	configuration, err := source.ConfigWith(unlisted) //nolint:contextcheck // it asks nobody
+	configuration, err := source.ConfigWith(unlisted) //nolint:contextcheck // it sends no request
 	if err != nil {
 		return nil, err
 	}
@@ -50,11 +50,12 @@ func (m *Manager) upgrader(ctx context.Context, source *releases.Source, todo *p
 		cluster.InjectProxy(applying), cluster.InjectRepositoryFactory(r.client)).ProviderUpgrader(), nil
 }
 
-// noPlace stands for the repository of a provider that is installed and that the fleet does not list. Nothing is read there.
+// noPlace is the URL of an installed provider that the fleet does not list. Nothing reads it.
 const noPlace = "https://fleetctl.invalid/releases/latest/components.yaml"
 
-// metadataOf tells the contract of an installed provider by the labels of its CRDs, as Cluster API itself finds it: its releases are not
-// known. One whose CRDs have none, as an extension of the runtime, fits with every core provider.
+// metadataOf returns metadata with the contract of an installed provider whose releases are unknown. It reads the contract from the labels
+// of the provider's CRDs, as Cluster API does. A provider whose CRDs have no such label, such as a runtime extension, fits every core
+// provider.
 func (m *Manager) metadataOf(ctx context.Context, entry clusterctlv1.Provider) (*clusterctlv1.Metadata, error) {
 	number, err := version.ParseSemantic(entry.Version)
 	if err != nil {
@@ -87,7 +88,7 @@ func (m *Manager) metadataOf(ctx context.Context, entry clusterctlv1.Provider) (
 	return metadata, nil
 }
 
-// upgradeRepositories are the repositories of an upgrade: each has the one version of its provider that is wanted.
+// upgradeRepositories are the repositories of an upgrade. Each has only the wanted version of its provider.
 type upgradeRepositories struct {
 	source   *releases.Source
 	wanted   map[string]repository.Components
@@ -107,7 +108,7 @@ func (r *upgradeRepositories) client(
 	}
 	components := r.wanted[label]
 	if components == nil {
-		return nil, fmt.Errorf("%s is no part of this upgrade", label)
+		return nil, fmt.Errorf("%s is not part of this upgrade", label)
 	}
 	provider := releases.Provider{Name: p.Name(), Type: releases.TypeOf(p.Type()), Version: components.Version()}
 	released, err := r.source.Repository(ctx, provider)
@@ -117,8 +118,8 @@ func (r *upgradeRepositories) client(
 	return &upgradeRepository{Client: released, version: components.Version(), components: components}, nil
 }
 
-// upgradeRepository is the repository of one provider with only one version in it. So clusterctl asks for no list of releases, and applies
-// the components that were read, tuned and compared with the lock.
+// upgradeRepository is the repository of one provider, with only one version. So clusterctl lists no releases, and applies the components
+// that were read, tuned and compared with the lock.
 type upgradeRepository struct {
 	repository.Client
 	repository.ComponentsClient
@@ -128,15 +129,15 @@ type upgradeRepository struct {
 	metadata   *clusterctlv1.Metadata
 }
 
-// GetVersions is the one version.
+// GetVersions returns the only version.
 func (r *upgradeRepository) GetVersions(context.Context) ([]string, error) {
 	return []string{r.version}, nil
 }
 
-// Components are answered by Get.
+// Components returns r itself, whose Get returns the components.
 func (r *upgradeRepository) Components() repository.ComponentsClient { return r }
 
-// Metadata is the metadata of the version, or the metadata that was given.
+// Metadata returns the given metadata, or else the metadata of the version.
 func (r *upgradeRepository) Metadata(version string) repository.MetadataClient {
 	if r.metadata != nil {
 		return toldMetadata{r.metadata}
@@ -147,34 +148,34 @@ func (r *upgradeRepository) Metadata(version string) repository.MetadataClient {
 // Get returns the components that were read before.
 func (r *upgradeRepository) Get(_ context.Context, opts repository.ComponentsOptions) (repository.Components, error) {
 	if r.components == nil || opts.Version != r.components.Version() || opts.TargetNamespace != r.components.TargetNamespace() {
-		return nil, fmt.Errorf("version %s in namespace %s is no part of this upgrade", opts.Version, opts.TargetNamespace)
+		return nil, fmt.Errorf("version %s in namespace %s is not part of this upgrade", opts.Version, opts.TargetNamespace)
 	}
 	return r.components, nil
 }
 
-// toldMetadata is metadata that no repository has.
+// toldMetadata is metadata that comes from no repository.
 type toldMetadata struct{ *clusterctlv1.Metadata }
 
-// Get returns it.
+// Get returns the metadata.
 func (m toldMetadata) Get(context.Context) (*clusterctlv1.Metadata, error) { return m.Metadata, nil }
 
-// upgradeProxy gives clusterctl's upgrade a client that applies objects where clusterctl would create or patch them.
+// upgradeProxy gives clusterctl's upgrade a client that applies the objects that clusterctl would create or patch.
 type upgradeProxy struct {
 	*proxy
 	client client.Client
 }
 
-// NewClient is that client.
+// NewClient returns that client.
 func (p *upgradeProxy) NewClient(context.Context) (client.Client, error) { return p.client, nil }
 
-// applyingClient applies the components of providers as Install does, by server-side apply: then fields that a later version or another
-// tuning drops really go, and one kind of probe is asked as eagerly as the other.
+// applyingClient applies the components of providers by server-side apply, as Install does. So fields that a later version or another
+// tuning drops are removed, and readiness probes are as frequent as after Install.
 type applyingClient struct {
 	client.Client
 	kube *kube.Client
 }
 
-// Create applies components, and creates all else.
+// Create applies components, and creates all other objects.
 func (c *applyingClient) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
 	if component, ok := obj.(*unstructured.Unstructured); ok {
 		return c.apply(ctx, component)
@@ -182,7 +183,7 @@ func (c *applyingClient) Create(ctx context.Context, obj client.Object, opts ...
 	return c.Client.Create(ctx, obj, opts...)
 }
 
-// Patch applies components, and patches all else.
+// Patch applies components, and patches all other objects.
 func (c *applyingClient) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	if component, ok := obj.(*unstructured.Unstructured); ok && patch.Type() == types.MergePatchType {
 		return c.apply(ctx, component)
@@ -190,8 +191,8 @@ func (c *applyingClient) Patch(ctx context.Context, obj client.Object, patch cli
 	return c.Client.Patch(ctx, obj, patch, opts...)
 }
 
-// Update marks a Deployment that clusterctl stops during its upgrade. If the upgrade is cut off, the mark tells this Deployment from one
-// that a person has stopped.
+// Update marks a Deployment that clusterctl stops during its upgrade. After an interrupted upgrade, the mark shows that no person has
+// stopped the Deployment.
 func (c *applyingClient) Update(ctx context.Context, obj client.Object, opts ...client.UpdateOption) error {
 	if d, ok := obj.(*appsv1.Deployment); ok && d.Spec.Replicas != nil && *d.Spec.Replicas == 0 {
 		if d.Annotations == nil {
@@ -202,16 +203,16 @@ func (c *applyingClient) Update(ctx context.Context, obj client.Object, opts ...
 	return c.Client.Update(ctx, obj, opts...)
 }
 
-// stoppedAnnotation of a Deployment without replicas says that an upgrade has stopped it.
+// stoppedAnnotation marks a Deployment that an upgrade has scaled to zero.
 const stoppedAnnotation = "fleetctl.dev/stopped-for-upgrade"
 
-// stopped tells whether an upgrade has stopped a Deployment and not gone on.
+// stopped tells whether an interrupted upgrade has left a Deployment scaled to zero.
 func stopped(deployment *unstructured.Unstructured) bool {
 	replicas, found, _ := unstructured.NestedInt64(deployment.Object, "spec", "replicas")
 	return found && replicas == 0 && deployment.GetAnnotations()[stoppedAnnotation] != ""
 }
 
-// stoppedOf are the Deployments of a provider that an upgrade has stopped.
+// stoppedOf returns the Deployments of a provider that an interrupted upgrade has left scaled to zero.
 func stoppedOf(components repository.Components, deployments kube.Objects) []*unstructured.Unstructured {
 	var found []*unstructured.Unstructured
 	for _, key := range kube.DeploymentKeys(kube.Pointers(components.Objs())) {
@@ -232,8 +233,7 @@ func (c *applyingClient) apply(ctx context.Context, obj *unstructured.Unstructur
 // certManagerNamespaces are the namespaces of cert-manager's objects.
 var certManagerNamespaces = []string{releases.CertManager, metav1.NamespaceSystem}
 
-// preserved tells whether an object stays when its provider is upgraded: without its CRD or its namespace, all objects of them would be
-// lost.
+// preserved tells whether an object stays when its provider is upgraded. Deleting a CRD or a namespace would delete all objects of it.
 func preserved(ref kube.Ref) bool {
 	return ref.Kind == "CustomResourceDefinition" || ref.Kind == "Namespace"
 }
@@ -243,7 +243,7 @@ func versionless(ref kube.Ref) kube.Ref {
 	return ref
 }
 
-// remove deletes those of objects that are chosen.
+// remove deletes the objects for which chosen returns true.
 func (m *Manager) remove(ctx context.Context, objects []unstructured.Unstructured, chosen func(kube.Ref) bool) error {
 	var gone []*unstructured.Unstructured
 	for i := range objects {

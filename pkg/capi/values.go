@@ -17,8 +17,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// restartOwner owns the mark by which a Deployment was started again: what is applied later does not take it away, which would be one more
-// restart.
+// restartOwner owns restartMark, the annotation that restarts a Deployment. Its own field manager keeps a later apply from removing the
+// mark, which would restart the Deployment again.
 const (
 	restartOwner = kube.FieldManager + "-restart"
 	restartMark  = "fleetctl.dev/restarted-at"
@@ -39,7 +39,7 @@ func (m *Manager) differs(ctx context.Context, obj *unstructured.Unstructured) (
 	err := m.kube.WithWatch.Apply(ctx, client.ApplyConfigurationFromUnstructured(would),
 		client.FieldOwner(kube.FieldManager), client.ForceOwnership, client.DryRunAll)
 	if err != nil {
-		return false, fmt.Errorf("look what would change of %s: %w", ref, err)
+		return false, fmt.Errorf("find out what would change in %s: %w", ref, err)
 	}
 	for _, o := range []*unstructured.Unstructured{there, would} {
 		for _, field := range []string{"managedFields", "resourceVersion", "generation"} {
@@ -49,7 +49,7 @@ func (m *Manager) differs(ctx context.Context, obj *unstructured.Unstructured) (
 	return !reflect.DeepEqual(there.Object, would.Object), nil
 }
 
-// readersOf are the Deployments of components whose pods get one of objects when they start.
+// readersOf returns the Deployments of components whose pods read one of objects when they start.
 func readersOf(components repository.Components, objects []*unstructured.Unstructured) []kube.Key {
 	var keys []kube.Key
 	for _, obj := range components.Objs() {
@@ -67,7 +67,7 @@ func readersOf(components repository.Components, objects []*unstructured.Unstruc
 	return keys
 }
 
-// readBy names the objects of its namespace that a pod reads only at its start: most programs read a mounted file once, and environment
+// readBy returns the objects in its namespace that a pod reads only at its start: most programs read a mounted file once, and environment
 // variables never change.
 func readBy(pod *corev1.PodSpec) []string {
 	names := []string{"ServiceAccount/" + pod.ServiceAccountName}

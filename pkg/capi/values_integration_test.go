@@ -23,7 +23,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// testReaders are a manager that mounts what has variables in it, one that reads nothing of it, and a service account that is given a role.
+// testReaders are a manager that mounts objects with variables, a manager that reads none, and a service account with a role.
 const testReaders = `---
 apiVersion: v1
 kind: Secret
@@ -94,7 +94,7 @@ func (b *valuesBed) install(variables map[string]string) (*InstallResult, error)
 	return b.manage.Install(ctx, source, InstallOptions{Providers: b.providers})
 }
 
-// renewed installs and expects that exactly those variables changed and those Deployments were started again.
+// renewed installs, and expects that exactly these variables changed and exactly these Deployments were restarted.
 func (b *valuesBed) renewed(variables map[string]string, names, restarted []string) {
 	b.Helper()
 	before := b.generations()
@@ -147,8 +147,8 @@ func (b *valuesBed) held() *HeldProvider {
 	return held.Providers["infrastructure-aws"]
 }
 
-// What changed of a provider's variables reaches its objects, and the Deployments that read them only when they start are started again; no
-// other one is, and where nothing changed nothing is written.
+// Changed values reach the provider's objects, and the Deployments that read them only at their start are restarted. No other Deployment
+// is. Without a change, nothing is written.
 func TestChangedVariables(t *testing.T) {
 	b := newValuesBed(t)
 	if _, err := b.install(b.variables()); err != nil {
@@ -174,17 +174,17 @@ func TestChangedVariables(t *testing.T) {
 	}
 
 	password := []string{"TEST_PASSWORD", "battery-staple"}
-	// what nobody mounts is written, and nothing is started again
+	// an object that no pod mounts is written, and no Deployment is restarted
 	b.renewed(b.variables(append(password, "AWS_B64ENCODED_CREDENTIALS", "b3RoZXI=")...), []string{"AWS_B64ENCODED_CREDENTIALS"}, nil)
 	password = append(password, "AWS_B64ENCODED_CREDENTIALS", "b3RoZXI=")
-	// what a Deployment itself has
+	// a variable in a Deployment itself
 	b.renewed(b.variables(append(password, "TEST_FEATURE", "true")...), []string{"TEST_FEATURE"}, []string{reader.String()})
-	// what its service account has
+	// a variable in its service account
 	b.renewed(b.variables(append(password, "TEST_FEATURE", "true", "TEST_ROLE", "arn:1")...), []string{"TEST_ROLE"}, []string{reader.String()})
 
 	t.Run("a variable that this run has not", func(t *testing.T) {
 		b.T = t
-		b.renewed(b.variables(password...), nil, nil) // nothing else to do: it stays
+		b.renewed(b.variables(password...), nil, nil) // there is nothing else to do, so the value stays
 		_, err := b.install(b.variables("TEST_PASSWORD", "third-time"))
 		if err == nil || !strings.Contains(err.Error(), "TEST_FEATURE, TEST_ROLE") || !strings.Contains(diag.Hint(err), "variables:") {
 			t.Errorf("got %v", err)
@@ -194,7 +194,7 @@ func TestChangedVariables(t *testing.T) {
 	})
 }
 
-// A cluster of before, which has no record, gets what changed as well; one whose Secret somebody has changed or deleted, too.
+// A cluster without a record, made by an older fleetctl, gets changed values too. So does a cluster whose Secret was changed or deleted.
 func TestChangedVariablesWithoutRecord(t *testing.T) {
 	b := newValuesBed(t)
 	if _, err := b.install(b.variables()); err != nil {
@@ -217,7 +217,7 @@ func TestChangedVariablesWithoutRecord(t *testing.T) {
 	b.renewed(b.variables("TEST_PASSWORD", "battery-staple", "TEST_FEATURE", "true"), []string{"TEST_FEATURE"}, []string{reader.String()})
 }
 
-// A run that was killed after the Secret was written, and before its reader was started again, is ended by the next one.
+// If a run is killed after it has written the Secret and before it has restarted the reader, the next run restarts the reader.
 func TestChangedVariablesAfterKill(t *testing.T) {
 	b := newValuesBed(t)
 	if _, err := b.install(b.variables()); err != nil {
@@ -239,7 +239,7 @@ func TestChangedVariablesAfterKill(t *testing.T) {
 	b.renewed(changed, nil, nil)
 }
 
-// What else has to be done to a provider does not keep what changed from those of its Deployments that are as they should be.
+// If other parts of a provider must be applied too, changed values still reach the Deployments that are otherwise in the wanted state.
 func TestChangedVariablesOfHalfAProvider(t *testing.T) {
 	b := newValuesBed(t)
 	if _, err := b.install(b.variables()); err != nil {
@@ -261,7 +261,7 @@ func TestChangedVariablesOfHalfAProvider(t *testing.T) {
 	}
 }
 
-// An API server quotes the values that it refuses.
+// An API server quotes the values that it refuses. The error must not show them.
 func TestErrorsHideValues(t *testing.T) {
 	b := newValuesBed(t)
 	file := filepath.Join(b.root, "infrastructure-aws", "v1.14.2", "infrastructure-components.yaml")
@@ -277,7 +277,7 @@ stringData: {password: ${TEST_PASSWORD}}
 	}
 }
 
-// Values that are not known stay as the cluster has them, unless they are needed: then Install says so and has changed nothing.
+// Unknown values stay as they are in the cluster, unless they are needed. Then Install returns an error and has changed nothing.
 func TestKeptValues(t *testing.T) {
 	b := newValuesBed(t)
 	if _, err := b.install(b.variables()); err != nil {
@@ -305,7 +305,7 @@ func TestKeptValues(t *testing.T) {
 	if v := b.held().Variables["TEST_PASSWORD"]; v.Lease != "l" || v.Until == nil || !v.Until.Equal(end) || !v.Secret {
 		t.Errorf("kept %+v", v)
 	}
-	b.renewed(b.variables(), nil, nil) // and its fingerprint
+	b.renewed(b.variables(), nil, nil) // the fingerprint stays too
 
 	var needs *NeedsValuesError
 	if err := b.client.WithWatch.Delete(t.Context(), b.secret(login)); err != nil {

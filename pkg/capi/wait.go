@@ -18,9 +18,9 @@ import (
 
 var clusterKind = clusterv1.GroupVersion.WithKind("Cluster")
 
-// WaitAvailable waits until the named Clusters, or all that exist if none are named, are Available. detail, if not nil, is
-// told what is missing whenever that changes. When ctx ends before, the error holds a kube.NotReadyError with a reason for
-// each and asks for the exit code of something not ready.
+// WaitAvailable waits until the named Clusters are Available, or all existing Clusters if none are named. It calls detail, if not nil, when
+// the reasons change. If ctx ends first, the error matches kube.NotReadyError, has a reason for each Cluster, and has the exit code
+// diag.ExitNotReady.
 func (m *Manager) WaitAvailable(ctx context.Context, clusters []kube.Key, detail func(string)) error {
 	var unready kube.NotReadyError
 	tell := onChange(detail)
@@ -43,7 +43,7 @@ func (m *Manager) WaitAvailable(ctx context.Context, clusters []kube.Key, detail
 	return waitError(ctx, "wait for workload clusters", err, unready)
 }
 
-// unavailable says why obj, a Cluster or nil, is not Available, or "".
+// unavailable returns why obj, a Cluster or nil, is not Available, or "".
 func unavailable(obj *unstructured.Unstructured) string {
 	if obj == nil {
 		return "it does not exist yet"
@@ -58,9 +58,9 @@ func unavailable(obj *unstructured.Unstructured) string {
 	return ""
 }
 
-// DeleteClusters deletes the named Clusters, side by side, and waits until they and all that belongs to them are gone. What is
-// absent already is no error. detail, if not nil, is told what still blocks each of them whenever that changes. When ctx ends
-// before, the error holds a kube.NotReadyError that says what blocks each.
+// DeleteClusters deletes the named Clusters in parallel. It waits until they and all their objects are gone. A missing Cluster is no error.
+// It calls detail, if not nil, when the reasons for waiting change. If ctx ends first, the error matches kube.NotReadyError and says what
+// blocks each Cluster.
 func (m *Manager) DeleteClusters(ctx context.Context, clusters []kube.Key, detail func(string)) error {
 	var errs []error
 	for _, key := range clusters {
@@ -86,14 +86,14 @@ func (m *Manager) DeleteClusters(ctx context.Context, clusters []kube.Key, detai
 			}
 		}
 		if len(left) > 0 {
-			tell(fmt.Sprintf("waiting for %d of %d to go: %s", len(left), len(clusters), describe(left)))
+			tell(fmt.Sprintf("waiting until %d of %d clusters are deleted: %s", len(left), len(clusters), describe(left)))
 		}
 		return len(left) == 0, nil
 	})
 	return waitError(ctx, "delete workload clusters", m.absent(ctx, err), left)
 }
 
-// blocker says what keeps a Cluster that is being deleted.
+// blocker returns what keeps a Cluster that is being deleted.
 func blocker(obj *unstructured.Unstructured) string {
 	cluster, err := toCluster(obj)
 	if err != nil {
@@ -114,7 +114,7 @@ func describe(left kube.NotReadyError) string {
 	return strings.Join(parts, "; ")
 }
 
-// waitError is err, or if that is ctx's end, an error with what was still missing.
+// waitError returns err. If ctx has ended, it adds the objects that are not ready.
 func waitError(ctx context.Context, op string, err error, missing kube.NotReadyError) error {
 	if err == nil || ctx.Err() == nil || len(missing) == 0 {
 		return diag.Wrap(op, err, "")
@@ -139,7 +139,7 @@ func keysOfAll(objects kube.Objects) []kube.Key {
 	return keys
 }
 
-// onChange passes texts on to detail, but not the same one twice in a row.
+// onChange returns a function that passes texts on to detail, except repetitions of the last text.
 func onChange(detail func(string)) func(string) {
 	last := ""
 	return func(text string) {
@@ -150,13 +150,13 @@ func onChange(detail func(string)) func(string) {
 	}
 }
 
-// keepAnnotation keeps Helm from deleting what carries it.
+// keepAnnotation keeps Helm from deleting an object.
 const keepAnnotation = "helm.sh/resource-policy"
 
-// WaitUnprotected waits until a Cluster can be deleted by the release that made it, or is gone. detail, if not nil, is told what is
-// missing.
+// WaitUnprotected waits until the release that made a Cluster can delete it, or until the Cluster is gone. It calls detail, if not nil,
+// when the reason for waiting changes.
 func (m *Manager) WaitUnprotected(ctx context.Context, cluster kube.Key, detail func(string)) error {
-	return m.waitCluster(ctx, "wait for the protection to go", cluster, detail, func(obj *unstructured.Unstructured) string {
+	return m.waitCluster(ctx, "wait until the cluster is unprotected", cluster, detail, func(obj *unstructured.Unstructured) string {
 		if _, kept := obj.GetAnnotations()[keepAnnotation]; kept {
 			return "it is still protected"
 		}
@@ -164,9 +164,9 @@ func (m *Manager) WaitUnprotected(ctx context.Context, cluster kube.Key, detail 
 	})
 }
 
-// WaitGone waits until a Cluster, and with it all that belongs to it, is gone. detail, if not nil, is told what blocks it.
+// WaitGone waits until a Cluster and all its objects are gone. It calls detail, if not nil, when the reason for waiting changes.
 func (m *Manager) WaitGone(ctx context.Context, cluster kube.Key, detail func(string)) error {
-	return m.waitCluster(ctx, "wait for the cluster to go", cluster, detail, func(obj *unstructured.Unstructured) string {
+	return m.waitCluster(ctx, "wait until the cluster is deleted", cluster, detail, func(obj *unstructured.Unstructured) string {
 		if obj.GetDeletionTimestamp().IsZero() {
 			return "its deletion has not begun"
 		}
@@ -174,7 +174,7 @@ func (m *Manager) WaitGone(ctx context.Context, cluster kube.Key, detail func(st
 	})
 }
 
-// waitCluster waits until a Cluster is gone, or reason has none to wait for.
+// waitCluster waits until a Cluster is gone, or until reason returns "" for it.
 func (m *Manager) waitCluster(
 	ctx context.Context,
 	op string,

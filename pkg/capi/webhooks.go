@@ -19,11 +19,10 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// WaitWebhooks waits until cert-manager has given the API server the certificates of all the webhooks that clusterctl
-// installed, Cluster API's own admit a Cluster in a dry run, and every webhook server answers with a certificate that the API server
-// trusts.
+// WaitWebhooks waits for three things: cert-manager has given the API server the certificates of all webhooks that clusterctl installed;
+// Cluster API's own webhooks admit a Cluster in a dry run; and every webhook server answers with a certificate that the API server trusts.
 func (m *Manager) WaitWebhooks(ctx context.Context) error {
-	var found [2]kube.Objects // mutating first: probesOf prefers them
+	var found [2]kube.Objects // mutating webhooks first, because probesOf prefers them
 	group, watchCtx := errgroup.WithContext(ctx)
 	for i, kind := range []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"} {
 		group.Go(func() error {
@@ -58,12 +57,12 @@ func (m *Manager) WaitWebhooks(ctx context.Context) error {
 	return kube.Each(webhookProbes, probes, func(probe *unstructured.Unstructured) error { return m.kube.UntilWebhooksAnswer(ctx, probe) })
 }
 
-// webhookProbes bounds the probes in flight.
+// webhookProbes bounds the concurrent probes.
 const webhookProbes = 8
 
-// probesOf returns an empty object for each webhook server: one of a kind whose creation that server is asked about. cert-manager may issue
-// a certificate anew, and then the authority that the API server has is another one than the server's for some seconds; it shows only by
-// asking. A mutating webhook is preferred: the API server asks it before it looks for what a kind requires.
+// probesOf returns one empty object for each webhook server, of a kind whose creation calls this server. Only a call shows whether the API
+// server trusts the server: after cert-manager has issued a new certificate, the API server has the old certificate authority for some
+// seconds. It prefers mutating webhooks, because the API server calls them before it checks required fields.
 func (m *Manager) probesOf(configurations []kube.Objects) ([]*unstructured.Unstructured, error) {
 	probes := map[string]*unstructured.Unstructured{}
 	for _, objects := range configurations {
@@ -78,7 +77,7 @@ func (m *Manager) probesOf(configurations []kube.Objects) ([]*unstructured.Unstr
 			}
 			probe, err := m.probeFor(webhooks[i].Rules)
 			if err != nil {
-				return nil, fmt.Errorf("find what webhook %s is asked about: %w", webhooks[i].Name, err)
+				return nil, fmt.Errorf("find a kind that webhook %s admits: %w", webhooks[i].Name, err)
 			}
 			if probe != nil {
 				probes[server] = probe
@@ -88,7 +87,7 @@ func (m *Manager) probesOf(configurations []kube.Objects) ([]*unstructured.Unstr
 	return slices.Collect(maps.Values(probes)), nil
 }
 
-// serverOf names who answers.
+// serverOf identifies the server of a webhook.
 func serverOf(config *admissionv1.WebhookClientConfig) string {
 	if config.Service != nil {
 		return config.Service.Namespace + "/" + config.Service.Name
@@ -96,7 +95,7 @@ func serverOf(config *admissionv1.WebhookClientConfig) string {
 	return ptr.Deref(config.URL, "")
 }
 
-// webhooksOf are the webhooks of configurations of either kind: both have the fields that are read here under the same names.
+// webhooksOf returns the webhooks of configurations of both kinds. Both kinds have the fields that are read here, under the same names.
 func webhooksOf(configurations kube.Objects) ([]admissionv1.ValidatingWebhook, error) {
 	var all []admissionv1.ValidatingWebhook
 	for _, obj := range configurations {
@@ -109,7 +108,7 @@ func webhooksOf(configurations kube.Objects) ([]admissionv1.ValidatingWebhook, e
 	return all, nil
 }
 
-// probeFor is an object whose creation one of the rules is about; nil if there is none that names a kind of the cluster.
+// probeFor returns an object whose creation matches one of the rules. It returns nil if no rule names a kind of the cluster.
 func (m *Manager) probeFor(rules []admissionv1.RuleWithOperations) (*unstructured.Unstructured, error) {
 	for _, rule := range rules {
 		create := slices.Contains(rule.Operations, admissionv1.Create) || slices.Contains(rule.Operations, admissionv1.OperationAll)
@@ -123,7 +122,7 @@ func (m *Manager) probeFor(rules []admissionv1.RuleWithOperations) (*unstructure
 			}
 			probe, err := m.emptyObject(schema.GroupVersionResource{Group: rule.APIGroups[0], Version: rule.APIVersions[0], Resource: resource})
 			if kube.IsAbsent(err) {
-				continue // a rule may name what this version of the provider has no longer
+				continue // a rule may name a kind that this version of the provider no longer has
 			}
 			return probe, err
 		}
@@ -149,11 +148,11 @@ func (m *Manager) emptyObject(resource schema.GroupVersionResource) (*unstructur
 	return obj, nil
 }
 
-// injectAnnotations are the annotations by which cert-manager finds the objects that need a certificate authority.
+// injectAnnotations are the annotations on objects into which cert-manager writes a certificate authority.
 var injectAnnotations = []string{"cert-manager.io/inject-ca-from", "cert-manager.io/inject-ca-from-secret"}
 
-// hasCA tells whether all the webhooks of a configuration have the certificate authority that they are called with. One that
-// does not ask cert-manager for it needs none.
+// hasCA tells whether all webhooks of a configuration have a certificate authority. A configuration that does not get it from cert-manager
+// needs none.
 func hasCA(obj *unstructured.Unstructured) bool {
 	if !slices.ContainsFunc(injectAnnotations, func(name string) bool { return obj.GetAnnotations()[name] != "" }) {
 		return true
@@ -171,16 +170,16 @@ func hasCA(obj *unstructured.Unstructured) bool {
 	return true
 }
 
-// probeAdmission tries a Cluster in a dry run. Conversion webhooks are served by the same process behind the same certificate, so they
-// answer when admission does; a conversion itself cannot be probed with a kind of infrastructure that does not exist.
+// probeAdmission creates a Cluster in a dry run. The process with the admission webhooks also serves the conversion webhooks, with the same
+// certificate, so they answer too. A conversion itself cannot be probed with an infrastructure kind that does not exist.
 func (m *Manager) probeAdmission(ctx context.Context) error {
 	return m.kube.DryRunAdmission(ctx, probeCluster())
 }
 
-// probeName is what the objects of dry runs are called.
+// probeName is the name of objects in dry runs.
 const probeName = "fleetctl-dry-run"
 
-// probeCluster is a Cluster that Cluster API's webhooks admit. It is never really made.
+// probeCluster returns a Cluster that Cluster API's webhooks admit. It is only for dry runs.
 func probeCluster() *unstructured.Unstructured {
 	obj := &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"namespace": metav1.NamespaceDefault, "name": probeName},

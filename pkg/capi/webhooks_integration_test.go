@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestWaitsForTrustedWebhooks: a webhook whose certificate authority is not that of its server does not answer yet.
+// TestWaitsForTrustedWebhooks checks that a webhook whose certificate authority differs from its server's does not count as answering.
 func TestWaitsForTrustedWebhooks(t *testing.T) {
 	m, c, source := newManagement(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -68,7 +68,7 @@ func TestWaitsForTrustedWebhooks(t *testing.T) {
 	if err != nil || probe == nil || probe.GetKind() != "Machine" || probe.GetNamespace() != metav1.NamespaceDefault {
 		t.Fatalf("the probe is %v, %v", probe, err)
 	}
-	// The API server takes a moment to know of a new webhook.
+	// The API server takes a moment to notice a new webhook.
 	for known := false; !known; known = apierrors.IsInternalError(c.Create(ctx, probe.DeepCopy(), client.DryRunAll)) {
 		if ctx.Err() != nil {
 			t.Fatal(ctx.Err())

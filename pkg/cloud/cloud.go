@@ -1,4 +1,5 @@
-// Package cloud has the words in which clouds are asked what they hold of a fleet's clusters. Each package below it asks one cloud.
+// Package cloud has the interface by which fleetctl lists and deletes the resources of a fleet's clusters in a cloud. Each package below it
+// implements the interface for one cloud.
 package cloud
 
 import (
@@ -6,77 +7,76 @@ import (
 	"time"
 )
 
-// Cost is how something is paid for, as far as its kind tells.
+// Cost tells how a resource is paid for, as far as its kind tells.
 type Cost string
 
-// What a thing costs while nobody uses it.
+// The costs of an unused resource.
 const (
 	CostHourly  Cost = "hourly"
 	CostStorage Cost = "storage"
 	CostNone    Cost = "none"
 )
 
-// MaxSaid bounds how much of an error is repeated that a cloud answers with, in bytes.
+// MaxSaid bounds the quoted text of a cloud's error, in bytes.
 const MaxSaid = 2 << 10
 
-// MaxAnswer bounds an answer of a cloud, in bytes. Its client keeps the whole of it in memory. The largest is vCenter's list of volumes, of
-// which there is room for 50,000.
+// MaxAnswer bounds the answer of a cloud, in bytes. The cloud's client keeps the whole answer in memory. The largest answer is vCenter's list
+// of volumes: the bound has room for 50,000 volumes.
 const MaxAnswer = 256 << 20
 
-// Resource is one thing that a cloud holds.
+// Resource is one resource in a cloud.
 type Resource struct {
 	Region string `json:"region"`
 	Kind   string `json:"kind"`
 	ID     string `json:"id"`
 	Name   string `json:"name,omitempty"`
-	// Created is when it was made; nil where the cloud does not say.
+	// Created is the time at which the resource was made. It is nil if the cloud does not tell.
 	Created *time.Time `json:"created,omitempty"`
 	Cost    Cost       `json:"cost"`
-	// Cluster is the name of the cluster that it belongs to, by its tags; Fleet, the value of v1alpha1.FleetTag. Network is the network that
-	// it is in.
+	// Cluster is the name of the cluster to which the resource belongs, by its tags. Fleet is the value of its tag v1alpha1.FleetTag. Network
+	// is the network that contains it.
 	Cluster string `json:"-"`
 	Fleet   string `json:"-"`
 	Network string `json:"-"`
-	// Users are other clusters that its tags name: they use it, too.
+	// Users are other clusters in its tags. They use the resource, but do not own it.
 	Users []string `json:"-"`
-	// Carries tells that what else is in its network cannot do without it: a subnet, a gateway, a route table.
+	// Carries means that other resources in its network need it: it is a subnet, a gateway or a route table.
 	Carries bool `json:"-"`
 }
 
-// Problem is something that a cloud could not be asked, or did not say.
+// Problem is a failed request, or information that the cloud did not give.
 type Problem struct {
 	Region string `json:"region,omitempty"`
 	Text   string `json:"text"`
 	Hint   string `json:"hint,omitempty"`
 }
 
-// Found is what an account said.
+// Found is the result of Account.Find.
 type Found struct {
-	// Regions that were asked.
+	// Regions are the regions that were searched.
 	Regions   []string
 	Resources []Resource
-	// Strangers are what is in some network without the tags of a cluster: machines, load balancers, gateways, subnets and network interfaces.
-	// One that has a Cluster belongs to something that goes with that cluster.
+	// Strangers are resources in a network without the tags of a cluster: machines, load balancers, gateways, subnets and network interfaces.
+	// A stranger with a Cluster belongs to a resource of that cluster.
 	Strangers []Resource
 	Problems  []Problem
 }
 
-// Account is a cloud as credentials open it.
+// Account is an account at a cloud.
 type Account interface {
-	// Cloud is the name of the infrastructure provider: aws.
+	// Cloud returns the name of the infrastructure provider, such as aws.
 	Cloud() string
-	// Find lists everything that goes with some cluster of Cluster API, whoever's it is. fleet, and the names of clusters, help to find what
-	// can only be asked for by them.
+	// Find lists all resources that belong to a cluster of Cluster API, in this fleet or another. Some resources can only be found by the tag
+	// of a fleet or cluster: fleet and clusters are the values to search for.
 	Find(ctx context.Context, fleet string, clusters []string) Found
-	// Stages orders the deletable resources as the cloud demands. The resources of one list are deleted at the same time, and the next list
-	// begins when they are gone. What it cannot delete is in none.
+	// Stages orders the deletable resources as the cloud requires. The resources of one list can be deleted at the same time, after the
+	// resources of the list before are gone. It leaves out resources that it cannot delete.
 	Stages(resources []Resource) [][]Resource
-	// Delete returns when the resource is gone, or was before.
+	// Delete deletes a resource, and returns when the resource is gone. It returns nil if the resource does not exist.
 	Delete(ctx context.Context, resource Resource) error
 }
 
-// ByKind returns the resources of each kind in a list of their own, in the order of kinds. A kind without resources has no list, and
-// resources of other kinds are left out.
+// ByKind returns one list of resources for each kind, in the order of kinds. It leaves out empty lists, and resources of other kinds.
 func ByKind(resources []Resource, kinds []string) [][]Resource {
 	var lists [][]Resource
 	for _, kind := range kinds {

@@ -108,7 +108,7 @@ func TestHold(t *testing.T) {
 				if e, ok := errors.AsType[*v1alpha1.ImageDigestError](err); ok {
 					locked := test.lock.Images[0].Digest
 					if diag.Hint(err) == "" || !strings.Contains(err.Error(), image.Name) || !strings.Contains(err.Error(), ref) ||
-						!strings.HasSuffix(err.Error(), "locked is "+locked) || !strings.Contains(err.Error(), e.Digest) {
+						!strings.HasSuffix(err.Error(), "the lock has "+locked) || !strings.Contains(err.Error(), e.Digest) {
 						t.Errorf("it says %v, %s", err, diag.Hint(err))
 					}
 				}

@@ -7,15 +7,15 @@ import (
 	"net/http"
 )
 
-// ErrTooLarge is the cause where an answer has more than was to be taken.
+// ErrTooLarge matches the error for an answer beyond its limit.
 var ErrTooLarge = errors.New("the answer is too large")
 
-// Bound returns next with a limit of most bytes for an answer. It is for clients that keep the whole answer of a server that somebody else
-// has named: an endless answer would fill the memory. Reading more fails, so that nobody takes a part for the whole. The error matches
-// ErrTooLarge.
+// Bound returns next with a limit of most bytes for each answer. It is for clients that keep the whole answer of an untrusted server: an
+// endless answer would fill the memory. Reading beyond the limit is an error that matches ErrTooLarge, so that no caller takes a part for
+// the whole.
 func Bound(next http.RoundTripper, most int) http.RoundTripper { return &bounded{next, most} }
 
-// BoundReader is Bound for what comes by another way than http.
+// BoundReader is Bound for content that does not come through http.
 func BoundReader(from io.Reader, most int) io.Reader {
 	closer, ok := from.(io.ReadCloser)
 	if !ok {
@@ -50,7 +50,7 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	}
 	n, err := b.ReadCloser.Read(p[:min(len(p), b.left+1)])
 	if b.left -= n; b.left < 0 {
-		_ = b.Close() // not every client does, and then it would go on to come
+		_ = b.Close() // not every client closes the body, and the server would go on sending
 		return n - 1, b.tooLarge()
 	}
 	return n, err

@@ -1,5 +1,5 @@
-// Package contact limits the time until a command knows that a server cannot be reached. A download may take as long as it needs, because
-// networks may be slow, while it goes on: a server that stops in the middle is given up.
+// Package contact limits the time until a command knows that it cannot reach a server. A download may take as long as it needs, because
+// networks may be slow. But a server that stops in the middle of its answer is given up.
 package contact
 
 import (
@@ -16,28 +16,28 @@ import (
 	"time"
 )
 
-// Limits of a contact: two attempts with a pause between them end within eight seconds. So a command without a network reports this within
-// ten seconds, while somebody still looks at it.
+// The limits of a contact. Two attempts with a pause between them end within eight seconds. So a command without a network reports this
+// within ten seconds, while its user is still watching.
 const (
-	// Limit is how long an attempt may take: finding the address, connecting, a proxy, TLS. The pause before the second is a part of it.
+	// Limit bounds one attempt: resolving the address, connecting, the proxy, TLS. The pause counts as part of the second attempt.
 	Limit = 4 * time.Second
 
 	attempts = 2
 	pause    = time.Second
-	// answer bounds what Check waits for in all.
+	// answer bounds one call of Check.
 	answer = attempts*Limit + pause
 )
 
-// ErrLimit is in the Error of an attempt that took too long.
+// ErrLimit matches the Error of an attempt that took too long.
 var ErrLimit = errors.New("no answer")
 
 func errLimit(limit time.Duration) error { return fmt.Errorf("%w within %s", ErrLimit, limit) }
 
-// Error says that a server was not reached: nothing was sent to it.
+// Error says that a server was not reached. The server has received nothing.
 type Error struct {
-	// Host as in the URL, with the port if it has one.
+	// Host is the host in the URL, with the port if the URL has one.
 	Host string
-	// Err is why the last attempt failed.
+	// Err is the error of the last attempt.
 	Err error
 }
 
@@ -47,9 +47,9 @@ func (e *Error) Error() string { return fmt.Sprintf("%s cannot be reached: %v", 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Transport returns next with first contact bounded and tried twice; nil is Go's own transport, with the proxy of the environment. Where
-// no contact is made the error matches Error. Where a server that was reached does not answer, or does not go on with its answer, it
-// matches SilentError.
+// Transport returns next with a bounded first contact, which is tried twice. If next is nil, it uses Go's own transport with the proxy of
+// the environment. If it cannot reach a server, the error matches *Error. If a server was reached but does not begin or continue its
+// answer, the error matches *SilentError.
 func Transport(next http.RoundTripper) http.RoundTripper {
 	if next == nil {
 		next = http.DefaultTransport
@@ -62,7 +62,7 @@ type transport struct {
 	limit, pause, silence time.Duration
 }
 
-// RoundTrip is part of http.RoundTripper.
+// RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	limit := t.limit
 	for attempt := 1; ; attempt++ {
@@ -74,9 +74,9 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 			return nil, givenUp(req)
 		}
 		if _, untrusted := errors.AsType[*tls.CertificateVerificationError](err); untrusted {
-			return nil, err // it was reached
+			return nil, err // the server was reached
 		}
-		// No part of the request has been sent. Its body, if it has one, can be read again, or nobody has read it.
+		// No part of the request has been sent. A second attempt needs a body that can be read again.
 		if attempt == attempts || req.Body != nil && req.GetBody == nil {
 			return nil, &Error{req.URL.Host, err}
 		}
@@ -97,7 +97,8 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// givenUp is the error for whoever stopped waiting before there was contact: where the time was up, the server was not reached.
+// givenUp returns the error after the request's context has ended before there was contact. After a deadline, the server counts as not
+// reached.
 func givenUp(req *http.Request) error {
 	err := req.Context().Err()
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -106,7 +107,7 @@ func givenUp(req *http.Request) error {
 	return err
 }
 
-// try sends a request once and tells whether there was a connection for it.
+// try sends a request once. connected tells whether the request had a connection.
 func (t *transport) try(req *http.Request, limit time.Duration) (_ *http.Response, connected bool, _ error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	timer := time.AfterFunc(limit, func() { cancel(errLimit(limit)) })
@@ -132,7 +133,7 @@ func (t *transport) try(req *http.Request, limit time.Duration) (_ *http.Respons
 	return resp, true, nil
 }
 
-// body ends the request's context with the answer's body.
+// body ends the request's context when the answer's body is closed.
 type body struct {
 	io.ReadCloser
 	cancel context.CancelCauseFunc
@@ -143,16 +144,16 @@ func (b *body) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// Servers remembers which servers could be reached, so that all callers who need the same server find out at once. Several goroutines may
-// use it.
+// Servers remembers which servers could be reached, so that all callers that need the same server find out together. It is safe for
+// concurrent use.
 type Servers struct {
 	client *http.Client
-	limit  time.Duration // of a question
+	limit  time.Duration // of one request
 	mu     sync.Mutex
 	known  map[string]*server
 }
 
-// NewServers knows none yet. It asks over next; nil is Go's own transport.
+// NewServers returns Servers that send requests through next. If next is nil, it uses Go's own transport.
 func NewServers(next http.RoundTripper) *Servers {
 	return &Servers{client: &http.Client{Transport: Transport(next)}, limit: answer, known: map[string]*server{}}
 }
@@ -163,8 +164,8 @@ type server struct {
 	err     error
 }
 
-// Check finds out whether the server of an http or https URL can be reached, and the servers that it redirects to. Every answer counts as
-// success. If a server cannot be reached, the error matches Error.
+// Check finds out whether it can reach the server of an http or https URL, and the servers to which that server redirects. Every answer
+// counts as success. If a server cannot be reached, the error matches *Error.
 func (s *Servers) Check(ctx context.Context, address string) error {
 	at, err := url.Parse(address)
 	if err != nil {
@@ -193,7 +194,7 @@ func (s *Servers) server(name string) *server {
 }
 
 func (s *Servers) ask(ctx context.Context, address string) error {
-	// Do not use the client's own limit: its error would no longer tell that there was no contact.
+	// Do not use the timeout of http.Client: its error would hide that there was no contact.
 	bounded, cancel := context.WithTimeout(ctx, s.limit)
 	defer cancel()
 	req, err := http.NewRequestWithContext(bounded, http.MethodHead, address, nil)
@@ -205,7 +206,7 @@ func (s *Servers) ask(ctx context.Context, address string) error {
 		return resp.Body.Close()
 	}
 	if missed, ok := errors.AsType[*Error](err); ok {
-		return missed // without the whole URL
+		return missed // this error does not repeat the whole URL
 	}
-	return ctx.Err() // it was reached, and what it answers is for those to judge who ask it for something
+	return ctx.Err() // the server was reached; callers that need its answer judge it
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/contact"
 )
 
-// listen takes connections and gives each to serve, with its number.
+// listen accepts connections and passes each to serve with its number.
 func listen(t *testing.T, serve func(n int32, conn net.Conn)) (address string, taken *atomic.Int32) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -44,7 +44,8 @@ func listen(t *testing.T, serve func(n int32, conn net.Conn)) (address string, t
 	return listener.Addr().String(), taken
 }
 
-// A server that takes connections and sends nothing is given up after two connections: a server that should speak TLS, and a proxy.
+// A server that accepts connections and sends nothing is given up after two connections. This holds for a server that should speak TLS, and
+// for a proxy.
 func TestSilence(t *testing.T) {
 	for name, setup := range map[string]func(address string) (string, *http.Transport){
 		"server": func(address string) (string, *http.Transport) { return "https://" + address, &http.Transport{} },
@@ -68,7 +69,7 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// A connection that fails is tried once more, with the request as it was.
+// After a failed connection there is one more attempt with the same request.
 func TestSecondAttempt(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { _, _ = io.Copy(w, req.Body) }))
 	server.StartTLS()
@@ -100,7 +101,7 @@ func TestSecondAttempt(t *testing.T) {
 	}
 }
 
-// Only the contact has a time limit. An answer may take longer, and so may its body.
+// Only the contact has a short time limit. The answer and its body may take longer.
 func TestSlowAnswer(t *testing.T) {
 	const limit = 100 * time.Millisecond
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -115,7 +116,7 @@ func TestSlowAnswer(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	// Over a connection that is there already, the contact cannot take long on any machine.
+	// With an existing connection, the contact takes no time on any machine.
 	next := server.Client().Transport
 	warm, err := (&http.Client{Transport: next}).Head(server.URL)
 	if err != nil {
@@ -132,7 +133,7 @@ func TestSlowAnswer(t *testing.T) {
 	}
 }
 
-// A server whose certificate is not trusted was reached: once is enough to know.
+// A server with an untrusted certificate was reached, so there is no second attempt.
 func TestUntrusted(t *testing.T) {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	defer server.Close()
@@ -143,8 +144,8 @@ func TestUntrusted(t *testing.T) {
 	}
 }
 
-// Many callers who need a server find out together, and the server's answer does not matter. A caller that gives up does not decide for the
-// others.
+// Many callers that need the same server find out together. The content of the server's answer does not matter. A caller that gives up does
+// not decide for the others.
 func TestServers(t *testing.T) {
 	var asked atomic.Int32
 	there := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -181,7 +182,7 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// If the request's own limit ends before the second attempt, the server still counts as not reached. Otherwise clusterctl would ask it for
+// If the request's own deadline passes before the second attempt, the server counts as not reached. Otherwise clusterctl would retry for
 // minutes.
 func TestLimitBeforeContact(t *testing.T) {
 	address, _ := listen(t, func(int32, net.Conn) {})

@@ -10,37 +10,36 @@ import (
 )
 
 const (
-	// Silence is how long a server may take to begin its answer, and for each further leastBytes of it. A Git server that thinks for long
-	// sends a few bytes every five seconds.
+	// Silence bounds the time until a server begins its answer, and then the time for every leastBytes of the answer. A busy Git server sends
+	// a few bytes every five seconds.
 	Silence = 2 * time.Minute
 
 	leastBytes = 32
-	// pieceBytes of what is sent to a server may take that long, too.
+	// pieceBytes is how much of a request the server must take within Silence.
 	pieceBytes = 8 << 10
 )
 
-// SilentError says that a server was reached, and then sent nothing, or a few bytes, or took nothing of what was sent to it, for so long that
-// nobody should wait for the rest.
+// SilentError says that a server was reached, but then sent nothing, or only a few bytes, or took no data, for the time of Limit.
 type SilentError struct {
-	// Host as in the URL, with the port if it has one.
+	// Host is the host in the URL, with the port if the URL has one.
 	Host string
-	// Limit is how long it was waited for.
+	// Limit is the time for which the client waited.
 	Limit time.Duration
 }
 
 // Error names the host.
 func (e *SilentError) Error() string {
-	return fmt.Sprintf("%s was reached, and has then sent or taken next to nothing for %s", e.Host, e.Limit)
+	return fmt.Sprintf("%s was reached, but then sent or took almost nothing for %s", e.Host, e.Limit)
 }
 
-// Timeout makes it an error of the network for whoever asks as package net does.
+// Timeout implements net.Error.
 func (e *SilentError) Timeout() bool { return true }
 
-// Temporary is false: whoever tries again by himself would wait as long once more.
+// Temporary implements net.Error. It is false because a retry would wait as long again.
 func (e *SilentError) Temporary() bool { return false }
 
-// Steady returns from with a limit on how long its reader waits for it: that of silent, for every few bytes. Past this limit stop is called
-// with silent, and has to end the Read that waits. The error of this Read is silent.
+// Steady returns from with a limit on waiting: the limit of silent for every few bytes. After this limit it calls stop with silent. stop must
+// end the pending Read, whose error is then silent.
 func Steady(from io.ReadCloser, silent *SilentError, stop func(cause error)) io.ReadCloser {
 	return &steadyBody{ReadCloser: from, silent: silent, left: silent.Limit, stop: stop}
 }
@@ -49,8 +48,8 @@ type steadyBody struct {
 	io.ReadCloser
 	silent *SilentError
 	stop   func(error)
-	// left is how long may be waited for what lacks of leastBytes, of which got are there. Only the time within Read counts, as the reader may
-	// be slow itself.
+	// left is the remaining time for the next leastBytes, of which got have arrived. Only the time in Read counts, because the reader itself
+	// may be slow.
 	left time.Duration
 	got  int
 }
@@ -70,8 +69,8 @@ func (b *steadyBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// SteadyWriter returns to with a limit on how long a server may take for each few kilobytes: that of silent, which is the error past it. A
-// Write that waits is left behind then, so to is of no use any more but for Close.
+// SteadyWriter returns to with a limit on waiting: the limit of silent for every few kilobytes. After this limit, Write returns silent. The
+// pending Write of to may still run then, so only Close of to may follow.
 func SteadyWriter(to io.WriteCloser, silent *SilentError) io.WriteCloser {
 	return &steadyWriter{to, silent}
 }
@@ -88,7 +87,7 @@ func (w *steadyWriter) Write(p []byte) (written int, _ error) {
 		err error
 	}
 	for first := true; first || len(p) > 0; first = false {
-		piece := bytes.Clone(p[:min(len(p), pieceBytes)]) // the caller may change p while a Write that was left behind still reads it
+		piece := bytes.Clone(p[:min(len(p), pieceBytes)]) // after the limit, the caller may change p while the pending Write still reads it
 		p = p[len(piece):]
 		done := make(chan result, 1)
 		go func() {
@@ -109,7 +108,8 @@ func (w *steadyWriter) Write(p []byte) (written int, _ error) {
 	return written, nil
 }
 
-// waiting limits how long a server may take for each piece of a request, and from the end of the request to the beginning of its answer.
+// waiting limits the time in which a server takes each piece of a request, and the time from the end of the request to the beginning of its
+// answer.
 type waiting struct {
 	silent *SilentError
 	stop   func(cause error)
@@ -119,7 +119,7 @@ type waiting struct {
 	over  bool
 }
 
-// begin starts the time anew: it is for the server to go on. An answer may come before the request has been written.
+// begin starts the time anew, because the server must act next. The answer may have begun before the whole request was written.
 func (w *waiting) begin() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -133,7 +133,7 @@ func (w *waiting) begin() {
 	w.timer.Reset(w.silent.Limit)
 }
 
-// pause stops the time: it is for us to go on.
+// pause stops the time, because the client must act next.
 func (w *waiting) pause() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -144,13 +144,14 @@ func (w *waiting) pause() {
 
 // end stops the time for good.
 func (w *waiting) end() {
-	w.pause()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.over = true
+	if w.over = true; w.timer != nil {
+		w.timer.Stop()
+	}
 }
 
-// question is the body of a request. Whoever sends it reads the next piece when the server has taken the one before.
+// question is the body of a request. The transport reads the next piece once the server has taken the piece before it.
 type question struct {
 	io.ReadCloser
 	server *waiting
@@ -163,14 +164,14 @@ func (q *question) Read(p []byte) (int, error) {
 	return q.ReadCloser.Read(p[:min(len(p), pieceBytes)])
 }
 
-// of returns a copy of req whose body is a question of w.
+// of returns a copy of req whose body pauses and begins the time of w.
 func (w *waiting) of(req *http.Request) *http.Request {
 	if req.Body == nil || req.Body == http.NoBody {
 		return req
 	}
 	steady := *req
 	steady.Body = &question{req.Body, w}
-	if req.GetBody != nil { // Go's own transport sends it again on another connection
+	if req.GetBody != nil { // Go's own transport may send the body again on another connection
 		steady.GetBody = func() (io.ReadCloser, error) {
 			body, err := req.GetBody()
 			return &question{body, w}, err

@@ -14,14 +14,14 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/contact"
 )
 
-// begun is an answer that has begun: the client knows its header.
+// begun sends the header and one byte of an answer, so that the client knows the header.
 func begun(w http.ResponseWriter) {
 	w.Header().Set("Content-Length", "1000000")
 	_, _ = io.WriteString(w, "x")
 	w.(http.Flusher).Flush()
 }
 
-// silences are ways in which a server that was reached keeps its client waiting. Each lasts until the client has gone.
+// silences are ways in which a reached server keeps its client waiting. Each lasts until the client has gone.
 var silences = map[string]http.HandlerFunc{
 	"no answer": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 	"a header and nothing more": func(w http.ResponseWriter, r *http.Request) {
@@ -43,12 +43,12 @@ var silences = map[string]http.HandlerFunc{
 	},
 }
 
-// A server that stops in the middle is given up, by name.
+// A server that stops in the middle is given up. The error names the server.
 func TestSilentServers(t *testing.T) {
 	for name, answer := range silences {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				_, _ = io.Copy(io.Discard, r.Body) // only then the server notices that its client has gone
+				_, _ = io.Copy(io.Discard, r.Body) // after that, the server notices when its client has gone
 				answer(w, r)
 			}))
 			t.Cleanup(server.Close)
@@ -70,7 +70,7 @@ func TestSilentServers(t *testing.T) {
 	}
 }
 
-// Who stops waiting gets his own error, at once.
+// A caller whose context ends gets the error of the context at once.
 func TestInterruptedWaits(t *testing.T) {
 	for name, answer := range silences {
 		t.Run(name, func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestInterruptedWaits(t *testing.T) {
 	}
 }
 
-// What comes in pieces comes whole, and a reader may take its time: only a wait for the server counts.
+// An answer in pieces arrives completely, and its reader may be slow: only waiting for the server counts.
 func TestSlowReaders(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		for range 100 {

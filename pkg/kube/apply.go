@@ -14,11 +14,11 @@ import (
 // parallelism bounds the concurrent requests of one call. More requests only make a small API server slower.
 const parallelism = 12
 
-// ApplyOptions of Apply.
+// ApplyOptions are the options of Apply.
 type ApplyOptions struct {
 	// FieldManager that owns the applied fields. Default: FieldManager.
 	FieldManager string
-	// ForceConflicts takes over fields that another manager owns. Without it a conflict is an error that names the fields.
+	// ForceConflicts takes over fields that another manager owns. Without it, a conflict is an error that names the fields.
 	ForceConflicts bool
 	// Detail, if not nil, is called with each line of progress.
 	Detail func(string)
@@ -40,10 +40,10 @@ type Change struct {
 	Action Action
 }
 
-// Apply applies objects by server-side apply, in stages: namespaces; CRDs, until they are established; objects of built-in kinds; webhook
-// configurations; custom resources. It applies the objects of a stage in parallel, and repeats custom resources while their webhooks do
-// not answer yet. It tries all objects of a stage, and the error joins their errors. The result has a Change for each object up to the
-// failed stage, in the order of objects. Apply may be repeated at any point.
+// Apply applies objects by server-side apply, in stages: namespaces; CRDs, and waits until these are established; objects of built-in
+// kinds; webhook configurations; custom resources. It applies the objects of a stage in parallel, and repeats a custom resource while its
+// webhook does not answer. If an object fails, Apply tries the others of its stage, and returns the joined errors. The result has a Change
+// for each applied object, in the order of objects. Apply may be repeated at any point.
 func (c *Client) Apply(ctx context.Context, objects []*unstructured.Unstructured, opts ApplyOptions) ([]Change, error) {
 	if opts.FieldManager == "" {
 		opts.FieldManager = FieldManager
@@ -69,11 +69,11 @@ func (c *Client) Apply(ctx context.Context, objects []*unstructured.Unstructured
 	return collect(changes), nil
 }
 
-// stage is a part of an Apply whose objects do not need each other.
+// stage is a part of an Apply. Its objects do not depend on each other.
 type stage struct {
 	name    string
 	indices []int
-	// retry repeats objects that fail because a webhook does not answer or a kind does not exist yet.
+	// retry means that Apply repeats an object while its webhook does not answer or its kind does not exist.
 	retry bool
 	after func(context.Context, *Client) error
 }
@@ -127,7 +127,7 @@ func (c *Client) applyStage(
 	})
 }
 
-// applyOne applies obj and returns the effect. It does not change obj.
+// applyOne applies a copy of obj and returns the effect.
 func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, opts ApplyOptions) (*Change, error) {
 	ref := RefOf(obj)
 	before := &metav1.PartialObjectMetadata{}

@@ -82,7 +82,7 @@ func applyTriesAll(t *testing.T, c *kube.Client) {
 	}
 }
 
-// applyWaitsForCRD applies a custom resource whose CRD comes later.
+// applyWaitsForCRD applies a custom resource before its CRD exists.
 func applyWaitsForCRD(t *testing.T, c *kube.Client) {
 	objects, err := kube.ParseYAML(crdManifest("Late", "late.test"))
 	if err != nil {
@@ -115,7 +115,7 @@ func applyWaitsForCRD(t *testing.T, c *kube.Client) {
 	}
 }
 
-// webhookGate proves that a dry run waits while a webhook does not answer, and returns when the webhook is removed.
+// webhookGate checks that a dry run waits while a webhook does not answer, and returns after the webhook is removed.
 func webhookGate(t *testing.T, c *kube.Client) {
 	ctx := t.Context()
 	if _, err := kubetest.ApplyYAML(ctx, c, crdManifest("Gated", "gated.test"), kube.ApplyOptions{}); err != nil {
@@ -140,7 +140,7 @@ func webhookGate(t *testing.T, c *kube.Client) {
 	probe.SetAPIVersion("gated.test/v1")
 	probe.SetKind("Gated")
 	key := kube.Key{Namespace: "default", Name: "probe"}
-	// The API server takes a moment to know of a new webhook; only then is the gate closed.
+	// The API server takes a moment to notice a new webhook. The gate is closed only then.
 	for closed := false; !closed; {
 		err := c.Create(ctx, probe.DeepCopy(), client.DryRunAll)
 		closed = apierrors.IsInternalError(err)
@@ -171,7 +171,7 @@ func webhookGate(t *testing.T, c *kube.Client) {
 	}
 }
 
-// slowAtFirst keeps the first request of a method whose path ends like that until nobody waits for the answer any more.
+// slowAtFirst holds the first request with this method and path suffix until its caller gives up.
 type slowAtFirst struct {
 	next           http.RoundTripper
 	method, suffix string
@@ -192,17 +192,18 @@ func (s *slowAtFirst) RoundTrip(req *http.Request) (resp *http.Response, err err
 	return s.next.RoundTrip(req)
 }
 
-// establishedOnABusyMachine: the time after which a CRD is touched ends in the middle of a request, and the wait goes on.
+// establishedOnABusyMachine: the time until a CRD is touched ends in the middle of a request. The wait must go on.
 func establishedOnABusyMachine(t *testing.T, kubeconfig []byte) {
 	onABusyMachine(t, kubeconfig, &slowAtFirst{method: http.MethodGet, suffix: "/customresourcedefinitions"}, "Slow")
 }
 
-// appliedOnABusyMachine: an API server that has just answered takes longer for an apply than a request may take, and is asked again.
+// appliedOnABusyMachine: an API server that has just answered takes longer for an apply than the timeout of a request. Apply must try
+// again.
 func appliedOnABusyMachine(t *testing.T, kubeconfig []byte) {
 	onABusyMachine(t, kubeconfig, &slowAtFirst{method: http.MethodPatch, suffix: ".busy.example.com"}, "Busy")
 }
 
-// onABusyMachine applies a CRD of that kind through slow.
+// onABusyMachine applies a CRD of this kind through slow.
 func onABusyMachine(t *testing.T, kubeconfig []byte, slow *slowAtFirst, kind string) {
 	t.Helper()
 	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)

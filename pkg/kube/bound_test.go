@@ -14,7 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// An API server that goes on and on is left, at once and for good.
+// A client gives up on an endless answer of an API server, at once and without a retry.
 func TestAnswersAreBounded(t *testing.T) {
 	var lists atomic.Int32
 	chunk := make([]byte, 64<<10)

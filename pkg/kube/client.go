@@ -40,10 +40,10 @@ import (
 // FieldManager is the name under which fleetctl owns the fields that it applies.
 const FieldManager = "fleetctl"
 
-// Key is the namespace (empty for cluster-wide kinds) and name of an object.
+// Key is the namespace and name of an object. The namespace is empty for cluster-scoped objects.
 type Key = types.NamespacedName
 
-// ParseKey reads what Key.String writes: NAMESPACE/NAME.
+// ParseKey parses the result of Key.String: NAMESPACE/NAME.
 func ParseKey(full string) Key {
 	namespace, name, _ := strings.Cut(full, "/")
 	return Key{Namespace: namespace, Name: name}
@@ -61,7 +61,7 @@ type InNamespace = client.InNamespace
 // MatchingLabels narrows a List to the objects with all of these labels.
 type MatchingLabels = client.MatchingLabels
 
-// Options of New. The zero value suits commands.
+// Options are the options of New. The zero value suits commands.
 type Options struct {
 	// Context of the kubeconfig to use. Default: its current context.
 	Context string
@@ -69,15 +69,15 @@ type Options struct {
 	UserAgent string
 	// Timeout of a single request. It does not apply to watches. Default: 30s.
 	Timeout time.Duration
-	// MostBytes bounds a single answer, because an untrusted API server could fill the memory. It does not apply to watches. Default: 1
-	// GiB.
+	// MostBytes bounds a single answer, because an answer of an untrusted API server could fill the memory. It does not apply to watches.
+	// Default: 1 GiB.
 	MostBytes int
-	// AddToScheme registers further types that the client decodes into Go structs. Without it, every type works as unstructured.
+	// AddToScheme registers more types that the client decodes into Go structs. Every other type works as unstructured.
 	AddToScheme []func(*runtime.Scheme) error
 }
 
-// Client is a connection to one cluster. Discovery is lazy and done once, so all code should share one Client per cluster. It is safe for
-// use by several goroutines.
+// Client is a connection to one cluster. It runs discovery only when needed, and only once, so all code should share one Client per
+// cluster. It is safe for concurrent use.
 type Client struct {
 	client.WithWatch
 
@@ -86,7 +86,7 @@ type Client struct {
 	discovery *discovery.DiscoveryClient
 }
 
-// New returns a client for the cluster in kubeconfig. It sends no request, so the first use of the client finds out whether the cluster
+// New returns a client for the cluster in kubeconfig. It sends no request, so only the first use of the client shows whether the cluster
 // answers.
 func New(kubeconfig []byte, opts Options) (*Client, error) {
 	loaded, err := clientcmd.Load(kubeconfig)
@@ -101,16 +101,16 @@ func New(kubeconfig []byte, opts Options) (*Client, error) {
 	return NewForConfig(config, opts)
 }
 
-// NewForConfig is New for a rest.Config.
+// NewForConfig returns a client as New does, for a rest.Config.
 func NewForConfig(config *rest.Config, opts Options) (*Client, error) {
 	silenceLibraries()
 	config = rest.CopyConfig(config)
-	config.QPS = -1 // the server's priority and fairness does the throttling
+	config.QPS = -1 // the server throttles by priority and fairness
 	config.UserAgent = opts.UserAgent
 	if config.UserAgent == "" {
 		config.UserAgent = FieldManager
 	}
-	config.Timeout = 0 // it would end watches, too; roundTimeout bounds the other requests
+	config.Timeout = 0 // a timeout here would also end watches; roundTimeout bounds the other requests
 	config.WarningHandler = rest.NoWarnings{}
 	timeout := cmp.Or(opts.Timeout, 30*time.Second)
 	server, _, err := rest.DefaultServerUrlFor(config)
@@ -157,13 +157,13 @@ func (c *Client) WithScheme(add ...func(*runtime.Scheme) error) (*Client, error)
 	return &Client{WithWatch: wider, config: c.config, http: c.http, discovery: c.discovery}, nil
 }
 
-// As returns a client for the same cluster that acts as another user. The API server allows that if the kubeconfig's user may
-// impersonate. As fails if the kubeconfig already impersonates a user.
+// As returns a client for the same cluster that impersonates another user. The API server must allow the kubeconfig's user to impersonate.
+// As fails if the kubeconfig already impersonates a user.
 func (c *Client) As(user string, groups ...string) (*Client, error) {
 	config := c.Config()
 	if config.Impersonate.UserName != "" {
 		return nil, diag.Errorf("use a kubeconfig of the cluster's administrator",
-			"act as %s on %s: the kubeconfig acts as %s already", user, c.Host(), config.Impersonate.UserName)
+			"impersonate %s on %s: the kubeconfig already impersonates %s", user, c.Host(), config.Impersonate.UserName)
 	}
 	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groups}
 	return NewForConfig(config, Options{UserAgent: config.UserAgent})
@@ -172,22 +172,22 @@ func (c *Client) As(user string, groups ...string) (*Client, error) {
 // Config returns a copy of the connection's configuration. It contains credentials.
 func (c *Client) Config() *rest.Config { return rest.CopyConfig(c.config) }
 
-// Host is the address of the API server without credentials, for messages.
+// Host returns the address of the API server without credentials, for messages.
 func (c *Client) Host() string { return sameorigin.Display(c.config.Host) }
 
-// ServerVersion asks the API server for its version ("v1.36.3").
+// ServerVersion returns the version of the API server ("v1.36.3").
 func (c *Client) ServerVersion(ctx context.Context) (string, error) {
 	var info version.Info
 	err := c.ask(ctx, "its version", "/version", &info)
 	return info.GitVersion, err
 }
 
-// ask reads what the API server answers at a path that is no object's. what names it in the error.
+// ask decodes the API server's answer at a path that does not belong to an object. what describes the answer in the error.
 func (c *Client) ask(ctx context.Context, what, path string, into any) error {
 	answer := c.discovery.RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json").Do(ctx)
 	body, err := answer.Raw()
 	if err != nil {
-		err = answer.Error() // it has the server's own words
+		err = answer.Error() // this error has the server's message
 	} else {
 		err = json.Unmarshal(body, into)
 	}
@@ -198,7 +198,7 @@ func (c *Client) ask(ctx context.Context, what, path string, into any) error {
 	return diag.Wrap(op, err, "")
 }
 
-// APIGroups are the names of the API groups that the server has, without the core's.
+// APIGroups returns the names of the API groups that the server has, without the core group.
 func (c *Client) APIGroups(ctx context.Context) ([]string, error) {
 	var list metav1.APIGroupList
 	if err := c.ask(ctx, "its API groups", "/apis", &list); err != nil {
@@ -211,7 +211,7 @@ func (c *Client) APIGroups(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// Exists tells whether the object of kind gvk named key exists. It is false if the server does not know the kind.
+// Exists tells whether the object of kind gvk named key exists. It returns false if the server does not know the kind.
 func (c *Client) Exists(ctx context.Context, gvk schema.GroupVersionKind, key Key) (bool, error) {
 	obj := &unstructured.Unstructured{}
 	obj.SetGroupVersionKind(gvk)
@@ -225,7 +225,8 @@ func (c *Client) Exists(ctx context.Context, gvk schema.GroupVersionKind, key Ke
 	return false, fmt.Errorf("get %s %s: %w", gvk.Kind, key, err)
 }
 
-// newScheme registers what fleetctl reads as Go types: the built-in kinds, CRDs and Cluster API's core kinds.
+// newScheme returns a scheme with the kinds that fleetctl reads as Go types: the built-in kinds, CRDs and Cluster API's core kinds, and
+// those of add.
 func newScheme(add []func(*runtime.Scheme) error) (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	all := append([]func(*runtime.Scheme) error{
@@ -239,7 +240,7 @@ func newScheme(add []func(*runtime.Scheme) error) (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// SecretValue reads one key of the Secret named key. A Secret without that key is an error.
+// SecretValue returns the value of one key in the data of a Secret. It fails if the Secret lacks this key.
 func (c *Client) SecretValue(ctx context.Context, key Key, field string) ([]byte, error) {
 	secret := &corev1.Secret{}
 	if err := c.Get(ctx, key, secret); err != nil {
@@ -264,7 +265,7 @@ func IsObjectAbsent(err error) bool {
 		return false
 	}
 	details := status.ErrStatus.Details
-	// Without the kind, the server answers that the path does not exist.
+	// If the kind does not exist, the server answers that the path does not exist.
 	return details == nil || !slices.ContainsFunc(details.Causes,
 		func(c metav1.StatusCause) bool { return c.Type == metav1.CauseTypeUnexpectedServerResponse })
 }
@@ -275,8 +276,8 @@ func IsUnreachable(err error) bool {
 		errors.Is(err, context.DeadlineExceeded)
 }
 
-// IsLost tells whether err means that no server listens at the address, or that the connection broke. The server may have ended, or not
-// have started yet.
+// IsLost tells whether err means that no server listens at the address, or that the connection broke. The server may have stopped, or may
+// not have started yet.
 func IsLost(err error) bool {
 	return err != nil &&
 		(utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err))

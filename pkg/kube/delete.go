@@ -9,17 +9,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// DeleteOptions of Delete.
+// DeleteOptions are the options of Delete.
 type DeleteOptions struct {
-	// Wait until the objects no longer exist, which is after their finalizers.
+	// Wait means that Delete waits until the objects no longer exist, so also for their finalizers.
 	Wait bool
 	// Detail, if not nil, is called with each line of progress.
 	Detail func(string)
 }
 
-// Delete deletes objects in the reverse order of Apply's stages, the objects of a stage in parallel. A missing object is no error. Delete
-// tries all objects of a stage, and the error joins their errors. If an object has a UID, Delete waits only for the object with this UID,
-// and not for a later one of the same name.
+// Delete deletes objects in the reverse order of Apply's stages, and the objects of a stage in parallel. A missing object is no error. If
+// an object fails, Delete tries the others of its stage, and returns the joined errors. If an object has a UID, Delete waits only for the
+// object with this UID, and not for a newer object of the same name.
 func (c *Client) Delete(ctx context.Context, objects []*unstructured.Unstructured, opts DeleteOptions) error {
 	stages := stagesOf(objects)
 	slices.Reverse(stages)

@@ -20,10 +20,10 @@ import (
 // DeploymentKind is the kind of Deployments.
 var DeploymentKind = appsv1.SchemeGroupVersion.WithKind("Deployment")
 
-// Unready is an object that was not ready in time.
+// Unready is an object that is not ready.
 type Unready struct {
 	Ref
-	// Reason from the object's conditions, pods and events; "" if they tell none.
+	// Reason comes from the object's conditions, pods and events. It is "" if these give none.
 	Reason string
 }
 
@@ -43,12 +43,12 @@ func (e NotReadyError) Error() string {
 	return strings.Join(parts, "; ")
 }
 
-// explainEvery is the time between two looks for the reasons of a wait. The first look comes after this time, too.
+// explainEvery is the time until a wait first looks for reasons, and then between two looks.
 const explainEvery = 5 * time.Second
 
-// WaitDeploymentsReady waits until all the named Deployments have rolled out their spec and are available. detail, if not nil, is called
-// when the missing Deployments change, and after a while with the reasons, by several goroutines. If ctx's deadline comes first, the
-// error wraps a NotReadyError and ctx's cause, and has the exit code diag.ExitNotReady.
+// WaitDeploymentsReady waits until all the named Deployments have rolled out their spec and are available. If detail is not nil, several
+// goroutines call it: when the list of missing Deployments changes, and later also with the reasons. If ctx's deadline comes first, the
+// error matches NotReadyError and ctx's cause, and has the exit code diag.ExitNotReady.
 func (c *Client) WaitDeploymentsReady(ctx context.Context, keys []Key, detail func(string)) error {
 	missing := newPending(keys, detail)
 	if detail != nil {
@@ -89,7 +89,7 @@ func (c *Client) WaitDeploymentsReady(ctx context.Context, keys []Key, detail fu
 	if ctx.Err() == nil {
 		return fmt.Errorf("wait for Deployments: %w", err)
 	}
-	if !errors.Is(context.Cause(ctx), context.DeadlineExceeded) { // interrupted, so no reasons are needed
+	if !errors.Is(context.Cause(ctx), context.DeadlineExceeded) { // after an interruption nobody needs the reasons
 		return fmt.Errorf("wait for Deployments: %w", context.Cause(ctx))
 	}
 	unready := c.explainDeployments(context.WithoutCancel(ctx), missing.list()) // ctx has ended
@@ -101,7 +101,7 @@ func (c *Client) WaitDeploymentsReady(ctx context.Context, keys []Key, detail fu
 	}
 }
 
-// DeploymentReady tells whether obj, a Deployment or nil, has rolled out its newest spec and is available.
+// DeploymentReady tells whether obj, a Deployment, has rolled out its newest spec and is available. It returns false for nil.
 func DeploymentReady(obj *unstructured.Unstructured) bool {
 	if obj == nil {
 		return false
@@ -125,7 +125,7 @@ func DeploymentReady(obj *unstructured.Unstructured) bool {
 	})
 }
 
-// explainPending reports the reasons why Deployments are not ready, at each explainEvery, until ctx ends.
+// explainPending reports every explainEvery why Deployments are not ready, until ctx ends.
 func (c *Client) explainPending(ctx context.Context, missing *pending) {
 	tick := time.NewTicker(explainEvery)
 	defer tick.Stop()
@@ -143,7 +143,7 @@ func (c *Client) explainPending(ctx context.Context, missing *pending) {
 	}
 }
 
-// explainDeployments returns the Deployments that are still not ready, with their reasons.
+// explainDeployments returns the Deployments that are not ready, with the reasons.
 func (c *Client) explainDeployments(ctx context.Context, keys []Key) NotReadyError {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -166,7 +166,7 @@ func (c *Client) explainDeployments(ctx context.Context, keys []Key) NotReadyErr
 			return nil
 		})
 	}
-	_ = group.Wait() // reasons that cannot be read stay empty
+	_ = group.Wait() // no task returns an error: an unreadable reason stays empty
 	return slices.DeleteFunc(unready, func(u Unready) bool { return u.Ref == Ref{} })
 }
 
@@ -179,7 +179,7 @@ func namespacesOf(keys []Key) []string {
 	return slices.Compact(namespaces)
 }
 
-// DeploymentKeys names the Deployments among objects.
+// DeploymentKeys returns the keys of the Deployments among objects.
 func DeploymentKeys(objects []*unstructured.Unstructured) []Key {
 	var keys []Key
 	for _, obj := range objects {

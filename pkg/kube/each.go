@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Each calls do for every item, at most limit of them at a time. It tries all items, even if some fail. The error joins their errors in
-// the order of the items.
+// Each calls do for every item, for at most limit items at a time. It tries all items, even if some fail. The error joins the errors in the
+// order of the items.
 func Each[T any](limit int, items []T, do func(item T) error) error {
 	errs := make([]error, len(items))
 	var group errgroup.Group
@@ -18,6 +18,6 @@ func Each[T any](limit int, items []T, do func(item T) error) error {
 			return nil
 		})
 	}
-	_ = group.Wait() // the errors are in errs, so that all items are tried
+	_ = group.Wait() // errs has the errors
 	return errors.Join(errs...)
 }

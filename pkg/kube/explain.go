@@ -16,10 +16,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// maxReason bounds a reason's length: log tails and admission messages can be pages long.
+// maxReason bounds the length of a reason, because log tails and admission messages can be pages long.
 const maxReason = 400
 
-// Conditions are the status conditions of obj, or nil.
+// Conditions returns the status conditions of obj, or nil.
 func Conditions(obj *unstructured.Unstructured) []metav1.Condition {
 	raw, found, err := unstructured.NestedSlice(obj.Object, "status", "conditions")
 	if err != nil || !found {
@@ -39,8 +39,8 @@ func Conditions(obj *unstructured.Unstructured) []metav1.Condition {
 	return conditions
 }
 
-// Reason returns why an object with these conditions is not healthy, or "" if they show no trouble. A summary condition (Ready,
-// Available) that is not True comes first. Conditions with a negative sense count only if they are True.
+// Reason returns why an object with these conditions is not healthy. It looks at Stalled, Available and Ready, in this order. It returns ""
+// if these conditions show no trouble.
 func Reason(conditions []metav1.Condition) string {
 	for _, summary := range []string{"Stalled", "Available", "Ready"} {
 		for _, c := range conditions {
@@ -69,7 +69,7 @@ func conditionText(c metav1.Condition) string {
 	return shorten(text)
 }
 
-// shorten puts text on one line of at most maxReason bytes. It cuts out the middle: the beginning says which component complains, and the
+// shorten puts text on one line of at most maxReason characters. It cuts out the middle: the beginning names the failing component, and the
 // end of a log says why a program ended.
 func shorten(text string) string {
 	const head = maxReason / 3
@@ -80,8 +80,8 @@ func shorten(text string) string {
 	return text
 }
 
-// Explain says in one line why obj is not healthy. It uses obj's conditions, the state of a workload's pods, and recent warning events.
-// It returns "" if it finds no reason. It ignores errors of reading, because its callers already have an error.
+// Explain returns one line that says why obj is not healthy. It uses obj's conditions, the state of a workload's pods, and recent warning
+// events. It returns "" if it finds no reason. It ignores read errors, because its callers already have an error.
 func (c *Client) Explain(ctx context.Context, obj *unstructured.Unstructured) string {
 	if obj == nil {
 		return "it does not exist"
@@ -96,7 +96,7 @@ func (c *Client) Explain(ctx context.Context, obj *unstructured.Unstructured) st
 	return shorten(reason)
 }
 
-// explainPods returns the trouble of a workload's pods.
+// explainPods returns what is wrong with a workload's pods, or "".
 func (c *Client) explainPods(ctx context.Context, obj *unstructured.Unstructured) string {
 	matchLabels, found, err := unstructured.NestedStringMap(obj.Object, "spec", "selector", "matchLabels")
 	if err != nil || !found || obj.GetNamespace() == "" {
@@ -122,7 +122,7 @@ func (c *Client) explainPods(ctx context.Context, obj *unstructured.Unstructured
 	return c.explainReplicaSets(ctx, obj, matchLabels)
 }
 
-// explainReplicaSets returns why a Deployment has no pods, for example because of a quota or an admission webhook.
+// explainReplicaSets returns why a Deployment has no pods, for example because of a quota or an admission webhook, or "".
 func (c *Client) explainReplicaSets(ctx context.Context, obj *unstructured.Unstructured, matchLabels map[string]string) string {
 	sets := &metav1.PartialObjectMetadataList{}
 	sets.SetGroupVersionKind(DeploymentKind.GroupVersion().WithKind("ReplicaSetList"))
@@ -137,7 +137,7 @@ func (c *Client) explainReplicaSets(ctx context.Context, obj *unstructured.Unstr
 	return ""
 }
 
-// podTrouble returns what keeps a pod from being ready. It is "" if the pod is ready, or is only starting.
+// podTrouble returns what keeps a pod from being ready. It returns "" if the pod is ready or only starting.
 func podTrouble(pod *corev1.Pod) string {
 	statuses := slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
 	for _, status := range statuses {
@@ -178,7 +178,7 @@ func terminationText(t *corev1.ContainerStateTerminated) string {
 	if t.Reason != "" && t.Reason != "Error" {
 		text = t.Reason + ", " + text
 	}
-	// With FallbackToLogsOnError the message is the end of the log, and its last line says why the program ended.
+	// With FallbackToLogsOnError, the message is the end of the log. The last line says why the program ended.
 	lines := strings.FieldsFunc(t.Message, func(r rune) bool { return r == '\n' })
 	if len(lines) > 0 {
 		text += ": " + strings.TrimSpace(lines[len(lines)-1])
@@ -195,7 +195,7 @@ func podReady(pod *corev1.Pod) bool {
 	return false
 }
 
-// lastWarning is the newest warning event about an object, or "".
+// lastWarning returns the newest warning event about an object, or "".
 func (c *Client) lastWarning(ctx context.Context, namespace, kind, name string) string {
 	events := &corev1.EventList{}
 	err := c.List(ctx, events, client.InNamespace(cmp.Or(namespace, metav1.NamespaceDefault)), client.MatchingFieldsSelector{

@@ -136,7 +136,7 @@ func TestIsUnanswered(t *testing.T) {
 		"webhook denies": {apierrors.NewForbidden(schema.GroupResource{}, "a", errors.New("denied")), false},
 		"invalid":        {apierrors.NewInvalid(gk, "a", nil), false},
 		"conflict":       {apierrors.NewConflict(schema.GroupResource{}, "a", errors.New("owned by kubectl")), false},
-		"other":          {errors.New("failed calling webhook"), false}, // text alone says nothing
+		"other":          {errors.New("failed calling webhook"), false}, // the text alone does not count
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := isUnanswered(fmt.Errorf("apply: %w", tc.err)); got != tc.want {

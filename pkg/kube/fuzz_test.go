@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// For every manifest: its objects have the fields by which the API server identifies them, and are the same after they are written and read
-// again.
+// For every manifest, the objects have the fields by which the API server identifies them. They are the same after they are written and
+// read again.
 func FuzzParseYAML(f *testing.F) {
 	content, err := os.ReadFile("../../templates/testdata/golden/in-memory-smallest.yaml")
 	if err != nil {

@@ -6,10 +6,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// podKinds are the kinds that make pods, and Pod.
+// podKinds are Pod and the built-in kinds that make pods.
 var podKinds = []string{"CronJob", "DaemonSet", "Deployment", "Job", "Pod", "ReplicaSet", "StatefulSet"}
 
-// EditImages replaces each image in obj by the result of edit. It does not change objects of kinds that make no pods.
+// EditImages replaces each image in obj by the result of edit. It changes only objects of podKinds.
 func EditImages(obj *unstructured.Unstructured, edit func(image string) string) {
 	if slices.Contains(podKinds, obj.GetKind()) {
 		editImages(obj.Object, edit)

@@ -43,7 +43,7 @@ func TestAPIServer(t *testing.T) {
 	}
 }
 
-// crdManifest is a CRD for kind in group with an object of it, and a namespace: in the wrong order.
+// crdManifest returns a manifest in the wrong order: an object of the kind, its CRD and its namespace.
 func crdManifest(kind, group string) []byte {
 	plural := strings.ToLower(kind) + "s"
 	return fmt.Appendf(nil, `

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// IssuerDocuments returns the API server's documents about the issuer of its service accounts' tokens: OpenID's discovery document, and
+// IssuerDocuments returns two documents of the API server about the issuer of service account tokens: the OpenID discovery document, and
 // the public keys (JWKS).
 func (c *Client) IssuerDocuments(ctx context.Context) (discovery, keys []byte, err error) {
 	for _, d := range []struct {

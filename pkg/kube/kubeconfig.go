@@ -23,13 +23,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// ownerExtension marks the contexts, clusters and users in a kubeconfig that fleetctl wrote. fleetctl removes only these.
+// ownerExtension marks the contexts, clusters and users in a kubeconfig that fleetctl wrote. fleetctl removes no others.
 const ownerExtension = "fleetctl.dev/owned"
 
 // lockMark is the content of a lock file that fleetctl made.
 const lockMark = "fleetctl"
 
-// WriteKubeconfig writes kubeconfig to path atomically, with mode 0600. It makes missing folders with access for their owner alone.
+// WriteKubeconfig writes kubeconfig to path atomically, with mode 0600. It makes missing folders with access for their owner only.
 func WriteKubeconfig(path string, kubeconfig []byte) error {
 	if err := atomicfile.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return diag.Wrap("write kubeconfig", err, "")
@@ -37,7 +37,7 @@ func WriteKubeconfig(path string, kubeconfig []byte) error {
 	return diag.Wrap("write kubeconfig "+path, atomicfile.Write(path, kubeconfig, 0o600), "")
 }
 
-// ClusterName is the name of the cluster of a kubeconfig's current context; "" without one.
+// ClusterName returns the name of the cluster of a kubeconfig's current context, or "" if there is none.
 func ClusterName(kubeconfig []byte) string {
 	config, err := clientcmd.Load(kubeconfig)
 	if err != nil || config.Contexts[config.CurrentContext] == nil {
@@ -46,7 +46,7 @@ func ClusterName(kubeconfig []byte) string {
 	return config.Contexts[config.CurrentContext].Cluster
 }
 
-// CurrentContext is the name of a kubeconfig's current context; "" without one.
+// CurrentContext returns the name of a kubeconfig's current context, or "" if there is none.
 func CurrentContext(kubeconfig []byte) string {
 	config, err := clientcmd.Load(kubeconfig)
 	if err != nil {
@@ -55,16 +55,16 @@ func CurrentContext(kubeconfig []byte) string {
 	return config.CurrentContext
 }
 
-// Reach lists what a kubeconfig's client does on its own machine, besides connecting to a server. An untrusted kubeconfig must have none:
-// for example, the client sends the content of a token file to the server in the same kubeconfig.
+// Reach lists the commands and files that a client of a kubeconfig uses on its own machine. An untrusted kubeconfig must have none. For
+// example, the client would send the content of a token file to the server in the same kubeconfig.
 type Reach struct {
-	// Commands are run to get a user's credentials.
+	// Commands are the commands that the client runs to get a user's credentials.
 	Commands []string
-	// Files are read for tokens, certificates and keys. They are the paths in the kubeconfig.
+	// Files are the files that the client reads for tokens, certificates and keys, by their paths in the kubeconfig.
 	Files []string
 }
 
-// Text describes the first command or file in words; "" without any.
+// Text describes the first command or file in words. It returns "" if there is none.
 func (r Reach) Text() string {
 	switch {
 	case len(r.Commands) > 0:
@@ -75,7 +75,7 @@ func (r Reach) Text() string {
 	return ""
 }
 
-// ReachOf returns the Reach of all contexts of a kubeconfig.
+// ReachOf returns the Reach of all users and clusters in a kubeconfig.
 func ReachOf(kubeconfig []byte) (Reach, error) {
 	config, err := clientcmd.Load(kubeconfig)
 	if err != nil {
@@ -101,15 +101,15 @@ func ReachOf(kubeconfig []byte) (Reach, error) {
 	return r, nil
 }
 
-// MergeKubeconfig writes the current context of kubeconfig to the file at path. There, context, cluster and user are called name and get
-// fleetctl's mark, and the context becomes the current one. Other entries stay. An entry of that name without the mark is an error.
-// MergeKubeconfig takes kubectl's lock, and waits for it until ctx ends.
+// MergeKubeconfig writes the current context of kubeconfig to the file at path. In the file, the context, cluster and user are called name
+// and have fleetctl's mark. The context becomes the current one. Other entries stay. It fails if the file has an entry of this name without
+// the mark. It takes kubectl's lock, and waits for the lock until ctx ends.
 func MergeKubeconfig(ctx context.Context, path, name string, kubeconfig []byte) error {
 	return mergeKubeconfig(ctx, path, name, "", kubeconfig)
 }
 
-// MergeKubeconfigOf is MergeKubeconfig for a cluster whose name is not unique. of identifies the cluster. An entry that fleetctl made for
-// another cluster is an error as well, because a user of that context would then talk to the wrong cluster.
+// MergeKubeconfigOf is MergeKubeconfig for a cluster whose name is not unique. of identifies the cluster. It also fails if the file has an
+// entry of this name for another cluster, because users of that context would then talk to the wrong cluster.
 func MergeKubeconfigOf(ctx context.Context, path, name, of string, kubeconfig []byte) error {
 	return mergeKubeconfig(ctx, path, name, of, kubeconfig)
 }
@@ -130,7 +130,7 @@ func mergeKubeconfig(ctx context.Context, path, name, of string, kubeconfig []by
 				"add %q to %s: the file has an entry of that name that fleetctl did not make", name, path)
 		}
 		if of != "" && anothers(config, name, of) {
-			return false, diag.Errorf("write it to a file of its own, "+remove,
+			return false, diag.Errorf("write it to a separate file, "+remove,
 				"add %q to %s: the entry of that name belongs to another cluster", name, path)
 		}
 		cluster, user := added.Clusters[current.Cluster].DeepCopy(), added.AuthInfos[current.AuthInfo].DeepCopy()
@@ -145,8 +145,8 @@ func mergeKubeconfig(ctx context.Context, path, name, of string, kubeconfig []by
 	})
 }
 
-// RemoveFromKubeconfig removes the entries called name that MergeKubeconfig wrote to the file at path. If name is the current context,
-// the file has no current context afterwards. removed says whether there were such entries. Other entries stay.
+// RemoveFromKubeconfig removes the entries called name that MergeKubeconfig wrote to the file at path. If name is the current context, the
+// file then has no current context. removed tells whether there were such entries. Other entries stay.
 func RemoveFromKubeconfig(ctx context.Context, path, name string) (removed bool, err error) {
 	if _, err := os.Stat(path); os.IsNotExist(err) {
 		return false, nil
@@ -172,7 +172,7 @@ func RemoveFromKubeconfig(ctx context.Context, path, name string) (removed bool,
 	return removed, err
 }
 
-// changeKubeconfig reads the file at path under a lock, calls change, and writes the file if change returns true.
+// changeKubeconfig reads the file at path under a lock and calls change. It writes the file if change returns true.
 func changeKubeconfig(ctx context.Context, path string, change func(*clientcmdapi.Config) (bool, error)) error {
 	// Replace the target of a symbolic link, and keep the link: users link their kubeconfig from a dotfiles repository.
 	if target, err := filepath.EvalSymlinks(path); err == nil {
@@ -213,7 +213,7 @@ func lockKubeconfig(ctx context.Context, path string) (unlock func(), err error)
 	}
 	theirs := path + ".lock"
 	for {
-		err := atomicfile.Create(theirs, []byte(lockMark), 0o600) // with a mark, by which a later fleetctl knows the lock of a killed one
+		err := atomicfile.Create(theirs, []byte(lockMark), 0o600) // the mark tells a later fleetctl that a killed fleetctl left the lock
 		if err == nil {
 			return func() {
 				_ = os.Remove(theirs)
@@ -225,7 +225,7 @@ func lockKubeconfig(ctx context.Context, path string) (unlock func(), err error)
 			return nil, diag.Wrap("lock kubeconfig "+path, err, "")
 		}
 		if left, err := os.ReadFile(theirs); err == nil && string(left) == lockMark {
-			_ = os.Remove(theirs) // of a killed fleetctl: a living one would hold the file lock
+			_ = os.Remove(theirs) // a killed fleetctl left it: a running one would hold the file lock
 			continue
 		}
 		select {
@@ -250,7 +250,7 @@ func owned(extensions map[string]runtime.Object) bool {
 	return ok
 }
 
-// anothers tells whether an entry called name belongs to another cluster than of.
+// anothers tells whether an entry called name belongs to a cluster other than of.
 func anothers(config *clientcmdapi.Config, name, of string) bool {
 	mark := mark(of)
 	other := func(extensions map[string]runtime.Object) bool {
@@ -261,12 +261,12 @@ func anothers(config *clientcmdapi.Config, name, of string) bool {
 	return cluster != nil && other(cluster.Extensions) || context != nil && other(context.Extensions)
 }
 
-// mark is the content of ownerExtension: the cluster's identity, or true if the cluster's name is unique.
+// mark returns the content of ownerExtension: the cluster's identity, or true if the cluster's name is unique.
 func mark(of string) []byte {
 	if of == "" {
 		return []byte(`true`)
 	}
-	return []byte(strconv.Quote(of)) // such names need no escapes of JSON
+	return []byte(strconv.Quote(of)) // these identities need no escapes in JSON
 }
 
 func own(extensions *map[string]runtime.Object, of string) {
@@ -276,8 +276,8 @@ func own(extensions *map[string]runtime.Object, of string) {
 	(*extensions)[ownerExtension] = &runtime.Unknown{Raw: mark(of), ContentType: runtime.ContentTypeJSON}
 }
 
-// Contexts returns the sorted names of the contexts in kubeconfig files: path, or else $KUBECONFIG, or else the file in the home folder.
-// Files that cannot be read have no contexts. Contexts runs no credential plugin and makes no connection.
+// Contexts returns the sorted names of the contexts in the kubeconfig at path, or else in the files of $KUBECONFIG, or else in the file in
+// the home folder. It ignores files that it cannot read. It runs no credential plugin and makes no connection.
 func Contexts(path string) []string {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = path

@@ -32,8 +32,8 @@ contexts: [{name: kind-a, context: {cluster: kind-a, user: kind-a}}]
 users: [{name: kind-a, user: {client-certificate-data: YQ==, client-key-data: Yg==}}]
 `
 
-// For every kubeconfig of a user: our entries are added and removed again, and all other entries keep their meaning when kubectl's code
-// reads them. Otherwise the file is not touched.
+// For every kubeconfig of a user, fleetctl's entries are added and removed again, and kubectl's code reads the same other entries as
+// before. Otherwise the file is not changed.
 func FuzzMergeKubeconfig(f *testing.F) {
 	for _, text := range []string{
 		userKubeconfig, ourKubeconfig, "", "{}", "a: b",
@@ -74,7 +74,7 @@ func FuzzMergeKubeconfig(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		before.CurrentContext = "" // as it was ours at last
+		before.CurrentContext = "" // the current context was fleetctl's
 		if diff := cmp.Diff(before, after); diff != "" {
 			t.Errorf("what others have (-want +got)\n%s", diff)
 		}

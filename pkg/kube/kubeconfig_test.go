@@ -119,7 +119,7 @@ func TestKubeconfigMergesAtOnce(t *testing.T) {
 func TestKubeconfigLocks(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config")
 	lock := path + ".lock"
-	if err := os.WriteFile(lock, nil, 0o600); err != nil { // as kubectl holds it
+	if err := os.WriteFile(lock, nil, 0o600); err != nil { // kubectl's lock
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
@@ -151,7 +151,7 @@ func TestMergeKubeconfigRefusesHalfOnes(t *testing.T) {
 	}
 }
 
-// Reach finds every file and command on the user's machine that a kubeconfig names, in each of its users and clusters.
+// ReachOf finds every file and every command on the user's machine that a kubeconfig names, in each of its users and clusters.
 func TestReachOf(t *testing.T) {
 	const head = "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{name: a, context: {cluster: a, user: a}}]\n"
 	const plain = "clusters: [{name: a, cluster: {server: 'https://a', certificate-authority-data: YQ==}}]\nusers: [{name: a, user: " +
@@ -182,7 +182,8 @@ func TestReachOf(t *testing.T) {
 	}
 }
 
-// Somebody who may make Clusters calls one as the management cluster is called, or as another tenant's: neither's entry becomes theirs.
+// A tenant who may make Clusters names one like the management cluster, or like another tenant's cluster. It must not take over the entry
+// of either.
 func TestMergeKubeconfigOfAnother(t *testing.T) {
 	ctx := t.Context()
 	path := filepath.Join(t.TempDir(), "config")

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ListLabelled lists the objects of all kinds with the labels, both cluster-wide and in namespaces. It leaves out kinds for which skip is
-// true, kinds that cannot be listed or deleted, and kinds of an aggregated API server that does not answer.
+// ListLabelled lists the objects of all kinds with the labels: the cluster-scoped objects, and those in namespaces. It leaves out kinds for
+// which skip returns true, kinds that cannot be listed or deleted, and kinds of an aggregated API server that does not answer.
 func (c *Client) ListLabelled(
 	ctx context.Context,
 	labels map[string]string,
@@ -50,7 +50,7 @@ func (c *Client) ListLabelled(
 	return slices.Concat(found...), err
 }
 
-// kindAt is a kind in one namespace; "" for a cluster-wide kind.
+// kindAt is a kind in one namespace. The namespace of a cluster-scoped kind is "".
 type kindAt struct {
 	schema.GroupVersionKind
 
@@ -89,8 +89,8 @@ func (c *Client) ListKind(
 	return objects, err
 }
 
-// ListMetadata is ListKind for callers that need only the objects' metadata. Each object has only its metadata, without managed fields. The
-// API server does not send spec and status, which are most of the data.
+// ListMetadata lists the metadata of the objects of a kind for which is returns true, without managed fields. The API server does not send
+// spec and status, which are most of the data. The list is empty if the API server does not know the kind.
 func (c *Client) ListMetadata(
 	ctx context.Context, kind schema.GroupVersionKind, is func(metav1.Object) bool, opts ...client.ListOption,
 ) ([]*unstructured.Unstructured, error) {
@@ -117,7 +117,8 @@ func (c *Client) ListMetadata(
 	return objects, err
 }
 
-// eachOf calls do for each object of a kind, once all are there. They come page by page, and are all of one moment.
+// eachOf lists the objects of a kind page by page, and then calls do for each. All objects show the state of the same moment. It calls do
+// for no object if the API server does not know the kind.
 func (c *Client) eachOf(
 	ctx context.Context, kind schema.GroupVersionKind, list func() client.ObjectList, opts []client.ListOption, do func(runtime.Object) error,
 ) error {

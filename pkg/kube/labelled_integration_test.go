@@ -17,12 +17,12 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// roundTripper is a function that is one.
+// roundTripper is a function that implements http.RoundTripper.
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// listPages lists more objects than one answer has: whole, and their metadata alone.
+// listPages lists more objects than one page has: whole objects, and only their metadata.
 func listPages(t *testing.T, c *kube.Client) {
 	const count = 1003
 	ctx, in := t.Context(), client.InNamespace("pages")

@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// lateServer answers every request for a namespace except the first ones, which it leaves unanswered, or cut after the header, until the
-// client gives up. It returns a client of this server, and the number of requests for the namespace.
+// lateServer starts a server that leaves the first requests for a namespace unanswered until the client gives up. With halfway, it stops
+// after the header. It returns a client of this server, and the number of requests for the namespace.
 func lateServer(t *testing.T, late int32, halfway bool) (*Client, *atomic.Int32) {
 	t.Helper()
 	asked := &atomic.Int32{}
@@ -53,7 +53,7 @@ func lateServer(t *testing.T, late int32, halfway bool) (*Client, *atomic.Int32)
 	return client, asked
 }
 
-// A machine without time for one request is asked once more; one that never answers is left, with an error that says so.
+// A busy server that is late once is asked again. A server that never answers is given up, with an error that says so.
 func TestLateAnswers(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -82,7 +82,7 @@ func TestLateAnswers(t *testing.T) {
 	}
 }
 
-// A server that answers other requests meanwhile has no time for all, and is asked more often; but not for ever.
+// A server that answers other requests in the meantime is only busy. It is asked more often, but not for ever.
 func TestBusyServer(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -115,7 +115,7 @@ func TestBusyServer(t *testing.T) {
 // busyServer leaves the first requests for /late unanswered.
 type busyServer struct {
 	late, asked int
-	meanwhile   func() error // another request, if not nil
+	meanwhile   func() error // sends another request, if not nil
 }
 
 func (s *busyServer) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -133,7 +133,7 @@ func (s *busyServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
 }
 
-// answers tells whether an answer to a request for path comes.
+// answers sends a request for path. It returns an error if no answer comes.
 func answers(transport http.RoundTripper, path string) error {
 	request, err := http.NewRequest(http.MethodGet, "http://server"+path, http.NoBody)
 	if err != nil {
@@ -146,7 +146,7 @@ func answers(transport http.RoundTripper, path string) error {
 	return response.Body.Close()
 }
 
-// A wait until the API answers goes on after a late answer.
+// A wait until the API answers survives late answers.
 func TestLateAnswersAreWaitedFor(t *testing.T) {
 	client, asked := lateServer(t, 3, false)
 	err := untilAnswered(t.Context(), "one", nil, func(ctx context.Context) error {

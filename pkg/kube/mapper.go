@@ -13,8 +13,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// mapper is a REST mapper whose errors say which API server did not tell its kinds, why, and what to do. Discovery's own errors name
-// neither the server nor, for most refusals, the status.
+// mapper is a REST mapper with better errors. They name the API server, the cause and what to do. The errors of discovery name neither the
+// server nor, for most refusals, the status.
 type mapper struct {
 	meta.RESTMapper
 	host string
@@ -56,7 +56,7 @@ func (m *mapper) RESTMappings(kind schema.GroupKind, versions ...string) ([]*met
 	return mappings, m.explain(err)
 }
 
-// explain says of a failure of discovery what has failed. Other errors stay as they are: most say that there is no such kind.
+// explain adds the API server and a hint to an error of discovery. It returns other errors unchanged: most say that there is no such kind.
 func (m *mapper) explain(err error) error {
 	op := "ask the API server " + m.host + " which kinds it has"
 	if refused, ok := errors.AsType[*apierrors.StatusError](err); ok {
@@ -68,10 +68,10 @@ func (m *mapper) explain(err error) error {
 	return err
 }
 
-// unexplained is what client-go says where the server has said nothing, or nothing that client-go reads.
+// unexplained is client-go's message if the server's answer has no message that client-go can read.
 const unexplained = "unknown"
 
-// refusal is a refused request in words, with the status where the server has said no more.
+// refusal returns a refused request as an error with the server's message, or else with the status.
 func refusal(refused *apierrors.StatusError) error {
 	status := refused.ErrStatus
 	if status.Message != "" && status.Message != unexplained {
@@ -89,16 +89,16 @@ type statusText struct {
 func (s *statusText) Error() string { return s.text }
 func (s *statusText) Unwrap() error { return s.err }
 
-// statusHint is what to do about a refusal that concerns the whole server, "" if the status does not tell.
+// statusHint returns what to do about a refusal that concerns the whole server. It returns "" if the status does not tell.
 func statusHint(refused *apierrors.StatusError) string {
 	switch code := int(refused.ErrStatus.Code); {
 	case code == http.StatusUnauthorized:
 		return "the API server does not accept the credential of the kubeconfig: it may have expired; get a new kubeconfig"
 	case code == http.StatusForbidden:
-		return "the user of the kubeconfig may not ask for that: use an administrator's kubeconfig, or bind the ClusterRole system:discovery " +
-			"to the user; a proxy before the API server can refuse this, too"
+		return "the user of the kubeconfig has no permission for this request: use an administrator's kubeconfig, or bind the ClusterRole system:discovery " +
+			"to the user; a proxy before the API server can also refuse it"
 	case code == http.StatusTooManyRequests:
-		return "the API server, or a proxy before it, takes no more requests for now: run the same command again in a minute"
+		return "the API server, or a proxy before it, limits requests: run the same command again in a minute"
 	case code >= http.StatusInternalServerError:
 		return "the API server, or a proxy before it, has a problem: see its /readyz?verbose and its log, and run the same command again"
 	}

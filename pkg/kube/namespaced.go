@@ -15,17 +15,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Kind is a kind of objects that an API server serves.
+// Kind is a kind that an API server serves.
 type Kind struct {
 	schema.GroupVersionKind
 
 	Namespaced bool
-	// Custom: the kind comes from a CRD or an aggregated API server.
+	// Custom means that the kind comes from a CRD or an aggregated API server.
 	Custom bool
 }
 
-// Kinds returns all kinds whose objects can be listed, each in the API server's preferred version. It leaves out kinds of an aggregated
-// API server that does not answer.
+// Kinds returns all kinds whose objects can be listed and read, each in the API server's preferred version. It leaves out kinds of an
+// aggregated API server that does not answer.
 func (c *Client) Kinds(ctx context.Context) ([]Kind, error) {
 	resources, err := c.discovery.ServerPreferredResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
@@ -48,14 +48,14 @@ func (c *Client) Kinds(ctx context.Context) ([]Kind, error) {
 	return kinds, nil
 }
 
-// KindError is a kind whose objects could not be listed.
+// KindError is the error of listing the objects of a kind.
 type KindError struct {
 	Kind Kind
 	Err  error
 }
 
-// ListKinds lists the objects of kinds in parallel, in one namespace, or in all namespaces if namespace is "". It tries all kinds, and
-// returns a KindError for each that could not be listed.
+// ListKinds lists the objects of kinds in parallel, in one namespace, or in all namespaces if namespace is "". If a kind fails, it lists
+// the others. It returns a KindError for each failed kind.
 func (c *Client) ListKinds(ctx context.Context, kinds []Kind, namespace string) ([]unstructured.Unstructured, []KindError) {
 	type at struct {
 		Kind
@@ -94,5 +94,5 @@ func (c *Client) Events(ctx context.Context, namespace string) ([]corev1.Event, 
 	return list.Items, nil
 }
 
-// EventTime is when an event was last seen.
+// EventTime returns the time at which an event was last seen.
 func EventTime(e *corev1.Event) time.Time { return eventTime(*e).Time }

@@ -18,8 +18,8 @@ import (
 
 var crdGroupKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
-// ParseYAML returns the objects of a multi-document manifest (YAML or JSON). It flattens lists and drops empty documents. A document
-// without apiVersion, kind or name is an error that has the document's number.
+// ParseYAML returns the objects of a multi-document manifest in YAML or JSON. It flattens lists and drops empty documents. It returns an
+// error with the document's number if a document lacks apiVersion, kind or name.
 func ParseYAML(manifest []byte) ([]*unstructured.Unstructured, error) {
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), 4096)
 	var objects []*unstructured.Unstructured
@@ -52,7 +52,7 @@ func ParseYAML(manifest []byte) ([]*unstructured.Unstructured, error) {
 
 // AddLabels adds labels to obj. It replaces labels of the same name.
 func AddLabels(obj *unstructured.Unstructured, labels map[string]string) {
-	all := obj.GetLabels() // a copy; nil without labels
+	all := obj.GetLabels() // GetLabels returns a copy, or nil
 	if all == nil {
 		all = map[string]string{}
 	}
@@ -62,7 +62,7 @@ func AddLabels(obj *unstructured.Unstructured, labels map[string]string) {
 
 // AddAnnotations adds annotations to obj. It replaces annotations of the same name.
 func AddAnnotations(obj *unstructured.Unstructured, annotations map[string]string) {
-	all := obj.GetAnnotations() // a copy; nil without annotations
+	all := obj.GetAnnotations() // GetAnnotations returns a copy, or nil
 	if all == nil {
 		all = map[string]string{}
 	}
@@ -105,7 +105,7 @@ func RefOf(obj *unstructured.Unstructured) Ref {
 	return Ref{GroupVersionKind: obj.GroupVersionKind(), Key: Key{Namespace: obj.GetNamespace(), Name: obj.GetName()}}
 }
 
-// String is "Kind namespace/name", without the namespace of cluster-wide kinds.
+// String returns "Kind namespace/name", or "Kind name" for a cluster-scoped object.
 func (r Ref) String() string {
 	if r.Namespace == "" {
 		return r.Kind + " " + r.Name
@@ -113,15 +113,15 @@ func (r Ref) String() string {
 	return r.Kind + " " + r.Namespace + "/" + r.Name
 }
 
-// isBuiltIn tells whether the API server itself serves the group, so that no CRD is needed.
+// isBuiltIn tells whether the API server serves the group without a CRD.
 func isBuiltIn(group string) bool {
 	return clientgoscheme.Scheme.IsGroupRegistered(group) || group == crdGroupKind.Group
 }
 
-// IsCustom tells whether obj is a custom resource, which needs its CRD, and perhaps a webhook, before it can be applied.
+// IsCustom tells whether obj is a custom resource. It can be applied only after its CRD, and perhaps after its webhook answers.
 func IsCustom(obj *unstructured.Unstructured) bool { return !isBuiltIn(obj.GroupVersionKind().Group) }
 
-// Pointers are pointers to objects, in their order.
+// Pointers returns pointers to objects, in their order.
 func Pointers(objects []unstructured.Unstructured) []*unstructured.Unstructured {
 	out := make([]*unstructured.Unstructured, 0, len(objects))
 	for i := range objects {
@@ -130,7 +130,7 @@ func Pointers(objects []unstructured.Unstructured) []*unstructured.Unstructured 
 	return out
 }
 
-// StorageVersion is the version in which the API server stores the objects of a CRD; "" where none is said.
+// StorageVersion returns the version in which the API server stores the objects of a CRD, or "" if the CRD names none.
 func StorageVersion(crd *apiextensionsv1.CustomResourceDefinition) string {
 	for _, v := range crd.Spec.Versions {
 		if v.Storage {

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// pending holds the objects that several watches still wait for. It calls detail when they change.
+// pending has the objects for which several watches still wait. It calls detail when they change.
 type pending struct {
 	mu     sync.Mutex
 	left   map[Key]bool
@@ -63,7 +63,7 @@ func (p *pending) tell() {
 	}
 }
 
-// list returns the objects that are not ready, sorted.
+// list returns the sorted keys of the objects that are not ready.
 func (p *pending) list() []Key {
 	p.mu.Lock()
 	defer p.mu.Unlock()

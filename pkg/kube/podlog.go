@@ -8,13 +8,14 @@ import (
 )
 
 const (
-	// maxLogLines bounds PodLog besides its bytes.
+	// maxLogLines bounds the lines that PodLog reads.
 	maxLogLines = 5000
-	// maxLogRead bounds the bytes that PodLog reads. The API server's own limit would keep the first of maxLogLines and cut off the newest.
+	// maxLogRead bounds the bytes that PodLog reads. It is large, because the API server's limit cuts off the newest lines, not the oldest.
 	maxLogRead = 32 << 20
 )
 
-// PodLog returns the end of a container's log, at most limit bytes. With before it is the log of the container before its last restart.
+// PodLog returns the end of a container's log, at most limit bytes. If before is true, it returns the log of the container before its last
+// restart.
 func (c *Client) PodLog(ctx context.Context, pod Key, container string, before bool, limit int64) ([]byte, error) {
 	raw, err := c.discovery.RESTClient().Get().AbsPath("/api/v1/namespaces", pod.Namespace, "pods", pod.Name, "log").
 		Param("container", container).Param("previous", strconv.FormatBool(before)).Param("timestamps", "true").
@@ -25,8 +26,8 @@ func (c *Client) PodLog(ctx context.Context, pod Key, container string, before b
 	return endOfLog(raw, limit), nil
 }
 
-// endOfLog returns the last whole lines of a log, at most limit bytes. It leaves out a cut line, because a secret in it might not be
-// recognised.
+// endOfLog returns the last whole lines of a log, at most limit bytes. It leaves out incomplete lines, because a secret in such a line
+// might not be recognised.
 func endOfLog(raw []byte, limit int64) []byte {
 	if len(raw) >= maxLogRead {
 		raw = raw[:bytes.LastIndexByte(raw, '\n')+1]

@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// client-go and controller-runtime log to stderr, in the middle of progress lines, through one logger per process. That logger is turned
-// off, because the libraries also return what they log as errors.
+// client-go and controller-runtime log to stderr through one logger per process, in the middle of progress lines. silenceLibraries turns
+// this logger off. The libraries also return what they log as errors.
 var quiet sync.Once
 
 func silenceLibraries() {

@@ -15,7 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
-// An API server that redirects elsewhere gets no token taken there.
+// The token of a kubeconfig does not follow a redirect to another server.
 func TestTokenStays(t *testing.T) {
 	var strangers atomic.Int32
 	stranger := http.HandlerFunc(func(_ http.ResponseWriter, _ *http.Request) { strangers.Add(1) })
@@ -42,7 +42,7 @@ func TestTokenStays(t *testing.T) {
 	if n := strangers.Load(); n != 0 {
 		t.Errorf("%d requests left the API server", n)
 	}
-	// The clients that clusterctl makes are guarded as well.
+	// The clients that clusterctl makes are guarded too.
 	raw, err := rest.HTTPClientFor(client.Config())
 	if err != nil {
 		t.Fatal(err)

@@ -18,8 +18,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// An API server, or a proxy before it, that refuses whatever is asked is named, with the status and what to do: for discovery, of which
-// client-go says no more than "unknown", and for the other questions to the whole server. A page to log in is its title.
+// If an API server, or a proxy before it, refuses every request, the error names the server and the status, and has a hint. This holds for
+// discovery, for which client-go says only "unknown", and for the other requests to the whole server. A login page appears as its title.
 func TestRefused(t *testing.T) {
 	const (
 		status = `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"the user b\u001b[2J is blocked","reason":"Forbidden","code":%d}`
@@ -28,7 +28,7 @@ func TestRefused(t *testing.T) {
 	for name, tc := range map[string]struct {
 		code            int
 		kind, body      string
-		version, groups string // what the errors say
+		version, groups string // parts of the errors
 		hint            string
 	}{
 		"forbidden, as JSON": {403, "application/json", fmt.Sprintf(status, 403), "is blocked", "it answers 403 Forbidden", "system:discovery"},
@@ -75,7 +75,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A server that asks for a pause of a day does not get one.
+// A server that asks for a pause of a day does not get it.
 func TestLongPause(t *testing.T) {
 	var asked atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

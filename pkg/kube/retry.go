@@ -20,47 +20,47 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// isTransient tells whether err is a failure of the API server or the network that passes in a moment.
+// isTransient tells whether err is a short failure of the API server or the network.
 func isTransient(err error) bool {
 	return isLate(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) ||
 		apierrors.IsTimeout(err) || utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) ||
 		utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err) || isStreamCut(err)
 }
 
-// isStreamCut tells whether a proxy, or an API server that is shutting down, has ended this request but not its connection.
+// isStreamCut tells whether a proxy, or an API server that is shutting down, has ended this request but not the connection.
 func isStreamCut(err error) bool {
 	_, cut := errors.AsType[http2.StreamError](err)
 	return cut
 }
 
-// isUnexplained tells whether the API server failed without a reason. It does so for errors of its storage, for example if etcd has timed
-// out on a busy disk. Such an error may also be permanent, so it is retried only a few times.
+// isUnexplained tells whether the API server failed without a reason. This happens for errors of its storage, for example if etcd times out
+// on a busy disk. Such an error may also be permanent, so it is retried only a few times.
 func isUnexplained(err error) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	return ok && status.ErrStatus.Code == http.StatusInternalServerError && status.ErrStatus.Reason == metav1.StatusReasonUnknown
 }
 
-// isUnanswered tells whether the API server lacks something so far: a webhook does not answer, or has an unknown certificate, which both
-// are internal errors; or a CRD is not in discovery yet.
+// isUnanswered tells whether the API server still lacks something: a webhook that does not answer or has an unknown certificate (both are
+// internal errors), or a CRD that is not in discovery yet.
 func isUnanswered(err error) bool {
 	return apierrors.IsInternalError(err) || meta.IsNoMatchError(err) || apierrors.IsNotFound(err) || isTransient(err)
 }
 
-// isLate tells whether the API server has not answered in the time of a single request. So do a busy machine and a dead one.
+// isLate tells whether the API server has not answered within the timeout of a single request. The machine may be busy or dead.
 func isLate(err error) bool {
 	_, late := errors.AsType[*lateError](err)
 	return late
 }
 
-// isDead tells whether a server whose answers were late so many times, the last of them with err, is taken for dead: after two if it did
-// not answer anything else meanwhile, and after mostLate in any case.
+// isDead tells whether to treat a server as dead after this number of late answers. err is the last error. A server that answered no other
+// request in the meantime is dead after two late answers, and every other server after mostLate.
 func isDead(err error, late int) bool {
 	const mostLate = 4
 	e, ok := errors.AsType[*lateError](err)
 	return ok && (late >= mostLate || late > 1 && !e.busy)
 }
 
-// retryTransient repeats do a few times while its error is one of isTransient or isUnexplained, unless the server is taken for dead.
+// retryTransient repeats do a few times while its error is transient or unexplained, unless the server counts as dead.
 func retryTransient(ctx context.Context, do func(context.Context) error) error {
 	backoff := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 7, Cap: 3 * time.Second}
 	var last error
@@ -82,11 +82,11 @@ func retryTransient(ctx context.Context, do func(context.Context) error) error {
 }
 
 // Retry repeats do a few times after short failures of the API server or the network. A failed call may have had its effect although its
-// answer was lost, so do has to treat "already done" as success.
+// answer was lost, so do must treat "already done" as success.
 func Retry(ctx context.Context, do func(context.Context) error) error { return retryTransient(ctx, do) }
 
-// untilAnswered repeats do until it succeeds, fails with an error that does not pass by waiting, or ctx ends. It polls, because a
-// webhook's readiness cannot be watched.
+// untilAnswered repeats do until it succeeds, fails with an error that waiting cannot remove, or ctx ends. It polls, because the readiness
+// of a webhook cannot be watched.
 func untilAnswered(ctx context.Context, what string, detail func(string), do func(context.Context) error) error {
 	backoff := wait.Backoff{Duration: 50 * time.Millisecond, Factor: 1.6, Jitter: 0.1, Steps: 1 << 30, Cap: time.Second}
 	delay := backoff.DelayFunc()
@@ -102,14 +102,14 @@ func untilAnswered(ctx context.Context, what string, detail func(string), do fun
 		select {
 		case <-ctx.Done():
 			timer.Stop()
-			return diag.Wrap(fmt.Sprintf("wait until the API answers for %s", what), timeoutError(ctx, err.Error()), "")
+			return diag.Wrap("wait until the API answers for "+what, timeoutError(ctx, err.Error()), "")
 		case <-timer.C:
 		}
 	}
 }
 
-// DryRunAdmission creates obj in a dry run, and returns when all webhooks for its kind answer. It returns nil if obj already exists. If a
-// webhook refuses obj, it returns the webhook's error.
+// DryRunAdmission creates obj in a dry run. It returns when all webhooks for its kind answer. It returns nil if obj already exists, and the
+// webhook's error if a webhook refuses obj.
 func (c *Client) DryRunAdmission(ctx context.Context, obj *unstructured.Unstructured) error {
 	ref := RefOf(obj)
 	return untilAnswered(ctx, ref.String(), nil, func(ctx context.Context) error {
@@ -122,7 +122,7 @@ func (c *Client) DryRunAdmission(ctx context.Context, obj *unstructured.Unstruct
 }
 
 // UntilWebhooksAnswer returns when the API server reaches all webhooks for the creation of obj and trusts their certificates. It ignores
-// their answers, so obj need not be valid.
+// the answers of the webhooks, so obj need not be valid.
 func (c *Client) UntilWebhooksAnswer(ctx context.Context, obj *unstructured.Unstructured) error {
 	ref := RefOf(obj)
 	return untilAnswered(ctx, ref.String(), nil, func(ctx context.Context) error {
@@ -134,6 +134,6 @@ func (c *Client) UntilWebhooksAnswer(ctx context.Context, obj *unstructured.Unst
 	})
 }
 
-// uncalled is the beginning of the API server's error if it could not call a webhook (k8s.io/apiserver, pkg/admission/plugin/webhook). An
-// error of the webhook itself begins in another way.
+// uncalled is in the API server's error if it could not call a webhook (k8s.io/apiserver, pkg/admission/plugin/webhook). Errors of the
+// webhook itself have another text.
 const uncalled = "failed calling webhook"

@@ -13,7 +13,7 @@ import (
 )
 
 func TestRetryTransient(t *testing.T) {
-	// As k8s.io/apiserver passes on what its storage says.
+	// This is how k8s.io/apiserver passes on an error of its storage.
 	timedOut := &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: 500,
 		Message: "etcdserver: request timed out",

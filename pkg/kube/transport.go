@@ -16,22 +16,22 @@ import (
 const (
 	// mostBytes is the default of Options.MostBytes. A list of thousands of clusters is smaller.
 	mostBytes = 1 << 30
-	// MostOfWorkload is Options.MostBytes for workload clusters, enough for 50,000 pods. It is lower, because fleetctl asks many of them
-	// at once, and other people may run them.
+	// MostOfWorkload is Options.MostBytes for workload clusters. It is enough for 50,000 pods. It is lower than the default, because fleetctl
+	// asks many workload clusters at once, and because other people may run them.
 	MostOfWorkload = 256 << 20
 )
 
-// bound limits each request to timeout and its answer to most bytes. It does not limit watches.
+// bound limits the time of each request to timeout and the size of its answer to most bytes. It does not limit watches.
 func bound(next http.RoundTripper, timeout time.Duration, most int) http.RoundTripper {
 	return &roundTimeout{next: next, bounded: contact.Bound(next, most), timeout: timeout}
 }
 
-// roundTimeout bounds requests that are not watches, so that a dead connection does not hang a command until the command's own deadline.
+// roundTimeout bounds requests that are not watches, so that a dead connection does not block a command until the command's own deadline.
 type roundTimeout struct {
 	next    http.RoundTripper
-	bounded http.RoundTripper // next with a bounded answer, for requests that are not watches
+	bounded http.RoundTripper // next with bounded answers, for requests that are not watches
 	timeout time.Duration
-	// answered is when the server last answered a request that is not a watch, in nanoseconds since 1970.
+	// answered is the time at which the server last answered a request that is not a watch, in nanoseconds since 1970.
 	answered atomic.Int64
 }
 
@@ -57,10 +57,10 @@ func (r *roundTimeout) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// longestPause bounds, in seconds, the pause before client-go repeats a request. It repeats a request ten times.
+// longestPause bounds, in seconds, the pause before client-go repeats a request. client-go repeats a request up to ten times.
 const longestPause = 2
 
-// hurried bounds the pause that an answer asks for. client-go waits as long as a server wants: a day, if this is what a stranger's says.
+// hurried bounds the pause that an answer asks for in Retry-After. client-go would wait as long as the server says, even a day.
 func hurried(resp *http.Response, err error) (*http.Response, error) {
 	if err != nil {
 		return nil, err
@@ -71,23 +71,23 @@ func hurried(resp *http.Response, err error) (*http.Response, error) {
 	return resp, nil
 }
 
-// WrappedRoundTripper lets client-go find the wrapped transport.
+// WrappedRoundTripper returns the wrapped transport, for client-go.
 func (r *roundTimeout) WrappedRoundTripper() http.RoundTripper { return r.next }
 
-// lateError says that an API server has not answered a request within the time of a single request. The command itself may have time left,
-// so one more attempt is worthwhile: the machine of the server may be busy.
+// lateError says that an API server has not answered a request within the timeout of a single request. One more attempt is worthwhile: the
+// command may have time left, and the server's machine may only be busy.
 type lateError struct {
 	after time.Duration
-	// busy tells that the server has answered another request meanwhile, so it is not dead.
+	// busy means that the server has answered another request in this time, so it is not dead.
 	busy bool
 }
 
 func (e *lateError) Error() string { return fmt.Sprintf("no complete answer within %s", e.after) }
 
-// Timeout makes this an error of time for net/http and net.Error.
+// Timeout implements net.Error.
 func (e *lateError) Timeout() bool { return true }
 
-// Is makes this an end of time for those who do not ask whose time has ended.
+// Is makes errors.Is true for context.DeadlineExceeded, for callers that do not distinguish whose deadline ended.
 func (e *lateError) Is(target error) bool { return target == context.DeadlineExceeded }
 
 // cancelOnClose releases the context of a request when its body is closed.
@@ -97,7 +97,7 @@ type cancelOnClose struct {
 	cancel context.CancelFunc
 }
 
-// Read reads the body. An answer that stops in the middle ends with the same error as none.
+// Read reads the body. If the answer stops in the middle, the error is the same as for no answer.
 func (b *cancelOnClose) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if late, ok := errors.AsType[*lateError](b.cause()); ok && err != nil && !errors.Is(err, io.EOF) {

@@ -19,9 +19,9 @@ type Trouble struct {
 	Reason, Message string
 	// Since is when the condition got its status; zero if the condition does not say.
 	Since time.Time
-	// Waiting: the condition only waits for another object, and so is not the cause.
+	// Waiting means that the condition only waits for another object, and so is not the cause.
 	Waiting bool
-	// Unknown: the condition's status is Unknown.
+	// Unknown means that the condition's status is Unknown.
 	Unknown bool
 }
 
@@ -36,14 +36,14 @@ func (t Trouble) Text() string {
 	return t.Reason + ": " + t.Message
 }
 
-// saysNothing are reasons without information of their own.
+// saysNothing are reasons that add nothing to the message.
 var saysNothing = []string{"NotReady", "NotAvailable", "NotProvisioned", "InternalError", "Error", "Failed", "Unknown", "Warning", "Info"}
 
 // summaries are conditions that repeat other conditions of the same object.
 var summaries = []string{"Ready", "Available"}
 
-// inverse are conditions that are False on a healthy object. True is trouble for the conditions in stopped. For the others it means work
-// in progress.
+// inverse are conditions that are False on a healthy object. If they are True, the conditions in stopped are troubles, and the others mean
+// work in progress.
 var (
 	inverse = []string{
 		"RollingOut", "ScalingUp", "ScalingDown", "Remediating", "Deleting", "Updating", "Reconciling",
@@ -58,17 +58,18 @@ var optional = []string{
 	"WorkerMachinesUpToDate",
 }
 
-// longTrouble bounds the bytes of one line.
+// longTrouble bounds the characters of one line.
 const longTrouble = 600
 
-// ConditionTroubles returns the troubles that conditions report, one for each cause. It leaves out what a summary only repeats, and
-// returns equal troubles once. A list in a message becomes one trouble for each entry. Faults come first, then conditions that wait for
-// another object.
+// ConditionTroubles returns the troubles that conditions report, one for each cause. It leaves out troubles that a summary only repeats,
+// and returns equal troubles once. A list in a message becomes one trouble for each entry. Faults come first, then unknown conditions, then
+// conditions that wait for another object.
 func ConditionTroubles(conditions []metav1.Condition) []Trouble {
 	return troublesOf(withoutSeverity(conditions))
 }
 
-// Troubles returns an object's troubles, from its conditions, in the form of any contract of Cluster API, and from failures in its status.
+// Troubles returns an object's troubles: from failures in its status, and from its conditions, in the form of every contract version of
+// Cluster API.
 func Troubles(obj *unstructured.Unstructured) []Trouble {
 	troubles := failures(obj)
 	for _, t := range troublesOf(severeConditions(obj)) {
@@ -79,7 +80,7 @@ func Troubles(obj *unstructured.Unstructured) []Trouble {
 	return troubles
 }
 
-// severe is a condition with a severity, which older conditions of Cluster API and conditions of Azure Service Operator have.
+// severe is a condition with a severity. Older conditions of Cluster API and conditions of Azure Service Operator have one.
 type severe struct {
 	metav1.Condition
 
@@ -94,7 +95,7 @@ func withoutSeverity(conditions []metav1.Condition) []severe {
 	return out
 }
 
-// severeConditions returns the conditions in status and in status.v1beta2, where some providers have the newer form.
+// severeConditions returns the conditions in status and in status.v1beta2. Some providers have the newer form in status.v1beta2.
 func severeConditions(obj *unstructured.Unstructured) []severe {
 	var out []severe
 	for _, path := range [][]string{{"status", "v1beta2", "conditions"}, {"status", "conditions"}} {
@@ -163,7 +164,7 @@ func troublesOf(conditions []severe) []Trouble {
 	return out
 }
 
-// rank sorts faults before unknown conditions, and these before conditions that wait.
+// rank sorts faults before unknown conditions, and unknown conditions before conditions that wait.
 func (t Trouble) rank() int {
 	switch {
 	case t.Waiting:
@@ -215,7 +216,7 @@ func troubleOf(c severe) []Trouble {
 		t := base
 		t.Message = boundedLine(p.text)
 		if p.condition != "" && (slices.Contains(summaries, c.Type) || len(points) > 1) {
-			t.Reason = "" // the summary's
+			t.Reason = "" // it is the summary's reason
 			if slices.Contains(summaries, c.Type) {
 				t.Condition, t.Message = p.condition, boundedLine(p.rest)
 			}
@@ -226,7 +227,7 @@ func troubleOf(c severe) []Trouble {
 	return out
 }
 
-// Limits of a condition's message, which is untrusted text.
+// The limits of a condition's message, which is untrusted text.
 const (
 	mostMessage = 16 << 10
 	mostPoints  = 100
@@ -240,13 +241,13 @@ func saysThatItWaits(reason, message string) bool {
 	}
 	message = strings.ToLower(strings.TrimSpace(message))
 	return strings.HasPrefix(message, "waiting for") || strings.HasPrefix(message, "wait for") ||
-		strings.Contains(message, "condition ") && strings.HasSuffix(message, " not yet reported") // as NotYetReported, where a summary lists it
+		strings.Contains(message, "condition ") && strings.HasSuffix(message, " not yet reported") // the text of NotYetReported in a summary
 }
 
-// point is one entry of a message that is a list, as in Cluster API.
+// point is one entry of a message that is a list, as Cluster API writes them.
 type point struct {
-	text            string // all of it, on one line
-	condition, rest string // "InfrastructureReady" and what follows it, where it begins so
+	text            string // the whole entry on one line
+	condition, rest string // "InfrastructureReady" and the text after it, if the entry begins with a condition
 }
 
 // pointsOf splits a message into its points. "* WorkersAvailable:\n  * MachineDeployment md-0: no machine" has one point, and "a\n* b:
@@ -297,7 +298,7 @@ func pointOf(text string, listed bool) point {
 	return p
 }
 
-// boundedLine puts text on one line. It cuts out the middle of a text that is too long.
+// boundedLine puts text on one line, and cuts out the middle of a text that is too long.
 func boundedLine(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if runes := []rune(text); len(runes) > longTrouble {

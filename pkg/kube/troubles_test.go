@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// linesOf are the troubles as "CONDITION | text", with brackets around those that only wait.
+// linesOf returns the troubles as "CONDITION | text". Troubles that only wait have brackets.
 func linesOf(troubles []Trouble) []string {
 	var out []string
 	for _, t := range troubles {
@@ -23,7 +23,7 @@ func linesOf(troubles []Trouble) []string {
 	return out
 }
 
-// TestTroubles: one line a cause, of conditions as the providers and Flux write them.
+// TestTroubles checks for conditions, as the providers and Flux write them, that each cause gives one line.
 func TestTroubles(t *testing.T) {
 	for name, c := range map[string]struct {
 		status string
@@ -58,7 +58,7 @@ conditions:
 			status: `{conditions: [{type: WorkersAvailable, status: "False", reason: NotAvailable, message: "* MachineDeployment md-0: none of 3\n* MachineDeployment md-1: none of 2"}]}`,
 			want:   []string{"WorkersAvailable | MachineDeployment md-0: none of 3", "WorkersAvailable | MachineDeployment md-1: none of 2"},
 		},
-		// A MachineHealthCheck that replaces nothing: machines stay broken until somebody knows that.
+		// This MachineHealthCheck replaces no machine. Machines stay broken until somebody notices.
 		"remediation is withheld": {
 			status: `
 conditions:
@@ -69,7 +69,7 @@ conditions:
 					"maxUnhealthy (total: 2, unhealthy: 1, maxUnhealthy: 40%)",
 			},
 		},
-		// Cluster API Provider AWS: Ready says what VpcReady says.
+		// In Cluster API Provider AWS, Ready repeats VpcReady.
 		"with severity": {
 			status: `
 conditions:
@@ -92,8 +92,7 @@ conditions: [{type: BootstrapExecSucceeded, status: "False", severity: Warning, 
 			status: `{conditions: [{type: Ready, status: "False", reason: GitOperationFailed, message: authentication required}, {type: Stalled, status: "True", reason: x, message: authentication required}]}`,
 			want:   []string{"Stalled | x: authentication required"},
 		},
-		// A KubeadmConfig before its cluster has a control plane: of the certificates it says nothing, and the summary takes that for a word of
-		// theirs.
+		// A KubeadmConfig before its cluster has a control plane. It has no condition about the certificates, but its summary lists one.
 		"not yet reported": {
 			status: `
 conditions:
@@ -116,7 +115,7 @@ conditions:
 				"(MachinesReady | ReadyUnknown: Machine m0: Condition Ready not yet reported)",
 			},
 		},
-		// As a MachineHealthCheck writes it: a heading, and a list below it.
+		// A MachineHealthCheck writes a heading with a list below it.
 		"a heading above a list": {
 			status: `{conditions: [{type: HealthCheckSucceeded, status: "False", reason: UnhealthyNode, message: "Health check failed:\n  * Condition Ready on Node is reporting status Unknown for more than 5m0s\n  * Condition DiskPressure on Node is reporting status True for more than 5m0s"}]}`,
 			want: []string{
@@ -147,7 +146,7 @@ conditions:
 	}
 }
 
-// A message of whatever length and shape stays one bounded line.
+// A message of any length and shape becomes one bounded line.
 func TestTroubleIsOneLine(t *testing.T) {
 	for _, message := range []string{
 		strings.Repeat("x", 1<<16), strings.Repeat("* a:\n", 2000), "a\r\nb\n\n  c",

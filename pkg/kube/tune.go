@@ -12,17 +12,17 @@ import (
 
 // Tuning sets the parallelism and the resources of one manager.
 type Tuning struct {
-	// Manager is the name of its Deployment.
+	// Manager is the name of the manager's Deployment.
 	Manager string
-	// Flags of the manager with a number as their value, by name without dashes.
+	// Flags are flags of the manager with a number as their value, by name without dashes.
 	Flags map[string]int
-	// Requests and Limits of the manager's container by resource (cpu, memory), as Kubernetes quantities.
+	// Requests and Limits are those of the manager's container by resource (cpu, memory), as Kubernetes quantities.
 	Requests, Limits map[string]string
-	// Env are variables of the manager's environment, by name.
+	// Env are environment variables of the manager, by name.
 	Env map[string]string
 }
 
-// String describes the tuning in one line: "--kube-api-qps=200 limits.memory=2Gi". Equal tunings have equal strings.
+// String returns the tuning in one line: "--kube-api-qps=200 limits.memory=2Gi". Equal tunings have equal strings.
 func (t Tuning) String() string {
 	words := t.args()
 	for _, part := range []struct {
@@ -36,7 +36,7 @@ func (t Tuning) String() string {
 	return strings.Join(words, " ")
 }
 
-// args are the flags, sorted by name.
+// args returns the flags as arguments, sorted by name.
 func (t Tuning) args() []string {
 	args := make([]string, 0, len(t.Flags))
 	for _, name := range slices.Sorted(maps.Keys(t.Flags)) {
@@ -48,8 +48,8 @@ func (t Tuning) args() []string {
 // managerContainer is the conventional name of the manager's container in a pod with several containers.
 const managerContainer = "manager"
 
-// Tune changes a Deployment in place. It sets or adds flags, quantities of resources, and variables. It fails if the Deployment has no
-// container of the manager.
+// Tune changes a Deployment in place. It sets or adds flags, resource quantities and variables. It fails if the Deployment has no container
+// of the manager.
 func Tune(deployment *unstructured.Unstructured, t Tuning) error {
 	return EditManager(deployment, func(container map[string]any) error {
 		args, _, err := unstructured.NestedStringSlice(container, "args")

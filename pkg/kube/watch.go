@@ -21,7 +21,7 @@ import (
 // relistDelay is the time between the end of a broken watch and the next list.
 const relistDelay = 500 * time.Millisecond
 
-// Selection of the objects of one kind. Empty fields select all.
+// Selection selects objects of one kind. Empty fields select all.
 type Selection struct {
 	Namespace string
 	Name      string
@@ -31,8 +31,8 @@ type Selection struct {
 // Objects are the selected objects of one kind that exist now.
 type Objects map[Key]*unstructured.Unstructured
 
-// Watch calls onChange with the selected objects of kind gvk, at first and after each change, until onChange returns true or an error, or
-// ctx ends. onChange gets all objects that exist at that time, and must not keep the map.
+// Watch calls onChange with the selected objects of kind gvk, at first and after each change. It returns when onChange returns true or an
+// error, or when ctx ends. onChange gets all selected objects that exist at that time, and must not keep the map.
 func (c *Client) Watch(
 	ctx context.Context,
 	gvk schema.GroupVersionKind,
@@ -54,7 +54,7 @@ func (c *Client) Watch(
 	}
 }
 
-// watchOnce lists and watches. A broken watch is no error; the caller then calls watchOnce again.
+// watchOnce lists the objects and watches them. A broken watch is no error; the caller then calls watchOnce again.
 func (c *Client) watchOnce(
 	ctx context.Context,
 	gvk schema.GroupVersionKind,
@@ -96,7 +96,7 @@ func follow(ctx context.Context, watcher watch.Interface, objects Objects, onCha
 			}
 			obj, ok := event.Object.(*unstructured.Unstructured)
 			switch {
-			case event.Type == watch.Error: // the resource version is too old, so list again
+			case event.Type == watch.Error: // the resource version is too old: list again
 				return false, nil
 			case !ok:
 				continue
@@ -129,8 +129,8 @@ func (c *Client) WaitFor(
 	return nil
 }
 
-// waitGone waits until the object with that UID does not exist; it ignores another object of the same name. "" means any UID. It returns at
-// once if the API server does not serve the kind.
+// waitGone waits until the object with this UID no longer exists. It ignores another object of the same name. An empty UID matches every
+// object. It returns at once if the API server does not serve the kind.
 func (c *Client) waitGone(ctx context.Context, ref Ref, uid types.UID) error {
 	err := c.WaitFor(ctx, ref.GroupVersionKind, ref.Key, func(obj *unstructured.Unstructured) (bool, error) {
 		return obj == nil || uid != "" && obj.GetUID() != uid, nil
@@ -152,7 +152,7 @@ func (c *Client) WaitEstablished(ctx context.Context, names ...string) error {
 }
 
 const (
-	// establishTime is the time after which waitEstablished touches a CRD. It doubles with each touch. Most CRDs are established in a
+	// establishTime is the time after which waitEstablished touches a CRD. It doubles after each touch. Most CRDs are established in a
 	// fraction of a second.
 	establishTime = 5 * time.Second
 	// touchAnnotation is an annotation without meaning. Setting it updates a CRD.
@@ -161,10 +161,9 @@ const (
 
 var errNotEstablished = errors.New("it is not established")
 
-// waitEstablished waits until the CRD is established, and touches it now and then. An API server that is killed between accepting a CRD's
-// names and establishing it does not establish it after its restart, until the CRD is updated: the establishing controller of
-// k8s.io/apiextensions-apiserver handles only updates. A server that does not return the CRD in time is busy, and is not burdened with a
-// touch.
+// waitEstablished waits until the CRD is established, and touches it from time to time. An API server that was killed after it accepted a
+// CRD's names does not establish the CRD after its restart, until somebody updates the CRD: the establishing controller of
+// k8s.io/apiextensions-apiserver handles only updates. A server that does not return the CRD in time is busy, and gets no touch.
 func (c *Client) waitEstablished(ctx context.Context, name string) error {
 	for patience := establishTime; ; patience *= 2 {
 		seen, err := c.established(ctx, name, patience)
@@ -181,13 +180,13 @@ func (c *Client) waitEstablished(ctx context.Context, name string) error {
 		err = retryTransient(ctx, func(ctx context.Context) error {
 			return c.Patch(ctx, crd, client.RawPatch(types.MergePatchType, touch), client.FieldOwner(FieldManager))
 		})
-		if err != nil && !IsAbsent(err) && !isLate(err) { // a server without time for the touch may establish the CRD all the same
+		if err != nil && !IsAbsent(err) && !isLate(err) { // a busy server may establish the CRD without the touch
 			return fmt.Errorf("touch CRD %s: %w", name, err)
 		}
 	}
 }
 
-// established waits until the API server serves a CRD, for at most patience. seen says whether the server has returned the CRD at all.
+// established waits until the API server serves a CRD, for at most patience. seen tells whether the server has returned the CRD at all.
 func (c *Client) established(ctx context.Context, name string, patience time.Duration) (seen bool, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, errNotEstablished)
 	defer cancel()
@@ -195,13 +194,13 @@ func (c *Client) established(ctx context.Context, name string, patience time.Dur
 		seen = seen || crd != nil
 		return crd != nil && conditionStatus(crd, "Established") == metav1.ConditionTrue, nil
 	})
-	if err != nil && errors.Is(context.Cause(ctx), errNotEstablished) { // patience ended during a request, and err is that request's
+	if err != nil && errors.Is(context.Cause(ctx), errNotEstablished) { // patience ended during a request, which returned err
 		return seen, errNotEstablished
 	}
 	return seen, err
 }
 
-// timeoutError joins ctx's cause with what was still missing.
+// timeoutError returns ctx's cause. If the deadline has passed, it adds what is still missing.
 func timeoutError(ctx context.Context, missing string) error {
 	cause := context.Cause(ctx)
 	if errors.Is(cause, context.DeadlineExceeded) {
@@ -237,7 +236,7 @@ func (w *listWatcher) WatchWithContext(ctx context.Context, opts metav1.ListOpti
 
 func keyOf(obj metav1.Object) Key { return Key{Namespace: obj.GetNamespace(), Name: obj.GetName()} }
 
-// conditionStatus is the status of obj's condition of the given type, or "".
+// conditionStatus returns the status of obj's condition of this type, or "".
 func conditionStatus(obj *unstructured.Unstructured, conditionType string) metav1.ConditionStatus {
 	for _, c := range Conditions(obj) {
 		if c.Type == conditionType {

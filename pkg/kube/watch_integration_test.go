@@ -56,7 +56,7 @@ func waitFor(t *testing.T, c *kube.Client) {
 	}
 }
 
-// watchSurvivesCompaction keeps a watch over many changes to other objects and namespaces.
+// watchSurvivesCompaction checks that a watch survives many changes to other objects and namespaces.
 func watchSurvivesCompaction(t *testing.T, c *kube.Client) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -18,34 +18,34 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
-// Bounds of what is read of an answer before its reader has it.
+// The limits of what is read of an answer before the caller gets it.
 const (
-	// maxRefusal bounds an answer that is an error, in bytes. The rest is left out.
+	// maxRefusal bounds an error answer, in bytes. The rest is dropped.
 	maxRefusal = 4 << 20
-	// maxPage bounds the beginning of a page, in which its title is looked for.
+	// maxPage bounds the part of a web page that is searched for its title, in bytes.
 	maxPage = 16 << 10
 	// maxTitle bounds a title, in characters.
 	maxTitle = 100
-	// maxStatus bounds the words beside the number of a status, in bytes.
+	// maxStatus bounds the text of a status, in bytes.
 	maxStatus = 100
-	// maxForm bounds the body of a request in which credentials are looked for.
+	// maxForm bounds the request body that is searched for credentials, in bytes.
 	maxForm = 64 << 10
-	// leastSecret is the length from which on a credential is looked for in an answer: what is shorter stands in many a word.
+	// leastSecret is the minimum length of a credential to search for. Shorter ones are part of many words.
 	leastSecret = 5
 )
 
-// PageError says that a server has answered a program with a page for people. A proxy does this if somebody has to log in first.
+// PageError says that a server has answered with a web page for people. A proxy does this if somebody has to log in first.
 type PageError struct {
-	// Server are scheme and host.
+	// Server is the scheme and host of the server.
 	Server string
-	// Title of the page, or "".
+	// Title is the title of the page, or "".
 	Title string
 }
 
-// Error names the server, and the title of its page.
+// Error names the server and the title of its page.
 func (e *PageError) Error() string { return fmt.Sprintf("%q answers with %s", e.Server, page(e.Title)) }
 
-// page is a page in an error.
+// page describes a web page for an error.
 func page(title string) string {
 	if title == "" {
 		return "a web page without a title"
@@ -53,13 +53,13 @@ func page(title string) string {
 	return fmt.Sprintf("the web page %q", title)
 }
 
-// pageHint is what to do about a PageError.
+// pageHint is the hint of a PageError.
 const pageHint = "this is no answer to a program: look in a browser whether the server, or a proxy before it, wants a login; and check " +
 	"the address and the proxy settings (HTTPS_PROXY, NO_PROXY)"
 
-// screened returns an answer that may be quoted. Errors quote answers, and land in logs of CI. So an answer that is an error does not
-// repeat the credential of the request: servers do so that show what they were asked. A page for people that is an error becomes its
-// title. A page in place of what was asked is a *PageError.
+// screened returns an answer that is safe to quote. Errors quote answers, and CI logs contain errors. Some servers repeat the request in an
+// error answer, so screened removes the credential of the request from it. It replaces a web page in an error answer by its title. If the
+// answer is a web page without an error status, it returns a *PageError.
 func screened(req *http.Request, resp *http.Response) (*http.Response, error) {
 	refused := resp.StatusCode >= http.StatusMultipleChoices
 	if refused {
@@ -69,7 +69,7 @@ func screened(req *http.Request, resp *http.Response) (*http.Response, error) {
 		return resp, nil
 	}
 	if isPage(resp) {
-		start, _ := io.ReadAll(io.LimitReader(resp.Body, maxPage)) // what cannot be read has no title
+		start, _ := io.ReadAll(io.LimitReader(resp.Body, maxPage)) // a page that cannot be read has no title
 		switch title, found := titleOf(start); {
 		case found && refused:
 			_ = resp.Body.Close() // the title was read
@@ -90,12 +90,12 @@ func screened(req *http.Request, resp *http.Response) (*http.Response, error) {
 		return resp, nil
 	}
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
-	_ = resp.Body.Close() // its error is err
+	_ = resp.Body.Close() // err says more than an error of Close
 	replaceBody(resp, []byte(hide(string(text), secrets)), err)
 	return resp, nil
 }
 
-// isPage tells whether an answer says that it is for people.
+// isPage tells whether the content type of an answer is a web page.
 func isPage(resp *http.Response) bool {
 	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	return err == nil && (kind == "text/html" || kind == "application/xhtml+xml")
@@ -106,8 +106,8 @@ var (
 	titled    = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title`)
 )
 
-// titleOf is the title of the page that begins with start, "" for none. found tells whether it is a page at all: some servers call every
-// text one.
+// titleOf returns the title of the web page that begins with start, or "". found tells whether it is a web page: some servers give every
+// text this content type.
 func titleOf(start []byte) (title string, found bool) {
 	if !beginning.Match(start) {
 		return "", false
@@ -123,7 +123,7 @@ func titleOf(start []byte) (title string, found bool) {
 	return string(words), true
 }
 
-// replaceBody gives an answer another body. With an error, reading the body ends with it.
+// replaceBody replaces the body of an answer. If err is not nil, reading the body ends with err.
 func replaceBody(resp *http.Response, body []byte, err error) {
 	var all io.Reader = bytes.NewReader(body)
 	resp.ContentLength = int64(len(body))
@@ -134,7 +134,7 @@ func replaceBody(resp *http.Response, body []byte, err error) {
 	resp.Body = io.NopCloser(all)
 }
 
-// joined is a body of which the beginning has been read.
+// joined is a body after its beginning was read.
 type joined struct {
 	io.Reader
 	io.Closer
@@ -153,19 +153,19 @@ func hide(text string, secrets []string) string {
 	return text
 }
 
-// Without is text without credentials, however it writes them. It is for answers that a client takes apart before its error is written, and
-// for credentials in the body of a request, of which the guards know nothing.
+// Without returns text without the credentials, in every spelling. It is for credentials in the body of a request, which the guards do not
+// know, and for clients that parse an answer before they put it into an error.
 func Without(text string, credentials ...string) string { return hide(text, written(credentials)) }
 
-// carriers are the headers of requests that carry credentials.
+// carriers are the request headers with credentials.
 var carriers = []string{
 	"Authorization", "Proxy-Authorization", "Private-Token", "Job-Token", "X-Vault-Token", "X-Amz-Security-Token", "Cookie",
 }
 
-// fields are the fields of a form that carry credentials: a client of a registry asks for a token so.
+// fields are the form fields with credentials. A client of a registry sends them to get a token.
 var fields = []string{"password", "refresh_token", "client_secret", "assertion"}
 
-// secretsOf are the credentials of a request as an answer may repeat them, the longest first.
+// secretsOf returns the credentials of a request in every spelling that an answer may have, the longest first.
 func secretsOf(req *http.Request) []string {
 	var values []string
 	for _, name := range carriers {
@@ -185,7 +185,7 @@ func secretsOf(req *http.Request) []string {
 	return written(values)
 }
 
-// written are all spellings of credentials that are long enough to be looked for, the longest first.
+// written returns all spellings of credentials that are long enough to search for, the longest first.
 func written(credentials []string) (all []string) {
 	for _, credential := range credentials {
 		for _, spelling := range spellings(credential) {
@@ -194,16 +194,16 @@ func written(credentials []string) (all []string) {
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b string) int { return len(b) - len(a) }) // one may be a part of another one
+	slices.SortStableFunc(all, func(a, b string) int { return len(b) - len(a) }) // a spelling may be part of a longer one
 	return all
 }
 
-// spellings are value as it stands in plain text, in an address, in HTML and in JSON.
+// spellings returns value as it is written in plain text, in a URL, in HTML and in JSON.
 func spellings(value string) []string {
 	var escaped, bare bytes.Buffer
 	encoder := json.NewEncoder(&bare)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(value)                   //nolint:errchkjson // a text is always written
+	_ = encoder.Encode(value)                   //nolint:errchkjson // encoding a string does not fail
 	_ = json.NewEncoder(&escaped).Encode(value) //nolint:errchkjson // the same
 	all := []string{value, url.QueryEscape(value), url.PathEscape(value), html.EscapeString(value)}
 	for _, quoted := range []string{bare.String(), escaped.String()} {
@@ -212,7 +212,7 @@ func spellings(value string) []string {
 	return all
 }
 
-// formOf is the form that a request has sent, or nil.
+// formOf returns the form that a request has sent, or nil.
 func formOf(req *http.Request) url.Values {
 	kind, _, _ := mime.ParseMediaType(req.Header.Get("Content-Type"))
 	if kind != "application/x-www-form-urlencoded" || req.GetBody == nil || req.ContentLength > maxForm {

@@ -18,10 +18,10 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
-// secret has what is written differently in an address, in HTML and in JSON.
+// secret has characters that are written differently in a URL, in HTML and in JSON.
 const secret = `s3cr&t<"\x/+é`
 
-// guards are the three ways to a server.
+// guards returns the transports of Bind, Registry and Download to a server.
 func guards(t *testing.T, home *server) map[string]http.RoundTripper {
 	t.Helper()
 	return map[string]http.RoundTripper{
@@ -31,7 +31,7 @@ func guards(t *testing.T, home *server) map[string]http.RoundTripper {
 	}
 }
 
-// A server that shows what it was asked, as servers do that are looked for a mistake, does not bring the credential into an error.
+// A server may repeat the request in its error answer, for debugging. The credential must not get into the client's error.
 func TestRefusalsDoNotRepeatCredentials(t *testing.T) {
 	basic := "git:" + secret
 	encoded := base64.StdEncoding.EncodeToString([]byte(basic))
@@ -92,7 +92,7 @@ func TestRefusalsDoNotRepeatCredentials(t *testing.T) {
 	}
 }
 
-// What is asked without a credential, and what is no error, comes as it is.
+// Answers to requests without a credential, and answers without an error status, stay unchanged.
 func TestAnswersStayAsTheyAre(t *testing.T) {
 	texts := map[string]string{
 		"text/plain": "s3cret", "application/json": `{"a":"s3cret"}`, "text/html": "apiVersion: v2\n# <html> s3cret\n", "": "s3cret",
@@ -117,7 +117,7 @@ func TestAnswersStayAsTheyAre(t *testing.T) {
 	}
 }
 
-// A page for people in place of an answer is an error that names it; a page that is an error is its title.
+// A web page instead of an answer is an error with the page's title. A web page with an error status becomes its title.
 func TestPages(t *testing.T) {
 	for name, tc := range map[string]struct{ page, want string }{
 		"title":      {"\n<!DOCTYPE html>\n<html><head><title>\n Sign in &middot; Acme</title>", `the web page "Sign in · Acme"`},
@@ -156,7 +156,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// An error whose text breaks off is an error of reading.
+// An error answer that breaks off gives a read error.
 func TestBrokenRefusal(t *testing.T) {
 	home := start(t, true, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "100")
@@ -177,7 +177,7 @@ func TestBrokenRefusal(t *testing.T) {
 	}
 }
 
-// The words beside the number of a status are the server's, too.
+// The server also chooses the text of the status.
 func TestStatusWords(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

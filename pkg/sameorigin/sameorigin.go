@@ -1,7 +1,6 @@
-// Package sameorigin keeps a credential at its server, and out of the errors that quote this server's answers. Every client of fleetctl
-// with a credential sends its requests through this package.
-// Go's own client follows a redirect to any server. Clients that add a token to each request (the clients of forges, of Kubernetes and of
-// registries) add the token to the redirected request, too.
+// Package sameorigin keeps a credential at its server, and out of errors that quote the server's answers. Every client of fleetctl with a
+// credential sends its requests through this package. It is needed because Go's own client follows a redirect to any server. Clients that
+// add a token to each request (the clients of forges, Kubernetes and registries) also add it to the redirected request.
 package sameorigin
 
 import (
@@ -12,34 +11,35 @@ import (
 	"strings"
 )
 
-// Error says that a request was not sent, because it would have gone to another server than the credential's server.
+// Error says that a request was not sent, because it would have gone to another server than the one of the credential.
 type Error struct {
-	// From and To are scheme and host of the two servers.
+	// From and To are the scheme and host of the two servers.
 	From, To string
 }
 
-// Error names both servers, and nothing else of their addresses: a query may hold what the first one was told.
+// Error names both servers, and no other part of their URLs: a query may contain secrets.
 func (e *Error) Error() string {
-	return fmt.Sprintf("%q points to %q, which is not asked: the credential is not for that server", e.From, e.To)
+	return fmt.Sprintf("%q points to %q, which gets no request: the credential is not for that server", e.From, e.To)
 }
 
 // ClearError says that a credential was not sent, because it would have gone over http.
 type ClearError struct {
-	// To are scheme and host of the server.
+	// To is the scheme and host of the server.
 	To string
 }
 
 // Error names the server.
 func (e *ClearError) Error() string {
-	return fmt.Sprintf("%q is asked without a credential only: http is not encrypted", e.To)
+	return fmt.Sprintf("%q gets no credential, because http is not encrypted", e.To)
 }
 
-// Same tells whether two URLs are of one server: scheme, host and port. A subdomain is another server, and so is the same host without TLS.
+// Same tells whether two URLs belong to the same server: scheme, host and port are equal. A subdomain is another server. The same host
+// without TLS is another server too.
 func Same(a, b *url.URL) bool {
 	return strings.EqualFold(a.Scheme, b.Scheme) && host(a) == host(b) && port(a) == port(b)
 }
 
-// Of is scheme and host of a URL, as errors have it.
+// Of returns the scheme and host of a URL, for errors.
 func Of(u *url.URL) string { return strings.ToLower(u.Scheme) + "://" + u.Host }
 
 func host(u *url.URL) string {
@@ -65,9 +65,9 @@ func port(u *url.URL) string {
 	return ""
 }
 
-// Bind refuses every request to another server than the server of home, whatever caused the request: a redirect, a link to the next page,
-// an address in an answer. The error matches *Error, or *PageError for an answer that is a page for people. An answer that is an error does
-// not repeat the credential. The same holds for Registry and Download.
+// Bind returns next with a guard that refuses every request to another server than the server of home. It does not matter what caused the
+// request: a redirect, a link to the next page, or an address in an answer. The error matches *Error, or *PageError for an answer that is a
+// web page for people. An error answer does not repeat the credential. The same holds for Registry and Download.
 func Bind(next http.RoundTripper, home *url.URL) http.RoundTripper {
 	return &guard{next: next, allow: func(req *http.Request) (*http.Request, error) {
 		if !Same(home, req.URL) {
@@ -77,11 +77,10 @@ func Bind(next http.RoundTripper, home *url.URL) http.RoundTripper {
 	}}
 }
 
-// Registry is for the clients of a registry (HOST or HOST:PORT), which are sent to other servers by design: content lies in an object
-// store, and a service that the registry names gives out tokens. What a redirect may take to another server is a GET of content, and it
-// goes there without a credential; everything else that is redirected elsewhere is refused, and so is every way from https to http. A
-// credential goes over http to this machine only, where no service but the registry itself gets it. The error matches *Error or
-// *ClearError.
+// Registry returns next with a guard for clients of a registry (HOST or HOST:PORT). By design, a registry sends its clients to other
+// servers: to an object store for content, and to a service for tokens. A redirect to another server is followed only for a GET or HEAD of
+// content, and without a credential. Every other redirect to another server is refused, and so is every redirect from https to http. A
+// credential goes over http only to the registry itself, and only on this machine. The error matches *Error or *ClearError.
 func Registry(next http.RoundTripper, registry string) http.RoundTripper {
 	return &guard{next: next, allow: func(req *http.Request) (*http.Request, error) {
 		first, left := way(req)
@@ -105,8 +104,8 @@ func Registry(next http.RoundTripper, registry string) http.RoundTripper {
 	}}
 }
 
-// Download is for what is fetched without a credential of ours: it may come from anywhere, but not from https by way of http. The error
-// matches *Error.
+// Download returns next with a guard for content that is fetched without a credential. The content may come from any server, but a redirect
+// from https to http is refused. The error matches *Error.
 func Download(next http.RoundTripper) http.RoundTripper {
 	return &guard{next: next, allow: func(req *http.Request) (*http.Request, error) {
 		if first, _ := way(req); downgraded(req) {
@@ -116,13 +115,14 @@ func Download(next http.RoundTripper) http.RoundTripper {
 	}}
 }
 
-// Screen is for a client that takes no redirect, and whose requests go to servers that its own library chooses: an answer that is an error
-// does not repeat the credential of the request, as with Bind.
+// Screen returns next with a guard for a client that follows no redirects, and whose library chooses the servers. As with Bind, an error
+// answer does not repeat the credential of the request.
 func Screen(next http.RoundTripper) http.RoundTripper {
 	return &guard{next: next, allow: func(req *http.Request) (*http.Request, error) { return req, nil }}
 }
 
-// way goes back from a request over the redirects that led to it: to the first one, and whether any on the way was for another server.
+// way follows the redirects that led to a request back to the first request. left tells whether any of them went to another server than the
+// first.
 func way(req *http.Request) (first *http.Request, left bool) {
 	var hops []*http.Request
 	for first = req; first.Response != nil && first.Response.Request != nil; first = first.Response.Request {
@@ -134,7 +134,7 @@ func way(req *http.Request) (first *http.Request, left bool) {
 	return first, left
 }
 
-// downgraded tells whether the way to a request led from https to something else.
+// downgraded tells whether a redirect on the way to a request led from https to another scheme.
 func downgraded(req *http.Request) bool {
 	for at := req; at.Response != nil && at.Response.Request != nil; at = at.Response.Request {
 		if strings.EqualFold(at.Response.Request.URL.Scheme, "https") && !strings.EqualFold(at.URL.Scheme, "https") {
@@ -144,25 +144,26 @@ func downgraded(req *http.Request) bool {
 	return false
 }
 
-// inClear tells whether a request takes a credential over http. A POST of somebody who pulls is for a token, with one in its body.
+// inClear tells whether a request sends a credential over http. A POST counts too: a client that pulls uses POST only to get a token, with
+// a credential in the body.
 func inClear(req *http.Request) bool {
 	return !strings.EqualFold(req.URL.Scheme, "https") && (req.Header.Get("Authorization") != "" || req.Method == http.MethodPost)
 }
 
-// IsLoopback tells whether host, without a port or brackets, is this machine. Names but localhost are not resolved: one that begins like an
-// address is another machine's.
+// IsLoopback tells whether host, without port or brackets, is this machine. It resolves no name except localhost: a name that begins like a
+// loopback address can be another machine.
 func IsLoopback(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && addr.IsLoopback()
 }
 
-// isContent tells whether a request is for what its digest proves, in the way that registries name it: /v2/<name>/blobs/<digest>.
+// isContent tells whether a request is for content that its digest verifies. Registries serve such content at /v2/<name>/blobs/<digest>.
 func isContent(req *http.Request) bool {
 	return (req.Method == http.MethodGet || req.Method == http.MethodHead) &&
 		strings.HasPrefix(req.URL.Path, "/v2/") && strings.Contains(req.URL.Path, "/blobs/")
 }
 
-// guard looks at each request before it is sent.
+// guard checks each request before it is sent.
 type guard struct {
 	next  http.RoundTripper
 	allow func(*http.Request) (*http.Request, error)
@@ -173,7 +174,7 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	allowed, err := g.allow(req)
 	if err != nil {
 		if req.Body != nil {
-			_ = req.Body.Close() // the one that says more is err
+			_ = req.Body.Close() // err says more than an error of Close
 		}
 		return nil, err
 	}
@@ -185,10 +186,10 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if allowed != req {
-		resp.Request = req // the way back of the next redirect
+		resp.Request = req // way needs req after the next redirect
 	}
 	return resp, nil
 }
 
-// WrappedRoundTripper lets client-go find the transport beneath.
+// WrappedRoundTripper returns the wrapped transport, for client-go.
 func (g *guard) WrappedRoundTripper() http.RoundTripper { return g.next }

@@ -13,7 +13,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
-// server answers over TLS with what it is told, and keeps what it was asked.
+// server answers with reply, and records the requests.
 type server struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -90,7 +90,7 @@ func do(t *testing.T, client *http.Client, method, address string) (string, erro
 
 func ok(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "content") }
 
-// No redirect, whatever its status, takes a request to another port, name or scheme.
+// No redirect, with any status, takes a request to another port, name or scheme.
 func TestBind(t *testing.T) {
 	other := start(t, true, ok)
 	open := start(t, false, ok)
@@ -124,7 +124,7 @@ func TestBind(t *testing.T) {
 			t.Errorf("%d within the server: %q, %v", status, got, err)
 		}
 	}
-	// A link in an answer is no better than a redirect.
+	// A link in an answer is refused like a redirect.
 	if _, err := do(t, client, http.MethodGet, other.URL+"/next"); err == nil {
 		t.Error("another server was asked")
 	}
@@ -148,7 +148,7 @@ func TestRegistry(t *testing.T) {
 	if asked := store.requests(); len(asked) != 1 || asked[0].Header.Get("Authorization") != "" || asked[0].Header.Get("Private-Token") != "" {
 		t.Errorf("the store was asked with %+v", asked)
 	}
-	// From there back, the credential stays away too: nobody knows who made up the way.
+	// A redirect back from the store gets no credential either: the redirect may not be the registry's.
 	store.reply = func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, home.URL+"/back", http.StatusFound) }
 	before := len(home.requests())
 	home.reply = func(w http.ResponseWriter, r *http.Request) {
@@ -181,7 +181,7 @@ func TestRegistry(t *testing.T) {
 	if _, err := do(t, client, http.MethodGet, home.URL+blob); !isRefusal(err) {
 		t.Errorf("the same host over http: %v", err)
 	}
-	// A service that the registry names for tokens: with TLS it may be any, without it is the registry itself, on this machine.
+	// With TLS, the registry may name any token service. Without TLS, the token service must be the registry itself, on this machine.
 	plain := &http.Client{Transport: bearer{sameorigin.Registry(trusting(home), parse(t, open.URL).Host)}}
 	if _, err := do(t, plain, http.MethodGet, open.URL+"/token"); err != nil {
 		t.Error(err)
@@ -246,7 +246,7 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// Go quotes a proxy that it cannot read, with all that is in it.
+// Go quotes a proxy address that it cannot parse, with its password.
 func TestProxyPassword(t *testing.T) {
 	for _, proxy := range []string{
 		"http://robot:s3cr%zz@proxy.example:3128", `http://robot:s3"cr et@proxy.example:x`,
@@ -261,12 +261,12 @@ func TestProxyPassword(t *testing.T) {
 	}
 }
 
-// withProxy is the error of a request over a proxy that cannot be used.
+// withProxy returns the error of a request through an invalid proxy.
 func withProxy(t *testing.T, proxy string) string {
 	t.Helper()
 	t.Setenv("HTTPS_PROXY", proxy)
 	rt, _ := sameorigin.NewTransport(nil)
-	rt.Proxy = func(*http.Request) (*url.URL, error) { // as http.ProxyFromEnvironment, which reads the environment once
+	rt.Proxy = func(*http.Request) (*url.URL, error) { // like http.ProxyFromEnvironment, which reads the environment only once
 		_, err := url.Parse(proxy)
 		return nil, errors.Join(errors.New("invalid proxy address "+proxy), err)
 	}

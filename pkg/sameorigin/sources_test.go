@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// unguarded are the files that make clients of HTTP whose requests do not pass through this package.
+// unguarded lists the files with HTTP clients that do not send their requests through this package, and why.
 var unguarded = map[string]string{
 	"pkg/contact/contact.go":                     "the caller gives the transport",
 	"pkg/confine/worker.go":                      "every request is refused",
@@ -19,8 +19,8 @@ var unguarded = map[string]string{
 	"pkg/host/embedded/controlplane/programs.go": "etcd and API server of this machine",
 }
 
-// Each client of HTTP sends its requests through this package: so no credential goes astray, none comes back in an answer that an error
-// quotes, and a page to log in is told as one. A new client joins them, or says here why not.
+// Each HTTP client sends its requests through this package. So no credential goes to another server, no error quotes a credential from an
+// answer, and a login page gives a clear error. Guard a new client too, or list it above with the reason.
 func TestClientsAreGuarded(t *testing.T) {
 	makes := regexp.MustCompile(`\bhttp\.(Client\{|DefaultClient|Get\(|Post\(|PostForm\(|Head\()|` +
 		`\b(rest\.HTTPClientFor|githttp\.NewClient|remote\.WithTransport|soap\.NewClient)\(`)

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// NewTransport is a transport of its own: Go's, which also trusts the authorities in ca (PEM). found tells whether there is one in it.
+// NewTransport returns a copy of Go's default transport that also trusts the certificate authorities in ca (PEM). found tells whether ca
+// contains a certificate.
 func NewTransport(ca []byte) (_ *http.Transport, found bool) {
 	base, ok := http.DefaultTransport.(*http.Transport)
 	if !ok {
@@ -22,15 +23,14 @@ func NewTransport(ca []byte) (_ *http.Transport, found bool) {
 	}
 	pool, err := x509.SystemCertPool()
 	if err != nil {
-		pool = x509.NewCertPool() // Windows and stripped-down systems: then only these
+		pool = x509.NewCertPool() // a minimal system has no pool: trust only ca
 	}
 	found = pool.AppendCertsFromPEM(ca)
 	rt.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	return rt, found
 }
 
-// withoutProxyPassword takes the user and password of a proxy out of an error: one whose address cannot be read is quoted by Go with all
-// that is in it.
+// withoutProxyPassword removes the user and password of a proxy from an error. Go quotes a proxy address that it cannot parse.
 func withoutProxyPassword(err error) error {
 	text := err.Error()
 	clean := text
@@ -56,7 +56,7 @@ func withoutProxyPassword(err error) error {
 	return &cleaned{text: clean, err: err}
 }
 
-// cleaned is an error whose text is safe to print. It matches what the error matches.
+// cleaned is an error with another text that is safe to print. It matches the same errors.
 type cleaned struct {
 	text string
 	err  error
@@ -65,7 +65,7 @@ type cleaned struct {
 func (c *cleaned) Error() string { return c.text }
 func (c *cleaned) Unwrap() error { return c.err }
 
-// Display is a URL as it may be printed: without user, password and query.
+// Display returns a URL for messages: without user, password, query and fragment.
 func Display(raw string) string {
 	bare := !strings.Contains(raw, "://") // a kubeconfig may have HOST:PORT
 	if bare {
@@ -73,7 +73,7 @@ func Display(raw string) string {
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
-		return "an address that cannot be read" // the error would repeat it
+		return "an address that cannot be read" // the error would repeat the address
 	}
 	u.User, u.RawQuery, u.Fragment = nil, "", ""
 	if bare {

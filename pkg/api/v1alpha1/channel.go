@@ -8,12 +8,12 @@ import (
 const (
 	// MainChannel is the channel that every fleet has: the branch of spec.git.
 	MainChannel = "main"
-	// mainSource is its GitRepository, which Flux itself comes from.
+	// mainSource is the GitRepository of the channel main. Flux's own manifests come from it too.
 	mainSource = "flux-system"
 )
 
-// Channels are all channels of the fleet, main first, then the others in the order of fleet.yaml. It is the same before and after
-// SetDefaults.
+// Channels returns all channels of the fleet: main first, then the others in the order of fleet.yaml. The result is the same before and
+// after SetDefaults.
 func (f *Fleet) Channels() []Channel {
 	branch := f.Spec.Git.Branch
 	setDefault(&branch, DefaultBranch)
@@ -26,7 +26,7 @@ func (f *Fleet) Channels() []Channel {
 	return all
 }
 
-// Channel returns the channel called name, "" standing for main, and whether there is one.
+// Channel returns the channel of this name. An empty name stands for main. The result is false if the fleet has no such channel.
 func (f *Fleet) Channel(name string) (Channel, bool) {
 	setDefault(&name, MainChannel)
 	all := f.Channels()
@@ -37,7 +37,7 @@ func (f *Fleet) Channel(name string) (Channel, bool) {
 	return all[i], true
 }
 
-// Environment returns what fleet.yaml says of the environment called name, and whether it lists it.
+// Environment returns the environment of this name. If fleet.yaml does not list it, the result has only the name, and false.
 func (f *Fleet) Environment(name string) (Environment, bool) {
 	i := slices.IndexFunc(f.Spec.Environments, func(e Environment) bool { return e.Name == name })
 	if i < 0 {
@@ -46,17 +46,17 @@ func (f *Fleet) Environment(name string) (Environment, bool) {
 	return f.Spec.Environments[i], true
 }
 
-// ChannelOf is the channel that an environment follows; main for one that fleet.yaml does not list.
+// ChannelOf returns the channel that an environment follows. It returns main for an environment that fleet.yaml does not list.
 func (f *Fleet) ChannelOf(environment string) Channel {
 	e, _ := f.Environment(environment)
 	c, ok := f.Channel(e.Channel)
-	if !ok { // Validate has refused it
+	if !ok { // Validate reports the unknown channel
 		c, _ = f.Channel(MainChannel)
 	}
 	return c
 }
 
-// EnvironmentsOf are the names of the environments that follow a channel, in the order of fleet.yaml.
+// EnvironmentsOf returns the names of the environments that follow a channel, in the order of fleet.yaml.
 func (f *Fleet) EnvironmentsOf(channel string) []string {
 	names := []string{}
 	for _, e := range f.Spec.Environments {
@@ -67,10 +67,10 @@ func (f *Fleet) EnvironmentsOf(channel string) []string {
 	return names
 }
 
-// IsTag tells whether the channel goes from tag to tag, instead of following a branch.
+// IsTag tells whether the channel follows tags. Otherwise it follows a branch.
 func (c Channel) IsTag() bool { return c.Tag != "" }
 
-// Source is the name of the channel's GitRepository, in the namespace flux-system of every management cluster.
+// Source returns the name of the channel's GitRepository in the namespace flux-system of each management cluster.
 func (c Channel) Source() string {
 	if c.Name == MainChannel {
 		return mainSource
@@ -78,10 +78,10 @@ func (c Channel) Source() string {
 	return c.Name
 }
 
-// TagPrefix is what stands before the version in the channel's tags; "" for a channel that follows a branch.
+// TagPrefix returns the text before the version in the channel's tags. It returns "" for a channel that follows a branch.
 func (c Channel) TagPrefix() string { return strings.TrimSuffix(c.Tag, "*") }
 
-// IsProduction tells whether people depend on the environment: what fleet.yaml says, else what its name says.
+// IsProduction tells whether the environment is for production. Its name decides if fleet.yaml does not say it.
 func (e Environment) IsProduction() bool {
 	if e.Production != nil {
 		return *e.Production
@@ -113,20 +113,20 @@ func (v *validator) channel(at string, c Channel, f *Fleet) {
 	case c.Branch != "" && c.Tag != "":
 		v.errorf(RuleValue, at, "keep one of them", "channel follows both a branch and tags")
 	case c.Name == MainChannel && (c.Tag != "" || c.Branch != "" && c.Branch != main.Branch):
-		v.errorf(RuleValue, at, "give a channel of tags, or of another branch, a name of its own", "the channel %s is the branch of spec.git: %s",
+		v.errorf(RuleValue, at, "choose another name for a channel of tags or of another branch", "the channel %s is the branch of spec.git: %s",
 			MainChannel, main.Branch)
 	case c.Name != MainChannel && c.Branch == "" && c.Tag == "":
 		v.errorf(RuleRequired, at, "add `tag: v*`, or `branch: ` and its name", "channel follows neither a branch nor tags")
 	}
 	if c.Branch != "" && !IsBranch(c.Branch) {
-		v.errorf(RuleValue, branch, "", "%.80q is not a possible name of a branch", c.Branch)
+		v.errorf(RuleValue, branch, "", "%.80q is not a valid name of a branch", c.Branch)
 	}
 	if c.Tag != "" && !isTagPattern(c.Tag) {
 		v.errorf(RuleValue, tag, "write v*, or another prefix, with a * for the version", "%.80q is not a pattern of tags", c.Tag)
 	}
 }
 
-// isTagPattern tells whether a pattern with a version in the place of its one * at the end is a possible name of a tag.
+// isTagPattern tells whether the pattern ends in its only *, and is a valid tag name with a version in the place of the *.
 func isTagPattern(pattern string) bool {
 	prefix, ok := strings.CutSuffix(pattern, "*")
 	return ok && IsBranch(prefix+"0.1.0")
@@ -147,7 +147,7 @@ func (v *validator) environments(f *Fleet) {
 			continue
 		}
 		if c := f.ChannelOf(e.Name); tags && e.IsProduction() && !c.IsTag() {
-			v.errorf(RuleProduction, channel, "give it a channel of tags, or say `production: false`",
+			v.errorf(RuleProduction, channel, "choose a channel of tags, or set `production: false`",
 				"production environment %.80q follows the branch %s", e.Name, c.Branch)
 		}
 	}

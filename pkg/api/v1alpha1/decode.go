@@ -11,10 +11,10 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// decoder fills Go values from YAML nodes, strictly, and notes where it read each.
+// decoder fills Go values from YAML nodes, strictly, and records the position of each field.
 type decoder struct {
 	*collector
-	budget int // nodes that may still be visited, each alias counting as what it stands for
+	budget int // nodes that may still be visited; an alias costs as much as the nodes it expands to
 	broken map[string]bool
 }
 
@@ -22,10 +22,10 @@ func (d *decoder) decode(root *yaml.Node, into any) {
 	d.value(root, reflect.ValueOf(into).Elem(), "", 0)
 }
 
-// exhausted tells whether the document was too large, so that what was read is a part only.
+// exhausted tells whether the document was too large, so that only a part of it was decoded.
 func (d *decoder) exhausted() bool { return d.budget < 0 }
 
-// isBroken tells whether what stands at path could not be read, so that to judge its value would be noise.
+// isBroken tells whether the field at path, or a field around it, could not be decoded. Findings about its value would be noise.
 func (d *decoder) isBroken(path string) bool {
 	for ; path != ""; path = parentPath(path) {
 		if d.broken[path] {
@@ -99,12 +99,12 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, path string, depth int) {
 			return
 		}
 		v.SetString(n.Value)
-	default: // the types in this package have no others; TestDecodeKnowsAllTypes holds them to it
+	default: // TestDecodeKnowsAllTypes ensures that the types of this package have no other kinds
 		d.mistyped(n, path, "a supported type", "")
 	}
 }
 
-// entries fills a map from a mapping whose keys are anything.
+// entries fills a map from a mapping with arbitrary keys.
 func (d *decoder) entries(n *yaml.Node, v reflect.Value, path string, depth int) {
 	v.Set(reflect.MakeMap(v.Type()))
 	firstLine := map[string]int{}
@@ -145,7 +145,7 @@ func (d *decoder) fields(n *yaml.Node, v reflect.Value, path string, depth int) 
 	}
 }
 
-// unknown reports a key that its mapping does not have, and what it may have been meant to be.
+// unknown reports a key that is not a field here. The hint has the field with the nearest name.
 func (d *decoder) unknown(key *yaml.Node, path string, names []string) {
 	if key.Kind != yaml.ScalarNode {
 		d.at(key, RuleType, path, "", "a field's name cannot be %s", yamledit.Describe(key))
@@ -167,14 +167,14 @@ func (d *decoder) mistyped(n *yaml.Node, path, want, hint string) {
 	d.errorf(RuleType, path, hint, "expected %s, found %s", want, yamledit.Describe(n))
 }
 
-// at is errorf at the place of n, whatever path's own place is.
+// at is errorf with the position of n instead of the position of path.
 func (d *decoder) at(n *yaml.Node, rule, path, hint, format string, args ...any) {
 	d.errorf(rule, path, hint, format, args...)
 	last := &d.findings[len(d.findings)-1]
 	last.Line, last.Column = n.Line, n.Column
 }
 
-// fieldsOf returns the fields of a struct type by their name in YAML, and these names in order.
+// fieldsOf returns the index of each field of a struct type by the field's YAML name, and these names in order.
 func fieldsOf(t reflect.Type) (index map[string]int, names []string) {
 	index = map[string]int{}
 	for i := range t.NumField() {
@@ -186,7 +186,7 @@ func fieldsOf(t reflect.Type) (index map[string]int, names []string) {
 	return index, names
 }
 
-// fieldName is the name of a field in YAML, or "" if it has none.
+// fieldName returns the YAML name of a field, or "" if it has none.
 func fieldName(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	if !f.IsExported() || name == "-" {
@@ -195,7 +195,7 @@ func fieldName(f reflect.StructField) string {
 	return name
 }
 
-// isRequired tells whether a field must be given: its tag says neither omitempty nor omitzero.
+// isRequired tells whether a field is required: its tag has neither omitempty nor omitzero.
 func isRequired(f reflect.StructField) bool {
 	return !strings.Contains(f.Tag.Get("json"), ",omit")
 }

@@ -2,7 +2,7 @@ package v1alpha1
 
 import "slices"
 
-// Defaults are the versions that SetDefaults fills in: those that this fleetctl embeds. An empty one fills nothing in.
+// Defaults are the versions that SetDefaults fills in. They are the versions that this fleetctl embeds. An empty version fills nothing in.
 type Defaults struct {
 	// FluxVersion is for spec.flux.version.
 	FluxVersion string
@@ -11,7 +11,7 @@ type Defaults struct {
 }
 
 const (
-	// DefaultBranch is spec.git.branch where it is left out.
+	// DefaultBranch is the default of spec.git.branch.
 	DefaultBranch     = "main"
 	defaultUsername   = "git"
 	defaultGeneration = "v1"
@@ -27,12 +27,12 @@ const (
 	KubeadmProviderName = "kubeadm"
 )
 
-// DefaultFluxComponents are those that run where spec.flux.components is empty.
+// DefaultFluxComponents returns the default of spec.flux.components.
 func DefaultFluxComponents() []string {
 	return []string{"source-controller", "kustomize-controller", "helm-controller", "notification-controller"}
 }
 
-// SetDefaults fills in what f leaves out, as the fields' documentation says. Doing it twice is the same as once.
+// SetDefaults fills in the empty fields of f with the defaults in the fields' documentation. A second call changes nothing.
 func SetDefaults(f *Fleet, versions Defaults) {
 	setDefault(&f.APIVersion, APIVersion)
 	setDefault(&f.Kind, Kind)
@@ -72,7 +72,7 @@ func setClusterDefaults(m *ManagementCluster, versions Defaults) {
 	for i := range m.Providers {
 		setDefault(&m.Providers[i].Type, ProviderInfrastructure)
 	}
-	// They go to the end, so that those in the file keep the index that findings know them by.
+	// Added providers go to the end, so that the listed ones keep their index: findings refer to it.
 	for _, own := range []Provider{
 		{Name: CoreProviderName, Type: ProviderCore},
 		{Name: KubeadmProviderName, Type: ProviderBootstrap},

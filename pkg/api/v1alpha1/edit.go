@@ -12,31 +12,30 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// Set returns src with the text value at path, such as spec.flux.version or spec.managementClusters[0].providers[1].version,
-// changed or added. All other bytes stay as they are: comments, order, quotes, line ends. Fields on the way that are missing are
-// added, list items are not. Errors are those of the YAML syntax, a path that does not lead to a text value, or
-// yamledit.ErrCannotEdit.
+// Set returns src with another text value at path, such as spec.flux.version or spec.managementClusters[1].providers[0].version. It adds
+// missing fields, but no list items. All other bytes stay as they are: comments, order, quotes and line ends. The error says that src is
+// not valid YAML, that path does not lead to a text value, or is yamledit.ErrCannotEdit.
 func Set(src []byte, path, value string) ([]byte, error) {
 	steps, err := yamledit.ParsePath(path)
 	if err != nil {
 		return nil, err
 	}
 	if !utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl) {
-		return nil, fmt.Errorf("set %s: value holds a line end or another character that is not text", path)
+		return nil, fmt.Errorf("set %s: the value contains a line end or a control character", path)
 	}
 	if _, finding := parse(src); finding != nil {
 		return nil, diag.Findings{*finding}
 	}
 	changed, err := yamledit.Set(src, 0, steps, value)
 	if err != nil {
-		return nil, diag.Wrap("set "+path, err, fmt.Sprintf("write it there yourself: %s", value))
+		return nil, diag.Wrap("set "+path, err, fmt.Sprintf("write it into the file yourself: %s", value))
 	}
 	return changed, nil
 }
 
-// SetProviderVersion returns src, a fleet.yaml, with the version of a provider of a management cluster ("" if there is only
-// one) changed or added, and the provider itself added where it is not listed. All other bytes stay as they are. Errors are those of Set
-// and of ManagementCluster.
+// SetProviderVersion returns src, a fleet.yaml, with another version of a provider of the management cluster mgmt, which may be "" if there
+// is only one. It adds a provider that is not listed. All other bytes stay as they are. The error is one of Decode, ManagementCluster or
+// Set.
 func SetProviderVersion(src []byte, mgmt string, providerType ProviderType, providerName, version string) ([]byte, error) {
 	fleet, err := Decode(FileName, src)
 	if err != nil {
@@ -64,13 +63,13 @@ func SetProviderVersion(src []byte, mgmt string, providerType ProviderType, prov
 	}
 	changed, err := yamledit.Append(src, 0, steps, item)
 	if err != nil {
-		return nil, diag.Wrap("add to "+at, err, "write it there yourself")
+		return nil, diag.Wrap("add to "+at, err, "write it into the file yourself")
 	}
 	return changed, nil
 }
 
-// SetCertManagerVersion returns src, a fleet.yaml, with the version of cert-manager of a management cluster ("" if there is only one). All
-// other bytes stay as they are. Errors are those of Set and of ManagementCluster.
+// SetCertManagerVersion returns src, a fleet.yaml, with another version of cert-manager for the management cluster mgmt, which may be "" if
+// there is only one. All other bytes stay as they are. The error is one of Decode, ManagementCluster or Set.
 func SetCertManagerVersion(src []byte, mgmt, version string) ([]byte, error) {
 	fleet, err := Decode(FileName, src)
 	if err != nil {
@@ -83,7 +82,7 @@ func SetCertManagerVersion(src []byte, mgmt, version string) ([]byte, error) {
 	return Set(src, fleet.pathOf(cluster)+".certManager.version", version)
 }
 
-// pathOf is where a management cluster of the fleet stands in its file.
+// pathOf returns the path of a management cluster in fleet.yaml.
 func (f *Fleet) pathOf(m *ManagementCluster) string {
 	for i := range f.Spec.ManagementClusters {
 		if &f.Spec.ManagementClusters[i] == m {
@@ -93,7 +92,7 @@ func (f *Fleet) pathOf(m *ManagementCluster) string {
 	return ""
 }
 
-// textNode is s as any reader of YAML takes it for text: quoted where it looks like something else.
+// textNode returns s as a YAML node that every parser reads as text: with quotes if s looks like a number or the like.
 func textNode(s string) *yaml.Node {
 	n := &yaml.Node{}
 	if err := n.Encode(s); err != nil {

@@ -129,7 +129,7 @@ func TestSetRefuses(t *testing.T) {
 	}
 }
 
-// Whatever text value of a file is changed, one stretch of bytes within that value changes and nothing else.
+// Changing any text value of a file changes one stretch of bytes within this value, and nothing else.
 func TestSetChangesNothingElse(t *testing.T) {
 	for _, file := range append(testFiles(t, "valid-*.yaml"), "") {
 		src := []byte(edited)
@@ -148,7 +148,7 @@ func TestSetChangesNothingElse(t *testing.T) {
 				}
 				got, err := Set(src, path, value)
 				if err != nil {
-					continue // a list, a long text…: TestSetRefuses has these
+					continue // a list, a long text and the like: TestSetRefuses has these
 				}
 				tried++
 				onlyScalarChanged(t, src, got, path, value)
@@ -160,7 +160,7 @@ func TestSetChangesNothingElse(t *testing.T) {
 	}
 }
 
-// onlyScalarChanged checks that got is src with the scalar at path written anew, on the same line.
+// onlyScalarChanged checks that got differs from src only in the scalar at path, which is on the same line.
 func onlyScalarChanged(t *testing.T, src, got []byte, path, value string) {
 	t.Helper()
 	var before, after yaml.Node

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// leavesOutSlowly is what leavesOut means, by trying everything.
+// leavesOutSlowly does the same as leavesOut, by trying every possibility.
 func leavesOutSlowly(pattern, steps []string) bool {
 	switch {
 	case len(pattern) == 0:
@@ -29,7 +29,7 @@ func suffixes(steps []string) (out [][]string) {
 	return out
 }
 
-// lists are all of up to so many words.
+// lists returns all lists of at most this many words.
 func lists(words []string, most int) [][]string {
 	out := [][]string{{}}
 	for from, length := 0, 0; length < most; length++ {
@@ -44,7 +44,7 @@ func lists(words []string, most int) [][]string {
 	return out
 }
 
-// Every short pattern leaves out of every short path what it says.
+// For every short pattern and every short path, leavesOut agrees with leavesOutSlowly.
 func TestExcludedPaths(t *testing.T) {
 	paths := lists([]string{"a", "b", "ab"}, 5)
 	for _, pattern := range lists([]string{"a", "b", "**", "a*"}, 4) {
@@ -56,7 +56,7 @@ func TestExcludedPaths(t *testing.T) {
 	}
 }
 
-// A pattern of many ** takes no longer than it has steps, times those of the path.
+// A pattern with many ** takes at most as many steps as the product of the lengths of pattern and path.
 func TestExcludedPathsInTime(t *testing.T) {
 	pattern := strings.Split(strings.Repeat("**/a*/", 40)+"b", "/")
 	deep := slices.Repeat([]string{"a"}, 2000)
@@ -68,7 +68,7 @@ func TestExcludedPathsInTime(t *testing.T) {
 	}
 }
 
-// What validate is told is bounded.
+// The length of spec.validate is limited.
 func TestExcludeBounds(t *testing.T) {
 	long := strings.Repeat("a/", 127) + "aa"
 	for name, tt := range map[string]struct {

@@ -115,7 +115,7 @@ func TestDirs(t *testing.T) {
 	}
 }
 
-// Warnings do not keep a fleet from being loaded; Validate gives them, with their place.
+// A fleet with warnings loads. Validate returns the warnings with their places.
 func TestWarnings(t *testing.T) {
 	f, err := Decode("f.yaml", []byte(`apiVersion: fleetctl.dev/v1alpha1
 kind: Fleet
@@ -147,7 +147,7 @@ spec:
 		got = append(got, w.String())
 	}
 	want := []string{
-		"f.yaml:7:13: spec.git.caFile: only an https URL uses it, and this repository is reached by ssh",
+		"f.yaml:7:13: spec.git.caFile: only an https URL uses it, but the URL of this repository uses ssh",
 		"f.yaml:10:26: spec.managementClusters[0].kubernetesVersion: an existing host has a version of its own",
 		"f.yaml:14:16: spec.managementClusters[0].providers[0].url: only this machine has these components",
 		"f.yaml:16:52: spec.managementClusters[0].providers[0].variables[0].value: this looks like a secret, and fleet.yaml goes into Git",
@@ -158,7 +158,7 @@ spec:
 	}
 }
 
-// A fleet that was made in memory is judged by the same rules, without places.
+// Validate applies the same rules to a fleet made in memory. Its findings have no places.
 func TestValidateWithoutFile(t *testing.T) {
 	findings := Validate(
 		&Fleet{Spec: FleetSpec{ManagementClusters: []ManagementCluster{{Name: "a", Providers: []Provider{{Name: "x"}, {Name: "x"}}}}}})

@@ -5,14 +5,14 @@ import "strings"
 // ForgeType is a kind of Git forge.
 type ForgeType string
 
-// The forges that pull requests can be opened on.
+// The forges on which fleetctl can open pull requests.
 const (
 	ForgeGitHub ForgeType = "github"
 	ForgeGitLab ForgeType = "gitlab"
 	ForgeGitea  ForgeType = "gitea"
 )
 
-// Pipelines is the format that a forge reads its pipelines in.
+// Pipelines is the format of a forge's pipelines.
 type Pipelines int
 
 // The formats of pipelines.
@@ -21,13 +21,13 @@ const (
 	PipelinesOfGitLab
 )
 
-// forges is the one list of forges. pkg/forge has a client of each.
+// forges lists all forges. pkg/forge has a client for each.
 var forges = []struct {
 	name ForgeType
-	// hosts are the parts of a host's name that tell the forge.
+	// hosts are parts of host names that identify the forge.
 	hosts     []string
 	pipelines Pipelines
-	// pipelineRight: a token that may push needs a further right before it may push pipelines.
+	// pipelineRight means that a token with the right to push needs another right to push pipelines.
 	pipelineRight bool
 	// deployKeys is the page of a repository that takes deploy keys, below the URL of the repository.
 	deployKeys string
@@ -46,7 +46,7 @@ var forges = []struct {
 	},
 }
 
-// ForgeTypes are the forges that spec.git.forge may name.
+// ForgeTypes returns all valid values of spec.git.forge.
 func ForgeTypes() []ForgeType {
 	var names []ForgeType
 	for _, f := range forges {
@@ -55,7 +55,7 @@ func ForgeTypes() []ForgeType {
 	return names
 }
 
-// ForgeNames lists the forges in a sentence, with last before the last forge: "github, gitlab or gitea".
+// ForgeNames returns the names of the forges for a sentence, with the text last before the last name: "github, gitlab or gitea".
 func ForgeNames(last string) string {
 	var names []string
 	for _, f := range forges {
@@ -65,7 +65,7 @@ func ForgeNames(last string) string {
 	return strings.Join(names[:n], ", ") + last + names[n]
 }
 
-// ForgeOf tells by a host's name which forge it is. It returns "" if the name does not tell.
+// ForgeOf returns the forge that a host's name suggests, or "".
 func ForgeOf(host string) ForgeType {
 	host = strings.ToLower(host)
 	for _, f := range forges {
@@ -88,7 +88,7 @@ func (t ForgeType) Pipelines() (Pipelines, bool) {
 	return 0, false
 }
 
-// HasPipelineRight tells whether a token that may push to this forge needs a further right before it may push pipelines.
+// HasPipelineRight tells whether a token with the right to push to this forge needs another right to push pipelines.
 func (t ForgeType) HasPipelineRight() bool {
 	for _, f := range forges {
 		if f.name == t {
@@ -98,7 +98,7 @@ func (t ForgeType) HasPipelineRight() bool {
 	return false
 }
 
-// DeployKeyPage is the address at which the forge of the remote takes a deploy key. It returns "" for other Git servers.
+// DeployKeyPage returns the address of the page on which the forge takes a deploy key. It returns "" for other Git servers.
 func (g Git) DeployKeyPage() string {
 	u, err := g.ParseURL()
 	if err != nil {
@@ -110,7 +110,7 @@ func (g Git) DeployKeyPage() string {
 			page = f.deployKeys
 		}
 	}
-	if u.Hostname() == "bitbucket.org" { // it opens no pull requests for fleetctl, but takes deploy keys
+	if u.Hostname() == "bitbucket.org" { // fleetctl opens no pull requests there, but it takes deploy keys
 		page = "admin/access-keys/"
 	}
 	if page == "" {

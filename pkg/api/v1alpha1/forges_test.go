@@ -21,7 +21,7 @@ func TestDeployKeyPage(t *testing.T) {
 	}
 }
 
-// A forge without one of these would be forgotten by a hint, and nobody would notice.
+// A hint that needs one of these fields would skip a forge without it, and nobody would notice.
 func TestForgesAreComplete(t *testing.T) {
 	for _, f := range forges {
 		if f.name == "" || len(f.hosts) == 0 || f.deployKeys == "" {

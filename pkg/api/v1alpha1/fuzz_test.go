@@ -24,7 +24,7 @@ func seed(f *testing.F, add func(content []byte)) {
 	add([]byte(edited))
 }
 
-// Whatever is in the file, Decode returns: a fleet that survives being written and read again, or findings with a place.
+// For every file, Decode returns a fleet that is the same after it is written and read again, or findings with a place.
 func FuzzDecode(f *testing.F) {
 	seed(f, func(content []byte) { f.Add(content) })
 	f.Fuzz(func(t *testing.T, content []byte) {
@@ -54,10 +54,10 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// lineBreak is what ends a line for a YAML parser.
+// lineBreak matches a line end of YAML.
 var lineBreak = regexp.MustCompile("\r\n|[\r\n\u0085\u2028\u2029]")
 
-// placed checks that all that is wrong with a file has its place in it.
+// placed checks that every finding has its place in the file.
 func placed(t *testing.T, content []byte, err error) {
 	t.Helper()
 	findings, ok := errors.AsType[diag.Findings](err)
@@ -72,7 +72,7 @@ func placed(t *testing.T, content []byte, err error) {
 	}
 }
 
-// Whatever is in the file, DecodeLock returns a lock that survives being written and read again, or findings with a place.
+// For every file, DecodeLock returns a lock that is the same after it is written and read again, or findings with a place.
 func FuzzLock(f *testing.F) {
 	lock, err := MarshalLock(&Lock{
 		Components: []LockedComponent{
@@ -114,7 +114,7 @@ func FuzzLock(f *testing.F) {
 	})
 }
 
-// Whatever the file, Set changes what it was asked to and keeps all bytes around it, or returns an error.
+// For every file, Set makes exactly the requested change and keeps all other bytes, or returns an error.
 func FuzzSet(f *testing.F) {
 	seed(f, func(content []byte) {
 		f.Add(content, "spec.managementClusters[0].providers[0].version", "v1.2.3")

@@ -12,17 +12,17 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
-// GitScheme is how a fleet repo is reached.
+// GitScheme is the protocol of a fleet repo's URL.
 type GitScheme string
 
-// The schemes. GitHTTPS is also what the plain http of a loopback address counts as: it takes the same credentials.
+// The schemes. GitHTTPS includes plain http to a loopback address, which takes the same credentials.
 const (
 	GitLocal GitScheme = "local"
 	GitHTTPS GitScheme = "https"
 	GitSSH   GitScheme = "ssh"
 )
 
-// Scheme tells how the fleet repo is reached: GitLocal without a URL. A URL that Validate refuses counts as GitHTTPS.
+// Scheme returns the protocol of the fleet repo. It returns GitLocal if there is no URL, and GitHTTPS for an invalid URL.
 func (g Git) Scheme() GitScheme {
 	if g.URL == "" {
 		return GitLocal
@@ -33,19 +33,19 @@ func (g Git) Scheme() GitScheme {
 	return GitHTTPS
 }
 
-// ParseURL returns the URL, user@host:path as the ssh://user@host/path that it stands for. It returns an error, with a hint
-// and without any password, for what is not an https or ssh URL that Flux and fleetctl can both use, and for an empty one.
+// ParseURL returns the URL. It turns user@host:path into ssh://user@host/path. It returns an error for an empty URL, and for every URL that
+// is not an https or ssh URL that both Flux and fleetctl can use. The error has a hint, and never contains a password.
 func (g Git) ParseURL() (*url.URL, error) {
 	if user, host, path, ok := cutSCP(g.URL); ok {
 		if first, _, hasColon := strings.Cut(path, ":"); hasColon && strings.Trim(first, "0123456789") == "" {
-			// git takes it for a part of the path, other programs for a port
-			return nil, diag.Errorf("write it as ssh://user@host:port/path", "URL has a number with a colon behind it where the path begins")
+			// git reads the number as part of the path, other programs read it as a port
+			return nil, diag.Errorf("write it as ssh://user@host:port/path", "the path of the URL begins with a number and a colon")
 		}
 		return checkSSH(&url.URL{Scheme: "ssh", User: url.User(user), Host: host, Path: "/" + strings.TrimPrefix(path, "/")})
 	}
 	u, err := url.Parse(g.URL)
 	if err != nil {
-		// the error of url.Parse repeats the URL, which may have a password in it
+		// the error of url.Parse repeats the URL, which may contain a password
 		return nil, diag.Errorf(urlForms, "not a URL")
 	}
 	switch u.Scheme {
@@ -69,7 +69,7 @@ func (g Git) ParseURL() (*url.URL, error) {
 
 const urlForms = "use https://host/path, ssh://user@host/path or user@host:path"
 
-// cutSCP takes user@host:path apart, the short form of an ssh URL.
+// cutSCP splits user@host:path, the short form of an ssh URL.
 func cutSCP(s string) (user, host, path string, ok bool) {
 	if strings.Contains(s, "://") {
 		return "", "", "", false
@@ -85,7 +85,7 @@ func cutSCP(s string) (user, host, path string, ok bool) {
 func checkHTTPS(u *url.URL) (*url.URL, error) {
 	if u.User != nil {
 		return nil, diag.Errorf(
-			"remove the part before the @, revoke it if it was a token that has been committed, and give the token with --git-token-file or "+
+			"remove the part before the @, revoke it if it is a token that was committed, and give the token with --git-token-file or "+
 				"FLEETCTL_GIT_TOKEN_FILE",
 			"URL has credentials, which do not belong in Git")
 	}
@@ -97,12 +97,12 @@ func checkSSH(u *url.URL) (*url.URL, error) {
 		return nil, diag.Errorf("use a deploy key", "URL has a password, which does not belong in Git")
 	}
 	if u.User.Username() == "" {
-		return nil, diag.Errorf("most servers want ssh://git@host/path", "ssh URL has no user")
+		return nil, diag.Errorf("most servers expect ssh://git@host/path", "ssh URL has no user")
 	}
 	return checkPlace(u)
 }
 
-// checkPlace checks what all forms have in common.
+// checkPlace checks the host, port and path, which all forms have.
 func checkPlace(u *url.URL) (*url.URL, error) {
 	switch {
 	case u.Hostname() == "" || strings.ContainsFunc(u.Host, isBlank):
@@ -114,12 +114,12 @@ func checkPlace(u *url.URL) (*url.URL, error) {
 	case u.RawQuery != "" || u.Fragment != "":
 		return nil, diag.Errorf("remove the part after ? or #", "URL of a repository has neither a query nor a fragment")
 	case strings.ContainsFunc(u.Path, isBlank):
-		return nil, errors.New("path of the URL has a blank")
+		return nil, errors.New("path of the URL contains a blank")
 	}
 	return u, nil
 }
 
-// isBlank tells whether a character is none that can be seen.
+// isBlank tells whether a character is invisible.
 func isBlank(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
 
 func isPort(text string) bool {
@@ -127,7 +127,7 @@ func isPort(text string) bool {
 	return err == nil && n > 0
 }
 
-// ForgeType is what spec.git.forge says, else what the name of the URL's host does; "" where neither does.
+// ForgeType returns the declared forge, or else the forge that the host's name suggests. It returns "" if neither is known.
 func (g Git) ForgeType() ForgeType {
 	if g.Forge != "" {
 		return g.Forge
@@ -139,8 +139,8 @@ func (g Git) ForgeType() ForgeType {
 	return ForgeOf(u.Hostname())
 }
 
-// SameRepository tells whether two URLs name one repository: with or without .git, a user or a trailing slash; and over ssh or https, where
-// a port belongs to the protocol.
+// SameRepository tells whether two URLs name the same repository. It ignores a suffix .git, the user, and slashes at the end. It compares
+// ports only if both URLs use the same protocol.
 func SameRepository(a, b string) bool {
 	if a == "" || b == "" {
 		return false
@@ -160,7 +160,7 @@ func SameRepository(a, b string) bool {
 	return first.Scheme != second.Scheme || defaultPort(first.Scheme, first.Port()) == defaultPort(second.Scheme, second.Port())
 }
 
-// defaultPort spells out the default of a protocol.
+// defaultPort returns the given port, or else the default port of the protocol.
 func defaultPort(scheme, given string) string {
 	defaults := map[string]string{"https": "443", "http": "80", "ssh": "22"}
 	return cmp.Or(given, defaults[scheme])

@@ -8,7 +8,7 @@ import (
 func TestGitURL(t *testing.T) {
 	for url, tc := range map[string]struct {
 		scheme GitScheme
-		want   string // of ParseURL; with "error: " in front, what the error says
+		want   string // the result of ParseURL; after "error: ", a part of its error
 	}{
 		"":                                {GitLocal, "error: no scheme"},
 		"https://example.org/a/b.git":     {GitHTTPS, "https://example.org/a/b.git"},
@@ -43,7 +43,7 @@ func TestGitURL(t *testing.T) {
 		"git@example.org:":                {GitHTTPS, "error: "},
 		`git@example.org:\fleet`:          {GitHTTPS, "error: "},
 		"git@example.org:2222/a":          {GitSSH, "ssh://git@example.org/2222/a"},
-		"git@example.org:2222:a":          {GitHTTPS, "error: a number with a colon"},
+		"git@example.org:2222:a":          {GitHTTPS, "error: begins with a number and a colon"},
 		"git@example\f:a":                 {GitHTTPS, "error: no host"},
 		"ssh://git@example.org:0/a":       {GitHTTPS, "error: bad port"},
 		"https://example.org:65536/a":     {GitHTTPS, "error: bad port"},

@@ -16,16 +16,16 @@ const (
 	HostWorkload HostType = "workload"
 )
 
-// hostTypeEntry is what this package knows of a kind of host.
+// hostTypeEntry describes one kind of host.
 type hostTypeEntry struct {
 	name HostType
-	// settings tells whether a host has the settings that this kind takes in the field of its name; nil for a kind that takes none.
+	// settings tells whether a host has the settings field of this kind. It is nil for a kind without settings.
 	settings func(*Host) bool
-	// elsewhere: the cluster is somebody else's to make and to end.
+	// elsewhere means that fleetctl neither makes nor deletes the cluster of such a host.
 	elsewhere bool
 }
 
-// hostTypes is the one list of kinds of hosts; pkg/hosts makes a host of each.
+// hostTypes lists all kinds of hosts. pkg/hosts has the implementation of each.
 var hostTypes = []hostTypeEntry{
 	{name: HostKind, settings: func(h *Host) bool { return h.Kind != nil }},
 	{name: HostEmbedded, settings: func(h *Host) bool { return h.Embedded != nil }},
@@ -33,7 +33,7 @@ var hostTypes = []hostTypeEntry{
 	{name: HostWorkload, elsewhere: true},
 }
 
-// HostTypes are all that host.type may say.
+// HostTypes returns all valid values of host.type.
 func HostTypes() []HostType {
 	var names []HostType
 	for _, t := range hostTypes {
@@ -42,12 +42,12 @@ func HostTypes() []HostType {
 	return names
 }
 
-// Elsewhere tells whether the clusters of hosts of this kind are somebody else's to make and to end.
+// Elsewhere tells whether somebody else makes and deletes the clusters of this kind of host.
 func (t HostType) Elsewhere() bool {
 	return slices.ContainsFunc(hostTypes, func(k hostTypeEntry) bool { return k.name == t && k.elsewhere })
 }
 
-// article is "a" or "an", as the name of the kind needs.
+// article returns the indefinite article for the name of the kind: "a" or "an".
 func (t HostType) article() string {
 	if t != "" && strings.ContainsRune("aeiou", rune(t[0])) {
 		return "an"

@@ -7,8 +7,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/layout"
 )
 
-// Layouts are where a management cluster of the fleet and its workload clusters stand in the fleet repo: one for each cloud in which it
-// makes clusters, its home first. They are the same before and after SetDefaults.
+// Layouts returns the folders of a management cluster and its workload clusters in the fleet repo: its home first, then one layout for each
+// other cloud in which it makes clusters. The result is the same before and after SetDefaults.
 func (f *Fleet) Layouts(m *ManagementCluster) []layout.Layout {
 	all := []layout.Layout{m.Layout()}
 	for _, p := range m.Providers {
@@ -19,9 +19,9 @@ func (f *Fleet) Layouts(m *ManagementCluster) []layout.Layout {
 	return all
 }
 
-// LayoutFor is where a management cluster's workload clusters of an infrastructure provider stand: in the cloud of that provider. It is the
-// home of the management cluster for the provider that the home is for, for a provider that the management cluster does not have, and
-// where another management cluster of the fleet has the folder of that cloud and generation.
+// LayoutFor returns the layout of a management cluster's workload clusters that use this infrastructure provider. It is the folder of the
+// provider's cloud, or the home of the management cluster in these cases: the home is for this provider; the management cluster does not
+// have the provider; or another management cluster of the fleet has the folder of this cloud and generation.
 func (f *Fleet) LayoutFor(m *ManagementCluster, provider string) layout.Layout {
 	home := m.Layout()
 	if provider == m.HomeProvider() || !m.hasInfrastructure(provider) {
@@ -41,7 +41,7 @@ func (f *Fleet) LayoutFor(m *ManagementCluster, provider string) layout.Layout {
 	return l
 }
 
-// LayoutOf is the one of a management cluster's layouts in whose folder a file stands; the home where it is in none of them.
+// LayoutOf returns the layout whose folder contains a file. It returns the first layout, the home, if none does.
 func LayoutOf(all []layout.Layout, file string) layout.Layout {
 	for _, l := range all[1:] {
 		if strings.HasPrefix(file, l.Owned()+"/") {
@@ -51,13 +51,13 @@ func LayoutOf(all []layout.Layout, file string) layout.Layout {
 	return all[0]
 }
 
-// alsoMakes tells whether a management cluster of a generation makes clusters of a provider that its home is not for.
+// alsoMakes tells whether a management cluster of this generation makes clusters of the provider, and its home is for another provider.
 func (m *ManagementCluster) alsoMakes(provider, generation string) bool {
 	return m.Layout().Generation == generation && provider != m.HomeProvider() && m.hasInfrastructure(provider)
 }
 
-// HomeProvider is the infrastructure provider whose clusters stand in the management cluster's home: the one that the home is called
-// after, or else the first.
+// HomeProvider returns the infrastructure provider whose clusters are in the management cluster's home: the provider with the name of the
+// home's cloud, or else the first provider.
 func (m *ManagementCluster) HomeProvider() string {
 	if home := m.Layout().Cloud; m.hasInfrastructure(home) {
 		return home

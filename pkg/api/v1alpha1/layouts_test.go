@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Each cloud of a management cluster has folders of its own; the first provider's are those of its home, however that is called.
+// Each cloud of a management cluster has its own folders. The clusters of the first provider are in the home, whatever the home is called.
 func TestLayouts(t *testing.T) {
 	infra := func(names ...string) (all []Provider) {
 		for _, name := range names {

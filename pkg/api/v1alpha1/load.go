@@ -17,28 +17,28 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// What a fleet.yaml may be at most. A real one is far below; a hostile one must not take the memory of the machine.
+// The limits of a fleet.yaml. A real file is far below them. They keep a hostile file from exhausting the machine's memory.
 const (
 	maxBytes = 512 << 10
 	maxNodes = 50_000 // after aliases are expanded
 	maxDepth = 32
 )
 
-// Load reads the fleet.yaml at path. Errors are those of Decode, or say that the file cannot be read.
+// Load reads and decodes the fleet.yaml at path. The error says that the file cannot be read, or is an error of Decode.
 func Load(path string) (*Fleet, error) {
-	content, err := within.ReadFile(filepath.Dir(path), filepath.Base(path), maxBytes+1) // one more, so that Decode sees what is too long
+	content, err := within.ReadFile(filepath.Dir(path), filepath.Base(path), maxBytes+1) // one more byte, so that Decode sees a file that is too long
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, diag.Wrap("read fleet", err, "run fleetctl in the folder of the fleet repo, or make one with `fleetctl init`")
 	}
 	if err != nil {
-		return nil, diag.Wrap("read fleet", err, "it has to be a file of the fleet repo, readable by you")
+		return nil, diag.Wrap("read fleet", err, "the file must be in the fleet repo, and you must be able to read it")
 	}
 	return Decode(path, content)
 }
 
-// Decode reads content strictly, as it stands in the file called filename. What is wrong comes back as diag.Findings, all
-// problems at once and in the order of the file: unknown, duplicate, missing or mistyped fields and what Validate finds. A fleet
-// comes back only if none of them is an error; it has no defaults yet, and Validate gives its warnings.
+// Decode decodes the content of the file called filename, strictly. The error is diag.Findings with all problems in the order of the file:
+// unknown, duplicate, missing or mistyped fields, and the errors of Validate. Decode returns a fleet if no finding is an error. This fleet
+// has no defaults yet. Call Validate for its warnings.
 func Decode(filename string, content []byte) (*Fleet, error) {
 	src := &source{file: filename, positions: map[string]position{"": {1, 1}}}
 	root, finding := parse(content)
@@ -62,7 +62,7 @@ func Decode(filename string, content []byte) (*Fleet, error) {
 	return fleet, nil
 }
 
-// parse returns the top node of the one document in content.
+// parse returns the top node of content, which must be one YAML document. Otherwise it returns a finding.
 func parse(content []byte) (*yaml.Node, *diag.Finding) {
 	fail := func(rule, summary, hint string) (*yaml.Node, *diag.Finding) {
 		return nil, &diag.Finding{Severity: diag.SeverityError, Rule: rule, Line: 1, Column: 1, Summary: summary, Hint: hint}
@@ -93,7 +93,7 @@ func parse(content []byte) (*yaml.Node, *diag.Finding) {
 	}
 }
 
-// syntaxFinding puts the parser's message where it belongs.
+// syntaxFinding turns an error of the YAML parser into a finding at the place of the mistake.
 func syntaxFinding(src []byte, err error) *diag.Finding {
 	line, column, message := yamledit.Place(src, err)
 	return &diag.Finding{
@@ -102,7 +102,7 @@ func syntaxFinding(src []byte, err error) *diag.Finding {
 	}
 }
 
-// checkTypeMeta reports a file that is something else altogether; then no other finding would make sense.
+// checkTypeMeta reports a file of another apiVersion or kind. The caller then stops, because further findings would make no sense.
 func checkTypeMeta(c *collector, root *yaml.Node, kind string) {
 	if root.Kind != yaml.MappingNode {
 		c.errorf(RuleType, "", "start with `apiVersion: "+APIVersion+"`", "expected fields, found %s", yamledit.Describe(root))
@@ -136,7 +136,7 @@ func lookup(mapping *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// quoted shows a scalar for a message, cut to a sane length.
+// quoted returns the value of a scalar in quotes, cut to 60 characters. For another node it returns a description.
 func quoted(n *yaml.Node) string {
 	if n.Kind != yaml.ScalarNode {
 		return yamledit.Describe(n)

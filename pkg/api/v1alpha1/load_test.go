@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// sameFleet compares what users declare, not where it was read.
+// sameFleet compares what users declare, but not the places in the file.
 var sameFleet = cmpopts.IgnoreUnexported(Fleet{})
 
 func testFiles(t testing.TB, pattern string) []string {
@@ -114,7 +114,7 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
-// merges is a mapping of mappings that take all of those before them, twice.
+// merges returns a mapping of n mappings. Each merges all earlier ones twice.
 func merges(n int) string {
 	text := "{a0: &a0 {a: 1}"
 	for i := range n {
@@ -123,7 +123,7 @@ func merges(n int) string {
 	return text + "}"
 }
 
-// Hostile files are refused within bounds that a small machine has.
+// Hostile files are refused within the time and memory of a small machine.
 func TestHostile(t *testing.T) {
 	head := "apiVersion: fleetctl.dev/v1alpha1\nkind: Fleet\n"
 	bomb := head + "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
@@ -165,7 +165,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// The decoder handles the kinds of field that the types in this package have; a new one must be added to it.
+// The decoder handles all kinds of fields in the types of this package. A new kind must be added to the decoder.
 func TestDecodeKnowsAllTypes(t *testing.T) {
 	var check func(reflect.Type, string)
 	check = func(rt reflect.Type, path string) {

@@ -38,7 +38,7 @@ type Lock struct {
 // ComponentType is the type of a component in the lock: a ProviderType, or one of the types below.
 type ComponentType string
 
-// The types of components that are no providers.
+// The types of components that are not providers.
 const (
 	ComponentFlux        ComponentType = "flux"
 	ComponentCertManager ComponentType = "cert-manager"
@@ -60,7 +60,7 @@ type LockedComponent struct {
 	Bundle bool `json:"bundle,omitempty"`
 }
 
-// String is "infrastructure aws v2.13.0".
+// String returns for example "infrastructure provider aws v2.13.0", or "flux v2.9.5".
 func (c LockedComponent) String() string {
 	if string(c.Type) == c.Name {
 		return c.Name + " " + c.Version
@@ -78,9 +78,10 @@ type LockedChart struct {
 	SHA256 string `json:"sha256"`
 }
 
-// LoadLock reads the fleet.lock at path. Errors: those of DecodeLock, and errors of reading, with os.ErrNotExist for a missing file.
+// LoadLock reads and decodes the fleet.lock at path. The error is os.ErrNotExist if there is no such file, another error of reading, or an
+// error of DecodeLock.
 func LoadLock(path string) (*Lock, error) {
-	content, err := within.ReadFile(filepath.Dir(path), filepath.Base(path), maxBytes+1) // one more, so that DecodeLock sees what is too long
+	content, err := within.ReadFile(filepath.Dir(path), filepath.Base(path), maxBytes+1) // one more byte, so that DecodeLock sees a file that is too long
 	if err != nil {
 		return nil, fmt.Errorf("read the lock: %w", err)
 	}
@@ -119,7 +120,7 @@ func DecodeLock(filename string, content []byte) (*Lock, error) {
 
 var sha256Digest = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// lock checks rules that the types do not express.
+// lock checks the rules that the types cannot express.
 func (v *validator) lock(l *Lock) {
 	for i, c := range l.Components {
 		v.digest(fieldPath(itemPath("components", i), "sha256"), c.SHA256)
@@ -135,7 +136,7 @@ func (v *validator) lock(l *Lock) {
 	v.lockedFeatures(l.Features)
 }
 
-// uniqueInLock is unique for a list of fleet.lock.
+// uniqueInLock is unique for a list of fleet.lock: it gives the hint to write the file again.
 func uniqueInLock[T any](v *validator, items []T, list, what string, key func(T) string) {
 	uniqueOr(v, "`fleetctl lock` writes it again", items, func(i int) string { return itemPath(list, i) }, what, key)
 }
@@ -165,9 +166,8 @@ func (l *Lock) Add(c LockedComponent) {
 	l.Components = append(l.Components, c)
 }
 
-const lockHeader = `# Digests of what this fleet installs, and of the charts that its clusters are made of. fleetctl writes this file, ` +
-	"`fleetctl lock`" + `
-# anew; a component or an image whose digest is another one is not installed. Review a change of it as you review a change of code.
+const lockHeader = `# Digests of what this fleet installs, and of the charts of its clusters. fleetctl writes this file; ` + "`fleetctl lock`" + `
+# writes new digests. A component or an image with another digest is not installed. Review changes of this file like changes of code.
 apiVersion: ` + APIVersion + `
 kind: ` + LockKind + `
 `
@@ -205,8 +205,8 @@ func MarshalLock(l *Lock) ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
-// Verify compares the digest of a component that was read with the lock's. It returns a *DigestError if they differ. It returns nil if l
-// is nil, or if the lock does not have the component.
+// Verify compares the digest of a component with its digest in the lock. It returns an error with a *DigestError if they differ. It returns
+// nil if l is nil, or if the lock does not list the component.
 func (l *Lock) Verify(read LockedComponent) error {
 	if l == nil {
 		return nil
@@ -216,17 +216,17 @@ func (l *Lock) Verify(read LockedComponent) error {
 		return nil
 	}
 	return diag.Wrap("", &DigestError{Component: read, Locked: locked.SHA256},
-		"somebody has changed the release of that version: find out who and why. If it is right, `fleetctl lock` writes the new digest, "+
-			"for review")
+		"the release of that version has changed: find out who changed it and why. If the change is right, write the new digest with "+
+			"`fleetctl lock`, and let somebody review it")
 }
 
 // DigestError means that a component has another digest than in the lock.
 type DigestError struct {
-	Component LockedComponent // as it was read
+	Component LockedComponent // the component with the digest that was found
 	Locked    string          // the digest in the lock
 }
 
 // Error names the component and both digests.
 func (e *DigestError) Error() string {
-	return fmt.Sprintf("%s is not what %s knows: its SHA-256 is %s, locked is %s", e.Component, LockFileName, e.Component.SHA256, e.Locked)
+	return fmt.Sprintf("%s does not match %s: its SHA-256 is %s, but the lock has %s", e.Component, LockFileName, e.Component.SHA256, e.Locked)
 }

@@ -42,8 +42,8 @@ func TestLockRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, content)
 	}
-	// It is sorted when it is written: the same fleet has the same file.
-	want := *lock // "flux" comes before "infrastructure"
+	// MarshalLock sorts, so that the same fleet has the same file.
+	want := *lock // "flux" sorts before "infrastructure"
 	want.Images = []LockedImage{lock.Images[1], lock.Images[0]}
 	want.Charts = []LockedChart{lock.Charts[1], lock.Charts[0]}
 	want.Features = []LockedFeature{lock.Features[1], lock.Features[0]}
@@ -79,7 +79,7 @@ func TestDecodeLockErrors(t *testing.T) {
 		},
 		"image by digest": {
 			head + "images:\n- {name: \"a@sha256:b\", digest: \"sha256:" + digestA + "\"}\n",
-			"fleet.lock:4:10: images[0].name: a name with a digest needs no other one (`fleetctl lock` writes it)",
+			"fleet.lock:4:10: images[0].name: a name with a digest needs no second digest (`fleetctl lock` writes it)",
 		},
 		"image twice": {
 			head + "images:\n- {name: a:1, digest: \"sha256:" + digestA + "\"}\n- {name: a:1, digest: \"sha256:" + digestA + "\"}\n",

@@ -20,13 +20,13 @@ type LockedFeature struct {
 	SHA256 string `json:"sha256"`
 }
 
-// String is "chart https://charts.example.com/web 1.2.0 of feature web".
+// String returns for example "chart https://charts.example.com/web 1.2.0 of feature web".
 func (f LockedFeature) String() string {
 	return fmt.Sprintf("chart %s %s of feature %s", f.Chart, f.Version, f.Name)
 }
 
-// Source splits the address of the chart: the URL of the chart itself and no name for oci://, else that of the repository and the chart's
-// name there.
+// Source splits the address of the chart. For oci:// it returns the chart's own URL and no name. Otherwise it returns the URL of the
+// repository and the chart's name in it.
 func (f LockedFeature) Source() (url, name string) {
 	if i := strings.LastIndex(f.Chart, "/"); i > 0 && !strings.HasPrefix(f.Chart, "oci://") {
 		return f.Chart[:i], f.Chart[i+1:]
@@ -41,7 +41,7 @@ func (v *validator) lockedFeatures(features []LockedFeature) {
 	uniqueInLock(v, features, "features", "feature", func(f LockedFeature) string { return f.Name })
 }
 
-// FindFeature returns the entry of that feature with that chart and version, or nil. l may be nil.
+// FindFeature returns the entry of this feature with the same chart and version, or nil. l may be nil.
 func (l *Lock) FindFeature(wanted LockedFeature) *LockedFeature {
 	if l == nil {
 		return nil
@@ -55,7 +55,8 @@ func (l *Lock) FindFeature(wanted LockedFeature) *LockedFeature {
 	return &l.Features[i]
 }
 
-// VerifyChart compares the archive of a chart, whoever uses it, with what the lock has of that chart and version. sha256 is its digest.
+// VerifyChart compares the digest of a chart's archive with every feature in the lock that uses this chart and version. It returns an error
+// with a *ChartDigestError if they differ. l may be nil.
 func (l *Lock) VerifyChart(chart, version, sha256 string) error {
 	if l == nil {
 		return nil
@@ -63,20 +64,20 @@ func (l *Lock) VerifyChart(chart, version, sha256 string) error {
 	for _, f := range l.Features {
 		if f.Chart == chart && f.Version == version && f.SHA256 != sha256 {
 			return diag.Wrap("", &ChartDigestError{Feature: f, SHA256: sha256},
-				"somebody has changed what is released as that version: find out who and why. If it is right, `fleetctl lock` writes the new "+
-					"digest, for review")
+				"the release of that version has changed: find out who changed it and why. If the change is right, write the new digest "+
+					"with `fleetctl lock`, and let somebody review it")
 		}
 	}
 	return nil
 }
 
-// ChartDigestError means that the chart of a feature has another digest than in the lock.
+// ChartDigestError says that the digest of a feature's chart differs from the lock.
 type ChartDigestError struct {
-	Feature LockedFeature // as it is locked
-	SHA256  string        // as it was read
+	Feature LockedFeature // the entry in the lock
+	SHA256  string        // the digest that was found
 }
 
 // Error names the chart and both digests.
 func (e *ChartDigestError) Error() string {
-	return fmt.Sprintf("%s is not what %s knows: its SHA-256 is %s, locked is %s", e.Feature, LockFileName, e.SHA256, e.Feature.SHA256)
+	return fmt.Sprintf("%s does not match %s: its SHA-256 is %s, but the lock has %s", e.Feature, LockFileName, e.SHA256, e.Feature.SHA256)
 }

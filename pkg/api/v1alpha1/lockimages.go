@@ -32,13 +32,13 @@ func (v *validator) lockedImages(images []LockedImage) {
 				"not the digest of an image: sha256: and 64 hexadecimal digits")
 		}
 		if strings.Contains(image.Name, "@") {
-			v.errorf(RuleValue, fieldPath(at, "name"), "`fleetctl lock` writes it", "a name with a digest needs no other one")
+			v.errorf(RuleValue, fieldPath(at, "name"), "`fleetctl lock` writes it", "a name with a digest needs no second digest")
 		}
 	}
 	uniqueInLock(v, images, "images", "image", func(image LockedImage) string { return image.Name })
 }
 
-// FindImage returns the image of that name, or nil. l may be nil.
+// FindImage returns the image of this name, or nil. l may be nil.
 func (l *Lock) FindImage(name string) *LockedImage {
 	if l == nil {
 		return nil
@@ -50,13 +50,13 @@ func (l *Lock) FindImage(name string) *LockedImage {
 	return &l.Images[i]
 }
 
-// ImageDigestError means that an image has another digest than in the lock.
+// ImageDigestError says that the digest of an image differs from the lock.
 type ImageDigestError struct {
-	// Name in the lock, and From, the reference that is pulled, if it differs.
+	// Name is the image's name in the lock. From is the reference that is pulled, if it differs from Name.
 	Name, From string
-	// Digest that was found, and the Locked one.
+	// Digest is the digest that was found. Locked is the digest in the lock.
 	Digest, Locked string
-	// Bundle means that Digest is from an offline bundle, LockedBundle that Locked is.
+	// Bundle means that Digest comes from an offline bundle. LockedBundle means that Locked comes from one.
 	Bundle, LockedBundle bool
 }
 
@@ -70,24 +70,24 @@ func (e *ImageDigestError) Error() string {
 	if e.From != "" && e.From != e.Name {
 		name += " (" + e.From + ")"
 	}
-	return fmt.Sprintf("image %s is not what %s knows: %s %s, locked is %s", name, LockFileName, where, e.Digest, e.Locked)
+	return fmt.Sprintf("image %s does not match %s: %s %s, but the lock has %s", name, LockFileName, where, e.Digest, e.Locked)
 }
 
-// Hinted returns e with a hint.
+// Hinted returns e with a hint that fits where the two digests come from.
 func (e *ImageDigestError) Hinted() error {
-	const relock = " If it is right, `fleetctl lock` writes the new digest, for review"
+	const relock = " If the new image is right, write its digest with `fleetctl lock`, and let somebody review it"
 	switch {
 	case e.Bundle && e.LockedBundle:
 		return diag.Wrap("", e,
-			"the lock was written with another bundle, maybe for another platform: use that one, or find out who made this one and why it differs."+
+			"the lock was written with another bundle, maybe for another platform: use that bundle, or find out who made this one and why it differs."+
 				relock)
 	case e.Bundle:
 		return diag.Wrap("", e,
-			"make the bundle again with `fleetctl bundle create`, which takes what the registry has; else find out who made this one and why it "+
+			"make the bundle again with `fleetctl bundle create`, which pulls the registry's image; or find out who made this bundle and why it "+
 				"differs."+relock)
 	case e.LockedBundle:
 		return diag.Wrap("", e,
-			"the lock was written with an offline bundle: use it, with --bundle; else find out why the registry has another image."+relock)
+			"the lock was written with an offline bundle: use this bundle with --bundle, or find out why the registry has another image."+relock)
 	}
-	return diag.Wrap("", e, "somebody has put another image under that tag: find out who and why."+relock)
+	return diag.Wrap("", e, "the tag has another image now: find out who moved the tag and why."+relock)
 }

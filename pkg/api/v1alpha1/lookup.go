@@ -8,14 +8,14 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/layout"
 )
 
-// ErrNoManagementCluster is in the error of ManagementCluster where there is none of that name.
+// ErrNoManagementCluster is in the error of Fleet.ManagementCluster if the fleet has no management cluster of the name.
 var ErrNoManagementCluster = errors.New("no such management cluster")
 
 // NoCloud is the folder of a management cluster without an infrastructure provider.
 const NoCloud = "none"
 
-// ManagementCluster returns the management cluster called name, within the fleet; "" stands for the only one. The error names
-// the choices.
+// ManagementCluster returns a pointer to the management cluster of this name in f. An empty name stands for the only management cluster.
+// The error lists the names to choose from.
 func (f *Fleet) ManagementCluster(name string) (*ManagementCluster, error) {
 	all := f.Spec.ManagementClusters
 	if name == "" && len(all) == 1 {
@@ -42,11 +42,11 @@ func (f *Fleet) ManagementCluster(name string) (*ManagementCluster, error) {
 	return nil, &diag.Error{Op: "find management cluster " + name, Err: ErrNoManagementCluster, Hint: hint, Code: diag.ExitUsage}
 }
 
-// Dir is the folder in the fleet repo of the management cluster's own configuration: that of its Layout.
+// Dir returns the folder of the management cluster's own configuration in the fleet repo.
 func (m *ManagementCluster) Dir() string { return m.Layout().Management() }
 
-// Layout is where the management cluster and the workload clusters in its home stand in the fleet repo; see Fleet.Layouts for its other
-// clouds. It is the same before and after SetDefaults.
+// Layout returns the folders of the management cluster, and of the workload clusters in its home, in the fleet repo. Fleet.Layouts returns
+// those of its other clouds too. The result is the same before and after SetDefaults.
 func (m *ManagementCluster) Layout() layout.Layout {
 	cloud, generation := m.Cloud, m.Generation
 	if cloud == "" {
@@ -67,7 +67,7 @@ func (m *ManagementCluster) defaultCloud() string {
 	return NoCloud
 }
 
-// effectiveType is the type with its default.
+// effectiveType returns the type, or the default type.
 func (p Provider) effectiveType() ProviderType {
 	if p.Type == "" {
 		return ProviderInfrastructure
@@ -75,7 +75,7 @@ func (p Provider) effectiveType() ProviderType {
 	return p.Type
 }
 
-// EnvironmentNames are those of the environments, in the order of fleet.yaml.
+// EnvironmentNames returns the names of the environments, in the order of fleet.yaml.
 func (f *Fleet) EnvironmentNames() []string {
 	names := make([]string, 0, len(f.Spec.Environments))
 	for _, e := range f.Spec.Environments {
@@ -84,7 +84,7 @@ func (f *Fleet) EnvironmentNames() []string {
 	return names
 }
 
-// ManagementClusterNames are those of the management clusters, in the order of fleet.yaml.
+// ManagementClusterNames returns the names of the management clusters, in the order of fleet.yaml.
 func (f *Fleet) ManagementClusterNames() []string {
 	names := make([]string, 0, len(f.Spec.ManagementClusters))
 	for i := range f.Spec.ManagementClusters {

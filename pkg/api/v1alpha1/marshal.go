@@ -13,7 +13,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 )
 
-// section is a part of spec in a new fleet.yaml: what it is for, and how it could look where the fleet has none.
+// section describes one field of spec for a new fleet.yaml: a comment, and an example for a fleet that does not set the field.
 type section struct {
 	field, comment, example string
 }
@@ -21,8 +21,7 @@ type section struct {
 var sections = [...]section{
 	{
 		"git",
-		`Where the fleet repo is, as Flux reaches it. Without a url it is the folder that this file stands in, which
-fleetctl serves to Flux from this machine.`,
+		`Where the fleet repo is. Without a url it is the folder of this file, which fleetctl serves to Flux from this machine.`,
 		`git:
   url: https://git.example.org/platform/fleet.git
   branch: main`,
@@ -56,30 +55,30 @@ fleetctl serves to Flux from this machine.`,
 	},
 	{
 		"snapshots",
-		`Where fleetctl backup and bootstrap keep what a management cluster manages, encrypted, for fleetctl restore: a folder that outlives it.`,
+		`Where fleetctl backup and bootstrap keep encrypted snapshots of a management cluster for fleetctl restore: a folder that outlives it.`,
 		`snapshots:
   to: /mnt/snapshots`,
 	},
 	{
 		"validate",
-		`CRDs of this repo that fleetctl validate takes before others, and what it leaves out, which its result says.`,
+		`CRDs of this repo that fleetctl validate prefers to others, and files that it does not check.`,
 		`validate:
   crds: [hack/crds]
   exclude: [hack]`,
 	},
 	{
 		"managementClusters",
-		`The clusters that run Cluster API and Flux. The core provider and the kubeadm providers are added where they are not
-listed; versions that are missing are written in by fleetctl init, and change when you change them here.`,
+		`The clusters that run Cluster API and Flux. fleetctl adds the core provider and the kubeadm providers if they are not
+listed. fleetctl init writes missing versions here. To upgrade, change a version here.`,
 		"",
 	},
-	{standbysField, `Clusters that wait to take over from a management cluster that is lost. fleetctl standby add writes them.`, ""},
+	{standbysField, `Clusters that can take over from a lost management cluster. fleetctl standby add writes them.`, ""},
 }
 
 const standbysField = "standbys"
 
-// Marshal writes f as a new fleet.yaml, with comments for who edits it next and examples in the place of what f leaves out. Decode
-// reads the same fleet from it, or reports what is wrong with f. Errors are those of encoding.
+// Marshal encodes f as a new fleet.yaml. It adds comments for the people who edit the file, and examples instead of the fields that f
+// leaves empty. Decode returns the same fleet, or reports the mistakes in f. The error is one of encoding.
 func Marshal(f *Fleet) ([]byte, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# This file declares the fleet: its Git repository, its management clusters and what is installed on them.
@@ -95,7 +94,7 @@ kind: %s
 	index, _ := fieldsOf(spec.Type())
 	for i, s := range sections {
 		if s.field == standbysField && len(f.Spec.Standbys) == 0 {
-			continue // few fleets have one
+			continue // few fleets have standbys
 		}
 		if i > 0 {
 			b.WriteString("\n")
@@ -113,14 +112,14 @@ kind: %s
 	return []byte(b.String()), nil
 }
 
-// writeComment writes text as comment lines inside of spec.
+// writeComment writes text as comment lines with the indentation of spec.
 func writeComment(b *strings.Builder, text string) {
 	for line := range strings.SplitSeq(text, "\n") {
 		b.WriteString("  # " + line + "\n")
 	}
 }
 
-// writeField writes one field with all that is inside of it.
+// writeField writes one field with its value.
 func writeField(b *strings.Builder, name string, value reflect.Value, indent int) error {
 	field := &yaml.Node{Kind: yaml.MappingNode}
 	addField(field, name, nodeOf(value))
@@ -132,10 +131,10 @@ func writeField(b *strings.Builder, name string, value reflect.Value, indent int
 	return nil
 }
 
-// Node is the YAML of a value of this package's types, as Marshal writes it: an item to add to a fleet.yaml.
+// Node returns a value of this package's types as YAML, as Marshal writes it. Use it to add an item to a fleet.yaml.
 func Node(value any) *yaml.Node { return nodeOf(reflect.ValueOf(value)) }
 
-// nodeOf is the YAML of a value of this package's types; fields in the order of their declaration, empty optional ones left out.
+// nodeOf returns a value of this package's types as YAML. Fields have the order of their declaration. Empty optional fields are left out.
 func nodeOf(v reflect.Value) *yaml.Node {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -166,7 +165,7 @@ func nodeOf(v reflect.Value) *yaml.Node {
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.FormatInt(v.Int(), 10)}
 	case reflect.Bool:
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(v.Bool())}
-	default: // text; TestDecodeKnowsAllTypes knows that there are no others
+	default: // text; TestDecodeKnowsAllTypes ensures that there are no other kinds
 		return textNode(v.String())
 	}
 }

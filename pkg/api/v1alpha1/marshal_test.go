@@ -57,7 +57,7 @@ func TestMarshalText(t *testing.T) {
 	}
 }
 
-// What the comments of a new file offer works: without the comment signs the examples decode.
+// The examples in the comments of a new file decode once they are uncommented.
 func TestMarshalExamples(t *testing.T) {
 	for _, s := range sections {
 		if s.example == "" {

@@ -10,14 +10,14 @@ import (
 // NotificationType is the kind of a notification's receiver.
 type NotificationType string
 
-// The types of notifications that send messages. Each forge is a type, too: it gets the status of commits.
+// The types of notifications that send messages. Each forge is a type too: it receives the status of commits.
 const (
 	NotifySlack   NotificationType = "slack"
 	NotifyTeams   NotificationType = "teams"
 	NotifyWebhook NotificationType = "webhook"
 )
 
-// NotificationTypes are all types of notifications.
+// NotificationTypes returns all types of notifications.
 func NotificationTypes() []NotificationType {
 	types := []NotificationType{NotifySlack, NotifyTeams, NotifyWebhook}
 	for _, forge := range ForgeTypes() {
@@ -26,7 +26,7 @@ func NotificationTypes() []NotificationType {
 	return types
 }
 
-// IsCommitStatus tells whether the notification sets the status of commits at a forge, instead of sending messages.
+// IsCommitStatus tells whether the notification sets the status of commits at a forge. Otherwise it sends messages.
 func (t NotificationType) IsCommitStatus() bool {
 	return slices.Contains(ForgeTypes(), ForgeType(t))
 }
@@ -54,7 +54,7 @@ type Notification struct {
 	ManagementClusters []string `json:"managementClusters,omitempty"`
 }
 
-// Level is the effective severity: the declared one, or else info for a commit status and error for a message.
+// Level returns the effective severity: the declared severity, or else info for a commit status and error for a message.
 func (n *Notification) Level() string {
 	if n.Severity == "" && n.Type.IsCommitStatus() {
 		return "info"
@@ -83,7 +83,7 @@ func (v *validator) notification(at string, n *Notification, f *Fleet) {
 			"%.80q is not a type of notification", n.Type)
 	}
 	if n.Severity != "" && n.Severity != "info" && n.Severity != "error" {
-		v.errorf(RuleValue, fieldPath(at, "severity"), "write error or info", "%.80q is no severity", n.Severity)
+		v.errorf(RuleValue, fieldPath(at, "severity"), "write error or info", "%.80q is not a severity", n.Severity)
 	}
 	if n.Channel != "" && n.Type != NotifySlack && n.Type != "" {
 		v.errorf(RuleValue, fieldPath(at, "channel"), "remove it", "%s has no channel to choose: its webhook has one", n.Type)
@@ -91,7 +91,7 @@ func (v *validator) notification(at string, n *Notification, f *Fleet) {
 	v.label(fieldPath(at, "secret"), n.Secret, maxLabel)
 	if n.Address != "" {
 		if u, err := url.Parse(n.Address); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || len(n.Address) > 2048 {
-			v.errorf(RuleValue, fieldPath(at, "address"), "write https://host/path", "this is no address of a server")
+			v.errorf(RuleValue, fieldPath(at, "address"), "write https://host/path", "this is not the address of a server")
 		} else if u.User != nil {
 			v.errorf(RuleValue, fieldPath(at, "address"), "put it into the Secret: `fleetctl notification add` with --secret-file",
 				"the address has a credential in it, which Git would show in clear text")

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// A repository of its own has a remote that is not this fleet's, takes environments of this fleet, and is for one that has a parent.
+// A separate repository has a remote other than this fleet's, takes environments of this fleet, and belongs to a management cluster with a
+// parent.
 func TestRepositoryOfItsOwn(t *testing.T) {
 	const head = `apiVersion: fleetctl.dev/v1alpha1
 kind: Fleet

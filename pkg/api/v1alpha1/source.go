@@ -9,7 +9,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// The rules that findings about fleet.yaml name.
+// The rules of findings about fleet.yaml.
 const (
 	RuleSyntax         = "syntax"
 	RuleLimit          = "limit"
@@ -25,16 +25,16 @@ const (
 	RuleProduction     = "production-on-branch"
 )
 
-// position in a file; both count from 1.
+// position is a place in a file. Line and column count from 1.
 type position struct{ line, column int }
 
-// source is where the fields of a fleet were read: "spec.managementClusters[0].name" → position.
+// source has the places of a fleet's fields by path, such as "spec.managementClusters[0].name".
 type source struct {
 	file      string
 	positions map[string]position
 }
 
-// at returns the position of the field at path, or of the nearest thing around it that the file has.
+// at returns the position of the field at path. If the file does not have it, it returns the position of the nearest enclosing field.
 func (s *source) at(path string) position {
 	for ; ; path = parentPath(path) {
 		if p, ok := s.positions[path]; ok || path == "" {
@@ -48,7 +48,7 @@ func parentPath(path string) string {
 	return path[:max(strings.LastIndexAny(path, ".["), 0)]
 }
 
-// fieldPath and itemPath are the paths of what is inside of path.
+// fieldPath and itemPath extend path by a field or by an index.
 func fieldPath(path, name string) string {
 	if path == "" {
 		return name
@@ -58,7 +58,7 @@ func fieldPath(path, name string) string {
 
 func itemPath(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
 
-// collector gathers findings and gives each its place.
+// collector gathers findings, and adds the place in the file to each.
 type collector struct {
 	source   *source
 	findings diag.Findings

@@ -6,7 +6,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// Standby returns the standby called name; nil where fleet.yaml declares none of that name.
+// Standby returns the standby of this name, or nil if fleet.yaml declares none.
 func (f *Fleet) Standby(name string) *Standby {
 	i := slices.IndexFunc(f.Spec.Standbys, func(s Standby) bool { return s.Name == name })
 	if name == "" || i < 0 {
@@ -15,12 +15,12 @@ func (f *Fleet) Standby(name string) *Standby {
 	return &f.Spec.Standbys[i]
 }
 
-// StandbyCluster is a standby as the management cluster that it would be: all that the one has which it takes over from, under its own name
-// and on its own host. Errors are those of ManagementCluster, where there is no such one.
+// StandbyCluster returns the management cluster that a standby becomes when it takes over: all settings of the management cluster in Of,
+// with the standby's name and host. The error is one of ManagementCluster.
 func (f *Fleet) StandbyCluster(s *Standby) (*ManagementCluster, error) {
 	of, err := f.ManagementCluster(s.Of)
 	if err != nil {
-		return nil, diag.Wrap("find what "+s.Name+" is a standby of", err, diag.Hint(err))
+		return nil, diag.Wrap("find the management cluster of the standby "+s.Name, err, diag.Hint(err))
 	}
 	m := *of
 	m.Name, m.Host, m.Parent = s.Name, s.Host, ""
@@ -40,7 +40,7 @@ func (v *validator) standbys(f *Fleet) {
 		}
 		of := slices.IndexFunc(f.Spec.ManagementClusters, named(s.Of))
 		switch {
-		case s.Of == "": // it is missing, which is said already
+		case s.Of == "": // required reports the missing name
 		case of < 0:
 			v.refersTo(at(i)+".of", "management cluster", s.Of, f.ManagementClusterNames())
 		case f.Spec.ManagementClusters[of].Repository != nil:
@@ -55,7 +55,7 @@ func (v *validator) standbys(f *Fleet) {
 		if s.Host.Type == HostWorkload {
 			v.errorf(RuleValue, at(i)+".host.type",
 				"use a host that needs no management cluster: "+string(HostKind)+", "+string(HostEmbedded)+" or "+string(HostExisting),
-				"a workload cluster does not carry a standby: it would be lost with what makes it")
+				"a standby cannot run on a workload cluster: it would be lost with the management cluster that makes it")
 			continue
 		}
 		v.host(at(i), &ManagementCluster{Name: s.Name, Host: s.Host})

@@ -353,7 +353,7 @@ const (
 	VaultJWT        VaultMethod = "jwt"
 )
 
-// VaultMethods are all ways to log in to Vault.
+// VaultMethods returns all ways to log in to Vault.
 func VaultMethods() []VaultMethod {
 	return []VaultMethod{VaultToken, VaultAppRole, VaultKubernetes, VaultJWT}
 }

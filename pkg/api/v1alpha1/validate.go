@@ -12,19 +12,19 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// What names may be long at most. A management cluster's name becomes part of container and Secret names.
+// The maximum lengths of names. A management cluster's name becomes part of container and Secret names.
 const (
 	maxLabel       = 63
 	maxClusterName = 40
 )
 
-// Validate returns all that is wrong with f or doubtful, in the order of the file, each with its place if f was decoded from
-// one. It works before and after SetDefaults.
+// Validate returns the errors and warnings about f in the order of the file. Each has its place if Decode read f from a file. It works
+// before and after SetDefaults.
 func Validate(f *Fleet) diag.Findings {
 	return validate(f, func(string) bool { return false })
 }
 
-// validate leaves out findings about what stands at a broken path.
+// validate is Validate without findings about fields at broken paths.
 func validate(f *Fleet, broken func(path string) bool) diag.Findings {
 	v := &validator{collector: collector{source: f.source}, broken: broken}
 	v.noRemote = f.Spec.Git.URL == "" && !broken("spec.git") && !broken("spec.git.url")
@@ -44,11 +44,11 @@ func validate(f *Fleet, broken func(path string) bool) diag.Findings {
 type validator struct {
 	collector
 	broken func(path string) bool
-	// noRemote: spec.git has no URL, so that only this machine has the fleet repo.
+	// noRemote means that spec.git has no URL. Only this machine then has the fleet repo.
 	noRemote bool
 }
 
-// errorf and warnf are the collector's, silent about what could not be read.
+// errorf and warnf are those of the collector, but skip fields that could not be decoded.
 func (v *validator) errorf(rule, path, hint, format string, args ...any) {
 	if !v.broken(path) {
 		v.collector.errorf(rule, path, hint, format, args...)
@@ -61,7 +61,7 @@ func (v *validator) warnf(rule, path, hint, format string, args ...any) {
 	}
 }
 
-// required reports each empty field that must be given. Structs are looked into, so that the finding names what is missing in them.
+// required reports each empty field that is required. It descends into structs, so that the finding names the inner field.
 func (v *validator) required(value reflect.Value, path string) {
 	switch value.Kind() {
 	case reflect.Struct:
@@ -86,7 +86,7 @@ func (v *validator) required(value reflect.Value, path string) {
 		if !value.IsNil() {
 			v.required(value.Elem(), path)
 		}
-	default: // a scalar has nothing inside
+	default: // a scalar has no fields
 	}
 }
 
@@ -94,7 +94,7 @@ func isEmpty(v reflect.Value) bool {
 	return v.IsZero() || (v.Kind() == reflect.Slice || v.Kind() == reflect.Map) && v.Len() == 0
 }
 
-// label checks a name that Kubernetes must take as a DNS label. An empty one is for required to report, or a default.
+// label checks that a name is a DNS label. It accepts an empty name: required reports a missing name, and other names have defaults.
 func (v *validator) label(path, name string, limit int) {
 	switch {
 	case name == "":
@@ -116,7 +116,7 @@ func isLabel(s string) bool {
 	return s != ""
 }
 
-// labelHint offers the label that is nearest to name, if there is one.
+// labelHint suggests the DNS label that is nearest to name, if there is one.
 func labelHint(name string) string {
 	label := strings.Trim(strings.Map(func(r rune) rune {
 		if r == '_' || r == ' ' || r == '.' {
@@ -130,7 +130,7 @@ func labelHint(name string) string {
 	return ""
 }
 
-// version checks a version as Kubernetes and its projects tag them.
+// version checks the form of a version.
 func (v *validator) version(path, version string) {
 	if version == "" {
 		return
@@ -140,8 +140,8 @@ func (v *validator) version(path, version string) {
 	}
 }
 
-// VersionProblem says what is wrong with a version that is not written as Kubernetes and its projects tag them, and what to do; "" where
-// nothing is.
+// VersionProblem tells what is wrong with a version and how to correct it. A valid version is a semantic version with a leading v, as
+// Kubernetes and its projects tag their releases. For a valid version, both results are "".
 func VersionProblem(version string) (problem, hint string) {
 	bare, hasV := strings.CutPrefix(version, "v")
 	if _, err := semver.Parse(bare); err != nil {
@@ -153,7 +153,7 @@ func VersionProblem(version string) (problem, hint string) {
 	return "", ""
 }
 
-// oneOf checks a value that must be among known ones.
+// oneOf checks that a value is one of the known values.
 func (v *validator) oneOf(path, what, value string, known []string) bool {
 	if slices.Contains(known, value) {
 		return true
@@ -166,7 +166,8 @@ func (v *validator) oneOf(path, what, value string, known []string) bool {
 	return false
 }
 
-// refersTo checks a name that must be that of an item of fleet.yaml. Where nothing is declared yet, another finding says so.
+// refersTo checks that fleet.yaml declares an item of this name. It reports nothing if no item is declared, because another finding reports
+// that.
 func (v *validator) refersTo(path, what, name string, declared []string) {
 	if len(declared) == 0 || slices.Contains(declared, name) {
 		return
@@ -180,12 +181,12 @@ func (v *validator) refersTo(path, what, name string, declared []string) {
 	v.errorf(RuleValue, path, hint, "there is no %s %.80q", what, name)
 }
 
-// unique reports each item whose key an earlier one has; empty keys do not count.
+// unique reports each item with the same key as an earlier item. It ignores empty keys.
 func unique[T any](v *validator, items []T, path func(i int) string, what string, key func(T) string) {
 	uniqueOr(v, "", items, path, what, key)
 }
 
-// uniqueOr is unique with what to do about an item whose key an earlier one has.
+// uniqueOr is unique with a hint.
 func uniqueOr[T any](v *validator, hint string, items []T, path func(i int) string, what string, key func(T) string) {
 	first := map[string]int{}
 	for i, item := range items {
@@ -198,7 +199,7 @@ func uniqueOr[T any](v *validator, hint string, items []T, path func(i int) stri
 	}
 }
 
-// inLine says where path is, if that is known.
+// inLine returns the line of path as text for a message, or "" if it is not known.
 func (v *validator) inLine(path string) string {
 	if v.source == nil {
 		return ""
@@ -206,7 +207,7 @@ func (v *validator) inLine(path string) string {
 	return fmt.Sprintf(", in line %d", v.source.at(path).line)
 }
 
-// interval checks a duration that goes into a Flux object, which knows no unit below milliseconds.
+// interval checks a duration for a Flux object. Flux accepts no unit below milliseconds.
 func (v *validator) interval(path, value string) {
 	if value == "" {
 		return

@@ -24,7 +24,7 @@ func (v *validator) managementClusters(f *Fleet) {
 	v.parents(all, at)
 }
 
-// parents keeps management clusters from making each other in a circle. A parent may be in another fleet.
+// parents reports management clusters that make each other in a circle. A parent may be in another fleet.
 func (v *validator) parents(all []ManagementCluster, at func(int) string) {
 	parent := map[string]string{}
 	for _, m := range all {
@@ -34,8 +34,8 @@ func (v *validator) parents(all []ManagementCluster, at func(int) string) {
 		above := m.Parent
 		for range all {
 			if above != "" && above == m.Name {
-				v.errorf(RuleValue, at(i)+".parent", "leave out the parent of one of them: a fleet begins with a management cluster that has none",
-					"management cluster %s would be made by itself", m.Name)
+				v.errorf(RuleValue, at(i)+".parent", "remove the parent of one of them: a fleet begins with a management cluster without a parent",
+					"management cluster %s would make itself", m.Name)
 				break
 			}
 			above = parent[above]
@@ -43,22 +43,23 @@ func (v *validator) parents(all []ManagementCluster, at func(int) string) {
 	}
 }
 
-// repository is for one with a parent, has a remote of its own, and takes environments of this fleet.
+// repository checks the separate fleet repo of a management cluster: the management cluster has a parent, the repo is not the repo of this
+// fleet, and its environments are in this fleet.
 func (v *validator) repository(at string, m *ManagementCluster, f *Fleet) {
 	own := m.Repository
 	if own == nil {
 		return
 	}
 	if m.Parent == "" {
-		v.errorf(RuleValue, at, "leave it out, or add the parent that makes "+m.Name,
-			"only a management cluster that another one makes has a repository of its own")
+		v.errorf(RuleValue, at, "remove it, or add the parent that makes "+m.Name,
+			"only a management cluster that another one makes can have a separate repository")
 	}
 	v.label(at+".fleet", own.Fleet, maxLabel)
 	v.git(at+".git", own.Git)
 	if own.Git.URL == "" {
 		v.errorf(RuleRequired, at+".git.url", "", "required field is missing")
 	} else if SameRepository(own.Git.URL, f.Spec.Git.URL) {
-		v.errorf(RuleDuplicate, at+".git.url", "leave repository out, where it shares this one", "it is the repository of this fleet")
+		v.errorf(RuleDuplicate, at+".git.url", "remove `repository:` to share the repository of this fleet", "this is the repository of this fleet")
 	}
 	name := func(i int) string { return itemPath(at+".environments", i) }
 	for i, environment := range own.Environments {
@@ -67,8 +68,8 @@ func (v *validator) repository(at string, m *ManagementCluster, f *Fleet) {
 	unique(v, own.Environments, name, "environment", func(s string) string { return s })
 }
 
-// separateFolders keeps two management clusters from writing the same files: those of their own configuration, and those of the workload
-// clusters in their home, which is another folder where the management cluster has a path.
+// separateFolders reports two management clusters that would write the same files. Each owns the folder of its configuration and its home,
+// the folder of its workload clusters. The two folders differ if the management cluster has a path.
 func (v *validator) separateFolders(all []ManagementCluster, at func(int) string) {
 	owner := map[string]int{}
 	for i := range all {
@@ -102,10 +103,10 @@ func (v *validator) managementCluster(at string, m *ManagementCluster) {
 	v.vault(at+".vault", m.Vault)
 }
 
-// folder checks the path of a folder of the repo.
+// folder checks that dir is a folder of the fleet repo.
 func (v *validator) folder(path, dir string) {
 	if dir != "" && (strings.ContainsAny(dir, "\\:") || !fs.ValidPath(layout.CleanPath(dir)) || filepath.IsAbs(dir)) {
-		v.errorf(RuleValue, path, "write it from the top of the repo, like clusters/production", "%.80q is no folder of the fleet repo", dir)
+		v.errorf(RuleValue, path, "write it from the top of the repo, like clusters/production", "%.80q is not a folder of the fleet repo", dir)
 	}
 }
 
@@ -129,10 +130,10 @@ func (v *validator) host(cluster string, m *ManagementCluster) {
 	for _, k := range hostTypes {
 		if k.name != hostType && k.settings != nil && k.settings(&h) {
 			v.errorf(RuleValue, at+"."+string(k.name), "remove it, or set type: "+string(k.name),
-				"these are the settings of %s %s host, and the type is %s", k.name.article(), k.name, hostType)
+				"these are the settings of %s %s host, but the type is %s", k.name.article(), k.name, hostType)
 		}
 	}
-	// Whose path is said was there before: each command can be told how to reach it.
+	// A management cluster with a path is older than fleetctl. Flags tell each command how to reach it.
 	if hostType == HostExisting && h.Existing == nil && m.Path == "" {
 		v.errorf(RuleRequired, at+".existing", "add `existing:` with the `context:` of the cluster; fleetctl never takes the current one",
 			"required field is missing")
@@ -142,7 +143,7 @@ func (v *validator) host(cluster string, m *ManagementCluster) {
 			"required field is missing")
 	}
 	if m.Parent != "" && hostType != HostWorkload {
-		v.errorf(RuleValue, at+".type", "leave host out, or parent", "the workload cluster %s of %s carries it, and the type is %s",
+		v.errorf(RuleValue, at+".type", "remove host, or remove parent", "the management cluster runs on the workload cluster %s of %s, but the type is %s",
 			m.Name, m.Parent, hostType)
 	}
 	if hostType.Elsewhere() {
@@ -157,7 +158,8 @@ func (v *validator) host(cluster string, m *ManagementCluster) {
 	}
 }
 
-// issuer checks an address that stands in tokens, and that clouds read: what it redirects to, or asks for, they do not follow.
+// issuer checks the URL of a token issuer. The URL is part of tokens. Clouds read documents below it, follow no redirects and send no
+// credentials.
 func (v *validator) issuer(at, address string) {
 	if address == "" {
 		return
@@ -165,7 +167,7 @@ func (v *validator) issuer(at, address string) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" ||
 		strings.HasSuffix(u.Path, "/") {
-		v.errorf(RuleValue, at, "write it as https://oidc.example.com/mgmt", "%.120q is no address of an issuer", address)
+		v.errorf(RuleValue, at, "write it as https://oidc.example.com/mgmt", "%.120q is not a valid address of an issuer", address)
 	}
 }
 
@@ -173,7 +175,7 @@ func (v *validator) mirrors(at string, mirrors []RegistryMirror) {
 	for i, m := range mirrors {
 		v.registry(itemPath(at, i)+".mirror", m.Mirror)
 		if strings.Contains(m.Registry, "/") {
-			v.errorf(RuleValue, itemPath(at, i)+".registry", "write its host alone, like registry.k8s.io",
+			v.errorf(RuleValue, itemPath(at, i)+".registry", "write only its host, like registry.k8s.io",
 				"%.80q is not the host of a registry", m.Registry)
 		}
 	}
@@ -181,9 +183,9 @@ func (v *validator) mirrors(at string, mirrors []RegistryMirror) {
 		func(m RegistryMirror) string { return m.Registry })
 }
 
-// elsewhere is about a host that is not on this machine.
+// elsewhere checks a host that is not on this machine.
 func (v *validator) elsewhere(cluster string, hostType HostType, m *ManagementCluster) {
-	if v.noRemote && m.Path == "" { // else Flux has a source already
+	if v.noRemote && m.Path == "" { // a cluster with a path has a Flux source already
 		v.errorf(RuleRequired, cluster+".host.type", "add `url:` to spec.git (--git-url for a new fleet): a remote that the cluster reaches",
 			"%s cluster cannot fetch the fleet repo from this machine", article(hostType))
 	}

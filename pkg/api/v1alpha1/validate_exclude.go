@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// What validate is told is short: every file of the repo is held against every pattern.
+// The limits of spec.validate. They are small because every file of the repo is compared with every pattern.
 const (
 	maxExclude     = 100
 	maxExcludeText = 256
 	maxCRDs        = 100
 )
 
-// validation checks what validate is told.
+// validation checks spec.validate.
 func (v *validator) validation(settings Validation) {
 	for _, list := range []struct {
 		at        string
 		has, most int
 	}{{"spec.validate.crds", len(settings.CRDs), maxCRDs}, {"spec.validate.exclude", len(settings.Exclude), maxExclude}} {
 		if list.has > list.most {
-			v.errorf(RuleValue, list.at, "name the folders that these are in", "%d paths are too many: at most %d are taken", list.has, list.most)
+			v.errorf(RuleValue, list.at, "name the folders of these paths instead", "the list has %d paths, but at most %d are allowed", list.has, list.most)
 		}
 	}
 	for i, name := range settings.CRDs {
@@ -32,31 +32,31 @@ func (v *validator) validation(settings Validation) {
 		}
 		if len(pattern) > maxExcludeText {
 			v.errorf(RuleValue, at, "name a folder, and ** for the folders above it",
-				"%.80q… is too long: it has %d bytes, and at most %d are taken", pattern, len(pattern), maxExcludeText)
+				"%.80q… has %d bytes, but at most %d are allowed", pattern, len(pattern), maxExcludeText)
 		} else if _, err := path.Match(path.Clean(pattern), ""); err != nil {
-			v.errorf(RuleValue, at, "* stands for anything in a name, ** for any folders", "%.80q is no pattern", pattern)
+			v.errorf(RuleValue, at, "* stands for anything in a name, ** for any folders", "%.80q is not a valid pattern", pattern)
 		} else if strings.Trim(path.Clean(pattern), "*/.") == "" {
-			v.errorf(RuleValue, at, "name a folder or a file", "%.80q is the whole repo: nothing would be checked", pattern)
+			v.errorf(RuleValue, at, "name a folder or a file", "%.80q matches the whole repo: validate would check nothing", pattern)
 		}
 	}
 }
 
-// inRepo checks a path from the top of the repo.
+// inRepo checks that name is a path inside the repo.
 func (v *validator) inRepo(at, name string) bool {
 	clean := path.Clean(name)
 	if name == "" || path.IsAbs(clean) || clean == ".." || strings.HasPrefix(clean, "../") || strings.Contains(name, "\\") {
-		v.errorf(RuleValue, at, "write it with / from the folder of fleet.yaml", "%.80q is no path in the repo", name)
+		v.errorf(RuleValue, at, "write it with / from the folder of fleet.yaml", "%.80q is not a path in the repo", name)
 		return false
 	}
 	return true
 }
 
-// Exclusion is spec.validate.exclude, made ready for many files. That of no patterns leaves nothing out.
+// Exclusion is spec.validate.exclude in a form that is fast to match with many files. The zero value excludes nothing.
 type Exclusion struct {
-	patterns [][]string // the steps of each
+	patterns [][]string // each pattern, split at its slashes
 }
 
-// Exclusion makes the patterns ready.
+// Exclusion returns the patterns in a form that is fast to match.
 func (v Validation) Exclusion() Exclusion {
 	var out Exclusion
 	for _, pattern := range v.Exclude {
@@ -65,7 +65,8 @@ func (v Validation) Exclusion() Exclusion {
 	return out
 }
 
-// Of is the first of the patterns that leaves a file of the repo out; false where none does. fleet.yaml and fleet.lock are never left out.
+// Of returns the index of the first pattern that excludes a file of the repo, and false if none does. fleet.yaml and fleet.lock are never
+// excluded.
 func (e Exclusion) Of(name string) (int, bool) {
 	if len(e.patterns) == 0 || name == FileName || name == LockFileName {
 		return 0, false
@@ -79,10 +80,11 @@ func (e Exclusion) Of(name string) (int, bool) {
 	return 0, false
 }
 
-// leavesOut tells whether a pattern matches a path, or a folder that it is in. Where it fails it goes back to the last ** alone, which
-// takes one more folder: what stands before that one matched as early as it can, and no other way would leave more of the path.
+// leavesOut tells whether a pattern matches a path or a folder above it. After a mismatch it returns only to the last **, which then
+// matches one more folder. Earlier ** need no retry: they already matched as few folders as possible, so other choices leave less of the
+// path for the rest of the pattern.
 func leavesOut(pattern, steps []string) bool {
-	last, from := -1, 0 // the last **, and the step that what is behind it was tried at
+	last, from := -1, 0 // the last ** in the pattern, and the step of the path at which the pattern after it was tried
 	for p, s := 0, 0; p < len(pattern); {
 		switch {
 		case s < len(steps) && pattern[p] == "**":

@@ -12,11 +12,11 @@ func (v *validator) git(at string, g Git) {
 	if g.URL != "" {
 		if _, err := g.ParseURL(); err != nil {
 			v.errorf(RuleValue, at+".url", diag.Hint(err), "%v", err)
-			scheme = "" // unknown, so say nothing about what fits it
+			scheme = "" // unknown: report no fields that do not fit the scheme
 		}
 	}
 	if g.Branch != "" && !IsBranch(g.Branch) {
-		v.errorf(RuleValue, at+".branch", "", "%.80q is not a possible name of a branch", g.Branch)
+		v.errorf(RuleValue, at+".branch", "", "%.80q is not a valid name of a branch", g.Branch)
 	}
 	v.interval(at+".interval", g.Interval)
 	if g.Forge != "" {
@@ -29,7 +29,7 @@ func (v *validator) git(at string, g Git) {
 	v.knownHosts(at+".knownHosts", g.KnownHosts)
 	if g.SharePushToken && scheme != "" && scheme != GitHTTPS {
 		v.warnf(RuleUnused, at+".sharePushToken", "remove it",
-			"only an %s URL has a token, and this repository is reached by %s", GitHTTPS, scheme)
+			"only an %s URL has a token, but the URL of this repository uses %s", GitHTTPS, scheme)
 	}
 	for _, only := range []struct {
 		field, value string
@@ -40,12 +40,12 @@ func (v *validator) git(at string, g Git) {
 		{"knownHosts", g.KnownHosts, GitSSH},
 	} {
 		if only.value != "" && scheme != "" && scheme != only.scheme {
-			v.warnf(RuleUnused, at+"."+only.field, "remove it", "only an %s URL uses it, and this repository is reached by %s", only.scheme, scheme)
+			v.warnf(RuleUnused, at+"."+only.field, "remove it", "only an %s URL uses it, but the URL of this repository uses %s", only.scheme, scheme)
 		}
 	}
 }
 
-// knownHosts checks the form of each line; whether the key in it is one is for the ssh library to say.
+// knownHosts checks the form of each line. The ssh library checks the keys.
 func (v *validator) knownHosts(at, lines string) {
 	for line := range strings.Lines(lines) {
 		line = strings.TrimSpace(line)
@@ -58,13 +58,13 @@ func (v *validator) knownHosts(at, lines string) {
 		}
 		if len(words) < 3 {
 			v.errorf(RuleValue, at,
-				"each line is host, type of key, key; `ssh-keyscan host` prints such lines: compare them with what your server publishes",
+				"each line is host, type of key, key; `ssh-keyscan host` prints such lines: compare them with the host keys that your server publishes",
 				"%.60q is not a line of known_hosts", line)
 		}
 	}
 }
 
-// IsBranch tells whether a name can be that of a branch, or of a tag, by the rules of git check-ref-format.
+// IsBranch tells whether name is a valid name of a branch or tag, by the rules of git check-ref-format.
 func IsBranch(name string) bool {
 	if name == "@" || name == "HEAD" || strings.HasPrefix(name, "-") || strings.HasSuffix(name, ".") ||
 		strings.Contains(name, "..") || strings.Contains(name, "@{") || strings.ContainsAny(name, " ~^:?*[\\\x7f") {
@@ -78,10 +78,10 @@ func IsBranch(name string) bool {
 	return !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' })
 }
 
-// requiredFluxComponents are those without which Flux applies nothing.
+// requiredFluxComponents are the components that Flux needs to apply anything.
 var requiredFluxComponents = [...]string{"source-controller", "kustomize-controller"}
 
-// FluxComponents are all components that spec.flux.components may name.
+// FluxComponents returns all valid values of spec.flux.components.
 func FluxComponents() []string {
 	return append(DefaultFluxComponents(), "image-reflector-controller", "image-automation-controller", "source-watcher")
 }
@@ -104,7 +104,7 @@ func (v *validator) flux(f Flux) {
 	v.registry("spec.flux.registry", f.Registry)
 }
 
-// registry is a container registry with or without a path in it. Whether it has to be there is asked elsewhere.
+// registry checks the form of a container registry's name, with or without a path. It accepts an empty name.
 func (v *validator) registry(at, r string) {
 	if r != "" && (strings.Contains(r, "://") || strings.HasPrefix(r, "/") || strings.HasSuffix(r, "/") || strings.ContainsAny(r, " @\t\n")) {
 		v.errorf(RuleValue, at, "write host/path, like "+defaultRegistry, "%.80q is not a registry", r)

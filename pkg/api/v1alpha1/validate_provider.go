@@ -10,7 +10,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
-// ProviderTypes are all that a provider's type may say.
+// ProviderTypes returns all valid types of providers.
 func ProviderTypes() []ProviderType {
 	return []ProviderType{
 		ProviderCore, ProviderBootstrap, ProviderControlPlane, ProviderInfrastructure, ProviderIPAM, ProviderAddon,
@@ -51,13 +51,13 @@ func (v *validator) providers(at string, all []Provider) {
 	}
 }
 
-// IsLocalURL says whether a url of fleet.yaml, of components or of releases, is a place of the machine that it is read on.
+// IsLocalURL tells whether an address is a path or a file:// URL, so that only one machine can read it.
 func IsLocalURL(address string) bool {
 	u, err := url.Parse(address)
 	return path.IsAbs(address) || filepath.IsAbs(address) || err == nil && strings.EqualFold(u.Scheme, "file")
 }
 
-// releaseURL checks where manifests come from that run as administrator.
+// releaseURL checks the address of manifests. It must be secure, because init applies the manifests as administrator.
 func (v *validator) releaseURL(at, address string) {
 	if address == "" {
 		return
@@ -72,7 +72,7 @@ func (v *validator) releaseURL(at, address string) {
 		v.errorf(RuleValue, at, "remove the part before the @", "URL has credentials, which do not belong in Git")
 	case u.Scheme == "https" || u.Scheme == "http" && sameorigin.IsLoopback(u.Hostname()):
 	default:
-		v.errorf(RuleValue, at, "use https://", "scheme %q is not supported: what is installed must come over https", u.Scheme)
+		v.errorf(RuleValue, at, "use https://", "scheme %q is not supported: manifests must come over https", u.Scheme)
 	}
 }
 
@@ -83,7 +83,7 @@ func (v *validator) variables(at string, all []Variable) {
 	unique(v, all, func(i int) string { return itemPath(at, i) + ".name" }, "variable", func(x Variable) string { return x.Name })
 }
 
-// vaultSecret checks where in Vault a value is.
+// vaultSecret checks the path and the field of a value in Vault.
 func (v *validator) vaultSecret(at string, x *VaultSecret) {
 	parts := strings.Split(x.Path, "/")
 	if len(parts) < 2 || slices.ContainsFunc(parts, func(p string) bool { return p == "" || p == "." || p == ".." }) ||
@@ -92,11 +92,11 @@ func (v *validator) vaultSecret(at string, x *VaultSecret) {
 			"%.80q is not the path of a secret in Vault", x.Path)
 	}
 	if (x.Field == "") == (x.Text == "") {
-		v.errorf(RuleValue, at, "keep one of them", "exactly one of field and text says what of the secret is the value")
+		v.errorf(RuleValue, at, "set exactly one of them", "either field or text must choose the value in the secret")
 	}
 }
 
-// vault checks how to log in to Vault.
+// vault checks the login to Vault.
 func (v *validator) vault(at string, x Vault) {
 	known := make([]string, 0, len(VaultMethods()))
 	for _, m := range VaultMethods() {
@@ -117,11 +117,11 @@ func (v *validator) vault(at string, x Vault) {
 			"%.80q is not the mount of a way to log in to Vault", x.Mount)
 	}
 	if (x.Method == VaultKubernetes || x.Method == VaultJWT) && x.Role == "" {
-		v.errorf(RuleValue, at, "add `role:`", "to log in to Vault by %s takes a role", x.Method)
+		v.errorf(RuleValue, at, "add `role:`", "the login to Vault with method %s needs a role", x.Method)
 	}
 }
 
-// oneInput refuses two variables that read the same standard input.
+// oneInput allows only one variable to read the standard input.
 func (v *validator) oneInput(at string, all []Provider) {
 	found := ""
 	for i, p := range all {
@@ -172,7 +172,7 @@ func (v *validator) variable(at string, x Variable) {
 		v.vaultSecret(at+".vault", x.Vault)
 	}
 	if x.Value != nil && x.Base64 {
-		v.errorf(RuleValue, at+".base64", "write the value as it is to be", "base64 is for what comes from elsewhere")
+		v.errorf(RuleValue, at+".base64", "write the value in its final form", "base64 has no effect on a value in fleet.yaml")
 	}
 	if x.Value != nil && LooksSecret(x.Name, *x.Value) {
 		v.warnf(RulePlainSecret, at+".value", "use env, file, command or vault, and change the secret if it was committed",
@@ -190,7 +190,8 @@ func isVariableName(s string) bool {
 	return s != ""
 }
 
-// LooksSecret guesses from a variable's name, or from a value that has the form of a well-known credential. Nothing is no secret.
+// LooksSecret guesses whether a variable is a secret: from its name, or from a value in the form of a well-known credential. An empty value
+// is not a secret.
 func LooksSecret(name, value string) bool {
 	if strings.TrimSpace(value) == "" {
 		return false
@@ -203,14 +204,14 @@ func LooksSecret(name, value string) bool {
 	return NamesSecret(name)
 }
 
-// NamesSecret guesses from a variable's name that its value is a secret.
+// NamesSecret guesses from a variable's name whether its value is a secret.
 func NamesSecret(name string) bool {
 	name = strings.ToUpper(name)
 	for _, word := range []string{
 		"SECRET", "TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "PRIVATE_KEY",
 		"ACCESS_KEY", "API_KEY", "APIKEY",
 	} {
-		// a NAME, FILE or the like is where the secret is, not the secret
+		// a variable that ends so says where the secret is; it is not the secret
 		if strings.Contains(name, word) && !endsWithAny(name, "_NAME", "_NAMESPACE", "_FILE", "_PATH", "_ID", "_URL", "_TTL", "_ENABLED") {
 			return true
 		}

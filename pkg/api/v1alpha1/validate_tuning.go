@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// knownManager is a manager that this fleetctl knows by name: who brings it, and which of its flags are for tuning.
+// knownManager is a manager that fleetctl knows: the provider that installs it, and its flags for tuning.
 type knownManager struct {
 	name         string
-	providerType ProviderType // "" is a component of Flux
+	providerType ProviderType // "" for a component of Flux
 	provider     string
 	flags        []string
 }
@@ -23,8 +23,8 @@ var (
 	fluxFlags         = append(slices.Clone(clientFlags), "concurrent")
 )
 
-// knownManagers are as the releases have them that this was written beside: Cluster API v1.11 to v1.14, its providers for AWS v2.13, Azure
-// v1.23, Google Cloud v1.13 and vSphere v1.14, and Flux v2.9. A later release may have more flags: add them here.
+// knownManagers returns the managers and flags of these releases: Cluster API v1.11 to v1.14, its providers for AWS v2.13, Azure v1.23,
+// Google Cloud v1.13 and vSphere v1.14, and Flux v2.9. Add the new flags of later releases here.
 func knownManagers() []knownManager {
 	all := []knownManager{
 		{"capi-controller-manager", ProviderCore, CoreProviderName, slices.Concat(capiFlags, concurrencies(
@@ -69,7 +69,7 @@ func concurrencies(of ...string) []string {
 	return flags
 }
 
-// tuningFlag matches what a flag for tuning is called, by convention, in a manager that is not known here.
+// tuningFlag matches the conventional names of tuning flags. It is for managers that fleetctl does not know.
 var tuningFlag = regexp.MustCompile(
 	`^[a-z0-9]([a-z0-9-]*-)?(concurrency|concurrent|concurrent-reconciles|qps|burst)$|^(concurrent|qps|burst)(-[a-z0-9-]+)?$`)
 
@@ -90,7 +90,7 @@ func (v *validator) managerTuning(at string, t ManagerTuning, m *ManagementClust
 	case i >= 0:
 		v.flags(at+".flags", t, known[i].flags)
 	case elsewhere && !slices.ContainsFunc(knownManagers(), func(k knownManager) bool { return k.name == t.Manager }):
-		v.flags(at+".flags", t, nil) // init finds its Deployment among those of the provider, or not
+		v.flags(at+".flags", t, nil) // init looks for its Deployment among those of the provider
 	default:
 		names := make([]string, 0, len(known))
 		for _, k := range known {
@@ -99,7 +99,7 @@ func (v *validator) managerTuning(at string, t ManagerTuning, m *ManagementClust
 		v.oneOf(at+".manager", "manager", t.Manager, names)
 	}
 	if len(t.Flags) == 0 && t.Resources == (Resources{}) && !v.broken(at+".flags") {
-		v.warnf(RuleUnused, at, "add flags or resources, or remove it", "nothing of %.80s is tuned", t.Manager)
+		v.warnf(RuleUnused, at, "add flags or resources, or remove it", "it changes nothing of %.80s", t.Manager)
 	}
 	for _, amount := range []struct{ field, value string }{
 		{"requests.cpu", t.Resources.Requests.CPU},
@@ -113,10 +113,11 @@ func (v *validator) managerTuning(at string, t ManagerTuning, m *ManagementClust
 	}
 }
 
-// quantity is what the API takes as an amount of a resource, without exponents, of which nobody thinks.
+// quantity matches a Kubernetes quantity, but not one with an exponent, which is unusual for CPU and memory.
 var quantity = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?(m|k|M|G|T|Ki|Mi|Gi|Ti)?$`)
 
-// managersOf are the known managers of what the management cluster installs; elsewhere tells that it installs some that are not known.
+// managersOf returns the known managers of the providers and Flux components that the management cluster installs. elsewhere means that it
+// also installs managers that fleetctl does not know.
 func managersOf(m *ManagementCluster, flux Flux) (known []knownManager, elsewhere bool) {
 	cluster := ManagementCluster{Providers: slices.Clone(m.Providers)}
 	setClusterDefaults(&cluster, Defaults{})
@@ -130,7 +131,7 @@ func managersOf(m *ManagementCluster, flux Flux) (known []knownManager, elsewher
 		elsewhere = elsewhere || i < 0 || p.URL != ""
 		if i >= 0 {
 			k := all[i]
-			if p.URL != "" { // a fork may have flags of its own
+			if p.URL != "" { // a fork may have other flags
 				k.flags = nil
 			}
 			known = append(known, k)
@@ -141,18 +142,18 @@ func managersOf(m *ManagementCluster, flux Flux) (known []knownManager, elsewher
 			known = append(known, k)
 		}
 	}
-	// Azure Service Operator comes with the provider of Azure and is a manager of its own kind.
+	// The Azure provider also installs Azure Service Operator, a manager that is not in the list.
 	elsewhere = elsewhere || slices.ContainsFunc(known, func(k knownManager) bool { return k.provider == "azure" })
 	return known, elsewhere
 }
 
-// flags checks names and values; where known is nil, names by convention.
+// flags checks the names and values of flags. If known is nil, names must follow the convention.
 func (v *validator) flags(at string, t ManagerTuning, known []string) {
 	for _, name := range slices.Sorted(maps.Keys(t.Flags)) {
 		here := fieldPath(at, name)
 		switch {
 		case strings.HasPrefix(name, "-"):
-			v.errorf(RuleValue, here, "write "+strings.TrimLeft(name, "-"), "the name of a flag stands without dashes here")
+			v.errorf(RuleValue, here, "write "+strings.TrimLeft(name, "-"), "write the name of a flag without dashes")
 		case known != nil:
 			v.oneOf(here, "flag of "+t.Manager, name, known)
 		case !tuningFlag.MatchString(name):
@@ -160,7 +161,7 @@ func (v *validator) flags(at string, t ManagerTuning, known []string) {
 				"unknown flag of %s %.60q", t.Manager, name)
 		}
 		if t.Flags[name] < 1 {
-			v.errorf(RuleValue, here, "leave it out for what the manager was released with", "%d is not a number from 1 on", t.Flags[name])
+			v.errorf(RuleValue, here, "remove it to use the manager's own value", "%d is less than 1", t.Flags[name])
 		}
 	}
 }

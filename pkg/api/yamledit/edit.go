@@ -1,6 +1,6 @@
-// Package yamledit changes single values of YAML files that people edit: every other byte stays as it is, comments, order,
-// quotes and line ends included. It writes text at the places of nodes and proves each result: the changed file has to mean what it
-// meant before, but for the change.
+// Package yamledit changes single values of YAML files that people edit. Every other byte stays as it is, including comments, order, quotes
+// and line ends. The package edits text at the positions of nodes. It then parses the result and checks that nothing else has changed its
+// meaning.
 package yamledit
 
 import (
@@ -17,14 +17,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// ErrCannotEdit is in the error of every edit where a file is written in a way that only its author can change without harm:
-// through aliases, or with the value over several lines.
+// ErrCannotEdit is in the error of an edit if only the file's author can make this change without harm, because of aliases or because the
+// value spans several lines.
 var ErrCannotEdit = errors.New("cannot edit this file without rewriting it")
 
-// Path leads from the top of a document to a value: a string is a field, an int the index of an item.
+// Path is the path from the top of a document to a value. A string is a field, an int is the index of an item.
 type Path []any
 
-// ParsePath takes a[0].b apart into "a", 0, "b".
+// ParsePath parses a path: "a[0].b" is the field a, the item 0 and the field b.
 func ParsePath(text string) (Path, error) {
 	var path Path
 	for part := range strings.SplitSeq(text, ".") {
@@ -45,7 +45,7 @@ func ParsePath(text string) (Path, error) {
 	return path, nil
 }
 
-// String is the path as ParsePath reads it.
+// String returns the path in the form that ParsePath reads.
 func (p Path) String() string {
 	var b strings.Builder
 	for i, s := range p {
@@ -62,9 +62,9 @@ func (p Path) String() string {
 	return b.String()
 }
 
-// Set returns src with the single value (text, number, true or false) at path of a document, counted from 0, changed or added.
-// Fields on the way that are missing are added, list items are not. Errors are those of Parse, a path that does not lead to a single
-// value, or ErrCannotEdit.
+// Set returns src with the value at path changed or added. document is the index of the document, from 0. The value is text, a number, true
+// or false. Set adds missing fields, but no list items. The error is one of Parse, ErrCannotEdit, or says that path does not lead to a
+// scalar.
 func Set(src []byte, document int, path Path, value any) ([]byte, error) {
 	root, err := top(src, document, path)
 	if err != nil {
@@ -84,7 +84,7 @@ func Set(src []byte, document int, path Path, value any) ([]byte, error) {
 	return changed, proveOnly(src, changed, document, func(before any) any { return withValue(before, path, value) })
 }
 
-// Append returns src with item added to the end of the list at path, or with the list added. Errors are those of Set.
+// Append returns src with item added to the end of the list at path. It adds the list if it is missing. The errors are those of Set.
 func Append(src []byte, document int, path Path, item *yaml.Node) ([]byte, error) {
 	root, err := top(src, document, path)
 	if err != nil {
@@ -122,7 +122,7 @@ func Append(src []byte, document int, path Path, item *yaml.Node) ([]byte, error
 	})
 }
 
-// top is the top node of a document of src, in which path leads somewhere.
+// top returns the top node of a document of src. It refuses an empty path.
 func top(src []byte, document int, path Path) (*yaml.Node, error) {
 	documents, err := Parse(src)
 	if err != nil {
@@ -137,7 +137,7 @@ func top(src []byte, document int, path Path) (*yaml.Node, error) {
 	return documents[document], nil
 }
 
-// values are what the documents of src mean.
+// values decodes all documents of src.
 func values(src []byte) ([]any, error) {
 	var all []any
 	for decoder := yaml.NewDecoder(bytes.NewReader(src)); ; {
@@ -153,7 +153,8 @@ func values(src []byte) ([]any, error) {
 	}
 }
 
-// proveOnly checks that changed means what src means, but for what change makes of one document.
+// proveOnly checks that src and changed decode to the same values, except for the change to one document. Otherwise it returns
+// ErrCannotEdit.
 func proveOnly(src, changed []byte, document int, change func(before any) any) error {
 	before, err := values(src)
 	if err != nil {
@@ -173,7 +174,7 @@ func proveOnly(src, changed []byte, document int, change func(before any) any) e
 	return nil
 }
 
-// valueAt is what stands at path in doc, or nil.
+// valueAt returns the value at path in doc, or nil.
 func valueAt(doc any, path Path) any {
 	for _, s := range path {
 		switch s := s.(type) {
@@ -191,7 +192,7 @@ func valueAt(doc any, path Path) any {
 	return doc
 }
 
-// withValue returns a copy of doc with value at path.
+// withValue returns a copy of doc with this value at path.
 func withValue(doc any, path Path, value any) any {
 	if len(path) == 0 {
 		return value
@@ -213,7 +214,7 @@ func withValue(doc any, path Path, value any) any {
 	return fields
 }
 
-// walk follows path from n as far as there are nodes, and returns the last one with the steps that remain: fields only.
+// walk follows path from n as far as nodes exist. It returns the last node and the steps of path that remain, which are fields only.
 func walk(n *yaml.Node, path Path) (*yaml.Node, Path, error) {
 	for i, s := range path {
 		if n.Kind == yaml.AliasNode {
@@ -239,7 +240,7 @@ func walk(n *yaml.Node, path Path) (*yaml.Node, Path, error) {
 	return n, nil, nil
 }
 
-// ownField is Lookup that leaves aliases as they are: what they stand for is written elsewhere.
+// ownField is Lookup without following aliases, because the text of an alias's value is elsewhere in the file.
 func ownField(mapping *yaml.Node, field string) *yaml.Node {
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		if mapping.Content[i].Value == field {
@@ -260,7 +261,7 @@ func onlyFields(path Path) error {
 
 func addField(mapping *yaml.Node, name string, value *yaml.Node) {
 	key := &yaml.Node{}
-	if err := key.Encode(name); err != nil { // quoted where it looks like something else
+	if err := key.Encode(name); err != nil { // Encode adds quotes if name looks like a number or the like
 		key.SetString(name)
 	}
 	mapping.Content = append(mapping.Content, key, value)

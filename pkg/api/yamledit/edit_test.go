@@ -109,7 +109,7 @@ func TestEdits(t *testing.T) {
 	}
 }
 
-// Text that stands in odd places stays, and what comes and goes again leaves no trace.
+// Comments in unusual places stay. Adding a value and removing it again restores the file.
 func TestOddPlaces(t *testing.T) {
 	set := func(path ...any) func([]byte) ([]byte, error) {
 		return func(src []byte) ([]byte, error) { return Set(src, 0, path, 1) }
@@ -161,7 +161,7 @@ func TestOddPlaces(t *testing.T) {
 	}
 }
 
-// A list that gets its first item and loses it again is as it was.
+// Adding the first item to a list and removing it again restores the file.
 func TestAddThenRemove(t *testing.T) {
 	item := &yaml.Node{}
 	if err := item.Encode(map[string]any{"name": "new", "replicas": 1}); err != nil {
@@ -187,7 +187,7 @@ func TestAddThenRemove(t *testing.T) {
 	}
 }
 
-// A list that comes with its first item goes with it; one that was there, empty, is there again.
+// RemoveItem removes a list that was added with its only item. It keeps a list that was empty before.
 func TestRemoveItem(t *testing.T) {
 	list := Path{"spec", "pools"}
 	for name, before := range map[string]string{
@@ -225,7 +225,7 @@ func TestRemoveItem(t *testing.T) {
 			}
 		})
 	}
-	// What somebody has written on it stays.
+	// A list with somebody's own comments stays.
 	const own = "spec:\n  pools: # ours\n    - name: new # mine\n"
 	got, err := RemoveItem([]byte(own), 0, append(list, 0))
 	if err != nil || string(got) != "spec:\n  pools: [] # ours\n" {
@@ -237,7 +237,7 @@ func TestRefusesWhatItCannotEdit(t *testing.T) {
 	for src, path := range map[string]Path{
 		"a: &a {b: c}\nd: *a\n":          {"d", "b"},
 		"a: &a\n  b: c\n  e: f\nd: *a\n": {"a", "b"},
-		"a:\n  b: c\n":                   {"a", "b"}, // nothing would be left of a
+		"a:\n  b: c\n":                   {"a", "b"}, // a would have no fields
 	} {
 		if got, err := Remove([]byte(src), 0, path); !errors.Is(err, ErrCannotEdit) {
 			t.Errorf("%q: got %q, %v", src, got, err)
@@ -264,7 +264,7 @@ func TestParseScreens(t *testing.T) {
 	}
 }
 
-// Whatever the file, an edit changes what it was asked to, or is an error; the next one can be made.
+// For every file, an edit makes exactly the requested change or returns an error, and the result can be edited again.
 func FuzzEdit(f *testing.F) {
 	f.Add([]byte(release), "spec.values.pools[0].replicas", 3)
 	f.Add([]byte("a: {b: [1, 2], c: 'x, y'}\n"), "a.b[1]", 0)

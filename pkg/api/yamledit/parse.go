@@ -15,43 +15,43 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// What a file may be at most. A file that people edit is far below; a hostile one must not take the memory of the machine.
+// The limits of a file that people edit. Real files are far below them. They keep a hostile file from exhausting the machine's memory.
 const (
-	// MaxBytes is the size of a file.
+	// MaxBytes is the maximum size of a file in bytes.
 	MaxBytes = 512 << 10
 	maxNodes = 50_000
 	maxDepth = 64
 )
 
-// Limits are what a file may be at most.
+// Limits bound a YAML file.
 type Limits struct {
-	// Bytes is the size of the file, and of its texts once aliases are expanded: each counts as what it stands for.
+	// Bytes is the maximum size of the file, and also of all its scalars once aliases are expanded.
 	Bytes int
-	// Nodes is how many nodes there may be once aliases are expanded: each counts as what it stands for.
+	// Nodes is the maximum number of nodes once aliases are expanded.
 	Nodes int
-	// Depth is how deep they may be nested.
+	// Depth is the maximum depth of nested nodes.
 	Depth int
 }
 
 // ReadLimits are the limits of a YAML file that fleetctl only reads. Flux's components are the largest file of a fleet repo: some 700 KiB.
 var ReadLimits = Limits{Bytes: 8 << 20, Nodes: 500_000, Depth: 100}
 
-// ErrExpands says that a file is too large for its reader, or too deep, once its aliases are expanded.
+// ErrExpands says that a file is too large or too deep once its aliases are expanded.
 var ErrExpands = errors.New("file is too large or too deep once its aliases are expanded: write it out without aliases (*name)")
 
-// ErrDeep says that a file is nested too deep, as it is written.
+// ErrDeep says that a file is nested too deep even without its aliases.
 var ErrDeep = errors.New("it is nested too deep: no object that people write is")
 
-// IsBeyond tells of an error of ParseWithin that the text is YAML beyond the limits, in its depth or once its aliases are expanded.
+// IsBeyond tells whether an error of ParseWithin is ErrExpands or ErrDeep: the text is YAML, but beyond the limits.
 func IsBeyond(err error) bool { return errors.Is(err, ErrExpands) || errors.Is(err, ErrDeep) }
 
-// Parse is ParseWithin for a file that people edit.
+// Parse is ParseWithin with the limits of a file that people edit.
 func Parse(src []byte) ([]*yaml.Node, error) {
 	return ParseWithin(src, Limits{Bytes: MaxBytes, Nodes: maxNodes, Depth: maxDepth})
 }
 
-// ParseWithin returns the top node of each document in src. Errors say that the file is too large, before or after its aliases are
-// expanded (ErrExpands), nested too deep (ErrDeep, with a line), is not text, or is not YAML.
+// ParseWithin returns the top node of each document in src. The error is ErrExpands, ErrDeep (with the line), an error of the YAML parser,
+// or says that src is too large or not UTF-8 text.
 func ParseWithin(src []byte, limits Limits) ([]*yaml.Node, error) {
 	if len(src) > limits.Bytes {
 		return nil, fmt.Errorf("file is larger than %d KiB", limits.Bytes>>10)
@@ -77,11 +77,11 @@ func ParseWithin(src []byte, limits Limits) ([]*yaml.Node, error) {
 	}
 }
 
-// meter measures what documents expand to.
+// meter measures the size of documents with their aliases expanded.
 type meter struct{ budget, bytes int }
 
-// spend takes what n expands to from the budget; the error says whether it or the depth that is left was not enough. An alias inside of its
-// own anchor ends at the depth.
+// spend subtracts the expanded size of n from the budget. It returns ErrExpands or ErrDeep if the budget or the remaining depth is too
+// small. The depth also ends an alias inside of its own anchor.
 func (m *meter) spend(n *yaml.Node, depth int, aliased bool) error {
 	for n.Kind == yaml.AliasNode {
 		n, aliased = n.Alias, true
@@ -102,25 +102,25 @@ func (m *meter) spend(n *yaml.Node, depth int, aliased bool) error {
 	return nil
 }
 
-// yamlLine finds the line in a message of the YAML parser, which has it nowhere else.
+// yamlLine finds the line in a message of the YAML parser. The parser's errors have no field for it.
 var yamlLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s+)?line (\d+): `) })
 
-// Line takes the line out of an error of ParseWithin, or of another YAML parser: 0 where it says none. The rest is the message.
+// Line splits an error of a YAML parser into its line and the rest of its message. The line is 0 if the error has none.
 func Line(err error) (line int, message string) {
 	message = err.Error()
 	if m := yamlLine().FindStringSubmatch(message); m != nil {
-		line, _ = strconv.Atoi(m[1]) // the pattern is digits; one that overflows is no worse than none
+		line, _ = strconv.Atoi(m[1]) // the pattern matches digits only; an overflow gives no worse a line than 0
 		message = message[len(m[0]):]
 	}
 	return line, strings.TrimPrefix(message, "yaml: ")
 }
 
-// maxPlaced bounds the files that are read again to find a column.
+// maxPlaced is the maximum size of a file that Place parses again to find the column.
 const maxPlaced = 1 << 20
 
-// Place is Line with the column, for an error that the YAML parser has with src: the line and the column that it gave up at, and the
-// message. The parser says at most a line, often that of what stands around the mistake. It reads from the beginning and gives up where it
-// cannot go on, so the shortest part of the file that it says the very same of ends there. 0: it is not known.
+// Place returns the line, column and message of an error that the YAML parser returned for src. Both places are 0 if they are not known.
+// The parser's own line is often the line of the enclosing field. Place finds the exact position by binary search: the parser reads from
+// the beginning, so the mistake is at the end of the shortest part of src with the same error.
 func Place(src []byte, err error) (line, column int, message string) {
 	line, message = Line(err)
 	if len(src) > maxPlaced {
@@ -138,7 +138,7 @@ func Place(src []byte, err error) (line, column int, message string) {
 			}
 		}
 	}
-	if !fails(len(src)) { // it is an error of another reader, or none that the parser has
+	if !fails(len(src)) { // the error comes from another reader
 		return line, 0, message
 	}
 	end := 1 + sort.Search(len(src)-1, func(n int) bool { return fails(n + 1) })
@@ -146,7 +146,7 @@ func Place(src []byte, err error) (line, column int, message string) {
 	return 1 + bytes.Count(before, []byte("\n")), 1 + utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]), message
 }
 
-// Lookup returns the value of a field of a mapping, or nil where n is something else or lacks it. Aliases are followed.
+// Lookup returns the value of a field of a mapping, or nil if n is not a mapping or lacks the field. It follows aliases.
 func Lookup(n *yaml.Node, field string) *yaml.Node {
 	n = Resolve(n)
 	if n == nil || n.Kind != yaml.MappingNode {
@@ -160,7 +160,7 @@ func Lookup(n *yaml.Node, field string) *yaml.Node {
 	return nil
 }
 
-// Find returns the node at path below n, or nil.
+// Find returns the node at path below n, or nil. It follows aliases.
 func Find(n *yaml.Node, path ...any) *yaml.Node {
 	for _, s := range path {
 		if n = Resolve(n); n == nil {
@@ -179,7 +179,7 @@ func Find(n *yaml.Node, path ...any) *yaml.Node {
 	return Resolve(n)
 }
 
-// Nearest returns the node at path below n, or the last one on the way there: what a message about path can point at.
+// Nearest returns the node at path below n, or the last existing node on the way. A message about path can point at it.
 func Nearest(n *yaml.Node, path ...any) *yaml.Node {
 	for i := range path {
 		next := Find(n, path[i])
@@ -191,7 +191,7 @@ func Nearest(n *yaml.Node, path ...any) *yaml.Node {
 	return n
 }
 
-// Resolve returns what an alias stands for, and every other node as it is.
+// Resolve returns the node that an alias refers to. It returns every other node unchanged.
 func Resolve(n *yaml.Node) *yaml.Node {
 	for n != nil && n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -199,7 +199,7 @@ func Resolve(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// Text returns the value of a scalar; "" for null and for every other node.
+// Text returns the value of a scalar. It returns "" for null and for every other node.
 func Text(n *yaml.Node) string {
 	if n == nil || n.Kind != yaml.ScalarNode || IsNull(n) {
 		return ""
@@ -207,10 +207,10 @@ func Text(n *yaml.Node) string {
 	return n.Value
 }
 
-// IsNull tells whether a node is null, written out or not.
+// IsNull tells whether a node is null, explicit or empty.
 func IsNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
 
-// Describe says what a node is, without its value, which may be a secret.
+// Describe returns the type of a node for a message. It leaves the value out, because the value may be a secret.
 func Describe(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:

@@ -8,7 +8,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 )
 
-// The parser says a line at most, and often that of what stands around the mistake; a person needs the place.
+// The parser reports at most a line, often that of the enclosing field. People need the exact place.
 func TestPlace(t *testing.T) {
 	for src, want := range map[string]string{
 		"metadata:\n\tname: x\n": "2:1",
@@ -46,7 +46,7 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// An alias counts as what it stands for, in nodes and in bytes: a long text that a short one repeats is a bomb as well.
+// An alias costs as many nodes and bytes as it expands to. A short alias of a long text can be a bomb too.
 func TestAliasesCount(t *testing.T) {
 	limits := yamledit.Limits{Bytes: 4000, Nodes: 1000, Depth: 10}
 	long := "a: &a " + strings.Repeat("x", 1000) + "\n"

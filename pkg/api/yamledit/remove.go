@@ -10,8 +10,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Remove returns src without the field or list item at path; where there is none, src itself. Its lines go, with the comments in
-// them; comments above it stay. A list whose last item goes becomes []. Errors are those of Set.
+// Remove returns src without the field or list item at path, or src itself if there is none. It removes the lines of the value with their
+// comments. Comments above the value stay. A list that loses its last item becomes []. The errors are those of Set.
 func Remove(src []byte, document int, path Path) ([]byte, error) {
 	root, err := top(src, document, path)
 	if err != nil {
@@ -49,8 +49,8 @@ func Remove(src []byte, document int, path Path) ([]byte, error) {
 	return changed, proveOnly(src, changed, document, wanted)
 }
 
-// RemoveItem is Remove for an item of a list, as the opposite of Append: a list that looks as if Append had added it for that one item goes
-// with it, and fields that hold nothing else do too. It is for lists that mean the same when they are missing as when they are empty.
+// RemoveItem removes a list item and so undoes Append. If Append would add the list or its enclosing fields in the same form for this one
+// item, it removes these too. Use it only for lists that mean the same when missing and when empty.
 func RemoveItem(src []byte, document int, path Path) ([]byte, error) {
 	root, err := top(src, document, path)
 	if err != nil {
@@ -61,7 +61,7 @@ func RemoveItem(src []byte, document int, path Path) ([]byte, error) {
 		for made := list; len(made) > 0; made = made[:len(made)-1] {
 			before, err := Remove(src, document, made)
 			if err != nil {
-				continue // it cannot be what was added
+				continue // Append cannot have added this
 			}
 			if again, err := Append(before, document, list, bare(item)); err == nil && bytes.Equal(again, src) {
 				return before, nil
@@ -71,7 +71,7 @@ func RemoveItem(src []byte, document int, path Path) ([]byte, error) {
 	return Remove(src, document, path)
 }
 
-// bare is a copy of n without comments.
+// bare returns a copy of n without comments.
 func bare(n *yaml.Node) *yaml.Node {
 	out := *n
 	out.HeadComment, out.LineComment, out.FootComment = "", "", ""
@@ -82,8 +82,8 @@ func bare(n *yaml.Node) *yaml.Node {
 	return &out
 }
 
-// endedAs is changed without the end of its last line, and without empty lines there, where src lacks it too: the lines that went may have
-// been the last ones.
+// endedAs removes the line end and the empty lines at the end of changed if src does not end in a line end. The removed lines may have been
+// the last ones.
 func endedAs(src, changed []byte) []byte {
 	if bytes.HasSuffix(src, []byte("\n")) {
 		return changed
@@ -91,7 +91,8 @@ func endedAs(src, changed []byte) []byte {
 	return bytes.TrimRight(changed, "\r\n")
 }
 
-// place is where n stands in parent: for a field, where its key does.
+// place returns the index of n in parent, or the index of its key if n is the value of a field, and the number of nodes for each field or
+// item.
 func place(parent, n *yaml.Node) (index, step int) {
 	if parent.Kind == yaml.MappingNode {
 		return slices.Index(parent.Content, n) - 1, 2
@@ -99,7 +100,7 @@ func place(parent, n *yaml.Node) (index, step int) {
 	return slices.Index(parent.Content, n), 1
 }
 
-// removeLines takes the lines of a field or item of the block parent out.
+// removeLines removes the lines of a field or item of the block parent.
 func (e *editor) removeLines(parent, n *yaml.Node) ([]byte, error) {
 	i, step := place(parent, n)
 	if len(parent.Content) <= step {
@@ -111,7 +112,7 @@ func (e *editor) removeLines(parent, n *yaml.Node) ([]byte, error) {
 		line, column = e.dashLine(parent, first), parent.Column
 	}
 	start := e.lines[line-1]
-	if before := e.src[start : start+column-1]; len(bytes.TrimSpace(before)) > 0 { // it stands behind the dash of an item
+	if before := e.src[start : start+column-1]; len(bytes.TrimSpace(before)) > 0 { // the field follows the dash of an item
 		if i+step >= len(parent.Content) {
 			return nil, fmt.Errorf("%w: line %d", ErrCannotEdit, n.Line)
 		}
@@ -125,7 +126,7 @@ func (e *editor) removeLines(parent, n *yaml.Node) ([]byte, error) {
 	return e.splice(start, next, ""), nil
 }
 
-// dashLine is the line with the dash of an item of a block list: what the item is may begin below it.
+// dashLine returns the line with the dash of an item of a block list. The item's content may begin below this line.
 func (e *editor) dashLine(list, item *yaml.Node) int {
 	for line := item.Line; line > list.Line; line-- {
 		text, _ := e.line(line)
@@ -136,8 +137,8 @@ func (e *editor) dashLine(list, item *yaml.Node) int {
 	return list.Line
 }
 
-// removeBehindDash takes the field of key and value out that stands behind the dash of an item: the next one moves there, but where
-// comments part them, which stay.
+// removeBehindDash removes the field that follows the dash of an item. The next field moves up to the dash, unless comments are between the
+// two. Comments stay.
 func (e *editor) removeBehindDash(key, value, next *yaml.Node) []byte {
 	from, to := e.offset(key), e.offset(next)
 	last := e.lastLine(&yaml.Node{Line: key.Line, Content: []*yaml.Node{key, value}}, key.Column-1)
@@ -151,7 +152,7 @@ func (e *editor) removeBehindDash(key, value, next *yaml.Node) []byte {
 	return e.splice(from, e.lines[min(last, len(e.lines))-1]+len(text), "")
 }
 
-// emptyList writes [] in the place of the block list n, which has one item, behind its key of parent.
+// emptyList replaces the block list n, which has one item, by [] after its key in parent.
 func (e *editor) emptyList(parent, n *yaml.Node) ([]byte, error) {
 	if parent.Kind != yaml.MappingNode || n.Anchor != "" {
 		return nil, fmt.Errorf("%w: line %d", ErrCannotEdit, n.Line)
@@ -167,8 +168,8 @@ func (e *editor) emptyList(parent, n *yaml.Node) ([]byte, error) {
 	return cut.splice(end+colon+1, end+colon+1, " []"), nil
 }
 
-// removeFromFlow takes a field or item out of {…} or […], with the comma that parted it from its neighbour. Where it has lines of its own,
-// those go, and the comments on others stay.
+// removeFromFlow removes a field or item from {…} or […], with the comma next to it. If the field or item has its own lines, it removes
+// these lines, and keeps comments on other lines.
 func (e *editor) removeFromFlow(parent, n *yaml.Node) ([]byte, error) {
 	i, step := place(parent, n)
 	from, end := e.offset(parent.Content[i]), e.flowItemEnd(n)
@@ -197,13 +198,13 @@ func (e *editor) removeFromFlow(parent, n *yaml.Node) ([]byte, error) {
 		return e.splice(comma, end, ""), nil
 	}
 	lineEnd := e.lineEnd(end)
-	if len(bytes.TrimSpace(e.src[end:lineEnd])) > 0 { // something else stands in its line
+	if len(bytes.TrimSpace(e.src[end:lineEnd])) > 0 { // the line has other content
 		return slices.Concat(e.src[:comma], e.src[comma+1:from], e.src[end:]), nil
 	}
 	return slices.Concat(e.src[:comma], e.src[comma+1:before], e.src[lineEnd:]), nil
 }
 
-// lineEnd is where the line that i is in ends, and the next one starts.
+// lineEnd returns the offset after the line that contains offset i.
 func (e *editor) lineEnd(i int) int {
 	if end := bytes.IndexByte(e.src[i:], '\n'); end >= 0 {
 		return i + end + 1
@@ -211,7 +212,7 @@ func (e *editor) lineEnd(i int) int {
 	return len(e.src)
 }
 
-// flowItemEnd is where the value n inside of {…} or […] ends.
+// flowItemEnd returns the offset after the value n inside of {…} or […].
 func (e *editor) flowItemEnd(n *yaml.Node) int {
 	if end, ok := e.scalarEnd(n); ok && n.Kind == yaml.ScalarNode && !IsNull(n) {
 		return end
@@ -221,13 +222,13 @@ func (e *editor) flowItemEnd(n *yaml.Node) int {
 	return start + len(bytes.TrimRight(e.src[start:end], " \t\r\n"))
 }
 
-// flowEnd is where the value inside of {…} or […] that starts at i ends: behind the bracket that closes it, or else at the comma or bracket
-// that follows. What it takes for the end where text is written oddly is caught by the proof.
+// flowEnd returns the offset after the value that starts at i inside of {…} or […]: after its closing bracket, or else at the next comma or
+// bracket. It may be wrong for unusual text; proveOnly then refuses the edit.
 func (e *editor) flowEnd(i int) int {
 	start, depth, quote := i, 0, byte(0)
 	for ; i < len(e.src); i++ {
 		c := e.src[i]
-		begins := i == start || bytes.IndexByte([]byte(" \t\n[{,:"), e.src[i-1]) >= 0 // elsewhere it is part of a word
+		begins := i == start || bytes.IndexByte([]byte(" \t\n[{,:"), e.src[i-1]) >= 0 // otherwise c is part of a word
 		switch {
 		case quote != 0:
 			if c == '\\' && quote == '"' {
@@ -254,7 +255,7 @@ func (e *editor) flowEnd(i int) int {
 	return min(i, len(e.src))
 }
 
-// without returns a copy of doc without what stands at path.
+// without returns a copy of doc without the value at path.
 func without(doc any, path Path) any {
 	switch s := path[0].(type) {
 	case int:

@@ -2,18 +2,18 @@ package yamledit
 
 import "bytes"
 
-// What a text may have without being looked at closely. Releases have lines that begin at column 74, and documents with 62 lists and
-// mappings in brackets; what is nested by both together is read, written and compared at no cost to speak of.
+// The limits of a text that needs no closer check. Releases have lines that begin at column 74, and documents with 62 lists and mappings in
+// brackets. A text that uses both limits is still cheap to parse, encode and compare.
 const (
 	tameColumn   = 100
 	tameBrackets = 100
 )
 
-// Tame tells of a text, in a fraction of the time that it takes to parse it, that no reader makes more of it than is written there: it has
-// no anchors, and is nested some hundred levels deep at most. Of many texts that are harmless it cannot tell: ParseWithin can.
+// Tame tells whether a text is harmless to parse: it has no anchors, and is nested at most some hundred levels deep. It takes a fraction of
+// the time of parsing. It returns false for many harmless texts too; ParseWithin gives the exact answer.
 //
-// Each level in block style stands at a column of its own, beside the list of a mapping, which may stand at the mapping's; and each in flow
-// style has a bracket. So both are counted, wherever they are.
+// Tame counts columns and brackets. In block style each level has its own column, except that a list may have the column of its mapping. In
+// flow style each level has a bracket.
 func Tame(src []byte) bool {
 	if bytes.IndexByte(src, '&') >= 0 || bytes.IndexByte(src, 0) >= 0 || hasOddBreaks(src) {
 		return false
@@ -21,7 +21,7 @@ func Tame(src []byte) bool {
 	return !isIndented(src) && (brackets(src) <= tameBrackets || !isBracketed(src))
 }
 
-// hasOddBreaks tells of lines that end otherwise than by \n or \r\n.
+// hasOddBreaks tells whether the text has line ends other than \n and \r\n.
 func hasOddBreaks(src []byte) bool {
 	for rest := src; ; {
 		i := bytes.IndexByte(rest, '\r')
@@ -40,7 +40,8 @@ func hasOddBreaks(src []byte) bool {
 	return false
 }
 
-// isIndented tells of a line that begins far to the right. What may stand before something nested on the same line counts as its beginning.
+// isIndented tells whether a line begins far to the right. The characters that can precede a nested value on the same line count as
+// indentation.
 func isIndented(src []byte) bool {
 	for len(src) > 0 {
 		at := 0
@@ -59,7 +60,7 @@ func isIndented(src []byte) bool {
 	return false
 }
 
-// isBracketed tells of a document with many brackets.
+// isBracketed tells whether a document has too many brackets.
 func isBracketed(src []byte) bool {
 	for {
 		end := bytes.Index(src, []byte("\n---"))
@@ -73,7 +74,8 @@ func isBracketed(src []byte) bool {
 	}
 }
 
-// brackets counts what may begin a list or a mapping in flow style: brackets with something before them that one can stand behind.
+// brackets counts the brackets that may begin a list or a mapping in flow style. Such a bracket follows white space, another bracket, or
+// one of , : ? and -.
 func brackets(src []byte) (count int) {
 	for _, bracket := range []byte("[{") {
 		for rest := src; ; {

@@ -10,7 +10,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 )
 
-// indented is a mapping in each line's mapping, each a column further to the right, with a list between them where lists says so.
+// indented returns nested mappings, one on each line and each one column further to the right. With lists, each mapping contains a list
+// with the next mapping.
 func indented(levels int, lists bool) string {
 	var b strings.Builder
 	for i := range levels {
@@ -22,7 +23,7 @@ func indented(levels int, lists bool) string {
 	return b.String() + strings.Repeat(" ", levels) + "x"
 }
 
-// deepTexts are as deep as levels says, or deeper, each in another way.
+// deepTexts returns texts that are at least this many levels deep, each nested in another way.
 func deepTexts(levels int) map[string]string {
 	repeat := func(open, middle, end string) string {
 		return strings.Repeat(open, levels) + middle + strings.Repeat(end, levels)
@@ -78,7 +79,7 @@ func TestTameKnowsWhatIsDeep(t *testing.T) {
 	}
 }
 
-// What is tame has a bound: none that the parser takes is deeper.
+// The depth of tame texts has a bound: no text that the parser accepts is deeper.
 func FuzzTame(f *testing.F) {
 	for _, levels := range []int{3, 400} {
 		for _, text := range deepTexts(levels) {

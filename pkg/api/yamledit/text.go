@@ -10,11 +10,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// editor changes the text of a YAML file at the places of its nodes.
+// editor changes the text of a YAML file at the positions of its nodes.
 type editor struct {
 	src   []byte
-	lines []int  // where each line starts
-	eol   string // as the file has it
+	lines []int  // offset of each line
+	eol   string // the line end that the file uses
 }
 
 func newEditor(src []byte) *editor {
@@ -30,7 +30,7 @@ func newEditor(src []byte) *editor {
 	return e
 }
 
-// offset is where n starts in the text; columns count characters.
+// offset returns the offset of n in the text. Columns count characters, not bytes.
 func (e *editor) offset(n *yaml.Node) int {
 	if n.Line < 1 || n.Line > len(e.lines) {
 		return len(e.src)
@@ -43,8 +43,8 @@ func (e *editor) offset(n *yaml.Node) int {
 	return at
 }
 
-// line is the text of line i (from 1) without its end, and where the next one starts. YAML knows more line ends than this, so i
-// may lie beyond the last one; the proof fails then.
+// line returns the text of line i, counted from 1, without its line end, and the offset of the next line. YAML knows more line ends than
+// this function, so i may be too large. The edit then fails in proveOnly.
 func (e *editor) line(i int) (text string, next int) {
 	i = min(i, len(e.lines))
 	next = len(e.src)
@@ -58,7 +58,7 @@ func (e *editor) splice(from, to int, text string) []byte {
 	return slices.Concat(e.src[:from], []byte(text), e.src[to:])
 }
 
-// set puts value at path from root.
+// set writes value at path below root.
 func (e *editor) set(root *yaml.Node, path Path, value *yaml.Node) ([]byte, error) {
 	n, missing, err := walk(root, path)
 	if err != nil {
@@ -83,7 +83,7 @@ func (e *editor) set(root *yaml.Node, path Path, value *yaml.Node) ([]byte, erro
 	field := value
 	for _, s := range slices.Backward(missing) {
 		outer := &yaml.Node{Kind: yaml.MappingNode}
-		name, _ := s.(string) // walk leaves fields only
+		name, _ := s.(string) // walk returns only fields
 		addField(outer, name, field)
 		field = outer
 	}
@@ -97,7 +97,7 @@ func (e *editor) set(root *yaml.Node, path Path, value *yaml.Node) ([]byte, erro
 	return e.addField(n, field)
 }
 
-// replace writes value in the place of the scalar n, in the quotes that it has.
+// replace replaces the scalar n by value, and keeps its quotes.
 func (e *editor) replace(n, value *yaml.Node) ([]byte, error) {
 	if n.Value == value.Value && n.ShortTag() == value.ShortTag() {
 		return e.src, nil
@@ -107,14 +107,14 @@ func (e *editor) replace(n, value *yaml.Node) ([]byte, error) {
 	if !ok || n.Anchor != "" || n.Style&yaml.TaggedStyle != 0 {
 		return nil, fmt.Errorf("%w: line %d", ErrCannotEdit, n.Line)
 	}
-	if n.Style != 0 && value.ShortTag() == "!!str" { // quotes would make text of a number
+	if n.Style != 0 && value.ShortTag() == "!!str" { // a quoted number would become text
 		value.Style = n.Style
 	}
 	text, err := encodeFlow(value)
 	return e.splice(start, end, text), err
 }
 
-// fillEmpty writes value behind the key of the empty value n of parent.
+// fillEmpty writes value after the key of the empty value n in parent.
 func (e *editor) fillEmpty(parent, n, value *yaml.Node) ([]byte, error) {
 	if parent.Kind != yaml.MappingNode {
 		return nil, fmt.Errorf("%w: line %d", ErrCannotEdit, n.Line)
@@ -145,7 +145,7 @@ func (e *editor) fillEmpty(parent, n, value *yaml.Node) ([]byte, error) {
 	return e.insertAfterLine(e.afterNotes(key.Line, key.Column-1), lines), nil
 }
 
-// addField writes the one field of field into mapping n: behind the short fields that n starts with, else at its end.
+// addField writes the single field of the mapping field into mapping n: after the one-line fields at the start of n, or else at its end.
 func (e *editor) addField(n, field *yaml.Node) ([]byte, error) {
 	if n.Style&yaml.FlowStyle != 0 {
 		text, err := encodeFlow(field)
@@ -173,8 +173,8 @@ func (e *editor) addField(n, field *yaml.Node) ([]byte, error) {
 	return e.insertAfterLine(e.afterNotes(last, column-1), lines), nil
 }
 
-// padList is text, which is field as encodeFlow has it, with spaces in the brackets of a list that field brings along: they tell RemoveItem
-// that it was not there before.
+// padList returns text, the encoded field, with spaces inside the brackets of a new list. The spaces tell RemoveItem that the list was
+// added together with its item.
 func padList(text string, field *yaml.Node) string {
 	for len(field.Content) > 0 && field.Kind == yaml.MappingNode {
 		field = field.Content[1]
@@ -186,7 +186,7 @@ func padList(text string, field *yaml.Node) string {
 	return strings.Replace(text, list, "[ "+list[1:len(list)-1]+" ]", 1)
 }
 
-// appendToList writes item behind the last item of list n. An empty list, written [] behind its key of parent, opens up for it.
+// appendToList writes item after the last item of list n. It turns an empty list, written [] after its key in parent, into a block.
 func (e *editor) appendToList(parent, n, item *yaml.Node) ([]byte, error) {
 	if len(n.Content) == 0 && parent.Kind == yaml.MappingNode && parent.Style&yaml.FlowStyle == 0 {
 		return e.openList(parent, n, item)
@@ -205,8 +205,8 @@ func (e *editor) appendToList(parent, n, item *yaml.Node) ([]byte, error) {
 	return e.insertAfterLine(e.lastLine(n, n.Column-1), lines), nil
 }
 
-// openList writes item in the place of the empty list n, as a block below its key: with its dash under the key, which tells RemoveItem that
-// it was there before.
+// openList replaces the empty list n by a block with item below the key. The dash has the column of the key. This tells RemoveItem that the
+// list existed before its item.
 func (e *editor) openList(parent, n, item *yaml.Node) ([]byte, error) {
 	key := parent.Content[slices.Index(parent.Content, n)-1]
 	from, to := e.offset(n), 0
@@ -227,8 +227,8 @@ func (e *editor) openList(parent, n, item *yaml.Node) ([]byte, error) {
 	return rest.insertAfterLine(rest.afterNotes(key.Line, key.Column-1), lines), nil
 }
 
-// afterNotes is the last of the comments behind line i that are indented by more than indent: they are about what stands in that line, and
-// what is written between would be taken for it.
+// afterNotes returns the last line of the comments after line i that are indented by more than indent. Such comments belong to line i. They
+// would seem to belong to text that is inserted before them.
 func (e *editor) afterNotes(i, indent int) int {
 	last := i
 	for i++; i <= len(e.lines); i++ {
@@ -245,7 +245,7 @@ func (e *editor) afterNotes(i, indent int) int {
 	return last
 }
 
-// addToFlow writes text into {…} or […], behind its last item.
+// addToFlow writes text after the last item of {…} or […].
 func (e *editor) addToFlow(n *yaml.Node, text string) ([]byte, error) {
 	if len(n.Content) > 0 {
 		end := e.flowItemEnd(n.Content[len(n.Content)-1])
@@ -258,7 +258,7 @@ func (e *editor) addToFlow(n *yaml.Node, text string) ([]byte, error) {
 	return e.splice(start+1, start+1, text), nil
 }
 
-// insertAfterLine writes lines behind line i, which may be the last one and lack its end.
+// insertAfterLine writes lines after line i. Line i may be the last one, and may lack its line end.
 func (e *editor) insertAfterLine(i int, lines []string) []byte {
 	_, next := e.line(i)
 	text := strings.Join(lines, e.eol)
@@ -268,15 +268,15 @@ func (e *editor) insertAfterLine(i int, lines []string) []byte {
 	return e.splice(next, next, text+e.eol)
 }
 
-// lastLine is the last line of the block n whose keys or dashes are indented by indent: that of its last node, and all
-// that is indented more behind it, such as the lines of a long text.
+// lastLine returns the last line of the block n, whose keys or dashes are indented by indent. It is the line of the last node, or the last
+// of the lines after it that are indented more, such as the lines of a long text.
 func (e *editor) lastLine(n *yaml.Node, indent int) int {
 	last := deepestLine(n)
 	for i := last + 1; i <= len(e.lines); i++ {
 		text, _ := e.line(i)
 		trimmed := strings.TrimLeft(text, " ")
 		if trimmed == "" {
-			continue // part of it only if something indented follows
+			continue // belongs to the block only if an indented line follows
 		}
 		if len(text)-len(trimmed) <= indent {
 			break
@@ -294,7 +294,7 @@ func deepestLine(n *yaml.Node) int {
 	return last
 }
 
-// scalarEnd is where the text of scalar n ends; not ok if n goes over several lines.
+// scalarEnd returns the offset after the text of scalar n. It returns false if n spans several lines.
 func (e *editor) scalarEnd(n *yaml.Node) (end int, ok bool) {
 	start := e.offset(n)
 	text := e.src[start:]
@@ -329,7 +329,7 @@ func (e *editor) scalarEnd(n *yaml.Node) (end int, ok bool) {
 	return start, false
 }
 
-// encodeFlow writes n on one line, as it can stand anywhere.
+// encodeFlow encodes n on one line, in a form that is valid in blocks and inside of {…} and […].
 func encodeFlow(n *yaml.Node) (string, error) {
 	setFlow(n)
 	text, err := yaml.Marshal(n)
@@ -339,7 +339,7 @@ func encodeFlow(n *yaml.Node) (string, error) {
 func setFlow(n *yaml.Node) {
 	if n.Kind != yaml.ScalarNode {
 		n.Style |= yaml.FlowStyle
-	} else if n.Style == 0 && strings.ContainsAny(n.Value, ",[]{}") { // plain only outside of {…} and […]
+	} else if n.Style == 0 && strings.ContainsAny(n.Value, ",[]{}") { // inside of {…} and […], such text needs quotes
 		n.Style = yaml.DoubleQuotedStyle
 	}
 	for _, inner := range n.Content {
@@ -347,7 +347,7 @@ func setFlow(n *yaml.Node) {
 	}
 }
 
-// Lines writes n as lines that are indented by indent.
+// Lines encodes n as lines with an indentation of indent spaces.
 func Lines(n *yaml.Node, indent int) ([]string, error) {
 	var b bytes.Buffer
 	encoder := yaml.NewEncoder(&b)

@@ -24,7 +24,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// Registry starts an empty registry that ends with the test, and returns its host and port.
+// Registry starts an empty registry that stops at the end of the test. It returns its host and port.
 func Registry(t testing.TB) string {
 	t.Helper()
 	quiet := slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
@@ -43,7 +43,7 @@ func PushImage(t testing.TB, ref string) {
 	config, err := image.ConfigFile()
 	check(t, err)
 	config = config.DeepCopy()
-	config.OS = "linux" // without an architecture it fits them all
+	config.OS = "linux" // without an architecture, the image fits every machine
 	image, err = mutate.ConfigFile(image, config)
 	check(t, err)
 	push(t, ref, image)
@@ -84,7 +84,7 @@ func withPlatform(t testing.TB, image v1.Image, architecture string) *v1.ConfigF
 	return config
 }
 
-// Pull is an image of a registry.
+// Pull returns an image from a registry.
 func Pull(t testing.TB, ref string) v1.Image {
 	t.Helper()
 	parsed, err := name.ParseReference(ref)
@@ -94,7 +94,7 @@ func Pull(t testing.TB, ref string) v1.Image {
 	return image
 }
 
-// PushChart pushes a Helm chart as `helm push` does it.
+// PushChart pushes a Helm chart as `helm push` does.
 func PushChart(t testing.TB, ref, chart, version string) {
 	t.Helper()
 	content := static.NewLayer(Chart(t, chart, version), "application/vnd.cncf.helm.chart.content.v1.tar+gzip")

@@ -6,8 +6,8 @@ import (
 	"net/url"
 )
 
-// Addresses are the URLs that the components of providers and cert-manager's manifest are downloaded from. There are none if all of them
-// come from a folder. A provider that nobody knows has no address: Resolve refuses this provider.
+// Addresses returns the URLs from which the components of providers and cert-manager's manifest are downloaded. There are none if all of
+// them come from a folder. It skips an unknown provider, because Resolve refuses it.
 func (s *Source) Addresses(providers []Provider) ([]string, error) {
 	if s.repository != "" {
 		return nil, nil

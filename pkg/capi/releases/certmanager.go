@@ -18,7 +18,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// CertManager is cert-manager's manifest, as released. It is read once, and not looked into.
+// CertManager returns cert-manager's manifest as released. It reads the manifest only once, and does not parse it.
 func (s *Source) CertManager(ctx context.Context) (*Manifest, error) {
 	s.mu.Lock()
 	known := s.certsRaw
@@ -55,13 +55,14 @@ func (s *Source) CertManager(ctx context.Context) (*Manifest, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.certsRaw == nil { // two may have asked at once, and a server may answer each otherwise
+	if s.certsRaw == nil { // two goroutines may have read it, and a server may give each another answer
 		s.certsRaw = &Manifest{Version: wanted, File: certManagerFile, YAML: content}
 	}
 	return s.certsRaw, nil
 }
 
-// CertManagerVersion is the version that CertManager would read; "" where only its URL tells.
+// CertManagerVersion returns the version that CertManager would read. It returns "" if only the content at CertManagerURL tells the
+// version.
 func (s *Source) CertManagerVersion() (string, error) {
 	released, err := s.config.CertManager().Get()
 	switch {
@@ -76,8 +77,8 @@ func (s *Source) CertManagerVersion() (string, error) {
 	return cmp.Or(s.certs, released.Version()), nil
 }
 
-// NewestCertManager is the newest version that is known to work: the newest in the repository folder, else the version that clusterctl
-// would install.
+// NewestCertManager returns the newest version that is known to work: the newest in the repository folder, or else the version that
+// clusterctl would install.
 func (s *Source) NewestCertManager() (string, error) {
 	if s.repository != "" {
 		versions, err := s.versions(CertManager)
@@ -93,12 +94,13 @@ func (s *Source) NewestCertManager() (string, error) {
 	return released.Version(), nil
 }
 
-// CertManager is cert-manager's label in a provider repository, its namespace, and its value of clusterctl's core label.
+// CertManager is the name of cert-manager in a provider repository, of its namespace, and of its value of clusterctl's core label.
 const CertManager = "cert-manager"
 
 const certManagerFile = "cert-manager.yaml"
 
-// certManagerInFolder chooses a version from the repository folder: the wanted one, else clusterctl's own, else the newest.
+// certManagerInFolder returns a version from the repository folder: the wanted one, or else clusterctl's own, or else the newest. It
+// returns an error if the wanted version is missing.
 func (s *Source) certManagerInFolder(usual string) (string, error) {
 	versions, err := s.versions(CertManager)
 	if err != nil {
@@ -115,7 +117,7 @@ func (s *Source) certManagerInFolder(usual string) (string, error) {
 	return versions[0], nil
 }
 
-// CertManagerObjects are the objects of cert-manager as clusterctl would apply them, with its labels and annotations, and
+// CertManagerObjects returns the objects of cert-manager with clusterctl's labels and annotations, as clusterctl would apply them, and
 // their version.
 func (s *Source) CertManagerObjects(ctx context.Context) ([]*unstructured.Unstructured, string, error) {
 	manifest, err := s.CertManager(ctx)
@@ -139,7 +141,7 @@ func (s *Source) CertManagerObjects(ctx context.Context) ([]*unstructured.Unstru
 	return objects, manifest.Version, nil
 }
 
-// imagesOf are the images of the Deployments among objects.
+// imagesOf returns the images of the Deployments among objects.
 func imagesOf(objects ...*unstructured.Unstructured) []string {
 	var images []string
 	for _, obj := range objects {

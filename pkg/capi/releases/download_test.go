@@ -11,7 +11,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/contact"
 )
 
-// What clusterctl downloads is downloaded like this, and kept as a whole: a release without an end is given up.
+// clusterctl downloads like this and keeps the whole content. So a download without an end must be given up.
 func TestDownloadsAreBounded(t *testing.T) {
 	if _, err := NewSource(SourceOptions{}); err != nil {
 		t.Fatal(err)
@@ -25,7 +25,7 @@ func TestDownloadsAreBounded(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	resp, err := http.Get(server.URL) // as clusterctl does it
+	resp, err := http.Get(server.URL) // as clusterctl does
 	if err != nil {
 		t.Fatal(err)
 	}

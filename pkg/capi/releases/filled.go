@@ -12,8 +12,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// checkFilled refuses values that are taken for YAML where they are filled in, and break it. The parser's own error is not told: it quotes
-// the whole object, with all values in it. Values that are missing are not its business.
+// checkFilled refuses values of variables that make the YAML of the components invalid. It does not quote the parser's own error, which
+// contains the whole object with all values. It does not report missing values.
 func (s *Source) checkFilled(r *release) error {
 	const anything = "x"
 	fill := newProcessor()
@@ -21,9 +21,10 @@ func (s *Source) checkFilled(r *release) error {
 	for _, doc := range documents(r.manifest.YAML, namesVariables) {
 		names, err := fill.GetVariables(doc)
 		if err != nil {
-			continue // whoever reads it says so
+			continue // the parser reports this error
 		}
-		// With the values of some variables, and anything for the others; true where somebody else says what is wrong.
+		// holds tells whether the document is valid YAML with the values of the chosen variables, and with a placeholder for the others. It also
+		// returns true for errors that other code reports.
 		holds := func(chosen ...string) bool {
 			filled, err := fill.Process(doc, func(name string) (string, error) {
 				if slices.Contains(chosen, name) {
@@ -37,17 +38,17 @@ func (s *Source) checkFilled(r *release) error {
 			continue
 		}
 		breaking := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return holds(name) })
-		if len(breaking) == 0 { // each is harmless alone
+		if len(breaking) == 0 { // each value alone is valid
 			breaking = names
 		}
-		return diag.Errorf("look where the provider's components have it, and write the value so that it can stand there: without line breaks, "+
-			"and with its quotes escaped", "the value of %s is taken for YAML where it is filled in, and breaks it",
+		return diag.Errorf("see where the provider's components use it, and write the value so that it is valid there: without line breaks, "+
+			"and with its quotes escaped", "the value of %s makes the YAML of the provider's components invalid",
 			strings.Join(breaking, " or "))
 	}
 	return nil
 }
 
-// isYAML tells whether a document is YAML, and so are the files in its Secrets and ConfigMaps that are called so.
+// isYAML tells whether a document is valid YAML. The YAML and JSON files in its Secrets and ConfigMaps must be valid too.
 func isYAML(doc []byte) bool {
 	objects, err := utilyaml.ToUnstructured(doc)
 	if err != nil {
@@ -56,7 +57,7 @@ func isYAML(doc []byte) bool {
 	for _, object := range objects {
 		for _, field := range []string{"stringData", "data"} {
 			files, _, err := unstructured.NestedStringMap(object.Object, field)
-			if err != nil || object.GetKind() == "Secret" && field == "data" { // which is base64
+			if err != nil || object.GetKind() == "Secret" && field == "data" { // this field is base64
 				continue
 			}
 			for name, content := range files {

@@ -17,7 +17,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// locate is the URL of p's components: in the repository folder, else where released says.
+// locate returns the URL of p's components: in the repository folder, or else the URL released, for p's version.
 func (s *Source) locate(p Provider, released string) (string, error) {
 	if s.repository == "" {
 		if p.Version != "" {
@@ -31,7 +31,7 @@ func (s *Source) locate(p Provider, released string) (string, error) {
 	}
 	wanted := cmp.Or(p.Version, versions[0])
 	if !slices.Contains(versions, wanted) {
-		return "", diag.Errorf("choose one of them, or make a bundle with it", "the offline repository has %s only in %s",
+		return "", diag.Errorf("choose one of these versions, or make a bundle with the version", "the offline repository has %s only in %s",
 			p.Label(), strings.Join(versions, ", "))
 	}
 	folder := filepath.Join(s.repository, p.Label(), wanted)
@@ -42,7 +42,7 @@ func (s *Source) locate(p Provider, released string) (string, error) {
 	return fileURL(filepath.Join(folder, file)), nil
 }
 
-// versions are the versions of label in the repository folder, newest first. It is an error if there is none.
+// versions returns the versions of a provider in the repository folder, newest first. It returns an error if there are none.
 func (s *Source) versions(label string) ([]string, error) {
 	entries, err := os.ReadDir(filepath.Join(s.repository, label))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -55,18 +55,18 @@ func (s *Source) versions(label string) ([]string, error) {
 		}
 	}
 	if len(versions) == 0 {
-		return nil, diag.Errorf("make a bundle with it: `fleetctl bundle create`", "the offline repository has no %s", label)
+		return nil, diag.Errorf("make a bundle with the provider: `fleetctl bundle create`", "the offline repository has no %s", label)
 	}
 	sortNewestFirst(versions)
 	return versions, nil
 }
 
-// sortNewestFirst sorts semantic versions, releases before pre-releases.
+// sortNewestFirst sorts semantic versions, newest first, and all releases before all pre-releases.
 func sortNewestFirst(versions []string) {
 	slices.SortFunc(versions, func(a, b string) int { return cmp.Or(comparePreRelease(a, b), compareVersions(b, a)) })
 }
 
-// comparePreRelease puts releases before pre-releases, as clusterctl does when it looks for the newest.
+// comparePreRelease orders releases before pre-releases, as clusterctl does to find the newest version.
 func comparePreRelease(a, b string) int {
 	pre := func(v string) int {
 		if version.MustParseSemantic(v).PreRelease() != "" {
@@ -77,7 +77,7 @@ func comparePreRelease(a, b string) int {
 	return cmp.Compare(pre(a), pre(b))
 }
 
-// compareVersions orders semantic versions, and what is none, as text.
+// compareVersions orders semantic versions, and other texts as texts.
 func compareVersions(a, b string) int {
 	x, errX := version.ParseSemantic(a)
 	y, errY := version.ParseSemantic(b)
@@ -92,7 +92,7 @@ func compareVersions(a, b string) int {
 	return 0
 }
 
-// componentsFile is the name of the components in folder: the name that releases use, else the only other manifest there.
+// componentsFile returns the file name of the components in folder: the name that releases use, or else the only other components file.
 func componentsFile(folder, released string) (string, error) {
 	if _, err := os.Stat(filepath.Join(folder, released)); err == nil {
 		return released, nil
@@ -104,7 +104,7 @@ func componentsFile(folder, released string) (string, error) {
 	return filepath.Base(matches[0]), nil
 }
 
-// fileURL is the file:// URL of an absolute path, also of one that starts with a drive letter.
+// fileURL returns the file:// URL of an absolute path. The path may start with a drive letter.
 func fileURL(name string) string {
 	slashed := filepath.ToSlash(name)
 	if !strings.HasPrefix(slashed, "/") {

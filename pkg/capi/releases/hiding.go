@@ -11,22 +11,22 @@ import (
 	"strings"
 )
 
-// leastHidden is the length from which on a value, or a line of one, is looked for in errors: what is shorter stands in many a word.
+// leastHidden is the minimum length of a value, or of a line of a value, to search for in errors. Shorter ones are part of many words.
 const leastHidden = 5
 
-// hidingError is an error whose text may contain values of variables: an API server quotes the values that it refuses.
+// hidingError is an error that does not show values of variables. It is needed because an API server quotes the values that it refuses.
 type hidingError struct {
 	error
 	values *strings.Replacer
 }
 
-// Unwrap returns the error as it was.
+// Unwrap returns the original error.
 func (e *hidingError) Unwrap() error { return e.error }
 
-// Error has the names of the variables where the values were.
+// Error has the names of the variables instead of their values.
 func (e *hidingError) Error() string { return e.values.Replace(e.error.Error()) }
 
-// Hiding is err without the values that the Source was given. It goes around nothing but what talks of components.
+// Hiding returns err without the values that the Source was given. Use it only for errors about components.
 func (s *Source) Hiding(err error) error {
 	if err == nil {
 		return nil
@@ -57,7 +57,7 @@ func (s *Source) Hiding(err error) error {
 	if len(hidden) == 0 {
 		return err
 	}
-	longestFirst := slices.SortedFunc(maps.Keys(hidden), func(a, b string) int { // where one begins with another one
+	longestFirst := slices.SortedFunc(maps.Keys(hidden), func(a, b string) int { // a value may begin with another value
 		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b))
 	})
 	pairs := make([]string, 0, 2*len(hidden))
@@ -67,7 +67,7 @@ func (s *Source) Hiding(err error) error {
 	return &hidingError{err, strings.NewReplacer(pairs...)}
 }
 
-// spellings are the ways in which an error may write a value: as it is, quoted, and encoded.
+// spellings returns the forms in which an error may write a value: plain, quoted and encoded.
 func spellings(value string) []string {
 	quoted := strconv.Quote(value)
 	return []string{

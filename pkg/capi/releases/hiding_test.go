@@ -11,7 +11,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/capi/releases/releasestest"
 )
 
-// windows are the texts of some bytes that stand in a value.
+// windows returns all parts of value with this number of bytes.
 func windows(value string, size int) []string {
 	var all []string
 	for i := 0; i+size <= len(value); i++ {
@@ -20,7 +20,7 @@ func windows(value string, size int) []string {
 	return all
 }
 
-// Values that break the YAML that they are filled into are in no error, in whole or in part, and the error names their variables.
+// Values that make the YAML of components invalid appear in no error, not even in part. The error names their variables.
 func TestErrorsOfParsersHideValues(t *testing.T) {
 	const size = 8
 	canary := "Zk8#q2LwP0vXr7Tn"
@@ -82,7 +82,7 @@ func TestErrorsOfParsersHideValues(t *testing.T) {
 	}
 }
 
-// A value within quotes comes out unchanged, with any characters.
+// A value within quotes stays unchanged, whatever characters it has.
 func TestValuesWithinQuotes(t *testing.T) {
 	for _, value := range []string{
 		"plain", "it's", `say "yes"`, `DOMAIN\user`, "a: b # c", "$HOME ${HOME} $$", "{[*&!|>%@`", "ü", `'`, `"`, `\`, `a\nb`,

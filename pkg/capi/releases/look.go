@@ -10,18 +10,18 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// Release is what there is to know of a version of a provider before it is installed.
+// Release has the facts about a version of a provider that matter before its installation.
 type Release struct {
-	// Contract of Cluster API that it implements; Fits tells that this fleetctl's Cluster API works with it.
+	// Contract is the contract of Cluster API that it implements. Fits means that this fleetctl's Cluster API works with it.
 	Contract string
 	Fits     bool
-	// Deployments that it runs as.
+	// Deployments are the names of its Deployments.
 	Deployments []string
-	// Stores are the versions in which it has its kinds stored, by the names of their CRDs.
+	// Stores are the storage versions of its kinds, by the names of their CRDs.
 	Stores map[string]string
 }
 
-// Release reads a version of a provider. Variables need no values for it.
+// Release returns the facts about a version of a provider. Variables need no values for this.
 func (s *Source) Release(ctx context.Context, p Provider) (*Release, error) {
 	contract, err := s.Contract(ctx, p)
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *Source) Release(ctx context.Context, p Provider) (*Release, error) {
 	return r, nil
 }
 
-// storedBy is the version in which a CRD has its objects stored; "" where that cannot be read.
+// storedBy returns the storage version of a CRD, or "" if the CRD cannot be read.
 func storedBy(obj *unstructured.Unstructured) string {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, crd); err != nil {

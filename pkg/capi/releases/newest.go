@@ -15,19 +15,19 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// Newest is what NewestThatFits has found.
+// Newest is the result of NewestThatFits.
 type Newest struct {
-	// Version is the newest version that fits; "" if none does.
+	// Version is the newest version that fits, or "" if none does.
 	Version string
-	// Newer is the newest version of all if it does not fit, and Why says why not.
+	// Newer is the newest version of all if it does not fit. Why is the reason.
 	Newer, Why string
 }
 
-// unreadable is how many versions without metadata are passed over: a tag is there before its release is.
+// unreadable is the number of versions without metadata that are skipped. A tag may exist before its release.
 const unreadable = 5
 
-// NewestThatFits looks for the newest version of p whose contract this fleetctl's Cluster API works with, and to which one step leads from
-// the installed version, or else from the declared one. Both may be "". Pre-releases count only where there are no releases.
+// NewestThatFits returns the newest version of p that this fleetctl's Cluster API works with, and that one upgrade can reach from the
+// installed version, or else from the declared one. Both may be "". Pre-releases count only if there are no releases.
 func (s *Source) NewestThatFits(ctx context.Context, p Provider, installed, declared string) (*Newest, error) {
 	p.Version = ""
 	client, err := s.Repository(ctx, p)
@@ -43,13 +43,13 @@ func (s *Source) NewestThatFits(ctx context.Context, p Provider, installed, decl
 	var failed []error
 	for _, v := range versions {
 		if installed != "" && IsOlder(v, installed) {
-			break // there is no way back, and all others are older still
+			break // a downgrade is not possible, and all other versions are even older
 		}
 		p.Version = v
 		contract, err := m.contract(ctx, v)
 		why := unfit(p, cmp.Or(installed, declared), contract)
 		if err == nil && why == "" && m.of != v {
-			err = m.read(ctx, v) // its release may not be there
+			err = m.read(ctx, v) // the release itself may not exist yet
 		}
 		if _, silent := errors.AsType[*contact.Error](err); silent || ctx.Err() != nil {
 			return nil, diag.Wrap("read the metadata of "+p.String(), err, "")
@@ -69,13 +69,13 @@ func (s *Source) NewestThatFits(ctx context.Context, p Provider, installed, decl
 	if out.Newer == "" && len(failed) > 0 {
 		return nil, failed[0]
 	}
-	if out.Newer == "" { // all that there is, is older than what runs
-		out.Newer, out.Why = versions[0], "is older than "+installed+", which runs"
+	if out.Newer == "" { // all versions are older than the installed one
+		out.Newer, out.Why = versions[0], "is older than the installed "+installed
 	}
 	return out, nil
 }
 
-// unfit says why a version of a provider with that contract is not to be installed over from; "" if it may be.
+// unfit returns why p cannot be installed over the version from, given its contract. It returns "" if it can.
 func unfit(p Provider, from, contract string) string {
 	if !Fits(p.Type, contract) {
 		return fmt.Sprintf("has the contract %s of Cluster API: another fleetctl may work with it", contract)
@@ -89,7 +89,8 @@ func unfit(p Provider, from, contract string) string {
 	return ""
 }
 
-// releasedVersions are the versions of p that may be installed, newest first: releases, or pre-releases where there are no others.
+// releasedVersions returns the versions of p that may be installed, newest first: the releases, or the pre-releases if there are no
+// releases.
 func (s *Source) releasedVersions(ctx context.Context, p Provider, client repository.Client) ([]string, error) {
 	if s.repository != "" {
 		versions, err := s.versions(p.Label())
@@ -104,13 +105,13 @@ func (s *Source) releasedVersions(ctx context.Context, p Provider, client reposi
 		return err != nil
 	})
 	if len(versions) == 0 {
-		return nil, errors.New("there is none")
+		return nil, errors.New("it has no versions")
 	}
 	sortNewestFirst(versions)
 	return onlyReleases(versions), nil
 }
 
-// onlyReleases returns the versions without pre-releases, or all versions if all are pre-releases. versions is sorted newest first.
+// onlyReleases returns the versions without pre-releases, or all if all are pre-releases. versions is sorted newest first.
 func onlyReleases(versions []string) []string {
 	if i := slices.IndexFunc(versions, func(v string) bool { return comparePreRelease(v, "v0.0.0") > 0 }); i > 0 {
 		return versions[:i]
@@ -118,7 +119,7 @@ func onlyReleases(versions []string) []string {
 	return versions
 }
 
-// metadata is that of the last version of a provider that was read. It tells the contracts of older versions as well.
+// metadata is the last metadata that was read of a provider. It usually has the contracts of older versions too.
 type metadata struct {
 	client repository.Client
 	of     string
@@ -133,7 +134,7 @@ func (m *metadata) read(ctx context.Context, v string) error {
 	return err
 }
 
-// contract is that of a version.
+// contract returns the contract of a version.
 func (m *metadata) contract(ctx context.Context, v string) (string, error) {
 	number, err := version.ParseSemantic(v)
 	if err != nil {

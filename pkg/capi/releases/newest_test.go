@@ -11,13 +11,14 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/capi/releases/releasestest"
 )
 
-// The newest version that fits is named where the newest of all does not: for its contract, its distance, or because it is no release.
+// The newest version that fits is found if the newest of all does not fit, because of its contract, because it is too far, or because it is
+// a pre-release.
 func TestNewestThatFits(t *testing.T) {
 	const strange = "- {major: 1, minor: %d, contract: v9}\n"
 	for name, tc := range map[string]struct {
 		provider            Provider
 		versions, tags      []string
-		strangeFrom         int // minor version from which on the contract is a strange one
+		strangeFrom         int // the first minor version with an unknown contract
 		installed, declared string
 		want                Newest
 	}{
@@ -42,7 +43,7 @@ func TestNewestThatFits(t *testing.T) {
 			want:     Newest{Version: "v1.13.5", Newer: "v1.15.0", Why: "is too far for one step: go to v1.13 first"},
 		},
 		"older than what runs": {versions: []string{"v1.13.0"}, installed: "v1.14.0", want: Newest{
-			Newer: "v1.13.0", Why: "is older than v1.14.0, which runs",
+			Newer: "v1.13.0", Why: "is older than the installed v1.14.0",
 		}},
 		"tags without a release":      {versions: []string{"v1.14.2"}, tags: []string{"v1.99.0", "v1.98.0"}, want: Newest{Version: "v1.14.2"}},
 		"older than what is declared": {versions: []string{"v1.13.0"}, declared: "v1.14.0", want: Newest{Version: "v1.13.0"}},

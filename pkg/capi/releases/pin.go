@@ -14,8 +14,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// ImagesOf are the images that the components of p name as they were released, sorted: without those whose name has a variable in it.
-// Nothing else of the release is looked into.
+// ImagesOf returns the sorted images in the components of p as released. It leaves out images with a variable in their names, and parses
+// nothing else of the release.
 func (s *Source) ImagesOf(ctx context.Context, p Provider) ([]string, error) {
 	r, err := s.screened(ctx, p)
 	if err != nil {
@@ -24,7 +24,7 @@ func (s *Source) ImagesOf(ctx context.Context, p Provider) ([]string, error) {
 	return r.manifest.images(p.String())
 }
 
-// CertManagerImages are the images that cert-manager's manifest names, sorted.
+// CertManagerImages returns the sorted images in cert-manager's manifest.
 func (s *Source) CertManagerImages(ctx context.Context) ([]string, error) {
 	m, err := s.CertManager(ctx)
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *Source) CertManagerImages(ctx context.Context) ([]string, error) {
 	return m.images(of)
 }
 
-// images reads only those documents that may name one: a release consists of CRDs for the most part, which take seconds.
+// images parses only the documents that may name an image. Most of a release are CRDs, which would take seconds to parse.
 func (m *Manifest) images(of string) ([]string, error) {
 	relevant := documents(m.YAML, func(doc []byte) bool {
 		return bytes.Contains(doc, []byte("image")) && !bytes.Contains(doc, []byte("\nkind: CustomResourceDefinition"))
@@ -49,8 +49,8 @@ func (m *Manifest) images(of string) ([]string, error) {
 	return slices.DeleteFunc(kube.Images(objects), func(image string) bool { return strings.Contains(image, "$") }), nil
 }
 
-// Pin makes all that is installed name images by tag and digest: digests has these by the images' names. What was read before is
-// changed, too. It is called before anything is installed.
+// Pin adds digests to the images of all installed objects, so that they are named by tag and digest. digests has the digests by image name.
+// It also changes the components that were read before. Call it before anything is installed.
 func (s *Source) Pin(digests map[string]string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,7 +63,7 @@ func (s *Source) Pin(digests map[string]string) error {
 	return nil
 }
 
-// pinned are the digests that were given to Pin.
+// pinned returns the digests of Pin.
 func (s *Source) pinned() map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,8 +88,8 @@ func pin(objects []*unstructured.Unstructured, digests map[string]string) {
 	}
 }
 
-// SameImages tells whether two Deployments run the same. One that runs by a tag is left as it is where the tag is the wanted one: it is
-// pinned when something else of it changes.
+// SameImages tells whether two Deployments run the same images. An image without a digest counts as the same if its tag is the wanted one.
+// It is pinned when another part of its Deployment changes.
 func SameImages(there, wanted *unstructured.Unstructured) bool {
 	return slices.EqualFunc(imagesOf(there), imagesOf(wanted), func(a, b string) bool {
 		name, digest, _ := strings.Cut(a, "@")
@@ -98,8 +98,8 @@ func SameImages(there, wanted *unstructured.Unstructured) bool {
 	})
 }
 
-// OtherDigests tells whether a Deployment runs images of the wanted tags by other digests than are wanted now. What it runs by a name of
-// somebody's own is left alone.
+// OtherDigests tells whether a Deployment runs the wanted tags with other digests. It returns false if the Deployment runs an image of
+// another name, which somebody has chosen.
 func OtherDigests(there, wanted *unstructured.Unstructured) bool {
 	if there == nil {
 		return false

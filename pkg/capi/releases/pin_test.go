@@ -35,7 +35,7 @@ func TestPin(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for range 2 { // a second time is as good as once
+			for range 2 { // a second call changes nothing
 				if err := source.Pin(map[string]string{found[0]: firstDigest, certs: secondDigest}); err != nil {
 					t.Fatal(err)
 				}
@@ -110,12 +110,12 @@ func TestSameImages(t *testing.T) {
 		same, other   bool
 	}{
 		{"a:1", "a:1", true, false},
-		{"a:1", "a:2", false, false}, // which is another version, and a matter of its own
+		{"a:1", "a:2", false, false}, // another version, which is not about digests
 		{"a:1@" + firstDigest, "a:1@" + firstDigest, true, false},
 		{"a:1@" + firstDigest, "a:1@" + secondDigest, false, true},
 		{"a:1@" + firstDigest, "a:1", true, false},
 		{"a:1", "a:1@" + firstDigest, true, false},
-		{"mirror/a:1", "a:1@" + firstDigest, false, false}, // somebody's own
+		{"mirror/a:1", "a:1@" + firstDigest, false, false}, // an image that somebody has chosen
 	} {
 		there, wanted := deploymentOf(test.there), deploymentOf(test.wanted)
 		if got := SameImages(there, wanted); got != test.same {

@@ -29,17 +29,17 @@ const (
 
 // Provider is one Cluster API provider.
 type Provider struct {
-	// Name as clusterctl knows it: cluster-api, kubeadm, aws, docker….
+	// Name is the provider's name in clusterctl: cluster-api, kubeadm, aws, docker….
 	Name string
-	// Type of the provider. Empty stands for Infrastructure.
+	// Type is the type of the provider. Empty means Infrastructure.
 	Type ProviderType
-	// Version to install (v1.14.2). Source.Resolve fills it where it is empty.
+	// Version is the version to install (v1.14.2). Source.Resolve fills in an empty version.
 	Version string
-	// URL of the provider's components, for one that clusterctl does not know.
+	// URL is the address of the components of a provider that clusterctl does not know.
 	URL string
 }
 
-// String is "infrastructure provider aws v2.9.1", with what is known of it.
+// String returns for example "infrastructure provider aws v2.9.1", without the version if it is empty.
 func (p Provider) String() string {
 	text := fmt.Sprintf("%s provider %s", cmp.Or(p.Type, Infrastructure), p.Name)
 	if p.Version != "" {
@@ -48,10 +48,10 @@ func (p Provider) String() string {
 	return text
 }
 
-// Label is the provider's name in clusterctl's inventory and repositories: "infrastructure-aws".
+// Label returns the provider's name in clusterctl's inventory and repositories: "infrastructure-aws".
 func (p Provider) Label() string { return clusterctlv1.ManifestLabel(p.Name, p.ClusterctlType()) }
 
-// ClusterctlType is the type as clusterctl calls it.
+// ClusterctlType returns clusterctl's name of the type.
 func (p Provider) ClusterctlType() clusterctlv1.ProviderType {
 	switch p.Type {
 	case Core:
@@ -82,8 +82,8 @@ func TypeOf(t clusterctlv1.ProviderType) ProviderType {
 	return ProviderType(t)
 }
 
-// WithDefaults returns providers with their types filled in, the core provider and the kubeadm bootstrap and control plane
-// providers added where none of their type is listed, in the order in which clusterctl lists them.
+// WithDefaults returns providers with their types filled in, in clusterctl's order. It adds the core provider and the kubeadm bootstrap and
+// control plane providers if no provider of their type is listed.
 func WithDefaults(providers []Provider) []Provider {
 	all := slices.Clone(providers)
 	for i := range all {
@@ -104,7 +104,7 @@ func WithDefaults(providers []Provider) []Provider {
 	return all
 }
 
-// Known lists the providers that clusterctl knows where to find, for completion and for suggesting a name.
+// Known returns the providers that clusterctl can find, for completion and for suggesting a name.
 func Known() ([]Provider, error) {
 	reader := config.NewMemoryReader()
 	client, err := newConfig(reader, nil, nil)
@@ -125,7 +125,7 @@ func Known() ([]Provider, error) {
 // providersBook lists all providers with their documentation.
 const providersBook = "https://cluster-api.sigs.k8s.io/reference/providers"
 
-// DocumentationURL is the page about a provider: its needs, its variables, and how to make its credentials.
+// DocumentationURL returns the URL of the page about a provider: its needs, its variables, and how to make its credentials.
 func (p Provider) DocumentationURL() string {
 	if p.Type != Infrastructure && p.Type != "" {
 		return providersBook
@@ -161,10 +161,10 @@ func (p Provider) DocumentationURL() string {
 	return providersBook
 }
 
-// ErrUnknownProvider says that nobody knows where the components of a provider are.
+// ErrUnknownProvider says that neither clusterctl nor fleet.yaml tells where the components of a provider are.
 var ErrUnknownProvider = errors.New("no provider of that name is known")
 
-// CheckKnown returns an error, which matches ErrUnknownProvider, for a provider that clusterctl does not know and that brings no URL.
+// CheckKnown returns an error for a provider that clusterctl does not know and that has no URL. The error matches ErrUnknownProvider.
 func CheckKnown(p Provider) error {
 	if p.URL != "" {
 		return nil
@@ -179,8 +179,8 @@ func CheckKnown(p Provider) error {
 	return unknownProvider(p, known)
 }
 
-// unknownProvider is the error for a provider that is none of the known ones: with the nearest name of its type, or the type that has one
-// of its name.
+// unknownProvider returns the error for an unknown provider. Its hint has the nearest name of the provider's type, or the type of a
+// provider with this name.
 func unknownProvider(p Provider, known []Provider) error {
 	hint := "check the name against " + providersBook + ", or give the url of its components in fleet.yaml"
 	var names []string
@@ -192,13 +192,13 @@ func unknownProvider(p Provider, known []Provider) error {
 		}
 	}
 	if nearest := cmp.Or(makerOf(p.Name, names), diag.Nearest(p.Name, names)); nearest != "" {
-		hint = "did you mean " + nearest + "? Else " + hint
+		hint = "did you mean " + nearest + "? Otherwise " + hint
 	}
 	return diag.Wrap("find "+p.String(), ErrUnknownProvider, hint)
 }
 
-// makerOf is the provider among known whose clusters are called flavour, as charts are: aws makes those of aws-eks. The docker provider
-// also makes clusters in memory.
+// makerOf returns the known provider that makes the clusters of a flavour: aws makes those of aws-eks. The docker provider also makes
+// clusters in memory. It returns "" if there is none.
 func makerOf(flavour string, known []string) string {
 	if flavour == "in-memory" && slices.Contains(known, config.DockerProviderName) {
 		return config.DockerProviderName

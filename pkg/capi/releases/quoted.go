@@ -8,13 +8,13 @@ import (
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/yamlprocessor"
 )
 
-// processor fills variables into components. A value that stands alone within quotes there, as in '${PASSWORD}', comes out as it is:
-// clusterctl's own processor lets the value's quotes and backslashes end or change the text.
+// processor fills variables into components. A value that is alone within quotes there, as in '${PASSWORD}', is escaped, so that its text
+// stays unchanged. In clusterctl's own processor, quotes and backslashes of a value end or change the text.
 type processor struct{ yamlprocessor.Processor }
 
 func newProcessor() processor { return processor{yamlprocessor.NewSimpleProcessor()} }
 
-// Marks behind the names of variables within quotes; no variable ends in one.
+// The marks after the names of variables within quotes. No real variable ends in a mark.
 const (
 	markSingle = "__WITHIN_SINGLE_QUOTES"
 	markDouble = "__WITHIN_DOUBLE_QUOTES"
@@ -43,13 +43,13 @@ func (p processor) Process(raw []byte, value func(string) (string, error)) ([]by
 	})
 }
 
-// inSingleQuotes is how YAML writes a text between single quotes.
+// inSingleQuotes returns a text as YAML writes it between single quotes.
 func inSingleQuotes(text string) string { return strings.ReplaceAll(text, "'", "''") }
 
-// inDoubleQuotes is how JSON, and so YAML, writes a text between double quotes.
+// inDoubleQuotes returns a text as JSON, and so YAML, writes it between double quotes.
 func inDoubleQuotes(text string) string {
 	inJSON, err := json.Marshal(text)
-	if err != nil { // no text is like that
+	if err != nil { // encoding a string does not fail
 		return text
 	}
 	return string(inJSON[1 : len(inJSON)-1])

@@ -20,23 +20,23 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// What a file of a release may be at most: the components of the largest provider have some 5 MiB. Whoever released it may be a stranger,
-// and it is parsed here: of 16 MiB of YAML the worst that was found takes 25 seconds and 2 GiB.
+// maxRelease is the maximum size of a file of a release, in bytes. The components of the largest provider have some 5 MiB. The file may
+// come from a stranger and is parsed here: the worst known YAML of 16 MiB takes 25 seconds and 2 GiB.
 const maxRelease = 16 << 20
 
-// releaseLimits bound what a file that has anchors, or may be nested deep, is parsed to.
+// releaseLimits bound a parsed file with anchors or with deep nesting.
 var releaseLimits = yamledit.Limits{Bytes: maxRelease, Nodes: 2_000_000, Depth: 100}
 
-// release is one version of a provider in a repository. It is read once, so that the installed objects are the same that were compared with
-// fleet.lock.
+// release is one version of a provider in a repository. It is read only once, so that the installed objects are the ones that were compared
+// with fleet.lock.
 type release struct {
 	provider config.Provider
 	manifest Manifest
-	// screened says once what is wrong with it for who parses it.
+	// screened checks once whether the manifest is safe to parse.
 	screened func() error
 }
 
-// released returns the release of p, as it is: nothing of it has been looked into.
+// released returns the release of p without parsing it.
 func (s *Source) released(ctx context.Context, p Provider) (*release, error) {
 	s.mu.Lock()
 	known := s.releases[p]
@@ -63,16 +63,16 @@ func (s *Source) released(ctx context.Context, p Provider) (*release, error) {
 	r.screened = sync.OnceValue(func() error { return r.manifest.screen(p.String()) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if known := s.releases[p]; known != nil { // two have asked at once, and a server may answer each otherwise
+	if known := s.releases[p]; known != nil { // two goroutines have read it, and a server may give each another answer
 		return known, nil
 	}
 	s.releases[p] = r
 	return r, nil
 }
 
-var errTooLarge = fmt.Errorf("a file of it is larger than %d MiB", maxRelease>>20)
+var errTooLarge = fmt.Errorf("a file of the release is larger than %d MiB", maxRelease>>20)
 
-// screened is released for a parser: parsing the result takes no more than its size suggests.
+// screened returns the release of p after a check that parsing it takes no more memory than its size suggests.
 func (s *Source) screened(ctx context.Context, p Provider) (*release, error) {
 	r, err := s.released(ctx, p)
 	if err != nil {
@@ -81,22 +81,22 @@ func (s *Source) screened(ctx context.Context, p Provider) (*release, error) {
 	return r, r.screened()
 }
 
-// screen refuses a file that is a bomb for who parses it. Where it is no YAML at all, its reader says so.
+// screen refuses a file that would take too much memory to parse. It accepts invalid YAML, because the parser reports that.
 func (m *Manifest) screen(of string) error {
 	if yamledit.Tame(m.YAML) {
 		return nil
 	}
 	_, err := yamledit.ParseWithin(m.YAML, releaseLimits)
 	if yamledit.IsBeyond(err) {
-		return diag.Wrap(fmt.Sprintf("read %s of %s", m.File, of), err, "it is nothing that a provider releases: look at where it comes from")
+		return diag.Wrap(fmt.Sprintf("read %s of %s", m.File, of), err, "no provider releases such a file: check its source")
 	}
 	return nil
 }
 
-// variableUse matches a variable with what is done to it.
+// variableUse matches the use of a variable, with its operator.
 var variableUse = regexp.MustCompile(`\$\{[A-Za-z0-9_]+([^}]*)\}`)
 
-// fill gives the components of a release with their variables filled in, or as they are if raw, and clusterctl's labels.
+// fill returns the components of a release with clusterctl's labels. If raw is false, it also fills in the variables.
 func (s *Source) fill(r *release, raw bool) (repository.Components, error) {
 	if !raw {
 		longest, grown := 0, 0
@@ -104,11 +104,11 @@ func (s *Source) fill(r *release, raw bool) (repository.Components, error) {
 			longest = max(longest, len(value))
 		}
 		for _, m := range variableUse.FindAllSubmatchIndex(r.manifest.YAML, -1) {
-			const replaced = 1 // one letter of the value may become all that stands behind its name
+			const replaced = 1 // the text after the variable's name may replace each letter of the value
 			grown += longest * (replaced + m[3] - m[2])
 		}
 		if grown > 4*maxRelease {
-			return nil, fmt.Errorf("it grows beyond %d MiB with its variables filled in", 4*maxRelease>>20)
+			return nil, fmt.Errorf("the components grow beyond %d MiB with their variables filled in", 4*maxRelease>>20)
 		}
 	}
 	if !raw {
@@ -126,10 +126,10 @@ func (s *Source) fill(r *release, raw bool) (repository.Components, error) {
 	return components, nil
 }
 
-// quotingError is one that has the whole document in its text, of which it says the beginning and the end.
+// quotingError is an error that quotes a whole document. It shows only the beginning and the end.
 type quotingError struct{ error }
 
-// Unwrap returns the whole error.
+// Unwrap returns the unshortened error.
 func (e *quotingError) Unwrap() error { return e.error }
 
 // Error leaves out the middle of a long text.
@@ -149,12 +149,12 @@ func (e *quotingError) Error() string {
 	return text[:first] + " […] " + text[last:]
 }
 
-// checkFiles refuses a repository in a folder that is not made of files: a pipe would never be read to its end, and a device has none. It
-// looks at all versions, as clusterctl does where none is asked for.
+// checkFiles refuses a repository in a folder with other files than regular ones: reading a pipe or a device may never end. It checks all
+// versions, because clusterctl reads all if no version is given.
 func checkFiles(location string) error {
 	at, err := url.Parse(location)
 	if err != nil || at.Scheme != "file" && at.Scheme != "" {
-		return nil //nolint:nilerr // clusterctl says what is wrong with it
+		return nil //nolint:nilerr // clusterctl reports this error
 	}
 	file := filepath.FromSlash(at.Path)
 	for _, name := range []string{filepath.Base(file), "metadata.yaml"} {
@@ -165,7 +165,7 @@ func checkFiles(location string) error {
 		for _, each := range found {
 			info, err := os.Stat(each)
 			switch {
-			case err != nil: // clusterctl says what is wrong with it, if it needs it
+			case err != nil: // clusterctl reports this error if it needs the file
 			case !info.Mode().IsRegular() && !info.IsDir():
 				return fmt.Errorf("%s is no regular file", each)
 			case info.Size() > maxRelease:

@@ -14,7 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/capi/releases/releasestest"
 )
 
-// aliasBomb is a mapping that expands to 9^11 texts.
+// aliasBomb returns a mapping that expands to 9^11 texts.
 func aliasBomb() string {
 	var b strings.Builder
 	b.WriteString("a: &a [" + strings.TrimSuffix(strings.Repeat("x,", 9), ",") + "]\n")
@@ -24,7 +24,7 @@ func aliasBomb() string {
 	return b.String()
 }
 
-// bombs are contents of a release that would take all there is, or never end.
+// bombs returns contents of a release that would exhaust the memory, or never end.
 func bombs() map[string]func(t *testing.T, file string) {
 	write := func(content string) func(*testing.T, string) {
 		return func(t *testing.T, file string) { t.Helper(); releasestest.WriteFile(t, file, content) }
@@ -59,8 +59,7 @@ func bombs() map[string]func(t *testing.T, file string) {
 	}
 }
 
-// TestBombsOfReleases: what a stranger releases ends in an error that names it, soon and without taking the machine's memory, whoever reads
-// it.
+// TestBombsOfReleases checks that every reader of such a release soon returns an error that names it, without using much memory.
 func TestBombsOfReleases(t *testing.T) {
 	aws := Provider{Name: "aws", Type: Infrastructure, Version: "v1.14.2"}
 	for name, write := range bombs() {
@@ -91,7 +90,7 @@ func TestBombsOfReleases(t *testing.T) {
 	}
 }
 
-// wantBounded requires a short error that contains names, after little time and memory.
+// wantBounded expects a short error that contains names, after little time and with little memory.
 func wantBounded(t *testing.T, names string, read func() error) {
 	t.Helper()
 	var before, after runtime.MemStats
@@ -108,8 +107,8 @@ func wantBounded(t *testing.T, names string, read func() error) {
 	}
 }
 
-// TestReleaseIsReadOnce: the installed objects are the same that were compared with fleet.lock, even if the server answers differently the
-// second time.
+// TestReleaseIsReadOnce checks that the installed objects are the ones that were compared with fleet.lock, even if the server gives another
+// answer the second time.
 func TestReleaseIsReadOnce(t *testing.T) {
 	root := releasestest.Repository(t)
 	aws := Provider{Name: "aws", Type: Infrastructure, Version: "v1.14.2"}
@@ -148,7 +147,7 @@ func TestReleaseIsReadOnce(t *testing.T) {
 	}
 }
 
-// TestVariablesGrow: components that repeat a variable, or what replaces its letters, are refused before they are filled in.
+// TestVariablesGrow checks that components which would grow too much with their variables are refused before the variables are filled in.
 func TestVariablesGrow(t *testing.T) {
 	value := strings.Repeat("a", 8<<10)
 	for name, text := range map[string]string{
@@ -160,7 +159,7 @@ func TestVariablesGrow(t *testing.T) {
 			"apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\ndata: '"+text+"'\n")
 		source := newTestSource(t, SourceOptions{Repository: root, Variables: map[string]string{"A": value}})
 		err := source.Prefetch(t.Context(), []Provider{{Name: "aws", Type: Infrastructure, Version: "v1.14.2"}})
-		if err == nil || !strings.Contains(err.Error(), "infrastructure provider aws v1.14.2: it grows beyond 64 MiB") {
+		if err == nil || !strings.Contains(err.Error(), "infrastructure provider aws v1.14.2: the components grow beyond 64 MiB") {
 			t.Errorf("%s: %.500v", name, err)
 		}
 	}

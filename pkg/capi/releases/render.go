@@ -12,15 +12,15 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// RenderedFile is what Install of pkg/capi would apply of one provider or of cert-manager.
+// RenderedFile has the objects that Install of pkg/capi would apply for one provider or for cert-manager.
 type RenderedFile struct {
 	// Name is <label>/<version>/<file>.
 	Name    string
 	Content []byte
 }
 
-// Render returns what Install of pkg/capi would apply for providers, variables filled in. Secrets are left out: the variables with
-// credentials end up in them.
+// Render returns the objects that Install of pkg/capi would apply for providers, with variables filled in. It leaves out Secrets, because
+// they contain the variables with credentials.
 func (s *Source) Render(ctx context.Context, providers []Provider) ([]RenderedFile, error) {
 	certs, version, err := s.CertManagerObjects(ctx)
 	if err != nil {

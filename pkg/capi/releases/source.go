@@ -1,6 +1,6 @@
-// Package releases finds the releases of Cluster API's providers and of cert-manager, and reads them: which versions there are, which of
-// them fit, their components with variables filled in, their images. Releases are in a folder (an offline bundle's), or where clusterctl
-// downloads them. This package knows nothing of what is installed in a cluster.
+// Package releases finds and reads the releases of Cluster API's providers and of cert-manager: their versions, which of these fit, their
+// components with variables filled in, and their images. Releases are in a folder, such as that of an offline bundle, or where clusterctl
+// downloads them. The package does not know what is installed in a cluster.
 package releases
 
 import (
@@ -27,31 +27,31 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
-// SourceOptions of NewSource.
+// SourceOptions are the options of NewSource.
 type SourceOptions struct {
-	// Providers whose URL is set are found there instead of where clusterctl would look.
+	// Providers are providers with their own URLs. Those without a URL are found where clusterctl finds them.
 	Providers []Provider
-	// Variables that provider components are filled in with. clusterctl's own configuration file and the environment are never read.
+	// Variables are the values of the components' variables. clusterctl's own configuration file and the environment are never read.
 	Variables map[string]string
-	// Kept are the names of variables whose values are not known: the cluster keeps its values. If an installation needs one of them, its
-	// error is capi.NeedsValuesError.
+	// Kept are the names of variables whose values are unknown here and stay as they are in the cluster. If an installation needs one of them,
+	// its error is capi.NeedsValuesError.
 	Kept []string
-	// Repository, if not empty, is a folder laid out as <provider label>/<version>/{<components>.yaml,metadata.yaml} and
+	// Repository, if not empty, is a folder with <provider label>/<version>/{<components>.yaml,metadata.yaml} and
 	// cert-manager/<version>/cert-manager.yaml. Then nothing is downloaded.
 	Repository string
-	// CertManagerVersion to install. Default: the version in Repository, else that of CertManagerURL, else the version that clusterctl would
-	// install.
+	// CertManagerVersion is the version to install. Default: the version in Repository, else that of CertManagerURL, else the version that
+	// clusterctl would install.
 	CertManagerVersion string
-	// CertManagerURL is where its manifest is, as clusterctl takes it: …/<version>/cert-manager.yaml. Default: its own releases.
+	// CertManagerURL is the URL of the manifest in clusterctl's form: …/<version>/cert-manager.yaml. Default: cert-manager's own releases.
 	CertManagerURL string
-	// Servers that other sources know already. Default: NewServers.
+	// Servers are servers that other Sources have already checked. Default: NewServers.
 	Servers *contact.Servers
-	// Tuning of the managers; one that no provider has is ignored, see CheckTuning.
+	// Tuning is the tuning of the managers. A tuning for an unknown manager is ignored; CheckTuning reports it.
 	Tuning []kube.Tuning
 }
 
-// Source finds the components of providers and cert-manager's manifest, in a folder or where clusterctl downloads them. It is
-// safe for use by several goroutines.
+// Source finds the components of providers and cert-manager's manifest, in a folder or where clusterctl downloads them. It is safe for
+// concurrent use.
 type Source struct {
 	options    SourceOptions
 	config     config.Client
@@ -61,29 +61,29 @@ type Source struct {
 	certsURL   string
 
 	mu       sync.Mutex
-	releases map[Provider]*release              // by provider with its version
-	certsRaw *Manifest                          // cert-manager's, once it was read
-	loaded   map[Provider]repository.Components // likewise
-	named    map[Provider]map[string]*string    // variables with their defaults, likewise: finding them takes a while
-	pins     map[string]string                  // digests of images by name, see Pin
+	releases map[Provider]*release              // by provider, including its version
+	certsRaw *Manifest                          // cert-manager's manifest, after it was read
+	loaded   map[Provider]repository.Components // components by provider, after they were read
+	named    map[Provider]map[string]*string    // variables with their defaults, because finding them takes a while
+	pins     map[string]string                  // digests by image name, see Pin
 }
 
-// boundDownloads bounds what clusterctl downloads, and keeps it from going from https to http: it takes Go's own client, and can be given
-// no other. fleet.yaml says where from, and it may be a stranger's.
+// boundDownloads bounds the downloads of clusterctl, and refuses redirects from https to http. It changes Go's default client, because
+// clusterctl accepts no other. The address comes from fleet.yaml, so the server may be untrusted.
 var boundDownloads = sync.OnceFunc(func() {
 	http.DefaultClient.Transport = contact.Bound(sameorigin.Download(http.DefaultTransport), maxRelease)
 })
 
-// NewServers knows no server yet.
+// NewServers returns Servers that have not checked any server yet.
 func NewServers() *contact.Servers {
 	return contact.NewServers(sameorigin.Download(http.DefaultTransport))
 }
 
-// NewSource checks opts and returns a Source. It reads nothing yet.
+// NewSource checks opts and returns a Source. It reads no release.
 func NewSource(opts SourceOptions) (*Source, error) {
 	messages.Listen(nil)
 	boundDownloads()
-	// Where ClusterClasses are not served, most examples of providers do not work; aws-eks and gcp-gke need the others.
+	// Most examples of providers need ClusterClasses; aws-eks and gcp-gke need the other two features.
 	if opts.Servers == nil {
 		opts.Servers = NewServers()
 	}
@@ -106,7 +106,7 @@ func NewSource(opts SourceOptions) (*Source, error) {
 	}, nil
 }
 
-// newConfig is a clusterctl configuration that holds nothing of the user's own.
+// newConfig returns a configuration of clusterctl without the user's own settings.
 func newConfig(reader *config.MemoryReader, variables map[string]string, providers []Provider) (config.Client, error) {
 	if err := reader.Init(context.Background(), ""); err != nil {
 		return nil, fmt.Errorf("configure clusterctl: %w", err)
@@ -114,7 +114,7 @@ func newConfig(reader *config.MemoryReader, variables map[string]string, provide
 	for name, value := range variables {
 		reader.Set(name, value)
 	}
-	// Else files under the user's ~/.config/cluster-api/overrides would take the place of components.
+	// Otherwise files under the user's ~/.config/cluster-api/overrides would replace components.
 	reader.Set("overridesFolder", filepath.Join(string(filepath.Separator), "nonexistent", "fleetctl"))
 	for _, p := range providers {
 		if p.URL == "" {
@@ -131,19 +131,19 @@ func newConfig(reader *config.MemoryReader, variables map[string]string, provide
 	return client, nil
 }
 
-// Config is the configuration of clusterctl's library that has the providers and variables of s, and nothing of the user's own.
+// Config returns the configuration of clusterctl's library with the providers and variables of s, and without the user's own settings.
 func (s *Source) Config() config.Client { return s.config }
 
-// ConfigWith is Config with more providers, each with its URL.
+// ConfigWith returns Config with more providers, each with its URL.
 func (s *Source) ConfigWith(more []Provider) (config.Client, error) {
 	return newConfig(config.NewMemoryReader(), s.variables, slices.Concat(s.options.Providers, more))
 }
 
-// Kept are the names of the variables whose values the cluster keeps.
+// Kept returns the names of the variables whose values the cluster keeps.
 func (s *Source) Kept() []string { return slices.Clone(s.options.Kept) }
 
-// LatestVersion is the newest version of p in the repository folder, else the newest of its releases that supports this Cluster API's
-// contract.
+// LatestVersion returns the newest version of p in the repository folder, or else the newest of its releases that supports this Cluster
+// API's contract.
 func (s *Source) LatestVersion(ctx context.Context, p Provider) (string, error) {
 	if s.repository != "" {
 		versions, err := s.versions(p.Label())
@@ -160,7 +160,7 @@ func (s *Source) LatestVersion(ctx context.Context, p Provider) (string, error) 
 	return client.DefaultVersion(), nil
 }
 
-// Resolve returns providers with defaults added (see WithDefaults) and all versions filled in.
+// Resolve returns providers with the default providers added (see WithDefaults) and with all versions filled in.
 func (s *Source) Resolve(ctx context.Context, providers []Provider) ([]Provider, error) {
 	all := WithDefaults(providers)
 	errs := make([]error, len(all))
@@ -174,23 +174,23 @@ func (s *Source) Resolve(ctx context.Context, providers []Provider) ([]Provider,
 			return nil
 		})
 	}
-	_ = group.Wait() // the errors are in errs, so that all are told at once
+	_ = group.Wait() // errs has the errors, to report them together
 	return all, errors.Join(errs...)
 }
 
-// Manifest is a file with components and what belongs to it.
+// Manifest is a file with components, and its metadata.
 type Manifest struct {
-	// Version of the provider that it installs.
+	// Version is the version that the file installs.
 	Version string
-	// File is its name in a provider repository.
+	// File is the file's name in a provider repository.
 	File string
-	// YAML as it was released; variables are not filled in.
+	// YAML is the content as released, without variables filled in.
 	YAML []byte
-	// Metadata is the provider's metadata.yaml; nil for cert-manager.
+	// Metadata is the provider's metadata.yaml. It is nil for cert-manager.
 	Metadata []byte
 }
 
-// Components are the components of p with their metadata, as released.
+// Components returns the components of p with their metadata, as released.
 func (s *Source) Components(ctx context.Context, p Provider) (*Manifest, error) {
 	r, err := s.released(ctx, p)
 	if err != nil {
@@ -211,8 +211,8 @@ func (s *Source) Components(ctx context.Context, p Provider) (*Manifest, error) 
 	return &m, nil
 }
 
-// Unread are the components of p without metadata. Where p has a version, nothing of the release is looked into, so that it may be a
-// stranger's.
+// Unread returns the components of p without metadata. If p has a version, it parses nothing of the release, so the release may be
+// untrusted.
 func (s *Source) Unread(ctx context.Context, p Provider) (*Manifest, error) {
 	r, err := s.released(ctx, p)
 	if err != nil {
@@ -222,7 +222,7 @@ func (s *Source) Unread(ctx context.Context, p Provider) (*Manifest, error) {
 	return &m, nil
 }
 
-// Images are all that the components of providers and cert-manager name, sorted.
+// Images returns the sorted images in the components of providers and in cert-manager's manifest.
 func (s *Source) Images(ctx context.Context, providers []Provider) ([]string, error) {
 	images := make([][]string, len(providers)+1)
 	group, ctx := errgroup.WithContext(ctx)
@@ -249,8 +249,8 @@ func (s *Source) Images(ctx context.Context, providers []Provider) ([]string, er
 	return slices.Compact(all), nil
 }
 
-// Prefetch reads, parses and remembers what Install of pkg/capi needs of providers and cert-manager: downloads and seconds of work that can
-// be done while the management cluster starts. Calling it is optional.
+// Prefetch reads, parses and caches the releases that Install of pkg/capi needs. These are downloads and seconds of work that can be done
+// while the management cluster starts. Calling it is optional.
 func (s *Source) Prefetch(ctx context.Context, providers []Provider) error {
 	errs := make([]error, len(providers)+1)
 	var group errgroup.Group
@@ -264,24 +264,24 @@ func (s *Source) Prefetch(ctx context.Context, providers []Provider) error {
 		_, _, errs[len(providers)] = s.CertManagerObjects(ctx)
 		return nil
 	})
-	_ = group.Wait() // the errors are in errs, so that all are told at once
+	_ = group.Wait() // errs has the errors, to report them together
 	return errors.Join(errs...)
 }
 
-// Filled returns the components of p as Install of pkg/capi applies them: variables filled in, tuned and pinned. Callers do not change
-// them.
+// Filled returns the components of p as Install of pkg/capi applies them: with variables filled in, tuned and pinned. Callers must not
+// change them.
 func (s *Source) Filled(ctx context.Context, p Provider) (repository.Components, error) {
 	return s.load(ctx, p, false)
 }
 
-// load returns the components of p with variables filled in (or maybe as they are, if raw: enough for their images) and clusterctl's labels
-// put on. Callers do not change them.
+// load returns the components of p with clusterctl's labels and with variables filled in. If raw is true, the variables may be missing,
+// which is enough to find the images. Callers must not change the components.
 func (s *Source) load(ctx context.Context, p Provider, raw bool) (repository.Components, error) {
 	s.mu.Lock()
 	known := s.loaded[p]
 	s.mu.Unlock()
 	if known != nil {
-		return known, nil // filled in or not, the images and objects in it are the same
+		return known, nil // with or without variables, their images and objects are the same
 	}
 	r, err := s.screened(ctx, p)
 	if err != nil {
@@ -290,12 +290,12 @@ func (s *Source) load(ctx context.Context, p Provider, raw bool) (repository.Com
 	components, err := s.fill(r, raw)
 	if err != nil {
 		if missing := s.checkVariables(ctx, p); missing != nil && !raw {
-			return nil, missing // says it better
+			return nil, missing // this error is clearer
 		}
 		return nil, diag.Wrap("read the components of "+p.String(), err, "")
 	}
 	if err := tune(components, s.options.Tuning); err != nil {
-		return nil, diag.Wrap("tune "+p.String(), err, "take it out of tuning in fleet.yaml")
+		return nil, diag.Wrap("tune "+p.String(), err, "remove it from `tuning` in fleet.yaml")
 	}
 	if err := pinComponents(components, s.pinned()); err != nil {
 		return nil, fmt.Errorf("pin the images of %s: %w", p, err)
@@ -308,11 +308,12 @@ func (s *Source) load(ctx context.Context, p Provider, raw bool) (repository.Com
 	return components, nil
 }
 
-// Repository is clusterctl's for the repository of p, pinned to p's version if it has one: the newest is not asked for then.
+// Repository returns clusterctl's client for the repository of p. If p has a version, the client is pinned to it and does not look for the
+// newest.
 func (s *Source) Repository(ctx context.Context, p Provider) (repository.Client, error) {
 	provider, err := s.config.Providers().Get(p.Name, p.ClusterctlType())
 	if err != nil {
-		//nolint:contextcheck // it asks nobody; without clusterctl's advice, which is about its own configuration
+		//nolint:contextcheck // it sends no request; without clusterctl's advice, which is about its own configuration
 		if unknown := CheckKnown(p); unknown != nil {
 			return nil, unknown
 		}
@@ -329,7 +330,8 @@ func (s *Source) Repository(ctx context.Context, p Provider) (repository.Client,
 	return client, nil
 }
 
-// open is clusterctl's client for a repository whose server can be reached: clusterctl itself goes on asking for two minutes.
+// open returns clusterctl's client for a repository. It first checks that the server can be reached, because clusterctl itself would retry
+// for two minutes.
 func (s *Source) open(ctx context.Context, p config.Provider) (repository.Client, error) {
 	if at, err := url.Parse(p.URL()); err == nil && at.Scheme == "https" {
 		if err := s.options.Servers.Check(ctx, downloadURL(at)); err != nil {
@@ -344,7 +346,8 @@ func (s *Source) open(ctx context.Context, p config.Provider) (repository.Client
 
 const offlineHint = "check the network or the proxy, or use an offline bundle: --bundle PATH, see docs/tasks/offline.md"
 
-// downloadURL is where a file of a repository is in the end: GitHub's are on another server, which redirects lead to.
+// downloadURL returns the URL of a repository's file after clusterctl's translation. GitHub's files are on another server, to which
+// redirects lead.
 func downloadURL(at *url.URL) string {
 	const releases = "/releases/"
 	before, after, ok := strings.Cut(at.Path, releases)

@@ -24,7 +24,7 @@ func newTestSource(t *testing.T, opts SourceOptions) *Source {
 
 func TestResolveFromFolder(t *testing.T) {
 	root := releasestest.Repository(t)
-	for _, v := range []string{"v1.9.0", "v1.15.0-beta.0"} { // neither an older one nor a pre-release is the newest
+	for _, v := range []string{"v1.9.0", "v1.15.0-beta.0"} { // neither an older version nor a pre-release is the newest
 		releasestest.WriteFile(t, filepath.Join(root, "infrastructure-docker", v, "metadata.yaml"), releasestest.Metadata)
 	}
 	source := newTestSource(t, SourceOptions{Repository: root})
@@ -71,7 +71,7 @@ func TestUnknownProviderAndVersion(t *testing.T) {
 func TestVariables(t *testing.T) {
 	root := releasestest.Repository(t)
 	aws := Provider{Name: "aws", Version: "v1.14.2"}
-	t.Setenv("AWS_B64ENCODED_CREDENTIALS", "from-the-environment") // clusterctl would read it; we are told explicitly
+	t.Setenv("AWS_B64ENCODED_CREDENTIALS", "from-the-environment") // clusterctl would read it, but a Source gets its values explicitly
 
 	source := newTestSource(t, SourceOptions{Repository: root})
 	got, err := source.Variables(t.Context(), aws)
@@ -115,7 +115,7 @@ func TestVariables(t *testing.T) {
 
 func TestComponentsAndImages(t *testing.T) {
 	root := releasestest.Repository(t)
-	// The user's own overrides must not leak in.
+	// The user's own overrides must have no effect.
 	overrides := filepath.Join(t.TempDir(), "cluster-api", "overrides", "infrastructure-docker", "v1.14.2")
 	releasestest.WriteFile(t, filepath.Join(overrides, "infrastructure-components-development.yaml"), "overridden: true")
 	t.Setenv("XDG_CONFIG_HOME", filepath.Dir(filepath.Dir(filepath.Dir(filepath.Dir(overrides)))))

@@ -13,15 +13,15 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// Upgrade is a provider, or cert-manager, that runs in another version than is wanted.
+// Upgrade is a provider, or cert-manager, that runs in another version than the wanted one.
 type Upgrade struct {
-	// Provider with the version that is wanted; its type is empty for cert-manager.
+	// Provider has the wanted version. Its type is empty for cert-manager.
 	Provider
-	// From is the version that runs.
+	// From is the running version.
 	From string
 }
 
-// String is "core provider cluster-api v1.13.1 to v1.14.2".
+// String returns for example "core provider cluster-api v1.13.1 to v1.14.2".
 func (u Upgrade) String() string {
 	if u.IsCertManager() {
 		return fmt.Sprintf("%s %s to %s", CertManager, u.From, u.Version)
@@ -31,23 +31,22 @@ func (u Upgrade) String() string {
 	return fmt.Sprintf("%s to %s", p, u.Version)
 }
 
-// IsCertManager tells that u is of cert-manager, and of no provider.
+// IsCertManager tells whether u is an upgrade of cert-manager.
 func (u Upgrade) IsCertManager() bool { return u.Type == "" && u.Name == CertManager }
 
-// CoreContract is the contract to which clusterctl's library brings a core provider. compatibleContracts are the contracts that other
-// providers beside it may have.
+// CoreContract is the contract of the core providers that clusterctl's library can install. compatibleContracts are the contracts that
+// other providers may have.
 var (
 	CoreContract        = clusterv1.GroupVersion.Version
 	compatibleContracts = []string{CoreContract, "v1beta1"}
 )
 
-// Fits tells whether a provider with that contract works with this Cluster API.
+// Fits tells whether a provider with this contract works with this Cluster API.
 func Fits(of ProviderType, contract string) bool {
 	return contract == CoreContract || of != Core && slices.Contains(compatibleContracts, contract)
 }
 
-// CheckUpgrade refuses a downgrade, and a step that skips a version which Cluster API does not allow to be skipped, whatever else is
-// installed.
+// CheckUpgrade refuses a downgrade. It also refuses an upgrade over more minor versions than Cluster API allows.
 func CheckUpgrade(u Upgrade) error {
 	from, err := semver.ParseTolerant(u.From)
 	if err != nil {
@@ -59,8 +58,8 @@ func CheckUpgrade(u Upgrade) error {
 	}
 	if to.LT(from) {
 		return diag.Errorf("put "+u.From+
-			" or a newer version into fleet.yaml: what runs has stored its objects in its own way, and an older one may not read them",
-			"%s: there is no way back to an older version", u)
+			" or a newer version into fleet.yaml: an older version may not be able to read the objects that the running one has stored",
+			"%s: a downgrade is not possible", u)
 	}
 	const mostMinors = 3
 	if OfCore(u.Provider) && from.GE(semver.MustParse("1.10.0")) && to.Minor > from.Minor+mostMinors {
@@ -70,19 +69,19 @@ func CheckUpgrade(u Upgrade) error {
 	return nil
 }
 
-// OfCore tells whether a provider is a part of Cluster API itself, whose parts are released together.
+// OfCore tells whether a provider is part of Cluster API itself. All parts of Cluster API are released together.
 func OfCore(p Provider) bool {
 	return p.Type == Core || p.Name == config.KubeadmBootstrapProviderName && (p.Type == Bootstrap || p.Type == ControlPlane)
 }
 
-// SameMinor tells whether two versions differ in the patch alone. What is no version differs from nothing.
+// SameMinor tells whether two versions have the same major and minor version. It also returns true if one of them is not a version.
 func SameMinor(a, b string) bool {
 	x, errX := semver.ParseTolerant(a)
 	y, errY := semver.ParseTolerant(b)
 	return errX != nil || errY != nil || x.Major == y.Major && x.Minor == y.Minor
 }
 
-// Contract is Cluster API's contract that p, which has a version, implements.
+// Contract returns the contract of Cluster API that p implements. p must have a version.
 func (s *Source) Contract(ctx context.Context, p Provider) (string, error) {
 	client, err := s.Repository(ctx, p)
 	if err != nil {
@@ -104,5 +103,5 @@ func (s *Source) Contract(ctx context.Context, p Provider) (string, error) {
 	return series.Contract, nil
 }
 
-// IsOlder tells whether a version is before another one. What is no version is before nothing.
+// IsOlder tells whether version a is before version b. Texts that are not versions are compared as texts.
 func IsOlder(a, b string) bool { return compareVersions(a, b) < 0 }

@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// maxTemplate bounds a cluster template; the largest that a provider releases has 60 KiB.
+	// maxTemplate bounds the size of a cluster template, in bytes. The largest template of a provider has 60 KiB.
 	maxTemplate = 1 << 20
-	// templateTimeout bounds its download where the context does not.
+	// templateTimeout bounds the download if the context does not.
 	templateTimeout = time.Minute
 )
 
-// DownloadTemplate reads a cluster template from an https address. Errors: another scheme, an address with a credential in it, a server
-// that cannot be reached or answers otherwise, and more than a template has.
+// DownloadTemplate downloads a cluster template from an https URL. It returns an error for another scheme, for a URL with a credential, if
+// the server cannot be reached or does not answer with 200, and if the file is larger than a template can be.
 func DownloadTemplate(ctx context.Context, address string) ([]byte, error) {
 	return downloadTemplate(ctx, nil, address)
 }
@@ -31,12 +31,12 @@ func downloadTemplate(ctx context.Context, transport http.RoundTripper, address 
 	u, err := url.Parse(address)
 	switch {
 	case err != nil || u.Host == "":
-		return nil, diag.Usage("give https://host/path/cluster-template.yaml, a file, or - for standard input", "%s: this is no address", op)
+		return nil, diag.Usage("give https://host/path/cluster-template.yaml, a file, or - for standard input", "%s: this is not a URL", op)
 	case u.Scheme != "https":
 		return nil, diag.Usage("give an https address, or download it yourself and give the file",
-			"%s: %s is not encrypted, or nothing that can be downloaded", op, u.Scheme)
+			"%s: the scheme %s is not encrypted, or not for downloads", op, u.Scheme)
 	case u.User != nil:
-		return nil, diag.Usage("download it yourself and give the file", "%s: the address has a credential in it", op)
+		return nil, diag.Usage("download it yourself and give the file", "%s: the address contains a credential", op)
 	}
 	ctx, cancel := context.WithTimeout(ctx, templateTimeout)
 	defer cancel()

@@ -14,16 +14,16 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// Valued is an object of a provider that has variables in it.
+// Valued is an object of a provider whose manifest contains variables.
 type Valued struct {
 	*unstructured.Unstructured
-	// Variables are the names of the variables in it.
+	// Variables are the names of these variables.
 	Variables []string
 }
 
 var documentStart = regexp.MustCompile(`(?m)^---(\s|$)`)
 
-// documents are the chosen documents of a file.
+// documents returns the YAML documents of a file for which chosen returns true.
 func documents(content []byte, chosen func(doc []byte) bool) [][]byte {
 	var all [][]byte
 	starts := append(documentStart.FindAllIndex(content, -1), []int{len(content)})
@@ -39,8 +39,8 @@ func documents(content []byte, chosen func(doc []byte) bool) [][]byte {
 
 func namesVariables(doc []byte) bool { return bytes.Contains(doc, []byte("${")) }
 
-// Given are the values of those variables in the components of p for which s was given a value. named are all variables of p, with their
-// defaults; nil is no default.
+// Given returns the values that s was given for the variables in the components of p. named are all variables of p with their defaults, or
+// nil for a variable without a default.
 func (s *Source) Given(ctx context.Context, p Provider) (given map[string]string, named map[string]*string, err error) {
 	named, err = s.namedBy(ctx, p)
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *Source) Given(ctx context.Context, p Provider) (given map[string]string
 	return given, named, nil
 }
 
-// FromVariables are the objects of p that have variables in them, filled in, tuned and pinned.
+// FromVariables returns the objects of p whose manifests contain variables: filled in, tuned and pinned.
 func (s *Source) FromVariables(ctx context.Context, p Provider, namespace string) ([]Valued, error) {
 	r, err := s.screened(ctx, p)
 	if err != nil {

@@ -12,11 +12,11 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// tuningAnnotation of a Deployment records its tuning. With it, an installation tells a changed tuning from a change that a person made,
-// which it leaves alone.
+// tuningAnnotation records the tuning of a Deployment. By this record, an installation distinguishes a changed tuning from a change by
+// hand, which it keeps.
 const tuningAnnotation = "fleetctl.dev/tuning"
 
-// tune changes the Deployments of components that tuning names.
+// tune applies the tuning to the Deployments of components.
 func tune(components repository.Components, tuning []kube.Tuning) error {
 	return repository.AlterComponents(components, func(objects []unstructured.Unstructured) ([]unstructured.Unstructured, error) {
 		for i := range objects {
@@ -36,12 +36,12 @@ func tune(components repository.Components, tuning []kube.Tuning) error {
 	})
 }
 
-// SameTuning tells whether a Deployment has been tuned as it is wanted to be.
+// SameTuning tells whether two Deployments record the same tuning.
 func SameTuning(there, wanted *unstructured.Unstructured) bool {
 	return there.GetAnnotations()[tuningAnnotation] == wanted.GetAnnotations()[tuningAnnotation]
 }
 
-// CheckTuning returns an error that names every manager that is to be tuned and that neither the providers nor others have.
+// CheckTuning returns an error that names every manager in the tuning that neither the providers nor others have.
 func (s *Source) CheckTuning(ctx context.Context, providers []Provider, others []string) error {
 	if len(s.options.Tuning) == 0 {
 		return nil
@@ -66,10 +66,10 @@ func (s *Source) CheckTuning(ctx context.Context, providers []Provider, others [
 		return nil
 	}
 	slices.Sort(managers)
-	hint := "there are " + strings.Join(managers, ", ")
+	hint := "known managers: " + strings.Join(managers, ", ")
 	if nearest := diag.Nearest(unknown[0], managers); nearest != "" {
 		hint = "did you mean " + nearest + "?"
 	}
-	return diag.Errorf(hint, "tune %s: none of the providers and of Flux's components has a Deployment of that name",
+	return diag.Errorf(hint, "tune %s: neither the providers nor Flux have a Deployment of that name",
 		strings.Join(unknown, ", "))
 }

@@ -15,17 +15,17 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// Variable is one that a provider's components need.
+// Variable is a variable of a provider's components.
 type Variable struct {
 	Name string
-	// HasDefault tells that it may be left out; Default is then used.
+	// HasDefault means that the variable needs no value, because it has a Default.
 	HasDefault bool
 	Default    string
-	// IsSet tells that the Source was given a value.
+	// IsSet means that the Source was given a value.
 	IsSet bool
 }
 
-// Variables are the variables that the components of p name, sorted by name.
+// Variables returns the variables in the components of p, sorted by name.
 func (s *Source) Variables(ctx context.Context, p Provider) ([]Variable, error) {
 	defaults, err := s.namedBy(ctx, p)
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *Source) Variables(ctx context.Context, p Provider) ([]Variable, error) 
 	return variables, nil
 }
 
-// namedBy are the variables that the components of p name, with their defaults.
+// namedBy returns the variables in the components of p with their defaults.
 func (s *Source) namedBy(ctx context.Context, p Provider) (map[string]*string, error) {
 	s.mu.Lock()
 	known := s.named[p]
@@ -68,8 +68,8 @@ func (s *Source) namedBy(ctx context.Context, p Provider) (map[string]*string, e
 	return found, nil
 }
 
-// WithVariables is s with other values for the variables, of which kept are not known. What has been found out about the components is not
-// looked for again.
+// WithVariables returns s with other values for the variables. kept are the variables whose values are unknown here. The new Source keeps
+// the releases that s has read.
 func (s *Source) WithVariables(variables map[string]string, kept ...string) (*Source, error) {
 	opts := s.options
 	opts.Variables, opts.Kept = variables, kept
@@ -85,7 +85,7 @@ func (s *Source) WithVariables(variables map[string]string, kept ...string) (*So
 	return other, nil
 }
 
-// CheckVariables returns an error that names every variable without a value that one of providers needs, and where to read about it.
+// CheckVariables returns an error that names every variable of providers without a value or default, and the page that documents it.
 func (s *Source) CheckVariables(ctx context.Context, providers []Provider) error {
 	errs := make([]error, len(providers))
 	var group errgroup.Group
@@ -95,7 +95,7 @@ func (s *Source) CheckVariables(ctx context.Context, providers []Provider) error
 			return nil
 		})
 	}
-	_ = group.Wait() // the errors are in errs, so that all are told at once
+	_ = group.Wait() // errs has the errors, to report them together
 	return errors.Join(errs...)
 }
 
@@ -114,16 +114,16 @@ func (s *Source) checkVariables(ctx context.Context, p Provider) error {
 		return nil
 	}
 	return diag.Wrap("", &MissingVariablesError{Provider: p, Names: missing},
-		"export them, or say where they come from: `variables:` of the provider in fleet.yaml")
+		"export them, or set their sources under `variables:` of the provider in fleet.yaml")
 }
 
-// MissingVariablesError names the variables that a provider needs and that have no value.
+// MissingVariablesError names the variables of a provider without a value or default.
 type MissingVariablesError struct {
 	Provider Provider
 	Names    []string
 }
 
-// Error names the provider, the variables and where to read about them.
+// Error names the provider, the variables and the page that documents them.
 func (e *MissingVariablesError) Error() string {
 	return fmt.Sprintf("%s needs a value for %s (see %s)", e.Provider, strings.Join(e.Names, ", "), e.Provider.DocumentationURL())
 }

@@ -1,4 +1,4 @@
-// Package aws asks Amazon Web Services what they hold of a fleet's clusters, and deletes it.
+// Package aws lists and deletes the resources of a fleet's clusters in Amazon Web Services.
 package aws
 
 import (
@@ -27,24 +27,24 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
-// CredentialsVariable is the provider's variable that has the credentials: a profile as AWS's own tools keep it, in base64.
+// CredentialsVariable is the provider's variable with the credentials: a profile in the format of AWS's own tools, in base64.
 const CredentialsVariable = "AWS_B64ENCODED_CREDENTIALS" //nolint:gosec // the name of a variable
 
-// EndpointVariable leads to another AWS than the real one, as it does for AWS's own tools.
+// EndpointVariable has the URL of another server with AWS's API, as for AWS's own tools.
 const EndpointVariable = "AWS_ENDPOINT_URL"
 
-// home answers which regions there are, where the credentials name none.
+// home is the region whose server lists all regions if the profile names no region.
 const home = "us-east-1"
 
 // Account is an account of AWS.
 type Account struct {
 	credentials sdk.Credentials
-	// region of the profile; "" where it names none.
+	// region is the profile's region, or "".
 	region   string
 	regions  []string
 	endpoint *string
 	client   *http.Client
-	// pace is how long it waits before it asks once more whether something is gone.
+	// pace is the pause before Delete asks again whether a resource is gone.
 	pace time.Duration
 }
 
@@ -53,8 +53,8 @@ var _ cloud.Account = (*Account)(nil)
 // maxAnswer is a variable, so that tests need not send that much.
 var maxAnswer = cloud.MaxAnswer
 
-// New opens the account that the value of CredentialsVariable is for. regions are those that are asked; none is every region of the
-// account. No part of the value is ever in an error.
+// New returns the account for the credentials in encoded, the value of CredentialsVariable. Find searches the given regions, or every
+// region of the account if there are none. No error contains a part of the value.
 func New(encoded, endpoint string, regions []string) (*Account, error) {
 	const hint = "make it with `clusterawsadm bootstrap credentials encode-as-profile`"
 	raw, err := base64.StdEncoding.DecodeString(strings.TrimSpace(encoded))
@@ -69,7 +69,8 @@ func New(encoded, endpoint string, regions []string) (*Account, error) {
 	if !a.credentials.HasKeys() {
 		return nil, diag.Errorf(hint, "the profile in %s has no aws_access_key_id and aws_secret_access_key", CredentialsVariable)
 	}
-	// AWS redirects nobody to another server. The SDK's own client takes a redirect, with signature, token and body: also from https to http.
+	// AWS does not redirect to other servers. The SDK's own client would follow a redirect with signature, token and body, even from https to
+	// http.
 	a.client = &http.Client{
 		Transport:     contact.Bound(sameorigin.Screen(contact.Transport(awshttp.NewBuildableClient().GetTransport())), maxAnswer),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -80,7 +81,7 @@ func New(encoded, endpoint string, regions []string) (*Account, error) {
 	return a, nil
 }
 
-// parseProfile reads the first profile of a file as AWS's tools keep it.
+// parseProfile returns the values of the first profile in a file of AWS's tools.
 func parseProfile(text string) map[string]string {
 	values, sections := map[string]string{}, 0
 	for line := range strings.Lines(text) {
@@ -100,13 +101,13 @@ func parseProfile(text string) map[string]string {
 	return values
 }
 
-// Key tells accounts apart that were opened with other credentials; it is no secret.
+// Key identifies the credentials of the account. It is not secret.
 func (a *Account) Key() string { return a.credentials.AccessKeyID }
 
-// Cloud is the provider's name.
+// Cloud returns the name of the provider.
 func (a *Account) Cloud() string { return "aws" }
 
-// Find asks every region, some at once.
+// Find searches the regions, several at once.
 func (a *Account) Find(ctx context.Context, fleet string, clusters []string) cloud.Found {
 	regions, err := a.allRegions(ctx)
 	found := cloud.Found{Regions: regions}
@@ -141,7 +142,8 @@ func (a *Account) Find(ctx context.Context, fleet string, clusters []string) clo
 	return found
 }
 
-// allRegions are those to ask. Where nobody may list them it is the profile's own, and the error.
+// allRegions returns the regions to search. If the regions cannot be listed, it returns the profile's region, if there is one, and the
+// error.
 func (a *Account) allRegions(ctx context.Context) ([]string, error) {
 	if len(a.regions) > 0 {
 		return a.regions, nil
@@ -161,7 +163,8 @@ func (a *Account) allRegions(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// region is one region of an account. The clients are never made an interface of: a linker keeps all methods of what is, and EC2 has 700.
+// region is one region of an account. Do not store the clients in an interface: the linker would keep all methods of a client, and EC2 has
+// 700.
 type region struct {
 	name    string
 	ec2     *ec2.Client

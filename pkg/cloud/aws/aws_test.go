@@ -38,7 +38,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// simulator answers in AWS's shapes what it is given by action, and to all else that there is nothing.
+// simulator returns the prepared answer for each action, in the formats of AWS. For other actions it returns an empty answer.
 type simulator struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -145,7 +145,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestFindTold: what may not be asked is a problem each, and hides nothing else; where nobody is let in at all there is one.
+// TestFindTold checks that each denied request is a problem of its own and does not hide other results. Invalid credentials give one
+// problem.
 func TestFindTold(t *testing.T) {
 	s := newSimulator(t)
 	s.refuses("DescribeRegions", "UnauthorizedOperation")

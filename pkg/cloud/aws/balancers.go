@@ -13,7 +13,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/cloud"
 )
 
-// mostTagged is how many load balancers can be asked for their tags at once.
+// mostTagged is the maximum number of load balancers in one request for tags.
 const mostTagged = 20
 
 func (r *region) loadBalancers(ctx context.Context, c *collector) error {
@@ -55,7 +55,7 @@ func (r *region) classicBalancers(ctx context.Context, c *collector) error {
 	}, r.tagsOfClassic(ctx))
 }
 
-// tagsByARN asks for the tags of load balancers or target groups.
+// tagsByARN returns a function that requests the tags of load balancers or target groups.
 func (r *region) tagsByARN(ctx context.Context) func(some []string, each tagFunc) error {
 	return func(some []string, each tagFunc) error {
 		out, err := r.elbv2.DescribeTags(ctx, &elbv2.DescribeTagsInput{ResourceArns: some})
@@ -69,7 +69,7 @@ func (r *region) tagsByARN(ctx context.Context) func(some []string, each tagFunc
 	}
 }
 
-// tagsOfClassic asks for the tags of classic load balancers.
+// tagsOfClassic returns a function that requests the tags of classic load balancers.
 func (r *region) tagsOfClassic(ctx context.Context) func(some []string, each tagFunc) error {
 	return func(some []string, each tagFunc) error {
 		out, err := r.elb.DescribeTags(ctx, &elb.DescribeTagsInput{LoadBalancerNames: some})
@@ -83,10 +83,11 @@ func (r *region) tagsOfClassic(ctx context.Context) func(some []string, each tag
 	}
 }
 
-// tagFunc is told the tags of a resource.
+// tagFunc is called with the tags of a resource.
 type tagFunc func(id *string, tags map[string]string)
 
-// tagged collects resources whose tags come by themselves: page finds those of one page, and tags asks for the tags of some.
+// tagged collects resources whose tags need a separate request. page calls found for each resource of one page. tags requests the tags of
+// some resources.
 func (c *collector) tagged(
 	kind string, page func(marker *string, found func(id *string, r cloud.Resource)) (next *string, err error),
 	tags func(some []string, each tagFunc) error,

@@ -18,14 +18,14 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/cloud"
 )
 
-// goneTimeout bounds how long one thing may take to go: a NAT gateway takes minutes, an EKS cluster a quarter of an hour.
+// goneTimeout bounds the deletion of one resource. A NAT gateway takes minutes, an EKS cluster a quarter of an hour.
 const goneTimeout = 20 * time.Minute
 
-// removal is how AWS deletes a kind of thing.
+// removal describes how AWS deletes a kind of resource.
 type removal struct {
-	// remove may be called again.
+	// remove deletes the resource. It may be called again.
 	remove func(r *region, ctx context.Context, id string) error
-	// present tells whether it is still there, for what AWS deletes later than it says; nil for the rest.
+	// present tells whether the resource still exists. It is nil for kinds that AWS deletes before it answers.
 	present func(r *region, ctx context.Context, id string) (bool, error)
 }
 
@@ -51,13 +51,13 @@ var removals = map[string]removal{
 	kindSecret:          {remove: (*region).deleteSecret},
 }
 
-// Stages are one for each kind, in the order of kinds.
+// Stages returns one list for each kind, in the order of deletion.
 func (a *Account) Stages(resources []cloud.Resource) [][]cloud.Resource {
 	return cloud.ByKind(resources, order)
 }
 
-// Delete deletes one thing and waits until it is gone. What others still use is tried again: AWS lets go of it some time after they are
-// gone.
+// Delete deletes one resource and waits until it is gone. While other resources use it, Delete tries again: AWS releases a resource some
+// time after its users are gone.
 func (a *Account) Delete(ctx context.Context, resource cloud.Resource) error {
 	how, ok := removals[resource.Kind]
 	if !ok {
@@ -86,9 +86,9 @@ func (a *Account) Delete(ctx context.Context, resource cloud.Resource) error {
 		case <-time.After(a.pace):
 		case <-ctx.Done():
 			if err != nil {
-				return fmt.Errorf("others still use it: %w", short(err))
+				return fmt.Errorf("other resources still use it: %w", short(err))
 			}
-			return fmt.Errorf("AWS has agreed to delete it, and still has it: %w", ctx.Err())
+			return fmt.Errorf("AWS has accepted the deletion, but the resource still exists: %w", ctx.Err())
 		}
 	}
 }
@@ -180,8 +180,8 @@ func (r *region) deleteVolume(ctx context.Context, id string) error {
 	return err
 }
 
-// deleteSecurityGroup takes its rules away first: those of a cluster's groups name each other, and none goes while another names it. A rule
-// that is gone, or the group that it names, is no reason to take this group for gone.
+// deleteSecurityGroup first removes the group's rules. The groups of a cluster name each other, and AWS does not delete a group that
+// another group names. A "not found" error about a rule, or about the group in it, does not mean that this group is gone.
 func (r *region) deleteSecurityGroup(ctx context.Context, id string) error {
 	out, err := r.ec2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{GroupIds: []string{id}})
 	if err != nil {
@@ -205,7 +205,8 @@ func (r *region) deleteSecurityGroup(ctx context.Context, id string) error {
 	return err
 }
 
-// deleteRouteTable takes it off its subnets first. A network's main one goes with the network.
+// deleteRouteTable first removes the table's associations with subnets. It keeps the main route table, which AWS deletes together with the
+// VPC.
 func (r *region) deleteRouteTable(ctx context.Context, id string) error {
 	out, err := r.ec2.DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{RouteTableIds: []string{id}})
 	if err != nil {
@@ -263,13 +264,13 @@ func (r *region) deleteTemplate(ctx context.Context, id string) error {
 	return err
 }
 
-// deleteSecret deletes it at once: the provider makes them for a machine's first minutes.
+// deleteSecret deletes the secret without a recovery period, because the provider's secrets serve only a machine's first minutes.
 func (r *region) deleteSecret(ctx context.Context, id string) error {
 	_, err := r.secrets.DeleteSecret(ctx, &secretsmanager.DeleteSecretInput{SecretId: &id, ForceDeleteWithoutRecovery: sdk.Bool(true)})
 	return err
 }
 
-// managed are the names in an ARN of EKS: arn:aws:eks:REGION:ACCOUNT:cluster/CLUSTER and …:nodegroup/CLUSTER/GROUP/ID.
+// managed returns the names in an ARN of EKS: arn:aws:eks:REGION:ACCOUNT:cluster/CLUSTER or …:nodegroup/CLUSTER/GROUP/ID.
 func managed(arn string) (cluster, group string) {
 	const names = 3
 	parts := strings.Split(arn, "/")

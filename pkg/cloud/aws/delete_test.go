@@ -14,7 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/cloud"
 )
 
-// deleting is an account that does not wait between two looks.
+// deleting returns an account that hardly pauses between two requests.
 func (s *simulator) deleting(t *testing.T) *Account {
 	t.Helper()
 	a := s.account(t, "eu-central-1")
@@ -22,7 +22,7 @@ func (s *simulator) deleting(t *testing.T) *Account {
 	return a
 }
 
-// inTurn gives one answer after the other, and the last for ever: a body, or the code of an error.
+// inTurn returns the answers one after the other, and the last one for ever. An answer is a body, or the code of an error.
 func (s *simulator) inTurn(action string, answers ...string) {
 	n := 0
 	s.answers[action] = func(url.Values) (int, string) {
@@ -63,7 +63,7 @@ func TestDelete(t *testing.T) {
 		kind  string
 		setUp func(s *simulator)
 		asked []string
-		want  string // in the error; "" is none
+		want  string // a part of the error, or "" for none
 	}{
 		"waits until a gateway is gone": {
 			kindNATGateway, func(s *simulator) {
@@ -132,7 +132,7 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// TestDeleteEnds: what never goes is not waited for longer than the caller wants.
+// TestDeleteEnds checks that Delete stops waiting for a resource when the caller's context ends.
 func TestDeleteEnds(t *testing.T) {
 	s := newSimulator(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -150,8 +150,8 @@ func TestDeleteEnds(t *testing.T) {
 	}
 }
 
-// TestUsers: what the tags of several clusters name is told with those that use it, and machines of nobody with the network that they are
-// in.
+// TestUsers checks that a resource with the tags of several clusters lists its users, and that machines without tags are strangers in their
+// network.
 func TestUsers(t *testing.T) {
 	s := newSimulator(t)
 	s.says("DescribeSubnets", `<DescribeSubnetsResponse><subnetSet><item><subnetId>subnet-1</subnetId><vpcId>vpc-1</vpcId><tagSet>
@@ -169,8 +169,8 @@ func TestUsers(t *testing.T) {
 	}
 }
 
-// TestInterfaces: the network interfaces of what goes with a cluster go with it, though they have no tags; all others tell of somebody else
-// in the network.
+// TestInterfaces checks that the network interfaces of a cluster's resources belong to this cluster even without tags. All other interfaces
+// are strangers.
 func TestInterfaces(t *testing.T) {
 	s := newSimulator(t)
 	s.says("DescribeInstances",

@@ -13,7 +13,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
-// short is what AWS says, without the address and the id of the request, and no longer than an error may be.
+// short returns AWS's message without the URL and the id of the request, and cuts it to cloud.MaxSaid.
 func short(err error) error {
 	err = said(err)
 	if text := err.Error(); len(text) > cloud.MaxSaid {
@@ -42,18 +42,18 @@ func code(err error) string {
 	return ""
 }
 
-// isDenied tells that the credentials may not ask that.
+// isDenied tells whether the credentials lack the permission for the request.
 func isDenied(err error) bool {
 	return slices.Contains([]string{"UnauthorizedOperation", "AccessDenied", "AccessDeniedException"}, code(err))
 }
 
-// isGone tells that what was asked for does not exist.
+// isGone tells whether the resource does not exist.
 func isGone(err error) bool {
 	c := code(err)
 	return strings.HasSuffix(c, "NotFound") || c == "ResourceNotFoundException"
 }
 
-// isInUse tells that something else has to go first, or to have gone for longer.
+// isInUse tells whether another resource must be deleted first, or was deleted only a moment ago.
 func isInUse(err error) bool {
 	return slices.Contains([]string{
 		"DependencyViolation", "ResourceInUse", "ResourceInUseException", "VolumeInUse", "InvalidIPAddress.InUse",
@@ -61,16 +61,16 @@ func isInUse(err error) bool {
 	}, code(err))
 }
 
-// refusal is an error that AWS puts into an answer that is none.
+// refusal is an error inside of a successful answer of AWS.
 type refusal struct{ code, message string }
 
 func (r *refusal) Error() string { return r.code + ": " + r.message }
 
-// ErrorCode is AWS's.
+// ErrorCode implements smithy.APIError.
 func (r *refusal) ErrorCode() string { return r.code }
 
-// ErrorMessage is AWS's.
+// ErrorMessage implements smithy.APIError.
 func (r *refusal) ErrorMessage() string { return r.message }
 
-// ErrorFault is nobody's.
+// ErrorFault implements smithy.APIError. AWS does not tell whose fault it is.
 func (r *refusal) ErrorFault() smithy.ErrorFault { return smithy.FaultUnknown }

@@ -15,14 +15,14 @@ import (
 )
 
 // The tags of a cluster's resources: the provider's own tag, and the tag of Kubernetes' AWS integration, which makes load balancers and
-// volumes from inside a cluster. Their value is "owned", or "shared" for what is used and stays.
+// volumes from inside a cluster. Their value is "owned", or "shared" for a resource that the cluster uses and does not delete.
 const (
 	providerTag   = "sigs.k8s.io/cluster-api-provider-aws/cluster/"
 	kubernetesTag = "kubernetes.io/cluster/"
 	owned         = "owned"
 )
 
-// Kinds, in the order in which they are deleted.
+// The kinds of resources, in the order in which they are deleted.
 const (
 	kindNodeGroup       = "eks-nodegroup"
 	kindManaged         = "eks-cluster"
@@ -52,7 +52,7 @@ var order = []string{
 	kindTemplate, kindSecret,
 }
 
-// rank of what is not in the order is that of what comes last.
+// rank returns the position of a kind in order. Unknown kinds come last.
 func rank(kind string) int {
 	if i := slices.Index(order, kind); i >= 0 {
 		return i
@@ -60,18 +60,18 @@ func rank(kind string) int {
 	return len(order)
 }
 
-// costs are how kinds are paid for; any other kind costs nothing by itself.
+// costs has the costs of kinds. Other kinds cost nothing by themselves.
 var costs = map[string]cloud.Cost{
 	kindNodeGroup: cloud.CostHourly, kindManaged: cloud.CostHourly, kindInstance: cloud.CostHourly, kindLoadBalancer: cloud.CostHourly,
 	kindClassicBalancer: cloud.CostHourly, kindEndpoint: cloud.CostHourly, kindNATGateway: cloud.CostHourly, kindAddress: cloud.CostHourly,
 	kindVolume: cloud.CostStorage, kindSecret: cloud.CostStorage,
 }
 
-// carriers are what others in a network cannot do without.
+// carriers are the kinds that other resources in a network need.
 var carriers = []string{kindNATGateway, kindRouteTable, kindInternetGateway, kindEgressGateway, kindSubnet, kindVPC}
 
-// clusterOf is the cluster that something with these tags goes with, and which others use it. The first is "" for what stays when a cluster
-// goes.
+// clusterOf returns the cluster that owns a resource with these tags, and the other clusters that use it. cluster is "" if no cluster owns
+// the resource.
 func clusterOf(tags map[string]string) (cluster string, users []string) {
 	for _, prefix := range []string{providerTag, kubernetesTag} {
 		for _, key := range sortedKeys(tags) {
@@ -87,19 +87,19 @@ func clusterOf(tags map[string]string) (cluster string, users []string) {
 	return cluster, slices.DeleteFunc(slices.Compact(users), func(name string) bool { return name == cluster })
 }
 
-// collector gathers what one region has.
+// collector gathers the resources of one region.
 type collector struct {
 	region    string
 	resources []cloud.Resource
 	strangers []cloud.Resource
 	problems  []cloud.Problem
 
-	// interfaces are the network interfaces, and holders what has them, both by what AWS calls them.
+	// interfaces are the network interfaces. holders has the id of each interface's holder, by the interface's id.
 	interfaces []types.NetworkInterface
 	holders    map[string]string
 }
 
-// add takes what goes with a cluster, and what may use the network of one.
+// add records a resource that a cluster owns, or a stranger that may use the network of a cluster. It ignores other resources.
 func (c *collector) add(kind, id string, tags map[string]string, more cloud.Resource) {
 	if id == "" {
 		return
@@ -119,9 +119,9 @@ func (c *collector) add(kind, id string, tags map[string]string, more cloud.Reso
 	c.resources = append(c.resources, more)
 }
 
-// find lists the region: everything, of which it keeps what goes with a cluster, as what AWS would leave out by itself depends on how well
-// patterns of tags are understood. What it is not told is a problem each; where the region itself is not reached, or knows nobody with such
-// credentials, only once.
+// find lists all resources of the region, and keeps those that belong to a cluster. It does not let AWS filter by tags, because that
+// depends on how AWS matches patterns of tags. A denied request is a problem, and find goes on. After any other error, such as an
+// unreachable region or invalid credentials, find stops with one problem.
 func (r *region) find(ctx context.Context, fleet string, clusters []string) *collector {
 	c := &collector{region: r.name}
 	for _, look := range []struct {
@@ -148,7 +148,7 @@ func (r *region) find(ctx context.Context, fleet string, clusters []string) *col
 		{"egress-only internet gateways", r.egressGateways},
 		{"subnets", r.subnets},
 		{"launch templates", r.templates},
-		{"what other services have", func(ctx context.Context, c *collector) error { return r.others(ctx, c, fleet, clusters) }},
+		{"the resources of other services", func(ctx context.Context, c *collector) error { return r.others(ctx, c, fleet, clusters) }},
 	} {
 		err := look.list(ctx, c)
 		if err == nil {
@@ -156,7 +156,7 @@ func (r *region) find(ctx context.Context, fleet string, clusters []string) *col
 		}
 		problem := cloud.Problem{Region: r.name, Text: fmt.Sprintf("list %s: %v", look.what, short(err))}
 		if isDenied(err) {
-			problem.Hint = "allow it to who the credentials are for: the provider's own policy does"
+			problem.Hint = "allow this action to the user of the credentials, as the provider's own policy does"
 			c.problems = append(c.problems, problem)
 			continue
 		}
@@ -170,7 +170,7 @@ func tagsOf(tags []types.Tag) map[string]string {
 	return pairs(tags, func(t types.Tag) (key, value *string) { return t.Key, t.Value })
 }
 
-// pairs are tags of any of AWS's services, by their keys.
+// pairs returns tags of any AWS service as a map.
 func pairs[T any](tags []T, of func(T) (key, value *string)) map[string]string {
 	out := map[string]string{}
 	for _, t := range tags {
@@ -180,7 +180,7 @@ func pairs[T any](tags []T, of func(T) (key, value *string)) map[string]string {
 	return out
 }
 
-// pages calls next with each token until there is none.
+// pages calls next with each page's token until there is no other page.
 func pages(next func(token *string) (*string, error)) error {
 	var token *string
 	for {
@@ -212,7 +212,7 @@ func (r *region) instances(ctx context.Context, c *collector) error {
 		}
 		for _, reservation := range out.Reservations {
 			for _, i := range reservation.Instances {
-				// AWS shows what is terminated for another hour.
+				// AWS still lists a terminated instance for about an hour.
 				if i.State == nil || i.State.Name != types.InstanceStateNameTerminated {
 					c.add(kindInstance, sdk.ToString(i.InstanceId), tagsOf(i.Tags), cloud.Resource{Network: sdk.ToString(i.VpcId), Created: i.LaunchTime})
 					for _, n := range i.NetworkInterfaces {

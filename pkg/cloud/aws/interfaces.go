@@ -9,14 +9,14 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/cloud"
 )
 
-// uses are the kinds that are somebody's use of a network, with or without tags. All else that uses one (databases, functions, file
-// systems) shows by its network interfaces.
+// uses are the kinds of resources that use a network, with or without tags. All other uses (databases, functions, file systems) show by
+// their network interfaces.
 var uses = map[string]bool{
 	kindInstance: true, kindLoadBalancer: true, kindClassicBalancer: true, kindEndpoint: true, kindNATGateway: true,
 	kindSubnet: true, kindInterface: true,
 }
 
-// holds notes that something has a network interface.
+// holds records that a resource has a network interface.
 func (c *collector) holds(id, networkInterface *string) {
 	if networkInterface == nil {
 		return
@@ -27,8 +27,9 @@ func (c *collector) holds(id, networkInterface *string) {
 	c.holders[*networkInterface] = sdk.ToString(id)
 }
 
-// addInterfaces takes the network interfaces, when all that may have one is known: one without tags goes with what has it. What nobody
-// known has is a stranger's: AWS makes interfaces without the cluster's tags for what others put into the network.
+// addInterfaces records the network interfaces. Call it after all resources that may have one are known. An interface without tags belongs
+// to the cluster of its holder. Without a known holder it is a stranger: AWS makes interfaces without the cluster's tags for other
+// resources in the network.
 func (c *collector) addInterfaces() {
 	for _, i := range c.interfaces {
 		tags := tagsOf(i.TagSet)
@@ -48,13 +49,14 @@ func (c *collector) addInterfaces() {
 	}
 }
 
-// holderOf is what of a cluster has the network interface; nil where nothing has.
+// holderOf returns the resource of a cluster that has the network interface, or nil.
 func (c *collector) holderOf(i types.NetworkInterface) *cloud.Resource {
 	id := c.holders[sdk.ToString(i.NetworkInterfaceId)]
 	if id == "" && i.Attachment != nil {
 		id = sdk.ToString(i.Attachment.InstanceId)
 	}
-	// Only AWS itself makes one for a load balancer, and says for which: "ELB net/NAME/ID", as its ARN ends, or "ELB NAME" of a classic one.
+	// Only AWS itself makes interfaces for load balancers. Their description names the load balancer: "ELB net/NAME/ID", the end of its ARN,
+	// or "ELB NAME" for a classic one.
 	balancer, is := strings.CutPrefix(sdk.ToString(i.Description), "ELB ")
 	is = is && sdk.ToBool(i.RequesterManaged)
 	for n := range c.resources {

@@ -16,8 +16,8 @@ import (
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// others asks for what any other service has with a tag of the fleet, or of one of the clusters: it can only be asked for whole tags. What
-// EC2 and the load balancers have they told themselves, and better: the list of tags lags behind.
+// others lists the resources of other services with the tag of the fleet or of one of the clusters. The tagging API can only search for
+// whole tags. It also lists EC2 and load balancers, but later than these services themselves, so others skips them.
 func (r *region) others(ctx context.Context, c *collector, fleet string, clusters []string) error {
 	names := map[string]bool{}
 	for _, name := range clusters {
@@ -61,7 +61,7 @@ func (r *region) others(ctx context.Context, c *collector, fleet string, cluster
 	return nil
 }
 
-// addOther takes what an ARN names: arn:PARTITION:SERVICE:REGION:ACCOUNT:RESOURCE.
+// addOther records the resource with an ARN of the form arn:PARTITION:SERVICE:REGION:ACCOUNT:RESOURCE.
 func (c *collector) addOther(arn string, tags map[string]string) {
 	const service, resource, fields = 2, 5, 6
 	parts := strings.SplitN(arn, ":", fields)

@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// services are the services of AWS by the field or variable that calls them, as policies name them.
+// services maps the fields and variables of clients to the names of services in policies.
 var services = map[string]string{
 	"ec2": "ec2", "elb": "elasticloadbalancing", "elbv2": "elasticloadbalancing", "eks": "eks", "tags": "tag", "secrets": "secretsmanager",
 }
 
-// The page about orphans names each action that the policy of the provider's controllers does not allow, and no other.
+// The page about orphans names exactly the actions that the policy of the provider's controllers does not allow.
 func TestPrivileges(t *testing.T) {
 	policy, err := os.ReadFile("testdata/controllers-policy.txt")
 	if err != nil {
@@ -41,7 +41,7 @@ func TestPrivileges(t *testing.T) {
 	}
 }
 
-// called are the actions that the package calls, in order.
+// called returns the sorted actions that the package calls.
 func called(t *testing.T) (actions []string) {
 	t.Helper()
 	files, err := filepath.Glob("*.go")

@@ -16,7 +16,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/cloud"
 )
 
-// Credentials stay at the server that was asked, wherever it sends us.
+// Credentials do not follow a redirect to another server.
 func TestRedirects(t *testing.T) {
 	for _, status := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
 		t.Run(http.StatusText(status), func(t *testing.T) {
@@ -33,7 +33,7 @@ func TestRedirects(t *testing.T) {
 			if found := account.Find(t.Context(), "id", nil); len(found.Problems) == 0 {
 				t.Error("no problem is reported")
 			}
-			// A question without a body is one that Go's client could ask again elsewhere.
+			// Go's client could repeat a request without a body at another server.
 			if _, err := account.in("eu-central-1").eks.DescribeCluster(t.Context(),
 				&eks.DescribeClusterInput{Name: sdk.String("demo")}); err == nil {
 				t.Error("a redirect is an answer")
@@ -45,7 +45,7 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// What AWS, or who stands in for it, says is repeated in brief, and without the credential of the request.
+// An error quotes an answer of AWS, or of a server in its place, in brief and without the credential of the request.
 func TestHostileAnswers(t *testing.T) {
 	const token = "canary-of-a-session-token"
 	profile := base64.StdEncoding.EncodeToString(

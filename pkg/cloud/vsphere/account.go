@@ -1,4 +1,4 @@
-// Package vsphere asks a vCenter what it holds of a fleet's clusters, and deletes it.
+// Package vsphere lists and deletes the resources of a fleet's clusters in a vCenter.
 package vsphere
 
 import (
@@ -22,7 +22,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
-// The variables that open a vCenter. The provider reads user and password, too; clusterctl's templates for vSphere have all four.
+// The variables with the address and the credentials of a vCenter. The provider also reads user and password; clusterctl's templates for
+// vSphere have all four.
 const (
 	UserVariable       = "VSPHERE_USERNAME"
 	PasswordVariable   = "VSPHERE_PASSWORD"
@@ -30,16 +31,16 @@ const (
 	ThumbprintVariable = "VSPHERE_TLS_THUMBPRINT"
 )
 
-// Account is a vCenter as a user sees it.
+// Account is a user's access to a vCenter.
 type Account struct {
 	server string // HOST or HOST:PORT
 	url    *url.URL
 	user   *url.Userinfo
-	// password is what no error may repeat: a vCenter could quote the request in its answer.
+	// password must not be in an error. A vCenter could quote the request in its answer.
 	password string
-	// thumbprint of its certificate; "" where this machine trusts the authority that has signed it.
+	// thumbprint is the fingerprint of the vCenter's certificate. It is "" if this machine trusts the issuer.
 	thumbprint string
-	// refs are what Find has seen, by kind and id.
+	// refs are the references of the objects that Find has listed, by kind and id.
 	refs map[[2]string]types.ManagedObjectReference
 }
 
@@ -48,29 +49,29 @@ var _ cloud.Account = (*Account)(nil)
 // maxAnswer is a variable, so that tests need not send that much.
 var maxAnswer = cloud.MaxAnswer
 
-// New is the vCenter at server, HOST or HOST:PORT, for a user. The thumbprint may be in small letters, which govmomi would not take for the
-// same. Nobody is asked yet. No error has the password in it.
+// New returns a user's access to the vCenter at server, HOST or HOST:PORT. It accepts a thumbprint in lower case, which govmomi does not.
+// It sends no request. No error contains the password.
 func New(server, user, password, thumbprint string) (*Account, error) {
 	u, err := url.Parse("https://" + server + "/sdk")
 	if err != nil || u.Host != server || u.Hostname() == "" {
 		return nil, diag.Errorf("export "+ServerVariable+"=vcenter.example.com",
-			"%q is no address of a vCenter: it is HOST or HOST:PORT, without https:// and a path", server)
+			"%q is not the address of a vCenter: write HOST or HOST:PORT, without https:// and a path", server)
 	}
 	return &Account{
 		server: server, url: u, user: url.UserPassword(user, password), password: password, thumbprint: strings.ToUpper(thumbprint),
 	}, nil
 }
 
-// Key tells accounts apart: a user has to see all of a vCenter, so that one is enough.
+// Key identifies the vCenter. One user is enough for each vCenter, because the user must see all of it.
 func (a *Account) Key() string { return a.server }
 
-// Cloud is the provider's name.
+// Cloud returns the name of the provider.
 func (a *Account) Cloud() string { return "vsphere" }
 
-// answerTimeout bounds how long one request of Find may take; some of govmomi's have no context.
+// answerTimeout bounds one request of Find, because some requests of govmomi have no context.
 const answerTimeout = 3 * time.Minute
 
-// open logs in. No request takes longer than most. The caller has to call the function that logs out.
+// open logs in. Each request takes at most most. The caller must call the returned function, which logs out.
 func (a *Account) open(ctx context.Context, most time.Duration) (*vim25.Client, func(), error) {
 	transport := soap.NewClient(a.url, false)
 	transport.Timeout = most
@@ -88,17 +89,17 @@ func (a *Account) open(ctx context.Context, most time.Duration) (*vim25.Client, 
 	return client, func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
-		_ = manager.Logout(ctx) // a session that stays ends by itself
+		_ = manager.Logout(ctx) // an abandoned session ends by itself
 	}, nil
 }
 
-// guard keeps the requests of a client, the password in them, at the vCenter: Go's client would send the body of a login wherever an
-// answer redirects it to. It bounds the answers, too. Every client that govmomi derives from another one has to be guarded again.
+// guard sends the requests of a client only to the vCenter, and bounds the answers. The requests contain the password, and Go's client would
+// send the body of a login to the target of a redirect. Every client that govmomi derives from another one must be guarded again.
 func (a *Account) guard(client *soap.Client) {
 	client.Transport = contact.Bound(sameorigin.Bind(client.DefaultTransport(), a.url), maxAnswer)
 }
 
-// openREST logs in to the API that has modules of clusters. ok is false where the vCenter has no such API.
+// openREST logs in to the API of cluster modules. ok is false if the vCenter lacks this API.
 func (a *Account) openREST(ctx context.Context, client *vim25.Client) (api *rest.Client, closed func(), ok bool, err error) {
 	api = rest.NewClient(client)
 	a.guard(api.Client)
@@ -116,7 +117,7 @@ func (a *Account) openREST(ctx context.Context, client *vim25.Client) (api *rest
 	}, true, nil
 }
 
-// Find asks the vCenter. What it does not say is a problem, and no error.
+// Find searches the vCenter. Failed requests become problems of the result.
 func (a *Account) Find(ctx context.Context, fleet string, clusters []string) cloud.Found {
 	found := cloud.Found{Regions: []string{a.server}}
 	problem := func(what string, err error) {
@@ -162,7 +163,7 @@ func (a *Account) Find(ctx context.Context, fleet string, clusters []string) clo
 	}
 	if c.blind {
 		found.Problems = append(found.Problems, cloud.Problem{
-			Region: a.server, Text: "the user " + a.user.Username() + " sees no datacenter, so that it lists nothing says nothing",
+			Region: a.server, Text: "the user " + a.user.Username() + " sees no datacenter, so the list of resources is not complete",
 			Hint: "give the user the role Read-only on the vCenter, with all that is below it",
 		})
 	}
@@ -172,7 +173,7 @@ func (a *Account) Find(ctx context.Context, fleet string, clusters []string) clo
 	return found
 }
 
-// names are those of clusters, the longest first: a name may begin with another one.
+// names returns the names of clusters, the longest first, because a name may begin with another name.
 func names(clusters []string) []string {
 	sorted := slices.Clone(clusters)
 	slices.SortFunc(sorted, func(x, y string) int { return cmp.Or(cmp.Compare(len(y), len(x)), strings.Compare(x, y)) })

@@ -19,15 +19,15 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/cloud"
 )
 
-// goneTimeout bounds how long one thing may take to go.
+// goneTimeout bounds the deletion of one resource.
 const goneTimeout = 10 * time.Minute
 
-// Stages are modules, and then machines. Volumes are in none: they are data, and nothing in them names a fleet.
+// Stages returns modules and then machines. It leaves out volumes, because they contain data and do not name a fleet.
 func (a *Account) Stages(resources []cloud.Resource) [][]cloud.Resource {
 	return cloud.ByKind(resources, []string{kindModule, kindMachine})
 }
 
-// Delete deletes one thing that Find has listed, and waits until it is gone.
+// Delete deletes a resource that Find has listed, and waits until it is gone.
 func (a *Account) Delete(ctx context.Context, resource cloud.Resource) error {
 	ref, ok := a.refs[[2]string{resource.Kind, resource.ID}]
 	if !ok {
@@ -63,8 +63,8 @@ func (a *Account) deleteModule(ctx context.Context, client *vim25.Client, id str
 	return cluster.NewManager(api).DeleteModule(ctx, id)
 }
 
-// deleteMachine powers a machine off and destroys it. It looks once more whose the machine is, and first takes off it what is not its
-// own: vCenter destroys the disks of a machine with it, volumes of pods among them.
+// deleteMachine powers a machine off and destroys it. Before that, it checks the owner of the machine again. It also detaches disks that
+// are not the machine's own, because vCenter would destroy them with the machine, volumes of pods among them.
 func deleteMachine(ctx context.Context, client *vim25.Client, ref types.ManagedObjectReference, resource cloud.Resource) error {
 	var content []types.ObjectContent
 	collector := property.DefaultCollector(client)
@@ -83,18 +83,18 @@ func deleteMachine(ctx context.Context, client *vim25.Client, ref types.ManagedO
 	}
 	if state != types.VirtualMachinePowerStatePoweredOff {
 		err := done(ctx)(vm.PowerOff(ctx))
-		if err != nil && !fault.Is(err, &types.InvalidPowerState{}) { // it went off meanwhile
+		if err != nil && !fault.Is(err, &types.InvalidPowerState{}) { // it was powered off in the meantime
 			return err
 		}
 	}
 	if err := detach(ctx, vm); err != nil {
-		return fmt.Errorf("take off it the disks that are not its own: %w", said(err))
+		return fmt.Errorf("detach the disks that are not its own: %w", said(err))
 	}
 	return done(ctx)(vm.Destroy(ctx))
 }
 
-// detach takes off a machine the disks that were not made with it: those that vSphere has as objects of their own, and those whose files
-// are not in the machine's folder of a datastore.
+// detach detaches the disks that were not made with the machine: disks that are separate objects in vSphere, and disks whose files are
+// outside of the machine's folders in the datastores.
 func detach(ctx context.Context, vm *object.VirtualMachine) error {
 	var of mo.VirtualMachine
 	if err := vm.Properties(ctx, vm.Reference(), []string{"name", "config.files.vmPathName", "config.hardware.device"}, &of); err != nil {
@@ -127,10 +127,10 @@ func isOwn(disk *types.VirtualDisk, folder, name string) bool {
 		return false
 	}
 	dir := path.Dir(file.Path)
-	return dir == folder || strings.TrimPrefix(dir, "/") == name // on another datastore it has a folder of its name
+	return dir == folder || strings.TrimPrefix(dir, "/") == name // on another datastore, the machine's folder has the machine's name
 }
 
-// done waits for a task.
+// done returns a function that waits for a task.
 func done(ctx context.Context) func(*object.Task, error) error {
 	return func(task *object.Task, err error) error {
 		if err != nil {

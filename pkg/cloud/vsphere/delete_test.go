@@ -31,7 +31,7 @@ func (v *vcenter) volumes() []string {
 	return ids
 }
 
-// attach gives a machine a disk whose file is in somebody else's folder, as volumes of pods are; the file exists afterwards.
+// attach gives a machine a disk whose file is in another folder, as with volumes of pods. Afterwards the file exists.
 func (v *vcenter) attach(vm *object.VirtualMachine, file string) {
 	v.t.Helper()
 	ctx := v.t.Context()
@@ -95,7 +95,7 @@ func TestDelete(t *testing.T) {
 	}
 	for _, stage := range stages {
 		for _, r := range stage {
-			for range 2 { // the second time it is gone
+			for range 2 { // the second time, the resource is gone
 				if err := a.Delete(ctx, r); err != nil {
 					t.Errorf("%s: %v", r.ID, err)
 				}
@@ -117,7 +117,7 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// Between looking and deleting a machine may have become somebody else's.
+// A machine may get another owner between Find and Delete.
 func TestDeleteLooksAgain(t *testing.T) {
 	v := newVCenter(t, 1)
 	ctx := t.Context()

@@ -23,7 +23,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/cloud"
 )
 
-// Kinds, in the order in which they are deleted: a module tells by its machines whose it is.
+// The kinds of resources, in the order in which they are deleted. Modules come first, because only the machines of a module tell its owner.
 const (
 	kindModule  = "cluster-module"
 	kindMachine = "virtual-machine"
@@ -32,8 +32,8 @@ const (
 
 var order = []string{kindModule, kindMachine, kindVolume}
 
-// What is read of a machine's advanced configuration. The provider gives a machine its data for cloud-init or Ignition there. That has
-// secrets, so only how it is encoded is read.
+// The keys that are read of a machine's advanced configuration. The provider writes the data for cloud-init or Ignition there. These data
+// contain secrets, so only their encoding is read.
 var (
 	fleetPath   = extra(v1alpha1.FleetKey)
 	clusterPath = extra(v1alpha1.ClusterKey)
@@ -44,13 +44,13 @@ var (
 
 func extra(key string) string { return `config.extraConfig["` + key + `"]` }
 
-// ending is what Cluster API appends to the name of a machine, and before that to the name of a set of them.
+// ending matches the suffix that Cluster API appends to the name of a machine, and before that to the name of a set of machines.
 var ending = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}$`)
 
-// collector gathers what one vCenter has.
+// collector gathers the resources of one vCenter.
 type collector struct {
 	account *Account
-	fleet   string // the identity of the fleet that asks
+	fleet   string // the identity of the own fleet
 	client  *vim25.Client
 	known   []string
 
@@ -68,18 +68,18 @@ func (c *collector) add(r cloud.Resource, ref types.ManagedObjectReference) {
 	c.refs[[2]string{r.Kind, r.ID}] = ref
 }
 
-// all calls seen for every object of these kinds that the user sees.
+// all returns the properties of every object of these kinds that the user can see.
 func (c *collector) all(ctx context.Context, kinds, properties []string) ([]types.ObjectContent, error) {
 	v, err := view.NewManager(c.client).CreateContainerView(ctx, c.client.ServiceContent.RootFolder, kinds, true)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = v.Destroy(context.WithoutCancel(ctx)) }() // it goes with the session, too
+	defer func() { _ = v.Destroy(context.WithoutCancel(ctx)) }() // the end of the session destroys it too
 	var content []types.ObjectContent
 	return content, v.Retrieve(ctx, kinds, properties, &content)
 }
 
-// inventory reads where things are.
+// inventory reads the folders and datacenters, for the paths of machines.
 func (c *collector) inventory(ctx context.Context) error {
 	content, err := c.all(ctx, []string{"Folder", "Datacenter"}, []string{"name", "parent"})
 	if err != nil {
@@ -102,7 +102,7 @@ func (c *collector) inventory(ctx context.Context) error {
 	return nil
 }
 
-// path is where something is in the inventory, as govc takes it, and the name of the folder that it is in.
+// path returns the inventory path of an object in the form of govc, and the name of the object's folder.
 func (c *collector) path(parent *types.ManagedObjectReference, name string) (path, folder string) {
 	path = "/" + name
 	for first := true; parent != nil; first = false {
@@ -119,13 +119,13 @@ func (c *collector) path(parent *types.ManagedObjectReference, name string) (pat
 	return path, folder
 }
 
-// machine is what is read of one.
+// machine has the properties that are read of a virtual machine.
 type machine struct {
 	name, fleet, cluster string
 	parent               *types.ManagedObjectReference
 	created              *time.Time
 	template, runs, made bool
-	// configured tells that vCenter knows its configuration: it does not where its host or datastore cannot be reached.
+	// configured means that vCenter knows the machine's configuration. It does not if the host or the datastore is unreachable.
 	configured bool
 }
 
@@ -166,8 +166,7 @@ func machineOf(o types.ObjectContent) machine {
 	return m
 }
 
-// clusterOf is the cluster that a machine goes with: what it says itself, or what its name and folder tell. Without a mark that is no
-// proof.
+// clusterOf returns the cluster of a machine: from the machine's marks, or else from its name and folder. A name without marks is no proof.
 func (c *collector) clusterOf(m machine, folder string) string {
 	if m.fleet != "" && m.cluster != "" {
 		return m.cluster
@@ -199,7 +198,7 @@ func (c *collector) machines(ctx context.Context) error {
 		case m.template:
 			continue
 		case !m.configured && (name != "" || ending.MatchString(m.name)):
-			c.unread = append(c.unread, fmt.Sprintf("the machine %s cannot be read, and nobody knows whose it is", path))
+			c.unread = append(c.unread, fmt.Sprintf("the machine %s cannot be read, so its owner is unknown", path))
 			continue
 		case name == "":
 			continue
@@ -221,7 +220,7 @@ func (c *collector) machines(ctx context.Context) error {
 	return nil
 }
 
-// guesses joins clusters whose names were guessed: a pool of a cluster is called CLUSTER-POOL.
+// guesses corrects guessed names of clusters: the guess for a machine of a pool is CLUSTER-POOL.
 func (c *collector) guesses() {
 	clusters := map[string]bool{}
 	for _, r := range c.resources {
@@ -244,13 +243,13 @@ func (c *collector) guesses() {
 	}
 }
 
-// modules are those that keep the machines of a set on different hosts. The provider keeps their ids in the management cluster alone, so
-// their machines tell whose they are.
+// modules records the cluster modules, which keep the machines of a set on different hosts. The provider stores the ids of modules only in
+// the management cluster, so the machines of a module tell its owner.
 func (c *collector) modules(ctx context.Context, api *rest.Client) error {
 	manager := cluster.NewManager(api)
 	all, err := manager.ListModules(ctx)
 	if isAbsent(err) {
-		return nil // it is older than they are
+		return nil // the vCenter is older than modules
 	}
 	if err != nil {
 		return err
@@ -271,8 +270,8 @@ func (c *collector) modules(ctx context.Context, api *rest.Client) error {
 	return nil
 }
 
-// ownerOf is the cluster of these machines. If they are of several clusters, it is one of the fleet, and the others use what it owns. The
-// order in which the vCenter lists the machines makes no difference.
+// ownerOf returns the cluster of these machines. If they belong to several clusters, it prefers a cluster of the own fleet, and the others
+// are users. The result does not depend on the order of the machines.
 func (c *collector) ownerOf(members []types.ManagedObjectReference) (cloud.Resource, bool) {
 	var r cloud.Resource
 	members = slices.SortedFunc(slices.Values(members), func(a, b types.ManagedObjectReference) int {
@@ -301,8 +300,9 @@ func (c *collector) ownerOf(members []types.ManagedObjectReference) (cloud.Resou
 	return r, r.Cluster != ""
 }
 
-// volumes are those that vSphere's storage driver has made for pods. They name the cluster as the driver's configuration does, CLUSTER or
-// NAMESPACE/CLUSTER, and no fleet. Of clusters that nobody knows the driver of others may have made them.
+// volumes records the volumes that vSphere's storage driver has made for pods. They have the name of the cluster from the driver's
+// configuration, CLUSTER or NAMESPACE/CLUSTER, but not the fleet. It skips volumes of unknown clusters, because somebody else's driver may
+// have made them.
 func (c *collector) volumes(ctx context.Context) error {
 	if there, err := c.hasVolumes(ctx); err != nil || !there {
 		return err
@@ -351,7 +351,7 @@ func (c *collector) addVolume(v cnstypes.CnsVolume, clusters map[string]bool) {
 	}
 }
 
-// hasVolumes tells whether the vCenter has the API of volumes, which old ones have not: it is at a place of its own.
+// hasVolumes tells whether the vCenter has the API of volumes, which old versions lack. The API has its own URL.
 func (c *collector) hasVolumes(ctx context.Context) (there bool, err error) {
 	u := c.client.URL()
 	u.Path, u.User = cns.Path, nil

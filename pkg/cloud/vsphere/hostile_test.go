@@ -18,7 +18,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/cloud"
 )
 
-// behind is an account at a server that hands every request to a vCenter, but for those whose body or path has the text in it.
+// behind returns an account at a proxy that passes every request on to a vCenter, except requests with the text in their body or path.
+// These get answer.
 func behind(t *testing.T, text string, answer http.HandlerFunc) *Account {
 	t.Helper()
 	v := newVCenter(t, 1)
@@ -46,8 +47,8 @@ func behind(t *testing.T, text string, answer http.HandlerFunc) *Account {
 	return a
 }
 
-// Passwords and sessions stay at the vCenter, wherever an answer of one of its APIs leads. Go asks anew after a 302 only: bodies of govmomi
-// cannot be sent twice.
+// Passwords and sessions do not follow a redirect of the vCenter's APIs. After redirects other than 302, Go cannot repeat the requests,
+// because it cannot send the bodies of govmomi twice.
 func TestRedirects(t *testing.T) {
 	for name, text := range map[string]string{
 		"the login": "<Login", "the API of modules": "com/vmware/cis/session", "volumes": "CnsQueryVolume",
@@ -59,7 +60,7 @@ func TestRedirects(t *testing.T) {
 				t.Cleanup(stranger.Close)
 				a := behind(t, text, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, stranger.URL+r.URL.Path, status) })
 				found := a.Find(t.Context(), fleet, nil)
-				says := "is not asked: the credential is not for that server"
+				says := "gets no request: the credential is not for that server"
 				if status != http.StatusFound {
 					says = "307 Temporary Redirect"
 				}
@@ -74,7 +75,7 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// What a vCenter says is repeated in brief, and never with the password, which it has just been told.
+// An error quotes the answer of a vCenter in brief and without the password, which the vCenter has just received.
 func TestHostileFaults(t *testing.T) {
 	for name, answer := range map[string]http.HandlerFunc{
 		"a fault": func(w http.ResponseWriter, r *http.Request) {

@@ -42,7 +42,7 @@ const (
 	password = "canary of a password"
 )
 
-// vcenter is govmomi's simulator of one, with an administrator of its own.
+// vcenter is govmomi's simulator of a vCenter, with its own administrator.
 type vcenter struct {
 	t      *testing.T
 	server *simulator.Server
@@ -57,7 +57,7 @@ func newVCenter(t *testing.T, datacenters int) *vcenter {
 	return newVCenterWith(t, datacenters, true)
 }
 
-// newVCenterWith is one with the APIs of modules and volumes, or without.
+// newVCenterWith starts a vCenter. all tells whether it has the APIs of modules and volumes.
 func newVCenterWith(t *testing.T, datacenters int, all bool) *vcenter {
 	t.Helper()
 	model := simulator.VPX()
@@ -91,7 +91,7 @@ func newVCenterWith(t *testing.T, datacenters int, all bool) *vcenter {
 	return v
 }
 
-// account is what a user sees of it.
+// account returns a user's access to the vCenter.
 func (v *vcenter) account(secret, cert string) *Account {
 	v.t.Helper()
 	a, err := New(v.server.URL.Host, v.login.Username(), secret, cert)
@@ -110,7 +110,7 @@ func (v *vcenter) vm(path string) *object.VirtualMachine {
 	return vm
 }
 
-// clone makes a machine as the provider does, with what it writes into a machine's configuration, in a folder below /DC0/vm.
+// clone makes a machine in a folder below /DC0/vm as the provider does, with the provider's keys in its configuration.
 func (v *vcenter) clone(folder, name string, config map[string]string) *object.VirtualMachine {
 	v.t.Helper()
 	ctx := v.t.Context()
@@ -134,7 +134,7 @@ func (v *vcenter) clone(folder, name string, config map[string]string) *object.V
 		v.t.Fatal(err)
 	}
 	vm := v.vm("/DC0/vm/" + strings.TrimPrefix(folder+"/"+name, "/"))
-	var given types.VirtualMachineConfigSpec // of a clone the simulator forgets it
+	var given types.VirtualMachineConfigSpec // the simulator ignores the configuration of a clone
 	for key, value := range config {
 		given.ExtraConfig = append(given.ExtraConfig, &types.OptionValue{Key: key, Value: value})
 	}
@@ -155,7 +155,7 @@ func (v *vcenter) off(vm *object.VirtualMachine) *object.VirtualMachine {
 	return vm
 }
 
-// made is what the provider gives each machine; a control plane's has the keys of the cluster.
+// made returns the configuration that the provider gives each machine. With marks, it also has the keys of the fleet and the cluster.
 func made(marks ...string) map[string]string {
 	config := map[string]string{"guestinfo.userdata": "a secret", "guestinfo.userdata.encoding": "base64"}
 	if len(marks) > 0 {
@@ -235,7 +235,7 @@ func (v *vcenter) names() []string {
 	return out
 }
 
-// line is what says whose a resource is.
+// line describes a resource and its owner.
 func line(r cloud.Resource) string {
 	return strings.TrimSpace(strings.Join([]string{r.Kind, r.ID, "of", r.Cluster, r.Fleet, strings.Join(r.Users, ",")}, " "))
 }
@@ -246,12 +246,12 @@ func TestFind(t *testing.T) {
 	first := v.clone("", "shop-x7k2p", made(fleet, "shop"))
 	second := v.clone("k8s", "shop-general-x7k2p-9fh2k", made(fleet, "shop"))
 	foreign := v.clone("k8s", "shop-zzzzz", made(other, "shop"))
-	v.clone("", "old-bcdfg", made())                 // of a cluster that has no mark, and that the repo has
-	v.clone("", "gone-md-0-bcdfg-hjklm", made())     // of one that nobody knows any more
+	v.clone("", "old-bcdfg", made())                 // of a cluster in the repo, without marks
+	v.clone("", "gone-md-0-bcdfg-hjklm", made())     // of an unknown cluster
 	v.clone("", "gone-xwvtz", made())                // its control plane
 	v.clone("", "web-server", made())                // somebody's own, with cloud-init
-	v.clone("plant", "node-1", made())               // its folder is called as a cluster
-	v.clone("", "old-database", map[string]string{}) // nothing but a name
+	v.clone("plant", "node-1", made())               // its folder has the name of a cluster
+	v.clone("", "old-database", map[string]string{}) // it has only a name
 	if err := v.off(v.clone("", "old-template", made())).MarkAsTemplate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -298,7 +298,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// What does not answer, or says less than it knows, is a problem each time, and never an empty list alone.
+// An unanswered request, or an incomplete answer, is always a problem. It is never only an empty list.
 func TestFindNothingIsNoAnswer(t *testing.T) {
 	v := newVCenter(t, 1)
 	v.clone("", "shop-x7k2p", made(fleet, "shop"))
@@ -330,7 +330,7 @@ func TestFindNothingIsNoAnswer(t *testing.T) {
 	}
 }
 
-// withCertificate is the address of a server that has a certificate of its own for an address, until then.
+// withCertificate returns the address of a server whose certificate is for this address and expires at until.
 func withCertificate(t *testing.T, address string, until time.Time) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -368,7 +368,7 @@ func mustNew(t *testing.T, server string) *Account {
 	return a
 }
 
-// An old vCenter has neither modules of clusters nor volumes of containers: that is an answer.
+// An old vCenter has neither cluster modules nor container volumes. That is no problem.
 func TestFindWithoutModulesAndVolumes(t *testing.T) {
 	v := newVCenterWith(t, 1, false)
 	v.clone("", "shop-x7k2p", made(fleet, "shop"))

@@ -1,4 +1,4 @@
-// Package kubetest gives tests a real API server: etcd and kube-apiserver, without controllers and nodes.
+// Package kubetest gives tests a real API server: etcd and kube-apiserver, without controllers or nodes.
 package kubetest
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/testprograms"
 )
 
-// Start runs an API server until t ends. It returns a client and the administrator's kubeconfig. It fails t if the programs are missing,
-// because a skipped test proves nothing.
+// Start runs an API server until the end of t. It returns a client and the administrator's kubeconfig. It fails t if the programs are
+// missing, because a skipped test proves nothing.
 func Start(t *testing.T) (*kube.Client, []byte) {
 	t.Helper()
 	programs := testprograms.ControlPlane(t)
@@ -28,7 +28,7 @@ func Start(t *testing.T) (*kube.Client, []byte) {
 	return client, env.KubeConfig
 }
 
-// ClusterAPI installs CRDs of Cluster API, by the plural names of their kinds, from the linked module.
+// ClusterAPI installs CRDs of Cluster API from the linked module, by the plural names of their kinds.
 func ClusterAPI(t *testing.T, c *kube.Client, plurals ...string) {
 	t.Helper()
 	module, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api").Output()

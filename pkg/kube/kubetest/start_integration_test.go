@@ -12,7 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/testprograms"
 )
 
-// The port that was free when somebody looked is another's when etcd takes it.
+// A port that was free when the test looked may be taken when etcd starts. Start then tries another port.
 func TestStartsWithOtherPorts(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

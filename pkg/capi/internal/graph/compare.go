@@ -14,7 +14,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// plainCopy is the content of an object without everything that depends on where it is stored.
+// plainCopy returns a copy of an object without the fields that depend on the cluster that stores it, and without the marks of a hand-over.
 func plainCopy(item *Item) *unstructured.Unstructured {
 	obj := item.DeepCopy()
 	for _, field := range []string{
@@ -37,14 +37,14 @@ func plainCopy(item *Item) *unstructured.Unstructured {
 	return obj
 }
 
-// hasStatus tells whether the item has a status subresource that is copied. The status of a source of Flux stays behind: it leads to an
-// artifact on the source's management cluster, and controllers at the target would ask there again and again.
+// hasStatus tells whether the status of the item is copied. The status of a Flux source is not: it leads to an artifact on the source's
+// management cluster, and controllers at the target would request this artifact again and again.
 func (i *Item) hasStatus() bool {
 	return i.kind.status && i.Object["status"] != nil && !i.Anew && i.kind.Group != fluxSourceGroup
 }
 
-// statusOf is the status for a copy of that generation. A status never says that more was looked at than there is: what the source's
-// controllers had not looked at, the copy's have not either. That the hand-over has paused the source is nothing that they had to look at.
+// statusOf returns the status for a copy with this generation. A change that the source's controllers have not observed must not count as
+// observed on the copy. The hand-over's own pause is no such change.
 func statusOf(source *unstructured.Unstructured, generation int64) any {
 	status := runtime.DeepCopyJSONValue(source.Object["status"])
 	made := source.GetGeneration()
@@ -55,7 +55,8 @@ func statusOf(source *unstructured.Unstructured, generation int64) any {
 	return status
 }
 
-// lag makes each observedGeneration in value as far behind generation as it is behind the source's; what nobody has looked at has none.
+// lag sets each observedGeneration in value so that it is as far behind generation as the original is behind source. It removes an
+// observedGeneration that would be 0 or less.
 func lag(value any, source, generation int64) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -77,10 +78,10 @@ func lag(value any, source, generation int64) {
 	}
 }
 
-// sameValue tells whether two values of objects are equal; nil and an empty map are.
+// sameValue tells whether two values of objects are equal in JSON.
 func sameValue(a, b any) bool {
 	if reflect.DeepEqual(a, b) {
-		return true // as nearly all are, and found out in a fraction of the time
+		return true // nearly all are equal, and this check is much faster
 	}
 	first, err := json.Marshal(a)
 	if err != nil {
@@ -94,8 +95,8 @@ func sameValue(a, b any) bool {
 	return json.Unmarshal(first, &x) == nil && json.Unmarshal(second, &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// Differences lists how the copies at the target differ from the graph: missing objects, changed objects, and objects whose owner is
-// missing. None is what a hand-over needs.
+// Differences describes how the copies at the target differ from the graph: missing objects, changed objects, and objects with other
+// owners. A hand-over needs a target without differences.
 func (m *Members) Differences(ctx context.Context, graph *Graph, id string) ([]string, error) {
 	there, err := m.objectsLike(ctx, graph)
 	if err != nil {
@@ -113,7 +114,7 @@ func (m *Members) Differences(ctx context.Context, graph *Graph, id string) ([]s
 		switch {
 		case have == nil:
 			differences = append(differences, item.Ref().String()+" did not arrive")
-		case stays(have, item) && !isCopy(have, item, id): // the target's own
+		case stays(have, item) && !isCopy(have, item, id): // the target keeps its own object
 		default:
 			differences = append(differences, differ(item, have, uids)...)
 		}
@@ -156,8 +157,8 @@ func sameOwner(a, b metav1.OwnerReference) bool {
 	return a.UID == b.UID && a.Kind == b.Kind && a.Name == b.Name && a.APIVersion == b.APIVersion
 }
 
-// lacking is the first field of wanted that got does not have in the same way; "" where it has all. Further fields of got are defaults that
-// a newer release of the provider sets.
+// lacking returns the first field of wanted that differs in got, or "" if there is none. It ignores other fields of got, because a newer
+// release of the provider may set more defaults.
 func lacking(wanted, got any, at string) string {
 	fields, isMap := wanted.(map[string]any)
 	if !isMap {

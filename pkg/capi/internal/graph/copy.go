@@ -20,18 +20,18 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// CopyOptions of Members.Copy.
+// CopyOptions are the options of Members.Copy.
 type CopyOptions struct {
-	// ID of the hand-over: each copy bears it. Copies that bear it already are gone on with.
+	// ID is the ID of the hand-over. Each copy is marked with it. Copy completes copies that already have this mark.
 	ID string
-	// Hold puts Cluster API's annotation for pausing on each copy of a custom resource: the controllers of the target are at work for others.
+	// Hold adds Cluster API's pause annotation to each copy of a custom resource. It is for a target whose controllers cannot be stopped.
 	Hold bool
-	// Progress, if not nil, is told how many objects of how many are there, by several goroutines.
+	// Progress, if not nil, is called by several goroutines after each copied object.
 	Progress func(done, total int)
 }
 
-// ErrTaken says that the target has an object of that name which is no copy of ours.
-var ErrTaken = errors.New("the target has one of its own")
+// ErrTaken says that the target has an object of the same name that is not a copy of this hand-over.
+var ErrTaken = errors.New("the target has another object of this name")
 
 // copier is one run of Copy.
 type copier struct {
@@ -39,15 +39,15 @@ type copier struct {
 
 	to    *kube.Client
 	graph *Graph
-	there map[refKey]*unstructured.Unstructured // what the target had when it began
+	there map[refKey]*unstructured.Unstructured // the target's objects before the copy
 
 	mu   sync.Mutex
 	uids map[types.UID]types.UID // UIDs of the copies, by the UIDs of the originals
 	done atomic.Int64
 }
 
-// Copy makes the graph's objects at the target, owners before the objects that they own, side by side, and gives each its status. After a
-// cut at any point it can be run again, and goes on with the objects that are there.
+// Copy creates the graph's objects at the target, owners before the objects that they own and otherwise in parallel, each with its status.
+// After an interruption at any point it can be run again, and completes the existing copies.
 func (m *Members) Copy(ctx context.Context, graph *Graph, o CopyOptions) error {
 	c := &copier{CopyOptions: o, to: m.kube, graph: graph, uids: map[types.UID]types.UID{}}
 	var err error
@@ -70,9 +70,9 @@ func (m *Members) Copy(ctx context.Context, graph *Graph, o CopyOptions) error {
 	return nil
 }
 
-// Conflicts are the graph's objects that the target has already. Those in taken are no copies made by the hand-over of that id. Those in
-// unlike are shared, and the target's own asks for something else: what is handed over would get another account, another class of
-// machines.
+// Conflicts returns the graph's objects whose names are taken at the target. taken are those that are not copies of the hand-over with this
+// id. unlike are shared objects whose content differs at the target: with them, the handed-over Clusters would use for example another
+// account or another class of machines.
 func (m *Members) Conflicts(ctx context.Context, graph *Graph, id string) (taken, unlike []kube.Ref, err error) {
 	there, err := m.objectsLike(ctx, graph)
 	if err != nil {
@@ -93,7 +93,7 @@ func (m *Members) Conflicts(ctx context.Context, graph *Graph, id string) (taken
 	return taken, unlike, nil
 }
 
-// objectsLike are all objects of the cluster of the kinds that graph has.
+// objectsLike returns all objects of the cluster of the kinds in graph.
 func (m *Members) objectsLike(ctx context.Context, graph *Graph) (map[refKey]*unstructured.Unstructured, error) {
 	var kinds []*heldKind
 	seen := map[*heldKind]bool{}
@@ -119,18 +119,18 @@ func (m *Members) objectsLike(ctx context.Context, graph *Graph) (map[refKey]*un
 
 func keyOfItem(item *Item) refKey { return refKey{item.kind.GroupKind(), item.Ref().Key} }
 
-// stays tells whether what the target has of an item is the target's own from now on: the item is shared, or an earlier hand-over of
-// something else that uses it, too, has brought a copy along.
+// stays tells whether the target keeps its own object for an item: the item is shared, or an earlier hand-over has brought a copy of it for
+// another Cluster.
 func stays(have *unstructured.Unstructured, item *Item) bool {
 	if item.Shared {
 		return true
 	}
 	a := have.GetAnnotations()
 	_, stayed := a[StaysMark]
-	return stayed && a[SourceMark] == string(item.GetUID()) && sameContent(have, item) // else the newer one would be lost
+	return stayed && a[SourceMark] == string(item.GetUID()) && sameContent(have, item) // otherwise the newer content would be lost
 }
 
-// sameContent tells whether two objects ask for the same.
+// sameContent tells whether the content of two objects is equal, without metadata and status.
 func sameContent(have *unstructured.Unstructured, item *Item) bool {
 	for _, part := range []string{"spec", "data", "stringData", "binaryData", "type"} {
 		if !sameValue(item.Object[part], have.Object[part]) {
@@ -140,7 +140,7 @@ func sameContent(have *unstructured.Unstructured, item *Item) bool {
 	return true
 }
 
-// isCopy tells whether have is the copy of item that the hand-over made.
+// isCopy tells whether have is the copy of item that the hand-over with this id made.
 func isCopy(have *unstructured.Unstructured, item *Item, id string) bool {
 	a := have.GetAnnotations()
 	return a[HandoverMark] == id && a[SourceMark] == string(item.GetUID())
@@ -165,7 +165,7 @@ func (c *copier) namespaces(ctx context.Context) error {
 	return nil
 }
 
-// level copies items that do not own each other. All are tried; the error joins what went wrong.
+// level copies items that do not own each other. If one fails, it tries the others. The error joins all errors.
 func (c *copier) level(ctx context.Context, items []*Item) error {
 	err := kube.Each(parallelism, items, func(item *Item) error {
 		err := ctx.Err()
@@ -183,7 +183,7 @@ func (c *copier) level(ctx context.Context, items []*Item) error {
 	return err
 }
 
-// one makes the copy of one object whole.
+// one creates or completes the copy of one object.
 func (c *copier) one(ctx context.Context, item *Item) error {
 	have, err := c.create(ctx, item)
 	if err != nil {
@@ -193,7 +193,7 @@ func (c *copier) one(ctx context.Context, item *Item) error {
 	c.uids[item.GetUID()] = have.GetUID()
 	c.mu.Unlock()
 	if !isCopy(have, item, c.ID) {
-		return nil // shared, and the target's own
+		return nil // the target keeps its own shared object
 	}
 	if item.hasStatus() {
 		if err := c.status(ctx, item, have); err != nil {
@@ -203,7 +203,7 @@ func (c *copier) one(ctx context.Context, item *Item) error {
 	return c.fields(ctx, item, have)
 }
 
-// create makes the copy, or finds it.
+// create creates the copy, or returns the existing one.
 func (c *copier) create(ctx context.Context, item *Item) (*unstructured.Unstructured, error) {
 	have := c.there[keyOfItem(item)]
 	if have == nil {
@@ -222,13 +222,12 @@ func (c *copier) create(ctx context.Context, item *Item) (*unstructured.Unstruct
 		}
 	}
 	if !stays(have, item) && !isCopy(have, item, c.ID) {
-		return nil, diag.Wrap("copy "+item.Ref().String(), ErrTaken, "find out whose it is, and delete it there if it is not needed")
+		return nil, diag.Wrap("copy "+item.Ref().String(), ErrTaken, "find out who uses that object, and delete it there if nobody needs it")
 	}
 	return have, nil
 }
 
-// copyOf returns the object to create for item: the source's object without the fields that belong to one cluster, and with the owners'
-// UIDs of the target.
+// copyOf returns the object to create for item. It has no fields that depend on the source's cluster, and the owners' UIDs of the target.
 func (c *copier) copyOf(item *Item) *unstructured.Unstructured {
 	obj := plainCopy(item)
 	annotations := obj.GetAnnotations()
@@ -261,7 +260,7 @@ func (c *copier) copyOf(item *Item) *unstructured.Unstructured {
 	return obj
 }
 
-// status gives the copy what the source's status says.
+// status writes the source's status to the copy.
 func (c *copier) status(ctx context.Context, item *Item, have *unstructured.Unstructured) error {
 	wanted := statusOf(item.Unstructured, have.GetGeneration())
 	err := kube.Retry(ctx, func(ctx context.Context) error {
@@ -277,7 +276,7 @@ func (c *copier) status(ctx context.Context, item *Item, have *unstructured.Unst
 		if err := c.to.Get(ctx, item.Ref().Key, have); err != nil {
 			return err
 		}
-		return apierrors.NewTimeoutError("it has changed meanwhile", 0) // try again with the present object
+		return apierrors.NewTimeoutError("it has changed in the meantime", 0) // try again with the current object
 	})
 	if err != nil {
 		return fmt.Errorf("write the status of %s: %w", item.Ref(), err)
@@ -285,9 +284,9 @@ func (c *copier) status(ctx context.Context, item *Item, have *unstructured.Unst
 	return nil
 }
 
-// fields gives the copy the managed fields of everybody who applies parts of it: if fleetctl owned those parts as well, nobody else could
-// take them away again. This needs its own write: together with other changes the API server adds those changes to the fields, and together
-// with a status it ignores the fields.
+// fields writes the managed fields of everybody who applies parts of the object to its copy. If fleetctl owned those parts too, nobody else
+// could remove them. This needs its own write: with other changes, the API server adds these changes to the managed fields, and with a
+// status, it ignores the managed fields.
 func (c *copier) fields(ctx context.Context, item *Item, have *unstructured.Unstructured) error {
 	if !applied(item.GetManagedFields()) || applied(have.GetManagedFields()) {
 		return nil

@@ -9,16 +9,17 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// Where Helm notes on an object which release it is of.
+// The annotations in which Helm records the release of an object.
 const (
 	releaseName      = "meta.helm.sh/release-name"
 	releaseNamespace = "meta.helm.sh/release-namespace"
-	// historyType is the type of the Secrets in which Helm keeps the history of a release.
+	// historyType is the type of the Secrets with the history of a Helm release.
 	historyType = "helm.sh/release.v1"
 )
 
-// takeFlux takes the Flux objects with the state that Flux keeps, so that the target's Flux goes on where this one stopped. What cannot be
-// suspended would be acted upon at the target before it has the work: Flux makes it again, from the fleet repo.
+// takeFlux takes the Flux objects with Flux's own state, so that the target's Flux continues where this one stopped. It leaves out kinds
+// that cannot be suspended, because the target's Flux would act on them before the hand-over is complete. Flux makes these again from the
+// fleet repo.
 func (g *graph) takeFlux() {
 	moved := g.movedReleases()
 	for _, n := range g.nodes {
@@ -30,7 +31,7 @@ func (g *graph) takeFlux() {
 			continue
 		}
 		if _, remote, _ := unstructured.NestedMap(n.Object, "spec", "kubeConfig"); remote {
-			continue // Helm's own Secrets are where it works
+			continue // Helm's own Secrets are in the cluster of this kubeconfig
 		}
 		release := releaseOf(n)
 		if moved[release] || moved[kube.Key{Namespace: release.Namespace}] {
@@ -45,8 +46,8 @@ func canBeSuspended(kind string) bool {
 	return slices.Contains([]string{"Kustomization", "HelmRelease", "GitRepository", "OCIRepository", "HelmRepository", "Bucket"}, kind)
 }
 
-// movedReleases are the releases of which at least one object is handed over, and, without a name, the namespaces of the Clusters that are:
-// their releases are what clusters are made of.
+// movedReleases returns the releases with at least one object that is handed over. It also returns the namespaces of the Clusters that are
+// handed over, as keys without a name, because the releases in these namespaces make Clusters.
 func (g *graph) movedReleases() map[kube.Key]bool {
 	moved := map[kube.Key]bool{}
 	for _, n := range g.nodes {
@@ -62,13 +63,13 @@ func (g *graph) movedReleases() map[kube.Key]bool {
 	return moved
 }
 
-// madeBy is the release that an object is of, by name and namespace.
+// madeBy returns the name and namespace of the release that made an object.
 func madeBy(n *node) kube.Key {
 	a := n.GetAnnotations()
 	return kube.Key{Namespace: a[releaseNamespace], Name: a[releaseName]}
 }
 
-// releaseOf is the release that a HelmRelease makes, where Helm knows it.
+// releaseOf returns the name and namespace of a HelmRelease's release in Helm.
 func releaseOf(n *node) kube.Key {
 	text := func(fields ...string) string {
 		s, _, _ := unstructured.NestedString(n.Object, fields...)
@@ -87,14 +88,14 @@ func releaseOf(n *node) kube.Key {
 	return key
 }
 
-// storageOf is the namespace in which Helm keeps the records of a HelmRelease's releases.
+// storageOf returns the namespace in which Helm keeps the records of a HelmRelease's releases.
 func storageOf(n *node) string {
 	namespace, _, _ := unstructured.NestedString(n.Object, "spec", "storageNamespace")
 	return cmp.Or(namespace, n.GetNamespace())
 }
 
-// takeOwnReleases takes what Helm knows of the releases that the Clusters are made by. What Flux is to do with them stays: who gets the
-// Clusters has it from the fleet repo.
+// takeOwnReleases takes Helm's records of the releases that made the Clusters. It leaves the HelmReleases, because the new owner of the
+// Clusters gets them from the fleet repo.
 func (g *graph) takeOwnReleases() {
 	storage := map[kube.Key]string{}
 	for _, n := range g.nodes {
@@ -114,7 +115,7 @@ func (g *graph) takeOwnReleases() {
 	}
 }
 
-// takeRelease takes Helm's own Secrets of a release, and the ConfigMaps and Secrets that it has made.
+// takeRelease takes Helm's own Secrets of a release, and the ConfigMaps and Secrets that the release has made.
 func (g *graph) takeRelease(release kube.Key, storage string) {
 	for _, n := range g.nodes {
 		if n.kind.custom {

@@ -20,37 +20,38 @@ type Item struct {
 	*unstructured.Unstructured
 
 	kind *heldKind
-	// Shared: it is named by what is handed over, or cluster-wide. Where the target has one already, that one stays as it is.
+	// Shared means that the item is cluster-scoped, or that handed-over objects only name it. If the target has such an object, the target's
+	// stays.
 	Shared bool
-	// Stays at the source: others there use it, too.
+	// Stays means that the source keeps the item, because other objects there use it too.
 	Stays bool
-	// Anew: a HelmRelease whose objects are this management cluster's own, and do not travel. Its copy is without what Helm and Flux know of
-	// it: the target's Flux has to install it, and would take it for installed.
+	// Anew means that the item is a HelmRelease whose objects belong to this management cluster and are not handed over. Its copy has no
+	// status and no records of Helm, because the target's Flux must install it and would otherwise take it for installed.
 	Anew bool
-	// Level is 0 for what nothing in the graph owns, and one more than the highest level of its owners for all else.
+	// Level is 0 for items without an owner in the graph. Otherwise it is one more than the highest level of the owners.
 	Level int
 }
 
-// Ref identifies the item.
+// Ref returns the reference of the item.
 func (i *Item) Ref() kube.Ref { return kube.RefOf(i.Unstructured) }
 
-// Graph is all that belongs to the Clusters that are handed over.
+// Graph has all objects that belong to the Clusters of a hand-over.
 type Graph struct {
-	// Items to copy, owners before what they own.
+	// Items are the objects to copy, owners before the objects that they own.
 	Items []*Item
-	// Leave are objects that the target makes for itself, and that have to go from the source all the same.
+	// Leave are objects that are removed from the source but not copied, because the target makes them again.
 	Leave []*unstructured.Unstructured
-	// Strays are custom resources beside the Clusters that belong to none of them, as far as can be told, and to nothing of Flux's.
+	// Strays are custom resources in the namespaces of Clusters that seem to belong to no Cluster and are not Flux's.
 	Strays []kube.Ref
-	// Missing says what cannot travel, each with its reason.
+	// Missing describes what cannot be handed over, with the reason.
 	Missing []string
-	// Groups are the API groups of the items, without the API server's own.
+	// Groups are the API groups of the items, without the built-in groups.
 	Groups []string
 
-	seen []*node // all that the graph was found among
+	seen []*node // all objects of the management cluster that were read
 }
 
-// Among are the objects with these UIDs that the graph was found among, its own or not, by kind and name.
+// Among returns the objects with these UIDs among all objects that were read, in the graph or not, sorted by kind and name.
 func (g *Graph) Among(uids map[types.UID]bool) []*unstructured.Unstructured {
 	var objects []*unstructured.Unstructured
 	for _, n := range g.seen {
@@ -61,15 +62,15 @@ func (g *Graph) Among(uids map[types.UID]bool) []*unstructured.Unstructured {
 	return byRef(objects)
 }
 
-// GraphOptions of Members.Graph.
+// GraphOptions are the options of Members.Graph.
 type GraphOptions struct {
-	// Clusters whose graph it is; empty: all, and what is to be moved without belonging to one.
+	// Clusters are the Clusters to hand over. Empty means all, and all objects that clusterctl would move without a Cluster.
 	Clusters []kube.Key
 	// WithFlux includes the Flux objects of this management cluster, and Flux's own record of the objects that it has applied.
 	WithFlux bool
 }
 
-// Counts are the items by kind.
+// Counts returns the number of items by kind.
 func (g *Graph) Counts() map[string]int {
 	counts := map[string]int{}
 	for _, item := range g.Items {
@@ -78,7 +79,7 @@ func (g *Graph) Counts() map[string]int {
 	return counts
 }
 
-// OneOfEach is a copy of one item of each kind that a CRD serves, under another name: to try how the API server takes that kind.
+// OneOfEach returns a copy of one item of each kind with a CRD, under another name, to test whether the API server accepts the kind.
 func (g *Graph) OneOfEach(namespace, name string) []*unstructured.Unstructured {
 	var probes []*unstructured.Unstructured
 	seen := map[*heldKind]bool{}
@@ -98,7 +99,7 @@ func (g *Graph) OneOfEach(namespace, name string) []*unstructured.Unstructured {
 	return probes
 }
 
-// OfKind are the items of one kind of Cluster API's core group, as Cluster and ClusterClass.
+// OfKind returns the items of one kind of Cluster API's core group, such as Cluster.
 func (g *Graph) OfKind(kind string) []*Item {
 	var found []*Item
 	for _, item := range g.Items {
@@ -109,21 +110,21 @@ func (g *Graph) OfKind(kind string) []*Item {
 	return found
 }
 
-// node is an object while it is found out whether it belongs to the graph.
+// node is an object during the search for the graph's objects.
 type node struct {
 	Item
 
-	owned    []*node // by owner references, and by what stands for one
+	owned    []*node // by owner reference, or by another rule of link
 	taken    bool
-	selected bool // reached from a Cluster that is handed over, on the way down
+	selected bool // a handed-over Cluster owns it, directly or indirectly
 }
 
-// graph is what a management cluster holds.
+// graph has all objects of a management cluster.
 type graph struct {
 	nodes  []*node
 	byUID  map[types.UID]*node
 	byRef  map[refKey]*node
-	byKind map[string][]*node // for references that leave the API group out
+	byKind map[string][]*node // for references without an API group
 	all    bool
 }
 
@@ -132,7 +133,7 @@ type refKey struct {
 	kube.Key
 }
 
-// Graph finds all that belongs to the Clusters, in all namespaces.
+// Graph returns all objects that belong to the Clusters, in all namespaces.
 func (m *Members) Graph(ctx context.Context, o GraphOptions) (*Graph, error) {
 	kinds, err := m.heldKinds(ctx)
 	if err != nil {
@@ -173,7 +174,7 @@ func (n *node) key() refKey {
 	return refKey{n.kind.GroupKind(), kube.Key{Namespace: n.GetNamespace(), Name: n.GetName()}}
 }
 
-// takeRoots takes the Clusters that are handed over, or all objects that have to move, with everything that they own.
+// takeRoots takes the Clusters to hand over, or all objects to move, with everything that they own.
 func (g *graph) takeRoots(clusters []kube.Key) {
 	for _, n := range g.nodes {
 		switch {
@@ -190,7 +191,7 @@ func hasLabel(obj metav1.Object, name string) bool {
 	return ok
 }
 
-// take takes n and all that it owns. down is false for what is only used: others may use it, too.
+// take takes n and everything that n owns. down is false if n is only used, because other objects may use it too.
 func (g *graph) take(n *node, down bool) {
 	if n.taken && (n.selected || !down) {
 		return
@@ -198,13 +199,13 @@ func (g *graph) take(n *node, down bool) {
 	n.taken, n.selected = true, n.selected || down
 	for _, member := range n.owned {
 		if member.kind.GroupKind() == clusterGroupKind && !member.selected && !g.all {
-			continue // of a ClusterClass that several use: the others stay
+			continue // another Cluster of the same ClusterClass stays
 		}
 		g.take(member, down)
 	}
 }
 
-// result puts what was taken into order.
+// result returns the taken objects in order.
 func (g *graph) result(o GraphOptions) *Graph {
 	result := &Graph{seen: g.nodes}
 	groups, beside := map[string]bool{}, map[string]bool{}
@@ -240,7 +241,7 @@ func (g *graph) result(o GraphOptions) *Graph {
 	return result
 }
 
-// missing names the owners of n that are not handed over: its copy is without them.
+// missing describes the owners of n that are not handed over. The copy of n does not have these owners.
 func (g *graph) missing(n *node) []string {
 	var missing []string
 	for _, o := range n.GetOwnerReferences() {
@@ -251,7 +252,7 @@ func (g *graph) missing(n *node) []string {
 	return missing
 }
 
-// order gives each item its level, and sorts by it. Owners that own each other get one level.
+// order sets the level of each item, and sorts the items by level. Owners that own each other get the same level.
 func (g *graph) order(result *Graph) {
 	levels := map[types.UID]int{}
 	var level func(n *node, above []types.UID) int

@@ -13,7 +13,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// holding is a management cluster in memory, by kind.
+// holding has the objects of a management cluster in memory, by kind.
 type holding map[*heldKind][]unstructured.Unstructured
 
 var (
@@ -44,7 +44,7 @@ func infra(kind string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta2", Kind: kind}
 }
 
-// add puts an object there; its UID is its kind and its name.
+// add adds an object. Its UID is its kind and name.
 func (h holding) add(kind *heldKind, namespace, name string, content map[string]any, owners ...string) {
 	obj := unstructured.Unstructured{Object: content}
 	if content == nil {
@@ -89,7 +89,7 @@ func topology(class string) map[string]any {
 	return map[string]any{"spec": map[string]any{"topology": map[string]any{"classRef": map[string]any{"name": class}}}}
 }
 
-// twoClusters are alpha and beta of one class, with all the ways in which something can belong to alpha.
+// twoClusters returns the Clusters alpha and beta of one class, and objects that belong to alpha in every possible way.
 func twoClusters() holding {
 	h := holding{}
 	h.add(classes, "team", "quick", nil)
@@ -142,8 +142,7 @@ func TestGraphOfOneCluster(t *testing.T) {
 	}
 }
 
-// A tenant names the management cluster's own Secrets in an object of theirs, in each way in which one can be named: they do not travel for
-// it.
+// A tenant names the management cluster's own Secrets in an object, in every possible way. They must not be handed over.
 func TestGraphKeepsTheManagementClustersSecrets(t *testing.T) {
 	own := map[string]string{"flux-system": "sops-age", "fleetctl-system": "fleetctl-handover", "kube-system": "bootstrap-token"}
 	for _, o := range []GraphOptions{{}, {Clusters: []kube.Key{{Namespace: "team", Name: "alpha"}}}} {
@@ -184,7 +183,7 @@ func TestGraphOfAll(t *testing.T) {
 	}
 }
 
-// A cycle of owners, which an API server accepts, ends nowhere.
+// The search ends for a cycle of owners, which an API server accepts.
 func TestGraphOfOwnersThatOwnEachOther(t *testing.T) {
 	h := holding{}
 	h.add(clusters, "team", "alpha", nil, "AWSCluster/alpha")
@@ -206,7 +205,8 @@ func TestGraphOfOwnersThatOwnEachOther(t *testing.T) {
 	}
 }
 
-// What Helm knows of a release travels with the objects that it has made, and only with them: else they would never be made at the target.
+// Helm's records of a release are handed over only together with the release's objects. Otherwise the target's Helm would never make these
+// objects.
 func TestGraphOfReleases(t *testing.T) {
 	h := twoClusters()
 	h.add(releases, "team", "alpha", nil)
@@ -236,10 +236,10 @@ func TestStatusIsNotAheadOfItsObject(t *testing.T) {
 		paused           bool
 		want             any
 	}{
-		{7, 7, false, int64(1)}, // all was looked at
-		{7, 6, false, nil},      // the last change was not: the copy was not looked at
+		{7, 7, false, int64(1)}, // everything was observed
+		{7, 6, false, nil},      // the last change was not observed, so the copy counts as not observed
 		{8, 7, true, int64(1)},  // the last change is the hand-over's pause
-		{3, 9, false, int64(1)}, // a source that is ahead itself
+		{3, 9, false, int64(1)}, // the source itself is ahead
 	} {
 		obj := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{
 			"observedGeneration": c.seen, "conditions": []any{map[string]any{"type": "Ready", "observedGeneration": c.seen}},

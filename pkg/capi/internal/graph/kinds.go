@@ -29,41 +29,41 @@ var (
 	configMapKind    = corev1.SchemeGroupVersion.WithKind("ConfigMap")
 )
 
-// parallelism bounds the requests in flight.
+// parallelism bounds the concurrent requests.
 const parallelism = 24
 
-// heldKind is a kind whose objects may have to be handed over, in the version in which they are stored: it needs no conversion webhook.
+// heldKind is a kind whose objects may be handed over, in its storage version, which needs no conversion webhook.
 type heldKind struct {
 	schema.GroupVersionKind
-	// root: its objects go wherever the work goes, and what they own with them.
+	// root means that a hand-over of everything includes its objects and all that they own.
 	root bool
-	// custom: a CRD serves it.
+	// custom means that a CRD serves the kind.
 	custom bool
-	// status: it has a status that is written apart.
+	// status means that the kind has a status subresource.
 	status bool
-	// home is the namespace of the controller, where it looks for the Secrets of cluster-wide objects.
+	// home is the namespace of the controller, where it looks for the Secrets of cluster-scoped objects.
 	home string
-	// provider: a provider of Cluster API acts on its objects.
+	// provider means that a provider of Cluster API acts on its objects.
 	provider bool
 }
 
-// ipamGroup is the API group of addresses and of the claims to them.
+// ipamGroup is the API group of IP addresses and their claims.
 const ipamGroup = "ipam.cluster.x-k8s.io"
 
 // fluxSourceGroup is the API group of Flux's sources.
 const fluxSourceGroup = "source.toolkit.fluxcd.io"
 
-// OfFlux tells whether Flux serves the API group. The objects of Flux are copied as a whole, or not at all.
+// OfFlux tells whether Flux serves the API group. A hand-over copies all objects of Flux, or none.
 func OfFlux(group string) bool { return strings.HasSuffix(group, ".toolkit.fluxcd.io") }
 
-// kindCache keeps the kinds of a cluster during a hand-over, since CRDs are megabytes.
+// kindCache keeps the kinds of a cluster during a hand-over, because reading the CRDs means megabytes.
 type kindCache struct {
 	mu    sync.Mutex
 	kinds []*heldKind
 }
 
-// heldKinds are all kinds of the cluster whose objects can belong to a Cluster: those of all CRDs, because not every provider gives all of
-// its own clusterctl's label, and ConfigMaps and Secrets.
+// heldKinds returns all kinds of the cluster whose objects can belong to a Cluster: those of all CRDs, and ConfigMaps and Secrets. It
+// cannot select CRDs by clusterctl's label, because some providers do not have it on all CRDs.
 func (m *Members) heldKinds(ctx context.Context) ([]*heldKind, error) {
 	m.kinds.mu.Lock()
 	defer m.kinds.mu.Unlock()
@@ -85,7 +85,7 @@ func (m *Members) listHeldKinds(ctx context.Context) ([]*heldKind, error) {
 	}
 	kinds := []*heldKind{{GroupVersionKind: secretKind}, {GroupVersionKind: configMapKind}}
 	for i := range crds.Items {
-		// clusterctl's inventory tells what is installed on this management cluster, and no other.
+		// clusterctl's inventory describes only this management cluster.
 		if crd := &crds.Items[i]; crd.Spec.Group != clusterctlv1.GroupVersion.Group {
 			kinds = append(kinds, m.heldKindOf(crd))
 		}
@@ -118,7 +118,7 @@ type listed struct {
 	objects []unstructured.Unstructured
 }
 
-// listKinds lists the objects of kinds in all namespaces, side by side. A kind that has gone since has none.
+// listKinds lists the objects of kinds in all namespaces, in parallel. A kind that no longer exists has none.
 func listKinds(ctx context.Context, c *kube.Client, kinds []*heldKind) ([]listed, error) {
 	found := make([]listed, len(kinds))
 	group, ctx := errgroup.WithContext(ctx)
@@ -136,8 +136,8 @@ func listKinds(ctx context.Context, c *kube.Client, kinds []*heldKind) ([]listed
 	return found, nil
 }
 
-// providerNamespace is where a provider's controller looks for the Secrets of cluster-wide identities: the namespace of the
-// webhook service that the CRD names, else as clusterctl's providers are called.
+// providerNamespace returns the namespace in which a provider's controller looks for the Secrets of cluster-scoped identities: the
+// namespace of the CRD's webhook service, or else "default".
 func (m *Members) providerNamespace(crd *apiextensionsv1.CustomResourceDefinition) string {
 	if c := crd.Spec.Conversion; c != nil && c.Webhook != nil && c.Webhook.ClientConfig != nil && c.Webhook.ClientConfig.Service != nil {
 		return c.Webhook.ClientConfig.Service.Namespace

@@ -11,7 +11,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// link notes the owner of each object: by owner reference, or else by the rules that Cluster API follows.
+// link records the owner of each object: by owner reference, or else by Cluster API's own rules.
 func (g *graph) link() {
 	for _, n := range g.nodes {
 		for _, o := range n.GetOwnerReferences() {
@@ -28,17 +28,17 @@ func (g *graph) link() {
 	}
 }
 
-// clusterOf is the Cluster that n belongs to by name: by label, by spec.clusterName, or as one of its Secrets.
+// clusterOf returns the Cluster to which n belongs by name: by its label, by spec.clusterName, or as one of the Cluster's Secrets.
 func (g *graph) clusterOf(n *node) *node {
 	if OfFlux(n.kind.Group) {
-		return nil // Flux decides by itself which of its objects go along
+		return nil // takeFlux selects the objects of Flux
 	}
 	name := n.GetLabels()[clusterv1.ClusterNameLabel]
 	if name == "" && n.kind.custom {
 		name, _, _ = unstructured.NestedString(n.Object, "spec", "clusterName")
 	}
 	if name == "" && n.kind.GroupVersionKind == secretKind && len(n.GetOwnerReferences()) == 0 {
-		name, _, _ = secret.ParseSecretName(n.GetName()) // "" where it is no such name
+		name, _, _ = secret.ParseSecretName(n.GetName()) // "" for another name
 	}
 	if name == "" {
 		return nil
@@ -46,7 +46,7 @@ func (g *graph) clusterOf(n *node) *node {
 	return g.byRef[refKey{clusterGroupKind, kube.Key{Namespace: n.GetNamespace(), Name: name}}]
 }
 
-// claimOf is the claim of an address: its owner, also where it came back without owners.
+// claimOf returns the claim that owns an address, even if a restored address has no owner reference.
 func (g *graph) claimOf(n *node) *node {
 	if n.kind.Group != ipamGroup || n.GetKind() != "IPAddress" {
 		return nil
@@ -55,7 +55,7 @@ func (g *graph) claimOf(n *node) *node {
 	return g.byRef[refKey{schema.GroupKind{Group: ipamGroup, Kind: "IPAddressClaim"}, kube.Key{Namespace: n.GetNamespace(), Name: name}}]
 }
 
-// classOf is the ClusterClass that a Cluster uses.
+// classOf returns the ClusterClass of a Cluster.
 func (g *graph) classOf(n *node) *node {
 	if n.kind.GroupKind() != clusterGroupKind {
 		return nil

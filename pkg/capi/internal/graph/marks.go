@@ -1,26 +1,26 @@
 package graph
 
-// The annotations by which a hand-over recognizes its copies and its changes. Each annotation is part of the write that it describes, so
-// that no kill comes between them.
+// The annotations by which a hand-over recognises its copies and its changes. Each annotation is part of the write that it describes, so
+// that a kill cannot separate the two.
 const (
-	// HandoverMark on a copy at the target names the hand-over that made the copy. On an object that is detached from a source, it names the
-	// hand-over that removes the object.
+	// HandoverMark on a copy at the target has the ID of the hand-over that made the copy. On an object that is detached from a source, it has
+	// the ID of the hand-over that removes the object.
 	HandoverMark = "fleetctl.dev/handover"
 	// SourceMark on a copy is the UID of the original.
 	SourceMark = "fleetctl.dev/handover-source"
-	// StaysMark on a copy says that the source keeps the original, because other objects there use it, too.
+	// StaysMark on a copy means that the source keeps the original, because other objects there use it too.
 	StaysMark = "fleetctl.dev/handover-stays"
-	// DeletingMark on a copy says that somebody had asked for the deletion of the original.
+	// DeletingMark on a copy means that the original was being deleted.
 	DeletingMark = "fleetctl.dev/handover-deleting"
-	// HeldMark on a copy says that Cluster API's annotation for pausing on it is the hand-over's.
+	// HeldMark on a copy means that the hand-over has added Cluster API's pause annotation to it.
 	HeldMark = "fleetctl.dev/handover-held"
-	// PausedMark on a Cluster or a ClusterClass says that the hand-over has paused it, and what was there before: a value, or "" for none.
+	// PausedMark on a Cluster or a ClusterClass means that the hand-over has paused it. It has the former value, or "" for none.
 	PausedMark = "fleetctl.dev/handover-paused"
-	// OwnerMark on a Cluster says which management cluster manages it; see Owner.
+	// OwnerMark on a Cluster has the management cluster that manages it; see Owner.
 	OwnerMark = "fleetctl.dev/owner"
 )
 
-// copyMarks belong to a copy alone: its original has none of them.
+// copyMarks returns the annotations that only copies have.
 func copyMarks() []string {
 	return []string{HandoverMark, SourceMark, StaysMark, DeletingMark, HeldMark}
 }

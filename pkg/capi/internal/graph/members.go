@@ -1,10 +1,10 @@
-// Package graph finds all that belongs to the Clusters of a management cluster, and carries it to another one: it copies, compares, pauses,
-// marks, repairs and removes the objects. It installs nothing, and knows no providers but by the kinds of their objects.
+// Package graph finds all objects that belong to the Clusters of a management cluster, and moves them to another one: it copies, compares,
+// pauses, marks, repairs and removes them. It installs nothing, and knows providers only by the kinds of their objects.
 package graph
 
 import "github.com/fleetctl/fleetctl/pkg/kube"
 
-// Members reads and writes the objects of one management cluster that may belong to Clusters. It is safe for use by several goroutines.
+// Members reads and writes the objects of one management cluster that may belong to Clusters. It is safe for concurrent use.
 type Members struct {
 	kube  *kube.Client
 	kinds *kindCache
@@ -15,12 +15,12 @@ func NewMembers(client *kube.Client) *Members {
 	return &Members{kube: client, kinds: &kindCache{}}
 }
 
-// As is the Members through another client of the same cluster. It knows the kinds that m knows.
+// As returns Members that use another client of the same cluster. They share the kinds that m has read.
 func (m *Members) As(client *kube.Client) *Members {
 	return &Members{kube: client, kinds: m.kinds}
 }
 
-// Forget has the kinds of the cluster looked up anew the next time that they are needed.
+// Forget drops the cached kinds of the cluster. The next call reads them again.
 func (m *Members) Forget() {
 	m.kinds.mu.Lock()
 	defer m.kinds.mu.Unlock()

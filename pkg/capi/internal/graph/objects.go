@@ -24,7 +24,7 @@ func (m *Members) Remaining(ctx context.Context, objects []*unstructured.Unstruc
 	return m.metadataThat(ctx, slices.Collect(maps.Keys(kinds)), func(obj metav1.Object) bool { return uids[obj.GetUID()] })
 }
 
-// metadataThat is the metadata of the objects of kinds that is says so of, by kind and name.
+// metadataThat returns the metadata of the objects of kinds for which is returns true, sorted by kind and name.
 func (m *Members) metadataThat(
 	ctx context.Context,
 	kinds []schema.GroupVersionKind,
@@ -53,7 +53,7 @@ func byRef(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	return objects
 }
 
-// InGroups returns all objects of the API groups, in all namespaces, by kind and name. Of the core group, "", it returns the Secrets and
+// InGroups returns all objects of the API groups in all namespaces, sorted by kind and name. For the core group, "", it returns Secrets and
 // ConfigMaps.
 func (m *Members) InGroups(ctx context.Context, groups ...string) ([]*unstructured.Unstructured, error) {
 	kinds, err := m.heldKinds(ctx)

@@ -6,17 +6,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Owner is who manages a Cluster: on the management cluster it is an annotation on the Cluster.
+// Owner is the management cluster that manages a Cluster. An annotation on the Cluster records it.
 type Owner struct {
 	Fleet             string `json:"fleet"`
 	ManagementCluster string `json:"managementCluster"`
-	// UID of its namespace kube-system.
+	// UID is the UID of the management cluster's namespace kube-system.
 	UID string `json:"uid"`
-	// Epoch is how many times the Cluster has changed hands.
+	// Epoch is the number of hand-overs of the Cluster.
 	Epoch int64 `json:"epoch"`
 }
 
-// String is how it is written down.
+// String returns the value of the annotation.
 func (o Owner) String() string {
 	text, err := json.Marshal(o)
 	if err != nil {
@@ -25,12 +25,12 @@ func (o Owner) String() string {
 	return string(text)
 }
 
-// OwnerOf reads the annotation of a Cluster; the zero value where there is none, or none that can be read.
+// OwnerOf returns the Owner in the annotation of a Cluster. It returns the zero value if the annotation is missing or invalid.
 func OwnerOf(cluster *unstructured.Unstructured) Owner {
 	return OwnerIn(cluster.GetAnnotations())
 }
 
-// OwnerIn is OwnerOf for annotations that were read already.
+// OwnerIn is OwnerOf for the annotations of a Cluster.
 func OwnerIn(annotations map[string]string) Owner {
 	var o Owner
 	if err := json.Unmarshal([]byte(annotations[OwnerMark]), &o); err != nil {

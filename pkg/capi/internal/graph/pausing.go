@@ -18,8 +18,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
-// Pause pauses the graph's Clusters and ClusterClasses, and notes on each in the same write what was there before. One that is paused
-// already stays as it is, without a note, and so it stays paused at the target. It returns how many it paused.
+// Pause pauses the graph's Clusters and ClusterClasses. The same write records the former value on each. It does not change an object that
+// is already paused, so this object stays paused at the target. It returns the number of objects that it paused.
 func (m *Members) Pause(ctx context.Context, graph *Graph) (int, error) {
 	return m.patchEach(ctx, "pause", pausable(graph), func(obj *unstructured.Unstructured) map[string]any {
 		_, annotated := obj.GetAnnotations()[clusterv1.PausedAnnotation]
@@ -44,14 +44,14 @@ func (m *Members) Pause(ctx context.Context, graph *Graph) (int, error) {
 	})
 }
 
-// Unpause undoes what Pause did to those of objects that are Clusters and ClusterClasses, as it was before, and gives the Clusters that
-// owner; "" leaves what they have.
+// Unpause restores the state before Pause on those objects that are Clusters or ClusterClasses. It also sets the owner annotation of the
+// Clusters to owner, unless owner is "".
 func (m *Members) Unpause(ctx context.Context, objects []*unstructured.Unstructured, owner string) error {
 	_, err := m.patchEach(ctx, "unpause", objects, func(obj *unstructured.Unstructured) map[string]any { return unpaused(obj, owner) })
 	return err
 }
 
-// unpaused is the patch of Unpause for one object; nil where there is nothing to change.
+// unpaused returns the patch of Unpause for one object, or nil if there is nothing to change.
 func unpaused(obj *unstructured.Unstructured, owner string) map[string]any {
 	annotations, spec := map[string]any{}, map[string]any{}
 	have := obj.GetAnnotations()
@@ -92,8 +92,8 @@ func pausable(graph *Graph) []*unstructured.Unstructured {
 	return objects
 }
 
-// patchEach merges into each object what change returns for it, side by side, and tells how many it changed. An object that is gone is
-// none.
+// patchEach merges the patch that change returns into each object, in parallel, and returns the number of patches. It ignores objects that
+// no longer exist.
 func (m *Members) patchEach(
 	ctx context.Context, verb string, objects []*unstructured.Unstructured, change func(*unstructured.Unstructured) map[string]any,
 ) (int, error) {
@@ -121,12 +121,12 @@ func (m *Members) patchEach(
 			return nil
 		})
 	}
-	_ = group.Wait() // the errors are in errs, so that all objects are tried
+	_ = group.Wait() // errs has the errors, so that all objects are tried
 	return changed, errors.Join(errs...)
 }
 
-// WaitMovable waits until none of the graph's objects asks to stay in its place (clusterctl's block-move annotation). Some providers need
-// this time before they let go of paused objects.
+// WaitMovable waits until none of the graph's objects has clusterctl's block-move annotation. Some providers need this time before they
+// release paused objects.
 func (m *Members) WaitMovable(ctx context.Context, graph *Graph, detail func(string)) error {
 	blocked := map[*heldKind]map[kube.Key]bool{}
 	for _, item := range graph.Items {
@@ -155,7 +155,7 @@ func (m *Members) WaitMovable(ctx context.Context, graph *Graph, detail func(str
 			return len(left) == 0, nil
 		})
 		if err != nil {
-			return fmt.Errorf("wait until %s may be moved: %w", strings.Join(left, ", "), err)
+			return fmt.Errorf("wait until %s can be moved: %w", strings.Join(left, ", "), err)
 		}
 	}
 	return nil

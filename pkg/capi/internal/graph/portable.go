@@ -15,29 +15,29 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// Portable is an item of a Graph as it can be stored away from its management cluster.
+// Portable is an item of a Graph in a form that can be stored away from its management cluster.
 type Portable struct {
-	// Object with its metadata and its status, as the management cluster had it.
+	// Object is the object in the management cluster, with its metadata and status.
 	Object json.RawMessage `json:"object"`
-	// Shared and Anew are as in Item.
+	// Shared and Anew are the fields of Item.
 	Shared bool `json:"shared,omitempty"`
 	Anew   bool `json:"anew,omitempty"`
 }
 
-// Portable are the graph's items as they can be stored, owners before what they own.
+// Portable returns the graph's items in their stored form, owners before the objects that they own.
 func (g *Graph) Portable() ([]Portable, error) {
 	objects := make([]Portable, 0, len(g.Items))
 	for _, item := range g.Items {
 		content, err := item.MarshalJSON()
 		if err != nil {
-			return nil, fmt.Errorf("encode %s: it is no object", item.Ref()) // the error may quote a Secret
+			return nil, fmt.Errorf("encode %s: it is not an object", item.Ref()) // the error may quote a Secret
 		}
 		objects = append(objects, Portable{Object: content, Shared: item.Shared, Anew: item.Anew})
 	}
 	return objects, nil
 }
 
-// PausedIn are the objects with those Clusters paused, NAMESPACE/NAME, that is says so of.
+// PausedIn returns a copy of objects with the Clusters paused for which is returns true. is gets NAMESPACE/NAME.
 func PausedIn(objects []Portable, is func(cluster string) bool) ([]Portable, error) {
 	all := slices.Clone(objects)
 	for i, o := range all {
@@ -58,8 +58,8 @@ func PausedIn(objects []Portable, is func(cluster string) bool) ([]Portable, err
 	return all, nil
 }
 
-// GraphOf is the graph of stored objects, for this management cluster to take in. The error names the kinds that this cluster does not
-// serve in their stored version, and the entries that are no objects.
+// GraphOf returns the graph of stored objects, to copy it to this management cluster. The error names the kinds that this cluster does not
+// store in the same version, or the first entry that is not an object.
 func (m *Members) GraphOf(ctx context.Context, objects []Portable) (*Graph, error) {
 	kinds, err := m.heldKinds(ctx)
 	if err != nil {
@@ -123,7 +123,7 @@ func notServed(unknown map[schema.GroupVersionKind]int) error {
 	return errors.Join(errs...)
 }
 
-// Clusters are the graph's Clusters as NAMESPACE/NAME, sorted.
+// Clusters returns the graph's Clusters as NAMESPACE/NAME, sorted.
 func (g *Graph) Clusters() []string {
 	names := []string{}
 	for _, item := range g.OfKind(clusterGroupKind.Kind) {
@@ -133,7 +133,7 @@ func (g *Graph) Clusters() []string {
 	return names
 }
 
-// Available are the graph's Clusters that are Available, as NAMESPACE/NAME.
+// Available returns the graph's Clusters that are Available, as NAMESPACE/NAME, sorted.
 func (g *Graph) Available() []string {
 	names := []string{}
 	for _, item := range g.OfKind(clusterGroupKind.Kind) {
@@ -145,7 +145,7 @@ func (g *Graph) Available() []string {
 	return names
 }
 
-// Epoch is how many times the work has changed hands, as its Clusters say.
+// Epoch returns the number of earlier hand-overs, from the owner annotations of the Clusters.
 func (g *Graph) Epoch() int64 {
 	var epoch int64
 	for _, item := range g.OfKind(clusterGroupKind.Kind) {

@@ -10,11 +10,11 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// credentialFrom is the annotation by which an object of the Azure Service Operator names the Secret with its credentials.
+// credentialFrom is the annotation with the name of the Secret with the credentials of an Azure Service Operator object.
 const credentialFrom = "serviceoperator.azure.com/credential-from"
 
 // takeReferences takes the objects that the taken objects name in their fields (Secrets, ConfigMaps, identities, pools of addresses,
-// templates), and the owners of those objects, and so on, until it finds no new object.
+// templates), and the owners of those objects. It repeats this until it finds no new object.
 func (g *graph) takeReferences() {
 	for seen := map[*node]bool{}; ; {
 		var fresh []*node
@@ -51,7 +51,7 @@ func (g *graph) takeNamed(n *node) {
 	g.walk(n, "", n.Object["spec"])
 }
 
-// use takes an object that a taken one names. Another Cluster never goes along for being named, nor what Flux does.
+// use takes an object that a taken object names. It takes no Clusters and no objects of Flux.
 func (g *graph) use(n *node) {
 	if n.kind.GroupKind() == clusterGroupKind || OfFlux(n.kind.Group) {
 		return
@@ -59,7 +59,7 @@ func (g *graph) use(n *node) {
 	g.take(n, false)
 }
 
-// walk looks for references in a part of n's spec, which stands in field.
+// walk looks for references in a part of n's spec that is the value of field.
 func (g *graph) walk(n *node, field string, value any) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -80,8 +80,8 @@ func (g *graph) walk(n *node, field string, value any) {
 
 func namesSecret(field string) bool { return strings.Contains(strings.ToLower(field), "secret") }
 
-// reference takes what a field that looks like a reference names, if there is such an object: {kind, name}, or {name} where the field
-// speaks of a Secret.
+// reference takes the object to which a value leads, if there is one. The value is a reference {kind, name}, or {name} in a field whose
+// name contains "secret" or "configmap".
 func (g *graph) reference(n *node, field string, fields map[string]any) {
 	text := func(name string) string {
 		s, _ := fields[name].(string)
@@ -99,7 +99,7 @@ func (g *graph) reference(n *node, field string, fields map[string]any) {
 	}
 }
 
-// useSecret takes a Secret by name: in the namespace that is named, else in n's own, else where n's controller looks.
+// useSecret takes a Secret by name: from the given namespace, or else from n's own namespace, or else from the namespace of n's controller.
 func (g *graph) useSecret(n *node, namespace, name string) {
 	for _, in := range []string{cmp.Or(namespace, n.GetNamespace()), n.kind.home} {
 		if in != "" && g.useNamed(n, schema.GroupKind{Kind: secretKind.Kind}, in, name) {
@@ -108,8 +108,9 @@ func (g *graph) useSecret(n *node, namespace, name string) {
 	}
 }
 
-// kept are namespaces whose Secrets and ConfigMaps are the management cluster's own: the key that Flux decrypts with, its token, the
-// journal of hand-overs. Whoever may write one object of a provider could otherwise have them sent to the target, by naming them in it.
+// kept tells whether the Secrets and ConfigMaps of a namespace are the management cluster's own: Flux's decryption key and token, or the
+// journal of hand-overs. Otherwise anybody with the right to write one object of a provider could name them in it and have them sent to the
+// target.
 func kept(namespace string) bool {
 	return slices.Contains([]string{"flux-system", "fleetctl-system", "kube-system", "kube-public", "kube-node-lease"}, namespace)
 }
@@ -125,7 +126,7 @@ func (g *graph) useNamed(n *node, gk schema.GroupKind, namespace, name string) b
 	return found != nil
 }
 
-// useOfKind takes a custom resource by kind and name, in n's namespace or cluster-wide.
+// useOfKind takes a custom resource by kind and name, in n's namespace or cluster-scoped.
 func (g *graph) useOfKind(n *node, kind, group, version, namespace, name string) {
 	if parsed, err := schema.ParseGroupVersion(version); err == nil && group == "" {
 		group = parsed.Group

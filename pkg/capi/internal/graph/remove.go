@@ -19,7 +19,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// Copies are the objects of the cluster that the hand-over of that id has made. Each is its metadata.
+// Copies returns the metadata of the objects in the cluster that the hand-over with this id has made.
 func (m *Members) Copies(ctx context.Context, id string) ([]*unstructured.Unstructured, error) {
 	held, err := m.heldKinds(ctx)
 	if err != nil {
@@ -32,7 +32,7 @@ func (m *Members) Copies(ctx context.Context, id string) ([]*unstructured.Unstru
 	return m.metadataThat(ctx, kinds, func(obj metav1.Object) bool { return obj.GetAnnotations()[HandoverMark] == id })
 }
 
-// Mark notes on each of the graph's objects that stays with nobody else which hand-over removes it.
+// Mark marks each of the graph's objects that does not stay at the source with the id of the hand-over that removes it.
 func (m *Members) Mark(ctx context.Context, graph *Graph, id string) error {
 	var objects []*unstructured.Unstructured
 	for _, item := range graph.Items {
@@ -49,9 +49,9 @@ func (m *Members) Mark(ctx context.Context, graph *Graph, id string) error {
 	return err
 }
 
-// Remove deletes objects with their finalizers, so that no controller acts on the deletion: the resources that the objects stand for stay.
-// It is only for fenced objects. It removes an owned object before its owner, so that a run that is cut off leaves no object without its
-// owner. An object of the same name with another UID is new, and stays.
+// Remove deletes objects together with their finalizers, so that no controller acts on the deletion: the resources in the clouds stay. Use
+// it only for fenced objects. It removes an owned object before its owner, so that an interrupted run leaves no object without its owner.
+// It does not remove a new object with the same name and another UID.
 func (m *Members) Remove(ctx context.Context, objects []*unstructured.Unstructured, progress func(done, total int)) error {
 	var done atomic.Int64
 	for _, level := range ownedFirst(objects) {
@@ -75,7 +75,7 @@ func (m *Members) Remove(ctx context.Context, objects []*unstructured.Unstructur
 	return nil
 }
 
-// ownedFirst sorts objects into levels: each is owned by later ones only.
+// ownedFirst sorts objects into levels. The owners of an object are in later levels.
 func ownedFirst(objects []*unstructured.Unstructured) [][]*unstructured.Unstructured {
 	byUID := map[types.UID]*unstructured.Unstructured{}
 	for _, obj := range objects {
@@ -89,7 +89,7 @@ func ownedFirst(objects []*unstructured.Unstructured) [][]*unstructured.Unstruct
 		}
 		deepest := 0
 		for _, o := range obj.GetOwnerReferences() {
-			if owner := byUID[o.UID]; owner != nil && below < len(objects) { // owners that own each other have no end
+			if owner := byUID[o.UID]; owner != nil && below < len(objects) { // owners may form a cycle
 				deepest = max(deepest, depth(owner, below+1)+1)
 			}
 		}
@@ -110,7 +110,7 @@ func ownedFirst(objects []*unstructured.Unstructured) [][]*unstructured.Unstruct
 
 func (m *Members) removeOne(ctx context.Context, obj *unstructured.Unstructured) error {
 	if len(obj.GetFinalizers()) == 0 {
-		// There are no finalizers to remove first. A webhook may still want to see why the object is deleted.
+		// There are no finalizers to remove first. But a webhook may require the annotation that explains the deletion.
 		err := m.deleteAs(ctx, obj, obj.GetResourceVersion())
 		if !errors.Is(err, errChanged) && !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) {
 			return err
@@ -136,8 +136,8 @@ func (m *Members) removeOne(ctx context.Context, obj *unstructured.Unstructured)
 	return m.deleteAs(ctx, obj, "")
 }
 
-// deleteAs deletes the object. With a version it deletes the object only as it was listed, and else returns errChanged: a finalizer may
-// hold the object since. An object that is gone is no error.
+// deleteAs deletes the object. With a version it returns errChanged if the object has changed since it was listed, because it may have a
+// finalizer now. An object that no longer exists is no error.
 func (m *Members) deleteAs(ctx context.Context, obj *unstructured.Unstructured, version string) error {
 	uid := obj.GetUID()
 	as := client.Preconditions{UID: &uid}
@@ -157,14 +157,14 @@ func (m *Members) deleteAs(ctx context.Context, obj *unstructured.Unstructured, 
 	return fmt.Errorf("delete %s: %w", kube.RefOf(obj), err)
 }
 
-// errChanged says that an object is not as it was listed.
+// errChanged says that an object has changed since it was listed.
 var errChanged = errors.New("it has changed")
 
-// errAnother says that an object is gone, or another one of its name by now.
+// errAnother says that an object no longer exists, or that its name now belongs to another object.
 var errAnother = errors.New("it is gone")
 
-// orAnother makes errAnother of an err that says so. A conflict may also only say that somebody else writes to obj, too: then it is tried
-// again.
+// orAnother returns errAnother if err is about a missing or another object. A conflict may also mean that somebody else writes to obj. It
+// then returns an error that is retried.
 func (m *Members) orAnother(ctx context.Context, obj *unstructured.Unstructured, err error) error {
 	if kube.IsAbsent(err) {
 		return errAnother

@@ -18,7 +18,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// TestRemove counts the calls that the removal of one object takes: one where no finalizer holds it, unless it is not as it was listed.
+// TestRemove counts the requests to remove one object. Without a finalizer it is one, unless the object has changed since it was listed.
 func TestRemove(t *testing.T) {
 	config := schema.GroupVersionKind{Group: "bootstrap.cluster.x-k8s.io", Version: "v1beta2", Kind: "KubeadmConfig"}
 	stored := func(finalizers ...string) *unstructured.Unstructured {
@@ -32,7 +32,7 @@ func TestRemove(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		finalizers []string
-		meanwhile  func(*unstructured.Unstructured) // what somebody makes of it after it was listed
+		meanwhile  func(*unstructured.Unstructured) // changes the object after it was listed
 		denies     bool                             // a webhook that allows the deletion of marked objects only
 		want       []string
 	}{

@@ -14,29 +14,29 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// Repairs is what a graph's objects lack that came by a tool which brings back neither owner references nor status, as Velero does.
+// Repairs lists what a graph's objects lack after a tool has restored them without owner references and status, as Velero does.
 type Repairs struct {
-	// Unknown names objects that had an owner before, probably, and of which nothing says which one: their provider has to find it again.
+	// Unknown names objects that probably had an owner, but whose owner cannot be determined. Their provider must find it again.
 	Unknown []string
-	// Absent says what is named and did not come. Without it the controllers would make something a second time.
+	// Absent describes objects that are named but missing. Without them the controllers would make something a second time.
 	Absent []string
 
 	items []*repair
 }
 
-// repair is what one object lacks.
+// repair has what one object lacks.
 type repair struct {
 	*Item
 	owners []metav1.OwnerReference // to add
 	status map[string]any          // to merge into its status
 }
 
-// Owners is the number of objects that lack an owner reference.
+// Owners returns the number of objects that lack an owner reference.
 func (r *Repairs) Owners() int {
 	return r.count(func(i *repair) bool { return len(i.owners) > 0 })
 }
 
-// Statuses is the number of objects that lack a status which no controller could find out again.
+// Statuses returns the number of objects that lack a status field which no controller can determine again.
 func (r *Repairs) Statuses() int {
 	return r.count(func(i *repair) bool { return len(i.status) > 0 })
 }
@@ -51,18 +51,18 @@ func (r *Repairs) count(is func(*repair) bool) int {
 	return n
 }
 
-// RepairOptions of Members.Repair.
+// RepairOptions are the options of Members.Repair.
 type RepairOptions struct {
-	// ID of the hand-over, which each object of the graph bears from then on.
+	// ID is the ID of the hand-over. Repair marks each object of the graph with it.
 	ID string
-	// Paused, if not nil, says which of the Clusters, NAMESPACE/NAME, are paused.
+	// Paused, if not nil, tells for a Cluster, given as NAMESPACE/NAME, whether to pause it.
 	Paused func(cluster string) bool
-	// Progress, if not nil, is told how many objects of how many are done, by several goroutines.
+	// Progress, if not nil, is called by several goroutines after each repaired object.
 	Progress func(done, total int)
 }
 
-// Repair gives the graph's objects what they lack, and marks each, in one write of the object and one of its status. Nobody may act on them
-// meanwhile. It can be repeated after it was cut off anywhere.
+// Repair adds to the graph's objects what they lack, and marks each object. It takes one write of the object and one of its status. No
+// controller may act on the objects in the meantime. It can be repeated after an interruption at any point.
 func (m *Members) Repair(ctx context.Context, graph *Graph, o RepairOptions) error {
 	lacks := map[*Item]*repair{}
 	for _, r := range graph.Repairs().items {
@@ -89,7 +89,7 @@ func (m *Members) Repair(ctx context.Context, graph *Graph, o RepairOptions) err
 }
 
 func (m *Members) repairOne(ctx context.Context, item *Item, lacks *repair, o RepairOptions) error {
-	if lacks != nil && len(lacks.status) > 0 { // before the mark, so that what is marked is whole
+	if lacks != nil && len(lacks.status) > 0 { // before the mark, so that a marked object is complete
 		patch, err := json.Marshal(map[string]any{"status": lacks.status})
 		if err != nil {
 			return err
@@ -115,7 +115,7 @@ func (m *Members) repairOne(ctx context.Context, item *Item, lacks *repair, o Re
 	if len(metadata) == 0 && len(content) == 0 {
 		return nil
 	}
-	metadata["uid"] = string(item.GetUID()) // refused where it is another one by now
+	metadata["uid"] = string(item.GetUID()) // the API server refuses this if the name now belongs to another object
 	content["metadata"] = metadata
 	patch, err := json.Marshal(content)
 	if err != nil {
@@ -126,8 +126,8 @@ func (m *Members) repairOne(ctx context.Context, item *Item, lacks *repair, o Re
 	})
 }
 
-// Groups are the API groups of Cluster API and of the other providers that clusterctl has installed: the providers act on their objects.
-// cert-manager's groups are not among them. clusterctl installs cert-manager too, but other programs use it as well.
+// Groups returns the API groups of Cluster API and of the other providers that clusterctl has installed. The providers act on objects of
+// these groups. cert-manager's groups are not among them: clusterctl installs cert-manager too, but other programs use it as well.
 func (m *Members) Groups(ctx context.Context) ([]string, error) {
 	kinds, err := m.heldKinds(ctx)
 	if err != nil {
@@ -142,7 +142,7 @@ func (m *Members) Groups(ctx context.Context) ([]string, error) {
 	slices.Sort(groups)
 	groups = slices.Compact(groups)
 	if len(groups) == 0 {
-		return nil, errors.New("no Cluster API is installed")
+		return nil, errors.New("Cluster API is not installed")
 	}
 	return groups, nil
 }

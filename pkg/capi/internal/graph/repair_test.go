@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// restored is the graph of objects as a tool brings them that restores neither owners nor status.
+// restored returns the graph of objects that a tool has restored without owners and status.
 func restored(t *testing.T, manifests string) *Graph {
 	t.Helper()
 	h, kinds := holding{}, map[string]*heldKind{}
@@ -37,7 +37,7 @@ func restored(t *testing.T, manifests string) *Graph {
 	return h.graph(GraphOptions{})
 }
 
-// owners are what is to be added, "KIND NAME <- KIND NAME", with a star where the owner controls.
+// owned returns the owner references to add as "KIND NAME <- KIND NAME", with a star if the owner is the controller.
 func (r *Repairs) owned() []string {
 	var all []string
 	for _, i := range r.items {
@@ -126,7 +126,8 @@ apiVersion: v1
 kind: Secret
 metadata: {name: shop-etcd, labels: {cluster.x-k8s.io/cluster-name: shop}}`
 
-// One Machine of a control plane does not tell whether that was ever initialized: it is not said. What a person made stays nobody's.
+// One Machine of a control plane does not prove that the control plane was initialized, so its status does not say so. Objects that a
+// person made get no owner.
 func TestRepairsOfOneMachine(t *testing.T) {
 	r := restored(t, planeOfOne+certificates).Repairs()
 	want := []string{
@@ -155,7 +156,7 @@ func TestRepairsOfOneMachine(t *testing.T) {
 	}
 }
 
-// A worker with bootstrap data for joining proves that there was a cluster to join.
+// A worker with bootstrap data for joining proves that the cluster existed.
 func TestRepairsOfAWorker(t *testing.T) {
 	r := restored(t, planeOfOne+certificates+`
 ---
@@ -227,7 +228,7 @@ metadata: {name: pool, labels: {cluster.x-k8s.io/cluster-name: shop}}`).Repairs(
 	}
 }
 
-// What would be made a second time is named.
+// Repairs names the missing objects that a controller would make a second time.
 func TestRepairsNameWhatIsAbsent(t *testing.T) {
 	whole := planeOfOne + certificates
 	for _, c := range []struct{ name, from, to, want string }{
@@ -252,7 +253,8 @@ func TestRepairsNameWhatIsAbsent(t *testing.T) {
 	}
 }
 
-// A deployment without its set would make a new set, and all Machines again: the copied Machines would belong to no set.
+// A MachineDeployment without its MachineSet would make a new one and all Machines again. The copied Machines would belong to no
+// MachineSet.
 func TestRepairsMissASet(t *testing.T) {
 	deployment := `
 ---
@@ -293,7 +295,7 @@ spec: {clusterName: shop, bootstrap: {dataSecretName: md}}`
 	}
 }
 
-// Every control plane that consists of Machines makes the missing ones. The replicas of a hosted control plane are no Machines.
+// Every control plane that consists of Machines makes missing Machines. The replicas of a hosted control plane are not Machines.
 func TestRepairsOfOtherControlPlanes(t *testing.T) {
 	other := strings.NewReplacer("KubeadmControlPlane", "RKE2ControlPlane", "spec: {replicas: 1}",
 		"spec: {replicas: 3, machineTemplate: {metadata: {}}}")
@@ -314,7 +316,7 @@ func TestRepairsOfOtherControlPlanes(t *testing.T) {
 	}
 }
 
-// What is there already is not written again, and a controller that another owner is stays alone.
+// Existing owner references are not written again, and an existing controller stays.
 func TestRepairsLeaveWhatIsThere(t *testing.T) {
 	graph := restored(t, planeOfOne+certificates)
 	yes := true

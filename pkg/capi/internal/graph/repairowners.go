@@ -15,8 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// family finds the owners of a graph's objects by what Cluster API's contracts say of them: references in their fields, names, labels and
-// selectors.
+// family finds the owners of a graph's objects by the rules of Cluster API's contracts: references in fields, names, labels and selectors.
 type family struct {
 	items  []*Item
 	byRef  map[refKey]*Item
@@ -25,14 +24,14 @@ type family struct {
 	absent []string
 }
 
-// Repairs finds out what the graph's objects lack. It changes nothing.
+// Repairs returns what the graph's objects lack. It changes nothing.
 func (g *Graph) Repairs() *Repairs {
 	f := &family{items: g.Items, byRef: map[refKey]*Item{}, byKind: map[string][]*Item{}, lacks: map[*Item]*repair{}}
 	for _, item := range g.Items {
 		f.byRef[keyOfItem(item)] = item
 		f.byKind[item.GetKind()] = append(f.byKind[item.GetKind()], item)
 	}
-	// What a class owns is no Cluster's: classes come first.
+	// A ClusterClass comes first, because no Cluster owns the objects of a class.
 	for _, claims := range []struct {
 		kind  string
 		claim func(*Item)
@@ -64,9 +63,9 @@ func (g *Graph) Repairs() *Repairs {
 		switch {
 		case !orphan(item) || lacks != nil && len(lacks.owners) > 0:
 		case item.kind.Group == clusterGroupKind.Group &&
-			item.GetKind() == "Machine": // no provider finds its owner again, so its owner makes a new machine
+			item.GetKind() == "Machine": // no provider restores a Machine's owner, and the owner would make a new Machine
 			result.Absent = append(result.Absent, item.Ref().String()+
-				" came without the set or control plane that it belongs to, and another one may be made in its place")
+				" came without its MachineSet or control plane, and another Machine may be made in its place")
 		default:
 			result.Unknown = append(result.Unknown, item.Ref().String())
 		}
@@ -76,12 +75,12 @@ func (g *Graph) Repairs() *Repairs {
 	return result
 }
 
-// isClusterAPI tells whether the group is one of Cluster API's own, in which no provider has kinds.
+// isClusterAPI tells whether the group is one of Cluster API's own. Providers have no kinds in these groups.
 func isClusterAPI(group string) bool {
 	return slices.Contains([]string{clusterGroupKind.Group, setGroupKind.Group, ipamGroup}, group)
 }
 
-// orphan tells whether an object belongs to a Cluster by label and is owned by nothing, which only Clusters are.
+// orphan tells whether an object has the label of a Cluster but no owner. Only Clusters have no owner.
 func orphan(item *Item) bool {
 	return item.kind.custom && !OfFlux(item.kind.Group) && len(item.GetOwnerReferences()) == 0 && item.kind.GroupKind() != clusterGroupKind &&
 		item.GetLabels()[clusterv1.ClusterNameLabel] != ""
@@ -94,7 +93,7 @@ func (f *family) lack(item *Item) *repair {
 	return f.lacks[item]
 }
 
-// claim notes that owner owns child. One that a controller owns already gets no other.
+// claim records that owner owns child. A child with a controller gets no second one.
 func (f *family) claim(child, owner *Item, controller bool) {
 	if child == nil || owner == nil || child == owner {
 		return
@@ -114,7 +113,7 @@ func (f *family) claim(child, owner *Item, controller bool) {
 	l.owners = append(l.owners, reference)
 }
 
-// claimData notes that a bootstrap object owns the Secret with its data, as Cluster API's bootstrap provider does.
+// claimData records that a bootstrap object owns the Secret with its data, as Cluster API's bootstrap provider does.
 func (f *family) claimData(data, config *Item) {
 	f.claim(data, config, true)
 	if l := f.lacks[data]; l != nil && config != nil {
@@ -138,20 +137,20 @@ func (f *family) ownedByClass(item *Item) bool {
 	return item != nil && slices.ContainsFunc(f.ownersOf(item), func(o metav1.OwnerReference) bool { return o.Kind == classGroupKind.Kind })
 }
 
-// clusterOf is the Cluster of an object of Cluster API's own kinds.
+// clusterOf returns the Cluster of an object of Cluster API's own kinds, or nil.
 func (f *family) clusterOf(item *Item) *Item {
 	name := cmp.Or(textOf(item, "spec", "clusterName"), item.GetLabels()[clusterv1.ClusterNameLabel])
 	return f.byRef[refKey{clusterGroupKind, kube.Key{Namespace: item.GetNamespace(), Name: name}}]
 }
 
-// named is the object that a reference in item's fields names; nil where there is no reference. One that is named and is not there is
-// noted.
+// named returns the object to which a reference in item's fields leads, or nil if there is no reference. It records a referenced object
+// that is missing.
 func (f *family) named(item *Item, fields ...string) *Item {
 	reference, _, _ := unstructured.NestedMap(item.Object, fields...)
 	return f.resolve(item, reference)
 }
 
-// resolve is the object that a reference of item's names, as named does.
+// resolve returns the object to which a reference of item leads, as named does.
 func (f *family) resolve(item *Item, reference map[string]any) *Item {
 	kind, _ := reference["kind"].(string)
 	name, _ := reference["name"].(string)
@@ -179,7 +178,7 @@ func (f *family) secret(namespace, name string) *Item {
 	return f.byRef[refKey{secretKind.GroupKind(), kube.Key{Namespace: namespace, Name: name}}]
 }
 
-// ofClass: a ClusterClass owns the templates that it names.
+// ofClass records that a ClusterClass owns the templates that it names.
 func (f *family) ofClass(class *Item) {
 	var walk func(value any)
 	walk = func(value any) {
@@ -200,13 +199,14 @@ func (f *family) ofClass(class *Item) {
 	}
 	fields, _, _ := unstructured.NestedMap(class.Object, "spec")
 	for field, value := range fields {
-		if field != "patches" && field != "variables" { // which select and describe, and name no object
+		if field != "patches" && field != "variables" { // these fields name no objects
 			walk(value)
 		}
 	}
 }
 
-// ofCluster: a Cluster owns its infrastructure and its control plane, which owns its Machines and the kubeconfig.
+// ofCluster records that a Cluster owns its infrastructure and its control plane, and that the control plane owns its Machines and the
+// kubeconfig.
 func (f *family) ofCluster(cluster *Item) {
 	plane := f.named(cluster, "spec", "controlPlaneRef")
 	f.claim(f.named(cluster, "spec", "infrastructureRef"), cluster, true)
@@ -254,7 +254,8 @@ func (f *family) ofCluster(cluster *Item) {
 	}
 }
 
-// ofMachines tells whether a control plane consists of Machines: it says what they are made from. The replicas of a hosted one are Pods.
+// ofMachines tells whether a control plane consists of Machines, because its spec has a template for them. The replicas of a hosted control
+// plane are Pods.
 func ofMachines(plane *Item) bool {
 	return plane.GetKind() == "KubeadmControlPlane" ||
 		slices.ContainsFunc([]string{"machineTemplate", "infrastructureTemplate", "infrastructureRef"}, func(field string) bool {
@@ -263,7 +264,7 @@ func ofMachines(plane *Item) bool {
 		})
 }
 
-// enough notes where fewer Machines came than are wanted: the others would be made.
+// enough records that fewer Machines came than owner wants, because owner would make the others.
 func (f *family) enough(owner *Item, machines int64) {
 	wanted, found, _ := unstructured.NestedInt64(owner.Object, "spec", "replicas")
 	if found && machines < wanted {
@@ -271,14 +272,14 @@ func (f *family) enough(owner *Item, machines int64) {
 	}
 }
 
-// ofTemplate: a Cluster owns the templates of its own.
+// ofTemplate records that a Cluster owns a template that no ClusterClass owns.
 func (f *family) ofTemplate(template, cluster *Item) {
 	if !f.ownedByClass(template) {
 		f.claim(template, cluster, false)
 	}
 }
 
-// templates: the Cluster owns what a set's or a deployment's template for Machines names.
+// templates records that the Cluster owns the templates in the Machine template of a MachineSet or MachineDeployment.
 func (f *family) templates(item *Item) {
 	cluster := f.clusterOf(item)
 	f.ofTemplate(f.named(item, "spec", "template", "spec", "infrastructureRef"), cluster)
@@ -288,7 +289,7 @@ func (f *family) templates(item *Item) {
 func (f *family) ofDeployment(deployment *Item) {
 	f.claim(deployment, f.clusterOf(deployment), false)
 	f.templates(deployment)
-	machines := int64(0) // that its sets account for: what they lack of them, they say themselves
+	machines := int64(0) // the Machines that its MachineSets account for; ofSet checks those of each set
 	for _, set := range f.selected("MachineSet", deployment) {
 		f.claim(set, deployment, true)
 		replicas, _, _ := unstructured.NestedInt64(set.Object, "spec", "replicas")
@@ -306,7 +307,7 @@ func (f *family) ofSet(set *Item) {
 	f.enough(set, int64(len(machines)))
 }
 
-// selected are the objects of one kind that an owner's selector selects, as its controller adopts them.
+// selected returns the objects of one kind that an owner's selector matches. Its controller would adopt them.
 func (f *family) selected(kind string, owner *Item) []*Item {
 	fields, _, _ := unstructured.NestedMap(owner.Object, "spec", "selector")
 	selector := &metav1.LabelSelector{}
@@ -327,7 +328,7 @@ func (f *family) selected(kind string, owner *Item) []*Item {
 	return found
 }
 
-// ofPool: a MachinePool owns its bootstrap and its infrastructure, and the Machines that it has.
+// ofPool records that a MachinePool owns its bootstrap object, its infrastructure and its Machines.
 func (f *family) ofPool(pool *Item) {
 	f.claim(pool, f.clusterOf(pool), false)
 	f.claim(f.named(pool, "spec", "template", "spec", "infrastructureRef"), pool, true)
@@ -341,7 +342,8 @@ func (f *family) ofPool(pool *Item) {
 	}
 }
 
-// ofMachine: a Machine owns its bootstrap, which owns the Secret with its data, and its infrastructure.
+// ofMachine records that a Machine owns its infrastructure and its bootstrap object, and that the bootstrap object owns the Secret with its
+// data.
 func (f *family) ofMachine(machine *Item) {
 	f.claim(f.named(machine, "spec", "infrastructureRef"), machine, true)
 	config := f.named(machine, "spec", "bootstrap", "configRef")
@@ -349,7 +351,7 @@ func (f *family) ofMachine(machine *Item) {
 	f.claimData(f.secret(machine.GetNamespace(), textOf(machine, "spec", "bootstrap", "dataSecretName")), config)
 }
 
-// ofResourceSet notes that a ClusterResourceSet owns the objects that it hands out.
+// ofResourceSet records that a ClusterResourceSet owns the objects that it distributes.
 func (f *family) ofResourceSet(set *Item) {
 	resources, _, _ := unstructured.NestedSlice(set.Object, "spec", "resources")
 	for _, r := range resources {

@@ -9,17 +9,17 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
-// count is a number of Machines, for people.
+// count returns a number of Machines as text.
 func count(machines int64) string { return plain.Count(int(machines), "Machine") }
 
-// statuses notes what a status has to say for nothing to be made a second time. All else controllers find out again, as they do after
-// clusterctl's move. What is said follows from fields that Cluster API writes only after it was so: it is never a guess.
+// statuses records the status fields without which a controller would make something a second time. Controllers determine all other status
+// fields again, as after clusterctl's move. Each recorded field follows from fields that Cluster API writes only later, so none is a guess.
 func (f *family) statuses() {
 	for _, machine := range f.byKind["Machine"] {
 		if machine.kind.Group != clusterGroupKind.Group {
 			continue
 		}
-		// Both fields of the spec are copied from the provider's object once that says that it is done.
+		// Cluster API copies both fields from the provider's object after that object reports that it is complete.
 		f.say(machine, "infrastructureProvisioned", textOf(machine, "spec", "providerID") != "")
 		f.say(machine, "bootstrapDataSecretCreated", textOf(machine, "spec", "bootstrap", "dataSecretName") != "")
 	}
@@ -35,7 +35,7 @@ func (f *family) statuses() {
 		if cluster.kind.GroupKind() != clusterGroupKind {
 			continue
 		}
-		// A kubeconfig is made only for infrastructure that is there, with the address that it has.
+		// Cluster API makes a kubeconfig only for existing infrastructure, with its address.
 		kubeconfig := f.secret(cluster.GetNamespace(), cluster.GetName()+"-kubeconfig")
 		f.say(cluster, "infrastructureProvisioned", kubeconfig != nil && textOf(cluster, "spec", "controlPlaneEndpoint", "host") != "")
 		joined := f.joined(cluster)
@@ -46,8 +46,8 @@ func (f *family) statuses() {
 	}
 }
 
-// joined tells whether a Machine has its bootstrap data for joining the cluster. Its provider makes the data only when there is a cluster
-// to join. The first Machine of the control plane does not join.
+// joined tells whether a Machine has bootstrap data for joining the cluster. Its provider makes such data only if the cluster exists. The
+// first Machine of the control plane does not join.
 func (f *family) joined(cluster *Item) bool {
 	planes := 0
 	for _, machine := range f.byKind["Machine"] {
@@ -63,15 +63,15 @@ func (f *family) joined(cluster *Item) bool {
 	return planes > 1
 }
 
-// before are the fields of the contract v1beta1 that became those of status.initialization.
+// before are the fields of the contract v1beta1 for the fields of status.initialization.
 var before = map[string]map[string]string{
 	"Cluster":     {"infrastructureProvisioned": "infrastructureReady"},
 	"Machine":     {"infrastructureProvisioned": "infrastructureReady", "bootstrapDataSecretCreated": "bootstrapReady"},
 	"MachinePool": {"infrastructureProvisioned": "infrastructureReady", "bootstrapDataSecretCreated": "bootstrapReady"},
-	"":            {"controlPlaneInitialized": "initialized"}, // of any provider's control plane
+	"":            {"controlPlaneInitialized": "initialized"}, // for the control plane of any provider
 }
 
-// say sets a field of status.initialization, or the v1beta1 field in its place, if is holds and the status does not say so yet.
+// say records a field of status.initialization, and the v1beta1 field for it, if is is true and the status has neither.
 func (f *family) say(item *Item, field string, is bool) {
 	if !is || !item.kind.status {
 		return
@@ -88,7 +88,7 @@ func (f *family) say(item *Item, field string, is bool) {
 	if l.status == nil {
 		l.status = map[string]any{}
 	}
-	// The API server drops the field that the kind does not have.
+	// Of the two fields, the API server drops the one that the kind does not have.
 	initialization, _ := l.status["initialization"].(map[string]any)
 	if initialization == nil {
 		initialization = map[string]any{}
@@ -100,14 +100,14 @@ func (f *family) say(item *Item, field string, is bool) {
 	}
 }
 
-// Unrepaired is what a graph lacks although it was repaired; "" where it lacks nothing.
+// Unrepaired describes what a graph still lacks after its repair. It returns "" if it lacks nothing.
 func (r *Repairs) Unrepaired() string {
 	for _, i := range r.items {
 		switch {
 		case len(i.owners) > 0:
 			return fmt.Sprintf("%s is not owned by %s %s", i.Ref(), i.owners[0].Kind, i.owners[0].Name)
 		case len(i.status) > 0 && i.kind.Group == clusterGroupKind.Group:
-			return fmt.Sprintf("the status of %s does not say what it should", i.Ref())
+			return fmt.Sprintf("the status of %s is incomplete", i.Ref())
 		}
 	}
 	return ""

@@ -9,8 +9,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// Unsettled names the objects of the graph that are being made. A pause would interrupt their controller halfway, and resources that exist
-// in a cloud by then may be recorded nowhere.
+// Unsettled describes the objects of the graph that are being made. A pause would interrupt their controller, and resources that it has
+// already made in a cloud may be recorded nowhere.
 func (g *Graph) Unsettled() []string {
 	var waits []string
 	for _, item := range append(g.OfKind(clusterGroupKind.Kind), g.OfKind("Machine")...) {
@@ -19,7 +19,7 @@ func (g *Graph) Unsettled() []string {
 	return waits
 }
 
-// InTheMaking says what of a Cluster or a Machine is in the making.
+// InTheMaking describes what a Cluster or a Machine still lacks while it is being made.
 func InTheMaking(obj *unstructured.Unstructured) []string {
 	if obj.GetKind() == "Machine" {
 		if node, _, _ := unstructured.NestedString(obj.Object, "status", "nodeRef", "name"); node == "" {
@@ -36,7 +36,7 @@ func InTheMaking(obj *unstructured.Unstructured) []string {
 	return []string{"the control plane of " + kube.RefOf(obj).String() + " is not initialized yet"}
 }
 
-// WaitSettled waits until nothing of the graph's Clusters and Machines is in the making.
+// WaitSettled waits until none of the graph's Clusters and Machines is being made.
 func (m *Members) WaitSettled(ctx context.Context, graph *Graph) error {
 	wanted := map[kube.Key]bool{}
 	for _, item := range graph.OfKind(clusterGroupKind.Kind) {

@@ -1,4 +1,4 @@
-// Package messages receives what clusterctl's library logs. The library has one logger for the whole process.
+// Package messages receives the log messages of clusterctl's library. The library has one logger for the whole process.
 package messages
 
 import (
@@ -9,15 +9,15 @@ import (
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/log"
 )
 
-// clusterctl's library logs through one logger per process, which cannot be set twice without a race. So it is set once, to
-// a sink that passes messages on to whoever listens now. It is the only state of this package that outlives a call.
+// The logger of clusterctl's library cannot be set twice without a data race. So it is set once, to a sink that passes messages on to the
+// current listener. This is the only state of the package that outlives a call.
 var (
 	setLogger sync.Once
 	listener  atomic.Pointer[func(string)]
 )
 
-// Listen routes what clusterctl's library says to detail until the returned function is called. With nil, it
-// only keeps the messages from being printed.
+// Listen passes the messages of clusterctl's library to detail until the returned function is called. If detail is nil, it only keeps the
+// messages from being printed.
 func Listen(detail func(string)) (stop func()) {
 	setLogger.Do(func() { log.SetLogger(logr.New(logSink{})) })
 	if detail == nil {
@@ -27,16 +27,16 @@ func Listen(detail func(string)) (stop func()) {
 	return func() { listener.CompareAndSwap(&detail, nil) }
 }
 
-// logSink passes the messages that clusterctl means for users on to the listener.
+// logSink passes clusterctl's messages for users on to the listener.
 type logSink struct{}
 
-// Init has nothing to prepare.
+// Init implements logr.LogSink.
 func (logSink) Init(logr.RuntimeInfo) {}
 
-// Enabled is true for clusterctl's messages to users, not for its debugging.
+// Enabled returns true for clusterctl's messages to users, and false for debug messages.
 func (logSink) Enabled(level int) bool { return level == 0 }
 
-// Info passes message on. Values are left out: they may hold whole objects.
+// Info passes message on without the values, because they may contain whole objects.
 func (logSink) Info(_ int, message string, _ ...any) {
 	if detail := listener.Load(); detail != nil {
 		(*detail)(message)
@@ -51,8 +51,8 @@ func (s logSink) Error(err error, message string, _ ...any) {
 	s.Info(0, message)
 }
 
-// WithValues has no use for values.
+// WithValues implements logr.LogSink. It drops the values.
 func (s logSink) WithValues(...any) logr.LogSink { return s }
 
-// WithName has no use for names.
+// WithName implements logr.LogSink. It drops the name.
 func (s logSink) WithName(string) logr.LogSink { return s }

@@ -1,4 +1,4 @@
-// Package releasestest has releases of providers and cert-manager that are small enough for tests.
+// Package releasestest provides small releases of providers and cert-manager for tests.
 package releasestest
 
 import (
@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Repository lays out a provider repository with small components for all that Install needs.
+// Repository makes a provider repository with small components of all providers that Install needs.
 func Repository(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
@@ -30,7 +30,7 @@ func Repository(t *testing.T) string {
 	return root
 }
 
-// WriteFile writes a file, and makes its folder.
+// WriteFile writes a file and makes its folder.
 func WriteFile(t *testing.T, name, content string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
@@ -41,14 +41,14 @@ func WriteFile(t *testing.T, name, content string) {
 	}
 }
 
-// Metadata of a provider whose releases of v1.14 work with this Cluster API.
+// Metadata is the metadata of a provider whose v1.14 releases work with this Cluster API.
 const Metadata = `apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3
 kind: Metadata
 releaseSeries:
 - {major: 1, minor: 14, contract: v1beta2}
 `
 
-// Components of a provider, with NAME in place of its name.
+// Components are the components of a provider, with NAME instead of the provider's name.
 const Components = `apiVersion: v1
 kind: Namespace
 metadata: {name: NAME-system}
@@ -95,7 +95,7 @@ spec:
       - {name: manager, image: "example.com/NAME:v1", args: ["--v=${LOG_LEVEL:=0}"]}
 `
 
-// Secret is a component of the provider aws that has a variable without a default.
+// Secret is a component of the provider aws with a variable that has no default.
 const Secret = `---
 apiVersion: v1
 kind: Secret

@@ -1,5 +1,5 @@
-// Genschema writes what is generated from the types of fleet.yaml and their comments: the JSON schema, embedded and published, and the
-// reference for readers. `go generate` runs it in the folder of the package v1alpha1.
+// Genschema generates files from the types of fleet.yaml and their comments: the JSON schema, embedded and published, and the reference in
+// docs. `go generate` runs it in the folder of the package v1alpha1.
 package main
 
 import (
@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// outputs returns the generated files by their path, relative to the folder of the package v1alpha1, which must be the current one.
+// outputs returns the generated files by path, relative to the folder of the package v1alpha1. The current folder must be this one.
 func outputs() (map[string][]byte, error) {
 	schema, err := reflectSchema()
 	if err != nil {

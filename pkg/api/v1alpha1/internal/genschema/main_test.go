@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The committed files are what the types and their comments say.
+// The committed files equal the generated ones.
 func TestUpToDate(t *testing.T) {
 	t.Chdir("../..")
 	files, err := outputs()
@@ -30,7 +30,7 @@ func TestUpToDate(t *testing.T) {
 	}
 }
 
-// Every field and type tells its reader what it is.
+// Every field and every type has a comment.
 func TestDescriptions(t *testing.T) {
 	t.Chdir("../..")
 	schema, err := reflectSchema()
@@ -49,7 +49,7 @@ func TestDescriptions(t *testing.T) {
 	}
 }
 
-// The schema takes what the decoder takes, and refuses what it can see is wrong.
+// The schema accepts every valid file, and refuses every invalid file whose mistake a schema can express.
 func TestSchemaAgreesWithDecoder(t *testing.T) {
 	t.Chdir("../..")
 	text, err := os.ReadFile("fleet.schema.json")
@@ -68,7 +68,7 @@ func TestSchemaAgreesWithDecoder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// what needs more than a schema: values, uniqueness, the text of the file itself
+	// a schema cannot express these mistakes: values, uniqueness, the text of the file itself
 	beyond := map[string]bool{
 		"invalid-duplicates.yaml": true, "invalid-documents.yaml": true, "invalid-syntax.yaml": true, "invalid-folders.yaml": true,
 	}

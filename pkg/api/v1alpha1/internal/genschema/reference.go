@@ -11,7 +11,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 )
 
-// reference writes the fields as Markdown, one table for each type, in the order in which fleet.yaml comes to them.
+// reference returns the fields as Markdown, one table for each type, in the order in which fleet.yaml refers to the types.
 func reference(schema *jsonschema.Schema) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `# fleet.yaml
@@ -35,7 +35,7 @@ place in the file. For completion in an editor use the [JSON schema](fleet.schem
 	return b.Bytes()
 }
 
-// inOrder lists the types below the one called name, each once, before those that it leads to.
+// inOrder returns the type called name and all types that it refers to, each once. A type comes before the types that it refers to.
 func inOrder(schema *jsonschema.Schema, name string) []string {
 	names := []string{name}
 	for field := schema.Definitions[name].Properties.Oldest(); field != nil; field = field.Next() {
@@ -55,7 +55,7 @@ func inOrder(schema *jsonschema.Schema, name string) []string {
 	return names
 }
 
-// typeOf is the name of the type that s refers to, or "".
+// typeOf returns the name of the type that s refers to, or "".
 func typeOf(s *jsonschema.Schema) string {
 	name, _ := strings.CutPrefix(s.Ref, "#/$defs/")
 	return name
@@ -87,7 +87,7 @@ func describe(s *jsonschema.Schema) string {
 	return s.Type
 }
 
-// escape keeps Markdown from taking text for a cell's end or for HTML.
+// escape escapes text that Markdown would read as the end of a table cell or as HTML.
 func escape(text string) string {
 	return strings.NewReplacer("|", `\|`, "<", "&lt;").Replace(text)
 }

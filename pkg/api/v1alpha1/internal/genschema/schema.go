@@ -17,7 +17,7 @@ const (
 	apiPackage = "github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 )
 
-// reflectSchema makes the schema of a fleet, with the types' comments as descriptions and the values that a field may have.
+// reflectSchema returns the schema of a fleet, with the types' comments as descriptions and with the valid values of fields.
 func reflectSchema() (*jsonschema.Schema, error) {
 	r := &jsonschema.Reflector{Mapper: enumerations}
 	if err := r.AddGoComments(apiPackage, "./", jsonschema.WithFullComment()); err != nil {
@@ -32,7 +32,7 @@ func reflectSchema() (*jsonschema.Schema, error) {
 	return schema, refine(schema)
 }
 
-// enumerations gives the text types that have few values their values.
+// enumerations returns the schema of a text type with a fixed set of values, and nil for every other type.
 func enumerations(t reflect.Type) *jsonschema.Schema {
 	switch t {
 	case reflect.TypeFor[v1alpha1.HostType]():
@@ -55,7 +55,7 @@ func enumeration[T any](values []T) *jsonschema.Schema {
 	return s
 }
 
-// refine adds what the types cannot say.
+// refine adds the rules that the types cannot express.
 func refine(schema *jsonschema.Schema) error {
 	for _, change := range []struct {
 		definition, field string
