@@ -11,7 +11,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// A target that simulates an API server is refused for what it is.
+// A target with only a simulated API server is refused, with a message that says so.
 func TestMayManage(t *testing.T) {
 	for name, c := range map[string]struct {
 		groups []string

@@ -35,7 +35,7 @@ func (t *transfer) abortAtTarget(ctx context.Context) (*Result, error) {
 		return t.result, nil
 	case journal.Phase.Committed():
 		return nil, diag.Errorf("`fleetctl cluster transfer "+t.name+" --to "+t.to.target.Name+"` finishes it",
-			"%s has taken cluster %s over: it can only go forward", t.to.target.Name, t.name)
+			"%s has taken cluster %s over: this cannot be undone", t.to.target.Name, t.name)
 	}
 	step := t.Report.Start("undo the transfer at " + t.to.target.Name)
 	t.result.Report, err = handover.AbortWithoutSource(ctx, handover.Side{Name: t.to.target.Name, Client: t.to.client}, nil)

@@ -240,7 +240,7 @@ func (t *transfer) tidy(ctx context.Context, detail func(string)) error {
 func (t *transfer) abort(ctx context.Context) (*Result, error) {
 	if t.over {
 		return nil, diag.Errorf("to get it back, transfer it in the other direction",
-			"%s has taken the cluster over: it can only go forward", t.to.target.Name)
+			"%s has taken the cluster over: this cannot be undone", t.to.target.Name)
 	}
 	if t.from.client == nil {
 		return nil, diag.Errorf("start it", "the source %s is not there", t.from.target.Name)

@@ -18,7 +18,7 @@ import (
 type Repairs struct {
 	// Unknown names objects that had an owner before, probably, and of which nothing says which one: their provider has to find it again.
 	Unknown []string
-	// Absent says what is named and did not come. Without it the controllers would make something a second time.
+	// Absent are the objects that other objects name and that did not arrive. Without them, controllers would create something twice.
 	Absent []string
 
 	items []*repair
