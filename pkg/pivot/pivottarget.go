@@ -42,7 +42,7 @@ var targetSecret = kube.Key{Namespace: handover.JournalKey.Namespace, Name: "fle
 func mayManage(ctx context.Context, name string, client *kube.Client) error {
 	groups, err := client.APIGroups(ctx)
 	if err != nil {
-		return diag.Wrap("ask "+name+" for its API groups", err, "this machine must be able to reach it")
+		return diag.Wrap("find out whether "+name+" can be a management cluster", err, "this machine must be able to reach it")
 	}
 	lacking := slices.DeleteFunc([]string{"admissionregistration.k8s.io", "apiextensions.k8s.io"}, func(needed string) bool {
 		return slices.Contains(groups, needed)
