@@ -19,13 +19,13 @@ import (
 const (
 	// maxReport bounds the report of a push.
 	maxReport = 4 << 20
-	// maxRefusal bounds the text of an answer that is an error, usually a page of HTML. Our own error quotes it.
+	// maxRefusal bounds the text of an answer that is an error, usually an HTML page. fleetctl's error quotes this text.
 	maxRefusal = 2 << 10
 )
 
-// Variables, so that tests need not send that much.
+// These bounds are variables, so that tests can lower them.
 var (
-	// maxRefs bounds the list of branches and tags: there is room for half a million.
+	// maxRefs bounds the list of branches and tags, in bytes. It has room for half a million.
 	maxRefs = 64 << 20
 	// maxPack bounds the pack of one fetch.
 	maxPack = 1 << 30
@@ -125,8 +125,8 @@ type output struct {
 	from  io.Reader
 }
 
-// outputOf finds the output of a session. go-git lets no caller set the reader of its ssh sessions, and does not export their type, but the
-// field Stdout is exported. If a release of go-git has no such field, outputOf returns an error, so that no session is without a bound.
+// outputOf returns the output of a session. go-git does not export the type of its ssh sessions, but it exports their field Stdout, which
+// outputOf sets. If a release of go-git has no such field, outputOf returns an error, so that no session is without a bound.
 func outputOf(session transport.Session) (*output, error) {
 	if value := reflect.ValueOf(session); value.Kind() == reflect.Pointer && value.Elem().Kind() == reflect.Struct {
 		if field := value.Elem().FieldByName("Stdout"); field.IsValid() && field.CanSet() {
@@ -139,5 +139,5 @@ func outputOf(session transport.Session) (*output, error) {
 	return nil, fmt.Errorf("bound the answers of the server: %T has no output", session)
 }
 
-// atMost bounds the bytes that can be read from now on.
+// atMost bounds the number of bytes that the session can read from now on.
 func (o *output) atMost(most int) { o.field.Set(reflect.ValueOf(contact.BoundReader(o.from, most))) }
