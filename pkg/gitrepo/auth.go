@@ -76,7 +76,8 @@ func (a Auth) httpTransport(ep *transport.Endpoint) (transport.Transport, transp
 		return githttp.NewClient(&http.Client{Transport: boundAnswers(sameorigin.Download(contact.Transport(rt)))}), nil, nil
 	}
 	if Protocol(ep.Protocol) == ProtocolHTTP && !sameorigin.IsLoopback(trimBrackets(ep.Host)) {
-		return nil, nil, diag.Errorf("use the https URL of the repository", "%w: fleetctl does not send a token over http, which is not encrypted", ErrURL)
+		return nil, nil, diag.Errorf("use the https URL of the repository",
+			"%w: fleetctl does not send a token over http, which is not encrypted", ErrURL)
 	}
 	// The bounds are the outermost layer. Otherwise they could cut a credential that an answer repeats, and sameorigin would not find it.
 	client := githttp.NewClient(&http.Client{Transport: boundAnswers(sameorigin.Bind(contact.Transport(rt), serverOf(ep)))})

@@ -112,8 +112,8 @@ func (w *durable) lock(ctx context.Context, files ...string) (release func() err
 // path returns the path of a file of the repository.
 func (w *durable) path(name string) string { return filepath.Join(w.dir, filepath.FromSlash(name)) }
 
-// lockBranch takes the locks with which git moves the checked out branch, and returns an error if the branch is no longer at the commit
-// from. So a commit that somebody has made in the meantime is not lost.
+// lockBranch takes the locks with which git moves the checked out branch. It returns an error if the branch is no longer at the commit
+// from, so that a commit that somebody has made in the meantime is not lost.
 func (r *Repo) lockBranch(ctx context.Context, branch plumbing.ReferenceName, from plumbing.Hash) (release func() error, err error) {
 	release, err = r.disk.lock(ctx, filepath.Join(r.gitDir, plumbing.HEAD.String()), r.disk.path(branch.String()))
 	if err != nil {
@@ -121,7 +121,7 @@ func (r *Repo) lockBranch(ctx context.Context, branch plumbing.ReferenceName, fr
 	}
 	now, at, err := r.head()
 	if err == nil && (now != branch || at != from) {
-		err = diag.Errorf("run the command again", "%w: somebody has committed to %s in the meantime, or switched to another branch", ErrDiverged, r.dir)
+		err = diag.Errorf("run the command again", "%w: somebody has committed to %s, or switched to another branch", ErrDiverged, r.dir)
 	}
 	if err != nil {
 		return nil, errors.Join(err, release())

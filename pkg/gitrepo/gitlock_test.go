@@ -118,8 +118,8 @@ func TestBranchIsANameForAnother(t *testing.T) {
 	gittest.Git(t, repo.Dir(), "branch", "real")
 	gittest.Git(t, repo.Dir(), "symbolic-ref", "refs/heads/main", "refs/heads/real")
 	_, _, err := repo.Commit(t.Context(), []gitrepo.Change{{Path: "a", Content: []byte("2\n")}}, "x", author)
-	if err == nil || !strings.Contains(err.Error(), "is a name for another one, real") ||
-		diag.Hint(err) != "check that one out: git switch real" {
+	if err == nil || !strings.Contains(err.Error(), "is a name for another branch, real") ||
+		diag.Hint(err) != "check out that branch: git switch real" {
 		t.Errorf("got %v, hint %q", err, diag.Hint(err))
 	}
 }
