@@ -1,4 +1,4 @@
-// Package examples_test holds the examples to what they promise: a reader who copies one has a fleet repo that works.
+// Package examples_test checks that a copy of each example is a fleet repo that works.
 package examples_test
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// release is what the tests look at of a cluster.yaml.
+// release has the fields of a cluster.yaml that the tests check.
 type release struct {
 	Kind     string
 	Metadata struct {
@@ -100,7 +100,7 @@ func checkClusters(t *testing.T, example string, fleet *v1alpha1.Fleet) int {
 	return found
 }
 
-// clusterDirs are all folders where a cluster of that name could stand.
+// clusterDirs returns all folders in which a cluster of that name could be.
 func clusterDirs(fleet *v1alpha1.Fleet, cluster string) []string {
 	var dirs []string
 	for i := range fleet.Spec.ManagementClusters {

@@ -9,8 +9,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 )
 
-// The README of master-of-masters tells how eu gets a repository of its own: with its lines in fleet.yaml, that repository declares shop,
-// and follows its own remote.
+// The README of master-of-masters shows how eu gets its own repository. With the README's lines in fleet.yaml, that repository declares
+// shop and has its own remote.
 func TestTwoRepositories(t *testing.T) {
 	readme, err := os.ReadFile("master-of-masters/README.md")
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 
 const helm = "helm.sh/helm/v3/cmd/helm@v3.20.2"
 
-// render checks that a chart of ours, its schema included, takes a cluster's values.
+// render checks that the chart of a flavour, and its schema, accept a cluster's values.
 func render(t *testing.T, name, flavour string, values map[string]any) {
 	t.Helper()
 	content, err := yaml.Marshal(values)

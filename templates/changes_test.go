@@ -12,26 +12,25 @@ import (
 	"testing"
 )
 
-// change is a row of a README's table "What a change does": which values, and the effect of a change.
+// change is a row of a README's table "What a change does": the values, and the effect of changing them.
 type change struct {
 	values []string
 	effect string
 }
 
-// rolls tells that the effect is new machines in the place of old ones.
+// rolls tells whether the effect is that new machines replace old ones.
 func (c change) rolls() bool {
 	return strings.Contains(c.effect, "are replaced, one by one") || strings.Contains(c.effect, "node by node")
 }
 
-// fixed tells that the value is not for changing: what a template makes of it is nobody's business.
+// fixed tells whether the value cannot be changed. The tests then ignore its effect on templates.
 func (c change) fixed() bool {
 	return strings.HasPrefix(c.effect, "set at the start") || strings.HasPrefix(c.effect, "refused by")
 }
 
-// Every value of a chart stands in its README's table of what a change does. Where machines are Cluster API's to replace, each value of the
-// case "everything" is changed in turn: machines are replaced where the README says so, those of the control plane and of the pools each
-// for their own values, and nowhere else. A template that is immutable never has another content under the same name, nor the same under
-// another.
+// The README's table "What a change does" names every value of the chart. If Cluster API makes the machines, the test changes each value of
+// the case "everything" in turn. A change replaces machines of the control plane, or of the pool, exactly if the README says so. The name
+// of an immutable template changes exactly if its content changes.
 func TestChanges(t *testing.T) {
 	for _, flavour := range flavours(t) {
 		t.Run(flavour, func(t *testing.T) {
@@ -64,7 +63,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// tryChange changes one value, and compares what becomes of it with what the README says. It returns 1.
+// tryChange changes one value, and compares the effect on the objects with the README. It returns 1.
 func tryChange(t *testing.T, flavour string, values map[string]any, base []object, at leaf, row change) int {
 	t.Helper()
 	var now []object
@@ -94,7 +93,7 @@ func tryChange(t *testing.T, flavour string, values map[string]any, base []objec
 	return 1
 }
 
-// machines is by control plane and pool what decides over its machines: Cluster API replaces them when it changes.
+// machines returns, for the control plane and for each pool, the content on whose change Cluster API replaces the machines.
 func machines(t *testing.T, objects []object) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -127,7 +126,7 @@ func machines(t *testing.T, objects []object) map[string]string {
 	return found
 }
 
-// checkImmutable holds names of templates against their contents.
+// checkImmutable checks that the name of a template changes exactly when its content changes.
 func checkImmutable(t *testing.T, what string, before, after []object) {
 	t.Helper()
 	byName, byContent := map[string]string{}, map[string]string{}
@@ -158,7 +157,7 @@ func nameOf(o object) string {
 	return fmt.Sprintf("%s/%s", o["kind"], metadata["name"])
 }
 
-// machineCharts are those whose machines Cluster API makes: they have a hash in the names of their templates.
+// machineCharts returns the charts whose machines Cluster API makes. They have a hash in the names of their machine templates.
 func machineCharts(t *testing.T) []string {
 	t.Helper()
 	return slices.DeleteFunc(flavours(t),
@@ -188,7 +187,8 @@ func changesOf(t *testing.T, flavour string) []change {
 	return all
 }
 
-// rowOf is the row about a value: one that names it, or what it is in, or has `x.*` for what is in x, or else its last name alone.
+// rowOf returns the row about a value. It is the row that names the value, or the object that has the value, or `x.*` for a value in x, or
+// else only the last part of the value's name.
 func rowOf(t *testing.T, table []change, path string) change {
 	t.Helper()
 	for at := path; at != ""; at = strings.TrimSuffix(at[:max(0, strings.LastIndex(at, "."))], "[]") {
@@ -211,12 +211,12 @@ func rowOf(t *testing.T, table []change, path string) change {
 
 var numbers = regexp.MustCompile(`\[\d+\]`)
 
-// withoutNumbers writes pools[].zones where pools[1].zones[0] is meant.
+// withoutNumbers turns a path such as pools[1].zones[0] into pools[].zones.
 func withoutNumbers(path string) string {
 	return strings.TrimSuffix(numbers.ReplaceAllString(path, "[]"), "[]")
 }
 
-// leaves are all places of values that hold something.
+// leaves returns all places in the values that hold a scalar.
 func leaves(in any, s *schema, steps []any) []leaf {
 	if s == nil {
 		return nil
@@ -244,7 +244,7 @@ func leaves(in any, s *schema, steps []any) []leaf {
 	return []leaf{{path: pathOf(steps), schema: s, steps: steps, value: in}}
 }
 
-// others are values that may stand there as well, if the rest of the schema admits them.
+// others returns other values for a place, which the rest of the schema may still refuse.
 func others(at leaf) []any {
 	var all []any
 	for _, v := range at.schema.Enum {

@@ -65,7 +65,7 @@ func checkValues(t *testing.T, at string, values map[string]any, s *schema) {
 	}
 }
 
-// A chart stands alone in a fleet repo, so what charts share is there in each of them, and is the same.
+// Each chart has its own copy of the shared templates, because it stands alone in a fleet repo. The copies are equal.
 func TestShared(t *testing.T) {
 	all := flavours(t)
 	kubeadm := slices.DeleteFunc(slices.Clone(all), func(f string) bool { return !strings.HasSuffix(f, "-kubeadm") })
@@ -87,7 +87,7 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// No chart brings a Secret, or reads one: a credential is never in a value.
+// No chart makes a Secret or reads one, so no value holds a credential.
 func TestNoSecrets(t *testing.T) {
 	err := fs.WalkDir(templates.Charts, "charts", func(name string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && bytes.Contains(read(t, name), []byte("kind: Secret\n")) && strings.Contains(name, "/templates/") {

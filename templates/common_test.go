@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// common is what a person expects of every flavour: each line are values one of which has to be there.
+// common lists the values that a user expects of every flavour. A flavour needs one of the values in each line.
 var common = []string{
 	"kubernetesVersion", "labels", "region location", "identity",
 	"controlPlane.replicas", "controlPlane.size", "controlPlane.access.public", "controlPlane.access.allowedCIDRs",
@@ -18,7 +18,7 @@ var common = []string{
 	"healthCheck.enabled", "healthCheck.maxUnhealthy", "autoscaler.enabled",
 }
 
-// What a flavour cannot do its README tells, and its schema refuses, by name; what neither has is forgotten.
+// If a flavour lacks a common value, its README names the value and its schema refuses it.
 func TestCommonValues(t *testing.T) {
 	for _, flavour := range flavours(t) {
 		known := map[string]bool{}
@@ -48,7 +48,7 @@ var (
 	leftOutItem = regexp.MustCompile("^- ((?:`[^`]+`, )*`[^`]+`): .")
 )
 
-// leftOut are the values that the README says the flavour does not have.
+// leftOut returns the values that the flavour does not have, as its README says.
 func leftOut(t *testing.T, flavour string) []string {
 	t.Helper()
 	list := leftOutList.FindSubmatch(read(t, "charts/"+flavour+"/README.md"))
@@ -68,7 +68,7 @@ func leftOut(t *testing.T, flavour string) []string {
 	return all
 }
 
-// valuesWith sets a value, in the first pool of the example where it is one of a pool.
+// valuesWith returns the example with one more value. A value of a pool goes into the first pool.
 func valuesWith(example map[string]any, path string) map[string]any {
 	first, rest, nested := strings.Cut(path, ".")
 	if !nested {

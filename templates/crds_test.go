@@ -16,7 +16,7 @@ import (
 	"github.com/fleetctl/fleetctl/templates/templatestest"
 )
 
-// kindOf finds a CRD's kind without parsing it: some are of megabytes.
+// kindOf finds the kind of a CRD without parsing the CRD, because some CRDs have megabytes.
 var kindOf = regexp.MustCompile(`(?m)^    kind: (\w+)$`)
 
 // crdsOf returns the CRDs of kinds. Each kind has to have one.
@@ -46,8 +46,8 @@ func crdsOf(t *testing.T, kinds map[string]bool) []*unstructured.Unstructured {
 	return out
 }
 
-// crd is the CRD without what only its controller's webhook can do: conversion. Of Azure Service Operator's dozen versions it keeps
-// the one that the charts use.
+// crd returns the CRD without conversion, which would need the webhook of its controller. Of the dozen versions of a CRD of Azure Service
+// Operator, it keeps the one that the charts use.
 func crd(t *testing.T, document []byte) *unstructured.Unstructured {
 	t.Helper()
 	var out unstructured.Unstructured

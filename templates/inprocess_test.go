@@ -14,11 +14,12 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// object is what a chart makes, as JSON has it: numbers are of type float64.
+// object is a Kubernetes object of a chart, decoded from JSON: its numbers are of type float64.
 type object = map[string]any
 
-// rendered are the objects of a release, in the order in which they are applied. The error is what its values, or the templates, refuse.
-// It works in process and so is fast enough to change one value after the other; TestChartsRender has Helm's own program do it.
+// rendered returns the objects of a release, in the order in which Helm applies them. It returns an error if the schema or the templates
+// refuse the values. It renders in this process, which is fast enough for a test that changes one value after the other. TestChartsRender
+// uses Helm's own program.
 func rendered(t *testing.T, release, flavour string, values map[string]any) ([]object, error) {
 	t.Helper()
 	in := layout.Layout{Cloud: "docker", Generation: "v1"}

@@ -29,11 +29,11 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// notKept are the kinds that go when they leave the values; all else goes with its Cluster.
+// notKept are the kinds whose objects Helm deletes when they leave the values. All other objects stay until their Cluster is deleted.
 var notKept = []string{"MachineDeployment", "MachinePool", "MachineHealthCheck", "ServiceAccount", "Role", "RoleBinding", "Deployment"}
 
-// Each case renders to what its golden file says, and a real API server with the providers' CRDs takes every object of it, knowing
-// all its fields: as a dry run and for good.
+// Each case renders to its golden file. A real API server with the providers' CRDs accepts every object, as a dry run and for real, and
+// knows all its fields.
 func TestChartsRender(t *testing.T) {
 	rendered, kinds := map[string][]*unstructured.Unstructured{}, map[string]bool{}
 	for _, flavour := range flavours(t) {
@@ -78,7 +78,7 @@ func TestChartsRender(t *testing.T) {
 	}
 }
 
-// checkStrict proves that the API server refuses what is not in a CRD: else that it takes a chart would prove nothing.
+// checkStrict checks that the API server refuses fields that are not in a CRD. Otherwise the test would prove nothing.
 func checkStrict(t *testing.T, c *kube.Client) {
 	t.Helper()
 	for spec, want := range map[string]string{
@@ -99,7 +99,7 @@ func checkStrict(t *testing.T, c *kube.Client) {
 	}
 }
 
-// checkObjects checks what the API server does not know: which objects Helm keeps, and that references lead to objects of the chart.
+// checkObjects checks what the API server does not check: which objects Helm keeps, and that references name objects of the chart.
 func checkObjects(t *testing.T, name string, objects []*unstructured.Unstructured) {
 	t.Helper()
 	there := map[string]bool{}
@@ -141,7 +141,7 @@ func eachMap(value any, visit func(field string, m map[string]any)) {
 	}
 }
 
-// embedded are the resources of Azure Service Operator that CAPZ makes of its objects, which take them unseen.
+// embedded returns the resources of Azure Service Operator that CAPZ creates from its objects. The CRDs of CAPZ do not check them.
 func embedded(t *testing.T, objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	t.Helper()
 	var out []*unstructured.Unstructured
@@ -164,7 +164,7 @@ func embedded(t *testing.T, objects []*unstructured.Unstructured) []*unstructure
 	return out
 }
 
-// The defaults that the schema tells of pools are those that the templates use.
+// The templates use the defaults of pools that the schema names.
 func TestPoolDefaults(t *testing.T) {
 	for _, flavour := range flavours(t) {
 		s := schemaOf(t, flavour)
@@ -188,7 +188,7 @@ func TestPoolDefaults(t *testing.T) {
 	}
 }
 
-// What a schema cannot say, the templates refuse, with what the refusal must name.
+// The templates refuse mistakes that a schema cannot express, and their error names the mistake.
 func TestTemplatesRefuse(t *testing.T) {
 	for _, tt := range []struct{ flavour, values, want string }{
 		{"aws-eks", "pools: [{name: a, min: 3, max: 2, size: m7i.large}]", "pools[0].min"},
@@ -265,7 +265,7 @@ func helmTemplate(t *testing.T, flavour string, values map[string]any) ([]byte, 
 	return out, nil
 }
 
-// helm is Helm's own program, built once.
+// helm holds Helm's own program, which is built once.
 var helm struct {
 	sync.Once
 	dir string
@@ -275,7 +275,7 @@ var helm struct {
 func helmProgram(t *testing.T) string {
 	t.Helper()
 	helm.Do(func() {
-		if helm.dir, helm.err = os.MkdirTemp("", "helm"); helm.err != nil { //nolint:usetesting // it outlives the test that comes first
+		if helm.dir, helm.err = os.MkdirTemp("", "helm"); helm.err != nil { //nolint:usetesting // later tests use the program too
 			return
 		}
 		cmd := exec.CommandContext(t.Context(), "go", "install", "helm.sh/helm/v3/cmd/helm@v3.20.2")

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// schema is what the tests look at of a values.schema.json.
+// schema has the fields of a values.schema.json that the tests check.
 type schema struct {
 	Type                 any                `json:"type"`
 	Description          string             `json:"description"`
@@ -34,7 +34,7 @@ type schema struct {
 	Items                *schema            `json:"items"`
 }
 
-// free is the schema of what stands under free keys, as of labels; nil where there are none.
+// free returns the schema of values with free keys, such as labels; nil if the schema allows no free keys.
 func (s *schema) free() *schema {
 	var free schema
 	if json.Unmarshal(s.AdditionalProperties, &free) != nil {
@@ -57,7 +57,7 @@ func defaults(t *testing.T, flavour string) map[string]any {
 	return values
 }
 
-// validator tells what is wrong with the values of a flavour, once they are laid over its values.yaml as Helm does it.
+// validator returns a function that merges values into the values.yaml of a flavour, as Helm does, and validates the result.
 func validator(t *testing.T, flavour string) func(values map[string]any) error {
 	t.Helper()
 	var document any
@@ -92,7 +92,7 @@ func overlay(base, top map[string]any) map[string]any {
 	return out
 }
 
-// cases are values of a flavour by name: its schema's example, and testdata/values/<flavour>-<case>.yaml.
+// cases returns the test values of a flavour by name: the example of its schema, and testdata/values/<flavour>-<case>.yaml.
 func cases(t *testing.T, flavour string) map[string]map[string]any {
 	t.Helper()
 	s := schemaOf(t, flavour)
@@ -118,7 +118,7 @@ func cases(t *testing.T, flavour string) map[string]map[string]any {
 	return out
 }
 
-// The schema takes every case, and the cases together use every value that it knows.
+// The schema accepts every case, and the cases together use every value that it knows.
 func TestSchemaTakes(t *testing.T) {
 	for _, flavour := range flavours(t) {
 		t.Run(flavour, func(t *testing.T) {
@@ -166,7 +166,7 @@ func markUsed(unused map[string]bool, at string, value any, s *schema) {
 	}
 }
 
-// The schema refuses each value of the case "everything" once it is spoilt in every way that its part of the schema tells of.
+// The schema refuses each value of the case "everything" after every change that the schema of the value forbids.
 func TestSchemaRefuses(t *testing.T) {
 	for _, flavour := range flavours(t) {
 		t.Run(flavour, func(t *testing.T) {
@@ -226,7 +226,7 @@ func TestSchemaNeeds(t *testing.T) {
 	}
 }
 
-// spoil changes one thing of values after the other, calls check for each, and puts it back.
+// spoil makes one value after the other invalid, calls check each time, and restores the value.
 func spoil(values map[string]any, s *schema, at string, check func(what string)) {
 	values["unheardOf"] = true
 	check(at + "/unheardOf: unknown")
@@ -234,7 +234,7 @@ func spoil(values map[string]any, s *schema, at string, check func(what string))
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		property, good := s.Properties[name], values[name]
 		if property == nil {
-			continue // a free key, as of labels
+			continue // a free key, such as that of a label
 		}
 		here := at + "/" + name
 		for _, bad := range badValues(property) {

@@ -12,12 +12,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// misread are texts that YAML takes for something else where a template forgets the quotes: a number, a truth, nothing, a mapping, half of
-// itself. The numbers come from nothing else.
+// misread are texts that YAML misreads if a template forgets the quotes: as a number, a boolean, null, a mapping, or a part of the text. No
+// other value has these numbers.
 var misread = []string{"0123457", "1e7", "no", "true", "null", "a: b", "a #b", "[a", `a"b`}
 
-// A text stays what it is, whatever it looks like. With each text of the values, and the name of the release, in the place of another,
-// the objects have as many texts as before, and nothing else that they did not have.
+// A text in the values stays a text in the objects, whatever it looks like. The test replaces each text of the values, and the name of the
+// release, by each misread text. The objects then have as many texts as before, and no new scalar of another type.
 func TestTextStaysText(t *testing.T) {
 	for _, flavour := range flavours(t) {
 		t.Run(flavour, func(t *testing.T) {
@@ -32,7 +32,7 @@ func TestTextStaysText(t *testing.T) {
 				values := everything
 				changed := 0
 				for _, at := range leaves(everything, s, nil) {
-					if at.takes(text) && at.isFirst() { // no two pools may be called the same
+					if at.takes(text) && at.isFirst() { // the names of pools have to differ
 						values = at.with(values, text)
 						changed++
 					}
@@ -58,8 +58,8 @@ func TestTextStaysText(t *testing.T) {
 	}
 }
 
-// scalars counts what is in objects: each number, truth and nothing, and all texts together. A text that is YAML itself counts as what it
-// holds.
+// scalars counts the scalars in objects: each number, boolean and null by its value, and all texts together. For a text that is YAML
+// itself, it counts the scalars in that YAML.
 func scalars(t *testing.T, objects []object) map[string]int {
 	t.Helper()
 	found := map[string]int{}
@@ -93,21 +93,21 @@ func scalars(t *testing.T, objects []object) map[string]int {
 	return found
 }
 
-// leaf is a place in the values that holds no other.
+// leaf is the place of a scalar in the values.
 type leaf struct {
 	path   string
 	schema *schema
-	// steps lead there: keys, and the numbers of items.
+	// steps are the path to the place: keys, and indexes of items.
 	steps []any
 	value any
 }
 
-// takes tells whether any text may stand there that is not too long and fits the pattern, and whether this one does.
+// takes tells whether the place is for a free text, and whether the schema allows this one.
 func (p leaf) takes(value string) bool {
 	return p.schema.Type == "string" && len(p.schema.Enum) == 0 && p.schema.admits(value)
 }
 
-// admits tells whether a text has the length and the form that the schema asks for.
+// admits tells whether a text has a length and a form that the schema allows.
 func (s *schema) admits(value string) bool {
 	if s.MaxLength != nil && len(value) > *s.MaxLength || s.MinLength != nil && len(value) < *s.MinLength {
 		return false
@@ -115,12 +115,12 @@ func (s *schema) admits(value string) bool {
 	return s.Pattern == "" || regexp.MustCompile(s.Pattern).MatchString(value)
 }
 
-// isFirst tells whether it is in the first items of all lists that it is in.
+// isFirst tells whether the place is in the first item of each list on its path.
 func (p leaf) isFirst() bool {
 	return !slices.ContainsFunc(p.steps, func(step any) bool { i, ok := step.(int); return ok && i > 0 })
 }
 
-// with returns the values with another one there.
+// with returns the values with another value at this place.
 func (p leaf) with(values map[string]any, value any) map[string]any {
 	return replaced(values, p.steps, value).(map[string]any)
 }
@@ -144,7 +144,7 @@ func replaced(in any, steps []any, value any) any {
 	return value
 }
 
-// pathOf writes steps as in pools[1].labels.
+// pathOf returns the steps as a path such as pools[1].labels.
 func pathOf(steps []any) string {
 	var b strings.Builder
 	for _, step := range steps {

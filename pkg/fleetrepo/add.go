@@ -79,7 +79,7 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 	}
 	refused := c.check(ch)
 	if err := ch.missing(values); err != nil {
-		return nil, cmp.Or(unknownValues(refused), err) // the name of the missing value may be misspelt
+		return nil, cmp.Or(unknownValues(refused), err) // the user may have misspelt the name of the missing value
 	}
 	if refused != nil {
 		return nil, refused
@@ -103,7 +103,7 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 	return e, r.bringChart(e, ch)
 }
 
-// valuesOf are the values of a new cluster: the chart's own, those of opts, and the tags of the fleet.
+// valuesOf returns the values of a new cluster: the chart's example, those of opts, and the tags of the fleet.
 func (r *Repo) valuesOf(opts AddOptions, ch *chart, mgmt *v1alpha1.ManagementCluster, at layout.Layout) (map[string]any, error) {
 	if opts.KubernetesVersion != "" {
 		if _, err := parseVersion(opts.KubernetesVersion); err != nil {

@@ -234,7 +234,7 @@ func (r *Repo) unknownApp(tenant, name string) error {
 	return diag.Unknown("application", name, names, "the tenant "+tenant+" has none; `fleetctl app add` makes one")
 }
 
-// AppNames are the names of all applications.
+// AppNames returns the names of all applications.
 func (r *Repo) AppNames() []string {
 	all, err := r.Apps()
 	if err != nil {

@@ -48,7 +48,7 @@ func (r *Repo) Channels() ([]Channel, error) {
 	return all, nil
 }
 
-// Positions are the present tags of a channel by management cluster. It leaves out management clusters without a tag.
+// Positions returns the present tags of a channel by management cluster. It leaves out management clusters without a tag.
 func (r *Repo) Positions(channel string) ([]Position, error) {
 	all := []Position{}
 	for i := range r.Fleet.Spec.ManagementClusters {
@@ -64,7 +64,7 @@ func (r *Repo) Positions(channel string) ([]Position, error) {
 	return all, nil
 }
 
-// tagOf is the tag in the channel's source, or "".
+// tagOf returns the tag in the channel's source, or "".
 func (r *Repo) tagOf(m *v1alpha1.ManagementCluster, channel string) (string, error) {
 	name := m.Layout().SourceFile(channel)
 	src, err := r.read(name)
@@ -374,7 +374,7 @@ func (f *fleetFile) take(src []byte, err error) error {
 	return nil
 }
 
-// finish judges the file as it is now, adds it to the changes, and returns the repo as it would be with it.
+// finish validates the edited file, adds it to the changes, and returns the repo with this fleet.yaml.
 func (f *fleetFile) finish(cs *manifest.ChangeSet) (*Repo, error) {
 	fleet, err := v1alpha1.Decode(v1alpha1.FileName, f.src)
 	if err != nil {

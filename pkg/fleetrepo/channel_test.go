@@ -24,7 +24,7 @@ spec:
   url: https://git.example.org/fleet.git
 `
 
-// withRelease is the repo with two management clusters that are there, and prod on the channel release.
+// withRelease returns the repo with two management clusters that init has made, and with prod on the channel release.
 func withRelease(t testing.TB) *Repo {
 	t.Helper()
 	r := open(t)
@@ -36,7 +36,7 @@ func withRelease(t testing.TB) *Repo {
 	return r
 }
 
-// The first promotion makes what there is to follow; each later one is one line for each management cluster.
+// The first promotion makes the channel's sources. Each later promotion changes one line for each management cluster.
 func TestPromote(t *testing.T) {
 	r := withRelease(t)
 	e, err := r.Promote("", "v0.1.0", "", os.DirFS(r.Dir))
@@ -71,7 +71,8 @@ func TestPromote(t *testing.T) {
 	}
 }
 
-// What applies an environment is made with the first tag that has its folder: Flux would report a folder that its source lacks as an error.
+// The Kustomization of an environment is made with the first tag that has the environment's folder, because Flux would report a missing
+// folder as an error.
 func TestFolderThatTheTagLacks(t *testing.T) {
 	r := withRelease(t)
 	e, err := r.Promote("release", "v0.1.0", "", os.DirFS(r.Dir))
@@ -125,7 +126,7 @@ func TestPromoteRefusals(t *testing.T) {
 	}
 }
 
-// To and fro is the identity, for a file that nobody has changed and for one that somebody has.
+// A change and its opposite restore the file, also if a person has edited it.
 func TestSetEnvironmentToAndFro(t *testing.T) {
 	r := withRelease(t)
 	e, err := r.Promote("release", "v0.1.0", "", os.DirFS(r.Dir))

@@ -61,7 +61,7 @@ func BringsChart(name string) bool {
 	return err == nil
 }
 
-// chartNotes are notes on how to make clusters with such a chart, and on what remains for the team to do.
+// chartNotes returns notes on how to make clusters with the chart, and on what the team still has to do.
 func chartNotes(name string, chart *clustertemplate.Chart) []string {
 	command := []string{"fleetctl cluster add NAME --flavour " + name}
 	for _, v := range chart.Variables {
@@ -186,7 +186,7 @@ func (r *Repo) unlockChart(e *Edit, name string) error {
 	return r.writeLock(e, lock)
 }
 
-// ChartNames are the names of the charts in the repo.
+// ChartNames returns the names of the charts in the repo.
 func (r *Repo) ChartNames() []string {
 	names, err := r.folders(layout.ChartsDir)
 	if err != nil {

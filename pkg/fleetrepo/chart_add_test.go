@@ -106,7 +106,7 @@ func firstOf(err error, next func() error) error {
 	return next()
 }
 
-// A credential is in no command that writes it to Git, and the notes say that it must not be there.
+// The suggested commands write no credential to Git, and the notes say that a credential must not be there.
 func TestAddChartWithCredential(t *testing.T) {
 	e, err := emptyFleet(t).AddChart("own", "template.yaml", []byte(clusterTemplate))
 	if err != nil {

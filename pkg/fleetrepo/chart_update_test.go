@@ -14,7 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// olderChart is the chart docker as an older fleetctl would have brought it: a file is missing, one is there that went, and a line differs.
+// olderChart returns the chart docker of an older fleetctl: a file is missing, a removed file still exists, and a line differs.
 func olderChart(t *testing.T) []manifest.File {
 	t.Helper()
 	files, err := scaffold.ChartFiles("docker")
@@ -34,7 +34,7 @@ func olderChart(t *testing.T) []manifest.File {
 	return append(older, manifest.File{Path: "charts/docker/templates/gone.yaml", Content: []byte("{}\n")})
 }
 
-// chartRepo is a fleet repo whose chart docker an older fleetctl brought, and which the team has changed since, as change says.
+// chartRepo returns a fleet repo with the chart docker of an older fleetctl, which the team has changed since, as change says.
 func chartRepo(t *testing.T, change func(path string, content []byte) []byte) (*Repo, ChartHistory) {
 	t.Helper()
 	dir := t.TempDir()
@@ -136,7 +136,7 @@ func TestUpdateCharts(t *testing.T) {
 	}
 }
 
-// A new file counts also when it is empty, and an empty one that goes is taken out.
+// An update also adds a new empty file, and removes an empty file that the new chart lacks.
 func TestUpdateChartWithEmptyFiles(t *testing.T) {
 	r, history := chartRepo(t, func(_ string, content []byte) []byte { return content })
 	lock, err := r.readLock()
@@ -168,7 +168,7 @@ func TestUpdateChartWithEmptyFiles(t *testing.T) {
 	}
 }
 
-// Without the history nobody can tell the team's changes from ours.
+// Without the Git history, fleetctl cannot distinguish the team's changes from its own.
 func TestUpdateChartWithoutHistory(t *testing.T) {
 	r, _ := chartRepo(t, func(_ string, content []byte) []byte { return append(content, '\n') })
 	_, err := r.UpdateCharts([]string{"docker"}, PreferNobody, func(string, string) ([]manifest.File, error) { return nil, nil })
@@ -180,8 +180,7 @@ func TestUpdateChartWithoutHistory(t *testing.T) {
 	}
 }
 
-// An update that keeps changes of the team leaves no commit with the chart as fleetctl brought it: the next one finds that beside the
-// charts.
+// After an update that keeps changes of the team, no commit has fleetctl's own chart. The next update finds a copy of it beside the charts.
 func TestUpdateChartAgain(t *testing.T) {
 	const kept, note = "charts/.brought/docker", "our note\n"
 	r, history := chartRepo(t, func(path string, content []byte) []byte {
@@ -263,7 +262,7 @@ func relock(t *testing.T, r *Repo, name, by string, files []manifest.File) {
 	}
 }
 
-// A chart that fleet.lock does not know is left alone unless it is named; then it is compared with what this fleetctl brings.
+// An update leaves a chart without a record in fleet.lock as it is, unless the user names it. Then it merges the chart of this fleetctl.
 func TestUpdateUnknownChart(t *testing.T) {
 	const values = "charts/docker/values.yaml"
 	nothing := func(string, string) ([]manifest.File, error) { return nil, nil }

@@ -7,7 +7,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// What is wrong with a chart's schema is told at its place in the schema, once, and without a path of this machine.
+// A mistake in a chart's schema is reported once, at its place in the schema, and without a path of this machine.
 func TestWrongSchema(t *testing.T) {
 	for name, test := range map[string]struct{ schema, want string }{
 		"a type that is none": {"{\n  \"type\": \"nope\"\n}\n", ":2:11: the chart cannot be read: value must be one of"},
@@ -40,7 +40,7 @@ func TestWrongSchema(t *testing.T) {
 	}
 }
 
-// A schema may be true, which takes all values, or false, which takes none.
+// A schema may be true, which accepts all values, or false, which accepts none.
 func TestBooleanSchema(t *testing.T) {
 	for schema, refused := range map[string]bool{"true": false, " false\n": true} {
 		r := open(t)

@@ -16,8 +16,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// A management cluster has a home, the cloud in whose folder its own configuration stands. Clusters of its other clouds stand in the
-// folders of those clouds. There an environment has a folder from the first cluster of the cloud on.
+// A management cluster has a home: the cloud whose folder has the management cluster's own configuration. Clusters in other clouds are in
+// the folders of those clouds. An environment gets a folder there with its first cluster in that cloud.
 
 // layoutFor returns the layout for a new cluster of a flavour: that of the cloud whose provider the flavour needs. If
 // an older fleetctl has put clusters of this flavour into the home's folder of the environment, the new cluster joins

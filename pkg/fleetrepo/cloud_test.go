@@ -44,7 +44,8 @@ func TestNamesOfClouds(t *testing.T) {
 	}
 }
 
-// The home goes by its provider, and other clouds' folders beside it go by theirs: the home's provider stays as long as there are any.
+// The home's folder has the name of the home's provider. Without the provider, fleet.yaml names the folder. While there are folders of
+// other clouds beside it, the provider cannot be removed.
 func TestProviderOfTheHomeStays(t *testing.T) {
 	r := cloudsRepo(t, cloudsFleet)
 	write(t, r.Dir, "providers/docker/v1/mgmt/x.yaml", []byte("a: b\n"))
@@ -62,7 +63,7 @@ func TestProviderOfTheHomeStays(t *testing.T) {
 	}
 }
 
-// A management cluster gets no folder in which another one has the clusters of one of its clouds.
+// Two management clusters cannot have the same folder, also not for clusters of a further cloud.
 func TestFolderOfAnothersCloud(t *testing.T) {
 	r := cloudsRepo(t, cloudsFleet)
 	write(t, r.Dir, "providers/aws/v1/clusters/dev/x/cluster.yaml", []byte("a: b\n"))
@@ -80,7 +81,7 @@ func TestFolderOfAnothersCloud(t *testing.T) {
 	}
 }
 
-// A transfer takes a cluster to the folder of its cloud at the other management cluster, and its tenants to that cloud's.
+// A transfer moves a cluster, and its tenants, to the folders of the cluster's cloud at the other management cluster.
 func TestTransferBetweenClouds(t *testing.T) {
 	const fleet = `apiVersion: fleetctl.dev/v1alpha1
 kind: Fleet
@@ -127,7 +128,7 @@ spec:
 	}
 }
 
-// What a command tells of an environment tells of it in all its clouds.
+// A command about an environment covers the environment's folders in all clouds.
 func TestNotificationOfClouds(t *testing.T) {
 	r := cloudsRepo(t, cloudsFleet)
 	edit := func(e *Edit, err error) string {

@@ -110,7 +110,7 @@ func TestEdits(t *testing.T) {
 			}
 			e, err = tc.edit(r)
 			if name == "upgrade the control plane" || strings.HasPrefix(name, "remove") {
-				return // the same words ask for something else then
+				return // the same arguments mean another change the second time
 			}
 			if diff, _ := done(t, r, e, err); diff != "" {
 				t.Errorf("a second time:\n%s", diff)
@@ -223,7 +223,7 @@ func TestUpgradeKeepsSkew(t *testing.T) {
 	done(t, r, e, err)
 }
 
-// What a removal does in its first step, cancelling it undoes to the byte.
+// Cancelling a removal restores every byte that its first step has changed.
 func TestRemove(t *testing.T) {
 	r := open(t)
 	file := filepath.Join(r.Dir, "providers/docker/v1/clusters/dev/demo/cluster.yaml")
@@ -419,7 +419,7 @@ func TestAssignments(t *testing.T) {
 	}
 }
 
-// Whatever is changed, every comment stays but those on lines that go, and what is added and removed again leaves no trace.
+// No edit loses a comment, except on removed lines. An addition that is removed again leaves the file as it was.
 func TestEditsKeepComments(t *testing.T) {
 	r := open(t)
 	comments := func() map[string]int {

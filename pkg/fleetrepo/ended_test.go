@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The note that a management cluster has ended says which run has ended it, once, and is no cluster's hand-over.
+// The note that a management cluster has ended names the run that ended it, and does not count as the hand-over of a cluster.
 func TestNoteEnded(t *testing.T) {
 	r := openMasters(t)
 	run := &HandedOver{At: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC), By: "ci on runner-7: \"x\"", Version: "v1.2.3"}

@@ -8,7 +8,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 )
 
-// A change reaches the environments whose files it changes, and all of them where it changes what they share.
+// A change concerns the environments whose files it changes. A change of a shared file concerns all environments.
 func TestEnvironmentsOf(t *testing.T) {
 	r := New(t.TempDir(), &v1alpha1.Fleet{Spec: v1alpha1.FleetSpec{
 		Environments:       []v1alpha1.Environment{{Name: "dev"}, {Name: "prod"}},

@@ -161,7 +161,8 @@ func (r *Repo) cannotApply(cluster string) bool {
 	return err == nil && ch.annotations[fluxAnnotation] == string(scaffold.FluxNone)
 }
 
-// DisableFeature takes a feature from environments or clusters; with neither, from all that have it. Errors: unknown names.
+// DisableFeature removes a feature from the given environments or clusters. Without any, it removes the feature from all targets that have
+// it. Errors: unknown names.
 func (r *Repo) DisableFeature(name string, opts FeatureOptions) (*Edit, error) {
 	targets, where, err := r.candidates(name, opts)
 	if err != nil {

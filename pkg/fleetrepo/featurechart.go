@@ -103,7 +103,7 @@ func (r *Repo) beside(name string, files []manifest.File) (there, made []byte, e
 	return there, made, err
 }
 
-// fieldOf is the text at a place of the first document in src; "" where there is none.
+// fieldOf returns the text at a path of the first document in src; "" if there is none.
 func fieldOf(src []byte, field yamledit.Path) string {
 	documents, err := yamledit.Parse(src)
 	if err != nil || len(documents) == 0 {

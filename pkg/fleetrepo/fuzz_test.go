@@ -71,7 +71,7 @@ func FuzzEdits(f *testing.F) {
 	})
 }
 
-// assigned are the values that --set stands for; nil where it is none.
+// assigned returns the assignments of a --set; nil if it is invalid.
 func assigned(t *testing.T, assignment string) map[string]any {
 	t.Helper()
 	all, err := ParseAssignments([]string{assignment})
@@ -100,7 +100,7 @@ func assigned(t *testing.T, assignment string) map[string]any {
 	return values
 }
 
-// edited is the cluster as an edit would leave it.
+// edited returns the cluster's file after an edit.
 func edited(t *testing.T, r *Repo, e *Edit, c *declared) *declared {
 	t.Helper()
 	for _, file := range e.Changes.Files() {

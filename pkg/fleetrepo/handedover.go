@@ -50,13 +50,13 @@ func newRecord(from, to string) []byte {
 		handedOverList + ": []\n")
 }
 
-// entry is the line about a cluster.
+// entry returns the record's entry for a cluster.
 func (run *HandedOver) entry(c ClusterName) (*yaml.Node, error) {
 	item := &yaml.Node{}
 	return item, item.Encode(handedOverEntry{Cluster: c.String(), At: run.At.UTC().Format(time.RFC3339), By: run.By, Fleetctl: run.Version})
 }
 
-// begunEntries are the begun hand-overs in a record, in its order.
+// begunEntries returns the hand-overs that a record names as begun, in the order of the record.
 func begunEntries(src []byte) ([]handedOverEntry, error) {
 	var record struct {
 		HandingOver []handedOverEntry `yaml:"handingOver"`
@@ -127,9 +127,9 @@ func (r *Repo) BeginHandOver(m *Master, run *HandedOver) (*Edit, error) {
 	return e, nil
 }
 
-// NoteEnded notes, beside the records of what the management cluster called name has handed over, that nothing of it is left. It is made
-// again without asking what has become of it; init takes the note away then. uid is the management cluster that has ended, as
-// ManagementID has it; "" where the run does not know it.
+// NoteEnded notes, beside the records of its hand-overs, that the management cluster called name has ended. With this note, init makes
+// the management cluster again without asking what has become of it, and removes the note. uid is the UID of the ended management
+// cluster, as in ManagementID; "" if the run does not know it.
 func (r *Repo) NoteEnded(name, uid string, run *HandedOver) (*Edit, error) {
 	m, err := r.managementCluster(name)
 	if err != nil {

@@ -45,7 +45,7 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// Nothing outside the repo decides which fleet it is.
+// Only the repo decides the identity of its fleet.
 func TestIdentityIsNoLink(t *testing.T) {
 	root, outside := t.TempDir(), filepath.Join(t.TempDir(), IdentityFile)
 	if err := os.WriteFile(outside, IdentityContent("0f6a5f0e-7d1c-4a9e-9b43-6f0f3c2f7a11"), 0o600); err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// What a command puts into a folder with a kustomization.yaml of somebody's own is listed there, else nobody would apply it; and when it
-// goes again, the list is as it was, to the byte.
+// A file that a command adds to a folder with a person's kustomization.yaml is listed there, because Flux would not apply it otherwise.
+// After the removal of the file, every byte of the list is as before.
 func TestFilesAreListed(t *testing.T) {
 	const (
 		dev  = "providers/docker/v1/clusters/dev/"
@@ -109,7 +109,7 @@ func TestFilesAreListed(t *testing.T) {
 	}
 }
 
-// resources are the resources of a kustomization.yaml.
+// resources returns the resources of a kustomization.yaml.
 func resources(t *testing.T, r *Repo, file string) []string {
 	t.Helper()
 	var list struct{ Resources []string }

@@ -43,7 +43,7 @@ func (m *ManagementID) Content(name string) ([]byte, error) {
 	return append([]byte(head), content...), err
 }
 
-// maxManagementID bounds what is read of the file, which a stranger may have written.
+// maxManagementID bounds the bytes that are read of the file, which a stranger may have written.
 const maxManagementID = 4 << 10
 
 // validUID is what an API server gives a namespace, and more.

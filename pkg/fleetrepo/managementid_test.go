@@ -12,7 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// The fleet repo says which cluster a management cluster is. A file that says something else is an error: nothing is concluded from it.
+// The fleet repo names the UID of a management cluster. A file with any other content is an error.
 func TestManagementID(t *testing.T) {
 	const uid = "1b4e28ba-2fa1-11d2-883f-0016d3cca427"
 	at := layout.Layout{Cloud: "aws", Generation: "v1"}
@@ -67,7 +67,7 @@ func TestManagementID(t *testing.T) {
 	}
 }
 
-// A link in place of the file leads nowhere.
+// A symbolic link in the place of the file is not followed.
 func TestManagementIDOfALink(t *testing.T) {
 	dir, at := t.TempDir(), layout.Layout{Cloud: "aws", Generation: "v1"}
 	outside := filepath.Join(t.TempDir(), "outside")
@@ -90,7 +90,7 @@ func TestManagementIDOfALink(t *testing.T) {
 	}
 }
 
-// A note of an end is one cluster's; one of an older fleetctl names none, and is any cluster's.
+// The note of an ended management cluster names one cluster. A note of an older fleetctl names none, and holds for every cluster.
 func TestUnnotedEnd(t *testing.T) {
 	const uid = "1b4e28ba-2fa1-11d2-883f-0016d3cca427"
 	run := &HandedOver{At: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC), By: "ci", Version: "v1.2.3"}

@@ -175,7 +175,7 @@ handedOver:
 	}
 }
 
-// What a run is about to hand over is in Git before anything changes hands, and is begun no longer once it has: for each cluster by itself.
+// Git records a hand-over as begun before the work changes hands, and as done afterwards, for each cluster separately.
 func TestBegunToHandOver(t *testing.T) {
 	r := openMasters(t)
 	master := func() *Master {

@@ -10,7 +10,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 )
 
-// The folders of a fleet without a cloud say the cloud of the first provider that it gets, as long as no Flux reads them.
+// The folders of a fleet without a cloud are renamed to the cloud of its first provider, as long as no Flux reads them.
 func TestFirstProviderNamesTheCloud(t *testing.T) {
 	const head = "apiVersion: fleetctl.dev/v1alpha1\nkind: Fleet\nmetadata: {name: acme}\nspec:\n  environments:\n    - name: dev\n" +
 		"  managementClusters:\n    - name: mgmt\n      host:\n        type: kind\n"

@@ -14,7 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
-// openOwned is a fleet whose management cluster eu has a repository of its own, where shop is in prod and early is still the root's.
+// openOwned returns a fleet whose management cluster eu has its own repository. eu has the cluster shop in prod, and root still has early.
 func openOwned(t testing.TB) *Repo {
 	t.Helper()
 	r := openMasters(t)
@@ -29,7 +29,7 @@ func openOwned(t testing.TB) *Repo {
 	return reopen(t, r.Dir)
 }
 
-// resealed marks what went through it.
+// resealed marks the content that it gets.
 func resealed(_ string, content []byte) ([]byte, error) {
 	return bytes.ReplaceAll(content, []byte("sealed for root"), []byte("sealed for eu")), nil
 }
@@ -44,7 +44,7 @@ func newRepoOf(t testing.TB, files []manifest.File) *Repo {
 	return reopen(t, dir)
 }
 
-// What the repository of its own begins with is what belongs to the management cluster, and nothing of the others.
+// The new repository of a management cluster gets the files of this management cluster, and no others.
 func TestOwnRepo(t *testing.T) {
 	r := openOwned(t)
 	files, err := r.OwnRepo("eu", resealed)
@@ -116,7 +116,7 @@ func TestOwnRepo(t *testing.T) {
 	}
 }
 
-// What cannot go along is said.
+// Files that cannot move to the new repository are an error.
 func TestOwnRepoRefused(t *testing.T) {
 	r := openOwned(t)
 	fleet := string(must(r.read("fleet.yaml")))
@@ -149,8 +149,8 @@ func TestOwnRepoRefused(t *testing.T) {
 	}
 }
 
-// A cluster's folder arrives in the other repository as a transfer within one would have moved it, and goes from here with the record of
-// the run.
+// A cluster's folder arrives in the other repository as a transfer within one repository would have moved it. This repository loses the
+// folder, and gets the record of the run.
 func TestTransferInto(t *testing.T) {
 	r := openOwned(t)
 	write(t, r.Dir, "providers/root/v1/clusters/regions/eu/identity.sops.yaml", []byte("sealed for root\n"))

@@ -18,7 +18,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// Whatever a command changes of a cluster, it loses no comment and no byte of anything else, and its opposite leaves no trace.
+// No command about a cluster loses a comment or changes anything else, and the opposite command restores the file.
 func TestEditsOfRandomClusters(t *testing.T) {
 	randomFleets(t, false, func(f *random) {
 		for _, c := range f.Clusters {
@@ -177,13 +177,13 @@ func (f *random) poolsGo(c rendertest.RandomCluster, name string, before *declar
 	}
 }
 
-// done makes a change of whole files.
+// done writes the changes of an edit.
 func (f *random) done(e *Edit, err error) {
 	f.Helper()
 	_, f.r = done(f, f.r, e, err)
 }
 
-// tree is the text of each file.
+// tree returns the text of each file.
 func (f *random) tree() map[string]string {
 	files := map[string]string{}
 	err := filepath.WalkDir(f.r.Dir, func(name string, entry fs.DirEntry, err error) error {
@@ -208,7 +208,7 @@ func (f *random) tree() map[string]string {
 	return files
 }
 
-// What is added and removed again leaves no trace: a cluster, a tenant, a feature, the Flux of a cluster.
+// A cluster, a tenant, a feature or the Flux of a cluster that is added and removed again leaves every file as it was.
 func TestAddThenRemoveInRandomFleets(t *testing.T) {
 	randomFleets(t, true, func(f *random) {
 		before := f.tree()
@@ -264,7 +264,7 @@ func TestAddThenRemoveInRandomFleets(t *testing.T) {
 	})
 }
 
-// A new environment is a line in fleet.yaml and in the lists that people have written; nothing else of their files changes.
+// A new environment adds lines to fleet.yaml and to the lists that people have written, and changes nothing else in these files.
 func TestAddEnvironmentToRandomFleets(t *testing.T) {
 	randomFleets(t, false, func(f *random) {
 		before := f.tree()
@@ -281,7 +281,7 @@ func TestAddEnvironmentToRandomFleets(t *testing.T) {
 	})
 }
 
-// isWithin tells whether a text is another one with something left out at one place.
+// isWithin tells whether a text is another text without one part.
 func isWithin(text, longer string) bool {
 	same := 0
 	for same < len(text) && same < len(longer) && text[same] == longer[same] {

@@ -21,7 +21,7 @@ import (
 
 var seeds = flag.Int("seeds", 4, "how many random fleets the properties are held against")
 
-// random is a random fleet on disk.
+// random makes a random fleet on disk.
 type random struct {
 	testing.TB
 	*rendertest.Fleet
@@ -136,7 +136,7 @@ func (f *random) judge(what string, before *declared, about touched, after []byt
 	}
 }
 
-// linesOf are the lines of a text; the last one has an end whether or not the file has it.
+// linesOf returns the lines of a text. The last line ends with a newline, also if the text does not.
 func linesOf(src []byte) []string {
 	text := string(src)
 	if !strings.HasSuffix(text, "\n") {

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// The post-renderer of a removal, run as helm-controller runs it, takes Helm's keep off the Cluster and off nothing else.
+// The post-renderer of a removal, run as helm-controller runs it, removes Helm's keep policy from the Cluster and from no other object.
 func TestUnkeep(t *testing.T) {
 	item, err := unkeep()
 	if err != nil {

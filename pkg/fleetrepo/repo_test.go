@@ -14,7 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// open is the repo of testdata/repo.txtar in a folder of the test's own.
+// open returns the repo of testdata/repo.txtar in a temporary folder.
 func open(t testing.TB) *Repo {
 	t.Helper()
 	archive, err := txtar.ParseFile("testdata/repo.txtar")
@@ -48,7 +48,7 @@ func write(t testing.TB, dir, name string, content []byte) {
 	}
 }
 
-// done applies an edit and returns its diff and the repo as it is then.
+// done applies an edit, and returns its diff and the repo after it.
 func done(t testing.TB, r *Repo, e *Edit, err error) (string, *Repo) {
 	t.Helper()
 	if err != nil {
@@ -64,7 +64,7 @@ func done(t testing.TB, r *Repo, e *Edit, err error) (string, *Repo) {
 	return diff, reopen(t, r.Dir)
 }
 
-// lines are the changed lines of a diff.
+// lines returns the changed lines of a diff.
 func lines(diff string) string {
 	var out []string
 	for line := range strings.Lines(diff) {
@@ -148,7 +148,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// Thousands of clusters are listed while one looks on.
+// Listing thousands of clusters is quick.
 func TestClustersIsFast(t *testing.T) {
 	r := open(t)
 	src, err := r.read("providers/docker/v1/clusters/dev/demo/cluster.yaml")
@@ -177,7 +177,7 @@ func TestClustersIsFast(t *testing.T) {
 	}
 }
 
-// A commit may have a link for fleet.yaml: in a copy of the commit it leads nowhere outside.
+// A commit may have a symbolic link as fleet.yaml. It must not lead out of a copy of the commit.
 func TestCopyWithALink(t *testing.T) {
 	dir, outside := t.TempDir(), filepath.Join(t.TempDir(), "outside.yaml")
 	if err := os.WriteFile(outside, []byte("a: secret\n"), 0o600); err != nil {

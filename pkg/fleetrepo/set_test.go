@@ -8,7 +8,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 )
 
-// A shell that is given the flag of a hint gives back the very value.
+// A shell parses the flag in a hint to exactly the value.
 func TestSetFlag(t *testing.T) {
 	for want, value := range map[string]any{
 		"--set a.b=eu-central-1":    "eu-central-1",

@@ -73,7 +73,7 @@ func contentOf(t *testing.T, e *Edit) string {
 	return ""
 }
 
-// A standby that has taken over stands where the other one stood, with its own name and host. All else is as a person has written it.
+// A standby that has taken over replaces the other management cluster in fleet.yaml, with its own name and host. All other text stays.
 func TestActivateStandby(t *testing.T) {
 	r := fleetOf(t, withStandbys)
 	e, err := r.ActivateStandby("spare", "main")
@@ -161,7 +161,7 @@ func TestAddAndRemoveStandby(t *testing.T) {
 	}
 }
 
-// A list with an anchor cannot be added to: that is said once, with what to do.
+// fleetctl cannot add to a list with an anchor. One error says so, with a hint.
 func TestAddStandbyToWhatCannotBeEdited(t *testing.T) {
 	r := fleetOf(t, strings.Replace(strings.Split(withStandbys, "  - name: second")[0], "standbys:", "standbys: &all", 1))
 	_, err := r.AddStandby(v1alpha1.Standby{Name: "third", Of: "main"})

@@ -47,7 +47,7 @@ func (r *Repo) PauseEnvironment(name string, paused bool) (*Edit, error) {
 // there.
 func (r *Repo) pauseIn(e *Edit, at layout.Layout, name string, paused bool) (bool, error) {
 	found, err := r.suspendIn(e, at.ClustersFile(name), paused, anyNamed("Kustomization"))
-	if err != nil || r.Fleet.ChannelOf(name).IsTag() { // the clusters run what the tag has
+	if err != nil || r.Fleet.ChannelOf(name).IsTag() { // the clusters run the files of the tag
 		return found, err
 	}
 	files, err := r.filesBelow(at.Sync(name))

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// contents are all files of the repo.
+// contents returns all files of the repo.
 func contents(t *testing.T, r *Repo) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -27,7 +27,7 @@ func contents(t *testing.T, r *Repo) map[string]string {
 	return all
 }
 
-// Adding and then removing is the identity, with any names. Adding twice is adding once.
+// Adding and then removing a tenant restores all files, with any names. Adding it twice is the same as adding it once.
 func TestAddThenRemove(t *testing.T) {
 	for name, tc := range map[string]struct{ add, remove func(r *Repo) (*Edit, error) }{
 		"tenant": {
@@ -80,7 +80,7 @@ func TestAddThenRemove(t *testing.T) {
 	}
 }
 
-// What one environment loses, the others keep.
+// A removal from one environment leaves the other environments as they are.
 func TestRemoveTenantFromOne(t *testing.T) {
 	r := open(t)
 	e, err := r.AddTenant("shop", TenantOptions{})

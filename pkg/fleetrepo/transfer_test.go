@@ -14,7 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// treeOf is every file of a repo with its content.
+// treeOf returns every file of a repo with its content.
 func treeOf(t testing.TB, r *Repo) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -32,7 +32,7 @@ func treeOf(t testing.TB, r *Repo) map[string]string {
 	return files
 }
 
-// below are the files of a tree in a folder, by their names in it.
+// below returns the files of a tree in a folder, by their names in the folder.
 func below(tree map[string]string, dir string) map[string]string {
 	files := map[string]string{}
 	for name, content := range tree {
@@ -113,7 +113,7 @@ func TestTransfer(t *testing.T) {
 	}
 }
 
-// An environment that has something else at the new management cluster is no silent loss.
+// If the environment has other content at the new management cluster, a transfer fails unless the user accepts the differences.
 func TestTransferDiffers(t *testing.T) {
 	r := open(t)
 	c := must(r.find("demo"))

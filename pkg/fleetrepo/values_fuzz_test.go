@@ -14,7 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/templates"
 )
 
-// chartFiles are the files of that name in all charts.
+// chartFiles returns the files of that name in all charts.
 func chartFiles(f *testing.F, name string) [][]byte {
 	f.Helper()
 	names, err := fs.Glob(templates.Charts, path.Join("charts", "*", name))
@@ -64,8 +64,8 @@ func FuzzValues(f *testing.F) {
 	})
 }
 
-// Whatever is in a chart's values.schema.json, and in the values of a cluster: a schema is refused or judges, always the same, and has a
-// place for each of its complaints.
+// With any values.schema.json and any values: the schema is either refused or validates the values, always with the same result, and each
+// finding has its place.
 func FuzzValuesSchema(f *testing.F) {
 	for _, schema := range chartFiles(f, "values.schema.json") {
 		f.Add(schema, []byte("kubernetesVersion: v1.36.3\nregion: eu\npools: [{name: a, replicas: -1, sise: x}, {name: a}]\n"))

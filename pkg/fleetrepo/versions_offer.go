@@ -34,7 +34,7 @@ func (r *Repo) VersionsToOffer(cluster string) []string {
 	return inOrder(versions, from)
 }
 
-// inOrder sorts versions, and leaves out what is no version, and versions before from, if from is one.
+// inOrder sorts versions. It leaves out texts that are no versions, and, if from is a version, all versions before from.
 func inOrder(versions []string, from string) []string {
 	least, _ := version.ParseSemantic(from)
 	var parsed []*version.Version

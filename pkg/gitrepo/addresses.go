@@ -16,23 +16,23 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
-// ErrPushElsewhere says that git would push the checked out branch elsewhere than to the branch that it follows, or not at all.
+// ErrPushElsewhere says that git would not push the checked out branch to the branch that it follows, but elsewhere or not at all.
 var ErrPushElsewhere = errors.New("git would not push there")
 
-// tracking is what the checked out branch follows.
+// tracking describes the branch at a remote that the checked out branch follows.
 type tracking struct {
-	address                        // of the remote, as git asks it
-	to      address                // where git pushes to, which may be another
-	also    int                    // how many other addresses git pushes to besides
-	remote  string                 // its name
-	push    string                 // the name of the remote that git pushes to
-	head    plumbing.ReferenceName // that branch here; "" if it is in no branch here
-	branch  string                 // at the remote
-	ref     plumbing.ReferenceName // what is known here of it
-	mode    string                 // push.default
+	address                        // from which git fetches
+	to      address                // to which git pushes
+	also    int                    // number of further addresses to which git pushes
+	remote  string                 // name of the remote
+	push    string                 // name of the remote to which git pushes
+	head    plumbing.ReferenceName // the local branch; "" if none is checked out
+	branch  string                 // name of the branch at the remote
+	ref     plumbing.ReferenceName // the remote-tracking branch
+	mode    string                 // git's setting push.default
 }
 
-// local is what git calls the commit that is pushed from here.
+// local returns the name that git gives the pre-push hook for the pushed commit.
 func (t *tracking) local(commit plumbing.Hash) string {
 	if t.head == "" {
 		return commit.String()
@@ -71,7 +71,7 @@ func (r *Repo) tracking() (*tracking, error) {
 	return t, nil
 }
 
-// addressesIn are the addresses that a variable has; an empty value takes away those before it.
+// addressesIn returns the addresses in a variable of git's configuration. An empty value removes the values before it.
 func (f *configFiles) addressesIn(variable string) []string {
 	all := f.lists[variable]
 	for i := slices.Index(all, ""); i >= 0; i = slices.Index(all, "") {
@@ -80,8 +80,8 @@ func (f *configFiles) addressesIn(variable string) []string {
 	return all
 }
 
-// pushes are the addresses that git pushes to: the addresses for pushes alone; else the addresses that a rule makes of the URLs; else all
-// URLs.
+// pushes returns the addresses to which git pushes: the addresses in remote.*.pushurl; else the addresses that the rules pushInsteadOf make
+// of the URLs; else all URLs.
 func (f *configFiles) pushes(remote string, urls []string) []address {
 	var all, ruled []address
 	for _, url := range f.addressesIn("remote." + remote + ".pushurl") {
@@ -102,7 +102,7 @@ func (f *configFiles) pushes(remote string, urls []string) []address {
 	return all
 }
 
-// remotes are the names of the remotes, sorted.
+// remotes returns the names of the remotes, sorted.
 func (f *configFiles) remotes() []string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(f.lists)) {
@@ -116,12 +116,12 @@ func (f *configFiles) remotes() []string {
 // address is the address of a remote after git has applied its rules to the written one.
 type address struct {
 	url string
-	// user and password come from a rule of the user's for the address. They are used if no others are given.
+	// user and password come from the user's rule insteadOf. They are used if the caller gives no others.
 	user, password string
 }
 
-// rewritten is the address that git makes of one that is written down: of the first kind of rule of which one fits, the rule that fits most
-// of it.
+// rewritten returns the address after git's rules, such as url.*.insteadOf. kinds are the kinds of rules. The first kind with a matching
+// rule applies; of its rules, the one with the longest matching prefix.
 func (f *configFiles) rewritten(url string, kinds ...string) address {
 	for _, kind := range kinds {
 		var base, longest string
@@ -143,7 +143,7 @@ func (f *configFiles) rewritten(url string, kinds ...string) address {
 	return address{url: url}
 }
 
-// bare takes the password out of an address.
+// bare returns an address with its user and password in separate fields, and not in the URL.
 func bare(url string) address {
 	ep, err := transport.NewEndpoint(url)
 	if err != nil || ep.Password == "" {
@@ -157,7 +157,7 @@ func bare(url string) address {
 	return a
 }
 
-// open is the remote at an address.
+// open returns the remote at an address. It does not connect.
 func (a address) open(auth Auth) (*remote, error) {
 	if auth.Token == "" && a.password != "" {
 		auth.Username, auth.Token = a.user, a.password
@@ -165,7 +165,7 @@ func (a address) open(auth Auth) (*remote, error) {
 	return newRemote(a.url, auth)
 }
 
-// openNamed is newRemote for an address that no repository has: the user's rules for addresses hold for it as well.
+// openNamed is newRemote for a URL that does not come from a repository's configuration. It applies the user's rules for addresses too.
 func openNamed(url string, auth Auth) (*remote, error) {
 	config, err := (&Repo{}).readConfig()
 	if err != nil {
@@ -174,7 +174,8 @@ func openNamed(url string, auth Auth) (*remote, error) {
 	return config.rewritten(url, "insteadof").open(auth)
 }
 
-// refused says of an error about the URL which remote has it, and how to give it another one: nobody has typed the URL.
+// refused adds to an error about a URL the name of the remote, and a hint that changes the URL. The URL comes from git's configuration, so
+// the user may not know where it is.
 func (t *tracking) refused(err error) error {
 	if !errors.Is(err, ErrURL) {
 		return err
@@ -186,7 +187,7 @@ func (t *tracking) refused(err error) error {
 	return diag.Errorf(hint, "the remote %s: %w", t.remote, err)
 }
 
-// missing is the error of a branch that follows no remote.
+// missing returns the error for a branch that follows no remote.
 func (t *tracking) missing(dir string, remotes []string) error {
 	if len(remotes) == 0 {
 		return diag.Errorf("git remote add origin URL", "%w: %s has no remote", ErrURL, dir)
@@ -196,17 +197,18 @@ func (t *tracking) missing(dir string, remotes []string) error {
 		t.head.Short(), dir, strings.Join(remotes, ", "))
 }
 
-// checkAddresses refuses a remote that git pushes to in several places: one of them could take a change that another one refuses.
+// checkAddresses returns an error if git pushes to several addresses of the remote: one of them could accept a change that another one
+// refuses.
 func (t *tracking) checkAddresses() error {
 	if t.also == 0 {
 		return nil
 	}
-	return diag.Errorf("give --commit and push with git, or leave it one address: "+
+	return diag.Errorf("give --commit and push with git, or remove all addresses but one: "+
 		diag.ShellCommand("git", "config", "--get-regexp", `^remote\.`+regexp.QuoteMeta(t.remote)+`\.(push)?url$`)+" lists them",
 		"%w alone: git pushes to %d addresses of the remote %s, the first of which is %s", ErrPushElsewhere, t.also+1, t.remote, t.to.url)
 }
 
-// checkPush refuses a push that git, as it is set up here, would make elsewhere or would not make.
+// checkPush returns an error if git, with the settings of this repository, would push elsewhere or would not push.
 func (t *tracking) checkPush() error {
 	local := t.head.Short()
 	if err := t.checkAddresses(); err != nil {
@@ -214,19 +216,19 @@ func (t *tracking) checkPush() error {
 	}
 	switch {
 	case t.push != t.remote:
-		return diag.Errorf("give --pr; or, if it is to be pushed there: "+
+		return diag.Errorf("give --pr; or, to push to the branch that it follows: "+
 			diag.ShellCommand("git", "config", "branch."+local+".pushRemote", t.remote),
 			"%w: %s follows %s, and git pushes it to %s (branch.%s.pushRemote or remote.pushDefault)", ErrPushElsewhere, local,
 			t.remote, t.push, local)
 	case t.head != "" && local != t.branch && t.mode != "upstream" && t.mode != "tracking":
 		return diag.Errorf("give --pr, or `"+diag.ShellCommand("git", "switch", t.branch)+
-			"`; `git config push.default upstream` has git, and this, push it",
+			"`; with `git config push.default upstream`, git and fleetctl push it",
 			"%w: the branch %s follows %s of %s, which has another name", ErrPushElsewhere, local, t.branch, t.remote)
 	}
 	return nil
 }
 
-// remote is where the checked out branch is pushed to.
+// remote returns the remote branch that the checked out branch follows, and the remote to which it is pushed.
 func (r *Repo) remote(auth Auth) (*tracking, *remote, error) {
 	t, err := r.tracking()
 	if err != nil {
@@ -239,7 +241,7 @@ func (r *Repo) remote(auth Auth) (*tracking, *remote, error) {
 	return t, remote, t.refused(err)
 }
 
-// noRemote is the error of a branch that follows no remote. It names the remotes of the repository.
+// noRemote returns the error for a branch that follows no remote. The error names the remotes of the repository.
 func (r *Repo) noRemote(t *tracking) error {
 	config, err := r.readConfig()
 	if err != nil {
@@ -248,7 +250,7 @@ func (r *Repo) noRemote(t *tracking) error {
 	return t.missing(r.dir, config.remotes())
 }
 
-// open is the remote, ready to be asked and pushed to.
+// open returns the remote for fetches and pushes. It does not connect.
 func (t *tracking) open(auth Auth) (*remote, error) {
 	if t.to == t.address {
 		return t.address.open(auth)
@@ -259,7 +261,7 @@ func (t *tracking) open(auth Auth) (*remote, error) {
 	}
 	from, err := t.address.open(auth)
 	if err == nil && !sameorigin.Same(serverOf(from.endpoint), serverOf(to.endpoint)) {
-		auth.Token = "" // it is for where changes go
+		auth.Token = "" // the token is for the address of pushes
 		from, err = t.address.open(auth)
 	}
 	if err == nil {

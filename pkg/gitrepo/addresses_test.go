@@ -12,7 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 )
 
-// A remote is where git says that it is: by the rules of the user and of the repository, for reading and for pushing.
+// The addresses of a remote, for reading and for pushing, are those that git uses, with the rules of the user and of the repository.
 func TestAddressesAsGitHasThem(t *testing.T) {
 	for name, c := range map[string]struct{ user, repo string }{
 		"as it is written":      {},
@@ -59,7 +59,7 @@ func TestAddressesAsGitHasThem(t *testing.T) {
 	}
 }
 
-// A change goes where git would push it, and nowhere where git would not.
+// fleetctl pushes a change where git would push it, and refuses to push it anywhere else.
 func TestPushGoesWhereGitPushes(t *testing.T) {
 	server, other := gittest.NewHTTPS(t, gittest.Options{}), gittest.NewHTTPS(t, gittest.Options{})
 	server.Seed(t, "main", map[string]string{"a": "1\n"})
@@ -110,7 +110,7 @@ func TestPushGoesWhereGitPushes(t *testing.T) {
 	}
 }
 
-// What is read over SSH and pushed over HTTPS is: a token for where changes go is not for where they come from.
+// A remote may be read over SSH and pushed to over HTTPS. The token is only for the address of pushes.
 func TestPushesToAnotherAddress(t *testing.T) {
 	sandbox(t, tess)
 	from, to := gittest.NewSSH(t, gittest.Options{}), gittest.NewHTTPS(t, gittest.Options{})
@@ -130,7 +130,7 @@ func TestPushesToAnotherAddress(t *testing.T) {
 	}
 }
 
-// A rule of the user's may hold a password, which is used, and which nobody is shown.
+// A user's rule for addresses may have a password. fleetctl uses the password and never prints it.
 func TestPasswordOfARule(t *testing.T) {
 	server := gittest.NewHTTPS(t, gittest.Options{})
 	server.Seed(t, "main", map[string]string{"a": "1\n"})

@@ -14,15 +14,15 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
-// statusError is an answer over http for which go-git has nothing but the number of its status.
+// statusError is an HTTP answer about which go-git only reports the status code.
 type statusError struct {
 	code   int
 	reason string
-	// after is how long the server wants to be left alone, 0 if it does not say.
+	// after is the pause that the server asks for (Retry-After); 0 if it asks for none.
 	after time.Duration
 }
 
-// Error is the status, and what the server says about it.
+// Error returns the status, and the text of the answer.
 func (e *statusError) Error() string {
 	text := fmt.Sprintf("it answers %d %s", e.code, cmp.Or(http.StatusText(e.code), "(unknown status)"))
 	if e.reason != "" {
@@ -31,7 +31,7 @@ func (e *statusError) Error() string {
 	return text
 }
 
-// hint is what to do about the status, "" if only its kind tells.
+// hint returns what to do about the status; "" if the hint of the error's kind is enough.
 func (e *statusError) hint() string {
 	if e.code != http.StatusTooManyRequests || e.after == 0 {
 		return ""
@@ -39,7 +39,7 @@ func (e *statusError) hint() string {
 	return fmt.Sprintf("run the same command again in %s: the server asks for that pause", plain.Duration(e.after))
 }
 
-// kind of the error: only some statuses tell.
+// kind returns the kind of the error, or nil for a status that does not tell it.
 func (e *statusError) kind() error {
 	switch {
 	case e.code == http.StatusProxyAuthRequired:
@@ -54,10 +54,10 @@ func (e *statusError) kind() error {
 	return nil
 }
 
-// longestPause bounds what a server may ask for.
+// longestPause bounds the pause that a server may ask for.
 const longestPause = 24 * time.Hour
 
-// ofServer is err without go-git's own words around it, which say nothing about the cause and do not implement Unwrap.
+// ofServer returns err without the errors that go-git wraps around it. They say nothing about the cause, and do not implement Unwrap.
 func ofServer(err error) error {
 	for {
 		switch wrapped := err.(type) { //nolint:errorlint // it takes the wrappers off, one after the other

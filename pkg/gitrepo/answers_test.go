@@ -18,7 +18,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
-// failing is a front of a Git server that answers requests that match with a status, and with what it was asked.
+// failing returns the URL of a proxy before a Git server. The proxy answers matching requests with a status and a page, and repeats the
+// credential of the request.
 func failing(t *testing.T, behind *gittest.HTTPS, match func(*http.Request) bool, status func() int, page string) (string, gitrepo.Auth) {
 	t.Helper()
 	backend, err := url.Parse(behind.URL)
@@ -44,8 +45,8 @@ func failing(t *testing.T, behind *gittest.HTTPS, match func(*http.Request) bool
 	return front.URL + backend.Path, gitrepo.Auth{Username: behind.Username, Token: behind.Token, CA: ca}
 }
 
-// What a Git server, or a proxy before it, answers in place of Git's protocol is told with its status and what to do, at each request that
-// reads or writes. The credential that such an answer repeats is in no error.
+// If a Git server, or a proxy before it, answers without Git's protocol, the error of each request has the status and a hint. It does not
+// contain the credential that the answer repeats.
 func TestAnswersThatAreNone(t *testing.T) {
 	behind := gittest.NewHTTPS(t, gittest.Options{})
 	behind.Seed(t, "main", map[string]string{"a": "b"})

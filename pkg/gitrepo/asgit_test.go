@@ -10,22 +10,22 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 )
 
-// setUp is a way in which somebody has set a repository up, before a line in the file top/x.yaml is edited.
+// setUp describes how a repository is set up before the test edits a line in the file top/x.yaml.
 type setUp struct {
 	config string // of the user
-	// files that the first commit has, besides top/x.yaml, unless it is among them.
+	// files of the first commit. It also has top/x.yaml with a default content.
 	files map[string]string
-	// before the first commit, and after it; both are called for the repository that is edited and for its twin.
+	// before runs before the first commit, and after runs after it, in the edited repository and in its twin.
 	before, after func(t *testing.T, dir string)
-	// in is the folder in which the file is edited, for a case with another working tree, such as a linked one.
+	// in returns the folder in which the file is edited, for a case with another working tree, such as a linked one.
 	in func(t *testing.T, dir string) string
-	// path that is edited, where it is another one.
+	// path of the edited file, if it is not top/x.yaml.
 	path string
-	// refused: the file is named, and nothing is done.
+	// refused says that the edit fails with an error that names the file, and changes nothing.
 	refused bool
-	// message of the commit, where it matters.
+	// message of the commit, for cases about messages.
 	message string
-	// staged: there is more in the index, which git is told to leave out.
+	// staged says that the index has other changes too, which the commit leaves out.
 	staged bool
 }
 
@@ -270,7 +270,7 @@ func submodule(t *testing.T, dir string) {
 	write(t, dir, "sub/file", "mine\n")
 }
 
-// then is a place, and what happens there.
+// then returns a function that runs step in the folder of in, and returns this folder.
 func then(in func(*testing.T, string) string, step func(*testing.T, string)) func(*testing.T, string) string {
 	return func(t *testing.T, dir string) string {
 		t.Helper()
@@ -280,7 +280,7 @@ func then(in func(*testing.T, string) string, step func(*testing.T, string)) fun
 	}
 }
 
-// linked is another working tree of the same repository.
+// linked makes another working tree of the same repository, and returns its folder.
 func linked(t *testing.T, dir string) string {
 	t.Helper()
 	beside := filepath.Join(t.TempDir(), "beside")
@@ -288,7 +288,7 @@ func linked(t *testing.T, dir string) string {
 	return beside
 }
 
-// asSubmodule is the repository as a submodule of another one.
+// asSubmodule makes the repository a submodule of another one, and returns its folder there.
 func asSubmodule(t *testing.T, dir string) string {
 	t.Helper()
 	above := filepath.Join(t.TempDir(), "above")
@@ -297,7 +297,7 @@ func asSubmodule(t *testing.T, dir string) string {
 	return filepath.Join(above, "fleet")
 }
 
-// bareWithWorkTree is a bare repository that says where its working tree is, and a file there that leads to it.
+// bareWithWorkTree makes a bare repository with core.worktree, and a .git file in that working tree, whose folder it returns.
 func bareWithWorkTree(t *testing.T, dir string) string {
 	t.Helper()
 	bare, tree := filepath.Join(t.TempDir(), "fleet.git"), filepath.Join(t.TempDir(), "tree")
@@ -309,15 +309,15 @@ func bareWithWorkTree(t *testing.T, dir string) string {
 	return tree
 }
 
-// withoutChecksum is what git makes of the index where index.skipHash is set, as feature.manyFiles does from 2.40 on.
+// withoutChecksum writes an index without a checksum, as git does with index.skipHash, which feature.manyFiles sets from git 2.40 on.
 func withoutChecksum(t *testing.T, dir string) {
 	t.Helper()
 	content := read(t, dir, ".git/index")
 	write(t, dir, ".git/index", content[:len(content)-20]+strings.Repeat("\x00", 20))
 }
 
-// An edit in a repository, however it is set up, leaves just what the same edit by hand and `git commit` leave: commit, index, working
-// tree, and what git finds changed.
+// In every setup, an edit by fleetctl has the same result as the same edit by hand and `git commit`: the same commit, index, working tree
+// and status.
 func TestEditAsGitDoes(t *testing.T) {
 	for name, s := range setUps {
 		t.Run(name, func(t *testing.T) {
@@ -399,7 +399,7 @@ func (s setUp) make(t *testing.T) string {
 	}
 	run(t, dir, "-c", "core.safecrlf=false", "add", ".")
 	run(t, dir, "commit", "-q", "--no-verify", "-m", "first")
-	for _, name := range tracked(t, dir) { // as git puts it there
+	for _, name := range tracked(t, dir) { // let git write each file to disk again
 		if info, err := os.Lstat(filepath.Join(dir, name)); err == nil && !info.IsDir() {
 			if err := os.Remove(filepath.Join(dir, name)); err != nil {
 				t.Fatal(err)
@@ -417,7 +417,7 @@ func (s setUp) make(t *testing.T) string {
 // sameAsGit compares a repository with its twin, in which git itself has done the same.
 func sameAsGit(t *testing.T, dir, twin string) {
 	t.Helper()
-	stat := func(d string, args ...string) string { // without looking into files: scripts ask so
+	stat := func(d string, args ...string) string { // plumbing commands, which do not read the files again
 		out, err := try(t, d, args...)
 		if err != nil {
 			out += err.Error()

@@ -19,8 +19,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
-// Auth is how fleetctl proves who it is to a remote, and how it knows the remote. The URL's protocol decides which of the
-// fields count; the zero value is anonymous https, or ssh with the user's agent, default keys and no known host.
+// Auth has the credentials for a remote, and the certificates and host keys by which fleetctl recognises it. The protocol of the URL
+// decides which fields are used. The zero value means https without credentials, or ssh with the user's agent, the default keys and no
+// known host.
 type Auth struct {
 	// Username that goes with Token. Default: the user in the URL, else "git".
 	Username string
@@ -42,7 +43,7 @@ type Auth struct {
 	UserKnownHosts bool
 }
 
-// PassphraseError says that a private key is encrypted and that nobody could be asked for its passphrase.
+// PassphraseError says that a private key is encrypted, and that fleetctl could ask nobody for its passphrase.
 type PassphraseError struct {
 	// Name is the path of the key.
 	Name string
@@ -51,7 +52,7 @@ type PassphraseError struct {
 // Error names the key.
 func (e *PassphraseError) Error() string { return fmt.Sprintf("the ssh key %s is encrypted", e.Name) }
 
-// secrets are the strings that must not appear in an error, the longest first. user is the one that goes with the token.
+// secrets returns the strings that must not appear in an error, the longest first. user is the user name that belongs to the token.
 func (a Auth) secrets(user string) []string {
 	if a.Token == "" {
 		return nil
@@ -59,12 +60,12 @@ func (a Auth) secrets(user string) []string {
 	return []string{base64.StdEncoding.EncodeToString([]byte(user + ":" + a.Token)), a.Token}
 }
 
-// user is the name that goes with the token for ep.
+// user returns the user name that belongs to the token for ep.
 func (a Auth) user(ep *transport.Endpoint) string {
 	return cmp.Or(a.Username, ep.User, gitssh.DefaultUsername)
 }
 
-// httpTransport is a client for ep over http or https, and the credentials for it.
+// httpTransport returns a client for ep over http or https, and the credentials for it.
 func (a Auth) httpTransport(ep *transport.Endpoint) (transport.Transport, transport.AuthMethod, error) {
 	rt, found := sameorigin.NewTransport(a.CA)
 	if len(a.CA) > 0 && !found {
@@ -75,14 +76,15 @@ func (a Auth) httpTransport(ep *transport.Endpoint) (transport.Transport, transp
 		return githttp.NewClient(&http.Client{Transport: boundAnswers(sameorigin.Download(contact.Transport(rt)))}), nil, nil
 	}
 	if Protocol(ep.Protocol) == ProtocolHTTP && !sameorigin.IsLoopback(trimBrackets(ep.Host)) {
-		return nil, nil, diag.Errorf("use the https URL of the repository", "%w: a token is not sent over http, which is not encrypted", ErrURL)
+		return nil, nil, diag.Errorf("use the https URL of the repository",
+			"%w: fleetctl does not send a token over http, which is not encrypted", ErrURL)
 	}
-	// The bounds come last: a credential that an answer repeats is found as long as it is whole.
+	// The bounds are the outermost layer. Otherwise they could cut a credential that an answer repeats, and sameorigin would not find it.
 	client := githttp.NewClient(&http.Client{Transport: boundAnswers(sameorigin.Bind(contact.Transport(rt), serverOf(ep)))})
 	return client, &githttp.BasicAuth{Username: a.user(ep), Password: a.Token}, nil
 }
 
-// signers returns the keys to offer, one source after the other.
+// signers returns the SSH keys to offer: the given key, or else the keys of the agent and then the default keys.
 func (a Auth) signers(user string) ([]ssh.Signer, error) {
 	switch {
 	case len(a.Key) > 0:
@@ -113,7 +115,7 @@ func (a Auth) signers(user string) ([]ssh.Signer, error) {
 	return signers, nil
 }
 
-// agentSigners are the keys of the user's agent; no agent, no keys.
+// agentSigners returns the keys of the user's agent. Without an agent, it returns none.
 func agentSigners(user string) []ssh.Signer {
 	agent, err := gitssh.NewSSHAgentAuth(user)
 	if err != nil {

@@ -15,13 +15,13 @@ import (
 const (
 	// maxReport bounds the report of a push.
 	maxReport = 4 << 20
-	// maxRefusal bounds the text of an answer that is an error, usually a page of HTML. Our own error quotes it.
+	// maxRefusal bounds the text of an answer that is an error, usually an HTML page. fleetctl's error quotes this text.
 	maxRefusal = 2 << 10
 )
 
-// Variables, so that tests need not send that much.
+// These bounds are variables, so that tests can lower them.
 var (
-	// maxRefs bounds the list of branches and tags: there is room for half a million.
+	// maxRefs bounds the list of branches and tags, in bytes. It has room for half a million.
 	maxRefs = 64 << 20
 	// maxPack bounds the pack of one fetch.
 	maxPack = 1 << 30

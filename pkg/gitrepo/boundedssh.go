@@ -17,7 +17,7 @@ import (
 // silence is a variable, so that tests need not wait that long.
 var silence = contact.Silence
 
-// boundedSSH bounds the answers that go-git reads over ssh, and the time that a server may take.
+// boundedSSH bounds the answers that go-git reads over ssh, and the time that the server may take.
 type boundedSSH struct{ transport.Transport }
 
 // NewUploadPackSession implements transport.Transport.
@@ -80,16 +80,16 @@ type output struct {
 	from  io.Reader
 }
 
-// bound limits how long the server of a session may keep us waiting, and returns the session's output. go-git lets no caller set what its
-// ssh sessions read from and write to, and does not export their type, but it exports their fields. If a release of go-git has no such
-// fields, bound returns an error, so that no session is without a bound.
+// bound limits the time that the server of a session may take, and returns the session's output. go-git does not export the type of its ssh
+// sessions, but it exports their fields Stdout, Stdin and Command, which bound sets. If a release of go-git has no such fields, bound returns
+// an error, so that no session is without a bound.
 func bound(session transport.Session, silent *contact.SilentError) (*output, error) {
 	stdout, from := exported[io.Reader](session, "Stdout")
 	stdin, to := exported[io.WriteCloser](session, "Stdin")
 	command, process := exported[sshCommand](session, "Command")
 	if from == nil || to == nil || process == nil {
 		_ = session.Close() // no request was sent yet
-		return nil, fmt.Errorf("bound the answers of the server: %T has no output, input and command that could be", session)
+		return nil, fmt.Errorf("bound the answers of the server: %T has no output, input and command", session)
 	}
 	ending := &endsSoon{sshCommand: process}
 	command.Set(reflect.ValueOf(ending))
@@ -108,7 +108,7 @@ func exported[T any](session transport.Session, name string) (field reflect.Valu
 	return field, value
 }
 
-// atMost bounds the bytes that can be read from now on.
+// atMost bounds the number of bytes that the session can read from now on.
 func (o *output) atMost(most int) { o.field.Set(reflect.ValueOf(contact.BoundReader(o.from, most))) }
 
 // sshCommand is go-git's Command, which it does not export.
@@ -120,7 +120,8 @@ type sshCommand interface {
 	Close() error
 }
 
-// endsSoon is a command whose Close does not wait for a server that takes nothing any more: it would have to take that the session ends.
+// endsSoon is a command whose Close does not wait for ever for a server that no longer takes any data. go-git's Close sends such a server a
+// message.
 type endsSoon struct {
 	sshCommand
 	once sync.Once

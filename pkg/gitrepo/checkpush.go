@@ -12,22 +12,22 @@ import (
 	"github.com/go-git/go-git/v5/storage/memory"
 )
 
-// CheckPush finds out whether a push to branch would be let through, protected branches included, without moving anything.
+// CheckPush finds out whether the server would accept a push to branch, also with protected branches. It changes no branch.
 //
-// It asks for an update of the branch from a commit X to the same X, where the branch is not at X. Servers run their permission
-// checks and pre-receive and update hooks on it, then compare the branch with X, and refuse. Such an update cannot take effect
-// whatever happens meanwhile: were the branch at X at that very moment, it would stay at X. (A deletion with a wrong old value would
-// not do: git takes one whose old commit it does not know for a deletion at any value.) X is the commit of another branch. Where
-// there is none, it is a commit without files, sent along; the server then keeps two objects of 200 bytes that nothing refers to,
-// until its next garbage collection.
+// It asks the server to update the branch from a commit X to the same X, although the branch is not at X. Servers first run their
+// permission checks and their pre-receive and update hooks. Then they compare the branch with X, and refuse the update. The update can
+// never change the branch: if the branch were at X at that moment, it would stay at X. (A deletion with a wrong old value would be
+// dangerous: if git does not know the old commit, it deletes the branch at any value.) X is the commit of another branch. If there is no
+// other branch, X is a commit without files, which CheckPush sends along. The server then keeps two objects of 200 bytes that nothing
+// refers to, until its next garbage collection.
 //
-// What nil proves: the server is reachable and trusted, the credentials are right and may write, and no hook refuses them the
-// branch (GitHub's and GitLab's protected branches, Gitea's, Forgejo's, plain hooks). What it does not prove: rules about the
-// content or the authorship of commits; and servers on JGit (Gerrit, Bitbucket Data Center) compare before they run hooks, so there
-// only the right to write is known. The real push reports the same typed errors.
+// A nil error proves that the server is reachable and trusted, that the credentials are valid and may write, and that no hook refuses
+// the branch (protected branches of GitHub, GitLab, Gitea and Forgejo, and plain hooks). It proves nothing about rules for the content
+// or the authors of commits. Servers on JGit (Gerrit, Bitbucket Data Center) compare before they run hooks, so there it proves only the
+// right to write. The real push reports the same typed errors.
 //
-// Errors match ErrNoPushRight, ErrProtectedBranch, or those of Probe. An answer that is in no known words counts as
-// ErrProtectedBranch and is quoted.
+// Errors match ErrNoPushRight, ErrProtectedBranch, or those of Probe. An answer in unknown words counts as ErrProtectedBranch, and the
+// error quotes it.
 func CheckPush(ctx context.Context, url string, auth Auth, branch string) error {
 	r, err := openNamed(url, auth)
 	if err != nil {
@@ -40,9 +40,9 @@ func CheckPush(ctx context.Context, url string, auth Auth, branch string) error 
 	return nil
 }
 
-// MayWrite tells whether credentials that read a repository may write to it, as far as the server says before anything is sent: it is asked
-// for what a push begins with, and told no more. Hooks and protected branches are not asked, so true is "to some branch, perhaps".
-// Errors match those of Probe.
+// MayWrite tells whether credentials that read a repository may also write to it. It makes only the first request of a push, and sends
+// nothing. Hooks and protected branches do not see this request, so true means that a push to some branch may succeed. Errors match those
+// of Probe.
 func MayWrite(ctx context.Context, url string, auth Auth) (bool, error) {
 	r, err := openNamed(url, auth)
 	if err != nil {
@@ -55,7 +55,7 @@ func MayWrite(ctx context.Context, url string, auth Auth) (bool, error) {
 	case err != nil:
 		return false, r.fail("ask for the right to write to", err)
 	}
-	_ = session.Close() // nothing was written to it
+	_ = session.Close() // nothing was written, so an error does not matter
 	return true, nil
 }
 
@@ -64,7 +64,7 @@ func (r *remote) checkPush(ctx context.Context, branch string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = session.Close() }() // the answer has been read, or there is none
+	defer func() { _ = session.Close() }() // the answer has been read, so an error does not matter
 	name := plumbing.NewBranchReferenceName(branch)
 	store := memory.NewStorage()
 	probe := update{name: name}
@@ -77,7 +77,7 @@ func (r *remote) checkPush(ctx context.Context, branch string) error {
 	var no *refused
 	switch {
 	case !errors.As(err, &no):
-		return err // nil: the server let an update that changes nothing pass
+		return err // nil: the server accepted the update, which changes nothing
 	case no.unpack != "":
 		return fmt.Errorf("%w: %w", ErrNoPushRight, no)
 	case stale(no.reason):
@@ -86,7 +86,7 @@ func (r *remote) checkPush(ctx context.Context, branch string) error {
 	return fmt.Errorf("%w %s: %w", ErrProtectedBranch, branch, no)
 }
 
-// otherBranch is the commit of a branch that is elsewhere than name; zero if there is none.
+// otherBranch returns the commit of a branch that is at another commit than name; zero if there is none.
 func otherBranch(refs *packp.AdvRefs, name plumbing.ReferenceName) plumbing.Hash {
 	at := refs.References[name.String()]
 	for other, hash := range refs.References {
@@ -102,7 +102,7 @@ func loneCommit(ctx context.Context, store *memory.Storage, name plumbing.Refere
 	author := runnerAuthor
 	if all, err := userSettings(ctx); err == nil {
 		if who, err := all.who("author"); err == nil {
-			author = who // rules about authors then judge the one who will push
+			author = who // so that rules about authors judge the author of the later push
 		}
 	}
 	tree, err := writeTree(store, map[string]object.TreeEntry{})

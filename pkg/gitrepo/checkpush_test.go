@@ -12,7 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 )
 
-// everything is all that a change of the remote would show in: every reference and its commit.
+// everything returns every reference of the remote and its commit, in which any change of the remote would show.
 func everything(t *testing.T, r *gittest.Repo) string {
 	t.Helper()
 	return gittest.Git(t, r.Dir, "for-each-ref")
@@ -69,7 +69,7 @@ func TestCheckPush(t *testing.T) {
 	}
 }
 
-// What a token may do is told without a push being tried: no hook runs, and nothing is left at the server.
+// MayWrite finds out what a token may do without trying a push: no hook runs, and no object is left at the server.
 func TestMayWrite(t *testing.T) {
 	s := gittest.NewHTTPS(t, gittest.Options{Protected: []string{"main"}})
 	s.Seed(t, "main", map[string]string{"a": "1"})

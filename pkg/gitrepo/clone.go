@@ -22,11 +22,11 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// makingPrefix begins the name of a .git folder that is being made. It becomes .git when it is whole.
+// makingPrefix begins the name of a .git folder that is being made. The folder is renamed to .git once it is complete.
 const makingPrefix = ".git-fleetctl-"
 
-// InitLocal makes dir a repository without a remote, with branch checked out and no commit; files in dir stay as they are. A
-// repository that is there already is opened as it is.
+// InitLocal makes dir a repository without a remote and without a commit, with branch checked out. Files in dir stay as they are. If dir is
+// a repository already, InitLocal opens it as it is.
 func InitLocal(dir, branch string) (*Repo, error) {
 	repo, err := Open(dir)
 	if err == nil || !errors.Is(err, ErrNotARepository) {
@@ -39,14 +39,14 @@ func InitLocal(dir, branch string) (*Repo, error) {
 	return Open(dir)
 }
 
-// Clone makes dir a working tree of branch of the remote repository. The clone is shallow if the server supports that. An empty remote, or
-// a remote without that branch, gives a branch without a commit. Files that are in dir already stay. If the branch has one of them with
-// other content, the error is a *DirtyError and nothing is made. Network errors are as Probe's. After a kill, either Clone makes the
+// Clone makes dir a working tree of branch of the remote repository. The clone is shallow if the server supports that. If the remote is
+// empty or has no such branch, the local branch has no commit. Existing files in dir stay. If the branch has one of them with other
+// content, the error is a *DirtyError, and Clone changes nothing. Network errors are those of Probe. After a kill, either Clone makes the
 // repository again, or Open opens it and Sync completes it.
 func Clone(ctx context.Context, url string, auth Auth, branch, dir string) (*Repo, error) {
 	if _, err := Open(dir); !errors.Is(err, ErrNotARepository) {
 		if err == nil {
-			err = diag.Errorf("use it as it is, or choose another folder", "there is a git repository in %s already", dir)
+			err = diag.Errorf("use this repository, or choose another folder", "there is already a git repository in %s", dir)
 		}
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func setOrigin(store storage.Storer, url, branch string) error {
 	return store.SetConfig(cfg)
 }
 
-// checkFolder returns *DirtyError if the commit has files that are in dir with another content.
+// checkFolder returns a *DirtyError if dir has files of the commit with another content.
 func checkFolder(ctx context.Context, dir string, store storage.Storer, commit plumbing.Hash) error {
 	tree, err := treeOf(store, commit)
 	if err != nil {
@@ -114,8 +114,8 @@ func checkFolder(ctx context.Context, dir string, store storage.Storer, commit p
 	return errors.Join(err, dirtyError(dirty))
 }
 
-// makeGitDir makes dir/.git under another name, lets fill do its part, and renames it. If anything fails, nothing is left; what a
-// killed run has left is removed by the next one.
+// makeGitDir makes dir/.git under another name, calls fill, and renames the folder. If anything fails, it removes the folder. The next run
+// removes the folder of a killed run.
 func makeGitDir(dir, branch string, fill func(storage.Storer) error) (err error) {
 	if err := atomicfile.MkdirAll(dir, 0o777); err != nil {
 		return err
@@ -136,7 +136,7 @@ func makeGitDir(dir, branch string, fill func(storage.Storer) error) (err error)
 			err = errors.Join(err, own.Close(), os.RemoveAll(making))
 		}
 	}()
-	if err := os.Chmod(making, 0o755); err != nil { //nolint:gosec // as git makes it
+	if err := os.Chmod(making, 0o755); err != nil { //nolint:gosec // git uses this mode too
 		return err
 	}
 	store := filesystem.NewStorage(osfs.New(making), cache.NewObjectLRUDefault())
@@ -180,14 +180,14 @@ func notBare(store storage.Storer) error {
 	cfg.Core.IsBare = false
 	core := cfg.Raw.Section("core")
 	core.SetOption("bare", "false")
-	if runtime.GOOS == "windows" { // as git init finds it there
+	if runtime.GOOS == "windows" { // as git init sets it there
 		core.SetOption("filemode", "false")
 		core.SetOption("ignorecase", "true")
 	}
 	return store.SetConfig(cfg)
 }
 
-// removeAbandoned removes half made .git folders whose makers are dead: nobody holds their lock.
+// removeAbandoned removes incomplete .git folders of killed runs. It knows them because nobody holds their lock.
 func removeAbandoned(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -201,7 +201,7 @@ func removeAbandoned(dir string) error {
 		own := flock.New(filepath.Join(path, lockName))
 		free, err := own.TryLock()
 		if err != nil || !free {
-			continue // somebody else's; it does not stand in the way
+			continue // another run makes this folder right now
 		}
 		if err := errors.Join(own.Close(), os.RemoveAll(path)); err != nil {
 			return err

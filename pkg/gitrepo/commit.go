@@ -14,12 +14,12 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// CommitOnto commits the changes, and nothing else, to the checked out branch, and brings them into the working tree and the index. The
-// changes were made from the commit base, "" for a branch without a commit: if somebody has committed since, the error matches ErrDiverged.
-// Other edits of the user, on disk or staged, even in the same files, stay uncommitted. If an edit and a change touch the same lines, the
-// error is a *DirtyError and nothing is done. A zero author means the author that git would name. CommitOnto returns the branch's commit
-// and whether it is new: changes that the last commit already has make none. Hooks run and the commit is signed as git's configuration
-// says; their errors match ErrHook and ErrSigning. After a kill, a call with the same changes completes the commit.
+// CommitOnto commits the changes, and nothing else, to the checked out branch, and brings them into the working tree and the index. base is
+// the commit that the changes were made from; "" for a branch without a commit. If somebody has committed since, the error matches
+// ErrDiverged. Other edits of the user, on disk or staged, even in the same files, stay uncommitted. If an edit and a change touch the same
+// lines, the error is a *DirtyError, and CommitOnto changes nothing. A zero author means the author that git would use. CommitOnto returns
+// the branch's commit and whether it is new; it is not new if the last commit already has the changes. Hooks run and the commit is signed
+// as git's configuration says; their errors match ErrHook and ErrSigning. After a kill, a call with the same changes completes the commit.
 func (r *Repo) CommitOnto(
 	ctx context.Context,
 	base string,
@@ -42,7 +42,7 @@ func (r *Repo) CommitOnto(
 		return "", false, err
 	}
 	if head != plumbing.NewHash(base) {
-		return "", false, diag.Errorf("run the command again", "%w: somebody committed to %s meanwhile", ErrDiverged, r.dir)
+		return "", false, diag.Errorf("run the command again", "%w: somebody has committed to %s in the meantime", ErrDiverged, r.dir)
 	}
 	w, err := r.worktree(ctx)
 	if err != nil {
@@ -64,17 +64,17 @@ func (r *Repo) CommitOnto(
 
 // revision is a commit to be made.
 type revision struct {
-	// base is the commit that the changes are made from, and compared with.
+	// base is the commit that the changes were made from.
 	base    plumbing.Hash
 	parents []plumbing.Hash
 	changes []Change
 	message string
 	by      Author
-	// apart: it goes to another branch, and the working tree stays as it is.
+	// apart says that the commit goes to another branch, and that the working tree stays as it is.
 	apart bool
 }
 
-// record writes the objects of a commit; nothing refers to them yet. It returns the base if nothing changes.
+// record writes the objects of a commit, and no reference to it. It returns the base if nothing changes.
 func (r *Repo) record(ctx context.Context, w *worktree, l *lock, v revision) (plumbing.Hash, error) {
 	store := r.git.Storer
 	base, err := treeOf(store, v.base)
@@ -99,7 +99,7 @@ func (r *Repo) record(ctx context.Context, w *worktree, l *lock, v revision) (pl
 	if err != nil {
 		return v.base, err
 	}
-	if !v.apart { // before a hook or a server hears of it
+	if !v.apart { // refuse conflicts with the working tree before hooks run
 		if _, err := r.plan(ctx, w, l, base, tree, v.changes); err != nil {
 			return v.base, err
 		}
@@ -115,7 +115,7 @@ func (r *Repo) record(ctx context.Context, w *worktree, l *lock, v revision) (pl
 	return r.leftCommit, err
 }
 
-// tree writes that of base with the changes, which are brought into the form that commits have.
+// tree writes the tree of base with the changes, after git's conversions for commits.
 func (r *Repo) tree(ctx context.Context, w *worktree, base plumbing.Hash, changes []Change) (plumbing.Hash, error) {
 	paths := make([]string, 0, len(changes))
 	for _, c := range changes {
@@ -150,7 +150,7 @@ func (r *Repo) tree(ctx context.Context, w *worktree, base plumbing.Hash, change
 	return applyChanges(r.git.Storer, base, converted)
 }
 
-// writeCommit writes the object of a commit, signed where there is a signer.
+// writeCommit writes the object of a commit, and signs it if there is a signer.
 func writeCommit(
 	ctx context.Context,
 	store storage.Storer,
@@ -177,8 +177,8 @@ func writeCommit(
 	return saveObject(store, o)
 }
 
-// place brings working tree, index and branch from one commit to another, in this order. The next run completes a run that was cut short.
-// Differences from the first commit are kept. If one of them cannot be kept, the error is a *DirtyError and nothing is done.
+// place moves the working tree, then the index and then the branch from one commit to another. The next run completes an interrupted one.
+// place keeps differences from the first commit. If it cannot keep one of them, the error is a *DirtyError, and place changes nothing.
 func (r *Repo) place(
 	ctx context.Context,
 	w *worktree,
@@ -216,7 +216,7 @@ func (r *Repo) place(
 	return l.finish()
 }
 
-// carryOut does what place has planned, and moves the branch.
+// carryOut carries out the steps that place has planned, and moves the branch.
 func (r *Repo) carryOut(
 	ctx context.Context,
 	w *worktree,
@@ -240,7 +240,7 @@ func (r *Repo) carryOut(
 	return r.move(branch, from, to)
 }
 
-// move sets the branch to another commit, if it is where it was.
+// move sets the branch from one commit to another. It returns an error if the branch is no longer at the first one.
 func (r *Repo) move(branch plumbing.ReferenceName, from, to plumbing.Hash) error {
 	var old *plumbing.Reference
 	if !from.IsZero() {

@@ -15,18 +15,18 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/contact"
 )
 
-// connectTimeout bounds what go-git offers no context for: the TCP connection and the SSH handshake.
+// connectTimeout bounds the TCP connection and the SSH handshake, for which go-git takes no context.
 const connectTimeout = 45 * time.Second
 
-// remote is one repository at the other end, ready to open sessions to. It uses go-git's transports directly instead of its
-// process-wide table of protocols, so that each remote has its own authorities, keys and pinned host keys.
+// remote is a remote repository to which sessions can be opened. It uses go-git's transports directly instead of go-git's process-wide
+// table of protocols, so that each remote has its own authorities, keys and pinned host keys.
 type remote struct {
 	endpoint  *transport.Endpoint
 	transport transport.Transport
 	method    transport.AuthMethod
 	ssh       *sshAuth
 	auth      Auth
-	// pushes is where git pushes to, if that is elsewhere.
+	// pushes is the remote to which git pushes, if its address is another one.
 	pushes *remote
 }
 
@@ -54,11 +54,11 @@ func newRemote(url string, auth Auth) (*remote, error) {
 	return r, nil
 }
 
-// fail wraps err with what was attempted on this remote.
+// fail wraps err with the operation and the address of the remote, without secrets.
 func (r *remote) fail(verb string, err error) error {
 	secrets := r.auth.secrets(r.auth.user(r.endpoint))
 	if r.ssh == nil && r.endpoint.User != "" {
-		secrets = append(secrets, r.endpoint.User+"@") // it may be a token
+		secrets = append(secrets, r.endpoint.User+"@") // the user in a URL may be a token
 	}
 	return remoteError(verb+" "+display(r.endpoint), err, secrets...)
 }
@@ -73,7 +73,8 @@ func (r *remote) receive(ctx context.Context) (transport.ReceivePackSession, err
 	return open(ctx, r, r.transport.NewReceivePackSession)
 }
 
-// open runs connect so that a cancelled ctx returns at once: go-git dials without it. A session that comes too late is closed.
+// open calls connect, and returns at once if ctx is cancelled, because go-git dials without a context. It closes a session that is opened
+// too late.
 func open[S transport.Session](
 	ctx context.Context,
 	r *remote,
@@ -105,7 +106,7 @@ func open[S transport.Session](
 	case <-ctx.Done():
 		go func() {
 			if late := <-done; late.err == nil {
-				_ = late.session.Close() // nobody waits for it any more
+				_ = late.session.Close() // nobody waits for the session any more
 			}
 		}()
 		var none S
@@ -113,23 +114,23 @@ func open[S transport.Session](
 	}
 }
 
-// sshAuth is a gitssh.AuthMethod for one connection. It remembers how far the handshake came, which is how a rejected key is
-// told from a broken connection: the library has no type for either.
+// sshAuth is a gitssh.AuthMethod for one connection. It remembers how far the handshake came, to distinguish a rejected key from a broken
+// connection: the library has no error types for them.
 type sshAuth struct {
 	user  string
 	auth  Auth
 	hosts *hostKeys
 
-	hostErr  error // what the host key check said
-	verified bool  // the host key was right, so the rest is about the user
-	keyErr   error // no key could be read
+	hostErr  error // the error of the host key check
+	verified bool  // the host key was right, so later errors are about the user
+	keyErr   error // the error if no key could be read
 }
 
 // Name and String are part of go-git's interface.
 func (s *sshAuth) Name() string   { return gitssh.PublicKeysCallbackName }
 func (s *sshAuth) String() string { return "user: " + s.user }
 
-// ClientConfig is what go-git connects with.
+// ClientConfig returns the configuration with which go-git connects.
 func (s *sshAuth) ClientConfig() (*ssh.ClientConfig, error) {
 	return &ssh.ClientConfig{
 		User:              s.user,
@@ -166,7 +167,7 @@ func (s *sshAuth) explain(err error) error {
 	return err
 }
 
-// negotiatedHostKey says whether the failed negotiation was about host keys, and not about ciphers: the list offered is ours.
+// negotiatedHostKey tells whether the failed negotiation was about host keys, and not about ciphers. It was if the offered list is ours.
 func negotiatedHostKey(e *ssh.AlgorithmNegotiationError, ours []string) bool {
 	return slices.Equal(e.SupportedAlgorithms, ours)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// converter is what git makes of the content of the working tree's files.
+// converter returns the conversions between commits and the files of the working tree, as git makes them.
 func (r *Repo) converter(root *os.Root, all settings) (*conversion.Converter, error) {
 	own := userConfig("attributes")
 	if named := all["core.attributesfile"]; named != "" {
@@ -35,14 +35,14 @@ func (r *Repo) converter(root *os.Root, all settings) (*conversion.Converter, er
 	return conversion.New(p)
 }
 
-// blobs are the contents in an object store.
+// blobs reads file contents from an object store.
 type blobs struct{ store storage.Storer }
 
 func (b blobs) Read(hash plumbing.Hash) ([]byte, error) { return readBlob(b.store, hash) }
 
 func (b blobs) Wrote(hash plumbing.Hash) { owe(b.store, hash) }
 
-// readBlob is the content of a file in the object store; nil for the zero hash.
+// readBlob returns the content of a file in the object store; nil for the zero hash.
 func readBlob(store storage.Storer, hash plumbing.Hash) ([]byte, error) {
 	if hash.IsZero() {
 		return nil, nil
@@ -62,8 +62,8 @@ func readBlob(store storage.Storer, hash plumbing.Hash) ([]byte, error) {
 	return read, errors.Join(err, reader.Close())
 }
 
-// keepLineEnds gives what goes to disk the line ends that the file has there, if git would make the same commit of it: a person who edits
-// the file by hand leaves them, too. hash is the blob that git is to find.
+// keepLineEnds gives the new content on disk the line ends that the file has there, if git would make the same commit of it. An editor
+// leaves these line ends too. hash is the blob that git has to make of the file.
 func (w *worktree) keepLineEnds(ctx context.Context, s *step, hash plumbing.Hash) error {
 	if s.before.mode == filemode.Empty || s.before.mode == filemode.Symlink || w.conv.NeedsGit(w.conv.Found(s.path)) {
 		return nil
@@ -79,7 +79,7 @@ func (w *worktree) keepLineEnds(ctx context.Context, s *step, hash plumbing.Hash
 	return err
 }
 
-// readIfThere is the content of a file that another one names; nil where there is none.
+// readIfThere returns the content of a file that a configuration names; nil if it does not exist.
 func readIfThere(name string) ([]byte, error) {
 	read, err := within.Named(name, 100<<20)
 	if errors.Is(err, fs.ErrNotExist) || name == "" {

@@ -20,7 +20,7 @@ type DeployKey struct {
 	Fingerprint string
 }
 
-// GenerateDeployKey makes a new ed25519 key pair. The comment shows at the Git server which fleet the key is for.
+// GenerateDeployKey makes a new ed25519 key pair. The Git server shows the comment, which should name the fleet.
 func GenerateDeployKey(comment string) (*DeployKey, error) {
 	comment = oneWord(comment)
 	public, private, err := ed25519.GenerateKey(rand.Reader)
@@ -48,7 +48,7 @@ func ParseDeployKey(private []byte, comment string) (*DeployKey, error) {
 	return &DeployKey{Private: private, Public: publicLine(key, oneWord(comment)), Fingerprint: ssh.FingerprintSHA256(key)}, nil
 }
 
-// oneWord keeps a comment from being more than that: in authorized_keys a line is a key.
+// oneWord makes a comment one word, so that it cannot end the line, which is a key in authorized_keys.
 func oneWord(comment string) string { return strings.Join(strings.Fields(comment), "-") }
 
 func publicLine(key ssh.PublicKey, comment string) string {

@@ -18,7 +18,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 )
 
-// sandbox is the configuration of git for a test, which git itself and gitrepo read both.
+// sandbox writes the configuration of git for a test, which both git and gitrepo read.
 func sandbox(t *testing.T, config string) {
 	t.Helper()
 	home := t.TempDir()
@@ -31,7 +31,7 @@ func sandbox(t *testing.T, config string) {
 	t.Setenv("GIT_CONFIG_GLOBAL", file)
 }
 
-// run runs git with that configuration.
+// run runs git with the configuration of the sandbox.
 func run(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	out, err := try(t, dir, args...)
@@ -53,10 +53,10 @@ func try(t *testing.T, dir string, args ...string) (string, error) {
 
 const tess = "[user]\n\tname = Tess\n\temail = tess@example.com\n"
 
-// pick is one of several.
+// pick returns one of several values.
 func pick[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
 
-// numbered are so many lines.
+// numbered returns n lines.
 func numbered(n int, eol string) string {
 	var b strings.Builder
 	for i := range n {
@@ -73,7 +73,7 @@ func utf16le(text string) string {
 	return string(out)
 }
 
-// attributeLines are what fleet repos say of their files.
+// attributeLines are lines as in the .gitattributes of fleet repos.
 var attributeLines = []string{
 	"* text=auto", "*.yaml text", "*.yaml eol=crlf", "*.yaml text eol=lf", "*.yaml -text", "*.yaml binary", "*.yaml text=auto eol=crlf",
 	"*.yaml filter=upper", "*.yaml working-tree-encoding=UTF-16LE-BOM", "*.yaml ident", "*.yaml crlf=input", "a/*.yaml eol=crlf", "a/** -text",
@@ -81,8 +81,8 @@ var attributeLines = []string{
 	"[attr]mine text eol=crlf\n*.yaml mine",
 }
 
-// A commit, and the file on disk after it, are the same that `git add` and `git commit` make of the same edit, with any attributes and
-// configuration. git then finds no change. The test tries many combinations of conversions, but not all. It prints its seed.
+// With any attributes and configuration, a commit, and the file on disk after it, equal those of `git add` and `git commit` with the same
+// edit, and git finds no change afterwards. The test tries many combinations of conversions, but not all. It prints its seed.
 func TestCommitAsGitDoes(t *testing.T) {
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestCommitAsGitDoes(t *testing.T) {
 			}
 			_, _, err = repo.Commit(t.Context(), []gitrepo.Change{{Path: name, Content: []byte(content)}}, "edit", gitrepo.Author{})
 			if strings.Contains(attributes, "filter=upper") && strings.Contains(attributes, "encoding") && errors.Is(err, gitrepo.ErrConversion) {
-				return // nobody edits UTF-16 that a filter has made
+				return // a filter has made this UTF-16, which people do not edit
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -180,7 +180,7 @@ func TestCommitKeepsEdits(t *testing.T) {
 			}
 			run(t, dir, "add", ".")
 			run(t, dir, "commit", "-q", "-m", "first")
-			// Where a person is in the middle of something.
+			// Edits that a person has begun.
 			mess := func(n string) {
 				for range r.IntN(3) {
 					write(t, dir, n, strings.Replace(read(t, dir, n), fmt.Sprintf("line %d%s", 10*r.IntN(4)+1, eol), "mine"+eol, 1))
@@ -257,7 +257,7 @@ func TestCommitKeepsEdits(t *testing.T) {
 	}
 }
 
-// Whoever git would say has written the commit has written it, and when.
+// A commit has the author and the date that git would give it.
 func TestAuthorAsGitSays(t *testing.T) {
 	for name, c := range map[string]struct {
 		config string
@@ -358,7 +358,7 @@ func TestAuthorAsGitSays(t *testing.T) {
 	}
 }
 
-// Without git, line ends are as git has them, and a file that only git can convert is refused by name.
+// Without git on the machine, line ends are as git would write them. A file that only git can convert is refused, and the error names it.
 func TestCommitWithoutGit(t *testing.T) {
 	for attributes, refused := range map[string]bool{
 		"*.yaml eol=crlf": false, "* text=auto": false, "*.png filter=upper": false, "*.yaml filter=upper": true, "sub/*.yaml ident": false,
@@ -400,7 +400,7 @@ func TestCommitWithoutGit(t *testing.T) {
 	}
 }
 
-// A file that is to be encrypted is never committed in clear because the filter is not set up here.
+// A file whose filter encrypts it is not committed unencrypted if the filter is not set up on this machine.
 func TestCommitUnknownFilter(t *testing.T) {
 	sandbox(t, tess)
 	dir := t.TempDir()

@@ -10,8 +10,8 @@ import (
 	git "github.com/go-git/go-git/v5"
 )
 
-// Dirty lists the files that differ from the last commit or are in no commit, ignored ones excepted, sorted. It also lists those that git
-// has been told not to look at.
+// Dirty returns the files that differ from the last commit or are untracked, but not ignored files, sorted. It also returns changed files
+// that git was told not to look at (assume-unchanged, skip-worktree).
 func (r *Repo) Dirty(ctx context.Context) ([]string, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func (r *Repo) Dirty(ctx context.Context) ([]string, error) {
 	return slices.Compact(dirty), nil
 }
 
-// dirtySeen is Dirty for all that git looks at.
+// dirtySeen is Dirty for the files that git looks at.
 func (r *Repo) dirtySeen(ctx context.Context) ([]string, error) {
 	if gitProgram() != "" {
 		return r.dirtyByGit(ctx)
@@ -63,7 +63,7 @@ func (r *Repo) dirtySeen(ctx context.Context) ([]string, error) {
 	return dirty, nil
 }
 
-// dirtyByGit is Dirty as git sees it: it knows of indexes that go-git cannot read, and of large repositories what has not changed.
+// dirtyByGit is dirtySeen by the git program. git can read indexes that go-git cannot read, and is faster in large repositories.
 func (r *Repo) dirtyByGit(ctx context.Context) ([]string, error) {
 	out, err := r.runGit(ctx, nil, nil, "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=dirty")
 	if err != nil {
@@ -76,7 +76,7 @@ func (r *Repo) dirtyByGit(ctx context.Context) ([]string, error) {
 	for entry := range strings.SplitSeq(string(out), "\x00") {
 		const state = len("XY ")
 		if len(entry) > state {
-			dirty = append(dirty, strings.TrimSuffix(entry[state:], "/")) // another repository that is in no commit has one
+			dirty = append(dirty, strings.TrimSuffix(entry[state:], "/")) // git writes a slash after an untracked repository
 		}
 	}
 	slices.Sort(dirty)

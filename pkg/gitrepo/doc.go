@@ -1,12 +1,12 @@
-// Package gitrepo is fleetctl's view of a Git repository: is the remote there, may we push to the branch, clone, commit a
-// given set of files, push, and catch up with the others who push too. It is the only package that imports go-git.
+// Package gitrepo works with a Git repository and its remote. It finds out whether the remote exists and whether a push would be accepted.
+// It clones, commits given changes, pushes, and merges the commits that others have pushed. It is the only package that imports go-git.
 //
-// What it keeps to, because a user's own repository and a shared remote are at stake:
+// It works in users' repositories and on shared remotes, so it keeps these rules:
 //
-//   - Never force. A remote that moved is fetched, and the intent is applied again on top of what is there.
-//   - A commit has the named changes, made from the commit before. Whatever else is staged or dirty in a working tree stays as it was.
-//   - Content is converted as git does it: line ends here, filters and encodings by git itself. Hooks run as git runs them.
-//   - A host key that is not known is an error to show, one that changed is an error, and none is ever trusted on the fly.
-//   - Tokens and passphrases are in no URL, error or log.
-//   - A kill at any point leaves a repository that the next call, or git itself, can work with.
+//   - It never forces a push. If the remote has moved, it fetches, and the caller makes the change again from there.
+//   - A commit has only the given changes. Everything else that is staged or edited in the working tree stays as it was.
+//   - It converts content as git does: line ends in this package, filters and encodings by the git program. Hooks run as git runs them.
+//   - It trusts no SSH host key by itself. An unknown key and a changed key are two different errors.
+//   - No URL, error or log contains a token or a passphrase.
+//   - After a kill at any point, the next call, or git itself, can work with the repository.
 package gitrepo

@@ -12,8 +12,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 )
 
-// A reference leads only to objects that are on the disk. Every object of a commit is flushed before the reference, also the objects of an
-// earlier run. If flushing fails, there is no reference.
+// Every object of a commit is flushed to disk before the reference is written, also the objects of an earlier run. If flushing fails, no
+// reference is written.
 func TestObjectsAreFlushedBeforeTheirReference(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := InitLocal(dir, "main"); err != nil {
@@ -61,7 +61,7 @@ func TestObjectsAreFlushedBeforeTheirReference(t *testing.T) {
 	}
 }
 
-// The index of a pack is there as a whole or not at all: go-git takes one that is there for good.
+// The index of a pack appears only once it is complete, because go-git uses an existing index without checking it.
 func TestPackIndexIsWhole(t *testing.T) {
 	dir := t.TempDir()
 	r, err := InitLocal(dir, "main")
@@ -148,7 +148,7 @@ func TestCommitSweeps(t *testing.T) {
 	}
 }
 
-// Files that take each other's places, folders too, are all there afterwards and nothing else is.
+// Files and folders may take each other's places in a commit. Afterwards exactly the files of the commit exist.
 func TestManyFiles(t *testing.T) {
 	dir := t.TempDir()
 	r, err := InitLocal(dir, "main")
@@ -195,7 +195,7 @@ func write(t *testing.T, path string) {
 	}
 }
 
-// What cannot be written to its end leaves nothing behind: a full disk does not get fuller with each try.
+// A write that fails leaves no file behind, so that retries do not fill a full disk further.
 func TestHalfAnObjectLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	r, err := InitLocal(dir, "main")

@@ -24,7 +24,7 @@ import (
 // ErrNotHere says that a commit names a file or folder whose content the repository does not hold.
 var ErrNotHere = errors.New("this clone does not have its content")
 
-// here says of an object that is missing what to do about it.
+// here adds a hint to the error about a missing object.
 func here(err error) error {
 	if !errors.Is(err, plumbing.ErrObjectNotFound) {
 		return err
@@ -33,15 +33,15 @@ func here(err error) error {
 		"clone, clone anew", "%w: %w", ErrNotHere, err)
 }
 
-// What can be wrong with a remote. Every error of this package that stems from one of these matches it with errors.Is.
+// The kinds of errors about a remote. Errors of this package match their kind with errors.Is.
 var (
-	// ErrAuth: the server wants other credentials than these.
+	// ErrAuth: the server does not accept the credentials.
 	ErrAuth = errors.New("authentication failed")
 	// ErrNotFound: there is no such repository, or the credentials may not see it (most servers do not tell which).
 	ErrNotFound = errors.New("repository not found")
 	// ErrNetwork: the server does not answer.
 	ErrNetwork = errors.New("server not reachable")
-	// ErrUnavailable: the server answers that it cannot serve the request, for a cause of its own (an HTTP status from 500 on).
+	// ErrUnavailable: the server answers that it cannot serve the request because of a problem of the server (an HTTP status from 500 on).
 	ErrUnavailable = errors.New("the server has a problem")
 	// ErrTooManyRequests: the server takes no more requests from here for now.
 	ErrTooManyRequests = errors.New("the server takes no more requests for now")
@@ -55,13 +55,13 @@ var (
 	ErrProtectedBranch = errors.New("the server refuses pushes to the branch")
 	// ErrNonFastForward: the remote branch has commits that the local one lacks.
 	ErrNonFastForward = errors.New("the remote branch has moved")
-	// ErrRedirect: the server sends clients to another one, which credentials are not taken to.
+	// ErrRedirect: the server redirects clients to another server, to which fleetctl sends no credentials.
 	ErrRedirect = errors.New("redirected to another server")
 	// ErrURL: the repository URL cannot be used.
 	ErrURL = errors.New("invalid repository URL")
 )
 
-// What can be wrong with a working tree.
+// The kinds of errors about a working tree.
 var (
 	// ErrNotARepository: there is no repository in that folder.
 	ErrNotARepository = errors.New("not a git repository")
@@ -88,7 +88,7 @@ func (e *DirtyError) Error() string {
 	return "files with changes that are not committed: " + plain.Names(e.Paths, 10)
 }
 
-// dirtyError is nil for no paths.
+// dirtyError returns a *DirtyError with a hint, or nil for no paths.
 func dirtyError(paths []string) error {
 	if len(paths) == 0 {
 		return nil
@@ -97,7 +97,7 @@ func dirtyError(paths []string) error {
 	return diag.Wrap("", &DirtyError{Paths: slices.Compact(paths)}, "commit them, or move them away, then run the command again")
 }
 
-// hints are the next step for each kind of remote error.
+// hints has the hint for each kind of error about a remote.
 var hints = []struct {
 	kind error
 	hint string
@@ -107,15 +107,15 @@ var hints = []struct {
 	{ErrTLS, "give the certificate authority of the server (spec.git.caFile in fleet.yaml, or --git-ca-file)"},
 	{ErrRedirect, "if you trust that server, give its address as the URL of the repository (spec.git.url in fleet.yaml)"},
 	{ErrNetwork, "check the address, your connection and the proxy settings (HTTPS_PROXY, NO_PROXY)"},
-	{ErrUnavailable, "run the same command again in a moment; if the server, or a proxy before it, goes on to say so, ask its operator"},
-	{ErrTooManyRequests, "wait some minutes, and run the same command again; without a token, servers take fewer requests: --git-token-file"},
+	{ErrUnavailable, "run the same command again in a moment; if the server, or a proxy before it, still answers so, ask its operator"},
+	{ErrTooManyRequests, "wait some minutes, and run the same command again; servers accept more requests with a token: --git-token-file"},
 	{ErrNoPushRight, "give credentials with write access to the repository"},
 	{ErrProtectedBranch, "allow this account to push to the branch, or choose another branch (spec.git.branch in fleet.yaml)"},
 	{ErrNonFastForward, "run the command again"},
 }
 
-// remoteError wraps an error of talking to the remote, so that it matches its kind, names op and carries a hint. It cuts secrets out of the
-// server's words.
+// remoteError wraps an error of a request to the remote, so that it matches its kind, names op and has a hint. It removes secrets from the
+// text of the server.
 func remoteError(op string, err error, secrets ...string) error {
 	if err == nil {
 		return nil
@@ -179,7 +179,7 @@ func classify(err error) error {
 		return ErrRedirect
 	}
 	if _, ok := errors.AsType[*sameorigin.PageError](err); ok {
-		return nil // it was reached, and says what to do
+		return nil // the server was reached, and its error says what to do
 	}
 	var status *statusError
 	switch {
@@ -225,8 +225,8 @@ type redacted struct {
 func (r *redacted) Error() string { return r.text }
 func (r *redacted) Unwrap() error { return r.err }
 
-// redact takes the secrets out of err's text, and makes one line of at most 300 bytes of it: servers answer with whole
-// HTML pages.
+// redact removes the secrets from err's text, and shortens it to one line of at most 300 bytes, because servers answer with whole HTML
+// pages.
 func redact(err error, secrets ...string) error {
 	const most = 300
 	text := err.Error()

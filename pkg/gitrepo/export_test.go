@@ -15,9 +15,9 @@ var ErrConversion = conversion.ErrConversion
 // Dir is the top of the working tree.
 func (r *Repo) Dir() string { return r.dir }
 
-// Bounds are what is taken of a server.
+// Bounds are the bounds on the answers of a server.
 type Bounds struct {
-	// Refs and Pack are bytes of a list of references, and of a pack; Places are files and folders.
+	// Refs and Pack are the bytes of a list of references, and of a pack. Places is the number of files and folders.
 	Refs, Pack, Places int
 }
 
@@ -29,7 +29,7 @@ func SetShelf(t *testing.T, object, all uint64) {
 	t.Cleanup(func() { maxObject, maxInMemory = beforeObject, beforeAll })
 }
 
-// SetBounds lowers the bounds for a test, in place of sending so much.
+// SetBounds lowers the bounds for a test, so that the test need not send as much.
 func SetBounds(t *testing.T, to Bounds) {
 	t.Helper()
 	before := Bounds{maxRefs, maxPack, maxPlaces}
@@ -37,7 +37,7 @@ func SetBounds(t *testing.T, to Bounds) {
 	t.Cleanup(func() { maxRefs, maxPack, maxPlaces = before.Refs, before.Pack, before.Places })
 }
 
-// SetSilence lowers how long a server may keep a test waiting over ssh.
+// SetSilence lowers the time that a server may keep a test waiting over ssh.
 func SetSilence(t *testing.T, limit time.Duration) {
 	t.Helper()
 	before := silence
@@ -45,7 +45,7 @@ func SetSilence(t *testing.T, limit time.Duration) {
 	t.Cleanup(func() { silence = before })
 }
 
-// Addresses are where the checked out branch is read from and pushed to.
+// Addresses returns the addresses that the checked out branch is read from and pushed to.
 func (r *Repo) Addresses() (read, push string, err error) {
 	t, err := r.tracking()
 	if err != nil {
@@ -54,8 +54,8 @@ func (r *Repo) Addresses() (read, push string, err error) {
 	return t.url, t.to.url, nil
 }
 
-// Author is who git would say that a commit in this repository is by: GIT_AUTHOR_NAME and GIT_AUTHOR_EMAIL, else author.name and user.name
-// of the configuration, and so on. The error matches ErrNoAuthor and says what to do; on a runner (CI is set) it is fleetctl then.
+// Author returns the author that git would give a commit in this repository: GIT_AUTHOR_NAME and GIT_AUTHOR_EMAIL, else author.name and
+// user.name of the configuration, and so on. Without any, the error matches ErrNoAuthor; on a runner (CI is set) the author is fleetctl.
 func (r *Repo) Author() (Author, error) {
 	all, err := r.settings(context.Background())
 	if err != nil {
@@ -73,9 +73,9 @@ func (r *Repo) Commit(ctx context.Context, changes []Change, message string, aut
 	return r.CommitOnto(ctx, head, changes, message, author)
 }
 
-// Push pushes the checked out branch, never with force, and says whether there was anything to push. The error matches
-// ErrNonFastForward if the remote has commits that are not here, ErrNoPushRight or ErrProtectedBranch if the server refuses, or is
-// one of Probe's.
+// Push pushes the checked out branch, never with force, and tells whether there was anything to push. The error matches
+// ErrNonFastForward if the remote has commits that the local branch lacks, ErrNoPushRight or ErrProtectedBranch if the server refuses, or
+// one of Probe's errors.
 func (r *Repo) Push(ctx context.Context, auth Auth) (bool, error) {
 	t, remote, err := r.remote(auth)
 	if err == nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 )
 
-// With any URL of the fleet repo in fleet.yaml: if its check accepts the URL, the Git client reads it as the same place. A refused URL is
-// in neither error, since it may hold a password.
+// If the check of fleet.yaml accepts a URL, the Git client reads it as the same address. Errors do not repeat a refused URL, because it may
+// contain a password.
 func FuzzURL(f *testing.F) {
 	for _, url := range []string{
 		"https://github.com/acme/fleet.git", "https://git.example.com:8443/fleet", "http://127.0.0.1:3000/acme/fleet", "http://[::1]:3000/fleet",
@@ -22,7 +22,7 @@ func FuzzURL(f *testing.F) {
 	} {
 		f.Add(url)
 	}
-	f.Setenv("HOME", f.TempDir()) // nobody's ~/.ssh/config
+	f.Setenv("HOME", f.TempDir()) // without the user's ~/.ssh/config
 	f.Fuzz(func(t *testing.T, text string) {
 		git := v1alpha1.Git{URL: text}
 		want, err := git.ParseURL()

@@ -16,34 +16,35 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// git changes a file X of its folder only while it has made X.lock. Whoever replaces X without that lock loses against a git that works at
-// the same moment: `git gc` packs the old value of a branch, and then removes the file with the new one.
+// git changes a file X of its folder only while it holds the lock file X.lock. A program that replaces X without this lock can lose its
+// change to a git that runs at the same moment: `git gc` packs the old value of a branch, and then removes the file with the new value.
 
 const (
-	// gitLockEnding is what git puts behind the name of a file that it locks.
+	// gitLockEnding is the suffix that git adds to the name of a locked file.
 	gitLockEnding = ".lock"
-	// gitLockMark is the content of such a lock of ours. Only the holder of a lock of the kernel makes one, so whoever holds that and finds
-	// the mark knows that its maker is dead. git's own are empty, or begin with what becomes the file.
+	// gitLockMark is the content of fleetctl's lock files. fleetctl makes one only while it holds a lock of the kernel. So a run that holds
+	// the kernel's lock and finds this mark knows that the run which made the file is dead. git's lock files are empty, or have the new
+	// content of the file.
 	gitLockMark = "fleetctl\n"
-	// refWait is how long the write of a reference or of the configuration waits for git, which holds these locks for moments.
+	// refWait bounds the wait for git before a write of a reference or of the configuration. git holds these locks only for moments.
 	refWait = 2 * time.Second
 )
 
-// lockAsGit takes git's lock of a file. mark is where the lock is made first, so that it has its mark from its first moment. The holder of
-// the kernel's lock that guards mark calls it.
+// lockAsGit takes git's lock of a file. It writes the mark to the path mark first and then links it to the lock file, so that the lock file
+// never exists without the mark. The caller must hold the kernel's lock that guards mark.
 func lockAsGit(ctx context.Context, file, mark string) error {
 	target := file + gitLockEnding
 	if err := os.WriteFile(mark, []byte(gitLockMark), 0o600); err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(mark) }() // a second name of the lock, or of no use any more
+	defer func() { _ = os.Remove(mark) }() // it is only a second name of the lock file
 	for {
-		err := os.MkdirAll(filepath.Dir(target), 0o777) // git removes folders of references that it has packed
+		err := os.MkdirAll(filepath.Dir(target), 0o777) // git removes the folders of packed references
 		if err == nil {
 			err = os.Link(mark, target)
 		}
 		if err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrNotExist) {
-			err = createExclusive(target) // a file system without hard links
+			err = createExclusive(target) // for a file system without hard links
 		}
 		if !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -71,8 +72,8 @@ func createExclusive(path string) error {
 	return errors.Join(err, f.Close())
 }
 
-// lock takes git's locks of files of the repository, which nobody of us has then either. It waits a little for others; then the error
-// matches ErrBusy. release lets go of them.
+// lock takes git's locks of files of the repository, so that neither git nor another fleetctl changes the files. It waits up to refWait.
+// Then the error matches ErrBusy. release releases the locks.
 func (w *durable) lock(ctx context.Context, files ...string) (release func() error, err error) {
 	wait, cancel := context.WithTimeout(ctx, refWait)
 	defer cancel()
@@ -108,11 +109,11 @@ func (w *durable) lock(ctx context.Context, files ...string) (release func() err
 	return release, nil
 }
 
-// path is where a file of the repository is.
+// path returns the path of a file of the repository.
 func (w *durable) path(name string) string { return filepath.Join(w.dir, filepath.FromSlash(name)) }
 
-// lockBranch takes the locks with which git moves the branch that is checked out, and looks whether it is still where the caller has seen
-// it: who has committed meanwhile keeps that commit.
+// lockBranch takes the locks with which git moves the checked out branch. It returns an error if the branch is no longer at the commit
+// from, so that a commit that somebody has made in the meantime is not lost.
 func (r *Repo) lockBranch(ctx context.Context, branch plumbing.ReferenceName, from plumbing.Hash) (release func() error, err error) {
 	release, err = r.disk.lock(ctx, filepath.Join(r.gitDir, plumbing.HEAD.String()), r.disk.path(branch.String()))
 	if err != nil {
@@ -120,7 +121,7 @@ func (r *Repo) lockBranch(ctx context.Context, branch plumbing.ReferenceName, fr
 	}
 	now, at, err := r.head()
 	if err == nil && (now != branch || at != from) {
-		err = diag.Errorf("run the command again", "%w: somebody committed to %s meanwhile, or switched to another branch", ErrDiverged, r.dir)
+		err = diag.Errorf("run the command again", "%w: somebody has committed to %s, or switched to another branch", ErrDiverged, r.dir)
 	}
 	if err != nil {
 		return nil, errors.Join(err, release())
@@ -128,7 +129,7 @@ func (r *Repo) lockBranch(ctx context.Context, branch plumbing.ReferenceName, fr
 	return release, nil
 }
 
-// newReference makes a reference. The error matches ErrTagExists if there is another one of that name by now.
+// newReference makes a reference. The error matches ErrTagExists if a reference of that name exists already with another value.
 func (r *Repo) newReference(ctx context.Context, name plumbing.ReferenceName, hash plumbing.Hash) (err error) {
 	release, err := r.disk.lock(ctx, r.disk.path(name.String()))
 	if err != nil {
@@ -140,7 +141,7 @@ func (r *Repo) newReference(ctx context.Context, name plumbing.ReferenceName, ha
 	case err != nil || at == hash:
 		return err
 	case !at.IsZero():
-		return diag.Errorf("run the command again", "%w: somebody has made %s meanwhile", ErrTagExists, name.Short())
+		return diag.Errorf("run the command again", "%w: somebody has made %s in the meantime", ErrTagExists, name.Short())
 	}
 	all, err := r.settings(ctx)
 	if err != nil {

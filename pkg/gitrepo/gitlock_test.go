@@ -13,8 +13,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 )
 
-// A lock that git holds, of the branch or of HEAD, keeps a commit away before it writes anything; the error names the file. One that a
-// killed process of ours has left does not.
+// If git holds the lock of the branch or of HEAD, a commit fails before it writes anything, and the error names the lock file. A lock file
+// that a killed fleetctl has left does not block a commit.
 func TestCommitUnderGitsLocks(t *testing.T) {
 	for _, locked := range []string{"refs/heads/main", "HEAD"} {
 		t.Run(locked, func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestCommitUnderGitsLocks(t *testing.T) {
 	}
 }
 
-// Of commits that git and fleetctl make at the same moment none is lost.
+// git and fleetctl can commit at the same moment, and no commit is lost.
 func TestCommitsBesideGit(t *testing.T) {
 	repo := initLocal(t)
 	commit(t, repo, gitrepo.Change{Path: "a", Content: []byte("0\n")})
@@ -94,7 +94,7 @@ func TestCommitsBesideGit(t *testing.T) {
 	whole(t, repo.Dir())
 }
 
-// References and settings that are no branch of ours are written under git's locks as well.
+// fleetctl also takes git's locks for writes of remote-tracking branches and of the configuration.
 func TestGitsLocksOfTheRest(t *testing.T) {
 	t.Parallel()
 	server := gittest.NewHTTPS(t, gittest.Options{})
@@ -111,15 +111,15 @@ func TestGitsLocksOfTheRest(t *testing.T) {
 	}
 }
 
-// A branch that is only a name for another one is not moved, and nobody is told of changes that are not there.
+// A branch that is a symbolic reference to another branch is not moved.
 func TestBranchIsANameForAnother(t *testing.T) {
 	repo := initLocal(t)
 	commit(t, repo, gitrepo.Change{Path: "a", Content: []byte("1\n")})
 	gittest.Git(t, repo.Dir(), "branch", "real")
 	gittest.Git(t, repo.Dir(), "symbolic-ref", "refs/heads/main", "refs/heads/real")
 	_, _, err := repo.Commit(t.Context(), []gitrepo.Change{{Path: "a", Content: []byte("2\n")}}, "x", author)
-	if err == nil || !strings.Contains(err.Error(), "is a name for another one, real") ||
-		diag.Hint(err) != "check that one out: git switch real" {
+	if err == nil || !strings.Contains(err.Error(), "is a name for another branch, real") ||
+		diag.Hint(err) != "check out that branch: git switch real" {
 		t.Errorf("got %v, hint %q", err, diag.Hint(err))
 	}
 }

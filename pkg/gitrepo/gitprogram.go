@@ -16,14 +16,15 @@ import (
 // ErrUntrusted says that git refuses to work in the repository: it belongs to another user, whose configuration and hooks would run here.
 var ErrUntrusted = errors.New("git does not work in this repository")
 
-// elsewhere are the variables that would send git to another repository than the one in a folder, or another index of it. A hook that calls
-// fleetctl has some of them.
+// elsewhere are the environment variables that would make git use another repository than that of the folder, or another index. A hook that
+// calls fleetctl has some of them in its environment.
 var elsewhere = []string{
 	"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_PREFIX",
 	"GIT_NAMESPACE", "GIT_QUARANTINE_PATH", "GIT_EDITOR",
 }
 
-// environment is that of this process for git and for hooks: without what leads elsewhere, and without our own credentials.
+// environment returns the environment of this process for git and for hooks, without the variables in elsewhere and without fleetctl's
+// credentials.
 func environment(more ...string) []string {
 	env := slices.DeleteFunc(os.Environ(), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
@@ -32,8 +33,8 @@ func environment(more ...string) []string {
 	return append(env, more...)
 }
 
-// gitProgram is the path of this machine's git, "" if there is none. This package needs git only for a user's filters, and for settings
-// that only git reads fully.
+// gitProgram returns the path of this machine's git; "" if there is none. This package needs git only for a user's filters, and for
+// settings that only git can read completely.
 func gitProgram() string {
 	path, err := exec.LookPath("git")
 	if err != nil {
@@ -42,8 +43,8 @@ func gitProgram() string {
 	return path
 }
 
-// runGit runs git in the repository, and returns its output. The error quotes git's own message. git looks at the files themselves: the
-// answer of core.fsmonitor may be old, and a look runs no program.
+// runGit runs git in the repository, and returns its output. The error quotes git's message. runGit turns core.fsmonitor off: the answer of
+// a monitor may be old, and reading the state of a repository must not run a program.
 func (r *Repo) runGit(ctx context.Context, env []string, input []byte, args ...string) ([]byte, error) {
 	var stdout bytes.Buffer
 	var stderr speech
@@ -59,7 +60,8 @@ func (r *Repo) runGit(ctx context.Context, env []string, input []byte, args ...s
 	return stdout.Bytes(), nil
 }
 
-// said is the output of a program in one line. Of a long output it keeps the beginning and the end, where most programs say what is wrong.
+// said returns the output of a program as one line. Of a long output it keeps the beginning and the end, where most programs print the
+// error.
 func said(text string) string {
 	const most, begins = 2000, 600
 	var lines []string
@@ -75,8 +77,8 @@ func said(text string) string {
 	return joined
 }
 
-// untrusted is the error of a repository that git does not work in.
+// untrusted returns the error for a repository in which git refuses to work.
 func (r *Repo) untrusted(err error) error {
-	return diag.Errorf("if you trust whoever it belongs to: git config --global --add safe.directory "+diag.ShellWord(r.dir),
+	return diag.Errorf("if you trust the owner of the folder: git config --global --add safe.directory "+diag.ShellWord(r.dir),
 		"%w: %w", ErrUntrusted, err)
 }

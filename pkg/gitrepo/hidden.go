@@ -13,8 +13,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
-// unseen lists the files of the index that git does not look at, sorted: somebody has told git to assume that they are unchanged, or not to
-// have them in the working tree. Git's status says nothing about them.
+// unseen returns the files of the index that git does not look at, sorted: those marked as assume-unchanged or skip-worktree. `git status`
+// does not show their changes.
 func (r *Repo) unseen(ctx context.Context) ([]string, error) {
 	if gitProgram() != "" {
 		out, err := r.runGit(ctx, nil, nil, "ls-files", "-v", "-z")
@@ -37,8 +37,8 @@ func (r *Repo) unseen(ctx context.Context) ([]string, error) {
 	return unseen, nil
 }
 
-// unseenFiles are the files with such a mark in what git ls-files -v -z prints: a letter, a blank, and the name of a file. The letter is
-// small for a file that is assumed to be unchanged, and S or s for one that is not to be in the working tree.
+// unseenFiles returns the files with such a mark in the output of `git ls-files -v -z`, which has a letter, a blank and a name for each
+// file. A lower-case letter means assume-unchanged, and S or s means skip-worktree.
 func unseenFiles(out string) []string {
 	var unseen []string
 	for entry := range strings.SplitSeq(out, "\x00") {
@@ -51,8 +51,8 @@ func unseenFiles(out string) []string {
 	return slices.Compact(unseen)
 }
 
-// dirtyUnseen lists those of the unseen files that stand in the working tree with other content than in the last commit. A file that is
-// not in the working tree may belong to a sparse checkout.
+// dirtyUnseen returns the unseen files whose content in the working tree differs from the last commit. It leaves out files that are missing
+// in the working tree, because they may belong to a sparse checkout.
 func (r *Repo) dirtyUnseen(ctx context.Context) ([]string, error) {
 	unseen, err := r.unseen(ctx)
 	if err != nil || len(unseen) == 0 {
@@ -85,7 +85,7 @@ func (r *Repo) dirtyUnseen(ctx context.Context) ([]string, error) {
 	return dirty, nil
 }
 
-// asCommitted tells whether the file at p is as in the commit, or is not in the working tree.
+// asCommitted tells whether the file at p is the same as in the commit, or is missing in the working tree.
 func (w *worktree) asCommitted(ctx context.Context, commit *treeFS, p string) (bool, error) {
 	if err := checkPath(p); err != nil {
 		return false, err

@@ -13,8 +13,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 )
 
-// What somebody has told git not to look at is edited like anything else: the commit has the change alone, what was hidden stays on disk,
-// and hidden.
+// A file that git was told not to look at can be edited like any other. The commit has only the change. Other differences of the file stay
+// on disk, and git still does not look at the file.
 func TestEditOfWhatGitDoesNotLookAt(t *testing.T) {
 	for flag, letter := range map[string]string{"--skip-worktree": "S ", "--assume-unchanged": "h "} {
 		for name, mine := range map[string]string{"as committed": body, "changed": strings.Replace(body, "5: five", "5: mine", 1)} {
@@ -47,8 +47,8 @@ func TestEditOfWhatGitDoesNotLookAt(t *testing.T) {
 	}
 }
 
-// A change starts from what is committed. What git does not see of the working tree, because somebody has told it not to look or because a
-// monitor of files says that nothing has changed, is still no part of the last commit.
+// A change starts from the last commit. This also holds for edits that git does not see, because it was told not to look at the file or
+// because a file system monitor reports no change.
 func TestCopyHasOnlyWhatIsCommitted(t *testing.T) {
 	changed := strings.Replace(body, "5: five", "5: mine", 1)
 	for name, hide := range map[string]func(t *testing.T, dir string){
@@ -113,7 +113,7 @@ func TestCopyOfASparseCheckout(t *testing.T) {
 	}
 }
 
-// A folder with a .git whose files are elsewhere is no working tree: git does not know the files that lie in the folder.
+// A folder with a .git is not a working tree if the repository's working tree is elsewhere. git then does not know the files in the folder.
 func TestWorkingTreeElsewhere(t *testing.T) {
 	for name, bare := range map[string]bool{"core.worktree": false, "bare": true} {
 		t.Run(name, func(t *testing.T) {
@@ -141,7 +141,7 @@ func TestWorkingTreeElsewhere(t *testing.T) {
 	}
 }
 
-// An edit of a symbolic link, or of a file below a link, is refused: the link does not silently become a file.
+// An edit of a symbolic link, or of a file below a link, is refused, so that the link does not silently become a file.
 func TestEditOfALink(t *testing.T) {
 	for _, path := range []string{"a/link", "folder/x.yaml"} {
 		t.Run(path, func(t *testing.T) {

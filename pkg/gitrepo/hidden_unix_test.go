@@ -14,7 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 )
 
-// An edit of a file in whose place a pipe stands is refused with its name, and waits for nobody.
+// If a named pipe is in the place of a file, an edit of this file is refused with its name, and does not hang.
 func TestEditOfAPipe(t *testing.T) {
 	sandbox(t, tess)
 	dir := setUp{}.make(t)

@@ -27,14 +27,14 @@ const (
 	hookCommitMsg  = "commit-msg"
 	hookPostCommit = "post-commit"
 	hookPrePush    = "pre-push"
-	// hookTransaction hears of every move of references. git has no way to leave it out.
+	// hookTransaction runs for every move of a reference. git has no option to skip it.
 	hookTransaction = "reference-transaction"
 
 	messageFile   = "COMMIT_EDITMSG"
-	hookIndexFile = "index." + lockName + ".hooks" // what hooks take for the index
+	hookIndexFile = "index." + lockName + ".hooks" // the index that hooks see
 )
 
-// hook is the path of a hook, "" where there is none, or none that git would run.
+// hook returns the path of a hook; "" if there is none, or if git would not run it.
 func (r *Repo) hook(all settings, name string) (string, error) {
 	dir := filepath.Join(r.commonDir(), "hooks")
 	if named := all["core.hookspath"]; named != "" {
@@ -43,7 +43,7 @@ func (r *Repo) hook(all settings, name string) (string, error) {
 	path := filepath.Join(dir, name)
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
-		return "", nil //nolint:nilerr // there is none, or it cannot be run: git goes on as well
+		return "", nil //nolint:nilerr // there is none, or it cannot be run: git continues too
 	}
 	if runtime.GOOS == "windows" {
 		if r.NoVerify {
@@ -63,7 +63,7 @@ func (r *Repo) runHook(ctx context.Context, all settings, name string, env []str
 	if err != nil || path == "" {
 		return err
 	}
-	if r.commonDir() != r.gitDir { // as git has it for linked working trees
+	if r.commonDir() != r.gitDir { // git sets it for linked working trees
 		env = append(env, "GIT_DIR="+r.gitDir)
 	}
 	var output speech
@@ -77,16 +77,16 @@ func (r *Repo) runHook(ctx context.Context, all settings, name string, env []str
 		if what == "" {
 			what = "it says nothing"
 		}
-		hint := "put right what it says; or give --no-verify, which leaves it out"
+		hint := "correct the problem that the hook reports; or give --no-verify, which skips the hook"
 		if name == hookPrepare || name == hookTransaction {
-			hint = "put right what it says; as in git, --no-verify does not leave this hook out"
+			hint = "correct the problem that the hook reports; as in git, --no-verify does not skip this hook"
 		}
 		return diag.Errorf(hint, "%w: %s: %w: %s", ErrHook, name, err, what)
 	}
 	return nil
 }
 
-// anyHook tells whether a commit has one of these hooks to pass.
+// anyHook tells whether the repository has one of these hooks.
 func (r *Repo) anyHook(all settings, names ...string) (bool, error) {
 	for _, name := range names {
 		if path, err := r.hook(all, name); err != nil || path != "" {
@@ -96,8 +96,9 @@ func (r *Repo) anyHook(all settings, names ...string) (bool, error) {
 	return false, nil
 }
 
-// verify lets the hooks look at a commit before it is made, and returns its tree and its message as they leave them. As with git, the
-// change is in the working tree meanwhile, and in an index of its own, which has nothing else; after them the working tree is as it was.
+// verify runs the hooks for a commit before the commit is made, and returns the tree and the message after the hooks. As with git, the
+// change is in the working tree while the hooks run, and in a separate index without other changes. Afterwards verify restores the working
+// tree.
 func (r *Repo) verify(
 	ctx context.Context,
 	w *worktree,
@@ -109,7 +110,7 @@ func (r *Repo) verify(
 	all := w.settings
 	names := []string{hookPreCommit, hookPrepare, hookCommitMsg}
 	if r.NoVerify {
-		names = []string{hookPrepare} // git runs that one all the same
+		names = []string{hookPrepare} // git runs this hook also with --no-verify
 	}
 	if found, err := r.anyHook(all, names...); err != nil || !found {
 		return tree, v.message, err
@@ -150,8 +151,8 @@ func (r *Repo) verify(
 	return tree, message, err
 }
 
-// rememberLeft remembers the changes that hooks have made to files on disk. git commits the changes that a hook stages, and leaves the
-// others to the user.
+// rememberLeft remembers the changes that hooks have made to files on disk and not staged. git commits the changes that a hook stages, and
+// leaves the others in the working tree.
 func (r *Repo) rememberLeft(w *worktree, steps []*step) {
 	for _, s := range steps {
 		if !s.write || s.mode == filemode.Symlink || s.mode == filemode.Submodule {
@@ -164,7 +165,7 @@ func (r *Repo) rememberLeft(w *worktree, steps []*step) {
 	}
 }
 
-// keepLeft lets the steps to a commit keep the changes that its hooks have made to the files.
+// keepLeft makes the steps to a commit keep the changes of rememberLeft.
 func (r *Repo) keepLeft(steps []*step, commit plumbing.Hash) {
 	if commit != r.leftCommit {
 		return
@@ -176,7 +177,7 @@ func (r *Repo) keepLeft(steps []*step, commit plumbing.Hash) {
 	}
 }
 
-// verifyMessage lets the hooks see and change the message.
+// verifyMessage runs the hooks that see and may change the message, and returns the message.
 func (r *Repo) verifyMessage(ctx context.Context, all settings, env []string, message string) (string, error) {
 	file := filepath.Join(r.gitDir, messageFile)
 	if err := os.WriteFile(file, []byte(message), 0o644); err != nil {
@@ -204,7 +205,7 @@ func (r *Repo) verifyMessage(ctx context.Context, all settings, env []string, me
 	return message, err
 }
 
-// committed runs the hook that hears of a new commit, when all is done. It cannot refuse any more.
+// committed runs the post-commit hook after the commit. This hook cannot refuse the commit.
 func (r *Repo) committed(ctx context.Context, commit plumbing.Hash) {
 	all, err := r.settings(ctx)
 	if err != nil {
@@ -218,10 +219,10 @@ func (r *Repo) committed(ctx context.Context, commit plumbing.Hash) {
 	if relative, err := filepath.Rel(r.dir, indexFile); err == nil && filepath.IsLocal(relative) {
 		indexFile = relative
 	}
-	_ = r.runHook(ctx, all, hookPostCommit, hookEnvironment(c.Author, indexFile), "") // nor does git ask how it went
+	_ = r.runHook(ctx, all, hookPostCommit, hookEnvironment(c.Author, indexFile), "") // git ignores its exit code too
 }
 
-// hookEnvironment is what git tells its hooks.
+// hookEnvironment returns the environment variables that git sets for hooks.
 func hookEnvironment(author object.Signature, indexFile string) []string {
 	return []string{
 		"GIT_INDEX_FILE=" + indexFile, "GIT_AUTHOR_NAME=" + author.Name, "GIT_AUTHOR_EMAIL=" + author.Email,
@@ -254,7 +255,7 @@ func (r *Repo) writeHookIndex(ctx context.Context, w *worktree, l *lock, path st
 	return os.WriteFile(path, content, 0o644)
 }
 
-// readHookIndex is the tree of the index after the hooks: as with git, the files that hooks add are committed.
+// readHookIndex returns the tree of the index after the hooks. As with git, the commit has the files that hooks add.
 func (r *Repo) readHookIndex(ctx context.Context, path string, tree plumbing.Hash) (plumbing.Hash, error) {
 	left := &lock{gitDir: r.gitDir}
 	if err := left.readIndexFrom(path); err != nil {
@@ -286,7 +287,7 @@ func (r *Repo) readHookIndex(ctx context.Context, path string, tree plumbing.Has
 	return applyChanges(r.git.Storer, tree, changes)
 }
 
-// verifyPush lets the pre-push hook see what is about to be pushed.
+// verifyPush runs the pre-push hook, which may refuse the push.
 func (r *Repo) verifyPush(
 	ctx context.Context,
 	remoteName, url, local string,

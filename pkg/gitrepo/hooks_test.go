@@ -38,7 +38,7 @@ func started(t *testing.T) *gitrepo.Repo {
 
 var edited = gitrepo.Change{Path: "a.yaml", Content: []byte("a: one\nb: 2\n\nc: 3\n")}
 
-// Hooks see what git shows them: the same folder, variables and arguments, an index with the change and nothing else, the change on disk.
+// Hooks run as git runs them: with the same folder, variables and arguments, an index with only the change, and the change on disk.
 func TestHooksRunAsGitRunsThem(t *testing.T) {
 	repo := started(t)
 	dir := repo.Dir()
@@ -60,7 +60,7 @@ git diff --cached --name-only; git show :a.yaml; cat a.yaml; cat; } >>` + log + 
 		t.Fatal(err)
 	}
 	run(t, dir, "commit", "-q", "-m", "change", "--", "a.yaml")
-	// Our credentials are nobody else's.
+	// Hooks must not get fleetctl's credentials.
 	want := strings.ReplaceAll(read(t, filepath.Dir(log), "log"), "none secret", strings.Repeat(" none", 2)[1:])
 	if ours != want {
 		t.Errorf("hooks have seen\n%s\nfrom git\n%s", ours, want)
@@ -70,8 +70,8 @@ git diff --cached --name-only; git show :a.yaml; cat a.yaml; cat; } >>` + log + 
 	}
 }
 
-// The hook of references hears of a commit and of a tag as it does from git: before and after, of HEAD and the branch, with the same
-// values.
+// The hook reference-transaction runs for a commit and for a tag as with git: before and after the move, for HEAD and the branch, with the
+// same values.
 func TestReferencesMoveAsGitMovesThem(t *testing.T) {
 	repo := started(t)
 	dir := repo.Dir()
@@ -140,7 +140,7 @@ func TestHookRefuses(t *testing.T) {
 	}
 }
 
-// What hooks make of the commit is committed: their message, and what they add. A message of nothing is none.
+// The commit has the changes of its hooks: their message, and the files that they add. An empty message is an error.
 func TestHooksChangeTheCommit(t *testing.T) {
 	repo := started(t)
 	dir := repo.Dir()
@@ -163,7 +163,8 @@ func TestHooksChangeTheCommit(t *testing.T) {
 	whole(t, dir)
 }
 
-// pre-push hears what is pushed, and may refuse it; a proposal passes the hooks of a commit too, and leaves the working tree alone.
+// The hook pre-push gets the pushed references, and may refuse the push. For a proposal the hooks of a commit run too, and the working tree
+// stays as it is.
 func TestHooksOfAPush(t *testing.T) {
 	remote := gittest.NewRepo(t, gittest.Options{})
 	remote.Seed(t, "main", map[string]string{"a.yaml": "a: 1\n"})
@@ -209,8 +210,8 @@ func TestHooksOfAPush(t *testing.T) {
 	}
 }
 
-// What a command that was killed has left is taken back by the next one, a person's edits in the same file not: neither those before, nor
-// those after.
+// The next command undoes the changes of a killed command in the working tree. It keeps a person's edits in the same file, also those made
+// after the kill.
 func TestRecover(t *testing.T) {
 	repo := started(t)
 	dir := repo.Dir()
@@ -256,7 +257,7 @@ func TestRecover(t *testing.T) {
 	whole(t, dir)
 }
 
-// In a rebase HEAD is no branch, and git switches to none: the hint says what to do.
+// During a rebase HEAD is detached, and git cannot switch to a branch. The hint says what to do.
 func TestHintInARebase(t *testing.T) {
 	repo := started(t)
 	dir := repo.Dir()
@@ -275,7 +276,7 @@ func TestHintInARebase(t *testing.T) {
 	}
 }
 
-// git switches to no branch in a bisection either.
+// During a bisection git cannot switch to a branch either.
 func TestHintInABisection(t *testing.T) {
 	repo := started(t)
 	dir := repo.Dir()

@@ -29,12 +29,12 @@ import (
 
 // hostileGit is a Git server with scripted answers.
 type hostileGit struct {
-	// refs follow the first one, pack follows the refusal of all that the client has, report what the client has pushed; nil: nothing.
+	// refs writes the references after the first one, pack the pack of a fetch, and report the report after a push. nil writes nothing.
 	refs, pack, report func(w io.Writer) error
 	sent               atomic.Int64
 }
 
-// Write counts what was taken.
+// countingWriter counts the bytes that the client has taken.
 type countingWriter struct {
 	w    io.Writer
 	sent *atomic.Int64
@@ -76,7 +76,7 @@ func (h *hostileGit) answer(service string, w io.Writer) error {
 	return say(out)
 }
 
-// overSSH serves it, and returns its URL.
+// overSSH serves the repository over SSH, and returns its URL.
 func (h *hostileGit) overSSH(t *testing.T) (string, gitrepo.Auth) {
 	t.Helper()
 	s := gittest.NewSSH(t, gittest.Options{})
@@ -89,7 +89,7 @@ func (h *hostileGit) overSSH(t *testing.T) (string, gitrepo.Auth) {
 	return s.URL, sshAuth(t, s, false)
 }
 
-// requested reads what a client asks for, up to its end: "done", or a flush before a pack.
+// requested reads the request of a client to its end: "done", or a flush before a pack.
 func requested(session io.Reader) error {
 	for {
 		var length int
@@ -134,7 +134,7 @@ func (h *hostileGit) overHTTPS(t *testing.T) (string, gitrepo.Auth) {
 	}
 }
 
-// each runs a test against the server over both of its ways.
+// each runs a test against the server over https and over SSH.
 func (h *hostileGit) each(t *testing.T, test func(t *testing.T, url string, auth gitrepo.Auth)) {
 	t.Helper()
 	for name, serve := range map[string]func(*testing.T) (string, gitrepo.Auth){"ssh": h.overSSH, "https": h.overHTTPS} {
@@ -146,7 +146,7 @@ func (h *hostileGit) each(t *testing.T, test func(t *testing.T, url string, auth
 	}
 }
 
-// endless repeats a part until nobody takes it, or more than any bound has gone.
+// endless repeats a part until the client stops reading, or until it has sent more than any bound.
 func endless(part []byte) func(io.Writer) error {
 	return func(w io.Writer) error {
 		for sent := 0; sent < 200<<20; sent += len(part) {
@@ -158,7 +158,7 @@ func endless(part []byte) func(io.Writer) error {
 	}
 }
 
-// A server goes on with its references for ever, whichever way it is reached.
+// A server never ends its list of references, over https and over SSH.
 func TestReferencesWithoutEnd(t *testing.T) {
 	gitrepo.SetBounds(t, gitrepo.Bounds{Refs: 1 << 20, Pack: 1 << 20})
 	line := pktLine(strings.Repeat("a", 40) + " refs/heads/" + "bbbbbb" + "\n")
@@ -226,10 +226,10 @@ func packHeader(objects uint32) []byte {
 	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32([]byte("PACK"), 2), objects)
 }
 
-// varint is a number as deltas have them.
+// varint returns a number in the encoding of deltas.
 func varint(n uint64) []byte { return binary.AppendUvarint(nil, n) }
 
-// A pack has no end, or is small and unfolds to more than the memory holds. Nothing of it is kept, and the error says why.
+// A pack has no end, or is small and unpacks to more than the memory holds. Nothing of it is kept, and the error says why.
 func TestHostilePacks(t *testing.T) {
 	gitrepo.SetBounds(t, gitrepo.Bounds{Refs: 1 << 20, Pack: 16 << 20})
 	noise := make([]byte, 1<<20)
@@ -252,7 +252,7 @@ func TestHostilePacks(t *testing.T) {
 	sum := sha1.Sum(repeated)
 	repeated = append(repeated, sum[:]...)
 	delta := func(w io.Writer) error { _, err := w.Write(repeated); return err }
-	// Each object is small enough, and they are many: deltas of a few bytes that say what they lead to.
+	// Each object is small, but there are many: deltas of a few bytes that unpack to large objects.
 	many := func(w io.Writer) error {
 		base := make([]byte, 1<<16)
 		parts := append(packHeader(101), packObject(packBlob, 1<<16, nil, base)...)
@@ -305,7 +305,7 @@ func TestHostilePacks(t *testing.T) {
 	}
 }
 
-// A fetch that is refused leaves nothing in a repository that is there: no half a pack of a gigabyte.
+// A refused fetch leaves nothing in an existing repository, such as a part of a pack.
 func TestRefusedPackLeavesNothing(t *testing.T) {
 	good := gittest.NewSSH(t, gittest.Options{})
 	good.Seed(t, "main", map[string]string{"a": "1"})
@@ -345,8 +345,8 @@ func TestRefusedPackLeavesNothing(t *testing.T) {
 	}
 }
 
-// bombed makes the branch main of a repository a commit whose tree is made of itself: each of so many folders holds the one below it that
-// often, under another name each, which has so many letters.
+// bombed makes the branch main of a repository a commit with nested folders: there are deep levels, each folder has the folder of the next
+// level wide times under different names, and each name has name letters.
 func bombed(t *testing.T, repo *gittest.Repo, deep, wide, name int) {
 	t.Helper()
 	blob := strings.TrimSpace(gitInput(t, repo.Dir, "x", "hash-object", "-w", "--stdin"))
@@ -362,7 +362,7 @@ func bombed(t *testing.T, repo *gittest.Repo, deep, wide, name int) {
 	gittest.Git(t, repo.Dir, "update-ref", "refs/heads/main", commit)
 }
 
-// A dozen small folders are a billion files, and small folders in each other are one whose path is longer than any. Neither is unfolded.
+// A dozen small trees can stand for a billion files, and nested trees for a path of any length. fleetctl writes neither to disk.
 func TestTreesOfTrees(t *testing.T) {
 	for name, tc := range map[string]struct{ deep, wide, name int }{"wide": {5, 100, 2}, "deep": {30, 1, 200}} {
 		t.Run(name, func(t *testing.T) {
@@ -381,7 +381,7 @@ func TestTreesOfTrees(t *testing.T) {
 	}
 }
 
-// blobName is the object name of a blob, as it stands in a pack.
+// blobName returns the object name of a blob in the binary form that a pack has.
 func blobName(content []byte) []byte {
 	hash := plumbing.ComputeHash(plumbing.BlobObject, content)
 	return hash[:]
@@ -399,7 +399,7 @@ func gitInput(t *testing.T, dir, input string, args ...string) string {
 	return string(out)
 }
 
-// A branch of snapshots is kept in memory: what of it would fit on a disk does not fit there.
+// fleetctl keeps a branch of snapshots in memory, so its bounds are lower than those of a clone on disk.
 func TestHostilePackInMemory(t *testing.T) {
 	blob := packObject(packBlob, 200<<20, nil, make([]byte, 200<<20))
 	h := &hostileGit{pack: func(w io.Writer) error {

@@ -19,14 +19,14 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// HostKeyError is an SSH host whose key nobody has vouched for. It matches ErrHostKey. Show the fingerprint; only a person
-// who has compared it may add the line to the known hosts.
+// HostKeyError is the error about an SSH host whose key is unknown. It matches ErrHostKey. Show the fingerprint: only a person who has
+// compared it should add Line to the known hosts.
 type HostKeyError struct {
 	// Host is the address as known_hosts has it: host or [host]:port.
 	Host string
 	// KeyType (ssh-ed25519, …) and Fingerprint (SHA256:…) of the key that the host showed.
 	KeyType, Fingerprint string
-	// Line is what to add to the known hosts, if the fingerprint is right.
+	// Line is the line for the known hosts, if the fingerprint is right.
 	Line string
 }
 
@@ -35,15 +35,15 @@ func (e *HostKeyError) Error() string {
 	return fmt.Sprintf("%v: the host %s is not known; its %s key has the fingerprint %s", ErrHostKey, e.Host, e.KeyType, e.Fingerprint)
 }
 
-// Unwrap makes it match ErrHostKey.
+// Unwrap makes the error match ErrHostKey.
 func (e *HostKeyError) Unwrap() error { return ErrHostKey }
 
-// HostKeyChangedError is an SSH host that shows another key than the known one, or a revoked key. It matches ErrHostKey.
-// There is no way to accept it but to change the known hosts.
+// HostKeyChangedError is the error about an SSH host that shows another key than the known one, or a revoked key. It matches ErrHostKey.
+// The only way to accept the key is to change the known hosts.
 type HostKeyChangedError struct {
 	// Host is the address as known_hosts has it: host or [host]:port.
 	Host string
-	// KeyType and Fingerprint of the key that the host showed; empty if it has none of the known types at all.
+	// KeyType and Fingerprint of the key that the host showed; empty if the host has no key of a known type.
 	KeyType, Fingerprint string
 	// Known are the types and fingerprints that were expected.
 	Known []string
@@ -58,15 +58,15 @@ func (e *HostKeyChangedError) Error() string {
 	return fmt.Sprintf("%v: the key of the host %s has changed: %s, known is %s", ErrHostKey, e.Host, shown, strings.Join(e.Known, ", "))
 }
 
-// Unwrap makes it match ErrHostKey.
+// Unwrap makes the error match ErrHostKey.
 func (e *HostKeyChangedError) Unwrap() error { return ErrHostKey }
 
-// preferredAlgorithms are offered to a host that is not known, so that its error shows the key that people publish.
+// preferredAlgorithms are the algorithms, in order, for an unknown host, so that the error shows the key that operators publish.
 var preferredAlgorithms = []string{
 	ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521, ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256,
 }
 
-// hostKeys knows which keys one address may show.
+// hostKeys checks the host keys of one address.
 type hostKeys struct {
 	addr       string
 	callback   ssh.HostKeyCallback
@@ -74,9 +74,9 @@ type hostKeys struct {
 	known      []knownhosts.PublicKey
 }
 
-// knownHostKeys looks addr (host:port) up: in the pinned lines, and only where they have nothing about it, in the user's file.
-// The algorithms are narrowed to the known keys: else a server with several keys shows one that is not known, and a right
-// host looks like a changed one (go-git #1341, #1551).
+// knownHostKeys looks addr (host:port) up in the pinned lines, and, if they do not have it, in the user's known_hosts. It offers the server
+// only the algorithms of the known keys. Otherwise a server with several keys could show a key that is not known, and would look like a
+// changed host (go-git #1341, #1551).
 func (a Auth) knownHostKeys(addr string) (*hostKeys, error) {
 	pinned, err := parseKnownHosts([]byte(a.KnownHosts), true)
 	if err != nil {
@@ -115,7 +115,7 @@ func (h *hostKeys) check(hostname string, remote net.Addr, key ssh.PublicKey) er
 	return fmt.Errorf("%w: %w", ErrHostKey, err)
 }
 
-// changed is the error for a host that shows key (nil: none of a known type) instead of a known one.
+// changed returns the error for a host that shows key instead of a known key; nil means that the host has no key of a known type.
 func (h *hostKeys) changed(key ssh.PublicKey) error {
 	e := &HostKeyChangedError{Host: knownhosts.Normalize(h.addr)}
 	if key != nil {
@@ -127,8 +127,8 @@ func (h *hostKeys) changed(key ssh.PublicKey) error {
 	return e
 }
 
-// TrustedHostKeys returns the known_hosts lines by which auth knows the host of an ssh URL: what Flux needs to be given. It
-// contacts nobody. The error matches ErrURL for other URLs; no line is known: "" and no error.
+// TrustedHostKeys returns the known_hosts lines of auth for the host of an ssh URL, which Flux needs. It makes no connection. If there is
+// no line for the host, it returns "". For another kind of URL, the error matches ErrURL.
 func TrustedHostKeys(url string, auth Auth) (string, error) {
 	protocol, addr, err := ParseURL(url)
 	if err != nil {
@@ -152,7 +152,7 @@ func TrustedHostKeys(url string, auth Auth) (string, error) {
 	return lines.String(), nil
 }
 
-// userKnownHosts reads ~/.ssh/known_hosts; a file that is not there knows nobody.
+// userKnownHosts reads ~/.ssh/known_hosts. A missing file counts as an empty one.
 func userKnownHosts() (*knownhosts.HostKeyDB, error) {
 	home, err := os.UserHomeDir()
 	if err != nil {

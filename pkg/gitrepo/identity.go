@@ -16,20 +16,20 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// ErrNoAuthor says that git has been told no name, or no address, to commit by.
+// ErrNoAuthor says that git's configuration has no name, or no address, for the author of a commit.
 var ErrNoAuthor = errors.New("git does not know who commits")
 
-// Author of a commit. The zero value stands for who git would say.
+// Author is the author of a commit. The zero value stands for the author that git would use.
 type Author struct{ Name, Email string }
 
-// runnerAuthor commits on a runner of a pipeline where nobody has told git a name: there is nobody to ask.
+// runnerAuthor is the author on a runner of a pipeline whose git has no name: there is nobody to ask for one.
 var runnerAuthor = Author{Name: "fleetctl", Email: "fleetctl@localhost"}
 
-// identity is who a commit is by, and when.
+// identity has the author and the committer of a commit, each with a time.
 type identity struct{ author, committer object.Signature }
 
-// CheckAuthor returns the error that a commit in the repository of a folder would end with for want of an author. Of a folder that is no
-// repository yet it knows what holds in all of them.
+// CheckAuthor returns the error with which a commit in the repository of a folder would fail because it has no author. If the folder is no
+// repository yet, it uses only the configuration that holds in all repositories.
 func CheckAuthor(ctx context.Context, dir string) error {
 	var all settings
 	r, err := Open(dir)
@@ -51,7 +51,7 @@ func CheckAuthor(ctx context.Context, dir string) error {
 	return nil
 }
 
-// conditional tells whether there is more in the configuration than holds everywhere.
+// conditional tells whether the configuration has conditional includes, so that other settings may hold in some repositories.
 func (s settings) conditional() bool {
 	for name := range s {
 		if strings.HasPrefix(name, "includeif.") {
@@ -61,7 +61,7 @@ func (s settings) conditional() bool {
 	return false
 }
 
-// identity is who commits: given, or who git would say.
+// identity returns the identity with the given author, or with the author that git would use.
 func (r *Repo) identity(ctx context.Context, all settings, given Author) (identity, error) {
 	if given != (Author{}) {
 		by := object.Signature{Name: given.Name, Email: given.Email, When: time.Now()}
@@ -75,7 +75,7 @@ func (r *Repo) identity(ctx context.Context, all settings, given Author) (identi
 	return identity{author, committer}, err
 }
 
-// signature is the author, or the committer, with the time that git would give.
+// signature returns the author, or the committer, with the time that git would use.
 func (r *Repo) signature(ctx context.Context, all settings, role string) (object.Signature, error) {
 	by, err := all.who(role)
 	if err != nil {
@@ -90,11 +90,11 @@ func (r *Repo) signature(ctx context.Context, all settings, role string) (object
 	return object.Signature{Name: by.Name, Email: by.Email, When: when}, nil
 }
 
-// who is the author, or the committer. Unlike git it makes no address of the machine's name where none was given: git itself warns of
-// those.
+// who returns the author, or the committer. If no address is given, it returns an error. git would make an address from the name of the
+// machine, and warn of it.
 func (s settings) who(role string) (Author, error) {
 	variable := "GIT_" + strings.ToUpper(role)
-	name, named := os.LookupEnv(variable + "_NAME") // one that is set and empty counts, as with git
+	name, named := os.LookupEnv(variable + "_NAME") // as with git, an empty value counts
 	if !named {
 		name = cmp.Or(s[role+".name"], s["user.name"])
 	}
@@ -122,13 +122,13 @@ func onRunner() bool {
 	return ci != "" && ci != "0" && !strings.EqualFold(ci, "false")
 }
 
-// withoutCrud takes out what git takes out of names and addresses.
+// withoutCrud removes the characters that git removes from names and addresses.
 func withoutCrud(text string) string {
 	text = strings.TrimFunc(text, func(c rune) bool { return c <= ' ' || strings.ContainsRune(`.,:;<>"\'`, c) })
 	return strings.NewReplacer("\n", "", "<", "", ">", "").Replace(text)
 }
 
-// rawDate is a date as commits have it.
+// rawDate matches a date in the form that commits have: seconds since 1970, and a time zone.
 var rawDate = regexp.MustCompile(`^@?([0-9]+)(?: ([+-])([0-9]{2})([0-9]{2}))?$`)
 
 // dateLayouts are the layouts of dates that git documents for its environment variables.
@@ -140,7 +140,7 @@ var dateLayouts = []string{
 // localLayouts are the layouts without a time zone.
 var localLayouts = []string{"2006-01-02T15:04:05", "2006-01-02 15:04:05"}
 
-// date is what GIT_AUTHOR_DATE or GIT_COMMITTER_DATE says: as git reads it, where it is installed.
+// date parses the value of GIT_AUTHOR_DATE or GIT_COMMITTER_DATE. If git is installed, git parses it.
 func (r *Repo) date(ctx context.Context, role, text string) (time.Time, error) {
 	variable := "GIT_" + strings.ToUpper(role)
 	if gitProgram() != "" {

@@ -10,7 +10,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/index"
 )
 
-// What go-git's reader and writer of an index leave out. Its format is git's, Documentation/gitformat-index.
+// go-git's reader and writer of an index leave out some flags, which this file adds. The format is that of git's
+// Documentation/gitformat-index.
 
 const (
 	indexHeader   = 12     // "DIRC", version, number of entries
@@ -22,7 +23,7 @@ const (
 
 var errIndexShort = errors.New("the index ends too early")
 
-// decodeIndex reads an index, and which of its files are assumed to be unchanged.
+// decodeIndex decodes an index. The map has the files that are marked as assume-unchanged.
 func decodeIndex(content []byte) (*index.Index, map[string]bool, error) {
 	if len(content) > indexHeader+sha1.Size && bytes.Count(content[len(content)-sha1.Size:], []byte{0}) == sha1.Size {
 		content = withChecksum(bytes.Clone(content)) // index.skipHash, which feature.manyFiles sets
@@ -40,7 +41,7 @@ func decodeIndex(content []byte) (*index.Index, map[string]bool, error) {
 	return decoded, assumed, err
 }
 
-// encodeIndex writes an index in which some files are assumed to be unchanged.
+// encodeIndex encodes an index, and marks the files in assumed as assume-unchanged.
 func encodeIndex(i *index.Index, assumed map[string]bool) ([]byte, error) {
 	var out bytes.Buffer
 	if err := index.NewEncoder(&out).Encode(i); err != nil {
@@ -61,12 +62,12 @@ func encodeIndex(i *index.Index, assumed map[string]bool) ([]byte, error) {
 // withChecksum sets the checksum at the end of an index.
 func withChecksum(content []byte) []byte {
 	end := len(content) - sha1.Size
-	sum := sha1.Sum(content[:end]) //nolint:gosec // as git has it
+	sum := sha1.Sum(content[:end]) //nolint:gosec // the format requires SHA-1
 	copy(content[end:], sum[:])
 	return content
 }
 
-// eachEntry calls do with the place of each entry's flags, and its name.
+// eachEntry calls do for each entry, with the offset of the entry's flags and its name.
 func eachEntry(content []byte, do func(flags int, name string)) error {
 	if len(content) < indexHeader {
 		return errIndexShort
@@ -97,14 +98,15 @@ func eachEntry(content []byte, do func(flags int, name string)) error {
 		}
 		name += string(content[at : at+end])
 		do(flags, name)
-		if at += end + 1; version != indexVersion4 { // up to eight bytes of zeros, so that the next one begins at a multiple of eight
+		if at += end + 1; version != indexVersion4 { // up to eight zero bytes align the next entry to eight bytes
 			at = start + (at-1-start)/8*8 + 8
 		}
 	}
 	return nil
 }
 
-// stripLength reads how much of the name before it a name does not have, and how many bytes say so; none for what is no such number.
+// stripLength decodes the number of bytes that a name of version 4 drops from the end of the name before it. n is the number of bytes that
+// encode it, or 0 if they are invalid.
 func stripLength(content []byte) (length, n int) {
 	const most = 4
 	for n < len(content) && n < most {

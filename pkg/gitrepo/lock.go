@@ -18,31 +18,32 @@ import (
 )
 
 const (
-	// lockName is our own lock in the .git folder. The kernel releases it when its holder dies.
+	// lockName is fleetctl's own lock in the .git folder. The kernel releases it when its holder dies.
 	lockName = "fleetctl.lock"
 	lockWait = 10 * time.Second
-	lockPoll = 25 * time.Millisecond // neither lock can be waited for in another way that a context could end
+	lockPoll = 25 * time.Millisecond // a wait that a context can end has to poll for both locks
 )
 
-// underWay are the files in .git that say that the user is in the middle of something which a commit would spoil.
+// underWay are the files in .git that exist during a merge, a rebase or a cherry-pick, which a commit would spoil.
 var underWay = []string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"}
 
-// lock is the right to change the index, the working tree and the branch. git and other fleetctl processes keep out meanwhile.
+// lock is the right to change the index, the working tree and the branch. It keeps git and other fleetctl processes from changing them.
 type lock struct {
 	own     *flock.Flock
 	gitDir  string
 	disk    *durable
 	index   *index.Index
 	entries map[string]*index.Entry
-	assumed map[string]bool // to be unchanged, which git then does not look at
+	assumed map[string]bool // the files that are marked as assume-unchanged
 	changed bool
 }
 
-// acquire takes both locks and reads the index. It waits a little for others; then the error matches ErrBusy.
+// acquire takes fleetctl's lock and git's lock of the index, and reads the index. It waits up to lockWait. Then the error matches ErrBusy.
 func (r *Repo) acquire(ctx context.Context) (_ *lock, err error) {
 	for _, name := range underWay {
 		if _, err := os.Lstat(filepath.Join(r.gitDir, name)); err == nil {
-			return nil, diag.Errorf("finish or abort it; see git status", "%w: a merge, rebase or cherry-pick is under way in %s", ErrBusy, r.dir)
+			return nil, diag.Errorf("finish or abort it; `git status` says how",
+				"%w: a merge, rebase or cherry-pick is under way in %s", ErrBusy, r.dir)
 		}
 	}
 	wait, cancel := context.WithTimeout(ctx, lockWait)
@@ -53,7 +54,7 @@ func (r *Repo) acquire(ctx context.Context) (_ *lock, err error) {
 	}
 	defer func() {
 		if err != nil {
-			_ = l.own.Unlock() // the first error tells more
+			_ = l.own.Unlock() // the first error is the cause
 		}
 	}()
 	if err := r.sweepGitDir(); err != nil {
@@ -109,14 +110,14 @@ func (l *lock) readIndexFrom(path string) error {
 	}
 	for _, e := range l.index.Entries {
 		if e.Stage != 0 { // index.Merged, go-git's name for it, is 1
-			return diag.Errorf("resolve it; see git status", "%w: %s has a merge conflict", ErrBusy, e.Name)
+			return diag.Errorf("resolve it; `git status` says how", "%w: %s has a merge conflict", ErrBusy, e.Name)
 		}
 		l.entries[e.Name] = e
 	}
 	return nil
 }
 
-// release writes the index if it has changed, and lets go of both locks.
+// release writes the index if it has changed, and releases both locks.
 func (l *lock) release() error {
 	var err error
 	if l.changed {
@@ -129,7 +130,7 @@ func (l *lock) release() error {
 	return nil
 }
 
-// writeIndex replaces the index at once: a reader sees the old or the new one.
+// writeIndex replaces the index atomically: a reader sees the old or the new index.
 func (l *lock) writeIndex() error {
 	content, err := l.encodeIndex()
 	if err != nil {
@@ -142,7 +143,7 @@ func (l *lock) writeIndex() error {
 	return nil
 }
 
-// replace writes a file of .git at once, and after the objects that it names.
+// replace replaces a file of .git atomically, after it has flushed the objects that the file names.
 func (l *lock) replace(name string, content []byte, mode fs.FileMode) error {
 	if err := l.disk.flush(); err != nil {
 		return err

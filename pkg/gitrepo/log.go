@@ -20,17 +20,17 @@ type Commit struct {
 	Hash string
 	// Subject is the first line of its message.
 	Subject string
-	// Author's name, and when it was made.
+	// Author is the name of the author, and When the time at which the commit was made.
 	Author string
 	When   time.Time
-	// Files that it changes against its first parent, sorted.
+	// Files are the files that differ from the first parent, sorted.
 	Files []string
-	// Merge has several parents.
+	// Merge says that the commit has several parents.
 	Merge bool
 }
 
-// Log lists the commits of tip that base lacks, newest first; an empty base stands for nothing. Both are full hashes of commits that are
-// here.
+// Log returns the commits of tip that base lacks, newest first. An empty base means all commits of tip. Both are full hashes of commits in
+// this repository.
 func (r *Repo) Log(ctx context.Context, tip, base string) ([]Commit, error) {
 	h, err := newHistory(r.git.Storer)
 	if err != nil {
@@ -70,7 +70,7 @@ func (r *Repo) changed(ctx context.Context, h *history, c *object.Commit) ([]str
 	return files, err
 }
 
-// Differ lists the files that two commits have differently, sorted. Both are full hashes of commits that are here.
+// Differ returns the files that differ between two commits, sorted. Both are full hashes of commits in this repository.
 func (r *Repo) Differ(ctx context.Context, a, b string) ([]string, error) {
 	from, err := treeOf(r.git.Storer, plumbing.NewHash(a))
 	if err != nil {
@@ -88,11 +88,11 @@ func (r *Repo) Differ(ctx context.Context, a, b string) ([]string, error) {
 	return files, err
 }
 
-// Resolve returns the commit that a revision stands for, as 40 hexadecimal digits: a branch, a tag, a hash or its beginning, HEAD~1. Where
-// there is none the error is ErrNoRevision, and one of usage.
+// Resolve returns the commit of a revision, as 40 hexadecimal digits. A revision is a branch, a tag, a hash or its beginning, or an
+// expression such as HEAD~1. If there is no such commit, the error is a usage error that matches ErrNoRevision.
 func (r *Repo) Resolve(revision string) (string, error) {
 	hash, err := r.git.ResolveRevision(plumbing.Revision(revision))
-	// What go-git says of HEAD~9 where there are eight is the end of the history.
+	// For HEAD~9 in a history of eight commits, go-git returns io.EOF.
 	if errors.Is(err, plumbing.ErrReferenceNotFound) || errors.Is(err, io.EOF) || err == nil && hash == nil {
 		return "", &diag.Error{
 			Err:  fmt.Errorf("%w: %s in %s", ErrNoRevision, revision, r.dir),
@@ -105,5 +105,5 @@ func (r *Repo) Resolve(revision string) (string, error) {
 	return hash.String(), nil
 }
 
-// ErrNoRevision says that there is no such commit, branch or tag here.
+// ErrNoRevision says that the repository has no such commit, branch or tag.
 var ErrNoRevision = errors.New("no such revision")

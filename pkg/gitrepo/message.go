@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// errNoMessage says that there is nothing left of a commit's message.
+// errNoMessage says that a commit's message is empty after its cleanup.
 var errNoMessage = errors.New("the message of the commit is empty")
 
-// cleaned is a message as git commit keeps one that nobody edits: as commit.cleanup has it.
+// cleaned returns a message after the cleanup that `git commit` makes for a message that nobody edits, by the setting commit.cleanup.
 func (s settings) cleaned(message string) (string, error) {
 	switch strings.ToLower(s["commit.cleanup"]) {
 	case "verbatim":
@@ -26,7 +26,7 @@ func (s settings) cleaned(message string) (string, error) {
 	return message + "\n", nil
 }
 
-// commentMark begins a line of a message that is none of it.
+// commentMark returns the text that begins a comment line in a message.
 func (s settings) commentMark() string {
 	mark := cmp.Or(s["core.commentstring"], s["core.commentchar"])
 	if mark == "" || strings.EqualFold(mark, "auto") {
@@ -45,7 +45,7 @@ func withoutComments(message, mark string) string {
 	return kept.String()
 }
 
-// tidied is a message without spaces at the ends of lines, and without empty lines around it or twice.
+// tidied returns a message without spaces at the ends of lines, without empty lines at its beginning and end, and with single empty lines.
 func tidied(message string) string {
 	var lines []string
 	for line := range strings.Lines(message) {

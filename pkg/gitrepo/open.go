@@ -50,8 +50,8 @@ func openOnDisk(dir, gitDir, commonDir string) (*git.Repository, *durable, error
 	return opened, files, nil
 }
 
-// checkAlternates refuses a repository that borrows objects of others in a way that go-git does not follow: by a relative path, or of one
-// that borrows them itself.
+// checkAlternates returns an error if the repository borrows objects in a way that go-git cannot follow: by a relative path, or from a
+// repository that itself borrows objects.
 func checkAlternates(commonDir string) error {
 	file := filepath.Join(commonDir, "objects", "info", "alternates")
 	content, err := readIfThere(file)
@@ -62,18 +62,18 @@ func checkAlternates(commonDir string) error {
 		name := strings.TrimSuffix(line, "\n")
 		_, err := os.Lstat(filepath.Join(name, "info", "alternates"))
 		if !filepath.IsAbs(name) || !errors.Is(err, fs.ErrNotExist) {
-			return diag.Errorf("have the objects in the repository itself: git repack -a -d, then remove "+diag.ShellWord(file),
-				"open the git repository %s: it has objects in %q, where only git itself finds all of them", commonDir, name)
+			return diag.Errorf("copy the objects into the repository: git repack -a -d, then remove "+diag.ShellWord(file),
+				"open the git repository %s: it borrows objects from %q, where only git finds all of them", commonDir, name)
 		}
 		if info, err := os.Stat(name); err != nil || !info.IsDir() {
 			return diag.Errorf("bring that folder back, or clone the repository anew",
-				"open the git repository %s: it has objects in %q, which is no folder", commonDir, name)
+				"open the git repository %s: it borrows objects from %q, which is no folder", commonDir, name)
 		}
 	}
 	return nil
 }
 
-// OpenFor is Open for what op names. Where dir is no repository, the error has the hint; every other error keeps its own.
+// OpenFor is Open for the operation op. If dir is no repository, the error has the given hint. Every other error keeps its own hint.
 func OpenFor(op, dir, hint string) (*Repo, error) {
 	r, err := Open(dir)
 	if err != nil && !errors.Is(err, ErrNotARepository) {
@@ -82,14 +82,14 @@ func OpenFor(op, dir, hint string) (*Repo, error) {
 	return r, diag.Wrap(op, err, hint)
 }
 
-// harmless are the extensions of a repository that say nothing about what is read and written here. `git sparse-checkout` sets the first of
-// them; git itself, or settings, reads the configuration of a working tree that it stands for.
+// harmless are the extensions of a repository that do not change the files which this package reads and writes. `git sparse-checkout` sets
+// worktreeconfig, which adds a configuration for each working tree; settings reads it.
 var harmless = []string{"worktreeconfig", "preciousobjects", "relativeworktrees"}
 
-// tolerant is a store for go-git to look at before it opens a repository: without harmless extensions, which it refuses.
+// tolerant is a store that hides the harmless extensions from go-git, which would refuse to open the repository.
 type tolerant struct{ *filesystem.Storage }
 
-// Config is that of the store. What is returned is not to be written.
+// Config returns the configuration of the store without the harmless extensions. Do not write it back.
 func (t tolerant) Config() (*config.Config, error) {
 	cfg, err := t.Storage.Config()
 	if err != nil || !cfg.Raw.HasSection("extensions") {

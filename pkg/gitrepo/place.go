@@ -16,23 +16,24 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 )
 
-// step brings one file of the working tree and of the index from one commit to another, and keeps what the user has made of it.
+// step moves one file of the working tree and of the index from one commit to another, and keeps the user's edits.
 type step struct {
 	treeChange
-	// mine: the user asked for this change, and it is no commit of others; replace: the new content replaces the file on disk.
+	// mine says that the change is the caller's, and not from a commit of others. replace says that the new content replaces the file on disk,
+	// with the user's edits.
 	mine, replace bool
 
-	// What stands on disk now, and what will.
+	// The file on disk before the step, and what the step does there.
 	before         onDisk
 	write, remove  bool
 	content        []byte
 	mode           filemode.FileMode
-	stands         plumbing.Hash // what git will find there; zero if that is not known
+	stands         plumbing.Hash // the blob that git will make of the file on disk; zero if unknown
 	entry          file          // for the index
 	set, dropEntry bool
 }
 
-// onDisk is what stands at a path: nothing, if mode is empty.
+// onDisk is a file on disk. If mode is empty, there is no file.
 type onDisk struct {
 	mode    filemode.FileMode
 	content []byte
@@ -60,7 +61,7 @@ func (w *worktree) apply(ctx context.Context, steps []*step) error {
 	return w.flushRemoval(removed)
 }
 
-// undo puts back what stood on disk before the steps.
+// undo restores the files on disk as they were before the steps.
 func (w *worktree) undo(ctx context.Context, steps []*step) error {
 	var errs []error
 	var removed []string
@@ -79,18 +80,18 @@ func (w *worktree) undo(ctx context.Context, steps []*step) error {
 	return errors.Join(errs...)
 }
 
-// flushRemoval waits until the disk knows that files are gone.
+// flushRemoval flushes the folders of removed files, so that the removal survives a power cut.
 func (w *worktree) flushRemoval(paths []string) error {
 	folders := map[string]bool{}
 	for _, p := range paths {
-		for _, dir := range foldersOfNew(w.root, filepath.FromSlash(p)) { // some of which may have gone with it
+		for _, dir := range foldersOfNew(w.root, filepath.FromSlash(p)) { // folders may be removed with their last file
 			folders[dir] = true
 		}
 	}
 	return atomicfile.SyncFolders(w.root, slices.Collect(maps.Keys(folders))...)
 }
 
-// enter brings the index to where the steps lead.
+// enter updates the index with the entries of the steps.
 func (w *worktree) enter(l *lock, steps []*step) {
 	for _, s := range steps {
 		old := l.entries[s.path]
@@ -103,7 +104,7 @@ func (w *worktree) enter(l *lock, steps []*step) {
 			if old != nil {
 				e.SkipWorktree = old.SkipWorktree
 			}
-			// Of a file that git is to look into, the index says nothing else.
+			// If the file on disk may differ from the entry, leave the file's times out of the index, so that git reads the file.
 			if info, err := w.root.Lstat(filepath.FromSlash(s.path)); err == nil && s.stands == s.entry.hash && !info.IsDir() {
 				setStat(e, info)
 			}
@@ -113,7 +114,7 @@ func (w *worktree) enter(l *lock, steps []*step) {
 	}
 }
 
-// setStat is what the index says of a file that is as it should be.
+// setStat sets the times and the size in the index entry of a file that equals its entry, so that git need not read the file.
 func setStat(e *index.Entry, info fs.FileInfo) {
 	e.ModifiedAt, e.Size = info.ModTime(), uint32(info.Size()) //nolint:gosec // git keeps the lower 32 bits too
 	setSystemStat(e, info)

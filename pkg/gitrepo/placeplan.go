@@ -18,8 +18,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
-// plan works out the steps from one tree to another, and changes nothing. The error is a *DirtyError if what the user has on disk or staged
-// cannot be kept.
+// plan works out the steps from one tree to another, and changes nothing. The error is a *DirtyError if edits of the user, on disk or
+// staged, cannot be kept.
 func (r *Repo) plan(ctx context.Context, w *worktree, l *lock, from, to plumbing.Hash, intent []Change) ([]*step, error) {
 	changes, err := diffTrees(ctx, r.git.Storer, from, to)
 	if err != nil {
@@ -64,12 +64,12 @@ func (r *Repo) plan(ctx context.Context, w *worktree, l *lock, from, to plumbing
 	return steps, dirtyError(dirty)
 }
 
-// planDisk settles what happens on disk. It returns false where the user's edits cannot be kept.
+// planDisk decides what the step does on disk. It returns false if the user's edits cannot be kept.
 func (w *worktree) planDisk(ctx context.Context, s *step, entry *index.Entry, leaving map[string]bool) (bool, error) {
 	info, err := w.root.Lstat(filepath.FromSlash(s.path))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		switch {
-		case s.to.mode == filemode.Empty, entry != nil && entry.SkipWorktree: // a sparse checkout stays one
+		case s.to.mode == filemode.Empty, entry != nil && entry.SkipWorktree: // a sparse checkout does not get the file
 			return true, nil
 		case s.mine && !s.replace && s.from.mode != filemode.Empty:
 			return false, nil // the user has deleted it
@@ -117,7 +117,7 @@ func (w *worktree) planDisk(ctx context.Context, s *step, entry *index.Entry, le
 	return w.planMerge(ctx, s, content, cleaned)
 }
 
-// emptied tells whether all that is in a folder goes, so that a file can take its place.
+// emptied tells whether the steps remove everything in a folder, so that a file can take its place.
 func (w *worktree) emptied(name string, leaving map[string]bool) (bool, error) {
 	all := true
 	err := fs.WalkDir(w.root.FS(), filepath.ToSlash(name), func(p string, d fs.DirEntry, err error) error {
@@ -147,7 +147,8 @@ func (w *worktree) identify(ctx context.Context, s *step, content []byte) (plumb
 	return hash, cleaned, nil
 }
 
-// checkedOut tells whether a file is just what git puts on disk. Not all that git puts there it would commit as it was.
+// checkedOut tells whether a file is exactly what git writes to disk for f. For some files, git would make another commit from that
+// content.
 func (w *worktree) checkedOut(ctx context.Context, p string, content []byte, f file) (bool, error) {
 	if !f.mode.IsFile() || f.mode == filemode.Symlink {
 		return false, nil
@@ -156,7 +157,8 @@ func (w *worktree) checkedOut(ctx context.Context, p string, content []byte, f f
 	return err == nil && bytes.Equal(disk, content), err
 }
 
-// planOver settles what happens to a file that is as one of the commits has it, or may be overwritten. It returns false for others.
+// planOver plans the step for a file that equals its content in one of the commits, or that may be overwritten. It returns false for other
+// files.
 func (w *worktree) planOver(ctx context.Context, s *step, hash plumbing.Hash) (bool, error) {
 	linked := func(f file) bool { return f.mode == filemode.Symlink }
 	isLink := s.before.mode == filemode.Symlink
@@ -177,7 +179,7 @@ func (w *worktree) planOver(ctx context.Context, s *step, hash plumbing.Hash) (b
 	return false, nil
 }
 
-// writeNew makes the file on disk that of the commit. A mode that the user has changed stays.
+// writeNew plans to write the commit's content to disk. A mode that the user has changed stays.
 func (w *worktree) writeNew(ctx context.Context, s *step) error {
 	s.write, s.mode, s.stands = true, s.to.mode, s.to.hash
 	if s.to.mode == filemode.Submodule {
@@ -190,7 +192,7 @@ func (w *worktree) writeNew(ctx context.Context, s *step) error {
 	}
 	s.mode = w.keptMode(s)
 	if s.mine && s.from.mode == filemode.Empty && w.conv.Found(s.path) == (conversion.Attributes{}) {
-		// Leave the file as a person who adds it would: core.autocrlf alone does not change a file on disk.
+		// Write the file as a person would who adds it: core.autocrlf does not change such a file on disk.
 		s.content, err = readBlob(w.store, s.to.hash)
 		return err
 	}
@@ -203,7 +205,7 @@ func (w *worktree) writeNew(ctx context.Context, s *step) error {
 func (w *worktree) keptMode(s *step) filemode.FileMode {
 	regular := func(m filemode.FileMode) bool { return m == filemode.Regular || m == filemode.Executable }
 	if !w.knowsModes() && regular(s.before.mode) && runtime.GOOS != "windows" {
-		return s.before.mode // core.fileMode is false: it means nothing, and is left alone
+		return s.before.mode // core.fileMode is false, so the mode on disk has no meaning and stays
 	}
 	if w.knowsModes() && regular(s.before.mode) && regular(s.from.mode) && s.before.mode != s.from.mode {
 		return s.before.mode
@@ -211,8 +213,8 @@ func (w *worktree) keptMode(s *step) filemode.FileMode {
 	return s.to.mode
 }
 
-// planMerge brings the change and the user's edits of a file together: as a commit has them, or as they stand on disk where a filter lies
-// between.
+// planMerge merges the change and the user's edits of a file. It merges the forms that commits have, or, if the file has a filter, the
+// forms on disk.
 func (w *worktree) planMerge(ctx context.Context, s *step, content, cleaned []byte) (bool, error) {
 	if !s.from.mode.IsFile() || !s.to.mode.IsFile() || s.from.mode == filemode.Symlink || s.to.mode == filemode.Symlink {
 		return false, nil
@@ -248,7 +250,7 @@ func (w *worktree) planMerge(ctx context.Context, s *step, content, cleaned []by
 	return true, w.keepLineEnds(ctx, s, s.stands)
 }
 
-// mergeText brings two changes of a text together. What is no text cannot be.
+// mergeText merges two changes of a text. It returns false if they conflict, or if the content is no text.
 func mergeText(base, ours, theirs []byte) ([]byte, bool) {
 	for _, content := range [][]byte{base, ours, theirs} {
 		if bytes.IndexByte(content, 0) >= 0 {

@@ -9,11 +9,11 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/transport"
 )
 
-// RemoteState is what a look at a remote says.
+// RemoteState is the state of a remote, as Probe finds it.
 type RemoteState struct {
-	// Empty: it has no branch at all.
+	// Empty says that the remote has no branch at all.
 	Empty bool
-	// BranchExists: the branch asked for is there, and Head is its commit.
+	// BranchExists says that the remote has the branch.
 	BranchExists bool
 	// Head is the commit of the branch as 40 hexadecimal digits, or "".
 	Head string
@@ -21,8 +21,8 @@ type RemoteState struct {
 	DefaultBranch string
 }
 
-// Probe looks at a remote without changing it. Errors match ErrURL, ErrAuth, ErrNotFound, ErrNetwork, ErrHostKey or ErrTLS where
-// the cause is known, and have a hint.
+// Probe reads the state of a remote and of one of its branches. It changes nothing. If the cause of an error is known, the error matches
+// ErrURL, ErrAuth, ErrNotFound, ErrNetwork, ErrHostKey or ErrTLS, and has a hint.
 func Probe(ctx context.Context, url string, auth Auth, branch string) (*RemoteState, error) {
 	r, err := openNamed(url, auth)
 	if err != nil {
@@ -45,7 +45,7 @@ func Probe(ctx context.Context, url string, auth Auth, branch string) (*RemoteSt
 	return state, nil
 }
 
-// advertised are the references that the server shows; for an empty repository there are none, which is no error.
+// advertised returns the references that the server shows. An empty repository has none, which is no error.
 func advertised(ctx context.Context, session transport.Session) (*packp.AdvRefs, error) {
 	refs, err := session.AdvertisedReferencesContext(ctx)
 	if errors.Is(err, transport.ErrEmptyRemoteRepository) {

@@ -12,10 +12,10 @@ import (
 // ErrUnpushed says that the checked out branch has commits that the remote lacks.
 var ErrUnpushed = errors.New("there are commits that are not pushed")
 
-// Propose makes a branch of the remote hold the intent on top of the checked out branch, so that somebody can review it first. The working
-// tree is brought up to date and otherwise stays as it is: only the other branch has the change. An existing branch gets one more commit,
-// and is never forced: this commit replaces the branch's earlier intent. Made and Pushed are false if the intent changes nothing, or the
-// branch holds it already. Errors are those of Sync, and ErrUnpushed for local commits that the branch would carry along.
+// Propose pushes the intent, on top of the checked out branch, to another branch of the remote, for a review. It brings the working tree
+// up to date with the checked out branch, and leaves it without the change. If the other branch exists, it gets one more commit, which
+// replaces the branch's earlier intent; Propose never forces a push. Made and Pushed are false if the intent changes nothing, or if the
+// branch has it already. Errors are those of Sync, and ErrUnpushed for local commits that the other branch would include.
 func (r *Repo) Propose(ctx context.Context, auth Auth, branch string, intent Intent, message string, author Author) (*Synced, error) {
 	t, remote, err := r.remote(auth)
 	if err == nil {
@@ -25,14 +25,14 @@ func (r *Repo) Propose(ctx context.Context, auth Auth, branch string, intent Int
 		return nil, err
 	}
 	if branch == t.branch {
-		return nil, diag.Usage("choose another name", "%s is the branch that the change is for", branch)
+		return nil, diag.Usage("choose another name", "%s is the branch into which the change will be merged", branch)
 	}
 	base, known, err := r.catchUp(ctx, t, remote)
 	if err != nil {
 		return nil, err
 	}
 	if base != known {
-		return nil, diag.Errorf("push them, or put them aside", "%w: %s of %s", ErrUnpushed, t.branch, r.dir)
+		return nil, diag.Errorf("push these commits, or move them to another branch", "%w: %s of %s", ErrUnpushed, t.branch, r.dir)
 	}
 	changes, err := r.intended(ctx, base, intent)
 	if err != nil {
@@ -59,8 +59,8 @@ func (r *Repo) Propose(ctx context.Context, auth Auth, branch string, intent Int
 	return &Synced{Commit: commit.String(), Base: base.String(), Made: true, Pushed: true, Attempts: 1}, nil
 }
 
-// proposal writes the commit: on base, or on the branch that is there if base does not have it yet, which it then takes along. It returns
-// base where nothing changes, and there where that has it all.
+// proposal writes the commit. Its parent is base, or, if base does not have the commits of the existing branch, that branch, merged with
+// base if needed. It returns base if nothing changes, and the commit of the existing branch if that has the intent already.
 func (r *Repo) proposal(
 	ctx context.Context,
 	base, there plumbing.Hash,
@@ -78,7 +78,7 @@ func (r *Repo) proposal(
 	}
 	v := revision{base: base, parents: []plumbing.Hash{there}, changes: changes, message: message, by: author, apart: true}
 	switch where {
-	case behind, same: // there is none, or it has been merged
+	case behind, same: // the branch does not exist, or has been merged
 		v.parents = []plumbing.Hash{base}
 	case diverged:
 		v.parents = append(v.parents, base)

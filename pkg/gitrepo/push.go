@@ -12,8 +12,8 @@ import (
 	"github.com/go-git/go-git/v5/storage"
 )
 
-// push moves the remote branch from known to commit, whose ancestor known is. If the branch is elsewhere by now, the error matches
-// ErrNonFastForward.
+// push moves the remote branch from known to commit. known is an ancestor of commit. If the remote branch is no longer at known, the error
+// matches ErrNonFastForward.
 func (r *remote) push(ctx context.Context, repo *Repo, t *tracking, commit, known plumbing.Hash) error {
 	const verb = "push to"
 	name := plumbing.NewBranchReferenceName(t.branch)
@@ -30,8 +30,8 @@ func (r *remote) push(ctx context.Context, repo *Repo, t *tracking, commit, know
 	return repo.remember(ctx, t.ref, commit)
 }
 
-// moveBranch asks the server for one update of a branch. If the branch is not at u.old by now, the error matches ErrNonFastForward; verb is
-// what failed.
+// moveBranch asks the server for one update of a branch. If the branch is not at u.old, the error matches ErrNonFastForward. verb is the
+// operation, for errors.
 func (r *remote) moveBranch(ctx context.Context, verb, branch string, store storage.Storer, u update) error {
 	r = r.pushTo()
 	session, refs, err := r.openReceive(ctx)
@@ -53,7 +53,7 @@ func (r *remote) moveBranch(ctx context.Context, verb, branch string, store stor
 	return nil
 }
 
-// pushTo is the remote that changes go to.
+// pushTo returns the remote to which git pushes.
 func (r *remote) pushTo() *remote {
 	if r.pushes != nil {
 		return r.pushes
@@ -61,7 +61,7 @@ func (r *remote) pushTo() *remote {
 	return r
 }
 
-// openReceive opens a session that writes. The server that lets the same credentials read but not do this makes it
+// openReceive opens a session that writes. If the server refuses this, but lets the same credentials read, the error matches
 // ErrNoPushRight.
 func (r *remote) openReceive(ctx context.Context) (transport.ReceivePackSession, *packp.AdvRefs, error) {
 	session, err := r.receive(ctx)
@@ -72,20 +72,20 @@ func (r *remote) openReceive(ctx context.Context) (transport.ReceivePackSession,
 	if err == nil {
 		return session, refs, nil
 	}
-	_ = session.Close() // the first error tells more
+	_ = session.Close() // the first error is the cause
 	if ctx.Err() == nil && r.readable(ctx) {
 		err = fmt.Errorf("%w: %w", ErrNoPushRight, &neutral{err})
 	}
 	return nil, nil, err
 }
 
-// neutral keeps the text of an error and hides its type: the server's «authentication required» for a push by somebody who
-// may read is not ErrAuth.
+// neutral keeps the text of an error and hides its type: if the credentials can read, the server's "authentication required" for a push is
+// not ErrAuth.
 type neutral struct{ err error }
 
 func (n *neutral) Error() string { return n.err.Error() }
 
-// readable says whether the same credentials can read the repository.
+// readable tells whether the same credentials can read the repository.
 func (r *remote) readable(ctx context.Context) bool {
 	session, err := r.upload(ctx)
 	if err != nil {
@@ -96,7 +96,7 @@ func (r *remote) readable(ctx context.Context) bool {
 	return err == nil
 }
 
-// whyRefused tells a lost race from a refusal by looking at the branch again: the answer itself is only prose.
+// whyRefused finds out whether the push lost a race or was refused. It reads the branch again, because the server's answer is only prose.
 func (r *remote) whyRefused(ctx context.Context, branch string, known plumbing.Hash, no *refused) error {
 	session, err := r.upload(ctx)
 	if err != nil {
@@ -111,15 +111,15 @@ func (r *remote) whyRefused(ctx context.Context, branch string, known plumbing.H
 	case at != known:
 		return fmt.Errorf("%w: %s is at %s", ErrNonFastForward, branch, at)
 	case stale(no.reason):
-		return fmt.Errorf("%w: %w", ErrNonFastForward, no) // somebody else holds the lock of the branch right now
+		return fmt.Errorf("%w: %w", ErrNonFastForward, no) // another push holds the lock of the branch
 	case no.unpack != "":
 		return no
 	}
 	return fmt.Errorf("%w %s: %w", ErrProtectedBranch, branch, no)
 }
 
-// stale says whether the reason in a server's report means that the reference was not where the update expected it. The
-// protocol has no codes, only these words: of git (receive-pack and its reference backends), and of JGit.
+// stale tells whether the reason in a server's report means that the reference was not at the expected commit. The protocol has no codes.
+// These are the words of git (receive-pack and its reference backends) and of JGit.
 func stale(reason string) bool {
 	for _, word := range []string{
 		"failed to update ref", "failed to lock", "failed to write", "cannot lock ref", "reference already exists",

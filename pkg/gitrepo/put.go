@@ -17,18 +17,18 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 )
 
-// diskFile is a file as it is to stand on disk.
+// diskFile is a file to write to disk.
 type diskFile struct {
 	path    string
 	content []byte
 	mode    filemode.FileMode
 }
 
-// putAtOnce is how many files are open before they take their places: the disk takes many together in the time of a few.
+// putAtOnce is the number of files that are written before they are renamed into their places: flushing many files together is faster.
 const putAtOnce = 256
 
-// put writes files so that a reader, or a kill, sees of each the old or the new one, and a power cut too: they may take the place of edits
-// that are nowhere else. What cannot be written does not keep the others from it.
+// put replaces files atomically: readers, a kill and a power cut find the old or the new content of each file. This matters because the
+// files may have edits that exist nowhere else. If a file cannot be written, put still writes the others.
 func (w *worktree) put(ctx context.Context, files ...diskFile) error {
 	var errs []error
 	for batch := range slices.Chunk(files, putAtOnce) {
@@ -76,8 +76,8 @@ func (w *worktree) putSome(files []diskFile) error {
 	return errors.Join(errs...)
 }
 
-// stage writes a file beside its place. It returns the file to flush, if any, and the function that then moves it into its place. Both are
-// nil for a file that is there already.
+// stage writes a file beside its place. It returns the file to flush, if any, and the function that moves the file into its place after
+// that. Both are nil if the file already has this content.
 func (w *worktree) stage(f diskFile) (staged *atomicfile.Staged, place func() error, err error) {
 	if err := checkPath(f.path); err != nil {
 		return nil, nil, err
@@ -103,14 +103,14 @@ func (w *worktree) stage(f diskFile) (staged *atomicfile.Staged, place func() er
 				return nil
 			}, nil
 		}
-		// No links here (Windows without the privilege): a file with the target in it, as git does it.
+		// Without symbolic links (Windows without the privilege), write a file that contains the target, as git does.
 	}
 	perm, exact := fs.FileMode(0o666), false
 	if f.mode == filemode.Executable {
 		perm = 0o777
 	}
 	if info, err := w.root.Lstat(name); err == nil && info.Mode().IsRegular() && f.mode == filemode.Regular && info.Mode()&0o111 == 0 {
-		perm, exact = info.Mode().Perm(), true // who may read it is for the user to say
+		perm, exact = info.Mode().Perm(), true // keep the permissions that the user has set
 	}
 	staged, err = atomicfile.Stage(w.root, name, f.content, perm, exact)
 	if err != nil {
@@ -122,14 +122,14 @@ func (w *worktree) stage(f diskFile) (staged *atomicfile.Staged, place func() er
 	}, nil
 }
 
-// makeWay removes an empty folder where a file goes; for any other the rename says why not.
+// makeWay removes an empty folder in the place of a file. If the folder is not empty, the later rename fails with the reason.
 func (w *worktree) makeWay(name string) {
 	if info, err := w.root.Lstat(name); err == nil && info.IsDir() {
 		_ = w.root.Remove(name)
 	}
 }
 
-// has says whether name is that very file already, so that its time stays.
+// has tells whether the file already has this content and mode. It is then not written again, so that its modification time stays.
 func (w *worktree) has(name string, content []byte, mode filemode.FileMode) bool {
 	info, err := w.root.Lstat(name)
 	if err != nil || !info.Mode().IsRegular() || mode == filemode.Symlink || info.Size() != int64(len(content)) {
@@ -142,7 +142,7 @@ func (w *worktree) has(name string, content []byte, mode filemode.FileMode) bool
 	return err == nil && bytes.Equal(old, content)
 }
 
-// write makes a file in a folder of our own: nobody looks there before it is whole.
+// write makes a file in a temporary folder, where nobody reads it before it is complete.
 func (w *worktree) write(name string, content []byte, mode filemode.FileMode) error {
 	perm := fs.FileMode(0o666)
 	switch mode {
@@ -150,7 +150,7 @@ func (w *worktree) write(name string, content []byte, mode filemode.FileMode) er
 		if err := w.root.Symlink(string(content), name); err == nil {
 			return nil
 		}
-		// No links here, as in stage.
+		// Without symbolic links, as in stage.
 	case filemode.Executable:
 		perm = 0o777
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
-// logMove tells git's logs of HEAD and of the checked out branch where they were before: `git reset HEAD@{1}` and `git reflog` go by them,
-// and without a line for each move they lead past commits. go-git writes none. A log that cannot be written changes nothing of the move.
+// logMove writes a move of the checked out branch into git's reflogs of HEAD and of the branch. `git reflog` and `git reset HEAD@{1}` use
+// them, and would skip commits without a line for each move. go-git writes no reflogs. If a log cannot be written, the move still counts.
 func (r *Repo) logMove(ctx context.Context, all settings, branch plumbing.ReferenceName, from, to plumbing.Hash, isCommit bool) {
 	what := "pull: Fast-forward"
 	by := object.Signature{Name: runnerAuthor.Name, Email: runnerAuthor.Email}
@@ -29,17 +29,17 @@ func (r *Repo) logMove(ctx context.Context, all settings, branch plumbing.Refere
 	}
 	line := fmt.Sprintf("%s %s %s <%s> %d %s\t%s\n", from, to, by.Name, by.Email, by.When.Unix(), by.When.Format("-0700"), what)
 	keeps := all.keepsLogs()
-	_ = appendLog(r.gitDir, "logs/HEAD", line, keeps) // see above
+	_ = appendLog(r.gitDir, "logs/HEAD", line, keeps)
 	_ = appendLog(r.commonDir(), "logs/"+branch.String(), line, keeps)
 }
 
-// keepsLogs tells whether git begins a log where there is none: it does in a repository with a working tree, unless it is told not to.
+// keepsLogs tells whether git creates missing reflogs: it does in a repository with a working tree, unless core.logAllRefUpdates is false.
 func (s settings) keepsLogs() bool {
 	said, ok := s["core.logallrefupdates"]
 	return !ok || s.on("core.logallrefupdates") || strings.EqualFold(said, "always")
 }
 
-// appendLog adds a line to a log in a folder of git's; where there is none, only if it may begin one.
+// appendLog appends a line to a reflog in a folder of git's. It creates a missing log only if begin is set.
 func appendLog(gitDir, name, line string, begin bool) (err error) {
 	root, err := os.OpenRoot(gitDir)
 	if err != nil {
@@ -51,7 +51,7 @@ func appendLog(gitDir, name, line string, begin bool) (err error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && begin:
 		err = root.MkdirAll(filepath.Dir(name), 0o777)
-	case err == nil && !info.Mode().IsRegular(): // opening a pipe waits for who reads it
+	case err == nil && !info.Mode().IsRegular(): // opening a pipe would wait for a reader
 		err = fs.ErrInvalid
 	}
 	if err != nil {

@@ -14,34 +14,34 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// endless are the kinds of files whose reader may wait, or read, for ever: whoever may write into a folder can put one into the place of
-// any file.
+// endless are the kinds of files on which a reader may hang or read for ever. Everybody who may write into a folder can put one into the
+// place of a file.
 const endless = fs.ModeNamedPipe | fs.ModeSocket | fs.ModeDevice | fs.ModeCharDevice | fs.ModeIrregular
 
-// regular is a folder on disk of which nothing is opened but files and folders.
+// regular is a folder on disk in which only regular files and folders are opened.
 type regular struct{ billy.Filesystem }
 
 func openFolder(dir string) billy.Filesystem { return &regular{osfs.New(dir)} }
 
-// Open is that of billy.Filesystem. Errors are also within.ErrNotRegular.
+// Open implements billy.Filesystem. For a file of another kind, the error matches within.ErrNotRegular.
 func (r *regular) Open(name string) (billy.File, error) { return r.OpenFile(name, os.O_RDONLY, 0) }
 
-// Chroot is that of billy.Filesystem.
+// Chroot implements billy.Filesystem.
 func (r *regular) Chroot(path string) (billy.Filesystem, error) {
 	inner, err := r.Filesystem.Chroot(path)
 	return &regular{inner}, err
 }
 
-// OpenFile is that of billy.Filesystem. Errors are also within.ErrNotRegular.
+// OpenFile implements billy.Filesystem. For a file of another kind, the error matches within.ErrNotRegular.
 func (r *regular) OpenFile(name string, flag int, perm fs.FileMode) (billy.File, error) {
-	if info, err := r.Stat(name); err == nil && info.Mode()&endless != 0 { // before it is opened: opening a pipe waits for who writes to it
+	if info, err := r.Stat(name); err == nil && info.Mode()&endless != 0 { // before the open, which would wait for the writer of a pipe
 		return nil, &fs.PathError{Op: "open", Path: r.Join(r.Root(), name), Err: within.ErrNotRegular}
 	}
 	return r.Filesystem.OpenFile(name, flag, perm)
 }
 
-// refuseEndless refuses a repository in which git itself would wait for ever, because a pipe, a device or a socket stands among the files
-// of .git outside of its objects, or in the place of a file at the top of the working tree that git reads.
+// refuseEndless returns an error for a repository in which git would hang: one with a pipe, a device or a socket among the files of .git,
+// except for the objects, or in the place of a file at the top of the working tree that git reads.
 func refuseEndless(dir, gitDir, commonDir string) error {
 	for _, name := range []string{conversion.File, ".gitignore"} {
 		if err := refuseEndlessFile(filepath.Join(dir, name)); err != nil {
@@ -51,7 +51,7 @@ func refuseEndless(dir, gitDir, commonDir string) error {
 	for _, folder := range []string{gitDir, commonDir} {
 		if err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 			switch {
-			case errors.Is(err, fs.ErrNotExist): // another program's lock, which is gone by now
+			case errors.Is(err, fs.ErrNotExist): // such as the lock of another program, which is gone now
 				return nil
 			case err != nil:
 				return err
@@ -86,10 +86,10 @@ func isApart(gitDir, path string) bool {
 
 func refuseEndlessFile(path string) error {
 	info, err := os.Stat(path)
-	isEndless := err == nil && info.Mode()&endless != 0 // what is not there, or cannot be looked at, is for whoever reads it
+	isEndless := err == nil && info.Mode()&endless != 0 // if Stat fails, the reader of the file reports the error
 	if !isEndless {
 		return nil
 	}
 	return diag.Errorf("find out who put it there, and remove it",
-		"open the git repository: %s is a pipe, a device or a socket, and git would wait for it for ever", path)
+		"open the git repository: %s is a pipe, a device or a socket, on which git would hang", path)
 }

@@ -22,25 +22,25 @@ import (
 // origin is the remote that fleetctl makes.
 const origin = "origin"
 
-// endRebase is the way out of a rebase, in which git refuses to switch to a branch.
+// endRebase is the hint during a rebase, in which git refuses to switch to a branch.
 const endRebase = "a rebase is under way, finish or abort it: git rebase --continue, or git rebase --abort"
 
-// Repo is a repository with a working tree. Its methods look at the disk each time: another program may have changed it.
+// Repo is a repository with a working tree. Its methods read the disk each time, because another program may have changed it.
 //
-// One goroutine at a time uses a Repo. Several processes may work in one repository: a method that changes the index, the working tree or
-// a branch waits for the others a few seconds, and then returns an error that matches ErrBusy. A kill may leave branch, index and working
-// tree half-way: Recover takes that back, as does the next method that changes something.
+// Only one goroutine at a time may use a Repo. Several processes may work in one repository: a method that changes the index, the working
+// tree or a branch waits a few seconds for the others, and then returns an error that matches ErrBusy. A kill may interrupt a change of
+// branch, index and working tree. Recover undoes such a change, and so does the next method that changes something.
 type Repo struct {
 	dir    string
 	gitDir string
 	git    *git.Repository
 	disk   *durable
-	swept  bool // what killed runs have left in the working tree is gone
-	// left is what the hooks of a commit have made of files on disk, by their paths.
+	swept  bool // the files of killed runs in the working tree are removed
+	// left has the files that the hooks of a commit have changed on disk and not staged, by their paths.
 	left       map[string]diskFile
 	leftCommit plumbing.Hash
 
-	// NoVerify leaves the hooks out that may refuse a commit or a push: pre-commit, commit-msg and pre-push.
+	// NoVerify skips the hooks that may refuse a commit or a push: pre-commit, commit-msg and pre-push.
 	NoVerify bool
 }
 
@@ -64,10 +64,10 @@ func Open(dir string) (*Repo, error) {
 	return r, nil
 }
 
-// maxPointer is the size of a file that names a folder.
+// maxPointer bounds the size of a file that names a folder.
 const maxPointer = 64 << 10
 
-// maxConfig is the size of a file with git's configuration, and maxIndex that of an index, which has about a hundred bytes for each file.
+// maxConfig bounds the size of a file with git's configuration, and maxIndex that of an index, which has about a hundred bytes per file.
 const (
 	maxConfig = 16 << 20
 	maxIndex  = 1 << 30
@@ -75,12 +75,13 @@ const (
 
 // WorkTree is the working tree of a repository.
 type WorkTree struct {
-	// Top is its uppermost folder, and Common the folder that all working trees of the repository share; both without symbolic links.
+	// Top is the top folder of the working tree. Common is the .git folder that all working trees of the repository share. Both paths are
+	// without symbolic links.
 	Top, Common string
 }
 
-// WorkTreeOf finds the working tree that a folder is in. A folder that is in none is one by itself, without a repository. Nothing of the
-// repository's settings is read.
+// WorkTreeOf finds the working tree that contains a folder. If there is none, the folder itself is Top, and Common is empty. WorkTreeOf
+// reads no settings of the repository.
 func WorkTreeOf(dir string) (WorkTree, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -108,7 +109,7 @@ func WorkTreeOf(dir string) (WorkTree, error) {
 	}
 }
 
-// dotGit is the folder with HEAD and the index: .git, or for a linked working tree the folder that .git names.
+// dotGit returns the folder with HEAD and the index: .git, or, for a linked working tree, the folder that .git names.
 func dotGit(dir string) (string, error) {
 	path := filepath.Join(dir, git.GitDirName)
 	info, err := os.Stat(path)
@@ -129,13 +130,13 @@ func dotGit(dir string) (string, error) {
 	return target, nil
 }
 
-// Branch that is checked out. The error matches ErrDetached if HEAD is no branch.
+// Branch returns the name of the checked out branch. The error matches ErrDetached if HEAD is no branch.
 func (r *Repo) Branch() (string, error) {
 	name, _, err := r.head()
 	return name.Short(), err
 }
 
-// Head is the commit of the checked out branch as 40 hexadecimal digits, or "" if the branch has none yet.
+// Head returns the commit of the checked out branch as 40 hexadecimal digits, or "" if the branch has none yet.
 func (r *Repo) Head() (string, error) {
 	_, hash, err := r.head()
 	if err != nil || hash.IsZero() {
@@ -168,14 +169,14 @@ func (r *Repo) head() (plumbing.ReferenceName, plumbing.Hash, error) {
 		return "", plumbing.ZeroHash, fmt.Errorf("read %s of %s: %w", ref.Target(), r.dir, err)
 	}
 	if at.Type() == plumbing.SymbolicReference {
-		return "", plumbing.ZeroHash, diag.Errorf("check that one out: "+diag.ShellCommand("git", "switch", at.Target().Short()),
-			"the branch %s of %s is a name for another one, %s", ref.Target().Short(), r.dir, at.Target().Short())
+		return "", plumbing.ZeroHash, diag.Errorf("check out that branch: "+diag.ShellCommand("git", "switch", at.Target().Short()),
+			"the branch %s of %s is a name for another branch, %s", ref.Target().Short(), r.dir, at.Target().Short())
 	}
 	return ref.Target(), at.Hash(), nil
 }
 
-// Remote is the URL that the checked out branch is pushed to and the branch's name there; "" and the local name if the
-// repository has no remote.
+// Remote returns the URL to which the checked out branch is pushed, and the branch's name there. If the repository has no remote, the URL
+// is "", and branch is the local name.
 func (r *Repo) Remote() (url, branch string, err error) {
 	t, err := r.tracking()
 	if err != nil {
@@ -184,7 +185,7 @@ func (r *Repo) Remote() (url, branch string, err error) {
 	return t.url, t.branch, nil
 }
 
-// RemoteHead is the commit that the branch which Remote names had when it was fetched or pushed last; "" where nobody knows here.
+// RemoteHead returns the commit that the remote branch had at the last fetch or push; "" if it was never fetched or pushed.
 func (r *Repo) RemoteHead() (string, error) {
 	t, err := r.tracking()
 	if err != nil {
@@ -197,7 +198,7 @@ func (r *Repo) RemoteHead() (string, error) {
 	return known.String(), nil
 }
 
-// DefaultBranch is what the remote called origin said, when it was cloned, is its default branch; "" where nobody knows here.
+// DefaultBranch returns the default branch that the remote origin had when it was cloned; "" if the repository does not know it.
 func (r *Repo) DefaultBranch() (string, error) {
 	ref, err := r.git.Storer.Reference(plumbing.NewRemoteHEADReferenceName(origin))
 	if errors.Is(err, plumbing.ErrReferenceNotFound) {
@@ -214,8 +215,8 @@ func (r *Repo) DefaultBranch() (string, error) {
 	return branch, nil
 }
 
-// CheckRemote refuses a remote whose URL fleetctl cannot push to, one that git pushes to in several places, and a branch that follows
-// none of the remotes that there are. The error matches ErrURL for the first, and ErrPushElsewhere for the second. It contacts nobody.
+// CheckRemote returns an error if fleetctl cannot push to the URL of the remote (ErrURL), if git pushes to several addresses of the remote
+// (ErrPushElsewhere), or if the branch follows none of several remotes. It makes no connection.
 func (r *Repo) CheckRemote() error {
 	t, err := r.tracking()
 	if err != nil {
@@ -235,8 +236,8 @@ func (r *Repo) CheckRemote() error {
 	return t.checkAddresses()
 }
 
-// EnsureRemote makes url the remote called origin, if there is none yet, and says whether it did. The error names both if
-// origin is another URL.
+// EnsureRemote adds url as the remote origin, if there is no such remote yet, and tells whether it did. If origin has another URL, the
+// error names both.
 func (r *Repo) EnsureRemote(url string) (bool, error) {
 	if _, err := parseEndpoint(url); err != nil {
 		return false, err
@@ -286,14 +287,13 @@ func (r *Repo) unchanged(ctx context.Context, w *worktree, p string) (bool, erro
 	return w.anyOf(ctx, p, file{f.Mode, f.Hash})
 }
 
-// CommitsAhead counts the commits of the checked out branch that its remote branch lacks, as far as the last fetch or push
-// knows.
+// CommitsAhead returns the number of commits of the checked out branch that the remote branch did not have at the last fetch or push.
 func (r *Repo) CommitsAhead(ctx context.Context) (int, error) {
 	subjects, err := r.Unpushed(ctx)
 	return len(subjects), err
 }
 
-// Unpushed are the commits that CommitsAhead counts, each by its first characters and its subject, newest first.
+// Unpushed returns the commits that CommitsAhead counts, each as a short hash and its subject, newest first.
 func (r *Repo) Unpushed(ctx context.Context) ([]string, error) {
 	t, err := r.tracking()
 	if err != nil {
@@ -332,7 +332,7 @@ func (r *Repo) reference(name plumbing.ReferenceName) (plumbing.Hash, error) {
 	return ref.Hash(), nil
 }
 
-// treeOf is the root tree of a commit; the zero commit has the zero tree.
+// treeOf returns the root tree of a commit. The zero commit has the zero tree.
 func treeOf(store storage.Storer, commit plumbing.Hash) (plumbing.Hash, error) {
 	if commit.IsZero() {
 		return plumbing.ZeroHash, nil

@@ -21,7 +21,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// MergeBase returns the newest commit that both have in their history. The error says that there is none here: a shallow clone lacks it.
+// MergeBase returns the newest commit that is in the history of both commits. The error says that there is none in this repository, which
+// is usual for a shallow clone.
 func (r *Repo) MergeBase(a, b string) (string, error) {
 	if a == b {
 		return a, nil
@@ -36,11 +37,11 @@ func (r *Repo) MergeBase(a, b string) (string, error) {
 	}
 	bases, err := first.MergeBase(second)
 	if err != nil && !errors.Is(err, plumbing.ErrObjectNotFound) {
-		return "", fmt.Errorf("look for what %s and %s have in common: %w", a, b, err)
+		return "", fmt.Errorf("look for the common history of %s and %s: %w", a, b, err)
 	}
 	if len(bases) == 0 {
 		return "", diag.Errorf("in a shallow clone: git fetch --unshallow (GitHub Actions: fetch-depth: 0)",
-			"commits %s and %s have no commit in common here", a, b)
+			"commits %s and %s have no common history in this repository", a, b)
 	}
 	return bases[0].Hash.String(), nil
 }
@@ -144,7 +145,7 @@ func (t *treeFS) Stat(name string) (fs.FileInfo, error) {
 	return treeDirEntry{fs: t, info: treeInfo{entry: e, name: path.Base(name)}}.Info()
 }
 
-// treeDirEntry is an entry whose size is looked up when somebody asks.
+// treeDirEntry is an entry whose size is read only by Info.
 type treeDirEntry struct {
 	fs   *treeFS
 	info treeInfo
@@ -177,7 +178,7 @@ func (t *treeFS) ReadDir(name string) ([]fs.DirEntry, error) {
 		return nil, err
 	}
 	if e.Mode == filemode.Submodule {
-		return nil, nil // its files are in another repository: Flux gets an empty folder
+		return nil, nil // the files of a submodule are in another repository, and Flux gets an empty folder
 	}
 	if e.Mode != filemode.Dir {
 		return nil, &fs.PathError{Op: "readdir", Path: name, Err: errors.New("not a folder")}

@@ -16,27 +16,27 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/contact"
 )
 
-// What a pack may unfold to. go-git reads every object whole into memory, and a pack of a megabyte can hold one of a gigabyte.
+// Bounds on the unpacked objects of a pack. go-git reads every object whole into memory, and a pack of a megabyte can have an object of a
+// gigabyte.
 const (
-	// maxUnfolded bounds all objects of a pack together, and with them the time that it takes to look at them.
+	// maxUnfolded bounds the unpacked bytes of all objects of a pack together, and so the time for screening them.
 	maxUnfolded = 8 << 30
-	// maxObjects bounds their number: there is room for each of them before the first one comes.
+	// maxObjects bounds the number of objects, because go-git allocates room for all of them before it reads the first one.
 	maxObjects = 4 << 20
 )
 
-// Variables for tests, which would have to send so much.
+// These bounds are variables, so that tests can lower them.
 var (
-	// maxObject bounds an object: a file of the fleet repo, mostly.
+	// maxObject bounds the bytes of one object, usually a file of the fleet repo.
 	maxObject uint64 = 256 << 20
-	// maxInMemory bounds the objects of a pack that is not kept on a disk together.
+	// maxInMemory bounds the bytes of all objects of a pack that is kept in memory.
 	maxInMemory uint64 = 512 << 20
 )
 
-// packHeader is the length of the beginning of a pack: "PACK", a version and the number of its objects.
+// packHeader is the length of the header of a pack: "PACK", a version and the number of objects.
 const packHeader = 12
 
-// receivePack brings the objects of a pack into store, unless they are more than a fleet repo can be; then the error matches
-// contact.ErrTooLarge.
+// receivePack writes the objects of a pack into store. If they exceed the bounds, the error matches contact.ErrTooLarge.
 func receivePack(store storage.Storer, pack io.Reader) error {
 	header := make([]byte, packHeader)
 	if _, err := io.ReadFull(pack, header); err != nil {
@@ -63,13 +63,13 @@ func receivePack(store storage.Storer, pack io.Reader) error {
 		_ = to.CloseWithError(err) // nil is the end
 	}()
 	err := packfile.UpdateObjectStorage(store, from)
-	_ = from.CloseWithError(io.ErrClosedPipe) // the other one ends, too
+	_ = from.CloseWithError(io.ErrClosedPipe) // ends the screening too
 	why := <-screened
 	if err == nil {
 		return nil
 	}
 	if errors.Is(why, contact.ErrTooLarge) {
-		err = why // in place of an error about the half that was passed on
+		err = why // the cause, instead of an error about the incomplete pack
 	}
 	if ok {
 		if disk, ok := files.Filesystem().(*durable); ok {
@@ -79,9 +79,9 @@ func receivePack(store storage.Storer, pack io.Reader) error {
 	return err
 }
 
-// lagging passes on everything that is written to it except the last bytes. Otherwise the reader of a pack could run ahead of its
-// screening, and unfold an object at the end that is not screened yet. It keeps more back than a Scanner reads ahead (a few KiB), so that
-// every object that is whole in what was passed on has been looked at.
+// lagging passes on everything that is written to it except the last bytes. Otherwise the reader of a pack could overtake the screening,
+// and unpack an object that is not screened yet. lagging keeps back more than a Scanner reads ahead (a few KiB), so that every complete
+// object that it has passed on is screened.
 type lagging struct {
 	to   io.Writer
 	held []byte
@@ -108,7 +108,7 @@ func (l *lagging) flush() error {
 	return err
 }
 
-// screenPack reads a pack to its end, and sums up the unpacked sizes of its objects, which may be most bytes together.
+// screenPack reads a pack to its end, and returns an error if its objects have more than most bytes together when unpacked.
 func screenPack(pack io.Reader, most uint64) error {
 	scanner := packfile.NewScanner(pack)
 	_, objects, err := scanner.Header()
@@ -130,7 +130,7 @@ func screenPack(pack io.Reader, most uint64) error {
 			return err
 		}
 		if header.Type == plumbing.OFSDeltaObject || header.Type == plumbing.REFDeltaObject {
-			unfolded += size // the delta itself is unfolded, too
+			unfolded += size // go-git unpacks the delta itself too
 			if size, err = begin.deltaSize(); err != nil {
 				return err
 			}
@@ -140,7 +140,7 @@ func screenPack(pack io.Reader, most uint64) error {
 		}
 		unfolded += size
 	}
-	_, err = io.Copy(io.Discard, pack) // its checksum is looked at by who keeps it
+	_, err = io.Copy(io.Discard, pack) // the store checks the checksum
 	return err
 }
 
@@ -165,7 +165,7 @@ func (p *prefix) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// deltaSize is the size of a delta's result. It is the second number of the delta, after the size of its base.
+// deltaSize returns the size of a delta's result, which is the second number of the delta, after the size of its base.
 func (p *prefix) deltaSize() (uint64, error) {
 	from := bufio.NewReader(&p.Buffer)
 	if _, err := binary.ReadUvarint(from); err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// settings are git's configuration, the value of a variable that is set last.
+// settings are git's configuration. If a variable is set several times, the last value counts.
 type settings map[string]string
 
 // on tells whether a variable is true, as git reads it.
@@ -27,8 +27,8 @@ func (s settings) on(name string) bool {
 	return conversion.Settings(s).On(name)
 }
 
-// settings reads git's configuration: through git where it is installed, else from the files that git reads. The error matches ErrUntrusted
-// where git refuses.
+// settings reads git's configuration. It asks git, or, if git is not installed, reads the files that git would read. If git refuses to work
+// in the repository, the error matches ErrUntrusted.
 func (r *Repo) settings(ctx context.Context) (settings, error) {
 	if gitProgram() == "" {
 		return r.readSettings()
@@ -40,12 +40,12 @@ func (r *Repo) settings(ctx context.Context) (settings, error) {
 	return listed(string(out)), nil
 }
 
-// userSettings are the settings outside of any repository.
+// userSettings returns the settings outside of any repository.
 func userSettings(ctx context.Context) (settings, error) {
 	return (&Repo{dir: filepath.VolumeName(os.TempDir()) + string(filepath.Separator)}).settings(ctx)
 }
 
-// listed are the settings that git config --null --list prints.
+// listed parses the output of `git config --null --list`.
 func listed(out string) settings {
 	all := settings{}
 	for entry := range strings.SplitSeq(out, "\x00") {
@@ -53,14 +53,14 @@ func listed(out string) settings {
 		if !hasValue {
 			value = "true" // a variable without = is true
 		}
-		if name != "" { // behind the last one there is nothing
+		if name != "" { // the output ends with a separator
 			all[name] = value
 		}
 	}
 	return all
 }
 
-// maxIncludes is how deep git follows files that include others.
+// maxIncludes is the depth to which git follows includes.
 const maxIncludes = 10
 
 // configFiles reads the files of git's configuration, with the files that they include.
@@ -108,7 +108,7 @@ func (r *Repo) readConfig() (*configFiles, error) {
 	return nil, nil //nolint:nilnil // the second reading has returned
 }
 
-// configPaths are the files of git's configuration, the last of which counts most.
+// configPaths returns the files of git's configuration. Later files override earlier ones.
 func (r *Repo) configPaths() []string {
 	var paths []string
 	if off, _ := strconv.ParseBool(os.Getenv("GIT_CONFIG_NOSYSTEM")); !off {
@@ -132,7 +132,7 @@ func (r *Repo) configPaths() []string {
 	return append(paths, filepath.Join(r.commonDir(), "config"), filepath.Join(r.gitDir, "config.worktree"))
 }
 
-// userConfig is a file of the user's folder for git.
+// userConfig returns the path of a file in the user's folder for git.
 func userConfig(name string) string {
 	base := os.Getenv("XDG_CONFIG_HOME")
 	if base == "" {
@@ -145,7 +145,7 @@ func userConfig(name string) string {
 	return filepath.Join(base, "git", name)
 }
 
-// commonDir is the folder that all working trees of a repository share.
+// commonDir returns the .git folder that all working trees of a repository share.
 func (r *Repo) commonDir() string {
 	content, err := within.Named(filepath.Join(r.gitDir, "commondir"), maxPointer)
 	if err != nil {
@@ -167,7 +167,7 @@ func (f *configFiles) read(path string, depth int) error {
 		return nil
 	}
 	read := within.Named
-	if strings.HasPrefix(path, "/dev/") { // nothing at all, or what a shell makes of <(command): the user has named it
+	if strings.HasPrefix(path, "/dev/") { // /dev/null, or a pipe of the shell for <(command), which the user has named
 		read = within.Given
 	}
 	content, err := read(path, maxConfig)
@@ -207,7 +207,7 @@ func (f *configFiles) readFrom(from io.Reader, path string, depth int) error {
 	})
 }
 
-// expand is the path of a file that another one names.
+// expand returns the path of an included file. from is the file that includes it.
 func expand(path, from string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
 		home, err := os.UserHomeDir()
@@ -252,7 +252,7 @@ func (f *configFiles) holds(condition, path string) bool {
 	return false
 }
 
-// ending is the slash at the end of a pattern, which joining paths takes away.
+// ending returns the slash at the end of a pattern, which path.Join removes.
 func ending(pattern string) string {
 	if strings.HasSuffix(pattern, "/") {
 		return "/"
@@ -260,7 +260,7 @@ func ending(pattern string) string {
 	return ""
 }
 
-// whole makes a pattern that ends with a slash one for all that is below.
+// whole makes a pattern that ends with a slash match everything below.
 func whole(pattern string) string {
 	if strings.HasSuffix(pattern, "/") {
 		return pattern + "**"
@@ -273,7 +273,7 @@ func (f *configFiles) set(name, value string) {
 	f.lists[name] = append(f.lists[name], value)
 }
 
-// addEnvironment adds what GIT_CONFIG_COUNT and the variables that it counts say.
+// addEnvironment adds the settings of GIT_CONFIG_COUNT, GIT_CONFIG_KEY_* and GIT_CONFIG_VALUE_*.
 func (f *configFiles) addEnvironment() error {
 	text := os.Getenv("GIT_CONFIG_COUNT")
 	if text == "" {

@@ -20,15 +20,15 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// Shelf keeps files in a branch of a remote repository that holds nothing else. The branch is one commit without a history: what is taken
-// away is gone, as far as the server forgets what no branch has. No working tree is touched.
+// Shelf keeps files in a branch of a remote repository that has no other files. The branch is one commit without a history. So a deleted
+// file is gone, once the server removes objects that no branch has. A Shelf uses no working tree.
 type Shelf struct {
 	remote *remote
 	url    string
 	branch string
 }
 
-// NewShelf is the shelf in that branch of the remote repository. It does not connect.
+// NewShelf returns the shelf in a branch of the remote repository. It does not connect.
 func NewShelf(url, branch string, auth Auth) (*Shelf, error) {
 	if err := plumbing.NewBranchReferenceName(branch).Validate(); err != nil || strings.HasPrefix(branch, "-") {
 		return nil, diag.Usage("give the name of a branch", "%.80q cannot be the name of a branch", branch)
@@ -40,17 +40,17 @@ func NewShelf(url, branch string, auth Auth) (*Shelf, error) {
 	return &Shelf{remote: r, url: display(r.endpoint), branch: branch}, nil
 }
 
-// String names the branch and the repository, without credentials.
+// String returns the branch and the repository, without credentials.
 func (s *Shelf) String() string { return "branch " + s.branch + " of " + s.url }
 
-// shelfName is how the files are called that a Shelf keeps: something, a dot, a time and a few letters. A branch with any other has another
+// shelfName matches the names of the files in a Shelf: a name, a dot, a time and a few letters. A branch with any other file has another
 // use.
 var shelfName = regexp.MustCompile(`^[a-z0-9-]+\.[0-9]{8}T[0-9]{6}Z-[a-z0-9]+$`)
 
-// shelved is what the branch holds at one moment.
+// shelved is the content of the branch at one moment.
 type shelved struct {
 	store   *memory.Storage
-	head    plumbing.Hash // zero where there is no such branch
+	head    plumbing.Hash // zero if there is no such branch
 	entries map[string]object.TreeEntry
 }
 
@@ -72,18 +72,19 @@ func (s *Shelf) look(ctx context.Context) (*shelved, error) {
 	}
 	for name, e := range found.entries {
 		if e.Mode != filemode.Regular || !shelfName.MatchString(name) {
-			return nil, diag.Errorf("choose another branch: this one holds something else",
-				"%s is no branch of snapshots: there is %.80q in it", s, name)
+			return nil, diag.Errorf("choose another branch for snapshots",
+				"%s is no branch of snapshots: it has the file %.80q", s, name)
 		}
 	}
 	return found, nil
 }
 
-// room refuses a file with which a look at the branch would be refused: as it is, or with all that is there.
+// room returns an error for a file that is too large for the branch, by itself or together with the present files: fleetctl would refuse to
+// read such a branch again.
 func (f *shelved) room(size uint64) error {
 	const trees = 1 << 20 // a commit and a tree come along
 	if size > maxObject {
-		return fmt.Errorf("it has %d MiB, and a file in a branch at most %d", size>>20, maxObject>>20)
+		return fmt.Errorf("it has %d MiB, and a file in a branch may have at most %d", size>>20, maxObject>>20)
 	}
 	for name, e := range f.entries {
 		there, err := f.store.EncodedObjectSize(e.Hash)
@@ -93,12 +94,12 @@ func (f *shelved) room(size uint64) error {
 		size += uint64(max(there, 0))
 	}
 	if size+trees > maxInMemory {
-		return fmt.Errorf("together with its present files it would hold %d MiB, and a branch holds at most %d", size>>20, maxInMemory>>20)
+		return fmt.Errorf("together with the present files, the branch would have %d MiB, and may have at most %d", size>>20, maxInMemory>>20)
 	}
 	return nil
 }
 
-// Names of the files, sorted.
+// Names returns the names of the files, sorted.
 func (s *Shelf) Names(ctx context.Context) ([]string, error) {
 	found, err := s.look(ctx)
 	if err != nil {
@@ -107,7 +108,7 @@ func (s *Shelf) Names(ctx context.Context) ([]string, error) {
 	return slices.Sorted(maps.Keys(found.entries)), nil
 }
 
-// Read returns a file of at most that many bytes; fs.ErrNotExist where there is none.
+// Read returns a file of at most most bytes. The error matches fs.ErrNotExist if there is no such file.
 func (s *Shelf) Read(ctx context.Context, name string, most int64) ([]byte, error) {
 	found, err := s.look(ctx)
 	if err != nil {
@@ -132,7 +133,7 @@ func (s *Shelf) Read(ctx context.Context, name string, most int64) ([]byte, erro
 	return content, errors.Join(err, reader.Close())
 }
 
-// Write puts a file there, whole or not at all. What would make the branch larger than anybody reads again is refused.
+// Write adds or replaces a file, completely or not at all. It returns an error if the branch would become too large to be read again.
 func (s *Shelf) Write(ctx context.Context, name string, content []byte) error {
 	return s.change(ctx, "Keep "+name, func(found *shelved) (*plumbing.Hash, error) {
 		if err := found.room(uint64(len(content))); err != nil {
@@ -144,7 +145,7 @@ func (s *Shelf) Write(ctx context.Context, name string, content []byte) error {
 	})
 }
 
-// Delete takes a file away. That it is gone already is no error.
+// Delete removes a file. A missing file is no error.
 func (s *Shelf) Delete(ctx context.Context, name string) error {
 	return s.change(ctx, "Remove "+name, func(found *shelved) (*plumbing.Hash, error) {
 		if _, there := found.entries[name]; !there {
@@ -157,7 +158,7 @@ func (s *Shelf) Delete(ctx context.Context, name string) error {
 
 var errNothingToDo = errors.New("nothing to do")
 
-// shelfTries bounds how often a change is made again on top of somebody else's.
+// shelfTries bounds how often a change is retried because somebody else has moved the branch.
 const shelfTries = 5
 
 // change moves the branch to a new commit, if it is still at the commit that was read.
@@ -177,8 +178,8 @@ func (s *Shelf) change(ctx context.Context, message string, edit func(*shelved) 
 			return editErr
 		}
 		err = s.put(ctx, found, before, added, message, nil)
-		// A server that takes no commit in another's place takes one on top of it. Which of the two refused it, a rule or somebody who was
-		// faster, shows then.
+		// If the server does not let one commit replace another, push the new commit on top of the old one. If this fails too, somebody
+		// else was faster.
 		if !before.IsZero() && (errors.Is(err, ErrProtectedBranch) || errors.Is(err, ErrNonFastForward)) {
 			err = s.put(ctx, found, before, added, message, []plumbing.Hash{before})
 		}
@@ -189,7 +190,7 @@ func (s *Shelf) change(ctx context.Context, message string, edit func(*shelved) 
 	return err
 }
 
-// put pushes what is found as one commit.
+// put pushes the content of found as one commit.
 func (s *Shelf) put(
 	ctx context.Context,
 	found *shelved,

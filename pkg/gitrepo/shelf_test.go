@@ -28,7 +28,7 @@ func TestShelfKeepsWhatItCanRead(t *testing.T) {
 	}
 	for i, name := range names {
 		err := shelf.Write(t.Context(), name, noise[:900<<10-i])
-		if full := i == 2; full != (err != nil) || full && !strings.Contains(err.Error(), "holds at most 3") {
+		if full := i == 2; full != (err != nil) || full && !strings.Contains(err.Error(), "may have at most 3") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// ErrSigning says that git is configured to sign, and that it cannot be done. Nothing unsigned is made in its place.
+// ErrSigning says that git is configured to sign, and that signing fails. fleetctl then makes no unsigned commit or tag.
 var ErrSigning = errors.New("cannot sign as git is configured to")
 
 // signer signs commits and tags with the programs that git signs with, so that agents and hardware keys work as they do there.
@@ -25,7 +25,7 @@ type signer struct {
 	format, key, program, identity string
 }
 
-// signer is what signs, or nil where none of the variables asks for it.
+// newSigner returns the signer; nil if none of the variables asks for signatures.
 func newSigner(all settings, by Author, variables ...string) (*signer, error) {
 	wanted := false
 	for _, v := range variables {
@@ -50,12 +50,12 @@ func newSigner(all settings, by Author, variables ...string) (*signer, error) {
 				"%w: gpg.format is ssh, and user.signingKey names no key", ErrSigning)
 		}
 	default:
-		return nil, diag.Errorf("openpgp, ssh and x509 are known", "%w: unknown gpg.format %q", ErrSigning, s.format)
+		return nil, diag.Errorf("set gpg.format to openpgp, ssh or x509", "%w: unknown gpg.format %q", ErrSigning, s.format)
 	}
 	return s, nil
 }
 
-// sign returns the signature of payload. The error matches ErrSigning and quotes what the program said.
+// sign returns the signature of payload. The error matches ErrSigning and quotes the output of the program.
 func (s *signer) sign(ctx context.Context, payload []byte) (string, error) {
 	if s.format == "ssh" {
 		return s.ssh(ctx, payload)
@@ -71,12 +71,12 @@ func (s *signer) ssh(ctx context.Context, payload []byte) (string, error) {
 	key, args := s.key, []string{"-Y", "sign", "-n", "git"}
 	literal, isLiteral := strings.CutPrefix(key, "key::")
 	if isLiteral || strings.HasPrefix(key, "ssh-") {
-		// The key itself, whose private half the agent has.
+		// The setting has the public key itself. The agent has the private key.
 		dir, remove, err := atomicfile.TempFolder("", "signing")
 		if err != nil {
 			return "", err
 		}
-		defer func() { _ = remove() }() // a public key
+		defer func() { _ = remove() }() // the file only has a public key, so an error does not matter
 		key = filepath.Join(dir, "key.pub")
 		if err := os.WriteFile(key, []byte(literal+"\n"), 0o600); err != nil {
 			return "", err
@@ -105,7 +105,7 @@ func (s *signer) run(ctx context.Context, payload []byte, args ...string) (out, 
 	return strings.ReplaceAll(stdout.String(), "\r\n", "\n"), stderr.String(), err
 }
 
-// explain says why there is no signature.
+// explain adds the output of the program, and a hint, to an error of signing.
 func (s *signer) explain(err error, said string) error {
 	if err == nil {
 		return nil

@@ -16,8 +16,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// Copy gives a folder with the files of the last commit, to read and to make changes from: without edits in no commit, and in the form that
-// Change takes. Where the working tree is just that, it is the working tree. remove takes a copy away again.
+// Copy returns a folder with the files of the last commit, for reading and for making changes. It has no uncommitted edits, and its files
+// have the form of Change.Content. If the working tree is exactly that, Copy returns the working tree. remove removes a copy.
 func (r *Repo) Copy(ctx context.Context) (root string, remove func() error, err error) {
 	_, head, err := r.head()
 	if err != nil {
@@ -51,7 +51,7 @@ func (r *Repo) copyOf(ctx context.Context, commit plumbing.Hash) (root string, r
 	}
 	dir, remove, err := atomicfile.TempFolder("", "commit")
 	if err != nil {
-		return "", nil, diag.Wrap("make a folder for what is committed", err, "free some space, or set TMPDIR")
+		return "", nil, diag.Wrap("make a folder for the files of the last commit", err, "free some space, or set TMPDIR")
 	}
 	if err := w.writeCopy(ctx, dir, files); err != nil {
 		return "", nil, errors.Join(fmt.Errorf("copy commit %s: %w", commit, err), remove())
@@ -59,8 +59,8 @@ func (r *Repo) copyOf(ctx context.Context, commit plumbing.Hash) (root string, r
 	return dir, remove, nil
 }
 
-// isLastCommit tells whether the working tree has the files of the last commit, and no others but ignored ones. A file that git does not
-// look at may be another one, or missing.
+// isLastCommit tells whether the working tree has exactly the files of the last commit, apart from ignored files. It is false if git does
+// not look at some files, because these may differ or be missing.
 func (r *Repo) isLastCommit(ctx context.Context) (bool, error) {
 	unseen, err := r.unseen(ctx)
 	if err != nil || len(unseen) > 0 {
@@ -70,7 +70,7 @@ func (r *Repo) isLastCommit(ctx context.Context) (bool, error) {
 	return len(dirty) == 0, err
 }
 
-// plain tells whether every file stands on disk as commits have it.
+// plain tells whether every file has the same form on disk as in a commit.
 func (w *worktree) plain(files []treeChange) (bool, error) {
 	if w.conv.MayConvert() {
 		return false, nil
@@ -129,14 +129,14 @@ func (w *worktree) copyFile(ctx context.Context, into *worktree, f treeChange) e
 	if f.to.mode == filemode.Symlink {
 		if target := filepath.Join(filepath.Dir(name), filepath.FromSlash(string(content))); !filepath.IsLocal(target) ||
 			path.IsAbs(string(content)) {
-			return nil // it leads out of the repository
+			return nil // the link leads out of the repository
 		}
 	}
 	return into.write(name, content, f.to.mode)
 }
 
-// editable is a file of a commit in the form to edit. What a filter makes is taken from disk where it is unchanged there: it may come from
-// far away.
+// editable returns a file of a commit in the form for editing. If the file has a filter and is unchanged on disk, editable reads the file
+// on disk, because the filter may have to download the content.
 func (w *worktree) editable(ctx context.Context, f treeChange) ([]byte, error) {
 	name := filepath.FromSlash(f.path)
 	if w.conv.Filtered(w.conv.Found(f.path)) {
@@ -151,13 +151,13 @@ func (w *worktree) editable(ctx context.Context, f treeChange) ([]byte, error) {
 	return w.conv.ToEdit(ctx, f.path, f.to.hash)
 }
 
-// FileChange is a file that differs between two commits, in the form to edit; nil stands for no file.
+// FileChange is a file that differs between two commits, in the form for editing. A nil content means that there is no file.
 type FileChange struct {
 	Path     string
 	Old, New []byte
 }
 
-// Between lists what differs between two commits; "" stands for the one before the first.
+// Between returns the files that differ between two commits. "" stands for the state before the first commit.
 func (r *Repo) Between(ctx context.Context, from, to string) ([]FileChange, error) {
 	w, err := r.worktree(ctx)
 	if err != nil {

@@ -2,5 +2,5 @@ package gitrepo
 
 import "syscall"
 
-// changeTime is when a file's data or metadata changed last.
+// changeTime returns the time at which a file's data or metadata changed last.
 func changeTime(s *syscall.Stat_t) (sec, nsec int64) { return s.Ctimespec.Sec, s.Ctimespec.Nsec }

@@ -8,5 +8,5 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/index"
 )
 
-// setSystemStat has nothing to add: git for Windows keeps zeros there.
+// setSystemStat does nothing: git for Windows keeps zeros in these fields.
 func setSystemStat(*index.Entry, fs.FileInfo) {}

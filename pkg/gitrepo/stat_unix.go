@@ -10,8 +10,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/index"
 )
 
-// setSystemStat adds what the index says of a file besides its time and size. Without it git looks into the file, and commands of git that
-// do not look take it for changed.
+// setSystemStat sets the fields of an index entry besides the modification time and the size. Without them, git would read the file again,
+// and git commands that do not read files would report it as changed.
 func setSystemStat(e *index.Entry, info fs.FileInfo) {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -10,7 +10,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 )
 
-// sweepGitDir removes what runs before this one that were killed have left in .git. The lock is held.
+// sweepGitDir removes files of killed runs from .git. The caller holds the lock.
 func (r *Repo) sweepGitDir() error {
 	for _, dir := range []string{r.gitDir, filepath.Join(r.commonDir(), asideDir)} {
 		if err := atomicfile.Sweep(dir); err != nil {

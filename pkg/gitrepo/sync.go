@@ -12,11 +12,12 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// syncAttempts bounds how often Sync meets somebody who was faster; syncBackoff is the longest first pause, doubled each time.
+// syncAttempts bounds the attempts of Sync if others push at the same time. syncBackoff is the longest pause after the first attempt; it
+// doubles each time.
 const (
 	syncAttempts = 6
 	syncBackoff  = 200 * time.Millisecond
-	// maxHaves is how many commits of ours the server is told about when it looks for the newest common one.
+	// maxHaves is the number of local commits that a fetch names to the server, which looks for the newest common one.
 	maxHaves = 256
 )
 
@@ -28,21 +29,21 @@ type Intent func(root string) ([]Change, error)
 type Synced struct {
 	// Commit that the local and the remote branch are at.
 	Commit string
-	// Base is the commit that the intent was applied to, "" where there was none.
+	// Base is the commit that the intent was applied to; "" if there was none.
 	Base string
-	// Made: a new commit was needed for the intent.
+	// Made says that the intent needed a new commit.
 	Made bool
-	// Pushed: the remote branch was moved, be it for commits that were here already.
+	// Pushed says that Sync moved the remote branch, maybe only for earlier local commits.
 	Pushed bool
-	// Attempts it took; more than one means that others pushed meanwhile.
+	// Attempts is the number of attempts. More than one means that others pushed at the same time.
 	Attempts int
 }
 
-// Sync makes the remote branch contain the intent: fetch, bring the working tree up to date, apply, push; if somebody else was
-// faster, all of it again, a few times, never with force. The new commit appears in the local branch only once the remote has it, so
-// a kill leaves either nothing, or a local branch that is behind, which the next call repairs. Local commits that are not pushed yet
-// go along. Errors: *DirtyError (an update would overwrite changes in no commit), ErrDiverged, ErrProtectedBranch, ErrNoPushRight,
-// ErrNonFastForward (every attempt lost), ErrBusy, ErrDetached, those of Probe, and the intent's own.
+// Sync commits the intent and pushes it to the remote branch. It fetches, brings the working tree up to date, applies the intent, and
+// pushes. If somebody else was faster, it repeats all of this a few times; it never forces a push. The local branch gets the new commit
+// only once the remote has it. So a kill leaves either nothing, or a local branch that is behind, which the next call repairs. Sync also
+// pushes earlier local commits. Errors: *DirtyError (an update would overwrite uncommitted changes), ErrDiverged, ErrProtectedBranch,
+// ErrNoPushRight, ErrNonFastForward (others were faster at every attempt), ErrBusy, ErrDetached, those of Probe, and those of the intent.
 func (r *Repo) Sync(ctx context.Context, auth Auth, intent Intent, message string, author Author) (*Synced, error) {
 	t, remote, err := r.remote(auth)
 	if err == nil {
@@ -95,7 +96,7 @@ func (r *Repo) syncOnce(ctx context.Context, t *tracking, remote *remote, intent
 			return nil, err
 		}
 	}
-	// The remote has it: from here on a cancelled context must not leave the working tree half-way.
+	// The remote has the commit. From here on, a cancelled context must not interrupt the update of the working tree.
 	ctx = context.WithoutCancel(ctx)
 	if err := r.settle(ctx, base, commit, changes); err != nil {
 		return done, err
@@ -131,7 +132,7 @@ func (r *Repo) recordApart(ctx context.Context, v revision) (commit plumbing.Has
 	return r.record(ctx, w, l, v)
 }
 
-// settle brings the local side to the commit that the remote has.
+// settle moves the local branch, the index and the working tree to the commit that the remote has.
 func (r *Repo) settle(ctx context.Context, base, commit plumbing.Hash, changes []Change) (err error) {
 	l, err := r.acquire(ctx)
 	if err != nil {
@@ -143,7 +144,7 @@ func (r *Repo) settle(ctx context.Context, base, commit plumbing.Hash, changes [
 		return err
 	}
 	if head != base {
-		return diag.Errorf("git pull --rebase", "%w: somebody committed to %s meanwhile", ErrDiverged, r.dir)
+		return diag.Errorf("git pull --rebase", "%w: somebody has committed to %s in the meantime", ErrDiverged, r.dir)
 	}
 	w, err := r.worktree(ctx)
 	if err != nil {
@@ -153,8 +154,8 @@ func (r *Repo) settle(ctx context.Context, base, commit plumbing.Hash, changes [
 	return r.place(ctx, w, l, name, base, commit, changes)
 }
 
-// CatchUp brings the checked out branch and the working tree up to date with the remote. Commits that are here alone, and changes in no
-// commit, stay. Errors: *DirtyError (it would overwrite such changes), ErrDiverged, ErrBusy, ErrDetached, and those of Probe.
+// CatchUp brings the checked out branch and the working tree up to date with the remote. Local commits and uncommitted changes stay.
+// Errors: *DirtyError (it would overwrite uncommitted changes), ErrDiverged, ErrBusy, ErrDetached, and those of Probe.
 func (r *Repo) CatchUp(ctx context.Context, auth Auth) error {
 	t, remote, err := r.remote(auth)
 	if err != nil {
@@ -164,8 +165,8 @@ func (r *Repo) CatchUp(ctx context.Context, auth Auth) error {
 	return err
 }
 
-// catchUp fetches, and fast-forwards the local branch if it is behind. It returns the local commit to build on, and what the remote
-// branch is at; both may be zero.
+// catchUp fetches, and fast-forwards the local branch if it is behind. It returns the local commit to build on, and the commit of the
+// remote branch. Both may be zero.
 func (r *Repo) catchUp(ctx context.Context, t *tracking, remote *remote) (base, known plumbing.Hash, err error) {
 	_, head, err := r.head()
 	if err != nil {
@@ -191,8 +192,8 @@ func (r *Repo) catchUp(ctx context.Context, t *tracking, remote *remote) (base, 
 	return head, known, nil
 }
 
-// Includes tells whether the commit newer is, or builds on, the commit older; both are full hashes. A newer that is not here is fetched
-// first, if there is a remote; one that its branch does not have either does not include anything.
+// Includes tells whether the commit newer is, or descends from, the commit older. Both are full hashes. If the repository lacks newer and
+// has a remote, Includes fetches first. A commit that the remote branch lacks too includes nothing.
 func (r *Repo) Includes(ctx context.Context, auth Auth, newer, older string) (bool, error) {
 	to, from := plumbing.NewHash(newer), plumbing.NewHash(older)
 	if !r.has(to) {
@@ -219,7 +220,7 @@ func (r *Repo) Includes(ctx context.Context, auth Auth, newer, older string) (bo
 	return where == same || where == ahead, err
 }
 
-// Shallow tells whether the history ends here before it ends at the remote: then what Includes does not find may be there all the same.
+// Shallow tells whether this repository lacks the older part of the remote's history. If it does, a false result of Includes may be wrong.
 func (r *Repo) Shallow() (bool, error) {
 	ends, err := r.git.Storer.Shallow()
 	if err != nil {
@@ -228,10 +229,10 @@ func (r *Repo) Shallow() (bool, error) {
 	return len(ends) > 0, nil
 }
 
-// has tells whether an object is here.
+// has tells whether the repository has an object.
 func (r *Repo) has(hash plumbing.Hash) bool { return r.git.Storer.HasEncodedObject(hash) == nil }
 
-// fetch updates what is known here of the remote branch and returns it.
+// fetch updates the remote-tracking branch, and returns its commit.
 func (r *Repo) fetch(ctx context.Context, t *tracking, remote *remote, head plumbing.Hash) (plumbing.Hash, error) {
 	haves, err := r.haves(ctx, t, head)
 	if err != nil {
@@ -247,7 +248,7 @@ func (r *Repo) fetch(ctx context.Context, t *tracking, remote *remote, head plum
 	return got.head, r.remember(ctx, t.ref, got.head)
 }
 
-// haves are commits that are here, newest first, so that the server can find a common one.
+// haves returns commits of this repository, newest first, among which the server finds a common one.
 func (r *Repo) haves(ctx context.Context, t *tracking, head plumbing.Hash) ([]plumbing.Hash, error) {
 	known, err := r.reference(t.ref)
 	if err != nil {
@@ -277,7 +278,7 @@ func (r *Repo) haves(ctx context.Context, t *tracking, head plumbing.Hash) ([]pl
 	return haves, nil
 }
 
-// fastForward brings the checked out branch and the working tree to a commit that it is behind of.
+// fastForward moves the checked out branch and the working tree to a descendant of the branch's commit.
 func (r *Repo) fastForward(ctx context.Context, to plumbing.Hash) (err error) {
 	l, err := r.acquire(ctx)
 	if err != nil {

@@ -13,21 +13,21 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// ErrTagExists says that there is a tag of that name on something else. Tags are never moved.
+// ErrTagExists says that a tag of that name exists on another object. fleetctl never moves a tag.
 var ErrTagExists = errors.New("there is another tag of that name")
 
 // Tag is a tag of a commit.
 type Tag struct {
 	Name string
-	// Commit that it stands for, as 40 hexadecimal digits.
+	// Commit of the tag, as 40 hexadecimal digits.
 	Commit string
 	// Message of an annotated tag, without its signature.
 	Message string
-	// Signed tells that it carries a signature; whose, and whether it is good, is for git verify-tag to say.
+	// Signed says that the tag has a signature. `git verify-tag` tells whose it is, and whether it is valid.
 	Signed bool
 }
 
-// Tags are the tags that are here, by name. Those of anything but a commit are left out.
+// Tags returns the tags of commits in this repository, by name. It leaves out tags of other objects.
 func (r *Repo) Tags(ctx context.Context) ([]Tag, error) {
 	refs, err := r.git.Tags()
 	if err != nil {
@@ -51,7 +51,7 @@ func (r *Repo) Tags(ctx context.Context) ([]Tag, error) {
 	return all, nil
 }
 
-// readTag reads the tag at hash; nil where it is none of a commit.
+// readTag reads the tag at hash; nil if it is not a tag of a commit.
 func (r *Repo) readTag(name string, hash plumbing.Hash) (*Tag, error) {
 	t, err := object.GetTag(r.git.Storer, hash)
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
@@ -70,12 +70,12 @@ func (r *Repo) readTag(name string, hash plumbing.Hash) (*Tag, error) {
 	return &Tag{Name: name, Commit: t.Target.String(), Message: message, Signed: signature != ""}, nil
 }
 
-// Tag makes an annotated tag of a commit that is here, signed where git signs tags or commits, and says whether it did: the very tag may be
-// there. Errors match ErrTagExists where a tag of that name is on another commit, and ErrSigning.
+// Tag makes an annotated tag of a commit in this repository, and tells whether it did: the same tag may exist already. It signs the tag if
+// git is configured to sign tags or commits. Errors match ErrTagExists if a tag of that name is on another commit, and ErrSigning.
 func (r *Repo) Tag(ctx context.Context, name, commit, message string) (bool, error) {
 	ref := plumbing.NewTagReferenceName(name)
 	if err := ref.Validate(); err != nil {
-		return false, diag.Usage("write it like v0.1.0", "%q is not a possible name of a tag", name)
+		return false, diag.Usage("write it like v0.1.0", "%q cannot be the name of a tag", name)
 	}
 	target := plumbing.NewHash(commit)
 	if at, err := r.reference(ref); err != nil || !at.IsZero() {
@@ -121,7 +121,7 @@ func (r *Repo) Tag(ctx context.Context, name, commit, message string) (bool, err
 	return true, nil
 }
 
-// PushTag pushes a tag, never with force, and says whether the remote lacked it. The commit has to be at the remote already. Errors match
+// PushTag pushes a tag, never with force, and tells whether the remote lacked it. The remote must already have the commit. Errors match
 // ErrTagExists if the remote has another tag of that name, ErrNoPushRight if the server refuses, or are those of Probe.
 func (r *Repo) PushTag(ctx context.Context, auth Auth, name string) (bool, error) {
 	const verb = "push a tag to"
@@ -146,7 +146,7 @@ func (r *Repo) PushTag(ctx context.Context, auth Auth, name string) (bool, error
 	case at == hash:
 		return false, nil
 	case !at.IsZero():
-		return false, remote.fail(verb, diag.Errorf("take yours away and run the command again: git tag --delete "+diag.ShellWord(name),
+		return false, remote.fail(verb, diag.Errorf("delete your tag and run the command again: git tag --delete "+diag.ShellWord(name),
 			"%w: %s", ErrTagExists, name))
 	}
 	if err := r.verifyPush(ctx, t.remote, t.to.url, ref.String(), hash, ref, plumbing.ZeroHash); err != nil {
@@ -159,8 +159,8 @@ func (r *Repo) PushTag(ctx context.Context, auth Auth, name string) (bool, error
 	return err == nil, remote.fail(verb, err)
 }
 
-// Fetch brings the checked out branch and all tags of the remote here, and returns the branch's commit there, "" if it has none. The
-// working tree and local branches stay as they are. The error matches ErrTagExists where a tag is here that is another one there.
+// Fetch fetches the checked out branch and all tags from the remote, and returns the commit of the remote branch; "" if it has none. The
+// working tree and the local branches stay as they are. The error matches ErrTagExists if a local tag differs from the remote's.
 func (r *Repo) Fetch(ctx context.Context, auth Auth) (string, error) {
 	t, remote, err := r.remote(auth)
 	if err != nil {
@@ -193,7 +193,7 @@ func (r *Repo) FetchBranch(ctx context.Context, auth Auth) (string, error) {
 	return known.String(), nil
 }
 
-// fetchBranch returns what the remote branch is at, and the local one.
+// fetchBranch fetches the checked out branch. It returns the commit of the remote branch, and that of the local one.
 func (r *Repo) fetchBranch(ctx context.Context, t *tracking, remote *remote) (known, head plumbing.Hash, err error) {
 	if _, head, err = r.head(); err != nil {
 		return known, head, err
@@ -226,7 +226,7 @@ func (r *Repo) fetchTags(ctx context.Context, remote *remote, haves []plumbing.H
 		case at == hash:
 			continue
 		case !at.IsZero():
-			return diag.Errorf("if yours is wrong: git tag --delete "+diag.ShellWord(ref.Short()), "%w: %s is here, and another one at the remote",
+			return diag.Errorf("if your tag is wrong: git tag --delete "+diag.ShellWord(ref.Short()), "%w: your tag %s differs from the remote's",
 				ErrTagExists, ref.Short())
 		}
 		lacking[ref] = hash

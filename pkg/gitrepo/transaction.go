@@ -8,14 +8,14 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// transaction is a move of references from one object to another, of which git tells its hook reference-transaction.
+// transaction is a move of references from one object to another, for which git runs the hook reference-transaction.
 type transaction struct {
 	refs     []plumbing.ReferenceName
 	from, to plumbing.Hash
 }
 
-// transact moves references by do. As with git, the hook hears of the move before it, with the references locked, and may refuse it; and it
-// hears how the move went.
+// transact moves references by calling do. As with git, the hook runs before the move, with the references locked, and may refuse it. It
+// runs again after the move, with the result.
 func (r *Repo) transact(ctx context.Context, all settings, t transaction, do func() error) error {
 	if path, err := r.hook(all, hookTransaction); err != nil {
 		return err
@@ -35,14 +35,14 @@ func (r *Repo) transact(ctx context.Context, all settings, t transaction, do fun
 	}
 	after := context.WithoutCancel(ctx)
 	if err != nil {
-		_ = tell(after, "aborted") // whose answer git does not ask for
+		_ = tell(after, "aborted") // git ignores this exit code too
 		return err
 	}
 	_ = tell(after, "committed")
 	return nil
 }
 
-// remember notes where a branch of the remote is.
+// remember sets a remote-tracking branch.
 func (r *Repo) remember(ctx context.Context, ref plumbing.ReferenceName, commit plumbing.Hash) error {
 	set := func() error { return r.git.Storer.SetReference(plumbing.NewHashReference(ref, commit)) }
 	from, err := r.reference(ref)

@@ -22,20 +22,20 @@ import (
 type Change struct {
 	// Path relative to the top of the repository, with slashes.
 	Path string
-	// Content to write: made from what Copy gives of the file, or a new one, with LF or CRLF at the ends of its lines.
+	// Content to write, in the form of the files of Copy. Lines may end with LF or CRLF.
 	Content []byte
-	// Replace takes the file on disk and in the index to be what was changed: edits in no commit are overwritten, not kept beside the change.
+	// Replace overwrites uncommitted edits of the file, on disk and in the index. Without it, they are merged with the change.
 	Replace bool
 	// Executable sets the file's mode to 0755 instead of 0644. An existing file that stays a file keeps its mode if this is false.
 	Executable bool
-	// Delete removes the file; one that is not there is no error.
+	// Delete removes the file. A missing file is no error.
 	Delete bool
 
-	// entry is what the file is in the tree, in place of Content.
+	// entry is the file's entry in the tree. It replaces Content.
 	entry *object.TreeEntry
 }
 
-// tree adds what is in the tree at hash and not in the one at base.
+// tree adds the objects of the tree at hash that the tree at base lacks.
 func (c *collection) tree(ctx context.Context, hash, base plumbing.Hash) error {
 	if hash == base || !c.add(hash) {
 		return ctx.Err()
@@ -69,7 +69,7 @@ func (c *collection) tree(ctx context.Context, hash, base plumbing.Hash) error {
 	return nil
 }
 
-// readTree returns the entries of a tree by name; the zero hash is the tree without any.
+// readTree returns the entries of a tree by name. The zero hash is the empty tree.
 func readTree(store storage.Storer, hash plumbing.Hash) (map[string]object.TreeEntry, error) {
 	entries := map[string]object.TreeEntry{}
 	if hash.IsZero() {
@@ -85,7 +85,7 @@ func readTree(store storage.Storer, hash plumbing.Hash) (map[string]object.TreeE
 	return entries, nil
 }
 
-// checkPath refuses what must not be written into a working tree, on any of the systems that may check it out.
+// checkPath returns an error for a path that must not be written into a working tree on one of the systems that may check it out.
 func checkPath(p string) error {
 	bad := p == "" || path.Clean(p) != p || !filepath.IsLocal(filepath.FromSlash(p)) || strings.ContainsAny(p, "\\\x00\n")
 	for part := range strings.SplitSeq(p, "/") {
@@ -99,7 +99,7 @@ func checkPath(p string) error {
 	return nil
 }
 
-// unseenByHFS drops the letters that the file system of macOS does not tell names apart by.
+// unseenByHFS drops the characters that the file system of macOS ignores in names.
 func unseenByHFS(r rune) rune {
 	switch {
 	case r >= 0x200c && r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x206a && r <= 0x206f, r == 0xfeff:
@@ -149,8 +149,8 @@ func (n *node) add(parts []string, c Change) {
 	n.folders[name].add(parts[1:], c)
 }
 
-// write returns the tree of the folder at dir, which was base; zero if nothing is left in it. Folders in which files are only
-// deleted go first, then files, then the other folders, so that a file can become a folder and the other way round.
+// write returns the new tree of the folder at dir, whose old tree is base; zero if the folder is empty now. It first writes the folders in
+// which files are only deleted, then files, and then the other folders, so that a file can become a folder and vice versa.
 func (n *node) write(store storage.Storer, dir string, base plumbing.Hash) (plumbing.Hash, error) {
 	entries, err := readTree(store, base)
 	if err != nil {
@@ -188,7 +188,7 @@ func (n *node) write(store storage.Storer, dir string, base plumbing.Hash) (plum
 	return writeTree(store, entries)
 }
 
-// writeInto writes the folder called name into the entries of its parent, and says whether that changed them.
+// writeInto writes the folder called name into the entries of its parent, and tells whether that changed them.
 func (n *node) writeInto(store storage.Storer, entries map[string]object.TreeEntry, dir, name string) (bool, error) {
 	was, there := entries[name]
 	if there && was.Mode != filemode.Dir {
@@ -227,7 +227,7 @@ func writeFile(store storage.Storer, entries map[string]object.TreeEntry, name s
 	was, there := entries[name]
 	if c.Delete {
 		if there && was.Mode == filemode.Dir {
-			return false, nil // a folder is not the file that was meant
+			return false, nil // the change is about a file, and this is a folder
 		}
 		delete(entries, name)
 		return there, nil
@@ -236,12 +236,12 @@ func writeFile(store storage.Storer, entries map[string]object.TreeEntry, name s
 		return false, fmt.Errorf("%w %q: it is a folder in the repository", ErrPath, c.Path)
 	}
 	if c.entry != nil {
-		owe(store, c.entry.Hash) // a hook had git write it
+		owe(store, c.entry.Hash) // git has written this object for a hook
 		entries[name] = object.TreeEntry{Name: name, Mode: c.entry.Mode, Hash: c.entry.Hash}
 		return was.Hash != c.entry.Hash || was.Mode != c.entry.Mode, nil
 	}
 	if there && was.Mode == filemode.Symlink {
-		return false, diag.Errorf("change the file that it leads to, or put a file in its place yourself",
+		return false, diag.Errorf("change the target of the link, or replace the link by a file",
 			"%w %q: it is a symbolic link in the repository", ErrPath, c.Path)
 	}
 	hash, err := writeBlob(store, c.Content)
@@ -291,19 +291,19 @@ func saveObject(store storage.Storer, o plumbing.EncodedObject) (plumbing.Hash, 
 	}
 	hash, err := store.SetEncodedObject(o)
 	if disk := diskOf(store); disk != nil && err != nil {
-		err = errors.Join(err, disk.dropTemps()) // a full disk does not get fuller with each try
+		err = errors.Join(err, disk.dropTemps()) // so that retries do not fill a full disk further
 	}
 	return hash, err
 }
 
-// owe notes that an object that is there already has to be on the disk before a reference leads to it.
+// owe notes that an existing object has to be flushed to disk before a reference names it.
 func owe(store storage.Storer, hash plumbing.Hash) {
 	if disk := diskOf(store); disk != nil {
 		disk.oweObject(hash)
 	}
 }
 
-// diskOf is the folder of a store; nil where that is in memory.
+// diskOf returns the folder of a store; nil if the store is in memory.
 func diskOf(store storage.Storer) *durable {
 	if s, ok := store.(*filesystem.Storage); ok {
 		if disk, ok := s.Filesystem().(*durable); ok {

@@ -13,13 +13,13 @@ import (
 	"github.com/go-git/go-git/v5/storage"
 )
 
-// treeChange is a path that differs between two trees; the zero file means that it is not there.
+// treeChange is a path that differs between two trees. The zero file means that the tree has no such file.
 type treeChange struct {
 	path     string
 	from, to file
 }
 
-// diffTrees lists the paths that differ between two trees, sorted. Equal folders are not entered.
+// diffTrees returns the paths that differ between two trees, sorted. It does not read equal folders.
 func diffTrees(ctx context.Context, store storage.Storer, from, to plumbing.Hash) ([]treeChange, error) {
 	d := &differ{store: store}
 	err := d.folder(ctx, "", from, to)
@@ -27,10 +27,11 @@ func diffTrees(ctx context.Context, store storage.Storer, from, to plumbing.Hash
 	return d.changes, err
 }
 
-// What a commit may unfold to: a dozen small folders, each of which holds the next one ten times, are a billion files.
+// maxPlaces bounds the files and folders of a commit: a dozen small trees, each of which has the next one ten times, stand for a billion
+// files.
 var maxPlaces = 1 << 19 // files and folders; a variable for tests
 
-const maxPath = 4096 // bytes, as Linux has it
+const maxPath = 4096 // bytes, the limit of Linux
 
 // differ compares two trees, folder by folder.
 type differ struct {

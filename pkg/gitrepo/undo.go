@@ -16,13 +16,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// undoName is the file in .git that says what a command is about to write. If a journal is found, its command was killed. The files that
-// this command wrote are restored before anything else, so that they are never taken for a person's edit.
+// undoName is the journal in .git of the files that a command is about to write. If the next command finds the journal, the earlier command
+// was killed. It then first restores the files that the killed command wrote, so that they are never mistaken for a person's edits.
 const undoName = "fleetctl.undo"
 
-// undoLog is the content of that file.
+// undoLog is the content of the journal.
 type undoLog struct {
-	// Branch and Commit say when all was done: the branch was there. They are empty where nothing was to stay.
+	// If Branch is at Commit, the command had done everything. Both are empty if all changes were temporary.
 	Branch string `json:"branch,omitempty"`
 	Commit string `json:"commit,omitempty"`
 	Files  []undo `json:"files"`
@@ -32,12 +32,12 @@ type undoLog struct {
 // store keeps.
 type undo struct {
 	Path                    string `json:"path"`
-	Written                 string `json:"written,omitempty"` // "" where it was to be removed
-	Disk                    bool   `json:"disk"`              // something was to happen on disk
+	Written                 string `json:"written,omitempty"` // "" if the command would remove the file
+	Disk                    bool   `json:"disk"`              // the command would change the file on disk
 	Before, Staged, WasThen fileID
 }
 
-// fileID is a file by its content; the mode is 0 for none.
+// fileID identifies the content and the mode of a file. The mode is 0 if there is no file.
 type fileID struct {
 	Mode uint32 `json:"mode"`
 	Hash string `json:"hash"`
@@ -91,22 +91,22 @@ func (r *Repo) announce(l *lock, steps []*step, branch plumbing.ReferenceName, c
 	return l.replace(undoName, content, 0o600)
 }
 
-// finish says that the steps are done.
+// finish removes the journal, because the steps are done.
 func (l *lock) finish() error { return ignoreMissing(os.Remove(l.path(undoName))) }
 
-// Recover takes back what a killed command has left half-way in the working tree and in the index. What a person has changed since stays.
+// Recover undoes the incomplete changes of a killed command in the working tree and in the index. Later edits of a person stay.
 func (r *Repo) Recover(ctx context.Context) error {
 	if _, err := os.Lstat(filepath.Join(r.gitDir, undoName)); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	l, err := r.acquire(ctx) // which does it
+	l, err := r.acquire(ctx) // acquire recovers
 	if err != nil {
 		return err
 	}
 	return l.release()
 }
 
-// recover is Recover for who holds the lock.
+// recover is Recover for a caller that holds the lock.
 func (r *Repo) recover(ctx context.Context, l *lock) error {
 	content, err := within.Named(l.path(undoName), maxIndex)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -135,7 +135,7 @@ func (r *Repo) recover(ctx context.Context, l *lock) error {
 	defer w.close()
 	for _, u := range log.Files {
 		if err := w.takeBack(ctx, l, u); err != nil {
-			return fmt.Errorf("take back what a command that was killed has made of %s: %w", u.Path, err)
+			return fmt.Errorf("undo the change of a killed command in %s: %w", u.Path, err)
 		}
 	}
 	if l.changed {
@@ -174,12 +174,12 @@ func (w *worktree) takeBack(ctx context.Context, l *lock, u undo) error {
 	return w.put(ctx, diskFile{u.Path, content, before.mode})
 }
 
-// bytesHash is the hash of the file on disk, "" if there is none.
+// bytesHash returns the hash of the file on disk; "" if there is none.
 func (w *worktree) bytesHash(p string) (string, error) {
 	name := filepath.FromSlash(p)
 	info, err := w.root.Lstat(name)
 	if err != nil || info.IsDir() {
-		return "", nil //nolint:nilerr // nothing that could have been written
+		return "", nil //nolint:nilerr // no file that a command could have written
 	}
 	var content []byte
 	if info.Mode()&fs.ModeSymlink != 0 {
@@ -189,7 +189,7 @@ func (w *worktree) bytesHash(p string) (string, error) {
 		}
 		content = []byte(target)
 	} else if !info.Mode().IsRegular() {
-		return "", nil // nor is a pipe
+		return "", nil // a command writes no pipe
 	} else if content, err = w.read(name); err != nil {
 		return "", err
 	}

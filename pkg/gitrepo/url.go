@@ -11,10 +11,11 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// Protocol is how a repository is reached.
+// Protocol is the protocol of a repository's URL.
 type Protocol string
 
-// The protocols that fleetctl speaks. HTTP without TLS is for servers on this machine: a token is never sent over it elsewhere.
+// The protocols that fleetctl supports. HTTP without TLS is for servers on this machine; fleetctl never sends a token over it to another
+// machine.
 const (
 	ProtocolHTTPS Protocol = "https"
 	ProtocolHTTP  Protocol = "http"
@@ -35,11 +36,11 @@ func ParseURL(raw string) (Protocol, string, error) {
 func parseEndpoint(raw string) (*transport.Endpoint, error) {
 	ep, err := transport.NewEndpoint(raw)
 	if err != nil {
-		// The text of a URL error repeats the URL, in which a password may stand.
+		// The text of a URL error repeats the URL, which may contain a password.
 		return nil, diag.Errorf("write it as https://host/path, ssh://user@host/path or user@host:path", "%w", ErrURL)
 	}
 	if ep.Password != "" {
-		return nil, diag.Errorf("take it out of the URL; the token is read from elsewhere", "%w: it has a password in it", ErrURL)
+		return nil, diag.Errorf("remove the password from the URL; give a token separately", "%w: it has a password in it", ErrURL)
 	}
 	switch Protocol(ep.Protocol) {
 	case ProtocolHTTPS, ProtocolHTTP, ProtocolSSH:
@@ -56,7 +57,7 @@ func parseEndpoint(raw string) (*transport.Endpoint, error) {
 	return ep, nil
 }
 
-// hostPort is what an SSH client dials for ep: the user's ~/.ssh/config can rename the host, as go-git does it too.
+// hostPort returns the address that an SSH client dials for ep. As go-git, it applies the user's ~/.ssh/config, which may rename the host.
 func hostPort(ep *transport.Endpoint) string {
 	if Protocol(ep.Protocol) != ProtocolSSH {
 		return ""
@@ -76,7 +77,7 @@ func hostPort(ep *transport.Endpoint) string {
 	return net.JoinHostPort(trimBrackets(host), strconv.Itoa(port))
 }
 
-// serverOf is the server of an endpoint, whose credential goes nowhere else.
+// serverOf returns the server of an endpoint, which is the only server that gets the credential.
 func serverOf(ep *transport.Endpoint) *url.URL {
 	server := &url.URL{Scheme: ep.Protocol, Host: ep.Host}
 	if ep.Port != 0 {
@@ -92,7 +93,8 @@ func trimBrackets(host string) string {
 	return host
 }
 
-// display is the URL as it may stand in errors: it has no password, as parseEndpoint has checked, and over https the user may be a token.
+// display returns the URL for errors. parseEndpoint has checked that the URL has no password. Over https, display leaves out the user too,
+// which may be a token.
 func display(ep *transport.Endpoint) string {
 	shown := *ep
 	if Protocol(ep.Protocol) != ProtocolSSH {

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// programDelay is how long a program that has ended, or was asked to end, may hold up who runs it.
+// programDelay bounds the wait for a program's output after the program has ended or was asked to end.
 const programDelay = time.Second
 
-// userProgram is a program of the user's: git, a hook, or what signs.
+// userProgram is a program of the user: git, a hook, or a program that signs.
 type userProgram struct {
 	path   string
 	args   []string
@@ -25,8 +25,8 @@ type userProgram struct {
 	stderr io.Writer
 }
 
-// run runs the program to its end, as git runs one. What the program leaves running in the background may hold its output open: nobody
-// waits for that. A script that does not name its interpreter is one for sh.
+// run runs the program to its end, as git would. It does not wait for background processes that the program leaves and that keep its output
+// open. A script without an interpreter line runs in sh.
 func (p userProgram) run(ctx context.Context) error {
 	err := p.start(ctx, p.path, p.args...)
 	if errors.Is(err, syscall.ENOEXEC) && runtime.GOOS != "windows" {
@@ -39,14 +39,14 @@ func (p userProgram) run(ctx context.Context) error {
 }
 
 func (p userProgram) start(ctx context.Context, path string, args ...string) error {
-	cmd := exec.CommandContext(ctx, path, args...) //nolint:gosec // the user's own
+	cmd := exec.CommandContext(ctx, path, args...) //nolint:gosec // a program of the user
 	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = p.dir, p.env, bytes.NewReader(p.input), p.stdout, p.stderr
 	cmd.WaitDelay = programDelay
 	if runtime.GOOS != "windows" {
-		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // git ends its filters then
+		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // on SIGTERM, git ends its filters
 	}
 	err := cmd.Run()
-	if errors.Is(err, exec.ErrWaitDelay) { // the program itself has ended well
+	if errors.Is(err, exec.ErrWaitDelay) { // the program itself has succeeded
 		return nil
 	}
 	return err
@@ -55,12 +55,12 @@ func (p userProgram) start(ctx context.Context, path string, args ...string) err
 // speech keeps the beginning and the end of a program's output, however long it is.
 type speech struct {
 	first, last []byte
-	left        bool // something between them
+	left        bool // output between first and last was dropped
 }
 
 const speechHalf = 16 << 10
 
-// Write keeps what there is room for.
+// Write implements io.Writer.
 func (s *speech) Write(p []byte) (int, error) {
 	n := len(p)
 	head := min(len(p), speechHalf-len(s.first))

@@ -10,7 +10,7 @@ import (
 	"github.com/go-git/go-git/v5/storage"
 )
 
-// history walks commits. Unlike go-git's own walkers it knows that a shallow commit has parents that are not here.
+// history walks commits. Unlike go-git's walkers, it knows that the parents of a shallow commit are missing.
 type history struct {
 	store   storage.Storer
 	shallow map[plumbing.Hash]bool
@@ -28,7 +28,7 @@ func newHistory(store storage.Storer) (*history, error) {
 	return h, nil
 }
 
-// parents of a commit that are here.
+// parents returns the parents of a commit that the repository has.
 func (h *history) parents(c *object.Commit) []plumbing.Hash {
 	if h.shallow[c.Hash] {
 		return nil
@@ -36,7 +36,7 @@ func (h *history) parents(c *object.Commit) []plumbing.Hash {
 	return c.ParentHashes
 }
 
-// relation is where one commit stands to another.
+// relation is the relation between two commits.
 type relation int
 
 const (
@@ -46,8 +46,8 @@ const (
 	diverged
 )
 
-// relate says where a stands to b: same, ahead (a has b and more), behind, or diverged. It searches from both sides in turn, so
-// that the usual answer, a few commits away, does not cost a walk through the whole history. The zero hash is behind all.
+// relate returns the relation of a to b: same, ahead (b is an ancestor of a), behind, or diverged. It searches from both sides in turn, so
+// that it need not walk the whole history if the commits are close. The zero hash is behind all commits.
 func (h *history) relate(ctx context.Context, a, b plumbing.Hash) (relation, error) {
 	switch {
 	case a == b:
@@ -84,8 +84,8 @@ func (h *history) search(from plumbing.Hash) *search {
 
 func (s *search) exhausted() bool { return len(s.queue) == 0 }
 
-// step visits one commit, and says whether it is the one looked for. A commit that is not here ends its line: the remote may
-// have one that was never fetched.
+// step visits one commit, and tells whether it is the target. The search does not continue at a missing commit, such as one that was never
+// fetched.
 func (s *search) step(target plumbing.Hash) (bool, error) {
 	if s.exhausted() {
 		return false, nil
@@ -152,7 +152,7 @@ func (h *history) between(ctx context.Context, tip, base plumbing.Hash) ([]*obje
 	return commits, nil
 }
 
-// push puts a commit on the queue, once, and again if it turns out to be hidden after it was taken for a wanted one.
+// push puts a commit on the queue once, and once more if it was queued as wanted and turns out to be hidden.
 func (h *history) push(w *walk, at plumbing.Hash, hidden bool) error {
 	v := w.seen[at]
 	if v == nil {
@@ -181,7 +181,7 @@ func (h *history) push(w *walk, at plumbing.Hash, hidden bool) error {
 	return nil
 }
 
-// walk is the state of one between; wanted counts the queued commits that are not hidden.
+// walk is the state of one call of between. wanted counts the queued commits that are not hidden.
 type walk struct {
 	queue  byDate
 	seen   map[plumbing.Hash]*visit

@@ -21,14 +21,14 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 )
 
-// asideDir is where a file is written before it takes its place: in the folder of the repository that linked working trees share, as all
-// files that this is about are, and where git looks for no references.
+// asideDir is the folder in which a file is written before it is renamed into its place. It is in the folder that linked working trees
+// share, as all these files are, and git looks for no references in it.
 const asideDir = "info"
 
 // durable is a .git folder that survives a power cut or a kill. go-git truncates a reference, the configuration or the index of a pack
-// before it writes the file, and flushes nothing: a kill in between leaves a branch without a commit, which neither git nor Flux takes for
-// a repository. durable replaces these files as a whole, and flushes objects to the disk before a reference names them. git itself is as
-// careful only with core.fsync set to "objects,reference,index", which is more than its default.
+// before it writes the file, and flushes nothing. A kill in between leaves a branch without a commit, and neither git nor Flux accepts such
+// a repository. durable replaces these files atomically, and flushes objects to disk before a reference names them. git itself does so only
+// with core.fsync set to "objects,reference,index", which is more than its default.
 type durable struct {
 	billy.Filesystem
 	dir string // of the operating system
@@ -36,10 +36,10 @@ type durable struct {
 	mutex   sync.Mutex
 	pending map[string]bool // objects and packs that may not be on the disk yet
 	temps   map[string]bool // files that become packs or objects, or are removed
-	held    []string        // files of which lock has git's locks
+	held    []string        // the files whose git locks lock has taken
 }
 
-// TempFile is that of billy.Filesystem.
+// TempFile implements billy.Filesystem.
 func (w *durable) TempFile(dir, prefix string) (billy.File, error) {
 	f, err := w.Filesystem.TempFile(dir, prefix)
 	if err == nil && (prefix == "tmp_pack_" || prefix == "tmp_obj_") {
@@ -53,8 +53,8 @@ func (w *durable) TempFile(dir, prefix string) (billy.File, error) {
 	return f, err
 }
 
-// dropTemps removes packs and objects that TempFile has begun and nobody has renamed: go-git leaves the half of one that fails, and a pack
-// may be a gigabyte.
+// dropTemps removes packs and objects that TempFile has begun and that were not renamed. go-git leaves such a file after an error, and a
+// pack may have a gigabyte.
 func (w *durable) dropTemps() error {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -66,7 +66,7 @@ func (w *durable) dropTemps() error {
 	return errors.Join(errs...)
 }
 
-// isWhole tells whether a file is replaced as a whole.
+// isWhole tells whether durable replaces a file atomically.
 func isWhole(name string) bool {
 	name = path.Clean(filepath.ToSlash(name))
 	first, _, _ := strings.Cut(name, "/")
@@ -80,7 +80,7 @@ func isWhole(name string) bool {
 // isObject tells whether a file is an object, a pack, or something about one.
 func isObject(name string) bool { return strings.HasPrefix(filepath.ToSlash(name), "objects/") }
 
-// Rename is that of billy.Filesystem. Objects and packs come into their places by it.
+// Rename implements billy.Filesystem. go-git moves objects and packs into their places with it.
 func (w *durable) Rename(from, to string) error {
 	if err := w.Filesystem.Rename(from, to); err != nil {
 		return err
@@ -92,7 +92,7 @@ func (w *durable) Rename(from, to string) error {
 	return nil
 }
 
-// owe notes that a file of the repository has to be on the disk before a reference is written.
+// owe notes that a file of the repository has to be flushed to disk before a reference is written.
 func (w *durable) owe(name string) {
 	if name = path.Clean(filepath.ToSlash(name)); isObject(name) {
 		w.mutex.Lock()
@@ -101,13 +101,13 @@ func (w *durable) owe(name string) {
 	}
 }
 
-// oweObject is owe for an object that somebody else may have written: git, or one of us that was killed. One that is in a pack is no file.
+// oweObject is owe for an object that git, or a killed fleetctl, may have written. An object in a pack has no file of its own.
 func (w *durable) oweObject(hash plumbing.Hash) {
 	hex := hash.String()
 	w.owe("objects/" + hex[:2] + "/" + hex[2:])
 }
 
-// flush waits until all that is owed is on the disk.
+// flush flushes all files that owe has noted.
 func (w *durable) flush() error {
 	if w == nil {
 		return nil // the repository is not on a disk
@@ -136,12 +136,12 @@ func (w *durable) flush() error {
 	return nil
 }
 
-// Create is that of billy.Filesystem.
+// Create implements billy.Filesystem.
 func (w *durable) Create(name string) (billy.File, error) {
 	return w.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o666)
 }
 
-// OpenFile is that of billy.Filesystem.
+// OpenFile implements billy.Filesystem.
 func (w *durable) OpenFile(name string, flag int, perm os.FileMode) (billy.File, error) {
 	if !isWhole(name) || flag&(os.O_WRONLY|os.O_RDWR) == 0 {
 		return w.Filesystem.OpenFile(name, flag, perm)
@@ -162,15 +162,15 @@ func (f *wholeFile) lock() error {
 	f.in.mutex.Lock()
 	held := slices.Contains(f.in.held, path)
 	f.in.mutex.Unlock()
-	if held || isObject(f.name) { // git makes an index of a pack, and never changes it
+	if held || isObject(f.name) { // git never changes the index of a pack
 		return nil
 	}
 	var err error
-	f.release, err = f.in.lock(context.Background(), path) // for moments: the interface has no context
+	f.release, err = f.in.lock(context.Background(), path) // the interface has no context; the wait is short
 	return err
 }
 
-// read reads what there is.
+// read reads the present content of the file.
 func (f *wholeFile) read(flag int) error {
 	old, err := f.in.Open(f.name)
 	switch {
@@ -253,11 +253,11 @@ func (f *wholeFile) Truncate(size int64) error {
 	return nil
 }
 
-// Lock and Unlock have nothing to do: git's lock is held, which go-git does not know.
+// Lock and Unlock do nothing, because wholeFile already holds git's lock, which go-git does not know.
 func (f *wholeFile) Lock() error   { return nil }
 func (f *wholeFile) Unlock() error { return nil }
 
-// Close puts the file in its place, if anything was written, and what is owed to the disk before it.
+// Close moves the file into its place, if anything was written. Before that, it flushes the objects that the file may name.
 func (f *wholeFile) Close() error {
 	var err error
 	if f.changed {
@@ -269,7 +269,7 @@ func (f *wholeFile) Close() error {
 	return errors.Join(err, release())
 }
 
-// place brings the file to the disk.
+// place writes the file to disk and moves it into its place.
 func (f *wholeFile) place() error {
 	if err := f.in.flush(); err != nil {
 		return err

@@ -18,15 +18,15 @@ import (
 	"github.com/go-git/go-git/v5/storage"
 )
 
-// fetched is what a fetch found: the remote branch's commit (zero if there is no such branch) and whether the remote has no
-// branch at all.
+// fetched is the result of a fetch: the commit of the remote branch (zero if there is no such branch), and whether the remote has no branch
+// at all.
 type fetched struct {
 	head  plumbing.Hash
 	empty bool
 }
 
-// fetch brings the branch's commit and all it needs into store. A store that has nothing yet gets that one commit only
-// (shallow), if the server can; haves are commits that are here already.
+// fetch fetches the branch's commit, and all objects that it needs, into store. An empty store gets only that one commit (shallow), if the
+// server supports this. haves are commits that the store has already.
 func (r *remote) fetch(ctx context.Context, store storage.Storer, branch string, haves []plumbing.Hash) (*fetched, error) {
 	session, err := r.upload(ctx)
 	if err != nil {
@@ -47,7 +47,7 @@ func (r *remote) fetch(ctx context.Context, store storage.Storer, branch string,
 	return &fetched{head: head}, receive(ctx, store, session, refs.Capabilities, []plumbing.Hash{head}, haves)
 }
 
-// receive brings objects, and all that they need, into store, in an open session whose references have been read.
+// receive fetches objects, and all objects that they need, into store, in an open session whose references have been read.
 func receive(
 	ctx context.Context,
 	store storage.Storer,
@@ -133,18 +133,18 @@ func demux(caps *capability.List, pack io.Reader, progress sideband.Progress) io
 	return d
 }
 
-// refused is the server's answer to a push that it did not take.
+// refused is the server's answer to a push that it refuses.
 type refused struct {
-	// unpack is its word on the objects ("" if it took them), reason its word on the reference.
+	// unpack is the server's error about the objects; "" if it accepted them. reason is its error about the reference.
 	unpack, reason string
-	// said is the server's output meanwhile, with that of its hooks, as one line.
+	// said is the output of the server and of its hooks, as one line.
 	said string
 }
 
 func (e *refused) Error() string {
 	text := "the server says: " + e.reason
 	if e.unpack != "" {
-		text = "the server could not take the objects: " + e.unpack
+		text = "the server could not unpack the objects: " + e.unpack
 	}
 	if e.said != "" {
 		text += " (" + e.said + ")"
@@ -152,16 +152,16 @@ func (e *refused) Error() string {
 	return text
 }
 
-// update is one reference update: it takes effect only if the reference is at old at that moment.
+// update is one update of a reference. It takes effect only if the reference is at old at that moment.
 type update struct {
 	name     plumbing.ReferenceName
 	old, new plumbing.Hash
-	// objects go along as a pack.
+	// objects are sent along as a pack.
 	objects []plumbing.Hash
 }
 
-// send asks the server, in an open session whose references have been read, for one update. It returns *refused if the server
-// says no.
+// send asks the server for one update, in an open session whose references have been read. It returns *refused if the server refuses the
+// update.
 func send(ctx context.Context, session transport.ReceivePackSession, caps *capability.List, store storage.Storer, u update) error {
 	req := packp.NewReferenceUpdateRequestFromCapabilities(caps)
 	req.Commands = []*packp.Command{{Name: u.name, Old: u.old, New: u.new}}
@@ -172,7 +172,7 @@ func send(ctx context.Context, session transport.ReceivePackSession, caps *capab
 		}
 		req.Progress = said
 	}
-	// The pack is made beforehand: fleet commits are small, and a pack that fails half-way must not reach the server.
+	// Make the whole pack before sending it: fleet commits are small, and an incomplete pack must not reach the server.
 	var pack bytes.Buffer
 	const window = 10
 	if _, err := packfile.NewEncoder(&pack, store, false).Encode(u.objects, window); err != nil {
@@ -182,7 +182,7 @@ func send(ctx context.Context, session transport.ReceivePackSession, caps *capab
 	report, err := session.ReceivePack(ctx, req)
 	if report == nil {
 		if err == nil {
-			err = io.ErrUnexpectedEOF // no answer is no success
+			err = io.ErrUnexpectedEOF // without an answer, the update may have failed
 		}
 		return err
 	}
@@ -216,7 +216,7 @@ func (s *saying) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String is one line, in which only printable text is left.
+// String returns the output as one line, without invalid UTF-8.
 func (s *saying) String() string {
 	return strings.Join(strings.Fields(strings.ToValidUTF8(string(s.text), "")), " ")
 }

@@ -22,11 +22,11 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// tree is a working tree on disk. All access goes through os.Root: a link in a repository cannot lead out of it.
+// worktree is a working tree on disk. All access goes through os.Root, so that a link in a repository cannot lead out of it.
 type worktree struct {
 	root  *os.Root
 	store storage.Storer
-	// conv is nil for a folder that is no working tree yet, which has no settings either.
+	// conv is nil for a folder that is no working tree yet. Such a folder has no settings either.
 	conv     *conversion.Converter
 	settings settings
 }
@@ -39,7 +39,7 @@ func openWorktree(dir string, store storage.Storer) (*worktree, error) {
 	return &worktree{root: root, store: store}, nil
 }
 
-// worktree opens the working tree, with what git makes of its files' content.
+// worktree opens the working tree, with git's settings and conversions for it.
 func (r *Repo) worktree(ctx context.Context) (*worktree, error) {
 	all, err := r.settings(ctx)
 	if err != nil {
@@ -60,8 +60,8 @@ func (r *Repo) worktree(ctx context.Context) (*worktree, error) {
 	return w, nil
 }
 
-// hasFilesHere refuses a folder whose repository has no working tree, or has its working tree elsewhere: git does not know the files in the
-// folder. A linked working tree is a working tree, whatever the repository says about its own.
+// hasFilesHere returns an error if the repository of a folder is bare, or has its working tree elsewhere: git then does not know the files
+// in the folder. A linked working tree passes, also in a bare repository.
 func (r *Repo) hasFilesHere(all settings) error {
 	if r.commonDir() != r.gitDir {
 		return nil
@@ -86,9 +86,10 @@ func (r *Repo) hasFilesHere(all settings) error {
 	return nil
 }
 
-func (w *worktree) close() { _ = w.root.Close() } // a folder handle: nothing is lost
+func (w *worktree) close() { _ = w.root.Close() } // a handle of a folder, so an error does not matter
 
-// read returns what a file on disk holds. The error matches within.ErrNotRegular for a pipe and the like, which would have the reader wait.
+// read returns the content of a file on disk. For a pipe and the like, on which a reader would hang, the error matches
+// within.ErrNotRegular.
 func (w *worktree) read(name string) ([]byte, error) {
 	return within.Read(w.root, filepath.ToSlash(name), math.MaxInt64)
 }
@@ -115,7 +116,7 @@ func (w *worktree) conflicts(ctx context.Context, changes []treeChange) ([]strin
 	return dirty, nil
 }
 
-// anyOf says whether p is missing on disk or has the content of one of the files.
+// anyOf tells whether p is missing on disk, or has the content of one of the files.
 func (w *worktree) anyOf(ctx context.Context, p string, files ...file) (bool, error) {
 	name := filepath.FromSlash(p)
 	info, err := w.root.Lstat(name)
@@ -169,10 +170,10 @@ func (w *worktree) anyOf(ctx context.Context, p string, files ...file) (bool, er
 	return false, nil
 }
 
-// clean is content from disk as a commit would have it. f is the file in the commit before.
+// clean converts content from disk to the form of a commit. f is the file in the commit before.
 func (w *worktree) clean(ctx context.Context, p string, content []byte, f file) ([]byte, error) {
 	if w.conv == nil {
-		return bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n")), nil // checked out by a git that writes CRLF
+		return bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n")), nil // the file may be from a git that writes CRLF
 	}
 	was, err := readBlob(w.store, f.blob())
 	if err != nil {
@@ -181,7 +182,7 @@ func (w *worktree) clean(ctx context.Context, p string, content []byte, f file) 
 	return w.conv.ToCommit(ctx, p, content, was)
 }
 
-// blob is the content of a file, zero for what has none.
+// blob returns the hash of a file's content; zero for a submodule, which has none.
 func (f file) blob() plumbing.Hash {
 	if f.mode == filemode.Submodule {
 		return plumbing.ZeroHash
@@ -189,7 +190,7 @@ func (f file) blob() plumbing.Hash {
 	return f.hash
 }
 
-// anyFolder: a folder stands where a file goes. It is right for a submodule, or if there is nothing in it.
+// anyFolder tells whether a folder in the place of a file is no conflict: it is none for a submodule, or if the folder is empty.
 func (w *worktree) anyFolder(name string, files []file) (bool, error) {
 	for _, f := range files {
 		if f.mode == filemode.Submodule {
@@ -210,13 +211,13 @@ func (w *worktree) remove(p string) error {
 		return err
 	}
 	if info, err := w.root.Lstat(filepath.FromSlash(p)); err == nil && info.IsDir() {
-		return nil // not the file that is meant
+		return nil // a folder, and not the file
 	}
 	err := w.root.Remove(filepath.FromSlash(p))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 		return err
 	}
-	// Folders go with their last file; one that is not empty cannot be removed, which ends this.
+	// Remove the folders that are empty now. Removing a folder that is not empty fails, which ends the loop.
 	dir := path.Dir(p)
 	for dir != "." && w.root.Remove(filepath.FromSlash(dir)) == nil {
 		dir = path.Dir(dir)
@@ -224,7 +225,7 @@ func (w *worktree) remove(p string) error {
 	return nil
 }
 
-// sameMode tells whether what stands on disk is of the kind that a commit says, as far as this system can tell.
+// sameMode tells whether a file on disk is of the kind that the commit has, as far as this system can tell.
 func (w *worktree) sameMode(info fs.FileInfo, mode filemode.FileMode) bool {
 	switch mode {
 	case filemode.Symlink:
@@ -235,7 +236,7 @@ func (w *worktree) sameMode(info fs.FileInfo, mode filemode.FileMode) bool {
 	return true
 }
 
-// knowsModes tells whether this file system keeps the executable bit, as git has found.
+// knowsModes tells whether this file system keeps the executable bit, as git has found out (core.fileMode).
 func (w *worktree) knowsModes() bool {
 	if runtime.GOOS == "windows" || w.conv == nil {
 		return false

@@ -21,11 +21,12 @@ type AroundOptions struct {
 	Fleet string
 	// Target gets the work. Its providers and Flux are installed.
 	Target Side
-	// Admit is the namespace in which the other tool runs. Its service accounts may write behind the fence.
+	// Admit is the namespace in which the other tool runs. The service accounts of this namespace may write behind the
+	// fence.
 	Admit string
-	// Check, if not nil, judges the objects that have arrived. It is called before the fence closes for the other tool,
-	// and in every run again behind the closed fence, because only then have all objects arrived. After an error the
-	// other tool may write more.
+	// Check, if not nil, judges the objects that have arrived. It is called before the fence closes for the other tool.
+	// Every run calls it again behind the closed fence, because all objects have arrived only then. If Check fails, the
+	// fence lets the other tool write again.
 	Check func(context.Context, *Arrival) error
 	// Paused, if not nil, says which of the Clusters, NAMESPACE/NAME, begin paused. It is called after Check.
 	Paused func(cluster string) bool
@@ -35,7 +36,7 @@ type AroundOptions struct {
 	Progress func(Progress)
 }
 
-// Arrival is what another tool has brought so far.
+// Arrival says which objects another tool has created so far.
 type Arrival struct {
 	// Counts of the objects by kind. Clusters are all Clusters, and Paused the paused ones.
 	Counts   map[string]int `json:"counts"`
@@ -45,8 +46,8 @@ type Arrival struct {
 	// controller needs. TakeIn adds both.
 	Owners   int `json:"owners"`
 	Statuses int `json:"statuses"`
-	// Absent objects did not arrive, and their controllers would create them a second time. Unknown objects arrived
-	// without their owners, and nothing tells who the owners are.
+	// Absent are objects that did not arrive, and that controllers would create a second time. Unknown are objects that
+	// arrived without their owner references, and whose owners fleetctl cannot find out.
 	Absent  []string `json:"absent"`
 	Unknown []string `json:"unknown"`
 	// Objects are all objects that have arrived.
@@ -65,13 +66,13 @@ func openAround(ctx context.Context, o AroundOptions) (*run, error) {
 
 // BeingFenced is the error for a management cluster that waits for the objects that another tool restores.
 func BeingFenced(name string, j *Journal) error {
-	return diag.Errorf("finish that restore first: `"+j.Command()+"`, or undo it: `fleetctl restore --abort`",
+	return diag.Errorf("first finish the restore (`"+j.Command()+"`) or undo it (`fleetctl restore --abort`)",
 		"%s is fenced for a restore by another tool since %s began it", name, j.By)
 }
 
-// FenceAround keeps everybody but the other tool from the target's objects. It stops the providers and Flux, and the
-// API server denies all other writes. FenceAround continues an earlier run that was cut off. Once the fence exists, it
-// changes nothing.
+// FenceAround fences the target, so that only the other tool can write the objects that providers act on. It stops the
+// providers and Flux, and the API server denies all other writes. FenceAround continues an earlier run that was
+// interrupted. If the fence exists already, it changes nothing.
 func FenceAround(ctx context.Context, o AroundOptions) (*Report, error) {
 	r, err := openAround(ctx, o)
 	if err != nil {
@@ -153,9 +154,9 @@ func (r *run) beginAround(ctx context.Context, o AroundOptions) error {
 	return r.become()
 }
 
-// isThere returns the UIDs of all objects that an abort must not delete. An abort deletes by kind, and not only objects
-// that belong to a Cluster. Secrets and ConfigMaps are included, because a restored object may name one that existed
-// before.
+// isThere returns the UIDs of all objects that existed before the fence, so that an abort does not delete them. An abort
+// deletes whole kinds, and not only objects that belong to a Cluster. The UIDs include those of Secrets and ConfigMaps,
+// because a restored object may name a Secret that existed before.
 func (r *run) isThere(ctx context.Context, graph *capi.Graph, groups []string) ([]string, error) {
 	beside, err := r.target.manager.InGroups(ctx, append([]string{""}, groups...)...)
 	if err != nil {
@@ -209,7 +210,7 @@ func (r *run) cameSince(ctx context.Context) ([]*unstructured.Unstructured, erro
 	return came, nil
 }
 
-// Fenced tells whether the management cluster waits for the objects that another tool restores, or is about to take
+// Fenced tells whether the management cluster waits for the objects that another tool restores, or has begun to take
 // them in.
 func (j *Journal) Fenced() bool { return j.Active() && j.Around && j.Phase.reached(PhaseFenced) }
 
@@ -247,9 +248,9 @@ func (r *run) arrived(ctx context.Context) (*Arrival, *capi.Graph, error) {
 	return a, graph, err
 }
 
-// TakeIn makes the target the owner of the objects that the other tool has brought. It closes the fence for the other
-// tool too, repairs the objects, takes the work over in one write, and starts the providers and Flux. It continues an
-// earlier run that was cut off.
+// TakeIn makes the target the owner of the objects that the other tool has created. It closes the fence for the other
+// tool too, repairs the objects, takes the work over in one write, and starts the providers and Flux. TakeIn continues
+// an earlier run that was interrupted.
 func TakeIn(ctx context.Context, o AroundOptions) (*Report, error) {
 	r, err := openAround(ctx, o)
 	if err != nil {
@@ -259,8 +260,8 @@ func TakeIn(ctx context.Context, o AroundOptions) (*Report, error) {
 	switch {
 	case j != nil && j.Around && j.Phase == PhaseReleased:
 		return r.report(), nil
-	case !j.Fenced(): // a run that was cut off before may have left a provider running
-		return r.report(), diag.Errorf("`fleetctl restore --fence-only` does that first", "%s is not fenced", r.target.Name)
+	case !j.Fenced(): // an interrupted FenceAround may have left a provider running
+		return r.report(), diag.Errorf("run `fleetctl restore --fence-only` first", "%s is not fenced", r.target.Name)
 	}
 	if !j.Phase.Committed() {
 		if err := r.closeAround(ctx, o); err != nil {
@@ -277,7 +278,7 @@ func TakeIn(ctx context.Context, o AroundOptions) (*Report, error) {
 }
 
 // closeAround closes the fence for the other tool too. Before that, it calls Check on the objects that have arrived so
-// far, and refuses while the other tool can still correct them.
+// far: an error then comes while the other tool can still correct the objects.
 func (r *run) closeAround(ctx context.Context, o AroundOptions) error {
 	if err := r.act(ctx); err != nil {
 		return err
@@ -295,7 +296,7 @@ func (r *run) closeAround(ctx context.Context, o AroundOptions) error {
 	if err != nil {
 		return err
 	}
-	// The policy follows the phase. If a run is cut off between the two writes, the next run closes the fence.
+	// The journal is written before the policy: if a run is killed between the two writes, the next run closes the fence.
 	if err := r.mark(ctx, PhaseCopied); err != nil {
 		return err
 	}
@@ -305,8 +306,8 @@ func (r *run) closeAround(ctx context.Context, o AroundOptions) error {
 	return r.target.untilAdmitted(ctx, r.target.journal.Admit, false)
 }
 
-// reopenAround lets the other tool write again. It writes the journal first: if a run is cut off between the two
-// writes, the next run opens the fence.
+// reopenAround lets the other tool write again. It writes the journal before the policy: if a run is killed between the
+// two writes, the next run opens the fence.
 func (r *run) reopenAround(ctx context.Context) error {
 	next := *r.target.journal
 	next.Phase = PhaseFenced
@@ -319,9 +320,9 @@ func (r *run) reopenAround(ctx context.Context) error {
 	return r.target.untilAdmitted(ctx, r.target.journal.Admit, true)
 }
 
-// judgeAround calls Check on the objects once nobody can add to them, in every run. The result of an earlier run was
-// not kept, and another management cluster may have taken a Cluster over since. The journal names the Clusters that
-// begin paused before the first of them is written. So a later run that cannot ask again still pauses them.
+// judgeAround calls Check on the objects once nobody can add to them. Every run calls Check, because no run keeps its
+// result, and another management cluster may have taken a Cluster over since. The journal names the Clusters that begin
+// paused before the first of them is written, so that a later run pauses them even if it cannot ask Paused.
 func (r *run) judgeAround(ctx context.Context, o AroundOptions, arrival *Arrival) error {
 	if o.Check != nil {
 		if err := o.Check(ctx, arrival); err != nil {
@@ -344,7 +345,8 @@ func (r *run) judgeAround(ctx context.Context, o AroundOptions, arrival *Arrival
 	return r.target.put(ctx, &next)
 }
 
-// repair adds what the objects lack. It lists the objects again, because nobody can add to them any more.
+// repair adds the owner references and the statuses that the objects lack. It lists the objects again, because the list
+// is final only now that nobody can add to it.
 func (r *run) repair(ctx context.Context, o AroundOptions) error {
 	arrival, graph, err := r.arrived(ctx)
 	if err != nil {
@@ -359,10 +361,10 @@ func (r *run) repair(ctx context.Context, o AroundOptions) error {
 			r.warn("and %d more", len(arrival.Unknown)-most)
 			break
 		}
-		r.warn("%s has no owner, and nothing says who its owner was: its provider has to find it again", unknown)
+		r.warn("%s has no owner reference, and fleetctl cannot find out its owner: its provider has to adopt it", unknown)
 	}
 	err = r.target.manager.Repair(ctx, graph, capi.RepairOptions{
-		ID: r.target.journal.ID, Progress: r.count(PhaseCopied, "repairing what came to "+r.target.Name),
+		ID: r.target.journal.ID, Progress: r.count(PhaseCopied, "repairing the objects that arrived at "+r.target.Name),
 		Paused: func(cluster string) bool { return slices.Contains(r.target.journal.Pause, cluster) },
 	})
 	if err != nil {
@@ -374,7 +376,7 @@ func (r *run) repair(ctx context.Context, o AroundOptions) error {
 		return err
 	}
 	if lacks := graph.Repairs().Unrepaired(); lacks != "" {
-		return diag.Wrap("repair what came to "+r.target.Name, errors.New(lacks), "run the same command again; "+r.undoHint())
+		return diag.Wrap("repair the objects that arrived at "+r.target.Name, errors.New(lacks), "run the same command again; "+r.undoHint())
 	}
 	next := *r.target.journal
 	next.Moved, next.Clusters, next.Epoch = graph.Counts(), graph.Clusters(), graph.Epoch()

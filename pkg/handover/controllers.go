@@ -28,7 +28,8 @@ const replicasMark = capi.ReplicasMark
 
 var deploymentKind = appsv1.SchemeGroupVersion.WithKind("Deployment")
 
-// halt scales Deployments to 0, notes on each the number of its replicas, and waits until their Pods are gone.
+// halt scales Deployments to 0, and waits until their Pods are gone. An annotation on each Deployment keeps the number
+// of replicas that it had.
 func (s *side) halt(ctx context.Context, deployments []appsv1.Deployment, detail func(string)) error {
 	for _, d := range deployments {
 		replicas := int32(1)
@@ -38,7 +39,7 @@ func (s *side) halt(ctx context.Context, deployments []appsv1.Deployment, detail
 		if replicas == 0 {
 			continue
 		}
-		if noted, ok := d.Annotations[replicasMark]; ok { // somebody has started it again: the first note counts
+		if noted, ok := d.Annotations[replicasMark]; ok { // somebody has started the Deployment again: keep the first number
 			if n, err := strconv.ParseInt(noted, 10, 32); err == nil {
 				replicas = int32(n)
 			}
@@ -55,7 +56,8 @@ func (s *side) halt(ctx context.Context, deployments []appsv1.Deployment, detail
 	return group.Wait()
 }
 
-// scale sets a Deployment's replicas and the note with the former number, nil for no note, in one write.
+// scale sets a Deployment's replicas and its annotation with the former number in one write. noted is the former
+// number, or nil to remove the annotation.
 func (s *side) scale(ctx context.Context, d appsv1.Deployment, noted any, replicas int32) error {
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"annotations": map[string]any{replicasMark: noted}},
@@ -135,7 +137,7 @@ func (s *side) startThese(ctx context.Context, deployments []appsv1.Deployment, 
 	return s.Client.WaitDeploymentsReady(ctx, started, detail)
 }
 
-// scaleBack gives the stopped ones of the given Deployments their former replicas. It does not wait.
+// scaleBack gives those of the Deployments that a hand-over has stopped their former replicas. It does not wait.
 func (s *side) scaleBack(ctx context.Context, deployments []appsv1.Deployment) (started []kube.Key, err error) {
 	var errs []error
 	for _, d := range deployments {

@@ -11,9 +11,10 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// Detach takes the Clusters of o.Select away from o.Source and gives them to nobody. The machines and networks of these
-// Clusters stay as they are, and nobody manages them. Detach is the fence and the removal of a hand-over, and continues
-// where the source's journal says. Objects that other Clusters of the source use, too, stay there.
+// Detach removes the Clusters of o.Select from o.Source. The machines and networks of these Clusters stay as they are,
+// and no management cluster manages them any more. Detach fences the source and removes the objects, as a hand-over
+// does. If the source's journal names an interrupted Detach of these Clusters, Detach continues it. Objects that other
+// Clusters of the source use too stay at the source.
 func Detach(ctx context.Context, o Options) (*Report, error) {
 	if len(o.Select) == 0 {
 		return nil, diag.Usage("name a cluster", "nothing is selected")
@@ -36,8 +37,8 @@ func Detach(ctx context.Context, o Options) (*Report, error) {
 		if err != nil {
 			return r.report(), err
 		}
-		// If a run is cut off during the removal, objects remain without the links between them. So each object is
-		// marked before the removal.
+		// An interrupted removal leaves objects whose links to each other are gone. So each object gets a mark before
+		// the removal, by which the next run finds it.
 		if err := r.source.manager.Mark(ctx, graph, r.source.journal.ID); err != nil {
 			return r.report(), err
 		}
@@ -85,7 +86,7 @@ func (r *run) beginDetach(ctx context.Context) error {
 	return r.become()
 }
 
-// detach removes the marked objects, and ends the fence.
+// detach removes the marked objects, and takes the fence down.
 func (r *run) detach(ctx context.Context) error {
 	marked, err := r.source.manager.Copies(ctx, r.source.journal.ID)
 	if err != nil {
@@ -104,8 +105,8 @@ func (r *run) detach(ctx context.Context) error {
 	return r.putBack(ctx, r.source)
 }
 
-// Remains returns the machines that stay when Clusters are detached. Whoever manages the machines next needs to know
-// them.
+// Remains returns the machines of the given Clusters. They keep running once the Clusters are detached, and the user
+// needs this list to manage them by other means.
 func Remains(ctx context.Context, c *kube.Client, clusters []kube.Key) ([]Remnant, error) {
 	manager, err := capi.New(c)
 	if err != nil {
@@ -126,7 +127,7 @@ func Remains(ctx context.Context, c *kube.Client, clusters []kube.Key) ([]Remnan
 	return remnants, nil
 }
 
-// Remnant is a machine in a cloud that nobody manages any more.
+// Remnant is a machine that no management cluster manages any more.
 type Remnant struct {
 	Kind       string `json:"kind"`
 	Name       string `json:"name"`

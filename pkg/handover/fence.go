@@ -12,8 +12,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/flux"
 )
 
-// rounds bounds how often fenced looks at the source again. Objects that appeared before the fence closed are paused in
-// such a round. After that, no object can appear.
+// rounds bounds how often fenced lists the source's objects again. A round pauses the Clusters that appeared before the
+// fence closed. No object can appear once the fence is closed.
 const rounds = 4
 
 // fence keeps everybody but this run from the source's objects. It returns the objects that are handed over, as they
@@ -56,7 +56,7 @@ func (r *run) fenceSource(ctx context.Context, graph *capi.Graph) error {
 	return r.source.raise(ctx, r.sourcePolicy(graph))
 }
 
-// fenced lists the objects again behind the fence. This list counts.
+// fenced lists the objects again behind the fence, and returns this list: nobody can add objects to it any more.
 func (r *run) fenced(ctx context.Context) (*capi.Graph, error) {
 	r.source.manager.Forget()
 	for range rounds {
@@ -112,7 +112,8 @@ func (r *run) waitMovable(ctx context.Context, graph *capi.Graph) error {
 	return diag.Wrap("fence "+r.source.Name, err, "`kubectl describe` shows why its provider blocks the move; "+r.undoHint())
 }
 
-// bypass lets the hand-over's writes pass the webhooks of one side, once no injector can undo this.
+// bypass lets the hand-over's writes skip the webhooks of one side. Before that, it stops the controllers that would
+// overwrite the webhook configurations.
 func (r *run) bypass(ctx context.Context, s *side, groups []string) error {
 	if err := r.halt(ctx, s, s.manager.Injectors); err != nil {
 		return err
@@ -120,8 +121,7 @@ func (r *run) bypass(ctx context.Context, s *side, groups []string) error {
 	return s.bypass(ctx, groups, r.admitted(s))
 }
 
-// admitted returns the namespace whose service accounts may write behind the fence of one side, too; "" if there is
-// none.
+// admitted returns the namespace whose service accounts may write behind the fence of one side, or "" for none.
 func (r *run) admitted(s *side) string {
 	if s.journal == nil || !s.journal.Around {
 		return ""
@@ -170,7 +170,8 @@ func (r *run) targetPolicy(groups []string) policy {
 	return policy{user: r.target.journal.user(), groups: groups, copies: r.target.journal.ID, command: r.target.journal.Command()}
 }
 
-// takeOverFences lets the fences of an earlier run admit this run, and nobody of the earlier run.
+// takeOverFences changes the fences of an earlier run, so that they admit the user of this run and no longer that of the
+// earlier run.
 func (r *run) takeOverFences(ctx context.Context) error {
 	for _, s := range r.sides() {
 		fenced, err := s.isFenced(ctx)

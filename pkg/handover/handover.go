@@ -1,11 +1,11 @@
 // Package handover hands the work of one management cluster to another. A hand-over can be interrupted at any moment on
 // either side. The same call then finishes it, or Abort undoes it.
 //
-// A hand-over plans, fences the source, copies, verifies, commits and releases. A journal on both sides says what the
-// hand-over is about, and is written by compare-and-swap. A mark on each changed object says what the hand-over has
-// changed, and is written together with the change. So no step asks how far an earlier run came: each step looks at the
-// clusters and does what is missing. Ownership changes at the commit, a single write of the target's journal. Before
-// the commit the source is the owner, after it the target, and never both.
+// A hand-over plans, fences the source, copies, verifies, commits and releases. Both sides keep a journal of the
+// hand-over, which is written by compare-and-swap. Each object that the hand-over changes carries a mark, which is
+// written together with the change. So no step depends on how far an earlier run came: each step looks at the clusters
+// and does what is missing. Ownership changes at the commit, a single write of the target's journal. The source is the
+// owner before the commit, and the target is the owner after it.
 package handover
 
 import (
@@ -22,8 +22,8 @@ type Side struct {
 	Name string
 	// Client of its administrator.
 	Client *kube.Client
-	// Standby says that the management cluster is a standby, which is to take over. Without this field a standby is
-	// refused.
+	// Standby says that the management cluster is a standby, and takes over. A hand-over to a standby without this
+	// field is refused.
 	Standby bool
 }
 
@@ -31,11 +31,11 @@ type Side struct {
 type Options struct {
 	// Fleet is the identity of the fleet.
 	Fleet string
-	// Source has the work, Target gets it. Source.Client may be nil once the hand-over is committed. The source is then
-	// not cleaned up.
+	// Source has the work, and Target gets it. Source.Client may be nil once the hand-over is committed. The hand-over
+	// then does not clean up the source.
 	Source, Target Side
-	// Select are the Clusters that are handed over, while the source keeps the others. Empty: all Clusters of the
-	// source.
+	// Select are the Clusters to hand over; the source keeps its other Clusters. If Select is empty, the hand-over is of
+	// all Clusters of the source.
 	Select []kube.Key
 	// Attach points the target's Flux at the fleet repo. It is called after the commit, and may be called again. Nil
 	// leaves Flux as it is.
@@ -90,9 +90,9 @@ type Report struct {
 	Warnings  []string `json:"warnings"`
 }
 
-// Run hands the work over. It begins a hand-over, or continues the one that the journals of both sides name, whichever
-// machine began it. Run returns no error only when everything is done: the target works, and the source has nothing
-// left of the hand-over.
+// Run hands the work over. If the journals of both sides name a hand-over, Run continues it, also if another machine
+// began it. Otherwise Run begins one. Run returns a nil error only once everything is done: the target's controllers
+// run, and the source has nothing left of the hand-over.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	r, err := open(ctx, o)
 	if err != nil {
@@ -128,8 +128,8 @@ func Abort(ctx context.Context, o Options) (*Report, error) {
 }
 
 // AbortAlone is Abort for a target that cannot be reached. The source is then as it was before. AbortAlone returns an
-// error as soon as the source's journal says that the target may have taken over. The copies stay at the target, where
-// nobody acts on them. Once the target can be reached again, Abort removes them.
+// error if the source's journal says that the target may have taken over. The copies stay at the target, where no
+// controller acts on them. Once the target can be reached again, Abort removes them.
 func AbortAlone(ctx context.Context, o Options) (*Report, error) {
 	r, err := openSource(ctx, o)
 	if err != nil {

@@ -47,7 +47,7 @@ func (p Phase) reached(other Phase) bool {
 // Committed tells whether the target has the work.
 func (p Phase) Committed() bool { return p.reached(PhaseCommitted) }
 
-// Role is what a management cluster is in a hand-over.
+// Role is the part that a management cluster has in a hand-over.
 type Role string
 
 // The roles.
@@ -72,58 +72,58 @@ type Journal struct {
 	Source        Party    `json:"source"`
 	Target        Party    `json:"target"`
 	Select        []string `json:"select,omitempty"`
-	// Runner is the run that works on the hand-over, and By says for people who that is. A new run shuts out all
-	// earlier runs.
+	// Runner is the ID of the run that works on the hand-over, and By names its user and machine. A new run shuts out
+	// all earlier runs.
 	Runner string `json:"runner"`
 	By     string `json:"by"`
-	// Hold says that the target already manages other Clusters, so its controllers run. Each copy is paused instead.
+	// Hold says that the target already manages other Clusters. Its controllers then keep running, and each copy is
+	// paused instead.
 	Hold bool `json:"hold"`
 	// Owner has the work once the hand-over is committed. Epoch is how many times the work has changed hands.
 	Owner Party `json:"owner"`
 	Epoch int64 `json:"epoch"`
-	// Moved counts the objects by kind. Clusters are the Clusters, and Available those that were Available before.
+	// Moved counts the objects by kind. Clusters are handed over, and Available are the Clusters that were Available
+	// before that.
 	Moved     map[string]int `json:"moved,omitempty"`
 	Clusters  []string       `json:"clusters,omitempty"`
 	Available []string       `json:"available,omitempty"`
 	// Groups are the API groups that are fenced.
 	Groups []string `json:"groups,omitempty"`
 
-	// Detach says that the selected Clusters go to nobody: there is no target.
+	// Detach says that the selected Clusters are detached, so there is no target.
 	Detach bool `json:"detach,omitempty"`
 	// Snapshot is what the work was restored from, and Source is the management cluster of the snapshot. Snapshot is
 	// empty for a hand-over between two running clusters.
 	Snapshot string `json:"snapshot,omitempty"`
 
 	// Around says that another tool, such as Velero, creates the copies. The service accounts of the namespace Admit
-	// may write behind the fence until all objects have arrived. There are the UIDs of the objects that existed before.
+	// may write behind the fence until all objects have arrived. There has the UIDs of the objects that existed before.
 	Around bool     `json:"around,omitempty"`
 	Admit  string   `json:"admit,omitempty"`
 	There  []string `json:"there,omitempty"`
 	// Pause are the Clusters, NAMESPACE/NAME, that begin paused, because other management clusters manage them.
 	Pause []string `json:"pause,omitempty"`
 
-	// Standby is what a standby knows, if the role is standby. Activates says that the target is a standby that takes
-	// over.
+	// Standby is set if the role is standby. Activates says that the target is a standby that takes over.
 	Standby   *Standby `json:"standby,omitempty"`
 	Activates bool     `json:"activates,omitempty"`
-	// Tries says that the hand-over is only a try. Any later run undoes it.
+	// Tries says that the hand-over only tries a snapshot on a standby. Any later run undoes a try.
 	Tries bool `json:"tries,omitempty"`
 
-	// Before is the journal that stood here before. An abort puts it back.
+	// Before is the journal that this one replaced. An abort restores it.
 	Before *Journal `json:"before,omitempty"`
 
 	version string // resourceVersion of the Secret that the journal was read from
 }
 
-// Whole tells whether the journal is about all Clusters of the source. A source that has handed all of them over has no
-// work any more.
+// Whole tells whether the hand-over is of all Clusters of the source. The source has no work left after it.
 func (j *Journal) Whole() bool { return len(j.Select) == 0 }
 
-// Active tells whether the hand-over has still to be finished or undone. A nil journal and the journal of a standby at
-// rest are not active.
+// Active tells whether the hand-over still has to be finished or undone. A nil journal is not active, and neither is
+// the journal of a standby at rest.
 func (j *Journal) Active() bool { return j != nil && j.Phase != PhaseReleased && j.Role != RoleStandby }
 
-// Tried tells whether the hand-over is a try that was cut off. Nobody waits for the end of a try.
+// Tried tells whether the hand-over is a try that was interrupted. A try has no result, so no command has to finish it.
 func (j *Journal) Tried() bool { return j.Active() && j.Tries }
 
 // Command returns the command that continues the hand-over.
@@ -146,7 +146,7 @@ func (j *Journal) Command() string {
 	return "fleetctl pivot"
 }
 
-// What describes for people what a journal is about: a restore, a hand-over, or the transfer of some Clusters.
+// What describes for people the operation of the journal: a restore, a hand-over, or the transfer of some Clusters.
 func (j *Journal) What() string {
 	switch {
 	case j.IsStandby():
@@ -178,14 +178,14 @@ func (j *Journal) IsTransferOf(cluster string) bool {
 	})
 }
 
-// last is the journal without the journals before it, as a later journal keeps it in Before.
+// last returns a copy of the journal without its Before. A later journal keeps this copy in its own Before.
 func (j *Journal) last() *Journal {
 	kept := *j
 	kept.Before, kept.version = nil, ""
 	return &kept
 }
 
-// over makes j replace old, which an abort puts back. old is nil if there was no journal.
+// over makes j replace old, so that an abort restores old. old is nil if there was no journal.
 func (j *Journal) over(old *Journal) {
 	j.version, j.Before = "", nil
 	if old != nil {
@@ -217,12 +217,12 @@ func ReadJournal(ctx context.Context, c *kube.Client) (*Journal, error) {
 }
 
 // ErrOvertaken is the error of a run that a newer run has shut out.
-var ErrOvertaken = diag.Errorf("wait for the other run, or start this one again: it goes on where the other one stands",
-	"another run works on the hand-over by now")
+var ErrOvertaken = diag.Errorf("wait until the other run ends, or run the same command again, which stops the other run",
+	"another run has taken over this hand-over")
 
-// write writes the journal over the version that it was read from, or creates it. It returns apierrors.IsConflict or
-// IsAlreadyExists if somebody else has written the journal since. If the API server's answer was lost, write reads the
-// journal to find out what happened.
+// write writes the journal over the version that it was read from, or creates it. If somebody else has written the
+// journal since, the error fulfils apierrors.IsConflict or apierrors.IsAlreadyExists. If the API server's answer was
+// lost, write reads the journal to find out whether it was written.
 func (j *Journal) write(ctx context.Context, c *kube.Client) error {
 	content, err := json.Marshal(j)
 	if err != nil {

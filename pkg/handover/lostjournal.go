@@ -6,12 +6,12 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// recall replaces the source's journal in memory, if somebody has deleted it, by what the target's journal says of the
-// same hand-over. Without this, the source would look as if the hand-over had never begun, and an abort would delete
-// the copies of a target that has the work. The first step of the run writes the recalled journal.
+// recall derives the source's journal from the target's journal, if somebody has deleted the source's. It changes only
+// the journal in memory, which the first step of the run writes. Without recall, the source would look as if the
+// hand-over had never begun, and an abort would delete the copies of a target that has the work.
 //
-// No run leaves the source without a journal while the target is in the middle of a hand-over: the source's journal is
-// written first, and deleted last.
+// The journal of the source was deleted by somebody else, not by a run: a run writes the source's journal first, and
+// deletes it last.
 func (r *run) recall() {
 	if r.source == nil || r.source.journal != nil {
 		return
@@ -22,12 +22,12 @@ func (r *run) recall() {
 	}
 	r.source.journal = t.last()
 	r.source.journal.Role = RoleSource
-	r.warn("the journal of %s was deleted: going on from that of %s", r.source.Name, r.target.Name)
+	r.warn("somebody has deleted the journal of %s: continuing from the journal of %s", r.source.Name, r.target.Name)
 }
 
-// recallTarget is recall for a target, before an abort. Without this, the copies and the fence at the target would
-// stay. tookOver has already settled whether the target has the work. The journal of a standby cannot be made up. If
-// the source is fenced, the target had a journal; an earlier abort may have deleted it already.
+// recallTarget is recall for the target's journal, before an abort. Without it, the copies and the fence at the target
+// would stay. tookOver has already found out that the target does not have the work. The journal of a standby cannot be
+// derived from the source's. If the source is fenced, the target had a journal, which an earlier abort may have deleted.
 func (r *run) recallTarget() {
 	s := r.source.journal
 	if r.target.journal != nil || !s.Active() || s.Role != RoleSource || !s.Phase.reached(PhaseFenced) || s.Activates {

@@ -10,7 +10,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
 )
 
-// A fence without a journal is told, with how it is undone: that nothing is under way would be untrue.
+// CheckFence reports a fence without a journal, with a hint that says how to undo the hand-over.
 func TestCheckFence(t *testing.T) {
 	ctx := t.Context()
 	client, _ := kubetest.Start(t)

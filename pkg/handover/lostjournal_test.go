@@ -2,7 +2,8 @@ package handover
 
 import "testing"
 
-// What the deleted journal of a source said follows from that of a target in the middle of a hand-over from it, and from no other.
+// A deleted journal of a source is derived from the journal of a target in the middle of a hand-over from this source, and from no
+// other journal.
 func TestRecall(t *testing.T) {
 	party := Party{Name: "root", UID: "1"}
 	in := func(change func(*Journal)) *Journal {
@@ -38,7 +39,7 @@ func TestRecall(t *testing.T) {
 	}
 }
 
-// What the deleted journal of a target said follows from that of a source that is fenced, before an abort.
+// Before an abort, a deleted journal of a target is derived from the journal of a source that is fenced.
 func TestRecallTarget(t *testing.T) {
 	for name, c := range map[string]struct {
 		phase    Phase

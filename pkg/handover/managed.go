@@ -8,11 +8,11 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// ManagedElsewhere asks Clusters themselves who manages them. It returns, by NAMESPACE/NAME, the Clusters that another
-// management cluster of the fleet has taken over, with the owner that they name. The objects that remain of them here
-// are copies that nobody needs. It leaves out Clusters that are not paused here, that do not answer, that were
-// detached, or whose record names another fleet. Every administrator of a Cluster can write its record: ask the named
-// management cluster before anything depends on the answer.
+// ManagedElsewhere asks the API servers of Clusters who manages them. It returns, by NAMESPACE/NAME, the Clusters that
+// another management cluster of the fleet has taken over, with the owner that their record names. The objects of these
+// Clusters at client are leftover copies. ManagedElsewhere leaves out Clusters that are not paused at client, that do
+// not answer, that were detached, or whose record names another fleet. Every administrator of a Cluster can write its
+// record, so ask the named management cluster before anything depends on the answer.
 func ManagedElsewhere(ctx context.Context, client *kube.Client, clusters []capi.Cluster, fleet string) (map[string]capi.Owner, error) {
 	others := map[string]capi.Owner{}
 	if fleet == "" || len(clusters) == 0 {
@@ -29,7 +29,7 @@ func ManagedElsewhere(ctx context.Context, client *kube.Client, clusters []capi.
 	here := map[string]capi.Cluster{}
 	var names []string
 	for _, c := range clusters {
-		if c.Paused { // a Cluster that was handed over stays paused; one that is not paused is reconciled here
+		if c.Paused { // the leftover copy of a Cluster that was handed over stays paused
 			here[c.FullName()] = c
 			names = append(names, c.FullName())
 		}

@@ -22,19 +22,19 @@ import (
 var OwnerKey = kube.Key{Namespace: "kube-system", Name: "fleetctl-owner"}
 
 const (
-	// ownerTime bounds the wait for one workload cluster's API server. Many of them cannot be reached from here, and
-	// the record is helpful, but not required.
+	// ownerTime bounds the wait for one workload cluster's API server. This machine cannot reach many of them, and the
+	// record is helpful, but not required.
 	ownerTime    = 5 * time.Second
 	ownersTime   = 10 * time.Second
 	ownersAtOnce = 24
-	// mostOfOwner bounds the size of each answer of such an API server, also to discovery.
+	// mostOfOwner bounds the size, in bytes, of each answer of a workload cluster's API server, also to discovery.
 	mostOfOwner = 16 << 20
 )
 
-// recordOwners writes into each Cluster that was handed over who manages it now. Clusters whose API servers do not
-// answer get no record: the record at the management cluster is enough.
+// recordOwners writes the new owner into each workload cluster that was handed over. Clusters whose API servers do not
+// answer get no record, because the record at the management cluster is enough.
 func (r *run) recordOwners(ctx context.Context) {
-	r.tell(PhaseReleased, "noting the owner in the clusters themselves")
+	r.tell(PhaseReleased, "noting the owner in the workload clusters")
 	missed := eachOwner(ctx, r.target.journal.Clusters, func(ctx context.Context, cluster kube.Key) error {
 		kubeconfig, err := r.target.manager.WorkloadKubeconfig(ctx, cluster)
 		if err != nil {
@@ -44,13 +44,13 @@ func (r *run) recordOwners(ctx context.Context) {
 	})
 	if len(missed) > 0 {
 		const most = 5
-		r.warn("%s could not be told who manages them now, because their API servers do not answer here: %s",
+		r.warn("%s keep no record of their new management cluster, because their API servers do not answer this machine: %s",
 			plain.Count(len(missed), "cluster"), strings.Join(missed[:min(most, len(missed))], ", "))
 	}
 }
 
-// recordDetached writes into the Clusters that are to be detached that nobody manages them, so that no earlier snapshot
-// of them is restored.
+// recordDetached writes into the workload clusters that are about to be detached that they have no owner, so that nobody
+// restores an earlier snapshot of them.
 func (r *run) recordDetached(ctx context.Context) {
 	j := r.source.journal
 	_ = eachOwner(ctx, j.Clusters, func(ctx context.Context, cluster kube.Key) error {
@@ -131,10 +131,10 @@ func writeOwner(ctx context.Context, kubeconfig []byte, owner capi.Owner) error 
 	return client.Update(ctx, there)
 }
 
-// Elsewhere asks the Clusters of a snapshot themselves who manages them. It returns the Clusters that another
-// management cluster than managementCluster has taken over since the snapshot was taken: if these were restored, two
-// management clusters would manage them. It leaves out Clusters that do not answer, or whose record names another
-// fleet. Every administrator of a Cluster can write its record.
+// Elsewhere asks the API servers of a snapshot's Clusters who manages them. It returns the Clusters that a management
+// cluster other than managementCluster has taken over since the snapshot was taken, by NAMESPACE/NAME, with a sentence
+// about the owner. If they were restored, two management clusters would manage them. Elsewhere leaves out Clusters that
+// do not answer, or whose record names another fleet. Every administrator of a Cluster can write its record.
 func Elsewhere(ctx context.Context, objects []capi.Portable, fleet, managementCluster string) (others map[string]string) {
 	kubeconfigs, epochs := map[string][]byte{}, map[string]int64{}
 	var clusters []string

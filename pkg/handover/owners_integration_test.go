@@ -14,7 +14,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
 )
 
-// What a workload cluster says of its owner keeps an old snapshot from being restored over a newer one's work, and never what came after.
+// The record of a workload cluster's owner reveals that a snapshot is older than the last hand-over. It never stands in the way of a
+// snapshot that is newer.
 func TestOwnerRecord(t *testing.T) {
 	_, kubeconfig := kubetest.Start(t)
 	ctx := t.Context()
@@ -41,7 +42,7 @@ func TestOwnerRecord(t *testing.T) {
 		return object(fmt.Sprintf(`{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":%q,"name":%q},"data":{"value":%q}}`,
 			name, name+"-kubeconfig", base64.StdEncoding.EncodeToString(content)))
 	}
-	dark := strings.ReplaceAll(string(kubeconfig), "https://127.0.0.1:", "https://127.0.0.1:1") // no port that there is
+	dark := strings.ReplaceAll(string(kubeconfig), "https://127.0.0.1:", "https://127.0.0.1:1") // the port number is too large
 	later := object(`{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Cluster","metadata":{"namespace":"shop","name":"shop","annotations":{` +
 		`"fleetctl.dev/owner":"{\"epoch\":2}"}}}`)
 	for _, test := range []struct {
@@ -50,8 +51,8 @@ func TestOwnerRecord(t *testing.T) {
 		want      map[string]string
 	}{
 		{cluster, "f", "first", map[string]string{"shop/shop": "is managed by second"}},
-		{later, "f", "first", map[string]string{}},    // this cluster's copy is later than the record, whatever others at its side were
-		{cluster, "f", "second", map[string]string{}}, // it is that one's own, whoever carries it now
+		{later, "f", "first", map[string]string{}},    // the epoch of this copy is later than the record
+		{cluster, "f", "second", map[string]string{}}, // the record names the management cluster of the snapshot
 		{cluster, "g", "first", map[string]string{}},  // the record is not of this fleet
 	} {
 		snapshot := []capi.Portable{test.cluster, silent, secret("shop", kubeconfig), secret("dark", []byte(dark))}

@@ -10,8 +10,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// stand keeps everybody at the target from acting on the copies of the graph's objects. The work of an earlier call
-// stays valid as long as the API groups are the same.
+// stand fences the copies of the graph's objects at the target, and stops the controllers there if needed. An earlier
+// call stays valid as long as the API groups are the same.
 func (r *run) stand(ctx context.Context, graph *capi.Graph) error {
 	if r.stands != nil && slices.Equal(r.stands, graph.Groups) {
 		return nil
@@ -80,8 +80,8 @@ func (r *run) check(ctx context.Context) error {
 	return diag.Wrap("", err, hint)
 }
 
-// commit hands the work over. Before that, the source's journal says that the commit may happen. As long as it does not
-// say so, an abort does not have to ask the target.
+// commit hands the work over. Before that, it notes in the source's journal that the commit may happen. Until this note,
+// an abort does not have to ask the target.
 func (r *run) commit(ctx context.Context) error {
 	if err := r.mark(ctx, PhaseVerified); err != nil {
 		return err

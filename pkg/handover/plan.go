@@ -49,7 +49,7 @@ func (p *Plan) Travels() func(kube.Ref) bool {
 }
 
 // Look finds out what a hand-over would do, and changes nothing. The error names every reason why a hand-over is not
-// possible. Look returns the plan with the error, as far as it could be made.
+// possible. With an error, Look returns as much of the plan as it could make.
 func Look(ctx context.Context, o Options) (*Plan, error) {
 	r, err := open(ctx, o)
 	if err != nil {
@@ -64,7 +64,7 @@ func Look(ctx context.Context, o Options) (*Plan, error) {
 	return r.plan(ctx)
 }
 
-// goingOn is the plan of a hand-over that has begun.
+// goingOn returns the plan of a hand-over that has begun.
 func (r *run) goingOn(j *Journal) *Plan {
 	p := &Plan{Source: j.Source.Name, Target: j.Target.Name, UnderWay: j.Phase, Counts: map[string]int{}, Waits: []string{}, Left: []string{}}
 	maps.Copy(p.Counts, j.Moved)
@@ -100,11 +100,11 @@ func (r *run) plan(ctx context.Context) (*Plan, error) {
 		return p, err
 	}
 	for _, ref := range taken {
-		errs = append(errs, fmt.Errorf("%s exists at the target already", ref))
+		errs = append(errs, fmt.Errorf("%s already exists at the target", ref))
 	}
 	if !r.whole() {
 		for _, ref := range unlike {
-			errs = append(errs, fmt.Errorf("%s differs at the target: make both the same, or rename one of them", ref))
+			errs = append(errs, fmt.Errorf("%s exists at the target with other content: make both equal, or rename one of them", ref))
 		}
 	}
 	for _, s := range r.sides() {
@@ -180,7 +180,7 @@ func (r *run) beginNew(ctx context.Context) error {
 	for _, left := range plan.Left {
 		r.warn("%s", left)
 	}
-	for _, s := range r.sides() { // before either journal is written: if one side refuses the namespace, nothing is left at the other
+	for _, s := range r.sides() { // both before the first journal: if one side refuses the namespace, the other side has no journal
 		if err := makeNamespace(ctx, s.Client); err != nil {
 			return err
 		}
@@ -195,7 +195,7 @@ func (r *run) beginNew(ctx context.Context) error {
 	return r.noteTarget(ctx)
 }
 
-// newJournal is the journal of a new hand-over of that graph.
+// newJournal returns the journal of a new hand-over of the graph's objects.
 func (r *run) newJournal(role Role, graph *capi.Graph) *Journal {
 	return &Journal{
 		FormatVersion: "1", ID: time.Now().UTC().Format("20060102150405") + "-" + strings.ToLower(r.runner), Role: role, Phase: PhasePlanned,

@@ -22,13 +22,13 @@ import (
 )
 
 const (
-	// policyName is the name of the policy that keeps everyone but the hand-over away, and of its binding.
+	// policyName is the name of the policy that denies the writes of everybody but the hand-over, and of its binding.
 	policyName = "fleetctl-handover"
 	// userPrefix begins the names of the users that hand-overs impersonate: prefix, hand-over, run.
 	userPrefix = "fleetctl:handover:"
 	// administrators is the group of the hand-over's user. It may do everything.
 	administrators = "system:masters"
-	// probeName is a ConfigMap that never exists. An attempt to create it shows whom the policy keeps away.
+	// probeName is a ConfigMap that never exists. A dry run that creates it shows whose writes the policy denies.
 	probeName = "fleetctl-handover-probe"
 )
 
@@ -44,11 +44,11 @@ type policy struct {
 	namespaces []string
 	// copies is the ID of the hand-over whose copies the policy covers; "": all objects.
 	copies string
-	// admit is a namespace whose service accounts may write, too; "" for none.
+	// admit is a namespace whose service accounts may write too; "" for none.
 	admit string
 	// command continues the hand-over.
 	command string
-	// message is shown to whoever is denied; "" for how to continue the hand-over.
+	// message is what a denied user reads; "" for a message about the command that continues the hand-over.
 	message string
 }
 
@@ -101,7 +101,7 @@ func ofNamespace(namespace string) string {
 	return fmt.Sprintf("%q in request.userInfo.groups", "system:serviceaccounts:"+namespace)
 }
 
-// about is a further condition for the request; "" for none.
+// about returns the condition by which the policy covers a request, as CEL; "" if it covers all requests.
 func (p policy) about() string {
 	switch {
 	case p.copies != "":
@@ -126,7 +126,7 @@ func binding() *admissionv1.ValidatingAdmissionPolicyBinding {
 	}
 }
 
-// raise puts the policy up, replacing the policy of an earlier run. It returns once the API server denies the writes of
+// raise writes the policy, and replaces that of an earlier run. It returns once the API server denies the writes of
 // everybody but the hand-over.
 func (s *side) raise(ctx context.Context, p policy) error {
 	if err := s.putPolicy(ctx, p); err != nil {
@@ -148,8 +148,8 @@ func (s *side) isFenced(ctx context.Context) (bool, error) {
 	return err == nil, nil
 }
 
-// isFencedAs tells whether exactly that policy exists, with its binding. A denied write would not prove it: the policy
-// may cover fewer groups, and the API server may not have noticed its deletion yet.
+// isFencedAs tells whether exactly the policy p exists, with its binding. A denied write would not prove this: the
+// policy in the API server may cover fewer groups, or may be deleted a moment ago and still be in force.
 func (s *side) isFencedAs(ctx context.Context, p policy) (bool, error) {
 	have := &admissionv1.ValidatingAdmissionPolicy{}
 	err := kube.Retry(ctx, func(ctx context.Context) error {
@@ -164,7 +164,7 @@ func (s *side) isFencedAs(ctx context.Context, p policy) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("look at the fence of %s: %w", s.Name, err)
 	}
-	return equality.Semantic.DeepDerivative(p.object().Spec, have.Spec), nil // the other fields are defaults of the API server
+	return equality.Semantic.DeepDerivative(p.object().Spec, have.Spec), nil // the API server fills in the other fields
 }
 
 func (s *side) putPolicy(ctx context.Context, p policy) error {
@@ -191,7 +191,7 @@ func (s *side) putPolicy(ctx context.Context, p policy) error {
 	return err
 }
 
-// again turns the conflict with another writer into an error that is tried again.
+// again turns a conflict with another writer into an error that kube.Retry retries.
 func again(err error) error {
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		return apierrors.NewServerTimeout(admissionv1.Resource("validatingadmissionpolicies"), "update", 0)
@@ -199,12 +199,12 @@ func again(err error) error {
 	return err
 }
 
-// fenceTime bounds how long an API server may take until it follows a policy. Most take less than a second.
+// fenceTime bounds how long an API server may take until it enforces a policy. Most take less than a second.
 const fenceTime = time.Minute
 
-// untilFenced asks until the API server denies a write of the administrator and allows one of the hand-over. No watch
-// tells whether an API server follows a policy: only a request does. All requests are dry runs, so the probe is never
-// created.
+// untilFenced sends requests until the API server denies a write of the administrator and allows one of the hand-over.
+// No watch tells whether an API server enforces a policy: only a request does. All requests are dry runs, so they create
+// nothing.
 func (s *side) untilFenced(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, fenceTime)
 	defer cancel()
@@ -222,8 +222,8 @@ func (s *side) untilFenced(ctx context.Context) error {
 	return nil
 }
 
-// untilAdmitted asks until the API server allows the writes of the namespace's service accounts, or denies them, as
-// wanted. The asking user is also an administrator, so that nothing but the policy denies its requests.
+// untilAdmitted sends requests until the API server allows the writes of the namespace's service accounts, or denies
+// them if wanted is false. The user of the requests is also an administrator, so that only the policy can deny them.
 func (s *side) untilAdmitted(ctx context.Context, namespace string, wanted bool) error {
 	as, err := s.Client.As("system:serviceaccount:"+namespace+":"+probeName, "system:serviceaccounts:"+namespace, administrators)
 	if err != nil {
@@ -234,7 +234,7 @@ func (s *side) untilAdmitted(ctx context.Context, namespace string, wanted bool)
 	err = wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true,
 		func(ctx context.Context) (bool, error) { return denied(probe(ctx, as)) != wanted, nil })
 	if err != nil {
-		return fmt.Errorf("fence %s: its API server does not follow the policy %s yet: %w", s.Name, policyName, err)
+		return fmt.Errorf("fence %s: its API server does not enforce the policy %s yet: %w", s.Name, policyName, err)
 	}
 	return nil
 }
@@ -243,10 +243,10 @@ func probe(ctx context.Context, c *kube.Client) error {
 	return c.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: JournalKey.Namespace, Name: probeName}}, client.DryRunAll)
 }
 
-// denied tells whether the policy denied a request: nothing else is forbidden to an administrator.
+// denied tells whether the policy denied a request of an administrator, to whom nothing else is forbidden.
 func denied(err error) bool { return apierrors.IsForbidden(err) }
 
-// lower deletes the policy, and returns once the API server denies no writes any more.
+// lower deletes the policy, and returns once the API server no longer denies writes.
 func (s *side) lower(ctx context.Context) error {
 	err := kube.Retry(ctx, func(ctx context.Context) error {
 		b := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: policyName}}

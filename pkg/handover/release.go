@@ -63,8 +63,8 @@ func (r *run) noteCommitted(ctx context.Context) error {
 	return r.source.put(ctx, &next)
 }
 
-// noteReleased notes on both sides that everything is done. It writes the source's journal first, so that a target
-// whose journal says so has nothing left to do.
+// noteReleased notes on both sides that everything is done. It writes the source's journal first, so that the target's
+// journal says it only once nothing is left to do on either side.
 func (r *run) noteReleased(ctx context.Context) error {
 	for _, s := range r.sides() {
 		if s.journal.Phase == PhaseReleased {
@@ -79,7 +79,7 @@ func (r *run) noteReleased(ctx context.Context) error {
 	return nil
 }
 
-// owner is the owner that the Clusters name from now on.
+// owner returns the new owner of the Clusters, as their annotations name it from now on.
 func (r *run) owner() capi.Owner {
 	j := r.target.journal
 	return capi.Owner{Fleet: j.Fleet, ManagementCluster: j.Owner.Name, UID: j.Owner.UID, Epoch: j.Epoch}
@@ -87,7 +87,7 @@ func (r *run) owner() capi.Owner {
 
 // releaseTarget starts the target's controllers and its Flux.
 func (r *run) releaseTarget(ctx context.Context, copies []*unstructured.Unstructured) error {
-	r.tell(PhaseReleased, "letting "+r.target.Name+" begin")
+	r.tell(PhaseReleased, "starting "+r.target.Name)
 	if err := r.target.manager.Unpause(ctx, copies, r.owner().String()); err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (r *run) releaseTarget(ctx context.Context, copies []*unstructured.Unstruct
 	return r.deleteDeleting(ctx, copies)
 }
 
-// unfence opens one side again: everybody may write, the API server calls the webhooks, and the controllers run.
+// unfence takes the fence of one side down, lets the API server call the webhooks again, and starts the controllers.
 func (r *run) unfence(ctx context.Context, s *side) error {
 	if err := s.lower(ctx); err != nil {
 		return err
@@ -121,8 +121,8 @@ func (r *run) unfence(ctx context.Context, s *side) error {
 	return diag.Wrap("start the controllers of "+s.Name, err, "run the same command again")
 }
 
-// deleteDeleting deletes at the target the objects that somebody had deleted at the source, and that were still there
-// because of their finalizers.
+// deleteDeleting deletes copies at the target whose originals had a deletion timestamp at the source, where finalizers
+// still kept them.
 func (r *run) deleteDeleting(ctx context.Context, copies []*unstructured.Unstructured) error {
 	var errs []error
 	for _, c := range copies {
@@ -133,14 +133,13 @@ func (r *run) deleteDeleting(ctx context.Context, copies []*unstructured.Unstruc
 	return errors.Join(errs...)
 }
 
-// releaseSource removes the objects that were handed over from the source, where nobody acts on them, and ends the
-// fence.
+// releaseSource removes the objects that were handed over from the source, and takes the fence down.
 func (r *run) releaseSource(ctx context.Context, copies []*unstructured.Unstructured) error {
 	fenced, err := r.source.isFenced(ctx)
 	if err != nil {
 		return err
 	}
-	if fenced { // an earlier run ended the fence only after it had removed everything: objects that came later must stay
+	if fenced { // without the fence, an earlier run has removed everything, and later objects of the source must stay
 		objects, err := r.leftAtSource(ctx, copies)
 		if err != nil {
 			return err
@@ -155,7 +154,7 @@ func (r *run) releaseSource(ctx context.Context, copies []*unstructured.Unstruct
 	return r.unfence(ctx, r.source)
 }
 
-// nothingLeft checks that the objects removed from the source are gone. Only then may the fence end.
+// nothingLeft returns an error if objects removed from the source still exist. The fence must not come down before.
 func (r *run) nothingLeft(ctx context.Context, removed []*unstructured.Unstructured) error {
 	left, err := r.source.manager.Remaining(ctx, removed)
 	if err != nil || len(left) == 0 {
@@ -165,9 +164,9 @@ func (r *run) nothingLeft(ctx context.Context, removed []*unstructured.Unstructu
 		r.source.Name, kube.RefOf(left[0]))
 }
 
-// leftAtSource returns the objects at the source that were handed over: the objects with a copy, and the objects that
-// are linked to a Cluster at the source. A run that is cut off leaves fewer links, so the copies are needed. The target
-// may have replaced some copies since, so the links are needed.
+// leftAtSource returns the objects at the source that were handed over: the objects with a copy at the target, and the
+// objects that are linked to a Cluster at the source. It needs both: an interrupted removal leaves objects without
+// links, and the target's controllers may have replaced copies since.
 func (r *run) leftAtSource(ctx context.Context, copies []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	uids := map[types.UID]bool{}
 	for _, c := range copies {
@@ -220,7 +219,7 @@ func (r *run) asAvailable(ctx context.Context) error {
 func (r *run) abort(ctx context.Context) (*Report, error) {
 	if r.committed() {
 		return r.report(), diag.Errorf("`"+r.journal().Command()+"` finishes it; to get the work back, hand it over in the other direction",
-			"the hand-over to %s is committed: it can only go forward", r.target.Name)
+			"the hand-over to %s is committed: this cannot be undone", r.target.Name)
 	}
 	if r.source == nil || !r.source.journal.Active() && !r.target.journal.Active() {
 		return r.report(), nil
@@ -241,8 +240,8 @@ func (r *run) abort(ctx context.Context) (*Report, error) {
 	return report, nil
 }
 
-// markAborting makes sure that the hand-over cannot be committed any more. It writes the target's journal first, which
-// is where a commit would be written.
+// markAborting makes sure that no run can commit the hand-over any more. It writes the target's journal first, because
+// a commit is a write of that journal.
 func (r *run) markAborting(ctx context.Context) error {
 	for _, s := range slices.Backward(r.sides()) {
 		if !s.journal.Active() {
@@ -260,20 +259,20 @@ func (r *run) markAborting(ctx context.Context) error {
 	return r.takeOverFences(ctx)
 }
 
-// abortAlone undoes at the source what the hand-over has begun there. The source's journal says that the target may
-// take over before the target's journal does, and is written by compare-and-swap. So the write that begins the abort
+// abortAlone undoes the hand-over at the source. A run notes in the source's journal that the target may take over
+// before it commits at the target. So the write of the source's journal that begins the abort, by compare-and-swap,
 // shuts out a run that is still working.
 func (r *run) abortAlone(ctx context.Context) (*Report, error) {
 	j := r.source.journal
 	if !j.Active() || j.Role != RoleSource {
 		return r.report(), nil
 	}
-	if j.Detach && (len(r.Select) == 0 || j.Phase.reached(PhaseFenced)) { // some objects may be removed already
+	if j.Detach && (len(r.Select) == 0 || j.Phase.reached(PhaseFenced)) { // some objects may already be removed
 		return r.report(), BeingDetached(r.source.Name, j)
 	}
 	if j.Phase.reached(PhaseVerified) {
-		return r.report(), diag.Errorf("give access to it: "+wayThere(j),
-			"%s may have taken over already: only its own journal tells", j.Target.Name)
+		return r.report(), diag.Errorf("give access to "+j.Target.Name+": "+wayThere(j),
+			"%s may have taken over already, and only its own journal tells whether it has", j.Target.Name)
 	}
 	if err := r.markAborting(ctx); err != nil {
 		return r.report(), err
@@ -282,7 +281,7 @@ func (r *run) abortAlone(ctx context.Context) (*Report, error) {
 	return report, r.abortSource(ctx)
 }
 
-// wayThere says how to give fleetctl access to the target.
+// wayThere returns the command that gives fleetctl access to the target, for a hint.
 func wayThere(j *Journal) string {
 	if j.Whole() {
 		return "`fleetctl pivot --to-kubeconfig FILE`"
@@ -298,7 +297,7 @@ func (r *run) abortTarget(ctx context.Context) error {
 	if r.target.journal.Around {
 		which = r.cameSince
 		fenced, err := r.target.isFenced(ctx)
-		if err == nil && fenced { // the list below then has everything that the other tool has written
+		if err == nil && fenced { // only once the other tool cannot write does the list below have all of its objects
 			err = r.target.untilAdmitted(ctx, r.target.journal.Admit, false)
 		}
 		if err != nil {

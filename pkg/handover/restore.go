@@ -13,23 +13,22 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// RestoreOptions of Restore.
+// RestoreOptions are the options of Restore, Rehearse and Try.
 type RestoreOptions struct {
 	// Fleet is the identity of the fleet.
 	Fleet string
 	// Target gets the work. Its providers and Flux are installed.
 	Target Side
-	// Snapshot identifies the snapshot that is restored. Source is the management cluster that the snapshot was taken
-	// of.
+	// Snapshot is the ID of the snapshot to restore. Source is the management cluster of the snapshot.
 	Snapshot string
 	Source   Party
-	// Objects are the objects of the snapshot. Available are the Clusters that were Available when it was taken, and
-	// Epoch is how many times the work had changed hands.
+	// Objects are the objects of the snapshot. Available are the Clusters that were Available when the snapshot was
+	// taken. Epoch is how many times the work had changed hands by then.
 	Objects   []capi.Portable
 	Available []string
 	Epoch     int64
-	// Pause are the Clusters that are paused in Objects, because other management clusters manage them. A later run
-	// finds them in the journal.
+	// Pause are the Clusters that are paused in Objects, because other management clusters manage them. The journal keeps
+	// them for later runs.
 	Pause []string
 	// Attach, Check, Drain and Progress are as in Options.
 	Attach   func(ctx context.Context, target *kube.Client, detail func(string)) error
@@ -47,9 +46,9 @@ func (o RestoreOptions) hand() Options {
 }
 
 // Restore makes the target the owner of the objects of a snapshot. It is the second half of a hand-over whose source is
-// gone. It creates the copies while nobody at the target can act on them, compares them with the snapshot, and then
-// takes the work over in one write. It continues where the target's journal says. The caller has to know that the
-// source is really gone, because Restore cannot fence it.
+// gone. Restore creates the copies behind a fence at the target, compares them with the snapshot, and then takes the
+// work over in one write. If the target's journal names an interrupted restore, Restore continues it. The caller has to
+// know that the source is really gone, because Restore cannot fence it.
 func Restore(ctx context.Context, o RestoreOptions) (*Report, error) {
 	r := newRun(o.hand())
 	var err error
@@ -65,7 +64,7 @@ func Restore(ctx context.Context, o RestoreOptions) (*Report, error) {
 			return nil, err
 		}
 	}
-	if r.undoing() || j.Tried() { // the earlier abort or try was cut off: finish its undoing, then begin again
+	if r.undoing() || j.Tried() { // an abort or a try was interrupted: first undo it to the end, then begin again
 		if err := r.abortRestore(ctx); err != nil {
 			return r.report(), err
 		}
@@ -82,9 +81,9 @@ func Restore(ctx context.Context, o RestoreOptions) (*Report, error) {
 	return r.report(), r.release(ctx)
 }
 
-// Rehearse does what Restore does up to the commit, and stops there. Nobody at the target acts on the copies, then or
-// later. The target has to be made for the rehearsal, and deleted afterwards. The report says what was copied and, as
-// warnings, what is missing.
+// Rehearse does what Restore does up to the commit, and stops there. No controller acts on the copies, then or later.
+// The caller makes the target for the rehearsal, and deletes it afterwards. The report says what was copied. Its
+// warnings say what is missing.
 func Rehearse(ctx context.Context, o RestoreOptions) (*Report, error) {
 	return newRun(o.hand()).rehearse(ctx, o)
 }
@@ -120,7 +119,7 @@ func Restorable(name string, j *Journal) error {
 	case j.Active() && j.Around:
 		return BeingFenced(name, j)
 	case j.Active() && j.Snapshot != "":
-		return diag.Errorf("finish that restore first: `fleetctl restore --snapshot "+j.Snapshot+"`",
+		return diag.Errorf("first finish the restore: `fleetctl restore --snapshot "+j.Snapshot+"`",
 			"%s is in the middle of being restored from the snapshot %s", name, j.Snapshot)
 	case j.Active():
 		return InTheMiddle(name, j)
@@ -132,7 +131,7 @@ func Restorable(name string, j *Journal) error {
 
 // BeingDetached is the error for Clusters that are being detached from the management cluster of that name.
 func BeingDetached(name string, j *Journal) error {
-	return diag.Errorf("finish it first: `"+j.Command()+"`",
+	return diag.Errorf("first finish the detachment: `"+j.Command()+"`",
 		"%s is being detached from %s", strings.Join(j.Select, ", "), name)
 }
 
@@ -141,7 +140,7 @@ func (r *run) takeIn(ctx context.Context, o RestoreOptions) error {
 	graph, err := r.target.manager.GraphOf(ctx, o.Objects)
 	if err != nil {
 		return diag.Wrap("read the snapshot "+o.Snapshot, err,
-			"install the providers that were installed when it was taken: fleet.yaml of that time names them")
+			"install the providers that were installed when the snapshot was taken: the fleet.yaml of that time names them")
 	}
 	for _, item := range graph.Items {
 		if err := flux.Quiet(item.Unstructured); err != nil {
@@ -195,7 +194,8 @@ func (r *run) beginRestore(ctx context.Context, o RestoreOptions, graph *capi.Gr
 	return r.become()
 }
 
-// inTheWay returns an error if objects of the snapshot exist at the target already: two parties would then claim them.
+// inTheWay returns an error that names the objects in taken. They are objects of the snapshot that already exist at the
+// target, and a restore would overwrite them.
 func inTheWay[T fmt.Stringer](target string, taken []T) error {
 	if len(taken) == 0 {
 		return nil
@@ -209,11 +209,12 @@ func inTheWay[T fmt.Stringer](target string, taken []T) error {
 		errs = append(errs, fmt.Errorf("and %d more", len(taken)-most))
 	}
 	return diag.Wrap("restore into "+target, errors.Join(errs...),
-		"restore into a management cluster that manages none of them: `fleetctl teardown`, or another --management; nothing has been changed")
+		"restore into a management cluster without these objects (run `fleetctl teardown` first, or give another --management); "+
+			"nothing has been changed")
 }
 
-// AbortRestore undoes a restore that has not taken over. It deletes the copies from the target, and no machine is
-// touched. If no restore is under way, AbortRestore does nothing and returns no report.
+// AbortRestore undoes a restore that has not taken over. It deletes the copies from the target, and changes no machine.
+// If no restore is under way, AbortRestore does nothing and returns a nil report.
 func AbortRestore(ctx context.Context, target Side) (*Report, error) {
 	r := newRun(Options{Target: target})
 	var err error
@@ -226,23 +227,25 @@ func AbortRestore(ctx context.Context, target Side) (*Report, error) {
 	}
 	if j.Phase.Committed() && j.Around {
 		return r.report(), diag.Errorf("`"+j.Command()+"` finishes it",
-			"%s has taken over what was restored: it can only go forward", target.Name)
+			"%s has taken over the restored objects: this cannot be undone", target.Name)
 	}
 	if j.Phase.Committed() && !j.Activates {
-		return r.report(), diag.Errorf("`fleetctl restore` finishes it", "%s has taken over what the snapshot %s holds: it can only go forward",
+		return r.report(), diag.Errorf("`fleetctl restore` finishes it",
+			"%s has taken over the objects of the snapshot %s: this cannot be undone",
 			target.Name, j.Snapshot)
 	}
 	if j.Phase.Committed() {
-		return r.report(), diag.Errorf("`"+j.Command()+"` finishes it", "%s has taken over: it can only go forward", target.Name)
+		return r.report(), diag.Errorf("`"+j.Command()+"` finishes it", "%s has taken over: this cannot be undone", target.Name)
 	}
 	report := r.report()
 	return report, r.abortRestore(ctx)
 }
 
-// AbortWithoutSource undoes at the target a hand-over that is not committed and whose source is gone. The write that
-// begins the abort shuts out a run that is still working. settled, if not nil, is called after that write, and may be
-// called again. As long as settled fails, the journal stays. If the source comes back, it is still fenced, because its
-// own journal names the hand-over. If no hand-over is under way, AbortWithoutSource does nothing and returns no report.
+// AbortWithoutSource undoes, at the target, a hand-over that is not committed and whose source is gone. The write that
+// begins the abort shuts out a run that is still working. AbortWithoutSource calls settled, if not nil, after that
+// write, and calls it again in a later run. While settled fails, the journal stays. A source that comes back is still
+// fenced, and its journal names the hand-over. If no hand-over is under way, AbortWithoutSource does nothing and returns
+// a nil report.
 func AbortWithoutSource(ctx context.Context, target Side, settled func(context.Context) error) (*Report, error) {
 	r := newRun(Options{Target: target})
 	var err error
@@ -254,7 +257,7 @@ func AbortWithoutSource(ctx context.Context, target Side, settled func(context.C
 		return nil, nil
 	}
 	if j.Phase.Committed() {
-		return r.report(), diag.Errorf("`"+j.Command()+"` finishes it", "%s has taken over: it can only go forward", target.Name)
+		return r.report(), diag.Errorf("`"+j.Command()+"` finishes it", "%s has taken over: this cannot be undone", target.Name)
 	}
 	report := r.report()
 	if err := r.markAborting(ctx); err != nil {

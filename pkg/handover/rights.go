@@ -16,8 +16,8 @@ import (
 // admission is the API group of policies and webhooks.
 const admission = "admissionregistration.k8s.io"
 
-// needed are the permissions that a hand-over needs on a side as its user. It does everything else as an administrator,
-// for which it needs the first two.
+// needed returns the permissions that the user of the kubeconfig needs on a side. The first two let the hand-over
+// impersonate an administrator, who does everything else.
 func needed() []authorizationv1.ResourceAttributes {
 	return []authorizationv1.ResourceAttributes{
 		{Verb: "impersonate", Resource: "users"},
@@ -29,14 +29,14 @@ func needed() []authorizationv1.ResourceAttributes {
 	}
 }
 
-// ready returns an error that names everything that a side lacks for a hand-over. Otherwise, the lack would show when
-// that side is half fenced.
+// ready returns an error that names everything that a side lacks for a hand-over. Without this check, the hand-over
+// would fail when the side is half fenced.
 func (s *side) ready(ctx context.Context) error {
 	var errs []error
 	policies := schema.GroupKind{Group: admission, Kind: "ValidatingAdmissionPolicy"}
 	if _, err := s.Client.RESTMapper().RESTMapping(policies, "v1"); meta.IsNoMatchError(err) {
 		errs = append(errs, diag.Errorf("upgrade its Kubernetes first",
-			"the API server of %s serves no ValidatingAdmissionPolicies, which Kubernetes has since 1.30: nothing would keep others away", s.Name))
+			"the API server of %s serves no ValidatingAdmissionPolicies (Kubernetes 1.30), with which a hand-over denies other writes", s.Name))
 	}
 	if _, err := s.Client.As(userPrefix+"probe", administrators); err != nil {
 		return errors.Join(append(errs, err)...)

@@ -17,7 +17,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
 )
 
-// What a kubeconfig's user may not do is found out before anything is done.
+// Missing permissions of a kubeconfig's user are reported before anything is changed.
 func TestRights(t *testing.T) {
 	admin, _ := kubetest.Start(t)
 	ctx := t.Context()

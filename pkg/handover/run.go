@@ -24,10 +24,10 @@ type side struct {
 
 	party   Party
 	journal *Journal
-	as      *kube.Client  // impersonates the hand-over's user, which the fence admits
-	manager *capi.Manager // through as, once there is a hand-over; before, as the administrator
-	// borrowed says that this side's journal is no longer of this hand-over, because the side has taken part in another
-	// one since. The field journal then has what it said before, and is not written.
+	as      *kube.Client  // impersonates the hand-over's user, whom the fence admits
+	manager *capi.Manager // uses as once there is a hand-over, and the administrator's client before that
+	// borrowed says that the side has taken part in another hand-over since, so its journal names that one. The field
+	// journal then has the content that the journal had before, and is not written.
 	borrowed bool
 }
 
@@ -36,10 +36,10 @@ type run struct {
 	Options
 
 	source, target *side // nil for a side that cannot be reached any more
-	// past says that the journals are of a finished hand-over, and that another one is wanted.
+	// past says that the journals are of a finished hand-over, and that the caller asks for another one.
 	past  bool
-	tries bool // a try: undone in any case
-	// stands are the API groups that stand has fenced at the target; nil before that.
+	tries bool // the run is a try, which is undone in any case
+	// stands are the API groups that stand has fenced at the target. It is nil before stand has run.
 	stands     []string
 	runner, by string
 
@@ -57,7 +57,7 @@ func open(ctx context.Context, o Options) (*run, error) {
 	r := newRun(o)
 	var err error
 	if o.Target.Client == nil {
-		return nil, diag.Errorf("give a kubeconfig of the target", "a hand-over needs a way to its target")
+		return nil, diag.Errorf("give a kubeconfig of the target", "a hand-over needs access to its target")
 	}
 	if r.target, err = openSide(ctx, o.Target); err != nil {
 		return nil, err
@@ -74,8 +74,8 @@ func open(ctx context.Context, o Options) (*run, error) {
 	return r, r.lookBack(ctx)
 }
 
-// lookBack finds out whether a finished hand-over in the journals is the one that the caller asks for. It is not if
-// other Clusters are selected, or if the source has a selected Cluster again.
+// lookBack finds out whether the caller asks for the finished hand-over of the journals, or for another one. The caller
+// asks for another one if other Clusters are selected, or if the source has a selected Cluster again.
 func (r *run) lookBack(ctx context.Context) error {
 	if r.source == nil || r.source.journal == nil {
 		return nil
@@ -183,9 +183,9 @@ func (r *run) agree() error {
 	return nil
 }
 
-// tookOver finds out whether a target has taken over if its journal does not name this hand-over any more. The target
-// may have finished it alone, and taken part in another one since. The target's Clusters then tell whether it has taken
-// over. If so, only the source's part is left to do.
+// tookOver finds out whether the target has taken over, if the target's journal no longer names this hand-over. A run
+// without the source may have finished this hand-over, and the target may have taken part in another one since. The
+// owners of the target's Clusters then tell whether it has taken over. If it has, only the source's part is left to do.
 func (r *run) tookOver(ctx context.Context) error {
 	s, t := r.source.journal, r.target.journal
 	if !s.Active() || s.Role != RoleSource || s.Detach || !s.Phase.reached(PhaseVerified) || t != nil && t.ID == s.ID {
@@ -213,7 +213,7 @@ func InTheMiddle(name string, j *Journal) error {
 	if j.Around {
 		return BeingFenced(name, j)
 	}
-	return diag.Errorf("finish that first (`"+j.Command()+"`), or undo it (`"+j.Command()+" --abort`)",
+	return diag.Errorf("first finish it (`"+j.Command()+"`) or undo it (`"+j.Command()+" --abort`)",
 		"%s is in the middle of %s, from %s to %s", name, j.what(), j.Source.Name, j.Target.Name)
 }
 
@@ -252,9 +252,9 @@ func (r *run) journal() *Journal {
 	return r.target.journal
 }
 
-// act makes this run the one that works on the hand-over: it writes the run's name into the journals, and impersonates
-// a user of its own from then on. An earlier run that is still working is stopped by this: it cannot write the journals
-// any more, and once the fence names the new user, it cannot write anything else.
+// act makes this run the one that works on the hand-over. It writes the run's ID into the journals, and impersonates a
+// separate user from then on. This stops an earlier run that is still working: it can no longer write the journals, and
+// once the fence names the new user, it cannot write anything else.
 func (r *run) act(ctx context.Context) error {
 	for _, s := range r.sides() {
 		if s.journal == nil || s.borrowed {
@@ -314,8 +314,8 @@ func (s *side) put(ctx context.Context, next *Journal) error {
 	return nil
 }
 
-// mark notes on both sides that the hand-over has reached a phase. It never takes a phase back, because an earlier run
-// may have come further.
+// mark notes on both sides that the hand-over has reached a phase. If an earlier run has noted a later phase, mark
+// leaves it.
 func (r *run) mark(ctx context.Context, phase Phase) error {
 	for _, s := range r.sides() {
 		if s.journal.Phase.reached(phase) && s.journal.Phase != PhaseAborting {

@@ -14,20 +14,20 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/flux"
 )
 
-// RoleStandby is a management cluster at rest. Its providers are stopped, and it is fenced until it takes over from
-// another management cluster. No hand-over is under way then.
+// RoleStandby is the role of a management cluster at rest: its providers are stopped, and it is fenced until it takes
+// over from another management cluster. No hand-over is under way while a journal has this role.
 const RoleStandby Role = "standby"
 
 // Fetcher is the controller of Flux that keeps running at a standby. It fetches the fleet repo, and applies nothing.
 const Fetcher = "source-controller"
 
-// inventoryGroup is the API group of clusterctl's inventory. No provider acts on it, and an upgrade of a standby writes
-// it.
+// inventoryGroup is the API group of clusterctl's inventory. The fence of a standby leaves it out: no provider acts on
+// the inventory, and an upgrade of the standby writes it.
 const inventoryGroup = "clusterctl.cluster.x-k8s.io"
 
 // Standby names the management cluster of a standby, and the last snapshot that was tried.
 type Standby struct {
-	// Of is the management cluster that it takes over from.
+	// Of is the management cluster that the standby takes over from.
 	Of string `json:"of"`
 	// Seen is the last snapshot that was tried on the standby; nil if none was.
 	Seen *Seen `json:"seen,omitempty"`
@@ -39,7 +39,7 @@ type Seen struct {
 	// Taken is when the snapshot was taken, and At when it was tried.
 	Taken time.Time `json:"taken"`
 	At    time.Time `json:"at"`
-	// Works says that nothing would keep the standby from taking over with this snapshot. Problems are what would.
+	// Works says that the standby could take over with this snapshot. Problems are the reasons why it could not.
 	Works    bool     `json:"works"`
 	Problems []string `json:"problems"`
 	// Clusters of the snapshot, and how many objects arrived.
@@ -50,16 +50,16 @@ type Seen struct {
 // IsStandby tells whether the journal is of a standby at rest.
 func (j *Journal) IsStandby() bool { return j != nil && j.Role == RoleStandby && j.Standby != nil }
 
-// wasStandby tells whether an abort of this hand-over leaves a standby behind.
+// wasStandby tells whether an abort of this hand-over makes the management cluster a standby at rest again.
 func (j *Journal) wasStandby() bool { return j != nil && j.Before.IsStandby() }
 
-// AtRest is the error for a standby that is used like a management cluster with work.
+// AtRest is the error for a command that needs a management cluster with work, and got a standby at rest.
 func AtRest(name string, j *Journal) error {
 	return diag.Errorf("work with "+j.Standby.Of+"; `fleetctl standby activate "+name+"` has "+name+" take over if "+j.Standby.Of+" is lost",
 		"%s is a standby of %s, and manages nothing", name, j.Standby.Of)
 }
 
-// StandbyOptions of MakeStandby.
+// StandbyOptions are the options of MakeStandby.
 type StandbyOptions struct {
 	// Fleet is the identity of the fleet.
 	Fleet string
@@ -71,10 +71,10 @@ type StandbyOptions struct {
 	Progress func(Progress)
 }
 
-// MakeStandby puts a management cluster without work to rest. The API server then denies all writes to the objects that
-// providers act on, the providers are stopped, and of Flux only the Fetcher runs. MakeStandby continues an earlier run
-// that was cut off. changed tells whether it changed anything. A standby of another management cluster becomes a
-// standby of this one. It has no objects of either, and another standby may have taken over from the former one.
+// MakeStandby makes a management cluster without work a standby at rest. The API server then denies all writes to the
+// objects that providers act on, the providers are stopped, and of Flux only the Fetcher runs. MakeStandby continues an
+// earlier run that was interrupted. changed tells whether it changed anything. A standby of another management cluster
+// becomes a standby of o.Of, because another standby may have taken over from the former one.
 func MakeStandby(ctx context.Context, o StandbyOptions) (changed bool, err error) {
 	r := newRun(Options{Fleet: o.Fleet, Target: o.Target, Drain: o.Drain, Progress: o.Progress})
 	if r.target, err = lookAtSide(ctx, o.Target); err != nil {
@@ -113,11 +113,11 @@ func MakeStandby(ctx context.Context, o StandbyOptions) (changed bool, err error
 			return changed, err
 		}
 	}
-	return changed, r.manages(ctx) // a Cluster may have been created before the fence was up
+	return changed, r.manages(ctx) // somebody may have created a Cluster before the fence was up
 }
 
-// RefuseWork returns an error if a management cluster that should become a standby has Clusters. It only looks. Callers
-// that stop providers call it first.
+// RefuseWork returns an error if a management cluster that should become a standby has Clusters. It changes nothing, so
+// callers can call it before they stop providers.
 func RefuseWork(ctx context.Context, target Side) error {
 	manager, err := capi.New(target.Client)
 	if err != nil {
@@ -131,8 +131,8 @@ func refuseWork(ctx context.Context, name string, manager *capi.Manager) error {
 	if err != nil || len(clusters) == 0 {
 		return err
 	}
-	return diag.Errorf("give the standby another host in fleet.yaml. If it is to hand over its clusters, "+
-		"declare it under managementClusters: `fleetctl pivot`, `fleetctl cluster transfer`",
+	return diag.Errorf("give the standby another host in fleet.yaml; or, to hand over its clusters (`fleetctl pivot`, "+
+		"`fleetctl cluster transfer`), declare it under managementClusters",
 		"%s manages clusters, such as %s: it cannot be a standby", name, clusters[0].FullName())
 }
 
@@ -158,12 +158,13 @@ func (r *run) noteStandby(ctx context.Context, of string) (changed bool, err err
 		next.Standby = j.Standby
 	}
 	if j != nil {
-		next.version = j.version // the earlier role does not matter any more
+		next.version = j.version // replace the journal without keeping it in Before: an abort must not restore its role
 	}
 	return true, r.target.put(ctx, next)
 }
 
-// closed tells whether the fence exists as the standby's journal says, and denies the writes of an administrator.
+// closed tells whether the fence covers the API groups of the standby's journal, and denies the writes of an
+// administrator.
 func (r *run) closed(ctx context.Context) (bool, error) {
 	fenced, err := r.target.isFencedAs(ctx, standbyPolicy(r.target.journal))
 	if err != nil || !fenced {
@@ -197,8 +198,8 @@ func standbyPolicy(j *Journal) policy {
 	}
 }
 
-// restAgain ends an abort at a standby. The standby is at rest as before, and at no moment could anybody act on the
-// copies.
+// restAgain ends an abort at a standby, and leaves the standby at rest as before. A fence covers the copies all the
+// time.
 func (r *run) restAgain(ctx context.Context) error {
 	s, before := r.target, r.target.journal.Before
 	as, err := s.Client.As(before.user(), administrators)
@@ -225,9 +226,9 @@ func (r *run) restAgain(ctx context.Context) error {
 	return r.putBack(ctx, s)
 }
 
-// EndStandby ends the role of a standby whose cluster stays. Everybody may write there again, its controllers run as
-// before, and its Flux fetches nothing. The journal is deleted last, so that a run that was cut off can be repeated. If
-// there is no standby at rest, EndStandby does nothing.
+// EndStandby ends the role of a standby whose cluster stays. Its API server allows all writes again, its controllers run
+// as before, and its Flux fetches nothing. EndStandby deletes the journal last, so that the next run can finish an
+// interrupted one. If the target is no standby at rest, EndStandby does nothing.
 func EndStandby(ctx context.Context, target Side) error {
 	r := newRun(Options{Target: target})
 	var err error
@@ -253,8 +254,8 @@ func EndStandby(ctx context.Context, target Side) error {
 	return r.target.journal.drop(ctx, target.Client)
 }
 
-// See writes the result of a tried snapshot into the standby's journal. It returns an error if the management cluster
-// is no longer a standby.
+// See writes the result of a try into the standby's journal. It returns an error if the management cluster is no longer
+// a standby.
 func See(ctx context.Context, target Side, seen *Seen) error {
 	s, err := lookAtSide(ctx, target)
 	if err != nil {
@@ -272,12 +273,12 @@ func See(ctx context.Context, target Side, seen *Seen) error {
 }
 
 func notStandby(name string) error {
-	return diag.Errorf("`fleetctl init --management "+name+"` makes it one, where fleet.yaml declares it under spec.standbys",
+	return diag.Errorf("declare it in fleet.yaml under spec.standbys, and run `fleetctl init --management "+name+"`",
 		"%s is no standby", name)
 }
 
-// Try restores a snapshot into a standby up to the commit, and undoes this. At no moment does anybody act on the
-// copies. The report says what arrived and, as warnings, what is missing.
+// Try restores a snapshot into a standby up to the commit, and undoes this. No controller acts on the copies at any
+// moment. The report says what arrived. Its warnings say what is missing.
 func Try(ctx context.Context, o RestoreOptions) (*Report, error) {
 	o.Target.Standby = true
 	if err := AbortTry(ctx, o.Target); err != nil { // an earlier try that was killed
@@ -287,18 +288,18 @@ func Try(ctx context.Context, o RestoreOptions) (*Report, error) {
 	report, err := r.rehearse(ctx, o)
 	if ctx.Err() != nil {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), time.Minute) // an interrupt undoes the try, too
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), time.Minute) // an interrupt must not keep the try from being undone
 		defer cancel()
 	}
 	return report, errors.Join(err, abortTry(ctx, o.Target, r.runner))
 }
 
-// AbortTry undoes a try that was cut off, or that another run works on. It does nothing at a standby at rest. It
-// returns an error, and changes nothing, if the target takes over or has taken over: that work is somebody else's.
+// AbortTry undoes a try that was interrupted, or that another run works on. It does nothing at a standby at rest. If the
+// standby is taking over or has taken over, AbortTry changes nothing and returns an error.
 func AbortTry(ctx context.Context, target Side) error { return abortTry(ctx, target, "") }
 
-// abortTry is AbortTry, but only for a try of that runner, if runner is not empty. The runner cannot change in between,
-// because the journal is written by compare-and-swap.
+// abortTry is AbortTry, but undoes only a try of the given runner, unless runner is empty. The runner cannot change
+// between the check and the abort, because the journal is written by compare-and-swap.
 func abortTry(ctx context.Context, target Side, runner string) error {
 	r := newRun(Options{Target: target})
 	var err error
@@ -316,28 +317,27 @@ func abortTry(ctx context.Context, target Side, runner string) error {
 	return r.abortRestore(ctx)
 }
 
-// IsUsed is the error for a try on a standby that is not at rest: j is the journal of a standby that takes over, or has
-// done so.
+// IsUsed is the error for a try on a standby that is taking over or has taken over. j is the journal of the standby.
 func IsUsed(name string, j *Journal) error {
 	if j.Active() {
 		return InTheMiddle(name, j)
 	}
-	return diag.Errorf("pull the fleet repo if it is behind. `fleetctl standby activate "+name+"` finishes it where fleet.yaml still has "+
-		name+" as a standby",
+	return diag.Errorf("pull the fleet repo if your clone is behind; if fleet.yaml still declares "+name+" as a standby, "+
+		"`fleetctl standby activate "+name+"` finishes the activation",
 		"%s is no longer a standby: it has taken over from %s", name, j.Source.Name)
 }
 
 // Resting is the state of a standby.
 type Resting struct {
 	Standby
-	// Fenced tells whether its API server denies writes to the objects that providers act on. Running are its providers
-	// that somebody has started.
+	// Fenced tells whether the API server of the standby denies writes to the objects that providers act on. Running are
+	// the providers that are not stopped, as they should be.
 	Fenced  bool
 	Running []string
 }
 
-// LookAtStandby reads the state of a standby. It returns nil if the management cluster is no standby, after a single
-// request. It changes nothing.
+// LookAtStandby reads the state of a standby, and changes nothing. If the management cluster is no standby, it returns
+// nil after a single request.
 func LookAtStandby(ctx context.Context, target Side) (*Resting, error) {
 	j, err := ReadJournal(ctx, target.Client)
 	if err != nil || !j.IsStandby() {

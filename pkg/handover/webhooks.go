@@ -13,11 +13,12 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// conditionName is the match condition that lets the writes of hand-overs skip a webhook. The controller that serves
-// the webhook is scaled to 0, and the copied objects passed the webhook when they were created at the source.
+// conditionName names the match condition that lets the writes of hand-overs skip a webhook. The writes have to skip it,
+// because the controller that serves the webhook is scaled to 0. They may skip it, because the copied objects passed the
+// webhook when they were created at the source.
 const conditionName = "fleetctl-handover"
 
-// pass is that condition. If admit is not "", the service accounts of that namespace skip the webhook, too.
+// pass returns the match condition. If admit is not "", the service accounts of that namespace skip the webhook too.
 func pass(admit string) admissionv1.MatchCondition {
 	expression := fmt.Sprintf("!request.userInfo.username.startsWith(%q)", userPrefix)
 	if admit != "" {
@@ -41,15 +42,15 @@ func (s *side) bypass(ctx context.Context, groups []string, admit string) error 
 		})
 }
 
-// untilPassed returns once the hand-over's writes skip the webhooks, whose controllers have ended. No watch tells
-// whether an API server follows the match conditions of its webhooks: only a request does, which is a dry run.
+// untilPassed returns once the hand-over's writes skip the webhooks, whose controllers are stopped. No watch tells
+// whether an API server has noticed the match conditions: only a request does. The requests are dry runs.
 func (s *side) untilPassed(ctx context.Context, graph *capi.Graph) error {
 	ctx, cancel := context.WithTimeout(ctx, fenceTime)
 	defer cancel()
 	err := kube.Each(webhookProbes, graph.OneOfEach(JournalKey.Namespace, probeName), func(probe *unstructured.Unstructured) error {
 		err := s.as.DryRunAdmission(ctx, probe)
 		if ctx.Err() == nil {
-			return nil // the API server has answered: a refusal is fine, because the probe is not a valid object
+			return nil // a refusal is an answer without the webhook too: the probe is not a valid object
 		}
 		return err
 	})
@@ -82,7 +83,8 @@ type configuration struct {
 	webhooks []webhook
 }
 
-// editWebhooks replaces the conditions of each webhook by those that edit returns for its rules and its conditions.
+// editWebhooks replaces the match conditions of each webhook by the result of edit, which gets the webhook's rules and
+// match conditions.
 func (s *side) editWebhooks(
 	ctx context.Context, edit func([]admissionv1.RuleWithOperations, []admissionv1.MatchCondition) []admissionv1.MatchCondition,
 ) error {
@@ -140,7 +142,7 @@ func (s *side) mutating(ctx context.Context) ([]configuration, error) {
 	}), err
 }
 
-// mapped returns the results of do, which may keep the address of each item.
+// mapped returns the result of do for each item. do may keep the address of the item.
 func mapped[T, U any](items []T, do func(*T) U) []U {
 	out := make([]U, 0, len(items))
 	for i := range items {

@@ -299,7 +299,7 @@ func TestBootstrapOnANewRunner(t *testing.T) {
 		"another fleet's": {
 			place: declared, gone: true, keys: mine,
 			snapshot: func(_ *testing.T, s *snapshot.Snapshot) { s.Fleet, s.FleetName = "0"+identity[1:], "theirs" },
-			says:     []string{"of fleet theirs", "run it in that fleet's repo"},
+			says:     []string{"of fleet theirs", "in the repo of that fleet"},
 		},
 		"another management cluster's": {
 			place: declared, gone: true, keys: mine, snapshot: func(_ *testing.T, s *snapshot.Snapshot) { s.ManagementCluster = "third" },

@@ -33,8 +33,8 @@ func TestDryRunOfRestore(t *testing.T) {
 		says       []string
 	}{
 		"it is gone":                  {gone: true},
-		"nobody says that it is gone": {says: []string{"restoring it would be refused: ", "is gone", "--source-is-gone"}},
-		"it was handed over":          {gone: true, handedOver: "second", says: []string{"restoring it would be refused: ", "second"}},
+		"nobody says that it is gone": {says: []string{"would refuse to restore this snapshot: ", "is gone", "--source-is-gone"}},
+		"it was handed over":          {gone: true, handedOver: "second", says: []string{"would refuse to restore this snapshot: ", "second"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, place := newRunner(t, secret.Keys{key}, "snapshots: {to: snapshots}, ")

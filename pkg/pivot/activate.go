@@ -29,10 +29,10 @@ const (
 	stepDeclare  = "declare it in fleet.yaml"
 )
 
-// answerTime is how long a standby waits for an answer of the management cluster that it takes over from.
+// answerTime bounds the wait for an answer of the management cluster that a standby takes over from.
 const answerTime = 15 * time.Second
 
-// ActivateOptions of ActivateStandby.
+// ActivateOptions are the options of ActivateStandby.
 type ActivateOptions struct {
 	session.Options
 	// From, Snapshot, SourceIsGone, PauseElsewhere: see RestoreOptions.
@@ -40,7 +40,7 @@ type ActivateOptions struct {
 	SourceIsGone, PauseElsewhere bool
 	// AcceptDeletions: see RestoreOptions.
 	AcceptDeletions bool
-	// HandOver takes the work from a management cluster that lives, without a snapshot.
+	// HandOver takes the work from a management cluster that runs, without a snapshot.
 	HandOver bool
 	// DryRun changes nothing. Abort undoes an activation that has not taken over.
 	DryRun, Abort bool
@@ -53,8 +53,8 @@ type ActivateResult struct {
 	Outcome string `json:"outcome"`
 	Cluster string `json:"cluster"`
 	Of      string `json:"of"`
-	// Snapshot is the snapshot that the standby takes over with. It is nil if the other management cluster lives; Plan then says what the
-	// hand-over would do.
+	// Snapshot is the snapshot that the standby takes over with. It is nil for a hand-over from a management cluster that runs; Plan then says
+	// what the hand-over would do.
 	Snapshot   *SnapshotInfo    `json:"snapshot,omitempty"`
 	Plan       *handover.Plan   `json:"plan,omitempty"`
 	Report     *handover.Report `json:"report,omitempty"`
@@ -70,12 +70,13 @@ type activation struct {
 	opts    ActivateOptions
 	client  *kube.Client
 	journal *handover.Journal
-	source  *kube.Client // the one that hands over; nil for a snapshot, or where it is not there any more
+	source  *kube.Client // of the management cluster that hands over; nil for a snapshot, or if that cluster is gone
 	result  *ActivateResult
 }
 
 // ActivateStandby makes a standby take over from its management cluster. If that management cluster is gone, the standby takes over with
-// the last snapshot; if it lives, it hands its work over. ActivateStandby continues an earlier run that was interrupted.
+// the last snapshot. If it runs, and o.HandOver is set, it hands its work over. ActivateStandby continues an earlier run that was
+// interrupted.
 func ActivateStandby(ctx context.Context, deps management.Deps, o ActivateOptions) (*ActivateResult, error) {
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
@@ -95,7 +96,7 @@ func ActivateStandby(ctx context.Context, deps management.Deps, o ActivateOption
 		return a.result, err
 	}
 	a.init.GoesOn = true
-	a.init.Held = func(context.Context, *kube.Client) (bool, error) { return true, nil } // what init would mend is stopped on purpose
+	a.init.Held = func(context.Context, *kube.Client) (bool, error) { return true, nil } // init must not start the stopped controllers
 	if err := steps.Run(ctx, deps.Report, a.steps()); err != nil {
 		return nil, err
 	}
@@ -103,13 +104,13 @@ func ActivateStandby(ctx context.Context, deps management.Deps, o ActivateOption
 	a.result.Report, _ = a.report.Peek()
 	a.result.Next = append(a.result.Next,
 		"fleetctl status --management "+s.Mgmt.Name+"     # the clusters, and what is wrong",
-		"fleetctl backup --management "+s.Mgmt.Name+"     # the snapshots of "+s.StandbyOf+" are history",
+		"fleetctl backup --management "+s.Mgmt.Name+"     # the snapshots of "+s.StandbyOf+" can no longer be restored",
 		"fleetctl host delete --management "+s.StandbyOf+"    # its host, before anybody starts it again")
 	return a.result, nil
 }
 
-// handsOver tells whether the other management cluster itself hands its work over. The journal of an earlier run decides, and otherwise the
-// options.
+// handsOver tells whether the other management cluster hands its work over, without a snapshot. If an earlier run has written a journal,
+// the journal decides; otherwise the options do.
 func (a *activation) handsOver() bool {
 	if a.journal.IsStandby() || a.journal.Tried() {
 		return a.opts.HandOver
@@ -117,7 +118,7 @@ func (a *activation) handsOver() bool {
 	return a.journal.Snapshot == ""
 }
 
-// settle finds the snapshot to take over with, and refuses an activation that may not begin.
+// settle finds the snapshot to take over with, and returns an error if the activation may not begin.
 func (a *activation) settle(ctx context.Context) error {
 	if a.handsOver() {
 		return a.settleSource(ctx)
@@ -145,44 +146,45 @@ func (a *activation) settle(ctx context.Context) error {
 	if a.opts.SourceIsGone || a.opts.DryRun {
 		return nil
 	}
-	return diag.Errorf("if it is gone, say so: --source-is-gone. If it is not, two management clusters would act on the same machines",
-		"that the management cluster %s does not answer here does not tell that it is gone (%v); the snapshot was taken %s, by %s",
+	return diag.Errorf("if it is gone, add --source-is-gone. If it is not gone, two management clusters would act on the same machines",
+		"the management cluster %s does not answer this machine, but may still run (%v); the snapshot was taken %s, by %s",
 		a.session.StandbyOf, silent, plain.Ago(a.Snap.Taken), a.Snap.By)
 }
 
-// refuseLiving refuses to take over with a snapshot if the other management cluster answers. silent says why fleetctl could not ask it.
+// refuseLiving returns err if the other management cluster answers, because the standby must not take over with a snapshot then. silent
+// says why fleetctl could not ask it.
 func (a *activation) refuseLiving(ctx context.Context) (silent, err error) {
 	alive, silent := a.reachSource(ctx)
 	if silent == nil {
 		return nil, diag.Errorf(
-			"to take its work over while it lives: --hand-over. If it is not to go on, end it first (`fleetctl host delete --management "+
+			"add --hand-over, and it hands its work over; or, to take over with a snapshot, end it first (`fleetctl host delete --management "+
 				a.session.StandbyOf+"`)",
 			"the management cluster %s answers at %s: it and the standby would act on the same machines", a.session.StandbyOf, alive.Host())
 	}
 	if ctx.Err() != nil {
 		return nil, silent
 	}
-	if a.opts.SourceIsGone || a.opts.DryRun { // else the refusal says it
-		a.session.Deps.Report.Warn(fmt.Sprintf("%s is taken for gone: asked from here, it did not answer (%v)", a.session.StandbyOf, silent))
+	if a.opts.SourceIsGone || a.opts.DryRun { // else the error of the caller says it
+		a.session.Deps.Report.Warn(fmt.Sprintf("assuming that %s is gone: it did not answer this machine (%v)", a.session.StandbyOf, silent))
 	}
 	return silent, nil
 }
 
-// refuseOlder refuses a snapshot that is older than the one that the standby tried last, unless the user has named it: somebody has rolled
-// the place back, or it is another place.
+// refuseOlder returns an error if the newest snapshot is older than the one that the standby tried last, unless the user has named the
+// snapshot. It is older if somebody has rolled the place back, or if the place is another one.
 func (a *activation) refuseOlder() error {
 	standby := a.journal.Standby
-	if before := a.journal.Before; standby == nil && before != nil { // a try that was cut off
+	if before := a.journal.Before; standby == nil && before != nil { // the journal of an interrupted try
 		standby = before.Standby
 	}
 	if a.opts.Snapshot != "" || standby == nil || standby.Seen == nil || standby.Seen.Snapshot <= a.Snap.ID {
 		return nil
 	}
-	return diag.Errorf("find out where the newer one is. To take over with the older one anyway: --snapshot "+a.Snap.ID,
-		"the newest snapshot is %s, and %s was tried on %s already, which is newer", a.Snap.ID, standby.Seen.Snapshot, a.session.Mgmt.Name)
+	return diag.Errorf("find out where the newer snapshot is. To take over with the older one anyway: --snapshot "+a.Snap.ID,
+		"the newest snapshot is %s, but %s has already tried a newer one, %s", a.Snap.ID, a.session.Mgmt.Name, standby.Seen.Snapshot)
 }
 
-// findIt reads the snapshot that the options name.
+// findIt reads the snapshot with this ID; an empty id means the newest one.
 func (a *activation) findIt(ctx context.Context, id string) error {
 	place, err := a.session.OpenPlace(a.opts.From)
 	if err != nil {
@@ -195,8 +197,8 @@ func (a *activation) findIt(ctx context.Context, id string) error {
 	return nil
 }
 
-// settleUnderWay continues with the snapshot of an earlier run, and checks everything that may have changed since. After the take-over
-// nobody needs the snapshot any more.
+// settleUnderWay continues with the snapshot of an earlier run, and checks everything that may have changed since. After the take-over it
+// needs no snapshot.
 func (a *activation) settleUnderWay(ctx context.Context) error {
 	if a.journal.Phase.Committed() {
 		a.Snap = &snapshot.Snapshot{
@@ -214,32 +216,32 @@ func (a *activation) settleUnderWay(ctx context.Context) error {
 	return a.checkOwnersAgain(ctx, a.journal)
 }
 
-// reachSource connects to the management cluster that the standby takes over from. It returns nil if this machine knows no way to it, or if
-// it does not answer.
+// reachSource connects to the management cluster that the standby takes over from. It returns an error if this machine has no access to it,
+// or if it does not answer.
 func (a *activation) reachSource(ctx context.Context) (*kube.Client, error) {
 	return reachNamed(ctx, a.session, a.session.StandbyOf)
 }
 
-// settleSource is settle for a management cluster that lives, or that lived when an earlier run began.
+// settleSource is settle for a management cluster that runs, or that ran when an earlier run began.
 func (a *activation) settleSource(ctx context.Context) (err error) {
 	a.source, err = a.reachSource(ctx)
 	if err != nil && a.journal.Activates && a.journal.Phase.Committed() {
-		a.session.Deps.Report.Warn("what is left at " + a.session.StandbyOf + " is not removed: it does not answer")
+		a.session.Deps.Report.Warn("the fence and the old objects at " + a.session.StandbyOf + " stay there, because it does not answer")
 		return nil
 	}
 	if err != nil {
 		return diag.Wrap("reach "+a.session.StandbyOf, err,
-			"`fleetctl connect --management "+a.session.StandbyOf+
-				"` gives this machine a way there; where it is gone for good: undo what has begun (--abort --source-is-gone), then --source-is-gone "+
+			"give this machine access to it: `fleetctl connect --management "+a.session.StandbyOf+
+				"`; if it is gone for good: undo the hand-over (--abort --source-is-gone), then --source-is-gone "+
 				"without --hand-over")
 	}
-	if a.journal.Tried() && a.opts.DryRun { // which only looks
+	if a.journal.Tried() && a.opts.DryRun { // a dry run must not undo the try
 		return diag.NotReady("`fleetctl standby refresh "+a.session.Mgmt.Name+
 			"` removes what is left of the try; so does the same command without --dry-run",
-			"a try of the snapshot %s on %s was cut off, or is still running: its copies are in the way of a plan",
+			"a try of the snapshot %s on %s was interrupted, or is still running: fleetctl cannot plan while its copies exist",
 			a.journal.Snapshot, a.session.Mgmt.Name)
 	}
-	if a.journal.Tried() { // nothing waits for it
+	if a.journal.Tried() { // a try has no result that anybody needs
 		if err := handover.AbortTry(ctx, a.session.Side(a.client)); err != nil {
 			return err
 		}
@@ -260,14 +262,14 @@ func (a *activation) handOptions(client *kube.Client, detail func(string)) hando
 	return o
 }
 
-// steps are the steps of init. One more step gives the standby the work before Flux is connected, and the last steps change the fleet repo.
-// Until the last step, the same command continues an interrupted run.
+// steps returns the steps of init, with a step that gives the standby the work before Flux is connected, and with last steps that change
+// the fleet repo. Until the last step is done, the same command continues an interrupted run.
 func (a *activation) steps() []steps.Step {
 	all := a.init.StepsAround(steps.Step{
 		Name: stepTakeOver, Needs: []string{converge.StepPush, converge.StepFlux, converge.StepProviders},
 		Work:    steps.Make3(a.report, a.takeOver, a.init.Client, a.init.Pushed, a.init.Manifests),
 		Timeout: time.Hour,
-		Hint: "run the same command again: it goes on; until it has taken over, `fleetctl standby activate " + a.session.Mgmt.Name +
+		Hint: "run the same command again to continue; until the take-over, `fleetctl standby activate " + a.session.Mgmt.Name +
 			" --abort` undoes it",
 	})
 	return append(all, steps.Step{
@@ -282,8 +284,8 @@ func (a *activation) steps() []steps.Step {
 	})
 }
 
-// takeOver gives the standby the work. Before the commit it marks the snapshots as history in their place. A run that dies right after the
-// commit could not mark them any more, and another standby would take over with them, too.
+// takeOver gives the standby the work. Before the commit, it writes a note to the place of the snapshots, so that nobody else takes over
+// with them. A run that is killed right after the commit could not write the note.
 func (a *activation) takeOver(
 	ctx context.Context,
 	client *kube.Client,
@@ -308,7 +310,7 @@ func (a *activation) takeOver(
 	return report, err
 }
 
-// declare records the take-over in Git and on this machine. Doing so twice does no harm.
+// declare records the take-over in Git and on this machine. A second call changes nothing.
 func (a *activation) declare(
 	ctx context.Context, client *kube.Client, commit *following.Pushed, endpoint *repoaccess.Endpoint, detail func(string),
 ) error {
@@ -343,8 +345,8 @@ func (a *activation) declare(
 	return err
 }
 
-// remember notes in this machine's record of the other management cluster that it has handed its work over. No command on this machine then
-// begins with that cluster again, as after a pivot.
+// remember notes in this machine's record of the other management cluster that it has handed its work over, as a pivot does. Commands on
+// this machine then no longer use that cluster.
 func (a *activation) remember() error {
 	other := a.session.Deps.Store.Cluster(a.session.StandbyOf)
 	if _, err := other.Load(); errors.Is(err, fs.ErrNotExist) {

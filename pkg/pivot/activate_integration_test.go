@@ -22,7 +22,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/standing/standingtest"
 )
 
-// What has taken over cannot be undone, and the error says what there is to do.
+// An activation that has taken over cannot be undone, and the hint names the command that finishes it.
 func TestStandbyThatTookOverIsNotUndone(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -37,13 +37,13 @@ func TestStandbyThatTookOverIsNotUndone(t *testing.T) {
 	e.WriteJournal(ctx, t, over)
 	s := &session.Session{Deps: e.Deps, Mgmt: &v1alpha1.ManagementCluster{Name: "spare"}, StandbyOf: "lost"}
 	a := &activation{Restoration: &Restoration{session: s}, client: e.Client, journal: &over, result: &ActivateResult{}}
-	if err := a.undo(ctx); err == nil || !strings.Contains(err.Error(), "it can only go forward") ||
+	if err := a.undo(ctx); err == nil || !strings.Contains(err.Error(), "this cannot be undone") ||
 		!strings.Contains(diag.Hint(err), "`fleetctl standby activate spare` finishes") {
 		t.Errorf("%v, %q", err, diag.Hint(err))
 	}
 }
 
-// What the run that began has paused stays so when the restore goes on, also where nobody says any more that others manage it.
+// A cluster that the first run has paused stays paused in the next run, also if its API server no longer names another owner.
 func TestRestoreGoesOnPaused(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -70,7 +70,7 @@ func TestRestoreGoesOnPaused(t *testing.T) {
 	}
 }
 
-// A run that goes on refuses a management cluster that answers, as the one that began did.
+// A run that continues an activation refuses to take over beside a management cluster that answers, as the first run does.
 func TestStandbyGoesOnBesideALivingOne(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -103,8 +103,8 @@ func TestStandbyGoesOnBesideALivingOne(t *testing.T) {
 		Restoration: NewRestoration(converge.NewRun(s)), opts: ActivateOptions{HandOver: true, DryRun: true}, client: e.Client, journal: &tried,
 		result: &ActivateResult{},
 	}
-	if err := a.settle(ctx); err == nil || !strings.Contains(err.Error(), "was cut off") ||
+	if err := a.settle(ctx); err == nil || !strings.Contains(err.Error(), "was interrupted") ||
 		!strings.Contains(diag.Hint(err), "fleetctl standby refresh spare") {
-		t.Errorf("a dry run beside a try that was cut off: %v", err)
+		t.Errorf("a dry run beside an interrupted try: %v", err)
 	}
 }

@@ -40,11 +40,11 @@ func (a *activation) undo(ctx context.Context) error {
 // tookOver is the error of an abort after the take-over.
 func (a *activation) tookOver() error {
 	return diag.Errorf("`"+a.journal.Command()+"` finishes what may be left to do",
-		"%s has taken over from %s: it can only go forward", a.session.Mgmt.Name, a.session.StandbyOf)
+		"%s has taken over from %s: this cannot be undone", a.session.Mgmt.Name, a.session.StandbyOf)
 }
 
-// undoAtSource undoes what a run with --hand-over has left at the other management cluster alone: its fence. A run may be killed before the
-// standby has a journal, or after an abort has removed the standby's journal.
+// undoAtSource removes the fence that a run with --hand-over has left at the other management cluster, while the standby has no journal. A
+// run that is killed leaves this before it has written the standby's journal, and an abort after it has removed that journal.
 func (a *activation) undoAtSource(ctx context.Context) (err error) {
 	a.source, err = a.reachSource(ctx)
 	var journal *handover.Journal
@@ -56,7 +56,7 @@ func (a *activation) undoAtSource(ctx context.Context) (err error) {
 	}
 	if err != nil {
 		a.session.Deps.Report.Warn(
-			fmt.Sprintf("%s is at rest; whether %s is fenced by a --hand-over that was cut off is not known, because it could not be asked: %v",
+			fmt.Sprintf("%s is at rest. An interrupted --hand-over may have left a fence at %s, which could not be asked: %v",
 				a.session.Mgmt.Name, a.session.StandbyOf, err))
 		return nil
 	}
@@ -81,8 +81,8 @@ func (a *activation) undoHandOver(ctx context.Context, detail func(string)) (rep
 		return handover.Abort(ctx, a.handOptions(a.client, detail))
 	}
 	if ctx.Err() != nil || !a.opts.SourceIsGone {
-		return nil, diag.Wrap("reach "+a.session.StandbyOf, err, "`fleetctl connect --management "+a.session.StandbyOf+
-			"` gives this machine a way there; where it is gone for good: --abort --source-is-gone")
+		return nil, diag.Wrap("reach "+a.session.StandbyOf, err, "give this machine access to it: `fleetctl connect --management "+
+			a.session.StandbyOf+"`; if it is gone for good: --abort --source-is-gone")
 	}
 	return handover.AbortWithoutSource(ctx, a.session.Side(a.client), nil)
 }

@@ -25,21 +25,21 @@ import (
 
 const (
 	stepFence  = "fence it"
-	stepTakeIn = "take in what was restored"
+	stepTakeIn = "take in the restored objects"
 )
 
-// restoreKind is what Velero is asked for a restore with.
+// restoreKind is the kind of Velero's object for one restore.
 var restoreKind = schema.GroupVersionKind{Group: "velero.io", Version: "v1", Kind: "Restore"}
 
-// around is a restore in which another tool makes the objects. It takes two runs, maybe on two machines. The first run makes a management
-// cluster and fences it. The second run takes in the objects that the tool has made.
+// around is a restore in which another tool, such as Velero, creates the objects. It takes two runs, maybe on two machines. The first run
+// makes a management cluster and fences it. The second run takes in the objects that the tool has created.
 type around struct {
 	session *session.Session
 	init    *converge.Run
 	opts    RestoreOptions
 
-	paused map[string]string // Clusters that others manage, with what they say
-	warned map[string]bool   // what was said already: a run judges twice
+	paused map[string]string // the Clusters that other management clusters manage, with a sentence about each
+	warned map[string]bool   // the warnings that are printed already: a run judges the objects twice
 	report *steps.Value[*handover.Report]
 	result *RestoreResult
 }
@@ -54,7 +54,7 @@ func newAround(s *session.Session, o RestoreOptions) *around {
 	return a
 }
 
-// held tells whether the controllers are stopped for the restore of another tool.
+// held tells whether the controllers are stopped for a restore by another tool.
 func held(ctx context.Context, client *kube.Client) (bool, error) {
 	journal, err := handover.ReadJournal(ctx, client)
 	return err == nil && journal.Active() && journal.Around, err
@@ -105,14 +105,14 @@ func (a *around) run(ctx context.Context) (*RestoreResult, error) {
 		return a.result, a.takeIn(ctx)
 	}
 	if !a.opts.SourceIsGone && !journal.Active() {
-		return nil, diag.Errorf("if it is, say so: --source-is-gone. If it is not, two management clusters would act on the same machines",
-			"a backup does not tell whether the management cluster that it was taken of is gone")
+		return nil, diag.Errorf("if it is gone, add --source-is-gone. If it is not gone, two management clusters would act on the same machines",
+			"a backup does not tell whether its management cluster is gone")
 	}
 	return a.result, a.fence(ctx)
 }
 
-// begun tells whether the work is taken over already, so that at most the steps of init after the restore are left. The management cluster
-// follows Git only after these steps. A run with --source-is-gone begins another restore if the Clusters of the first restore are gone.
+// begun tells whether the target has taken over already, so that only the last steps of init may be left to do. A run with --source-is-gone
+// begins another restore if the Clusters of the first restore are gone.
 func (a *around) begun(journal *handover.Journal, clusters func() (int, error)) (bool, error) {
 	if journal == nil || !journal.Around || journal.Phase != handover.PhaseReleased {
 		return false, nil
@@ -131,12 +131,12 @@ func (a *around) options(client *kube.Client) handover.AroundOptions {
 	}
 }
 
-// fence makes the management cluster as init does, but connects no Flux, and fences the management cluster.
+// fence makes the management cluster as init does, but does not connect Flux to the fleet repo. Then it fences the management cluster.
 func (a *around) fence(ctx context.Context) error {
 	all := converge.UpTo(a.init.Steps(), converge.StepHost, converge.StepProviders, converge.StepFlux)
 	all = append(all, steps.Step{
 		Name: stepFence, Needs: []string{converge.StepHost, converge.StepProviders, converge.StepFlux}, Timeout: 15 * time.Minute,
-		Hint: "run the same command again: it goes on",
+		Hint: "run the same command again to continue",
 		Work: steps.Make1(a.report, func(ctx context.Context, client *kube.Client, detail func(string)) (*handover.Report, error) {
 			o := a.options(client)
 			o.Progress = func(progress handover.Progress) { detail(progress.String()) }
@@ -150,8 +150,8 @@ func (a *around) fence(ctx context.Context) error {
 	a.result.Outcome, a.result.Kubeconfig = "fenced", a.session.Cluster.Path(management.KubeconfigFile)
 	a.result.Next = append(a.result.Next,
 		"velero restore create --from-backup BACKUP --wait    # with Velero in the namespace "+a.opts.Admit+" of this management cluster",
-		"fleetctl restore --fence-only --dry-run              # what has come, and what it lacks",
-		"fleetctl restore --fence-only                        # repairs it, and lets the management cluster begin")
+		"fleetctl restore --fence-only --dry-run              # the objects that have arrived, and what they lack",
+		"fleetctl restore --fence-only                        # repairs the objects, and starts the management cluster")
 	return nil
 }
 
@@ -169,7 +169,7 @@ func (a *around) takeIn(ctx context.Context) error {
 				a.init.Did()
 				return report, err
 			}, a.init.Client, a.init.Pushed),
-		Hint: "run the same command again: it goes on; `fleetctl restore --abort` undoes it until the work is taken over",
+		Hint: "run the same command again to continue; until the take-over, `fleetctl restore --abort` undoes it",
 	}, a.init.NameStep(stepTakeIn)))
 	if err != nil {
 		return err
@@ -180,7 +180,7 @@ func (a *around) takeIn(ctx context.Context) error {
 	return nil
 }
 
-// check refuses the arrived objects if some are missing, or if another management cluster manages them now.
+// check returns an error if objects are missing, or if another management cluster manages some of them now.
 func (a *around) check(ctx context.Context, arrival *handover.Arrival) error {
 	refusals, err := a.look(ctx, arrival)
 	if err != nil || len(refusals) == 0 {
@@ -189,8 +189,8 @@ func (a *around) check(ctx context.Context, arrival *handover.Arrival) error {
 	return refusals[0]
 }
 
-// rehearse reports everything that check would refuse. After a clean rehearsal Velero may be uninstalled, although its objects are what
-// tells whether its restore has finished.
+// rehearse warns of everything that check would refuse. The user may uninstall Velero after a rehearsal without warnings, and with it the
+// objects that tell whether the restore has finished. So the rehearsal has to look at these.
 func (a *around) rehearse(ctx context.Context, client *kube.Client) error {
 	arrival, err := handover.Arrived(ctx, a.options(client))
 	if err != nil {
@@ -198,7 +198,7 @@ func (a *around) rehearse(ctx context.Context, client *kube.Client) error {
 	}
 	refusals, err := a.look(ctx, arrival)
 	for _, refusal := range refusals {
-		a.warn("taking it in would be refused: " + refusal.Error())
+		a.warn("fleetctl would refuse to take in the objects: " + refusal.Error())
 	}
 	return err
 }
@@ -211,7 +211,7 @@ func (a *around) look(ctx context.Context, arrival *handover.Arrival) ([]error, 
 		return nil, err
 	}
 	if there == nil {
-		return nil, diag.Errorf("run the same command again", "the management cluster %s does not run any more", a.session.Mgmt.Name)
+		return nil, diag.Errorf("run the same command again", "the management cluster %s no longer runs", a.session.Mgmt.Name)
 	}
 	restores, err := there.Client.ListKind(ctx, restoreKind)
 	if err != nil {
@@ -221,28 +221,28 @@ func (a *around) look(ctx context.Context, arrival *handover.Arrival) ([]error, 
 	if err != nil {
 		return nil, err
 	}
-	// A cluster that answers the first time and not the second still belongs to the other management cluster.
+	// A cluster that answered the first time, and does not answer now, still belongs to the other management cluster.
 	maps.Copy(a.paused, handover.Elsewhere(ctx, arrival.Objects, a.session.Identity(), a.session.Mgmt.Name))
 	return a.refusals(arrival, restores, absent(arrival, declared, problems)), nil
 }
 
-// refusals are the reasons not to take in the arrived objects. The reason that has to be mended first comes first. Anything less is a
-// warning.
+// refusals returns the reasons not to take in the arrived objects. The one that the user has to mend first comes first. It prints lesser
+// problems as warnings.
 func (a *around) refusals(arrival *handover.Arrival, restores []unstructured.Unstructured, absent []error) []error {
 	var refusals []error
 	if len(restores) == 0 && a.opts.DryRun {
-		a.warn("nothing tells whether Velero has finished: no restore of it is here")
+		a.warn("cannot find out whether Velero has finished: this cluster has no Restore of Velero")
 	}
 	if err := restoresEnded(restores, a.warn); err != nil {
 		refusals = append(refusals, err)
 	}
 	if len(arrival.Clusters) == 0 {
 		refusals = append(refusals,
-			notReady("restore into it, and run the same command again; `fleetctl restore --abort` takes the fence away",
-				errors.New("no Cluster has come yet")))
+			notReady("let Velero restore into this cluster, and run the same command again; `fleetctl restore --abort` removes the fence",
+				errors.New("no Cluster has arrived yet")))
 	}
 	if len(absent) > 0 && !a.opts.Incomplete {
-		refusals = append(refusals, notReady("restore that, too, and run the same command again; --incomplete goes on without it",
+		refusals = append(refusals, notReady("restore these objects too, and run the same command again; --incomplete continues without them",
 			errors.Join(absent...)))
 	} else {
 		for _, missing := range absent {
@@ -250,13 +250,13 @@ func (a *around) refusals(arrival *handover.Arrival, restores []unstructured.Uns
 		}
 	}
 	if len(arrival.Paused) > 0 {
-		a.warn("these were paused when the backup was taken, and stay so: " + strings.Join(arrival.Paused, ", "))
+		a.warn("these clusters were paused when the backup was taken, and stay paused: " + strings.Join(arrival.Paused, ", "))
 	}
 	if len(a.paused) > 0 && !a.opts.PauseElsewhere {
 		refusals = append(refusals,
-			diag.Errorf("--pause-elsewhere brings these back paused, and `fleetctl cluster detach` takes them away afterwards; nothing has been "+
+			diag.Errorf("--pause-elsewhere restores these clusters paused, and `fleetctl cluster detach` removes them afterwards; nothing has been "+
 				"changed",
-				"others manage by now, as the clusters themselves say: %s", saysOf(a.paused)))
+				"other management clusters manage these clusters by now: %s", saysOf(a.paused)))
 	}
 	return refusals
 }
@@ -270,11 +270,11 @@ func (a *around) warn(says string) {
 }
 
 func notReady(hint string, err error) error {
-	return &diag.Error{Op: "look at what was restored", Err: err, Hint: hint, Code: diag.ExitNotReady}
+	return &diag.Error{Op: "look at the restored objects", Err: err, Hint: hint, Code: diag.ExitNotReady}
 }
 
-// absent lists the objects that did not arrive, as the arrived objects and Git tell. A part of Git that cannot be read may declare more
-// missing objects.
+// absent returns an error for each object that did not arrive, as far as the arrived objects and Git name it. A part of Git that fleetctl
+// cannot read is an error too, because it may declare more objects.
 func absent(arrival *handover.Arrival, declared map[string]bool, problems []diag.Finding) []error {
 	var absent []error
 	for _, says := range arrival.Absent {
@@ -287,17 +287,18 @@ func absent(arrival *handover.Arrival, declared map[string]bool, problems []diag
 	}
 	for _, name := range slices.Sorted(maps.Keys(declared)) {
 		if !came[name] {
-			absent = append(absent, fmt.Errorf("cluster %s is declared in Git and did not come: Flux would make it, perhaps a second time", name))
+			absent = append(absent, fmt.Errorf("cluster %s is declared in Git and did not arrive: Flux would create it, perhaps a second time",
+				name))
 		}
 	}
 	for _, p := range problems {
-		absent = append(absent, fmt.Errorf("%s: whether what it declares has come cannot be told (`fleetctl validate` shows it)", p))
+		absent = append(absent, fmt.Errorf("%s: cannot find out whether the objects that it declares have arrived (see `fleetctl validate`)", p))
 	}
 	return absent
 }
 
-// undoable refuses to undo a restore that another tool has not finished: without the fence, controllers would act on the objects that still
-// arrive.
+// undoable returns an error if the other tool has not finished its restore: without the fence, controllers would act on the objects that
+// still arrive.
 func undoable(ctx context.Context, client *kube.Client) error {
 	journal, err := handover.ReadJournal(ctx, client)
 	if err != nil || !journal.Active() || !journal.Around {
@@ -310,17 +311,17 @@ func undoable(ctx context.Context, client *kube.Client) error {
 	return restoresEnded(restores, func(string) {})
 }
 
-// restoresEnded refuses while a restore of Velero runs, and names the restores that did not bring all objects.
+// restoresEnded returns an error while a restore of Velero runs, and warns of restores that did not bring all objects.
 func restoresEnded(restores []unstructured.Unstructured, warn func(string)) error {
 	for _, r := range restores {
 		phase, _, _ := unstructured.NestedString(r.Object, "status", "phase")
 		switch phase {
 		case "Completed":
 		case "Failed", "PartiallyFailed", "FailedValidation":
-			warn(fmt.Sprintf("Velero's restore %s is %s: `velero restore describe %s` says of what", r.GetName(), phase, r.GetName()))
+			warn(fmt.Sprintf("Velero's restore %s is %s: `velero restore describe %s` shows what failed", r.GetName(), phase, r.GetName()))
 		default:
-			return notReady("wait until it is Completed (`velero restore get`), and run the same command again; where Velero does not run any "+
-				"more: `velero restore delete "+r.GetName()+"`",
+			return notReady("wait until it is Completed (`velero restore get`), and run the same command again; if Velero no longer runs: "+
+				"`velero restore delete "+r.GetName()+"`",
 				fmt.Errorf("restore %s of Velero has not ended: %q", r.GetName(), phase))
 		}
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
 )
 
-// An abort in the middle of Velero's restore would leave what comes after it to providers that run.
+// An abort in the middle of Velero's restore is refused: running providers would act on the objects that Velero still restores.
 func TestNoAbortWhileVeleroRestores(t *testing.T) {
 	client, _ := kubetest.Start(t)
 	ctx := t.Context()
@@ -49,7 +49,7 @@ func TestNoAbortWhileVeleroRestores(t *testing.T) {
 	restore.SetNamespace("default")
 	restore.SetName("nightly")
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		return client.Create(ctx, restore.DeepCopy()) == nil, nil // until it serves the kind
+		return client.Create(ctx, restore.DeepCopy()) == nil, nil // until the API server serves the kind
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
-// What is fenced for another tool is installed whole, and follows no repo.
+// A management cluster that is fenced for another tool has all providers and Flux, and its Flux is not connected to a repo.
 func TestFenceStepsLeaveFluxAlone(t *testing.T) {
 	all := converge.UpTo(converge.NewRun(&session.Session{}).Steps(), converge.StepHost, converge.StepProviders, converge.StepFlux)
 	var names []string
@@ -46,14 +46,14 @@ func TestFenceStepsLeaveFluxAlone(t *testing.T) {
 
 func veleroRestore(name, phase string) unstructured.Unstructured {
 	r := unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"phase": phase}}}
-	if phase == "" { // Velero has not seen it yet
+	if phase == "" { // Velero has not seen the Restore yet
 		r.Object = map[string]any{}
 	}
 	r.SetName(name)
 	return r
 }
 
-// A restore that Velero is still at is waited for, and one that did not bring all is named.
+// A running restore of Velero is an error, and a restore that failed in part is a warning with its name.
 func TestRestoresOfVeleroHaveToEnd(t *testing.T) {
 	for _, phase := range []string{"", "New", "InProgress", "Finalizing", "WaitingForPluginOperations"} {
 		err := restoresEnded([]unstructured.Unstructured{veleroRestore("first", "Completed"), veleroRestore("nightly", phase)}, func(string) {})
@@ -69,7 +69,7 @@ func TestRestoresOfVeleroHaveToEnd(t *testing.T) {
 	}
 }
 
-// What is taken over is not fenced again: the same command does what is left.
+// After the take-over, the same command does not fence again. It does what is left.
 func TestFenceOnlyGoesOnAfterItHasTakenOver(t *testing.T) {
 	released := &handover.Journal{Role: handover.RoleTarget, Phase: handover.PhaseReleased, Around: true}
 	for _, c := range []struct {
@@ -93,7 +93,7 @@ func TestFenceOnlyGoesOnAfterItHasTakenOver(t *testing.T) {
 	}
 }
 
-// recorder keeps what is warned of.
+// recorder keeps the warnings.
 type recorder struct {
 	progress.Reporter
 	warned []string
@@ -101,7 +101,7 @@ type recorder struct {
 
 func (r *recorder) Warn(message string) { r.warned = append(r.warned, message) }
 
-// A dry run tells all that stands against it, not only the first of it: Velero may be uninstalled after it.
+// A dry run names all reasons for a refusal, not only the first one, because the user may uninstall Velero after it.
 func TestAllThatIsRefusedIsFound(t *testing.T) {
 	r := &recorder{}
 	a := &around{
@@ -109,12 +109,12 @@ func TestAllThatIsRefusedIsFound(t *testing.T) {
 		paused: map[string]string{"team/shop": "is managed by second"},
 	}
 	a.opts.DryRun = true
-	arrival := &handover.Arrival{Clusters: []string{"team/shop"}, Absent: []string{"Secret team/shop-ca did not come"}}
+	arrival := &handover.Arrival{Clusters: []string{"team/shop"}, Absent: []string{"Secret team/shop-ca did not arrive"}}
 	problems := []diag.Finding{{File: "clusters/web/cluster.yaml", Line: 3, Summary: "it is no cluster"}}
 	missing := absent(arrival, map[string]bool{"shop": true, "blog": true}, problems)
 	refusals := errors.Join(a.refusals(arrival, []unstructured.Unstructured{veleroRestore("nightly", "InProgress")}, missing)...)
 	for _, want := range []string{
-		"nightly", "shop-ca did not come", "cluster blog is declared in Git", "clusters/web/cluster.yaml:3",
+		"nightly", "shop-ca did not arrive", "cluster blog is declared in Git", "clusters/web/cluster.yaml:3",
 		"is managed by second",
 	} {
 		if refusals == nil || !strings.Contains(refusals.Error(), want) {
@@ -134,7 +134,7 @@ func TestAllThatIsRefusedIsFound(t *testing.T) {
 	}
 }
 
-// init would start what the fence has stopped.
+// init refuses a fenced management cluster, because it would start the stopped controllers.
 func TestInitRefusesWhatIsFenced(t *testing.T) {
 	s := &session.Session{Mgmt: &v1alpha1.ManagementCluster{Name: "root"}}
 	journal := &handover.Journal{Role: handover.RoleTarget, Phase: handover.PhaseFenced, Around: true, By: "somebody"}
@@ -147,7 +147,7 @@ func TestInitRefusesWhatIsFenced(t *testing.T) {
 	}
 }
 
-// A target does not have the work until the hand-over has been committed.
+// init refuses the target of a pivot that is not committed, because the target does not have the work yet.
 func TestInitRefusesATargetBeforeItHasTheWork(t *testing.T) {
 	s := &session.Session{Mgmt: &v1alpha1.ManagementCluster{Name: "platform"}}
 	for _, phase := range []handover.Phase{handover.PhasePlanned, handover.PhaseFenced, handover.PhaseCopied, handover.PhaseAborting} {

@@ -26,7 +26,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
-// BackupOptions of Backup.
+// BackupOptions are the options of Backup.
 type BackupOptions struct {
 	Target *management.Target
 	// Client of the management cluster, if the caller has one already.
@@ -37,7 +37,8 @@ type BackupOptions struct {
 	To string
 	// Git reaches the remote of the fleet repo, for snapshots in a branch of it.
 	Git change.Credentials
-	// AgeKeyFile has the fleet's age key; empty: what this machine knows, else what the management cluster has.
+	// AgeKeyFile has the fleet's age key. If it is empty, Backup uses the key that this machine knows, or else the key of the management
+	// cluster.
 	AgeKeyFile string
 }
 
@@ -53,8 +54,8 @@ type BackupResult struct {
 	Missing       []string       `json:"missing"`
 }
 
-// Backup takes a snapshot of what a management cluster manages, encrypted for the fleet's age keys, and keeps it in a place that outlives
-// the cluster.
+// Backup takes a snapshot of everything that a management cluster manages, encrypts it for the fleet's age keys, and keeps it in a place
+// that outlives the cluster.
 func Backup(ctx context.Context, deps management.Deps, o BackupOptions) (*BackupResult, error) {
 	place, err := o.place()
 	if err != nil {
@@ -72,7 +73,7 @@ func Backup(ctx context.Context, deps management.Deps, o BackupOptions) (*Backup
 	}
 	if claim == nil {
 		return nil, diag.Errorf("run `fleetctl init` first",
-			"the cluster %s belongs to no fleet: there is nothing of ours to back up", o.Target.Name)
+			"the cluster %s belongs to no fleet, so it has nothing to back up", o.Target.Name)
 	}
 	keys, err := backupKeys(ctx, deps, o, claim, client)
 	if err != nil {
@@ -98,7 +99,7 @@ func Backup(ctx context.Context, deps management.Deps, o BackupOptions) (*Backup
 // place returns the place that the options name, or else the place that the fleet repo in o.Dir declares.
 func (o BackupOptions) place() (snapshot.Place, error) {
 	repo, err := fleetrepo.Open(o.Dir)
-	if err != nil { // in none, or in one that cannot be read: openPlace says what is missing
+	if err != nil { // o.Dir is in no fleet repo, or in one that cannot be read: OpenPlace says what is missing
 		return session.OpenPlace(o.To, o.Target.Name, session.GitRemote{})
 	}
 	where := cmp.Or(o.To, repo.Fleet.Spec.Snapshots.To)
@@ -111,12 +112,12 @@ func (o BackupOptions) place() (snapshot.Place, error) {
 	})
 }
 
-// backupKeys returns the keys that the fleet repo is encrypted for now: no older key, which may have leaked, and no key of another fleet.
-// Without a fleet repo it returns the keys with which the management cluster decrypts its secrets.
+// backupKeys returns the keys that the fleet repo is encrypted for now. It returns no older key, which may have leaked, and no key of
+// another fleet. Without a fleet repo, it returns the keys with which the management cluster decrypts its secrets.
 func backupKeys(ctx context.Context, d management.Deps, o BackupOptions, claim *ownership.Claim, client *kube.Client) (secret.Keys, error) {
 	top, err := fleetrepo.Find(o.Dir)
 	if err != nil {
-		top = o.Dir // in no fleet repo
+		top = o.Dir // o.Dir is in no fleet repo
 	}
 	local, err := fleetsecrets.LocalKeys(d, state.Fleet{ID: claim.Fleet, Name: claim.Name}, top, o.AgeKeyFile)
 	if err != nil {
@@ -131,12 +132,13 @@ func backupKeys(ctx context.Context, d management.Deps, o BackupOptions, claim *
 	}
 	keys, err := keysInUse(top, fleetsecrets.Unique(slices.Concat(there, local)), there)
 	if err == nil && len(keys) == 0 {
-		err = diag.Errorf("`fleetctl init` makes one, or give --age-key-file", "the fleet has no age key to encrypt the snapshot with")
+		err = diag.Errorf("give --age-key-file, or let `fleetctl init` make an age key", "the fleet has no age key to encrypt the snapshot for")
 	}
 	return keys, err
 }
 
-// TakeSnapshot reads everything that a management cluster manages. It also returns the objects that could not be restored.
+// TakeSnapshot reads everything that a management cluster manages. It also returns the names of the objects that a restore could not bring
+// back.
 func TakeSnapshot(ctx context.Context, client *kube.Client, claim *ownership.Claim) (*snapshot.Snapshot, []string, error) {
 	journal, err := handover.ReadJournal(ctx, client)
 	if err != nil {
@@ -167,7 +169,7 @@ func TakeSnapshot(ctx context.Context, client *kube.Client, claim *ownership.Cla
 		return err
 	})
 	if err := group.Wait(); err != nil {
-		return nil, nil, diag.Wrap("read what "+claim.Cluster+" manages", err, "")
+		return nil, nil, diag.Wrap("read the objects that "+claim.Cluster+" manages", err, "")
 	}
 	slices.Sort(snap.Providers)
 	snap.Counts, snap.Clusters, snap.Available, snap.Epoch = graph.Counts(), graph.Clusters(), graph.Available(), graph.Epoch()

@@ -17,13 +17,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
-// The API groups of the clouds' providers, and of the control planes, some of which are the clouds' own.
+// The API groups of objects that may name the API of a cloud: clusters of infrastructure providers, and control planes.
 const (
 	infrastructure = "infrastructure.cluster.x-k8s.io"
 	controlPlanes  = "controlplane.cluster.x-k8s.io"
 )
 
-// mostEndpoints bounds the number of endpoints that are tried.
+// mostEndpoints bounds the number of endpoints that tryClouds tries.
 const mostEndpoints = 20
 
 // azureAPIs are the hosts of Azure's API, by the environment that a cluster names.
@@ -55,7 +55,7 @@ func apiHost(obj *unstructured.Unstructured) (host string, known bool) {
 		return host, host != ""
 	case "GCPCluster", "GCPManagedCluster":
 		return "compute.googleapis.com", true
-	default: // such as OpenStackCluster; AWSManagedCluster says nothing that its control plane does not
+	default: // such as OpenStackCluster; the control plane of an AWSManagedCluster names the same host
 		return "", !strings.HasSuffix(kind, "Cluster") || slices.Contains([]string{"DockerCluster", "DevCluster", "AWSManagedCluster"}, kind)
 	}
 }
@@ -83,8 +83,8 @@ func endpoints(objects []*unstructured.Unstructured) (urls, unknown []string) {
 	return slices.Sorted(maps.Keys(all)), unknown
 }
 
-// tryClouds asks from inside the target for the clouds' APIs that the source's objects name. An API that does not answer is only a warning,
-// because a provider may use a proxy that Flux does not.
+// tryClouds finds out from inside the target which APIs of clouds it reaches, of those that the source's objects name. An API that does not
+// answer is only a warning, because Flux asks it, and a provider may use a proxy that Flux does not use.
 func (p *Move) tryClouds(ctx context.Context, source *kube.Client, target *Target, _ func(string)) error {
 	if p.Under != nil {
 		return steps.NothingToDo("the hand-over is under way")
@@ -93,7 +93,7 @@ func (p *Move) tryClouds(ctx context.Context, source *kube.Client, target *Targe
 	if err != nil {
 		return err
 	}
-	objects, err := from.InGroups(ctx, infrastructure, controlPlanes) // the inventory reads all; this needs two groups of it
+	objects, err := from.InGroups(ctx, infrastructure, controlPlanes) // fewer requests than for all groups
 	if err != nil {
 		return err
 	}
@@ -103,24 +103,25 @@ func (p *Move) tryClouds(ctx context.Context, source *kube.Client, target *Targe
 		unknown, urls = append(unknown, urls[mostEndpoints:]...), urls[:mostEndpoints]
 	}
 	if len(unknown) > 0 {
-		report.Warn(fmt.Sprintf("whether %s reaches the clouds of these cannot be told: %s", target.Name, plain.Names(unknown, mostNamed)))
+		report.Warn(fmt.Sprintf("cannot find out whether %s reaches the clouds of these objects: %s", target.Name, plain.Names(unknown,
+			mostNamed)))
 	}
 	if len(urls) == 0 {
-		return steps.NothingToDo("no cloud is named")
+		return steps.NothingToDo("no object names a cloud")
 	}
 	unreached, err := flux.NewSystem(target.client).Reach(ctx, urls)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	if err != nil {
-		report.Warn(fmt.Sprintf("whether %s reaches %s cannot be told: %v", target.Name, plain.Names(urls, mostNamed), err))
+		report.Warn(fmt.Sprintf("cannot find out whether %s reaches %s: %v", target.Name, plain.Names(urls, mostNamed), err))
 	}
 	for _, at := range slices.Sorted(maps.Keys(unreached)) {
-		report.Warn(fmt.Sprintf("%s does not reach %s, with which its clusters are managed: %v. If its providers have no other way there, undo "+
-			"the pivot while the work has not changed hands: `fleetctl pivot --abort`", target.Name, at, unreached[at]))
+		report.Warn(fmt.Sprintf("%s does not reach %s, the API of a cloud that its clusters need: %v. If its providers use no proxy, undo "+
+			"the pivot before the work changes hands: `fleetctl pivot --abort`", target.Name, at, unreached[at]))
 	}
 	return nil
 }
 
-// mostNamed bounds a list in a warning.
+// mostNamed bounds the names in a warning.
 const mostNamed = 8

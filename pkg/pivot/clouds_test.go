@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// What the target has to reach is what the objects at the source name, once each.
+// endpoints returns each API that the objects at the source name once.
 func TestEndpoints(t *testing.T) {
 	object := func(group, kind, name string, spec map[string]any) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{

@@ -23,11 +23,11 @@ import (
 )
 
 const (
-	stepHalted   = "install providers, halted"
-	stepRehearse = "restore the snapshot, fenced"
+	stepHalted   = "install providers without starting them"
+	stepRehearse = "restore the snapshot behind a fence"
 )
 
-// DrillOptions of Drill and RefreshStandby.
+// DrillOptions are the options of Drill and RefreshStandby.
 type DrillOptions struct {
 	session.Options
 	// From and Snapshot: see RestoreOptions.
@@ -40,18 +40,18 @@ type DrillOptions struct {
 type DrillResult struct {
 	FormatVersion string `json:"formatVersion"`
 	Cluster       string `json:"cluster"`
-	// Standby is the standby that the restore was tried on. It is empty if the drill made a host.
+	// Standby is the standby that tried the restore. It is empty if the drill made a host.
 	Standby string `json:"standby,omitempty"`
 	Place   string `json:"place"`
 	// Works says that the drill found nothing that would make a restore fail.
 	Works    bool          `json:"works"`
 	Snapshot *SnapshotInfo `json:"snapshot"`
-	// Restored counts the objects that arrived as they are in the snapshot, by kind. It is empty if the drill did not get that far.
+	// Restored counts the objects that equal those in the snapshot after the restore, by kind. It is empty if the drill did not get that far.
 	Restored map[string]int `json:"restored"`
 	// Seconds from the start of the drill to the compared objects.
 	Seconds  int            `json:"seconds"`
 	Findings []DrillFinding `json:"findings"`
-	// Elsewhere lists what a restore needs beside Git and the snapshot.
+	// Elsewhere lists the values and credentials that a restore needs beside Git and the snapshot.
 	Elsewhere []string `json:"elsewhere"`
 }
 
@@ -64,7 +64,7 @@ type DrillFinding struct {
 
 // drill is a restore into a host that the drill makes and deletes.
 type drill struct {
-	session *session.Session // of the management cluster that the snapshot is of
+	session *session.Session // of the snapshot's management cluster
 	opts    DrillOptions
 	snap    *snapshot.Snapshot
 	result  *DrillResult
@@ -72,8 +72,8 @@ type drill struct {
 	values placeholders
 }
 
-// Drill restores a snapshot into an embedded host of its own, stops before any controller there could act on it, and deletes the host. It
-// touches neither the management cluster, nor a cloud, nor Git. Findings are not an error.
+// Drill restores a snapshot into an embedded host that it makes for this, stops before any controller there could act on the objects, and
+// deletes the host. It changes neither the management cluster, nor a cloud, nor Git. Findings are not an error.
 func Drill(ctx context.Context, deps management.Deps, o DrillOptions) (*DrillResult, error) {
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
@@ -124,14 +124,14 @@ func (d *drill) rehearse(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
-	if err := removeHost(ctx, s); err != nil { // of a drill that was killed
+	if err := removeHost(ctx, s); err != nil { // the host of a drill that was killed
 		return err
 	}
 	began := time.Now()
 	failed := d.run(ctx, s)
 	d.result.Seconds = int(time.Since(began).Seconds())
 	step := s.Deps.Report.Start("delete the drill's host")
-	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute) // an interrupt leaves nothing behind either
+	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute) // delete the host after an interrupt too
 	defer cancel()
 	if err := removeHost(cleanup, s); err != nil {
 		step.Fail(err)
@@ -141,8 +141,8 @@ func (d *drill) rehearse(ctx context.Context) error {
 	return failed
 }
 
-// elsewhere returns a session for the drill's own management cluster: fleet.yaml's, on an embedded host, in a state folder that no other
-// command reads, with worthless values in the place of credentials.
+// elsewhere returns a session for the management cluster of the drill. It is as fleet.yaml declares it, but on an embedded host, with a
+// state folder that no other command reads, and with placeholders instead of credentials.
 func (d *drill) elsewhere(ctx context.Context) (*session.Session, error) {
 	deps := d.session.Deps
 	deps.Store = state.Store{Dir: filepath.Join(deps.Store.Dir, "drills")}
@@ -165,7 +165,7 @@ func (d *drill) elsewhere(ctx context.Context) (*session.Session, error) {
 // run takes the steps of init up to Flux's controllers, and then restores up to the take-over.
 func (d *drill) run(ctx context.Context, s *session.Session) error {
 	init := converge.NewRun(s)
-	init.GoesOn = true // the snapshots that there are, and where the work is now, are no matter of a host that goes again
+	init.GoesOn = true // skips the checks of existing snapshots and of who has the work: the drill deletes its host again
 	wanted := []string{converge.StepVersions, converge.StepHost, converge.StepManifests, converge.StepAPI, converge.StepFlux}
 	var kept []steps.Step
 	for _, step := range init.Steps() {
@@ -183,15 +183,15 @@ func (d *drill) run(ctx context.Context, s *session.Session) error {
 		Timeout: 30 * time.Minute,
 	})
 	err := steps.Run(ctx, s.Deps.Report, kept)
-	if err == nil || ctx.Err() != nil || diag.IsOfDisk(err) { // the disk of this machine says nothing of the snapshot
+	if err == nil || ctx.Err() != nil || diag.IsOfDisk(err) { // a full disk of this machine is no finding about the snapshot
 		return err
 	}
-	// A step that fails here would fail in a real restore, too. A drill exists to find this.
+	// A step that fails here would fail in a real restore too.
 	d.find(diag.SeverityError, err.Error(), diag.Hint(err))
 	return nil
 }
 
-// installHalted installs the providers without their pods.
+// installHalted installs the providers with no Pods.
 func installHalted(
 	ctx context.Context,
 	client *kube.Client,

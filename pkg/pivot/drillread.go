@@ -25,17 +25,17 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/variables"
 )
 
-// read compares the snapshot with Git, with the clusters themselves, and with the credentials on this machine.
+// read compares the snapshot with Git, with the owners that its clusters name, and with the credentials on this machine.
 func (d *drill) read(ctx context.Context) error {
 	if d.snap.HandedOver != "" {
-		d.find(diag.SeverityError, fmt.Sprintf("%s has handed its work over to %s: there is nothing to restore here",
+		d.find(diag.SeverityError, fmt.Sprintf("%s has handed its work over to %s, so nothing of it may be restored",
 			d.snap.ManagementCluster, d.snap.HandedOver),
-			"take snapshots of that one")
+			"run drills with the snapshots of "+d.snap.HandedOver)
 	}
 	age := time.Since(d.snap.Taken)
 	if d.opts.MaxAge > 0 && age > d.opts.MaxAge {
 		d.find(diag.SeverityError, fmt.Sprintf("the snapshot %s is %s old, and may be %s", d.snap.ID, age.Round(time.Minute), d.opts.MaxAge),
-			"`fleetctl backup` takes one; have it run by a timer")
+			"take one now (`fleetctl backup`), and let a timer take the next ones")
 	}
 	if err := d.readGit(); err != nil {
 		return err
@@ -43,10 +43,11 @@ func (d *drill) read(ctx context.Context) error {
 	d.readProviders()
 	d.readSecrets()
 	if others := handover.Elsewhere(ctx, d.snap.Objects, d.snap.Fleet, d.snap.ManagementCluster); len(others) > 0 {
-		d.find(diag.SeverityError, "others manage since what the snapshot holds: "+saysOf(others), "take a new one: `fleetctl backup`")
+		d.find(diag.SeverityError, "other management clusters have taken over clusters of the snapshot: "+saysOf(others),
+			"take a new snapshot: `fleetctl backup`")
 	}
 	d.result.Elsewhere = append(d.result.Elsewhere,
-		"the fleet's private age key, which the snapshot and the secrets in Git are encrypted for: it was found here")
+		"the fleet's private age key, which decrypts the snapshot and the secrets in Git (this machine has it)")
 	return d.readVariables(ctx)
 }
 
@@ -59,21 +60,21 @@ func (d *drill) readGit() error {
 	for _, p := range problems {
 		d.find(diag.SeverityWarning, fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Summary), "`fleetctl validate` shows it")
 	}
-	held := map[string]bool{} // by name: an adopted fleet may have any namespace
+	held := map[string]bool{} // by name alone, because an adopted fleet may use any namespace
 	for _, full := range d.snap.Clusters {
 		_, name, _ := strings.Cut(full, "/")
 		held[name] = true
 	}
 	for _, name := range slices.Sorted(maps.Keys(declared)) {
 		if !held[name] {
-			d.find(diag.SeverityError, "cluster "+name+" is declared in Git, and not in the snapshot: it would be made a second time",
-				"if it is made already, take a new snapshot: `fleetctl backup`")
+			d.find(diag.SeverityError, "cluster "+name+" is declared in Git, and not in the snapshot: a restore would create it a second time",
+				"if it exists already, take a new snapshot: `fleetctl backup`")
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(held)) {
 		if !declared[name] {
 			d.find(diag.SeverityWarning,
-				"cluster "+name+" is in the snapshot, and Git does not declare it in its place: it would come back, and no Flux would keep it", "")
+				"cluster "+name+" is in the snapshot, but Git no longer declares it: a restore would bring it back, and no Flux would apply it", "")
 		}
 	}
 	return nil
@@ -117,7 +118,7 @@ func (d *drill) readProviders() {
 	}
 }
 
-// readSecrets looks for the Secrets without which nobody can manage a cluster.
+// readSecrets finds clusters whose kubeconfig Secret is missing in the snapshot. Cluster API cannot manage a cluster without it.
 func (d *drill) readSecrets() {
 	there := map[string]bool{}
 	for _, o := range d.snap.Objects {
@@ -134,23 +135,23 @@ func (d *drill) readSecrets() {
 	}
 	for _, cluster := range d.snap.Available {
 		if !there[cluster] {
-			d.find(diag.SeverityError, "the kubeconfig of cluster "+cluster+" is not in the snapshot: Cluster API could not reach it",
-				"look at the management cluster, and take a new one")
+			d.find(diag.SeverityError, "the kubeconfig of cluster "+cluster+" is not in the snapshot: Cluster API could not reach the cluster",
+				"find out why its Secret is missing in the management cluster, and then take a new snapshot")
 		}
 	}
 }
 
-// readVariables finds out whether this machine has the values that init needs beside Git. It reads the values and keeps none.
+// readVariables finds out whether this machine has the values that init needs and Git does not have. It keeps no value.
 func (d *drill) readVariables(ctx context.Context) error {
 	for _, p := range d.session.Mgmt.Providers {
 		for _, v := range p.Variables {
 			if v.Value != nil {
-				continue // Git has it
+				continue // Git has the value
 			}
 			at := fmt.Sprintf("%s of provider %s, from %s", v.Name, p.Name, variables.SourceOf(v))
 			d.result.Elsewhere = append(d.result.Elsewhere, at)
 			if v.Stdin || v.Vault != nil || len(v.Command) > 0 && d.opts.NoCommands {
-				continue // asked for on the day
+				continue // init asks the user for it
 			}
 			if _, err := variables.Value(ctx, v, d.session.Opts.Dir, d.session.Deps.Inputs()); err != nil {
 				d.find(diag.SeverityError, at+", is not available here: "+err.Error(), diag.Hint(err))
@@ -158,13 +159,13 @@ func (d *drill) readVariables(ctx context.Context) error {
 		}
 	}
 	if d.session.Fleet.Spec.Git.URL != "" {
-		d.result.Elsewhere = append(d.result.Elsewhere, "what Flux and fleetctl read the Git remote with")
+		d.result.Elsewhere = append(d.result.Elsewhere, "the credentials with which Flux and fleetctl read the Git remote")
 	}
 	return ctx.Err()
 }
 
-// placeholders replace credentials, which a drill does not use. Switches and numbers keep their values, because a provider's manager would
-// not start without them.
+// placeholders replaces the values of environment variables, because a drill uses no credentials. Switches and numbers keep their values,
+// because a provider's manager would not start without them.
 type placeholders struct {
 	real func(string) (string, bool)
 
@@ -197,7 +198,7 @@ func (p *placeholders) names() []string {
 	return names
 }
 
-// withPlaceholders returns the providers with worthless values of their variables.
+// withPlaceholders returns the providers with placeholders as the values of their variables.
 func withPlaceholders(providers []v1alpha1.Provider) []v1alpha1.Provider {
 	all := slices.Clone(providers)
 	for i := range all {

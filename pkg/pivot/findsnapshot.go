@@ -12,8 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 )
 
-// keysInUse returns those of the known keys that the fleet repo at root is encrypted for now. It returns fallback if the fleet repo names
-// no keys.
+// keysInUse returns the known keys that the fleet repo at root is encrypted for now, or fallback if the fleet repo names no keys.
 func keysInUse(root string, known, fallback secret.Keys) (secret.Keys, error) {
 	rules, err := fleetsecrets.Rules(root)
 	if err != nil || rules == nil {
@@ -25,7 +24,7 @@ func keysInUse(root string, known, fallback secret.Keys) (secret.Keys, error) {
 	return fallback, nil
 }
 
-// SealingKeys returns the keys of the fleet that a snapshot is encrypted for.
+// SealingKeys returns the keys of the fleet for which fleetctl encrypts a new snapshot.
 func SealingKeys(p *following.Pushed) (secret.Keys, error) {
 	return keysInUse(p.Session.Opts.Dir, p.Access.Keys, p.Access.Keys)
 }
@@ -49,13 +48,13 @@ func FindSnapshot(ctx context.Context, s *session.Session, place snapshot.Place,
 		return nil, err
 	}
 	if snap.Fleet != s.Identity() || snap.ManagementCluster != s.DeclaredAs() {
-		return nil, diag.Errorf("run it in that fleet's repo, and name the management cluster with --management",
+		return nil, diag.Errorf("run the command in the repo of that fleet, and name the management cluster with --management",
 			"the snapshot %s is of management cluster %s of fleet %s (%.8s)", snap.ID, snap.ManagementCluster, snap.FleetName, snap.Fleet)
 	}
 	return snap, nil
 }
 
-// handedOverSince refuses a snapshot that was taken before the note that the work was handed over.
+// handedOverSince returns an error if a note newer than the snapshot says that the work was handed over.
 func handedOverSince(ctx context.Context, s *session.Session, place snapshot.Place, snap *snapshot.Snapshot, keys secret.Keys) error {
 	ids, err := place.List(ctx)
 	if err != nil {
@@ -77,11 +76,11 @@ func handedOverSince(ctx context.Context, s *session.Session, place snapshot.Pla
 }
 
 func refuseHandedOverSince(name string, note *snapshot.Snapshot) error {
-	never := "remove the snapshot " + note.ID + ", which says so"
+	never := "remove the snapshot " + note.ID + ", which has the note"
 	if note.HandedOverUID == "" {
-		never = "`fleetctl pivot --abort --source-is-gone --to-kubeconfig FILE`, with its kubeconfig; where it is lost, too, " + never
+		never = "`fleetctl pivot --abort --source-is-gone --to-kubeconfig FILE`, with its kubeconfig; or, if it is lost too, " + never
 	}
-	return diag.Errorf("ask that one: `fleetctl connect` learns it from its kubeconfig. If it has never taken over, and never will: "+never,
+	return diag.Errorf("connect to "+note.HandedOver+" and ask it (`fleetctl connect`); if it has not taken over, and never will: "+never,
 		"%s has handed its work over to %s, or was about to, %s: what it managed before must not be restored", name,
 		note.HandedOver, plain.Ago(note.Taken))
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
-// smallDisk is a folder on a disk of its own, and what fills that to the last byte or makes room again.
+// smallDisk returns a folder on a separate small disk, and a function that fills this disk to the last byte or frees it again.
 func smallDisk(t *testing.T) (dir string, full func(bool)) {
 	t.Helper()
 	dir = t.TempDir()
@@ -61,7 +61,7 @@ func smallDisk(t *testing.T) (dir string, full func(bool)) {
 	}
 }
 
-// filesOf are the files below a folder, with what they hold, but for the filler of the disk and what is locked.
+// filesOf returns the files below a folder with their contents, without the file that fills the disk and without lock files.
 func filesOf(t *testing.T, dir string) string {
 	t.Helper()
 	var all strings.Builder
@@ -79,8 +79,8 @@ func filesOf(t *testing.T, dir string) string {
 	return all.String()
 }
 
-// A pivot whose machine's disk is full says so before the source has changed, and writes nothing by half; with room, the same goes on. So
-// does one whose disk is full once the target has taken over: this machine still has the way there.
+// A pivot on a machine with a full disk fails before it changes the source, and leaves no half-written file. With room, the same command
+// continues. The same holds if the disk is full after the take-over: this machine still has the kubeconfig of the target.
 func TestPivotOnAFullDisk(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
@@ -106,7 +106,7 @@ func TestPivotOnAFullDisk(t *testing.T) {
 	}
 	before := filesOf(t, dir)
 	full(true)
-	refused("the way to the target", p.keepTarget(ctx, e.Client, way))
+	refused("the kubeconfig of the target", p.keepTarget(ctx, e.Client, way))
 	if now := filesOf(t, dir); now != before {
 		t.Errorf("left behind: %s, was %s", now, before)
 	}
@@ -143,7 +143,7 @@ func TestPivotOnAFullDisk(t *testing.T) {
 	}
 }
 
-// A snapshot is there whole or not at all, also where its disk is full.
+// A full disk never leaves a part of a snapshot.
 func TestBackupOnAFullDisk(t *testing.T) {
 	dir, full := smallDisk(t)
 	place, err := snapshot.NewFolder(dir, "mgmt")

@@ -8,7 +8,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/repoaccess"
 )
 
-// nameTarget names the target, which has taken over, in the fleet repo.
+// nameTarget writes the name of the target, which has taken over, into the fleet repo.
 func (p *Move) nameTarget(
 	ctx context.Context, target *Target, commit *following.Pushed, endpoint *repoaccess.Endpoint, detail func(string),
 ) error {

@@ -1,6 +1,6 @@
 // Package pivot hands over the work of a whole management cluster: to another cluster (Pivot), into a snapshot and out of it (Backup,
-// Restore), to a standby that waits for it (ActivateStandby), and to a temporary host that only tests it (Drill, RefreshStandby). Each puts
-// the steps of pkg/converge around the work of pkg/handover between two API servers.
+// Restore), and to a standby (ActivateStandby). Drill and RefreshStandby test a snapshot. These workflows run the steps of pkg/converge
+// before and after pkg/handover, which hands the objects over.
 package pivot
 
 import (
@@ -36,18 +36,18 @@ const (
 	StepAsBefore        = "wait until the clusters are as they were"
 )
 
-// Move hands the work of a management cluster to another cluster, which may be one of its workload clusters. It changes both sides only
-// through pkg/handover. So after a kill at any moment the same command continues.
+// Move hands the work of a management cluster to another cluster, which may be one of its workload clusters. It changes the objects on both
+// sides only through pkg/handover, so the same command continues after a kill at any moment.
 type Move struct {
 	session *session.Session
 	// init is the run whose steps come first.
 	init *converge.Run
 
-	// to is the workload cluster that takes over, or a name for the cluster of toKubeconfig.
+	// to is the workload cluster that takes over, or the name that fleetctl has given to the cluster of toKubeconfig.
 	to           string
 	toKubeconfig []byte
-	// Look sets these before the steps begin: the hand-over that is under way, whether its source is gone, and the client of the source.
-	// under and source are nil if there is none.
+	// Look sets these fields before the steps begin. Under is the journal of the hand-over that is under way, or nil. Gone says that the
+	// source is gone. source is the client of the source, or nil.
 	Under  *handover.Journal
 	Gone   bool
 	source *kube.Client
@@ -99,7 +99,7 @@ func (p *Move) Steps(after string) []steps.Step {
 		{
 			Name: stepHandOver, Needs: []string{stepTargetProviders, stepTargetReads, stepTargetClouds},
 			Work: steps.Make3(p.report, p.handOver, p.init.Client, p.Target, p.init.Pushed), Timeout: time.Hour,
-			Hint: "run the same command again: it goes on; before the commit, `fleetctl pivot --abort` undoes it",
+			Hint: "run the same command again to continue; before the commit, `fleetctl pivot --abort` undoes it",
 		},
 		{
 			Name: stepTargetNamed, Needs: []string{stepHandOver},
@@ -118,8 +118,8 @@ func (p *Move) Steps(after string) []steps.Step {
 	}
 }
 
-// reach connects to the target, and keeps its kubeconfig before the source can lose it: in the state folder, and at the source for other
-// machines.
+// reach connects to the target. It also keeps the target's kubeconfig, whose Secret the hand-over moves away from the source: in the state
+// folder, and at the source for other machines.
 func (p *Move) reach(
 	ctx context.Context,
 	source *kube.Client,
@@ -154,7 +154,8 @@ func (p *Move) reach(
 	return target, p.keepTarget(ctx, source, way)
 }
 
-// findTarget finds the kubeconfig of the target: the given one, the one that an earlier run has kept, or the one that Cluster API made.
+// findTarget returns the target with its kubeconfig: the kubeconfig that the user gave, or that an earlier run has kept, or that Cluster
+// API made.
 func (p *Move) findTarget(ctx context.Context, source *kube.Client) (*handedTarget, error) {
 	if len(p.toKubeconfig) > 0 {
 		return &handedTarget{Name: p.to, Kubeconfig: p.toKubeconfig}, nil
@@ -180,8 +181,8 @@ func (p *Move) findTarget(ctx context.Context, source *kube.Client) (*handedTarg
 	return &handedTarget{Name: cluster.FullName(), Kubeconfig: kubeconfig}, err
 }
 
-// checkOwnFlux refuses a target that runs the Flux of a workload cluster. As the management cluster it would install this Flux over its
-// own, again and again.
+// checkOwnFlux refuses a target that runs the Flux of a workload cluster. As a management cluster, the target would apply the flux.yaml of
+// this workload cluster to itself, and would overwrite the Flux of the management cluster again and again.
 func checkOwnFlux(ctx context.Context, source *kube.Client, cluster *capi.Cluster) error {
 	remote, err := flux.NewSystem(source).Remote(ctx)
 	if err != nil {
@@ -190,8 +191,9 @@ func checkOwnFlux(ctx context.Context, source *kube.Client, cluster *capi.Cluste
 	for _, r := range remote {
 		if r.Key.Namespace == cluster.Namespace && r.Secret.Name == capi.KubeconfigSecret(cluster.Key()).Name {
 			return diag.Errorf("remove the flux.yaml beside its cluster.yaml and run the same command again; `fleetctl cluster add --flux none` "+
-				"declares a cluster without",
-				"cluster %s has a Flux of its own, as workload clusters have: it would become the management cluster's too", cluster.FullName())
+				"declares a cluster without Flux",
+				"cluster %s already has the Flux of a workload cluster, which would collide with the Flux of the management cluster",
+				cluster.FullName())
 		}
 	}
 	return nil
@@ -199,7 +201,7 @@ func checkOwnFlux(ctx context.Context, source *kube.Client, cluster *capi.Cluste
 
 func (p *Move) installProviders(ctx context.Context, target *Target, m *resolve.Manifests, detail func(string)) error {
 	if p.Under != nil {
-		return steps.NothingToDo("the hand-over is under way") // its controllers may be stopped, which is no fault to mend
+		return steps.NothingToDo("the hand-over is under way") // it may have stopped the controllers, so nothing may start them
 	}
 	_, err := fromvault.Install(ctx, p.session, m.Versions, target.manager, capi.InstallOptions{Providers: m.Providers, Detail: detail})
 	return err
@@ -213,7 +215,7 @@ func (p *Move) installFlux(ctx context.Context, target *Target, m *resolve.Manif
 	return err
 }
 
-// tryFetch finds out from inside the target whether the target reaches the Git remote, before anything depends on it.
+// tryFetch finds out from inside the target whether the target reaches the Git remote. It runs before anything depends on the remote.
 func (p *Move) tryFetch(ctx context.Context, target *Target, commit *following.Pushed, _ func(string)) error {
 	if p.Under != nil {
 		return steps.NothingToDo("the hand-over is under way")
@@ -250,7 +252,7 @@ func (p *Move) handOver(
 	return report, err
 }
 
-// warn reports what the user has to check after the hand-over.
+// warn prints the warnings of the hand-over.
 func warn(s *session.Session, report *handover.Report) {
 	if report == nil {
 		return
@@ -260,7 +262,7 @@ func warn(s *session.Session, report *handover.Report) {
 	}
 }
 
-// waitSynced waits for Flux at the target, which has taken over. From here on this machine remembers the target as the management cluster.
+// waitSynced waits until Flux at the target has applied the commit. Then it records the target as the management cluster on this machine.
 func (p *Move) waitSynced(ctx context.Context, target *Target, commit *following.Pushed, detail func(string)) error {
 	if err := flux.NewSystem(target.client).WaitSynced(ctx, commit.WaitOptions(detail)); err != nil {
 		return err
@@ -268,8 +270,8 @@ func (p *Move) waitSynced(ctx context.Context, target *Target, commit *following
 	return p.remember(target)
 }
 
-// remember records the target as the management cluster on this machine. Until the record is complete, the machine also keeps the
-// kubeconfig of the target, so that a run that was killed can do it again.
+// remember records the target as the management cluster on this machine. It removes the kept kubeconfig of the target last, so that the run
+// after a killed one can record the target again.
 func (p *Move) remember(target *Target) error {
 	if err := kube.WriteKubeconfig(p.session.Cluster.Path(management.KubeconfigFile), target.Kubeconfig); err != nil {
 		return err
@@ -287,8 +289,8 @@ func (p *Move) waitAsBefore(ctx context.Context, target *Target, report *handove
 	return waitAvailable(ctx, target.manager, report, detail)
 }
 
-// StepsGoingOn returns the steps of init that every hand-over needs. None of them changes the source's Flux or its providers, which a
-// hand-over that is under way has stopped. If the source is gone, none of them asks for it.
+// StepsGoingOn returns the steps of init that every hand-over needs. They leave out the steps that change the source's Flux or providers,
+// because a hand-over that is under way has stopped these. If the source is gone, they also leave out the steps that need it.
 func (p *Move) StepsGoingOn() []steps.Step {
 	left := []string{converge.StepProviders, converge.StepFlux, converge.StepConnect, converge.StepSynced}
 	if p.Gone {

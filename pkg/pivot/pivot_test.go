@@ -19,13 +19,13 @@ func TestStepsFitTogether(t *testing.T) {
 	if err := steps.Check(restore); err != nil {
 		t.Error(err)
 	}
-	// The fleet repo names the cluster behind the take-over, so that an abort leaves no name, and before its Flux begins.
+	// The fleet repo gets the name of the cluster after the take-over, so that an abort leaves no name, and before Flux is connected.
 	for after, before := range map[string]string{converge.StepName: stepRestore, converge.StepConnect: converge.StepName} {
 		if !slices.ContainsFunc(restore, func(s steps.Step) bool { return s.Name == after && slices.Contains(s.Needs, before) }) {
 			t.Errorf("%q does not wait for %q", after, before)
 		}
 	}
-	// Where the source is gone, the target's client stands for its.
+	// If the source is gone, the steps use the target's client instead of the source's.
 	p := NewMove(converge.NewRun(s), "x")
 	p.Gone, p.Under = true, &handover.Journal{}
 	if err := steps.Check(append(p.StepsGoingOn(), p.Steps(converge.StepPush)...)); err == nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 )
 
-// abortAtTarget undoes at the target what a source has begun that is gone for good. It removes the copies and the fence, and the note in
-// the place of the snapshots that the target takes over. Afterwards a snapshot of the source can be restored, also at that target.
+// abortAtTarget undoes, at the target, a hand-over whose source is gone for good. It removes the copies, the fence, and the note about the
+// take-over in the place of the snapshots. Afterwards a snapshot of the source can be restored, also at that target.
 func (p *Move) abortAtTarget(ctx context.Context) (*MoveResult, error) {
 	way, err := p.wayToTarget()
 	if err != nil {
@@ -30,7 +30,7 @@ func (p *Move) abortAtTarget(ctx context.Context) (*MoveResult, error) {
 	}
 	journal, err := handover.ReadJournal(ctx, client)
 	if err != nil {
-		return nil, diag.Wrap("look at "+way.Name, err, "if it is gone, too, nothing is to be undone: `fleetctl restore --source-is-gone`")
+		return nil, diag.Wrap("look at "+way.Name, err, "if it is gone too, there is nothing to undo: `fleetctl restore --source-is-gone`")
 	}
 	if err := p.refuseOtherHandOver(way.Name, journal); err != nil {
 		return nil, err
@@ -49,12 +49,12 @@ func (p *Move) abortAtTarget(ctx context.Context) (*MoveResult, error) {
 	step.Done()
 	return &MoveResult{
 		FormatVersion: "1", Outcome: "undone", Report: report,
-		Next: []string{"fleetctl restore --source-is-gone    # makes a management cluster with what the last snapshot of " + p.session.Mgmt.Name +
+		Next: []string{"fleetctl restore --source-is-gone    # makes a management cluster from the last snapshot of " + p.session.Mgmt.Name +
 			" holds"},
 	}, removeKept(p.session.Cluster)
 }
 
-// wayToTarget returns the kubeconfig that the user gave, or that this machine has kept.
+// wayToTarget returns the target with the kubeconfig that the user gave, or that this machine has kept.
 func (p *Move) wayToTarget() (*handedTarget, error) {
 	if len(p.toKubeconfig) > 0 {
 		return &handedTarget{Name: p.to, Kubeconfig: p.toKubeconfig}, nil
@@ -66,14 +66,14 @@ func (p *Move) wayToTarget() (*handedTarget, error) {
 	return kept, err
 }
 
-// refuseLivingSource refuses to undo a hand-over at the target alone if the source lives and can continue it.
+// refuseLivingSource returns an error if the source still runs: then it could continue a hand-over that is undone at the target alone.
 func (p *Move) refuseLivingSource(ctx context.Context) error {
 	name := p.session.Mgmt.Name
 	if p.session.HostErr == nil {
 		switch st, err := p.session.Host.State(ctx); {
 		case err != nil:
 		case st == host.StateStopped:
-			return diag.Errorf("start it (`fleetctl host start`); `fleetctl pivot --abort` undoes the hand-over on both sides then",
+			return diag.Errorf("start it (`fleetctl host start`), and then undo the hand-over on both sides (`fleetctl pivot --abort`)",
 				"%s is not gone: its host on this machine is stopped", name)
 		case st == host.StateRunning:
 			return diag.Errorf("`fleetctl pivot --abort` undoes the hand-over on both sides", "%s is not gone: its host runs on this machine", name)
@@ -86,11 +86,11 @@ func (p *Move) refuseLivingSource(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	p.session.Deps.Report.Warn(fmt.Sprintf("%s is taken for gone: asked from here, it did not answer (%v)", name, silent))
+	p.session.Deps.Report.Warn(fmt.Sprintf("assuming that %s is gone, as you say: it did not answer this machine (%v)", name, silent))
 	return nil
 }
 
-// refuseOtherHandOver refuses a target unless its journal has an uncommitted hand-over from this source.
+// refuseOtherHandOver returns an error unless the target's journal has an uncommitted hand-over from this source.
 func (p *Move) refuseOtherHandOver(target string, j *handover.Journal) error {
 	switch {
 	case j == nil:
@@ -98,7 +98,7 @@ func (p *Move) refuseOtherHandOver(target string, j *handover.Journal) error {
 	case j.Fleet != p.session.Identity() || j.Source.Name != p.session.Mgmt.Name:
 		return otherFleets(target, j, p.session.Mgmt.Name)
 	case j.Role == handover.RoleTarget && j.Phase.Committed() && j.Whole() && j.Snapshot == "" && !j.Around:
-		return diag.Errorf("`fleetctl pivot` finishes what may be left to do", "%s has taken over from %s: it can only go forward",
+		return diag.Errorf("run `fleetctl pivot`, which finishes the hand-over", "%s has taken over from %s: this cannot be undone",
 			target, p.session.Mgmt.Name)
 	case j.Active() && (j.Role != handover.RoleTarget || !j.Whole() || j.Snapshot != "" || j.Around || j.Activates):
 		return handover.InTheMiddle(target, j)
@@ -106,7 +106,7 @@ func (p *Move) refuseOtherHandOver(target string, j *handover.Journal) error {
 	return nil
 }
 
-// forgetHandOver removes the note in the place of the snapshots about a take-over that will never happen.
+// forgetHandOver removes the note that the target takes over from the place of the snapshots.
 func forgetHandOver(ctx context.Context, s *session.Session, target string) error {
 	if s.SnapshotsTo() == "" {
 		return nil
@@ -119,11 +119,11 @@ func forgetHandOver(ctx context.Context, s *session.Session, target string) erro
 	if err == nil {
 		err = removeNotesIn(ctx, place, keys, func(note *snapshot.Snapshot) bool { return note.HandedOverUID == "" && note.HandedOver == target })
 	}
-	return diag.Wrap("remove from the place of the snapshots that "+target+" takes over", err,
-		"run the same command again: until then nothing can be restored from there")
+	return diag.Wrap("remove the note that "+target+" takes over from the place of the snapshots", err,
+		"run the same command again: with the note, no snapshot there can be restored")
 }
 
-// reachNamed connects to a management cluster by name. It returns nil if this machine knows no way to it, or if it does not answer.
+// reachNamed connects to a management cluster by name. It returns an error if this machine has no access to it, or if it does not answer.
 func reachNamed(ctx context.Context, s *session.Session, name string) (*kube.Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()

@@ -30,7 +30,7 @@ import (
 
 const lostFleet = "0f6a5f0e-7d1c-4a9e-9b43-6f0f3c2f7a11"
 
-// lostSource is a target that was about to take over from a management cluster of which nothing is left.
+// lostSource is a target that was about to take over from a management cluster that is lost.
 type lostSource struct {
 	client *kube.Client
 	folder *snapshot.Folder
@@ -89,7 +89,7 @@ spec:
 	return l
 }
 
-// journal makes the target's journal say that.
+// journal writes j as the target's journal.
 func (l *lostSource) journal(t *testing.T, j handover.Journal) {
 	t.Helper()
 	uid, err := handover.ClusterUID(t.Context(), l.client)
@@ -113,7 +113,7 @@ func (l *lostSource) journal(t *testing.T, j handover.Journal) {
 	}
 }
 
-// history has a snapshot of the source, and after it that somebody takes over.
+// history writes a snapshot of the source, and then a note that the management cluster to takes over.
 func (l *lostSource) history(t *testing.T, to string) {
 	t.Helper()
 	at := time.Now().Add(-time.Hour)
@@ -135,7 +135,7 @@ func (l *lostSource) notes(ctx context.Context, t *testing.T) int {
 	return len(ids)
 }
 
-// A source is lost before its target has taken over: the target is freed, and what the snapshots hold can be restored.
+// If the source is lost before its target has taken over, an abort frees the target, and a snapshot of the source can be restored.
 func TestPivotWhoseSourceIsLost(t *testing.T) {
 	l := newLostSource(t)
 	ctx := t.Context()
@@ -147,8 +147,8 @@ func TestPivotWhoseSourceIsLost(t *testing.T) {
 	}{
 		"another fleet's":  {func(j *handover.Journal) { j.Fleet = "another" }, "another management cluster than mgmt of this fleet"},
 		"another source's": {func(j *handover.Journal) { j.Source.Name = "other" }, "another management cluster than mgmt of this fleet"},
-		"has taken over":   {func(j *handover.Journal) { j.Phase = handover.PhaseCommitted }, "it can only go forward"},
-		"has long ago":     {func(j *handover.Journal) { j.Phase = handover.PhaseReleased }, "it can only go forward"},
+		"has taken over":   {func(j *handover.Journal) { j.Phase = handover.PhaseCommitted }, "this cannot be undone"},
+		"has long ago":     {func(j *handover.Journal) { j.Phase = handover.PhaseReleased }, "this cannot be undone"},
 		"is a source":      {func(j *handover.Journal) { j.Role = handover.RoleSource }, "is in the middle of"},
 		"a transfer":       {func(j *handover.Journal) { j.Select = []string{"team-a/alpha"} }, "is in the middle of"},
 	} {
@@ -180,7 +180,7 @@ func TestPivotWhoseSourceIsLost(t *testing.T) {
 		t.Errorf("again: %+v, %v", result, err)
 	}
 
-	// Where the note cannot be removed, the journal stays: the same again goes on.
+	// If the note cannot be removed, the journal stays, so the same command can continue.
 	l.journal(t, mine)
 	l.history(t, "platform")
 	withKey := l.o.AgeKeyFile

@@ -22,7 +22,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
-// targetName returns a name for a cluster of which only a kubeconfig is known: the name of the file, if its user has chosen one.
+// targetName returns a name for a cluster of which fleetctl knows only a kubeconfig. It is the name of the kubeconfig's file, or the name
+// in the kubeconfig if the file has a name like "config".
 func targetName(path string, kubeconfig []byte) string {
 	name := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 	if slices.Contains([]string{"", "config", "kubeconfig"}, name) {
@@ -31,14 +32,14 @@ func targetName(path string, kubeconfig []byte) string {
 	return name
 }
 
-// MoveOptions of Pivot.
+// MoveOptions are the options of Pivot.
 type MoveOptions struct {
 	session.Options
 	// To is a workload cluster of the source, NAME or NAMESPACE/NAME. ToKubeconfig is a kubeconfig of any other cluster.
 	To, ToKubeconfig string
-	// Abort undoes a hand-over that is not committed; WithoutTarget undoes it at the source alone. DryRun changes nothing.
+	// Abort undoes a hand-over that is not committed. With WithoutTarget, Abort undoes it at the source alone. DryRun changes nothing.
 	Abort, WithoutTarget, DryRun bool
-	// SourceIsGone agrees that the source no longer acts. Abort then undoes the hand-over at the target alone.
+	// SourceIsGone is the user's word that the source no longer runs. Abort then undoes the hand-over at the target alone.
 	SourceIsGone bool
 }
 
@@ -64,7 +65,7 @@ func Pivot(ctx context.Context, deps management.Deps, o MoveOptions) (*MoveResul
 	if err := s.RefuseStandby(); err != nil {
 		return nil, err
 	}
-	if !o.Abort { // one that was begun goes on without a name
+	if !o.Abort { // o.To is empty if the run continues a hand-over
 		if err := s.RefuseChild(o.To); err != nil {
 			return nil, err
 		}
@@ -101,13 +102,12 @@ func Pivot(ctx context.Context, deps management.Deps, o MoveOptions) (*MoveResul
 		FormatVersion: "1", Outcome: "handed-over", Report: report, Kubeconfig: s.Cluster.Path(management.KubeconfigFile),
 		Next: []string{
 			"fleetctl status                # the clusters, at " + target.Name,
-			"fleetctl host delete           # the host of " + s.Mgmt.Name + ", which has nothing left to do",
+			"fleetctl host delete           # the host of " + s.Mgmt.Name + ", which has no work any more",
 		},
 	}, nil
 }
 
-// refusal says why this management cluster cannot hand its work over. It returns nil if it can. A dry run gets the same refusal as the real
-// run.
+// refusal returns an error if this management cluster cannot hand its work over. A dry run gets the same error as the real run.
 func (p *Move) refusal(ctx context.Context) error {
 	cluster := p.session.Cluster
 	if r, err := cluster.Load(); err == nil && r.PivotedTo != "" && p.Under == nil {
@@ -129,7 +129,7 @@ func (p *Move) refusal(ctx context.Context) error {
 func (p *Move) noSource(ctx context.Context) error {
 	st, err := p.session.Host.State(ctx)
 	if err == nil && st == host.StateAbsent {
-		return diag.Errorf("`fleetctl init` makes it; if another cluster has taken over from it, give the way there: --to-kubeconfig FILE",
+		return diag.Errorf("make it with `fleetctl init`; or, if another cluster has taken over from it, give that cluster: --to-kubeconfig FILE",
 			"the management cluster %s does not exist, and has nothing to hand over", p.session.Mgmt.Name)
 	}
 	return errors.Join(diag.Errorf("start it first: `fleetctl host start`", "the management cluster %s does not run (it is %s)",
@@ -139,13 +139,14 @@ func (p *Move) noSource(ctx context.Context) error {
 // aside handles the runs without steps: a dry run, or an abort.
 func (p *Move) aside(ctx context.Context, o MoveOptions) (*MoveResult, error) {
 	if p.Gone {
-		return nil, diag.Errorf("run `fleetctl pivot`, which goes on from the target alone", "the source %s is not there", p.session.Mgmt.Name)
+		return nil, diag.Errorf("run `fleetctl pivot`, which finishes the hand-over at the target alone",
+			"the source %s does not exist any more", p.session.Mgmt.Name)
 	}
 	if p.source == nil {
 		return nil, p.noSource(ctx)
 	}
 	source := handover.Side{Name: p.session.Mgmt.Name, Client: p.source}
-	if o.Abort && p.Under == nil && len(p.toKubeconfig) == 0 { // with a target, an earlier abort without it may have left something there
+	if o.Abort && p.Under == nil && len(p.toKubeconfig) == 0 { // a given target may have copies that an abort without it has left
 		if err := handover.CheckFence(ctx, source); err != nil {
 			return nil, err
 		}
@@ -206,7 +207,8 @@ func (p *Move) abort(
 	}
 	if err := p.snapshotAgain(ctx); err != nil {
 		p.session.Deps.Report.Warn(fmt.Sprintf(
-			"the hand-over is undone, and its place of snapshots still says that %s has taken over: run `fleetctl backup` (%v)", report.Target, err))
+			"the hand-over is undone, but a note in the place of the snapshots still says that %s has taken over: run `fleetctl backup` (%v)",
+			report.Target, err))
 	}
 	return &MoveResult{FormatVersion: "1", Outcome: "undone", Report: report, Next: []string{}}, nil
 }

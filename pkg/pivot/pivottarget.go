@@ -25,8 +25,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
-// handedTarget is the kubeconfig of the cluster that takes over. It is kept from before the hand-over until this machine remembers that
-// cluster as its management cluster, because the hand-over also moves the Secret with the kubeconfig.
+// handedTarget has the kubeconfig of the cluster that takes over. fleetctl keeps it from before the hand-over until it has recorded that
+// cluster as the management cluster on this machine, because the hand-over also moves the Secret with the kubeconfig.
 type handedTarget struct {
 	Name       string `json:"name"`
 	Kubeconfig []byte `json:"kubeconfig"`
@@ -37,12 +37,12 @@ const targetFile = "handover-target.json"
 
 var targetSecret = kube.Key{Namespace: handover.JournalKey.Namespace, Name: "fleetctl-handover-target"}
 
-// mayManage refuses a target that cannot be a management cluster, before anything asks the target for more. An in-memory cluster simulates
-// a few API groups, and runs nothing.
+// mayManage returns an error if the target cannot be a management cluster. It comes before all other requests to the target, because the
+// API server of an in-memory cluster serves only a few API groups.
 func mayManage(ctx context.Context, name string, client *kube.Client) error {
 	groups, err := client.APIGroups(ctx)
 	if err != nil {
-		return diag.Wrap("look what "+name+" is", err, "this machine must be able to reach it")
+		return diag.Wrap("find out whether "+name+" can be a management cluster", err, "this machine must be able to reach it")
 	}
 	lacking := slices.DeleteFunc([]string{"admissionregistration.k8s.io", "apiextensions.k8s.io"}, func(needed string) bool {
 		return slices.Contains(groups, needed)
@@ -50,7 +50,7 @@ func mayManage(ctx context.Context, name string, client *kube.Client) error {
 	if len(lacking) == 0 {
 		return nil
 	}
-	return diag.Errorf("name a cluster with machines of its own: one of the flavour in-memory only simulates an API server",
+	return diag.Errorf("name a cluster with real machines: a cluster of the flavour in-memory only simulates an API server",
 		"%s cannot be a management cluster: its API server does not have %s", name, strings.Join(lacking, " and "))
 }
 
@@ -60,7 +60,7 @@ func (p *Move) keepTarget(ctx context.Context, source *kube.Client, target *hand
 		return err
 	}
 	if err := p.session.Cluster.Write(targetFile, content); err != nil {
-		return diag.Wrap("keep the way to "+target.Name, err, "")
+		return diag.Wrap("keep the kubeconfig of "+target.Name, err, "")
 	}
 	if p.Gone {
 		return nil
@@ -78,10 +78,10 @@ func (p *Move) keepTarget(ctx context.Context, source *kube.Client, target *hand
 		}
 		return err
 	})
-	return diag.Wrap("keep the way to "+target.Name+" at "+p.session.Mgmt.Name, err, "")
+	return diag.Wrap("keep the kubeconfig of "+target.Name+" at "+p.session.Mgmt.Name, err, "")
 }
 
-// keptTarget returns the target that an earlier run has kept, here or at the source. It returns nil if there is none.
+// keptTarget returns the target that an earlier run has kept, on this machine or at the source. It returns nil if there is none.
 func (p *Move) keptTarget(ctx context.Context, source *kube.Client) (*handedTarget, error) {
 	if kept, err := readKept(p.session.Cluster); kept != nil || err != nil {
 		return kept, err
@@ -100,10 +100,11 @@ func (p *Move) keptTarget(ctx context.Context, source *kube.Client) (*handedTarg
 	if err != nil {
 		return nil, err
 	}
-	// Whoever may write Secrets at the source could otherwise run commands here, as the user of fleetctl.
+	// A kubeconfig may run programs and read files of this machine, and every writer of Secrets at the source can write this one.
 	if reach, err := kube.ReachOf(kept.Kubeconfig); err != nil || reach.Text() != "" {
-		return nil, diag.Errorf("give the way to "+kept.Name+" yourself: --to-kubeconfig FILE",
-			"the kubeconfig in the Secret %s at %s is not used: %s", targetSecret, p.session.Mgmt.Name, cmp.Or(reach.Text(), "it is none"))
+		return nil, diag.Errorf("give the kubeconfig of "+kept.Name+": --to-kubeconfig FILE",
+			"fleetctl does not use the kubeconfig in the Secret %s at %s: %s", targetSecret, p.session.Mgmt.Name,
+			cmp.Or(reach.Text(), "it is not a kubeconfig"))
 	}
 	return kept, nil
 }
@@ -114,7 +115,7 @@ func readKept(cluster state.Cluster) (*handedTarget, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, diag.Wrap("read the way to the target", err, "")
+		return nil, diag.Wrap("read the kept kubeconfig of the target", err, "")
 	}
 	return decodeKept(raw)
 }
@@ -122,7 +123,7 @@ func readKept(cluster state.Cluster) (*handedTarget, error) {
 func decodeKept(raw []byte) (*handedTarget, error) {
 	kept := &handedTarget{}
 	if err := json.Unmarshal(raw, kept); err != nil {
-		return nil, fmt.Errorf("read the way to the target: %w", err)
+		return nil, fmt.Errorf("read the kept kubeconfig of the target: %w", err)
 	}
 	return kept, nil
 }
@@ -130,7 +131,7 @@ func decodeKept(raw []byte) (*handedTarget, error) {
 func removeKept(cluster state.Cluster) error {
 	err := os.Remove(cluster.Path(targetFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return diag.Wrap("forget the way to the target", err, "")
+		return diag.Wrap("remove the kept kubeconfig of the target", err, "")
 	}
 	return nil
 }
@@ -145,8 +146,8 @@ func (p *Move) forgetTarget(ctx context.Context) error {
 	return removeKept(p.session.Cluster)
 }
 
-// Look finds out whether a hand-over is under way, from the source, or, if the source is gone, from the target that an earlier run has
-// kept. It changes nothing, but for starting a source that was stopped in the middle of a hand-over.
+// Look finds out whether a hand-over is under way. It asks the source, or, if the source is gone, the target that an earlier run has kept.
+// Look changes nothing, except that it starts a source that was stopped in the middle of a hand-over.
 func (p *Move) Look(ctx context.Context) error {
 	if p.session.HostErr != nil {
 		return p.session.HostErr
@@ -155,7 +156,7 @@ func (p *Move) Look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(p.toKubeconfig) > 0 { // another machine's run may have begun, of which this one knows nothing
+	if len(p.toKubeconfig) > 0 { // a run on another machine may have begun the hand-over
 		kept = &handedTarget{Name: p.to, Kubeconfig: p.toKubeconfig}
 	}
 	st, err := p.session.Host.State(ctx)
@@ -214,31 +215,32 @@ func (p *Move) lookAtTarget(ctx context.Context, kept *handedTarget) error {
 		return err
 	}
 	if journal == nil && len(p.toKubeconfig) > 0 {
-		return nil // nothing has begun there
+		return nil // no hand-over has begun
 	}
 	if journal != nil && (journal.Fleet != p.session.Identity() || journal.Source.Name != p.session.Mgmt.Name) {
 		return otherFleets(kept.Name, journal, p.session.Mgmt.Name)
 	}
 	if journal == nil || journal.Role != handover.RoleTarget || !journal.Whole() || !journal.Phase.Committed() {
-		hint := "go on, or undo it, on the machine that the management cluster is on; if that is gone for good: `fleetctl pivot --abort " +
+		hint := "continue or undo the hand-over on the machine of the management cluster; if that is gone for good: `fleetctl pivot --abort " +
 			"--source-is-gone`"
 		if len(p.toKubeconfig) > 0 {
 			hint += " with --to-kubeconfig, too"
 		}
-		return diag.Errorf(hint, "the management cluster %s is not there, and %s has not taken over from it", p.session.Mgmt.Name, kept.Name)
+		return diag.Errorf(hint,
+			"this machine does not find the management cluster %s, and %s has not taken over from it", p.session.Mgmt.Name, kept.Name)
 	}
 	p.Under, p.Gone, p.init.GoesOn = journal, true, true
-	p.init.Client.Tell(client) // all that there is to ask
+	p.init.Client.Tell(client) // without the source, the steps of init ask the target
 	return p.sameTarget(journal)
 }
 
-// otherFleets is the error about a target that takes over from another management cluster than the one of the command.
+// otherFleets is the error about a target that takes over from a management cluster other than that of the command.
 func otherFleets(target string, j *handover.Journal, name string) error {
-	return diag.Errorf("work with it from its own fleet repo, and name its management cluster with --management",
-		"%s is in a hand-over from %s, which is another management cluster than %s of this fleet", target, j.Source.Name, name)
+	return diag.Errorf("run the command in the fleet repo of that hand-over, and name the management cluster with --management",
+		"%s is in the middle of a hand-over from %s, and not from %s of this fleet", target, j.Source.Name, name)
 }
 
-// sameTarget refuses a target that differs from the target of the hand-over that is under way.
+// sameTarget returns an error if the user names another target than that of the hand-over that is under way.
 func (p *Move) sameTarget(j *handover.Journal) error {
 	if p.to == "" || len(p.toKubeconfig) > 0 || management.SameCluster(p.to, j.Target.Name) {
 		return nil
@@ -247,12 +249,13 @@ func (p *Move) sameTarget(j *handover.Journal) error {
 		p.session.Mgmt.Name, j.Target.Name)
 }
 
-// checkSource refuses a fleet repo that the target could never read: a fleet repo without a remote is served to the source's host alone.
+// checkSource returns an error if the target could never read the fleet repo: fleetctl serves a fleet repo without a remote only to the
+// source's host.
 func (p *Move) checkSource() error {
 	if p.session.Fleet.Spec.Git.Scheme() != v1alpha1.GitLocal || !p.Gone && !p.session.Traits().Processes {
 		return nil
 	}
 	return diag.Usage("give the fleet repo a remote (spec.git.url in fleet.yaml)",
-		"%s cannot take over: a fleet repo without a remote is served to the management cluster %s only",
+		"%s cannot take over: fleetctl serves a fleet repo without a remote only to the management cluster %s",
 		cmp.Or(p.to, "the target"), p.session.Mgmt.Name)
 }

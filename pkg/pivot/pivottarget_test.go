@@ -11,7 +11,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// A target that simulates an API server is refused for what it is.
+// A target with only a simulated API server is refused, with a message that says so.
 func TestMayManage(t *testing.T) {
 	for name, c := range map[string]struct {
 		groups []string
@@ -20,7 +20,7 @@ func TestMayManage(t *testing.T) {
 		"a cluster":            {[]string{"apps", "apiextensions.k8s.io", "admissionregistration.k8s.io"}, ""},
 		"an in-memory cluster": {[]string{"apps", "rbac.authorization.k8s.io"}, "admissionregistration.k8s.io and apiextensions.k8s.io"},
 		"one without policies": {[]string{"apiextensions.k8s.io"}, "its API server does not have admissionregistration.k8s.io"},
-		"no API server":        {nil, "look what small is"},
+		"no API server":        {nil, "whether small can be a management cluster"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			listening := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

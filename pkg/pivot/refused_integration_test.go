@@ -24,7 +24,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/standing/standingtest"
 )
 
-// A dry run of a pivot is refused for what the pivot itself is refused for, and changes nothing.
+// A dry run of a pivot fails with the same errors as the pivot, and changes nothing.
 func TestDryRunIsRefusedAsThePivot(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
@@ -68,7 +68,7 @@ func TestDryRunIsRefusedAsThePivot(t *testing.T) {
 	}
 }
 
-// A snapshot of a management cluster that lives and has what the snapshot holds is refused before anything is done.
+// A snapshot is refused, before anything is changed, if its management cluster still runs and has the clusters of the snapshot.
 func TestRestoreOverTheLivingOne(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -103,7 +103,7 @@ func TestRestoreOverTheLivingOne(t *testing.T) {
 	if err := e.Client.Create(ctx, cluster); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Check(ctx, true); err == nil || !strings.Contains(err.Error(), "still manages what the snapshot") ||
+	if err := r.Check(ctx, true); err == nil || !strings.Contains(err.Error(), "still manages clusters of the snapshot") ||
 		strings.Contains(diag.Hint(err), "teardown") {
 		t.Errorf("beside its clusters: %v (%s)", err, diag.Hint(err))
 	}

@@ -9,13 +9,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// rehearsal returns the options of a rehearsal at a target that is to take over.
+// rehearsal returns the options of a rehearsal at the target with that name.
 func (p *Move) rehearsal(name string) following.Rehearsal {
 	return following.Rehearsal{Name: name, Warn: p.session.Deps.Report.Warn}
 }
 
-// rehearse tries at the target what its Flux would do with the content of the remote, before the hand-over copies any object. It reads the
-// objects that will be copied at the source. The pivot rehearses once more with the copies.
+// rehearse tries, at the target, what Flux would do there with the content of the Git remote. It runs before the hand-over copies any
+// object, so it reads these objects at the source. The pivot rehearses once more with the copies.
 func (p *Move) rehearse(ctx context.Context, target *kube.Client, name string, plan *handover.Plan) error {
 	s, r := p.session, p.rehearsal(name)
 	read, err := r.CheckOut(ctx, s.Opts.Dir, s.Fleet.Spec.Git.Branch, s.PushAuth())

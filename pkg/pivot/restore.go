@@ -25,19 +25,19 @@ import (
 
 const stepRestore = "restore the snapshot"
 
-// RestoreOptions of Restore.
+// RestoreOptions are the options of Restore.
 type RestoreOptions struct {
 	session.Options
-	// From is the place of the snapshots. Default: the place that fleet.yaml declares. Snapshot is the ID of a snapshot there. Default: the
-	// newest.
+	// From is the place of the snapshots; by default, the place that fleet.yaml declares. Snapshot is the ID of a snapshot there; by default,
+	// the newest one.
 	From, Snapshot string
-	// SourceIsGone agrees that the management cluster of the snapshot no longer acts.
+	// SourceIsGone is the user's word that the management cluster of the snapshot no longer runs.
 	SourceIsGone bool
-	// PauseElsewhere restores clusters that another management cluster manages now as paused, instead of refusing the snapshot.
+	// PauseElsewhere restores the clusters that another management cluster manages now, but paused. Without it, Restore refuses the snapshot.
 	PauseElsewhere bool
-	// AcceptDeletions agrees that Flux deletes objects that it applied before and the fleet repo no longer has.
+	// AcceptDeletions allows Flux to delete objects that it applied before and that the fleet repo no longer has.
 	AcceptDeletions bool
-	// FenceOnly lets another tool make the objects, which runs in the namespace Admit. Incomplete agrees that some objects did not arrive.
+	// FenceOnly lets another tool, which runs in the namespace Admit, create the objects. Incomplete accepts that some objects are missing.
 	FenceOnly, Incomplete bool
 	Admit                 string
 	// DryRun changes nothing. Abort undoes a restore that has not taken over.
@@ -53,7 +53,7 @@ type RestoreResult struct {
 	Place    string        `json:"place,omitempty"`
 	Snapshot *SnapshotInfo `json:"snapshot,omitempty"`
 	Others   []string      `json:"others,omitempty"`
-	// Arrival lists the objects that another tool has made behind the fence.
+	// Arrival describes the objects that another tool has created behind the fence.
 	Arrival    *handover.Arrival `json:"arrival,omitempty"`
 	Report     *handover.Report  `json:"report,omitempty"`
 	Kubeconfig string            `json:"kubeconfig,omitempty"`
@@ -77,8 +77,8 @@ func infoOf(s *snapshot.Snapshot) *SnapshotInfo {
 	}
 }
 
-// Restoration runs the steps of init, and takes over the objects of a snapshot before Flux begins. So Flux finds these objects, and makes
-// none twice.
+// Restoration runs the steps of init, and takes over the objects of a snapshot before Flux begins. So Flux finds these objects, and creates
+// none a second time.
 type Restoration struct {
 	session *session.Session
 	init    *converge.Run
@@ -114,7 +114,7 @@ func Restore(ctx context.Context, deps management.Deps, o RestoreOptions) (*Rest
 	}
 	defer done()
 	if s.NewFleet {
-		return nil, diag.Errorf("run it in a clone of the fleet repo", "there is no fleet in %s", s.Opts.Dir)
+		return nil, diag.Errorf("run the command in a clone of the fleet repo", "there is no fleet in %s", s.Opts.Dir)
 	}
 	if err := s.RefuseStandby(); err != nil {
 		return nil, err
@@ -163,7 +163,7 @@ func (r *Restoration) InitSteps() []steps.Step {
 		Name: stepRestore, Needs: []string{converge.StepPush, converge.StepFlux, converge.StepProviders},
 		Work:    steps.Make3(r.report, r.takeIn, r.init.Client, r.init.Pushed, r.init.Manifests),
 		Timeout: time.Hour,
-		Hint:    "run the same command again: it goes on; `fleetctl restore --abort` undoes it until the work is taken over",
+		Hint:    "run the same command again to continue; until the take-over, `fleetctl restore --abort` undoes it",
 	}, r.init.NameStep(stepRestore))
 }
 
@@ -184,7 +184,7 @@ func (r *Restoration) steps() []steps.Step {
 	})
 }
 
-// options are the options of the restore that takes over, as opposed to a drill's.
+// options returns the options of a restore that takes over, unlike that of a drill.
 func (r *Restoration) options(
 	client *kube.Client,
 	attach func(context.Context, *kube.Client, func(string)) error,
@@ -221,7 +221,7 @@ func (r *Restoration) tries(have following.View) func(context.Context, *kube.Cli
 }
 
 // deletedHint is the hint about objects of a snapshot that Flux would delete.
-const deletedHint = "what Flux is to delete: --accept-deletions"
+const deletedHint = "to let Flux delete them: --accept-deletions"
 
 // waitAsBefore waits until the clusters that were Available in the snapshot are Available again.
 func (r *Restoration) waitAsBefore(ctx context.Context, client *kube.Client, report *handover.Report, detail func(string)) error {
@@ -232,14 +232,14 @@ func (r *Restoration) waitAsBefore(ctx context.Context, client *kube.Client, rep
 	return waitAvailable(ctx, manager, report, detail)
 }
 
-// waitAvailable waits until the Clusters are Available that the report says were Available before.
+// waitAvailable waits until the Clusters that were Available before, as the report says, are Available again.
 func waitAvailable(ctx context.Context, manager *capi.Manager, report *handover.Report, detail func(string)) error {
 	var clusters []kube.Key
 	for _, full := range report.Available {
 		clusters = append(clusters, kube.ParseKey(full))
 	}
 	if len(clusters) == 0 {
-		return steps.NothingToDo("none was Available")
+		return steps.NothingToDo("no cluster was Available before")
 	}
 	return manager.WaitAvailable(ctx, clusters, detail)
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
-// Check refuses a restore that would give a cluster of the snapshot a second owner.
+// Check returns an error if the restore would give a cluster of the snapshot a second owner. sourceIsGone is the user's word that the
+// management cluster of the snapshot no longer runs.
 func (r *Restoration) Check(ctx context.Context, sourceIsGone bool) error {
 	if r.Snap.HandedOver != "" {
 		return refuseHandedOverSince(r.session.Mgmt.Name, r.Snap)
@@ -41,8 +42,8 @@ func (r *Restoration) Check(ctx context.Context, sourceIsGone bool) error {
 		if err != nil {
 			return err
 		}
-		if journal != nil && journal.Snapshot == r.Snap.ID { // an earlier run was told that the other one is gone
-			if journal.Phase == handover.PhaseAborting { // that ends first, and then it begins anew
+		if journal != nil && journal.Snapshot == r.Snap.ID { // the user told an earlier run that the source is gone
+			if journal.Phase == handover.PhaseAborting { // this run first finishes the abort, and then begins anew
 				return r.checkOwners(ctx)
 			}
 			return r.checkOwnersAgain(ctx, journal)
@@ -54,30 +55,30 @@ func (r *Restoration) Check(ctx context.Context, sourceIsGone bool) error {
 		if err != nil {
 			return err
 		}
-		if uid == r.Snap.UID { // it is the very cluster
+		if uid == r.Snap.UID { // the management cluster of the snapshot
 			if err := r.refuseHeld(ctx, client); err != nil {
 				return err
 			}
 			return r.checkOwners(ctx)
 		}
-		here = "what runs on this machine under that name is another cluster"
+		here = "the cluster of that name on this machine is another cluster"
 	}
 	if err := r.checkOwners(ctx); err != nil || sourceIsGone {
 		return err
 	}
-	return diag.Errorf("if it is, say so: --source-is-gone. If it is not, two management clusters would act on the same machines",
-		"nothing here tells whether the management cluster %s that the snapshot was taken of (%s, by %s) is gone: %s, and where it ran no "+
-			"machine but that one knows",
+	return diag.Errorf("if it is gone, add --source-is-gone. If it is not gone, two management clusters would act on the same machines",
+		"nothing here tells whether the management cluster %s of the snapshot (taken %s, by %s) is gone: %s, and it may have run on another "+
+			"machine",
 		r.Snap.ManagementCluster, plain.Ago(r.Snap.Taken), r.Snap.By, here)
 }
 
-// wouldRefuse says in a dry run why the restore would be refused. That is no error of a dry run, which lists the snapshots that may be
-// restored instead.
+// wouldRefuse warns, in a dry run, why the restore would be refused. A dry run does not fail for this, because it also lists the snapshots
+// that may be restored instead.
 func (r *Restoration) wouldRefuse(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	text := "restoring it would be refused: " + err.Error()
+	text := "fleetctl would refuse to restore this snapshot: " + err.Error()
 	if hint := diag.Hint(err); hint != "" {
 		text += " (" + hint + ")"
 	}
@@ -85,7 +86,7 @@ func (r *Restoration) wouldRefuse(ctx context.Context, err error) error {
 	return nil
 }
 
-// refuseHeld refuses a snapshot if its management cluster lives and still has clusters of the snapshot.
+// refuseHeld returns an error if the snapshot's management cluster still runs and still has clusters of the snapshot.
 func (r *Restoration) refuseHeld(ctx context.Context, client *kube.Client) error {
 	there, err := management.Clusters(ctx, client)
 	if err != nil {
@@ -100,29 +101,28 @@ func (r *Restoration) refuseHeld(ctx context.Context, client *kube.Client) error
 	if len(held) == 0 {
 		return nil
 	}
-	return diag.Errorf("`fleetctl status` shows them. A snapshot brings back what is lost; nothing has been changed",
-		"the management cluster %s is not gone, and still manages what the snapshot %s holds: %s", r.session.Mgmt.Name, r.Snap.ID,
+	return diag.Errorf("`fleetctl status` shows these clusters. A snapshot only brings back lost clusters; nothing has been changed",
+		"the management cluster %s is not gone, and still manages clusters of the snapshot %s: %s", r.session.Mgmt.Name, r.Snap.ID,
 		plain.Names(held, 8))
 }
 
-// checkOwners refuses a snapshot with clusters that another management cluster manages now. If the user agrees, it restores these clusters
-// as paused instead: nobody acts on them, and `cluster detach` removes them.
+// checkOwners returns an error if another management cluster manages clusters of the snapshot now. With --pause-elsewhere, it has these
+// clusters restored as paused instead, so that no controller acts on them and `cluster detach` can remove them.
 func (r *Restoration) checkOwners(ctx context.Context) error {
 	others := handover.Elsewhere(ctx, r.Snap.Objects, r.Snap.Fleet, r.Snap.ManagementCluster)
 	if len(others) == 0 {
 		return nil
 	}
 	if !r.pauseElsewhere {
-		return diag.Errorf("restore a snapshot that was taken since (`fleetctl restore --dry-run` lists them). Where there is none: "+
-			"--pause-elsewhere brings these back paused, "+
-			"and `fleetctl cluster detach` takes them away afterwards; nothing has been changed",
-			"the snapshot %s holds what others manage since, as the clusters themselves say: %s", r.Snap.ID, saysOf(others))
+		return diag.Errorf("restore a later snapshot (`fleetctl restore --dry-run` lists them). If there is none: --pause-elsewhere "+
+			"restores these clusters paused, and `fleetctl cluster detach` removes them afterwards; nothing has been changed",
+			"other management clusters have taken over clusters of the snapshot %s: %s", r.Snap.ID, saysOf(others))
 	}
-	r.session.Deps.Report.Warn("these come back paused, because others manage them: " + saysOf(others))
+	r.session.Deps.Report.Warn("restoring these clusters paused, because other management clusters manage them: " + saysOf(others))
 	return r.pause(slices.Sorted(maps.Keys(others)))
 }
 
-// pause makes the restore bring these Clusters back paused.
+// pause makes the restore create these Clusters paused.
 func (r *Restoration) pause(clusters []string) (err error) {
 	r.paused = clusters
 	r.Snap.Objects, err = capi.PausedIn(r.Snap.Objects, func(cluster string) bool { return slices.Contains(clusters, cluster) })
@@ -130,8 +130,8 @@ func (r *Restoration) pause(clusters []string) (err error) {
 }
 
 // checkOwnersAgain is checkOwners for a run that continues a restore. A cluster that the first run has paused stays paused, whatever its
-// owner answers now. A cluster that got another owner since then may already be here without a pause, so it is refused. After the take-over
-// nobody needs the snapshot any more.
+// API server answers now. It returns an error if a cluster has got another owner since then, because the copy of that cluster may already
+// exist here without a pause. After the take-over it checks nothing.
 func (r *Restoration) checkOwnersAgain(ctx context.Context, journal *handover.Journal) error {
 	if journal.Phase.Committed() {
 		return nil
@@ -139,9 +139,8 @@ func (r *Restoration) checkOwnersAgain(ctx context.Context, journal *handover.Jo
 	others := handover.Elsewhere(ctx, r.Snap.Objects, r.Snap.Fleet, r.Snap.ManagementCluster)
 	maps.DeleteFunc(others, func(cluster, _ string) bool { return slices.Contains(journal.Pause, cluster) })
 	if len(others) > 0 {
-		return diag.Errorf("undo what has been done so far (`"+journal.Command()+
-			" --abort`), and begin again with a snapshot that was taken since, or with --pause-elsewhere",
-			"since it began with the snapshot %s, others manage what that holds, as the clusters themselves say: %s", r.Snap.ID, saysOf(others))
+		return diag.Errorf("undo the restore (`"+journal.Command()+" --abort`), and begin again with a later snapshot, or with --pause-elsewhere",
+			"since this restore began, other management clusters have taken over clusters of the snapshot %s: %s", r.Snap.ID, saysOf(others))
 	}
 	return r.pause(journal.Pause)
 }

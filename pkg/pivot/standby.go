@@ -39,8 +39,8 @@ func lookStandby(ctx context.Context, s *session.Session) (*kube.Client, *handov
 		return nil, nil, diag.Errorf("run it in a clone of the fleet repo", "there is no fleet in %s", s.Opts.Dir)
 	}
 	if s.StandbyOf == "" {
-		return nil, nil, diag.Usage("where it was a standby, it has taken over: `fleetctl status --management "+s.Mgmt.Name+
-			"`. `fleetctl standby add` declares a new one",
+		return nil, nil, diag.Usage("if it was a standby, it has taken over: `fleetctl status --management "+s.Mgmt.Name+
+			"`; `fleetctl standby add` declares a new one",
 			"%s is no standby: fleet.yaml has it as a management cluster", s.Mgmt.Name)
 	}
 	if s.HostErr != nil {
@@ -52,9 +52,8 @@ func lookStandby(ctx context.Context, s *session.Session) (*kube.Client, *handov
 	}
 	if there == nil {
 		return nil, nil, diag.NotReady(
-			"`fleetctl host start --management "+s.Mgmt.Name+"` starts one that is stopped, `fleetctl init --management "+s.Mgmt.Name+
-				"` makes one. "+
-				"Where another machine has made it: `fleetctl connect --management "+s.Mgmt.Name+" --kubeconfig FILE`",
+			"if it is stopped: `fleetctl host start --management "+s.Mgmt.Name+"`; if it does not exist: `fleetctl init --management "+s.Mgmt.Name+
+				"`; if another machine has made it: `fleetctl connect --management "+s.Mgmt.Name+" --kubeconfig FILE`",
 			"the standby %s does not run here", s.Mgmt.Name)
 	}
 	if err := s.CheckClaim(there.Claim); err != nil {
@@ -73,27 +72,28 @@ func lookStandby(ctx context.Context, s *session.Session) (*kube.Client, *handov
 	return there.Client, journal, err
 }
 
-// checkOf refuses a standby whose journal names another management cluster than fleet.yaml. It would take over from the wrong management
-// cluster.
+// checkOf returns an error if the standby's journal names another management cluster than fleet.yaml: the standby would take over from the
+// wrong one.
 func checkOf(s *session.Session, journal *handover.Journal) error {
 	if journal.IsStandby() {
 		if journal.Standby.Of == s.StandbyOf {
 			return nil
 		}
-		return diag.NotReady("pull the fleet repo if it is behind; then `fleetctl init --management "+s.Mgmt.Name+"` makes it a standby of "+
+		return diag.NotReady("pull the fleet repo if your clone is behind; "+
+			"then `fleetctl init --management "+s.Mgmt.Name+"` makes it a standby of "+
 			s.StandbyOf,
 			"%s is a standby of %s, and not of %s as fleet.yaml says", s.Mgmt.Name, journal.Standby.Of, s.StandbyOf)
 	}
 	if journal.Source.Name == s.StandbyOf {
 		return nil
 	}
-	return diag.Errorf("pull the fleet repo if it is behind, or have fleet.yaml name "+journal.Source.Name+
-		" again until this is finished or undone",
+	return diag.Errorf("pull the fleet repo if your clone is behind; or let fleet.yaml name "+journal.Source.Name+
+		" again until the activation is finished or undone",
 		"%s takes over from %s, and not from %s as fleet.yaml says", s.Mgmt.Name, journal.Source.Name, s.StandbyOf)
 }
 
 // RefreshStandby tries the last snapshot on a standby. It compares the snapshot with Git and with the credentials on this machine, restores
-// it up to the take-over, removes the copies again, and notes the result at the standby. Findings are not an error.
+// it up to the take-over, removes the copies again, and writes the result into the standby's journal. Findings are not an error.
 func RefreshStandby(ctx context.Context, deps management.Deps, o DrillOptions) (*DrillResult, error) {
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
@@ -102,7 +102,7 @@ func RefreshStandby(ctx context.Context, deps management.Deps, o DrillOptions) (
 		return nil, steps.TimedOut(ctx, err)
 	}
 	defer done()
-	if !journal.IsStandby() && !journal.Tried() { // it acts, or will
+	if !journal.IsStandby() && !journal.Tried() { // the standby takes over, or has taken over
 		return nil, handover.IsUsed(s.Mgmt.Name, journal)
 	}
 	place, err := s.OpenPlace(o.From)
@@ -124,8 +124,8 @@ func RefreshStandby(ctx context.Context, deps management.Deps, o DrillOptions) (
 		return nil, err
 	}
 	if _, trouble, err := flux.NewSystem(client).Fetched(ctx); err != nil || trouble != "" {
-		d.find(diag.SeverityError, "it does not fetch the fleet repo: "+cmp.Or(trouble, fmt.Sprint(err)),
-			"`fleetctl init --management "+s.Mgmt.Name+"` gives it the way there")
+		d.find(diag.SeverityError, "the standby does not fetch the fleet repo: "+cmp.Or(trouble, fmt.Sprint(err)),
+			"run `fleetctl init --management "+s.Mgmt.Name+"`, which connects it to the fleet repo")
 	}
 	if err := d.tryOn(ctx, client); err != nil {
 		return nil, err
@@ -142,11 +142,11 @@ func (d *drill) tryOn(ctx context.Context, client *kube.Client) error {
 	report, err := handover.Try(ctx, o)
 	d.result.Seconds = int(time.Since(began).Seconds())
 	d.noteWarnings(report)
-	if err != nil && (ctx.Err() != nil || errors.Is(err, handover.ErrOvertaken)) { // that says nothing of the snapshot
+	if err != nil && (ctx.Err() != nil || errors.Is(err, handover.ErrOvertaken)) { // neither is a finding about the snapshot
 		step.Fail(err)
 		return err
 	}
-	if err != nil { // what fails now would fail on the day that it is needed
+	if err != nil { // the activation would fail in the same way
 		step.Fail(err)
 		d.find(diag.SeverityError, err.Error(), diag.Hint(err))
 	} else {
@@ -157,7 +157,7 @@ func (d *drill) tryOn(ctx context.Context, client *kube.Client) error {
 	return nil
 }
 
-// seen is the note about the result that the standby keeps.
+// seen returns the result of the try, as the standby's journal keeps it.
 func (d *drill) seen() *handover.Seen {
 	seen := &handover.Seen{
 		Snapshot: d.snap.ID, Taken: d.snap.Taken, At: time.Now().UTC().Truncate(time.Second), Works: d.result.Works, Problems: []string{},
@@ -166,7 +166,7 @@ func (d *drill) seen() *handover.Seen {
 	for _, n := range d.result.Restored {
 		seen.Objects += n
 	}
-	const most = 20 // it is kept in the cluster
+	const most = 20 // the result has to fit into the Secret of the journal
 	for _, f := range d.result.Findings {
 		if f.Severity == diag.SeverityError && len(seen.Problems) < most {
 			seen.Problems = append(seen.Problems, f.Summary)
@@ -183,7 +183,7 @@ func restoreOptions(snap *snapshot.Snapshot, target handover.Side, progress func
 	}
 }
 
-// tries rehearses the Flux of the standby as a restore does. Each warning becomes a finding.
+// tries returns a check that rehearses the Flux of the standby as a restore does, and turns each warning into a finding.
 func (d *drill) tries(have following.View) func(context.Context, *kube.Client) error {
 	return func(ctx context.Context, at *kube.Client) error {
 		return following.Rehearse(ctx, d.session, at, have, following.Rehearsal{

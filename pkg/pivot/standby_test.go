@@ -16,7 +16,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
-// A standby works for the management cluster that its journal names, whatever a clone of the fleet repo says.
+// The journal of a standby, and not a clone of the fleet repo, decides which management cluster it is a standby of.
 func TestStandbyOfWhom(t *testing.T) {
 	s := &session.Session{Mgmt: &v1alpha1.ManagementCluster{Name: "spare"}, StandbyOf: "platform"}
 	rest := func(of string) *handover.Journal {
@@ -40,7 +40,7 @@ func TestStandbyOfWhom(t *testing.T) {
 // shop is a Cluster of a snapshot.
 const shop = `{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Cluster","metadata":{"namespace":"shop","name":"shop"},"spec":{}}`
 
-// Who says that a management cluster is gone reads why it is taken for that: a refused login is no silence of the dead.
+// With --source-is-gone, a warning says why fleetctl could not ask the management cluster: a refused login does not mean that it is gone.
 func TestWhySilent(t *testing.T) {
 	r := &recorder{}
 	s := &session.Session{
@@ -54,7 +54,7 @@ func TestWhySilent(t *testing.T) {
 	}
 }
 
-// What has taken over is not undone, and the refusal says how to go on.
+// An activation that has taken over is not undone, and the hint names the command that finishes it.
 func TestTookOverIsNotUndone(t *testing.T) {
 	a := &activation{Restoration: NewRestoration(converge.NewRun(
 		&session.Session{Mgmt: &v1alpha1.ManagementCluster{Name: "spare"}, StandbyOf: "platform"})), journal: &handover.Journal{
@@ -67,7 +67,7 @@ func TestTookOverIsNotUndone(t *testing.T) {
 	}
 }
 
-// What an earlier run has paused stays so without being asked for again.
+// A cluster that an earlier run has paused stays paused, also without --pause-elsewhere.
 func TestStaysPaused(t *testing.T) {
 	r := &Restoration{Snap: &snapshot.Snapshot{Objects: []capi.Portable{{Object: json.RawMessage(shop)}}}}
 	if err := r.checkOwnersAgain(t.Context(), &handover.Journal{Pause: []string{"shop/shop"}}); err != nil {
@@ -78,7 +78,7 @@ func TestStaysPaused(t *testing.T) {
 	}
 }
 
-// A place that was rolled back is noticed, unless the snapshot is named.
+// A newest snapshot that is older than the tried one is refused, unless the user names the snapshot.
 func TestOlderThanSeen(t *testing.T) {
 	s := &session.Session{Mgmt: &v1alpha1.ManagementCluster{Name: "spare"}}
 	rest := &handover.Journal{

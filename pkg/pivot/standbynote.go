@@ -14,10 +14,10 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 )
 
-// Before a standby takes over, it notes this in the place of the snapshots. Until it has taken over, its own journal counts, and its own
-// note means nothing to it: a run that was killed left the note there.
+// Before a standby takes over, it writes a note about this to the place of the snapshots, for other standbys. Until the standby has taken
+// over, its own journal decides how it continues. It then ignores its own notes, which come from runs that were killed.
 
-// newestButOwnNotes reads the newest snapshot, and passes over notes of this standby. It has the errors of snapshot.Find.
+// newestButOwnNotes reads the newest snapshot or note, and skips notes of this standby. It returns the errors of snapshot.Find.
 func newestButOwnNotes(ctx context.Context, s *session.Session, place snapshot.Place, keys secret.Keys) (*snapshot.Snapshot, error) {
 	snap, err := snapshot.Find(ctx, place, "", keys)
 	if err != nil || !s.OwnNote(snap) {
@@ -35,11 +35,12 @@ func newestButOwnNotes(ctx context.Context, s *session.Session, place snapshot.P
 			return older, err
 		}
 	}
-	return nil, diag.Errorf("there is nothing to take over with", "there is no snapshot of %s in %s", s.DeclaredAs(), place)
+	return nil, diag.Errorf("a standby takes over with a snapshot: find out where the snapshots are",
+		"there is no snapshot of %s in %s", s.DeclaredAs(), place)
 }
 
-// notesSince returns the newest note of the standby itself and the newest note of somebody else after the snapshot since. An empty since
-// means the newest snapshot.
+// notesSince returns two notes that are newer than the snapshot since: the standby's own newest note, and the newest note of somebody
+// else. An empty since stands for the newest snapshot.
 func notesSince(
 	ctx context.Context,
 	s *session.Session,
@@ -72,8 +73,8 @@ func notesSince(
 	return own, other, nil
 }
 
-// noteTakeOver notes in the place of the snapshots that the standby takes over, and lists the place again afterwards. If two standbys write
-// such notes at the same time, at least one of them sees the other's note and stops.
+// noteTakeOver writes a note to the place of the snapshots that the standby takes over, and lists the place again afterwards. If two
+// standbys write notes at the same time, at least one of them sees the other's note and stops.
 func noteTakeOver(ctx context.Context, s *session.Session, place snapshot.Place, keys, seal secret.Keys, since string) error {
 	own, other, err := notesSince(ctx, s, place, keys, since)
 	if err != nil {
@@ -90,7 +91,7 @@ func noteTakeOver(ctx context.Context, s *session.Session, place snapshot.Place,
 		return err
 	}
 	at := time.Now()
-	if len(ids) > 0 { // a note counts for what is older than it, whatever the clocks of two machines say
+	if len(ids) > 0 { // the note must be newer than every snapshot, also if the clock of another machine is ahead
 		if next := snapshot.TimeOf(ids[len(ids)-1]).Add(time.Second); at.Before(next) {
 			at = next
 		}
@@ -134,11 +135,12 @@ func (a *activation) markHistory(ctx context.Context, commit *following.Pushed) 
 	return noteTakeOver(ctx, s, place, fleetsecrets.Unique(slices.Concat(keys, seal)), seal, since)
 }
 
-// forgetNotes removes the standby's notes from the place of the snapshots: the standby has not taken over, and others may.
+// forgetNotes removes the standby's notes from the place of the snapshots, so that others may take over. The standby must not have taken
+// over.
 func forgetNotes(ctx context.Context, s *session.Session) error {
 	err := removeNotes(ctx, s)
-	return diag.Wrap("remove from the place of the snapshots that "+s.Mgmt.Name+" takes over", err,
-		"it has not taken over. Run the same command again: until then nobody else can take over with the snapshots")
+	return diag.Wrap("remove the note that "+s.Mgmt.Name+" takes over from the place of the snapshots", err,
+		"run the same command again: "+s.Mgmt.Name+" has not taken over, but the note keeps all others from taking over with the snapshots")
 }
 
 func removeNotes(ctx context.Context, s *session.Session) error {
@@ -156,7 +158,7 @@ func removeNotes(ctx context.Context, s *session.Session) error {
 	return removeNotesIn(ctx, place, keys, s.OwnNote)
 }
 
-// removeNotesIn removes those of the notes that are newer than the newest snapshot. Older notes no longer count.
+// removeNotesIn removes the notes that which selects and that are newer than the newest snapshot. Older notes have no effect.
 func removeNotesIn(ctx context.Context, place snapshot.Place, keys secret.Keys, which func(note *snapshot.Snapshot) bool) error {
 	ids, err := place.List(ctx)
 	if err != nil {
@@ -179,9 +181,9 @@ func removeNotesIn(ctx context.Context, place snapshot.Place, keys secret.Keys, 
 	return nil
 }
 
-// markHandedOver notes in the place of the snapshots that another management cluster has the work, or will have it, so that nobody restores
-// it from there. The note is written before the commit, because a run that dies right after the commit could not write it. An abort takes a
-// new snapshot, which counts from then on.
+// markHandedOver writes a note to the place of the snapshots that the management cluster to has the work, or will have it, so that nobody
+// restores the work from there. It runs before the commit, because a run that is killed right after the commit could not write the note. An
+// abort takes a new snapshot, which replaces the note.
 func markHandedOver(ctx context.Context, p *following.Pushed, to string) error {
 	s := p.Session
 	if s.SnapshotsTo() == "" {
@@ -198,7 +200,7 @@ func markHandedOver(ctx context.Context, p *following.Pushed, to string) error {
 	return snapshot.Put(ctx, place, note(s, to, "", time.Now()), keys)
 }
 
-// note is the text of a note that another management cluster has the work, or will have it. uid is the UID of a standby, or else "".
+// note returns the note that the management cluster to has the work, or will have it. uid is the UID of a standby that takes over, or "".
 func note(s *session.Session, to, uid string, at time.Time) *snapshot.Snapshot {
 	at = at.UTC().Truncate(time.Second)
 	return &snapshot.Snapshot{

@@ -12,7 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 )
 
-// raced is a place in which somebody else notes something between the look of a standby and its note.
+// raced is a place in which somebody else writes a note after a standby has listed the place and before the standby writes its own note.
 type raced struct {
 	snapshot.Place
 	other func()
@@ -26,7 +26,7 @@ func (p *raced) Save(ctx context.Context, id string, sealed []byte) error {
 	return p.Place.Save(ctx, id, sealed)
 }
 
-// Of two standbys at most one takes over with a snapshot, and one that was cut off before it did goes on with its own note.
+// Of two standbys, at most one takes over with a snapshot. A standby that was interrupted before the take-over ignores its own note.
 func TestNoteTakeOver(t *testing.T) {
 	ctx := t.Context()
 	key, err := secret.NewKey()
@@ -42,7 +42,7 @@ func TestNoteTakeOver(t *testing.T) {
 		return &session.Session{Fleet: &v1alpha1.Fleet{}, Mgmt: &v1alpha1.ManagementCluster{Name: name}, StandbyOf: "platform", Waiting: uid}
 	}
 	first, second := standby("spare", "u1"), standby("other", "u2")
-	taken := time.Now().Add(time.Hour) // by a machine whose clock is ahead
+	taken := time.Now().Add(time.Hour) // the clock of the machine that took the snapshot is ahead
 	snap := &snapshot.Snapshot{ID: snapshot.NewID(taken), Taken: taken, ManagementCluster: "platform"}
 	if err := snapshot.Put(ctx, folder, snap, keys); err != nil {
 		t.Fatal(err)

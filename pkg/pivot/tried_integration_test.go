@@ -21,7 +21,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/standing/standingtest"
 )
 
-// A restore does not take over where the API server refuses what the fleet repo says, and can be undone; a drill finds the same.
+// If the API server refuses an object of the fleet repo, a restore does not take over and can be undone. A drill reports the same error.
 func TestRestoreTriesFlux(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()

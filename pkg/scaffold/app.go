@@ -17,7 +17,7 @@ import (
 type AppSource struct {
 	// URL of the repository: https or ssh.
 	URL string
-	// Branch, Tag or SemVer, a range of versions, is the applied revision. Without any it is the branch main.
+	// Branch, Tag or SemVer (a range of versions) is the revision that Flux applies. If all are empty, Flux applies the branch main.
 	Branch, Tag, SemVer string
 	// Path is the folder in the repository; "" is the top.
 	Path string
@@ -35,7 +35,7 @@ type AppOptions struct {
 	Environment string
 }
 
-// AppFile is the file of an application in a tenant's folder.
+// AppFile returns the path of the file of an application in a tenant's folder.
 func AppFile(l layout.Layout, environment, tenant, app string) string {
 	return path.Join(l.Tenant(environment, tenant), AppPrefix+app+".yaml")
 }
@@ -72,16 +72,16 @@ func App(o AppOptions) (manifest.File, error) {
 
 func (s AppSource) check() error {
 	if s.URL == "" {
-		return diag.Usage("give --source https://host/path or ssh://user@host/path", "the repository of the application is missing")
+		return diag.Usage("give --source https://host/path or ssh://user@host/path", "the URL of the application's repository is missing")
 	}
 	u, err := v1alpha1.Git{URL: s.URL}.ParseURL()
 	if err != nil {
-		return diag.Usage("give https://host/path or ssh://user@host/path; what asks for a credential finds it in a Secret of the tenant's "+
-			"namespace: --secret", "the repository: %w", err)
+		return diag.Usage("give https://host/path or ssh://user@host/path; name a Secret of the tenant's namespace with the credentials: "+
+			"--secret", "the repository: %w", err)
 	}
 	if u.Scheme == "ssh" && s.Secret == "" {
 		return diag.Usage("give --secret, a Secret of the tenant's namespace with identity and known_hosts",
-			"a repository over ssh asks for a key")
+			"a repository over ssh needs a key")
 	}
 	if s.Secret != "" {
 		if err := CheckName("secret", s.Secret, 253); err != nil {
@@ -100,15 +100,15 @@ func (s AppSource) checkRevision() error {
 	}
 	switch {
 	case given > 1:
-		return diag.Usage("give one of --branch, --tag and --semver", "an application is at one revision")
+		return diag.Usage("give only one of --branch, --tag and --semver", "an application follows one revision")
 	case strings.Contains(s.Branch+s.Tag, "${"): // Git accepts it, but Flux would substitute it
-		return diag.Usage("give a branch or a tag without ${", "%.80q is no revision", s.Branch+s.Tag)
+		return diag.Usage("give a branch or a tag without ${", "%.80q cannot be a revision: Flux would replace ${", s.Branch+s.Tag)
 	case s.Branch != "" && !v1alpha1.IsBranch(s.Branch):
 		return diag.Usage("give one such as main, or --semver with a range of versions", "--branch %.80q cannot be a branch", s.Branch)
 	case s.Tag != "" && !v1alpha1.IsBranch(s.Tag):
 		return diag.Usage("give one such as v1.2.3, or --semver with a range of versions", "--tag %.80q cannot be a tag", s.Tag)
 	case s.SemVer != "":
-		if _, err := semver.NewConstraint(s.SemVer); err != nil { // which is what Flux reads it with
+		if _, err := semver.NewConstraint(s.SemVer); err != nil { // Flux uses the same library
 			return diag.Usage("give one such as '>=1.0.0 <2.0.0', or --branch or --tag", "--semver %.80q is no range of versions", s.SemVer)
 		}
 	}

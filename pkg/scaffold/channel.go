@@ -23,7 +23,7 @@ type ChannelOptions struct {
 	Sync []byte
 }
 
-// ChannelFile makes the GitRepository of a channel. Errors: a bad name, or a Sync without the GitRepository flux-system.
+// ChannelFile returns the file with the GitRepository of a channel. Errors: a bad name, or a Sync without the GitRepository flux-system.
 func ChannelFile(opts ChannelOptions) (manifest.File, error) {
 	if err := CheckName("channel", opts.Name, 63); err != nil {
 		return manifest.File{}, err
@@ -41,8 +41,8 @@ func ChannelFile(opts ChannelOptions) (manifest.File, error) {
 	return manifest.File{Path: opts.Layout.SourceFile(opts.Name), Content: content}, err
 }
 
-// FollowSync returns source, the file of a channel's source, with the fleet repo's URL and credentials of sync. It keeps all other
-// content, above all the tag, because it belongs to the user. Errors: those of ChannelFile and of yamledit.
+// FollowSync returns source, the file of a channel's GitRepository, with the URL and credentials of the fleet repo in sync. It keeps all
+// other content, above all the tag, because the file belongs to the user. Errors: those of ChannelFile and of yamledit.
 func FollowSync(source, sync []byte) ([]byte, error) {
 	spec, err := systemSource(sync)
 	if err != nil {
@@ -58,7 +58,7 @@ func FollowSync(source, sync []byte) ([]byte, error) {
 	return yamledit.Set(source, 0, yamledit.Path{"spec", "secretRef", "name"}, secret["name"])
 }
 
-// systemSource is the spec of the GitRepository flux-system in a gotk-sync.yaml.
+// systemSource returns the spec of the GitRepository flux-system in a gotk-sync.yaml.
 func systemSource(sync []byte) (map[string]any, error) {
 	documents, err := yamledit.Parse(sync)
 	if err != nil {

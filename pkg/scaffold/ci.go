@@ -18,7 +18,7 @@ const (
 func CIFiles(forge v1alpha1.ForgeType, version string) ([]manifest.File, error) {
 	format, known := forge.Pipelines()
 	if !known {
-		return nil, diag.Usage("one of "+v1alpha1.ForgeNames(", "), "unknown forge %q", forge)
+		return nil, diag.Usage("give one of "+v1alpha1.ForgeNames(", "), "unknown forge %q", forge)
 	}
 	templates := map[string]string{gitHubWorkflow: "github.yaml"}
 	if format == v1alpha1.PipelinesOfGitLab {

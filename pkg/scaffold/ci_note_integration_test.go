@@ -7,5 +7,5 @@ import (
 	"testing"
 )
 
-// The same by the curl of this machine.
+// TestNoteOnGitLabByCurl is TestNoteOnGitLab with the curl of this machine.
 func TestNoteOnGitLabByCurl(t *testing.T) { writesOneNote(t, "PATH="+os.Getenv("PATH")) }

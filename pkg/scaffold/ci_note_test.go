@@ -17,7 +17,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// The pipeline of GitLab writes one note on a merge request, and writes it anew with each push; without a token it writes none.
+// The pipeline of GitLab writes one note on a merge request, and updates it with each push. Without a token it writes no note.
 func TestNoteOnGitLab(t *testing.T) { writesOneNote(t, withCurl(t)) }
 
 func writesOneNote(t *testing.T, path string) {
@@ -66,7 +66,7 @@ func writesOneNote(t *testing.T, path string) {
 	if want := []string{"POST " + notes + body, "PUT " + notes + "/42" + body}; strings.Join(calls, "|") != strings.Join(want, "|") {
 		t.Errorf("%q, want %q", calls, want)
 	}
-	// A stranger's note begins like ours, or quotes what GitLab says of one.
+	// A stranger's note begins like the pipeline's note, or quotes a note as GitLab's API returns it.
 	calls, me = nil, `{"id":9,"username":"project_5_bot","email":"a@example.com"}`
 	strangers := `[{"id":41,"type":null,"body":"\u003c!-- fleetctl diff --\u003e nothing changes","author":{"id":99,"username":"mallory"}},` +
 		`{"id":43,"type":null,"body":"<!-- fleetctl diff --> \\\",\"author\":{\"id\":9,","attachment":null,"author":{"id":99,"username":"mallory"}}`
@@ -84,11 +84,11 @@ func writesOneNote(t *testing.T, path string) {
 		t.Errorf("beside a stranger's: %q, want %q", calls, want)
 	}
 	if left, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(left) != 1 {
-		t.Errorf("there are left %v (%v)", left, err)
+		t.Errorf("files remain: %v (%v)", left, err)
 	}
 }
 
-// noteScript is the step of the pipeline that writes the note.
+// noteScript returns the script of the pipeline that writes the note.
 func noteScript(t *testing.T) string {
 	t.Helper()
 	files, err := scaffold.CIFiles(v1alpha1.ForgeGitLab, "v1.0.0")

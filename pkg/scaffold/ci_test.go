@@ -13,7 +13,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// What Renovate is told to look for is in fleet.yaml as people and fleetctl write it, and each version belongs to the right project.
+// Renovate's patterns find each version in a fleet.yaml, as people and as fleetctl write it, and name the right project for it.
 func TestRenovateFindsVersions(t *testing.T) {
 	files, err := scaffold.CIFiles(v1alpha1.ForgeGitHub, "v1.0.0")
 	if err != nil {

@@ -26,16 +26,16 @@ type ClusterOptions struct {
 	Values map[string]any
 	// Flux says which Flux applies the cluster's apps; empty means FluxNone.
 	Flux FluxMode
-	// CNI is the folder below addons/cni with the network of its pods; empty if its nodes or its cloud have one.
+	// CNI is the folder below addons/cni with the network of the cluster's pods. It is empty if the node image or the cloud has a network.
 	CNI string
-	// SourceDir is the folder with the GitRepository that the cluster's own Flux follows; empty means the folder of the environment's
-	// files.
+	// SourceDir is the folder with the GitRepository that the cluster's own Flux follows. If it is empty, the GitRepository is in the folder
+	// of the environment.
 	SourceDir string
 }
 
 // ClusterFiles returns providers/<cloud>/<generation>/clusters/<environment>/<name>/cluster.yaml and, if the cluster runs Flux, flux.yaml
-// beside it. After a commit of these files Flux makes the cluster: no list has to name it. Its chart is that of EnvironmentChart, which
-// all clusters of a flavour share.
+// beside it. After a commit of these files Flux makes the cluster, and no other file has to list it. The cluster uses the HelmChart of
+// EnvironmentChart, which all clusters of a flavour share.
 func ClusterFiles(opts ClusterOptions) ([]manifest.File, error) {
 	if err := opts.check(); err != nil {
 		return nil, err
@@ -92,12 +92,12 @@ func (o ClusterOptions) check() error {
 	}
 	switch o.Name {
 	case layout.CommonDir, "default", "flux-system", "kube-system", "kube-public", "kube-node-lease":
-		return diag.Usage("choose another name", "cluster %q would take over a folder or namespace of that name", o.Name)
+		return diag.Usage("choose another name", "cluster %q would use a folder or namespace of that name, which is reserved", o.Name)
 	}
 	return CheckName("flavour", o.Flavour, 63)
 }
 
-// yamlBelow marshals values, each line indented, with sorted keys.
+// yamlBelow returns values as YAML with sorted keys, and each line indented by indent spaces.
 func yamlBelow(values map[string]any, indent int) (string, error) {
 	if len(values) == 0 {
 		return "", nil

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// TestMain lets this program be curl for a pipeline that it runs, on machines that have none. The integration test runs it with the
-// machine's.
+// TestMain lets the test program act as curl for the pipeline that a test runs, so that the machine needs no curl. The integration test
+// runs the pipeline with the machine's curl.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) != "curl" {
 		os.Exit(m.Run())
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// withCurl is a PATH on which this program is curl.
+// withCurl returns a setting of PATH with which curl is this program.
 func withCurl(t *testing.T) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -39,7 +39,7 @@ func withCurl(t *testing.T) string {
 	return "PATH=" + dir + string(filepath.ListSeparator) + os.Getenv("PATH")
 }
 
-// curl knows the options that the pipeline has: -sSf, -o FILE, -H @FILE, -X METHOD, --data-urlencode NAME@FILE.
+// curl supports the options that the pipeline uses: -sSf, -o FILE, -H @FILE, -X METHOD, --data-urlencode NAME@FILE.
 func curl(args []string, stdout io.Writer) error {
 	method, target := http.MethodGet, ""
 	header, form := http.Header{}, url.Values{}
@@ -60,7 +60,7 @@ func curl(args []string, stdout io.Writer) error {
 		args = args[2:]
 		switch option {
 		case "-o":
-			stdout = io.Discard // it is /dev/null
+			stdout = io.Discard // the pipeline gives /dev/null
 		case "-X":
 			method = value
 		case "-H", "--data-urlencode":

@@ -18,12 +18,12 @@ type Environment struct {
 	// Source is the GitRepository in the namespace flux-system that the environment follows; "" means flux-system, the branch of the
 	// fleet repo.
 	Source string
-	// Unreleased means that its channel has no tag yet that has the environment. Then nothing is applied.
+	// Unreleased means that the environment's channel has no tag yet with the environment's folder. Then Flux applies nothing.
 	Unreleased bool
 }
 
-// EnvironmentFiles returns the files of a new environment: the Flux Kustomization that applies its folder, and the folder that all its
-// clusters share. In that folder, apps holds the manifests for the clusters themselves.
+// EnvironmentFiles returns the files of a new environment: the Flux Kustomization that applies its folder, and the folder common that all
+// its clusters share. The folder apps in common holds the manifests for the clusters themselves.
 func EnvironmentFiles(at layout.Layout, env Environment) ([]manifest.File, error) {
 	if err := CheckLayout(at); err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func EnvironmentFiles(at layout.Layout, env Environment) ([]manifest.File, error
 		return nil, err
 	}
 	if env.Name == layout.CommonDir {
-		return nil, diag.Usage("choose another name", "environment %q would take over the folder of what all environments have in common",
+		return nil, diag.Usage("choose another name", "environment %q would use the folder for the objects that all environments share",
 			env.Name)
 	}
 	if env.Source == "" {
@@ -43,7 +43,7 @@ func EnvironmentFiles(at layout.Layout, env Environment) ([]manifest.File, error
 	}
 	if name := at.ClustersName(env.Name); len(name) > 63 {
 		return nil, diag.Usage("choose a shorter name for the environment, or for the cloud",
-			"the name of what applies the environment is longer than 63 characters: %s", name)
+			"the name of the Kustomization that applies the environment is longer than 63 characters: %s", name)
 	}
 	data := struct {
 		Name, Environment, Path, Source string

@@ -8,8 +8,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
-// FeatureFiles returns the files of a new feature, in two folders: cluster-wide objects and the namespace, and objects in the namespace.
-// Errors: a bad name.
+// FeatureFiles returns the files of a new feature, in two folders: one for cluster-scoped objects and the namespace, and one for objects in
+// the namespace. Errors: a bad name.
 func FeatureFiles(name string) ([]manifest.File, error) {
 	if err := checkFeature(name); err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func FeatureFiles(name string) ([]manifest.File, error) {
 	return sorted(out), nil
 }
 
-// FeatureTarget names the clusters with a feature: every cluster of an environment, one of them, or the management cluster.
+// FeatureTarget names the clusters that get a feature: all clusters of an environment, one of them, or the management cluster.
 type FeatureTarget struct {
 	Layout      layout.Layout
 	Environment string
@@ -38,8 +38,8 @@ type FeatureTarget struct {
 	Management bool
 }
 
-// Applied is the folder that Flux applies for the target: the folder that an environment's clusters share, a single cluster's folder of the
-// same environment, or the management cluster's folder.
+// Applied returns the folder that Flux applies for the target: the folder that an environment's clusters share, the folder of the
+// environment for a single cluster, or the management cluster's folder.
 func (t FeatureTarget) Applied() string {
 	if t.Management {
 		return t.Layout.Management()
@@ -50,14 +50,14 @@ func (t FeatureTarget) Applied() string {
 	return t.Layout.Apps(t.Environment)
 }
 
-// FeatureFile is the path of the file of EnableFeature.
+// FeatureFile returns the path of the file of EnableFeature.
 func (t FeatureTarget) FeatureFile(feature string) string {
 	return path.Join(t.Applied(), t.Cluster, layout.FeaturesDir, feature+".yaml")
 }
 
-// EnableFeature returns the file that gives a feature to its target. It has two Flux Kustomizations; the one for the namespace's objects
-// waits for the other. A cluster's own Flux applies the file of its environment. The management cluster's Flux applies the file of a
-// single cluster. Errors: bad names.
+// EnableFeature returns the file that gives a feature to its target. The file has two Flux Kustomizations. The one for the objects in the
+// namespace waits for the other. A cluster's own Flux applies the file for all clusters of its environment; the management cluster's Flux
+// applies the file for a single cluster. Errors: bad names.
 func EnableFeature(feature string, t FeatureTarget) (manifest.File, error) {
 	if err := CheckLayout(t.Layout); err != nil {
 		return manifest.File{}, err

@@ -22,7 +22,7 @@ type FeatureChart struct {
 }
 
 // FeatureChartFiles returns FeatureFiles with the chart's source, values and HelmRelease in the namespace. Errors: a bad name, a URL that
-// is not a chart's, a version that is not one.
+// is not that of a chart, a bad version.
 func FeatureChartFiles(name string, c FeatureChart) ([]manifest.File, error) {
 	files, err := FeatureFiles(name)
 	if err != nil {
@@ -91,11 +91,12 @@ func (c FeatureChart) source() (chartSource, error) {
 	out := chartSource{URL: strings.TrimSuffix(c.URL, "/"), Version: c.Version}
 	u, err := url.Parse(out.URL)
 	if err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || strings.ContainsAny(out.URL, "\"'#{}[]& \t\n\\") {
-		return out, diag.Usage(hint, "%q is no address of a chart", c.URL)
+		return out, diag.Usage(hint, "%q is not the address of a chart", c.URL)
 	}
 	switch {
 	case u.User != nil:
-		return out, diag.Usage("the source names a Secret with it: spec.secretRef", "the address of the chart has a password in it")
+		return out, diag.Usage("put the password into a Secret, and name it in spec.secretRef of the source",
+			"the address of the chart has a password in it")
 	case u.Path == "":
 		return out, diag.Usage(hint, "%q names no chart", c.URL)
 	case u.Scheme == "oci":
@@ -110,21 +111,21 @@ func (c FeatureChart) source() (chartSource, error) {
 			return out, err
 		}
 	default:
-		return out, diag.Usage(hint, "a chart comes by oci or https, not by %q", u.Scheme)
+		return out, diag.Usage(hint, "the address of a chart begins with oci or https, not with %q", u.Scheme)
 	}
 	if c.Version == "" {
 		return out, diag.Usage("give --version", "the version of the chart is missing")
 	}
 	if !oneVersion.MatchString(c.Version) {
-		return out, diag.Usage("give one version such as 1.2.3, no range", "%q is no version of a chart", c.Version)
+		return out, diag.Usage("give a version such as 1.2.3, and no range", "%q is not a version of a chart", c.Version)
 	}
 	if out.OCI && strings.Contains(c.Version, "+") {
-		out.Version = strings.ReplaceAll(c.Version, "+", "_") // as Helm does, because a tag cannot have a plus
+		out.Version = strings.ReplaceAll(c.Version, "+", "_") // as Helm does, because a tag must not contain a plus
 	}
 	return out, nil
 }
 
-// checkChartName refuses what cannot be the name of a chart, or would not be text in YAML.
+// checkChartName returns an error if a name cannot be that of a chart, or would not be text in YAML.
 func checkChartName(name string) error {
 	return CheckName("chart", name, 63)
 }

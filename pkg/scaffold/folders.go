@@ -9,7 +9,7 @@ import (
 )
 
 // FolderFiles returns the Flux Kustomizations that apply the folders of an environment and of its clusters, and the folders that all
-// clusters share. Each cluster that runs Flux needs folders of its own as well: see ClusterFolders.
+// clusters share. Each cluster that runs Flux also needs its own folders: see ClusterFolders.
 func FolderFiles(at layout.Layout, environment string) ([]manifest.File, error) {
 	content, err := execute("folders.yaml", struct{ Environment, Path, Common string }{
 		environment, at.Environment(environment),
@@ -39,8 +39,8 @@ func keepFolders(dir, whose string) ([]manifest.File, error) {
 	return files, nil
 }
 
-// ClusterFolder returns the files beside the files of ClusterFiles: a kustomization.yaml that lists the files for the management cluster,
-// so that it does not apply the cluster's own manifests to itself, and the ClusterFolders of a cluster that runs Flux.
+// ClusterFolder returns the files beside those of ClusterFiles: a kustomization.yaml, and the ClusterFolders of a cluster that runs Flux.
+// The kustomization.yaml lists the files for the management cluster, so that it does not apply the cluster's own manifests to itself.
 func ClusterFolder(opts ClusterOptions) ([]manifest.File, error) {
 	flux := opts.Flux == FluxOwn || opts.Flux == FluxRemote
 	content, err := execute("cluster-kustomization.yaml", struct {
@@ -68,7 +68,7 @@ func EnvironmentFolder(at layout.Layout, env Environment) ([]manifest.File, erro
 	return append(files, folders...), err
 }
 
-// environmentOfFolders is the shared folder of the environment of a file of FolderFiles; "" for another file.
+// environmentOfFolders returns the shared folder of the environment that a file of FolderFiles belongs to; "" for another file.
 func environmentOfFolders(name string) string {
 	for _, suffix := range []string{"/apps/" + layout.FoldersName, "/non-namespaced/" + layout.KeepFile, "/namespaced/" + layout.KeepFile} {
 		if dir, ok := strings.CutSuffix(name, suffix); ok && path.Base(dir) == layout.CommonDir {

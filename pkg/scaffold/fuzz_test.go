@@ -9,8 +9,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 )
 
-// Whatever is in a gotk-sync.yaml, which people change: what clusters get of it is one GitRepository that means what the first one there
-// does.
+// People edit gotk-sync.yaml. Whatever is in it, clusters get one GitRepository, which has the meaning of the first one in the file.
 func FuzzSourceOf(f *testing.F) {
 	f.Add([]byte("# made by flux\n---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository # ours\nmetadata: {name: flux-system, " +
 		"namespace: flux-system}\nspec:\n  url: ssh://git@host/fleet\n  ref: &r {branch: main}\n---\napiVersion: " +
@@ -54,7 +53,7 @@ func documentsOf(t *testing.T, src []byte) []*yaml.Node {
 	return documents
 }
 
-// meaning is a document without its names, comments and quotes; empty where it has no meaning.
+// meaning returns a document without its anchors, comments and quotes; "" if it cannot be decoded.
 func meaning(t *testing.T, n *yaml.Node) string {
 	t.Helper()
 	var value any

@@ -16,48 +16,49 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
-// Providers that have objects by which clusters get their credentials.
+// The providers whose clusters get their credentials from an identity object.
 const (
 	IdentityAWS     = "aws"
 	IdentityAzure   = "azure"
 	IdentityVSphere = "vsphere"
 )
 
-// IdentityProviders are all of them.
+// IdentityProviders returns the names of all providers with identities.
 func IdentityProviders() []string { return []string{IdentityAWS, IdentityAzure, IdentityVSphere} }
 
-// identityKinds are the kinds of identities that say whose clusters may use them, by the provider.
+// identityKinds maps the kinds of identities that name the clusters which may use them to their provider.
 var identityKinds = map[string]string{
 	"AWSClusterControllerIdentity": IdentityAWS, "AWSClusterRoleIdentity": IdentityAWS, "AWSClusterStaticIdentity": IdentityAWS,
 	"AzureClusterIdentity": IdentityAzure, "OpenStackClusterIdentity": "openstack", "VSphereClusterIdentity": IdentityVSphere,
 }
 
-// IdentityProvider is the provider of an identity's kind; "" for a kind that is no identity, or names no clusters.
+// IdentityProvider returns the provider of a kind of identity. It returns "" for a kind that is no identity, or that names no clusters.
 func IdentityProvider(kind string) string { return identityKinds[kind] }
 
-// IdentityOptions of IdentityFile.
+// IdentityOptions are the options of IdentityFile.
 type IdentityOptions struct {
 	Name, Provider string
 	// Management is the folder of the management cluster's own configuration.
 	Management string
-	// Environments and Namespaces whose clusters may use it; at least one of them.
+	// Environments and Namespaces whose clusters may use the identity. At least one of them must not be empty.
 	Environments, Namespaces []string
 
-	// RoleARN is the role on AWS, and ExternalID the external ID that its trust policy asks for. TrustedARN may assume the role: by default
-	// the role that clusterawsadm makes for the controllers in the same account.
+	// RoleARN is the role on AWS, and ExternalID the external ID that its trust policy requires. TrustedARN may assume the role; by default it
+	// is the role that clusterawsadm makes for the controllers in the same account.
 	RoleARN, ExternalID, TrustedARN string
-	// TenantID, ClientID of Azure's managed identity or application, and ObjectNamespace, where the object is.
+	// TenantID and ClientID are those of Azure's managed identity or application. ObjectNamespace is the namespace of the identity object.
 	TenantID, ClientID, ObjectNamespace string
-	// SecretName of vSphere's user and password, in the provider's namespace.
+	// SecretName is the Secret with vSphere's user and password, in the provider's namespace.
 	SecretName string
-	// Issuer of the management cluster's service accounts, for web identity on AWS and workload identity on Azure.
+	// Issuer is the URL of the issuer of the management cluster's service account tokens, for web identity on AWS and workload identity on
+	// Azure.
 	Issuer string
 }
 
 // environmentLabel is on the namespaces of an environment's clusters.
 const environmentLabel = "fleetctl.dev/environment"
 
-// File is where the identity stands in the repo.
+// File returns the path of the identity's file in the repo.
 func (o *IdentityOptions) File() string {
 	return path.Join(o.Management, "identities", o.Provider+"-"+o.Name+".yaml")
 }
@@ -69,7 +70,7 @@ var (
 	azureID    = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 )
 
-// Check refuses options that make no identity, whichever management cluster it is for.
+// Check returns an error for options with which no management cluster could have the identity.
 func (o *IdentityOptions) Check() error {
 	const maxName = 63
 	if err := CheckLabel("identity", o.Name, maxName); err != nil {
@@ -81,12 +82,12 @@ func (o *IdentityOptions) Check() error {
 		}
 	}
 	if len(o.Namespaces) == 0 && len(o.Environments) == 0 {
-		return diag.Usage("--environment NAME, or --namespace NAME", "say whose clusters may use identity %s", o.Name)
+		return diag.Usage("give --environment NAME or --namespace NAME", "nothing says which clusters may use identity %s", o.Name)
 	}
 	if o.Issuer != "" {
 		if u, err := url.Parse(o.Issuer); err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" ||
 			u.Fragment != "" {
-			return diag.Usage("the cloud reads it over https", "--issuer %.80q is no https URL", o.Issuer)
+			return diag.Usage("give an https URL, because the cloud reads the issuer over https", "--issuer %.80q is not an https URL", o.Issuer)
 		}
 	}
 	switch o.Provider {
@@ -95,49 +96,52 @@ func (o *IdentityOptions) Check() error {
 	case IdentityAzure:
 		for _, id := range [][2]string{{"--tenant-id", o.TenantID}, {"--client-id", o.ClientID}} {
 			if !azureID.MatchString(id[1]) {
-				return diag.Usage("`az identity show` and `az account show` print it", "%s %.60q is no id of Azure", id[0], id[1])
+				return diag.Usage("`az identity show` and `az account show` print it", "%s %.60q is not an ID of Azure", id[0], id[1])
 			}
 		}
 		return CheckLabel("namespace", o.ObjectNamespace, maxName)
 	case IdentityVSphere:
 		return CheckLabel("secret", o.SecretName, maxName)
 	case "gcp":
-		return diag.Usage("workload identity of the provider's own pods, or `credentialsRef` with a Secret",
+		return diag.Usage("use workload identity of the provider's own Pods, or `credentialsRef` with a Secret",
 			"Google Cloud's provider has no identity objects")
 	}
 	if o.Provider == "" {
-		return diag.Usage("there are "+strings.Join(IdentityProviders(), ", "), "say by --provider whose identity it is")
+		return diag.Usage("give --provider, one of "+strings.Join(IdentityProviders(), ", "), "nothing says which provider the identity is for")
 	}
-	return diag.Usage("there are "+strings.Join(IdentityProviders(), ", "), "provider %.40q has no identities that fleetctl knows", o.Provider)
+	return diag.Usage("give one of "+strings.Join(IdentityProviders(), ", "), "fleetctl knows no identities of provider %.40q", o.Provider)
 }
 
 func (o *IdentityOptions) checkAWS() error {
 	if !roleARN.MatchString(o.RoleARN) {
-		return diag.Usage("--role-arn arn:aws:iam::111122223333:role/fleet-staging", "--role-arn %.120q is no role", o.RoleARN)
+		return diag.Usage("give one such as arn:aws:iam::111122223333:role/fleet-staging",
+			"--role-arn %.120q is not the ARN of a role", o.RoleARN)
 	}
 	if o.TrustedARN != "" && !anyIAMARN.MatchString(o.TrustedARN) {
-		return diag.Usage("arn:aws:iam::111122223333:role/NAME", "--trusted-arn %.120q is no role and no user", o.TrustedARN)
+		return diag.Usage("give one such as arn:aws:iam::111122223333:role/NAME",
+			"--trusted-arn %.120q is not the ARN of a role or a user", o.TrustedARN)
 	}
 	if o.ExternalID != "" && !IsExternalID(o.ExternalID) {
-		return diag.Usage("use 2 to 1224 letters, digits and _ + = , . @ : / -", "--external-id %.80q is none that AWS takes", o.ExternalID)
+		return diag.Usage("use 2 to 1224 letters, digits and _ + = , . @ : / -", "AWS does not accept --external-id %.80q", o.ExternalID)
 	}
 	return nil
 }
 
-// IsExternalID tells whether AWS takes a text as the external ID that assumes a role.
+// IsExternalID tells whether AWS accepts a text as the external ID with which a role is assumed.
 func IsExternalID(text string) bool {
 	const shortest, longest = 2, 1224
 	return len(text) >= shortest && len(text) <= longest && externalID.MatchString(text)
 }
 
-// sessionName is by what AWS's logs call the sessions of the identity.
+// sessionName returns the name that the identity's sessions have in AWS's logs.
 func (o *IdentityOptions) sessionName() string {
-	const longest = 64 // that AWS takes
+	const longest = 64 // AWS's limit
 	name := "fleet-" + o.Name
 	return name[:min(len(name), longest)]
 }
 
-// allowed are the namespaces that may use the identity, as its provider wants them: all of them know a selector, and vSphere nothing else.
+// allowed returns the namespaces that may use the identity, in the form of its provider. All providers accept a selector; vSphere accepts
+// nothing else.
 func (o *IdentityOptions) allowed() map[string]any {
 	allowed := map[string]any{}
 	switch {
@@ -160,13 +164,13 @@ func selectorIn(label string, values []string) map[string]any {
 	return map[string]any{"matchExpressions": []any{map[string]any{"key": label, "operator": "In", "values": values}}}
 }
 
-// IdentityFile is the file of an identity.
+// IdentityFile returns the file of an identity. Errors: those of IdentityOptions.Check.
 func IdentityFile(o IdentityOptions) (manifest.File, error) {
 	if err := o.Check(); err != nil {
 		return manifest.File{}, err
 	}
 	if o.Provider == IdentityVSphere && len(o.Namespaces) > 0 && len(o.Environments) > 0 {
-		return manifest.File{}, diag.Usage("make two identities", "vSphere's identities are for environments or for namespaces, not for both")
+		return manifest.File{}, diag.Usage("make two identities", "an identity of vSphere is either for environments or for namespaces")
 	}
 	object := func(apiVersion, kind, namespace string, spec map[string]any) map[string]any {
 		metadata := map[string]any{"name": o.Name}
@@ -177,7 +181,7 @@ func IdentityFile(o IdentityOptions) (manifest.File, error) {
 		return map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": metadata, "spec": spec}
 	}
 	var objects []map[string]any
-	comment := "# Clusters in the namespaces below may use this identity, and no others.\n"
+	comment := "# Only clusters in the namespaces below may use this identity.\n"
 	switch o.Provider {
 	case IdentityAWS:
 		spec := map[string]any{
@@ -189,13 +193,12 @@ func IdentityFile(o IdentityOptions) (manifest.File, error) {
 		}
 		objects = append(objects, object("infrastructure.cluster.x-k8s.io/v1beta2", "AWSClusterRoleIdentity", "", spec))
 	case IdentityAzure:
-		comment += "# Azure trusts the management cluster's own tokens: there is no secret to keep or to rotate.\n"
+		comment += "# Azure trusts the tokens of the management cluster's service accounts, so there is no secret to keep or to rotate.\n"
 		objects = append(objects, object("infrastructure.cluster.x-k8s.io/v1beta1", "AzureClusterIdentity", o.ObjectNamespace, map[string]any{
 			"type": "WorkloadIdentity", "tenantID": o.TenantID, "clientID": o.ClientID,
 		}))
 	case IdentityVSphere:
-		comment += "# Its user and password are in the Secret that it names, in the provider's namespace; the provider takes care of that " +
-			"Secret from then on.\n"
+		comment += "# The Secret with the user and password is in the provider's namespace. The provider adds an owner reference to it.\n"
 		objects = append(objects, object("infrastructure.cluster.x-k8s.io/v1beta1", "VSphereClusterIdentity", "",
 			map[string]any{"secretName": o.SecretName}))
 	}
@@ -210,7 +213,8 @@ func IdentityFile(o IdentityOptions) (manifest.File, error) {
 	return manifest.File{Path: o.File(), Content: content.Bytes()}, encoder.Close()
 }
 
-// IdentityNamespaceFile is the file of the namespace that an identity of Azure is in. Identities share it, so it is in none of their files.
+// IdentityNamespaceFile returns the file with the namespace of Azure's identities. It is a separate file because the identities share the
+// namespace.
 func IdentityNamespaceFile(o IdentityOptions) manifest.File {
 	return manifest.File{
 		Path:    path.Join(o.Management, "identities", "namespace-"+o.ObjectNamespace+".yaml"),
@@ -218,7 +222,7 @@ func IdentityNamespaceFile(o IdentityOptions) manifest.File {
 	}
 }
 
-// CloudSide is what has to be done in the cloud for an identity that IdentityFile has taken, as text to apply.
+// CloudSide returns, as text for the user, what the user has to do in the cloud for an identity of IdentityFile.
 func CloudSide(o IdentityOptions) (string, error) {
 	switch o.Provider {
 	case IdentityAWS:
@@ -227,7 +231,7 @@ func CloudSide(o IdentityOptions) (string, error) {
 		return o.federatedCredentials()
 	}
 	return fmt.Sprintf(
-		`# A Secret with a user of vCenter that may do what the clusters need and nothing else. Encrypt it before it goes into Git:
+		`# A Secret with a user of vCenter, who should have only the rights that the clusters need. Encrypt the Secret before you commit it:
 #   fleetctl secret encrypt FILE
 apiVersion: v1
 kind: Secret
@@ -250,8 +254,8 @@ func statement(principal map[string]any, action string, condition map[string]any
 	return map[string]any{"Version": "2012-10-17", "Statement": []any{s}}
 }
 
-// trustPolicies are those of the role itself, and where the service accounts have an issuer that AWS can read, of the role of the
-// controllers that take it.
+// trustPolicies returns the trust policy of the role. If AWS can read the issuer of the service accounts, it also returns that of the
+// controllers' role, which assumes the role.
 func (o *IdentityOptions) trustPolicies() (string, error) {
 	arn := roleARN.FindStringSubmatch(o.RoleARN)
 	partition, account := arn[1], arn[2]
@@ -282,17 +286,18 @@ func (o *IdentityOptions) trustPolicies() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return text + "# The trust policy of " + trusted + ", which takes no key:\n" + controllers, nil
+	return text + "# The trust policy of " + trusted + ", which needs no access key:\n" + controllers, nil
 }
 
-// federatedCredentials let the accounts of the provider and of its Azure Service Operator in.
+// federatedCredentials returns the federated credentials with which Azure trusts the service accounts of the provider and of its Azure
+// Service Operator.
 func (o *IdentityOptions) federatedCredentials() (string, error) {
 	issuer := o.Issuer
 	text := "# Federated credentials of the managed identity " + o.ClientID +
 		", each for `az identity federated-credential create`, or in the portal:\n"
 	if issuer == "" {
 		issuer = "https://ISSUER"
-		text = "# The issuer is that of the management cluster's service accounts; give it with --issuer.\n" + text
+		text = "# Replace the issuer by that of the management cluster's service accounts, or give --issuer.\n" + text
 	}
 	for _, account := range []string{"capz-manager", "azureserviceoperator-default"} {
 		one, err := indented(map[string]any{

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What AWS would refuse when the role is assumed is refused, or made to fit, when the identity is written.
+// Values that AWS would refuse when the role is assumed are refused, or made to fit, when the identity is written.
 func TestIdentityThatAWSTakes(t *testing.T) {
 	o := IdentityOptions{
 		Name: strings.Repeat("a", 63), Provider: IdentityAWS, Management: "mgmt", Environments: []string{"dev"},

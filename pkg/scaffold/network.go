@@ -7,8 +7,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
-// NetworkKustomization is the kustomization.yaml of a network: it lists the files of its folder that are applied, and is the place for what
-// a team changes about them.
+// NetworkKustomization returns the kustomization.yaml of a network. It lists the files of the folder that Flux applies, and is the place
+// for a team's patches.
 func NetworkKustomization(name string, resources []string) (manifest.File, error) {
 	content, err := execute("network.yaml", struct {
 		Name      string

@@ -21,23 +21,23 @@ type NotificationOptions struct {
 	Layout                   layout.Layout
 	// GitURL is the fleet repo, whose commits get a status.
 	GitURL string
-	// Further are the names of the Kustomizations that apply its environments in further clouds than the home of the management cluster.
+	// Further are the names of the Kustomizations that apply the management cluster's environments in clouds other than its home.
 	Further []string
-	// Sources are the names of the GitRepositories of its environments' channels.
+	// Sources are the names of the GitRepositories of the channels that the management cluster's environments follow.
 	Sources []string
 }
 
-// NotificationFile is the file of a notification on a management cluster, and NotificationSecretFile that of its Secret.
+// NotificationFile returns the path of the file of a notification on a management cluster.
 func NotificationFile(l layout.Layout, name string) string {
 	return path.Join(l.Management(), "notifications", name+".yaml")
 }
 
-// NotificationSecretFile is the file with the Secret of a notification, encrypted.
+// NotificationSecretFile returns the path of the file with the encrypted Secret of a notification.
 func NotificationSecretFile(l layout.Layout, name string) string {
 	return path.Join(l.Management(), "notifications", name+".sops.yaml")
 }
 
-// NotificationSecret is the default name of a notification's Secret.
+// NotificationSecret returns the default name of a notification's Secret.
 func NotificationSecret(name string) string { return "notification-" + name }
 
 // eventSource names Flux objects whose events are reported.
@@ -69,14 +69,14 @@ func Notification(o NotificationOptions) (manifest.File, error) {
 			}
 		}
 	} else if data.Severity == "info" {
-		data.What = "all that happens"
+		data.What = "all events"
 	}
 	data.Address = quoted(address)
 	content, err := execute("notification.yaml", data)
 	return manifest.File{Path: NotificationFile(o.Layout, o.Name), Content: content}, err
 }
 
-// provider is Flux's name of a type. Flux has our names for Slack and for the forges.
+// provider returns Flux's name of a type of notification. For Slack and for the forges, fleetctl and Flux use the same name.
 func provider(t v1alpha1.NotificationType) string {
 	switch t {
 	case v1alpha1.NotifyTeams:
@@ -95,7 +95,8 @@ func quoted(s string) string {
 	return strconv.Quote(s)
 }
 
-// events are the Flux objects whose events are reported. For commit statuses these are only Kustomizations, because they apply commits.
+// events returns the Flux objects whose events Flux reports. For commit statuses these are only Kustomizations, because only they apply
+// commits.
 func (o NotificationOptions) events() []eventSource {
 	all := []eventSource{{Kind: "Kustomization", Name: "'*'"}}
 	if len(o.Environments) > 0 {
@@ -122,7 +123,7 @@ func (o NotificationOptions) events() []eventSource {
 	return all
 }
 
-// webAddress is the https URL of a repository at its forge, as commit statuses need it.
+// webAddress returns the https URL of a repository at its forge, which commit statuses need.
 func webAddress(git string) (string, error) {
 	u, err := v1alpha1.Git{URL: git}.ParseURL()
 	if err != nil || u.Scheme != "https" && u.Scheme != "ssh" {

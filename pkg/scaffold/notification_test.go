@@ -21,7 +21,7 @@ import (
 // notificationCRDs is the module with Flux's CRDs of notifications.
 const notificationCRDs = "github.com/fluxcd/notification-controller@v1.9.3"
 
-// validators of Provider and Alert, by Flux's own CRDs: a field that they do not know is refused, too.
+// validators returns the validators of Provider and Alert from Flux's own CRDs. They also refuse fields that the CRDs do not know.
 func validators(t *testing.T) map[string]validation.SchemaValidator {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", notificationCRDs).Output()
@@ -63,14 +63,14 @@ func validators(t *testing.T) map[string]validation.SchemaValidator {
 	return all
 }
 
-// strict refuses fields of spec that the schema does not know.
+// strict makes the schema refuse unknown fields of spec.
 func strict(schema *apiextensions.JSONSchemaProps) {
 	spec := schema.Properties["spec"]
 	spec.AdditionalProperties = &apiextensions.JSONSchemaPropsOrBool{Allows: false}
 	schema.Properties["spec"] = spec
 }
 
-// What notifications consist of is valid for Flux.
+// The objects of notifications are valid for Flux's CRDs.
 func TestNotificationsAreValid(t *testing.T) {
 	known := validators(t)
 	for _, n := range append([]v1alpha1.Notification{
@@ -109,7 +109,7 @@ func ofEachType() []v1alpha1.Notification {
 	return all
 }
 
-// A fleet without a remote has no commits that could get a status.
+// Commit statuses need a forge, so a fleet without a remote cannot have them.
 func TestNotificationWithoutRemote(t *testing.T) {
 	_, err := scaffold.Notification(scaffold.NotificationOptions{
 		Notification: v1alpha1.Notification{Name: "a", Type: v1alpha1.NotificationType(v1alpha1.ForgeGitHub)},

@@ -45,7 +45,7 @@ type RepoOptions struct {
 	Local bool
 }
 
-// Flavours are the names of fleetctl's charts, sorted.
+// Flavours returns the names of fleetctl's charts, sorted.
 func Flavours() ([]string, error) {
 	entries, err := templates.Charts.ReadDir(layout.ChartsDir)
 	if err != nil {
@@ -58,8 +58,8 @@ func Flavours() ([]string, error) {
 	return names, nil
 }
 
-// flavours is the one list of charts by infrastructure provider, sorted: templates/charts has a folder for each. The flavour to begin
-// with is the first: the docker provider brings the in-memory backend along, and a cloud has its managed control plane before kubeadm.
+// flavours is the list of charts by infrastructure provider, sorted. templates/charts has a folder for each flavour. The first flavour of a
+// provider is the one to begin with: in-memory, which the docker provider contains, or the flavour with the cloud's managed control plane.
 var flavours = []struct {
 	provider string
 	charts   []string
@@ -71,7 +71,7 @@ var flavours = []struct {
 	{"vsphere", []string{"vsphere-kubeadm"}},
 }
 
-// Providers are the infrastructure providers that fleetctl has charts for, sorted. Others can be used with charts of a team's own.
+// Providers returns the infrastructure providers that fleetctl has charts for, sorted. Other providers need a chart that the team writes.
 func Providers() []string {
 	var names []string
 	for _, f := range flavours {
@@ -80,8 +80,8 @@ func Providers() []string {
 	return names
 }
 
-// FlavoursFor lists those of Flavours that work with the infrastructure provider named, the one to begin with first. It is empty for
-// providers without a chart.
+// FlavoursFor returns the Flavours of an infrastructure provider. The first is the one to begin with. The list is empty for a provider
+// without a chart.
 func FlavoursFor(infrastructureProvider string) []string {
 	for _, f := range flavours {
 		if f.provider == infrastructureProvider {
@@ -91,7 +91,7 @@ func FlavoursFor(infrastructureProvider string) []string {
 	return nil
 }
 
-// FlavoursText lists the flavours by provider, for a sentence: aws (aws-eks, aws-kubeadm), vsphere (vsphere-kubeadm).
+// FlavoursText returns the flavours by provider, for a sentence: aws (aws-eks, aws-kubeadm), vsphere (vsphere-kubeadm).
 func FlavoursText() string {
 	var parts []string
 	for _, f := range flavours {
@@ -100,8 +100,8 @@ func FlavoursText() string {
 	return strings.Join(parts, ", ")
 }
 
-// ExampleValues are the values of a small cluster of a flavour: the example in its chart's schema, with the Kubernetes version
-// given. It returns an error for an unknown flavour.
+// ExampleValues returns the values of a small cluster of a flavour: the example in its chart's schema, with the given Kubernetes version.
+// It returns an error for an unknown flavour.
 func ExampleValues(flavour, kubernetesVersion string) (map[string]any, error) {
 	example, err := example(flavour)
 	if err == nil {
@@ -110,7 +110,7 @@ func ExampleValues(flavour, kubernetesVersion string) (map[string]any, error) {
 	return example, err
 }
 
-// ExampleVersion is the Kubernetes version in the charts' examples.
+// ExampleVersion returns the Kubernetes version in the charts' examples.
 func ExampleVersion() (string, error) {
 	example, err := example("in-memory")
 	if err != nil {
@@ -120,7 +120,7 @@ func ExampleVersion() (string, error) {
 	return version, nil
 }
 
-// example is the example in the schema of a flavour's chart.
+// example returns the example in the schema of a flavour's chart.
 func example(flavour string) (map[string]any, error) {
 	content, err := templates.Charts.ReadFile(path.Join(layout.ChartsDir, flavour, "values.schema.json"))
 	if err != nil {
@@ -136,8 +136,8 @@ func example(flavour string) (map[string]any, error) {
 	return schema.Examples[0], nil
 }
 
-// Repo returns all files of a new fleet repo, except for those of flux-system (see pkg/flux). They belong to the user once they are in
-// the repo. So write only missing files to an existing repo, see Missing. Errors: a bad name, an unknown chart.
+// Repo returns all files of a new fleet repo, except for those of flux-system (see pkg/flux). The files belong to the user once they are in
+// the repo, so write only the Missing files to an existing repo. Errors: a bad name, an unknown chart.
 func Repo(opts RepoOptions) ([]manifest.File, error) {
 	if err := opts.check(); err != nil {
 		return nil, err
@@ -167,7 +167,7 @@ func Repo(opts RepoOptions) ([]manifest.File, error) {
 	return sorted(out), nil
 }
 
-// sorted puts files in the order of their paths.
+// sorted sorts files by their paths.
 func sorted(files []manifest.File) []manifest.File {
 	slices.SortFunc(files, func(a, b manifest.File) int { return cmp.Compare(a.Path, b.Path) })
 	return files
@@ -192,7 +192,7 @@ func (r readme) Example() ([]manifest.File, error) {
 	return append([]manifest.File{chart}, files...), err
 }
 
-// ExampleDir is the folder of the cluster "demo".
+// ExampleDir returns the folder of the cluster "demo".
 func (r readme) ExampleDir() string { return r.Layout.Cluster(r.Environments[0].Name, "demo") }
 
 func (o RepoOptions) check() error {
@@ -232,9 +232,9 @@ func ChartFiles(flavour string) ([]manifest.File, error) {
 	return out, nil
 }
 
-// Missing returns the files whose path is free. exists tells whether a slash-separated path exists. A chart counts as a whole: if its
-// Chart.yaml exists, none of its files is missing. The folders of an existing environment count as a whole, too, because its clusters may
-// have none, see FolderFiles.
+// Missing returns the files that do not exist yet. exists tells whether a slash-separated path exists. A chart counts as a whole: if its
+// Chart.yaml exists, none of its files is missing. The folders of an existing environment (see FolderFiles) count as a whole too, because a
+// fleet may do without them.
 func Missing(files []manifest.File, exists func(path string) bool) []manifest.File {
 	return slices.DeleteFunc(slices.Clone(files), func(f manifest.File) bool {
 		if chart, ok := chartOf(f.Path); ok && exists(path.Join(chart, "Chart.yaml")) {
@@ -257,7 +257,7 @@ func chartOf(name string) (string, bool) {
 	return "", false
 }
 
-// execute renders one of the embedded files. They have delimiters of their own, so that those of Helm and of documentation stay.
+// execute renders one of the embedded files. Their delimiters are << and >>, so that the braces of Helm stay as they are.
 func execute(name string, data any) ([]byte, error) {
 	t, err := template.New(path.Base(name)).Delims("<<", ">>").Funcs(template.FuncMap{"base": path.Base}).Option("missingkey=error").ParseFS(
 		files, "files/"+name)
@@ -271,7 +271,7 @@ func execute(name string, data any) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Digest is the SHA-256 of the paths and contents of files, in hexadecimal.
+// Digest returns the SHA-256 of the paths and contents of files, in hexadecimal.
 func Digest(files []manifest.File) string {
 	sorted := slices.Clone(files)
 	slices.SortFunc(sorted, func(a, b manifest.File) int { return cmp.Compare(a.Path, b.Path) })

@@ -76,7 +76,7 @@ func TestRepo(t *testing.T) {
 	golden(t, "repo-remote.txtar", files)
 }
 
-// What stands in files without quotes has to be text there.
+// Files contain names without quotes, so a name has to be text in YAML.
 func TestNamesAreText(t *testing.T) {
 	for _, name := range []string{"007", "1e3", "12", "true", "no", "on", "null", "y", "0x1f"} {
 		if err := CheckName("cluster", name, 63); err == nil || !strings.Contains(err.Error(), "is not text in YAML") {
@@ -153,7 +153,7 @@ func TestEnvironmentBuilds(t *testing.T) {
 		}
 	}
 	write(env)
-	// kustomize-controller generates this one: sub-folders with a kustomization.yaml as they are, every other YAML file by name.
+	// kustomize-controller generates this file. It lists sub-folders that have a kustomization.yaml, and every other YAML file by name.
 	build := func(resources ...string) string {
 		k := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n"
 		for _, r := range resources {
@@ -186,8 +186,8 @@ func TestEnvironmentBuilds(t *testing.T) {
 	}
 }
 
-// An environment of another channel names it once: its clusters' charts, and the Flux objects beside them, come from there too, whatever
-// their files name.
+// An environment that follows another channel names the channel in one file. The charts of its clusters, and the Flux objects beside them,
+// come from that channel too, whatever source their files name.
 func TestEnvironmentFollowsItsChannel(t *testing.T) {
 	env, err := EnvironmentFiles(docker, Environment{Name: "production", Source: "release"})
 	if err != nil {
@@ -275,7 +275,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// Every flavour belongs to one provider, its chart comes with all that Helm needs, and its example makes a cluster.
+// Every flavour belongs to one provider. Its chart has all files that Helm needs, and its example makes a cluster.
 func TestFlavours(t *testing.T) {
 	known, err := Flavours()
 	if err != nil {

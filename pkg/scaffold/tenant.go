@@ -29,9 +29,9 @@ type TenantOptions struct {
 	Role       string
 }
 
-// TenantFiles returns the files of a tenant: a namespace with a quota, limits, a network policy that denies, and a service account for
-// Flux; the role of its people in the environment; and the Flux Kustomization with which the environment's clusters apply them. Errors:
-// bad names.
+// TenantFiles returns the files of a tenant: a namespace with a quota, limits, a network policy that denies all traffic, and a service
+// account for Flux; the RoleBinding of the tenant's group in the environment; and the Flux Kustomization with which the environment's
+// clusters apply them. Errors: bad names.
 func TenantFiles(opts TenantOptions) ([]manifest.File, error) {
 	if err := opts.check(); err != nil {
 		return nil, err
@@ -85,11 +85,11 @@ func (o TenantOptions) check() error {
 	}
 	switch o.Name {
 	case "default", "flux-system", "kube-system", "kube-public", "kube-node-lease":
-		return diag.Usage("choose another name", "tenant %q would take over a namespace of the platform", o.Name)
+		return diag.Usage("choose another name", "tenant %q would use a namespace of the platform", o.Name)
 	}
 	switch o.Role {
 	case "", RoleAdmin, RoleView, "edit":
 		return nil
 	}
-	return diag.Usage("one of admin, edit, view", "unknown role %q", o.Role)
+	return diag.Usage("give one of admin, edit, view", "unknown role %q", o.Role)
 }

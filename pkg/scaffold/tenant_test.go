@@ -12,7 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
-// built are the kinds and names in a folder of files, as kustomize has them.
+// built returns the kinds and names of the objects that kustomize builds from a folder.
 func built(t *testing.T, dir string, files ...manifest.File) []string {
 	t.Helper()
 	fs := filesys.MakeFsInMemory()

@@ -26,7 +26,7 @@ func TestFluxFile(t *testing.T) {
 				t.Fatal(err)
 			}
 			golden(t, "flux-"+name+".txtar", files[1:])
-			// Deleting such an object must never need the cluster's API server, and none of them may wait for ever.
+			// The deletion of such an object must not need the cluster's API server, and each object needs time limits.
 			for document := range strings.SplitSeq(string(files[1].Content), "\n---\n") {
 				remote := strings.Contains(document, "\n  kubeConfig:\n")
 				if remote && !strings.Contains(document+"\n", "\n  deletionPolicy: Orphan\n") {
@@ -52,8 +52,8 @@ func TestFluxFile(t *testing.T) {
 	}
 }
 
-// In remote mode what an environment's clusters run is applied from here: each Flux object goes through the kubeconfig, as its
-// administrator.
+// In remote mode, the management cluster's Flux applies the apps of an environment's clusters. Each Flux object uses the cluster's
+// kubeconfig and the rights of its administrator.
 func TestRemoteFluxObjects(t *testing.T) {
 	files, err := ClusterFiles(ClusterOptions{
 		Name: "shop", Layout: docker, Environment: "prod", Flavour: "docker", Flux: FluxRemote, SourceDir: docker.SourceDir("release"),
@@ -135,7 +135,7 @@ metadata:
   namespace: flux-system
 `
 
-// What the clusters of an environment are given is not applied to the management cluster, and builds by itself.
+// The files for the Flux of an environment's clusters build with kustomize, and are not applied to the management cluster.
 func TestWorkloadFluxFiles(t *testing.T) {
 	source, err := SourceOf([]byte(gotkSync))
 	if err != nil {
@@ -197,7 +197,7 @@ spec: {template: {spec: {containers: [{name: manager, args: [--log-level=info]}]
 	}
 }
 
-// argsOf are the arguments in a Deployment.
+// argsOf returns the arguments in a Deployment.
 func argsOf(text string) string {
 	var args []string
 	for line := range strings.SplitSeq(text, "\n") {

@@ -15,7 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 )
 
-// find reads from the fleet repo where the cluster is declared, and which two management clusters take part.
+// find reads from the fleet repo where the cluster is declared, and sets the two management clusters of the transfer.
 func (t *transfer) find(ctx context.Context) error {
 	repo, err := fleetrepo.Open(t.opts.Change.Dir)
 	if err != nil {
@@ -30,7 +30,7 @@ func (t *transfer) find(ctx context.Context) error {
 	}
 	t.name, t.local = at[0].Name, repo.Fleet.Spec.Git.Scheme() == v1alpha1.GitLocal
 	from, to := at[0].ManagementCluster, t.opts.To
-	if len(at) == 2 && at[0].ManagementCluster == to { // somebody has copied its folder by hand
+	if len(at) == 2 && at[0].ManagementCluster == to { // somebody has copied the cluster's folder by hand
 		from = at[1].ManagementCluster
 	}
 	if to == "" || from == to {
@@ -52,7 +52,7 @@ func (t *transfer) find(ctx context.Context) error {
 			return err
 		}
 		if m.Repository != nil {
-			return diag.Usage("`fleetctl bootstrap --management "+m.Name+" --stand-alone` hands it what its parent has in its environments",
+			return diag.Usage("`fleetctl bootstrap --management "+m.Name+" --stand-alone` hands it the clusters of its environments",
 				"management cluster %s has a fleet repo of its own, %s", m.Name, m.Repository.Git.URL)
 		}
 		target, err := management.Find(t.Store, of.name, t.opts.Change.Dir)
@@ -64,11 +64,11 @@ func (t *transfer) find(ctx context.Context) error {
 	return nil
 }
 
-// findInto is find for a target with its own fleet repo. It finds out which of the two repos has the cluster's folder. Both have it while
-// it is on its way.
+// findInto is find for a target with its own fleet repo. It finds out which of the two repos has the cluster's folder. During the transfer
+// both have it.
 func (t *transfer) findInto(repo *fleetrepo.Repo) error {
 	if t.opts.Change.PullRequest {
-		return diag.Usage("leave --pr out", "%s has its own fleet repo, and the clusters that it takes over are pushed to both repos", t.opts.To)
+		return diag.Usage("leave out --pr", "%s has its own fleet repo, and a transfer pushes to both fleet repos", t.opts.To)
 	}
 	into, err := fleetrepo.Open(t.opts.Into.Dir)
 	if err != nil {
@@ -84,7 +84,7 @@ func (t *transfer) findInto(repo *fleetrepo.Repo) error {
 	case err != nil:
 		t.name = there.Name
 	case here.ManagementCluster != t.opts.Into.From:
-		return diag.Errorf("`fleetctl cluster list` shows where it is", "cluster %s is %s's, not %s's", t.opts.Cluster,
+		return diag.Errorf("`fleetctl cluster list` shows its management cluster", "cluster %s belongs to %s, not to %s", t.opts.Cluster,
 			here.ManagementCluster, t.opts.Into.From)
 	default:
 		t.name = here.Name
@@ -110,7 +110,7 @@ func declaredAt(repo *fleetrepo.Repo, given string) ([]fleetrepo.Cluster, error)
 	}
 	all = slices.DeleteFunc(all, func(c fleetrepo.Cluster) bool { return c.Name != given && c.Environment+"/"+c.Name != given })
 	if len(all) == 0 || len(all) > 2 || len(all) == 2 && all[0].Environment != all[1].Environment {
-		c, err := repo.Cluster(given) // says what there is
+		c, err := repo.Cluster(given) // its error lists the clusters that exist
 		if err != nil {
 			return nil, err
 		}
@@ -119,8 +119,8 @@ func declaredAt(repo *fleetrepo.Repo, given string) ([]fleetrepo.Cluster, error)
 	return all, nil
 }
 
-// underWay finds the two sides of a transfer that was begun. It reads the journal of the management cluster that the fleet repo names. If
-// that journal has a later hand-over, it looks for a management cluster that still has objects of the cluster.
+// underWay finds the two sides of a transfer that an earlier run has begun. It reads the journal of the management cluster that the fleet
+// repo names. If that journal is of a later hand-over, underWay looks for a management cluster that still has objects of the cluster.
 func (t *transfer) underWay(ctx context.Context, repo *fleetrepo.Repo, declared fleetrepo.Cluster) (from, to string, err error) {
 	at := declared.ManagementCluster
 	client, err := t.clientOf(ctx, at)
@@ -144,23 +144,24 @@ func (t *transfer) underWay(ctx context.Context, repo *fleetrepo.Repo, declared 
 			return left, at, err
 		}
 	}
-	if t.opts.Abort { // a run that had only begun, or an abort that was cut off at its end
+	if t.opts.Abort { // a run was interrupted before it wrote a journal, or an abort after it had removed the journal
 		t.fluxOnly, t.from = true, &side{client: client}
 		return at, at, nil
 	}
 	if t.opts.To == at {
 		return "", "", diag.Errorf("`fleetctl cluster list` shows what the fleet repo declares",
-			"cluster %s is %s's already, and no transfer of it is under way", t.name, at)
+			"cluster %s already belongs to %s, and no transfer of it is under way", t.name, at)
 	}
 	others := slices.DeleteFunc(repo.ManagementClusterNames(), func(name string) bool { return name == at })
-	hint := "declare another one first: `fleetctl management add`"
+	hint := "first declare another management cluster: `fleetctl management add`"
 	if len(others) > 0 {
 		hint = "give --to, one of: " + strings.Join(others, ", ")
 	}
-	return "", "", diag.Usage(hint, "no transfer of cluster %s is under way, and nothing says where it is to go", t.name)
+	return "", "", diag.Usage(hint, "no transfer of cluster %s is under way, and the command names no target", t.name)
 }
 
-// direction compares the transfer in a journal with the requested transfer. A cluster that was handed over may go back again.
+// direction returns the sides of the transfer in a journal, or those of a requested transfer back. It returns an error if the user asks for
+// another target while the transfer is under way.
 func (t *transfer) direction(j *handover.Journal) (from, to string, err error) {
 	switch {
 	case t.opts.To == "" || t.opts.To == j.Target.Name:
@@ -171,10 +172,10 @@ func (t *transfer) direction(j *handover.Journal) (from, to string, err error) {
 	return "", "", t.toAnother(j)
 }
 
-// toAnother refuses a target that differs from the target of the transfer that was begun.
+// toAnother is the error about a target other than that of the transfer that is under way.
 func (t *transfer) toAnother(j *handover.Journal) error {
-	return diag.Errorf("`"+j.Command()+"` finishes that one first",
-		"cluster %s is in the middle of being transferred from %s to %s", t.name, j.Source.Name, j.Target.Name)
+	return diag.Errorf("first finish that transfer: `"+j.Command()+"`",
+		"cluster %s is in the middle of a transfer from %s to %s", t.name, j.Source.Name, j.Target.Name)
 }
 
 // clientOf connects to a management cluster of the fleet.
@@ -186,8 +187,8 @@ func (t *transfer) clientOf(ctx context.Context, name string) (*kube.Client, err
 	return target.Client(ctx)
 }
 
-// leftAt returns a management cluster, other than the one that the fleet repo names, whose Flux was kept off the cluster and which still
-// has objects of it. It returns "" if this machine knows no such management cluster, or if none answers.
+// leftAt returns a management cluster, other than at, whose Flux a transfer has told to leave the cluster alone and which still has objects
+// of the cluster. It returns "" if this machine knows no such management cluster, or if none answers.
 func (t *transfer) leftAt(ctx context.Context, repo *fleetrepo.Repo, at string) (string, error) {
 	for _, name := range repo.ManagementClusterNames() {
 		if name == at {
@@ -195,7 +196,7 @@ func (t *transfer) leftAt(ctx context.Context, repo *fleetrepo.Repo, at string) 
 		}
 		client, err := t.clientOf(ctx, name)
 		if err != nil {
-			continue // it has nothing to do with this one, as far as can be told
+			continue // a management cluster that does not answer is skipped
 		}
 		left, err := flux.NewSystem(client).LetGoLeft(ctx, capi.KubeconfigSecret(t.declaredKey()))
 		if err != nil {

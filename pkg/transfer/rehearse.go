@@ -11,9 +11,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// rehearse tries what the target's Flux would do with the cluster after the fleet repo declares it there, and changes nothing. at is the
-// target. source has the cluster's objects; it is nil if the target has them already. rehearse uses the content of the remote, which Flux
-// reads, with the changes of this transfer.
+// rehearse tries what the target's Flux would do with the cluster once the fleet repo declares it at the target. It changes nothing. at is
+// the client of the target. source is the client of the source, or nil if the target has the cluster's objects already. rehearse uses the
+// content of the Git remote, which Flux reads, with the changes of this transfer.
 func (t *transfer) rehearse(ctx context.Context, at, source *kube.Client) error {
 	look := t.looking(ctx, at, source)
 	here, err := t.checkOut(ctx, t.opts.Change.Dir, t.opts.Change.Git)
@@ -67,8 +67,8 @@ func (t *transfer) rehearsal() following.Rehearsal {
 	return following.Rehearsal{Name: t.to.target.Name, Warn: t.warn}
 }
 
-// arriving returns the edit that makes the target declare the cluster. dir has the files of the fleet repo, and into those of the target's
-// own fleet repo, if it has one.
+// arriving returns the edit that declares the cluster at the target. dir has the files of the fleet repo, and into has those of the
+// target's own fleet repo, if it has one.
 func (t *transfer) arriving(dir, into string) (change.Options, error) {
 	if t.opts.Into != nil {
 		return t.arrivalIn(dir, into)
@@ -78,7 +78,7 @@ func (t *transfer) arriving(dir, into string) (change.Options, error) {
 	return o, nil
 }
 
-// looking compares two states of the fleet repo.
+// looking returns a function that compares two states of the fleet repo, and rehearses the Flux of the target with the difference.
 func (t *transfer) looking(ctx context.Context, at, source *kube.Client) func(before, after *fleetrepo.Repo) error {
 	return func(before, after *fleetrepo.Repo) error {
 		a := following.Arrival{

@@ -35,7 +35,8 @@ type heard struct {
 
 func (h *heard) Warn(text string) { h.warnings = append(h.warnings, text) }
 
-// server is an API server that has only quotas and Secrets. It takes no -7, which it quotes, and has nothing yet but the keys of Flux.
+// server is an API server with only quotas and Secrets. It refuses the value -7, and its error quotes the value. Its only object is the
+// Secret with the keys of Flux.
 type server struct {
 	keys []byte
 
@@ -89,7 +90,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// clientOf is a client of a new server.
+// clientOf returns a client of a new server.
 func clientOf(t *testing.T) (*kube.Client, *server) {
 	t.Helper()
 	s := &server{}
@@ -114,7 +115,7 @@ spec:
   - {name: second, cloud: second, host: {type: embedded}, providers: [{name: docker, version: v1.14.2}]}
 `
 
-// transferOf is one in a new fleet repo, whose first management cluster has the cluster shop.
+// transferOf returns a transfer in a new fleet repo, whose first management cluster has the cluster shop.
 func transferOf(t *testing.T, h *heard) *transfer {
 	t.Helper()
 	dir := t.TempDir()
@@ -137,7 +138,7 @@ func transferOf(t *testing.T, h *heard) *transfer {
 	}
 }
 
-// sealedSecret is a Secret with a value that the server refuses.
+// sealedSecret returns an encrypted Secret with a value that the server refuses.
 func sealedSecret(t *testing.T, metadata string, keys secret.Keys) string {
 	t.Helper()
 	sealed, err := secret.Encrypt([]byte("{apiVersion: v1, kind: Secret, metadata: "+metadata+", stringData: {a: '-7'}}\n"),
@@ -148,7 +149,7 @@ func sealedSecret(t *testing.T, metadata string, keys secret.Keys) string {
 	return string(sealed)
 }
 
-// So does a transfer into a fleet repo of the target's own, with what arrives there, encrypted for its keys.
+// A transfer into the target's own fleet repo rehearses too. It uses the files that arrive there, encrypted for the keys of that repo.
 func TestRehearseIntoOwnRepo(t *testing.T) {
 	forge, dir, deps, key := ownrepotest.New(t)
 	h := &heard{Reporter: progress.Discard}
@@ -171,7 +172,7 @@ func TestRehearseIntoOwnRepo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.RemoveAll(filepath.Join(dir, "providers", "eu")); err != nil { // with a file that is no object
+	if err := os.RemoveAll(filepath.Join(dir, "providers", "eu")); err != nil { // it has a file that is no object
 		t.Fatal(err)
 	}
 	git := change.Credentials{Token: forge.Token}
@@ -195,7 +196,7 @@ func TestRehearseIntoOwnRepo(t *testing.T) {
 	if said := strings.Join(h.warnings, "\n"); !strings.Contains(said, sealedFor) {
 		t.Errorf("warnings: %q", said)
 	}
-	server.keys = secret.Keys{key}.File() // the masters' key opens nothing there
+	server.keys = secret.Keys{key}.File() // the repo of eu is not encrypted for the masters' key
 	if err := x.rehearse(t.Context(), target, nil); err != nil {
 		t.Errorf("with the key of the masters: %v", err)
 	}
@@ -209,7 +210,7 @@ func TestRehearseIntoOwnRepo(t *testing.T) {
 	}
 }
 
-// A transfer tries what is encrypted, too, with the keys of the target, and quotes nothing of it.
+// A transfer rehearses encrypted objects too, with the keys of the target, and its error quotes no decrypted value.
 func TestRehearseEncrypted(t *testing.T) {
 	target, server := clientOf(t)
 	h := &heard{Reporter: progress.Discard}
@@ -245,7 +246,7 @@ func TestRehearseEncrypted(t *testing.T) {
 	}
 }
 
-// A transfer tries what the Flux of its target would do with the cluster before anything is changed, and with what the target has got.
+// A transfer rehearses the Flux of its target twice: before it changes anything, and when the target has the objects.
 func TestRehearse(t *testing.T) {
 	ctx := t.Context()
 	source, ofSource := clientOf(t)
@@ -285,7 +286,7 @@ func TestRehearse(t *testing.T) {
 	if _, err := os.Stat(folder); err != nil {
 		t.Errorf("it has changed the fleet repo: %v", err)
 	}
-	// Once the fleet repo declares it there, what it has in its namespace is tried all the same.
+	// If the fleet repo already declares the cluster at the target, the objects in its namespace are tried too.
 	if _, err := change.Make(ctx, change.Options{Dir: x.opts.Change.Dir, Edit: x.edit}); err != nil {
 		t.Fatal(err)
 	}
@@ -298,7 +299,7 @@ func TestRehearse(t *testing.T) {
 	}
 }
 
-// What is tried is what the remote has, which Flux reads: not a clone that is behind, nor what it has not pushed. Both are said.
+// The rehearsal uses the content of the remote, which Flux reads. It warns of a clone that is behind and of commits that are not pushed.
 func TestRehearseWhatTheRemoteHas(t *testing.T) {
 	ctx := t.Context()
 	forge := gittest.NewHTTPS(t, gittest.Options{})

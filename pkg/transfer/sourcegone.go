@@ -10,10 +10,10 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// answerTime is how long an abort waits for an answer of the source.
+// answerTime bounds the wait of an abort for an answer of the source.
 const answerTime = 15 * time.Second
 
-// abortAtTarget is abort without a source: it removes the copies and the fence from a target that has not taken over.
+// abortAtTarget is abort without a source. It removes the copies and the fence from a target that has not taken over.
 func (t *transfer) abortAtTarget(ctx context.Context) (*Result, error) {
 	if err := t.refuseLivingSource(ctx); err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func (t *transfer) abortAtTarget(ctx context.Context) (*Result, error) {
 		return t.result, nil
 	case journal.Phase.Committed():
 		return nil, diag.Errorf("`fleetctl cluster transfer "+t.name+" --to "+t.to.target.Name+"` finishes it",
-			"%s has taken cluster %s over: it can only go forward", t.to.target.Name, t.name)
+			"%s has taken cluster %s over: this cannot be undone", t.to.target.Name, t.name)
 	}
 	step := t.Report.Start("undo the transfer at " + t.to.target.Name)
 	t.result.Report, err = handover.AbortWithoutSource(ctx, handover.Side{Name: t.to.target.Name, Client: t.to.client}, nil)
@@ -46,22 +46,22 @@ func (t *transfer) abortAtTarget(ctx context.Context) (*Result, error) {
 	step.Done()
 	t.result.Outcome = "undone"
 	t.result.Next = append(t.result.Next, "fleetctl restore --source-is-gone --management "+t.from.target.Name+
-		"    # makes it again, with what its last snapshot holds")
+		"    # makes it again, from its last snapshot")
 	return t.result, nil
 }
 
-// refuseLivingSource refuses to undo a transfer at the target alone if the source lives and can continue it.
+// refuseLivingSource returns an error if the source still runs: then it could continue a transfer that is undone at the target alone.
 func (t *transfer) refuseLivingSource(ctx context.Context) error {
 	name := t.from.target.Name
 	client, err := t.reachSource(ctx)
 	if err == nil {
-		return diag.Errorf("`fleetctl cluster transfer "+t.name+" --abort` undoes it on both sides",
+		return diag.Errorf("`fleetctl cluster transfer "+t.name+" --abort` undoes the transfer on both sides",
 			"%s is not gone: it answers at %s", name, client.Host())
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	t.Report.Warn(fmt.Sprintf("%s is taken for gone: asked from here, it did not answer (%v)", name, err))
+	t.Report.Warn(fmt.Sprintf("assuming that %s is gone, as you say: it did not answer this machine (%v)", name, err))
 	return nil
 }
 

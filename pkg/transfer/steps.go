@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	stepQuiet     = "keep the source's Flux off it"
+	stepQuiet     = "stop the source's Flux from applying it"
 	stepHandOver  = "hand it over"
-	stepAvailable = "wait until it is as it was"
-	stepRepo      = "say so in the fleet repo"
-	stepFlux      = "wait for the target's Flux to take it up"
-	stepTidy      = "let the source forget it"
+	stepAvailable = "wait until it is Available again"
+	stepRepo      = "move it in the fleet repo"
+	stepFlux      = "wait for the target's Flux to apply it"
+	stepTidy      = "remove what the source's Flux has of it"
 )
 
 // plan looks at both sides, rehearses the change of the fleet repo, and changes nothing.
@@ -30,7 +30,7 @@ func (t *transfer) plan(ctx context.Context) error {
 		if t.result.Plan = plan; err != nil {
 			return err
 		}
-		if !t.journal.Active() { // the fence of one that is under way denies this; what goes on tries it behind the fence
+		if !t.journal.Active() { // the fence of a transfer under way denies these dry runs; that transfer rehearses behind its fence
 			if err := t.rehearse(ctx, t.to.client, t.from.client); err != nil {
 				return err
 			}
@@ -56,7 +56,7 @@ func (t *transfer) run(ctx context.Context) error {
 		{Name: stepQuiet, Run: t.quiet, Timeout: 2 * time.Minute},
 		{
 			Name: stepHandOver, Needs: []string{stepQuiet}, Run: t.handOver, Timeout: 30 * time.Minute,
-			Hint: "run the same command again: it goes on; before the commit, --abort undoes it",
+			Hint: "run the same command again to continue; before the commit, --abort undoes it",
 		},
 		{
 			Name: stepAvailable, Needs: []string{stepHandOver}, Run: t.waitAvailable, Timeout: 15 * time.Minute,
@@ -73,8 +73,8 @@ func (t *transfer) run(ctx context.Context) error {
 			"` again to finish")
 		return nil
 	}
-	const again = "it has its new place in the fleet repo; once Flux has applied this (a channel of tags needs a promotion), run the same " +
-		"command again to finish"
+	const again = "the fleet repo has the cluster at its new place; once Flux has applied this (a channel of tags needs a promotion), " +
+		"run the same command again to finish"
 	err := steps.Run(ctx, t.Report, []steps.Step{
 		{Name: stepFlux, Run: t.waitTakenUp, Timeout: 10 * time.Minute, Hint: again},
 		{Name: stepTidy, Needs: []string{stepFlux}, Run: t.tidy, Timeout: 10 * time.Minute, Hint: again},
@@ -84,7 +84,7 @@ func (t *transfer) run(ctx context.Context) error {
 	}
 	t.result.Outcome = "transferred"
 	t.result.Next = append(t.result.Next, "fleetctl backup --management "+t.from.target.Name+
-		"    # earlier snapshots still hold it: restored, one of them would have it managed twice")
+		"    # earlier snapshots still have this cluster, and restoring one would make two management clusters manage it")
 	return nil
 }
 
@@ -95,26 +95,26 @@ func (t *transfer) reachesFlux() bool {
 	case c == nil || !c.Changed:
 		return true
 	case c.PullRequest != nil || c.Branch != "":
-		return false // it waits in a branch of its own
+		return false // the change waits in the branch of a pull request
 	}
 	return c.Pushed || t.local && c.Commit != ""
 }
 
-// whatIsLeft tells the user what to do before the next run.
+// whatIsLeft returns what the user has to do before the next run.
 func (t *transfer) whatIsLeft() string {
 	if c := t.result.Change; c != nil && c.PullRequest != nil {
 		return "merge " + c.PullRequest.URL
 	}
-	return "commit and push what has changed in the fleet repo"
+	return "commit and push the changes in the fleet repo"
 }
 
 func (t *transfer) quiet(ctx context.Context, _ func(string)) error {
 	if t.from.client == nil {
-		return steps.NothingToDo("the source is not there")
+		return steps.NothingToDo("the source is gone")
 	}
 	refs, err := flux.NewSystem(t.from.client).LetGo(ctx, t.release, capi.KubeconfigSecret(t.key))
 	if err == nil && len(refs) == 0 {
-		return steps.NothingToDo("it is off")
+		return steps.NothingToDo("it has stopped")
 	}
 	return err
 }
@@ -137,10 +137,10 @@ func (t *transfer) handOver(ctx context.Context, detail func(string)) error {
 
 func (t *transfer) waitAvailable(ctx context.Context, detail func(string)) error {
 	if t.before && t.declared {
-		return steps.NothingToDo("that was a matter of the hand-over")
+		return steps.NothingToDo("the run of the hand-over has waited")
 	}
 	if t.result.Report == nil || len(t.result.Report.Available) == 0 {
-		return steps.NothingToDo("it was not Available")
+		return steps.NothingToDo("it was not Available before")
 	}
 	manager, err := capi.New(t.to.client)
 	if err != nil {
@@ -152,12 +152,12 @@ func (t *transfer) waitAvailable(ctx context.Context, detail func(string)) error
 // changeRepo moves the cluster's folder in the fleet repo.
 func (t *transfer) changeRepo(ctx context.Context, _ func(string)) error {
 	if t.declared {
-		return steps.NothingToDo("it says so")
+		return steps.NothingToDo("it is at its new place")
 	}
 	o := t.opts.Change
 	if t.before && !o.Commit && !o.Push && !o.PullRequest {
-		return diag.Errorf("`git pull`, where the change is merged already; else carry it on with --push, --pr or, without a remote, --commit",
-			"the fleet repo here still has cluster %s at %s, which %s has taken over", t.name, t.from.target.Name, t.to.target.Name)
+		return diag.Errorf("if the change is merged, run `git pull`; else add --push, --pr or, without a remote, --commit",
+			"%[3]s has taken over cluster %[1]s, which the fleet repo here still has at %[2]s", t.name, t.from.target.Name, t.to.target.Name)
 	}
 	if err := t.arrive(ctx, false); err != nil {
 		return diag.Wrap("", err, hintAfter(err))
@@ -168,7 +168,7 @@ func (t *transfer) changeRepo(ctx context.Context, _ func(string)) error {
 	return diag.Wrap("", err, hintAfter(err))
 }
 
-// arrive makes the target's own fleet repo, if it has one, declare the cluster before the other fleet repo drops it.
+// arrive adds the cluster to the target's own fleet repo, if it has one, before the other fleet repo drops the cluster.
 func (t *transfer) arrive(ctx context.Context, dryRun bool) error {
 	if t.opts.Into == nil || t.arrived {
 		return nil
@@ -201,21 +201,22 @@ func (t *transfer) arrivalIn(dir, into string) (change.Options, error) {
 	return o, nil
 }
 
-// hintAfter is the hint that nothing is lost although the change of the fleet repo failed.
+// hintAfter returns the hint for a failed change of the fleet repo: nothing is lost.
 func hintAfter(err error) string {
-	const safe = "the target has the cluster, and nobody's Flux does anything with it meanwhile; run the same command again"
+	const safe = "the target has the cluster, and no Flux applies it until then; run the same command again"
 	if hint := diag.Hint(err); hint != "" {
 		return hint + "; " + safe
 	}
 	return safe
 }
 
-// waitTakenUp also removes the mark of an earlier transfer in the other direction, which keeps the target's Flux off the cluster.
+// waitTakenUp waits until the target's Flux has applied the cluster. It first removes the mark of an earlier transfer in the other
+// direction, which stops the target's Flux from applying the cluster.
 func (t *transfer) waitTakenUp(ctx context.Context, detail func(string)) error {
 	if err := flux.NewSystem(t.to.client).TakeBack(ctx, t.key.Namespace, capi.KubeconfigSecret(t.key)); err != nil {
 		return err
 	}
-	if t.release.Name == "" { // an earlier run knew it
+	if t.release.Name == "" { // only an earlier run has read the name from the source
 		manager, err := capi.New(t.to.client)
 		if err != nil {
 			return err
@@ -231,7 +232,7 @@ func (t *transfer) waitTakenUp(ctx context.Context, detail func(string)) error {
 
 func (t *transfer) tidy(ctx context.Context, detail func(string)) error {
 	if t.from.client == nil {
-		return steps.NothingToDo("it is not there")
+		return steps.NothingToDo("the source is gone")
 	}
 	return flux.NewSystem(t.from.client).ForgetLetGo(ctx, capi.KubeconfigSecret(t.key), detail)
 }
@@ -239,11 +240,11 @@ func (t *transfer) tidy(ctx context.Context, detail func(string)) error {
 // abort undoes a transfer that is not committed.
 func (t *transfer) abort(ctx context.Context) (*Result, error) {
 	if t.over {
-		return nil, diag.Errorf("to get it back, transfer it in the other direction",
-			"%s has taken the cluster over: it can only go forward", t.to.target.Name)
+		return nil, diag.Errorf("to get the cluster back, transfer it in the other direction",
+			"%s has taken the cluster over: this cannot be undone", t.to.target.Name)
 	}
 	if t.from.client == nil {
-		return nil, diag.Errorf("start it", "the source %s is not there", t.from.target.Name)
+		return nil, diag.Errorf("start the source", "the source %s does not run", t.from.target.Name)
 	}
 	return t.undo(ctx, handover.Abort)
 }
@@ -265,7 +266,7 @@ func (t *transfer) abortAlone(ctx context.Context) (_ *Result, err error) {
 	return t.undo(ctx, handover.AbortAlone)
 }
 
-// undo gives the cluster back to the source's Cluster API, and then to its Flux.
+// undo lets the source's Cluster API manage the cluster again, and then lets the source's Flux apply it again.
 func (t *transfer) undo(ctx context.Context, how func(context.Context, handover.Options) (*handover.Report, error)) (*Result, error) {
 	step := t.Report.Start("undo the transfer")
 	report, err := how(ctx, t.handOptions(step.Detail))
@@ -281,7 +282,7 @@ func (t *transfer) undo(ctx context.Context, how func(context.Context, handover.
 	return t.result, nil
 }
 
-// takeBack is an abort before the hand-over began. At most the source's Flux was kept off the cluster.
+// takeBack is an abort before the hand-over has begun. An earlier run has at most stopped the source's Flux from applying the cluster.
 func (t *transfer) takeBack(ctx context.Context) (*Result, error) {
 	t.result.Outcome = "nothing-to-do"
 	kubeconfig := capi.KubeconfigSecret(t.declaredKey())

@@ -1,6 +1,6 @@
 // Package transfer hands one workload cluster from a management cluster to another management cluster of the same fleet, while both
-// continue to manage their other clusters. First pkg/handover moves the objects, then the fleet repo changes, and finally the source's Flux
-// drops its objects of the cluster. Until the fleet repo has changed, the target has the cluster, and the Flux of neither side touches it.
+// continue to manage their other clusters. First pkg/handover moves the objects. Then the fleet repo changes. Finally fleetctl removes the
+// cluster's Flux objects at the source. Between the hand-over and the change of the fleet repo, no Flux applies the cluster.
 package transfer
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/version"
 )
 
-// Options of Run.
+// Options are the options of Run.
 type Options struct {
 	// Cluster is a workload cluster of the fleet repo, NAME or ENVIRONMENT/NAME. To is a management cluster of the fleet. To may be empty
 	// if a transfer of the cluster is under way.
@@ -34,7 +34,7 @@ type Options struct {
 	DryRun, Abort bool
 	// WithoutTarget aborts at the source alone, if the target is gone. SourceIsGone aborts at the target alone, which To has to name.
 	WithoutTarget, SourceIsGone bool
-	// Change says how the change of the fleet repo is carried to Git. Change.Dir is a folder in the fleet repo.
+	// Change says how fleetctl carries the change of the fleet repo to Git. Change.Dir is a folder in the fleet repo.
 	Change change.Options
 	// Into is the target's own fleet repo, which gets the cluster's folder. It is nil if the target has none.
 	Into *Into
@@ -48,7 +48,7 @@ type Into struct {
 	// Dir is the folder of the repo. Git has the credentials for its remote.
 	Dir string
 	Git change.Credentials
-	// From is the management cluster that has the cluster. The other repo may not declare it any more.
+	// From is the management cluster that has the cluster. The other repo may no longer declare the cluster.
 	From string
 	// Reseal encrypts files of the other repo for the keys of this repo.
 	Reseal fleetrepo.Reseal
@@ -62,10 +62,10 @@ type Result struct {
 	Cluster string `json:"cluster"`
 	From    string `json:"from"`
 	To      string `json:"to"`
-	// Plan is the result of a dry run. Report lists what was handed over.
+	// Plan is the result of a dry run. Report is the result of the hand-over.
 	Plan   *handover.Plan   `json:"plan,omitempty"`
 	Report *handover.Report `json:"report,omitempty"`
-	// Change is the change of the fleet repo. It is nil if the repo has it already.
+	// Change is the change of the fleet repo. It is nil if an earlier run has made it.
 	Change *change.Result `json:"change,omitempty"`
 	// Arrival is the change of the target's own fleet repo, if it has one.
 	Arrival *change.Result `json:"arrival,omitempty"`
@@ -78,29 +78,29 @@ type transfer struct {
 	opts   Options
 	result *Result
 
-	name     string // in the fleet repo
+	name     string // of the cluster in the fleet repo
 	key      kube.Key
-	declared bool // the fleet repo has it at the target already
-	arrived  bool // the target's own fleet repo has it already
-	local    bool // the fleet repo has no remote: Flux follows its branch as it is committed
-	over     bool // the target has it, and the journals know of later hand-overs by now
-	before   bool // an earlier run has handed it over
-	fluxOnly bool // nothing was begun but that the source's Flux was kept off it
+	declared bool // the fleet repo already has the cluster at the target
+	arrived  bool // the target's own fleet repo already has the cluster
+	local    bool // the fleet repo has no remote, so a commit is enough for Flux
+	over     bool // the target has the cluster, and the journals are of later hand-overs
+	before   bool // an earlier run has handed the cluster over
+	fluxOnly bool // an earlier run has only stopped the source's Flux from applying the cluster
 	from, to *side
-	journal  *handover.Journal // of the transfer of this cluster that was begun; nil where none was
+	journal  *handover.Journal // of the transfer of this cluster that is under way; nil for none
 	release  kube.Key
-	gone     *handover.Journal // of an earlier transfer of the cluster from the source to a third one
-	warned   map[string]bool   // what was said already
+	gone     *handover.Journal // of an earlier transfer of the cluster from the source to a third management cluster
+	warned   map[string]bool   // the warnings that are printed already
 	began    time.Time
 }
 
 // side is one of the two management clusters.
 type side struct {
 	target *management.Target
-	client *kube.Client // nil where the source is gone
+	client *kube.Client // nil if the source is gone
 }
 
-// Run transfers a workload cluster. It continues a run that was interrupted, whichever machine ran it.
+// Run transfers a workload cluster. It continues a run that was interrupted, also one on another machine.
 func Run(ctx context.Context, deps management.Deps, o Options) (*Result, error) {
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
@@ -148,7 +148,7 @@ func (t *transfer) handedOver() bool {
 	return t.over || t.journal != nil && t.journal.Phase.Committed()
 }
 
-// lock takes both management clusters, in the order of their names: two transfers in opposite directions do not wait for each other.
+// lock locks both management clusters, in the order of their names, so that two transfers in opposite directions cannot block each other.
 func (t *transfer) lock() (func(), error) {
 	both := []*side{t.from, t.to}
 	slices.SortFunc(both, func(a, b *side) int { return strings.Compare(a.target.Name, b.target.Name) })
@@ -191,7 +191,7 @@ func (t *transfer) look(ctx context.Context) error {
 			}
 			return err
 		}
-		t.Report.Warn(fmt.Sprintf("the source %s is not reached, and left as it is: %v", t.from.target.Name, err))
+		t.Report.Warn(fmt.Sprintf("this machine cannot reach the source %s, so nothing is removed there: %v", t.from.target.Name, err))
 		t.from.client, t.journal = nil, there
 		return t.known(there)
 	}
@@ -218,7 +218,7 @@ func (t *transfer) look(ctx context.Context) error {
 	return t.whichCluster(ctx)
 }
 
-// sameFleet refuses a target of another fleet: the fleet repo could not say who has the cluster.
+// sameFleet returns an error if one of the sides is of another fleet: the fleet repo could then not declare the cluster there.
 func (t *transfer) sameFleet(ctx context.Context) error {
 	for _, s := range []*side{t.from, t.to} {
 		claim, err := ownership.ReadClaim(ctx, s.client)
@@ -226,12 +226,12 @@ func (t *transfer) sameFleet(ctx context.Context) error {
 			return err
 		}
 		if claim == nil {
-			return diag.Errorf("`fleetctl init --management "+s.target.Name+"` makes it one",
+			return diag.Errorf("run `fleetctl init --management "+s.target.Name+"`, which makes it a management cluster",
 				"%s is no management cluster: it belongs to no fleet", s.target.Name)
 		}
 		if claim.Cluster != s.target.Name {
-			return diag.Errorf("`fleetctl status --management "+s.target.Name+"` goes where it is", "the cluster at %s is %s",
-				s.client.Host(), claim)
+			return diag.Errorf("find out where "+s.target.Name+" runs: `fleetctl status --management "+s.target.Name+"`",
+				"the cluster at %s is %s", s.client.Host(), claim)
 		}
 	}
 	return nil
@@ -252,16 +252,16 @@ func (t *transfer) whichCluster(ctx context.Context) error {
 	case !there && t.journal == nil:
 		return t.nothingThere(ctx)
 	}
-	t.journal = nil // that one is over, and the cluster came back since
+	t.journal = nil // that transfer is over, and another one has brought the cluster back since
 	manager, err := capi.New(t.from.client)
 	if err != nil {
 		return err
 	}
-	if cluster, err = management.FindCluster(ctx, manager, t.name); err != nil { // where there are two of that name, it says so
+	if cluster, err = management.FindCluster(ctx, manager, t.name); err != nil { // there may be two of that name
 		return err
 	}
 	if cluster.Deleting {
-		return diag.Errorf("wait until it is gone", "cluster %s is being deleted", cluster.FullName())
+		return diag.Errorf("a cluster that is being deleted cannot be transferred", "cluster %s is being deleted", cluster.FullName())
 	}
 	t.key = cluster.Key()
 	object, err := manager.ClusterObject(ctx, t.key)
@@ -272,8 +272,8 @@ func (t *transfer) whichCluster(ctx context.Context) error {
 		return nil
 	}
 	if by := flux.KustomizationOf(object); by.Name != "" {
-		return diag.Errorf("make it a cluster of a chart first, or move its manifests by hand while that is suspended",
-			"cluster %s is applied by Kustomization %s itself, which would make it again", cluster.FullName(), by)
+		return diag.Errorf("first make it a cluster of a chart; or suspend that Kustomization, and move the manifests by hand",
+			"Kustomization %[2]s applies the objects of cluster %[1]s without a HelmRelease, and would create them again", cluster.FullName(), by)
 	}
 	return nil
 }
@@ -284,15 +284,15 @@ func (t *transfer) nothingThere(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if cluster != nil { // the journals know of a later hand-over by now: what is left is the fleet repo's part
+	if cluster != nil { // the journals are of a later hand-over: only the change of the fleet repo is left
 		t.key, t.over = cluster.Key(), true
 		return nil
 	}
-	return diag.Errorf("if it is not made yet, move its declaration alone: transfer it when `fleetctl status` shows it",
+	return diag.Errorf("wait until `fleetctl status` shows the cluster; or, if it is not made yet, move only its folder in the fleet repo",
 		"neither %s nor %s has a Cluster %s", t.from.target.Name, t.to.target.Name, t.name)
 }
 
-// known takes the state of an earlier run from the journal.
+// known takes the cluster and the state of an earlier run from the journal.
 func (t *transfer) known(j *handover.Journal) error {
 	namespace, name, ok := strings.Cut(j.Select[0], "/")
 	if !ok {
@@ -302,8 +302,8 @@ func (t *transfer) known(j *handover.Journal) error {
 	return nil
 }
 
-// declaredKey is the key of the Cluster by the layout of the fleet repo: the namespace has the name of the cluster. It is used if neither a
-// Cluster nor a journal tells the key.
+// declaredKey returns the key that the Cluster has by the layout of the fleet repo: the namespace has the name of the cluster. It is for
+// cases in which neither a Cluster nor a journal tells the key.
 func (t *transfer) declaredKey() kube.Key { return kube.Key{Namespace: t.name, Name: t.name} }
 
 func (t *transfer) edit(repo *fleetrepo.Repo) (*fleetrepo.Edit, error) {
@@ -320,7 +320,7 @@ func (t *transfer) editOptions() fleetrepo.TransferOptions {
 	}
 }
 
-// handOptions are the options of the hand-over.
+// handOptions returns the options of the hand-over.
 func (t *transfer) handOptions(detail func(string)) handover.Options {
 	o := handover.Options{
 		Source: handover.Side{Name: t.from.target.Name, Client: t.from.client},

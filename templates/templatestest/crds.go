@@ -1,4 +1,4 @@
-// Package templatestest has what tests of charts share.
+// Package templatestest finds the CRDs of the objects in charts, for tests.
 package templatestest
 
 import (
@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// crds of what the charts make: files of Go modules.
+// crds are the files with the CRDs of the charts' objects, by Go module.
 var crds = map[string][]string{
 	"sigs.k8s.io/cluster-api@v1.14.2": {
 		"core/config/crd/bases/*.yaml", "bootstrap/kubeadm/config/crd/bases/*.yaml", "controlplane/kubeadm/config/crd/bases/*.yaml",
@@ -20,7 +20,7 @@ var crds = map[string][]string{
 	"sigs.k8s.io/cluster-api-provider-vsphere@v1.14.0": {"config/default/crd/bases/*.yaml"},
 }
 
-// CRDFiles are the files with the CRDs of Cluster API and of all providers that the charts are for.
+// CRDFiles returns the paths of the files with the CRDs of Cluster API and of all providers that the charts use.
 func CRDFiles(t testing.TB) []string {
 	t.Helper()
 	var all []string

@@ -184,7 +184,7 @@ func TestFullDisk(t *testing.T) {
 			if killed {
 				aborted := w.execute(ctx, t, f.command(t, true), abortCommand, machine, &run{})
 				t.Logf("an abort on the full disk: exit %d: %s", aborted.code, lastLine(aborted.output))
-				if aborted.code != 0 && !strings.Contains(aborted.output, "can only go forward") {
+				if aborted.code != 0 && !strings.Contains(aborted.output, "this cannot be undone") {
 					t.Errorf("an abort on the full disk: exit %d\n%s", aborted.code, aborted.output)
 				}
 				if aborted.code == 0 {

@@ -1,5 +1,4 @@
-// Package valuesschema reads the schemas of charts' values and judges values by them. It knows no repository, and reads nothing else than
-// what it is given.
+// Package valuesschema reads the schemas of charts' values, and validates values by them. It knows no repository, and reads no files.
 package valuesschema
 
 import (

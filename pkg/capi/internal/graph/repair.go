@@ -18,7 +18,7 @@ import (
 type Repairs struct {
 	// Unknown names objects that probably had an owner, but whose owner cannot be determined. Their provider must find it again.
 	Unknown []string
-	// Absent describes objects that are named but missing. Without them the controllers would make something a second time.
+	// Absent are the objects that other objects name and that did not arrive. Without them, controllers would create something twice.
 	Absent []string
 
 	items []*repair

@@ -232,8 +232,8 @@ metadata: {name: pool, labels: {cluster.x-k8s.io/cluster-name: shop}}`).Repairs(
 func TestRepairsNameWhatIsAbsent(t *testing.T) {
 	whole := planeOfOne + certificates
 	for _, c := range []struct{ name, from, to, want string }{
-		{"a certificate", "name: shop-ca,", "name: another-ca,", "shop-ca did not come"},
-		{"etcd's", "name: shop-etcd,", "name: another-etcd,", "shop-etcd did not come"},
+		{"a certificate", "name: shop-ca,", "name: another-ca,", "shop-ca did not arrive"},
+		{"etcd's", "name: shop-etcd,", "name: another-etcd,", "shop-etcd did not arrive"},
 		{"machines", "spec: {replicas: 1}", "spec: {replicas: 3}", "wants 3 Machines, and 1 Machine came"},
 		{
 			"a machine's infrastructure", "kind: DockerMachine\nmetadata: {name: shop-0,", "kind: DockerMachine\nmetadata: {name: shop-1,",

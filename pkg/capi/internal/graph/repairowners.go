@@ -170,7 +170,7 @@ func (f *family) resolve(item *Item, reference map[string]any) *Item {
 			return found
 		}
 	}
-	f.absent = append(f.absent, item.Ref().String()+" names "+kind+" "+name+", which did not come")
+	f.absent = append(f.absent, item.Ref().String()+" names "+kind+" "+name+", which did not arrive")
 	return nil
 }
 
@@ -248,7 +248,7 @@ func (f *family) ofCluster(cluster *Item) {
 	}
 	for _, purpose := range needed {
 		if name := cluster.GetName() + "-" + purpose; f.secret(cluster.GetNamespace(), name) == nil {
-			f.absent = append(f.absent, fmt.Sprintf("Secret %s/%s did not come: %s would make another one, which its machines do not have",
+			f.absent = append(f.absent, fmt.Sprintf("Secret %s/%s did not arrive: %s would create another one, which does not fit the machines",
 				cluster.GetNamespace(), name, plane.Ref()))
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// Values of an attribute that are none of its own.
+// The special values that an attribute may have.
 const (
 	isSet       = "set"
 	unset       = "unset"
@@ -25,10 +25,10 @@ const (
 // Attributes are the attributes of a file that change how git converts its content.
 type Attributes struct{ text, crlf, eol, filter, encoding, ident string }
 
-// attributeNames are their names, in the order of the fields.
+// attributeNames are the names of the Attributes, in the order of the fields.
 var attributeNames = []string{"text", "crlf", "eol", "filter", "working-tree-encoding", "ident"}
 
-// field is where the attribute of a name goes, nil for others.
+// field returns the field for an attribute; nil for an attribute that changes no conversion.
 func (a *Attributes) field(name string) *string {
 	for i, field := range []*string{&a.text, &a.crlf, &a.eol, &a.filter, &a.encoding, &a.ident} {
 		if attributeNames[i] == name {
@@ -38,17 +38,17 @@ func (a *Attributes) field(name string) *string {
 	return nil
 }
 
-// File says in a folder what attributes the files in it and below have.
+// File is the name of the file that sets the attributes of the files in its folder and below.
 const File = ".gitattributes"
 
-// reader finds the attributes of files: through git where it is installed, else as git does it.
+// reader finds the attributes of files. It asks git, or, if git is not installed, reads the files that git would read.
 type reader struct {
 	place
 	found    map[string]Attributes
-	global   []byte // what is said outside of the working tree
-	anywhere bool   // something is
+	global   []byte // the attributes outside of the working tree
+	anywhere bool   // there are attributes outside of the working tree
 	macros   map[string][]string
-	folders  map[string][]byte // the file of each folder, nil where it has none
+	folders  map[string][]byte // the .gitattributes of each folder; nil if a folder has none
 }
 
 func newReader(p place) (*reader, error) {
@@ -75,7 +75,7 @@ func readIfThere(name string) ([]byte, error) {
 	return content, err
 }
 
-// folder is the .gitattributes of a folder. A link is none, as git has it.
+// folder returns the .gitattributes of a folder. As git, it ignores a symbolic link.
 func (a *reader) folder(dir string) ([]byte, error) {
 	if content, ok := a.folders[dir]; ok {
 		return content, nil
@@ -97,7 +97,7 @@ func (a *reader) folder(dir string) ([]byte, error) {
 	return content, nil
 }
 
-// folders of a path, the top first.
+// foldersOf returns the folders that contain a path, the top first.
 func foldersOf(p string) []string {
 	all := []string{"."}
 	for i, c := range p {
@@ -108,7 +108,7 @@ func foldersOf(p string) []string {
 	return all
 }
 
-// Unmarked tells whether nothing anywhere says anything about a file.
+// Unmarked tells whether there are no attributes for any file at p: neither outside of the working tree, nor in the folders of the file.
 func (a *reader) Unmarked(p string) (bool, error) {
 	if a.anywhere {
 		return false, nil
@@ -121,7 +121,7 @@ func (a *reader) Unmarked(p string) (bool, error) {
 	return true, nil
 }
 
-// Look finds the attributes of files, all at once where git is asked.
+// Look finds the attributes of files. It asks git for all of them in one call.
 func (a *reader) Look(ctx context.Context, paths ...string) error {
 	var ask []string
 	for _, p := range paths {
@@ -190,7 +190,7 @@ func (a *reader) read(p string) (Attributes, error) {
 	return found, nil
 }
 
-// apply sets what the lines of a file in a folder say about the file at p.
+// apply sets the values that the lines of an attributes file in the folder dir give the file at p.
 func (a *reader) apply(values map[string]string, content []byte, dir, p string, macros bool) {
 	for line := range strings.Lines(strings.TrimPrefix(string(content), "\ufeff")) {
 		pattern, words := attributeLine(line)
@@ -248,8 +248,8 @@ func attributeLine(line string) (pattern string, words []string) {
 	return words[0], words[1:]
 }
 
-// attributePatternMatches tells whether a pattern in the file of a folder means a path. One without a slash means names in any folder
-// below.
+// attributePatternMatches tells whether a pattern in the .gitattributes of a folder matches a path. A pattern without a slash matches names
+// in any folder below.
 func attributePatternMatches(written, dir, p string) bool {
 	inside := p
 	if dir != "." {

@@ -1,5 +1,5 @@
-// Package conversion knows what git makes of a file's content between a commit and the disk: the ends of lines, filters, encodings, and
-// keywords. The attributes of the file and git's configuration say what to do. Filters and encodings are left to git itself.
+// Package conversion converts the content of files between a commit and the disk, as git does: line ends, filters, encodings, and keywords.
+// The attributes of the file and git's configuration decide the conversion. For filters and encodings, the package calls git.
 package conversion
 
 import (
@@ -17,7 +17,7 @@ import (
 // ErrConversion says that a file cannot be brought into a commit, or onto disk, as git would do it.
 var ErrConversion = errors.New("cannot convert a file as git does")
 
-// Settings are git's configuration, the value of a variable that is set last.
+// Settings are git's configuration. If a variable is set several times, the last value counts.
 type Settings map[string]string
 
 // On tells whether a variable is true, as git reads it.
@@ -33,11 +33,11 @@ func (s Settings) On(name string) bool {
 type Blobs interface {
 	// Read returns the content of a file; nil for the zero hash.
 	Read(hash plumbing.Hash) ([]byte, error)
-	// Wrote tells of an object that git itself has written there.
+	// Wrote tells the store that git has written an object into it.
 	Wrote(hash plumbing.Hash)
 }
 
-// Place is a working tree, and what git knows about it.
+// Place is a working tree, with git's configuration for it.
 type Place struct {
 	Root     *os.Root
 	Settings Settings
@@ -45,16 +45,16 @@ type Place struct {
 	Global []string
 	Info   string
 	Blobs  Blobs
-	// Git runs git in the repository; nil where it is not installed.
+	// Git runs git in the repository; nil if git is not installed.
 	Git func(ctx context.Context, input []byte, args ...string) ([]byte, error)
-	// Untrusted is the error of a repository that git does not work in.
+	// Untrusted returns the error for a repository in which git refuses to work.
 	Untrusted func(error) error
 }
 
 type place = Place
 
-// Converter knows what git makes of a file's content between disk and commit. A file has three forms: in a commit, on disk, and for
-// editing. The form for editing is the commit's, unless a filter makes it unreadable there.
+// Converter converts the content of files as git does. A file has three forms: in a commit, on disk, and for editing. The form for editing
+// is that of the commit, unless a filter makes the commit's form unreadable.
 type Converter struct{ *reader }
 
 // New returns the converter of a working tree.
@@ -69,7 +69,7 @@ func New(p Place) (*Converter, error) {
 // Found returns the attributes of a file that Look has found.
 func (c *Converter) Found(p string) Attributes { return c.found[p] }
 
-// MayConvert tells whether any file may stand on disk in another form than in a commit.
+// MayConvert tells whether any file may have another form on disk than in a commit.
 func (c *Converter) MayConvert() bool { return c.Settings.writesCRLF() || c.anywhere }
 
 // of returns the attributes of a file.
@@ -78,7 +78,7 @@ func (c *Converter) of(ctx context.Context, p string) (Attributes, error) {
 	return c.found[p], err
 }
 
-// Filtered tells whether a filter that the user has set up is for a file.
+// Filtered tells whether a file has a filter that git's configuration defines.
 func (c *Converter) Filtered(a Attributes) bool {
 	for _, kind := range []string{"clean", "smudge", "process"} {
 		if c.Settings["filter."+a.filter+"."+kind] != "" {
@@ -92,7 +92,7 @@ func (a Attributes) hasFilter() bool {
 	return a.filter != unspecified && a.filter != unset && a.filter != isSet
 }
 
-// encoded tells whether a file stands on disk in another encoding than UTF-8.
+// encoded tells whether a file has another encoding than UTF-8 on disk.
 func (a Attributes) encoded() bool {
 	switch strings.ToUpper(a.encoding) {
 	case unspecified, strings.ToUpper(unset), strings.ToUpper(isSet), "UTF-8", "UTF8":
@@ -106,7 +106,7 @@ func (c *Converter) NeedsGit(a Attributes) bool {
 	return c.Filtered(a) || a.encoded() || a.ident == isSet
 }
 
-// refuse is the error of a file that needs git where there is none.
+// refuse returns the error for a file that only git can convert, on a machine without git.
 func refuse(p string, a Attributes) error {
 	what := "ident"
 	switch {
@@ -118,7 +118,7 @@ func refuse(p string, a Attributes) error {
 	return diag.Errorf("install git, which does it", "%w: %s has the attribute %s", ErrConversion, p, what)
 }
 
-// ToCommit is content from disk as a commit has it. was is what is committed.
+// ToCommit converts content from disk to the form of a commit. was is the content in the last commit.
 func (c *Converter) ToCommit(ctx context.Context, p string, content, was []byte) ([]byte, error) {
 	a, err := c.of(ctx, p)
 	if err != nil {
@@ -132,7 +132,7 @@ func (c *Converter) ToCommit(ctx context.Context, p string, content, was []byte)
 	}
 	args := []string{"hash-object", "-w", "--stdin", "--path", p}
 	if a.text+a.crlf+a.eol == "" && c.Settings.endings(a).auto() && hasCRLF(was) {
-		args = append([]string{"-c", "core.autocrlf=false"}, args...) // what git does where it looks into the index
+		args = append([]string{"-c", "core.autocrlf=false"}, args...) // git does so for a file that has CRLF in the index
 	}
 	out, err := c.Git(ctx, content, args...)
 	if err != nil {
@@ -143,7 +143,7 @@ func (c *Converter) ToCommit(ctx context.Context, p string, content, was []byte)
 	return c.Blobs.Read(hash)
 }
 
-// ToDisk is a file of a commit as it stands on disk.
+// ToDisk returns the content that a file of a commit has on disk.
 func (c *Converter) ToDisk(ctx context.Context, p string, hash plumbing.Hash) ([]byte, error) {
 	a, err := c.of(ctx, p)
 	if err != nil {
@@ -163,11 +163,11 @@ func (c *Converter) ToDisk(ctx context.Context, p string, hash plumbing.Hash) ([
 	return out, nil
 }
 
-// expanded is a keyword that ident has filled in.
+// expanded matches a keyword that the attribute ident has filled in.
 var expanded = regexp.MustCompile(`\$Id:[^$\n]*\$`)
 
-// FromEdit is content that was edited as a commit has it. A file that was marked for a filter that is not set up is refused: git would
-// commit in clear what is meant to be encrypted.
+// FromEdit converts edited content to the form of a commit. It returns an error if the file has a filter that git's configuration does not
+// define: git would commit the content unencrypted.
 func (c *Converter) FromEdit(ctx context.Context, p string, content, was []byte) ([]byte, error) {
 	a, err := c.of(ctx, p)
 	switch {
@@ -191,7 +191,7 @@ func (c *Converter) FromEdit(ctx context.Context, p string, content, was []byte)
 	return content, nil
 }
 
-// ToEdit is a file of a commit as it is edited.
+// ToEdit returns the content of a file of a commit in the form for editing.
 func (c *Converter) ToEdit(ctx context.Context, p string, hash plumbing.Hash) ([]byte, error) {
 	a, err := c.of(ctx, p)
 	if err != nil {

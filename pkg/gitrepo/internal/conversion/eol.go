@@ -5,18 +5,19 @@ import (
 	"runtime"
 )
 
-// eolAction is what git does about the ends of a file's lines. They are git's own (convert.c); "auto" ones look at the content first.
+// eolAction is what git does about the line ends of a file. The actions are those of git's convert.c. The "auto" actions apply only if the
+// content is text.
 type eolAction int
 
 const (
-	eolNone      eolAction = iota // as it is
+	eolNone      eolAction = iota // no conversion
 	eolInput                      // LF in commits, untouched on disk
 	eolCRLF                       // LF in commits, CRLF on disk
 	eolAutoInput                  // as eolInput, for text
 	eolAutoCRLF                   // as eolCRLF, for text
 )
 
-// endings is what git does about the line ends of a file with these attributes.
+// endings returns what git does about the line ends of a file with these attributes.
 func (s Settings) endings(a Attributes) eolAction {
 	text := a.text
 	switch text {
@@ -60,7 +61,7 @@ func (s Settings) endings(a Attributes) eolAction {
 	return eolNone
 }
 
-// writesCRLF tells whether text has CRLF on disk where no attribute says.
+// writesCRLF tells whether git writes CRLF to disk for text whose attributes do not name line ends.
 func (s Settings) writesCRLF() bool {
 	switch {
 	case s["core.autocrlf"] == "input":
@@ -100,7 +101,7 @@ func countLines(content []byte) lineStats {
 			s.printable++
 		}
 	}
-	if n := len(content); n > 0 && content[n-1] == 0x1a { // the end of a file of DOS
+	if n := len(content); n > 0 && content[n-1] == 0x1a { // DOS ends a text file with this byte
 		s.nonPrintable--
 	}
 	return s
@@ -110,8 +111,8 @@ func (s lineStats) binary() bool {
 	return s.loneCR > 0 || s.nul > 0 || s.printable>>7 < s.nonPrintable
 }
 
-// toLF is content as a commit has it. was is what the commit before has: git leaves a file alone that it guesses to be text and that has
-// CRLF there.
+// toLF converts content to the form of a commit. was is the content in the commit before: if git guesses that the file is text, and was has
+// CRLF, git does not convert the file.
 func (a eolAction) toLF(content, was []byte) []byte {
 	if a == eolNone || len(content) == 0 {
 		return content
@@ -126,7 +127,7 @@ func (a eolAction) toLF(content, was []byte) []byte {
 	return bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n"))
 }
 
-// hasCRLF tells whether git has put a file with CRLF into a commit, and takes it for text.
+// hasCRLF tells whether content has CRLF, and git takes it for text.
 func hasCRLF(content []byte) bool {
 	s := countLines(content)
 	return !s.binary() && s.crlf > 0
@@ -146,7 +147,7 @@ func LikeThere(content, disk []byte) ([]byte, bool) {
 	return nil, false
 }
 
-// toDisk is what a commit has as it stands on disk.
+// toDisk converts content of a commit to the form on disk.
 func (a eolAction) toDisk(content []byte) []byte {
 	if a != eolCRLF && a != eolAutoCRLF {
 		return content

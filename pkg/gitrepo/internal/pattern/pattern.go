@@ -17,7 +17,7 @@ func Match(pattern, text string, anyCase bool) bool {
 	return err == nil && compiled.MatchString(text)
 }
 
-// expression is a pattern as a regular expression.
+// expression returns a pattern as a regular expression.
 func expression(pattern string) string {
 	var b strings.Builder
 	for i := 0; i < len(pattern); {
@@ -52,7 +52,7 @@ func expression(pattern string) string {
 	return b.String()
 }
 
-// class is the set of characters that a pattern begins with, as a regular expression, and its length.
+// class returns the character class at the beginning of a pattern as a regular expression, and its length in the pattern.
 func class(pattern string) (string, int) {
 	i, not := 1, false
 	if i < len(pattern) && (pattern[i] == '!' || pattern[i] == '^') {
