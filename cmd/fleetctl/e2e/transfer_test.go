@@ -74,7 +74,7 @@ func TestTransfer(t *testing.T) {
 	one = slices.DeleteFunc(h.machines(h.source), func(m string) bool { return !strings.HasPrefix(m, "one/") })
 	if !h.step("killed after it has changed hands, it goes on", func(t *testing.T) {
 		h.killedAt(h.source, handover.PhaseCommitted, to)
-		h.fails(1, []string{"it can only go forward"}, "cluster", "transfer", "one", "--abort")
+		h.fails(1, []string{"this cannot be undone"}, "cluster", "transfer", "one", "--abort")
 		said := h.ok("cluster", "transfer", "one", "--push", "--yes")
 		if !strings.Contains(said.stdout, h.name+" no longer knows it") {
 			t.Errorf("it says %s", said.stdout)
