@@ -5,12 +5,15 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
 // lateServer answers every request for a namespace except the first ones, which it leaves unanswered, or cut after the header, until the
@@ -154,5 +157,28 @@ func TestLateAnswersAreWaitedFor(t *testing.T) {
 	})
 	if err != nil || asked.Load() != 4 {
 		t.Errorf("%d requests, error %v", asked.Load(), err)
+	}
+}
+
+// A server that tells its kinds byte by byte, without an end, is left and named.
+func TestSlowDiscovery(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		for r.Context().Err() == nil {
+			if _, err := w.Write([]byte(" ")); err != nil {
+				return
+			}
+			_ = http.NewResponseController(w).Flush()
+		}
+	}))
+	t.Cleanup(server.Close)
+	client, err := NewForConfig(&rest.Config{Host: server.URL}, Options{Timeout: 300 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = client.Exists(t.Context(), corev1.SchemeGroupVersion.WithKind("Namespace"), Key{Name: "a"})
+	want := "ask the API server " + server.URL + " which kinds it has: no complete answer within 300ms"
+	if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(diag.Hint(err), "check `server:`") {
+		t.Errorf("%v (%s)", err, diag.Hint(err))
 	}
 }

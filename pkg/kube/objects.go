@@ -14,9 +14,22 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
 var crdGroupKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+
+// YAML returns an object as YAML that ParseYAML reads, whatever characters its texts have. The YAML library refuses to write some control
+// characters unless they come to it as escapes: one such character in an annotation would keep the object from being written.
+func YAML(object map[string]any) ([]byte, error) {
+	text, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	return sigsyaml.JSONToYAML(plain.JSON(text))
+}
 
 // ParseYAML returns the objects of a multi-document manifest (YAML or JSON). It flattens lists and drops empty documents. A document
 // without apiVersion, kind or name is an error that has the document's number.
