@@ -92,12 +92,12 @@ func (m *mapper) explain(err error) error {
 	if refused, ok := errors.AsType[*apierrors.StatusError](err); ok {
 		return diag.Wrap(op, refusal(refused), statusHint(refused))
 	}
-	if failed, ok := errors.AsType[*url.Error](err); ok {
-		return diag.Wrap(op, failed, "")
-	}
 	if late, ok := errors.AsType[*lateError](err); ok {
 		return diag.Wrap(op, late, "the API server is very busy, or something else answers at that address: check `server:` in the kubeconfig, "+
 			"and run the same command again")
+	}
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		return diag.Wrap(op, failed, "")
 	}
 	if undecodable(err) {
 		err = &noServer{why: err.Error(), err: err}
