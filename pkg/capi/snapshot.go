@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 
-	"sigs.k8s.io/yaml"
+	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
 // Snapshot returns all objects of the management cluster's Clusters as YAML, owners first, with status, and the number of objects. It
@@ -17,7 +17,7 @@ func (m *Manager) Snapshot(ctx context.Context) (content []byte, objects int, er
 	}
 	var out bytes.Buffer
 	for _, item := range graph.Items {
-		object, err := yaml.Marshal(item.Object)
+		object, err := kube.YAML(item.Object)
 		if err != nil {
 			return nil, 0, fmt.Errorf("take a snapshot of %s: it cannot be encoded", item.Ref())
 		}

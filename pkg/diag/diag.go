@@ -3,8 +3,10 @@
 package diag
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"syscall"
 )
 
@@ -71,7 +73,18 @@ const (
 	readOnlyHint = "that place is read-only: make it writable, or name another one (fleetctl's own: --state-dir and --cache-dir)"
 )
 
-// Hint returns the outermost non-empty hint in err's tree, or "". Where a disk of this machine is the cause, whatever was done is not.
+// permissionHint is what to do where a file of this machine is not for the user; "" where that is not the cause, or no file is named.
+func permissionHint(err error) string {
+	file, ok := errors.AsType[*fs.PathError](err)
+	if !ok || !errors.Is(file, fs.ErrPermission) {
+		return ""
+	}
+	return "look with `ls -ld` at the owner and the mode of " + file.Path + " and of its folder: run the command as the owner, or have the owner " +
+		"change them with chown or chmod"
+}
+
+// Hint returns the outermost non-empty hint in err's tree, or "". Where a disk of this machine is the cause, whatever was done is not. An
+// error without a hint gets one if the cause is a file that the user may not read or write.
 func Hint(err error) string {
 	switch {
 	case errors.Is(err, syscall.EROFS):
@@ -79,7 +92,7 @@ func Hint(err error) string {
 	case IsOfDisk(err):
 		return fullHint
 	}
-	return hint(err)
+	return cmp.Or(hint(err), permissionHint(err))
 }
 
 // IsOfDisk tells whether err comes from a disk of this machine that takes nothing: it is full, or read-only.

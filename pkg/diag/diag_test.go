@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -49,5 +50,23 @@ func TestWrap(t *testing.T) {
 	err := Wrap("read the file", fs.ErrNotExist, "make it")
 	if err.Error() != "read the file: file does not exist" || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A file that is not for the user is a cause that everybody can do something about: the error says what, unless it has its own advice.
+func TestHintOfAFileOfSomebodyElse(t *testing.T) {
+	denied := fmt.Errorf("commit: %w", &fs.PathError{Op: "open", Path: "/repo/.git/objects/5e/fa", Err: syscall.EACCES})
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{denied, "look with `ls -ld` at the owner and the mode of /repo/.git/objects/5e/fa and of its folder"},
+		{Wrap("commit", denied, "a hint"), "a hint"},
+		{fmt.Errorf("dial: %w", syscall.EACCES), ""},
+		{&fs.PathError{Op: "open", Path: "a", Err: syscall.ENOENT}, ""},
+	} {
+		if got := Hint(c.err); !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
+			t.Errorf("%v: %q", c.err, got)
+		}
 	}
 }

@@ -38,3 +38,57 @@ func TestEditOfAPipe(t *testing.T) {
 		t.Errorf("commits %q", out)
 	}
 }
+
+// Who may read the folder of the objects may read the objects that a commit makes, and nobody may write them: as those that git makes.
+func TestObjectsAreReadableAsGits(t *testing.T) {
+	for _, mode := range []os.FileMode{0o755, 0o750, 0o700, 0o775} {
+		sandbox(t, tess)
+		dir := setUp{}.make(t)
+		objects := filepath.Join(dir, ".git", "objects")
+		if err := os.Chmod(objects, mode.Perm()); err != nil {
+			t.Fatal(err)
+		}
+		began := objectsIn(t, objects)
+		repo, err := gitrepo.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		change := gitrepo.Change{Path: "top/x.yaml", Content: []byte(strings.Replace(body, "1: one", "1: ONE", 1))}
+		if _, _, err := repo.Commit(t.Context(), []gitrepo.Change{change}, "edit", gitrepo.Author{}); err != nil {
+			t.Fatal(err)
+		}
+		made := 0
+		for name, is := range objectsIn(t, objects) {
+			if _, old := began[name]; old {
+				continue
+			}
+			made++
+			if want := mode.Perm() & 0o444; is != want {
+				t.Errorf("in a folder of mode %s %s has mode %s, not %s", mode, name, is, want)
+			}
+		}
+		if made == 0 {
+			t.Error("the commit made no object")
+		}
+	}
+}
+
+// objectsIn are the files below the folder of the objects, with their modes.
+func objectsIn(t *testing.T, objects string) map[string]os.FileMode {
+	t.Helper()
+	out := map[string]os.FileMode{}
+	err := filepath.WalkDir(objects, func(name string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil {
+			out[name] = info.Mode().Perm()
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}

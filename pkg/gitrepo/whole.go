@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -85,11 +86,28 @@ func (w *durable) Rename(from, to string) error {
 	if err := w.Filesystem.Rename(from, to); err != nil {
 		return err
 	}
+	if err := w.share(to); err != nil {
+		return err
+	}
 	w.mutex.Lock()
 	delete(w.temps, from)
 	w.mutex.Unlock()
 	w.owe(to)
 	return nil
+}
+
+// share lets every user read an object or a pack who may read the folder of the objects, and lets no user write it, as git does. go-git gives
+// only the owner access: another user of the repository would find a branch whose commits they cannot read. git has set the mode of the
+// folder, by the umask or by core.sharedRepository.
+func (w *durable) share(name string) error {
+	if !isObject(name) || runtime.GOOS == "windows" { // there the mode gives nobody access
+		return nil
+	}
+	folder, err := os.Stat(filepath.Join(w.dir, "objects"))
+	if err != nil {
+		return err
+	}
+	return os.Chmod(filepath.Join(w.dir, filepath.FromSlash(name)), folder.Mode().Perm()&0o444)
 }
 
 // owe notes that a file of the repository has to be flushed to disk before a reference is written.

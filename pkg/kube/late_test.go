@@ -5,12 +5,16 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
 // lateServer starts a server that leaves the first requests for a namespace unanswered until the client gives up. With halfway, it stops
@@ -154,5 +158,39 @@ func TestLateAnswersAreWaitedFor(t *testing.T) {
 	})
 	if err != nil || asked.Load() != 4 {
 		t.Errorf("%d requests, error %v", asked.Load(), err)
+	}
+}
+
+// A server that tells its kinds byte by byte, without an end, is left and named, and others who ask for kinds do not wait for it again.
+func TestSlowDiscovery(t *testing.T) {
+	var asked atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		w.Header().Set("Content-Type", "application/json")
+		for r.Context().Err() == nil {
+			if _, err := w.Write([]byte(" ")); err != nil {
+				return
+			}
+			_ = http.NewResponseController(w).Flush()
+		}
+	}))
+	t.Cleanup(server.Close)
+	client, err := NewForConfig(&rest.Config{Host: server.URL}, Options{Timeout: 2 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "ask the API server " + server.URL + " which kinds it has: no complete answer within 2s"
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			_, err := client.Exists(t.Context(), corev1.SchemeGroupVersion.WithKind("Namespace"), Key{Name: "a"})
+			if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(diag.Hint(err), "check `server:`") {
+				t.Errorf("%v (%s)", err, diag.Hint(err))
+			}
+		})
+	}
+	all.Wait()
+	if asked.Load() > 3 {
+		t.Errorf("it was asked %d times", asked.Load())
 	}
 }

@@ -1,14 +1,18 @@
 package kube
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
@@ -47,13 +51,39 @@ func (m *mapper) ResourcesFor(input schema.GroupVersionResource) ([]schema.Group
 // RESTMapping implements meta.RESTMapper.
 func (m *mapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
 	mapping, err := m.RESTMapper.RESTMapping(kind, versions...)
-	return mapping, m.explain(err)
+	return mapping, m.explain(m.everywhere(kind, err))
 }
 
 // RESTMappings implements meta.RESTMapper.
 func (m *mapper) RESTMappings(kind schema.GroupKind, versions ...string) ([]*meta.RESTMapping, error) {
 	mappings, err := m.RESTMapper.RESTMappings(kind, versions...)
-	return mappings, m.explain(err)
+	return mappings, m.explain(m.everywhere(kind, err))
+}
+
+// noServer is the error of an answer that no API server gives.
+type noServer struct {
+	why string
+	err error
+}
+
+func (n *noServer) Error() string { return "no API server answers so: " + n.why }
+func (n *noServer) Unwrap() error { return n.err }
+
+// everywhere refuses to believe that an API server does not have a kind that all have. Whoever asks takes "no such kind" for "no such
+// objects", which would be wrong where something else answers in place of the API server. Its error is none of meta.IsNoMatchError.
+func (m *mapper) everywhere(kind schema.GroupKind, err error) error {
+	if err != nil && meta.IsNoMatchError(err) && kind.Group == "" && slices.Contains([]string{"Namespace", "ConfigMap", "Secret"}, kind.Kind) {
+		return &noServer{why: fmt.Sprintf("it has no %ss", kind.Kind)}
+	}
+	return err
+}
+
+// undecodable says of an error that an answer does not have the form of an answer of discovery.
+func undecodable(err error) bool {
+	_, syntax := errors.AsType[*json.SyntaxError](err)
+	_, form := errors.AsType[*json.UnmarshalTypeError](err)
+	_, kind := errors.AsType[*apiutil.ErrResourceDiscoveryFailed](err) // explain knows the other causes
+	return syntax || form || kind || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // explain adds the API server and a hint to an error of discovery. It returns other errors unchanged: most say that there is no such kind.
@@ -62,8 +92,19 @@ func (m *mapper) explain(err error) error {
 	if refused, ok := errors.AsType[*apierrors.StatusError](err); ok {
 		return diag.Wrap(op, refusal(refused), statusHint(refused))
 	}
+	if late, ok := errors.AsType[*lateError](err); ok {
+		return diag.Wrap(op, late, "the API server is very busy, or something else answers at that address: check `server:` in the kubeconfig, "+
+			"and run the same command again")
+	}
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		return diag.Wrap(op, failed, "")
+	}
+	if undecodable(err) {
+		err = &noServer{why: err.Error(), err: err}
+	}
+	if other, ok := errors.AsType[*noServer](err); ok {
+		return diag.Wrap(op, other, "something else may answer at that address: check `server:` in the kubeconfig, and the proxy settings "+
+			"(HTTPS_PROXY, NO_PROXY)")
 	}
 	return err
 }

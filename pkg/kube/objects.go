@@ -14,9 +14,22 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
 var crdGroupKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+
+// YAML returns an object as YAML that ParseYAML reads, whatever characters its texts contain. The YAML library writes some control characters
+// only if it reads them as escapes: one such character in an annotation would keep the object from being written.
+func YAML(object map[string]any) ([]byte, error) {
+	text, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	return sigsyaml.JSONToYAML(plain.JSON(text))
+}
 
 // ParseYAML returns the objects of a multi-document manifest in YAML or JSON. It flattens lists and drops empty documents. It returns an
 // error with the document's number if a document lacks apiVersion, kind or name.

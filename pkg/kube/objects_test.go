@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -84,6 +85,31 @@ func TestStagesOf(t *testing.T) {
 		}
 		if got := strings.Join(names, " "); got != want[n] {
 			t.Errorf("stage %d (%s) has %q, want %q", n, stage.name, got, want[n])
+		}
+	}
+}
+
+// An object is written, and read again as it was, whatever characters its texts have.
+func TestYAMLOfAnyText(t *testing.T) {
+	texts := []string{"\U0001f600", "\U0010ffff", "a\n---\nb", " \x7f\n\x1b[2J ", "##vso", "~", "y", "0o7"}
+	for r := range rune(0x10000) {
+		if r < 0x100 || r >= 0x2000 && r < 0x2100 || r >= 0xfff0 {
+			texts = append(texts, "a"+string(r)+"b")
+		}
+	}
+	for _, text := range texts {
+		object := map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap",
+			"metadata": map[string]any{"name": "a", "annotations": map[string]any{text: text}}, "n": int64(9007199254740993),
+		}
+		content, err := YAML(object)
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+			continue
+		}
+		read, err := ParseYAML(content)
+		if err != nil || len(read) != 1 || !reflect.DeepEqual(read[0].Object, object) {
+			t.Errorf("%q: %v from %q, %v", text, read, content, err)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/rest"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -69,6 +70,32 @@ func TestRefused(t *testing.T) {
 				}
 				if tc.code == 403 && !apierrors.IsForbidden(said.err) {
 					t.Errorf("%s: %v has lost its type", what, said.err)
+				}
+			}
+		})
+	}
+}
+
+// What is no answer of an API server is never taken for that of an API server without objects: the error names the server and what to do.
+func TestNoAPIServer(t *testing.T) {
+	for _, body := range []string{"[]", `"a"`, "3", "true", "", "{", `{"versions": 3}`, `{"groups": [3]}`, "null", "{}", `{"kind": "PodList", "items": []}`} {
+		t.Run(body, func(t *testing.T) {
+			server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = io.WriteString(w, body)
+			}))
+			defer server.Close()
+			client, err := kube.NewForConfig(&rest.Config{
+				Host: server.URL, BearerToken: "s3cret-token", TLSClientConfig: rest.TLSClientConfig{Insecure: true},
+			}, kube.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, kind := range []string{"Namespace", "ConfigMap", "Secret"} {
+				_, err = client.Exists(t.Context(), corev1.SchemeGroupVersion.WithKind(kind), kube.Key{Namespace: "a", Name: "b"})
+				if err == nil || !strings.Contains(err.Error(), server.URL) || !strings.Contains(err.Error(), "no API server answers so") ||
+					!strings.Contains(diag.Hint(err), "check `server:` in the kubeconfig") || meta.IsNoMatchError(err) {
+					t.Errorf("%s: %v (%s)", kind, err, diag.Hint(err))
 				}
 			}
 		})

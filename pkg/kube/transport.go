@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,6 +35,42 @@ type roundTimeout struct {
 	timeout time.Duration
 	// answered is the time at which the server last answered a request that is not a watch, in nanoseconds since 1970.
 	answered atomic.Int64
+	// silent is about the requests of discovery.
+	silent silence
+}
+
+// silence counts the requests of discovery without an answer in time, one after the other. Discovery takes no context, and its callers queue
+// for it: each of them would wait the whole time again, long after the deadline of its command.
+type silence struct {
+	mu   sync.Mutex
+	late int
+	last time.Time
+}
+
+// mostSilent is how many late answers are enough.
+const mostSilent = 2
+
+// is says whether the server was silent just now, so that it is not asked again.
+func (s *silence) is(within time.Duration) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.late >= mostSilent && time.Since(s.last) < within
+}
+
+// note counts a late answer, and begins anew with one in time.
+func (s *silence) note(late bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !late {
+		s.late = 0
+		return
+	}
+	s.late, s.last = s.late+1, time.Now()
+}
+
+// isDiscovery says whether a request asks an API server for its groups.
+func isDiscovery(req *http.Request) bool {
+	return strings.HasSuffix(req.URL.Path, "/api") || strings.HasSuffix(req.URL.Path, "/apis")
 }
 
 func (r *roundTimeout) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -41,6 +79,13 @@ func (r *roundTimeout) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	began := time.Now().UnixNano()
 	late := &lateError{after: r.timeout}
+	note := func(bool) {}
+	if isDiscovery(req) {
+		if r.silent.is(r.timeout) {
+			return nil, late
+		}
+		note = r.silent.note
+	}
 	ctx, cancel := context.WithTimeoutCause(req.Context(), r.timeout, late)
 	resp, err := hurried(r.bounded.RoundTrip(req.WithContext(ctx)))
 	if err != nil {
@@ -48,12 +93,13 @@ func (r *roundTimeout) RoundTrip(req *http.Request) (*http.Response, error) {
 		cancel()
 		if errors.Is(cause, late) {
 			late.busy = r.answered.Load() >= began
+			note(true)
 			return nil, late
 		}
 		return nil, err
 	}
 	r.answered.Store(time.Now().UnixNano())
-	resp.Body = &cancelOnClose{ReadCloser: resp.Body, cause: func() error { return context.Cause(ctx) }, cancel: cancel}
+	resp.Body = &cancelOnClose{ReadCloser: resp.Body, cause: func() error { return context.Cause(ctx) }, cancel: cancel, ended: note}
 	return resp, nil
 }
 
@@ -95,13 +141,18 @@ type cancelOnClose struct {
 	io.ReadCloser
 	cause  func() error // why the request has ended; nil if it has not
 	cancel context.CancelFunc
+	ended  func(late bool) // is told how the answer ended
 }
 
 // Read reads the body. If the answer stops in the middle, the error is the same as for no answer.
 func (b *cancelOnClose) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if late, ok := errors.AsType[*lateError](b.cause()); ok && err != nil && !errors.Is(err, io.EOF) {
+		b.ended(true)
 		return n, late
+	}
+	if errors.Is(err, io.EOF) {
+		b.ended(false)
 	}
 	return n, err
 }

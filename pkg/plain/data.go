@@ -10,7 +10,8 @@ import (
 )
 
 // JSON returns the JSON document src with all Hidden characters as escapes, and without commands of a CI runner. The meaning stays the
-// same, because such characters appear only in strings. Line ends and tabs stay, because in JSON they appear only between values.
+// same, because such characters appear only in strings. Line ends and tabs stay, because in JSON they appear only between values. U+FFFE and
+// U+FFFF become escapes, too: no YAML may have them.
 func JSON(src []byte) []byte {
 	if !suspect(src) {
 		return src
@@ -21,7 +22,7 @@ func JSON(src []byte) []byte {
 		switch {
 		case r == '#' && i+1 < len(src) && src[i+1] == '#':
 			out = append(out, `\u0023`...)
-		case r == '\n' || r == '\t' || r == '\r' || !Hidden(r):
+		case r == '\n' || r == '\t' || r == '\r' || !Hidden(r) && r != 0xFFFE && r != 0xFFFF:
 			out = append(out, src[i:i+size]...)
 		default:
 			for _, unit := range utf16.AppendRune(nil, r) {

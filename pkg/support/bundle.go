@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -199,7 +198,7 @@ func (b *bundle) writeObjects(ctx context.Context, objects []unstructured.Unstru
 			unstructured.RemoveNestedField(obj.Object, "spec", "versions") // schemas: megabytes that are the same everywhere
 			unstructured.RemoveNestedField(obj.Object, "spec", "conversion", "webhook", "clientConfig", "caBundle")
 		}
-		text, err := yaml.Marshal(b.redactor.Object(obj).Object)
+		text, err := kube.YAML(b.redactor.Object(obj).Object)
 		if err != nil {
 			b.missing(kube.RefOf(obj).String(), err)
 			continue

@@ -195,22 +195,26 @@ func (s *schemas) addFolder(name string) error {
 // maxCRDs bounds a file with CRDs, which may hold those of many providers.
 const maxCRDs = 64 << 20
 
-// addBelow takes the CRDs in a file, or below a folder, and returns how many there are.
+// addBelow takes the CRDs in a file, or below a folder, and returns how many there are. A file is opened by its own name: the confined
+// process may read what --crds names, and not the folder that a file of --crds lies in.
 func (s *schemas) addBelow(name string) (found int, err error) {
 	info, err := os.Stat(name)
 	if err != nil {
 		return 0, err
 	}
-	top, only := name, "."
 	if !info.IsDir() {
-		top, only = filepath.Split(name)
+		content, err := within.Named(name, maxCRDs)
+		if err != nil {
+			return 0, err
+		}
+		return s.Add(filepath.ToSlash(name), content)
 	}
-	root, err := os.OpenRoot(cmp.Or(top, "."))
+	root, err := os.OpenRoot(name)
 	if err != nil {
 		return 0, err
 	}
 	defer root.Close()
-	err = fs.WalkDir(root.FS(), only, func(file string, entry fs.DirEntry, err error) error {
+	err = fs.WalkDir(root.FS(), ".", func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !isYAML(file) {
 			return err
 		}
@@ -221,7 +225,7 @@ func (s *schemas) addBelow(name string) (found int, err error) {
 		if len(content) > maxCRDs {
 			return fmt.Errorf("%s is larger than %d MiB", file, maxCRDs>>20)
 		}
-		n, err := s.Add(path.Join(filepath.ToSlash(top), file), content)
+		n, err := s.Add(path.Join(filepath.ToSlash(name), file), content)
 		found += n
 		return err
 	})

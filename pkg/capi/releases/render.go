@@ -7,7 +7,6 @@ import (
 	"path"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
@@ -50,7 +49,7 @@ func encode(objects []*unstructured.Unstructured) ([]byte, error) {
 		if obj.GetKind() == "Secret" {
 			continue
 		}
-		content, err := yaml.Marshal(obj.Object)
+		content, err := kube.YAML(obj.Object)
 		if err != nil {
 			return nil, fmt.Errorf("write %s %s: %w", obj.GetKind(), obj.GetName(), err)
 		}

@@ -18,6 +18,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
 
@@ -88,13 +89,15 @@ func (s *Set) Add(origin string, stream []byte) (int, error) {
 // AddObject takes a CRD as JSON, such as one that was rendered, and says whether it is one.
 func (s *Set) AddObject(origin string, object []byte) bool {
 	var crd struct {
-		APIVersion, Kind string
-		Spec             struct {
-			Group string
-			Names struct{ Kind string }
-		}
+		metav1.TypeMeta
+		Spec struct {
+			Group string `json:"group"`
+			Names struct {
+				Kind string `json:"kind"`
+			} `json:"names"`
+		} `json:"spec"`
 	}
-	if json.Unmarshal(object, &crd) != nil || crd.APIVersion != "apiextensions.k8s.io/v1" || crd.Kind != crdKind {
+	if kjson.UnmarshalCaseSensitivePreserveInts(object, &crd) != nil || crd.APIVersion != "apiextensions.k8s.io/v1" || crd.Kind != crdKind {
 		return false
 	}
 	is := schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}
@@ -110,7 +113,10 @@ func (s *Set) addList(origin string, document []byte) (added int, err error) {
 		Kind  string           `json:"kind"`
 		Items []map[string]any `json:"items"`
 	}
-	_ = yaml.Unmarshal(document, &list) // what cannot be read is something else that mentions CRDs
+	text, err := yaml.YAMLToJSON(document)
+	if err != nil || kjson.UnmarshalCaseSensitivePreserveInts(text, &list) != nil {
+		return 0, nil //nolint:nilerr // what cannot be read is something else that mentions CRDs
+	}
 	if list.Kind != "List" && list.Kind != "CustomResourceDefinitionList" {
 		return 0, nil
 	}
@@ -124,7 +130,7 @@ func (s *Set) addList(origin string, document []byte) (added int, err error) {
 		if item["kind"] != crdKind {
 			continue
 		}
-		text, err := yaml.Marshal(item)
+		text, err := json.Marshal(item)
 		if err != nil {
 			return added, err
 		}
@@ -209,12 +215,18 @@ func onlyLine(document []byte, begins string) string {
 	return word
 }
 
-// decodeCRD reads a CRD; nil where the document is something else.
+// decodeCRD reads a CRD as the API server has it after kubectl, Helm, Flux or clusterctl applied it; nil where the document is something
+// else. All of them send the document as JSON, without a look at the types of the fields: a plain y is true, also as a pattern, and the API
+// server then takes no bool for a text. The API server does not fold the case of fields. So yaml.Unmarshal, which does both, is wrong here.
 func decodeCRD(document []byte) (*apiextensionsv1.CustomResourceDefinition, error) {
+	text, err := yaml.YAMLToJSON(document)
+	if err != nil {
+		return nil, err
+	}
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := yaml.Unmarshal(document, crd); err != nil {
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, crd); err != nil {
 		var is metav1.TypeMeta
-		if yaml.Unmarshal(document, &is) == nil && is.Kind != crdKind {
+		if kjson.UnmarshalCaseSensitivePreserveInts(text, &is) == nil && is.Kind != crdKind {
 			return nil, nil // whose fields mean something else
 		}
 		return nil, err
