@@ -14,9 +14,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// Reach asks, side by side, whether the registries of images answer, and returns the names of the registries. Mirrors replace registries, as
-// in Sources. Any answer will do, also one that asks for credentials: Reach pulls nothing. If a registry gives none, its contact.Error is in
-// the error's tree.
+// Reach asks, side by side, whether the registries of images answer, and returns the names of the registries. Mirrors replace registries,
+// as in Sources. Any answer will do, also one that asks for credentials: Reach pulls nothing. If a registry gives none, its contact.Error
+// is in the error's tree.
 func Reach(ctx context.Context, images []string, mirrors map[string]string) (registries []string, _ error) {
 	repositories := map[string]name.Repository{}
 	for _, image := range images {

@@ -13,8 +13,8 @@ import (
 // step after the checks, and about images only when it pulls the first one.
 func (c *checks) downloads() bool { return c.doctor && c.session.Bundle == nil }
 
-// checkDownloads looks whether the servers answer from which init downloads the manifests of the providers, of cert-manager and of Flux, and
-// the registries of images.
+// checkDownloads looks whether the servers answer from which init downloads the manifests of the providers, of cert-manager and of Flux,
+// and the registries of images.
 func (c *checks) checkDownloads(ctx context.Context) preflight.Result {
 	var servers, registries []string
 	var ofManifests, ofImages error

@@ -16,7 +16,7 @@ import (
 // about one of them need --management. The texts come from packages that do not know how many there are, so it is added here, to all.
 
 // inAdvice finds the commands in a text: between backquotes, or a text that begins with one, as a next step does.
-var inAdvice = regexp.MustCompile("`fleetctl [^`\n]*`|^fleetctl [a-z][^`\n]*$")
+var inAdvice = regexp.MustCompile("`fleetctl[ ][^`\n]*`|^fleetctl[ ][a-z][^`\n]*$")
 
 // placeholder stands for a management cluster where none is known that a hint is about.
 const placeholder = "NAME"

@@ -88,7 +88,7 @@ func TestAdvice(t *testing.T) {
 	}
 }
 
-// A reader copies what a hint says. In a fleet with several management clusters, every command of a hint that works on one has to say which.
+// A reader copies what a hint says. In a fleet with several management clusters, every command of a hint that works on one says which.
 func TestEveryHintNamesTheManagementCluster(t *testing.T) {
 	inSource := regexp.MustCompile("`(fleetctl [a-z][^`\"\n]*)`|\"(fleetctl [a-z][^`\"\n]*)\"")
 	f := advisor(t, severalManagementClusters, "east")
