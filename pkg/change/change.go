@@ -56,6 +56,8 @@ type Result struct {
 	Branch      string             `json:"branch,omitempty"`
 	PullRequest *forge.PullRequest `json:"pullRequest,omitempty"`
 	Notes       []string           `json:"notes"`
+	// ManagementClusters are those that apply the changed files; none for a change outside of their folders.
+	ManagementClusters []string `json:"managementClusters,omitempty"`
 	// AsWanted says which part of the fleet repo is already as wanted, if nothing changed.
 	AsWanted string `json:"asWanted,omitempty"`
 	// LeftAlone names what the change did not touch, with the reason.
@@ -87,7 +89,7 @@ func Make(ctx context.Context, o Options) (_ *Result, err error) {
 			return nil, err
 		}
 	}
-	out.Changed = len(out.Files) > 0
+	out.Changed, out.ManagementClusters = len(out.Files) > 0, repo.ManagementClustersOf(out.Files)
 	if err := o.look(repo, edit); err != nil {
 		return out, err
 	}

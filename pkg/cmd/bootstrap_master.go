@@ -34,8 +34,8 @@ func (o *masterFlags) add(c *cobra.Command) {
 	fs := c.Flags()
 	o.environment = func() bool { return fs.Changed("environment") }
 	fs.Lookup("environment").Usage =
-		"first environment of a new fleet repo; if the fleet's management clusters have parents: the environment whose management cluster " +
-			"is to stand alone"
+		"first environment of a new fleet repo (default: dev); if the fleet's management clusters have parents: the environment whose " +
+			"management cluster is to stand alone"
 	fs.BoolVar(&o.alone, "stand-alone", false,
 		"make the management cluster of --management with its parent, and let it manage itself afterwards")
 	fs.BoolVar(&o.pr, "pr", false,

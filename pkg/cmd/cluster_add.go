@@ -40,6 +40,7 @@ names the flag that sets it. The result is checked against the chart's values.sc
 		RunE: running(f, o, runEdit),
 	}
 	f.addManagement(c)
+	doesWithout(c, findsOne)
 	fs := c.Flags()
 	fs.StringVar(&o.Flavour, "flavour", "", "chart of the cluster: a folder of charts/, or one that fleetctl brings along")
 	fs.StringVar(&o.Environment, "environment", "", "environment of the cluster (default: the only one of the fleet)")

@@ -28,7 +28,11 @@ import (
 type factory struct {
 	streams ui.Streams
 	// args is the command line.
-	args  []string
+	args []string
+	// root is the tree of commands.
+	root *cobra.Command
+	// about are the management clusters that the result or the error is about, where the command line does not name one.
+	about []string
 	flags globalFlags
 	// format is flags.output, parsed.
 	format   ui.Format
@@ -55,7 +59,11 @@ const cleanUpTime = 2 * time.Minute
 // setGrace sets how long a command may take to end by itself when it is interrupted.
 func (f *factory) setGrace(d time.Duration) { f.grace.Store(int64(d)) }
 
-func newFactory(streams ui.Streams) *factory { return &factory{streams: streams, format: ui.Human} }
+func newFactory(streams ui.Streams) *factory {
+	f := &factory{format: ui.Human}
+	f.streams = streams.Advising(f.advise)
+	return f
+}
 
 func (f *factory) addGlobalFlags(fs *pflag.FlagSet) {
 	fs.StringVarP(&f.flags.repo, "repo", "C", ".", "folder of the fleet repo")
@@ -97,6 +105,7 @@ func (f *factory) settle(c *cobra.Command) error {
 
 // show prints the result of a command.
 func (f *factory) show(v views.View) error {
+	f.about = aboutOf(v.Data())
 	return views.Print(f.streams, f.format, f.flags.verbose, v)
 }
 

@@ -84,7 +84,7 @@ func (o *initOptions) addFlags(f *factory, c *cobra.Command) {
 	fs.StringVar(&o.Fleet, "fleet", "", "name of a new fleet (default: the folder's name)")
 	fs.StringVar(&o.Kubeconfig, "host-kubeconfig", "", "kubeconfig of an existing host")
 	fs.StringVar(&o.Context, "host-context", "", "context of an existing host")
-	fs.StringVar(&o.Environment, "environment", "dev", "first environment of a new fleet repo")
+	fs.StringVar(&o.Environment, "environment", "", "first environment of a new fleet repo (default: dev)")
 	fs.StringVar(&o.GitURL, "git-url", "", "remote of the fleet repo, https or ssh (default: the folder's own remote, or none at all)")
 	fs.StringVar(&o.Branch, "git-branch", "", "branch that holds the fleet (default: main)")
 	fs.StringVar(&o.Git.CAFile, "git-ca-file", "", "certificate authorities of an https remote, a PEM file inside the fleet repo")

@@ -29,6 +29,7 @@ func (f *factory) addReach(c *cobra.Command) {
 // addManagementFilter adds the flag that restricts a list to one management cluster. The function only applies the flag.
 func (f *factory) addManagementFilter(c *cobra.Command) {
 	f.managementFlag(c, "only this management cluster")
+	doesWithout(c, worksOnAll)
 }
 
 // onManagement is addManagement for a command that has no other flags.

@@ -45,6 +45,7 @@ Exit codes: 0 done, or nothing to do; 3 an environment is not healthy at the com
 		RunE: running(f, o, runPromote),
 	}
 	f.addManagement(c)
+	doesWithout(c, worksOnAll)
 	f.addReach(c)
 	fs := c.Flags()
 	fs.StringVar(&options.To, "to", "", "tag to move the channel to: an existing tag, or a new one (default: the next version)")

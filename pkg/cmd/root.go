@@ -31,8 +31,8 @@ func Main(ctx context.Context, streams ui.Streams, args []string) int {
 		return confine.Serve(adopt.Task, validate.Task, validate.AddonTask, review.RenderTask, review.NeedsTask, review.ChartsTask,
 			review.DiffTask, change.DeclaredTask, change.ValuesTask, following.WantedTask)
 	}
-	streams = streams.Guarded()
 	f := newFactory(streams)
+	streams = f.streams
 	root := newRootCmd(f)
 	root.SetArgs(args)
 	f.args = args
@@ -75,6 +75,9 @@ func finish(ctx context.Context, f *factory, args []string, err error) int {
 	if errors.Is(err, errSilent) {
 		return diag.Code(err)
 	}
+	if name := diag.Management(err); name != "" {
+		f.about = []string{name}
+	}
 	ui.Fail(f.streams, err)
 	return diag.Code(err)
 }
@@ -104,6 +107,7 @@ repository that declares all your clusters, in all your clouds. From then on a c
 			return f.settle(c)
 		},
 	}
+	f.root = root
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return flagError(c, err, f.args) })
 	addVersionFlag(f, root)
 	f.addGlobalFlags(root.PersistentFlags())

@@ -57,6 +57,7 @@ Exit codes: 0 the cluster is as it should be; 3 it is not.`,
 		ValidArgsFunction: f.completeWorkloadClusters,
 	}
 	f.addManagement(c)
+	doesWithout(c, findsOne)
 	f.addReach(c)
 	c.Flags().DurationVar(&o.timeout, "timeout", 30*time.Second, "time limit for each answer")
 	return c

@@ -47,6 +47,9 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := opts.oneVersion(); err != nil {
+		return nil, err
+	}
 	if !slices.Contains(r.EnvironmentNames(), opts.Environment) {
 		return nil, unknownEnvironment(opts.Environment, r.EnvironmentNames())
 	}
@@ -266,6 +269,18 @@ func (ch *chart) example() map[string]any {
 	}
 	first, _ := examples[0].(map[string]any)
 	return first
+}
+
+// oneVersion refuses a Kubernetes version beside values with another one: only one of them can have an effect.
+func (o AddOptions) oneVersion() error {
+	values, err := Assign(o.Values, o.Set)
+	if err != nil || o.KubernetesVersion == "" {
+		return err
+	}
+	if other, given := values["kubernetesVersion"]; given && other != o.KubernetesVersion {
+		return diag.Usage("leave one of them out", "--version is %s, and the values have kubernetesVersion %v", o.KubernetesVersion, other)
+	}
+	return nil
 }
 
 // start returns the values that a new cluster begins with.

@@ -149,6 +149,19 @@ func (o PoolOptions) check() error {
 	return nil
 }
 
+// checkValues refuses values that another argument says already: they would have no effect.
+func (o PoolOptions) checkValues() error {
+	for _, key := range sortedKeys(o.Values) {
+		switch {
+		case key == "name":
+			return diag.Usage("leave it out", "--set name=… has no effect: the pool has its name from the command line")
+		case slices.ContainsFunc(o.fields(), func(s sizeField) bool { return s.name == key }):
+			return diag.Usage("leave one of them out", "--set %s=… has no effect with --%[1]s", key)
+		}
+	}
+	return nil
+}
+
 // size is the pool's size for a summary.
 func (o PoolOptions) size() string {
 	var parts []string
@@ -187,6 +200,9 @@ func (r *Repo) AddPool(cluster, pool string, opts PoolOptions) (*Edit, error) {
 	}
 	c, err := r.find(cluster)
 	if err != nil {
+		return nil, err
+	}
+	if err := opts.checkValues(); err != nil {
 		return nil, err
 	}
 	item, err := poolNode(pool, opts)
@@ -249,9 +265,6 @@ func poolNode(name string, opts PoolOptions) (*yaml.Node, error) {
 		}
 	}
 	for _, key := range sortedKeys(opts.Values) {
-		if key == "name" || slices.ContainsFunc(opts.fields(), func(s sizeField) bool { return s.name == key }) {
-			continue
-		}
 		if err := field(key, opts.Values[key]); err != nil {
 			return nil, err
 		}

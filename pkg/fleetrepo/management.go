@@ -8,6 +8,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
@@ -61,6 +63,22 @@ func (r *Repo) ManagementClusters() ([]ManagementCluster, error) {
 
 // ManagementClusterNames are the names of the management clusters that fleet.yaml declares.
 func (r *Repo) ManagementClusterNames() []string { return r.Fleet.ManagementClusterNames() }
+
+// ManagementClustersOf are the management clusters in whose folders the changed files are, in the order of fleet.yaml.
+func (r *Repo) ManagementClustersOf(files []manifest.Change) []string {
+	var names []string
+	for i := range r.Fleet.Spec.ManagementClusters {
+		m := &r.Fleet.Spec.ManagementClusters[i]
+		if slices.ContainsFunc(r.Fleet.Layouts(m), func(l layout.Layout) bool {
+			return slices.ContainsFunc(files, func(c manifest.Change) bool {
+				return strings.HasPrefix(c.Path, l.Owned()+"/") || strings.HasPrefix(c.Path, l.Management()+"/")
+			})
+		}) {
+			names = append(names, m.Name)
+		}
+	}
+	return names
+}
 
 // AddManagementCluster declares a management cluster in fleet.yaml, and adds the charts of its flavours. It is no error if fleet.yaml
 // already has the same one. Without a generation, it gets the first free one below its cloud. Errors: a bad or taken name, and an invalid

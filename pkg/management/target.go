@@ -224,6 +224,11 @@ func FindDeclaredToAct(store state.Store, name, dir string) (*Target, error) {
 
 // Host returns the host of the target. Without a record, which may have been lost, Host looks for the host that the fleet repo declares.
 func (t *Target) Host(ctx context.Context) (host.Host, error) {
+	h, err := t.findHost(ctx)
+	return h, diag.About(t.Name, err)
+}
+
+func (t *Target) findHost(ctx context.Context) (host.Host, error) {
 	if t.given != nil {
 		return nil, diag.Errorf("leave --kubeconfig and --context out",
 			"of the host of management cluster %s nothing is known but how its API server is reached", t.Name)
@@ -263,6 +268,11 @@ func (t *Target) elsewhere() error {
 
 // Kubeconfig returns the kubeconfig of the target, from its host. After a pivot it reaches the cluster that has taken over.
 func (t *Target) Kubeconfig(ctx context.Context) ([]byte, error) {
+	raw, err := t.kubeconfig(ctx)
+	return raw, diag.About(t.Name, err)
+}
+
+func (t *Target) kubeconfig(ctx context.Context) ([]byte, error) {
 	if t.given != nil {
 		return hosts.Kubeconfig(t.given.Kubeconfig, t.given.Context)
 	}
@@ -302,7 +312,7 @@ func (t *Target) Client(ctx context.Context) (*kube.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client, t.checkWhose(ctx, client)
+	return client, diag.About(t.Name, t.checkWhose(ctx, client))
 }
 
 const (

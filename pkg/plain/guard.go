@@ -58,6 +58,8 @@ func (c Control) String() string {
 // Its methods may be called side by side.
 type Guard struct {
 	W io.Writer
+	// Advise, if set, completes the commands in a text of this program's own. Whoever composes such a text calls it; Write does not.
+	Advise func(text string) string
 
 	mu   sync.Mutex
 	rest []byte // the beginning of a character or a control, of which the end has not come yet

@@ -5,11 +5,15 @@ import (
 	"errors"
 	"net/url"
 	"slices"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/fleetctl/fleetctl/pkg/bundle"
 	"github.com/fleetctl/fleetctl/pkg/capi/releases"
 	"github.com/fleetctl/fleetctl/pkg/components"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/hosts"
 	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
@@ -61,4 +65,39 @@ func onePerHost(addresses []string) (hosts, kept []string) {
 		hosts, kept = append(hosts, at.Host), append(kept, address)
 	}
 	return hosts, kept
+}
+
+// ReachRegistries asks, side by side, the registries from which init pulls images, as far as they are known before manifests are read, and
+// returns their names. If a registry cannot be reached, its contact.Error is in the error's tree. There are no such registries with a
+// bundle, and for a host that somebody else looks after: its nodes pull by their own way.
+func ReachRegistries(ctx context.Context, s *session.Session) (registries []string, _ error) {
+	images, err := knownImages(s)
+	if err != nil {
+		return nil, err
+	}
+	return bundle.Reach(ctx, images, hosts.Mirrors(s.Mgmt.Host))
+}
+
+// knownImages are images that init pulls, by what fleet.yaml and fleet.lock say.
+func knownImages(s *session.Session) ([]string, error) {
+	if s.Bundle != nil || s.Traits().Elsewhere {
+		return nil, nil
+	}
+	images := []string{strings.TrimSuffix(s.Fleet.Spec.Flux.Registry, "/") + "/source-controller"}
+	switch traits := s.Traits(); {
+	case traits.Processes: // its programs come from the images of Kubernetes
+		images = append(images, "registry.k8s.io/kube-apiserver:"+traits.KubernetesVersion)
+	case traits.NodeImage != "":
+		images = append(images, traits.NodeImage)
+	}
+	lock, err := LockOf(s)
+	if err != nil || lock == nil || len(s.Fleet.Spec.ManagementClusters) > 1 { // the lock does not say whose an image is
+		return images, err
+	}
+	for _, image := range lock.Images {
+		if !strings.HasPrefix(image.Name, flux.DefaultRegistry+"/") { // fleet.yaml may have another registry for these
+			images = append(images, image.Name)
+		}
+	}
+	return images, nil
 }

@@ -260,6 +260,11 @@ func (s *Session) contradictions() error {
 	differ("fleet", s.Opts.Fleet, s.Fleet.Metadata.Name)
 	differ("git-url", s.Opts.GitURL, s.Fleet.Spec.Git.URL)
 	differ("git-branch", s.Opts.Branch, s.Fleet.Spec.Git.Branch)
+	// For an ephemeral cluster the flag says what to bootstrap.
+	if name := s.Opts.Environment; name != "" && !s.Opts.Ephemeral && !slices.Contains(s.Fleet.EnvironmentNames(), name) {
+		wrong = append(wrong, fmt.Sprintf("--environment %s is not among the environments in fleet.yaml", name))
+		add = append(add, "`"+diag.ShellCommand("fleetctl", "environment", "add", name, "--commit")+"`")
+	}
 	if m, _, err := chosen(s.Fleet, s.Opts.Cluster); err == nil {
 		// fleet.yaml leaves it to the user.
 		if m.Host.Type == v1alpha1.HostExisting && m.Host.Existing == nil && s.Opts.Context != "" {

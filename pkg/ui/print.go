@@ -10,7 +10,7 @@ import (
 // Fprintf is fmt.Fprintf for views. A text among args stays on the line and in the column of the format, whatever it contains. Views print
 // everything with Fprintf, except texts of several lines, which FprintText makes safe line by line.
 func Fprintf(w io.Writer, format string, args ...any) (int, error) {
-	return fmt.Fprintf(w, format, unbroken(args)...)
+	return fmt.Fprintf(w, Advise(w, format), unbroken(args)...)
 }
 
 func unbroken(args []any) []any {

@@ -87,7 +87,7 @@ func (r *Reporter) Warn(message string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.erase()
-	fmt.Fprintf(r.w, "%s %s\n", paint(r.color, plain.Yellow, "warning:"), plain.Indented(message))
+	fmt.Fprintf(r.w, "%s %s\n", paint(r.color, plain.Yellow, "warning:"), plain.Indented(Advise(r.w, message)))
 	r.redraw()
 }
 

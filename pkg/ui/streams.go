@@ -55,6 +55,27 @@ func (s Streams) Guarded() Streams {
 	return s
 }
 
+// Advising returns s guarded, with a function that completes the commands in hints, notes and next steps, for whoever copies them. The
+// formats of Fprintf pass through the function, and so do hints of errors and warnings. What Fprintf fills in does not: a difference, or a
+// text from a repo, stays as it is.
+func (s Streams) Advising(advise func(text string) string) Streams {
+	s = s.Guarded()
+	for _, w := range []io.Writer{s.Out, s.Err} {
+		if g, ok := w.(*plain.Guard); ok {
+			g.Advise = advise
+		}
+	}
+	return s
+}
+
+// Advise completes the commands in a text that goes to w; see Streams.Advising.
+func Advise(w io.Writer, text string) string {
+	if g, ok := w.(*plain.Guard); ok && g.Advise != nil {
+		return g.Advise(text)
+	}
+	return text
+}
+
 func guarded(w io.Writer) io.Writer {
 	if _, ok := w.(*plain.Guard); ok || w == nil {
 		return w

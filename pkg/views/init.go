@@ -218,10 +218,10 @@ func upgradePlanView(w io.Writer, p *upgrade.Plan) error {
 		}
 	}
 	if p.ToApply {
-		ui.FprintText(w, "\n`fleetctl upgrade apply` brings the cluster to fleet.yaml. No machine of a workload cluster is replaced by that.")
+		ui.Fprintf(w, "\n`fleetctl upgrade apply` brings the cluster to fleet.yaml. No machine of a workload cluster is replaced by that.\n")
 	}
 	if p.ToDeclare {
-		ui.FprintText(w, "\n`fleetctl upgrade plan --to latest` puts the newest versions into fleet.yaml.")
+		ui.Fprintf(w, "\n`fleetctl upgrade plan --to latest` puts the newest versions into fleet.yaml.\n")
 	}
 	return nil
 }

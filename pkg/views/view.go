@@ -26,8 +26,10 @@ type Page struct {
 	Verbose bool
 }
 
-// Print shows a view to a person or to a program, depending on the format.
+// Print shows a view to a person or to a program, depending on the format. It completes the commands in the result's advice; see
+// ui.Streams.Advising.
 func Print(s ui.Streams, format ui.Format, verbose bool, v View) error {
+	advise(v.Data(), func(text string) string { return ui.Advise(s.Out, text) })
 	var data any
 	if format == ui.JSON || format == ui.YAML {
 		data = v.Data()
