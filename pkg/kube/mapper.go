@@ -66,7 +66,7 @@ type noServer struct {
 	err error
 }
 
-func (n *noServer) Error() string { return "no API server answers so: " + n.why }
+func (n *noServer) Error() string { return "this is not the answer of an API server: " + n.why }
 func (n *noServer) Unwrap() error { return n.err }
 
 // everywhere refuses to believe that an API server does not have a kind that all have. Whoever asks takes "no such kind" for "no such

@@ -78,7 +78,9 @@ func TestRefused(t *testing.T) {
 
 // What is no answer of an API server is never taken for that of an API server without objects: the error names the server and what to do.
 func TestNoAPIServer(t *testing.T) {
-	for _, body := range []string{"[]", `"a"`, "3", "true", "", "{", `{"versions": 3}`, `{"groups": [3]}`, "null", "{}", `{"kind": "PodList", "items": []}`} {
+	for _, body := range []string{
+		"[]", `"a"`, "3", "true", "", "{", `{"versions": 3}`, `{"groups": [3]}`, "null", "{}", `{"kind": "PodList", "items": []}`,
+	} {
 		t.Run(body, func(t *testing.T) {
 			server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", "application/json")
@@ -93,7 +95,7 @@ func TestNoAPIServer(t *testing.T) {
 			}
 			for _, kind := range []string{"Namespace", "ConfigMap", "Secret"} {
 				_, err = client.Exists(t.Context(), corev1.SchemeGroupVersion.WithKind(kind), kube.Key{Namespace: "a", Name: "b"})
-				if err == nil || !strings.Contains(err.Error(), server.URL) || !strings.Contains(err.Error(), "no API server answers so") ||
+				if err == nil || !strings.Contains(err.Error(), server.URL) || !strings.Contains(err.Error(), "this is not the answer of an API server") ||
 					!strings.Contains(diag.Hint(err), "check `server:` in the kubeconfig") || meta.IsNoMatchError(err) {
 					t.Errorf("%s: %v (%s)", kind, err, diag.Hint(err))
 				}
