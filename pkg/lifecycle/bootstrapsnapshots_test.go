@@ -288,7 +288,7 @@ func TestBootstrapOnANewRunner(t *testing.T) {
 		"nobody says that it is gone": {
 			place: declared, keys: mine, snapshot: func(*testing.T, *snapshot.Snapshot) {},
 			says: []string{
-				"mgmt that the snapshot was taken of", "by runner-1", "is gone", "its host on this machine is absent", "--source-is-gone",
+				"mgmt of the snapshot", "by runner-1", "is gone", "its host on this machine is absent", "--source-is-gone",
 			},
 		},
 		"it is gone": {place: declared, gone: true, keys: mine, snapshot: func(*testing.T, *snapshot.Snapshot) {}, restores: true},

@@ -198,7 +198,7 @@ func (a *around) rehearse(ctx context.Context, client *kube.Client) error {
 	}
 	refusals, err := a.look(ctx, arrival)
 	for _, refusal := range refusals {
-		a.warn("fleetctl would refuse to take in the objects: " + refusal.Error())
+		a.warn("without --dry-run, this command would refuse to take in the objects: " + refusal.Error())
 	}
 	return err
 }

@@ -207,7 +207,7 @@ func (p *Move) abort(
 	}
 	if err := p.snapshotAgain(ctx); err != nil {
 		p.session.Deps.Report.Warn(fmt.Sprintf(
-			"the hand-over is undone, but a note in the place of the snapshots still says that %s has taken over: run `fleetctl backup` (%v)",
+			"the hand-over is undone, but a note beside the snapshots still says that %s has taken over: run `fleetctl backup` (%v)",
 			report.Target, err))
 	}
 	return &MoveResult{FormatVersion: "1", Outcome: "undone", Report: report, Next: []string{}}, nil

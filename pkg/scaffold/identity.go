@@ -109,7 +109,7 @@ func (o *IdentityOptions) Check() error {
 	if o.Provider == "" {
 		return diag.Usage("give --provider, one of "+strings.Join(IdentityProviders(), ", "), "nothing says which provider the identity is for")
 	}
-	return diag.Usage("give one of "+strings.Join(IdentityProviders(), ", "), "fleetctl knows no identities of provider %.40q", o.Provider)
+	return diag.Usage("give one of "+strings.Join(IdentityProviders(), ", "), "provider %.40q has no identities that can be added", o.Provider)
 }
 
 func (o *IdentityOptions) checkAWS() error {

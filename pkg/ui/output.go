@@ -90,7 +90,7 @@ func writeJSON(w io.Writer, v any) error {
 // Fail prints err and its hint as every command does it.
 func Fail(s Streams, err error) {
 	s = s.Guarded()
-	fmt.Fprintf(s.Err, "%s %s\n", paint(s.ErrColor, plain.Red, "error:"), plain.Indented(Advise(s.Err, err.Error())))
+	fmt.Fprintf(s.Err, "%s %s\n", paint(s.ErrColor, plain.Red, "error:"), plain.Indented(err.Error()))
 	if hint := diag.Hint(err); hint != "" {
 		fmt.Fprintf(s.Err, "%s %s\n", paint(s.ErrColor, plain.Bold, "hint:"), plain.Indented(Advise(s.Err, hint)))
 	}
