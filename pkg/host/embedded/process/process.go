@@ -235,6 +235,16 @@ func (p *Process) mustExit() Exit {
 	return *p.Exit()
 }
 
+// Err is nil while the process runs, and after Stop. If the process ended by itself, Err is an *ExitError, even with exit code 0.
+func (p *Process) Err() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.exit == nil || p.stopped {
+		return nil
+	}
+	return &ExitError{p.name, *p.exit}
+}
+
 // Identity of the process, by which another process can find it.
 func (p *Process) Identity() Identity { return p.identity }
 

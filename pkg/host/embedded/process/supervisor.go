@@ -187,6 +187,13 @@ func (s *Supervisor) SetSpec(spec Spec) {
 	s.spec = spec
 }
 
+// Status returns the present status.
+func (s *Supervisor) Status() Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.status
+}
+
 // Name of the process, from its Spec.
 func (s *Supervisor) Name() string { return s.name }
 
