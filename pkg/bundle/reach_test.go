@@ -22,7 +22,8 @@ func TestReach(t *testing.T) {
 	gone.Close()
 	closed, refuses := strings.TrimPrefix(gone.URL, "http://"), strings.TrimPrefix(private.URL, "http://")
 
-	got, err := Reach(t.Context(), []string{answers + "/team/a:v1", answers + "/team/b", refuses + "/team/c", "registry.example.com/team/d:v1"},
+	images := []string{answers + "/team/a:v1", answers + "/team/b", refuses + "/team/c", "registry.example.com/team/d:v1"}
+	got, err := Reach(t.Context(), images,
 		map[string]string{"registry.example.com": answers + "/mirror"})
 	want := []string{answers, refuses}
 	slices.Sort(want)

@@ -20,8 +20,8 @@ const (
 // MaxSaid bounds the quoted text of a cloud's error, in bytes.
 const MaxSaid = 2 << 10
 
-// MaxAnswer bounds the answer of a cloud, in bytes. The cloud's client keeps the whole answer in memory. The largest answer is vCenter's list
-// of volumes: the bound has room for 50,000 volumes.
+// MaxAnswer bounds the answer of a cloud, in bytes. The cloud's client keeps the whole answer in memory. The largest answer is vCenter's
+// list of volumes: the bound has room for 50,000 volumes.
 const MaxAnswer = 256 << 20
 
 // Resource is one resource in a cloud.

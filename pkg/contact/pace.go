@@ -38,8 +38,8 @@ func (e *SilentError) Timeout() bool { return true }
 // Temporary implements net.Error. It is false because a retry would wait as long again.
 func (e *SilentError) Temporary() bool { return false }
 
-// Steady returns from with a limit on waiting: the limit of silent for every few bytes. After this limit it calls stop with silent. stop must
-// end the pending Read, whose error is then silent.
+// Steady returns from with a limit on waiting: the limit of silent for every few bytes. After this limit it calls stop with silent. stop
+// must end the pending Read, whose error is then silent.
 func Steady(from io.ReadCloser, silent *SilentError, stop func(cause error)) io.ReadCloser {
 	return &steadyBody{ReadCloser: from, silent: silent, left: silent.Limit, stop: stop}
 }

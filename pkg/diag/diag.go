@@ -79,7 +79,8 @@ func permissionHint(err error) string {
 	if !ok || !errors.Is(file, fs.ErrPermission) {
 		return ""
 	}
-	return "look with `ls -ld` at the owner and the mode of " + file.Path + " and of its folder: run the command as the owner, or have the owner " +
+	return "look with `ls -ld` at the owner and the mode of " + file.Path + " and of its folder: run the command as the owner, or have the " +
+		"owner " +
 		"change them with chown or chmod"
 }
 

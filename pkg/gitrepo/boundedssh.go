@@ -81,8 +81,8 @@ type output struct {
 }
 
 // bound limits the time that the server of a session may take, and returns the session's output. go-git does not export the type of its ssh
-// sessions, but it exports their fields Stdout, Stdin and Command, which bound sets. If a release of go-git has no such fields, bound returns
-// an error, so that no session is without a bound.
+// sessions, but it exports their fields Stdout, Stdin and Command, which bound sets. If a release of go-git has no such fields, bound
+// returns an error, so that no session is without a bound.
 func bound(session transport.Session, silent *contact.SilentError) (*output, error) {
 	stdout, from := exported[io.Reader](session, "Stdout")
 	stdin, to := exported[io.WriteCloser](session, "Stdin")

@@ -13,8 +13,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 )
 
-// A server that was reached over ssh, and then stops in the middle, is given up by name: before its references, in place of a pack, while it
-// is sent a pack, and in place of a report.
+// A server that was reached over ssh, and then stops in the middle, is given up by name: before its references, in place of a pack, while
+// it is sent a pack, and in place of a report.
 func TestSilentSSH(t *testing.T) {
 	const patience = time.Second // that git starts well within
 	noise := make([]byte, 8<<20) // more than a window of ssh

@@ -96,9 +96,9 @@ func (w *durable) Rename(from, to string) error {
 	return nil
 }
 
-// share lets every user read an object or a pack who may read the folder of the objects, and lets no user write it, as git does. go-git gives
-// only the owner access: another user of the repository would find a branch whose commits they cannot read. git has set the mode of the
-// folder, by the umask or by core.sharedRepository.
+// share lets every user read an object or a pack who may read the folder of the objects, and lets no user write it, as git does. go-git
+// gives only the owner access: another user of the repository would find a branch whose commits they cannot read. git has set the mode of
+// the folder, by the umask or by core.sharedRepository.
 func (w *durable) share(name string) error {
 	if !isObject(name) || runtime.GOOS == "windows" { // there the mode gives nobody access
 		return nil

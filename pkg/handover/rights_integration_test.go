@@ -69,7 +69,8 @@ func TestRights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := (&side{Side: Side{Name: "it", Client: as}}).ready(ctx); err == nil || !strings.Contains(err.Error(), "already impersonates another") {
+	err = (&side{Side: Side{Name: "it", Client: as}}).ready(ctx)
+	if err == nil || !strings.Contains(err.Error(), "already impersonates another") {
 		t.Errorf("a kubeconfig that impersonates: %v", err)
 	}
 }

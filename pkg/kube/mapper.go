@@ -136,7 +136,8 @@ func statusHint(refused *apierrors.StatusError) string {
 	case code == http.StatusUnauthorized:
 		return "the API server does not accept the credential of the kubeconfig: it may have expired; get a new kubeconfig"
 	case code == http.StatusForbidden:
-		return "the user of the kubeconfig has no permission for this request: use an administrator's kubeconfig, or bind the ClusterRole system:discovery " +
+		return "the user of the kubeconfig has no permission for this request: use an administrator's kubeconfig, or bind the ClusterRole " +
+			"system:discovery " +
 			"to the user; a proxy before the API server can also refuse it"
 	case code == http.StatusTooManyRequests:
 		return "the API server, or a proxy before it, limits requests: run the same command again in a minute"

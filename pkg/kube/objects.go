@@ -21,8 +21,8 @@ import (
 
 var crdGroupKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
-// YAML returns an object as YAML that ParseYAML reads, whatever characters its texts contain. The YAML library writes some control characters
-// only if it reads them as escapes: one such character in an annotation would keep the object from being written.
+// YAML returns an object as YAML that ParseYAML reads, whatever characters its texts contain. The YAML library writes some control
+// characters only if it reads them as escapes: one such character in an annotation would keep the object from being written.
 func YAML(object map[string]any) ([]byte, error) {
 	text, err := json.Marshal(object)
 	if err != nil {

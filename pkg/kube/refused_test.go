@@ -95,7 +95,8 @@ func TestNoAPIServer(t *testing.T) {
 			}
 			for _, kind := range []string{"Namespace", "ConfigMap", "Secret"} {
 				_, err = client.Exists(t.Context(), corev1.SchemeGroupVersion.WithKind(kind), kube.Key{Namespace: "a", Name: "b"})
-				if err == nil || !strings.Contains(err.Error(), server.URL) || !strings.Contains(err.Error(), "this is not the answer of an API server") ||
+				if err == nil || !strings.Contains(err.Error(), server.URL) ||
+					!strings.Contains(err.Error(), "this is not the answer of an API server") ||
 					!strings.Contains(diag.Hint(err), "check `server:` in the kubeconfig") || meta.IsNoMatchError(err) {
 					t.Errorf("%s: %v (%s)", kind, err, diag.Hint(err))
 				}

@@ -39,8 +39,8 @@ type roundTimeout struct {
 	silent silence
 }
 
-// silence counts the requests of discovery without an answer in time, one after the other. Discovery takes no context, and its callers queue
-// for it: each of them would wait the whole time again, long after the deadline of its command.
+// silence counts the requests of discovery without an answer in time, one after the other. Discovery takes no context, and its callers
+// queue for it: each of them would wait the whole time again, long after the deadline of its command.
 type silence struct {
 	mu   sync.Mutex
 	late int

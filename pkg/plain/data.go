@@ -10,8 +10,8 @@ import (
 )
 
 // JSON returns the JSON document src with all Hidden characters as escapes, and without commands of a CI runner. The meaning stays the
-// same, because such characters appear only in strings. Line ends and tabs stay, because in JSON they appear only between values. U+FFFE and
-// U+FFFF become escapes, too: no YAML may have them.
+// same, because such characters appear only in strings. Line ends and tabs stay, because in JSON they appear only between values. U+FFFE
+// and U+FFFF become escapes, too: no YAML may have them.
 func JSON(src []byte) []byte {
 	if !suspect(src) {
 		return src

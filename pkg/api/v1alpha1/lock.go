@@ -81,7 +81,8 @@ type LockedChart struct {
 // LoadLock reads and decodes the fleet.lock at path. The error is os.ErrNotExist if there is no such file, another error of reading, or an
 // error of DecodeLock.
 func LoadLock(path string) (*Lock, error) {
-	content, err := within.ReadFile(filepath.Dir(path), filepath.Base(path), maxBytes+1) // one more byte, so that DecodeLock sees a file that is too long
+	// One more byte, so that DecodeLock sees a file that is too long.
+	content, err := within.ReadFile(filepath.Dir(path), filepath.Base(path), maxBytes+1)
 	if err != nil {
 		return nil, fmt.Errorf("read the lock: %w", err)
 	}
@@ -166,7 +167,8 @@ func (l *Lock) Add(c LockedComponent) {
 	l.Components = append(l.Components, c)
 }
 
-const lockHeader = `# Digests of what this fleet installs, and of the charts of its clusters. fleetctl writes this file; ` + "`fleetctl lock`" + `
+const lockHeader = `# Digests of what this fleet installs, and of the charts of its clusters. fleetctl writes this file; ` +
+	"`fleetctl lock`" + `
 # writes new digests. A component or an image with another digest is not installed. Review changes of this file like changes of code.
 apiVersion: ` + APIVersion + `
 kind: ` + LockKind + `

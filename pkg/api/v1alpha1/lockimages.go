@@ -79,7 +79,8 @@ func (e *ImageDigestError) Hinted() error {
 	switch {
 	case e.Bundle && e.LockedBundle:
 		return diag.Wrap("", e,
-			"the lock was written with another bundle, maybe for another platform: use that bundle, or find out who made this one and why it differs."+
+			"the lock was written with another bundle, maybe for another platform: use that bundle, or find out who made this one and why it "+
+				"differs."+
 				relock)
 	case e.Bundle:
 		return diag.Wrap("", e,

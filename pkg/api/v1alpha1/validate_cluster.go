@@ -59,7 +59,8 @@ func (v *validator) repository(at string, m *ManagementCluster, f *Fleet) {
 	if own.Git.URL == "" {
 		v.errorf(RuleRequired, at+".git.url", "", "required field is missing")
 	} else if SameRepository(own.Git.URL, f.Spec.Git.URL) {
-		v.errorf(RuleDuplicate, at+".git.url", "remove `repository:` to share the repository of this fleet", "this is the repository of this fleet")
+		v.errorf(RuleDuplicate, at+".git.url", "remove `repository:` to share the repository of this fleet",
+			"this is the repository of this fleet")
 	}
 	name := func(i int) string { return itemPath(at+".environments", i) }
 	for i, environment := range own.Environments {
@@ -143,7 +144,8 @@ func (v *validator) host(cluster string, m *ManagementCluster) {
 			"required field is missing")
 	}
 	if m.Parent != "" && hostType != HostWorkload {
-		v.errorf(RuleValue, at+".type", "remove host, or remove parent", "the management cluster runs on the workload cluster %s of %s, but the type is %s",
+		v.errorf(RuleValue, at+".type", "remove host, or remove parent",
+			"the management cluster runs on the workload cluster %s of %s, but the type is %s",
 			m.Name, m.Parent, hostType)
 	}
 	if hostType.Elsewhere() {

@@ -19,7 +19,8 @@ func (v *validator) validation(settings Validation) {
 		has, most int
 	}{{"spec.validate.crds", len(settings.CRDs), maxCRDs}, {"spec.validate.exclude", len(settings.Exclude), maxExclude}} {
 		if list.has > list.most {
-			v.errorf(RuleValue, list.at, "name the folders of these paths instead", "the list has %d paths, but at most %d are allowed", list.has, list.most)
+			v.errorf(RuleValue, list.at, "name the folders of these paths instead",
+				"the list has %d paths, but at most %d are allowed", list.has, list.most)
 		}
 	}
 	for i, name := range settings.CRDs {

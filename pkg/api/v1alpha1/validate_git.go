@@ -40,7 +40,8 @@ func (v *validator) git(at string, g Git) {
 		{"knownHosts", g.KnownHosts, GitSSH},
 	} {
 		if only.value != "" && scheme != "" && scheme != only.scheme {
-			v.warnf(RuleUnused, at+"."+only.field, "remove it", "only an %s URL uses it, but the URL of this repository uses %s", only.scheme, scheme)
+			v.warnf(RuleUnused, at+"."+only.field, "remove it",
+				"only an %s URL uses it, but the URL of this repository uses %s", only.scheme, scheme)
 		}
 	}
 }

@@ -93,8 +93,8 @@ func (a *Account) open(ctx context.Context, most time.Duration) (*vim25.Client, 
 	}, nil
 }
 
-// guard sends the requests of a client only to the vCenter, and bounds the answers. The requests contain the password, and Go's client would
-// send the body of a login to the target of a redirect. Every client that govmomi derives from another one must be guarded again.
+// guard sends the requests of a client only to the vCenter, and bounds the answers. The requests contain the password, and Go's client
+// would send the body of a login to the target of a redirect. Every client that govmomi derives from another one must be guarded again.
 func (a *Account) guard(client *soap.Client) {
 	client.Transport = contact.Bound(sameorigin.Bind(client.DefaultTransport(), a.url), maxAnswer)
 }

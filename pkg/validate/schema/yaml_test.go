@@ -117,7 +117,8 @@ spec:
 	t.Logf("%d of %d differ", differ, len(places)*len(scalars))
 }
 
-// A list of CRDs, which is what kubectl prints, has the CRDs that it would have as documents of their own: with numbers that no float holds.
+// A list of CRDs, which is what kubectl prints, has the CRDs that it would have as documents of their own: with numbers that no float
+// holds.
 func TestCRDsOfAListAreThoseOfDocuments(t *testing.T) {
 	const item = `apiVersion: apiextensions.k8s.io/v1
   kind: CustomResourceDefinition

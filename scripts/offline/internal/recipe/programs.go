@@ -57,8 +57,8 @@ var Controllers = []Program{
 	certManager("webhook"),
 }
 
-// sourceController reads buckets of Google Cloud over HTTP only. Its tag leaves out Envoy's protocol, by which gRPC finds servers inside Google
-// Cloud, and which takes half a minute to compile.
+// sourceController reads buckets of Google Cloud over HTTP only. Its tag leaves out Envoy's protocol, by which gRPC finds servers inside
+// Google Cloud, and which takes half a minute to compile.
 var sourceController = Program{
 	Name: "source-controller", Module: "controllers", Package: "github.com/fluxcd/source-controller", Tags: "disable_grpc_modules",
 }
