@@ -145,8 +145,8 @@ func TestPivotWhoseSourceIsLost(t *testing.T) {
 		change func(j *handover.Journal)
 		says   string
 	}{
-		"another fleet's":  {func(j *handover.Journal) { j.Fleet = "another" }, "another management cluster than mgmt of this fleet"},
-		"another source's": {func(j *handover.Journal) { j.Source.Name = "other" }, "another management cluster than mgmt of this fleet"},
+		"another fleet's":  {func(j *handover.Journal) { j.Fleet = "another" }, "and not from mgmt of this fleet"},
+		"another source's": {func(j *handover.Journal) { j.Source.Name = "other" }, "and not from mgmt of this fleet"},
 		"has taken over":   {func(j *handover.Journal) { j.Phase = handover.PhaseCommitted }, "this cannot be undone"},
 		"has long ago":     {func(j *handover.Journal) { j.Phase = handover.PhaseReleased }, "this cannot be undone"},
 		"is a source":      {func(j *handover.Journal) { j.Role = handover.RoleSource }, "is in the middle of"},
