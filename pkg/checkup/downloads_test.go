@@ -17,17 +17,23 @@ func TestJudgeDownloads(t *testing.T) {
 		says                  string
 	}{
 		"all answer": {
-			[]string{"github.com"}, []string{"ghcr.io", "registry.k8s.io"}, nil, nil,
+			[]string{"github.com"},
+			[]string{"ghcr.io", "registry.k8s.io"},
+			nil, nil,
 			preflight.StatusOK, "init can download manifests from github.com, and images from ghcr.io, registry.k8s.io",
 		},
 		"no registry is known": {[]string{"github.com"}, nil, nil, nil, preflight.StatusOK, "init can download manifests from github.com"},
 		"nothing is known":     {nil, nil, nil, nil, preflight.StatusOK, "init downloads nothing"},
 		"a registry is silent": {
-			[]string{"github.com"}, []string{"ghcr.io", "registry.k8s.io"}, nil, silent("ghcr.io"),
+			[]string{"github.com"},
+			[]string{"ghcr.io", "registry.k8s.io"},
+			nil, silent("ghcr.io"),
 			preflight.StatusFail, "init could not download images: ghcr.io cannot be reached: no such host",
 		},
 		"all are silent": {
-			[]string{"github.com"}, []string{"ghcr.io", "registry.k8s.io"}, silent("github.com"),
+			[]string{"github.com"},
+			[]string{"ghcr.io", "registry.k8s.io"},
+			silent("github.com"),
 			errors.Join(silent("ghcr.io"), silent("registry.k8s.io")),
 			preflight.StatusFail, "init could not download manifests: github.com cannot be reached: no such host; nor images: " +
 				"ghcr.io cannot be reached: no such host; registry.k8s.io cannot be reached: no such host",

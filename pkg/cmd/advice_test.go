@@ -54,7 +54,8 @@ func TestAdvice(t *testing.T) {
 		},
 		"a result is about one": {severalManagementClusters, "", []string{"west"}, "`fleetctl init`", "`fleetctl init --management west`"},
 		"a result is about two": {
-			severalManagementClusters, "", []string{"east", "west"},
+			severalManagementClusters, "",
+			[]string{"east", "west"},
 			"run `fleetctl init`, then look", "run `fleetctl init --management east` and `fleetctl init --management west`, then look",
 		},
 		"none is known": {severalManagementClusters, "", nil, "`fleetctl host logs etcd`", "`fleetctl host logs etcd --management NAME`"},

@@ -108,7 +108,7 @@ func (s *Shelf) Names(ctx context.Context) ([]string, error) {
 	return slices.Sorted(maps.Keys(found.entries)), nil
 }
 
-// Read returns a file of at most most bytes. The error matches fs.ErrNotExist if there is no such file.
+// Read returns a file whose size is at most the given number of bytes. The error matches fs.ErrNotExist if there is no such file.
 func (s *Shelf) Read(ctx context.Context, name string, most int64) ([]byte, error) {
 	found, err := s.look(ctx)
 	if err != nil {

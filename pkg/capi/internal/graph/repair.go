@@ -142,7 +142,7 @@ func (m *Members) Groups(ctx context.Context) ([]string, error) {
 	slices.Sort(groups)
 	groups = slices.Compact(groups)
 	if len(groups) == 0 {
-		return nil, errors.New("Cluster API is not installed")
+		return nil, errors.New("no Cluster API is installed")
 	}
 	return groups, nil
 }

@@ -71,7 +71,7 @@ var before = map[string]map[string]string{
 	"":            {"controlPlaneInitialized": "initialized"}, // for the control plane of any provider
 }
 
-// say records a field of status.initialization, and the v1beta1 field for it, if is is true and the status has neither.
+// say records a field of status.initialization, and the v1beta1 field for it, if the value of is holds and the status has neither field.
 func (f *family) say(item *Item, field string, is bool) {
 	if !is || !item.kind.status {
 		return
