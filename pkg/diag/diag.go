@@ -80,8 +80,7 @@ func permissionHint(err error) string {
 		return ""
 	}
 	return "look with `ls -ld` at the owner and the mode of " + file.Path + " and of its folder: run the command as the owner, or have the " +
-		"owner " +
-		"change them with chown or chmod"
+		"owner change them with chown or chmod"
 }
 
 // Hint returns the outermost non-empty hint in err's tree, or "". Where a disk of this machine is the cause, whatever was done is not. An
