@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
@@ -72,7 +73,7 @@ func (o *bootstrapOptions) complete(f *factory, _ ...string) error {
 	if err := o.initOptions.complete(f); err != nil {
 		return err
 	}
-	o.bootstrap.Options, o.bootstrap.Ephemeral = o.Options, true
+	o.bootstrap.Options, o.bootstrap.Ephemeral, o.bootstrap.Forge = o.Options, true, v1alpha1.ForgeType(o.master.forge)
 	return o.master.complete(f, o.bootstrap)
 }
 

@@ -40,11 +40,13 @@ func (o *masterFlags) add(c *cobra.Command) {
 		"make the management cluster of --management with its parent, and let it manage itself afterwards")
 	fs.BoolVar(&o.pr, "pr", false,
 		"with --stand-alone or --environment: record the hand-over by a pull request instead of a push; run the command again when it is merged")
-	fs.StringVar(&o.forge, "forge", "", "forge of the remote, for --pr: "+v1alpha1.ForgeNames(" or ")+
+	fs.StringVar(&o.forge, "forge", "", "forge of the remote, for --pr and --create-repo: "+v1alpha1.ForgeNames(" or ")+
 		" (default: spec.git.forge, or by the host's name)")
 	fs.BoolVar(&o.keep, "keep-parent", false, "with --stand-alone or --environment: keep the parent, even if it has no workload cluster left")
 	fs.StringVar(&o.ownRepo, "own-repo", "",
 		"folder for a clone of the new management cluster's own repository (default: one in the state folder)")
+	fs.BoolVar(&o.own.Create, "own-create-repo", false,
+		"make the new management cluster's own repository, private and empty, if it does not exist; its token needs the right to make repositories")
 	fs.StringVar(&o.ownTokenFile, "own-git-token-file", "",
 		"file with the token of the new management cluster's own repository (default: the environment variable "+ownTokenVariable+")")
 	fs.StringVar(&o.ownFluxFile, "own-flux-token-file", "",
@@ -78,16 +80,16 @@ func (o *masterFlags) complete(f *factory, b lifecycle.BootstrapOptions) error {
 			return o.completeOwn()
 		}
 	}
-	if o.pr || o.keep || o.forge != "" || o.givesOwn() {
+	if o.pr || o.keep || o.givesOwn() {
 		return diag.Usage("add --environment NAME, or --management NAME --stand-alone",
-			"--pr, --forge, --keep-parent and --own-… are for a management cluster that is to stand alone")
+			"--pr, --keep-parent and --own-… are for a management cluster that is to stand alone")
 	}
 	return nil
 }
 
 // givesOwn tells whether one of the flags --own-… was given.
 func (o *masterFlags) givesOwn() bool {
-	return o.ownRepo != "" || o.ownTokenFile != "" || o.ownFluxFile != "" || o.own.Git.SSHKeyFile != ""
+	return o.ownRepo != "" || o.own.Create || o.ownTokenFile != "" || o.ownFluxFile != "" || o.own.Git.SSHKeyFile != ""
 }
 
 // completeOwn completes the flags --own-….

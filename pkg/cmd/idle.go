@@ -29,7 +29,7 @@ var idleRules = []idleRule{
 	{except: []string{"ci add"}, flags: []string{"forge"}, needs: []string{"pr"}},
 	{except: []string{"cluster transfer", "promote"}, flags: []string{"git-token-file", "ssh-key-file"}, needs: []string{"push", "pr"}},
 	{except: []string{"promote"}, flags: []string{"no-verify"}, needs: []string{"commit", "push", "pr"}},
-	{commands: []string{"bootstrap"}, flags: []string{"forge"}, needs: []string{"pr"}},
+	{commands: []string{"bootstrap"}, flags: []string{"forge"}, needs: []string{"pr", "create-repo"}},
 	{commands: []string{"cluster detach"}, flags: []string{"kubeconfig-out"}, against: []string{"abort"}},
 	{commands: []string{"cluster remove"}, flags: []string{"kubeconfig", "context", "timeout"}, needs: []string{"wait"}},
 	{commands: []string{"cluster remove"}, flags: []string{"wait"}, against: []string{"cancel"}},
@@ -40,7 +40,7 @@ var idleRules = []idleRule{
 	{commands: []string{"identity add"}, flags: []string{"secret"}, needs: []string{"provider=vsphere"}},
 	{commands: []string{"identity add"}, flags: []string{"issuer"}, needs: []string{"provider=aws", "provider=azure"}},
 	{
-		commands: []string{"init"}, flags: []string{"skip-preflight", "source-is-gone", "merge-kubeconfig"},
+		commands: []string{"init"}, flags: []string{"skip-preflight", "source-is-gone", "merge-kubeconfig", "create-repo"},
 		against: []string{"scaffold"},
 	},
 	{commands: []string{"init", "upgrade apply"}, flags: []string{"manifest-dir"}, needs: []string{"dry-run"}},

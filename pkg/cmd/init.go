@@ -27,6 +27,7 @@ type initOptions struct {
 	dryRun        bool
 	scaffold      bool
 	manifestDir   string
+	forge         string
 }
 
 func newInitCmd(f *factory) *cobra.Command {
@@ -71,6 +72,9 @@ them when it makes the management cluster. It keeps the age key of the fleet's s
 	o.addDryRun(c)
 	c.Flags().BoolVar(&o.FormerIsGone, "source-is-gone", false,
 		"the management cluster that the fleet repo had before is gone, and all that it made: make it again from Git")
+	c.Flags().StringVar(&o.forge, "forge", "", "forge of the remote, for --create-repo and pull requests: "+v1alpha1.ForgeNames(" or ")+
+		" (default: spec.git.forge, or by the host's name)")
+	completeFlag(c, "forge", completeForges)
 	c.Flags().BoolVar(&o.scaffold, "scaffold", false, "write and commit the fleet repo alone, and make no management cluster")
 	return c
 }
@@ -87,6 +91,8 @@ func (o *initOptions) addFlags(f *factory, c *cobra.Command) {
 	fs.StringVar(&o.Environment, "environment", "", "first environment of a new fleet repo (default: dev)")
 	fs.StringVar(&o.GitURL, "git-url", "", "remote of the fleet repo, https or ssh (default: the folder's own remote, or none at all)")
 	fs.StringVar(&o.Branch, "git-branch", "", "branch that holds the fleet (default: main)")
+	fs.BoolVar(&o.CreateRepo, "create-repo", false,
+		"make the repository at the remote, private and empty, if it does not exist; the token needs the right to make repositories")
 	fs.StringVar(&o.Git.CAFile, "git-ca-file", "", "certificate authorities of an https remote, a PEM file inside the fleet repo")
 	fs.BoolVar(&o.TakeOverFlux, "take-over-flux", false, "point a Flux that follows another source at this fleet repo; its objects stay")
 	fs.BoolVar(&o.merge, "merge-kubeconfig", false, "add a context for the management cluster to your own kubeconfig")
@@ -179,6 +185,7 @@ func (o *initOptions) complete(f *factory, _ ...string) (err error) {
 			return diag.Wrap("find the kubeconfig "+o.Kubeconfig, err, "")
 		}
 	}
+	o.Forge = v1alpha1.ForgeType(o.forge)
 	if o.merge {
 		o.MergeKubeconfig = userKubeconfig()
 	}

@@ -11,7 +11,7 @@ import (
 func TestEveryForgeHasAClient(t *testing.T) {
 	for _, forge := range v1alpha1.ForgeTypes() {
 		remote := &url.URL{Scheme: "https", Host: "git.example.com", Path: "/acme/fleet.git"}
-		if c, err := newClient(Options{Type: forge, Remote: remote, Token: "token"}); err != nil || c == nil {
+		if c, err := newClient(Options{Type: forge, Remote: remote, Token: "token"}, openPullRequests); err != nil || c == nil {
 			t.Errorf("%s: %v", forge, err)
 		}
 	}

@@ -1,5 +1,5 @@
-// Package forge opens pull requests (GitLab calls them merge requests) on GitHub, GitLab and Gitea, through each forge's own Go client. It
-// is the only package that imports those.
+// Package forge opens pull requests (GitLab calls them merge requests) and makes repositories on GitHub, GitLab and Gitea, through each
+// forge's own Go client. It is the only package that imports those.
 package forge
 
 import (
@@ -70,31 +70,35 @@ type client interface {
 	find(ctx context.Context, r Request) (*PullRequest, error)
 	create(ctx context.Context, r Request) (*PullRequest, error)
 	update(ctx context.Context, number int64, r Request) error
+	// exists tells whether the repository exists. Forges give the same answer for one that the token may not see.
+	exists(ctx context.Context) (bool, error)
+	// make makes the repository: private, and without a first commit.
+	make(ctx context.Context) error
 }
 
 // Check checks o without asking the forge. The error matches ErrUnknownForge, or says that the token is missing.
 func Check(o Options) error {
-	_, err := newClient(o)
+	_, err := newClient(o, openPullRequests)
 	return err
 }
 
 // Find returns the open pull request of the branch into the base, nil if there is none. Success proves that the forge accepts the token,
 // that the token may read the repository, and that the repository has pull requests. It has the same errors as Open.
 func Find(ctx context.Context, o Options, r Request) (*PullRequest, error) {
-	c, err := newClient(o)
+	c, err := newClient(o, openPullRequests)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, whole)
 	defer cancel()
 	there, err := c.find(ctx, r)
-	return there.linked(o.Remote), explain("look for pull requests on "+o.Remote.Hostname(), err, o.Token)
+	return there.linked(o.Remote), explain("look for pull requests on "+o.Remote.Hostname(), err, o.Token, pullRequestHints)
 }
 
 // Open opens a pull request. If the branch already has an open one, Open sets its title and text. Errors name the forge and the reason of
 // its refusal.
 func Open(ctx context.Context, o Options, r Request) (*PullRequest, error) {
-	c, err := newClient(o)
+	c, err := newClient(o, openPullRequests)
 	if err != nil {
 		return nil, err
 	}
@@ -103,17 +107,17 @@ func Open(ctx context.Context, o Options, r Request) (*PullRequest, error) {
 	op := "open a pull request on " + o.Remote.Hostname()
 	there, err := c.find(ctx, r)
 	if err != nil {
-		return nil, explain(op, err, o.Token)
+		return nil, explain(op, err, o.Token, pullRequestHints)
 	}
 	if there.linked(o.Remote) != nil {
-		return there, explain("change pull request "+there.URL, c.update(ctx, there.Number, r), o.Token)
+		return there, explain("change pull request "+there.URL, c.update(ctx, there.Number, r), o.Token, pullRequestHints)
 	}
 	made, err := c.create(ctx, r)
 	if err != nil {
-		return nil, explain(op, err, o.Token)
+		return nil, explain(op, err, o.Token, pullRequestHints)
 	}
 	if made.Number < 1 {
-		return nil, explain(op, errors.New("the forge's answer has no pull request"), o.Token)
+		return nil, explain(op, errors.New("the forge's answer has no pull request"), o.Token, pullRequestHints)
 	}
 	made.Created = true
 	return made.linked(o.Remote), nil
@@ -154,7 +158,18 @@ var clients = map[v1alpha1.ForgeType]func(hc *http.Client, o Options, owner, nam
 	v1alpha1.ForgeGitea:  newGitea,
 }
 
-func newClient(o Options) (client, error) {
+// purpose is what a client is for, in errors.
+type purpose struct {
+	// verb is what the token is needed for, and right what it has to allow.
+	verb, right string
+}
+
+var (
+	openPullRequests = purpose{"open a pull request on", "to write pull requests"}
+	makeRepository   = purpose{"make a repository on", "to make repositories"}
+)
+
+func newClient(o Options, to purpose) (client, error) {
 	if o.Type == "" {
 		o.Type = v1alpha1.ForgeOf(o.Remote.Hostname())
 	}
@@ -163,8 +178,8 @@ func newClient(o Options) (client, error) {
 			o.Remote.Hostname(), ErrUnknownForge)
 	}
 	if o.Token == "" {
-		return nil, diag.Errorf("give it with --git-token-file or FLEETCTL_GIT_TOKEN; it needs the right to write pull requests",
-			"a token is needed to open a pull request on %s", o.Remote.Hostname())
+		return nil, diag.Errorf("give it with --git-token-file or FLEETCTL_GIT_TOKEN; it needs the right "+to.right,
+			"a token is needed to %s %s", to.verb, o.Remote.Hostname())
 	}
 	path := strings.TrimSuffix(strings.Trim(o.Remote.Path, "/"), ".git")
 	owner, name, ok := cutLast(path)
@@ -230,24 +245,27 @@ func withStatus(status int, err error) error {
 	return &statusError{status, err}
 }
 
-// explain wraps a forge's error and adds a hint. It removes the token from the text.
-func explain(op string, err error, token string) error {
+// pullRequestHints are the hints for refusals of pull requests, by HTTP status.
+var pullRequestHints = map[int]string{
+	http.StatusUnauthorized: "the token needs the right to write pull requests of this repository",
+	http.StatusForbidden:    "the token needs the right to write pull requests of this repository",
+	http.StatusNotFound:     "check the URL, that the token may see the repository, and that the repository takes pull requests",
+}
+
+// explain wraps a forge's error and adds a hint, by its HTTP status. It removes the token from the text.
+func explain(op string, err error, token string, hints map[int]string) error {
 	if err == nil {
 		return nil
 	}
 	hint := ""
 	if status, ok := errors.AsType[*statusError](err); ok {
-		switch status.status {
-		case http.StatusUnauthorized, http.StatusForbidden:
-			hint = "the token needs the right to write pull requests of this repository"
-		case http.StatusNotFound:
-			hint = "check the URL, that the token may see the repository, and that the repository takes pull requests"
-		case http.StatusTooManyRequests:
+		switch {
+		case hints[status.status] != "":
+			hint = hints[status.status]
+		case status.status == http.StatusTooManyRequests:
 			hint = "the forge takes no more requests for now: run the same command again in some minutes"
-		default:
-			if status.status >= http.StatusInternalServerError {
-				hint = "the forge, or a proxy before it, has a problem: run the same command again in a moment; the branch that was pushed stays"
-			}
+		case status.status >= http.StatusInternalServerError:
+			hint = "the forge, or a proxy before it, has a problem: run the same command again in a moment; the branch that was pushed stays"
 		}
 	}
 	if refused, ok := errors.AsType[*sameorigin.Error](err); ok {

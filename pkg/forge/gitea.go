@@ -3,6 +3,7 @@ package forge
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"code.gitea.io/sdk/gitea"
 )
@@ -51,6 +52,27 @@ func (g *giteaForge) create(ctx context.Context, r Request) (*PullRequest, error
 func (g *giteaForge) update(ctx context.Context, number int64, r Request) error {
 	g.client.SetContext(ctx)
 	_, response, err := g.client.EditPullRequest(g.owner, g.name, number, gitea.EditPullRequestOption{Title: r.Title, Body: &r.Body})
+	return withStatus(giteaStatus(response), err)
+}
+
+func (g *giteaForge) exists(ctx context.Context) (bool, error) {
+	g.client.SetContext(ctx)
+	_, response, err := g.client.GetRepo(g.owner, g.name)
+	return isThere(giteaStatus(response), err)
+}
+
+func (g *giteaForge) make(ctx context.Context) error {
+	g.client.SetContext(ctx)
+	me, response, err := g.client.GetMyUserInfo()
+	if err != nil {
+		return withStatus(giteaStatus(response), err)
+	}
+	wanted := gitea.CreateRepoOption{Name: g.name, Private: true}
+	if strings.EqualFold(me.UserName, g.owner) {
+		_, response, err = g.client.CreateRepo(wanted)
+	} else {
+		_, response, err = g.client.CreateOrgRepo(g.owner, wanted)
+	}
 	return withStatus(giteaStatus(response), err)
 }
 

@@ -3,6 +3,7 @@ package forge
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"github.com/google/go-github/v82/github"
 )
@@ -55,6 +56,25 @@ func (g *gitHub) create(ctx context.Context, r Request) (*PullRequest, error) {
 
 func (g *gitHub) update(ctx context.Context, number int64, r Request) error {
 	_, response, err := g.client.PullRequests.Edit(ctx, g.owner, g.name, int(number), &github.PullRequest{Title: &r.Title, Body: &r.Body})
+	return withStatus(gitHubStatus(response), err)
+}
+
+func (g *gitHub) exists(ctx context.Context) (bool, error) {
+	_, response, err := g.client.Repositories.Get(ctx, g.owner, g.name)
+	return isThere(gitHubStatus(response), err)
+}
+
+func (g *gitHub) make(ctx context.Context) error {
+	me, response, err := g.client.Users.Get(ctx, "")
+	if err != nil {
+		return withStatus(gitHubStatus(response), err)
+	}
+	organization := g.owner
+	if strings.EqualFold(me.GetLogin(), g.owner) {
+		organization = "" // the token's own account
+	}
+	private := true
+	_, response, err = g.client.Repositories.Create(ctx, organization, &github.Repository{Name: &g.name, Private: &private})
 	return withStatus(gitHubStatus(response), err)
 }
 

@@ -9,7 +9,7 @@ import (
 
 type gitLab struct {
 	client *gitlab.Client
-	path   string
+	path   string // of the group, or user, and the project
 }
 
 func newGitLab(hc *http.Client, o Options, owner, name string) (client, error) {
@@ -66,6 +66,26 @@ func (g *gitLab) update(ctx context.Context, number int64, r Request) error {
 	_, response, err := g.client.MergeRequests.UpdateMergeRequest(g.path, number, &gitlab.UpdateMergeRequestOptions{
 		Title: &r.Title, Description: &r.Body,
 	}, gitlab.WithContext(ctx))
+	return withStatus(gitLabStatus(response), err)
+}
+
+func (g *gitLab) exists(ctx context.Context) (bool, error) {
+	_, response, err := g.client.Projects.GetProject(g.path, nil, gitlab.WithContext(ctx))
+	return isThere(gitLabStatus(response), err)
+}
+
+func (g *gitLab) make(ctx context.Context) error {
+	owner, name, _ := cutLast(g.path)
+	namespace, response, err := g.client.Namespaces.GetNamespace(owner, gitlab.WithContext(ctx))
+	if err != nil {
+		return withStatus(gitLabStatus(response), err)
+	}
+	private := gitlab.PrivateVisibility
+	wanted := &gitlab.CreateProjectOptions{Name: &name, Path: &name, Visibility: &private}
+	if namespace != nil { // the answer was not null
+		wanted.NamespaceID = &namespace.ID
+	}
+	_, response, err = g.client.Projects.CreateProject(wanted, gitlab.WithContext(ctx))
 	return withStatus(gitLabStatus(response), err)
 }
 

@@ -98,6 +98,9 @@ func Bootstrap(ctx context.Context, deps management.Deps, o BootstrapOptions) (*
 	if err := s.RefuseStandby(); err != nil {
 		return nil, err
 	}
+	if err := makeRepository(ctx, s); err != nil {
+		return nil, err
+	}
 	b := newBootstrap(s, o)
 	if pivoted, err := b.alreadyPivoted(ctx); pivoted || err != nil {
 		return b.finish(err)

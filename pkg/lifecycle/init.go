@@ -65,6 +65,9 @@ func runInit(ctx context.Context, s *session.Session) (*InitResult, error) {
 		return nil, err
 	}
 	defer unlock()
+	if err := makeRepository(ctx, s); err != nil {
+		return nil, err
+	}
 	if err := standing.Refuse(ctx, s); err != nil {
 		return nil, err
 	}

@@ -51,6 +51,8 @@ type OwnOptions struct {
 	// Git if FluxToken is empty.
 	Git       change.Credentials
 	FluxToken string
+	// Create makes the repository, private and empty, if it does not exist. The token of Git needs the right to make repositories.
+	Create bool
 }
 
 // Result is what Bootstrap did. Outcome is ready, not-ready or failed, and the exit code says the same.

@@ -21,6 +21,7 @@ func (m *master) openOwn(ctx context.Context) error {
 	step := m.Report.Start("open the fleet repo of " + name)
 	own, err := ownrepo.Open(ctx, m.Deps, ownrepo.Options{
 		Dir: m.opts.Dir, Cluster: name, At: m.opts.Own.Dir, Git: m.opts.Own.Git, AgeKeyFile: m.opts.AgeKeyFile, NoVerify: m.opts.NoVerify,
+		Create: m.opts.Own.Create,
 	})
 	if err == nil {
 		err = m.readOwn(own)

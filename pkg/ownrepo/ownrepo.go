@@ -17,6 +17,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
+	"github.com/fleetctl/fleetctl/pkg/forge"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/secret"
@@ -36,6 +37,8 @@ type Options struct {
 	// AgeKeyFile has the private key of the fleet repo in Dir; empty: sops' environment variables and the state folder.
 	AgeKeyFile string
 	NoVerify   bool
+	// Create makes the repository, private and empty, if it does not exist. The token of Git needs the right to make repositories.
+	Create bool
 }
 
 // Repo is the repository of its own of a management cluster, on this machine.
@@ -53,7 +56,7 @@ const cloneFolder = "repo"
 
 // Open clones the repository of its own of a management cluster, or brings the clone up to date. One that holds no fleet yet gets
 // what the fleet repo declares for it: a fleet.yaml, its folder, what that names, an identity, and an age key of its own. The repository
-// itself, which may be empty, has to be there. Errors are those of fleetrepo's OwnRepo and of gitrepo's Clone and Sync.
+// itself, which may be empty, has to exist unless o.Create makes it. Errors are those of fleetrepo's OwnRepo and of gitrepo's Clone and Sync.
 func Open(ctx context.Context, deps management.Deps, o Options) (*Repo, error) {
 	from, err := fleetrepo.Open(o.Dir)
 	if err != nil {
@@ -76,11 +79,16 @@ func Open(ctx context.Context, deps management.Deps, o Options) (*Repo, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Create {
+		if err := makeRepository(ctx, git, auth, o.Git.Token); err != nil {
+			return nil, err
+		}
+	}
 	own := &Repo{Dir: cmp.Or(o.At, deps.Store.Cluster(m.Name).Path(cloneFolder))}
 	clone, err := openClone(ctx, own.Dir, git, auth)
 	if err != nil {
 		return nil, diag.Wrap("open the fleet repo of "+m.Name, err,
-			"make an empty repository at "+git.URL+", and give a token that may push to it: --own-git-token-file")
+			"make an empty repository at "+git.URL+", or add --own-create-repo; and give a token that may push to it: --own-git-token-file")
 	}
 	clone.NoVerify = o.NoVerify
 	source := origin{deps: deps, repo: from, ageKeyFile: o.AgeKeyFile}
@@ -103,6 +111,16 @@ func Open(ctx context.Context, deps management.Deps, o Options) (*Repo, error) {
 	}
 	own.Reseal = source.resealer(rules, to)
 	return own, nil
+}
+
+// makeRepository makes the repository at the URL, if it does not exist.
+func makeRepository(ctx context.Context, git v1alpha1.Git, auth gitrepo.Auth, token string) error {
+	remote, err := git.ParseURL()
+	if err != nil {
+		return err
+	}
+	_, err = forge.EnsureRepository(ctx, forge.Options{Type: git.ForgeType(), Remote: remote, Token: token, CA: auth.CA})
+	return err
 }
 
 // openClone is the clone that is there, or a new one.

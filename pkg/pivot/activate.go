@@ -76,15 +76,22 @@ type activation struct {
 
 // ActivateStandby makes a standby take over from its management cluster. If that management cluster is gone, the standby takes over with
 // the last snapshot. If it runs, and o.HandOver is set, it hands its work over. ActivateStandby continues an earlier run that was
-// interrupted.
+// interrupted, and has nothing to do after one that ended.
 func ActivateStandby(ctx context.Context, deps management.Deps, o ActivateOptions) (*ActivateResult, error) {
 	ctx, cancel := steps.WithTimeout(ctx, o.Timeout)
 	defer cancel()
-	s, client, journal, done, err := openStandby(ctx, deps, o.Options, "fleetctl standby activate")
+	s, done, err := session.OpenAlone(ctx, deps, o.Options, "fleetctl standby activate")
 	if err != nil {
 		return nil, steps.TimedOut(ctx, err)
 	}
 	defer done()
+	if over := tookOverBefore(ctx, s); over != nil && !o.Abort {
+		return over, nil
+	}
+	client, journal, err := lookStandby(ctx, s)
+	if err != nil {
+		return nil, steps.TimedOut(ctx, err)
+	}
 	a := &activation{Restoration: NewRestoration(converge.NewRun(s)), opts: o, client: client, journal: journal, result: &ActivateResult{
 		FormatVersion: "1", Outcome: "planned", Cluster: s.Mgmt.Name, Of: s.StandbyOf, Next: []string{},
 	}}

@@ -43,6 +43,34 @@ func TestStandbyThatTookOverIsNotUndone(t *testing.T) {
 	}
 }
 
+// A run that was killed after its last change of the fleet repo has printed nothing: the same command says what it did. A management cluster
+// that never was a standby is refused.
+func TestStandbyThatTookOverBefore(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	e := standingtest.New(t)
+	s, err := e.Take(ctx, t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := ActivateOptions{Options: session.Options{Dir: e.Dir}}
+	if _, err := ActivateStandby(ctx, e.Deps, o); err == nil || !strings.Contains(err.Error(), "is no standby") {
+		t.Errorf("without a journal: %v", err)
+	}
+	e.WriteJournal(ctx, t, handover.Journal{
+		Role: handover.RoleTarget, Phase: handover.PhaseReleased, Activates: true, Snapshot: "20260101T000000Z-abcdef",
+		Source: handover.Party{Name: "lost", UID: "1"}, Target: handover.Party{Name: s.Mgmt.Name, UID: "2"},
+	})
+	r, err := ActivateStandby(ctx, e.Deps, o)
+	if err != nil || r.Outcome != "activated" || r.Of != "lost" || r.Cluster != s.Mgmt.Name {
+		t.Errorf("%+v, %v", r, err)
+	}
+	o.Abort = true
+	if _, err := ActivateStandby(ctx, e.Deps, o); err == nil {
+		t.Error("an abort after the end succeeds")
+	}
+}
+
 // A cluster that the first run has paused stays paused in the next run, also if its API server no longer names another owner.
 func TestRestoreGoesOnPaused(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

@@ -72,6 +72,27 @@ func lookStandby(ctx context.Context, s *session.Session) (*kube.Client, *handov
 	return there.Client, journal, err
 }
 
+// tookOverBefore is the result of an activation that ended before: fleet.yaml no longer declares a standby, and the journal says from whom it
+// took over. It is nil for any other management cluster. A run that is killed after its last change of the fleet repo has printed no result,
+// so the same command prints it.
+func tookOverBefore(ctx context.Context, s *session.Session) *ActivateResult {
+	if s.NewFleet || s.StandbyOf != "" || s.HostErr != nil {
+		return nil
+	}
+	there, err := standing.Find(ctx, s)
+	if err != nil || there == nil || s.CheckClaim(there.Claim) != nil {
+		return nil
+	}
+	journal, err := handover.ReadJournal(ctx, there.Client)
+	if err != nil || journal == nil || !journal.Activates || journal.Phase != handover.PhaseReleased {
+		return nil
+	}
+	return &ActivateResult{
+		FormatVersion: "1", Outcome: "activated", Cluster: s.Mgmt.Name, Of: journal.Source.Name,
+		Kubeconfig: s.Cluster.Path(management.KubeconfigFile), Next: []string{"fleetctl status --management " + s.Mgmt.Name},
+	}
+}
+
 // checkOf returns an error if the standby's journal names another management cluster than fleet.yaml: the standby would take over from the
 // wrong one.
 func checkOf(s *session.Session, journal *handover.Journal) error {

@@ -117,6 +117,9 @@ func SourceURL(git v1alpha1.Git) string {
 
 // ExplainRemote adds a hint about flags to an error of the remote at url.
 func (s *Session) ExplainRemote(url string, err error) error {
+	if errors.Is(err, gitrepo.ErrNotFound) && s.Opts.Git.Token != "" {
+		return diag.Wrap("", err, diag.Hint(err)+"; or `fleetctl init --create-repo` makes it")
+	}
 	if !errors.Is(err, gitrepo.ErrAuth) {
 		return err
 	}

@@ -55,6 +55,7 @@ func (s *Session) newFleetFile(ctx context.Context) ([]byte, error) {
 func (s *Session) newGit() (v1alpha1.Git, error) {
 	git := v1alpha1.Git{
 		URL: s.Opts.GitURL, Branch: s.Opts.Branch, CAFile: s.Opts.Git.CAFile, Username: s.Opts.Git.Username, FluxUsername: s.Opts.FluxUsername,
+		Forge: s.Opts.Forge,
 	}
 	if repo, err := gitrepo.Open(s.Opts.Dir); err == nil {
 		if git.URL == "" { // nobody has typed the one that is there

@@ -190,6 +190,9 @@ func (s *Session) fetchExisting(ctx context.Context) error {
 		branch = v1alpha1.DefaultBranch
 	}
 	remote, err := gitrepo.Probe(ctx, s.Opts.GitURL, auth, branch)
+	if errors.Is(err, gitrepo.ErrNotFound) && s.Opts.CreateRepo {
+		return nil
+	}
 	if err != nil {
 		return s.ExplainRemote(s.Opts.GitURL, err)
 	}
@@ -260,6 +263,9 @@ func (s *Session) contradictions() error {
 	differ("fleet", s.Opts.Fleet, s.Fleet.Metadata.Name)
 	differ("git-url", s.Opts.GitURL, s.Fleet.Spec.Git.URL)
 	differ("git-branch", s.Opts.Branch, s.Fleet.Spec.Git.Branch)
+	if forge := s.Fleet.Spec.Git.ForgeType(); forge != "" {
+		differ("forge", string(s.Opts.Forge), string(forge))
+	}
 	// For an ephemeral cluster the flag says what to bootstrap.
 	if name := s.Opts.Environment; name != "" && !s.Opts.Ephemeral && !slices.Contains(s.Fleet.EnvironmentNames(), name) {
 		wrong = append(wrong, fmt.Sprintf("--environment %s is not among the environments in fleet.yaml", name))

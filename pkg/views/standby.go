@@ -33,6 +33,10 @@ func activationView(w io.Writer, r *pivot.ActivateResult) error {
 	case "nothing-to-do":
 		ui.Fprintf(w, "%s is a standby of %s; no activation was under way.\n", r.Cluster, r.Of)
 	default:
+		if r.Report == nil {
+			ui.Fprintf(w, "%s has taken over from %s before: there is nothing to do.\n", r.Cluster, r.Of)
+			break
+		}
 		ui.Fprintf(w, "%s has taken over from %s: %s\n", r.Cluster, r.Of, countsText(r.Report.Moved))
 		ui.Fprintf(w, "In fleet.yaml it replaces %s. Its kubeconfig: %s\n", r.Of, r.Kubeconfig)
 	}

@@ -166,6 +166,7 @@ var allShown = []shown{
 	showing("Drill on a standby", Drill),
 	showing("Drill works", Drill, func(r *pivot.DrillResult) { r.Works, r.Findings, r.Standby = true, nil, "" }),
 	showing("Activation", Activation, func(r *pivot.ActivateResult) { r.Outcome = "activated" }),
+	showing("Activation before", Activation, func(r *pivot.ActivateResult) { r.Outcome, r.Report = "activated", nil }),
 	showing("Activation planned", Activation, func(r *pivot.ActivateResult) { r.Outcome, r.Plan = "planned", nil }),
 	showing("Activation undone", Activation, func(r *pivot.ActivateResult) { r.Outcome = "undone" }),
 

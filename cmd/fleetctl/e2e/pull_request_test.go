@@ -5,10 +5,15 @@ package e2e
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/forge"
 )
 
 // The repository of the fleet on Gitea.
@@ -135,6 +140,28 @@ func TestPullRequestsOnGitea(t *testing.T) {
 		g.does(t, http.MethodPatch, "/repos/"+forgeRepo, map[string]any{"has_pull_requests": false})
 		refuses(ada, []string{"look for pull requests on 127.0.0.1", "hint: check the URL"}, proposes...)
 		g.does(t, http.MethodPatch, "/repos/"+forgeRepo, map[string]any{"has_pull_requests": true})
+	})
+
+	f.step("a repository is made, private, where it does not exist", func(t *testing.T) {
+		remote, err := url.Parse(g.url + "/ada/regional.git")
+		if err != nil {
+			t.Fatal(err)
+		}
+		may := g.token(t, "ada", "write:user", "write:repository", "write:organization")
+		o := forge.Options{Type: v1alpha1.ForgeGitea, Remote: remote, Token: may, CA: g.ca}
+		for _, wants := range []bool{true, false} {
+			if made, err := forge.EnsureRepository(t.Context(), o); err != nil || made != wants {
+				t.Errorf("made: %t, %v", made, err)
+			}
+		}
+		about := decode[struct{ Private, Empty bool }](t, g.does(t, http.MethodGet, "/repos/ada/regional", nil))
+		if !about.Private || !about.Empty {
+			t.Errorf("it is %+v", about)
+		}
+		remote.Path = "/" + forgeOwner + "/regional.git" // ada may not make repositories of the organization
+		if _, err := forge.EnsureRepository(t.Context(), o); err == nil || !strings.Contains(diag.Hint(err), "right to make repositories") {
+			t.Errorf("for the organization: %v (%s)", err, diag.Hint(err))
+		}
 	})
 
 	f.token = ada

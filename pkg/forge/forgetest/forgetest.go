@@ -1,10 +1,11 @@
-// Package forgetest fakes the APIs of GitHub, GitLab and Gitea, as documented, as far as pull requests need them. Real forges may do more.
+// Package forgetest fakes the APIs of GitHub, GitLab and Gitea, as documented, as far as pull requests and new repositories need them. Real forges may do more.
 package forgetest
 
 import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,16 +19,38 @@ type PullRequest struct {
 	Updated                 int
 }
 
-// Forge keeps the pull requests of one repository.
+// User is the account of the token, and Organization is an owner for whom it may make repositories.
+const (
+	User         = "ada"
+	Organization = "platform"
+)
+
+// Repository is one as the forge keeps it.
+type Repository struct {
+	Path    string // OWNER/NAME
+	Private bool
+}
+
+// Forge keeps repositories, and the pull requests of platform/fleet.
 type Forge struct {
 	token string
 
-	mu  sync.Mutex
-	all []*PullRequest
+	mu           sync.Mutex
+	all          []*PullRequest
+	repositories []Repository
 }
 
-// New is a forge whose API wants the token.
-func New(token string) *Forge { return &Forge{token: token} }
+// New is a forge whose API wants the token. It has one repository, platform/fleet.
+func New(token string) *Forge {
+	return &Forge{token: token, repositories: []Repository{{Path: Organization + "/fleet", Private: true}}}
+}
+
+// Repositories are all that there are, in order.
+func (f *Forge) Repositories() []Repository {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.repositories)
+}
 
 // PullRequests are those that were made, in order.
 func (f *Forge) PullRequests() []PullRequest {
@@ -69,7 +92,7 @@ func (f *Forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasPrefix(path, "/api/v4/projects/platform%2Ffleet/merge_requests"):
 		f.requests(w, r, strings.TrimPrefix(path, "/api/v4/projects/platform%2Ffleet/merge_requests"), "web_url")
 	default:
-		answer(w, http.StatusNotFound, map[string]any{"message": "404 Not Found"})
+		f.serveRepositories(w, r, path)
 	}
 }
 
