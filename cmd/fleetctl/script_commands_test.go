@@ -36,6 +36,8 @@ func commands() map[string]func(ts *testscript.TestScript, neg bool, args []stri
 		"git-https":      gitHTTPS,
 		"git-forge":      gitForge,
 		"pull-requests":  pullRequests,
+		"repositories":   repositories,
+		"releases-made":  releasesMade,
 		"git-ssh":        gitSSH,
 		"git-seed":       gitSeed,
 		"git-merge":      gitMerge,

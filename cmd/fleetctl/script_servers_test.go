@@ -95,6 +95,28 @@ func pullRequests(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// repositories fails unless the forge has so many repositories: repositories COUNT
+func repositories(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 1, "repositories COUNT")
+	if all := gitServerOf(ts).forge.Repositories(); args[0] != strconv.Itoa(len(all)) {
+		ts.Fatalf("there are %v", all)
+	}
+}
+
+// releasesMade prints the releases of the forge: the tag, and the first line of the notes. It fails unless there are so many:
+// releases-made COUNT
+func releasesMade(ts *testscript.TestScript, neg bool, args []string) {
+	arguments(ts, neg, args, 1, "releases-made COUNT")
+	all := gitServerOf(ts).forge.Releases()
+	for _, r := range all {
+		first, _, _ := strings.Cut(r.Notes, "\n")
+		fmt.Fprintf(ts.Stdout(), "%s %s\n", r.Tag, first)
+	}
+	if args[0] != strconv.Itoa(len(all)) {
+		ts.Fatalf("there are %d releases", len(all))
+	}
+}
+
 // gitSSH starts an SSH server with a Git repository, and a key that may push to it: git-ssh. It sets GIT_URL and writes the key to
 // id, the server's host keys to known_hosts, and somebody else's for the same address to other_hosts.
 func gitSSH(ts *testscript.TestScript, neg bool, args []string) {

@@ -128,7 +128,7 @@ func commitChange(ctx context.Context, m *made, out *Result) error {
 		return err
 	}
 	var made bool
-	out.Commit, made, err = m.git.CommitOnto(ctx, m.base, changes, commitMessage(m.edit), gitrepo.Author{})
+	out.Commit, made, err = m.git.CommitOnto(ctx, m.base, changes, commitMessage(m), gitrepo.Author{})
 	if err != nil {
 		return err
 	}
@@ -156,12 +156,12 @@ func (r *Result) show(ctx context.Context, m *made, base, commit string) error {
 	return nil
 }
 
-func commitMessage(edit *fleetrepo.Edit) string {
-	message := edit.Summary + "\n"
-	if edit.Body != "" {
-		message += "\n" + edit.Body
+func commitMessage(m *made) string {
+	message := m.edit.Summary + "\n"
+	if m.edit.Body != "" {
+		message += "\n" + m.edit.Body
 	}
-	return message
+	return m.repo.Fleet.CommitMessage(message)
 }
 
 // gitFiles returns the files of an edit in the form that gitrepo commits.

@@ -259,7 +259,7 @@ func newDestination(repo *fleetrepo.Repo, git *gitrepo.Repo, o Options) (*destin
 
 // push pushes the edit to the checked out branch.
 func push(ctx context.Context, m *made, o Options, out *Result) error {
-	synced, err := m.git.Sync(ctx, m.to.auth, o.intent(ctx, m), commitMessage(m.edit), gitrepo.Author{})
+	synced, err := m.git.Sync(ctx, m.to.auth, o.intent(ctx, m), commitMessage(m), gitrepo.Author{})
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ var idleRules = []idleRule{
 	{commands: []string{"secret rotate"}, flags: []string{"offline"}, needs: []string{"new-key"}},
 	{commands: []string{"status"}, flags: []string{"interval"}, needs: []string{"watch"}},
 	{
-		commands: []string{"validate"}, flags: []string{"strict", "crds", "bundle", "offline", "local-releases"},
+		commands: []string{"validate"}, flags: []string{"strict", "crds", "bundle", "offline", "local-releases", "commits-since"},
 		against: []string{"rules"},
 	},
 }

@@ -186,6 +186,9 @@ func (o *initOptions) complete(f *factory, _ ...string) (err error) {
 		}
 	}
 	o.Forge = v1alpha1.ForgeType(o.forge)
+	if o.forge != "" && !slices.Contains(v1alpha1.ForgeTypes(), o.Forge) {
+		return diag.Usage("one of "+v1alpha1.ForgeNames(", "), "unknown forge %q", o.forge)
+	}
 	if o.merge {
 		o.MergeKubeconfig = userKubeconfig()
 	}

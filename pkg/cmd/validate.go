@@ -46,6 +46,8 @@ validate exits with 3 if there is an error. -o sarif is for code scanning, -o gi
 	fs.BoolVar(&o.Offline, "offline", false, "fetch nothing over the network")
 	fs.BoolVar(&o.LocalReleases, "local-releases", false,
 		"read providers whose url in fleet.yaml is a place of this machine; otherwise nothing outside the fleet repo is read")
+	fs.StringVar(&o.CommitsSince, "commits-since", "",
+		"revision, such as origin/main: check the subjects of the commits since then, if fleet.yaml has spec.releases.commits")
 	fs.BoolVar(&o.listRules, "rules", false, "list the rules, and check nothing")
 	return c
 }

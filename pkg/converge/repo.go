@@ -138,6 +138,7 @@ func CommitTo(
 	ctx context.Context, s *session.Session, endpoint *repoaccess.Endpoint, p *following.Pushed, message string, wanted wantedChanges,
 	detail func(string),
 ) (made bool, nothing steps.NothingToDo, err error) {
+	message = s.Fleet.CommitMessage(message)
 	if endpoint.Local {
 		p.Revision, made, err = CommitHere(ctx, p.Repo, message, wanted)
 		return made, "all is committed", err

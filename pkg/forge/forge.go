@@ -1,4 +1,4 @@
-// Package forge opens pull requests (GitLab calls them merge requests) and makes repositories on GitHub, GitLab and Gitea, through each
+// Package forge opens pull requests (GitLab calls them merge requests) and makes repositories and releases on GitHub, GitLab and Gitea, through each
 // forge's own Go client. It is the only package that imports those.
 package forge
 
@@ -74,6 +74,9 @@ type client interface {
 	exists(ctx context.Context) (bool, error)
 	// make makes the repository: private, and without a first commit.
 	make(ctx context.Context) error
+	// released returns the release of a tag, nil if there is none. release makes it.
+	released(ctx context.Context, tag string) (*Release, error)
+	release(ctx context.Context, tag, notes string) (*Release, error)
 }
 
 // Check checks o without asking the forge. The error matches ErrUnknownForge, or says that the token is missing.
@@ -167,6 +170,7 @@ type purpose struct {
 var (
 	openPullRequests = purpose{"open a pull request on", "to write pull requests"}
 	makeRepository   = purpose{"make a repository on", "to make repositories"}
+	makeRelease      = purpose{"make a release on", "to write releases"}
 )
 
 func newClient(o Options, to purpose) (client, error) {

@@ -76,6 +76,25 @@ func (g *giteaForge) make(ctx context.Context) error {
 	return withStatus(giteaStatus(response), err)
 }
 
+func (g *giteaForge) released(ctx context.Context, tag string) (*Release, error) {
+	g.client.SetContext(ctx)
+	there, response, err := g.client.GetReleaseByTag(g.owner, g.name, tag)
+	return absent(giteaStatus(response), err, giteaRelease(there))
+}
+
+func (g *giteaForge) release(ctx context.Context, tag, notes string) (*Release, error) {
+	g.client.SetContext(ctx)
+	made, response, err := g.client.CreateRelease(g.owner, g.name, gitea.CreateReleaseOption{TagName: tag, Title: tag, Note: notes})
+	return giteaRelease(made), withStatus(giteaStatus(response), err)
+}
+
+func giteaRelease(r *gitea.Release) *Release {
+	if r == nil { // the answer was null
+		return &Release{}
+	}
+	return &Release{URL: r.HTMLURL}
+}
+
 func giteaStatus(r *gitea.Response) int {
 	if r == nil || r.Response == nil {
 		return 0

@@ -78,6 +78,18 @@ func (g *gitHub) make(ctx context.Context) error {
 	return withStatus(gitHubStatus(response), err)
 }
 
+func (g *gitHub) released(ctx context.Context, tag string) (*Release, error) {
+	there, response, err := g.client.Repositories.GetReleaseByTag(ctx, g.owner, g.name, pathOf(tag))
+	return absent(gitHubStatus(response), err, &Release{URL: there.GetHTMLURL()})
+}
+
+func (g *gitHub) release(ctx context.Context, tag, notes string) (*Release, error) {
+	made, response, err := g.client.Repositories.CreateRelease(ctx, g.owner, g.name, &github.RepositoryRelease{
+		TagName: &tag, Name: &tag, Body: &notes,
+	})
+	return &Release{URL: made.GetHTMLURL()}, withStatus(gitHubStatus(response), err)
+}
+
 func gitHubStatus(r *github.Response) int {
 	if r == nil || r.Response == nil {
 		return 0

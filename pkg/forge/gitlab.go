@@ -89,6 +89,25 @@ func (g *gitLab) make(ctx context.Context) error {
 	return withStatus(gitLabStatus(response), err)
 }
 
+func (g *gitLab) released(ctx context.Context, tag string) (*Release, error) {
+	there, response, err := g.client.Releases.GetRelease(g.path, tag, gitlab.WithContext(ctx))
+	return absent(gitLabStatus(response), err, gitLabRelease(there))
+}
+
+func (g *gitLab) release(ctx context.Context, tag, notes string) (*Release, error) {
+	made, response, err := g.client.Releases.CreateRelease(g.path, &gitlab.CreateReleaseOptions{
+		Name: &tag, TagName: &tag, Description: &notes,
+	}, gitlab.WithContext(ctx))
+	return gitLabRelease(made), withStatus(gitLabStatus(response), err)
+}
+
+func gitLabRelease(r *gitlab.Release) *Release {
+	if r == nil { // the answer was null
+		return &Release{}
+	}
+	return &Release{URL: r.Links.Self}
+}
+
 func gitLabStatus(r *gitlab.Response) int {
 	if r == nil || r.Response == nil {
 		return 0

@@ -81,3 +81,52 @@ func TestEnsureRepositoryAtAHostileForge(t *testing.T) {
 		}
 	}
 }
+
+// A tag gets one release, with its notes; a release that exists stays as it is.
+func TestEnsureRelease(t *testing.T) {
+	for _, kind := range v1alpha1.ForgeTypes() {
+		t.Run(string(kind), func(t *testing.T) {
+			fake := forgetest.New("s3cret")
+			server := httptest.NewTLSServer(fake)
+			defer server.Close()
+			remote, err := url.Parse(server.URL + "/platform/fleet.git")
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := Options{
+				Type: kind, Remote: remote, Token: "s3cret", CA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+			}
+			for _, created := range []bool{true, false} {
+				r, err := EnsureRelease(t.Context(), o, "team/v1.0.0", "- Add cluster demo")
+				want := &Release{URL: server.URL + "/platform/fleet/releases/team/v1.0.0", Created: created}
+				if diff := cmp.Diff(want, r); diff != "" || err != nil {
+					t.Errorf("%v (-want +got)\n%s", err, diff)
+				}
+			}
+			want := []forgetest.Release{{Tag: "team/v1.0.0", Name: "team/v1.0.0", Notes: "- Add cluster demo"}}
+			if diff := cmp.Diff(want, fake.Releases()); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			o.Token = "wrong-7"
+			if _, err := EnsureRelease(t.Context(), o, "v1.0.1", ""); err == nil || strings.Contains(err.Error(), "wrong-7") ||
+				!strings.Contains(diag.Hint(err), "right to write releases") {
+				t.Errorf("a bad token: %v (%s)", err, diag.Hint(err))
+			}
+		})
+	}
+}
+
+// A forge that answers with anything at all makes no panic, and a refusal is no release.
+func TestEnsureReleaseAtAHostileForge(t *testing.T) {
+	for _, kind := range v1alpha1.ForgeTypes() {
+		for _, body := range []string{"", "null", "{}", "[]", `"x"`, "<html>", `{"html_url":"javascript:alert(1)","_links":{"self":"file:///x"}}`} {
+			for _, status := range []int{http.StatusOK, http.StatusNoContent, http.StatusForbidden, http.StatusInternalServerError} {
+				said := func() (int, string) { return status, body }
+				r, err := EnsureRelease(t.Context(), answering(t, kind, said, said), "v1.0.0", "")
+				if err == nil && (status >= http.StatusBadRequest || !strings.HasPrefix(r.URL, "https://127.0.0.1")) {
+					t.Errorf("%s: %+v with %d %q", kind, r, status, body)
+				}
+			}
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"time"
 
@@ -23,22 +24,53 @@ type Commit struct {
 	// Author is the name of the author, and When the time at which the commit was made.
 	Author string
 	When   time.Time
-	// Files are the files that differ from the first parent, sorted.
+	// Breaking says that a footer of its message tells of a breaking change, as Conventional Commits write it.
+	Breaking bool
+	// Files are the files that differ from the first parent, sorted. Subjects leaves them out.
 	Files []string
 	// Merge says that the commit has several parents.
 	Merge bool
 }
 
-// Log returns the commits of tip that base lacks, newest first. An empty base means all commits of tip. Both are full hashes of commits in
-// this repository.
-func (r *Repo) Log(ctx context.Context, tip, base string) ([]Commit, error) {
+// breaking begins the footer of a breaking change: https://www.conventionalcommits.org/en/v1.0.0/#specification, 12 and 16.
+var breaking = regexp.MustCompile(`(?m)^BREAKING[ -]CHANGE: `)
+
+func commitOf(c *object.Commit) Commit {
+	subject, _, _ := strings.Cut(c.Message, "\n")
+	return Commit{
+		Hash: c.Hash.String(), Subject: subject, Author: c.Author.Name, When: c.Author.When, Breaking: breaking.MatchString(c.Message),
+		Merge: len(c.ParentHashes) > 1,
+	}
+}
+
+// Subjects is Log without the files of the commits, which take most of the time.
+func (r *Repo) Subjects(ctx context.Context, tip, base string) ([]Commit, error) {
+	_, commits, err := r.between(ctx, tip, base)
+	all := make([]Commit, 0, len(commits))
+	for _, c := range commits {
+		all = append(all, commitOf(c))
+	}
+	return all, err
+}
+
+func (r *Repo) between(ctx context.Context, tip, base string) (*history, []*object.Commit, error) {
 	h, err := newHistory(r.git.Storer)
 	if err != nil {
-		return nil, fmt.Errorf("read the history of %s: %w", r.dir, err)
+		return nil, nil, fmt.Errorf("read the history of %s: %w", r.dir, err)
 	}
 	commits, err := h.between(ctx, plumbing.NewHash(tip), plumbing.NewHash(base))
 	if err != nil {
-		return nil, fmt.Errorf("read the history of %s: %w", r.dir, err)
+		return nil, nil, fmt.Errorf("read the history of %s: %w", r.dir, err)
+	}
+	return h, commits, nil
+}
+
+// Log returns the commits of tip that base lacks, newest first. An empty base means all commits of tip. Both are full hashes of commits in
+// this repository.
+func (r *Repo) Log(ctx context.Context, tip, base string) ([]Commit, error) {
+	h, commits, err := r.between(ctx, tip, base)
+	if err != nil {
+		return nil, err
 	}
 	all := make([]Commit, 0, len(commits))
 	for _, c := range commits {
@@ -46,10 +78,9 @@ func (r *Repo) Log(ctx context.Context, tip, base string) ([]Commit, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read commit %s: %w", c.Hash, err)
 		}
-		subject, _, _ := strings.Cut(c.Message, "\n")
-		all = append(all, Commit{
-			Hash: c.Hash.String(), Subject: subject, Author: c.Author.Name, When: c.Author.When, Files: files, Merge: len(c.ParentHashes) > 1,
-		})
+		one := commitOf(c)
+		one.Files = files
+		all = append(all, one)
 	}
 	return all, nil
 }

@@ -115,7 +115,7 @@ func scaffoldFleet(ctx context.Context, s *session.Session) (*ScaffoldResult, er
 	if git.URL != "" {
 		r.Next = append([]string{"git push                         # and open a pull request, or merge it as it is"}, r.Next...)
 	}
-	message := fmt.Sprintf("Declare the fleet %s\n\nWritten by fleetctl init --scaffold.\n", s.Fleet.Metadata.Name)
+	message := s.Fleet.CommitMessage(fmt.Sprintf("Declare the fleet %s\n\nWritten by fleetctl init --scaffold.\n", s.Fleet.Metadata.Name))
 	commit, made, err := converge.CommitHere(ctx, repo, message, func(ctx context.Context, root string) ([]gitrepo.Change, error) {
 		changes, err := repofiles.ChangesOf(ctx, s, root, content.ScaffoldedFiles)
 		if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/forge"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/plain"
@@ -51,6 +52,8 @@ type Result struct {
 	Tagged bool `json:"tagged"`
 	// ReleaseNotes list the commits since the tag before. They are empty for an existing tag.
 	ReleaseNotes string `json:"releaseNotes,omitempty"`
+	// Release is the release of the tag at the forge; nil if the fleet does not ask for one.
+	Release *forge.Release `json:"release,omitempty"`
 	// Checked are the environments that were healthy at the commit.
 	Checked []string `json:"checked"`
 	// Environments that follow the channel.
@@ -78,9 +81,10 @@ type run struct {
 
 // Promote moves a channel to a tag. The tag is a new one on the newest commit of the branch, if the environments that
 // follow the branch are healthy at that commit, or an existing one, which is also the way back. Promote first makes and
-// pushes the tag, and then the change. If it is killed in between, the next run continues. Tags are never moved.
-// Errors: those of fleetrepo's Promote, of the health check (not ready), of gitrepo's Fetch, Tag and PushTag, and of
-// Change.
+// pushes the tag, then makes its release at the forge where the fleet asks for that, and then the change. If it is killed
+// in between, the next run continues. Tags are never moved.
+// Errors: those of fleetrepo's Promote, of the health check (not ready), of gitrepo's Fetch, Tag and PushTag, of
+// forge.EnsureRelease, and of Change.
 func Promote(ctx context.Context, store state.Store, o Options) (*Result, error) {
 	p, err := newRun(ctx, store, o)
 	if err != nil {
@@ -123,6 +127,9 @@ func Promote(ctx context.Context, store state.Store, o Options) (*Result, error)
 		if _, err := p.git.PushTag(ctx, p.auth, tag.Name); err != nil {
 			return nil, err
 		}
+		if err := p.publish(ctx, out, tag); err != nil {
+			return nil, err
+		}
 	}
 	if out.Change, err = change.Make(ctx, move); err != nil {
 		return out, err
@@ -156,6 +163,9 @@ func newRun(ctx context.Context, store state.Store, o Options) (*run, error) {
 	}
 	if p.carries() && p.remote { // the first promotion has no tag here
 		if err := p.git.CheckRemote(); err != nil {
+			return nil, err
+		}
+		if err := p.checkForge(); err != nil {
 			return nil, err
 		}
 	}
@@ -327,7 +337,7 @@ func (p *run) release(ctx context.Context, out *Result, move change.Options) (st
 	if err := p.repo.CheckPromotable(p.channel.Name, p.opts.Cluster); err != nil {
 		return "", err
 	}
-	notes, err := p.notes(ctx, out.Tag)
+	notes, err := p.notes(ctx, out.Tag, p.head)
 	if err != nil {
 		return "", err
 	}
@@ -343,32 +353,6 @@ func (p *run) release(ctx context.Context, out *Result, move change.Options) (st
 	}
 	_, err = p.git.Tag(ctx, out.Tag, out.Commit, fmt.Sprintf("%s of fleet %s\n\n%s", out.Tag, p.repo.Fleet.Metadata.Name, body))
 	return body, err
-}
-
-// notes returns the release notes: the commits since the tag before.
-func (p *run) notes(ctx context.Context, tag string) (string, error) {
-	before := gitrepo.Tag{}
-	v, _ := p.version(tag)
-	for _, t := range p.tags {
-		if older, _ := p.version(t.Name); older.LT(v) {
-			before = t
-			break
-		}
-	}
-	commits, err := p.git.Log(ctx, p.head, before.Commit)
-	if err != nil {
-		return "", err
-	}
-	var b strings.Builder
-	if before.Name != "" {
-		fmt.Fprintf(&b, "Changes since %s:\n\n", before.Name)
-	}
-	for _, c := range commits {
-		if !c.Merge && slices.ContainsFunc(c.Files, layout.InChannels) {
-			fmt.Fprintf(&b, "- %s (%.8s, %s)\n", plain.Markdown(c.Subject), c.Hash, plain.Markdown(c.Author))
-		}
-	}
-	return b.String(), nil
 }
 
 // errNotHealthy is the cause if an environment is not ready for a promotion of its commit.

@@ -3,6 +3,7 @@ package session
 import (
 	"time"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/change"
 )
 

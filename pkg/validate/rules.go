@@ -60,6 +60,7 @@ const (
 	RuleEnvironment    = "unknown-environment"
 	RuleFolder         = "unknown-folder"
 	RuleSameName       = "same-name"
+	RuleCommit         = "commit-subject"
 	RuleNotApplied     = "not-applied"
 	RuleNothing        = "nothing-applied"
 	RuleChannel        = "channel"
@@ -179,6 +180,10 @@ func rules() []rule {
 		{
 			ID: RuleSameName, Severity: diag.SeverityError,
 			Summary: "No two names in a folder are the same on macOS or Windows.",
+		},
+		{
+			ID: RuleCommit, Severity: diag.SeverityError,
+			Summary: "The first line of every new commit follows the convention of the fleet.",
 		},
 		{
 			ID: RuleNotApplied, Severity: diag.SeverityError,

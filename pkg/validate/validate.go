@@ -12,6 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/confine"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/render"
 	"github.com/fleetctl/fleetctl/pkg/roots"
 	"github.com/fleetctl/fleetctl/pkg/validate/schema"
@@ -32,6 +33,8 @@ type Options struct {
 	Offline bool
 	// LocalReleases reads providers whose url in fleet.yaml is a place of this machine. Without it nothing outside the repo is read.
 	LocalReleases bool
+	// CommitsSince is the revision before the commits whose subjects are checked, if fleet.yaml asks for a convention; "" checks none.
+	CommitsSince string
 	// CacheDir keeps what was fetched and rendered; "" keeps nothing.
 	CacheDir string
 	// CopyOf is the fleet repo of which Dir is an edited copy; "" where it is none. Both then share what is kept of rendering.
@@ -85,6 +88,8 @@ type request struct {
 	// Dir is the fleet repo, Only are the files and folders in it whose findings are of interest.
 	Dir, Prefix string
 	Only        []string
+	// Commits are the commits since Options.CommitsSince, newest first.
+	Commits []gitrepo.Commit
 }
 
 // Task is the part of Run that reads what the fleet repo says.
@@ -103,6 +108,10 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err := checkGiven(o); err != nil {
 		return nil, err
 	}
+	commits, err := commitsSince(ctx, dir, o.CommitsSince)
+	if err != nil {
+		return nil, err
+	}
 	p := &provider{opts: o, dir: dir}
 	defer p.close()
 	needs := confine.Needs{
@@ -112,7 +121,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if o.CacheDir = render.CacheFor(o.CacheDir, cmp.Or(o.CopyOf, dir)); o.CacheDir != "" {
 		needs.Write = []string{o.CacheDir}
 	}
-	out, err := Task.Run(ctx, request{Options: o, Dir: dir, Prefix: gitPrefix(dir), Only: only}, needs)
+	out, err := Task.Run(ctx, request{Options: o, Dir: dir, Prefix: gitPrefix(dir), Only: only, Commits: commits}, needs)
 	if err != nil {
 		return nil, err
 	}
@@ -139,6 +148,7 @@ func runTask(ctx context.Context, q request) (*Result, error) {
 	findings = append(findings, checkKustomizations(r.tree)...)
 	findings = append(findings, checkNames(r.tree)...)
 	if r.fleet != nil {
+		findings = append(findings, checkCommits(r.fleet, q.Commits)...)
 		more, err := r.checkFleet(ctx, out, secrets)
 		if err != nil {
 			return nil, err

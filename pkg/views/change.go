@@ -147,6 +147,9 @@ func promoteView(w io.Writer, s ui.Streams, r *promotion.Result, verbose bool) e
 	case r.Tagged:
 		ui.Fprintf(s.Err, "Tagged %s as %s.\n", short(r.Commit), r.Tag)
 	}
+	if r.Release != nil && r.Release.Created {
+		ui.Fprintf(s.Err, "Released it: %s\n", r.Release.URL)
+	}
 	if r.ReleaseNotes != "" {
 		ui.FprintText(w, r.ReleaseNotes) // several lines
 	}

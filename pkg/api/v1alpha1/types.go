@@ -46,6 +46,8 @@ type FleetSpec struct {
 	Snapshots Snapshots `json:"snapshots,omitzero"`
 	// Validate configures `fleetctl validate`: additional CRDs, and files to leave out.
 	Validate Validation `json:"validate,omitzero"`
+	// Releases say how commits are named, and where a promotion publishes its release notes.
+	Releases Releases `json:"releases,omitzero"`
 	// ManagementClusters run Cluster API and Flux.
 	ManagementClusters []ManagementCluster `json:"managementClusters"`
 	// Standbys are clusters that can take over from a lost management cluster.

@@ -38,6 +38,7 @@ func validate(f *Fleet, broken func(path string) bool) diag.Findings {
 	v.managementClusters(f)
 	v.standbys(f)
 	v.notifications(f)
+	v.releases(f)
 	return v.sorted()
 }
 

@@ -38,6 +38,7 @@ type Forge struct {
 	mu           sync.Mutex
 	all          []*PullRequest
 	repositories []Repository
+	releases     []Release
 }
 
 // New is a forge whose API wants the token. It has one repository, platform/fleet.

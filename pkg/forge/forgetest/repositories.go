@@ -2,6 +2,7 @@ package forgetest
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -23,6 +24,10 @@ func (f *Forge) serveRepositories(w http.ResponseWriter, r *http.Request, path s
 		f.makeRepository(w, r, User)
 	case (api == github || api == gitea) && makes && strings.HasPrefix(rest, "orgs/") && strings.HasSuffix(rest, "/repos"):
 		f.makeRepository(w, r, strings.TrimSuffix(strings.TrimPrefix(rest, "orgs/"), "/repos"))
+	case (api == github || api == gitea) && strings.HasPrefix(rest, "repos/"+fleetRepo+"/releases"):
+		f.serveReleases(w, r, strings.TrimPrefix(strings.TrimPrefix(rest, "repos/"+fleetRepo+"/releases"), "/tags/"))
+	case api == gitlab && strings.HasPrefix(rest, "projects/"+url.PathEscape(fleetRepo)+"/releases"):
+		f.serveReleases(w, r, strings.TrimPrefix(strings.TrimPrefix(rest, "projects/"+url.PathEscape(fleetRepo)+"/releases"), "/"))
 	case (api == github || api == gitea) && strings.HasPrefix(rest, "repos/"):
 		f.showRepository(w, strings.TrimPrefix(rest, "repos/"))
 	case api == gitlab && rest == "projects" && makes:
@@ -71,6 +76,50 @@ func (f *Forge) makeRepository(w http.ResponseWriter, r *http.Request, owner str
 		f.repositories = append(f.repositories, made)
 		answer(w, http.StatusCreated, map[string]any{"id": len(f.repositories), "name": given.Name, "full_name": made.Path})
 	}
+}
+
+// fleetRepo is the repository with the pull requests and the releases.
+const fleetRepo = Organization + "/fleet"
+
+// Release is one as the forge keeps it.
+type Release struct{ Tag, Name, Notes string }
+
+// Releases are all that were made, in order.
+func (f *Forge) Releases() []Release {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.releases)
+}
+
+// serveReleases shows the release of a tag, or makes one.
+func (f *Forge) serveReleases(w http.ResponseWriter, r *http.Request, tag string) {
+	shape := func(made Release) map[string]any {
+		page := fmt.Sprintf("https://%s/%s/releases/%s", r.Host, fleetRepo, made.Tag)
+		return map[string]any{
+			"id": 1, "tag_name": made.Tag, "name": made.Name, "body": made.Notes, "html_url": page, "_links": map[string]any{"self": page},
+		}
+	}
+	if r.Method == http.MethodGet {
+		for _, have := range f.releases {
+			if have.Tag == unescaped(tag) {
+				answer(w, http.StatusOK, shape(have))
+				return
+			}
+		}
+		answer(w, http.StatusNotFound, map[string]any{"message": "404 Not Found"})
+		return
+	}
+	var given struct {
+		Name, Body, Description string
+		TagName                 string `json:"tag_name"`
+	}
+	if err := json.NewDecoder(r.Body).Decode(&given); err != nil {
+		answer(w, http.StatusBadRequest, map[string]any{"message": err.Error()})
+		return
+	}
+	made := Release{Tag: given.TagName, Name: given.Name, Notes: given.Body + given.Description}
+	f.releases = append(f.releases, made)
+	answer(w, http.StatusCreated, shape(made))
 }
 
 func unescaped(segment string) string {
