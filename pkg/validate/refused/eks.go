@@ -94,7 +94,7 @@ func eksServices(p part) {
 	const largest, smallest = 12, 24
 	for field, prefix := range p.ranges("cidrBlocks") {
 		switch {
-		case !prefix.Addr().Is4(): // EKS chooses the one of IPv6
+		case !prefix.Addr().Is4(): // EKS chooses the IPv6 network itself
 		case prefix.Bits() < largest || prefix.Bits() > smallest:
 			p.refuse(field, fmt.Sprintf("EKS takes a network of Services between /%d and /%d, and it is /%d", largest, smallest, prefix.Bits()),
 				"give it a range of such a size")
@@ -105,7 +105,7 @@ func eksServices(p part) {
 	}
 }
 
-// eksZones judges where the subnets of a cluster are: EKS puts its control plane into two zones.
+// eksZones judges the zones of a cluster's subnets. EKS puts its control plane into two zones.
 func eksZones(network part) {
 	const needed = "EKS needs subnets in two zones at least"
 	vpc, subnets := network.in("vpc"), network.each("subnets")
@@ -214,7 +214,7 @@ func awsMachinePool(p part) {
 	}
 }
 
-// awsHooks judges what happens when a machine of a group comes or goes.
+// awsHooks judges the lifecycle hooks of an autoscaling group.
 func awsHooks(p part) {
 	const shortest, longest = 30 * time.Second, 48 * time.Hour
 	for _, hook := range p.each("lifecycleHooks") {

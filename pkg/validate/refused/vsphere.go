@@ -10,7 +10,7 @@ import (
 
 var vsphereHardware = regexp.MustCompile(`^vmx-[1-9][0-9]?$`)
 
-// vsphereMachine judges what a virtual machine is made of.
+// vsphereMachine judges the spec of a virtual machine.
 func vsphereMachine(p part) {
 	if p.in("network").has("preferredAPIServerCidr") {
 		p.in("network").refuse("preferredAPIServerCidr", "the provider does not use it any more", "take it away")
