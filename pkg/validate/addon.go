@@ -64,7 +64,7 @@ func tooEarly(o *object) diag.Findings {
 	if !strings.HasSuffix(groupOf(o), ".toolkit.fluxcd.io") {
 		return nil
 	}
-	f := o.at("kind", RuleUnknownKind, "the cluster has no Flux yet, which comes after its add-ons: nothing carries this out",
+	f := o.at("kind", RuleUnknownKind, "the cluster has no Flux yet, because Flux comes after the add-ons: nothing would apply this object",
 		"put the objects themselves here, such as those that `helm template` prints")
 	f.Severity, o.unknown = diag.SeverityError, false
 	return diag.Findings{f}

@@ -85,7 +85,7 @@ func (r *run) checkAnything(renderer *render.Renderer, all []*object) diag.Findi
 			hint = fmt.Sprintf("source-controller leaves out %d of its YAML files: look at .sourceignore", hidden)
 		}
 		f := r.fleetFinding(RuleNothing, "spec.managementClusters",
-			"nothing of this repo is applied: there is nothing that could be wrong, or right", hint)
+			"Flux applies nothing of this repo, so there was nothing to check", hint)
 		if !r.hasObjects() { // a fleet that begins
 			f.Severity = diag.SeverityWarning
 		}
@@ -99,7 +99,7 @@ func (r *run) checkAnything(renderer *render.Renderer, all []*object) diag.Findi
 	}
 	if unknown > 0 && unknown == len(all) {
 		return diag.Findings{r.fleetFinding(RuleNothing, "spec.managementClusters",
-			fmt.Sprintf("nothing could be checked: of the objects that are applied (%d) no schema is known for any", len(all)),
+			fmt.Sprintf("nothing could be checked: no schema is known for any of the applied objects (%d)", len(all)),
 			"give --crds with a folder of CRDs, or name the providers in fleet.yaml")}
 	}
 	return nil
@@ -147,8 +147,8 @@ func (r *run) doubtVersions(all []*object) {
 		}
 		for i := range o.findings {
 			if f := &o.findings[i]; f.Rule == RuleAPIVersion {
-				f.Severity, f.Hint = diag.SeverityWarning, "the Flux that is known here does not take it any more ("+f.Hint+
-					"); which one runs there the repo does not say"
+				f.Severity, f.Hint = diag.SeverityWarning, "the Flux that fleetctl knows no longer accepts this version ("+f.Hint+
+					"); the repo does not say which Flux its cluster runs"
 			}
 		}
 	}

@@ -79,7 +79,7 @@ func (c *channelCheck) appliedByNone(cl *cluster, dir string) diag.Finding {
 		return found
 	}
 	return finding(RuleNotApplied, cl.file.path, 1, 0,
-		fmt.Sprintf("nothing in %s applies the folder %s: its clusters will never be", cl.mgmt.Dir(), dir),
+		fmt.Sprintf("nothing in %s applies the folder %s: Flux never makes its clusters", cl.mgmt.Dir(), dir),
 		"`"+diag.ShellCommand("fleetctl", "environment", "add", cl.environment)+"` writes the Flux Kustomization that does")
 }
 

@@ -68,6 +68,6 @@ func cycleFinding(nodes map[known]*object, cycle []known) diag.Finding {
 			field = ref.field
 		}
 	}
-	return o.at(field, RuleDependsCycle, fmt.Sprintf("each waits for the next, for ever: %s", strings.Join(names, " → ")),
+	return o.at(field, RuleDependsCycle, fmt.Sprintf("each waits for the next one, forever: %s", strings.Join(names, " → ")),
 		"remove one of these from dependsOn")
 }

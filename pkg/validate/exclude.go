@@ -77,7 +77,7 @@ func (r *run) leaveOut(out *Result, settings v1alpha1.Validation, findings diag.
 	out.Objects -= objects
 	if out.Objects == 0 && (objects > 0 || unrendered) {
 		left = append(left, r.fleetFinding(RuleNothing, "spec.validate.exclude",
-			"all that is applied is left out: nothing was checked", "leave out less"))
+			"everything that Flux applies is excluded, so nothing was checked", "exclude less"))
 	}
 	return left
 }
@@ -89,7 +89,7 @@ func (r *run) checkSilenced(out *Result) diag.Findings {
 		return nil
 	}
 	return diag.Findings{r.fleetFinding(RuleNothing, "spec.managementClusters",
-		"nothing could be built, and comments silence why: nothing was checked", "remove the comments")}
+		"nothing could be built, so nothing was checked, and comments silence the reasons", "remove the comments")}
 }
 
 // notExcluded returns the objects that fleet.yaml does not exclude. A finding about a kind as a whole points at one of them.

@@ -30,7 +30,7 @@ func (r *run) checkFleetTags(all []*object) diag.Findings {
 					var err error
 					if identity, err = fleetrepo.ReadIdentity(r.tree.dir); err != nil {
 						return diag.Findings{finding(RuleFleetTag, fleetrepo.IdentityFile, 1, 1,
-							"clusters are tagged with the fleet that they are of, and it cannot be held against this: "+
+							"clusters are tagged with the identity of their fleet, which cannot be compared: "+
 								err.Error(), diag.Hint(err))}
 					}
 					read = true
@@ -49,17 +49,17 @@ func (r *run) checkFleetTags(all []*object) diag.Findings {
 
 func otherFleet(fleet, identity string) string {
 	if identity == "" {
-		return fmt.Sprintf("the cloud is told that it is of the fleet %s, and this one has no %s yet", fleet, fleetrepo.IdentityFile)
+		return fmt.Sprintf("its tag in the cloud names the fleet %s, and this fleet has no %s yet", fleet, fleetrepo.IdentityFile)
 	}
-	return fmt.Sprintf("the cloud is told that it is of the fleet %s, and this one is %s", fleet, identity)
+	return fmt.Sprintf("its tag in the cloud names the fleet %s, and this fleet is %s", fleet, identity)
 }
 
 func fleetTagHint(identity string) string {
 	if identity == "" {
-		return "in a copy that is to be a fleet of its own take the tag away until `fleetctl init` has made " + fleetrepo.IdentityFile +
-			"; else bring that file back"
+		return "in a copy that becomes a fleet of its own, remove the tag until `fleetctl init` has made " + fleetrepo.IdentityFile +
+			"; otherwise restore this file"
 	}
-	return "in a copy that is a fleet of its own, give it the identity in " + fleetrepo.IdentityFile
+	return "in a copy that is a fleet of its own, change the tag to the identity in " + fleetrepo.IdentityFile
 }
 
 type fleetTag struct{ field, fleet string }

@@ -56,7 +56,7 @@ func parseIgnores(name string, content []byte, isYAML bool) ([]*ignore, diag.Fin
 			continue
 		case reason == "":
 			findings = append(findings, finding(RuleIgnore, name, i+1, column, "the comment gives no reason",
-				"say behind the rule why it does not hold here"))
+				"write after the rule why it does not hold here"))
 			continue
 		}
 		ig := &ignore{rule: rule, line: i + 1, from: i + 1, to: i + 1, own: len(bytes.TrimSpace(line[:m[0]])) == 0}

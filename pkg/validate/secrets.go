@@ -108,7 +108,7 @@ func secretsIn(f *file) diag.Findings {
 			line := 1 + bytes.Count(f.content[:at[0]], []byte("\n"))
 			column := at[0] - bytes.LastIndexByte(f.content[:at[0]], '\n')
 			out = append(out, finding(RulePlainSecret, f.path, line, column, "this looks like "+shape.what+", in clear",
-				"whoever reads the repo has it: make a new one, and encrypt that with SOPS"))
+				"everybody who can read the repo has it: make a new one, and encrypt the new one with SOPS"))
 		}
 	}
 	return out

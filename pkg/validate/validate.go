@@ -172,7 +172,7 @@ func (r *run) readFleet() (findings diag.Findings) {
 	for _, name := range []string{v1alpha1.FileName, v1alpha1.LockFileName} {
 		if r.tree.byPath[name] == nil && slices.Contains(r.tree.folders["."], name) {
 			findings = append(findings, finding(RuleSyntax, name, 1, 1, "it is no regular file",
-				"put the file itself there: symbolic links and their like are not followed"))
+				"replace it with a regular file: fleetctl does not follow symbolic links"))
 		}
 	}
 	if f := r.tree.byPath[v1alpha1.FileName]; f != nil && !f.broken {
@@ -255,13 +255,13 @@ func (r *run) checkLock() diag.Findings {
 	for _, wanted := range components.Providers(r.fleet) {
 		if wanted.Version != "" && r.lock.Find(wanted) == nil {
 			out = append(out, finding(RuleLock, v1alpha1.LockFileName, r.lockLine(wanted), 0,
-				fmt.Sprintf("%s, which fleet.yaml names, is not locked", wanted), "`fleetctl lock` writes it anew"))
+				fmt.Sprintf("%s, which fleet.yaml names, is not locked", wanted), "`fleetctl lock` adds it"))
 		}
 	}
 	flux := r.fleet.Spec.Flux
 	if wanted := components.LockedFlux(flux, ""); flux.Version != "" && r.lock.Find(wanted) == nil {
 		out = append(out, finding(RuleLock, v1alpha1.LockFileName, r.lockLine(wanted), 0,
-			fmt.Sprintf("%s, which fleet.yaml names, is not locked", wanted), "`fleetctl lock` writes it anew"))
+			fmt.Sprintf("%s, which fleet.yaml names, is not locked", wanted), "`fleetctl lock` adds it"))
 	}
 	return append(out, r.checkFeatureLock()...)
 }

@@ -65,7 +65,7 @@ func (c classPatches) selects(selector part) {
 	plane := c.spec.in("controlPlane")
 	if !slices.ContainsFunc([]string{"controlPlane", "infrastructureCluster", "machineDeploymentClass", "machinePoolClass"}, resources.has) {
 		if len(selector.fields) > 0 {
-			selector.refuse("matchResources", "it says of nothing that the patch is for it", hint)
+			selector.refuse("matchResources", "it selects no part of the class", hint)
 		}
 		return
 	}

@@ -73,7 +73,7 @@ func eksNetwork(p part) {
 		ipv6.together("poolId", "ipamPool")
 		ipv6.together("cidrBlock", "ipamPool")
 		if ipv6.has("cidrBlock") && !ipv6.has("poolId") && !ipv6.given("ipamPool") {
-			ipv6.refuse("cidrBlock", "a range of yours is of a pool", "add poolId, or take cidrBlock away")
+			ipv6.refuse("cidrBlock", "your own range must come from a pool", "add poolId, or take cidrBlock away")
 		}
 		if pool := ipv6.in("ipamPool"); ipv6.given("ipamPool") && !pool.has("id") && !pool.has("name") {
 			pool.refuse("", "a pool is named by id or name", "add id or name")
@@ -165,7 +165,7 @@ func eksPool(p part) {
 	most, hasMost := p.in("scaling").number("maxSize")
 	switch {
 	case hasLeast && least < 0, hasMost && most < 0:
-		p.refuse("scaling", "a pool cannot have less than no nodes", "give it a size of 0 or more")
+		p.refuse("scaling", "a pool cannot have fewer than 0 nodes", "give it a size of 0 or more")
 	case hasLeast && hasMost && most < least:
 		p.in("scaling").refuse("maxSize", fmt.Sprintf("%.0f is less than minSize, %.0f", most, least), "give the larger one to maxSize")
 	}

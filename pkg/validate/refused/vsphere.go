@@ -60,7 +60,7 @@ func vsphereDevice(p part) {
 func vsphereFailureDomain(p part) {
 	region, zone, topology := p.in("region"), p.in("zone"), p.in("topology")
 	if topology.given("hosts") && !topology.has("computeCluster") {
-		topology.refuse("hosts", "a group of hosts is of a cluster", "add computeCluster")
+		topology.refuse("hosts", "a host group belongs to a compute cluster", "add computeCluster")
 	}
 	if region.word("type") == "HostGroup" {
 		region.refuse("type", "a region cannot be a group of hosts", "set it to Datacenter or ComputeCluster")

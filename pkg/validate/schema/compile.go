@@ -42,7 +42,7 @@ func (k *kind) read() (*apiextensionsv1.CustomResourceDefinition, error) {
 		case k.crd == nil:
 			k.broken = errors.New("it is no CRD")
 		case madeBy(k.crd) != k.is: // its lines look like those of another kind's CRD
-			k.broken = fmt.Errorf("it is called as the CRD of %s, and makes %s", k.is, madeBy(k.crd))
+			k.broken = fmt.Errorf("its text looks like the CRD of %s, but it defines %s", k.is, madeBy(k.crd))
 		}
 		k.document = nil
 	})
