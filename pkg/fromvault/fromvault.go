@@ -15,6 +15,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/capi/credentials"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/resolve"
 	"github.com/fleetctl/fleetctl/pkg/session"
@@ -146,9 +147,9 @@ func byPath(all []v1alpha1.Variable) [][]v1alpha1.Variable {
 // leases are the values that Vault has, and which of those that it gave before are still good.
 type leases struct {
 	client  *vault.Client
-	held    *capi.Held
+	held    *credentials.Record
 	values  map[string]string
-	origins map[string]capi.Origin
+	origins map[string]credentials.Origin
 	kept    []string
 	now     time.Time
 }
@@ -160,7 +161,7 @@ func (l *leases) asked(v v1alpha1.Variable) string {
 
 // keep keeps the values of group as the cluster has them, where their lease is good for long enough, or can be renewed.
 func (l *leases) keep(ctx context.Context, group []v1alpha1.Variable) bool {
-	origins := map[string]capi.Origin{}
+	origins := map[string]credentials.Origin{}
 	for _, v := range group {
 		origin, ok := l.origin(v)
 		if !ok {
@@ -194,8 +195,8 @@ func (l *leases) keep(ctx context.Context, group []v1alpha1.Variable) bool {
 }
 
 // origin is what the cluster keeps of the lease of a variable's value, in each provider that has it.
-func (l *leases) origin(v v1alpha1.Variable) (capi.Origin, bool) {
-	var found *capi.Origin
+func (l *leases) origin(v v1alpha1.Variable) (credentials.Origin, bool) {
+	var found *credentials.Origin
 	for _, p := range l.held.Providers {
 		there, ok := p.Variables[v.Name]
 		if !ok {
@@ -203,12 +204,12 @@ func (l *leases) origin(v v1alpha1.Variable) (capi.Origin, bool) {
 		}
 		o := there.Origin
 		if o.Lease == "" || o.Until == nil || o.Asked != l.asked(v) || found != nil && found.Lease != o.Lease {
-			return capi.Origin{}, false
+			return credentials.Origin{}, false
 		}
 		found = &o
 	}
 	if found == nil {
-		return capi.Origin{}, false
+		return credentials.Origin{}, false
 	}
 	return *found, true
 }
