@@ -130,7 +130,7 @@ func Install(
 	}
 }
 
-// byPath groups variables that come from the same secret: it is read once, since it may be another one each time.
+// byPath groups variables that come from the same secret, which is read only once, because each read may return another secret.
 func byPath(all []v1alpha1.Variable) [][]v1alpha1.Variable {
 	var groups [][]v1alpha1.Variable
 	for _, v := range all {
@@ -144,7 +144,7 @@ func byPath(all []v1alpha1.Variable) [][]v1alpha1.Variable {
 	return groups
 }
 
-// leases are the values that Vault has, and which of those that it gave before are still good.
+// leases gets values from Vault, and decides which earlier leases are still good.
 type leases struct {
 	client  *vault.Client
 	held    *credentials.Record
@@ -154,12 +154,12 @@ type leases struct {
 	now     time.Time
 }
 
-// asked is what a lease was asked for.
+// asked describes the request for a lease. It tells whether an earlier lease is for the same value.
 func (l *leases) asked(v v1alpha1.Variable) string {
 	return fmt.Sprintf("%s %s %s %s %s %v", l.client.Server(), l.client.Namespace(), v.Vault.Path, v.Vault.Field, v.Vault.Text, v.Base64)
 }
 
-// keep keeps the values of group as the cluster has them, where their lease is good for long enough, or can be renewed.
+// keep keeps the cluster's values of a group if their lease lasts long enough, or can be renewed.
 func (l *leases) keep(ctx context.Context, group []v1alpha1.Variable) bool {
 	origins := map[string]credentials.Origin{}
 	for _, v := range group {
@@ -181,7 +181,7 @@ func (l *leases) keep(ctx context.Context, group []v1alpha1.Variable) bool {
 		}
 		var err error
 		until, renewable, err = l.client.Renew(ctx, first.Lease, first.Duration)
-		if err != nil || until.Sub(l.now) <= rest { // it has come to its greatest age, or was revoked: a new one is asked for
+		if err != nil || until.Sub(l.now) <= rest { // the lease has reached its maximum age, or was revoked: request a new one
 			return false
 		}
 	}
@@ -194,7 +194,8 @@ func (l *leases) keep(ctx context.Context, group []v1alpha1.Variable) bool {
 	return true
 }
 
-// origin is what the cluster keeps of the lease of a variable's value, in each provider that has it.
+// origin returns the recorded origin of a variable's value. It returns false if the providers with the variable have no lease for the same
+// request, or different leases.
 func (l *leases) origin(v v1alpha1.Variable) (credentials.Origin, bool) {
 	var found *credentials.Origin
 	for _, p := range l.held.Providers {

@@ -35,7 +35,7 @@ type Versions struct {
 	Providers []releases.Provider
 	// Origins say where the values of the source's variables come from.
 	Origins map[string]credentials.Origin
-	// Variables are all values; those of vault stand in until Vault is asked.
+	// Variables are all values. Placeholders stand for values from Vault until Vault is asked.
 	Variables map[string]string
 	Vault     []v1alpha1.Variable
 }

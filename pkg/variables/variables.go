@@ -58,13 +58,13 @@ func OriginOf(source, value string) credentials.Origin {
 	return o
 }
 
-// Inputs are where values come from that are in no file: the environment and the standard input of a command.
+// Inputs are the sources of values that are in no file: the environment and the standard input of a command.
 type Inputs struct {
 	// LookupEnv reads the environment (os.LookupEnv).
 	LookupEnv func(string) (string, bool)
 	// Environ is the environment of the commands in fleet.yaml, as NAME=VALUE; nil: the environment of this process.
 	Environ []string
-	// Stdin is what is piped in; nil where that is a terminal.
+	// Stdin is the piped input; nil at a terminal.
 	Stdin io.Reader
 }
 
