@@ -14,9 +14,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// Reach asks all registries of images at once whether they answer, and returns the names of the registries. Mirrors replace registries, as in
-// Sources. Every answer counts, also one that asks for credentials, because Reach pulls no image. The error joins a contact.Error for each
-// registry that does not answer.
+// Reach asks all registries of images at once whether they answer, and returns the names of the registries. Mirrors replace registries, as
+// in Sources. Every answer counts, also one that asks for credentials, because Reach pulls no image. The error joins a contact.Error for
+// each registry that does not answer.
 func Reach(ctx context.Context, images []string, mirrors map[string]string) (registries []string, _ error) {
 	repositories := map[string]name.Repository{}
 	for _, image := range images {

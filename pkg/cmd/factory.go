@@ -35,7 +35,7 @@ type factory struct {
 	about []string
 	// counted is what severalManagementClusters found last.
 	counted atomic.Pointer[managementCount]
-	flags globalFlags
+	flags   globalFlags
 	// format is flags.output, parsed.
 	format   ui.Format
 	settings *config.Settings
@@ -182,8 +182,8 @@ func (f *factory) declaredTarget() (*management.Target, error) {
 	return management.FindDeclared(f.store(), f.flags.management, dir)
 }
 
-// actedTarget is declaredTarget for commands that change the management cluster or keep a record of it. It refuses a copy of the folder that
-// the cluster follows.
+// actedTarget is declaredTarget for commands that change the management cluster or keep a record of it. It refuses a copy of the folder
+// that the cluster follows.
 func (f *factory) actedTarget() (*management.Target, error) {
 	dir, err := f.repoDir()
 	if err != nil {

@@ -117,8 +117,8 @@ func (f *factory) typed(c *cobra.Command, flag string) bool {
 	return isOn(c, flag) && !f.settings.FromOutside(flag)
 }
 
-// refuseFormat returns a usage error for an --output on the command line that would have no effect. why says why. taken are the formats that
-// have an effect.
+// refuseFormat returns a usage error for an --output on the command line that would have no effect. why says why. taken are the formats
+// that have an effect.
 func (f *factory) refuseFormat(why string, taken ...ui.Format) error {
 	if f.format == ui.Human || slices.Contains(taken, f.format) || f.settings.FromOutside("output") {
 		return nil

@@ -94,7 +94,9 @@ func TestLeases(t *testing.T) {
 	held := &credentials.Record{Providers: map[string]*credentials.Provider{}}
 	run := func(after time.Duration) *leases {
 		t.Helper()
-		l := &leases{client: client, held: held, values: map[string]string{}, origins: map[string]credentials.Origin{}, now: time.Now().Add(after)}
+		l := &leases{
+			client: client, held: held, values: map[string]string{}, origins: map[string]credentials.Origin{}, now: time.Now().Add(after),
+		}
 		if !l.keep(t.Context(), awsVariables) {
 			if err := l.read(t.Context(), awsVariables); err != nil {
 				t.Fatal(err)

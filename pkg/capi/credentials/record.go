@@ -1,5 +1,5 @@
-// Package credentials records which values the providers of a management cluster were given for their variables: where each value came from,
-// when it expires, and a fingerprint of it. The record is a Secret on the management cluster. It never contains a value.
+// Package credentials records which values the providers of a management cluster were given for their variables: where each value came
+// from, when it expires, and a fingerprint of it. The record is a Secret on the management cluster. It never contains a value.
 package credentials
 
 import (
