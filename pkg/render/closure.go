@@ -126,7 +126,7 @@ func (c *closure) rewrite(file string, text []byte, at place) {
 // once refuses a file that was rewritten for one use and is needed unchanged for another.
 func (c *closure) once(file string, at place) {
 	if c.written[file] && c.asIs[file] {
-		c.problem(RuleKustomize, at, file+" is used as what configures kustomize, and as a file like others", "make a copy of it for one of them")
+		c.problem(RuleKustomize, at, file+" is used both as configuration of kustomize and as a plain file", "make a copy of it for one of them")
 	}
 }
 

@@ -54,6 +54,6 @@ func conflict(o, other *Object, at claim) diag.Finding {
 		where = fmt.Sprintf(", in %s, line %d", other.Source.File, other.Source.Line)
 	}
 	f.Summary = fmt.Sprintf("%s: %s makes it on the %s, and so does %s%s", o.ID(), o.Owner, cluster, other.Owner, where)
-	f.Hint = "keep one of them, or give one another name or namespace"
+	f.Hint = "keep one of them, or give one of them another name or namespace"
 	return f
 }

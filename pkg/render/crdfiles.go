@@ -49,7 +49,7 @@ func (c *closure) crds(dir, name string, at place) {
 		}
 		if w.visit(name); w.problem != "" {
 			c.problem(RuleKustomize, at, fmt.Sprintf("%s: %s", file, w.problem),
-				"kustomize follows every $ref: leave out what leads back, or the file, which only tells it of fields with names in them")
+				"kustomize follows every $ref: remove the one that leads back, or the file, which only says which fields have names")
 			return
 		}
 	}

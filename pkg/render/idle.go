@@ -40,7 +40,7 @@ func idlePatches(it *item, objects []*content) diag.Findings {
 		out = append(out, diag.Finding{
 			Severity: diag.SeverityWarning, Rule: RulePatch, File: it.k.Source.File, Line: it.k.Source.Line,
 			Summary: fmt.Sprintf("%s: spec.patches[%d] changes nothing: no object is %s", it.k.Owner, i, describe(target)),
-			Hint:    "look at its target, or take it out",
+			Hint:    "correct its target, or remove it",
 		})
 	}
 	return out
@@ -88,7 +88,7 @@ func (k *kustFile) idle(built resmap.ResMap) diag.Findings {
 		at := k.at("patches", i, "target")
 		out = append(out, diag.Finding{
 			Severity: diag.SeverityWarning, Rule: RulePatch, File: at.file, Line: at.line, Column: at.column,
-			Summary: fmt.Sprintf("patches[%d] changes nothing: no object is %s", i, describe(p.Target)), Hint: "look at its target, or take it out",
+			Summary: fmt.Sprintf("patches[%d] changes nothing: no object is %s", i, describe(p.Target)), Hint: "correct its target, or remove it",
 		})
 	}
 	return out

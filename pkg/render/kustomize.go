@@ -322,7 +322,7 @@ func (b *builds) gather(dir string, names []string, spec buildSpec) *closure {
 		case b.repo.isDir(name):
 			files.folder(name, place{file: name})
 		default:
-			files.problem(RulePath, place{file: name}, "it is no regular file: Flux leaves it out", "put the file itself there")
+			files.problem(RulePath, place{file: name}, "it is no regular file: Flux leaves it out", "replace it with a regular file")
 		}
 	}
 	for _, component := range spec.Components { // components has checked that they exist in the repo

@@ -138,11 +138,11 @@ func (w *walk) mayBeForeign(targets []string, kind, namespace, name, dir string)
 	case ok && known != "" && v1alpha1.SameRepository(source.url, known):
 		return ""
 	case dir == ".":
-		return fmt.Sprintf("that the %s %s is this repo it does not say", kind, name)
+		return fmt.Sprintf("the repo does not say that the %s %s is this repo", kind, name)
 	case ok:
 		return fmt.Sprintf("the folder %s is not here, so it comes from another repository, that of the %s %s", dir, kind, name)
 	}
-	return fmt.Sprintf("the folder %s is not here, and where the %s %s comes from the repo does not say", dir, kind, name)
+	return fmt.Sprintf("the folder %s is not here, and the repo does not say where the %s %s comes from", dir, kind, name)
 }
 
 // gitSource is the URL and the branch of a GitRepository. branch is "" if it follows a tag or a commit.
@@ -171,7 +171,7 @@ func (w *walk) leavesOut(o *Object) {
 	} {
 		if there {
 			w.problem(o, diag.SeverityWarning, RuleSource, "spec."+field+
-				" changes what Flux gets to see of this repo, and what is rendered is the whole of it")
+				" changes which files of this repo Flux gets, but all files are rendered")
 		}
 	}
 }

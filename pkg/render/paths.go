@@ -72,7 +72,7 @@ func (c *closure) path(dir string, name *string, what target, at place, field st
 		}
 		return refuse(RuleRemote, fmt.Sprintf("%.100q would have to be fetched from elsewhere", *name), remoteHint)
 	case !ok:
-		return refuse(RulePath, fmt.Sprintf("%q leads out of the fleet repo", *name), "Flux sees only what is in the repo: bring it in")
+		return refuse(RulePath, fmt.Sprintf("%q leads out of the fleet repo", *name), "Flux sees only files of the repo: copy it into the repo")
 	case what&aFile != 0 && c.repo.isFile(clean):
 		if what&aFolder != 0 && isKustomization(clean) {
 			return refuse(RuleKustomize, clean+" is no object", "name the folder that it is in")
@@ -94,7 +94,7 @@ func (c *closure) path(dir string, name *string, what target, at place, field st
 	return 0
 }
 
-const remoteHint = "copy it into the repo: what a fleet is made of is reviewed, and there when its origin is not"
+const remoteHint = "copy it into the repo: then it is reviewed, and available even if its origin is not"
 
 // isRemote tells whether kustomize takes a name for a URL, or whether the author meant a URL. Every other name is a path, and has to exist.
 func isRemote(name string) bool {

@@ -169,7 +169,7 @@ func (c *closure) config(dir string, r *resource.Resource, fields map[string]any
 		return
 	case r.GetApiVersion() != "builtin" || !known:
 		c.problem(RuleKustomize, at, fmt.Sprintf("%s: %.100s %.100s is no plugin of kustomize's own, and Flux runs no other", field,
-			r.GetApiVersion(), kind), "put into the repo what it makes")
+			r.GetApiVersion(), kind), "put the objects that it makes into the repo")
 		return
 	}
 	own := maps.Clone(fields)

@@ -54,7 +54,7 @@ func fewer(all diag.Findings) diag.Findings {
 	out := all[: MaxFindings-1 : MaxFindings-1]
 	return append(out, diag.Finding{
 		Severity: diag.SeverityError, Rule: RuleLimits, File: all[len(out)].File,
-		Summary: fmt.Sprintf("there are %d findings: from here on they are left out", len(all)),
-		Hint:    "correct what comes first",
+		Summary: fmt.Sprintf("there are %d findings; the rest is left out", len(all)),
+		Hint:    "correct the first ones",
 	})
 }

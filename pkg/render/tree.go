@@ -293,7 +293,7 @@ func (w *walk) finishOne(it *item) {
 			findings = append(findings, diag.Finding{
 				Severity: diag.SeverityError, Rule: RuleSubstitute, File: c.source.File, Line: c.source.Line,
 				Summary: fmt.Sprintf("%s %s: fill in the variables of %s: %v", c.Kind, c.Metadata.Name, it.k.Owner, err),
-				Hint:    "write $${ for a ${ that is to stay",
+				Hint:    "write $${ for a ${ that must stay",
 			})
 			continue
 		}
@@ -301,8 +301,8 @@ func (w *walk) finishOne(it *item) {
 			for _, name := range v.empties(c.json) {
 				findings = append(findings, diag.Finding{
 					Severity: diag.SeverityWarning, Rule: RuleEmpty, File: c.source.File, Line: c.source.Line,
-					Summary: fmt.Sprintf("%s %s: nobody sets the variable %s of %s: it becomes nothing", c.Kind, c.Metadata.Name, name, it.k.Owner),
-					Hint:    "set it in postBuild, give it a default (${" + name + ":=…}), or write $${ for a ${ that is to stay",
+					Summary: fmt.Sprintf("%s %s: nothing sets the variable %s of %s, so it becomes empty", c.Kind, c.Metadata.Name, name, it.k.Owner),
+					Hint:    "set it in postBuild, give it a default (${" + name + ":=…}), or write $${ for a ${ that must stay",
 				})
 			}
 		}

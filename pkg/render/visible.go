@@ -93,7 +93,7 @@ func (v *visible) patternsIn(name string, domain []string) []gitignore.Pattern {
 		return nil
 	case err != nil:
 		v.findings = append(v.findings, diag.Finding{
-			Severity: diag.SeverityError, Rule: RulePath, File: name, Summary: "what Flux leaves out cannot be read: " + why(err),
+			Severity: diag.SeverityError, Rule: RulePath, File: name, Summary: "the list of files that Flux ignores cannot be read: " + why(err),
 			Hint: "make it a regular file",
 		})
 		return nil

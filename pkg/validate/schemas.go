@@ -154,7 +154,7 @@ func (s *schemas) addMade(t *tree, all []*render.Object) {
 // the kind. If the repo does not have the CRD, the finding points at the object.
 func (s *schemas) broken(o *object, err error) diag.Finding {
 	crd, ok := errors.AsType[*schema.BrokenError](err)
-	rule, hint := RuleBadCRD, "an API server refuses it, and then has no such objects"
+	rule, hint := RuleBadCRD, "an API server refuses it, and then refuses its objects"
 	if ok && crd.Unread {
 		rule, hint = RuleLimit, "objects of the kind are not judged"
 	}
